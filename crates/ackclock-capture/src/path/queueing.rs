@@ -1,18 +1,16 @@
 //! What the round-trip times say of a queue.
 
-use std::collections::BTreeMap;
-
 use super::trace::{line, quantile, Levels, Trace};
 use super::{Delay, Estimate, RttSample, NOISE_S};
-use crate::series::ByFlow;
+use bases::{possible, Bases};
+
+mod bases;
 
 /// Parts of a trace that are taken as independent, and the 97.5 % quantile of Student's t with one less.
 const BLOCKS: usize = 10;
 const STUDENT: f64 = 2.262;
 /// Packets in such a part, at least: four classes of two.
 const LEAST: usize = 8;
-/// A round trip of an hour is an error; so is a negative one.
-const LONGEST_NS: i64 = 3_600_000_000_000;
 /// Samples over which a rate is measured.
 const WINDOW: usize = 8;
 /// And for how long at least: ten times the noise.
@@ -256,12 +254,12 @@ impl Delays {
             if queued_s * rate.value > 2.0 * packet
                 && levels.age_s[place] * (rate.high - rate.low) < packet
             {
-                let waits = if self.behind {
-                    0.0
+                let level = levels.level[place];
+                bursts.push(if self.behind {
+                    level
                 } else {
-                    queued_s * rate.value
-                };
-                bursts.push(levels.level[place] - packet - waits);
+                    level - packet - queued_s * rate.value
+                });
             }
         }
         let length = bursts.len().div_ceil(BLOCKS).max(LEAST);
@@ -270,7 +268,14 @@ impl Delays {
             .chunks(length)
             .map(|part| (quantile(&mut part.to_vec(), share), part.len() as f64))
             .collect();
-        weighted(&typical)
+        let burst = weighted(&typical)?;
+        // What has passed is a number of packets, each as a whole.
+        let packet = if self.behind { trace.bytes[0] } else { 0.0 };
+        Some(Estimate {
+            low: burst.low - packet / 2.0,
+            high: burst.high + packet / 2.0,
+            ..burst
+        })
     }
 
     /// How much longer than noise makes them round trips were when packets were lost: the median of the shorter of the
@@ -345,87 +350,6 @@ impl Delays {
             high: at(0.5 + rank) + packet / 2.0,
         })
     }
-}
-
-fn possible(rtt_ns: i64) -> i64 {
-    rtt_ns.clamp(0, LONGEST_NS)
-}
-
-/// The round trip of each flow without a queue, in the order of the flows' numbers.
-struct Bases(Vec<(u32, i64)>);
-
-impl Bases {
-    /// A flow may have begun when there was a queue, so its shortest round trip is compared with what those of the flow
-    /// with most samples say: at the same time, both wait in the same queue. What is less than the scatter of this
-    /// comparison is left as it is.
-    fn of(samples: &[RttSample]) -> Self {
-        let mut flows = ByFlow::of(samples, |sample| (sample.time_ns, possible(sample.rtt_ns)));
-        // Shorter ones are not compared, and of their round trips only the shortest counts.
-        flows.sort_parts(LEAST, |&(time_ns, _)| time_ns);
-        let shortest = |of: &[(i64, i64)]| of.iter().map(|sample| sample.1).min().unwrap_or(0);
-        let most = flows.parts().max_by_key(|(_, part)| part.len());
-        let most = most.map_or(&[][..], |(_, part)| part);
-        let mut further: BTreeMap<u32, (i64, i64)> = BTreeMap::new();
-        let mut base = shortest(most);
-        for (flow, own) in flows.parts().filter(|(_, part)| part.len() >= LEAST) {
-            if let Some((longer, scatter)) = apart(own, most) {
-                let least = shortest(own) - longer;
-                if least < base - scatter {
-                    base = least;
-                }
-                further.insert(flow, (longer, scatter));
-            }
-        }
-        let known = flows.parts().map(|(flow, part)| {
-            let own = shortest(part);
-            let told = further
-                .get(&flow)
-                .filter(|(longer, scatter)| base + longer < own - scatter);
-            (flow, told.map_or(own, |(longer, _)| base + longer))
-        });
-        Self(known.collect())
-    }
-
-    fn ns(&self, flow: u32) -> i64 {
-        let place = self.0.binary_search_by_key(&flow, |&(number, _)| number);
-        place.map_or(0, |place| self.0[place].1)
-    }
-}
-
-/// How much longer a flow's round trips are than another's at the same time, in the median, and the scatter of that; none
-/// where too few can be compared. Both are in the order of time.
-fn apart(own: &[(i64, i64)], others: &[(i64, i64)]) -> Option<(i64, i64)> {
-    let mut after = 0;
-    let mut differences: Vec<f64> = own
-        .iter()
-        .filter_map(|&sample| {
-            while others.get(after).is_some_and(|other| other.0 < sample.0) {
-                after += 1;
-            }
-            difference(sample, others, after)
-        })
-        .collect();
-    if differences.len() < LEAST {
-        return None;
-    }
-    let longer = quantile(&mut differences, 0.5) as i64;
-    let scatter = quantile(&mut differences, 0.75) - quantile(&mut differences, 0.25);
-    Some((longer, scatter as i64))
-}
-
-/// How much longer a round trip was than one that began at about the same time: within a sixteenth of it. `after`: the
-/// first of the others that did not begin before.
-fn difference((time_ns, rtt_ns): (i64, i64), others: &[(i64, i64)], after: usize) -> Option<f64> {
-    let near = |place: usize| {
-        others
-            .get(place)
-            .map(|other| (other.0.saturating_sub(time_ns).saturating_abs(), other.1))
-    };
-    let (apart, other) = near(after)
-        .into_iter()
-        .chain(near(after.wrapping_sub(1)))
-        .min()?;
-    (apart <= rtt_ns / 16).then(|| (rtt_ns - other) as f64)
 }
 
 /// A stretch while the link was busy.
