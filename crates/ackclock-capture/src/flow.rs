@@ -304,7 +304,7 @@ impl Connection {
         let hole = sending.hole_before(start);
         let place = half
             .identities
-            .take(segment.identification, packets, hole, sending.misses());
+            .take(segment.identification, packets, hole, || sending.misses());
         sending.data(
             &Data {
                 now_ns,

@@ -53,7 +53,7 @@ impl Identities {
         identification: Option<u32>,
         packets: u32,
         hole: u32,
-        repairs: bool,
+        repairs: impl FnOnce() -> bool,
     ) -> Place {
         let Some((own, ahead)) = self.ahead(identification) else {
             return Place::Unknown;
@@ -61,7 +61,7 @@ impl Identities {
         self.goes_on(ahead);
         if u32::from(ahead) == hole {
             self.agreed += 1;
-        } else if !(repairs && u32::from(ahead) > hole && ahead < LOST_BETWEEN) {
+        } else if !(u32::from(ahead) > hole && ahead < LOST_BETWEEN && repairs()) {
             self.others += 1;
         }
         let counts = self.counts();
@@ -119,7 +119,7 @@ mod tests {
     #[test]
     fn a_count_goes_through_0_and_packets_without_one_tell_nothing() {
         let mut identities = Identities::default();
-        let mut take = |number: u32| identities.take(Some(number), 1, 0, false);
+        let mut take = |number: u32| identities.take(Some(number), 1, 0, || false);
         for number in 65_500..65_536 {
             take(number);
         }
@@ -129,7 +129,7 @@ mod tests {
         assert_eq!(take(3), Place::Next { missing: 1 });
         let mut none = Identities::default();
         for _ in 0..20 {
-            assert_eq!(none.take(Some(0), 1, 0, false), Place::Unknown);
+            assert_eq!(none.take(Some(0), 1, 0, || false), Place::Unknown);
         }
     }
 
@@ -139,11 +139,11 @@ mod tests {
             let mut identities = Identities::default();
             let mut number = 0;
             for _ in 0..10 {
-                identities.take(Some(number + 1), 1, 0, repairs);
-                identities.take(Some(number + 4), 1, 0, repairs);
+                identities.take(Some(number + 1), 1, 0, || repairs);
+                identities.take(Some(number + 4), 1, 0, || repairs);
                 number += 4;
             }
-            assert_eq!(identities.take(Some(number + 3), 1, 0, repairs), counted);
+            assert_eq!(identities.take(Some(number + 3), 1, 0, || repairs), counted);
         }
     }
 }
