@@ -19,7 +19,8 @@ done
 cargo test --locked --package ackclock-python --no-default-features 2>&1 | tee -a "$log"
 rust=$((rust + PIPESTATUS[0]))
 
-"$python" -m pytest -n 2
+# A test that hangs is named, and fails, long before whoever waits for all of them gives up.
+"$python" -m pytest -n 2 -o faulthandler_timeout=900 -o faulthandler_exit_on_timeout=true
 pytest=$?
 [[ $pytest -eq 5 ]] && echo "No Python test was found: that counts as a failure." >&2
 

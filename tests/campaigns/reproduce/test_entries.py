@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 from math import inf
 from pathlib import Path
@@ -136,6 +137,10 @@ def test_a_ratio_is_taken_seed_by_seed():
 def test_an_unknown_metric_is_refused():
     with pytest.raises(InputError, match="found 'speed'; expected a function of a run"):
         of_run(None, {"x": "speed"})
+
+
+def test_what_is_not_a_number_is_missing():
+    assert of_run(None, {"share": lambda _: math.nan, "none": lambda _: None}) == {"share": None, "none": None}
 
 
 def test_cases_are_the_product_of_the_dimensions(entry):

@@ -151,3 +151,36 @@ def test_flows_do_as_in_the_kernel(guest_kernel, cell, control):
         error = np.hypot(*(found[name].std() / seeds**0.5 for found in (ours, theirs)))
         allowed = share * theirs[name].mean() + 3 * error + 1  # one: repairs are whole, and some cells need none
         assert abs(ours[name].mean() - theirs[name].mean()) <= allowed, name
+
+
+SHORT = """
+duration = "500s"
+seeds = [4, 9, 14]
+[network]
+topology = "asymmetric"
+down = { rate = "2.4Mbit", delay = "21ms", queue = { discipline = "spa", limit = "1000p", target = "5ms" } }
+up = { rate = "400kbit", delay = "21ms", queue = { discipline = "pfifo", limit = "10p" } }
+[tcp]
+stack = "linux"
+initial_window = 4
+[[traffic]]
+kind = "poisson"
+rate = "8.3333/s"
+size = { distribution = "zipf", exponent = 1.7, max = "6200p" }
+congestion = "reno"
+rtt = "42ms"
+"""
+
+
+def response_times_s(engine: str) -> pl.DataFrame:
+    """The mean of all transfers of as many segments, in a row for each number of segments."""
+    flows = ac.run(ac.loads(SHORT).plan(), engine=engine, jobs=1).flows.filter(pl.col("completion_s").is_not_null())
+    segments = (pl.col("size_bytes") / 1448).ceil().alias("segments")
+    return flows.group_by(segments).agg(pl.col("completion_s").mean()).sort("segments")
+
+
+@pytest.mark.oracle
+def test_short_transfers_under_spa_take_as_long_as_in_the_kernel(guest_kernel):
+    """Braud 2016, figure 7-4: of up to two segments, whose FIN overtakes them, so that SACKs have some repeated."""
+    ours, theirs = (response_times_s(engine)["completion_s"].head(2).to_numpy() for engine in ("packet", "linux"))
+    assert ours == pytest.approx(theirs, rel=0.05)

@@ -34,7 +34,7 @@ def find(
         question: what is asked.
         runs: those that an earlier call made; they are not run again.
         jobs: runs at a time; by default one for each core.
-        budget_s: after this time no run begins any more, and the answer is incomplete.
+        budget_s: after this time, and the first runs, none begin any more, and the answer is incomplete.
         tell: called after each setting with what is known so far.
 
     Raises:

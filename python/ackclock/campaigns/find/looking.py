@@ -29,13 +29,15 @@ class SpentError(Exception):
 class Looker:
     """`runs` are those that there are; `tell` is called after each look.
 
-    Settings with the same plan, as limits that are the same number of packets, have the same runs.
+    Settings with the same plan, as limits that are the same number of packets, have the same runs. However little time
+    is left until `until_s`, some runs are made: whoever asks again gets on. To guess, one run of a setting is enough.
     """
 
     question: Question
     runs: Runs = field(default_factory=dict)
     jobs: int | None = None
     until_s: float | None = None
+    guesses: bool = False
     tell: Callable[[], object] = lambda: None
     judged: dict[int, Judgement] = field(default_factory=dict)
     same: dict[str, int] = field(default_factory=dict)
@@ -77,10 +79,10 @@ class Looker:
         return rows
 
     def _exact(self, number: int) -> bool:
-        return not engines.engine(self.question.engine).draws(self.question.plan(number))
+        return self.guesses or not engines.engine(self.question.engine).draws(self.question.plan(number))
 
     def _check_time(self) -> None:
-        if self.until_s is not None and time.monotonic() > self.until_s:
+        if self.done and self.until_s is not None and time.monotonic() > self.until_s:
             raise SpentError
 
 

@@ -39,7 +39,7 @@ class Proposer:
     def _asked(self, engine: str, row: int) -> int | None:
         if engine == self.question.engine or self._lacks(engine, row):
             return None
-        cheap = Looker(replace(self.question, engine=engine, repeats=1))
+        cheap = Looker(replace(self.question, engine=engine, repeats=1), guesses=True)
         try:
             return first_holding(self.question.row, lambda place: cheap.look(self.question.number(row, place)))
         except AckclockError:  # a metric that the engine does not model, or a setting beyond it

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
@@ -33,13 +34,14 @@ def _each(values: Values, runs: int) -> Values:
 
 
 def of_run(view: RunView, measures: Mapping[str, Measure]) -> dict[str, float | None]:
-    """Every measure of one run. Raises `InputError` for a metric that there is not."""
+    """Every measure of one run; None where it is missing or not a number. Raises `InputError` for an unknown metric."""
     return {name: _one(view, measure) for name, measure in measures.items()}
 
 
 def _one(view: RunView, measure: Measure) -> float | None:
     if not isinstance(measure, str):
-        return measure(view)
+        measured = measure(view)
+        return None if measured is None or math.isnan(measured) else measured
     if measure not in METRICS or METRICS[measure].per_flow:
         raise InputError(f"MEASURES: found {measure!r}; expected a function of a run, or a metric with one value")
     found = value(view, measure)
