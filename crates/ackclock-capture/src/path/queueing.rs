@@ -243,9 +243,12 @@ impl Delays {
         let mut place = 0;
         for (&time_s, &queued_s) in self.time_s.iter().zip(&self.queued_s) {
             // Of what comes at once the last, or behind the queue the first.
-            let earlier = |place: usize| match self.behind {
-                true => trace.time_s[place] < time_s,
-                false => trace.time_s[place + 1] <= time_s,
+            let earlier = |place: usize| {
+                if self.behind {
+                    trace.time_s[place] < time_s
+                } else {
+                    trace.time_s[place + 1] <= time_s
+                }
             };
             while place + 1 < trace.len() && earlier(place) {
                 place += 1;
