@@ -302,7 +302,9 @@ impl Connection {
         vantage::look(sending, from, to_ns, ours);
         let packets = sending.units(segment.payload_bytes);
         let hole = sending.hole_before(start);
-        let place = half.identities.take(segment.identification, packets, hole);
+        let place = half
+            .identities
+            .take(segment.identification, packets, hole, || sending.misses());
         sending.data(
             &Data {
                 now_ns,

@@ -6,6 +6,8 @@
 //! for a queue that drops when it is full as well, V being its length; but there a packet waits for V/r, and behind a
 //! policer for nothing. `queueing` asks the round trips: do they grow with V/r; were they longer just before losses; at
 //! what rate does a queue drain, if there is one. A queue that lets a burst through undelayed is a shaper.
+//! At the receiver, behind the limiter, packets have waited when they come: V is then what the limiter let through above
+//! its rate, and while its queue lasts that stays what a shaper's bucket holds.
 //!
 //! Sources: T. Flach et al., An Internet-Wide Analysis of Traffic Policing, SIGCOMM 2016, section 3 (losses at full
 //! level, passes below, flat RTT, 15 losses, three parts of the trace); P. Kanuparthy, C. Dovrolis, ShaperProbe: End-to-end

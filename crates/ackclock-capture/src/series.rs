@@ -24,6 +24,8 @@ pub struct RttSample {
     pub flow: u32,
     /// Which path it took.
     pub path: u16,
+    /// The point is at the receiver: what it waited for on its way was before that.
+    pub behind: bool,
 }
 
 /// Both, of all flows of one direction of a path, or of several paths.
@@ -140,6 +142,7 @@ mod tests {
                 rtt_ns,
                 flow,
                 path: 0,
+                behind: false,
             };
             let samples: Vec<RttSample> = flows.into_iter().zip(0..).map(sample).collect();
             let mut expected: Vec<(u32, i64)> = flows.into_iter().zip(0..).collect();

@@ -176,6 +176,59 @@ fn a_repair_a_round_trip_late_is_the_second_if_a_packet_was_missing() {
     assert_eq!(seven(0), [UNSEEN, repair(Fate::Delivered)]);
 }
 
+/// What became of the first of 5, 7 and 8, when it is sent again at 530 ms. The sender has gone back to 7 for a repair of a
+/// repair; before that so many packets were missing.
+fn first_of_three(missing: u32) -> Vec<(Fate, Cause)> {
+    let mut trace = three_lost();
+    numbered(&mut trace, 213, 8, 15); // behind repairs of 5 and 7
+    for (number, identification) in [(12, 16), (14, 18), (16, 20), (17, 21)] {
+        let at_ms = 230 + i64::from(number);
+        numbered(&mut trace, at_ms, number, identification);
+    }
+    trace.ack(294, 5, &[(6, 7), (8, 13)]);
+    trace.ack(299, 5, &[(6, 7), (8, 13), (14, 15), (16, 18)]);
+    numbered(&mut trace, 352, 18, 22);
+    for (number, identification) in [(7, 23), (13, 24), (15, 25)] {
+        let at_ms = 330 + i64::from(identification);
+        numbered(&mut trace, at_ms, number, identification + missing);
+    }
+    trace.ack(405, 5, &[(6, 19)]);
+    numbered(&mut trace, 530, 5, 26 + missing);
+    trace.ack(580, 19, &[]);
+    fates(&trace.analysed(), 5)
+}
+
+#[test]
+fn a_sender_that_goes_back_to_its_repairs_needs_no_timer_for_a_packet_that_nobody_saw() {
+    let lost = (Fate::LostBefore, Cause::Fast);
+    let delivered = |cause: Cause| (Fate::Delivered, cause);
+    let timeout = [UNSEEN, lost, delivered(Cause::Timeout)];
+    assert_eq!(first_of_three(0), timeout);
+    assert_eq!(
+        first_of_three(1),
+        [UNSEEN, lost, lost, delivered(Cause::Fast)]
+    );
+}
+
+#[test]
+fn what_a_counting_sender_did_not_send_again_was_late() {
+    let five = |to_sender_ms: i64, identification: u32| {
+        let mut trace = Trace::after_handshake(to_sender_ms, 50);
+        for number in 0..10 {
+            numbered(&mut trace, 100 + i64::from(number), number, number + 1);
+        }
+        trace.ack(150, 5, &[]);
+        trace.ack(159, 5, &[(6, 10)]);
+        numbered(&mut trace, 215, 10, identification);
+        trace.ack(320, 11, &[]);
+        fates(&trace.analysed(), 5)
+    };
+    for to_sender_ms in [0, 50] {
+        assert_eq!(five(to_sender_ms, 11), [(Fate::Delivered, Cause::Unknown)]);
+    }
+    assert_eq!(five(0, 12), [LOST, (Fate::CaptureLost, Cause::Unknown)]);
+}
+
 #[test]
 fn identifications_tell_of_a_tail_that_was_lost_before_the_point() {
     let mut trace = ten_without(&[]);

@@ -91,6 +91,7 @@ impl Flow {
                 rtt_ns,
                 flow: self.number,
                 path: 0,
+                behind: false,
             });
         }
     }

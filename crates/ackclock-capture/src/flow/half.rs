@@ -1,6 +1,6 @@
 //! One direction of a connection: what its headers say, whether it carries data or not.
 
-use super::sending::unseen::Identities;
+use super::sending::identities::Identities;
 use super::sending::Sending;
 use crate::packet::{Checksum, Segment};
 

@@ -13,17 +13,19 @@ use super::writing::Sent;
 use crate::rows::{Rows, Told, NOT_KEPT};
 use crate::series::Arrival;
 use crate::tables::{Cause, Fate, Vantage};
+use identities::Place;
 use repairs::Repairs;
 use settling::Settling;
 use tap::Tap;
-use unseen::{Place, Unseen};
+use unseen::Unseen;
 
 mod hearing;
+pub mod identities;
 mod noting;
 mod repairs;
 mod settling;
 mod tap;
-pub mod unseen;
+mod unseen;
 
 /// Stretches that are kept of a flow of which no acknowledgement is seen.
 const MOST_ONE_WAY: usize = 1024;
@@ -380,6 +382,11 @@ impl Sending {
     pub(super) fn is_shut(&self) -> bool {
         let end = self.next + u64::from(self.mss);
         self.edge.is_some_and(|edge| edge < end)
+    }
+
+    /// Something is missing that the sender knows of: what passes may be repairs.
+    pub fn misses(&self) -> bool {
+        self.board.sacked_bytes() > 0 || self.duplicate_acks > 0 || self.repairs.within(self.una)
     }
 
     /// What has reached the receiver, in order or not.

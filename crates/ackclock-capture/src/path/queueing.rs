@@ -1,24 +1,24 @@
 //! What the round-trip times say of a queue.
 
-use std::collections::BTreeMap;
-
 use super::trace::{line, quantile, Levels, Trace};
 use super::{Delay, Estimate, RttSample, NOISE_S};
-use crate::series::ByFlow;
+use bases::{possible, Bases};
+
+mod bases;
 
 /// Parts of a trace that are taken as independent, and the 97.5 % quantile of Student's t with one less.
 const BLOCKS: usize = 10;
 const STUDENT: f64 = 2.262;
 /// Packets in such a part, at least: four classes of two.
 const LEAST: usize = 8;
-/// A round trip of an hour is an error; so is a negative one.
-const LONGEST_NS: i64 = 3_600_000_000_000;
 /// Samples over which a rate is measured.
 const WINDOW: usize = 8;
 /// And for how long at least: ten times the noise.
 const WINDOW_S: f64 = 0.010;
 /// What two measurements of one rate may differ by, from noise.
 const ONE_RATE: f64 = 0.1;
+/// The share of times that is none, nearly.
+const ALWAYS: f64 = 0.1;
 /// Lost packets whose queue is known, at least; and how far apart nine in ten may be, over their median, if the queue
 /// drops where it is full.
 const LEAST_DROPS: usize = 15;
@@ -35,6 +35,8 @@ pub struct Delays {
     passed: Vec<f64>,
     rtt_s: Vec<f64>,
     base_s: f64,
+    /// Packets have waited when they come.
+    behind: bool,
 }
 
 /// The queue that the round trips show.
@@ -81,8 +83,10 @@ impl Delays {
             delays.passed.push(passed);
             delays.rtt_s.push(rtt_ns as f64 * 1e-9);
         }
-        delays.in_order();
         let least = samples.iter().map(|sample| possible(sample.rtt_ns)).min();
+        let behind = samples.iter().filter(|sample| sample.behind).count();
+        delays.behind = 2 * behind > samples.len();
+        delays.in_order();
         delays.base_s = least.unwrap_or(0) as f64 * 1e-9;
         delays
     }
@@ -91,9 +95,32 @@ impl Delays {
         self.time_s.len()
     }
 
-    /// A queue lets nobody overtake: what took longer than later packets show was held up elsewhere, as by a delayed
-    /// acknowledgement.
+    /// When a packet came to the queue.
+    fn comes_s(&self, place: usize) -> f64 {
+        let waits_s = if self.behind {
+            self.queued_s[place]
+        } else {
+            0.0
+        };
+        self.time_s[place] - waits_s
+    }
+
+    /// When it left.
+    fn leaves_s(&self, place: usize) -> f64 {
+        self.comes_s(place) + self.queued_s[place]
+    }
+
+    /// A queue lets nobody overtake: what took longer than later packets show, or than those before it show behind the
+    /// queue, was held up elsewhere, as by a delayed acknowledgement.
     fn in_order(&mut self) {
+        if self.behind {
+            let mut before_s = f64::NEG_INFINITY;
+            for (time_s, queued_s) in self.time_s.iter().zip(&mut self.queued_s) {
+                before_s = before_s.max(time_s - *queued_s);
+                *queued_s = time_s - before_s;
+            }
+            return;
+        }
         let mut next_s = f64::INFINITY;
         for (time_s, queued_s) in self.time_s.iter().zip(&mut self.queued_s).rev() {
             next_s = next_s.min(time_s + *queued_s);
@@ -180,12 +207,11 @@ impl Delays {
         let mut windows = Vec::new();
         let mut begin = 0;
         for place in 1..self.len() {
-            let left_s = self.time_s[place - 1] + self.queued_s[place - 1];
-            if self.time_s[place] >= left_s || self.queued_s[place] < NOISE_S {
+            let left_s = self.leaves_s(place - 1);
+            if self.comes_s(place) >= left_s || self.queued_s[place] < NOISE_S {
                 begin = place;
-            } else if place - begin >= WINDOW && left_s - self.time_s[begin] > WINDOW_S {
-                let arrivals_s = self.time_s[place] - self.time_s[begin];
-                let departures_s = arrivals_s + self.queued_s[place] - self.queued_s[begin];
+            } else if place - begin >= WINDOW && left_s - self.comes_s(begin) > WINDOW_S {
+                let departures_s = self.leaves_s(place) - self.leaves_s(begin);
                 if departures_s > 0.0 {
                     windows.push(Window {
                         bytes: self.passed[place] - self.passed[begin],
@@ -208,29 +234,51 @@ impl Delays {
             .sum()
     }
 
-    /// What comes undelayed in the beginning of a busy period, as long as the rate is known well enough for that.
+    /// What comes undelayed in the beginning of a busy period, as long as the rate is known well enough for that. Behind the
+    /// queue that is what has come above the rate while the queue lasts: not now and then only, as what comes in lumps.
     fn burst(&self, trace: &Trace, rate: Estimate) -> Option<Estimate> {
         let mut levels = Levels::default();
         levels.fill(trace, rate.value);
         let mut bursts = Vec::new();
         let mut place = 0;
         for (&time_s, &queued_s) in self.time_s.iter().zip(&self.queued_s) {
-            while place + 1 < trace.len() && trace.time_s[place + 1] <= time_s {
+            // Of what comes at once the last, or behind the queue the first.
+            let earlier = |place: usize| {
+                if self.behind {
+                    trace.time_s[place] < time_s
+                } else {
+                    trace.time_s[place + 1] <= time_s
+                }
+            };
+            while place + 1 < trace.len() && earlier(place) {
                 place += 1;
             }
             let packet = trace.bytes[place];
             if queued_s * rate.value > 2.0 * packet
                 && levels.age_s[place] * (rate.high - rate.low) < packet
             {
-                bursts.push(levels.level[place] - packet - queued_s * rate.value);
+                let level = levels.level[place];
+                bursts.push(if self.behind {
+                    level
+                } else {
+                    level - packet - queued_s * rate.value
+                });
             }
         }
         let length = bursts.len().div_ceil(BLOCKS).max(LEAST);
-        let medians: Vec<(f64, f64)> = bursts
+        let share = if self.behind { ALWAYS } else { 0.5 };
+        let typical: Vec<(f64, f64)> = bursts
             .chunks(length)
-            .map(|part| (quantile(&mut part.to_vec(), 0.5), part.len() as f64))
+            .map(|part| (quantile(&mut part.to_vec(), share), part.len() as f64))
             .collect();
-        weighted(&medians)
+        let burst = weighted(&typical)?;
+        // What has passed is a number of packets, each as a whole.
+        let packet = if self.behind { trace.bytes[0] } else { 0.0 };
+        Some(Estimate {
+            low: burst.low - packet / 2.0,
+            high: burst.high + packet / 2.0,
+            ..burst
+        })
     }
 
     /// How much longer than noise makes them round trips were when packets were lost: the median of the shorter of the
@@ -305,87 +353,6 @@ impl Delays {
             high: at(0.5 + rank) + packet / 2.0,
         })
     }
-}
-
-fn possible(rtt_ns: i64) -> i64 {
-    rtt_ns.clamp(0, LONGEST_NS)
-}
-
-/// The round trip of each flow without a queue, in the order of the flows' numbers.
-struct Bases(Vec<(u32, i64)>);
-
-impl Bases {
-    /// A flow may have begun when there was a queue, so its shortest round trip is compared with what those of the flow
-    /// with most samples say: at the same time, both wait in the same queue. What is less than the scatter of this
-    /// comparison is left as it is.
-    fn of(samples: &[RttSample]) -> Self {
-        let mut flows = ByFlow::of(samples, |sample| (sample.time_ns, possible(sample.rtt_ns)));
-        // Shorter ones are not compared, and of their round trips only the shortest counts.
-        flows.sort_parts(LEAST, |&(time_ns, _)| time_ns);
-        let shortest = |of: &[(i64, i64)]| of.iter().map(|sample| sample.1).min().unwrap_or(0);
-        let most = flows.parts().max_by_key(|(_, part)| part.len());
-        let most = most.map_or(&[][..], |(_, part)| part);
-        let mut further: BTreeMap<u32, (i64, i64)> = BTreeMap::new();
-        let mut base = shortest(most);
-        for (flow, own) in flows.parts().filter(|(_, part)| part.len() >= LEAST) {
-            if let Some((longer, scatter)) = apart(own, most) {
-                let least = shortest(own) - longer;
-                if least < base - scatter {
-                    base = least;
-                }
-                further.insert(flow, (longer, scatter));
-            }
-        }
-        let known = flows.parts().map(|(flow, part)| {
-            let own = shortest(part);
-            let told = further
-                .get(&flow)
-                .filter(|(longer, scatter)| base + longer < own - scatter);
-            (flow, told.map_or(own, |(longer, _)| base + longer))
-        });
-        Self(known.collect())
-    }
-
-    fn ns(&self, flow: u32) -> i64 {
-        let place = self.0.binary_search_by_key(&flow, |&(number, _)| number);
-        place.map_or(0, |place| self.0[place].1)
-    }
-}
-
-/// How much longer a flow's round trips are than another's at the same time, in the median, and the scatter of that; none
-/// where too few can be compared. Both are in the order of time.
-fn apart(own: &[(i64, i64)], others: &[(i64, i64)]) -> Option<(i64, i64)> {
-    let mut after = 0;
-    let mut differences: Vec<f64> = own
-        .iter()
-        .filter_map(|&sample| {
-            while others.get(after).is_some_and(|other| other.0 < sample.0) {
-                after += 1;
-            }
-            difference(sample, others, after)
-        })
-        .collect();
-    if differences.len() < LEAST {
-        return None;
-    }
-    let longer = quantile(&mut differences, 0.5) as i64;
-    let scatter = quantile(&mut differences, 0.75) - quantile(&mut differences, 0.25);
-    Some((longer, scatter as i64))
-}
-
-/// How much longer a round trip was than one that began at about the same time: within a sixteenth of it. `after`: the
-/// first of the others that did not begin before.
-fn difference((time_ns, rtt_ns): (i64, i64), others: &[(i64, i64)], after: usize) -> Option<f64> {
-    let near = |place: usize| {
-        others
-            .get(place)
-            .map(|other| (other.0.saturating_sub(time_ns).saturating_abs(), other.1))
-    };
-    let (apart, other) = near(after)
-        .into_iter()
-        .chain(near(after.wrapping_sub(1)))
-        .min()?;
-    (apart <= rtt_ns / 16).then(|| (rtt_ns - other) as f64)
 }
 
 /// A stretch while the link was busy.

@@ -100,6 +100,7 @@ fn sent(
                 rtt_ns: rtt_ns + waits + noise.below(300_000) as i64,
                 flow: number,
                 path: 0,
+                behind: false,
             }),
             None => windows[flow].1 = true,
         }
@@ -188,6 +189,55 @@ fn a_queue_behind_a_bucket_is_a_shaper() {
     assert!((burst / 3e4 - 1.0).abs() < 0.1, "{burst}");
     let rate = path.rate_bps.expect("a rate").value;
     assert!((rate / 3e6 - 1.0).abs() < 0.02, "{rate}");
+}
+
+/// What passes behind a limiter, and when: `at_once` packets leave it together.
+fn behind(limits: &mut impl Limits, rtts_ms: &[i64], at_once: usize) -> Path {
+    let (arrivals, samples) = sent(limits, rtts_ms, 60);
+    let base_ns = |flow: u32| rtts_ms[flow as usize] * 1_000_000;
+    let left_ns = |sample: &RttSample| sample.time_ns + sample.rtt_ns - base_ns(sample.flow);
+    let mut left: Vec<i64> = samples.iter().map(left_ns).collect();
+    left.sort_unstable();
+    let times_ns: Vec<i64> = left
+        .chunks(at_once)
+        .flat_map(|lump| vec![*lump.last().expect("one"); lump.len()])
+        .collect();
+    let arrival = |&time_ns: &i64| Arrival {
+        time_ns,
+        ..arrivals[0]
+    };
+    let arrivals: Vec<Arrival> = times_ns.iter().map(arrival).collect();
+    let sample = |one: &RttSample| RttSample {
+        time_ns: times_ns[left.partition_point(|&before| before < left_ns(one))],
+        behind: true,
+        ..*one
+    };
+    let samples: Vec<RttSample> = samples.iter().map(sample).collect();
+    limiter(&arrivals, &samples)
+}
+
+#[test]
+fn behind_a_shaper_its_burst_has_come_before_its_queue() {
+    for (rate_bps, burst, queue, rtts_ms) in [
+        (3e6, 3e4, 1e5, &[100][..]),
+        (8e6, 5e4, 1e5, &[40, 40]),
+        (2e7, 1e5, 2e5, &[30, 60, 20]),
+    ] {
+        let path = behind(&mut Bucket::new(rate_bps, burst, queue), rtts_ms, 1);
+        assert_eq!(path.limiter, Limiter::Shaper, "{path:?}");
+        let told = path.burst_bytes.expect("a burst").value;
+        assert!((told / burst - 1.0).abs() < 0.1, "{told} is not {burst}");
+        let queue = behind(&mut Bucket::new(rate_bps, 0.0, queue), rtts_ms, 1);
+        assert_eq!(queue.limiter, Limiter::Queue, "{queue:?}");
+    }
+}
+
+#[test]
+fn behind_a_queue_that_lets_out_lumps_there_is_no_shaper() {
+    for at_once in [4, 16] {
+        let path = behind(&mut Bucket::new(8e6, 0.0, 1e5), &[40, 40], at_once);
+        assert_eq!(path.limiter, Limiter::Queue, "{path:?}");
+    }
 }
 
 #[test]
@@ -388,6 +438,7 @@ fn sample() -> impl Strategy<Value = RttSample> {
         rtt_ns,
         flow,
         path: 0,
+        behind: flow == 2,
     })
 }
 

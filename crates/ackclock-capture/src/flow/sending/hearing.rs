@@ -7,7 +7,7 @@ use crate::flow::capacity::Passed;
 use crate::flow::scoreboard::{State, Stretch};
 use crate::rows::Rows;
 use crate::series::RttSample;
-use crate::tables::Fate;
+use crate::tables::{Fate, Vantage};
 
 /// Acknowledgements that wait at once.
 const MOST_PENDING: usize = 1 << 14;
@@ -384,6 +384,7 @@ impl Sending {
                 rtt_ns,
                 flow: self.flow,
                 path,
+                behind: self.vantage == Vantage::Receiver,
             });
         }
     }

@@ -29,6 +29,8 @@ pub struct Repairs {
     recover: u64,
     /// A tail probe is out, sent when this was the last byte.
     probed: u64,
+    /// The sender repairs repairs without its timer: it went back to what it had repaired.
+    again: bool,
     /// Where the last hole begins that fast recovery has repaired.
     pub repaired: u64,
 }
@@ -78,6 +80,7 @@ impl Sending {
         if data.start < self.una {
             self.acknowledged_data(data, end.min(self.una), &copy, rows);
         }
+        let counted = matches!(data.place, Place::Next { .. });
         let mut cause = None;
         for index in self.board.between(data.start.max(self.una), end) {
             match self.kind(index, data) {
@@ -95,6 +98,8 @@ impl Sending {
                     copy.cause = *cause.get_or_insert_with(|| self.repair(index, data, rows));
                     self.unseen_repair(index, data, copy.cause, rows);
                     if copy.cause == Cause::Fast {
+                        let goes_back = index > 0 && data.start < self.unseen.cursor;
+                        self.repairs.again |= goes_back && counted;
                         self.repairs.repaired = self.repairs.repaired.max(data.start);
                     }
                     self.send_again(index, copy, data.identification.unwrap_or(0), rows);
@@ -439,7 +444,12 @@ impl Sending {
         let timer_ns = smoothed.srtt_ns + 4 * variation_ns;
         let lost_for_ns = data.now_ns - head.lost_ns;
         let just_lost = head.state == State::Lost && lost_for_ns < smoothed.srtt_ns / 2;
-        let since_ns = data.now_ns - head.last_ns.max(self.advanced_ns);
+        let repaired_ns = if self.repairs.again {
+            head.last_ns.max(self.last_unseen_ns(data.now_ns))
+        } else {
+            head.last_ns
+        };
+        let since_ns = data.now_ns - repaired_ns.max(self.advanced_ns);
         since_ns >= self.timer_ns().max(timer_ns) && !just_lost
     }
 

@@ -184,7 +184,8 @@ impl Sending {
             && !stretch.late
             && self.rtt.count > 0
             && arrived_ns - stretch.lost_ns >= round_ns
-            && self.vantage != Vantage::Receiver;
+            && self.vantage != Vantage::Receiver
+            && !self.unseen.none_since(stretch.lost_ns);
         if again {
             rows.lost(stretch.arrival);
             self.tell(&self.told(stretch, Fate::Lost, 0.6), rows);

@@ -4,125 +4,23 @@
 //! What it was is guessed when the packet behind the gap is seen, by the order in which holes are repaired, and corrected
 //! by what follows: a gap in new data takes packets back that were taken for repairs since the new data before it, and
 //! nothing is sent twice within a round trip. What nothing explains waits. It was new data that is still to be missed,
-//! as long as none was seen behind it, or a repair that was lost, if the next one is seen a round trip later.
+//! as long as none was seen behind it, or a repair that was lost, if the next one is seen a round trip later. A sender that
+//! was seen to go back to what it had repaired may have done so with it, and then its timer has not expired since.
 
 use std::collections::VecDeque;
 
+use super::identities::Place;
 use super::{Data, Sending, WIDEST_HOLE};
 use crate::flow::scoreboard::{Copied, State, Stretch};
 use crate::rows::{Rows, NOT_KEPT};
 use crate::tables::Vantage;
 
-/// A sender counts its packets if so many agree with their sequence numbers, and so many times more than do not.
-const ENOUGH: u32 = 8;
-const RATHER: u32 = 3;
-/// They go on if they are further by less, and count if they did so in so many packets in a row.
-const LOST_BETWEEN: u16 = 256;
-const IN_A_ROW: u8 = 2;
-/// More packets than that are not missing at once.
-const MOST_MISSING: u16 = 2048;
 /// Stretches that are looked at for those that can have been sent again.
 const MOST_LOOKED_AT: usize = 4096;
 /// Packets that wait for what they were, and guesses that are remembered.
 const MOST_WAITING: usize = 1024;
 /// Nothing is sent again sooner after it was sent than this share of the least RTT.
 const TOO_SOON: f64 = 0.9;
-
-/// Where a packet belongs among those that its end sends.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Place {
-    /// Nobody knows.
-    #[default]
-    Unknown,
-    /// Behind all that were seen, and so many that were not.
-    Next {
-        /// How many.
-        missing: u32,
-    },
-    /// Before one that was seen.
-    Older,
-}
-
-/// The identifications of an end's packets.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Identities {
-    expected: Option<u16>,
-    agreed: u32,
-    others: u32,
-    in_a_row: u8,
-}
-
-impl Identities {
-    /// A packet without data.
-    #[inline]
-    pub fn count(&mut self, identification: Option<u32>) {
-        if let Some((own, ahead)) = self.ahead(identification) {
-            self.goes_on(ahead);
-            if ahead.cast_signed() >= 0 {
-                self.expected = Some(own.wrapping_add(1));
-            }
-        }
-    }
-
-    /// Data in so many packets, behind a hole of so many: 0 too if it is none that nobody saw.
-    #[inline]
-    pub fn take(&mut self, identification: Option<u32>, packets: u32, hole: u32) -> Place {
-        let Some((own, ahead)) = self.ahead(identification) else {
-            return Place::Unknown;
-        };
-        self.goes_on(ahead);
-        if u32::from(ahead) == hole {
-            self.agreed += 1;
-        } else {
-            self.others += 1;
-        }
-        let counts = self.counts();
-        let older = ahead.cast_signed() < 0;
-        if !older || !counts {
-            self.expected = Some(own.wrapping_add(packets as u16));
-        }
-        match (counts, older) {
-            (false, _) => Place::Unknown,
-            (true, true) => Place::Older,
-            (true, false) if ahead > MOST_MISSING => Place::Unknown,
-            (true, false) => Place::Next {
-                missing: u32::from(ahead),
-            },
-        }
-    }
-
-    /// The identification of the next packet, if they go on.
-    pub fn expected(&self) -> Option<u32> {
-        self.expected
-            .filter(|_| self.in_a_row >= IN_A_ROW)
-            .map(u32::from)
-    }
-
-    #[inline]
-    fn goes_on(&mut self, ahead: u16) {
-        self.in_a_row = if ahead < LOST_BETWEEN {
-            self.in_a_row.saturating_add(1)
-        } else {
-            self.in_a_row / 2
-        };
-    }
-
-    #[inline]
-    fn counts(&self) -> bool {
-        self.agreed >= ENOUGH && self.agreed / RATHER >= self.others
-    }
-
-    /// 0 is none, but for a sender that counts and has come to it.
-    #[inline]
-    fn ahead(&self, identification: Option<u32>) -> Option<(u16, u16)> {
-        let own = identification? as u16;
-        if own == 0 && self.expected != Some(0) {
-            return None;
-        }
-        let expected = self.expected.unwrap_or(own);
-        Some((own, own.wrapping_sub(expected)))
-    }
-}
 
 /// A packet that was not seen: it passed between two that were.
 #[derive(Clone, Copy, Debug)]
@@ -153,6 +51,8 @@ pub struct Unseen {
     pub until: u64,
     /// Where the last repair ends: the sender goes on from there.
     pub cursor: u64,
+    /// The sender counts its packets, and this is when the last gap in them was seen.
+    gap_ns: Option<i64>,
 }
 
 impl Unseen {
@@ -197,6 +97,23 @@ impl Unseen {
         self.slots.remove(at)
     }
 
+    /// All packets were seen since: the sender counts them, and there was no gap.
+    pub fn none_since(&self, since_ns: i64) -> bool {
+        self.gap_ns.is_some_and(|gap_ns| gap_ns < since_ns)
+    }
+
+    /// Notes a gap, or that there was none.
+    #[inline]
+    pub fn note(&mut self, place: Place, now_ns: i64) {
+        match place {
+            Place::Unknown => self.gap_ns = None,
+            Place::Next { missing: 0 } => {
+                self.gap_ns.get_or_insert(i64::MIN);
+            }
+            Place::Next { .. } | Place::Older => self.gap_ns = Some(now_ns),
+        }
+    }
+
     /// New data was seen: what was not and is not known by now was something else.
     fn settle(&mut self) {
         self.settled = self.slots.len();
@@ -234,6 +151,7 @@ impl Sending {
     /// Finds what was in the packets that are missing before this one. The hole before it may have been found already.
     #[inline]
     pub(super) fn missing(&mut self, data: &Data, found: Option<Hole>, rows: &mut Rows) {
+        self.unseen.note(data.place, data.now_ns);
         let elsewhere = matches!(self.vantage, Vantage::Middle | Vantage::Receiver);
         if !elsewhere || !self.acks_seen {
             return;
@@ -397,6 +315,14 @@ impl Sending {
         Some(slot.before_ns)
     }
 
+    /// When the last packet of which nobody knows what it was passed at the latest, if that can have been repaired by now.
+    pub(super) fn last_unseen_ns(&self, now_ns: i64) -> i64 {
+        let until_ns = now_ns - self.soon_after_ns();
+        let mut latest_first = self.unseen.slots.iter().rev();
+        let found = latest_first.find(|slot| slot.after_ns <= until_ns);
+        found.map_or(i64::MIN, |slot| slot.before_ns)
+    }
+
     /// Of what is missing between two positions, in their order, as much was sent again as there are packets.
     fn sent_unseen(
         &mut self,
@@ -462,27 +388,5 @@ impl Sending {
         }
         self.repairs.repaired = self.repairs.repaired.max(end);
         self.unseen.cursor = end;
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_count_goes_through_0_and_packets_without_one_tell_nothing() {
-        let mut identities = Identities::default();
-        let mut take = |number: u32| identities.take(Some(number), 1, 0);
-        for number in 65_500..65_536 {
-            take(number);
-        }
-        assert_eq!(take(0), Place::Next { missing: 0 });
-        assert_eq!(take(1), Place::Next { missing: 0 });
-        assert_eq!(take(0), Place::Unknown, "no count");
-        assert_eq!(take(3), Place::Next { missing: 1 });
-        let mut none = Identities::default();
-        for _ in 0..20 {
-            assert_eq!(none.take(Some(0), 1, 0), Place::Unknown);
-        }
     }
 }
