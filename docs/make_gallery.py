@@ -51,21 +51,14 @@ What an entry costs, `ackclock reproduce ID --dry-run` forecasts. These forecast
 cores, of which G.recap has one and R7.4–7.9 twenty-two minutes; that of `--all`, which plans some of the cases only, is
 rougher.
 
-All rows of the stack `linux` come from runs before a send buffer's memory was granted between two batches. But for
-that, rows of all engines are by the engines as they are in B2.9–2.13, B5.4–5.11, K.box, R4.1, R5.1–5.8 and R6.t2. In
-the other entries those of `linux` and `ns2` are older than those of `packet` beside them, and the rows of the stack
-`linux` come from runs before its receivers' buffers grew and its timers ended with a tick. But for that, rows of
-`packet` are by the engine as it is in B6.14–6.15, B6.22–6.24, K.cap, L5.6–5.10, R4.4–4.7, R5.9–5.10, R6.6–6.14,
-R6.cap, R6.t1, R7.1, R7.2 and R7.10, in the second reading of G.altman, and for the stacks `ns2`, `freebsd` and `rfc`
-in B2.2, B2.6, B2.7, B2.8, B3.5–3.16, B5.12–5.22, B6.5–6.12, B6.16–6.21, B6.25–6.33, D.fig17, G.cong, G.mux, G.phase,
-G.rate, G.resp, G.rev, K.util, K.ver, L2.1, L5.3–5.5 and R7.cap. Rows of the stack `linux` in the entries named last
-come from runs before a sender sent a batch in the midst of writing and before BIC followed its ACKs in the open state
-only. In all others rows come from runs before batches were those of 1/1024 s, before a receiver sent the ACK that
-waits ahead of a third range of SACKs and before PIE's probability changed from the start on; those in R7.4–7.9 from
-runs before hosts took time for packets by default; and those in G.recap, which are older still, from runs before the
-packet engine compressed SACKs, allowed one recovery to follow another immediately and took RTTs from timestamps in
-whole milliseconds. Rows run before there was *undetermined* were judged by their means alone. Runs of mechanisms are
-older than the entries beside them.
+Rows are by the engines as they are, but for these. Those of `linux` and of the stack `linux` in B5.1, B5.4–5.6 and
+G.altman come from runs before a send buffer's memory was granted between two batches, and in the last before a
+receiver's buffer grew and timers ended with a tick. Those in B5.23–5.24 and R7.4–7.9 come from runs before batches
+were those of 1/1024 s, before a receiver sent the ACK that waits ahead of a third range of SACKs and before PIE's
+probability changed from the start on; in R7.4–7.9 also from before hosts took time for packets by default. Those in
+G.recap, which are older still, come from runs before the packet engine compressed SACKs, allowed one recovery to
+follow another immediately and took RTTs from timestamps in whole milliseconds, and were judged by their means alone.
+Runs of mechanisms are older than the entries beside them.
 """
 
 
