@@ -51,14 +51,13 @@ What an entry costs, `ackclock reproduce ID --dry-run` forecasts. These forecast
 cores, of which G.recap has one and R7.4–7.9 twenty-two minutes; that of `--all`, which plans some of the cases only, is
 rougher.
 
-Rows are by the engines as they are, but for these. Those of `linux` and of the stack `linux` in B5.1, B5.4–5.6 and
-G.altman come from runs before a send buffer's memory was granted between two batches, and in the last before a
-receiver's buffer grew and timers ended with a tick. Those in B5.23–5.24 and R7.4–7.9 come from runs before batches
-were those of 1/1024 s, before a receiver sent the ACK that waits ahead of a third range of SACKs and before PIE's
-probability changed from the start on; in R7.4–7.9 also from before hosts took time for packets by default. Those in
-G.recap, which are older still, come from runs before the packet engine compressed SACKs, allowed one recovery to
-follow another immediately and took RTTs from timestamps in whole milliseconds, and were judged by their means alone.
-Runs of mechanisms are older than the entries beside them.
+Rows are by the engines as they are, but for these. Those in B5.23–5.24, R7.4–7.9 and G.altman's first reading come
+from runs before batches were those of 1/1024 s, before a receiver sent the ACK that waits ahead of a third range of
+SACKs and before PIE's probability changed from the start on; in R7.4–7.9 also from before hosts took time for packets
+by default. Those of G.altman's second reading come from runs before a receiver's buffer grew and timers ended with a
+tick. Those in G.recap, which are older still, come from runs before the packet engine compressed SACKs, allowed one
+recovery to follow another immediately and took RTTs from timestamps in whole milliseconds, and were judged by their
+means alone. Runs of mechanisms are older than the entries beside them.
 """
 
 
