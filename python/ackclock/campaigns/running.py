@@ -7,13 +7,14 @@ import math
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from contextvars import ContextVar
+from contextvars import ContextVar, copy_context
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from ackclock import engines
 from ackclock.campaigns.cost.course import EVEN, Course, course
@@ -41,6 +42,8 @@ QUICK = 10
 
 #: The waiting thread looks up so often: an interrupt may reach another thread and then wakes nobody.
 WAKE_S = 0.2
+
+T = TypeVar("T")
 
 
 class _StoppedError(Exception):
@@ -160,17 +163,30 @@ def written_there(engine: str, plan: Plan) -> dict[str, bytes]:
 
 
 def _all(engine: Engine, plan: Plan, options: RunOptions, jobs: int, progress: Progress) -> list[Dataset]:
-    """Every seed's result, in order. An exception in one run, or in the waiting thread, stops the others."""
+    """Every seed's result, in order."""
+
+    def one(seed: int, tell: Progress) -> Dataset:
+        return engine.run(plan, seed, replace(options, progress=tell))
+
+    return side_by_side([partial(one, seed) for seed in plan.seeds], jobs, progress, _course(plan, engine, progress))
+
+
+def side_by_side(
+    calls: Sequence[Callable[[Progress], T]], jobs: int, progress: Progress = no_progress, course: Course = EVEN
+) -> list[T]:
+    """What each call returns, in order, with so many of them going on at a time.
+
+    An exception in one, or in the waiting thread, stops the others when they next tell their progress. `course` is how
+    the work of a call is spread over what it tells.
+    """
     stop = threading.Event()
-    jobs = min(jobs, len(plan.seeds))
-    shares = _Shares(len(plan.seeds), jobs, progress, _course(plan, engine, progress))
+    jobs = min(jobs, len(calls))
+    shares = _Shares(len(calls), jobs, progress, course)
     with ThreadPoolExecutor(max_workers=jobs) as pool:
         try:
-            futures = [
-                pool.submit(engine.run, plan, seed, replace(options, progress=shares.of(number, stop)))
-                for number, seed in enumerate(plan.seeds)
-            ]
-            return _results(futures)
+            return _results(
+                [pool.submit(copy_context().run, call, shares.of(number, stop)) for number, call in enumerate(calls)]
+            )
         finally:
             stop.set()
             pool.shutdown(wait=True, cancel_futures=True)
@@ -181,7 +197,7 @@ def _course(plan: Plan, engine: Engine, progress: Progress) -> Course:
     return EVEN if progress is no_progress else course(plan, engine.name)
 
 
-def _results(futures: list[Future[Dataset]]) -> list[Dataset]:
+def _results(futures: list[Future[T]]) -> list[T]:
     waiting = set(futures)
     while waiting:
         done, waiting = wait(waiting, timeout=WAKE_S, return_when=FIRST_EXCEPTION)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from pathlib import Path
 
 from ackclock import _core
@@ -45,13 +44,13 @@ def run(
     kinds.check(folder, Kind.REPRODUCTION)
     passes = [_pass(entry, each, quick=quick) for each in chosen]
     tell = work.Part(progress, sum(len(plans) for each in passes for plans in each.plans.values()))
-    scale, run_it = QUICK if quick else FULL, partial(work.run_case, jobs, command)
+    scale, how = QUICK if quick else FULL, work.How(jobs, command, twins=False)
     with folders.replacing(folder, manifests.is_note(folder)) as new:
         rows: list[Judged] = []
         for mechanism, each in zip(chosen, passes, strict=True):
             found = {engine: work.Found() for engine in each.plans}
             for engine, plans in each.plans.items():
-                work.measure(entry, plans, found[engine], each.folder(new) / engine, tell, run_it, twins=False)
+                work.measure(entry, plans, found[engine], each.folder(new) / engine, tell, how)
             if entry.examine:
                 place = each.folder(new) / work.HOST
                 found[work.HOST] = work.Found(work.examined(entry, place, quick=quick, **mechanism.changes))

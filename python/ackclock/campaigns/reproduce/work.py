@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -74,14 +74,14 @@ def run(
     lacks = lacks_of(entry)
     passes = _passes(entry, lacks, quick=quick)
     tell = Part(progress, sum(len(chosen) for each in passes for chosen in each.plans.values()))
-    scale, run_it = QUICK if quick else FULL, partial(run_case, jobs, command)
+    scale, how = QUICK if quick else FULL, How(jobs, command, twins=not quick)
     with folders.replacing(folder, manifests.is_note(folder)) as new:
         rows: dict[tuple[str, str], Sequence[Row]] = {}
         common: dict[str, Found] = {}
         for each in passes:
             found = {engine: Found(why=lacks[engine] or "") for engine in each.plans}
             for engine, chosen in each.plans.items():
-                measure(entry, chosen, found[engine], each.folder(new) / engine, tell, run_it, twins=not quick)
+                measure(entry, chosen, found[engine], each.folder(new) / engine, tell, how)
             if entry.examine:
                 found[HOST] = Found(examined(entry, new / HOST, quick=quick))
             known = {**common, **found}
@@ -286,45 +286,80 @@ def check_folder(folder: Path) -> None:
 
 
 class Part:
-    """The progress of one case after the other."""
+    """The progress of one engine's cases after another's."""
 
     def __init__(self, progress: Progress, total: int) -> None:
         self._progress, self._total, self._begun = progress, total, 0
 
-    def next(self, runs: int = 1) -> list[Progress]:
-        """The progress of the next case, in so many runs."""
-        done, self._begun = self._begun, self._begun + 1
-        return [partial(self._tell, done + run / runs, 1 / runs) for run in range(runs)]
-
-    def _tell(self, done: float, part: float, share: float) -> None:
-        self._progress((done + share * part) / self._total)
+    def next(self, cases: int) -> Progress:
+        """The progress of the next so many cases."""
+        done, self._begun = self._begun, self._begun + cases
+        return lambda share: self._progress((done + cases * share) / self._total)
 
 
-def measure(
-    entry: Entry,
-    plans: Mapping[str, Plan],
-    found: Found,
-    folder: Path,
-    tell: Part,
-    run: Callable[..., Dataset],
-    *,
-    twins: bool,
-) -> None:
+@dataclass(frozen=True, slots=True)
+class How:
+    """How cases are run: so many runs at a time (None: one for each core), under which command, with noisy twins?"""
+
+    jobs: int | None
+    command: str
+    twins: bool
+
+    def at_a_time(self, engine: str, plans: Iterable[Plan]) -> int:
+        """How many cases go on at a time: as many as their seeds leave places for."""
+        chosen, every = engines.engine(engine), list(plans)
+        if any(engines.alone(chosen, plan) for plan in every):
+            return 1
+        return max(1, self.places // max((len(plan.seeds) for plan in every), default=1))
+
+    @property
+    def places(self) -> int:
+        """How many runs go on at a time."""
+        return self.jobs or running.cores()
+
+
+@dataclass(frozen=True, slots=True)
+class _Planned:
+    """What is run of a case, or of its noisy twin, and the folder among whose cases its result is put."""
+
+    case: str
+    plan: Plan
+    folder: Path
+    noisy: bool = False
+
+
+def measure(entry: Entry, plans: Mapping[str, Plan], found: Found, folder: Path, tell: Part, how: How) -> None:
     """Runs an engine's cases, and noisy twins of those that are prone to phase effects.
 
-    What it cannot run is left out, with the reason.
+    What it cannot run is left out, with the reason. The results do not depend on how many go on at a time.
     """
+    listed = list(_listed(entry, plans, folder, twins=how.twins))
+    at_a_time = how.at_a_time(folder.name, plans.values())
+    jobs = how.places // at_a_time
+    calls = [partial(_of_run, entry, each, jobs, how.command) for each in listed]
+    measured = running.side_by_side(calls, at_a_time, tell.next(len(plans))) if calls else []
+    for each, values in zip(listed, measured, strict=True):
+        if isinstance(values, UnsupportedError):
+            found.why = _with(found.why, values)
+        else:
+            (found.noisy if each.noisy else found.measured)[each.case] = values
+
+
+def _listed(entry: Entry, plans: Mapping[str, Plan], folder: Path, *, twins: bool) -> Iterator[_Planned]:
     for case, planned in plans.items():
         plan = entry.fed(folder.name, case, planned, lambda other, of: _made(folder.parent, other, of))
-        prone = twins and folder.name in TWINNED and phase.prone(plan)
-        steps = tell.next(2 if prone else 1)
-        try:
-            found.measured[case] = _of_case(entry, case, plan, folder, partial(run, steps[0]))
-            if prone:
-                noisy = folder.parent / NOISY / folder.name
-                found.noisy[case] = _of_case(entry, case, phase.twin(plan), noisy, partial(run, steps[1]))
-        except UnsupportedError as error:
-            found.why = _with(found.why, error)
+        yield _Planned(case, plan, folder)
+        if twins and folder.name in TWINNED and phase.prone(plan):
+            yield _Planned(case, phase.twin(plan), folder.parent / NOISY / folder.name, noisy=True)
+
+
+def _of_run(
+    entry: Entry, run: _Planned, jobs: int, command: str, tell: Progress
+) -> Mapping[str, Values] | UnsupportedError:
+    try:
+        return _of_case(entry, run, partial(running.run, jobs=jobs, progress=tell, command=command))
+    except UnsupportedError as error:
+        return error
 
 
 def _made(folder: Path, engine: str, case: str) -> Dataset:
@@ -341,24 +376,17 @@ def _with(why: str, error: UnsupportedError) -> str:
     return f"{why}, no {reason.what}" if why else f'engine "{reason.engine}" has no {reason.what}'
 
 
-def run_case(
-    jobs: int | None, command: str, progress: Progress, plan: Plan, engine: str, captures: Path | None
-) -> Dataset:
-    """Runs a plan of an entry's."""
-    return running.run(plan, engine, jobs=jobs, progress=progress, captures=captures, command=command)
-
-
-def _of_case(
-    entry: Entry, case: str, plan: Plan, folder: Path, run: Callable[[Plan, str, Path | None], Dataset]
-) -> Mapping[str, Values]:
+def _of_case(entry: Entry, this: _Planned, run: Callable[..., Dataset]) -> Mapping[str, Values]:
     with Private() as place:
-        kept = place / "captures" if entry.captured and plan.record.pcap else None
-        data = run(plan, folder.name, kept)
+        kept = place / "captures" if entry.captured and this.plan.record.pcap else None
+        data = run(this.plan, this.folder.name, captures=kept)
         by_run = [of_run(view, entry.measures) for view in runs(data)]
-        seen = [] if kept is None else [_seen(entry, case, kept / f"seed-{each['seed']}.pcap") for each in data.runs]
+        seen = (
+            [] if kept is None else [_seen(entry, this.case, kept / f"seed-{each['seed']}.pcap") for each in data.runs]
+        )
         if seen:
-            Dataset.concat(seen).write(folder.parent / CAPTURED / slug(case))
-    data.write(folder / slug(case))
+            Dataset.concat(seen).write(this.folder.parent / CAPTURED / slug(this.case))
+    data.write(this.folder / slug(this.case))
     by_capture = [of_run(view, entry.captured) for capture in seen for view in runs(capture)]
     nothing = dict.fromkeys(entry.captured)
     both = [own | told for own, told in zip(by_run, by_capture or [nothing] * len(by_run), strict=True)]
