@@ -31,6 +31,8 @@ kinds!(
         Datagram => "datagram",
         /// What answers a datagram.
         Echo => "echo",
+        /// Carries the last payload and ends the data, from the sender.
+        DataFin => "data_fin",
     }
 );
 
@@ -45,7 +47,19 @@ impl Kind {
 
     /// Whether the packet ends one way of a connection: it carries a FIN.
     pub fn closes(self) -> bool {
-        matches!(self, Kind::Fin | Kind::FinAck)
+        matches!(self, Kind::DataFin | Kind::Fin | Kind::FinAck)
+    }
+
+    /// Whether the packet is one of the sender's numbered segments: it carries payload, ends the data, or both.
+    #[inline]
+    pub fn is_segment(self) -> bool {
+        matches!(self, Kind::Data | Kind::DataFin | Kind::Fin)
+    }
+
+    /// Whether the packet carries the sender's payload.
+    #[inline]
+    pub fn carries_payload(self) -> bool {
+        matches!(self, Kind::Data | Kind::DataFin | Kind::Datagram)
     }
 
     /// Whether the packet travels from the sender to the receiver.
@@ -54,6 +68,7 @@ impl Kind {
             self,
             Kind::Syn
                 | Kind::Data
+                | Kind::DataFin
                 | Kind::Fin
                 | Kind::LastAck
                 | Kind::ServerSynAck

@@ -82,7 +82,6 @@ pub struct Receiver {
     ranges: Ranges,
     block_limit: usize,
     sack: bool,
-    fin: u64,
     workload: Workload,
     policy: DelayedAck,
     delay: Time,
@@ -122,15 +121,13 @@ pub struct Receiver {
 impl Receiver {
     /// The receiver of a flow.
     pub fn new(plan: &FlowPlan) -> Receiver {
-        let workload = Workload::new(plan);
         Receiver {
             phase: Phase::Listen,
             next: 0,
             ranges: Ranges::default(),
             block_limit: options::most_blocks(&plan.tcp),
             sack: plan.tcp.sack,
-            fin: workload.segments(),
-            workload,
+            workload: Workload::new(plan),
             policy: plan.tcp.delayed_ack,
             delay: plan.tcp.delayed_ack_timeout,
             tick: plan.tcp.timer_tick,
@@ -213,10 +210,8 @@ impl Receiver {
     fn handle(&mut self, packet: &Packet, now: Time) -> Option<Reply> {
         match packet.kind {
             Kind::Data => self.on_segment(packet, now),
-            Kind::Fin => {
-                // It tells where the data end: earlier than planned if the application stopped.
-                self.workload.end_at(packet.sequence);
-                self.fin = packet.sequence;
+            Kind::DataFin | Kind::Fin => {
+                self.workload.hear_end(&packet.for_record());
                 self.on_segment(packet, now)
             }
             Kind::Syn => self.on_syn(packet.timestamp, now),
@@ -274,7 +269,7 @@ impl Receiver {
             self.echo = packet.timestamp;
         }
         self.pending += 1;
-        if self.next > self.fin {
+        if self.next >= self.workload.end() {
             return Some(self.close(now));
         }
         let gap = now.since(self.last_arrival);
@@ -402,7 +397,7 @@ impl Receiver {
             }
             self.ranges.keep(sequence);
         }
-        if self.next > self.fin && self.phase == Phase::Established {
+        if self.next >= self.workload.end() && self.phase == Phase::Established {
             return Some(self.close(now));
         }
         if !at_once {

@@ -25,8 +25,10 @@
 //!   (1) each phase from Open on    (2) without bytes, the bare ACK
 //! ```
 //!
-//! Deviations: sequence numbers count segments, so nothing is ever re-segmented and the FIN is a
-//! segment of its own after the data; a connection carries data one way. What proves needless leads from `Recovery` and
+//! Deviations: sequence numbers count segments, so nothing is ever re-segmented; a connection carries data one way.
+//! The FIN is a segment of its own after the data, unless there is a send buffer (`batches`): then it goes with the last
+//! segment if that is not sent when the application closes, and a single segment with the FIN needs no room in the
+//! window, as Linux does both. What proves needless leads from `Recovery` and
 //! `Loss` back to `Open` at once (`undoing.rs`, `frto.rs`).
 
 mod acknowledging;

@@ -3,6 +3,8 @@
 use ackclock_plan::FlowPlan;
 use ackclock_units::Time;
 
+use crate::packet::{Kind, Packet};
+
 /// An application: how many segments there are to send, and since when.
 #[derive(Clone, Copy, Debug)]
 pub struct Workload {
@@ -10,6 +12,8 @@ pub struct Workload {
     size_bytes: Option<u64>,
     /// Data segments of the whole transfer; `u64::MAX` if endless.
     segments: u64,
+    /// Whether the FIN goes with the last of them, instead of being a segment of its own.
+    fin_in_data: bool,
     /// Time between two segments that a rate-limited application writes; none if it is too short for
     /// the clock.
     period: Option<Time>,
@@ -25,6 +29,7 @@ impl Workload {
             mss_bytes,
             size_bytes: plan.size_bytes,
             segments: segments_of(plan.size_bytes, mss_bytes),
+            fin_in_data: false,
             period: plan
                 .application_rate
                 .map(|rate| rate.transmission_time(mss_bytes))
@@ -68,24 +73,43 @@ impl Workload {
         }
     }
 
+    /// The application closes while the last data segment is not sent yet: the FIN goes with that.
+    pub fn close_in_data(&mut self) {
+        self.fin_in_data = true;
+    }
+
+    /// A segment with the FIN tells where the data end: earlier than planned if the application stopped.
+    pub fn hear_end(&mut self, packet: &Packet) {
+        self.fin_in_data = packet.kind == Kind::DataFin;
+        self.end_at(packet.sequence + u64::from(self.fin_in_data));
+    }
+
     /// Data segments of the whole transfer; `u64::MAX` if endless.
     #[inline]
     pub fn segments(&self) -> u64 {
         self.segments
     }
 
+    /// Segments of the whole transfer, the FIN's own included if it has one; `u64::MAX` if endless.
+    #[inline]
+    pub fn end(&self) -> u64 {
+        self.segments.saturating_add(u64::from(!self.fin_in_data))
+    }
+
+    /// Data segments written up to `now`.
+    #[inline]
+    pub fn data(&self, now: Time) -> u64 {
+        self.written(now).min(self.segments)
+    }
+
     /// Segments written up to `now`, the FIN included once all data are.
     #[inline]
     pub fn available(&self, now: Time) -> u64 {
-        let all = self.segments.saturating_add(1);
-        if self.period.is_none() {
-            return all;
-        }
-        let written = self.written(now);
-        if written < self.segments {
-            written
+        let data = self.data(now);
+        if data < self.segments {
+            data
         } else {
-            all
+            self.end()
         }
     }
 
@@ -110,10 +134,18 @@ impl Workload {
         }
     }
 
-    /// Whether segment `sequence` is the FIN.
+    /// What segment `sequence` is: data, the FIN, or both.
     #[inline]
-    pub fn is_fin(&self, sequence: u64) -> bool {
-        sequence == self.segments
+    pub fn kind(&self, sequence: u64) -> Kind {
+        if sequence.saturating_add(1) < self.segments {
+            Kind::Data
+        } else if sequence == self.segments {
+            Kind::Fin
+        } else if self.fin_in_data {
+            Kind::DataFin
+        } else {
+            Kind::Data
+        }
     }
 
     /// Payload of segment `sequence`: the MSS, less in the last one, nothing in the FIN.

@@ -8,7 +8,7 @@ use ackclock_plan::LossPlan;
 use rand_core::RngCore;
 use rand_pcg::Pcg64Mcg;
 
-use crate::packet::{Kind, Packet};
+use crate::packet::Packet;
 
 /// Loss of packets that is independent of the queue.
 pub struct RandomLoss {
@@ -40,7 +40,7 @@ impl RandomLoss {
     /// Whether this packet is lost. Only data are, TCP's and UDP's, and SYNs where the plan says so: FINs and ACKs pass.
     #[inline]
     pub fn takes(&mut self, packet: &Packet) -> bool {
-        let carries = matches!(packet.kind, Kind::Data | Kind::Datagram);
+        let carries = packet.kind.carries_payload();
         match self.kind {
             LossPlan::WithSyn { syn, .. } if packet.kind.opens() => self.falls_on(syn),
             LossPlan::Bernoulli { probability } | LossPlan::WithSyn { probability, .. } => {
@@ -89,6 +89,7 @@ impl RandomLoss {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::packet::Kind;
     use crate::queue::testing::packet;
 
     /// Whether each of so many data packets is lost.

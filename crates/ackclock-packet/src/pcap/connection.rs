@@ -108,7 +108,7 @@ impl Connection {
 
     fn payload_bytes(&self, packet: &Packet) -> u32 {
         match packet.kind {
-            Kind::Data => self.workload.payload_bytes(packet.sequence) as u32,
+            Kind::Data | Kind::DataFin => self.workload.payload_bytes(packet.sequence) as u32,
             Kind::Request => self.request_bytes,
             _ => 0,
         }
@@ -122,12 +122,9 @@ impl Connection {
         match packet.kind {
             Kind::Syn | Kind::ClientSyn | Kind::Datagram | Kind::Echo => (0, 0),
             Kind::SynAck | Kind::ServerSynAck => (0, 1),
-            Kind::Data | Kind::Fin => (first, asked),
+            Kind::Data | Kind::DataFin | Kind::Fin => (first, asked),
             Kind::Ack | Kind::FinAck => (asked, first),
-            Kind::LastAck if self.closing => {
-                let end = self.workload.segments().saturating_add(1);
-                (byte(end, &self.workload), asked + 1)
-            }
+            Kind::LastAck if self.closing => (byte(self.workload.end(), &self.workload), asked + 1),
             Kind::LastAck | Kind::Request => (1, 1),
         }
     }
@@ -139,8 +136,8 @@ impl Connection {
 
     /// Makes the frame of a packet that one of the ends sends; `blocks` are its SACK blocks. Returns what its header says.
     pub fn compose(&mut self, packet: &Packet, blocks: &[Block], frame: &mut Frame) -> Header {
-        if packet.kind == Kind::Fin {
-            self.workload.end_at(packet.sequence);
+        if matches!(packet.kind, Kind::DataFin | Kind::Fin) {
+            self.workload.hear_end(packet);
         }
         let mut sack = [(0, 0); MOST_BLOCKS];
         let count = blocks.len().min(MOST_BLOCKS);
@@ -204,7 +201,7 @@ impl Connection {
             self.closing |= packet.kind == Kind::FinAck;
         }
         match packet.kind {
-            Kind::Data | Kind::Fin => self.is_new(packet.sequence),
+            kind if kind.is_segment() => self.is_new(packet.sequence),
             Kind::Ack | Kind::LastAck => true,
             kind => is_first(&mut self.arrived, kind),
         }
@@ -242,7 +239,7 @@ fn ecn_flags(packet: &Packet, ecn: EcnMode) -> u16 {
         (EcnMode::Off, _) => 0,
         (EcnMode::Classic | EcnMode::Dctcp, Kind::Syn | Kind::ClientSyn) => ECE | CWR,
         (EcnMode::Classic | EcnMode::Dctcp, Kind::SynAck | Kind::ServerSynAck) => ECE,
-        (EcnMode::Classic | EcnMode::Dctcp, Kind::Data | Kind::Fin) => CWR * echo,
+        (EcnMode::Classic | EcnMode::Dctcp, kind) if kind.is_segment() => CWR * echo,
         (EcnMode::Classic | EcnMode::Dctcp, _) => ECE * echo,
         (EcnMode::Accurate | EcnMode::L4s, Kind::Syn | Kind::ClientSyn) => AE | CWR | ECE,
         // RFC 9768 table 2: the answer tells which ECN bits the SYN arrived with.
@@ -257,14 +254,14 @@ fn flags(kind: Kind) -> u16 {
         Kind::Syn | Kind::ClientSyn => SYN,
         Kind::SynAck | Kind::ServerSynAck => SYN | ACK,
         Kind::Data | Kind::Ack | Kind::LastAck | Kind::Request => ACK,
-        Kind::Fin | Kind::FinAck => FIN | ACK,
+        Kind::DataFin | Kind::Fin | Kind::FinAck => FIN | ACK,
         Kind::Datagram | Kind::Echo => 0,
     }
 }
 
-/// Number of the first byte of a segment. The FIN, the segment after the data, takes one.
+/// Number of the first byte of a segment; after the last one the FIN has taken one.
 fn byte(segment: u64, workload: &Workload) -> u32 {
-    let fin = u64::from(segment > workload.segments());
+    let fin = u64::from(segment >= workload.end());
     (1 + workload.payload_before(segment) + fin) as u32
 }
 

@@ -162,7 +162,7 @@ impl Receiver {
     /// Takes note of the end of the data.
     #[cold]
     pub(super) fn note_end(&mut self, now: Time) {
-        let all = self.next >= self.fin.max(1);
+        let all = self.next >= self.workload.segments().max(1);
         if let Some(client) = &mut self.client {
             if all {
                 client.finish(now);

@@ -77,6 +77,8 @@ pub struct SendBuffer {
     waits: bool,
     /// It has been woken since.
     woken: bool,
+    /// It has written all and closed.
+    closed: bool,
 }
 
 impl SendBuffer {
@@ -98,6 +100,7 @@ impl SendBuffer {
             written: 0,
             waits: false,
             woken: false,
+            closed: false,
         };
         buffer.grant(LEAST_WINDOW);
         buffer
@@ -128,10 +131,33 @@ impl SendBuffer {
     }
 
     /// Whether the first buffer goes into so much `room` and is complete, so that waiting brings nothing: a single
-    /// segment, or what has another buffer behind it.
+    /// segment, what has another buffer behind it, or the end.
     #[inline]
     pub fn goes_whole(&self, room: u32) -> bool {
-        self.first() == 1 || (self.unsent.len() > 1 && self.first() <= room)
+        self.first() == 1 || ((self.unsent.len() > 1 || self.closed) && self.first() <= room)
+    }
+
+    /// Whether the application has written all `segments` and is to close.
+    #[inline]
+    pub fn ends(&self, segments: u64) -> bool {
+        self.written == segments && !self.closed
+    }
+
+    /// The application closes. Tells whether the FIN goes with the last segment; it is one of its own if that is sent.
+    pub fn close(&mut self) -> bool {
+        self.closed = true;
+        let goes_with_data = !self.unsent.is_empty();
+        if !goes_with_data {
+            self.unsent.push_back(1);
+            self.written += 1;
+        }
+        goes_with_data
+    }
+
+    /// Whether nothing is left but a single segment with the FIN.
+    #[inline]
+    pub fn has_fin_left(&self) -> bool {
+        self.closed && self.unsent.len() == 1 && self.first() == 1
     }
 
     /// A segment leaves the first buffer.

@@ -65,7 +65,7 @@ impl Reasons {
 impl Sender {
     /// Why a packet is being sent.
     pub(super) fn reasons(&self, kind: Kind, trigger: Trigger, retransmitted: bool) -> Reasons {
-        if !matches!(kind, Kind::Data | Kind::Fin) {
+        if !kind.is_segment() {
             return Reasons::of_control(kind, retransmitted);
         }
         Reasons {

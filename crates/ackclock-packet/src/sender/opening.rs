@@ -158,7 +158,7 @@ impl Sender {
             self.finished = Some(now);
             self.report_opening(Happening::Finished, out);
         }
-        if acknowledged > total {
+        if acknowledged >= self.workload.end() {
             self.phase = Phase::Done;
             self.timers = Timers::IDLE;
         }

@@ -26,6 +26,7 @@ impl Sender {
         self.write(now, out);
         let before = self.counters.sent_packets;
         self.stop = self.fill_window(now, out);
+        self.close(now, out);
         let limited = self.stop == Stop::Window;
         if self.counters.sent_packets > before || limited {
             let limited = limited || self.board.in_flight() >= self.window;
@@ -51,6 +52,7 @@ impl Sender {
         self.pacing.cut();
         loop {
             if self.occupied() >= self.window {
+                self.send_fin(now, out);
                 return Stop::Window;
             }
             let lost = if self.frto.asks {
@@ -139,27 +141,49 @@ impl Sender {
         let Some(buffer) = self.buffer.as_ref().filter(|buffer| !buffer.waits()) else {
             return;
         };
-        let available = self.workload.available(now);
-        if buffer.written() < available {
-            self.write_to(available, now, out);
+        let data = self.workload.data(now);
+        if buffer.written() < data {
+            self.write_to(data, now, out);
         }
     }
 
     /// Writes, and sends of what is full meanwhile.
     #[cold]
-    fn write_to(&mut self, available: u64, now: Time, out: &mut impl Outlet) {
+    fn write_to(&mut self, data: u64, now: Time, out: &mut impl Outlet) {
         let delivered = self.rates.delivered;
         loop {
             let held = self.held();
             let Some(buffer) = &mut self.buffer else {
                 return;
             };
-            if !buffer.fill(available, delivered, held) {
+            if !buffer.fill(data, delivered, held) {
                 return;
             }
             if buffer.pushes(delivered) {
                 self.push(now, out);
             }
+        }
+    }
+
+    /// An application that has written all closes: the FIN goes with the last segment, or after it where that is sent.
+    #[inline]
+    fn close(&mut self, now: Time, out: &mut impl Outlet) {
+        let end = self.workload.segments();
+        let Some(buffer) = self.buffer.as_mut().filter(|buffer| buffer.ends(end)) else {
+            return;
+        };
+        if buffer.close() {
+            self.workload.close_in_data();
+        }
+        self.stop = self.fill_window(now, out);
+    }
+
+    /// A single segment with the FIN needs no room in the window.
+    #[inline]
+    fn send_fin(&mut self, now: Time, out: &mut impl Outlet) {
+        let is_left = self.buffer.as_ref().is_some_and(SendBuffer::has_fin_left);
+        if is_left && self.has_new(now) && self.turn(true, now) == Turn::Now {
+            self.send_new(Trigger::Window, now, out);
         }
     }
 
@@ -193,8 +217,8 @@ impl Sender {
         if was_idle {
             self.restart(now);
         }
-        let available = self.workload.available(now);
-        self.write_to(available, now, out);
+        let data = self.workload.data(now);
+        self.write_to(data, now, out);
         self.transmit(now, out);
         if was_idle && self.board.outstanding() > 0 {
             self.start_timer(now);
@@ -242,7 +266,7 @@ impl Sender {
     #[cold]
     fn awaits_application(&mut self, next: u64) -> bool {
         let has_room = self.buffer.as_ref().is_none_or(|buffer| !buffer.waits());
-        if has_room && !self.workload.is_fin(next) && next < self.workload.segments() {
+        if has_room && next < self.workload.segments() {
             let written = self.workload.written_at(next);
             self.timers.application = written.min(self.workload.stop());
         }
@@ -299,11 +323,7 @@ impl Sender {
         now: Time,
         out: &mut impl Outlet,
     ) {
-        let kind = if self.workload.is_fin(sequence) {
-            Kind::Fin
-        } else {
-            Kind::Data
-        };
+        let kind = self.workload.kind(sequence);
         let payload = self.workload.payload_bytes(sequence) as u32;
         if let Some(prr) = &mut self.prr {
             prr.on_sent();
@@ -334,8 +354,7 @@ impl Sender {
     ) {
         self.counters.sent_packets += 1;
         self.counters.sent_bytes += u64::from(bytes);
-        let carries_data = matches!(kind, Kind::Data | Kind::Fin);
-        let (ecn, flags) = if carries_data {
+        let (ecn, flags) = if kind.is_segment() {
             (self.ecn_of(retransmitted), self.flags_of(retransmitted))
         } else {
             (

@@ -9,7 +9,7 @@ use ackclock_record::Delays as Rows;
 use ackclock_units::Time;
 
 use crate::histogram::Histogram;
-use crate::packet::{Kind, Packet};
+use crate::packet::Packet;
 
 /// The 95th percentile is reported.
 const HIGH: f64 = 0.95;
@@ -66,7 +66,7 @@ impl Delays {
 
     /// A packet of the flow in a place has arrived at `now`.
     pub fn on_arrival(&mut self, place: usize, packet: &Packet, now: Time) {
-        if !matches!(packet.kind, Kind::Data | Kind::Datagram) || now > self.end {
+        if !packet.kind.carries_payload() || now > self.end {
             return;
         }
         if place >= self.flows.len() {

@@ -1,10 +1,12 @@
 use super::*;
+use crate::packet::NO_PACKET;
 
 fn workload(size_bytes: Option<u64>, rate_bytes_per_s: Option<f64>) -> Workload {
     Workload {
         mss_bytes: 1000,
         size_bytes,
         segments: segments_of(size_bytes, 1000),
+        fin_in_data: false,
         period: rate_bytes_per_s.map(|rate| Time::from_seconds(1000.0 / rate)),
         started: Time::NEVER,
         stop: Time::NEVER,
@@ -27,7 +29,32 @@ fn the_last_segment_has_the_rest_and_the_fin_nothing() {
         .map(|segments| workload.payload_before(segments))
         .collect();
     assert_eq!(sums, [0, 1000, 2000, 2500, 2500]);
-    assert!(workload.is_fin(3) && !workload.is_fin(2) && !workload.is_fin(4));
+    let kinds = [1, 2, 3].map(|segment| workload.kind(segment));
+    assert_eq!(kinds, [Kind::Data, Kind::Data, Kind::Fin]);
+    assert_eq!((workload.segments(), workload.end()), (3, 4));
+}
+
+#[test]
+fn a_fin_in_the_last_segment_is_no_segment_more() {
+    let mut workload = workload(Some(2500), None);
+    workload.close_in_data();
+    let kinds = [1, 2].map(|segment| workload.kind(segment));
+    assert_eq!(kinds, [Kind::Data, Kind::DataFin]);
+    assert_eq!((workload.end(), workload.available(Time::ZERO)), (3, 3));
+}
+
+#[test]
+fn the_receiver_hears_of_an_end_with_or_after_the_data() {
+    for (kind, sequence, end) in [(Kind::Fin, 5, 6), (Kind::DataFin, 4, 5)] {
+        let mut workload = workload(None, None);
+        assert_eq!(workload.end(), u64::MAX);
+        workload.hear_end(&Packet {
+            sequence,
+            kind,
+            ..NO_PACKET
+        });
+        assert_eq!((workload.segments(), workload.end()), (5, end));
+    }
 }
 
 #[test]
@@ -75,7 +102,10 @@ fn each_segment_is_available_from_the_time_it_is_written_at() {
 #[test]
 fn an_endless_transfer_has_no_fin() {
     let workload = workload(None, None);
-    assert!(!workload.is_fin(1 << 60));
+    assert_eq!(
+        (workload.kind(1 << 60), workload.end()),
+        (Kind::Data, u64::MAX)
+    );
     assert_eq!(workload.payload_bytes(1 << 60), 1000);
     assert_eq!(workload.payload_before(u64::MAX), u64::MAX);
 }

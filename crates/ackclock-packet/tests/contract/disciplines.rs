@@ -23,7 +23,7 @@ enum Step {
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let pause_us = || prop_oneof![0..20_u32, 0..5_000_u32, 0..500_000_u32];
     let kind = prop_oneof![
-        8 => Just(Kind::Data), 1 => Just(Kind::Syn), 1 => Just(Kind::Fin), 2 => Just(Kind::Ack)
+        8 => Just(Kind::Data), 1 => Just(Kind::Syn), 1 => Just(Kind::Fin), 1 => Just(Kind::DataFin), 2 => Just(Kind::Ack)
     ];
     let ecn = select(vec![
         Ecn::NotCapable,

@@ -1,4 +1,5 @@
-//! RFC 9293 section 3.6: how a connection ends. The FIN is a segment after the data.
+//! RFC 9293 section 3.6: how a connection ends. The FIN is a segment after the data, or goes with the last of them where
+//! there is a send buffer.
 
 use ackclock_packet::packet::Kind;
 use ackclock_plan::{FlowPlan, TcpPlan};
@@ -177,6 +178,107 @@ fn a_fin_out_of_order_waits_for_the_data_before_it() {
          225 ! recovery        # a quarter of the RTT later
          225 > data 1 again
          325 < fin/ack 4
+         325 ! finished
+         325 > ack",
+    );
+    assert!(is_over(&tcp));
+}
+
+/// With a send buffer, and a window of three segments.
+fn buffered(segments: u64) -> Conversation {
+    let tcp = TcpPlan {
+        initial_window: 3,
+        batches: true,
+        ..linux()
+    };
+    Conversation::new(&transfer(tcp, segments), ms(50))
+}
+
+#[test]
+fn what_is_sent_when_the_application_closes_is_followed_by_a_fin_that_needs_no_window() {
+    let mut tcp = buffered(3);
+    assert_reads(
+        &tcp.run(ms(10_000)).text(),
+        "  0 > syn
+         100 < syn/ack
+         100 > ack
+         100 > data 0..3
+         100 > fin
+         200 < ack 1
+         200 < ack 2
+         200 < ack 3
+         200 ! finished
+         200 < fin/ack 4
+         200 > ack",
+    );
+    assert!(is_over(&tcp));
+}
+
+#[test]
+fn the_last_segment_takes_the_fin_along_and_needs_no_window_either() {
+    let mut tcp = buffered(4);
+    assert_reads(
+        &tcp.run(ms(10_000)).text(),
+        "  0 > syn
+         100 < syn/ack
+         100 > ack
+         100 > data 0..3
+         100 > data 3 fin
+         200 < ack 1
+         200 < ack 2
+         200 < ack 3
+         200 < fin/ack 4
+         200 ! finished
+         200 > ack",
+    );
+    assert!(is_over(&tcp));
+    assert_eq!(tcp.receiver.delivered_bytes(), 4000);
+}
+
+#[test]
+fn of_two_segments_that_are_left_none_goes_beyond_the_window() {
+    let mut tcp = buffered(5);
+    assert_reads(
+        &tcp.run(ms(10_000)).sent(),
+        "  0 > syn
+         100 > ack
+         100 > data 0..3
+         200 > data 3
+         200 > data 4 fin
+         300 ! finished
+         300 > ack",
+    );
+}
+
+#[test]
+fn a_lost_fin_takes_its_data_along_again() {
+    let mut tcp = buffered(4).losing([nth(Kind::DataFin, 1)]);
+    assert_reads(
+        &tcp.run(ms(10_000)).sent(),
+        "  0 > syn
+         100 > ack
+         100 > data 0..3
+         100 > data 3 fin
+         500 ! tail_probe     # no later than the timeout
+         500 > data 3 fin again
+         600 ! finished
+         600 > ack",
+    );
+    assert!(is_over(&tcp));
+    assert_eq!(tcp.receiver.delivered_bytes(), 4000);
+}
+
+#[test]
+fn a_fin_that_comes_before_other_data_ends_the_connection_when_these_have_come() {
+    let mut tcp = buffered(4).losing([crate::kit::data(1)]);
+    assert_reads(
+        &tcp.run(ms(10_000)).sent(),
+        "  0 > syn
+         100 > ack
+         100 > data 0..3
+         100 > data 3 fin
+         225 ! recovery
+         225 > data 1 again
          325 ! finished
          325 > ack",
     );

@@ -207,6 +207,11 @@ impl Conversation {
         self.transcript.sent()
     }
 
+    /// One past the highest segment sent.
+    pub fn sent_end(&self) -> u64 {
+        self.sent_end
+    }
+
     /// Segments sent at least once and not cumulatively acknowledged, FIN included.
     pub fn outstanding(&self) -> u64 {
         self.sent_end - self.acknowledged
@@ -269,7 +274,7 @@ impl Conversation {
         self.output.happenings.clear();
         for mut packet in std::mem::take(&mut self.output.packets) {
             self.transcript.sends(self.now, &packet);
-            if matches!(packet.kind, Kind::Data | Kind::Fin) {
+            if packet.kind.is_segment() {
                 self.sent_end = self.sent_end.max(packet.sequence + 1);
                 self.sent_segments += 1;
             }

@@ -156,7 +156,7 @@ impl Script {
         self.output.happenings.clear();
         for packet in self.output.packets.drain(..) {
             self.transcript.sends(self.now, &packet);
-            if matches!(packet.kind, Kind::Data | Kind::Fin) {
+            if packet.kind.is_segment() {
                 self.sent.insert(packet.sequence, self.now);
             }
         }

@@ -4,7 +4,7 @@
 //!   0 > syn                 the sender sends
 //! 100 < syn/ack             the sender receives
 //! 100 ! recovery            something worth an event
-//! 100 > data 0..10          ten segments at once; a second sending says `again`
+//! 100 > data 0..10          ten segments at once; a second sending says `again`, one with the FIN says `fin`
 //! 200 < ack 1 sack 2..10    next segment expected, and the blocks, the most recent first
 //! 300 > data 10 ect cwr     ECT(0) (`ect1` is ECT(1)), and congestion window reduced
 //! 400 < ack 11 ece          an echo of marks; where they are counted `marks 3`
@@ -52,7 +52,7 @@ impl Transcript {
     /// Writes down a packet of the sender's.
     pub fn sends(&mut self, now: Time, packet: &Packet) {
         match packet.kind {
-            Kind::Data => self.sends_data(now, packet),
+            Kind::Data | Kind::DataFin => self.sends_data(now, packet),
             kind => {
                 let text = name(kind).to_owned() + &bits(packet);
                 self.lines.push((now, Line::Sent(text)));
@@ -137,7 +137,7 @@ fn name(kind: Kind) -> &'static str {
     match kind {
         Kind::Syn | Kind::ClientSyn => "syn",
         Kind::SynAck | Kind::ServerSynAck => "syn/ack",
-        Kind::Data => "data",
+        Kind::Data | Kind::DataFin => "data",
         Kind::Request => "request",
         Kind::Datagram => "datagram",
         Kind::Echo => "echo",
@@ -150,6 +150,9 @@ fn name(kind: Kind) -> &'static str {
 /// What the header of a packet of the sender's says besides its number.
 fn bits(packet: &Packet) -> String {
     let mut bits = String::new();
+    if packet.kind == Kind::DataFin {
+        bits += " fin";
+    }
     if packet.flags.is_retransmitted() {
         bits += " again";
     }

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
+use ackclock_packet::packet::Kind;
 use ackclock_packet::Simulation;
 use ackclock_plan::{LossPlan, Plan};
 use ackclock_record::{Action, Packets, Totals, NONE};
@@ -12,8 +13,14 @@ use proptest::test_runner::TestCaseError;
 use super::plans::{any_plan, cases, simulate};
 
 /// Kinds that travel from the sender to the receiver: SYN, data, FIN, last ACK (their numbers in the log).
-const FORWARD: [u8; 4] = [0, 2, 3, 6];
-const DATA: u8 = 2;
+const FORWARD: [u8; 5] = [
+    Kind::Syn as u8,
+    Kind::Data as u8,
+    Kind::DataFin as u8,
+    Kind::Fin as u8,
+    Kind::LastAck as u8,
+];
+const DATA: [u8; 2] = [Kind::Data as u8, Kind::DataFin as u8];
 
 /// A packet as the log names it: flow, kind, number, size.
 type Name = (u32, u8, u64, u32);
@@ -66,7 +73,7 @@ impl Ledger {
     fn write(&mut self, name: Name, what: u8) -> Result<(), TestCaseError> {
         if what == Action::Enqueue as u8 || what == Action::Loss as u8 {
             self.offered += 1;
-            *self.data.entry(name.0).or_default() += u64::from(name.1 == DATA);
+            *self.data.entry(name.0).or_default() += u64::from(DATA.contains(&name.1));
         }
         if what == Action::Enqueue as u8 {
             self.held.push_back(name);

@@ -187,10 +187,17 @@ fn any_segments() -> impl Strategy<Value = TcpPlan> {
         delayed_ack,
         1..20_u32,
         window,
-        any::<bool>(),
+        any::<[bool; 2]>(),
     )
         .prop_map(
-            |(mss_bytes, timestamps, delayed_ack, initial_window, receive_window_bytes, pacing)| {
+            |(
+                mss_bytes,
+                timestamps,
+                delayed_ack,
+                initial_window,
+                receive_window_bytes,
+                [pacing, batches],
+            )| {
                 TcpPlan {
                     mss_bytes,
                     timestamps,
@@ -198,6 +205,7 @@ fn any_segments() -> impl Strategy<Value = TcpPlan> {
                     initial_window,
                     receive_window_bytes,
                     pacing,
+                    batches,
                     ..linux()
                 }
             },

@@ -110,10 +110,11 @@ fn syns_are_lost_where_the_plan_says_so() {
         assert!((0..1000).all(|_| !is_lost(&mut link, kind, 0)), "{kind:?}");
     }
     let openings = [Kind::Syn, Kind::SynAck, Kind::ClientSyn, Kind::ServerSynAck];
-    let expected = openings
-        .map(|kind| (kind, 0.3))
-        .into_iter()
-        .chain([(Kind::Data, 0.02), (Kind::Datagram, 0.02)]);
+    let expected = openings.map(|kind| (kind, 0.3)).into_iter().chain([
+        (Kind::Data, 0.02),
+        (Kind::DataFin, 0.02),
+        (Kind::Datagram, 0.02),
+    ]);
     for (kind, expected) in expected {
         let count = (0..20_000).filter(|_| is_lost(&mut link, kind, 0)).count();
         let share = count as f64 / 20_000.0;

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use ackclock_packet::packet::Kind;
 use ackclock_plan::{PcapPlan, Plan};
 use ackclock_record::{Cause, End, Events, Fate, Happening, Limit, Tables, Totals, Transmissions};
 use proptest::prelude::*;
@@ -11,8 +12,8 @@ use super::graphs::any_graph;
 use super::plans::{any_plan, cases, simulate};
 
 /// Numbers of the SYN, and of data and FIN, among the kinds of packets.
-const SYN: u8 = 0;
-const CARRY_DATA: [u8; 2] = [2, 3];
+const SYN: u8 = Kind::Syn as u8;
+const CARRY_DATA: [u8; 3] = [Kind::Data as u8, Kind::DataFin as u8, Kind::Fin as u8];
 
 /// What a plan's run writes with a capture at the senders, the last rows included.
 fn captured(mut plan: Plan, seed: u64) -> (Tables, Totals) {
