@@ -173,14 +173,28 @@ rtt = "42ms"
 
 
 def response_times_s(engine: str) -> pl.DataFrame:
-    """The mean of all transfers of as many segments, in a row for each number of segments."""
-    flows = ac.run(ac.loads(SHORT).plan(), engine=engine, jobs=1).flows.filter(pl.col("completion_s").is_not_null())
+    """Mean, median and number of the transfers of as many segments, in a row for each number from one to six."""
+    flows = ac.run(ac.loads(SHORT).plan(), engine=engine).flows.filter(pl.col("completion_s").is_not_null())
     segments = (pl.col("size_bytes") / 1448).ceil().alias("segments")
-    return flows.group_by(segments).agg(pl.col("completion_s").mean()).sort("segments")
+    time = pl.col("completion_s")
+    return (
+        flows.group_by(segments)
+        .agg(time.mean().alias("mean"), time.median().alias("median"), pl.len())
+        .filter(pl.col("segments") <= 6)
+        .sort("segments")
+    )
 
 
 @pytest.mark.oracle
 def test_short_transfers_under_spa_take_as_long_as_in_the_kernel(guest_kernel):
-    """Braud 2016, figure 7-4: of up to two segments, whose FIN overtakes them, so that SACKs have some repeated."""
-    ours, theirs = (response_times_s(engine)["completion_s"].head(2).to_numpy() for engine in ("packet", "linux"))
-    assert ours == pytest.approx(theirs, rel=0.05)
+    """Braud 2016, figure 7-4: the FIN overtakes segments before it, so that SACKs have some repeated.
+
+    Means of more than two segments are by few transfers that wait for timers: those of three are higher than the
+    kernel's by a ninth, which is not explained.
+    """
+    ours, theirs = (response_times_s(engine) for engine in ("packet", "linux"))
+    print(ours, theirs)
+    assert ours["median"].to_list() == pytest.approx(theirs["median"].to_list(), rel=0.05)
+    assert ours["mean"].head(2).to_list() == pytest.approx(theirs["mean"].head(2).to_list(), rel=0.05)
+    of_both = [np.average(engine["mean"][3:5], weights=engine["len"][3:5]) for engine in (ours, theirs)]
+    assert of_both[0] == pytest.approx(of_both[1], rel=0.1)

@@ -221,11 +221,38 @@ size = "14480B"
 
 
 def test_a_transfer_ends_with_its_last_byte_and_not_with_its_fin():
-    """The packet engine's FIN is in time; the kernel sends it at once, and again when a probe is due."""
+    """The FIN is sent at once, is lost, and comes again when a probe is due."""
     theirs, ours = (run(LOST_FIN, engine) for engine in ("packet", "linux"))
-    assert (theirs.links["dropped_p"][0], ours.links["dropped_p"][0]) == (0, 1)
-    assert ours.flows["retransmissions"][0] == 1
+    assert (theirs.links["dropped_p"][0], ours.links["dropped_p"][0]) == (1, 1)
+    assert (theirs.flows["retransmissions"][0], ours.flows["retransmissions"][0]) == (1, 1)
     assert ours.flows["completion_s"][0] == pytest.approx(theirs.flows["completion_s"][0], rel=0.02)
+
+
+#: Alone on a fast link, by hosts that take no time, each transfer with segments of its own number.
+ALONE = """
+duration = "20s"
+[network]
+topology = "dumbbell"
+rate = "100Mbit"
+rtt = "100ms"
+queue = { discipline = "pfifo", limit = "1000p" }
+[tcp]
+processing = "0s"
+"""
+
+#: Each side of a window that is full (10, 30, 70, 150 segments), a segment alone, and one that is not full.
+SEGMENTS = (1, 3, 10, 10.5, 11, 12, 30, 31, 32, 71, 72, 151, 152)
+
+
+def test_transfers_end_when_the_kernels_do():
+    """The FIN goes with the last segment that is not sent yet, and a single one needs no room in the window."""
+    flows = "".join(
+        f'[[flows]]\ncongestion = "reno"\nsize = "{int(segments * 1448)}B"\nstart = "{number}s"\n'
+        for number, segments in enumerate(SEGMENTS)
+    )
+    theirs, ours = (run(ALONE + flows, engine).flows for engine in ("packet", "linux"))
+    assert ours["sent_packets"].to_list() == theirs["sent_packets"].to_list()
+    assert ours["completion_s"].to_list() == pytest.approx(theirs["completion_s"].to_list(), abs=10e-6)
 
 
 def test_a_receiver_that_reads_does_not_have_its_buffer_made_larger():
