@@ -66,8 +66,9 @@ def _rows_of(record: Record, places: dict[Name, int], payloads: Sequence[int]) -
 def _copies() -> list[pl.Expr]:
     """Which copy of its data, or of what opens the connection, each row is, and whether it was needless."""
     kinds = pl.col("kind").cast(pl.String)
-    same = ["run", "flow", pl.when(kinds.is_in(["data", "fin"])).then(pl.lit("data")).otherwise(kinds), "segment"]
-    repeated = kinds.is_in(["data", "fin", "syn", "syn_ack", "client_syn", "server_syn_ack", "request", "fin_ack"])
+    segments = ["data", "data_fin", "fin"]
+    same = ["run", "flow", pl.when(kinds.is_in(segments)).then(pl.lit("data")).otherwise(kinds), "segment"]
+    repeated = kinds.is_in([*segments, "syn", "syn_ack", "client_syn", "server_syn_ack", "request", "fin_ack"])
     copy = pl.when(repeated).then(pl.int_range(pl.len(), dtype=pl.UInt32).over(same)).otherwise(0)
     came = pl.col("fate").is_in(ARRIVED).cast(pl.UInt32)
     before = came.cum_sum().over(same) - came

@@ -145,7 +145,7 @@ def test_a_model_of_the_path_is_in_slow_start_only_until_it_has_found_the_bandwi
 
 def test_what_opens_a_connection_and_datagrams_have_no_window(run):
     data, _ = run
-    others = data.transmissions.filter(~pl.col("kind").is_in(["data", "fin"]))
+    others = data.transmissions.filter(~pl.col("kind").is_in(["data", "data_fin", "fin"]))
     assert others["cwnd"].null_count() == others["in_flight"].null_count() == others.height
     opening = others.filter(pl.col("cause") == "opening", pl.col("flow") == ASKED)
     assert opening["kind"].to_list() == ["client_syn", "server_syn_ack", "request"]

@@ -97,7 +97,7 @@ def test_each_end_counts_its_packets_and_each_link_takes_one_off_their_life(run)
 def test_the_log_has_the_fate_of_each_segment(run):
     """By flow and the time at which it was sent: there is no delay before the first queue."""
     data, seen = run
-    log = data.packets.filter(pl.col("kind") == "data")
+    log = data.packets.filter(pl.col("kind").is_in(["data", "data_fin"]))
     in_ns = (1e9 * pl.col("time_s")).floor().cast(pl.Int64)
     entered = log.filter(pl.col("what").is_in(["enqueue", "drop"])).select("flow", in_ns)
     known = Counter(entered.rows())
