@@ -5,7 +5,7 @@ An engine says which of these it has. What it lacks becomes `Unsupported`, with 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from ackclock.catalog.processing import usual
 from ackclock.plan import AT_LINK, ChangePlan, FlowPlan, GroupPlan, LinkPlan, MediumPlan, Parameters, Plan
@@ -66,6 +66,19 @@ def queue(name: str) -> str:
     return f'queue discipline "{name}"'
 
 
+#: What a flow asks for.
+_OF_FLOWS: Mapping[str, Callable[[FlowPlan], bool]] = {
+    FINITE: lambda flow: flow.size_bytes is not None,
+    STOPS: lambda flow: flow.stop_s is not None,
+    STARTS: lambda flow: flow.start_s > 0 or flow.start_jitter_s > 0,
+    REQUESTS: lambda flow: flow.request_bytes is not None,
+    APPLICATION: lambda flow: flow.application_rate_bps is not None,
+    PRIORITIES: lambda flow: flow.priority != 0,
+    SEVERAL_LINKS: lambda flow: len(flow.forward.hops) > 1,
+    REVERSE: lambda flow: bool(flow.reverse.hops),
+}
+
+
 def features(plan: Plan) -> list[str]:
     """Everything that the plan asks for, in the order in which it is missed."""
     return list(dict.fromkeys(_features(plan)))
@@ -103,8 +116,7 @@ def _features(plan: Plan) -> Iterator[str]:
             SIZES: len({(group.tcp.packet_bytes, group.tcp.mss_bytes) for group in plan.groups if group.tcp}) > 1,
         }
     )
-    for flow in plan.flows:
-        yield from _of_flow(flow)
+    yield from (what for what, asks in _OF_FLOWS.items() if any(map(asks, plan.flows)))
 
 
 def takes_other_time(group: GroupPlan) -> bool:
@@ -129,21 +141,6 @@ def _used(plan: Plan) -> Iterable[LinkPlan]:
     if plan.nodes or plan.traffic or plan.datagrams:
         return plan.links
     return [plan.links[link] for link in sorted({hop.link for flow in plan.flows for hop in flow.forward.hops})]
-
-
-def _of_flow(flow: FlowPlan) -> Iterator[str]:
-    yield from _true(
-        {
-            FINITE: flow.size_bytes is not None,
-            STOPS: flow.stop_s is not None,
-            STARTS: flow.start_s > 0 or flow.start_jitter_s > 0,
-            REQUESTS: flow.request_bytes is not None,
-            APPLICATION: flow.application_rate_bps is not None,
-            PRIORITIES: flow.priority != 0,
-            SEVERAL_LINKS: len(flow.forward.hops) > 1,
-            REVERSE: bool(flow.reverse.hops),
-        }
-    )
 
 
 def _true(found: dict[str, bool]) -> Iterator[str]:

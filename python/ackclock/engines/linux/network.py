@@ -168,19 +168,26 @@ class _Way:
 
 
 def _planned(plan: Plan) -> Iterator[_Way]:
-    yield from (_way(plan, flow, flow) for flow in plan.flows)
-    yield from (_way(plan, source, source) for source in plan.datagrams)
+    hosts = tuple(map(settings, plan.groups))
+    yield from (_way(hosts, flow, flow) for flow in plan.flows)
+    yield from (_way(hosts, source, source) for source in plan.datagrams)
 
 
 def _generated(plan: Plan) -> Iterator[_Way]:
+    hosts = tuple(map(settings, plan.groups))
     for traffic in plan.traffic:
         if isinstance(traffic.population, PathPairsPlan):
             for path in traffic.population.paths:
-                yield _way(plan, traffic, path)
+                yield _way(hosts, traffic, path)
 
 
-def _way(plan: Plan, item: FlowPlan | DatagramPlan | TrafficPlan, path: FlowPlan | DatagramPlan | PathPairPlan) -> _Way:
-    return _Way(path.forward, path.reverse, item.priority, settings(plan.groups[item.group]))
+def _way(
+    hosts: Sequence[HostSettings],
+    item: FlowPlan | DatagramPlan | TrafficPlan,
+    path: FlowPlan | DatagramPlan | PathPairPlan,
+) -> _Way:
+    """The way of an item, given the settings of each group's hosts."""
+    return _Way(path.forward, path.reverse, item.priority, hosts[item.group])
 
 
 def _twice(hops: Sequence[HopPlan]) -> bool:
@@ -198,9 +205,10 @@ class _Laying:
         self._ways: dict[_Way, Ends] = {}
         self._counts: dict[int, int] = {}
         net = self.network
-        net.flows = [self._ends(_way(plan, flow, flow)) for flow in plan.flows]
-        net.datagrams = [self._ends(_way(plan, item, item)) for item in plan.datagrams]
-        net.traffic = [[self._ends(_way(plan, item, path)) for path in _paths(item)] for item in plan.traffic]
+        hosts = tuple(map(settings, plan.groups))
+        net.flows = [self._ends(_way(hosts, flow, flow)) for flow in plan.flows]
+        net.datagrams = [self._ends(_way(hosts, item, item)) for item in plan.datagrams]
+        net.traffic = [[self._ends(_way(hosts, item, path)) for path in _paths(item)] for item in plan.traffic]
 
     def _ends(self, way: _Way) -> Ends:
         if way not in self._ways:
