@@ -372,6 +372,10 @@ class Capture:
         """Connections so far."""
 
     @property
+    def cut_short(self) -> int:
+        """Those of them that were open and were ended for want of memory: what went on of them counts as others."""
+
+    @property
     def segments(self) -> int:
         """TCP segments so far, without those that were seen twice."""
 

@@ -19,8 +19,8 @@ def answers(*shared: float) -> dict[str, Any]:
 
 
 def test_who_shares_a_link_with_what_is_not_seen_does_not_tell_its_rate():
-    assert sentence(answers(0.9)).endswith(
+    assert sentence(answers(0.9), 1_000_000, 0).endswith(
         "A queue before a full link that others share; this flow got 6.00 Mb/s of it."
     )
     for of_all in (answers(0.1), answers(0.9, 0.9)):
-        assert sentence(of_all).endswith("A queue before a link of 6.00 Mb/s.")
+        assert sentence(of_all, 1_000_000, 0).endswith("A queue before a link of 6.00 Mb/s.")

@@ -87,6 +87,11 @@ impl Analysis {
         self.connections.begun()
     }
 
+    /// Those of them that were open and were ended for want of memory.
+    pub fn cut_short(&self) -> u32 {
+        self.connections.cut_short()
+    }
+
     /// Segments so far, without those seen twice.
     pub fn segments(&self) -> u64 {
         self.segments

@@ -60,6 +60,8 @@ pub struct Connections {
     hand: usize,
     large: usize,
     begun: u32,
+    /// Of these, those that memory was short for: they may have gone on as others.
+    cut_short: u32,
     /// The one that the last segment was of; most often the next one is, too.
     last: Option<u32>,
     quiet: Quiet,
@@ -78,6 +80,7 @@ impl Default for Connections {
             hand: 0,
             large: 0,
             begun: 0,
+            cut_short: 0,
             last: None,
             quiet: Quiet::default(),
             packets: 0,
@@ -90,6 +93,11 @@ impl Connections {
     /// How many there were.
     pub fn begun(&self) -> u32 {
         self.begun
+    }
+
+    /// How many were open and were ended for want of memory: what goes on of them counts as other connections.
+    pub fn cut_short(&self) -> u32 {
+        self.cut_short
     }
 
     /// Gives a segment to its connection.
@@ -192,6 +200,8 @@ impl Connections {
         let idle_ns = now_ns - watched.last_ns;
         let closed_ns = if watched.closed { CLOSED_NS } else { IDLE_NS };
         if idle_ns > self.keeps_ns().min(closed_ns) {
+            let early = idle_ns <= closed_ns && !watched.closed && self.slots[self.hand].is_some();
+            self.cut_short += u32::from(early);
             self.finish(self.hand as u32, rows);
         } else if idle_ns > RESTS_NS && !watched.rests {
             self.watched[self.hand].rests = true;

@@ -12,12 +12,15 @@ use crate::tables::{Events, Flows, Vantage};
 /// Connections that were left out before their silences are looked for.
 const MOST_GONE: usize = 1 << 16;
 
-/// Sums over the directions that were seen from a vantage.
+/// Sums over the directions that were seen from a vantage; of delivered bytes, over those that carry their connection's
+/// most data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub struct Seen {
     pub directions: u64,
     pub payload_bytes: u64,
+    pub delivered_bytes: u64,
+    pub lost: u64,
     pub capture_lost: u64,
     pub data_segments: u64,
 }
@@ -79,8 +82,9 @@ impl Largest {
         let mut row = 0;
         for part in flows.flow.chunk_by(|one, other| one / 2 == other / 2) {
             let rows = row..row + part.len();
+            let main = (rows.clone().rev()).max_by_key(|&row| flows.payload_bytes[row]);
             for row in rows.clone() {
-                self.count(flows, row);
+                self.count(flows, row, main == Some(row));
             }
             let bytes = flows.payload_bytes[rows.clone()].iter().sum();
             self.connection(bytes, part[0] / 2, rows.clone(), flows);
@@ -91,10 +95,12 @@ impl Largest {
         }
     }
 
-    fn count(&mut self, flows: &Flows, row: usize) {
+    fn count(&mut self, flows: &Flows, row: usize, main: bool) {
         let seen = &mut self.seen[usize::from(flows.vantage[row])];
         seen.directions += 1;
         seen.payload_bytes += flows.payload_bytes[row];
+        seen.delivered_bytes += u64::from(main) * flows.delivered_bytes[row];
+        seen.lost += flows.lost[row] + flows.lost_before[row];
         seen.capture_lost += flows.capture_lost[row];
         seen.data_segments += flows.data_segments[row];
     }
@@ -173,6 +179,9 @@ mod tests {
             flow: of.iter().map(|&(flow, _)| flow).collect(),
             payload_bytes: of.iter().map(|&(_, bytes)| bytes).collect(),
             vantage: vec![Vantage::Sender as u8; of.len()],
+            delivered_bytes: of.iter().map(|&(_, bytes)| bytes).collect(),
+            lost: counts.clone(),
+            lost_before: counts.clone(),
             capture_lost: counts.clone(),
             data_segments: counts,
             ..Flows::default()
@@ -200,11 +209,14 @@ mod tests {
         let sender = Seen {
             directions: 2,
             payload_bytes: 107,
+            delivered_bytes: 107,
+            lost: 4,
             capture_lost: 2,
             data_segments: 2,
         };
         assert_eq!(largest.seen()[Vantage::Sender as usize], sender);
-        assert_eq!(largest.seen()[Vantage::Middle as usize].payload_bytes, 50);
+        let middle = largest.seen()[Vantage::Middle as usize];
+        assert_eq!((middle.payload_bytes, middle.delivered_bytes), (50, 0));
     }
 
     #[test]

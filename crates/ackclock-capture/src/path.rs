@@ -291,6 +291,8 @@ impl Looked {
         match path.limiter {
             Limiter::Policer => path.takes_bucket(bucket),
             Limiter::Queue => path.takes_queue(self.queue, bucket),
+            // Without round trips nobody knows of a queue.
+            Limiter::None if self.delay.is_none() => path.limiter = Limiter::Undecided,
             _ => {}
         }
         path

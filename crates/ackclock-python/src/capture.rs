@@ -99,6 +99,8 @@ impl Capture {
             said.set_item("vantage", vantage)?;
             said.set_item("directions", sums.directions)?;
             said.set_item("payload_bytes", sums.payload_bytes)?;
+            said.set_item("delivered_bytes", sums.delivered_bytes)?;
+            said.set_item("lost", sums.lost)?;
             said.set_item("capture_lost", sums.capture_lost)?;
             said.set_item("data_segments", sums.data_segments)?;
             if sums.directions > 0 {
@@ -203,6 +205,12 @@ impl Capture {
     #[getter]
     fn connections(&self, py: Python<'_>) -> PyResult<u32> {
         self.with(py, |found| found.reading.analysis.connections())
+    }
+
+    /// Those of them that were open and were ended for want of memory: what went on of them counts as others.
+    #[getter]
+    fn cut_short(&self, py: Python<'_>) -> PyResult<u32> {
+        self.with(py, |found| found.reading.analysis.cut_short())
     }
 
     /// TCP segments so far, without those that were seen twice.

@@ -158,7 +158,7 @@ def _log(path: Path | str | None) -> ClockLog | None:
 
 
 def _checked(capture: _core.Capture, log: ClockLog | None) -> tuple[str, ...]:
-    """Why files, or the rest of them, could not be read, if anything could; and whether the log is of their time."""
+    """Why files, or the rest of them, could not be read, if anything could, and what memory was short for."""
     found = capture.files()
     notes = tuple(f"{readable(file['path'])}: {file['note']}" for file in found if file["note"])
     if all(file["refused"] for file in found):
@@ -166,4 +166,9 @@ def _checked(capture: _core.Capture, log: ClockLog | None) -> tuple[str, ...]:
     if log is not None:
         origin_s = 1e-9 * (capture.origin_ns or 0)
         log.check(origin_s, origin_s + capture.duration_s)
+    if cut := capture.cut_short:
+        notes += (
+            f"{cut:,} connections were ended before their time, for want of memory, and may count as several; "
+            "--filter takes some addresses or ports only",
+        )
     return notes

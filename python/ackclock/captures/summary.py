@@ -11,18 +11,19 @@ from ackclock.views import numbers
 PLACES = {"sender": "at the sender", "receiver": "at the receiver", "middle": "on the way"}
 
 
-def sentence(answers: Mapping[str, Any]) -> str:
+#: What is summed over all connections, of which the answers list the largest only.
+COUNTED = ("delivered_bytes", "lost")
+
+
+def sentence(answers: Mapping[str, Any], data_bytes: int, lost: int) -> str:
     """How much of what was seen, from where; losses; and what limits the path."""
-    flows = answers["flows"]
-    data_bytes = sum(flow["bytes"] or 0 for flow in flows)
     where = f", seen {PLACES[answers['vantage']]}" if answers["vantage"] else ""
     data = numbers.value(data_bytes, "bytes") if data_bytes else "no data"
     seen = f"{_counted(answers['connections'], 'connection')} with {data}{where}"
-    lost = sum(flow["segments_lost"] or 0 for flow in flows)
     parts = [seen, f"{_counted(lost, 'segment')} lost"]
     if answers["capture_loss"]["packets"]:
         parts.append(f"{_counted(answers['capture_loss']['packets'], 'more')} missed by the capture")
-    return "; ".join(parts) + "." + _path(answers["path"], flows)
+    return "; ".join(parts) + "." + _path(answers["path"], answers["flows"])
 
 
 def _path(path: Mapping[str, Any], flows: Sequence[Mapping[str, Any]]) -> str:

@@ -40,7 +40,7 @@ def answers_of(capture: _core.Capture, rankings: Mapping[int, Ranking], log: Clo
             rankings,
         ),
     }
-    return {**told, "summary": summary.sentence(told)}
+    return {**told, "summary": summary.sentence(told, *(sum(row[what] for row in seen) for what in summary.COUNTED))}
 
 
 def _direction(row: dict[str, Any]) -> dict[str, Any]:

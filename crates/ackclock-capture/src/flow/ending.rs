@@ -66,7 +66,12 @@ impl Connection {
         let told = sending.unwrap_or_else(|| none.insert(Sending::new(NONE, None, 0, 1, 0)));
         self.vantage_of(from, told, flows);
         totals_of(&told.totals, flows);
-        times_of(told, last_ack_s - first_data_s, flows);
+        let until_s = if told.acks_seen {
+            last_ack_s
+        } else {
+            last_data_s
+        };
+        times_of(told, until_s - first_data_s, flows);
         limits_of(told, flows);
     }
 

@@ -276,8 +276,12 @@ impl Sending {
         }
     }
 
-    /// A stretch of which nobody will hear any more.
+    /// A stretch of which nobody will hear any more. Where no acknowledgements are seen, what has passed counts as
+    /// delivered.
     pub(super) fn give_up(&mut self, stretch: Stretch, rows: &mut Rows) {
+        if !self.acks_seen && !stretch.unseen {
+            self.totals.delivered_bytes += u64::from(stretch.bytes);
+        }
         let sacked = stretch.state == State::Sacked;
         if sacked {
             let heard = Heard {
