@@ -47,17 +47,10 @@ Where an entry's page has a section *Mechanisms, shown by runs*, what is said to
 off or on in runs of its own (`ackclock reproduce B3.11 --mechanism all`), and the rows that this moves stand beside
 those of the entry. They do not count.
 
-What an entry costs, `ackclock reproduce ID --dry-run` forecasts. These forecasts add up to nearly four hours on two
-cores, of which G.recap has one and R7.4–7.9 twenty-two minutes; that of `--all`, which plans some of the cases only, is
-rougher.
-
-Rows are by the engines as they are, but for these. Those in B5.23–5.24, R7.4–7.9 and G.altman's first reading come
-from runs before batches were those of 1/1024 s, before a receiver sent the ACK that waits ahead of a third range of
-SACKs and before PIE's probability changed from the start on; in R7.4–7.9 also from before hosts took time for packets
-by default. Those of G.altman's second reading come from runs before a receiver's buffer grew and timers ended with a
-tick. Those in G.recap, which are older still, come from runs before the packet engine compressed SACKs, allowed one
-recovery to follow another immediately and took RTTs from timestamps in whole milliseconds, and were judged by their
-means alone. Runs of mechanisms are older than the entries beside them.
+What an entry costs, `ackclock reproduce ID --dry-run` forecasts. On two cores of the machine that these pages come from
+the forecasts add up to an hour of work, of which G.recap has a quarter; that of `--all`, which plans some of the cases
+only, is rougher. Rows and runs of mechanisms are by the engines as they
+are, but for those of B4.dd, which are of a machine and of the day on which it was measured.
 """
 
 

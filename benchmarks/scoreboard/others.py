@@ -1,12 +1,14 @@
 """The analysis beside tcptrace and tshark, where they answer the same question: what they say, and what it costs.
 
-    python benchmarks/scoreboard/others.py CASES… [--speed CAPTURE…]
+    python benchmarks/scoreboard/others.py CASES… [--speed CAPTURE…] [--alone CAPTURE…]
 
 `CASES` are folders that `generate.py` made. Of each flow of the captures at the senders and in the middle it is asked
 how many of its data packets are repairs, which of these were needless, which followed duplicate acknowledgements and
 which a timeout, and whether packets are called reordered where none is. Told and true counts are compared flow by flow:
 the differences' sum over the true number of repairs. `--speed` takes other captures, lets each program read each three
-times in turn, and prints packets a CPU second of the whole process, the best of the three.
+times in turn, and prints packets a CPU second of the whole process, the best of the three, and its peak memory. tshark,
+which takes a hundred times as long, reads the first packets only. `--alone` does so without the other programs, of which
+tcptrace takes more than linear time for what is never acknowledged.
 """
 
 from __future__ import annotations
@@ -52,6 +54,9 @@ LABELS = {
 #: How often a speed is measured.
 REPEATS = 3
 
+#: Packets that tshark reads then.
+TSHARK_PACKETS = 300_000
+
 #: Flow → question → count.
 Counts: TypeAlias = dict[int, Counter[str]]
 
@@ -61,6 +66,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("cases", type=Path, nargs="*")
     parser.add_argument("--speed", type=Path, nargs="+", default=[])
+    parser.add_argument("--alone", type=Path, nargs="+", default=[])
     given = parser.parse_args()
     if missing := [name for name in ("tcptrace", "tshark") if shutil.which(name) is None]:
         sys.exit(f"{' and '.join(missing)} not found; expected the Debian packages of these names")
@@ -70,9 +76,10 @@ def main() -> None:
         for question in QUESTIONS:
             values = (found[name].get(question) for name in found)
             print(f"{question:16}" + "".join(f"{'' if value is None else f'{value:.4f}':>10}" for value in values))
-    speeds = {path.name: _speeds(path) for path in given.speed}
-    for name, speed in speeds.items():
-        print(f"{name}: " + ", ".join(f"{tool} {rate:.3g}" for tool, rate in speed.items()) + " packets a CPU second")
+    for path in given.speed:
+        _print_speeds(path, *TOOLS)
+    for path in given.alone:
+        _print_speeds(path, "ackclock")
 
 
 def _errors(cases: Sequence[Path], vantage: str) -> dict[str, dict[str, float]]:
@@ -140,6 +147,7 @@ def _tshark(path: Path) -> Counts:
     return found
 
 
+ACKCLOCK = (sys.executable, "-m", "ackclock", "capture")
 TCPTRACE = ("tcptrace", "-lnr", "--csv")
 TSHARK = ("tshark", "-n", "-Tfields")
 
@@ -163,24 +171,28 @@ def _printed(*command: str | Path) -> str:
     return done.stdout
 
 
-def _speeds(path: Path) -> dict[str, float]:
-    """Packets a CPU second of whole processes."""
-    commands: dict[str, tuple[str | Path, ...]] = {
-        "ackclock": (sys.executable, "-m", "ackclock", "capture", path, "--json"),
-        "tcptrace": (*TCPTRACE, path),
-        "tshark": (*TSHARK, "-eip.src", *(f"-e{field}" for field in LABELS), "-r", path),
+def _print_speeds(path: Path, *tools: str) -> None:
+    """Packets a CPU second of whole processes, and their peak memory."""
+    every = json.loads(_printed(*ACKCLOCK, path, "--json"))["packets"]
+    some = min(every, TSHARK_PACKETS)
+    commands: dict[str, tuple[int, tuple[str | Path, ...]]] = {
+        "ackclock": (every, (*ACKCLOCK, path, "--json")),
+        "tcptrace": (every, (*TCPTRACE, path)),
+        "tshark": (some, (*TSHARK, f"-c{some}", "-eip.src", *(f"-e{field}" for field in LABELS), "-r", path)),
     }
-    packets = json.loads(_printed(*commands["ackclock"]))["packets"]
-    costs = {name: min(_cpu_s(command) for _ in range(REPEATS)) for name, command in commands.items()}
-    return {name: packets / cost for name, cost in costs.items()}
+    print(f"{path.stem}, {every / 1e6:.1f} million packets")
+    for name, (packets, command) in ((name, commands[name]) for name in tools):
+        cpu_s, peak_mib = min(_cost(command) for _ in range(REPEATS))
+        print(f"{name:16}{packets / cpu_s / 1e6:8.3f} million packets a CPU second, {peak_mib:4.0f} MiB")
 
 
-def _cpu_s(command: Sequence[str | Path]) -> float:
+def _cost(command: Sequence[str | Path]) -> tuple[float, float]:
+    """CPU seconds, and MiB at the peak."""
     with Path(os.devnull).open("w") as nothing:
         process = subprocess.Popen(command, stdout=nothing, stderr=nothing)
         _, status, used = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
-    return used.ru_utime + used.ru_stime
+    return used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
 
 
 if __name__ == "__main__":

@@ -117,7 +117,7 @@ def loss(view: RunView) -> float | None:
 def run_loss(view: RunView) -> float | None:
     """The same by the run, of packets sent until the capture would lose something."""
     until_s = CAUSES["capture"][0] * view.duration_s
-    sent = view.data.scan("transmissions").filter(pl.col("end") == "sender", pl.col("kind") == "data")
+    sent = view.data.scan("transmissions").filter(pl.col("end") == "sender", pl.col("kind").is_in(["data", "data_fin"]))
     lost = pl.col("fate").cast(pl.String).is_in(["dropped", "lost"])
     flows = sent.filter(pl.col("run") == view.run, pl.col("time_s") < until_s).group_by("flow").agg(lost.mean())
     return _mean(flows.sort("flow").collect()["fate"])

@@ -50,7 +50,7 @@ def again(view: RunView) -> float | None:
     """Share of the senders' packets that are data or SYNs sent again. A trace has no count of repeated FINs."""
     rows = view.data.scan("transmissions").filter((pl.col("run") == view.run) & (pl.col("end") == "sender"))
     sent = rows.select(pl.col("kind").cast(pl.String), pl.col("cause").cast(pl.String)).collect()
-    repeated = sent.filter(pl.col("kind").is_in(["data", "syn"]) & pl.col("cause").is_in(AGAIN))
+    repeated = sent.filter(pl.col("kind").is_in(["data", "data_fin", "syn"]) & pl.col("cause").is_in(AGAIN))
     return repeated.height / sent.height if sent.height else None
 
 
