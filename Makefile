@@ -80,8 +80,13 @@ SCORED := -W ignore benchmarks/scoreboard
 scoreboard: $(VENV)/.ackclock debian-scoreboard  ## how well captures are understood: some hundred of them, with their truth
 	$(PY) benchmarks/scoreboard/generate.py $(SCORES) --jobs 2
 	$(PY) $(SCORED)/score.py $(SCORES)/case-* > $(SCORES)/score.txt
-	$(VENV)/bin/ackclock run benchmarks/scoreboard/long.toml --no-report --out $(SCORES)/long
-	$(PY) $(SCORED)/others.py $(SCORES)/case-00[0-4]* --speed $(SCORES)/long/captures/*.pcap > $(SCORES)/others.txt
+	$(PY) $(SCORED)/others.py $(SCORES)/case-00[0-4]* > $(SCORES)/others.txt
+	for run in long million; do \
+		$(VENV)/bin/ackclock run benchmarks/scoreboard/$$run.toml --no-report --out $(SCORES)/$$run; \
+		ln -f $(SCORES)/$$run/captures/seed-1-senders.pcap $(SCORES)/$$run.pcap; \
+	done
+	tcpdump -r $(SCORES)/long.pcap -w $(SCORES)/data-alone.pcap 'dst port 5001'
+	$(PY) $(SCORED)/others.py --speed $(SCORES)/long.pcap --alone $(SCORES)/data-alone.pcap $(SCORES)/million.pcap > $(SCORES)/speed.txt
 	$(PY) $(SCORED)/which.py --jobs 2 > $(SCORES)/which.txt
 	$(PY) $(SCORED)/silences.py $(SCORES)/silences --cases 54 > $(SCORES)/silences.txt
 	$(PY) $(SCORED)/sharing.py $(SCORES)/sharing > $(SCORES)/sharing.txt
@@ -173,7 +178,7 @@ debian-test:
 		$(if $(CI),/usr/sbin/sshd=openssh-server g++=g++ /usr/include/ns3/core-module.h=libns3-dev)
 
 debian-scoreboard:
-	tools/need-debian.sh tcptrace=tcptrace tshark=tshark
+	tools/need-debian.sh tcptrace=tcptrace tshark=tshark tcpdump=tcpdump
 
 debian-wheel:
 	tools/need-debian.sh debootstrap=debootstrap unshare=util-linux
