@@ -182,8 +182,13 @@ impl Sender {
     #[inline]
     fn send_fin(&mut self, now: Time, out: &mut impl Outlet) {
         let is_left = self.buffer.as_ref().is_some_and(SendBuffer::has_fin_left);
-        if is_left && self.has_new(now) && self.turn(true, now) == Turn::Now {
-            self.send_new(Trigger::Window, now, out);
+        if !is_left || !self.has_new(now) {
+            return;
+        }
+        match self.turn(true, now) {
+            Turn::Now => self.send_new(Trigger::Window, now, out),
+            Turn::Later => self.timers.pacing = self.pacing.next,
+            Turn::Gather => {}
         }
     }
 
