@@ -12,8 +12,8 @@ pub struct Workload {
     size_bytes: Option<u64>,
     /// Data segments of the whole transfer; `u64::MAX` if endless.
     segments: u64,
-    /// Whether the FIN goes with the last of them, instead of being a segment of its own.
-    fin_in_data: bool,
+    /// The same with the FIN: one more, unless it goes with the last of them.
+    end: u64,
     /// Time between two segments that a rate-limited application writes; none if it is too short for
     /// the clock.
     period: Option<Time>,
@@ -25,11 +25,12 @@ impl Workload {
     /// The application of a flow.
     pub fn new(plan: &FlowPlan) -> Workload {
         let mss_bytes = u64::from(plan.tcp.mss_bytes);
+        let segments = segments_of(plan.size_bytes, mss_bytes);
         Workload {
             mss_bytes,
             size_bytes: plan.size_bytes,
-            segments: segments_of(plan.size_bytes, mss_bytes),
-            fin_in_data: false,
+            segments,
+            end: segments.saturating_add(1),
             period: plan
                 .application_rate
                 .map(|rate| rate.transmission_time(mss_bytes))
@@ -70,18 +71,22 @@ impl Workload {
         if segments < self.segments {
             self.size_bytes = Some(segments.saturating_mul(self.mss_bytes));
             self.segments = segments_of(self.size_bytes, self.mss_bytes);
+            self.end = self.segments + 1;
         }
     }
 
     /// The application closes while the last data segment is not sent yet: the FIN goes with that.
     pub fn close_in_data(&mut self) {
-        self.fin_in_data = true;
+        self.end = self.segments;
     }
 
     /// A segment with the FIN tells where the data end: earlier than planned if the application stopped.
     pub fn hear_end(&mut self, packet: &Packet) {
-        self.fin_in_data = packet.kind == Kind::DataFin;
-        self.end_at(packet.sequence + u64::from(self.fin_in_data));
+        let with_data = packet.kind == Kind::DataFin;
+        self.end_at(packet.sequence + u64::from(with_data));
+        if with_data {
+            self.close_in_data();
+        }
     }
 
     /// Data segments of the whole transfer; `u64::MAX` if endless.
@@ -93,23 +98,29 @@ impl Workload {
     /// Segments of the whole transfer, the FIN's own included if it has one; `u64::MAX` if endless.
     #[inline]
     pub fn end(&self) -> u64 {
-        self.segments.saturating_add(u64::from(!self.fin_in_data))
+        self.end
     }
 
     /// Data segments written up to `now`.
     #[inline]
     pub fn data(&self, now: Time) -> u64 {
-        self.written(now).min(self.segments)
+        match self.period {
+            None => self.segments,
+            Some(_) => self.written(now).min(self.segments),
+        }
     }
 
     /// Segments written up to `now`, the FIN included once all data are.
     #[inline]
     pub fn available(&self, now: Time) -> u64 {
-        let data = self.data(now);
-        if data < self.segments {
-            data
+        if self.period.is_none() {
+            return self.end;
+        }
+        let written = self.written(now);
+        if written < self.segments {
+            written
         } else {
-            self.end()
+            self.end
         }
     }
 
@@ -137,14 +148,12 @@ impl Workload {
     /// What segment `sequence` is: data, the FIN, or both.
     #[inline]
     pub fn kind(&self, sequence: u64) -> Kind {
-        if sequence.saturating_add(1) < self.segments {
+        if sequence + 1 != self.end {
             Kind::Data
-        } else if sequence == self.segments {
-            Kind::Fin
-        } else if self.fin_in_data {
+        } else if self.end == self.segments {
             Kind::DataFin
         } else {
-            Kind::Data
+            Kind::Fin
         }
     }
 

@@ -26,7 +26,9 @@ impl Sender {
         self.write(now, out);
         let before = self.counters.sent_packets;
         self.stop = self.fill_window(now, out);
-        self.close(now, out);
+        if self.has_written_all() {
+            self.close(now, out);
+        }
         let limited = self.stop == Stop::Window;
         if self.counters.sent_packets > before || limited {
             let limited = limited || self.board.in_flight() >= self.window;
@@ -52,7 +54,9 @@ impl Sender {
         self.pacing.cut();
         loop {
             if self.occupied() >= self.window {
-                self.send_fin(now, out);
+                if self.buffer.as_ref().is_some_and(SendBuffer::has_fin_left) {
+                    self.send_fin(now, out);
+                }
                 return Stop::Window;
             }
             let lost = if self.frto.asks {
@@ -165,24 +169,28 @@ impl Sender {
         }
     }
 
-    /// An application that has written all closes: the FIN goes with the last segment, or after it where that is sent.
+    /// Whether the application has written all and is to close, where there is a send buffer.
     #[inline]
+    fn has_written_all(&self) -> bool {
+        let all = self.workload.segments();
+        self.buffer.as_ref().is_some_and(|buffer| buffer.ends(all))
+    }
+
+    /// The application closes: the FIN goes with the last segment, or after it where that is sent.
+    #[cold]
+    #[inline(never)]
     fn close(&mut self, now: Time, out: &mut impl Outlet) {
-        let end = self.workload.segments();
-        let Some(buffer) = self.buffer.as_mut().filter(|buffer| buffer.ends(end)) else {
-            return;
-        };
-        if buffer.close() {
+        if self.buffer.as_mut().is_some_and(SendBuffer::close) {
             self.workload.close_in_data();
         }
         self.stop = self.fill_window(now, out);
     }
 
     /// A single segment with the FIN needs no room in the window.
-    #[inline]
+    #[cold]
+    #[inline(never)]
     fn send_fin(&mut self, now: Time, out: &mut impl Outlet) {
-        let is_left = self.buffer.as_ref().is_some_and(SendBuffer::has_fin_left);
-        if !is_left || !self.has_new(now) {
+        if !self.has_new(now) {
             return;
         }
         match self.turn(true, now) {
@@ -335,7 +343,8 @@ impl Sender {
         }
         self.depart(sequence, payload, now);
         let bytes = payload + self.tcp.segment_header_bytes();
-        self.emit(kind, sequence, bytes, (retransmitted, trigger), now, out);
+        let header = (self.ecn_of(retransmitted), self.flags_of(retransmitted));
+        self.emit((kind, sequence), header, bytes, trigger, now, out);
     }
 
     pub(super) fn send_control(&mut self, kind: Kind, now: Time, out: &mut impl Outlet) {
@@ -344,29 +353,25 @@ impl Sender {
             _ => self.tcp.segment_header_bytes(),
         };
         let retransmitted = kind.opens() && self.handshake.retransmissions > 0;
-        self.emit(kind, 0, bytes, (retransmitted, Trigger::Window), now, out);
+        let header = (
+            Ecn::of_control(self.tcp.ecn),
+            Flags::NONE.with_retransmitted(retransmitted),
+        );
+        self.emit((kind, 0), header, bytes, Trigger::Window, now, out);
     }
 
     #[inline(always)]
     fn emit(
         &mut self,
-        kind: Kind,
-        sequence: u64,
+        (kind, sequence): (Kind, u64),
+        (ecn, flags): (Ecn, Flags),
         bytes: u32,
-        (retransmitted, trigger): (bool, Trigger),
+        trigger: Trigger,
         now: Time,
         out: &mut impl Outlet,
     ) {
         self.counters.sent_packets += 1;
         self.counters.sent_bytes += u64::from(bytes);
-        let (ecn, flags) = if kind.is_segment() {
-            (self.ecn_of(retransmitted), self.flags_of(retransmitted))
-        } else {
-            (
-                Ecn::of_control(self.tcp.ecn),
-                Flags::NONE.with_retransmitted(retransmitted),
-            )
-        };
         let packet = Packet {
             sequence,
             timestamp: now,
@@ -379,6 +384,7 @@ impl Sender {
             hop: 0,
             flags,
         };
+        let retransmitted = flags.is_retransmitted();
         out.send(packet, || self.reasons(kind, trigger, retransmitted));
     }
 }

@@ -2,11 +2,12 @@ use super::*;
 use crate::packet::NO_PACKET;
 
 fn workload(size_bytes: Option<u64>, rate_bytes_per_s: Option<f64>) -> Workload {
+    let segments = segments_of(size_bytes, 1000);
     Workload {
         mss_bytes: 1000,
         size_bytes,
-        segments: segments_of(size_bytes, 1000),
-        fin_in_data: false,
+        segments,
+        end: segments.saturating_add(1),
         period: rate_bytes_per_s.map(|rate| Time::from_seconds(1000.0 / rate)),
         started: Time::NEVER,
         stop: Time::NEVER,
