@@ -207,11 +207,6 @@ impl Conversation {
         self.transcript.sent()
     }
 
-    /// One past the highest segment sent.
-    pub fn sent_end(&self) -> u64 {
-        self.sent_end
-    }
-
     /// Segments sent at least once and not cumulatively acknowledged, FIN included.
     pub fn outstanding(&self) -> u64 {
         self.sent_end - self.acknowledged

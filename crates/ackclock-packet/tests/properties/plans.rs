@@ -187,17 +187,10 @@ fn any_segments() -> impl Strategy<Value = TcpPlan> {
         delayed_ack,
         1..20_u32,
         window,
-        any::<[bool; 2]>(),
+        any::<bool>(),
     )
         .prop_map(
-            |(
-                mss_bytes,
-                timestamps,
-                delayed_ack,
-                initial_window,
-                receive_window_bytes,
-                [pacing, batches],
-            )| {
+            |(mss_bytes, timestamps, delayed_ack, initial_window, receive_window_bytes, pacing)| {
                 TcpPlan {
                     mss_bytes,
                     timestamps,
@@ -205,7 +198,6 @@ fn any_segments() -> impl Strategy<Value = TcpPlan> {
                     initial_window,
                     receive_window_bytes,
                     pacing,
-                    batches,
                     ..linux()
                 }
             },
