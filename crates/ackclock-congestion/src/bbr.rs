@@ -274,6 +274,10 @@ impl Controller for Bbr {
         self.policer.count_lost(in_flight);
     }
 
+    fn on_repeated_timeout(&mut self) {
+        self.window.bound(1);
+    }
+
     /// As Linux: the search for a full pipe and for a policer begins anew; the window comes back with the end of the
     /// repair.
     fn undo(&mut self, _before: &Before) {

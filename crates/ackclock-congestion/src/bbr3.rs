@@ -303,6 +303,10 @@ impl Controller for Bbr3 {
         self.cwnd = 1;
     }
 
+    fn on_repeated_timeout(&mut self) {
+        self.cwnd = 1;
+    }
+
     /// `HandleRestartFromIdle`.
     fn on_restart(&mut self, restart: &Restart) {
         self.idle_restart = true;

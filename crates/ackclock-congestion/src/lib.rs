@@ -239,8 +239,11 @@ pub trait Controller: Send + Sync + Copied {
         let _ = opening;
     }
     /// The retransmission timer expired; the window starts again from one segment. `in_flight` is in
-    /// segments, before the loss is deducted. Backed-off repeats of the same timeout are not reported.
+    /// segments, before the loss is deducted.
     fn on_timeout(&mut self, now: Time, in_flight: u32);
+    /// The same timeout is repeated, backed off. As Linux, nothing but the window changes, which is one segment again; it
+    /// has to be said only to a controller whose window grows although nothing new is acknowledged.
+    fn on_repeated_timeout(&mut self) {}
     /// The last loss or timeout was none (RFC 4015 section 3): the window and threshold come back to what they were
     /// before, unless they have grown beyond; the phase is over. What is left of a controller's memory of the loss
     /// is its own business. A controller that does not reduce its window has nothing to do.

@@ -125,6 +125,9 @@ impl Sender {
             self.transmit(now, out);
         }
         self.refill(now, out);
+        if !PLAIN {
+            self.frto.asks = false;
+        }
         self.rearm(&delivery, &found, advanced, now);
         if advanced {
             self.check_end(now, out);

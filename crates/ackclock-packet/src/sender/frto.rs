@@ -83,9 +83,10 @@ impl Sender {
     }
 
     /// What may be sent at this ACK has been: if no new segment was among it, nothing is asked, and the repair goes on.
+    /// Else an application that this ACK wakes has only new segments to add.
     pub(super) fn has_asked(&mut self) -> bool {
-        self.frto.asks = false;
         self.frto.is_open &= self.board.next() > self.episode.end;
+        self.frto.asks = self.frto.is_open;
         self.frto.is_open
     }
 }

@@ -173,7 +173,9 @@ impl Sender {
             self.remember(true);
         }
         self.mark_all_lost(now);
-        if !repeated {
+        if repeated {
+            self.controller.on_repeated_timeout();
+        } else {
             self.controller.on_timeout(now, in_flight);
             self.episode = Episode {
                 end: self.board.next(),

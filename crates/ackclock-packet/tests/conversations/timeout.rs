@@ -1,8 +1,9 @@
 //! RFC 6298: the retransmission timeout. RFC 5681 section 3.1: what the window does then.
 
 use ackclock_packet::packet::Kind;
-use ackclock_plan::TcpPlan;
+use ackclock_plan::{FlowPlan, TcpPlan};
 
+use crate::kit::cards::congestion_controls;
 use crate::kit::{
     assert_reads, data, flow, linux, ms, new_reno, nth, sack_tcp, Conversation, Script,
 };
@@ -167,6 +168,25 @@ fn every_timeout_begins_again_from_one_segment() {
          800 > data 1 again",
     );
     assert_eq!((tcp.sender.cwnd(), tcp.sender.ssthresh()), (1.0, 2.0));
+}
+
+#[test]
+fn whatever_came_since_a_repeated_timeout_begins_again_from_one_segment() {
+    for control in congestion_controls() {
+        let kind = control.kind.clone();
+        let flow = FlowPlan {
+            congestion: control.into(),
+            ..flow(new_reno())
+        };
+        let mut script = Script::open(&flow, ms(100));
+        script.wait(ms(1200)).clear();
+        script.ack(ms(1250), 0).ack(ms(1260), 0).clear();
+        script.wait(ms(3400));
+        let said = script.sent();
+        assert!(said.contains("! timeout"), "{kind}: {said}");
+        assert_eq!(said.matches("again").count(), 1, "{kind}: {said}");
+        assert!(said.contains("data 0 again"), "{kind}: {said}");
+    }
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use ackclock_plan::TcpPlan;
 
-use crate::kit::{flow, linux, ms, Script};
+use crate::kit::{data, flow, linux, ms, transfer, Conversation, Script};
 
 /// Ten segments out at 100 ms, and no probes.
 fn ten_out(mut tcp: TcpPlan) -> Script {
@@ -105,6 +105,24 @@ fn a_timeout_in_time_is_repaired_when_new_segments_alone_arrive() {
     let said = script.sent();
     assert!(said.contains("600 > data 1"), "{said}");
     assert!(!said.contains("undo"), "{said}");
+}
+
+#[test]
+fn an_application_that_is_woken_while_new_segments_ask_adds_new_ones_alone() {
+    // With a send buffer, and two segments of receive window: 47 and 48 are lost, and a timeout repeats the first.
+    let tcp = TcpPlan {
+        mss_bytes: 352,
+        initial_window: 1,
+        receive_window_bytes: Some(704),
+        tail_loss_probe: false,
+        batches: true,
+        ..without_timestamps()
+    };
+    let mut conversation =
+        Conversation::new(&transfer(tcp, 64), ms(1)).losing([data(48), data(0), data(47)]);
+    conversation.run(ms(10_000));
+    let said = conversation.sent();
+    assert_eq!(conversation.receiver.duplicates(), 0, "{said}");
 }
 
 #[test]

@@ -212,6 +212,11 @@ impl Conversation {
         self.sent_end - self.acknowledged
     }
 
+    /// One past the highest segment sent.
+    pub fn sent_end(&self) -> u64 {
+        self.sent_end
+    }
+
     /// Segments sent so far, FIN and repetitions included.
     pub fn sent_segments(&self) -> u64 {
         self.sent_segments

@@ -141,18 +141,20 @@ fn trial() -> impl Strategy<Value = Trial> {
 }
 
 /// A handler sends what the window allows, or a single segment beyond it: the first retransmission of an
-/// episode, New Reno's of a partial ACK, or a probe.
+/// episode, New Reno's of a partial ACK, or a probe; and the last one with the FIN, which needs no room.
 fn check_step(conversation: &mut Conversation, flow: &FlowPlan) -> Result<(), TestCaseError> {
     let before = conversation.sent_segments();
     conversation.step();
     let sent = conversation.sent_segments() - before;
     let (cwnd, in_flight) = (conversation.sender.cwnd(), conversation.sender.in_flight());
     prop_assert!(cwnd.is_finite() && cwnd >= 1.0);
+    let mss_bytes = u64::from(flow.tcp.mss_bytes);
+    let segments = flow.size_bytes.unwrap_or(0).div_ceil(mss_bytes);
+    let fin = u8::from(flow.tcp.batches && conversation.sent_end() >= segments);
     prop_assert!(
-        sent <= 1 || f64::from(in_flight) <= cwnd,
+        sent <= 1 + u64::from(fin) || f64::from(in_flight) <= cwnd + f64::from(fin),
         "{sent} sent, {in_flight} > {cwnd}"
     );
-    let mss_bytes = u64::from(flow.tcp.mss_bytes);
     let window = flow
         .tcp
         .receive_window_bytes

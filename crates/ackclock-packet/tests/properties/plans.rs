@@ -187,21 +187,23 @@ fn any_segments() -> impl Strategy<Value = TcpPlan> {
         delayed_ack,
         1..20_u32,
         window,
-        any::<bool>(),
+        any::<[bool; 2]>(),
     )
-        .prop_map(
-            |(mss_bytes, timestamps, delayed_ack, initial_window, receive_window_bytes, pacing)| {
-                TcpPlan {
-                    mss_bytes,
-                    timestamps,
-                    delayed_ack,
-                    initial_window,
-                    receive_window_bytes,
-                    pacing,
-                    ..linux()
-                }
-            },
-        )
+        .prop_map(|told| {
+            let (mss_bytes, timestamps, delayed_ack, initial_window, receive_window_bytes, sends) =
+                told;
+            let [pacing, batches] = sends;
+            TcpPlan {
+                mss_bytes,
+                timestamps,
+                delayed_ack,
+                initial_window,
+                receive_window_bytes,
+                pacing,
+                batches,
+                ..linux()
+            }
+        })
 }
 
 fn any_timers() -> impl Strategy<Value = TcpPlan> {
