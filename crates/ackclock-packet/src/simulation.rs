@@ -197,6 +197,7 @@ impl Simulation {
 
     #[inline(always)]
     fn set_time(&mut self, now: Time) {
+        debug_assert!(now >= self.now, "time runs back to {now:?}");
         self.now = now;
         self.network.set_time(now);
     }

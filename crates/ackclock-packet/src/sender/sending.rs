@@ -92,7 +92,8 @@ impl Sender {
     fn restart(&mut self, now: Time) {
         self.rates.begin_flight(now);
         let idle_since = self.pacing.last_sent;
-        if idle_since == Time::ZERO || !self.has_new(now) {
+        let data = self.available(now).max(self.workload.data(now));
+        if idle_since == Time::ZERO || self.board.next() >= data {
             return;
         }
         self.controller.on_restart(&Restart {

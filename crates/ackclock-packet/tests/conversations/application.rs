@@ -192,6 +192,27 @@ fn in_congestion_avoidance_at_1_2_times_the_windows_rate() {
 }
 
 #[test]
+fn what_was_written_while_the_window_was_full_goes_when_it_opens() {
+    // With a send buffer too: what comes next is looked for after what is there.
+    for batches in [false, true] {
+        let tcp = TcpPlan {
+            initial_window: 1,
+            batches,
+            ..linux()
+        };
+        let mut tcp = Conversation::new(&slowly(transfer(tcp, 6)), ms(100));
+        assert_reads(
+            &tcp.run(ms(600)).sent(),
+            "  0 > syn
+             200 > ack
+             200 > data 0
+             400 > data 1..3
+             600 > data 3..5",
+        );
+    }
+}
+
+#[test]
 fn a_paced_sender_that_was_idle_does_not_make_up_for_it() {
     // A segment each 100 ms: none waits for its turn.
     let tcp = TcpPlan {

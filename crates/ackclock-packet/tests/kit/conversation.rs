@@ -232,6 +232,7 @@ impl Conversation {
     /// Handles the next event: arrivals before timers, as the simulation does.
     pub fn step(&mut self) {
         let now = self.next();
+        assert!(now >= self.now, "time runs back to {now:?}");
         self.now = now;
         let due = |wire: &Wire| wire.front().is_some_and(|&(time, _, _)| time == now);
         if due(&self.forward) {
