@@ -194,6 +194,11 @@ impl Scoreboard {
         self.high_sacked
     }
 
+    /// All stretches.
+    pub fn iter(&self) -> impl Iterator<Item = &Stretch> {
+        self.stretches.iter()
+    }
+
     /// The first stretch.
     pub fn front(&self) -> Option<&Stretch> {
         self.stretches.front()

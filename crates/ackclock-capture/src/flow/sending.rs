@@ -13,12 +13,16 @@ use super::writing::Sent;
 use crate::rows::{Rows, Told, NOT_KEPT};
 use crate::series::Arrival;
 use crate::tables::{Cause, Fate, Vantage};
+use duplicates::Duplicates;
 use identities::Place;
 use repairs::Repairs;
 use settling::Settling;
 use tap::Tap;
 use unseen::Unseen;
 
+mod aligning;
+mod arrivals;
+mod duplicates;
 mod hearing;
 pub mod identities;
 mod noting;
@@ -177,6 +181,7 @@ pub struct Sending {
     pub(super) advanced_ns: i64,
     /// Without SACK: segments that came above what was missing, as duplicate acknowledgements tell.
     pub(super) queued: u32,
+    pub(super) duplicates: Option<Box<Duplicates>>,
     pub(super) edge: Option<u64>,
     /// What it was before the last acknowledgement that moved it, until data has come up to there.
     pub(super) edge_before: Option<u64>,
@@ -240,6 +245,7 @@ impl Sending {
             last_echo: None,
             advanced_ns: now_ns,
             queued: 0,
+            duplicates: None,
             edge: None,
             edge_before: None,
             window_bytes: None,
@@ -289,6 +295,7 @@ impl Sending {
         self.missing(data, hole, rows);
         let before = self.next;
         let end = data.start + u64::from(data.bytes);
+        self.sends(data.start, end, data.now_ns);
         if data.start < before {
             self.old_data(data, end.min(before), arrival, rows);
         }
@@ -485,6 +492,7 @@ impl Sending {
         self.own_echoes.shrink();
         self.ack_echoes.shrink();
         self.resent = VecDeque::new();
+        self.duplicates = None;
         if self.pending.is_empty() {
             self.pending = VecDeque::new();
         }

@@ -1,72 +1,140 @@
-//! Without SACK: what each duplicate acknowledgement stands for.
+//! Without SACK: which copies arrived is told by how acknowledgements come.
 //!
-//! A receiver acknowledges at once what comes above a hole, and what it has already (RFC 5681 section 4.2). Those of the
-//! first kind are taken by the segments that are acknowledged together with what filled the hole, in their order. One
-//! that is left when all is acknowledged that was sent before it is of the second kind: a copy was sent for nothing.
-//!
-//! Deviation: a segment that an acknowledgement delayed is taken for one that waited, if one may have.
+//! A receiver answers at once what comes above a hole, what fills it, and what it has already (RFC 5681 section 4.2). So
+//! while something is missing there is an answer to each segment that arrives, and the times of all of them tell which of
+//! several copies came: see `aligning.rs`. They are looked at when all is acknowledged that was sent before the last
+//! duplicate. An answer that none of them gets came late: to a copy that was taken for lost.
 
-use std::collections::VecDeque;
-
+use super::aligning::{Answer, Sent};
+use super::arrivals::arrivals;
 use super::Sending;
+use crate::flow::scoreboard::Stretch;
+use crate::tables::Vantage;
 
-/// Duplicates that wait at once.
+/// Segments and answers that are looked at together.
 const MOST: usize = 4096;
 
-/// An acknowledgement that repeats the one before it.
-#[derive(Clone, Copy, Debug)]
-struct Duplicate {
-    heard_ns: i64,
-    /// What was sent by then.
-    next: u64,
-}
-
-/// Those that stand for nothing yet.
+/// What was sent and heard since something was missing.
 #[derive(Debug, Default)]
 pub struct Duplicates {
-    heard: VecDeque<Duplicate>,
-    /// Those that can stand for nothing that waited.
-    needless: VecDeque<i64>,
+    sent: Vec<Sent>,
+    heard: Vec<Answer>,
+    /// When all before is acknowledged, nothing is missing.
+    until: u64,
+    /// What was sent up to this one had its answer before: when it was sent, and its first byte.
+    answered: (i64, u64),
 }
 
-impl Duplicates {
-    /// One more, when so much was sent.
-    pub fn repeated(&mut self, heard_ns: i64, next: u64) {
-        if self.heard.len() < MOST {
-            self.heard.push_back(Duplicate { heard_ns, next });
-        }
-    }
-
-    /// Whether one stands for a segment that waited above a hole, and was heard of at that time or later.
-    pub fn waited(&mut self, soonest_ns: i64) -> bool {
-        while let Some(first) = self.heard.pop_front() {
-            if first.heard_ns >= soonest_ns {
-                return true;
-            }
-            self.needless.push_back(first.heard_ns);
-        }
-        false
-    }
-
-    /// When the next one was heard that stands for no segment that waited, now that all before a position is
-    /// acknowledged.
-    fn take_needless(&mut self, una: u64) -> Option<i64> {
-        let over = self.heard.front().is_some_and(|first| first.next <= una);
-        if over {
-            let first = self.heard.pop_front()?;
-            self.needless.push_back(first.heard_ns);
-        }
-        self.needless.pop_front()
-    }
+/// All copies of a stretch.
+fn copies(stretch: &Stretch) -> impl Iterator<Item = Sent> + '_ {
+    let sent = move |sent_ns: i64| Sent {
+        start: stretch.start,
+        end: stretch.end(),
+        sent_ns,
+        again: !stretch.once(),
+    };
+    let single = stretch.once().then(|| sent(stretch.last_ns));
+    let several = stretch.copies.iter().flat_map(|all| all.iter());
+    single
+        .into_iter()
+        .chain(several.map(move |copy| sent(copy.sent_ns)))
 }
 
 impl Sending {
-    /// Copies that came for nothing, as far as is known.
-    pub(super) fn needless(&mut self) {
-        while let Some(heard_ns) = self.duplicates.take_needless(self.una) {
-            let soon_ns = self.soon_ns();
-            self.settling
-                .came_for_nothing(heard_ns, soon_ns, self.smoothed.srtt_ns);
+    /// A duplicate acknowledgement came.
+    pub(super) fn duplicated(&mut self, now_ns: i64) {
+        if self.sack_seen || self.vantage != Vantage::Sender {
+            return;
         }
+        if !self.is_missing() {
+            let sent = self.sent_lately(now_ns);
+            self.duplicates.get_or_insert_default().sent = sent;
+        }
+        if let Some(duplicates) = &mut self.duplicates {
+            duplicates.until = self.next;
+        }
+        self.answered(self.una, now_ns);
+    }
+
+    /// Something is missing, as a duplicate told.
+    #[inline]
+    pub(super) fn is_missing(&self) -> bool {
+        let duplicates = self.duplicates.as_ref();
+        duplicates.is_some_and(|duplicates| !duplicates.heard.is_empty())
+    }
+
+    /// A segment is sent.
+    #[inline]
+    pub(super) fn sends(&mut self, start: u64, end: u64, sent_ns: i64) {
+        let Some(duplicates) = &mut self.duplicates else {
+            return;
+        };
+        if !duplicates.heard.is_empty() {
+            duplicates.sent.push(Sent {
+                start,
+                end,
+                sent_ns,
+                again: false,
+            });
+        }
+    }
+
+    /// The acknowledgement is heard that follows one of all before a position.
+    pub(super) fn answered(&mut self, before: u64, now_ns: i64) {
+        let Some(duplicates) = &mut self.duplicates else {
+            return;
+        };
+        duplicates.heard.push(Answer {
+            heard_ns: now_ns,
+            before,
+            after: self.una,
+        });
+        let many = duplicates.heard.len().max(duplicates.sent.len()) >= MOST;
+        if self.una >= duplicates.until || many {
+            self.look_back();
+        }
+    }
+
+    /// What may not have had its answer yet, in the order of sending.
+    fn sent_lately(&self, now_ns: i64) -> Vec<Sent> {
+        let lately = (now_ns - 4 * self.smoothed.srtt_ns, 0);
+        let answered = self.duplicates.as_ref().map(|before| before.answered);
+        let since = answered.map_or(lately, |answered| answered.max(lately));
+        let settling = self.settling.stretches().flat_map(copies);
+        let outstanding = self.board.iter().flat_map(copies);
+        let all = settling.chain(outstanding);
+        let mut sent: Vec<Sent> = all.filter(|one| (one.sent_ns, one.start) > since).collect();
+        sent.sort_by_key(|one| (one.sent_ns, one.start));
+        sent
+    }
+
+    /// Tells which copies arrived.
+    fn look_back(&mut self) {
+        let Some(duplicates) = self.duplicates.as_deref_mut() else {
+            return;
+        };
+        let (mut sent, heard) = (
+            std::mem::take(&mut duplicates.sent),
+            std::mem::take(&mut duplicates.heard),
+        );
+        mark_copies(&mut sent);
+        let (soon_ns, round_ns) = (self.soon_ns(), self.smoothed.srtt_ns.max(1));
+        let (arrived, last) = arrivals(&sent, &heard, soon_ns, round_ns);
+        if let Some(duplicates) = self.duplicates.as_deref_mut() {
+            duplicates.answered = last.map_or((0, 0), |last| (last.sent_ns, last.start));
+        }
+        let since_ns = sent.first().map_or(i64::MAX, |first| first.sent_ns);
+        let copies = arrived.into_iter().filter(|one| one.again);
+        self.settling.arrived(copies, since_ns);
+    }
+}
+
+/// What was sent more than once is told.
+fn mark_copies(sent: &mut [Sent]) {
+    let mut starts: Vec<u64> = sent.iter().map(|one| one.start).collect();
+    starts.sort_unstable();
+    for one in sent {
+        let first = starts.partition_point(|&start| start < one.start);
+        one.again |= starts.get(first + 1) == Some(&one.start);
     }
 }

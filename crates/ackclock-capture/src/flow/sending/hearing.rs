@@ -31,7 +31,7 @@ impl Sending {
         while self.has_come(0, now_ns, echo) {
             self.hear_next(now_ns, rows);
         }
-        if self.settling.due(now_ns) {
+        if self.settling.due(now_ns) && !self.is_missing() {
             self.settle(now_ns, rows);
         }
     }
@@ -198,7 +198,7 @@ impl Sending {
         if position > self.una {
             rtt = self.advance(position, ack, now_ns, rows);
         } else if position == self.una {
-            self.repeated(ack);
+            self.repeated(ack, now_ns);
         }
         if ack.blocks > 0 {
             self.sacked(ack, now_ns, &mut rtt);
@@ -287,7 +287,7 @@ impl Sending {
             before_ns = how.filled_ns.or(Some(sent_ns));
         }
         self.totals.delivered_bytes += position - self.una;
-        self.una = position;
+        let before = std::mem::replace(&mut self.una, position);
         self.last_ack_ns = ack.seen_ns;
         self.advanced_ns = now_ns;
         self.duplicate_acks = 0;
@@ -297,6 +297,9 @@ impl Sending {
         if self.board.is_empty() {
             self.empty_since_ns = Some(now_ns);
             self.queued = 0;
+        }
+        if self.is_missing() {
+            self.answered(before, now_ns);
         }
         rtt
     }
@@ -321,7 +324,7 @@ impl Sending {
         }
     }
 
-    fn repeated(&mut self, ack: &Ack) {
+    fn repeated(&mut self, ack: &Ack, now_ns: i64) {
         let same_window = ack.window_bytes == self.window_bytes || ack.blocks > 0;
         if ack.pure && !self.board.is_empty() && same_window {
             self.duplicate_acks += 1;
@@ -329,6 +332,9 @@ impl Sending {
             // What the receiver has already is echoed (RFC 7323 section 4.3), what comes out of order is not.
             let echo = ack.timestamps.map(|(_, tsecr)| tsecr);
             self.queued += u32::from(echo == self.last_echo);
+            if ack.blocks == 0 {
+                self.duplicated(now_ns);
+            }
         }
     }
 

@@ -8,9 +8,10 @@
 
 use std::collections::VecDeque;
 
+use super::aligning::Sent;
 use super::hearing::Heard;
 use super::Sending;
-use crate::flow::scoreboard::{State, Stretch};
+use crate::flow::scoreboard::{Copied, State, Stretch};
 use crate::rows::{Rows, Told};
 use crate::tables::{Cause, Fate, Vantage};
 
@@ -22,6 +23,10 @@ const DISORDER_NS: i64 = 3_000_000;
 const DSACK_NS: i64 = 100_000_000;
 /// An acknowledgement after a smaller share of the least RTT is of an earlier copy.
 const TOO_SOON: f64 = 0.9;
+/// Round trips.
+const YOUNG: u64 = 16;
+/// As surely as an echo tells.
+const SURE: f64 = 0.99;
 
 /// A stretch that is acknowledged, and what is known of it.
 #[derive(Debug)]
@@ -30,6 +35,8 @@ struct Waiting {
     due_ns: i64,
     arrived: usize,
     confidence: f64,
+    /// Which copy arrived was told by all acknowledgements together.
+    looked_at: bool,
 }
 
 /// Stretches that are acknowledged and not settled, in the order of their positions.
@@ -92,6 +99,7 @@ impl Settling {
                 due_ns,
                 arrived,
                 confidence,
+                looked_at: false,
             };
             self.waiting.insert(index + 1, piece);
         }
@@ -113,6 +121,31 @@ impl Settling {
             one.arrived = one.arrived.min(number);
         }
         came.is_some()
+    }
+
+    /// All that wait.
+    pub fn stretches(&self) -> impl Iterator<Item = &Stretch> {
+        self.waiting.iter().map(|one| &one.stretch)
+    }
+
+    /// These copies arrived, in the order in which they were sent, and of all others since then none.
+    pub fn arrived(&mut self, copies: impl Iterator<Item = Sent>, since_ns: i64) {
+        for sent in copies {
+            let open = |one: &&mut Waiting| !one.looked_at && one.confidence < SURE;
+            let Some(one) = self.find(sent.start).filter(open) else {
+                continue;
+            };
+            let all = one.stretch.copies.as_deref().map_or(&[][..], |all| all);
+            let of_it = |copy: &Copied| copy.sent_ns == sent.sent_ns;
+            let Some(number) = all.iter().position(of_it) else {
+                continue;
+            };
+            let known = all[one.arrived].sent_ns < since_ns;
+            if !known || number < one.arrived {
+                one.arrived = number;
+            }
+            one.looked_at = true;
+        }
     }
 
     /// One more copy of what begins at a position arrived.
@@ -165,6 +198,7 @@ impl Sending {
             due_ns,
             arrived,
             confidence,
+            looked_at: false,
         });
         if self.settling.waiting.len() > MOST_WAITING {
             self.settle_first(rows);
@@ -242,12 +276,17 @@ impl Sending {
 
     /// An acknowledgement comes no sooner. Each RTT of a short flow may be longer by a delayed acknowledgement, or by the
     /// burst that was sent with its segment; the handshake's is not.
-    fn soon_ns(&self) -> i64 {
+    pub(super) fn soon_ns(&self) -> i64 {
         let least_ns = match self.handshake_ns {
             Some(handshake_ns) => self.rtt.min_ns.min(handshake_ns),
             None => self.rtt.min_ns,
         };
-        (least_ns as f64 * TOO_SOON) as i64
+        let share = if self.rtt.count < YOUNG {
+            0.6
+        } else {
+            TOO_SOON
+        };
+        (least_ns as f64 * share) as i64
     }
 
     /// Tells what is due.

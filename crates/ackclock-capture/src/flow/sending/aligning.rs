@@ -1,0 +1,296 @@
+//! Which sending each acknowledgement answers, where a receiver answers each that comes and does not say which.
+//!
+//! Nothing overtakes on most paths, and the round trip of one segment is about that of the one before it. So what was
+//! sent and what was heard are laid beside each other in their orders, such that the round trips of neighbours differ
+//! least, and as few as can be are left out on either side: what was sent and is left out was lost, what was heard and
+//! is left out came late, and answers one that was sent long before. It is the cheapest path through a table (dynamic
+//! programming, as when sequences are aligned).
+
+/// Sendings that may be left out one after the other.
+const MOST_LOST: usize = 32;
+/// Answers that may be left out one after the other.
+const MOST_LATE: usize = 4;
+/// Answers that a sending may have, of those that come in time for it.
+const MOST_ANSWERS: usize = 512;
+
+/// A segment was sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sent {
+    /// Its first byte, and the one after its last.
+    pub start: u64,
+    /// The byte after its last.
+    pub end: u64,
+    /// When.
+    pub sent_ns: i64,
+    /// It is one of several copies.
+    pub again: bool,
+}
+
+/// An acknowledgement was heard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// When.
+    pub heard_ns: i64,
+    /// What was expected next before it.
+    pub before: u64,
+    /// What is with it.
+    pub after: u64,
+}
+
+impl Answer {
+    /// Whether it can answer that sending: what fills a hole lets it advance, or is the last of two in order (RFC 9293
+    /// section 3.8.6.3); what comes above the hole, or below it, does not.
+    fn answers(&self, sent: &Sent) -> bool {
+        if self.after > self.before {
+            let two_bytes = 2 * (sent.end - sent.start);
+            let second = sent.end == self.after && self.after - self.before <= two_bytes;
+            sent.start == self.before || second
+        } else {
+            sent.start != self.before
+        }
+    }
+}
+
+/// What leaving out costs, as time by which round trips differ.
+#[derive(Clone, Copy, Debug)]
+struct Costs {
+    round_ns: i64,
+    /// What passes a bottleneck comes at least so far apart.
+    apart_ns: i64,
+}
+
+impl Costs {
+    /// A copy is lost easily, and of a burst that finds a queue full the end; what was sent once was not, but may be
+    /// acknowledged together with the next one.
+    fn lost(&self, sent: &Sent, before_ns: i64) -> i64 {
+        if !sent.again {
+            self.round_ns / 4
+        } else if sent.sent_ns - before_ns < self.apart_ns {
+            self.round_ns / 1000
+        } else {
+            self.round_ns / 250
+        }
+    }
+
+    /// What comes between two others that follow each other at the bottleneck's pace went another way.
+    fn late(&self, answer: &Answer, before_ns: i64) -> i64 {
+        if answer.heard_ns - before_ns < self.apart_ns {
+            self.round_ns / 50
+        } else {
+            self.round_ns
+        }
+    }
+}
+
+/// The bottleneck's pace: of the times between answers, a little less than one of the shortest.
+fn apart_ns(heard: &[Answer]) -> i64 {
+    let mut apart: Vec<i64> = heard
+        .windows(2)
+        .map(|two| two[1].heard_ns - two[0].heard_ns)
+        .collect();
+    apart.sort_unstable();
+    apart.get(apart.len() / 8).map_or(0, |&short| short * 3 / 4)
+}
+
+/// A pair, the cheapest way to it, and the pair before it.
+#[derive(Clone, Copy, Debug)]
+struct Cell {
+    answer: usize,
+    rtt_ns: i64,
+    cost_ns: i64,
+    before: Option<(usize, usize)>,
+}
+
+/// For each answer the sending that it answers, if there is one; no round trip is shorter than `soon_ns`, and most are
+/// about `round_ns`. Both are in the order of their times.
+pub fn align(sent: &[Sent], heard: &[Answer], soon_ns: i64, round_ns: i64) -> Vec<Option<usize>> {
+    let apart_ns = apart_ns(heard);
+    let costs = Costs { round_ns, apart_ns };
+    let lost = running(
+        sent,
+        |one| one.sent_ns,
+        |one, before_ns| costs.lost(one, before_ns),
+    );
+    let late = running(
+        heard,
+        |one| one.heard_ns,
+        |one, before_ns| costs.late(one, before_ns),
+    );
+    let mut table: Vec<Vec<Cell>> = Vec::with_capacity(sent.len());
+    for (index, one) in sent.iter().enumerate() {
+        let soon = heard.partition_point(|answer| answer.heard_ns - one.sent_ns < soon_ns);
+        let first = soon.max(first_answer(one, heard));
+        let in_time = heard.iter().enumerate().skip(first).take(MOST_ANSWERS);
+        let cells = in_time
+            .take_while(|(_, answer)| answer.heard_ns - one.sent_ns <= 4 * round_ns)
+            .filter(|(_, answer)| answer.answers(one))
+            .map(|(answer, told)| {
+                let rtt_ns = told.heard_ns - one.sent_ns;
+                let (cost_ns, before) = cheapest(&table, (index, answer, rtt_ns), &lost, &late);
+                Cell {
+                    answer,
+                    rtt_ns,
+                    cost_ns,
+                    before,
+                }
+            });
+        let cells = cells.collect();
+        table.push(cells);
+    }
+    let behind_ns = |index: usize, answer: usize| {
+        lost[sent.len()] - lost[index + 1] + late[heard.len()] - late[answer + 1]
+    };
+    let ends = table.iter().enumerate().flat_map(|(index, cells)| {
+        let places = cells.iter().enumerate();
+        places.map(move |(place, cell)| (index, place, cell))
+    });
+    let ends = ends.map(|(index, place, cell)| {
+        let cost_ns = cell.cost_ns + behind_ns(index, cell.answer);
+        (cost_ns, (index, place))
+    });
+    let last = (0, usize::MAX);
+    let mut at = ends
+        .min_by_key(|&(cost_ns, _)| cost_ns)
+        .map_or(last, |(_, at)| at);
+    let mut found = vec![None; heard.len()];
+    while let Some(cell) = table.get(at.0).and_then(|cells| cells.get(at.1)) {
+        found[cell.answer] = Some(at.0);
+        at = cell.before.unwrap_or(last);
+    }
+    found
+}
+
+/// The first that can answer it: of what the receiver waited for, the one that goes beyond.
+fn first_answer(sent: &Sent, heard: &[Answer]) -> usize {
+    let stops = heard.partition_point(|answer| answer.before < sent.start);
+    let goes_on = heard.partition_point(|answer| answer.before <= sent.start);
+    if stops < goes_on {
+        goes_on - 1
+    } else {
+        0
+    }
+}
+
+/// The cheapest pair before one, and what it costs up to there.
+fn cheapest(
+    table: &[Vec<Cell>],
+    (index, answer, rtt_ns): (usize, usize, i64),
+    lost: &[i64],
+    late: &[i64],
+) -> (i64, Option<(usize, usize)>) {
+    let mut best = (lost[index] + late[answer], None);
+    for earlier in (index.saturating_sub(MOST_LOST)..index).rev() {
+        let lost_ns = lost[index] - lost[earlier + 1];
+        if lost_ns >= best.0 {
+            break;
+        }
+        let cells = &table[earlier];
+        let until = cells.partition_point(|cell| cell.answer < answer);
+        for (place, cell) in cells[..until].iter().enumerate().rev() {
+            if answer - cell.answer > MOST_LATE {
+                break;
+            }
+            let late_ns = late[answer] - late[cell.answer + 1];
+            let cost_ns = cell.cost_ns + lost_ns + late_ns + (rtt_ns - cell.rtt_ns).abs();
+            if cost_ns < best.0 {
+                best = (cost_ns, Some((earlier, place)));
+            }
+        }
+    }
+    best
+}
+
+/// Sums of what all before each cost, and of all; what one costs depends on when the one before was.
+fn running<T>(
+    all: &[T],
+    time_ns: impl Fn(&T) -> i64,
+    cost_ns: impl Fn(&T, i64) -> i64,
+) -> Vec<i64> {
+    let mut sums = Vec::with_capacity(all.len() + 1);
+    let (mut sum, mut before_ns) = (0, i64::MIN / 2);
+    for one in all {
+        sums.push(sum);
+        sum += cost_ns(one, before_ns);
+        before_ns = time_ns(one);
+    }
+    sums.push(sum);
+    sums
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ROUND_NS: i64 = 1_000_000;
+
+    /// Sent one after the other, each so long after the one before, from the first byte on.
+    fn sent(apart_ns: &[i64]) -> Vec<Sent> {
+        let mut sent_ns = 0;
+        (0..)
+            .zip(apart_ns)
+            .map(|(number, apart_ns)| {
+                sent_ns += apart_ns;
+                Sent {
+                    start: 100 * number,
+                    end: 100 * number + 100,
+                    sent_ns,
+                    again: true,
+                }
+            })
+            .collect()
+    }
+
+    /// Answers to those of these numbers, each after a round trip, none of which advances.
+    fn answers(sent: &[Sent], numbers: &[usize]) -> Vec<Answer> {
+        let of = |number: &usize| Answer {
+            heard_ns: sent[*number].sent_ns + ROUND_NS,
+            before: u64::MAX,
+            after: u64::MAX,
+        };
+        numbers.iter().map(of).collect()
+    }
+
+    #[test]
+    fn what_has_no_answer_is_told_by_the_distances_of_the_others() {
+        let sent = sent(&[0, 10_000, 30_000, 20_000, 10_000, 50_000, 10_000]);
+        let heard = answers(&sent, &[0, 2, 3, 6]);
+        let found = align(&sent, &heard, ROUND_NS * 9 / 10, ROUND_NS);
+        assert_eq!(found, [Some(0), Some(2), Some(3), Some(6)]);
+    }
+
+    #[test]
+    fn what_comes_between_the_others_answers_none_of_them() {
+        let sent = sent(&[50_000; 12]);
+        let mut heard = answers(&sent, &[0, 1, 2, 3, 4, 5, 6, 7, 9, 10, 11]);
+        let stray = Answer {
+            heard_ns: heard[4].heard_ns + 20_000,
+            ..heard[4]
+        };
+        heard.insert(5, stray);
+        let found = align(&sent, &heard, ROUND_NS * 9 / 10, ROUND_NS);
+        assert_eq!(found[4..7], [Some(4), None, Some(5)]);
+        assert_eq!(found[9], Some(9));
+    }
+
+    #[test]
+    fn what_fills_a_hole_lets_the_acknowledgement_advance() {
+        let sent = sent(&[50_000; 3]);
+        let mut heard = answers(&sent, &[0, 1, 2]);
+        heard[1] = Answer {
+            before: 100,
+            after: 300,
+            ..heard[1]
+        };
+        heard.remove(0);
+        let found = align(&sent, &heard, ROUND_NS * 8 / 10, ROUND_NS);
+        assert_eq!(found[0], Some(1));
+    }
+
+    #[test]
+    fn nothing_is_found_where_nothing_can_be() {
+        assert_eq!(align(&[], &[], 1, 1), []);
+        let sent = sent(&[0]);
+        let early = answers(&sent, &[0]);
+        assert_eq!(align(&sent, &early, 2 * ROUND_NS, ROUND_NS), [None]);
+    }
+}
