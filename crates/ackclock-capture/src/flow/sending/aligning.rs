@@ -101,22 +101,31 @@ struct Cell {
     before: Option<(usize, usize)>,
 }
 
+/// The pairs of one sending, but for those that cost much more than the cheapest.
+#[derive(Debug, Default)]
+struct Row {
+    cells: Vec<Cell>,
+    least_ns: i64,
+}
+
+impl Row {
+    fn of(mut cells: Vec<Cell>, round_ns: i64) -> Self {
+        let least_ns = cells.iter().map(|cell| cell.cost_ns).min().unwrap_or(0);
+        cells.retain(|cell| cell.cost_ns - least_ns <= 2 * round_ns);
+        Self { cells, least_ns }
+    }
+}
+
 /// For each answer the sending that it answers, if there is one; no round trip is shorter than `soon_ns`, and most are
 /// about `round_ns`. Both are in the order of their times.
 pub fn align(sent: &[Sent], heard: &[Answer], soon_ns: i64, round_ns: i64) -> Vec<Option<usize>> {
     let apart_ns = apart_ns(heard);
     let costs = Costs { round_ns, apart_ns };
-    let lost = running(
-        sent,
-        |one| one.sent_ns,
-        |one, before_ns| costs.lost(one, before_ns),
-    );
-    let late = running(
-        heard,
-        |one| one.heard_ns,
-        |one, before_ns| costs.late(one, before_ns),
-    );
-    let mut table: Vec<Vec<Cell>> = Vec::with_capacity(sent.len());
+    let lost = |one: &Sent, before_ns: i64| costs.lost(one, before_ns);
+    let late = |one: &Answer, before_ns: i64| costs.late(one, before_ns);
+    let lost = running(sent, |one| one.sent_ns, lost);
+    let late = running(heard, |one| one.heard_ns, late);
+    let mut table: Vec<Row> = Vec::with_capacity(sent.len());
     for (index, one) in sent.iter().enumerate() {
         let soon = heard.partition_point(|answer| answer.heard_ns - one.sent_ns < soon_ns);
         let first = soon.max(first_answer(one, heard));
@@ -134,28 +143,33 @@ pub fn align(sent: &[Sent], heard: &[Answer], soon_ns: i64, round_ns: i64) -> Ve
                     before,
                 }
             });
-        let cells = cells.collect();
-        table.push(cells);
+        let row = Row::of(cells.collect(), round_ns);
+        table.push(row);
     }
+    way_back(&table, &lost, &late)
+}
+
+/// The pairs of the cheapest way, from its end.
+fn way_back(table: &[Row], lost: &[i64], late: &[i64]) -> Vec<Option<usize>> {
+    let (sendings, answers) = (lost.len() - 1, late.len() - 1);
     let behind_ns = |index: usize, answer: usize| {
-        lost[sent.len()] - lost[index + 1] + late[heard.len()] - late[answer + 1]
+        lost[sendings] - lost[index + 1] + late[answers] - late[answer + 1]
     };
-    let ends = table.iter().enumerate().flat_map(|(index, cells)| {
-        let places = cells.iter().enumerate();
-        places.map(move |(place, cell)| (index, place, cell))
-    });
-    let ends = ends.map(|(index, place, cell)| {
-        let cost_ns = cell.cost_ns + behind_ns(index, cell.answer);
-        (cost_ns, (index, place))
-    });
-    let last = (0, usize::MAX);
-    let mut at = ends
-        .min_by_key(|&(cost_ns, _)| cost_ns)
-        .map_or(last, |(_, at)| at);
-    let mut found = vec![None; heard.len()];
-    while let Some(cell) = table.get(at.0).and_then(|cells| cells.get(at.1)) {
-        found[cell.answer] = Some(at.0);
-        at = cell.before.unwrap_or(last);
+    let mut best = (i64::MAX, None);
+    for (index, row) in table.iter().enumerate() {
+        for (place, cell) in row.cells.iter().enumerate() {
+            let cost_ns = cell.cost_ns + behind_ns(index, cell.answer);
+            if cost_ns < best.0 {
+                best = (cost_ns, Some((index, place)));
+            }
+        }
+    }
+    let mut found = vec![None; answers];
+    let mut at = best.1;
+    while let Some((index, place)) = at {
+        let cell = &table[index].cells[place];
+        found[cell.answer] = Some(index);
+        at = cell.before;
     }
     found
 }
@@ -173,7 +187,7 @@ fn first_answer(sent: &Sent, heard: &[Answer]) -> usize {
 
 /// The cheapest pair before one, and what it costs up to there.
 fn cheapest(
-    table: &[Vec<Cell>],
+    table: &[Row],
     (index, answer, rtt_ns): (usize, usize, i64),
     lost: &[i64],
     late: &[i64],
@@ -181,12 +195,12 @@ fn cheapest(
     let mut best = (lost[index] + late[answer], None);
     for earlier in (index.saturating_sub(MOST_LOST)..index).rev() {
         let lost_ns = lost[index] - lost[earlier + 1];
-        if lost_ns >= best.0 {
-            break;
+        let row = &table[earlier];
+        if row.least_ns + lost_ns >= best.0 {
+            continue;
         }
-        let cells = &table[earlier];
-        let until = cells.partition_point(|cell| cell.answer < answer);
-        for (place, cell) in cells[..until].iter().enumerate().rev() {
+        let until = row.cells.partition_point(|cell| cell.answer < answer);
+        for (place, cell) in row.cells[..until].iter().enumerate().rev() {
             if answer - cell.answer > MOST_LATE {
                 break;
             }
