@@ -44,6 +44,9 @@ VANTAGES = ("senders", "receivers")
 #: Segments. With fewer several controls are Reno: Compound and HighSpeed below 38, Illinois below 15, BIC below 14.
 WIDE = 40
 
+#: By how much windows may be off that are the same: half a segment of fifty.
+JUST_THAT = 0.01
+
 #: Bytes of a packet.
 PACKET_BYTES = 1500
 
@@ -70,6 +73,12 @@ class Named:
         return not self.first and self.true in congestion.same(self.ranking)
 
     @property
+    def is_just_that(self) -> bool:
+        """Whether the flow's control is none of ours, and did what the one that is said does."""
+        off = self.ranking[0]["off"] if self.ranking else None
+        return self.true not in CONTROLS and off is not None and off < JUST_THAT
+
+    @property
     def right(self) -> bool:
         """Whether the flow's control is said, first or beside it; or "unknown" where there is none to say."""
         return self.first or self.is_same
@@ -78,7 +87,7 @@ class Named:
 def main() -> None:
     """Prints a line for each control, and the shares that are right."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--cases", type=int, default=4 * len(CONTROLS), metavar="N")
+    parser.add_argument("--cases", type=int, default=10 * len(CONTROLS), metavar="N")
     parser.add_argument("--first", type=int, default=0, metavar="N")
     parser.add_argument("--jobs", type=int, default=1, metavar="N")
     parser.add_argument("--csv", type=Path, metavar="FOLDER")
@@ -104,17 +113,20 @@ def main() -> None:
 
 
 def _print(title: str, named: Sequence[Named]) -> None:
-    said: dict[str, Counter[tuple[str, bool]]] = {}
+    said: dict[str, Counter[tuple[str, str]]] = {}
     for one in named:
-        said.setdefault(one.true, Counter())[one.said, one.is_same] += 1
+        note = " (the same)" * one.is_same + " (just that)" * one.is_just_that
+        said.setdefault(one.true, Counter())[one.said, note] += 1
     if not said:
         return
     for true, names in sorted(said.items()):
-        told = (f"{name} {count}{' (the same)' * same}" for (name, same), count in names.most_common())
+        told = (f"{name} {count}{note}" for (name, note), count in names.most_common())
         print(f"{true:12} {', '.join(told)}")
     right = [one.right for one in named]
     first = sum(one.first for one in named)
     print(f"{title}: {sum(right)} of {len(right)} right ({sum(right) / len(right):.3f}), {first} first\n")
+    if just_that := sum(one.is_just_that for one in named):
+        print(f"  without those that did just what is said: {sum(right)} of {len(right) - just_that} right\n")
 
 
 def of_case(number: int) -> list[Named]:

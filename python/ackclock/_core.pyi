@@ -337,7 +337,7 @@ class Capture:
     def ranked(self) -> int:
         """How many flows `congestion` tells of."""
 
-    def congestion(self, candidates: str) -> dict[int, list[tuple[str, list[str], float]]]:
+    def congestion(self, candidates: str) -> dict[int, list[tuple[str, list[str], float, float | None]]]:
         """Which congestion control flows used: those that are over and lost anything, the longest of them.
 
         Args:

@@ -60,6 +60,8 @@ def test_our_own_are_named_and_what_is_foreign_is_unknown(found):
         assert congestion.UNKNOWN in [one["name"] for one in ranking]
         assert 0.9 < sum(one["probability"] for one in ranking) <= 1.0 + 1e-9
         assert ranking == sorted(ranking, key=lambda one: -one["probability"])
+        assert all((one["off"] is None) == (one["name"] == congestion.UNKNOWN) for one in ranking)
+    assert all(ranking[0]["off"] < 0.01 for ranking in rankings[:2])  # a replay of what loses by itself alone is exact
 
 
 def test_of_a_short_flow_nothing_is_said(found):

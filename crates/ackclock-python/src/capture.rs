@@ -160,8 +160,9 @@ impl Capture {
     }
 
     /// Which congestion control each flow used that is over and lost anything, the longest of them: its number → names,
-    /// those of others that did the same, and their probabilities, the most probable first. Candidates are JSON:
-    /// `[{"name", "parameters", "deployed"}]`, the last says whether it is in use. Raises `ValueError` for what is none.
+    /// those of others that did the same, their probabilities, the most probable first, and by what share their windows
+    /// are off in half of the round trips or more. Candidates are JSON: `[{"name", "parameters", "deployed"}]`, the last
+    /// says whether it is in use. Raises `ValueError` for what is none.
     fn congestion(
         &self,
         py: Python<'_>,

@@ -31,15 +31,15 @@ pub fn candidates(json: &str) -> Result<Vec<Candidate>, String> {
         .map_err(|error| error.to_string())
 }
 
-/// A name, those of others that did the same, and how probable it is.
-pub type Named = (String, Vec<String>, f64);
+/// A name, those of others that did the same, how probable it is, and by what share its windows are off.
+pub type Named = (String, Vec<String>, f64, Option<f64>);
 
 /// What explains a flow, the most probable first.
 pub fn ranked(flow: &FlowSteps, candidates: &[Candidate]) -> Vec<Named> {
     let ranked = rank(&series(flow), candidates);
     let named = ranked
         .into_iter()
-        .map(|one| (one.name, one.same, one.probability));
+        .map(|one| (one.name, one.same, one.probability, one.off));
     named.collect()
 }
 

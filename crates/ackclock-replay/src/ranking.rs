@@ -82,6 +82,8 @@ pub struct Ranked {
     pub same: Vec<String>,
     /// Between 0 and 1.
     pub probability: f64,
+    /// By what share its windows are off in half of the round trips or more; none of [`UNKNOWN`].
+    pub off: Option<f64>,
 }
 
 impl Candidate {
@@ -354,16 +356,17 @@ pub fn rank(series: &Series, candidates: &[Candidate]) -> Vec<Ranked> {
     let name = |&place: &usize| candidates[place].name.clone();
     let called = |law: &Law| {
         let same = law.same.iter().map(name).collect();
-        (name(&law.first.place), same)
+        (name(&law.first.place), same, law.first.off())
     };
-    let unknown = (UNKNOWN.to_owned(), Vec::new());
+    let unknown = (UNKNOWN.to_owned(), Vec::new(), None);
     let names = laws.iter().map(called).chain([unknown]);
     let mut ranked: Vec<Ranked> = names
         .zip(&logs)
-        .map(|((name, same), log)| Ranked {
+        .map(|((name, same, off), log)| Ranked {
             name,
             same,
             probability: (log - total).exp(),
+            off,
         })
         .collect();
     ranked.sort_by(|a, b| b.probability.total_cmp(&a.probability));

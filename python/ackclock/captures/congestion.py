@@ -26,16 +26,17 @@ MARGIN = 0.5
 def rankings(capture: _core.Capture) -> dict[int, Ranking]:
     """Names with their probabilities, the most probable first, by the number of the direction.
 
-    With each are the names of others that did the same over the flow: nothing tells them from it. Of the longest
-    flows that lost anything and are over; of others nothing is known.
+    With each are the names of others that did the same over the flow, as nothing tells them from it, and the share by
+    which its windows are `off` in half of the round trips or more. Of the longest flows that lost anything and are
+    over; of others nothing is known.
     """
     found = capture.congestion(CANDIDATES.read_text("utf-8")) if capture.ranked else {}
     return {flow: [one for one in map(_ranked, named) if _is_listed(one)] for flow, named in found.items()}
 
 
-def _ranked(named: tuple[str, list[str], float]) -> dict[str, Any]:
-    name, same, probability = named
-    return {"name": name, "same": same, "probability": probability}
+def _ranked(named: tuple[str, list[str], float, float | None]) -> dict[str, Any]:
+    name, same, probability, off = named
+    return {"name": name, "same": same, "probability": probability, "off": off}
 
 
 def _is_listed(one: Mapping[str, Any]) -> bool:

@@ -50,6 +50,13 @@ pub(super) fn laws(mut explain: Vec<Explains>) -> Vec<Law> {
 }
 
 impl Explains {
+    /// By what share its windows are off in half of the rounds or more.
+    pub(super) fn off(&self) -> Option<f64> {
+        let mut off: Vec<f64> = self.errors.iter().map(|error| error.abs()).collect();
+        off.sort_by(f64::total_cmp);
+        off.get(off.len() / 2).map(|error| error.exp_m1())
+    }
+
     /// Whether their windows differ by no more, in the mean, than those of an exact replay do from what was seen.
     fn does_the_same(&self, other: &Self) -> bool {
         let pairs = self.errors.iter().zip(&other.errors);
