@@ -19,7 +19,7 @@ const MOST_FLOWS: usize = 8192;
 const CLOCK_SET_NS: i64 = 1_000_000_000;
 
 /// The analysis of segments, in the order of the capture. A packet that was seen before counts in its file only.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Analysis {
     connections: Connections,
     /// Rows since the last were taken, and the series of the paths.
@@ -33,8 +33,11 @@ impl Analysis {
     /// Begins.
     pub fn new(options: Options) -> Self {
         Self {
+            connections: Connections::within(options.most_bytes),
             rows: Rows::new(options),
-            ..Self::default()
+            origin_ns: None,
+            now_ns: None,
+            segments: 0,
         }
     }
 

@@ -16,9 +16,8 @@ use crate::rows::Rows;
 const CLOSED_NS: i64 = 10_000_000_000;
 /// One that is idle, for so long while there is room: two minutes and a half hour are usual at routers (RFC 5382).
 const IDLE_NS: i64 = 1_800_000_000_000;
-/// Memory that may be in use before idle ones make room, and that shall not be exceeded.
-const ROOM_BYTES: f64 = 120e6;
-const MOST_BYTES: f64 = 220e6;
+/// The share of the memory that may be in use before idle ones make room.
+const ROOM: f64 = 0.545;
 /// In between, an idle connection is kept for this time, and for the less the less room there is.
 const PRESSED_NS: f64 = 30e9;
 /// What a connection takes with its place in the index, and what it takes more for each direction that carries data.
@@ -67,10 +66,13 @@ pub struct Connections {
     quiet: Quiet,
     packets: u64,
     ended: usize,
+    /// Memory that shall not be exceeded.
+    most_bytes: usize,
 }
 
-impl Default for Connections {
-    fn default() -> Self {
+impl Connections {
+    /// None, and memory for some.
+    pub fn within(most_bytes: usize) -> Self {
         Self {
             index: HashMap::with_hasher(Seeded::new()),
             slots: Vec::new(),
@@ -85,11 +87,10 @@ impl Default for Connections {
             quiet: Quiet::default(),
             packets: 0,
             ended: 0,
+            most_bytes,
         }
     }
-}
 
-impl Connections {
     /// How many there were.
     pub fn begun(&self) -> u32 {
         self.begun
@@ -215,10 +216,12 @@ impl Connections {
     fn keeps_ns(&self) -> i64 {
         let count = self.slots.len() - self.free.len();
         let used = (count * SMALL_BYTES + self.large * DATA_BYTES) as f64;
-        if used < ROOM_BYTES {
+        let most = self.most_bytes as f64;
+        let room = ROOM * most;
+        if used < room {
             return IDLE_NS;
         }
-        let left = ((MOST_BYTES - used) / (MOST_BYTES - ROOM_BYTES)).max(0.0);
+        let left = ((most - used) / (most - room)).max(0.0);
         (PRESSED_NS * left.powi(4)) as i64
     }
 

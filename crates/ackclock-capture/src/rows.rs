@@ -23,6 +23,8 @@ pub struct Options {
     pub most_arrivals: usize,
     /// At most so many steps are kept to tell congestion controls, over all flows.
     pub most_steps: usize,
+    /// Memory for connections that are open, in bytes: idle ones make room.
+    pub most_bytes: usize,
 }
 
 impl Default for Options {
@@ -33,6 +35,7 @@ impl Default for Options {
             segments: false,
             most_arrivals: 4_000_000,
             most_steps: steps::MOST,
+            most_bytes: 220_000_000,
         }
     }
 }
