@@ -47,10 +47,10 @@ Where an entry's page has a section *Mechanisms, shown by runs*, what is said to
 off or on in runs of its own (`ackclock reproduce B3.11 --mechanism all`), and the rows that this moves stand beside
 those of the entry. They do not count.
 
-What an entry costs, `ackclock reproduce ID --dry-run` forecasts. On two cores of the machine that these pages come from
-the forecasts add up to an hour of work, of which G.recap has a quarter; that of `--all`, which plans some of the cases
-only, is rougher. Rows and runs of mechanisms are by the engines as they
-are, but for those of B4.dd, which are of a machine and of the day on which it was measured.
+What an entry costs, `ackclock reproduce ID --dry-run` forecasts, and what all of them do `ackclock reproduce --all
+--dry-run`: an hour of two cores of the machine that these pages come from, of which G.recap has a quarter. Rows and runs
+of mechanisms are by the engines as they are, but for those of B4.dd, which are of a machine and of the day on which it
+was measured.
 """
 
 

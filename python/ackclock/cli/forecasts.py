@@ -26,10 +26,11 @@ def of_plans(pairs: Iterable[tuple[Plan, str]], jobs: int | None, *, report: boo
     return _on_this_machine(listed, jobs, REPORT_BYTES * len(listed) if report else 0.0)
 
 
-def of_cases(cases: Sequence[Case], jobs: int | None) -> Forecast:
-    """Of published results that are reproduced: of very many, from some that are planned."""
-    size = 1 + len(cases) // MOST_PLANNED
-    stretches = [cases[first : first + size] for first in range(0, len(cases), size)]
+def of_entries(entries: Iterable[Sequence[Case]], jobs: int | None) -> Forecast:
+    """Of published results that are reproduced, entry by entry: of very many, from some of each that are planned."""
+    listed = list(entries)
+    size = 1 + sum(map(len, listed)) // MOST_PLANNED
+    stretches = [cases[first : first + size] for cases in listed for first in range(0, len(cases), size)]
     return _on_this_machine([_of_stretch(stretch) for stretch in stretches], jobs, 0.0)
 
 

@@ -97,7 +97,7 @@ def reproduce(  # noqa: PLR0913 (each is an option of the command line)
             reproduction.switch_all(switched, out, quick=quick, jobs=jobs, as_json=as_json, command=command())
         return
     cases = {entry.id: work_of.listed(entry, quick=quick) for entry in chosen}
-    expected = forecasts.of_cases([case for listed in cases.values() for case in listed], jobs)
+    expected = forecasts.of_entries(cases.values(), jobs)
     if dry_run:
         _show(cases, expected, out, as_json=as_json)
         return

@@ -253,13 +253,13 @@ def test_of_very_many_cases_some_are_planned_for_the_forecast(entry, monkeypatch
     planned = []
     plan = cases.plan
     monkeypatch.setattr(cases, "plan", lambda *given: planned.append(given) or plan(*given))
-    listed = 5 * work.listed(entry)
-    whole = forecasts.of_cases(listed, 1)
+    entries = [4 * work.listed(entry), work.listed(entry)]
+    whole = forecasts.of_entries(entries, 1)
     assert len(planned) == 20
     monkeypatch.setattr(forecasts, "MOST_PLANNED", 7)
     planned.clear()
-    some = forecasts.of_cases(listed, 1)
-    assert len(planned) == 7
+    some = forecasts.of_entries(entries, 1)
+    assert len(planned) == 6 + 2  # of each entry some
     assert some.runs == whole.runs == 40
     assert some.events == pytest.approx(whole.events, rel=0.2)
 
