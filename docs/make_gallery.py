@@ -48,9 +48,9 @@ off or on in runs of its own (`ackclock reproduce B3.11 --mechanism all`), and t
 those of the entry. They do not count.
 
 What an entry costs, `ackclock reproduce ID --dry-run` forecasts, and what all of them do `ackclock reproduce --all
---dry-run`: an hour of two cores of the machine that these pages come from, of which G.recap has a quarter. Rows and runs
-of mechanisms are by the engines as they are, but for those of B4.dd, which are of a machine and of the day on which it
-was measured.
+--dry-run`: an hour of two cores of the machine that these pages come from, of which G.recap has a quarter. Rows and
+runs of mechanisms are by the engines as they are, but for those of B4.dd, which are of a machine and of the day on
+which it was measured.
 """
 
 

@@ -13,9 +13,9 @@ const MOST_LATE: usize = 4;
 /// Answers that a sending may have, of those that come in time for it.
 const MOST_ANSWERS: usize = 512;
 
-/// A segment was sent.
+/// A segment leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sent {
+pub struct Departure {
     /// Its first byte, and the one after its last.
     pub start: u64,
     /// The byte after its last.
@@ -40,7 +40,7 @@ pub struct Answer {
 impl Answer {
     /// Whether it can answer that sending: what fills a hole lets it advance, or is the last of two in order (RFC 9293
     /// section 3.8.6.3); what comes above the hole, or below it, does not.
-    fn answers(&self, sent: &Sent) -> bool {
+    fn answers(&self, sent: &Departure) -> bool {
         if self.after > self.before {
             let two_bytes = 2 * (sent.end - sent.start);
             let second = sent.end == self.after && self.after - self.before <= two_bytes;
@@ -62,7 +62,7 @@ struct Costs {
 impl Costs {
     /// A copy is lost easily, and of a burst that finds a queue full the end; what was sent once was not, but may be
     /// acknowledged together with the next one.
-    fn lost(&self, sent: &Sent, before_ns: i64) -> i64 {
+    fn lost(&self, sent: &Departure, before_ns: i64) -> i64 {
         if !sent.again {
             self.round_ns / 4
         } else if sent.sent_ns - before_ns < self.apart_ns {
@@ -118,10 +118,15 @@ impl Row {
 
 /// For each answer the sending that it answers, if there is one; no round trip is shorter than `soon_ns`, and most are
 /// about `round_ns`. Both are in the order of their times.
-pub fn align(sent: &[Sent], heard: &[Answer], soon_ns: i64, round_ns: i64) -> Vec<Option<usize>> {
+pub fn align(
+    sent: &[Departure],
+    heard: &[Answer],
+    soon_ns: i64,
+    round_ns: i64,
+) -> Vec<Option<usize>> {
     let apart_ns = apart_ns(heard);
     let costs = Costs { round_ns, apart_ns };
-    let lost = |one: &Sent, before_ns: i64| costs.lost(one, before_ns);
+    let lost = |one: &Departure, before_ns: i64| costs.lost(one, before_ns);
     let late = |one: &Answer, before_ns: i64| costs.late(one, before_ns);
     let lost = running(sent, |one| one.sent_ns, lost);
     let late = running(heard, |one| one.heard_ns, late);
@@ -175,7 +180,7 @@ fn way_back(table: &[Row], lost: &[i64], late: &[i64]) -> Vec<Option<usize>> {
 }
 
 /// The first that can answer it: of what the receiver waited for, the one that goes beyond.
-fn first_answer(sent: &Sent, heard: &[Answer]) -> usize {
+fn first_answer(sent: &Departure, heard: &[Answer]) -> usize {
     let stops = heard.partition_point(|answer| answer.before < sent.start);
     let goes_on = heard.partition_point(|answer| answer.before <= sent.start);
     if stops < goes_on {
@@ -237,14 +242,14 @@ mod tests {
 
     const ROUND_NS: i64 = 1_000_000;
 
-    /// Sent one after the other, each so long after the one before, from the first byte on.
-    fn sent(apart_ns: &[i64]) -> Vec<Sent> {
+    /// Departure one after the other, each so long after the one before, from the first byte on.
+    fn sent(apart_ns: &[i64]) -> Vec<Departure> {
         let mut sent_ns = 0;
         (0..)
             .zip(apart_ns)
             .map(|(number, apart_ns)| {
                 sent_ns += apart_ns;
-                Sent {
+                Departure {
                     start: 100 * number,
                     end: 100 * number + 100,
                     sent_ns,
@@ -255,7 +260,7 @@ mod tests {
     }
 
     /// Answers to those of these numbers, each after a round trip, none of which advances.
-    fn answers(sent: &[Sent], numbers: &[usize]) -> Vec<Answer> {
+    fn answers(sent: &[Departure], numbers: &[usize]) -> Vec<Answer> {
         let of = |number: &usize| Answer {
             heard_ns: sent[*number].sent_ns + ROUND_NS,
             before: u64::MAX,

@@ -1,15 +1,15 @@
 //! Which copies arrived, from what was sent and which answers came to it.
 
-use super::aligning::{align, Answer, Sent};
+use super::aligning::{align, Answer, Departure};
 
 /// What of it arrived, in the order of sending, and the last that had an answer; both given in the order of their times. No
 /// round trip is shorter than `soon_ns`, and most are about `round_ns`.
 pub fn arrivals(
-    sent: &[Sent],
+    sent: &[Departure],
     heard: &[Answer],
     soon_ns: i64,
     round_ns: i64,
-) -> (Vec<Sent>, Option<Sent>) {
+) -> (Vec<Departure>, Option<Departure>) {
     let found = align(sent, heard, soon_ns, round_ns);
     let mut arrived: Vec<Option<i64>> = vec![None; sent.len()];
     for (answer, index) in heard.iter().zip(&found) {
@@ -37,7 +37,7 @@ pub fn arrivals(
 }
 
 /// Copies in the order of their bytes, and of their times.
-fn by_start(sent: &[Sent]) -> Vec<usize> {
+fn by_start(sent: &[Departure]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..sent.len()).filter(|&index| sent[index].again).collect();
     order.sort_by_key(|&index| (sent[index].start, index));
     order
@@ -48,7 +48,7 @@ fn by_start(sent: &[Sent]) -> Vec<usize> {
 fn acknowledged(
     answer: &Answer,
     can: usize,
-    sent: &[Sent],
+    sent: &[Departure],
     by_start: &[usize],
     arrived: &mut [Option<i64>],
 ) {
@@ -70,7 +70,7 @@ fn acknowledged(
 
 /// An answer that comes between the others is to one that has none and can have: to what was sent once, and waits, else to
 /// the last copy of what was acknowledged before.
-fn came_late(answer: &Answer, can: usize, sent: &[Sent], arrived: &mut [Option<i64>]) {
+fn came_late(answer: &Answer, can: usize, sent: &[Departure], arrived: &mut [Option<i64>]) {
     let waits = |index: &usize| !sent[*index].again && sent[*index].start > answer.before;
     let needless = |index: &usize| sent[*index].again && sent[*index].start < answer.before;
     let all = || (0..can).rev().filter(|&index| arrived[index].is_none());

@@ -5,7 +5,7 @@
 //! several copies came: see `aligning.rs`. They are looked at when all is acknowledged that was sent before the last
 //! duplicate. An answer that none of them gets came late: to a copy that was taken for lost.
 
-use super::aligning::{Answer, Sent};
+use super::aligning::{Answer, Departure};
 use super::arrivals::arrivals;
 use super::Sending;
 use crate::flow::scoreboard::Stretch;
@@ -17,7 +17,7 @@ const MOST: usize = 4096;
 /// What was sent and heard since something was missing.
 #[derive(Debug, Default)]
 pub struct Duplicates {
-    sent: Vec<Sent>,
+    sent: Vec<Departure>,
     heard: Vec<Answer>,
     /// When all before is acknowledged, nothing is missing.
     until: u64,
@@ -26,8 +26,8 @@ pub struct Duplicates {
 }
 
 /// All copies of a stretch.
-fn copies(stretch: &Stretch) -> impl Iterator<Item = Sent> + '_ {
-    let sent = move |sent_ns: i64| Sent {
+fn copies(stretch: &Stretch) -> impl Iterator<Item = Departure> + '_ {
+    let sent = move |sent_ns: i64| Departure {
         start: stretch.start,
         end: stretch.end(),
         sent_ns,
@@ -70,7 +70,7 @@ impl Sending {
             return;
         };
         if !duplicates.heard.is_empty() {
-            duplicates.sent.push(Sent {
+            duplicates.sent.push(Departure {
                 start,
                 end,
                 sent_ns,
@@ -96,14 +96,14 @@ impl Sending {
     }
 
     /// What may not have had its answer yet, in the order of sending.
-    fn sent_lately(&self, now_ns: i64) -> Vec<Sent> {
+    fn sent_lately(&self, now_ns: i64) -> Vec<Departure> {
         let lately = (now_ns - 4 * self.smoothed.srtt_ns, 0);
         let answered = self.duplicates.as_ref().map(|before| before.answered);
         let since = answered.map_or(lately, |answered| answered.max(lately));
         let settling = self.settling.stretches().flat_map(copies);
         let outstanding = self.board.iter().flat_map(copies);
         let all = settling.chain(outstanding);
-        let mut sent: Vec<Sent> = all.filter(|one| (one.sent_ns, one.start) > since).collect();
+        let mut sent: Vec<Departure> = all.filter(|one| (one.sent_ns, one.start) > since).collect();
         sent.sort_by_key(|one| (one.sent_ns, one.start));
         sent
     }
@@ -130,7 +130,7 @@ impl Sending {
 }
 
 /// What was sent more than once is told.
-fn mark_copies(sent: &mut [Sent]) {
+fn mark_copies(sent: &mut [Departure]) {
     let mut starts: Vec<u64> = sent.iter().map(|one| one.start).collect();
     starts.sort_unstable();
     for one in sent {

@@ -8,7 +8,7 @@
 
 use std::collections::VecDeque;
 
-use super::aligning::Sent;
+use super::aligning::Departure;
 use super::hearing::Heard;
 use super::Sending;
 use crate::flow::scoreboard::{Copied, State, Stretch};
@@ -129,7 +129,7 @@ impl Settling {
     }
 
     /// These copies arrived, in the order in which they were sent, and of all others since then none.
-    pub fn arrived(&mut self, copies: impl Iterator<Item = Sent>, since_ns: i64) {
+    pub fn arrived(&mut self, copies: impl Iterator<Item = Departure>, since_ns: i64) {
         for sent in copies {
             let open = |one: &&mut Waiting| !one.looked_at && one.confidence < SURE;
             let Some(one) = self.find(sent.start).filter(open) else {
