@@ -193,10 +193,16 @@ def test_an_entry_that_was_not_run_has_a_page(entry):
 def test_the_overview_counts_verdicts_by_paper(entry):
     made = page.index_page([(entry, Result("X", [judged("", 1)]))], "Read this.\n")
     assert "| all | 1 | 1 | 0 |" in made
-    counted = page.papers([("B5.4", AGREES), ("B2.2", CONTRADICTS), ("G.mux", AGREES)])
+    counted = page.papers([("B5.4", AGREES), ("B2.2", CONTRADICTS), ("G.mux", AGREES)], "entries")
     assert "| Belhareth 2014 | 2 | 1 | 0 |" in counted
     assert "| Guillier 2008 | 1 | 1 | 0 |" in counted
     assert counted.splitlines()[-1].startswith("| all | 3 | 2 |")
+
+
+def test_rows_count_of_the_reading_that_gives_the_verdict():
+    every, worse, better = judged("", 1), judged("one way", 2), judged("both ways", 1)
+    assert Result("X", [every, worse, better]).counting == [every, better]
+    assert Result("X", [every]).counting == [every]
 
 
 def test_engines_stand_beside_each_other_in_their_order(entry, tmp_path):

@@ -40,12 +40,19 @@ def index_page(found: Sequence[tuple[Entry, Result]], introduction: str) -> str:
                 what, *others = cells(entry, row)
                 lines.append(["", f"{what}; read as: {row.reading}" if row.reading else what, *others])
     head = ("id", "what", "published", "engine", "reproduced", "verdict")
-    counted = papers([(entry.id, result.verdict) for entry, result in found])
-    return f"{MADE}{introduction}\n{counted}\n{_table(head, lines)}"
+    entries = papers([(entry.id, result.verdict) for entry, result in found], "entries")
+    rows = papers([(entry.id, row.verdict) for entry, result in found for row in result.counting], "rows")
+    return f"{MADE}{introduction}\n{entries}\n{WORST}\n{rows}\n{_table(head, lines)}"
 
 
-def papers(verdicts: Sequence[tuple[str, str]]) -> str:
-    """How many entries of each paper have which verdict."""
+#: What stands between the verdicts of entries and those of their rows.
+WORST = """An entry's verdict is that of its worst row. The rows themselves, where there are several readings those of
+the one that gives the verdict:
+"""
+
+
+def papers(verdicts: Sequence[tuple[str, str]], what: str) -> str:
+    """How many entries or rows of each paper have which verdict."""
     counts = {
         paper: Counter(verdict for name, verdict in verdicts if name.startswith(sign)) for sign, paper in PAPERS.items()
     }
@@ -54,7 +61,7 @@ def papers(verdicts: Sequence[tuple[str, str]]) -> str:
     lines = [
         (paper, str(found.total()), *(str(found[verdict]) for verdict in VERDICTS)) for paper, found in counts.items()
     ]
-    return _table(("paper", "entries", *VERDICTS), lines)
+    return _table(("paper", what, *VERDICTS), lines)
 
 
 def entry_page(entry: Entry, result: Result, *drawn: str, switched: Result | None = None) -> str:

@@ -67,9 +67,23 @@ class Result:
 
         If they refute every reading that was measured, none of them is what the paper did: contradicts.
         """
-        every = {name: self.of_reading(name) for name in self.readings or ("",)}
-        left = {name: verdict for name, verdict in every.items() if not self.refuted(name)}
+        left = self._left()
         return best(left.values()) if left else CONTRADICTS
+
+    @property
+    def counting(self) -> list[Judged]:
+        """The rows that count: of the reading that gives the verdict, if there are readings.
+
+        If all of them are refuted, of the first.
+        """
+        left = self._left()
+        names = [name for name, verdict in left.items() if verdict == self.verdict] or self.readings
+        return [row for row in self._of(names[0] if names else "") if row.counts]
+
+    def _left(self) -> dict[str, str]:
+        """The verdict of each reading that is not refuted."""
+        every = {name: self.of_reading(name) for name in self.readings or ("",)}
+        return {name: verdict for name, verdict in every.items() if not self.refuted(name)}
 
     @property
     def readings(self) -> list[str]:
