@@ -9,10 +9,12 @@ use super::aligning::{Answer, Departure};
 use super::arrivals::arrivals;
 use super::Sending;
 use crate::flow::scoreboard::Stretch;
-use crate::tables::Vantage;
+use crate::tables::{Fate, Vantage};
 
 /// Segments and answers that are looked at together.
 const MOST: usize = 4096;
+/// One in so many that the capture lost is not many.
+const MOST_MISSED: u64 = 50;
 
 /// What was sent and heard since something was missing.
 #[derive(Debug, Default)]
@@ -41,9 +43,11 @@ fn copies(stretch: &Stretch) -> impl Iterator<Item = Departure> + '_ {
 }
 
 impl Sending {
-    /// A duplicate acknowledgement came.
+    /// A duplicate acknowledgement came. A capture that loses many packets loses too many answers.
     pub(super) fn duplicated(&mut self, now_ns: i64) {
-        if self.sack_seen || self.vantage != Vantage::Sender {
+        let missed = self.totals.fates[Fate::CaptureLost as usize];
+        let many = missed * MOST_MISSED > self.totals.data_segments;
+        if self.sack_seen || many || self.vantage != Vantage::Sender {
             return;
         }
         if !self.is_missing() {
