@@ -1,0 +1,76 @@
+"""How well packets are told that the capture lost, and how little the network's own losses move by it.
+
+    python benchmarks/scoreboard/missing.py CASES… [--jobs N]
+
+Of the captures at the senders a share of the packets is taken away, data and acknowledgements alike, each by chance.
+Data that are told as lost by the capture stand beside those that were taken away, and losses of the network beside
+those that are told of the whole capture; the first row has what is told of captures that lost nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+
+import alter
+
+from ackclock import _core
+from ackclock.reproductions import pcap
+
+#: Shares of the packets that are taken away.
+SHARES = (0.0, 0.001, 0.01, 0.05, 0.1, 0.2)
+
+
+#: Columns of the flows: data that are there, that the capture lost, that the network lost behind the point and before.
+COUNTS = ("data_segments", "capture_lost", "lost", "lost_before")
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """Of the flows of a capture: data segments that are there, that the capture and that the network lost."""
+
+    seen: int
+    missing: int
+    lost: int
+
+
+def main() -> None:
+    """Prints a line for each share."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("cases", type=Path, nargs="+")
+    parser.add_argument("--jobs", type=int, default=1, metavar="N")
+    given = parser.parse_args()
+    jobs = list(product(SHARES, given.cases))
+    with ProcessPoolExecutor(given.jobs) as pool:
+        told = list(pool.map(of_case, [case for _, case in jobs], [share for share, _ in jobs]))
+    by_share = {share: [one for (of, _), one in zip(jobs, told, strict=True) if of == share] for share in SHARES}
+    whole = by_share[0.0]
+    print("share   data taken   told  ratio   network's losses  moved by")
+    for share, found in by_share.items():
+        taken = sum(one.seen for one in whole) - sum(one.seen for one in found)
+        missing, lost = sum(one.missing for one in found), sum(one.lost for one in found)
+        ratio = f"{missing / taken:.3f}" if taken else "    –"
+        moved = f"{lost / sum(one.lost for one in whole) - 1:+.1%}"
+        print(f"{share:5.1%} {taken:12} {missing:6}  {ratio} {lost:18} {moved:>9}")
+
+
+def of_case(case: Path, share: float) -> Told:
+    """What is told of its capture at the senders without this share of the packets."""
+    (capture,) = (case / "captures").glob("*senders.pcap")
+    with tempfile.TemporaryDirectory() as place:
+        path = Path(place) / "capture.pcap"
+        pcap.write(path, alter.lossy(pcap.read(capture), share, 1))
+        found = _core.Capture([path], events=False)
+        while found.advance(10**9):
+            pass
+        flows = found.drain()["flows"]
+    seen, missing, *lost = (sum(map(int, flows[name])) for name in COUNTS)
+    return Told(seen, missing, sum(lost))
+
+
+if __name__ == "__main__":
+    main()
