@@ -273,15 +273,16 @@ impl Sender {
         if next >= self.board.unacknowledged() + self.receive_window {
             return false;
         }
-        next < self.available(now) || self.awaits_application(next)
+        next < self.available(now) || self.awaits_application(next, now)
     }
 
-    /// Sets the timer for what the application is to write next, if it does not wait for room; there is nothing yet.
+    /// Sets the timer for what the application is to write next, if it does not wait for room; there is nothing yet, unless
+    /// it has yet to be asked.
     #[cold]
-    fn awaits_application(&mut self, next: u64) -> bool {
+    fn awaits_application(&mut self, next: u64, now: Time) -> bool {
         let has_room = self.buffer.as_ref().is_none_or(|buffer| !buffer.waits());
         if has_room && next < self.workload.segments() {
-            let written = self.workload.written_at(next);
+            let written = self.workload.written_at(next).max(now);
             self.timers.application = written.min(self.workload.stop());
         }
         false
