@@ -73,7 +73,7 @@ impl Sending {
         let Some(duplicates) = &mut self.duplicates else {
             return;
         };
-        if !duplicates.heard.is_empty() {
+        if !duplicates.heard.is_empty() && duplicates.sent.len() < MOST {
             duplicates.sent.push(Departure {
                 start,
                 end,
