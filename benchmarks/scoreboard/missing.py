@@ -2,7 +2,7 @@
 
     python benchmarks/scoreboard/missing.py CASES… [--jobs N]
 
-Of the captures at the senders a share of the packets is taken away, data and acknowledgements alike, each by chance.
+Of the captures at each point a share of the packets is taken away, data and acknowledgements alike, each by chance.
 Data that are told as lost by the capture stand beside those that were taken away, and losses of the network beside
 those that are told of the whole capture; the first row has what is told of captures that lost nothing.
 """
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import tempfile
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from itertools import product
@@ -21,9 +22,11 @@ import alter
 from ackclock import _core
 from ackclock.reproductions import pcap
 
+#: Where captures are taken.
+POINTS = ("senders", "link-near-far", "receivers")
+
 #: Shares of the packets that are taken away.
 SHARES = (0.0, 0.001, 0.01, 0.05, 0.1, 0.2)
-
 
 #: Columns of the flows: data that are there, that the capture lost, that the network lost behind the point and before.
 COUNTS = ("data_segments", "capture_lost", "lost", "lost_before")
@@ -31,7 +34,7 @@ COUNTS = ("data_segments", "capture_lost", "lost", "lost_before")
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """Of the flows of a capture: data segments that are there, that the capture and that the network lost."""
+    """Of the flows of captures: data segments that are there, that the capture and that the network lost."""
 
     seen: int
     missing: int
@@ -39,28 +42,34 @@ class Told:
 
 
 def main() -> None:
-    """Prints a line for each share."""
+    """Prints a line for each point and share."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("cases", type=Path, nargs="+")
     parser.add_argument("--jobs", type=int, default=1, metavar="N")
     given = parser.parse_args()
-    jobs = list(product(SHARES, given.cases))
+    jobs = list(product(POINTS, SHARES, given.cases))
     with ProcessPoolExecutor(given.jobs) as pool:
-        told = list(pool.map(of_case, [case for _, case in jobs], [share for share, _ in jobs]))
-    by_share = {share: [one for (of, _), one in zip(jobs, told, strict=True) if of == share] for share in SHARES}
-    whole = by_share[0.0]
-    print("share   data taken   told  ratio   network's losses  moved by")
-    for share, found in by_share.items():
-        taken = sum(one.seen for one in whole) - sum(one.seen for one in found)
-        missing, lost = sum(one.missing for one in found), sum(one.lost for one in found)
-        ratio = f"{missing / taken:.3f}" if taken else "    –"
-        moved = f"{lost / sum(one.lost for one in whole) - 1:+.1%}"
-        print(f"{share:5.1%} {taken:12} {missing:6}  {ratio} {lost:18} {moved:>9}")
+        told = list(pool.map(of_case, *zip(*jobs, strict=True), chunksize=8))
+    print("point          share   data taken   told  ratio   network's losses  moved by")
+    for point in POINTS:
+        whole = None
+        for share in SHARES:
+            found = of_all([one for job, one in zip(jobs, told, strict=True) if job[:2] == (point, share)])
+            whole = whole or found
+            taken = whole.seen - found.seen
+            ratio = f"{found.missing / taken:.3f}" if taken else "    –"
+            moved = f"{found.lost / whole.lost - 1:+.1%}" if whole.lost else "–"
+            print(f"{point:13} {share:6.1%} {taken:12} {found.missing:6}  {ratio} {found.lost:18} {moved:>9}")
 
 
-def of_case(case: Path, share: float) -> Told:
-    """What is told of its capture at the senders without this share of the packets."""
-    (capture,) = (case / "captures").glob("*senders.pcap")
+def of_all(found: Sequence[Told]) -> Told:
+    """All of them together."""
+    return Told(*(sum(getattr(one, name) for one in found) for name in Told.__slots__))
+
+
+def of_case(point: str, share: float, case: Path) -> Told:
+    """What is told of its capture at this point without this share of the packets."""
+    (capture,) = (case / "captures").glob(f"*{point}.pcap")
     with tempfile.TemporaryDirectory() as place:
         path = Path(place) / "capture.pcap"
         pcap.write(path, alter.lossy(pcap.read(capture), share, 1))

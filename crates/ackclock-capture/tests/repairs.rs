@@ -225,7 +225,7 @@ fn what_a_counting_sender_did_not_send_again_was_late() {
     for to_sender_ms in [0, 50] {
         assert_eq!(five(to_sender_ms, 11), [(Fate::Delivered, Cause::Unknown)]);
     }
-    assert_eq!(five(0, 12), [LOST, (Fate::CaptureLost, Cause::Unknown)]);
+    assert_eq!(five(0, 12), [LOST, (Fate::CaptureLost, Cause::Fast)]);
 }
 
 #[test]
@@ -327,4 +327,31 @@ fn what_is_open_at_the_end_is_told_as_far_as_it_is_known() {
     let found = at_sender.analysed();
     assert_eq!(fates(&found, 1), [LOST]);
     assert_eq!(fates(&found, 5), [(Fate::Unresolved, Cause::Unknown)]);
+}
+
+#[test]
+fn the_first_round_trips_may_be_longer_than_the_path_is() {
+    let repaired_after = |round_trips: u32| {
+        let mut trace = Trace::after_handshake(0, 140);
+        for number in 0..round_trips {
+            let at_ms = 200 * i64::from(number + 1);
+            trace.data(at_ms, number);
+            trace.ack(at_ms + 140, number + 1, &[]);
+        }
+        let at_ms = 200 * i64::from(round_trips + 1);
+        for number in round_trips..round_trips + 5 {
+            trace.data(at_ms, number);
+        }
+        let sacked = (round_trips + 1, round_trips + 5);
+        trace.ack(at_ms + 140, round_trips, &[sacked]);
+        trace.data(at_ms + 141, round_trips);
+        trace.ack(at_ms + 241, round_trips + 5, &[]);
+        fates(&trace.analysed(), round_trips)
+    };
+    assert_eq!(repaired_after(8), [LOST, (Fate::Delivered, Cause::Fast)]);
+    let late = [
+        (Fate::Delivered, Cause::Unknown),
+        (Fate::Spurious, Cause::Fast),
+    ];
+    assert_eq!(repaired_after(20), late);
 }

@@ -174,6 +174,7 @@ impl Sending {
     #[inline]
     fn apply(&mut self, ack: &Ack, now_ns: i64, rows: &mut Rows) {
         if ack.position > self.next + 1 && ack.position - self.next < WIDEST_HOLE {
+            self.unseen.acknowledged += self.hole_before(ack.position);
             self.open_hole(ack.position, now_ns, 0);
         }
         let position = ack.position.min(self.next);

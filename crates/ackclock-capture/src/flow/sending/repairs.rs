@@ -372,7 +372,12 @@ impl Sending {
     /// point. Else the window had no room for it. Of several that were lost one after the other one is told.
     fn unseen_repair(&mut self, index: usize, data: &Data, cause: Cause, rows: &mut Rows) {
         let srtt_ns = self.smoothed.srtt_ns;
-        let known = !matches!(self.vantage, Vantage::Sender | Vantage::Unknown);
+        let counted = data.place != Place::Unknown;
+        let known = match self.vantage {
+            Vantage::Unknown => false,
+            Vantage::Sender => counted,
+            Vantage::Middle | Vantage::Receiver => true,
+        };
         let Some(stretch) = self.board.get(index) else {
             return;
         };
@@ -382,7 +387,6 @@ impl Sending {
         if !known || first || again || lost_ns == 0 || cause != Cause::Fast {
             return;
         }
-        let counted = data.place != Place::Unknown;
         let late = (data.now_ns - lost_ns) as f64 >= (1.0 - EARLY) * srtt_ns as f64;
         let sent_ns = match (counted, once) {
             (true, _) => self.slot_between(lost_ns, data.now_ns),

@@ -12,7 +12,7 @@ use super::aligning::Departure;
 use super::hearing::Heard;
 use super::Sending;
 use crate::flow::scoreboard::{Copied, State, Stretch};
-use crate::rows::{Rows, Told};
+use crate::rows::{Rows, Told, NOT_KEPT};
 use crate::tables::{Cause, Fate, Vantage};
 
 /// Stretches that wait at once.
@@ -21,10 +21,12 @@ const MOST_WAITING: usize = 4096;
 const DISORDER_NS: i64 = 3_000_000;
 /// How long a DSACK may take, besides two round trips.
 const DSACK_NS: i64 = 100_000_000;
-/// An acknowledgement after a smaller share of the least RTT is of an earlier copy.
+/// An acknowledgement after a smaller share of the least RTT is of an earlier copy; after a smaller share of the least of
+/// few samples, each of which may be longer than the path is.
 const TOO_SOON: f64 = 0.9;
-/// Round trips.
-const YOUNG: u64 = 16;
+const TOO_SOON_FOR_FEW: f64 = 0.6;
+/// So many samples are few.
+const FEW: u64 = 16;
 /// As surely as an echo tells.
 const SURE: f64 = 0.99;
 
@@ -179,13 +181,25 @@ impl Sending {
     }
 
     /// A stretch is acknowledged that is not simply delivered; gives when what arrived was sent.
-    pub(super) fn retire(&mut self, stretch: Stretch, heard: &Heard, rows: &mut Rows) -> i64 {
+    pub(super) fn retire(&mut self, mut stretch: Stretch, heard: &Heard, rows: &mut Rows) -> i64 {
         let now_ns = heard.now_ns;
         if stretch.once() && !stretch.unseen {
             self.tell_single(&stretch, now_ns, rows);
             return stretch.last_ns;
         }
+        if stretch.once() && self.came_again(&stretch, now_ns) {
+            stretch.add(Copied {
+                sent_ns: stretch.lost_ns,
+                tsval: stretch.tsval,
+                arrival: NOT_KEPT,
+                seen: false,
+                cause: Cause::Fast,
+                late: false,
+                extra: false,
+            });
+        }
         let (arrived, confidence) = self.which_arrived(&stretch, heard);
+        let arrived = self.seen_rather(&stretch, arrived);
         let copies = stretch.copies.as_deref();
         let sent_ns = copies.map_or(stretch.last_ns, |copies| copies[arrived].sent_ns);
         let due_ns = if stretch.once() {
@@ -206,21 +220,29 @@ impl Sending {
         sent_ns
     }
 
-    /// Of a stretch that was seen once. If it was taken for lost and arrived a round trip later, it was sent again, and
-    /// that the capture does not have.
-    fn tell_single(&mut self, stretch: &Stretch, now_ns: i64, rows: &mut Rows) {
+    /// If it was taken for lost and arrived a round trip later, it was sent again, and that the capture does not have; unless
+    /// it has all that the sender counts. Of a segment that it has, what follows is taken to be there too.
+    fn came_again(&self, stretch: &Stretch, now_ns: i64) -> bool {
         let arrived_ns = match stretch.state {
             State::Sacked => stretch.sacked_ns,
             State::InFlight | State::Lost => now_ns,
         };
         let round_ns = (self.rtt.min_ns as f64 * TOO_SOON) as i64;
-        let again = stretch.lost_ns > 0
+        let until_ns = if stretch.unseen {
+            arrived_ns - round_ns
+        } else {
+            i64::MIN
+        };
+        stretch.lost_ns > 0
             && !stretch.late
             && self.rtt.count > 0
             && arrived_ns - stretch.lost_ns >= round_ns
-            && self.vantage != Vantage::Receiver
-            && !self.unseen.none_since(stretch.lost_ns);
-        if again {
+            && !self.all_seen(stretch.lost_ns, until_ns)
+    }
+
+    /// Of a stretch that was seen once: at its receiver it came.
+    fn tell_single(&mut self, stretch: &Stretch, now_ns: i64, rows: &mut Rows) {
+        if self.vantage != Vantage::Receiver && self.came_again(stretch, now_ns) {
             rows.lost(stretch.arrival);
             self.tell(&self.told(stretch, Fate::Lost, 0.6), rows);
             let repair = Told {
@@ -236,6 +258,22 @@ impl Sending {
         }
     }
 
+    /// What the capture has, while it was not seen to miss anything that came: what it has not was lost before it.
+    fn seen_rather(&self, stretch: &Stretch, arrived: usize) -> usize {
+        let whole = self.totals.fates[Fate::CaptureLost as usize] == 0;
+        match stretch.copies.as_deref() {
+            Some(copies) if whole && self.vantage == Vantage::Middle && !copies[arrived].seen => {
+                let later = copies.iter().skip(arrived).position(|copy| copy.seen);
+                let earlier = || copies.iter().take(arrived).rposition(|copy| copy.seen);
+                later
+                    .map(|behind| arrived + behind)
+                    .or_else(earlier)
+                    .unwrap_or(arrived)
+            }
+            _ => arrived,
+        }
+    }
+
     fn which_arrived(&self, stretch: &Stretch, heard: &Heard) -> (usize, f64) {
         let Some(copies) = stretch.copies.as_deref() else {
             return (0, 0.9);
@@ -245,7 +283,8 @@ impl Sending {
             return (extra.saturating_sub(1), 0.99);
         }
         if self.vantage == Vantage::Receiver {
-            return (copies.iter().position(|copy| copy.seen).unwrap_or(0), 0.99);
+            let seen = copies.iter().position(|copy| copy.seen);
+            return (seen.unwrap_or(last), 0.99);
         }
         if let Some(late) = copies.iter().position(|copy| copy.late) {
             return (late, 0.95);
@@ -281,8 +320,8 @@ impl Sending {
             Some(handshake_ns) => self.rtt.min_ns.min(handshake_ns),
             None => self.rtt.min_ns,
         };
-        let share = if self.rtt.count < YOUNG {
-            0.6
+        let share = if self.rtt.count < FEW {
+            TOO_SOON_FOR_FEW
         } else {
             TOO_SOON
         };
@@ -336,11 +375,17 @@ impl Sending {
         }
     }
 
-    /// What is known of a stretch that was sent once and is not acknowledged.
+    /// What is known of a stretch that was sent once and is not acknowledged. One that was not seen was lost before the
+    /// point, unless it may have arrived and most that were not seen have.
     fn open(&self, stretch: &Stretch) -> Option<(Fate, f64)> {
         let elsewhere = matches!(self.vantage, Vantage::Middle | Vantage::Receiver);
+        let fates = &self.totals.fates;
+        let missed = fates[Fate::CaptureLost as usize] > fates[Fate::LostBefore as usize];
+        let told = self.sack_seen || !missed;
         match (stretch.unseen, stretch.state, self.vantage) {
-            (true, ..) if elsewhere && stretch.end() < self.next => Some((Fate::LostBefore, 0.9)),
+            (true, ..) if elsewhere && told && stretch.end() < self.next => {
+                Some((Fate::LostBefore, 0.9))
+            }
             (true, ..) => None,
             (false, _, Vantage::Receiver) => Some((Fate::Delivered, 0.95)),
             (false, State::Lost, _) if stretch.lost_ns > 0 => Some((Fate::Lost, 0.9)),

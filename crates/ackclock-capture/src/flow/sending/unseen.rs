@@ -1,11 +1,15 @@
-//! What was sent and lost before the point: gaps in the identifications of a sender that counts its packets tell how much
-//! there was besides the bytes that are missing.
+//! What was sent and not seen: lost before the point, or missed by the capture. Gaps in the identifications of a sender that
+//! counts its packets tell how much there was besides the bytes that are missing.
 //!
 //! What it was is guessed when the packet behind the gap is seen, by the order in which holes are repaired, and corrected
 //! by what follows: a gap in new data takes packets back that were taken for repairs since the new data before it, and
 //! nothing is sent twice within a round trip. What nothing explains waits. It was new data that is still to be missed,
 //! as long as none was seen behind it, or a repair that was lost, if the next one is seen a round trip later. A sender that
 //! was seen to go back to what it had repaired may have done so with it, and then its timer has not expired since.
+//!
+//! At the sender acknowledgements may tell of new data before the gap does, and a repair that the capture missed can have
+//! arrived: it counts as sent right behind the last packet that was seen. On the way it was lost before the point, and counts
+//! as sent with the packet behind the gap.
 
 use std::collections::VecDeque;
 
@@ -49,6 +53,10 @@ pub struct Unseen {
     settled_guesses: usize,
     /// What ends here and comes now was sent before.
     pub until: u64,
+    /// The last data's TSval.
+    tsval: u32,
+    /// Packets of new data that acknowledgements told of before a gap did.
+    pub acknowledged: u32,
     /// Where the last repair ends: the sender goes on from there.
     pub cursor: u64,
     /// The sender counts its packets, and this is when the last gap in them was seen.
@@ -95,11 +103,6 @@ impl Unseen {
         let at = self.slots.iter().rposition(between)?;
         self.settled -= usize::from(at < self.settled);
         self.slots.remove(at)
-    }
-
-    /// All packets were seen since: the sender counts them, and there was no gap.
-    pub fn none_since(&self, since_ns: i64) -> bool {
-        self.gap_ns.is_some_and(|gap_ns| gap_ns < since_ns)
     }
 
     /// Notes a gap, or that there was none.
@@ -152,17 +155,19 @@ impl Sending {
     #[inline]
     pub(super) fn missing(&mut self, data: &Data, found: Option<Hole>, rows: &mut Rows) {
         self.unseen.note(data.place, data.now_ns);
-        let elsewhere = matches!(self.vantage, Vantage::Middle | Vantage::Receiver);
-        if !elsewhere || !self.acks_seen {
+        if self.vantage == Vantage::Unknown || !self.acks_seen {
             return;
         }
         let fresh = match data.place {
-            Place::Next { missing } => missing,
+            Place::Next { missing } => {
+                missing.saturating_sub(std::mem::take(&mut self.unseen.acknowledged))
+            }
             _ => 0,
         };
         if fresh > 0 || !self.unseen.slots.is_empty() || !self.unseen.guesses.is_empty() {
             self.place_missing(data, fresh, found, rows);
         }
+        self.unseen.tsval = data.tsval.unwrap_or(0);
         let sent_before =
             found.is_none() && data.start == self.next && data.start < self.unseen.until;
         if sent_before {
@@ -286,6 +291,13 @@ impl Sending {
         }
     }
 
+    /// All packets that were sent between two times were seen: the sender counts them, and there was no gap up to one that
+    /// was sent later.
+    pub(super) fn all_seen(&self, since_ns: i64, until_ns: i64) -> bool {
+        let no_gap = self.unseen.gap_ns.is_some_and(|gap_ns| gap_ns < since_ns);
+        no_gap && self.last_data_ns >= until_ns
+    }
+
     /// Nothing is sent again sooner.
     fn soon_after_ns(&self) -> i64 {
         (self.rtt.min_ns as f64 * TOO_SOON) as i64
@@ -375,9 +387,15 @@ impl Sending {
         for index in self.board.between(start, end) {
             let own = Data { start, ..*data };
             let cause = *cause.get_or_insert_with(|| self.repair(index, &own, rows));
+            let at_sender = self.vantage == Vantage::Sender;
+            let (sent_ns, tsval) = if at_sender {
+                (self.last_data_ns, self.unseen.tsval)
+            } else {
+                (data.now_ns, data.tsval.unwrap_or(0))
+            };
             let copy = Copied {
-                sent_ns: data.now_ns,
-                tsval: data.tsval.unwrap_or(0),
+                sent_ns,
+                tsval,
                 arrival: NOT_KEPT,
                 seen: false,
                 cause,
