@@ -345,8 +345,9 @@ class Capture:
                 `deployed` says whether it is in use: others are less probable beforehand.
 
         Returns:
-            The number of each flow → names, "unknown" among them, the names of others that did the same, and their
-            probabilities, the most probable first.
+            The number of each flow → names, "unknown" among them, the names of others that did the same, their
+            probabilities, and in which share of the round trips each one's window is off (None where that was not
+            compared), the most probable first.
 
         Raises:
             ValueError: what is no candidate.

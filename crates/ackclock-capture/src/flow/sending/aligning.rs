@@ -16,7 +16,7 @@ const MOST_ANSWERS: usize = 512;
 /// A segment leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Departure {
-    /// Its first byte, and the one after its last.
+    /// Its first byte.
     pub start: u64,
     /// The byte after its last.
     pub end: u64,
@@ -102,7 +102,7 @@ struct Cell {
 }
 
 /// The pairs of one sending, but for those that cost much more than the cheapest.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Row {
     cells: Vec<Cell>,
     least_ns: i64,
@@ -242,7 +242,7 @@ mod tests {
 
     const ROUND_NS: i64 = 1_000_000;
 
-    /// Departure one after the other, each so long after the one before, from the first byte on.
+    /// What is sent one after the other, each so long after the one before, from the first byte on.
     fn sent(apart_ns: &[i64]) -> Vec<Departure> {
         let mut sent_ns = 0;
         (0..)

@@ -79,3 +79,81 @@ fn came_late(answer: &Answer, can: usize, sent: &[Departure], arrived: &mut [Opt
         arrived[index] = Some(answer.heard_ns);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ROUND_NS: i64 = 1_000_000;
+
+    fn departure(start: u64, sent_ns: i64, again: bool) -> Departure {
+        Departure {
+            start,
+            end: start + 100,
+            sent_ns,
+            again,
+        }
+    }
+
+    fn answer(heard_ns: i64, before: u64, after: u64) -> Answer {
+        Answer {
+            heard_ns,
+            before,
+            after,
+        }
+    }
+
+    fn arrived(sent: &[Departure], heard: &[Answer]) -> Vec<i64> {
+        let (came, _) = arrivals(sent, heard, ROUND_NS * 9 / 10, ROUND_NS);
+        came.iter().map(|one| one.sent_ns).collect()
+    }
+
+    #[test]
+    fn what_was_sent_arrived_if_it_has_an_answer_and_the_last_of_these_is_given() {
+        let sent: Vec<_> = [0, 10_000, 40_000, 60_000]
+            .iter()
+            .zip(1..)
+            .map(|(&sent_ns, number)| departure(100 * number, sent_ns, false))
+            .collect();
+        let heard: Vec<_> = [0, 40_000]
+            .iter()
+            .map(|sent_ns| answer(sent_ns + ROUND_NS, 0, 0))
+            .collect();
+        assert_eq!(arrived(&sent, &heard), [0, 40_000]);
+        let (_, last) = arrivals(&sent, &heard, ROUND_NS * 9 / 10, ROUND_NS);
+        assert_eq!(last.map(|one| one.sent_ns), Some(40_000));
+        assert_eq!(arrivals(&sent, &[], ROUND_NS, ROUND_NS), (vec![], None));
+    }
+
+    #[test]
+    fn of_what_is_acknowledged_without_an_answer_the_last_copy_that_can_have_come_did() {
+        let sent = [
+            departure(0, 0, true),
+            departure(0, 500_000, true),
+            departure(100, 700_000, true),
+            departure(0, 1_500_000, true),
+        ];
+        let heard = answer(700_000 + ROUND_NS, 0, 200);
+        let mut arrived = [None, None, Some(heard.heard_ns), None];
+        acknowledged(&heard, 3, &sent, &by_start(&sent), &mut arrived);
+        let came = Some(heard.heard_ns);
+        assert_eq!(arrived, [None, came, came, None]);
+    }
+
+    #[test]
+    fn an_answer_between_the_others_is_to_what_waits_or_else_to_a_needless_copy() {
+        let waits = [
+            departure(300, 0, false),
+            departure(0, 10_000, true),
+            departure(400, 20_000, true),
+        ];
+        let needless = &waits[1..];
+        let heard = answer(2 * ROUND_NS, 100, 100);
+        let mut arrived = [None; 3];
+        came_late(&heard, 3, &waits, &mut arrived);
+        assert_eq!(arrived, [Some(heard.heard_ns), None, None]);
+        let mut arrived = [None; 2];
+        came_late(&heard, 2, needless, &mut arrived);
+        assert_eq!(arrived, [Some(heard.heard_ns), None]);
+    }
+}
