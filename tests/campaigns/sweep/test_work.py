@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import signal
+import time
 from concurrent.futures import Future
+from multiprocessing import get_context
 
 import pytest
 
@@ -68,3 +71,21 @@ def test_the_share_that_is_done_is_of_the_weights():
         tasks.took(tasks.next(), 1.0)
         shares.append(tasks.share)
     assert shares == pytest.approx([0.1, 0.3, 1.0])
+
+
+def _deaf(hears_nothing) -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    hears_nothing.set()
+    time.sleep(600)
+
+
+def test_a_process_that_does_not_end_when_it_is_told_to_is_killed(monkeypatch):
+    monkeypatch.setattr(work, "END_S", 0.1)
+    context = get_context("spawn")
+    hears_nothing = context.Event()
+    process = context.Process(target=_deaf, args=(hears_nothing,))
+    process.start()
+    assert hears_nothing.wait(60)
+    work._end({process})
+    process.join(60)
+    assert process.exitcode == -signal.SIGKILL

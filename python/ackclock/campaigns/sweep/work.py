@@ -31,6 +31,8 @@ from ackclock.errors import AckclockError
 from ackclock.system import signals
 
 if TYPE_CHECKING:
+    from multiprocessing.process import BaseProcess
+
     from ackclock.campaigns.cluster.place import Place
     from ackclock.campaigns.cluster.pool import Pool
 
@@ -40,6 +42,9 @@ MOST_IN_TASK = 500
 
 #: The waiting process looks up so often.
 WAKE_S = 0.2
+
+#: A process that was told to end has so long for it.
+END_S = 5.0
 
 
 def run_all(order: Order, tasks: Tasks, parts: Parts, progress: Progress, place: Place | None = None) -> None:
@@ -97,12 +102,20 @@ def _run_all(order: Order, tasks: Tasks, parts: Parts, progress: Progress, inter
                 raise AckclockError(_DIED) from None
         finally:
             if interrupted():
-                for process in set(active_children()) - others:
-                    process.terminate()
+                _end(set(active_children()) - others)
             else:
                 stop.set()
             pool.shutdown(wait=True, cancel_futures=True)
             parts.write()
+
+
+def _end(processes: set[BaseProcess]) -> None:
+    """They hold nothing that could be lost: one that does not end when it is told to is killed."""
+    for process in processes:
+        process.terminate()
+    for process in processes:
+        process.join(END_S)
+        process.kill()
 
 
 _DIED = (
