@@ -301,7 +301,7 @@ impl Connection {
         sending.mss = half.size.mss();
         vantage::look(sending, from, to_ns, ours);
         let packets = sending.units(segment.payload_bytes);
-        let hole = sending.hole_before(start);
+        let hole = sending.missing_before(start);
         let place = half
             .identities
             .take(segment.identification, packets, hole, || sending.misses());

@@ -83,7 +83,7 @@ def test_a_process_that_does_not_end_when_it_is_told_to_is_killed(monkeypatch):
     monkeypatch.setattr(work, "END_S", 0.1)
     context = get_context("spawn")
     hears_nothing = context.Event()
-    process = context.Process(target=_deaf, args=(hears_nothing,))
+    process = context.Process(target=_deaf, args=(hears_nothing,), daemon=True)
     process.start()
     assert hears_nothing.wait(60)
     work._end({process})

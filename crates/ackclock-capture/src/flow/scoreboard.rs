@@ -17,7 +17,7 @@ const MOST_COPIES: usize = 32;
 /// One copy of a stretch that has several.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Copied {
-    /// When it was seen; of an unseen one, when it must have been sent.
+    /// When it was seen; of an unseen one, about when it was sent.
     pub sent_ns: i64,
     /// Its TSval.
     pub tsval: u32,
@@ -187,6 +187,15 @@ impl Scoreboard {
     /// Bytes that are sacked above what is acknowledged.
     pub fn sacked_bytes(&self) -> u64 {
         self.sacked_bytes
+    }
+
+    /// Bytes that are taken for lost and not sent again.
+    pub fn lost_bytes(&self) -> u64 {
+        let ends = self.stretches.front().zip(self.stretches.back());
+        ends.map_or(0, |(first, last)| {
+            let all = last.end() - first.start;
+            all.saturating_sub(self.in_flight_bytes + self.sacked_bytes)
+        })
     }
 
     /// The byte after the highest that is sacked.

@@ -10,6 +10,7 @@ from __future__ import annotations
 import gc
 import os
 import pickle
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -43,7 +44,7 @@ MOST_IN_TASK = 500
 #: The waiting process looks up so often.
 WAKE_S = 0.2
 
-#: A process that was told to end has so long for it.
+#: Processes that were told to end have so long for it.
 END_S = 5.0
 
 
@@ -113,8 +114,9 @@ def _end(processes: set[BaseProcess]) -> None:
     """They hold nothing that could be lost: one that does not end when it is told to is killed."""
     for process in processes:
         process.terminate()
+    until_s = time.monotonic() + END_S
     for process in processes:
-        process.join(END_S)
+        process.join(max(0.0, until_s - time.monotonic()))
         process.kill()
 
 

@@ -174,7 +174,8 @@ impl Sending {
     #[inline]
     fn apply(&mut self, ack: &Ack, now_ns: i64, rows: &mut Rows) {
         if ack.position > self.next + 1 && ack.position - self.next < WIDEST_HOLE {
-            self.unseen.acknowledged += self.hole_before(ack.position);
+            let missed = self.hole_before(ack.position);
+            self.unseen.acknowledged = self.unseen.acknowledged.saturating_add(missed);
             self.open_hole(ack.position, now_ns, 0);
         }
         let position = ack.position.min(self.next);

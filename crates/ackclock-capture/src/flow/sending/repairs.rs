@@ -368,8 +368,9 @@ impl Sending {
     }
 
     /// A repair that comes a round trip after its segment was taken for lost is not the first if what is behind it was
-    /// repaired before, since holes are repaired in their order (RFC 6675 section 4, `NextSeg`): another was lost before the
-    /// point. Else the window had no room for it. Of several that were lost one after the other one is told.
+    /// repaired before, since holes are repaired in their order (RFC 6675 section 4, `NextSeg`): another was lost, before the
+    /// point or, at the sender, by the capture and behind it. Else the window had no room for it. Of several that were lost
+    /// one after the other one is told.
     fn unseen_repair(&mut self, index: usize, data: &Data, cause: Cause, rows: &mut Rows) {
         let srtt_ns = self.smoothed.srtt_ns;
         let counted = data.place != Place::Unknown;

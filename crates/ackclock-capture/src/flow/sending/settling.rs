@@ -21,9 +21,9 @@ const MOST_WAITING: usize = 4096;
 const DISORDER_NS: i64 = 3_000_000;
 /// How long a DSACK may take, besides two round trips.
 const DSACK_NS: i64 = 100_000_000;
-/// An acknowledgement after a smaller share of the least RTT is of an earlier copy; after a smaller share of the least of
-/// few samples, each of which may be longer than the path is.
+/// An acknowledgement after a smaller share of the least RTT is of an earlier copy.
 const TOO_SOON: f64 = 0.9;
+/// The same of the least of few samples, each of which may be longer than the path is.
 const TOO_SOON_FOR_FEW: f64 = 0.6;
 /// So many samples are few.
 const FEW: u64 = 16;
@@ -183,13 +183,10 @@ impl Sending {
     /// A stretch is acknowledged that is not simply delivered; gives when what arrived was sent.
     pub(super) fn retire(&mut self, mut stretch: Stretch, heard: &Heard, rows: &mut Rows) -> i64 {
         let now_ns = heard.now_ns;
-        if stretch.once() && !stretch.unseen {
-            self.tell_single(&stretch, now_ns, rows);
-            return stretch.last_ns;
-        }
         if stretch.once() && self.came_again(&stretch, now_ns) {
+            let missed_ns = stretch.lost_ns;
             stretch.add(Copied {
-                sent_ns: stretch.lost_ns,
+                sent_ns: missed_ns,
                 tsval: stretch.tsval,
                 arrival: NOT_KEPT,
                 seen: false,
@@ -197,9 +194,23 @@ impl Sending {
                 late: false,
                 extra: false,
             });
+            self.tell_copies(&stretch, Some(1), 0.6, rows);
+            return missed_ns;
         }
-        let (arrived, confidence) = self.which_arrived(&stretch, heard);
-        let arrived = self.seen_rather(&stretch, arrived);
+        if stretch.once() && !stretch.unseen {
+            let late = stretch.late && self.vantage != Vantage::Sender;
+            let (fate, confidence) = if late {
+                (Fate::Reordered, 0.95)
+            } else {
+                (Fate::Delivered, 0.99)
+            };
+            self.tell(&self.told(&stretch, fate, confidence), rows);
+            return stretch.last_ns;
+        }
+        let (mut arrived, confidence) = self.which_arrived(&stretch, heard);
+        if confidence < SURE {
+            arrived = self.seen_rather(&stretch, arrived);
+        }
         let copies = stretch.copies.as_deref();
         let sent_ns = copies.map_or(stretch.last_ns, |copies| copies[arrived].sent_ns);
         let due_ns = if stretch.once() {
@@ -220,8 +231,9 @@ impl Sending {
         sent_ns
     }
 
-    /// If it was taken for lost and arrived a round trip later, it was sent again, and that the capture does not have; unless
-    /// it has all that the sender counts. Of a segment that it has, what follows is taken to be there too.
+    /// What was taken for lost and arrived a round trip later was sent again, and that the capture does not have; unless it
+    /// has all that the sender counts. For a segment that the capture has, no later packet is needed to show that there was
+    /// no gap; and at its receiver it came.
     fn came_again(&self, stretch: &Stretch, now_ns: i64) -> bool {
         let arrived_ns = match stretch.state {
             State::Sacked => stretch.sacked_ns,
@@ -235,30 +247,14 @@ impl Sending {
         };
         stretch.lost_ns > 0
             && !stretch.late
+            && (stretch.unseen || self.vantage != Vantage::Receiver)
             && self.rtt.count > 0
             && arrived_ns - stretch.lost_ns >= round_ns
             && !self.all_seen(stretch.lost_ns, until_ns)
     }
 
-    /// Of a stretch that was seen once: at its receiver it came.
-    fn tell_single(&mut self, stretch: &Stretch, now_ns: i64, rows: &mut Rows) {
-        if self.vantage != Vantage::Receiver && self.came_again(stretch, now_ns) {
-            rows.lost(stretch.arrival);
-            self.tell(&self.told(stretch, Fate::Lost, 0.6), rows);
-            let repair = Told {
-                time_ns: stretch.lost_ns,
-                seen: false,
-                ..self.told(stretch, Fate::CaptureLost, 0.6)
-            };
-            self.tell(&repair, rows);
-        } else if stretch.late && self.vantage != Vantage::Sender {
-            self.tell(&self.told(stretch, Fate::Reordered, 0.95), rows);
-        } else {
-            self.tell(&self.told(stretch, Fate::Delivered, 0.99), rows);
-        }
-    }
-
-    /// What the capture has, while it was not seen to miss anything that came: what it has not was lost before it.
+    /// In the middle, what the capture has, while it is not known to miss anything that came: what it has not was lost before
+    /// the point.
     fn seen_rather(&self, stretch: &Stretch, arrived: usize) -> usize {
         let whole = self.totals.fates[Fate::CaptureLost as usize] == 0;
         match stretch.copies.as_deref() {

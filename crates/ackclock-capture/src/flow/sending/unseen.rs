@@ -7,9 +7,10 @@
 //! as long as none was seen behind it, or a repair that was lost, if the next one is seen a round trip later. A sender that
 //! was seen to go back to what it had repaired may have done so with it, and then its timer has not expired since.
 //!
-//! At the sender acknowledgements may tell of new data before the gap does, and a repair that the capture missed can have
-//! arrived: it counts as sent right behind the last packet that was seen. On the way it was lost before the point, and counts
-//! as sent with the packet behind the gap.
+//! At the sender there are gaps only once the capture is known to have missed something. There acknowledgements may tell of
+//! new data before the gap does, and a repair in a gap can have arrived: that counts as sent once it was known to be needed,
+//! right behind the last packet that was seen. On the way it was lost before the point, as long as nothing tells otherwise,
+//! and counts as sent with the packet behind the gap.
 
 use std::collections::VecDeque;
 
@@ -17,7 +18,7 @@ use super::identities::Place;
 use super::{Data, Sending, WIDEST_HOLE};
 use crate::flow::scoreboard::{Copied, State, Stretch};
 use crate::rows::{Rows, NOT_KEPT};
-use crate::tables::Vantage;
+use crate::tables::{Fate, Vantage};
 
 /// Stretches that are looked at for those that can have been sent again.
 const MOST_LOOKED_AT: usize = 4096;
@@ -31,6 +32,8 @@ const TOO_SOON: f64 = 0.9;
 struct Slot {
     after_ns: i64,
     before_ns: i64,
+    /// Of what passed before it.
+    tsval: u32,
 }
 
 /// What was taken for the content of a packet that was not seen: a stretch that was sent again.
@@ -133,10 +136,11 @@ impl Unseen {
 
     /// Gives back memory.
     pub fn shrink(&mut self) {
-        let (until, cursor) = (self.until, self.cursor);
         *self = Self {
-            until,
-            cursor,
+            until: self.until,
+            cursor: self.cursor,
+            tsval: self.tsval,
+            acknowledged: self.acknowledged,
             ..Self::default()
         };
     }
@@ -155,19 +159,32 @@ impl Sending {
     #[inline]
     pub(super) fn missing(&mut self, data: &Data, found: Option<Hole>, rows: &mut Rows) {
         self.unseen.note(data.place, data.now_ns);
-        if self.vantage == Vantage::Unknown || !self.acks_seen {
+        let before_tsval = std::mem::replace(&mut self.unseen.tsval, data.tsval.unwrap_or(0));
+        let known = match data.place {
+            Place::Older => 0,
+            _ => std::mem::take(&mut self.unseen.acknowledged),
+        };
+        let counts = match self.vantage {
+            Vantage::Unknown => false,
+            // What a whole capture has not is nothing that was sent on this connection.
+            Vantage::Sender => self.totals.fates[Fate::CaptureLost as usize] > 0,
+            Vantage::Middle | Vantage::Receiver => true,
+        };
+        if !counts || !self.acks_seen {
             return;
         }
         let fresh = match data.place {
-            Place::Next { missing } => {
-                missing.saturating_sub(std::mem::take(&mut self.unseen.acknowledged))
-            }
+            Place::Next { missing } => missing.saturating_sub(known),
             _ => 0,
         };
         if fresh > 0 || !self.unseen.slots.is_empty() || !self.unseen.guesses.is_empty() {
-            self.place_missing(data, fresh, found, rows);
+            let slot = Slot {
+                after_ns: self.last_data_ns,
+                before_ns: data.now_ns,
+                tsval: before_tsval,
+            };
+            self.place_missing(data, fresh, slot, found, rows);
         }
-        self.unseen.tsval = data.tsval.unwrap_or(0);
         let sent_before =
             found.is_none() && data.start == self.next && data.start < self.unseen.until;
         if sent_before {
@@ -197,6 +214,13 @@ impl Sending {
                 u32::try_from(packets).unwrap_or(u32::MAX)
             }
         }
+    }
+
+    /// Packets of new data that were not seen before a position, with those that acknowledgements told of since the last data.
+    #[inline]
+    pub fn missing_before(&self, start: u64) -> u32 {
+        self.hole_before(start)
+            .saturating_add(self.unseen.acknowledged)
     }
 
     /// Bytes up to a position were not seen. A hole that is wider than any window is none: the numbering begins anew, and
@@ -232,7 +256,14 @@ impl Sending {
         self.unseen.until.max(self.next + missing_bytes)
     }
 
-    fn place_missing(&mut self, data: &Data, fresh: u32, found: Option<Hole>, rows: &mut Rows) {
+    fn place_missing(
+        &mut self,
+        data: &Data,
+        fresh: u32,
+        slot: Slot,
+        found: Option<Hole>,
+        rows: &mut Rows,
+    ) {
         let new = data.start >= self.next;
         if self.board.is_empty() {
             self.unseen.forget();
@@ -241,10 +272,6 @@ impl Sending {
         let mut left = fresh.saturating_sub(hole.packets);
         self.fill_hole(hole.packets.saturating_sub(fresh));
         let cursor = self.unseen.cursor.max(self.una);
-        let slot = Slot {
-            after_ns: self.last_data_ns,
-            before_ns: data.now_ns,
-        };
         let until = if new { hole.start } else { data.start };
         if until >= cursor {
             self.sent_unseen((cursor, until), &mut left, slot, data, rows);
@@ -256,7 +283,10 @@ impl Sending {
             self.unseen.wait(slot);
         }
         if new {
-            self.sent_before(data);
+            // At the sender packets without data are missed too, and nothing new is sent a round trip late.
+            if self.vantage != Vantage::Sender {
+                self.sent_before(data);
+            }
             self.unseen.settle();
         }
     }
@@ -291,7 +321,7 @@ impl Sending {
         }
     }
 
-    /// All packets that were sent between two times were seen: the sender counts them, and there was no gap up to one that
+    /// All data that was sent between two times was seen: the sender counts its packets, and there was no gap up to data that
     /// was sent later.
     pub(super) fn all_seen(&self, since_ns: i64, until_ns: i64) -> bool {
         let no_gap = self.unseen.gap_ns.is_some_and(|gap_ns| gap_ns < since_ns);
@@ -345,6 +375,12 @@ impl Sending {
         rows: &mut Rows,
     ) {
         let soon_ns = self.soon_after_ns();
+        let high = self.board.high_sacked();
+        let until = if self.board.lost_bytes() > 0 {
+            until
+        } else {
+            until.min(high)
+        };
         let mut at = from;
         for _ in 0..MOST_LOOKED_AT {
             if *left == 0 || at >= until {
@@ -358,7 +394,7 @@ impl Sending {
             let lost = stretch.state == State::Lost;
             let expired = lost && self.repairs.after_timeout(self.una);
             let missing = stretch.state != State::Sacked
-                && (lost || stretch.start < self.board.high_sacked())
+                && (lost || stretch.start < high)
                 && data.now_ns - stretch.last_ns >= soon_ns;
             let end = stretch.end();
             if !missing || start >= until {
@@ -371,7 +407,7 @@ impl Sending {
             }
             *left -= 1;
             self.unseen.guess(start, slot);
-            self.one_unseen(start, at, data, rows);
+            self.one_unseen(start, at, slot, data, rows);
         }
     }
 
@@ -382,14 +418,15 @@ impl Sending {
         end <= acked || self.passed.has(start, end)
     }
 
-    fn one_unseen(&mut self, start: u64, end: u64, data: &Data, rows: &mut Rows) {
+    fn one_unseen(&mut self, start: u64, end: u64, slot: Slot, data: &Data, rows: &mut Rows) {
         let mut cause = None;
         for index in self.board.between(start, end) {
             let own = Data { start, ..*data };
             let cause = *cause.get_or_insert_with(|| self.repair(index, &own, rows));
-            let at_sender = self.vantage == Vantage::Sender;
-            let (sent_ns, tsval) = if at_sender {
-                (self.last_data_ns, self.unseen.tsval)
+            let missed_ns = self.board.get(index).map_or(0, |stretch| stretch.lost_ns);
+            let (sent_ns, tsval) = if self.vantage == Vantage::Sender {
+                let earliest_ns = slot.after_ns.max(missed_ns);
+                (earliest_ns.min(data.now_ns), slot.tsval)
             } else {
                 (data.now_ns, data.tsval.unwrap_or(0))
             };
