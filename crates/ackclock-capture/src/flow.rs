@@ -132,6 +132,14 @@ impl Connection {
         self.reset || self.halves.iter().all(|half| half.fin.is_some())
     }
 
+    /// The server has answered before, and what the client has sent since is not answered.
+    fn owes_an_answer(&self) -> bool {
+        let last_ns = |half: &Half| half.sending.as_deref().map(|one| one.last_data_ns);
+        let [client, server] = &self.halves;
+        let both = last_ns(client).zip(last_ns(server));
+        both.is_some_and(|(client_ns, server_ns)| client_ns > server_ns)
+    }
+
     /// How many of its directions carry data, and so take more memory.
     #[inline]
     pub fn large(&self) -> usize {

@@ -2,8 +2,8 @@
 
 mod kit;
 
-use ackclock_capture::packet::Segment;
-use kit::{stalls, Trace};
+use ackclock_capture::packet::{Flags, Segment};
+use kit::{segment, stalls, Trace, MSS};
 
 /// The receiver's clock ahead of the capture's, in milliseconds: timestamps count them.
 const RECEIVER_MS: i64 = 5000;
@@ -179,7 +179,12 @@ fn what_never_ends_is_told_when_the_capture_does() {
 
 #[test]
 fn at_the_receiver_identifications_tell_of_what_was_sent_and_lost() {
-    for (next, class) in [(16, "application"), (20, "timeout")] {
+    for (next, class) in [
+        (16, "application"),
+        (20, "timeout"),
+        (60, "timeout"),
+        (316, "application"),
+    ] {
         let mut trace = Trace::after_handshake(100, 0);
         for number in 0..15 {
             let at_ms = 100 * i64::from(number) + 200;
@@ -190,4 +195,82 @@ fn at_the_receiver_identifications_tell_of_what_was_sent_and_lost() {
         trace.ack(3000, 16, &[]);
         assert_eq!(classes(&trace), [class]);
     }
+}
+
+/// A segment of the server's data, which acknowledges all before a segment of the client's.
+fn answer(trace: &mut Trace, at_ms: i64, number: u32, acknowledged: u32) {
+    let mut data = segment(at_ms, false);
+    data.sequence = 1 + number * MSS;
+    data.acknowledgement = 1 + acknowledged * MSS;
+    data.payload_bytes = MSS;
+    trace.segments.push(data);
+}
+
+/// The client closes.
+fn fin(trace: &mut Trace, at_ms: i64, number: u32, acknowledged: u32) {
+    let mut fin = segment(at_ms, true);
+    fin.flags = Flags(Flags::FIN | Flags::ACK);
+    fin.sequence = 1 + number * MSS;
+    fin.acknowledgement = 1 + acknowledged * MSS;
+    trace.segments.push(fin);
+}
+
+#[test]
+fn a_connection_that_has_all_it_asked_for_and_is_left_open_is_not_silent() {
+    let closes_after = |asks_again: bool| {
+        let mut trace = Trace::after_handshake(0, 100);
+        trace.data(100, 0);
+        answer(&mut trace, 200, 0, 1);
+        let mut heard = segment(201, true);
+        heard.sequence = 1 + MSS;
+        heard.acknowledgement = 1 + MSS;
+        trace.segments.push(heard);
+        let mut asked = 1;
+        if asks_again {
+            trace.data(210, 1).acknowledgement = 1 + MSS;
+            asked = 2;
+        }
+        let ack = trace.ack(310, asked, &[]);
+        ack.sequence = 1 + MSS;
+        fin(&mut trace, 60_000, asked, 1);
+        classes(&trace)
+    };
+    assert_eq!(closes_after(false), [""; 0]);
+    assert_eq!(closes_after(true), ["application"]);
+}
+
+#[test]
+fn before_data_has_a_round_trip_the_handshake_has_one() {
+    let acknowledged_after = |round_trip_ms: i64| {
+        let mut trace = Trace::after_handshake(0, 300);
+        trace.data(310, 0);
+        trace.ack(310 + round_trip_ms, 1, &[]);
+        classes(&trace)
+    };
+    assert_eq!(acknowledged_after(1000), [""; 0]);
+    assert_eq!(acknowledged_after(1300), ["ack_delay"]);
+}
+
+#[test]
+fn a_handshake_is_silent_if_its_timer_expires() {
+    let answered_after = |round_trip_ms: i64, again: bool| {
+        let mut trace = Trace::after_handshake(0, round_trip_ms);
+        if again {
+            trace.syn(round_trip_ms - 100);
+            trace.segments.sort_by_key(|one| one.time_ns);
+        }
+        classes(&trace)
+    };
+    assert_eq!(answered_after(900, false), [""; 0]);
+    assert_eq!(answered_after(900, true), ["handshake"]);
+    assert_eq!(answered_after(1100, false), ["handshake"]);
+}
+
+#[test]
+fn of_one_direction_alone_nobody_knows_why_it_was_silent() {
+    let mut trace = working();
+    stamped(&mut trace, 3000, 16, 3000);
+    assert_eq!(classes(&trace).len(), 1);
+    trace.segments.retain(|one| one.source.port == 40_000);
+    assert_eq!(classes(&trace), [""; 0]);
 }

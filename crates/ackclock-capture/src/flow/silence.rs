@@ -16,6 +16,8 @@ use crate::tables::{Cause, Vantage};
 pub const LEAST_NS: i64 = 200_000_000;
 /// Nor one of fewer smoothed RTTs.
 const LEAST_RTTS: i64 = 4;
+/// A handshake is silent if it takes longer without a SYN that is sent again: the first timeout (RFC 6298 section 2).
+const SYN_TIMEOUT_NS: i64 = 1_000_000_000;
 /// The whole capture was as silent as the connection if it was for this share of the time, until so long before its end.
 const ALL_SILENT: f64 = 0.5;
 const AT_ONCE_NS: i64 = 50_000_000;
@@ -29,8 +31,8 @@ const SMALL_WINDOW: u64 = 4;
 const CLOCK_NS: i64 = 500_000_000;
 /// Until then no clock is taken to be slower than this (RFC 7323 section 5.4).
 const SLOWEST_TICK_NS: f64 = 100e6;
-/// Identifications count a sender's packets if they are further apart by less.
-const NEXT_NUMBERS: u32 = 1 << 14;
+/// More packets than that are not lost at once without a hole in the data.
+const MOST_UNSEEN: u32 = 256;
 
 /// How far the packets behind a silence have told why it was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,10 +125,22 @@ pub fn of(
     };
     let sending = halves[sender].sending.as_deref();
     let srtt_ns = sending.map_or(0, |sending| sending.smoothed.srtt_ns);
-    if gap_ns <= LEAST_RTTS * srtt_ns || connection.closed() {
+    let rtt_ns = match srtt_ns {
+        0 => connection.handshake_ns().unwrap_or(0),
+        _ => srtt_ns,
+    };
+    let outstanding_bytes = left(sender);
+    let over = segment.flags.has(Flags::FIN) || segment.flags.has(Flags::RST);
+    let idle = over && outstanding_bytes == 0 && segment.payload_bytes == 0;
+    let handshake = is_opening(connection, segment);
+    if gap_ns <= LEAST_RTTS * rtt_ns
+        || connection.closed()
+        || idle && !connection.owes_an_answer()
+        || handshake && !is_slow(connection, segment, from, gap_ns)
+        || !handshake && halves.iter().any(|half| half.packets == 0)
+    {
         return None;
     }
-    let outstanding_bytes = left(sender);
     let all_silent = quiet.within(begin_ns, now_ns) as f64 >= ALL_SILENT * gap_ns as f64
         && now_ns - quiet.end_ns <= srtt_ns.max(AT_ONCE_NS);
     let here = sending.is_some_and(|sending| sending.vantage == Vantage::Sender);
@@ -148,11 +162,25 @@ pub fn of(
             .is_some_and(|first| !first.once()),
         all_silent,
         others: all_silent && quiet.active > 1 && stopped,
-        handshake: connection.established_ns.is_none() && connection.syn_ns.is_some(),
+        handshake,
         clocks: [0, 1].map(|half| halves[half].clock.map(|[_, last]| last)),
-        expected: halves[sender].identities.expected(),
+        expected: halves[sender].identities.counted(),
         told: Told::Nothing,
     })
+}
+
+/// The SYN is not answered, or its answer is not, for all that was seen before this segment: one that is no SYN comes behind
+/// an answer, seen or not.
+fn is_opening(connection: &Connection, segment: &Segment) -> bool {
+    let opens = segment.flags.has(Flags::SYN) || segment.flags.has(Flags::RST);
+    let answered = connection.established_ns.is_some();
+    connection.syn_ns.is_some() && !answered && (opens || connection.synack_ns.is_some())
+}
+
+/// A handshake takes longer than its round trip: something is sent again, or a timer would have expired.
+fn is_slow(connection: &Connection, segment: &Segment, from: usize, gap_ns: i64) -> bool {
+    let again = connection.halves[from].initial == Some(segment.sequence);
+    gap_ns >= SYN_TIMEOUT_NS || again
 }
 
 /// What a direction has sent and nobody has acknowledged, as far as the capture shows.
@@ -338,6 +366,6 @@ impl Silence {
             .map_or(0, |(expected, number)| {
                 number.wrapping_sub(expected) & 0xffff
             });
-        self.outstanding_bytes == 0 && (1..NEXT_NUMBERS).contains(&ahead)
+        self.outstanding_bytes == 0 && (1..MOST_UNSEEN).contains(&ahead)
     }
 }

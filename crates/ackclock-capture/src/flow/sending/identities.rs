@@ -30,6 +30,8 @@ pub struct Identities {
     expected: Option<u16>,
     agreed: u32,
     others: u32,
+    /// Packets that nothing explains.
+    more: u32,
     in_a_row: u8,
 }
 
@@ -63,9 +65,13 @@ impl Identities {
             self.agreed += 1;
         } else if !(u32::from(ahead) > hole && ahead < LOST_BETWEEN && repairs()) {
             self.others += 1;
+            if ahead.cast_signed() > 0 {
+                let more = u32::from(ahead).saturating_sub(hole);
+                self.more = self.more.saturating_add(more);
+            }
         }
-        let counts = self.counts();
         let older = ahead.cast_signed() < 0;
+        let counts = self.counts();
         if !older || !counts {
             self.expected = Some(own.wrapping_add(packets as u16));
         }
@@ -79,10 +85,10 @@ impl Identities {
         }
     }
 
-    /// The identification of the next packet, if they go on.
-    pub fn expected(&self) -> Option<u32> {
+    /// The identification of the next packet, if they go on and count the packets of this connection.
+    pub fn counted(&self) -> Option<u32> {
         self.expected
-            .filter(|_| self.in_a_row >= IN_A_ROW)
+            .filter(|_| self.in_a_row >= IN_A_ROW && self.rather())
             .map(u32::from)
     }
 
@@ -97,7 +103,13 @@ impl Identities {
 
     #[inline]
     fn counts(&self) -> bool {
-        self.agreed >= ENOUGH && self.agreed / RATHER >= self.others
+        self.agreed >= ENOUGH && self.rather()
+    }
+
+    /// It is more likely that it counts the packets of this connection than those of several.
+    #[inline]
+    fn rather(&self) -> bool {
+        self.agreed / RATHER >= self.others && self.agreed >= self.more
     }
 
     /// 0 is none, but for a sender that counts and has come to it.
@@ -144,6 +156,21 @@ mod tests {
                 number += 4;
             }
             assert_eq!(identities.take(Some(number + 3), 1, 0, || repairs), counted);
+        }
+    }
+    #[test]
+    fn what_goes_on_in_bursts_and_jumps_between_them_counts_packets_of_others_too() {
+        for (jump, counts) in [(4, true), (40, false)] {
+            let mut identities = Identities::default();
+            let mut number = 0;
+            for _ in 0..10 {
+                for _ in 0..10 {
+                    number += 1;
+                    identities.take(Some(number), 1, 0, || false);
+                }
+                assert_eq!(identities.counted().is_some(), counts || number <= 20);
+                number += jump;
+            }
         }
     }
 }
