@@ -145,3 +145,37 @@ def test_each_verdict_has_its_exit_status():
     statuses = [cause.exit_status for cause in Cause]
     assert len(set(statuses)) == len(statuses)
     assert not {1, 2, 3} & set(statuses)
+
+
+def sentences(given: dict[str, Any]) -> list[tuple[str, str]]:
+    return [(found.sentence, found.next) for found in diagnose(given).findings]
+
+
+def test_a_flow_behind_a_policer_shares_no_link_and_nothing_is_held_back():
+    (_, (said, then)) = sentences(told(path=POLICER, limited=limited(shared_bottleneck=1.0)))
+    assert said == "For 100 % of the time the flow had what the policer let through."
+    assert then == "That is the policer's doing: what exceeds its rate is dropped."
+    shaper = {**POLICER, "limiter": "shaper"}
+    (_, (said, then)) = sentences(told(path=shaper, limited=limited(bottleneck=1.0)))
+    assert "the shaper let through" in said
+    assert then.endswith("held back.")
+
+
+def test_a_rate_or_depth_that_is_hardly_known_is_told_as_a_range():
+    wide = {**POLICER, "rate_ci95": [0.9e6, 1.8e6], "depth_at_least": True}
+    first = sentences(told(path=wide, limited=limited(control=1.0)))[0][0]
+    assert first == "A policer drops what exceeds 900 kb/s to 1.80 Mb/s, after a burst of at least 24.0 kB."
+
+
+def test_slow_start_behind_timeouts_is_no_short_transfer():
+    timeouts = {**dict.fromkeys(answers.REPAIRS, 0), "timeout": 3}
+    (short, *_) = sentences(told(limited=limited(slow_start=1.0)))
+    (after, *_) = sentences(told(limited=limited(slow_start=1.0), retransmissions=timeouts))
+    assert "Transfers are short" in short[1]
+    assert after[1] == "Each timeout begins it anew: find where packets are lost."
+
+
+def test_where_nothing_is_known_of_the_time_nothing_is_decided():
+    assert diagnose(told()).verdict is Cause.UNDECIDED
+    none = {**told(), "connections": 0, "flows": []}
+    assert sentences(none)[0][0] == "There is no connection to look at."

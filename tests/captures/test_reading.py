@@ -256,7 +256,7 @@ def test_tables_are_printed_for_each_direction_and_rule(pcap):
 def test_each_capture_is_read_once(tmp_path):
     path = tmp_path / "a.pcap"
     path.write_bytes(b"")
-    with pytest.raises(InputError, match="found the same capture twice"):
+    with pytest.raises(InputError, match="a.pcap twice; expected each once"):
         captures.read([path, path])
     with pytest.raises(InputError, match="found none; expected paths of captures"):
         captures.read([])

@@ -24,3 +24,11 @@ def test_who_shares_a_link_with_what_is_not_seen_does_not_tell_its_rate():
     )
     for of_all in (answers(0.1), answers(0.9, 0.9)):
         assert sentence(of_all, 1_000_000, 0).endswith("A queue before a link of 6.00 Mb/s.")
+
+
+def test_a_capture_without_a_connection_says_so():
+    def without(**file: int) -> str:
+        return sentence({"connections": 0, "files": [{"packets": 464, **file}]}, 0, 0)
+
+    assert without(not_tcp=464) == "No TCP among 464 packets."
+    assert without(not_tcp=20) == "No connection among 464 packets."

@@ -129,8 +129,9 @@ def of_result(folder: Path | str, clock_log: Path | str | None = None) -> Captur
 def _opened(files: Sequence[Path | str], expression: str, **options: Any) -> _core.Capture:
     if not files:
         raise InputError("files: found none; expected paths of captures")
-    if len({str(path) for path in files}) < len(files):
-        raise InputError("files: found the same capture twice; expected each once")
+    names = [str(path) for path in files]
+    if twice := next((name for place, name in enumerate(names) if name in names[:place]), None):
+        raise InputError(f"files: found {readable(twice)} twice; expected each once")
     for path in map(Path, files):
         if str(path) != STANDARD_INPUT:
             _check(path)

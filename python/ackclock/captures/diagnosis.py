@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
+from ackclock.captures import summary
 from ackclock.dataset.tables import CLOCK_GAPS
 from ackclock.views import numbers
 
@@ -136,14 +137,15 @@ def diagnose(answers: Mapping[str, Any]) -> Diagnosis:
     limited_s = _summed((named.get(limit, limit), value) for flow in flows for limit, value in flow.limited_s.items())
     stalled_s = _summed((name, value) for flow in flows for name, value in flow.stalled_s.items())
     whole_s = sum(flow.span_s for flow in flows)
-    if not whole_s:
-        return Diagnosis(Cause.UNDECIDED, {}, (_nothing_to_see(answers),))
+    if not limited_s and not stalled_s:
+        return Diagnosis(Cause.UNDECIDED, {}, (_nothing_to_see(answers), *_of_capture(answers)))
     bloat = _bloat(flows)
     spent_s = [(LIMITS[limit], limit, value_s) for limit, value_s in limited_s.items()]
     spent_s += [(STALLS.get(name, Cause.UNDECIDED), name, value_s) for name, value_s in stalled_s.items()]
     costs = _summed((_of_path(cause, name, path, bloat), value_s / whole_s) for cause, name, value_s in spent_s)
+    timeouts = any(flow["retransmissions"]["timeout"] for flow in answers["flows"])
     findings = [
-        *_of_limits(limited_s, whole_s, path, bloat),
+        *_of_limits(limited_s, whole_s, path, bloat, timeouts=timeouts),
         *_of_stalls(answers["flows"], stalled_s, whole_s, path, bloat),
         *_of_losses(answers["flows"]),
         *_of_capture(answers),
@@ -243,6 +245,9 @@ def _verdict(costs: Mapping[Cause, float], capture_loss: float | None) -> Cause:
 
 def _nothing_to_see(answers: Mapping[str, Any]) -> Finding:
     evidence = {"packets": answers["packets"], "connections": answers["connections"]}
+    if not answers["connections"]:
+        then = "Look at the filter, if there is one, and at what was captured: TCP is what can be explained."
+        return Finding(Cause.UNDECIDED, "There is no connection to look at.", evidence, next=then)
     sentence = "No connection carries data whose acknowledgements are seen."
     return Finding(
         Cause.UNDECIDED, sentence, evidence, next="Capture both directions, from before the connection opens."
@@ -285,13 +290,18 @@ SAID = {
     ),
 }
 
+#: What is said of a full link that is a shaper's, or is taken for one behind a policer.
+LIMITED = dict.fromkeys(
+    ("bottleneck", "shared_bottleneck"), "For {share} of the time the flow had what the {limiter} let through."
+)
+
 #: Limits that are a link with a queue, and what is to be done if that stands.
 QUEUED = ("bottleneck", "shared_bottleneck")
 SHORTER = "Give the bottleneck a smaller buffer, or a queue discipline that keeps it short (fq_codel, cake)."
 
 
 def _of_limits(
-    limited_s: Mapping[str, float], whole_s: float, path: Mapping[str, Any], bloat: float | None
+    limited_s: Mapping[str, float], whole_s: float, path: Mapping[str, Any], bloat: float | None, *, timeouts: bool
 ) -> Iterable[Finding]:
     for limit, value_s in limited_s.items():
         share = value_s / whole_s
@@ -306,7 +316,11 @@ def _of_limits(
                 sentence += f" Its queue is standing: round trips take {bloat:.1f} times the shortest."
                 then = SHORTER if limit == "bottleneck" else f"{then} {SHORTER}"
         if cause is Cause.SHAPER:
-            then = f"That is the {path['limiter']}'s doing: what exceeds its rate is dropped or held back."
+            done = "dropped" if path["limiter"] == "policer" else "held back"
+            then = f"That is the {path['limiter']}'s doing: what exceeds its rate is {done}."
+            sentence = LIMITED.get(limit, sentence).replace("{limiter}", path["limiter"])
+        elif limit == "slow_start" and timeouts:
+            then = "Each timeout begins it anew: find where packets are lost."
         said = sentence.format(share=numbers.value(share, "share"))
         yield Finding(cause, said, evidence, share, then, SHOWN.get(limit, ("limits",)))
 
@@ -368,8 +382,8 @@ def _of_limiter(path: Mapping[str, Any]) -> Iterable[Finding]:
     if path["limiter"] not in ("policer", "shaper"):
         return
     does = "drops what exceeds" if path["limiter"] == "policer" else "holds back what exceeds"
-    burst = f", after a burst of {numbers.value(path['depth_bytes'], 'bytes')}" if path["depth_bytes"] else ""
-    sentence = f"A {path['limiter']} {does} {numbers.value(path['rate_bps'], 'bit/s')}{burst}."
+    burst = f", after a burst of {summary.depth_of(path)}" if path["depth_bytes"] else ""
+    sentence = f"A {path['limiter']} {does} {summary.rate_of(path)}{burst}."
     evidence = {key: path[key] for key in ("rate_bps", "rate_ci95", "depth_bytes", "depth_ci95")}
     then = "This is a contract or a setting, not congestion: send more slowly than that, or have the rate raised."
     yield Finding(Cause.SHAPER, sentence, evidence, next=then, shown=("level", "rtt"))

@@ -141,7 +141,9 @@ def _bytes(folder: Path) -> bytes:
     try:
         return files.content(path, LONGEST_MANIFEST)
     except files.MissingError:
-        raise InputError(f"{folder}: not an ackclock result: it has no {MANIFEST}") from None
+        raise InputError(
+            f"{folder}: not an ackclock result: it has no {MANIFEST}; expected a folder that --out has made"
+        ) from None
 
 
 def _parsed(folder: Path, given: bytes) -> Any:

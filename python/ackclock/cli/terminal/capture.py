@@ -115,13 +115,17 @@ def _limit(limited: Mapping[str, float] | None) -> str:
     return f"{LIMITS[name]} {limited[name]:.0%}"
 
 
+#: Smaller shares of the time are not told.
+TOLD = 1e-3
+
+
 def print_diagnosis(answers: Mapping[str, Any], found: Diagnosis, console: Console | None = None) -> None:
     """The verdict, what each cause cost, and each finding with its figures; to a console other than the terminal."""
     console = console or Console(emoji=False, highlight=False)
     console.print(answers["summary"])
     console.print()
     console.print(Text(f"Verdict: {found.verdict.words}.", style="bold"))
-    costs = sorted(found.costs.items(), key=lambda cost: -cost[1])
+    costs = sorted(((cause, share) for cause, share in found.costs.items() if share >= TOLD), key=lambda cost: -cost[1])
     shares = ", ".join(f"{cause.cost_words} {numbers.value(share, 'share')}" for cause, share in costs)
     if shares:
         console.print(f"Of the flows' time: {shares}.")

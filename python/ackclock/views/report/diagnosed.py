@@ -81,7 +81,7 @@ def render(data: Dataset, answers: Mapping[str, Any], diagnosed: _Diagnosed) -> 
         costs=[(cause.cost_words, share, numbers.value(share, "share")) for cause, share in _dearest(diagnosed.costs)],
         findings=findings,
         files=[readable(str(file["path"])) for file in answers["files"]],
-        drawn="the flow with the most data, where they are of one",
+        drawn="the flow with the most data, unless all flows are drawn",
         figures={
             f"finding{found['number']}-{figure.key}": figure.spec() for found in findings for figure in found["figures"]
         },

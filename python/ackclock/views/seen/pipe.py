@@ -26,7 +26,7 @@ def pipe(view: RunView, flow: int | None = None, between: Between = None) -> Dra
         raise InputError("the result holds no flow samples with a pipe to draw")
     times_s, in_flight, cwnd = (array(samples[column]) for column in ("time_s", "in_flight", "cwnd"))
     lines: list[drawn.Layer] = [
-        Line("pipe: at least the window", times_s, in_flight, drawn.SKY),
+        Line("pipe: at most the window", times_s, in_flight, drawn.SKY),
         Points("congestion window, where it limits", times_s, cwnd, drawn.BLUE, ".")
         if "capture" in view.data.manifest
         else Line("congestion window", times_s, cwnd, drawn.BLUE),
