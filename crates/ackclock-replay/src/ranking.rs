@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use self::laws::{laws, Explains, Law};
 use crate::likelihood::{bound, fit, reaches, rounds, Fit, Round, Rounds, WEIGHT};
 use crate::replay::{Counting, Make, Manner, Origin, Prepared, Replay};
-use crate::series::Series;
+use crate::series::{Series, Signal};
 
 mod laws;
 
@@ -319,8 +319,24 @@ impl<'a> Flow<'a> {
     }
 }
 
+/// The window came down by the timer more often than by anything else: that begins at one segment with every control, and
+/// hardly leads to where they part.
+fn is_by_the_timer(series: &Series) -> bool {
+    let signals = || series.steps.iter().filter_map(|step| step.signal);
+    let timeouts = signals().filter(|&signal| signal == Signal::Timeout);
+    2 * timeouts.count() > signals().count()
+}
+
 /// The laws that explain a flow and [`UNKNOWN`], the most probable first; the probabilities sum to 1.
 pub fn rank(series: &Series, candidates: &[Candidate]) -> Vec<Ranked> {
+    if is_by_the_timer(series) {
+        return vec![Ranked {
+            name: UNKNOWN.to_owned(),
+            same: Vec::new(),
+            probability: 1.0,
+            off: None,
+        }];
+    }
     let flow = Flow::new(series);
     let weight = WEIGHT * flow.rounds as f64;
     let (evidences, exact) = flow.evidences(candidates, weight);

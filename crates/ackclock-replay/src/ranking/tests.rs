@@ -37,6 +37,26 @@ fn a_law_that_nobody_has_is_unknown() {
     assert_eq!(verdict(&ranked), UNKNOWN, "{ranked:?}");
 }
 
+#[test]
+fn a_window_that_comes_down_by_the_timer_mostly_tells_of_no_control() {
+    let mut series = flow_of("reno", 60);
+    let half = series.epochs() / 2;
+    let signals = |series: &mut Series, count: usize| {
+        let signals = series
+            .steps
+            .iter_mut()
+            .filter_map(|step| step.signal.as_mut());
+        signals
+            .take(count)
+            .for_each(|signal| *signal = Signal::Timeout);
+    };
+    signals(&mut series, half);
+    assert!(!is_by_the_timer(&series));
+    signals(&mut series, half + 2);
+    let ranked = rank(&series, &candidates());
+    assert_eq!((ranked.len(), verdict(&ranked)), (1, UNKNOWN));
+}
+
 /// Compound's card.
 fn compound(deployed: bool) -> Candidate {
     let card = json!({
