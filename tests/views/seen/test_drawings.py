@@ -90,7 +90,7 @@ def test_throughput_by_limits_is_all_that_was_delivered(found):
 def test_the_pipe_is_that_of_the_samples(found):
     layers = named(seen.pipe(view(found.data), flow=0))
     samples = found.data.flow_samples.filter(pl.col("flow") == 0).sort("time_s")
-    np.testing.assert_array_equal(layers["pipe: at least the window"].y, samples["in_flight"].to_numpy())
+    np.testing.assert_array_equal(layers["pipe: at most the window"].y, samples["in_flight"].to_numpy())
     assert "receiver’s window" not in layers  # a gigabyte, far above
 
 
