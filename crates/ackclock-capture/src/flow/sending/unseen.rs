@@ -159,14 +159,24 @@ impl Sending {
     #[inline]
     pub(super) fn missing(&mut self, data: &Data, found: Option<Hole>, rows: &mut Rows) {
         self.unseen.note(data.place, data.now_ns);
-        let before_tsval = std::mem::replace(&mut self.unseen.tsval, data.tsval.unwrap_or(0));
+        // What a whole capture has not is nothing that was sent on this connection.
+        let whole = self.vantage == Vantage::Sender
+            && self.totals.fates[Fate::CaptureLost as usize] == 0
+            && self.unseen.acknowledged == 0;
+        if !whole {
+            self.look_for_missing(data, found, rows);
+        }
+        self.unseen.tsval = data.tsval.unwrap_or(0);
+    }
+
+    #[inline(never)]
+    fn look_for_missing(&mut self, data: &Data, found: Option<Hole>, rows: &mut Rows) {
         let known = match data.place {
             Place::Older => 0,
             _ => std::mem::take(&mut self.unseen.acknowledged),
         };
         let counts = match self.vantage {
             Vantage::Unknown => false,
-            // What a whole capture has not is nothing that was sent on this connection.
             Vantage::Sender => self.totals.fates[Fate::CaptureLost as usize] > 0,
             Vantage::Middle | Vantage::Receiver => true,
         };
@@ -181,7 +191,7 @@ impl Sending {
             let slot = Slot {
                 after_ns: self.last_data_ns,
                 before_ns: data.now_ns,
-                tsval: before_tsval,
+                tsval: self.unseen.tsval,
             };
             self.place_missing(data, fresh, slot, found, rows);
         }
