@@ -203,7 +203,8 @@ def test_check_says_a_line_for_each_result(tmp_path, whole):
     assert (status, wrong) == (2, "found damage in 2 of 2; expected results as they were written")
     assert lines == [
         "archive/run: damaged: captures/seed-1.pcap: damaged: it is not what was written (SHA-256)",
-        "archive/sweep: damaged: not an ackclock result: it has no manifest.json",
+        "archive/sweep: damaged: not an ackclock result: it has no manifest.json; "
+        "expected a folder that --out has made",
     ]
     _, lines, _ = said("--json")
     assert [(found["kind"], found["state"]) for found in map(json.loads, lines)] == [
