@@ -346,8 +346,8 @@ class Capture:
 
         Returns:
             The number of each flow → names, "unknown" among them, the names of others that did the same, their
-            probabilities, and in which share of the round trips each one's window is off (None where that was not
-            compared), the most probable first.
+            probabilities, and by what share each one's windows are off in half of the round trips or more (None of
+            "unknown"), the most probable first.
 
         Raises:
             ValueError: what is no candidate.
@@ -379,6 +379,10 @@ class Capture:
     @property
     def segments(self) -> int:
         """TCP segments so far, without those that were seen twice."""
+
+    @property
+    def far_off(self) -> int:
+        """Those of them that were captured 4.5 years before or after the first, or longer, by their times: as if 4.5."""
 
     @property
     def origin_ns(self) -> int | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import lzma
+import struct
 from dataclasses import replace
 
 import numpy as np
@@ -187,6 +188,39 @@ def test_what_is_whole_of_a_file_that_breaks_off_is_told(pcap, place):
     assert "2 connections" in done.stdout
     assert "breaks off" in done.stderr
     assert "what is before it is whole" in done.stderr
+
+
+def packets(pcap):
+    """Where each packet's header is in a pcap, and its bytes."""
+    content, place = pcap.read_bytes(), 24
+    while place < len(content):
+        length = struct.unpack_from("<I", content, place + 8)[0]
+        yield place, content[place + 16 : place + 16 + length]
+        place += 16 + length
+
+
+def test_times_that_no_capture_spans_are_told(pcap, tmp_path):
+    """A packet by a clock that was never set, ten years on."""
+    content = bytearray(pcap.read_bytes())
+    *_, (place, _) = packets(pcap)
+    struct.pack_into("<I", content, place, struct.unpack_from("<I", content, 24)[0] + 10 * 365 * 86_400)
+    (tmp_path / "far.pcap").write_bytes(content)
+    (note,) = captures.read([tmp_path / "far.pcap"]).notes
+    assert note == "1 segment is 4.5 years from the first or more by the clock, and taken as just so far"
+
+
+def test_packets_without_a_time_are_told(pcap, tmp_path):
+    """A pcapng may have blocks that hold nothing but the packet."""
+    blocks = [(0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1)), (1, struct.pack("<HHI", 1, 0, 0))]
+    blocks += [(3, struct.pack("<I", len(data)) + data) for _, data in packets(pcap)]
+    with (tmp_path / "simple.pcapng").open("wb") as file:
+        for kind_of_block, body in blocks:
+            padded = body + bytes(-len(body) % 4)
+            length = struct.pack("<I", 12 + len(padded))
+            file.write(struct.pack("<I", kind_of_block) + length + padded + length)
+    (note,) = captures.read([tmp_path / "simple.pcapng"]).notes
+    count = len(blocks) - 2
+    assert note.endswith(f"{count:,} of {count:,} packets have no time; each has that of the one before it")
 
 
 def test_wrong_arguments_are_told():

@@ -27,6 +27,7 @@ pub struct Analysis {
     origin_ns: Option<i64>,
     now_ns: Option<i64>,
     segments: u64,
+    far_off: u64,
 }
 
 impl Analysis {
@@ -38,6 +39,7 @@ impl Analysis {
             origin_ns: None,
             now_ns: None,
             segments: 0,
+            far_off: 0,
         }
     }
 
@@ -65,9 +67,9 @@ impl Analysis {
             return before_ns;
         };
         let origin_ns = *self.origin_ns.get_or_insert(time_ns);
-        let now_ns = time_ns
-            .saturating_sub(origin_ns)
-            .clamp(-LONGEST_NS, LONGEST_NS);
+        let since_ns = time_ns.saturating_sub(origin_ns);
+        let now_ns = since_ns.clamp(-LONGEST_NS, LONGEST_NS);
+        self.far_off += u64::from(now_ns != since_ns);
         if now_ns < before_ns && before_ns - now_ns < CLOCK_SET_NS {
             before_ns
         } else {
@@ -98,6 +100,12 @@ impl Analysis {
     /// Segments so far, without those seen twice.
     pub fn segments(&self) -> u64 {
         self.segments
+    }
+
+    /// Those of them that were captured longer before or after the first than any capture lasts, by their times: they count
+    /// as 4.5 years from it.
+    pub fn far_off(&self) -> u64 {
+        self.far_off
     }
 
     /// When the first segment was captured, in nanoseconds since 1970, if the capture has times.

@@ -220,6 +220,12 @@ impl Capture {
         self.with(py, |found| found.reading.analysis.segments())
     }
 
+    /// Those of them that were captured 4.5 years before or after the first, or longer, by their times.
+    #[getter]
+    fn far_off(&self, py: Python<'_>) -> PyResult<u64> {
+        self.with(py, |found| found.reading.analysis.far_off())
+    }
+
     /// When the first segment was captured, in nanoseconds since 1970.
     #[getter]
     fn origin_ns(&self, py: Python<'_>) -> PyResult<Option<i64>> {

@@ -86,6 +86,17 @@ pub struct Ranked {
     pub off: Option<f64>,
 }
 
+impl Ranked {
+    fn unknown(probability: f64) -> Self {
+        Self {
+            name: UNKNOWN.to_owned(),
+            same: Vec::new(),
+            probability,
+            off: None,
+        }
+    }
+}
+
 impl Candidate {
     /// A candidate; `deployed` if a mainline kernel has it, or a system takes it by default.
     ///
@@ -330,12 +341,7 @@ fn is_by_the_timer(series: &Series) -> bool {
 /// The laws that explain a flow and [`UNKNOWN`], the most probable first; the probabilities sum to 1.
 pub fn rank(series: &Series, candidates: &[Candidate]) -> Vec<Ranked> {
     if is_by_the_timer(series) {
-        return vec![Ranked {
-            name: UNKNOWN.to_owned(),
-            same: Vec::new(),
-            probability: 1.0,
-            off: None,
-        }];
+        return vec![Ranked::unknown(1.0)];
     }
     let flow = Flow::new(series);
     let weight = WEIGHT * flow.rounds as f64;
@@ -370,21 +376,14 @@ pub fn rank(series: &Series, candidates: &[Candidate]) -> Vec<Ranked> {
         .collect();
     let total = log_sum(&logs);
     let name = |&place: &usize| candidates[place].name.clone();
-    let called = |law: &Law| {
-        let same = law.same.iter().map(name).collect();
-        (name(&law.first.place), same, law.first.off())
+    let called = |law: &Law| Ranked {
+        name: name(&law.first.place),
+        same: law.same.iter().map(name).collect(),
+        probability: (law.first.log - total).exp(),
+        off: law.first.off(),
     };
-    let unknown = (UNKNOWN.to_owned(), Vec::new(), None);
-    let names = laws.iter().map(called).chain([unknown]);
-    let mut ranked: Vec<Ranked> = names
-        .zip(&logs)
-        .map(|((name, same, off), log)| Ranked {
-            name,
-            same,
-            probability: (log - total).exp(),
-            off,
-        })
-        .collect();
+    let unknown = Ranked::unknown((weight * poor - total).exp());
+    let mut ranked: Vec<Ranked> = laws.iter().map(called).chain([unknown]).collect();
     ranked.sort_by(|a, b| b.probability.total_cmp(&a.probability));
     ranked
 }

@@ -6,7 +6,7 @@ Answers alone need no tables: they are told sooner.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -167,9 +167,20 @@ def _checked(capture: _core.Capture, log: ClockLog | None) -> tuple[str, ...]:
     if log is not None:
         origin_s = 1e-9 * (capture.origin_ns or 0)
         log.check(origin_s, origin_s + capture.duration_s)
+    return notes + tuple(_doubts(capture, found))
+
+
+def _doubts(capture: _core.Capture, files: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """What is to be known of the answers, where the times of packets cannot be right or memory was short."""
+    for file in files:
+        if untimed := file["without_time"]:
+            name = readable(file["path"])
+            yield f"{name}: {untimed:,} of {file['packets']:,} packets have no time; each has that of the one before it"
+    if far := capture.far_off:
+        those = "1 segment is" if far == 1 else f"{far:,} segments are"
+        yield f"{those} 4.5 years from the first or more by the clock, and taken as just so far"
     if cut := capture.cut_short:
-        notes += (
+        yield (
             f"{cut:,} connections were ended before their time, for want of memory, and may count as several; "
-            "--filter takes some addresses or ports only",
+            "--filter takes some addresses or ports only"
         )
-    return notes

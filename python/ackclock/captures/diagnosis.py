@@ -19,6 +19,9 @@ from ackclock.views import numbers
 #: A cause is worth a word from this share of the time on, and of the capture's packets.
 WORTH, WORTH_OF_CAPTURE = 0.05, 1e-3
 
+#: Smaller shares of the time are not told.
+TOLD = 1e-3
+
 #: Verdicts on a capture that lost more than this share speak of the capture first.
 SPOILT = 0.1
 
@@ -108,6 +111,12 @@ class Diagnosis:
     verdict: Cause
     costs: Mapping[Cause, float]
     findings: tuple[Finding, ...] = field(default=())
+
+    @property
+    def dearest(self) -> list[tuple[Cause, float]]:
+        """What is worth telling of the costs, the greatest share first."""
+        told = [(cause, share) for cause, share in self.costs.items() if share >= TOLD]
+        return sorted(told, key=lambda cost: -cost[1])
 
     def as_dict(self) -> dict[str, Any]:
         """As `--json` has it."""
@@ -318,10 +327,10 @@ def _of_limits(
         if cause is Cause.SHAPER:
             done = "dropped" if path["limiter"] == "policer" else "held back"
             then = f"That is the {path['limiter']}'s doing: what exceeds its rate is {done}."
-            sentence = LIMITED.get(limit, sentence).replace("{limiter}", path["limiter"])
+            sentence = LIMITED.get(limit, sentence)
         elif limit == "slow_start" and timeouts:
             then = "Each timeout begins it anew: find where packets are lost."
-        said = sentence.format(share=numbers.value(share, "share"))
+        said = sentence.format(share=numbers.value(share, "share"), limiter=path["limiter"])
         yield Finding(cause, said, evidence, share, then, SHOWN.get(limit, ("limits",)))
 
 

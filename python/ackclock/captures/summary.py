@@ -38,7 +38,7 @@ def _no_connection(files: Sequence[Mapping[str, Any]]) -> str:
 
 def _path(path: Mapping[str, Any], flows: Sequence[Mapping[str, Any]]) -> str:
     if path["limiter"] in ("policer", "shaper"):
-        depth = f", {depth_of(path)} deep" if path["depth_bytes"] else ""
+        depth = f", {depth_of(path, ' deep')}" if path["depth_bytes"] else ""
         return f" A {path['limiter']} of {rate_of(path)}{depth}."
     if path["limiter"] == "queue":
         rate = numbers.value(path["rate_bps"], "bit/s")
@@ -60,10 +60,10 @@ def rate_of(path: Mapping[str, Any]) -> str:
     return numbers.value(path["rate_bps"], "bit/s")
 
 
-def depth_of(path: Mapping[str, Any]) -> str:
-    """The depth of the limiter's bucket, or what it is at least."""
-    least = "at least " if path.get("depth_at_least") else ""
-    return least + numbers.value(path["depth_bytes"], "bytes")
+def depth_of(path: Mapping[str, Any], word: str = "") -> str:
+    """The depth of the limiter's bucket, with a word behind it; its fit takes the bucket for full of tokens at first."""
+    or_more = ", or more if it was not full at first" if path.get("depth_at_least") else ""
+    return numbers.value(path["depth_bytes"], "bytes") + word + or_more
 
 
 def _alone_and_shares(flows: Sequence[Mapping[str, Any]]) -> bool:

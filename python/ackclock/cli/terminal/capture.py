@@ -12,7 +12,7 @@ from rich.text import Text
 from ackclock.captures import congestion
 from ackclock.captures.diagnosis import Diagnosis
 from ackclock.system.files import readable
-from ackclock.views import numbers
+from ackclock.views import evidence, numbers
 
 #: Connections that are listed, those with the most data.
 LISTED = 20
@@ -115,36 +115,18 @@ def _limit(limited: Mapping[str, float] | None) -> str:
     return f"{LIMITS[name]} {limited[name]:.0%}"
 
 
-#: Smaller shares of the time are not told.
-TOLD = 1e-3
-
-
 def print_diagnosis(answers: Mapping[str, Any], found: Diagnosis, console: Console | None = None) -> None:
     """The verdict, what each cause cost, and each finding with its figures; to a console other than the terminal."""
     console = console or Console(emoji=False, highlight=False)
     console.print(answers["summary"])
     console.print()
     console.print(Text(f"Verdict: {found.verdict.words}.", style="bold"))
-    costs = sorted(((cause, share) for cause, share in found.costs.items() if share >= TOLD), key=lambda cost: -cost[1])
-    shares = ", ".join(f"{cause.cost_words} {numbers.value(share, 'share')}" for cause, share in costs)
+    shares = ", ".join(f"{cause.cost_words} {numbers.value(share, 'share')}" for cause, share in found.dearest)
     if shares:
         console.print(f"Of the flows' time: {shares}.")
     for finding in found.findings:
         console.print()
         console.print(f"* {finding.sentence}")
-        console.print(Text(f"  {figures(finding.evidence)}", style="dim"))
+        console.print(Text(f"  {evidence.line(finding.evidence)}", style="dim"))
         if finding.next:
             console.print(f"  {finding.next}")
-
-
-def figures(evidence: Mapping[str, Any]) -> str:
-    """The figures behind a sentence, on one line."""
-    return ", ".join(f"{key} {_figure(value)}" for key, value in evidence.items())
-
-
-def _figure(value: Any) -> str:
-    if isinstance(value, float):
-        return f"{value:.4g}"
-    if isinstance(value, (list, tuple)):
-        return "[" + ", ".join(map(_figure, value)) + "]"
-    return f"{value:,}" if isinstance(value, int) else str(value)

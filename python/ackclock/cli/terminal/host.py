@@ -9,10 +9,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ackclock.cli.terminal.capture import figures
 from ackclock.doctor import Examined, Finding
 from ackclock.doctor.network.cells import THERE
-from ackclock.views import numbers
+from ackclock.views import evidence, numbers
 
 #: Kinds of gaps, in people's words.
 GAPS = {
@@ -49,7 +48,7 @@ def _machine(host: Mapping[str, Any]) -> Text:
 
 def _print_finding(console: Console, finding: Finding) -> None:
     said = Text(f"* {finding.sentence}", style="bold" if finding.bad else "")
-    console.print("", said, Text(f"  {figures(finding.evidence)}", style="dim"), sep="\n")
+    console.print("", said, Text(f"  {evidence.line(finding.evidence)}", style="dim"), sep="\n")
     if finding.next:
         console.print(Text(f"  {finding.next}"))
 

@@ -14,7 +14,7 @@ import polars as pl
 from ackclock.dataset import Dataset
 from ackclock.metrics.view import RunView, runs
 from ackclock.system.files import readable
-from ackclock.views import numbers
+from ackclock.views import evidence, numbers
 from ackclock.views import seen as drawings
 from ackclock.views.report import page, seen
 from ackclock.views.report.drawing import Figure
@@ -59,7 +59,7 @@ class _Diagnosed(Protocol):
     @property
     def verdict(self) -> _Words: ...
     @property
-    def costs(self) -> Mapping[Any, float]: ...
+    def dearest(self) -> Sequence[tuple[Any, float]]: ...
     @property
     def findings(self) -> Sequence[_Found]: ...
 
@@ -78,7 +78,7 @@ def render(data: Dataset, answers: Mapping[str, Any], diagnosed: _Diagnosed) -> 
         "doctor.html.j2",
         title=verdict[:1].upper() + verdict[1:],
         summary=answers["summary"],
-        costs=[(cause.cost_words, share, numbers.value(share, "share")) for cause, share in _dearest(diagnosed.costs)],
+        costs=[(cause.cost_words, share, numbers.value(share, "share")) for cause, share in diagnosed.dearest],
         findings=findings,
         files=[readable(str(file["path"])) for file in answers["files"]],
         drawn="the flow with the most data, unless all flows are drawn",
@@ -89,20 +89,15 @@ def render(data: Dataset, answers: Mapping[str, Any], diagnosed: _Diagnosed) -> 
     )
 
 
-def _dearest(costs: Mapping[Any, float]) -> list[tuple[Any, float]]:
-    return sorted(costs.items(), key=lambda cost: -cost[1])
-
-
 def _findings(view: RunView | None, found: Sequence[_Found]) -> Iterator[dict[str, Any]]:
     shown: set[tuple[str, Any]] = set()
     for number, finding in enumerate(found):
         figures = [] if view is None else _figures(view, finding, shown)
-        evidence = [(key.replace("_", " "), _text(value)) for key, value in finding.evidence.items()]
         yield {
             "number": number,
             "sentence": finding.sentence,
             "next": finding.next,
-            "evidence": evidence,
+            "evidence": evidence.figures(finding.evidence),
             "figures": figures,
         }
 
@@ -131,11 +126,3 @@ def _where(view: RunView, kind: str, stall: str | None) -> tuple[int | None, Bet
     row = longest.row(0, named=True)
     around_s = max(AROUND * row["duration_s"], AT_LEAST_S)
     return row["flow"], (max(0.0, row["time_s"] - around_s), row["time_s"] + row["duration_s"] + around_s)
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, float):
-        return f"{value:.4g}"
-    if isinstance(value, (list, tuple)):
-        return "–".join(map(_text, value))
-    return f"{value:,}" if isinstance(value, int) else numbers.NOTHING if value is None else str(value)

@@ -158,6 +158,7 @@ mod tests {
             assert_eq!(identities.take(Some(number + 3), 1, 0, || repairs), counted);
         }
     }
+
     #[test]
     fn what_goes_on_in_bursts_and_jumps_between_them_counts_packets_of_others_too() {
         for (jump, counts) in [(4, true), (40, false)] {
