@@ -382,7 +382,7 @@ class Capture:
 
     @property
     def far_off(self) -> int:
-        """Those of them that were captured 4.5 years before or after the first, or longer, by their times: as if 4.5."""
+        """Those of them that were captured 4.5 years before or after the first by their times, or longer."""
 
     @property
     def origin_ns(self) -> int | None:

@@ -61,7 +61,7 @@ def rate_of(path: Mapping[str, Any]) -> str:
 
 
 def depth_of(path: Mapping[str, Any], word: str = "") -> str:
-    """The depth of the limiter's bucket, with a word behind it; its fit takes the bucket for full of tokens at first."""
+    """The limiter's depth, with a word behind it, and what it takes for granted: a bucket that is full at first."""
     or_more = ", or more if it was not full at first" if path.get("depth_at_least") else ""
     return numbers.value(path["depth_bytes"], "bytes") + word + or_more
 

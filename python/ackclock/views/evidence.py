@@ -18,8 +18,8 @@ INTERVAL = "_ci95"
 
 
 def figures(evidence: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Names and values: the unit with the value and not with the name, an interval behind what lies between its ends."""
-    return [(name.replace("_", " "), text) for name, text in map(lambda key: _figure(key, evidence), evidence) if text]
+    """Names and values: units with the values and not with the names, an interval behind what lies between its ends."""
+    return [(name.replace("_", " "), text) for name, text in (_figure(key, evidence) for key in evidence) if text]
 
 
 def line(evidence: Mapping[str, Any]) -> str:
@@ -39,7 +39,8 @@ def _figure(key: str, evidence: Mapping[str, Any]) -> tuple[str, str]:
     ends = evidence.get(name + INTERVAL)
     if ends is None or value is None:
         return name, numbers.value(value, unit)
-    middle, between = numbers.interval(value, *ends, unit)
+    low, high = ends
+    middle, between = numbers.interval(value, low, high, unit)
     return name, f"{middle} ({between})"
 
 
