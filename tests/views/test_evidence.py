@@ -19,7 +19,7 @@ def test_units_stand_with_the_value_and_intervals_behind_it():
         ("depth", "102 kB"),
         ("written", "2.50 MB/s"),
         ("share", "25.0 %"),
-        ("seconds", "29.8 s"),
+        ("time", "29.8 s"),
         ("longest", "4.20 ms"),
     ]
 

@@ -10,8 +10,8 @@ from ackclock.views import numbers
 #: How a key ends → the unit that it names.
 ENDINGS = {"_bytes_s": "byte/s", "_bps": "bit/s", "_bytes": "bytes", "_s": "s"}
 
-#: Keys that are of a unit without naming it.
-UNITS = {"seconds": "s", "share": "share"}
+#: Other keys of a unit, and what is said for them.
+OTHERS = {"seconds": ("time", "s"), "share": ("share", "share")}
 
 #: How the key of an interval's ends goes on behind the name of what lies between.
 INTERVAL = "_ci95"
@@ -31,7 +31,7 @@ def _figure(key: str, evidence: Mapping[str, Any]) -> tuple[str, str]:
     """A name and its text; no text for an interval, which stands with its value."""
     value = evidence[key]
     ending = next((ending for ending in ENDINGS if key.endswith(ending)), "")
-    name, unit = key.removesuffix(ending), ENDINGS.get(ending) or UNITS.get(key)
+    name, unit = OTHERS.get(key, (key.removesuffix(ending), ENDINGS.get(ending)))
     if key.endswith(INTERVAL):
         return name, ""
     if unit is None or isinstance(value, (str, list, tuple)):
