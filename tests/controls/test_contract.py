@@ -98,7 +98,7 @@ def test_runs_that_differ_break_it(monkeypatch):
 
 
 def test_what_the_packet_engine_has_not_is_refused():
-    only_linux = check("hybla")
+    only_linux = check("veno")
     assert only_linux.exit_code == 2
     assert "which only real kernels have" in only_linux.stderr
     unknown = check("renno")

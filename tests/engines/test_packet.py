@@ -145,8 +145,8 @@ def test_an_algorithm_that_it_has_not_is_unsupported():
     from dataclasses import replace
 
     plan = ac.loads(TEXT).plan()
-    group = replace(plan.groups[0], congestion=CongestionPlan("hybla", {}))
-    with pytest.raises(UnsupportedError, match='engine "packet" has no congestion control "hybla"'):
+    group = replace(plan.groups[0], congestion=CongestionPlan("veno", {}))
+    with pytest.raises(UnsupportedError, match='engine "packet" has no congestion control "veno"'):
         ac.run(replace(plan, groups=(group, plan.groups[1])))
 
 

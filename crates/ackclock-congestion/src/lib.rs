@@ -45,6 +45,7 @@ controllers! {
     fast,
     highspeed,
     htcp,
+    hybla,
     illinois,
     ledbat,
     lincubic,

@@ -193,7 +193,7 @@ def test_other_stacks_are_refused_by_what_differs(name):
     assert all('; available in "packet"' in reason for reason in reasons)
 
 
-@pytest.mark.parametrize("kind", ["hybla", "veno", "yeah", "lp", "nv", "cdg"])
+@pytest.mark.parametrize("kind", ["veno", "yeah", "lp", "nv", "cdg"])
 def test_what_the_kernel_alone_has_is_refused_elsewhere_with_its_place(kind):
     (reason,) = engines.refusals(engines.engine("packet"), plan(f'congestion = "{kind}"'))
     assert (reason.what, reason.available_in) == (f'congestion control "{kind}"', ("linux",))
