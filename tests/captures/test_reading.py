@@ -69,10 +69,14 @@ def test_counts_are_those_of_the_run(run, found):
     np.testing.assert_allclose(seen["established_s"], planned["established_s"], atol=2e-6)
 
 
+#: Of the same packets; the run counts those of the handshake, too.
+COUNTED = (("retransmission_rate", 0.001), ("timeouts", 0))
+
+
 def test_metrics_are_those_of_the_run(run, found):
     """Of what a sender can know. Its data counts when it is acknowledged, a queue's wait later than it arrives."""
     planned, seen = (data.metrics()["summary"] for data in (run, found.data))
-    for name, bound in (("goodput_bps", 0.02), ("rtt_mean_s", 0.05), ("jain", 0.02), ("cwnd_mean", 0.1)):
+    for name, bound in (("goodput_bps", 0.02), ("rtt_mean_s", 0.05), ("jain", 0.02), ("cwnd_mean", 0.1), *COUNTED):
         assert seen[name]["mean"] == pytest.approx(planned[name]["mean"], rel=bound), name
 
 
@@ -314,3 +318,13 @@ def test_hosts_that_share_a_link_tell_its_rate_together(found):
     path = found.answers["path"]
     assert path["limiter"] == "queue"
     assert path["rate_bps"] == pytest.approx(1518 / 1500 * 10e6, rel=0.02)
+
+
+def test_a_report_of_a_capture_speaks_of_no_runs_and_no_warm_up(found):
+    from ackclock.views import report
+
+    page = report.render([found.data])
+    assert "Seen once: no intervals." in page
+    assert "It was seen once" in page
+    assert "The warm-up is shaded" not in page
+    assert "This is one run" not in page

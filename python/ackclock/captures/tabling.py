@@ -112,7 +112,8 @@ def _as_flows(flows: Columns, ends: Columns) -> dict[str, Column]:
     """What an engine would say of the same flows. A flow is over when its connection is closed and all has arrived.
 
     What was opened in the capture is a transfer. One that is not over is unfinished, and its size is what was
-    delivered, since it is at least that. Of one that began before nobody knows how long it took.
+    delivered, since it is at least that. Of one that began before nobody knows how long it took. All is measured:
+    a capture has no warm-up; what is sent are segments with data, as the acknowledgements are those of a flow, too.
     """
     pairs = list(zip(ends["client"], ends["server"], ends["sender"], strict=True))
     start_s, end_s = np.asarray(flows["start_s"]), np.asarray(flows["last_ack_s"])
@@ -131,4 +132,7 @@ def _as_flows(flows: Columns, ends: Columns) -> dict[str, Column]:
         "end_s": over_s,
         "completion_s": np.where(is_transfer, over_s - start_s, np.nan),
         "size_bytes": np.where(is_transfer, delivered, np.iinfo(delivered.dtype).max),
+        "measured_sent_packets": flows["data_segments"],
+        "measured_retransmissions": flows["retransmissions"],
+        "measured_timeouts": flows["timeouts"],
     }

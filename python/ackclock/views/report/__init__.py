@@ -100,7 +100,10 @@ def _content(results: Sequence[Result], points: int) -> dict[str, Any]:
         "metric_rows": rows.metric_rows(summaries, values),
         "missing": rows.missing(summaries),
         "names": [result.name for result in results],
-        "runs_note": _runs_note([len(result.runs.names) for result in results]),
+        "runs_note": _runs_note(
+            [len(result.runs.names) for result in results],
+            seen=not any(result.subject.bottlenecks for result in results),
+        ),
         "figures": {f"{key}-{figure.key}": figure.spec() for key, figure in every},
         "version": results[0].runs.data.manifest.get("ackclock"),
     }
@@ -120,6 +123,7 @@ def _section(number: int, result: Result) -> dict[str, Any]:
         "cards": _cards(result.summaries),
         "figures": result.figures,
         "drawn": _drawn(result.first, len(result.runs.names)),
+        "warms_up": result.first.warmup_s > 0,
         "flows": rows.flow_table(result.runs),
         "runs": len(result.runs.names),
         "scenario": manifest.get("scenario") or "",
@@ -152,7 +156,9 @@ def _drawn(view: RunView, runs: int) -> str:
     return which if runs == 1 else f"{which}, the first of {runs}; the distributions show all runs"
 
 
-def _runs_note(counts: Sequence[int]) -> str:
+def _runs_note(counts: Sequence[int], *, seen: bool) -> str:
+    if max(counts) == 1 and seen:
+        return "Seen once: no intervals."
     if max(counts) == 1:
         return "One run: no intervals. Run with more repeats to see how much runs differ."
     said = (

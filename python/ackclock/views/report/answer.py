@@ -127,6 +127,8 @@ def _completion(subject: Subject) -> str:
 
 
 def _certainty(subject: Subject) -> str:
+    if subject.seeds < 2 and not subject.bottlenecks:
+        return "It was seen once: nothing tells how much another time would differ, and no interval is given."
     if subject.seeds < 2:
         return "This is one run: it says nothing about how much another would differ, and no interval is given."
     runs = counted(subject.seeds, "run")
