@@ -52,7 +52,7 @@ mod usage;
 
 use std::sync::Arc;
 
-use ackclock_plan::{FlowPlan, TcpPlan};
+use ackclock_plan::{DelayedAck, FlowPlan, TcpPlan};
 use ackclock_record::Happening;
 use ackclock_units::Time;
 
@@ -62,7 +62,7 @@ use crate::rtt::RttEstimator;
 use crate::workload::Workload;
 use ackclock_congestion::{Controller, Error, Inside, Prototype};
 
-use buffer::SendBuffer;
+use buffer::{SendBuffer, OPENING_WINDOW_BYTES};
 pub use explaining::Reasons;
 use explaining::Stop;
 use frto::Frto;
@@ -156,8 +156,10 @@ pub struct Sender {
     usage: Usage,
     /// What ended the last look at what may be sent.
     stop: Stop,
-    /// The receiver's window in segments.
+    /// The receiver's window in segments when it is open.
     receive_window: u64,
+    /// What is open of it before the first segment is delivered.
+    first_window: u64,
     workload: Workload,
     /// Where the application writes to, if there is a limit to it.
     buffer: Option<SendBuffer>,
@@ -218,6 +220,10 @@ impl Sender {
             receive_window: tcp.receive_window_bytes.map_or(u64::MAX / 2, |bytes| {
                 (bytes / u64::from(tcp.mss_bytes)).clamp(1, u64::MAX / 2)
             }),
+            first_window: match tcp.delayed_ack {
+                DelayedAck::Quick => OPENING_WINDOW_BYTES / u64::from(tcp.mss_bytes),
+                DelayedAck::On | DelayedAck::Off => u64::MAX / 2,
+            },
             workload: Workload::new(plan),
             buffer,
             board: Scoreboard::default(),

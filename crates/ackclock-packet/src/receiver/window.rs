@@ -1,8 +1,8 @@
 //! How the receive window opens, as Linux opens it.
 //!
 //! It begins with what fits a header without scaling, and each new segment opens it by two, up to what the receive buffer
-//! has room for. Every segment that opens it is acknowledged at once (`quick.rs`). The growth is as fast as the fastest
-//! slow start, so it holds no sender back, and the window itself is not enforced here.
+//! has room for. Every segment that opens it is acknowledged at once (`quick.rs`). No slow start that doubles its window
+//! is held back by that, but Hybla's on a long path is.
 //!
 //! A buffer whose size is given has its room from the start. One without limit is made larger as it goes (dynamic
 //! right-sizing: Fisk and Feng, 2001): once in a round trip the receiver looks at what it has read in it, and if that
@@ -24,7 +24,8 @@
 //! Deviations: the buffer of a given size grows in whole segments. What an ACK and its answer take to leave for the
 //! receiver again is what the handshake took, so a queue of ACKs on their way is not seen. What waits behind a hole takes
 //! no room, and the application reads each segment as it comes. A segment counts as a full one, and each window is told
-//! (Linux rounds it to the scale).
+//! (Linux rounds it to the scale). ACKs do not carry it: the sender reckons with two segments for each that is delivered
+//! (`sender/sending.rs`), whether or not the receiver still had room.
 
 use ackclock_plan::{DelayedAck, TcpPlan, TIMESTAMPS_BYTES};
 use ackclock_units::Time;

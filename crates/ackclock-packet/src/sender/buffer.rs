@@ -34,9 +34,9 @@ const DESCRIPTOR_BYTES: u64 = 256;
 /// Payload of the largest buffer: an IP packet with room for headers.
 const LARGEST_BUFFER_BYTES: u64 = 65_343;
 /// The largest window that an opening segment can offer, which has no scale.
-const OPENING_WINDOW_BYTES: u64 = 65_535;
+pub const OPENING_WINDOW_BYTES: u64 = 65_535;
 /// A receiver's window opens by so many segments for each that arrives.
-const OPENED_SEGMENTS: u64 = 2;
+pub const OPENED_SEGMENTS: u64 = 2;
 /// Memory is granted for no window smaller than this.
 const LEAST_WINDOW: u32 = 10;
 /// For so many windows memory is granted.

@@ -3,7 +3,7 @@
 use ackclock_record::Happening;
 use ackclock_units::Time;
 
-use super::buffer::{Outstanding, SendBuffer};
+use super::buffer::{Outstanding, SendBuffer, OPENED_SEGMENTS};
 use super::explaining::{Stop, Trigger};
 use super::pacing::Turn;
 use super::{whole_segments, Outlet, Phase, Sender};
@@ -270,10 +270,18 @@ impl Sender {
     #[inline(always)]
     pub(super) fn has_new(&mut self, now: Time) -> bool {
         let next = self.board.next();
-        if next >= self.board.unacknowledged() + self.receive_window {
+        if next >= self.board.unacknowledged() + self.opened_window() {
             return false;
         }
         next < self.available(now) || self.awaits_application(next, now)
+    }
+
+    /// The receiver's window: each segment that has arrived opens it (`receiver/window.rs`), which holds back a window
+    /// that grows by more in slow start.
+    #[inline(always)]
+    fn opened_window(&self) -> u64 {
+        let opened = self.first_window + OPENED_SEGMENTS * self.rates.delivered;
+        self.receive_window.min(opened)
     }
 
     /// Sets the timer for what the application is to write next, if it does not wait for room; there is nothing yet, unless

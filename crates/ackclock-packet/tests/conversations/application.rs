@@ -1,6 +1,6 @@
 //! What else than the congestion window holds a sender back: the receiver, the application, pacing.
 
-use ackclock_plan::{FlowPlan, TcpPlan};
+use ackclock_plan::{DelayedAck, FlowPlan, TcpPlan};
 use ackclock_units::Rate;
 
 use crate::kit::{assert_reads, data, flow, linux, ms, transfer, Conversation};
@@ -40,6 +40,26 @@ fn no_more_than_the_receive_window_is_outstanding() {
          203 < ack 4
          203 > data 7",
     );
+}
+
+#[test]
+fn a_receive_window_like_linuxs_opens_by_two_segments_for_each_that_arrives() {
+    // 65535 bytes are 65 segments of 1000. The last of them waits 40 ms for its ACK.
+    let tcp = TcpPlan {
+        delayed_ack: DelayedAck::Quick,
+        initial_window: 500,
+        ..linux()
+    };
+    let mut tcp = Conversation::new(&flow(tcp), ms(50));
+    assert_reads(
+        &tcp.run(ms(299)).sent(),
+        "  0 > syn
+         100 > ack
+         100 > data 0..65
+         200 > data 65..257    # 64 + 65 + 2 × 64
+         240 > data 257..260",
+    );
+    assert_eq!(tcp.sender.cwnd(), 500.0, "it is not what limits the sender");
 }
 
 #[test]
