@@ -6,6 +6,8 @@
 //! engine's flows fits its true control is no explanation; *unknown* is one more control that fits just so well. The
 //! bounds come from our engine alone: flows of the scoreboard's cases, seen at the senders and at the receivers, each
 //! replayed by all controls. `POOR` was chosen with transfers of others' kernels in view as well.
+//!
+//! A first window that stacks do not have speaks for a control that sets just this one itself ([`UNUSUAL`]).
 
 use ackclock_congestion::{make, Controller, Error, Repair};
 use serde_json::{Map, Value};
@@ -39,6 +41,12 @@ const POOR_MODEL: f64 = -0.4;
 
 /// What is left of the prior of a control that is not deployed: one flow in twenty of the others.
 const RARE: f64 = 0.05;
+
+/// First windows that stacks have, in segments: RFC 2001, 2581, 3390 and 6928.
+const USUAL_OPENINGS: &[u32] = &[1, 2, 3, 4, 10];
+
+/// The share of the stacks that open with another one, each.
+const UNUSUAL: f64 = 0.01;
 
 /// Looks at what can still come of a replay, after an eighth of the flow and so on.
 const PARTS: [usize; 3] = [8, 4, 2];
@@ -200,6 +208,26 @@ impl Candidate {
         }
     }
 
+    /// By how much likelier the first window is with it than with a control that leaves that to the stack: the logarithm.
+    /// Only a control that sets the first window itself, as Hybla by the handshake's RTT, can be told by it.
+    fn opening(&self, flow: &Flow) -> f64 {
+        let make = |window| self.controller(window);
+        let Some((seen, own)) = flow.prepared.opening_of(&make) else {
+            return 0.0;
+        };
+        let with_it = if own.abs_diff(seen) <= 1 {
+            1.0
+        } else {
+            UNUSUAL
+        };
+        let with_others = if USUAL_OPENINGS.contains(&seen) {
+            1.0
+        } else {
+            UNUSUAL
+        };
+        f64::ln(with_it / with_others)
+    }
+
     fn poor(&self) -> f64 {
         match self.name.as_str() {
             "ledbat" => POOR_LEDBAT,
@@ -315,7 +343,7 @@ impl<'a> Flow<'a> {
             let Some(begun) = begun[place].take() else {
                 continue; // never: each place is there once
             };
-            let poor = weight * candidate.poor() - ROUNDING;
+            let poor = weight * candidate.poor() - candidate.opening(self) - ROUNDING;
             let least = if candidate.is_model {
                 poor.max(exact)
             } else {
@@ -349,10 +377,11 @@ pub fn rank(series: &Series, candidates: &[Candidate]) -> Vec<Ranked> {
     let explains = |(place, evidence): (usize, Evidence)| {
         let candidate: &Candidate = &candidates[place];
         let beaten = candidate.is_model && evidence.best < exact;
-        let explains = evidence.best >= weight * candidate.poor() && !beaten;
+        let opening = candidate.opening(&flow);
+        let explains = evidence.best + opening >= weight * candidate.poor() && !beaten;
         explains.then(|| Explains {
             place,
-            log: evidence.log + candidate.prior(&flow).ln(),
+            log: evidence.log + opening + candidate.prior(&flow).ln(),
             parameters: candidate.parameters.as_object().map_or(0, Map::len),
             errors: evidence.errors,
         })

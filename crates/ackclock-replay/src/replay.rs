@@ -135,6 +135,18 @@ impl Prepared {
         self.uses_ecn
     }
 
+    /// The first window that was seen, and the one that a controller sets itself; none if it leaves that to the stack.
+    pub fn opening_of(&self, make: Make) -> Option<(u32, u32)> {
+        let seen = self.initial_window?;
+        let first = |of_stack: u32| {
+            let mut controller = make(of_stack);
+            controller.on_open(&self.opening);
+            controller.cwnd() as u32
+        };
+        let own = first(seen);
+        (own == first(seen ^ 1)).then_some((seen, own))
+    }
+
     /// The course of a controller, one value a step; none before its origin.
     pub fn replay(&self, make: Make, manner: Manner) -> Vec<Option<Allowed>> {
         let mut replay = self.started(make, manner);
@@ -262,6 +274,10 @@ impl Driver {
     pub(crate) fn follow(&mut self, controller: &mut dyn Controller, told: &Told) -> Allowed {
         let ack = &match controller.repair() {
             Repair::Controller => self.with_own_flight(&told.ack),
+            _ if is_unused(controller, &told.ack) => Ack {
+                window_limited: false,
+                ..told.ack
+            },
             _ => told.ack,
         };
         if self.uses_ecn {
@@ -300,6 +316,12 @@ impl Driver {
         self.flight = ack.in_flight.max(in_flight.ceil() as u32);
         Allowed { cwnd, in_flight }
     }
+}
+
+/// A window in slow start that is twice what was in flight, or more, does not grow (RFC 7661 section 4.3; Linux).
+fn is_unused(controller: &dyn Controller, ack: &Ack) -> bool {
+    let cwnd = controller.cwnd();
+    cwnd < controller.ssthresh() && cwnd >= 2.0 * f64::from(ack.prior_in_flight)
 }
 
 fn loss(ack: &Ack, marked: bool) -> Loss {
@@ -354,5 +376,25 @@ mod tests {
         let probing = cwnd.iter().filter(|&&cwnd| cwnd == 4.0).count();
         // Three times 0.2 s and a round trip, at 100 segments a second.
         assert!((100..300).contains(&probing), "{probing}");
+    }
+
+    #[test]
+    fn a_window_in_slow_start_of_which_less_than_half_is_used_does_not_grow() {
+        let hybla = Candidate::new("hybla", &json!({ "rtt0_s": 0.025 }), true).expect("its card");
+        let mut controller = hybla.controller(10);
+        let ack = |prior_in_flight| {
+            let step = Step {
+                delivered: 1,
+                advanced: 1,
+                rtt: Some(Time::from_milliseconds(100)),
+                prior_in_flight,
+                ..Step::default()
+            };
+            Sender::new(&Series::default()).tell(&step, step.time)
+        };
+        let mut driver = Driver::new(Counting::Segments, false, 1448);
+        let mut after = |flight| driver.follow(controller.as_mut(), &ack(flight)).cwnd;
+        assert_eq!(after(5), 10.0);
+        assert_eq!(after(6), 11.0, "a segment an ACK, without an RTT");
     }
 }

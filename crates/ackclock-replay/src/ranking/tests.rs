@@ -192,3 +192,50 @@ proptest! {
         prop_assert!((sum - 1.0).abs() < 1e-9, "{ranked:?}");
     }
 }
+
+/// Hybla's card.
+fn hybla() -> Candidate {
+    Candidate::new("hybla", &json!({ "rtt0_s": 0.025 }), true).expect("its card")
+}
+
+#[test]
+fn a_first_window_that_only_one_control_sets_speaks_for_it() {
+    let seen = |window, handshake| {
+        let mut series = flow_of("reno", 60);
+        (series.initial_window, series.handshake) = (window, handshake);
+        hybla().opening(&Flow::new(&series))
+    };
+    let milliseconds = |ms| Some(Time::from_milliseconds(ms));
+    assert_eq!(seen(Some(19), milliseconds(498)), 100_f64.ln(), "19.9");
+    assert_eq!(seen(Some(10), milliseconds(250)), 0.0, "as stacks do");
+    assert_eq!(seen(Some(10), milliseconds(498)), 0.01_f64.ln());
+    assert_eq!(seen(Some(15), milliseconds(498)), 0.0, "nobody's");
+    assert_eq!(
+        seen(Some(19), None),
+        0.0,
+        "without an RTT it is the stack's"
+    );
+    assert_eq!(seen(None, milliseconds(498)), 0.0);
+    let series = flow_of("reno", 60);
+    for candidate in candidates() {
+        assert_eq!(candidate.opening(&Flow::new(&series)), 0.0);
+    }
+}
+
+#[test]
+fn what_ends_before_it_can_be_compared_is_told_by_its_first_window() {
+    let mut series = flow_of("reno", 60);
+    series.steps.truncate(40);
+    series.handshake = Some(Time::from_milliseconds(498));
+    let named = |window| {
+        let series = Series {
+            initial_window: Some(window),
+            ..series.clone()
+        };
+        let mut candidates = candidates();
+        candidates.push(hybla());
+        verdict(&rank(&series, &candidates)).to_owned()
+    };
+    assert_eq!(named(19), "hybla");
+    assert_ne!(named(10), "hybla");
+}
