@@ -50,6 +50,7 @@ CELLS = [
     ("scalable", 6),
     ("vegas", 2),
     ("bbr", 2),
+    ("hybla", 2),
 ]
 
 

@@ -78,7 +78,7 @@ def test_shares_are_fair_where_the_receivers_read_in_time(reference):
 
 #: Single flows over a queue of three packets, where it counts when the send buffer is filled. CUBIC hangs on the phase
 #: of the kernel's clock.
-IN_THREE_PACKETS = ("reno", "bic", "highspeed", "scalable", "vegas", "illinois", "dctcp")
+IN_THREE_PACKETS = ("reno", "bic", "highspeed", "hybla", "scalable", "vegas", "illinois", "dctcp")
 
 
 @pytest.mark.parametrize("congestion", IN_THREE_PACKETS)
@@ -90,6 +90,19 @@ def test_a_single_flow_over_three_packets_loses_when_the_kernels_does(congestion
     assert ours["goodput_bps"] == pytest.approx(recorded["goodput_bps"], rel=0.01)
     assert ours["queue_delay_mean_s"] == pytest.approx(recorded["queue_delay_mean_s"], rel=0.07)
     assert ours["loss_rate"] == pytest.approx(recorded["loss_rate"], rel=0.02)
+
+
+@pytest.mark.parametrize("rate", ["10Mbit", "100Mbit"])
+@pytest.mark.parametrize("limit", ["0.1bdp", "0.3bdp", "1bdp"])
+def test_hybla_over_a_long_path_loses_as_much_as_the_kernels(rate, limit):
+    """Its slow start adds 255 segments an ACK there, as far as the receiver's window opens."""
+    cell = {"rate": rate, "rtt": "200ms", "flows": 1, "congestion": "hybla"}
+    queue = f'{{ discipline = "pfifo", limit = "{limit}" }}'
+    (recorded,) = linux.cells().filter(engine="linux", seed=1, queue=queue, **cell).iter_rows(named=True)
+    ours = linux.cell(queue, **cell)
+    assert ours["goodput_bps"] == pytest.approx(recorded["goodput_bps"], rel=0.005)
+    assert ours["queue_delay_mean_s"] == pytest.approx(recorded["queue_delay_mean_s"], rel=0.02)
+    assert ours["loss_rate"] == pytest.approx(recorded["loss_rate"], rel=0.05)
 
 
 #: Other rates, delays, buffers and numbers of flows, over a link that sends a packet as the engine's does.
