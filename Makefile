@@ -95,8 +95,9 @@ scoreboard: $(VENV)/.ackclock debian-scoreboard  ## how well captures are unders
 	tail -n +1 $(SCORES)/*.txt
 	$(PY) docs/make_scoreboard.py $(SCORES)
 
-gallery: $(VENV)/.ackclock  ## all reproductions at full scale, and their pages in docs/gallery
+gallery: $(VENV)/.ackclock  ## all reproductions at full scale, their mechanisms, and docs/gallery; goes on where it was
 	$(VENV)/bin/ackclock reproduce --all --out results/gallery
+	$(VENV)/bin/ackclock reproduce --all --mechanism all --out results/gallery
 	$(PY) docs/make_gallery.py results/gallery
 
 docs: $(VENV)/.docs  ## the documentation site, in site/

@@ -12,8 +12,11 @@ from ackclock.cli.options import Cluster, DryRun, Jobs, Scheduler, command
 from ackclock.completion import words as completing
 
 if TYPE_CHECKING:
+    from ackclock.campaigns.cluster.place import Place
     from ackclock.campaigns.cost.forecast import Forecast
     from ackclock.campaigns.reproduce import Entry
+    from ackclock.campaigns.reproduce.mechanisms import Mechanism as Switched
+    from ackclock.cli.terminal.reproduction import Running
 
 Mechanism = Annotated[
     str,
@@ -48,6 +51,9 @@ def reproduce(  # noqa: PLR0913 (each is an option of the command line)
     as_json: Annotated[
         bool, typer.Option("--json", help="Print a line of JSON for each entry and nothing else.")
     ] = False,
+    again: Annotated[
+        bool, typer.Option("--again", help="Run what stands, too: results of which nothing has changed.")
+    ] = False,
     dry_run: DryRun = False,
     jobs: Jobs = None,
     scheduler: Scheduler = None,
@@ -56,7 +62,8 @@ def reproduce(  # noqa: PLR0913 (each is an option of the command line)
     """Reproduce published results: the paper's values compared with ours, and a verdict. Without an ID, list all.
 
     Each entry says agrees, differs, undetermined, not measured or contradicts by the rule in its own file; the exit
-    status is 0 whatever it says.
+    status is 0 whatever it says. Results that the folder has are not made again where nothing that they come of has
+    changed: the same command resumes what was interrupted.
 
     Examples:
         ackclock reproduce
@@ -69,12 +76,9 @@ def reproduce(  # noqa: PLR0913 (each is an option of the command line)
 
         ackclock reproduce --all --out results/gallery
     """
-    from ackclock.campaigns.cluster import pool
-    from ackclock.campaigns.reproduce import entries, find, switching
-    from ackclock.campaigns.reproduce import work as work_of
-    from ackclock.cli import forecasts
+    from ackclock.campaigns.reproduce import entries, find
     from ackclock.cli import jobs as work
-    from ackclock.cli.terminal import forecast, reproduction
+    from ackclock.cli.terminal import reproduction
 
     work.check_number("--jobs", jobs, 1, 10_000)
     there = work.place(scheduler, cluster, jobs)
@@ -84,36 +88,58 @@ def reproduce(  # noqa: PLR0913 (each is an option of the command line)
         return
     chosen = known if every else list({entry.id: entry for entry in (find(name, known) for name in ids or ())}.values())
     chosen = [_partly(entry, engine, reading) for entry in chosen]
+    how = reproduction.Running(out, quick, jobs, as_json, command(), again)
     if mechanism:
         known_mechanisms = [each.name for entry in chosen for each in entry.mechanisms]
-        switched = reproduction.switched(chosen, _names(mechanism, known_mechanisms))
-        plans = {entry.id: switching.listed(entry, of, quick=quick) for entry, of in switched.items()}
-        expected = forecasts.of_plans([pair for listed in plans.values() for pair in listed], jobs, report=False)
-        if dry_run:
-            _show(plans, expected, out, as_json=as_json)
-            return
-        forecast.warn(expected, out)
-        with pool.running_at(there, sorted({engine for listed in plans.values() for _, engine in listed})):
-            reproduction.switch_all(switched, out, quick=quick, jobs=jobs, as_json=as_json, command=command())
-        return
-    cases = {entry.id: work_of.listed(entry, quick=quick) for entry in chosen}
-    expected = forecasts.of_entries(cases.values(), jobs)
+        _switch(reproduction.switched(chosen, _names(mechanism, known_mechanisms)), how, there, dry_run=dry_run)
+    else:
+        _run(chosen, how, there, dry_run=dry_run)
+
+
+def _run(chosen: Sequence[Entry], how: Running, there: Place | None, *, dry_run: bool) -> None:
+    """Runs entries, but for those that stand."""
+    from ackclock.campaigns.cluster import pool
+    from ackclock.campaigns.reproduce import work
+    from ackclock.cli import forecasts
+    from ackclock.cli.terminal import forecast, reproduction
+
+    stand = how.standing(chosen)
+    cases = {entry.id: work.listed(entry, quick=how.quick) for entry in chosen if entry.id not in stand}
+    expected = forecasts.of_entries(cases.values(), how.jobs)
     if dry_run:
-        _show(cases, expected, out, as_json=as_json)
+        _show(cases, expected, how)
         return
-    forecast.warn(expected, out)
-    names = sorted({case.engine for listed in cases.values() for case in listed})
-    with pool.running_at(there, names):
-        reproduction.run_all(chosen, out, quick=quick, jobs=jobs, as_json=as_json, command=command())
+    forecast.warn(expected, how.out)
+    with pool.running_at(there, sorted({case.engine for listed in cases.values() for case in listed})):
+        reproduction.run_all(chosen, how, stand)
 
 
-def _show(found: Mapping[str, Sequence[object]], expected: Forecast, out: Path, *, as_json: bool) -> None:
+def _switch(chosen: Mapping[Entry, Sequence[Switched]], how: Running, there: Place | None, *, dry_run: bool) -> None:
+    """Runs mechanisms of entries, but for those that stand."""
+    from ackclock.campaigns.cluster import pool
+    from ackclock.campaigns.reproduce import switching
+    from ackclock.cli import forecasts
+    from ackclock.cli.terminal import forecast, reproduction
+
+    stand = how.switched(chosen)
+    left = {entry: of for entry, of in chosen.items() if entry.id not in stand}
+    plans = {entry.id: switching.listed(entry, of, quick=how.quick) for entry, of in left.items()}
+    expected = forecasts.of_plans([pair for listed in plans.values() for pair in listed], how.jobs, report=False)
+    if dry_run:
+        _show(plans, expected, how)
+        return
+    forecast.warn(expected, how.out)
+    with pool.running_at(there, sorted({engine for listed in plans.values() for _, engine in listed})):
+        reproduction.switch_all(chosen, how, stand)
+
+
+def _show(found: Mapping[str, Sequence[object]], expected: Forecast, how: Running) -> None:
     """What would be run of each entry, and what that would take."""
     from ackclock.cli.terminal import forecast
 
     told = {"entries": list(found), "forecast": expected.as_dict()}
     lines = "\n".join(f"{name}: {len(listed)} results" for name, listed in found.items())
-    forecast.show(expected, out, told if as_json else lines)
+    forecast.show(expected, how.out, told if how.as_json else lines or "all results stand (--again)")
 
 
 def _names(text: str, known: Iterable[str]) -> list[str]:

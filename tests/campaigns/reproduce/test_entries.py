@@ -296,7 +296,7 @@ def test_a_run_says_its_verdict_and_writes_a_folder(only, tmp_path, which):
         "manifest.json",
     }
     assert "**agrees** (a preview" in (folder / "page.md").read_text()
-    assert call(which, "--quick", "--out", tmp_path / "out").exit_code == 0  # replaces its own
+    assert call(which, "--quick", "--again", "--out", tmp_path / "out").exit_code == 0  # replaces its own
 
 
 def test_json_is_a_line_for_each_entry_and_a_contradiction_exits_0(only, tmp_path):

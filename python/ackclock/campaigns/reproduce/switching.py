@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ackclock import _core
-from ackclock.campaigns.reproduce import cases, page, work
+from ackclock.campaigns.reproduce import cases, page, standing, work
 from ackclock.campaigns.reproduce.entry import Entry
 from ackclock.campaigns.reproduce.mechanisms import TABLE, Mechanism
 from ackclock.campaigns.reproduce.result import FULL, QUICK, Judged, Result
@@ -21,6 +21,13 @@ from ackclock.plan import Plan
 def place(out: Path, entry: Entry) -> Path:
     """Where switched runs of an entry go: beside its own result."""
     return out / f"{entry.id}-switched"
+
+
+def standing_result(entry: Entry, chosen: Sequence[Mechanism], folder: Path, *, quick: bool = False) -> Result | None:
+    """What mechanisms moved by the folder's result, if nothing that it comes of has changed since it was made."""
+    names = [each.name for each in chosen]
+    made = standing.made_of(entry, QUICK if quick else FULL, work.lacking(entry), names)
+    return standing.result(entry, folder, TABLE, made)
 
 
 def run(
@@ -60,7 +67,9 @@ def run(
             result.write(new / TABLE)
             last = Result.last(entry.folder / work.TABLE, entry.id)
             (new / "page.md").write_text(page.entry_page(entry, last, switched=result), encoding="utf-8")
-            about = {"id": entry.id, "scale": scale, "mechanisms": [each.name for each in chosen]}
+            names = [each.name for each in chosen]
+            made = standing.made_of(entry, scale, work.lacking(entry), names)
+            about = {"id": entry.id, "scale": scale, "mechanisms": names, standing.KEY: made}
             manifest = {"ackclock": _core.version, "reproduction": about, **circumstances(command)}
             manifests.write(new, manifest, manifests.written(new))
     return result

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from ackclock import _core, captures, engines
 from ackclock.campaigns import phase, running
-from ackclock.campaigns.reproduce import cases, figures, page
+from ackclock.campaigns.reproduce import cases, figures, page, standing
 from ackclock.campaigns.reproduce.entry import Entry
 from ackclock.campaigns.reproduce.measured import Measured, Values, of_run
 from ackclock.campaigns.reproduce.readings import NONE, Reading
@@ -40,6 +40,12 @@ HOST = "host"
 
 #: The table and the figure in an entry's result.
 TABLE, FIGURE = "reproduced.csv", "figure.png"
+
+
+def standing_result(entry: Entry, folder: Path, *, quick: bool = False) -> Result | None:
+    """An entry's result that is in its folder, if nothing that it comes of has changed since it was made."""
+    made = standing.made_of(entry, QUICK if quick else FULL, lacking(entry))
+    return standing.result(entry, folder, TABLE, made)
 
 
 def run(
@@ -98,7 +104,8 @@ def run(
             result.write(new / TABLE)
             drawn.savefig(new / FIGURE, dpi=style.STYLE["savefig.dpi"], metadata={"Software": None})
             (new / "page.md").write_text(page.entry_page(entry, result, FIGURE), encoding="utf-8")
-            about = {"id": entry.id, "scale": result.scale, "engines": list(entry.engines)}
+            made = standing.made_of(entry, scale, lacks)
+            about = {"id": entry.id, "scale": result.scale, "engines": list(entry.engines), standing.KEY: made}
             if result.readings:
                 about["readings"] = result.readings
             manifest = {"ackclock": _core.version, "reproduction": about, **circumstances(command)}
@@ -192,11 +199,16 @@ def _cases(entry: Entry, engine: str, reading: Reading, *, quick: bool) -> dict[
 
 def lacks_of(entry: Entry) -> dict[str, str | None]:
     """What this machine lacks for each of the entry's engines; None: nothing."""
-    lacks = {engine: engines.lacking(engine) for engine in entry.engines}
+    lacks = lacking(entry)
     for engine, lack in lacks.items():
         if lack:
             warnings.warn(f'{entry.id} is run without the engine "{engine}": {lack}', stacklevel=3)
     return lacks
+
+
+def lacking(entry: Entry) -> dict[str, str | None]:
+    """The same, without a word to the user."""
+    return {engine: engines.lacking(engine) for engine in entry.engines}
 
 
 def _rows_with_twins(

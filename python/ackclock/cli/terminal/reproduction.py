@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from rich.console import Console
@@ -23,20 +23,58 @@ from ackclock.views import numbers
 COLOURS = {AGREES: "green", DIFFERS: "yellow", UNDETERMINED: "cyan", NOT_MEASURED: "magenta", CONTRADICTS: "red"}
 
 
-def run_all(entries: Sequence[Entry], out: Path, *, quick: bool, jobs: int | None, as_json: bool, command: str) -> None:
-    """Runs entries one after the other, each into its folder of `out`, and shows each when it is done."""
+@dataclass(frozen=True, slots=True)
+class Running:
+    """How entries are run and shown: `again` what stands, too."""
+
+    out: Path
+    quick: bool
+    jobs: int | None
+    as_json: bool
+    command: str
+    again: bool = False
+
+    @property
+    def screen(self) -> Console:
+        """Where people read."""
+        return Console(emoji=False, highlight=False, stderr=self.as_json)
+
+    def standing(self, entries: Iterable[Entry]) -> dict[str, Result]:
+        """Results of entries that need not be made again, by their names."""
+        found = {entry.id: work.standing_result(entry, self.out / entry.id, quick=self.quick) for entry in entries}
+        return {} if self.again else {name: result for name, result in found.items() if result}
+
+    def switched(self, chosen: Mapping[Entry, Sequence[Mechanism]]) -> dict[str, Result]:
+        """Those of their mechanisms."""
+        found = {
+            entry.id: switching.standing_result(entry, of, switching.place(self.out, entry), quick=self.quick)
+            for entry, of in chosen.items()
+        }
+        return {} if self.again else {name: result for name, result in found.items() if result}
+
+    def told(self, folder: Path, *, stood: bool) -> None:
+        """Says where a result is, and why it was not made again."""
+        said = f"{folder} stands: nothing has changed since it was made (--again)" if stood else f"wrote {folder}"
+        self.screen.print(said, markup=False, soft_wrap=True)
+
+
+def run_all(entries: Sequence[Entry], how: Running, standing: Mapping[str, Result]) -> None:
+    """Runs entries one after the other, each into its folder of `out`, and shows each when it is done, or stands."""
     for entry in entries:
-        work.check_folder(out / entry.id)
-    screen = Console(emoji=False, highlight=False, stderr=as_json)
+        work.check_folder(how.out / entry.id)
     for entry in entries:
-        folder = out / entry.id
-        with progress(entry.id) as tell:
-            result = work.run(entry, folder, quick=quick, jobs=jobs, progress=tell, command=command)
-        if as_json:
+        folder = how.out / entry.id
+        result = standing.get(entry.id) or _run(entry, folder, how)
+        if how.as_json:
             print(json.dumps({"title": entry.title, **result.as_dict()}, allow_nan=False), flush=True)
         else:
-            print_result(entry, result, screen)
-        screen.print(f"wrote {folder}", markup=False, soft_wrap=True)
+            print_result(entry, result, how.screen)
+        how.told(folder, stood=entry.id in standing)
+
+
+def _run(entry: Entry, folder: Path, how: Running) -> Result:
+    with progress(entry.id) as tell:
+        return work.run(entry, folder, quick=how.quick, jobs=how.jobs, progress=tell, command=how.command)
 
 
 def switched(entries: Sequence[Entry], names: Sequence[str]) -> dict[Entry, Sequence[Mechanism]]:
@@ -47,32 +85,27 @@ def switched(entries: Sequence[Entry], names: Sequence[str]) -> dict[Entry, Sequ
     return chosen
 
 
-def switch_all(
-    chosen: Mapping[Entry, Sequence[Mechanism]],
-    out: Path,
-    *,
-    quick: bool,
-    jobs: int | None,
-    as_json: bool,
-    command: str,
-) -> None:
+def switch_all(chosen: Mapping[Entry, Sequence[Mechanism]], how: Running, standing: Mapping[str, Result]) -> None:
     """Runs mechanisms of entries, each entry's into a folder of `out`, and shows what they move."""
     for entry in chosen:
-        work.check_folder(switching.place(out, entry))
-    screen = Console(emoji=False, highlight=False, stderr=as_json)
+        work.check_folder(switching.place(how.out, entry))
     for entry, of in chosen.items():
         if not of:
             continue
-        folder = switching.place(out, entry)
-        with progress(entry.id) as tell:
-            found = switching.run(entry, of, folder, quick=quick, jobs=jobs, progress=tell, command=command)
-        if as_json:
+        folder = switching.place(how.out, entry)
+        found = standing.get(entry.id) or _switch(entry, of, folder, how)
+        if how.as_json:
             rows = [asdict(row) for row in found.rows]
             print(json.dumps({"id": entry.id, "scale": found.scale, "mechanisms": rows}, allow_nan=False), flush=True)
         else:
-            screen.print(Text(f"{entry.id}: {entry.title}", style="bold"))
-            print_mechanisms(entry, Result.last(entry.folder / work.TABLE, entry.id), found, screen)
-        screen.print(f"wrote {folder}", markup=False, soft_wrap=True)
+            how.screen.print(Text(f"{entry.id}: {entry.title}", style="bold"))
+            print_mechanisms(entry, Result.last(entry.folder / work.TABLE, entry.id), found, how.screen)
+        how.told(folder, stood=entry.id in standing)
+
+
+def _switch(entry: Entry, of: Sequence[Mechanism], folder: Path, how: Running) -> Result:
+    with progress(entry.id) as tell:
+        return switching.run(entry, of, folder, quick=how.quick, jobs=how.jobs, progress=tell, command=how.command)
 
 
 def print_entries(entries: Sequence[Entry]) -> None:

@@ -1,0 +1,66 @@
+"""Results of entries that stand: nothing that they come of has changed since they were made.
+
+So the same command goes on where it was interrupted, and a row that is there is by the engines as they are.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from pathlib import Path
+
+from ackclock.campaigns.reproduce.entry import REPRODUCTIONS, Entry
+from ackclock.campaigns.reproduce.result import Result
+from ackclock.dataset import manifests
+from ackclock.dataset.kinds import Kind
+from ackclock.errors import InputError
+
+#: The key of a result's manifest that says of what it was made.
+KEY = "made_of"
+
+#: What is written beside an entry's files, and what Python leaves there.
+MADE = ("reproduced.csv", "switched.csv", "__pycache__")
+
+
+def made_of(entry: Entry, scale: str, lacks: Mapping[str, str | None], mechanisms: Iterable[str] = ()) -> str:
+    """A SHA-256 of what a result comes of: the program with its engines, the entry's files, and what is run of them."""
+    of = hashlib.sha256(_program())
+    for path in _files(entry.folder):
+        of.update(path.name.encode() + b"\0" + path.read_bytes())
+    there = [engine for engine, lack in lacks.items() if not lack]
+    for chosen in ((scale,), there, entry.only, entry.read, mechanisms):
+        of.update("\0".join(chosen).encode() + b"\1")
+    return of.hexdigest()
+
+
+def result(entry: Entry, folder: Path, table: str, made: str) -> Result | None:
+    """What a folder has, if it was made of just that and is as it was written; else None."""
+    try:
+        manifest = manifests.read(folder, Kind.REPRODUCTION)
+    except InputError:
+        return None
+    if manifest.about["reproduction"].get(KEY) != made or manifest.problems():
+        return None
+    return Result.read(folder / table, entry.id)
+
+
+@cache
+def _program() -> bytes:
+    """A digest of the package's files and of its library; the entries have their own."""
+    package, of = REPRODUCTIONS.parent, hashlib.sha256()
+    for path in sorted(_within(package)):
+        of.update(str(path.relative_to(package)).encode() + b"\0" + path.read_bytes())
+    return of.digest()
+
+
+def _within(folder: Path) -> Iterator[Path]:
+    for path in folder.iterdir():
+        if path.is_file():
+            yield path
+        elif path.name not in MADE and path != REPRODUCTIONS:
+            yield from _within(path)
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.iterdir() if path.is_file() and path.name not in MADE)
