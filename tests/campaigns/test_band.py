@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 import ackclock as ac
@@ -18,18 +20,25 @@ queue = {{ discipline = "{queue}", limit = "{limit}" }}
 [[flows]]
 count = {count}
 congestion = "{control}"
+[fluid]
+synchronisation = "{synchronisation}"
 """
 
 
 def doubt(engine: str = "fluid", **changed: object) -> str | None:
     usual = {"rate": "200Mbit", "queue": "pfifo", "limit": "0.5bdp", "count": 20, "control": "cubic"}
+    usual["synchronisation"] = "normal"
     return band.doubt(ac.loads(LINE.format(**(usual | changed))).plan(), engine)
 
 
-@pytest.mark.parametrize("limit", ["0.3bdp", "0.5bdp", "1bdp"])
-def test_what_was_compared_is_not_doubted(limit):
-    assert doubt(limit=limit) is None
-    assert doubt("meanfield", limit=limit, control="reno") is None
+@pytest.mark.parametrize("limit", ["0.3bdp", "0.5bdp", "0.7bdp"])
+def test_what_was_compared_is_not_doubted_but_for_who_loses(limit):
+    assert doubt(limit=limit, synchronisation="losses") is None
+    for engine, more in (("fluid", {}), ("meanfield", {"control": "reno"})):
+        said = doubt(engine, limit=limit, **more)
+        assert said is not None
+        assert said.startswith(f"engine {engine}: utilisation and mean queue agreed")
+        assert said.endswith("the synchronisation may be off by more than 0.1")
 
 
 def test_many_flows_and_a_small_queue_are_named():
@@ -46,7 +55,8 @@ def test_many_flows_and_a_small_queue_are_named():
         ({"count": 1, "rate": "10Mbit"}, "1 flow:"),
         ({"control": "scalable"}, "scalable"),
         ({"rate": "10Gbit"}, "packets for each"),
-        ({"limit": "3bdp"}, "a queue of 3 bdp"),
+        ({"limit": "0.9bdp"}, "a queue of 0.9 bdp"),
+        ({"rate": "1Gbit", "limit": "3bdp"}, "a queue of 3 bdp"),
     ],
 )
 def test_each_dimension_counts(changed, what):
@@ -55,5 +65,12 @@ def test_each_dimension_counts(changed, what):
     assert what in said
 
 
-def test_codel_is_in_the_mean_fields_band():
-    assert doubt("meanfield", queue="codel") is None
+def test_codel_is_in_the_mean_fields_band_and_not_in_the_fluid_models():
+    assert "queue agreed" in (doubt("meanfield", queue="codel") or "")
+    assert "this has codel" in (doubt("fluid", queue="codel") or "")
+    assert "this has fq_codel" in (doubt("meanfield", queue="fq_codel") or "")
+
+
+def test_several_queues_are_not_looked_at():
+    several = Path(__file__).parents[2] / "scenarios" / "parking-lot.toml"
+    assert band.doubt(ac.load(several).plan(), "fluid") is None
