@@ -87,7 +87,7 @@ class Named:
 def main() -> None:
     """Prints a line for each control, and the shares that are right."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--cases", type=int, default=10 * len(CONTROLS), metavar="N")
+    parser.add_argument("--cases", type=int, default=20 * len(CONTROLS), metavar="N")
     parser.add_argument("--first", type=int, default=0, metavar="N")
     parser.add_argument("--jobs", type=int, default=1, metavar="N")
     parser.add_argument("--csv", type=Path, metavar="FOLDER")

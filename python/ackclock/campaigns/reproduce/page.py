@@ -30,15 +30,14 @@ PAPERS = {
 
 
 def index_page(found: Sequence[tuple[Entry, Result]], introduction: str) -> str:
-    """The overview: verdicts by paper, and a line for each row of each entry that counts."""
+    """The overview: verdicts by paper, and a line for each row that counts of the reading that gives the verdict."""
     lines = []
     for entry, result in found:
         link = f"[{entry.id}]({entry.id}.md)"
         lines.append([f"**{link}**", f"**{entry.title}**", "", "", "", f"**{result.verdict}**"])
-        for row in result.rows:
-            if row.counts:
-                what, *others = cells(entry, row)
-                lines.append(["", f"{what}; read as: {row.reading}" if row.reading else what, *others])
+        for row in result.counting:
+            what, *others = cells(entry, row)
+            lines.append(["", f"{what}; read as: {row.reading}" if row.reading else what, *others])
     head = ("id", "what", "published", "engine", "reproduced", "verdict")
     entries = papers([(entry.id, result.verdict) for entry, result in found], "entries")
     rows = papers([(entry.id, row.verdict) for entry, result in found for row in result.counting], "rows")
@@ -47,7 +46,7 @@ def index_page(found: Sequence[tuple[Entry, Result]], introduction: str) -> str:
 
 #: What stands between the verdicts of entries and those of their rows.
 WORST = """An entry's verdict is that of its worst row. The rows themselves, where there are several readings those of
-the one that gives the verdict:
+the one that gives the verdict (an entry's page has all of them):
 """
 
 
