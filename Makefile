@@ -78,7 +78,7 @@ bench: $(VENV)/.dev debian-bench  ## speed beside ns-2 and ns-3 (BENCH_OPTIONS=-
 SCORES := results/scoreboard
 SCORED := -W ignore benchmarks/scoreboard
 scoreboard: $(VENV)/.ackclock debian-scoreboard  ## how well captures are understood: some hundred of them, with their truth
-	$(PY) benchmarks/scoreboard/generate.py $(SCORES) --jobs 2
+	$(PY) benchmarks/scoreboard/generate.py $(SCORES) --since 15 --jobs 2
 	$(PY) $(SCORED)/score.py $(SCORES)/case-* > $(SCORES)/score.txt
 	$(PY) $(SCORED)/others.py $(SCORES)/case-00[0-4]* > $(SCORES)/others.txt
 	for run in long million; do \

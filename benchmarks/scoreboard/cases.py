@@ -17,8 +17,15 @@ from dataclasses import dataclass
 
 from ackclock import _core
 
-#: All that the packet engine has.
-CONTROLS = tuple(sorted(_core.CONGESTION_CONTROLS))
+#: The controls of the cases, each in its turn.
+CONTROLS = (
+    *("abcc", "accucubic", "aimd", "bbr", "bbr3", "bic", "compound", "cubic", "dctcp", "fast"),
+    *("highspeed", "htcp", "illinois", "ledbat", "lincubic", "reno", "scalable", "tahoe", "vegas", "westwood"),
+)
+
+#: What the packet engine has got since. Its cases have numbers of their own, so that the others stay what they are.
+SINCE = tuple(sorted(set(_core.CONGESTION_CONTROLS) - set(CONTROLS)))
+FIRST_SINCE = 10_000
 
 #: Bytes of a packet.
 PACKET_BYTES = 1500
@@ -61,7 +68,7 @@ def case(number: int) -> Case:
     drawn = Case(
         number=number,
         text="",
-        control=CONTROLS[number % len(CONTROLS)],
+        control=control(number),
         rtt_s=rtt_s,
         rate_bps=rate_bps,
         loss=_between(draw, 1e-4, 0.1) if draw.random() < 0.6 else 0.0,
@@ -70,6 +77,17 @@ def case(number: int) -> Case:
         flows=draw.choice([1, 1, 2, 4]),
     )
     return Case(**{**{name: getattr(drawn, name) for name in Case.__slots__}, "text": _text(drawn, draw)})
+
+
+def numbers(first: int, count: int, since: int) -> list[int]:
+    """The numbers of so many cases from the first one on, and of so many for each control that came since."""
+    return [*range(first, first + count), *range(FIRST_SINCE, FIRST_SINCE + since * len(SINCE))]
+
+
+def control(number: int) -> str:
+    """The control of a case."""
+    turn, controls = (number, CONTROLS) if number < FIRST_SINCE else (number - FIRST_SINCE, SINCE)
+    return controls[turn % len(controls)]
 
 
 def _between(draw: random.Random, least: float, most: float) -> float:

@@ -1,7 +1,9 @@
 """Makes the captures of the scoreboard: runs its cases and keeps their results.
 
-    python benchmarks/scoreboard/generate.py OUT [--cases N] [--first N] [--jobs N]
-    python benchmarks/scoreboard/generate.py OUT [--cases N] [--first N] --scheduler ADDRESS | --cluster KIND:N
+    python benchmarks/scoreboard/generate.py OUT [--cases N] [--first N] [--since N] [--jobs N]
+    python benchmarks/scoreboard/generate.py OUT [...] --scheduler ADDRESS | --cluster KIND:N
+
+`--since` adds so many cases of each control that the engine got after the cases were drawn.
 
 Each case becomes a result of its own, `OUT/case-0000` and so on: the captures at the senders, the receivers and in the
 middle, the truth (the table `transmissions`), and what was drawn as `case.json`. Cases that are there are kept. What
@@ -24,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-from cases import Case, case
+from cases import Case, case, numbers
 
 import ackclock as ac
 from ackclock.campaigns import running
@@ -47,6 +49,7 @@ def main() -> None:
     parser.add_argument("out", type=Path)
     parser.add_argument("--cases", type=int, default=300, metavar="N")
     parser.add_argument("--first", type=int, default=0, metavar="N")
+    parser.add_argument("--since", type=int, default=0, metavar="N")
     parser.add_argument("--jobs", type=int, metavar="N")
     parser.add_argument("--scheduler", metavar="ADDRESS")
     parser.add_argument("--cluster", metavar="KIND:N")
@@ -55,7 +58,7 @@ def main() -> None:
         work.check_number("--jobs", given.jobs, 1, 10_000)
         at = work.place(given.scheduler, given.cluster, given.jobs)
         given.out.mkdir(parents=True, exist_ok=True)
-        wanted = [case(number) for number in range(given.first, given.first + given.cases)]
+        wanted = [case(number) for number in numbers(given.first, given.cases, given.since)]
         left = [one for one in wanted if not (given.out / one.name / DRAWN).exists()]
         for line in _there(left, given.out, at) if at else _here(left, given.out, given.jobs or 1):
             print(line, flush=True)

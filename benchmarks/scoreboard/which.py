@@ -1,12 +1,12 @@
 """How often the congestion control of a captured flow is named rightly.
 
-    python benchmarks/scoreboard/which.py [--cases N] [--first N] [--jobs N] [--csv FOLDER] [--json]
+    python benchmarks/scoreboard/which.py [--cases N] [--first N] [--since N] [--jobs N] [--csv FOLDER] [--json]
 
-First of flows of our own engine: case *n* is drawn from the number *n* alone, with the controls in turn, and counts the
-flows whose window came down three times or more. Where several controls do the same over a flow, one is said and the
-others are told beside it: there the flow's is right too, and counted as "the same". `--csv` gives transfers of other
-kernels besides: a folder of folders with `CONTROL.csv.gz` in them (see `tshark.py`); of a control that ackclock does
-not have, "unknown" is right.
+First of flows of our own engine: case *n* is drawn from the number *n* alone, with the controls in turn (those that the
+engine got later have `--since` cases each), and counts the flows whose window came down three times or more. Where
+several controls do the same over a flow, one is said and the others are told beside it: there the flow's is right too,
+and counted as "the same". `--csv` gives transfers of other kernels besides: a folder of folders with `CONTROL.csv.gz`
+in them (see `tshark.py`); of a control that ackclock does not have, "unknown" is right.
 """
 
 from __future__ import annotations
@@ -24,13 +24,14 @@ from pathlib import Path
 
 import polars as pl
 import tshark
+from cases import CONTROLS, control, numbers
 
 import ackclock as ac
 from ackclock import _core, captures
 from ackclock.captures import congestion
 
 #: All that the packet engine has.
-CONTROLS = tuple(sorted(_core.CONGESTION_CONTROLS))
+EVERY = frozenset(_core.CONGESTION_CONTROLS)
 
 #: Times that a flow's window must have come down.
 LEAST_EPOCHS = 3
@@ -65,7 +66,7 @@ class Named:
     @property
     def first(self) -> bool:
         """Whether the name is the flow's, or "unknown" where there is none to give."""
-        return self.said == (self.true if self.true in CONTROLS else congestion.UNKNOWN)
+        return self.said == (self.true if self.true in EVERY else congestion.UNKNOWN)
 
     @property
     def is_same(self) -> bool:
@@ -76,7 +77,7 @@ class Named:
     def is_just_that(self) -> bool:
         """Whether the flow's control is none of ours, and did what the one that is said does."""
         off = self.ranking[0]["off"] if self.ranking else None
-        return self.true not in CONTROLS and off is not None and off < JUST_THAT
+        return self.true not in EVERY and off is not None and off < JUST_THAT
 
     @property
     def right(self) -> bool:
@@ -89,13 +90,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cases", type=int, default=20 * len(CONTROLS), metavar="N")
     parser.add_argument("--first", type=int, default=0, metavar="N")
+    parser.add_argument("--since", type=int, default=20, metavar="N")
     parser.add_argument("--jobs", type=int, default=1, metavar="N")
     parser.add_argument("--csv", type=Path, metavar="FOLDER")
     parser.add_argument("--json", action="store_true", help="print a line of JSON for each flow, and nothing else")
     given = parser.parse_args()
     transfers = sorted(given.csv.glob("*/*.csv.gz")) if given.csv else []
     with ProcessPoolExecutor(given.jobs) as pool:
-        own = [one for found in pool.map(of_case, range(given.first, given.first + given.cases)) for one in found]
+        own = [one for found in pool.map(of_case, numbers(given.first, given.cases, given.since)) for one in found]
         others = list(pool.map(of_csv, transfers))
     if given.json:
         for one in own + others:
@@ -108,8 +110,8 @@ def main() -> None:
         _print(f"own flows at the {vantage}", seen)
         wide = [one for one in seen if one.window >= WIDE]
         print(f"  of those whose window reached {WIDE}: {sum(one.right for one in wide)} of {len(wide)} right\n")
-    _print("others' flows, controls that we have", [one for one in others if one.true in CONTROLS])
-    _print("others' flows, controls that we have not", [one for one in others if one.true not in CONTROLS])
+    _print("others' flows, controls that we have", [one for one in others if one.true in EVERY])
+    _print("others' flows, controls that we have not", [one for one in others if one.true not in EVERY])
 
 
 def _print(title: str, named: Sequence[Named]) -> None:
@@ -166,13 +168,13 @@ def _number(client: str) -> int:
 def _text(number: int) -> str:
     """The scenario of a case."""
     draw = random.Random(f"which {number}")
-    control = CONTROLS[number % len(CONTROLS)]
+    of = control(number)
     rate_bps, rtt_s = _between(draw, 1e6, 5e7), _between(draw, 5e-3, 0.2)
     duration_s = min(LONGEST_S, MOST_PACKETS * 8 * PACKET_BYTES / rate_bps)
     bdp_p = rate_bps * rtt_s / (8 * PACKET_BYTES)
     limit_p = max(8, round(bdp_p * _between(draw, 0.3, 2)))
     queue = f'{{ discipline = "pfifo", limit = "{limit_p}p" }}'
-    if control == "dctcp":  # which lives on marks
+    if of == "dctcp":  # which lives on marks
         mark_bytes = PACKET_BYTES * max(5, limit_p // 4)
         queue = (
             f'{{ discipline = "red", limit = "1MB", min = "{mark_bytes}B", max = "{mark_bytes + 1}B", weight = 1.0, '
@@ -190,7 +192,7 @@ def _text(number: int) -> str:
         "[record]",
         f"pcap = {json.dumps(VANTAGES)}",
     ]
-    for name in [control, *draw.choices([control, "cubic"], [3, 1], k=draw.choice([0, 0, 1, 2, 3]))]:
+    for name in [of, *draw.choices([of, "cubic"], [3, 1], k=draw.choice([0, 0, 1, 2, 3]))]:
         lines += ["[[flows]]", f'congestion = "{name}"', 'start = { jitter = "1s" }']
     return "\n".join([*lines, ""])
 
