@@ -1,6 +1,8 @@
 """The rule of B2.6: fast convergence in the model and in the simulation."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import partial
 from itertools import islice
 from math import inf
 
@@ -24,8 +26,12 @@ LESS_GOOD, NOT_BETTER = (0.05, inf), (0.0, inf)
 #: “Not always at the same level”: a tenth of a packet is what a figure could show; a hundredth is not rounding.
 LEVELS, ALMOST_ONE = (0.1, inf), (0.01, inf)
 
-#: Cycles of the model with the first expression alone: some to settle, and those that are measured.
-SETTLING, LOOKED_AT = 10, 60
+#: Cycles of the model with the first expression alone: some to settle, and those that are measured; so in neighbours.
+SETTLING, LOOKED_AT, BESIDE = 10, 60, 20
+
+#: Neighbours of the scenario's RTT, as parts of it, and in how many of them the levels should differ: in most.
+NEIGHBOURS = np.linspace(0.96, 1.04, 201)
+MOST, ANY = (0.5, 1.0), (0.0, 1.0)
 
 
 def runs(engine: str, case: str) -> bool:
@@ -39,31 +45,70 @@ def first_alone(flow: single_flow.SingleFlow, window: float, last: float) -> sin
     return single_flow.Epoch((1 - flow.beta) * w_max, w_max)
 
 
-def alone(view: RunView) -> Iterator[single_flow.Cycle]:
-    """The cycles of the run's model with the first expression alone."""
+def model(view: RunView) -> single_flow.SingleFlow:
+    """The run's flow in the model; the limit of its queue may be one in bytes."""
     link, given = view.plan.links[0], view.plan.options["theory"]["single_cubic"]
-    capacity_pps = link.rate_bps / (8 * view.plan.packet_bytes)
-    limit_p = link.queue.parameters["limit_packets"]
-    flow = single_flow.SingleFlow(capacity_pps, view.plan.mean_base_rtt_s, limit_p, **given)
-    return islice(single_flow.cycles(flow, first_alone), SETTLING, SETTLING + LOOKED_AT)
+    wire_bits, limit = 8 * view.plan.packet_bytes, link.queue.parameters
+    buffer_p = limit["limit_packets"] if "limit_packets" in limit else 8 * limit["limit_bytes"] / wire_bits
+    return single_flow.SingleFlow(link.rate_bps / wire_bits, view.plan.mean_base_rtt_s, buffer_p, **given)
+
+
+def alone(flow: single_flow.SingleFlow, count: int = LOOKED_AT) -> Iterator[single_flow.Cycle]:
+    """The cycles of the model with the first expression alone."""
+    return islice(single_flow.cycles(flow, first_alone), SETTLING, SETTLING + count)
 
 
 def alone_period_s(view: RunView) -> float:
     """Their mean length."""
-    return float(np.mean([cycle.end_s for cycle in alone(view)]))
+    return float(np.mean([cycle.end_s for cycle in alone(model(view))]))
 
 
-def alone_levels_p(view: RunView) -> float:
+def spread_p(flow: single_flow.SingleFlow, count: int = LOOKED_AT) -> float:
     """Greatest less smallest of the windows at which they see their loss."""
-    return float(np.ptp([cycle.end_window for cycle in alone(view)]))
+    return float(np.ptp([cycle.end_window for cycle in alone(flow, count)]))
 
 
-MEASURES = {"period": "cwnd_period_s", "alone": alone_period_s, "levels": alone_levels_p}
+def levels_p(view: RunView) -> float:
+    """The same in a run's model."""
+    return spread_p(model(view))
+
+
+def neighbours_p(view: RunView) -> tuple[float, ...]:
+    """The same at RTTs around the run's."""
+    flow = model(view)
+    return tuple(spread_p(replace(flow, rtt_s=flow.rtt_s * part), BESIDE) for part in NEIGHBOURS)
+
+
+def median_p(view: RunView) -> float:
+    """The middle one of these."""
+    return float(np.median(view.once(neighbours_p)))
+
+
+def reaching(least_p: float, view: RunView) -> float:
+    """The share of these that are at least so large."""
+    return float(np.mean([each >= least_p for each in view.once(neighbours_p)]))
+
+
+MEASURES = {
+    "period": "cwnd_period_s",
+    "alone": alone_period_s,
+    "levels": levels_p,
+    "median": median_p,
+    "inner": partial(reaching, LEVELS[0]),
+    "outer": partial(reaching, ALMOST_ONE[0]),
+}
 
 
 def check(measured: Measured, published: Mapping[str, Published]) -> list[Row]:
-    """What the model alone says."""
-    return [Row("levels", measured[BOTH]["levels"], LEVELS, ALMOST_ONE)] if NONE in measured else []
+    """What the model alone says, and as asides whether that hangs on the RTT."""
+    if NONE not in measured:
+        return []
+    found = measured[BOTH]
+    return [
+        Row("levels", found["levels"], LEVELS, ALMOST_ONE),
+        Row("near-median", found["median"], LEVELS, ALMOST_ONE, aside=True),
+        *(Row(f"near-{band}", found[band], MOST, ANY, aside=True) for band in ("inner", "outer")),
+    ]
 
 
 def beside(measured: Mapping[str, Measured], published: Mapping[str, Published]) -> list[Row]:

@@ -8,13 +8,14 @@ from matplotlib.figure import Figure
 
 from ackclock.campaigns.reproduce import figures
 from ackclock.dataset import Dataset
+from ackclock.metrics import RunView
 from ackclock.theory import single_flow
 from ackclock.views.plots import style
 
 SPAN_S = 30.0
 
-#: Of the cycles of the first expression alone, those drawn: a long one is the first.
-DRAWN = (10, 16)
+#: Of the cycles of the first expression alone, those drawn: from the first long one among them on.
+LOOKED_AT = (10, 17)
 
 
 @style.styled
@@ -25,15 +26,24 @@ def draw(theory: Mapping[str, Dataset], packet: Mapping[str, Dataset]) -> Figure
     together = {"simulation": packet["both"], "model": theory["both"]}
     figures.windows_together(both, together, SPAN_S, "both expressions of V: window (segments)")
     figures.windows_together(alone, {"simulation": packet["both"]}, SPAN_S, "the first one alone: window (segments)")
-    flow = single_flow.SingleFlow(1e8 / 12_000, 0.05, 50, growth="rtt", seen="next_round")
+    flow = model(style.first_run(theory["both"]))
+    settled = list(islice(single_flow.cycles(flow, first_alone), *LOOKED_AT))
     start_s, times_s, windows = 0.0, np.empty(0), np.empty(0)
-    for cycle in islice(single_flow.cycles(flow, first_alone), *DRAWN):
+    for cycle in settled[int(settled[0].end_s < settled[1].end_s) :]:
         local_s = np.linspace(0, cycle.end_s, 400)
         times_s, windows = np.append(times_s, start_s + local_s), np.append(windows, cycle.windows(local_s))
         start_s += cycle.end_s
     alone.plot(times_s, windows, color=style.COLOURS[1], label="model")
     fig.legend(*both.get_legend_handles_labels(), loc="outside lower center", ncols=2)
     return fig
+
+
+def model(view: RunView) -> single_flow.SingleFlow:
+    """The run's flow in the model; the limit of its queue may be one in bytes."""
+    link, given = view.plan.links[0], view.plan.options["theory"]["single_cubic"]
+    wire_bits, limit = 8 * view.plan.packet_bytes, link.queue.parameters
+    buffer_p = limit["limit_packets"] if "limit_packets" in limit else 8 * limit["limit_bytes"] / wire_bits
+    return single_flow.SingleFlow(link.rate_bps / wire_bits, view.plan.mean_base_rtt_s, buffer_p, **given)
 
 
 def first_alone(flow: single_flow.SingleFlow, window: float, last: float) -> single_flow.Epoch:
