@@ -1,6 +1,7 @@
 """The rule of R7.1: what lost SYNs cost, by the thesis's model and in the packet engine."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from math import inf, log2
 
 import polars as pl
@@ -14,10 +15,8 @@ from ackclock.theory.syn_loss import avoidance_rate
 
 ENGINES = ("theory", "packet")
 
-#: Section 7.1.6: RTT, p_l, p_Sl, R_t, and S; the printed 0.4 s of SYN timeouts are those of an RTO of 3 s.
-RTT_S, P, P_SYN, RECOVERY_S, SEGMENTS, RTO_S = 0.2, 0.02, 0.12, 1.0, 36, 3.0
-EXAMPLE = theory.response_time(SEGMENTS, RTT_S, P, p_syn=P_SYN, rto_s=RTO_S, recovery_s=RECOVERY_S, backoff=False)
-KEPT_S = EXAMPLE.total_s - EXAMPLE.retried_s
+#: Section 7.1.6: RTT, p_l, p_Sl, and S; the printed 0.4 s of SYN timeouts are those of an RTO of 3 s.
+RTT_S, P, P_SYN, SEGMENTS, RTO_S = 0.2, 0.02, 0.12, 36, 3.0
 
 #: A printed result of a printed formula: what rounding to two digits allows; up to a half it is of its size.
 ROUNDED, OF_ITS_SIZE = 0.02, 0.5
@@ -31,8 +30,12 @@ READ, OF_ITS_ORDER = 0.2, (0.5, 2.0)
 #: “Gives a good overview of the influence of a lost SYN”: within 15 %; up to a half it is one.
 GOOD, OVERVIEW = 0.15, 0.5
 
-#: The thesis prints a mean window of 10 segments in the example.
-PRINTED_WINDOW = 10
+#: The thesis prints a mean window W of 10 segments in the example. Its slow start has log2 W + 1 round trips there, its
+#: congestion avoidance 36 − 2W segments.
+WINDOW = 10
+
+#: “10 %” of transfers of these sizes.
+SHARES = {"share-1": "1000 RTO 1 s", "share-3": "2000 RTO 3 s"}
 
 
 def kept(view: RunView) -> float | None:
@@ -58,71 +61,88 @@ def _with_fin(time_s) -> float | None:
     return None if time_s is None else time_s + RTT_S
 
 
-def model(view: RunView) -> float | None:
-    """1 where a closed form gave the metrics."""
-    return 1.0 if view.given else None
+def repair(view: RunView) -> float | None:
+    """R_t, where a closed form gave the metrics."""
+    return view.plan.options["theory"]["syn_loss"]["recovery_s"] if view.given else None
 
 
-MEASURES = {"kept": kept, "lost": lost, "once": once, "model": model}
+def window(view: RunView) -> float | None:
+    """The printed window, in the reading that has it."""
+    return float(WINDOW) if view.given and view.plan.name.endswith("window of 10") else None
+
+
+MEASURES = {"kept": kept, "lost": lost, "once": once, "repair": repair, "window": window}
 
 
 def check(measured: Measured, published: Mapping[str, Published]) -> list[Row]:
     """The closed form's numbers once, as the theory engine's rows; then what each engine has."""
     page = measured[f"{SEGMENTS} RTO 3 s"]
+    repair_s, printed = page["repair"][0], page["window"][0] is not None
+    doubled = ratio(page["once"], page["kept"])
+    shares = {claim: _share(measured, case) for claim, case in SHARES.items()}
+    if repair_s is not None and printed:
+        doubled = (1 + RTO_S / _kept_s(SEGMENTS, repair_s),)
+        shares = {"share-1": (1.0 / _kept_s(1000, repair_s),), "share-3": (3.0 / _kept_s(2000, repair_s),)}
     rows = [
-        Row("doubled", ratio(page["once"], page["kept"]), DOUBLE, LONGER, f"{SEGMENTS} segments, RTO 3 s"),
-        *(_share(measured, published, *each) for each in (("share-1", "1000 RTO 1 s"), ("share-3", "2000 RTO 3 s"))),
+        Row("doubled", doubled, DOUBLE, LONGER, f"{SEGMENTS} segments, RTO 3 s"),
+        *(_read(published[claim], values) for claim, values in shares.items()),
     ]
-    if page["model"][0] is None:
+    if repair_s is None:
         return rows
-    return [*_example(published), *_as_printed(published), rows[0], *_sizes(published), *rows[1:]]
+    return [*_example(published, repair_s, printed), rows[0], *_sizes(published, repair_s, printed), *rows[1:]]
 
 
-def _example(published: Mapping[str, Published]) -> list[Row]:
-    """The equations with the printed values."""
+def _phases(segments: float, repair_s: float, printed: bool) -> theory.ResponseTime[float]:
+    """The equations with the printed values, or with the printed window."""
+    found = theory.response_time(segments, RTT_S, P, p_syn=P_SYN, rto_s=RTO_S, recovery_s=repair_s, backoff=False)
+    if not printed:
+        return found
+    avoidance_s = (segments - 2 * WINDOW) * RTT_S / WINDOW
+    return replace(found, slow_start_s=(log2(WINDOW) + 1) * RTT_S, avoidance_s=avoidance_s)
+
+
+def _kept_s(segments: float, repair_s: float) -> float:
+    """With the printed window, without a lost SYN."""
+    found = _phases(segments, repair_s, printed=True)
+    return found.total_s - found.retried_s
+
+
+def _example(published: Mapping[str, Published], repair_s: float, printed: bool) -> list[Row]:
+    """Its phases, and what they come to."""
+    example = _phases(SEGMENTS, repair_s, printed)
+    kept_s = example.total_s - example.retried_s
     found = {
-        "slow-start": EXAMPLE.slow_start_s,
-        "avoidance": EXAMPLE.avoidance_s,
-        "recovery": EXAMPLE.recovery_s,
-        "fin": EXAMPLE.fin_s,
-        "syn": EXAMPLE.syn_s,
-        "total": EXAMPLE.total_s,
-        "syn-share": EXAMPLE.syn_share,
-        "kept": KEPT_S,
-        "lost": KEPT_S + RTO_S,
+        "slow-start": example.slow_start_s,
+        "avoidance": example.avoidance_s,
+        "recovery": example.recovery_s,
+        "fin": example.fin_s,
+        "syn": example.syn_s,
+        "total": example.total_s,
+        "syn-share": example.syn_share,
+        "kept": kept_s,
+        "lost": kept_s + RTO_S,
     }
     return [_printed(published[claim], value) for claim, value in found.items()]
 
 
-def _as_printed(published: Mapping[str, Published]) -> list[Row]:
-    """The phases for the printed mean window of 10 segments: 2^n − 1 is 19 then, 2^n is 20."""
-    rounds = log2(PRINTED_WINDOW) + 1
-    at = "window 10 as printed"
-    rate = PRINTED_WINDOW / RTT_S
-    avoidance = (SEGMENTS - 2**rounds) / rate
-    return [
-        _printed(published["slow-start"], rounds * RTT_S, at, aside=True),
-        _printed(published["avoidance"], avoidance, f"{at}, 20 segments before", aside=True),
-    ]
-
-
-def _printed(claim: Published, value: float, at: str = "", *, aside: bool = False) -> Row:
+def _printed(claim: Published, value: float) -> Row:
     expected = claim.value or 0.0
-    return Row(claim.claim, (float(value),), near(expected, ROUNDED), near(expected, OF_ITS_SIZE), at, aside)
+    return Row(claim.claim, (float(value),), near(expected, ROUNDED), near(expected, OF_ITS_SIZE))
 
 
-def _sizes(published: Mapping[str, Published]) -> list[Row]:
-    sizes = {
-        "avoidance-only": RTO_S / 0.1 * avoidance_rate(P, RTT_S),
-        "size-1": theory.size_where_syn_counts(0.1, RTT_S, P, rto_s=1.0, recovery_s=RECOVERY_S),
-        "size-3": theory.size_where_syn_counts(0.1, RTT_S, P, rto_s=3.0, recovery_s=RECOVERY_S),
-    }
+def _sizes(published: Mapping[str, Published], repair_s: float, printed: bool) -> list[Row]:
+    """Where a lost SYN is a tenth. The first is of section 7.1.1, which has equation 7.6."""
+    sizes = {"avoidance-only": RTO_S / 0.1 * avoidance_rate(P, RTT_S)}
+    for claim, rto_s in (("size-1", 1.0), ("size-3", 3.0)):
+        sizes[claim] = theory.size_where_syn_counts(0.1, RTT_S, P, rto_s=rto_s, recovery_s=repair_s)
+        if printed:  # a straight line
+            at_1, at_2 = _kept_s(1, repair_s), _kept_s(2, repair_s)
+            sizes[claim] = 1 + (rto_s / 0.1 - at_1) / (at_2 - at_1)
     return [_read(published[claim], (size,)) for claim, size in sizes.items()]
 
 
-def _share(measured: Measured, published: Mapping[str, Published], claim: str, case: str) -> Row:
-    added = tuple(None if each is None else each - 1 for each in ratio(measured[case]["once"], measured[case]["kept"]))
-    return _read(published[claim], added)
+def _share(measured: Measured, case: str) -> Values:
+    return tuple(None if each is None else each - 1 for each in ratio(measured[case]["once"], measured[case]["kept"]))
 
 
 def _read(claim: Published, values: Values) -> Row:
@@ -132,10 +152,15 @@ def _read(claim: Published, values: Values) -> Row:
 
 
 def beside(measured: Mapping[str, Measured], published: Mapping[str, Published]) -> list[Row]:
-    """The packet engine over the model, size by size: without a lost SYN, and what lost ones cost."""
+    """The packet engine over the model, size by size: without a lost SYN, and what lost ones cost.
+
+    Beside the reading whose repairs take a round trip, as the packet engine's do.
+    """
     if not all(engine in measured for engine in ENGINES):
         return []
     formula, packet = (measured[engine] for engine in ENGINES)
+    if formula[f"{SEGMENTS} RTO 3 s"]["repair"][0] != RTT_S:
+        return []
     rows = []
     for case in formula:
         cost = [_less(found[case]["lost"], found[case]["kept"]) for found in (packet, formula)]
