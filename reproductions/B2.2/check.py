@@ -39,7 +39,10 @@ def flow_of(view: RunView) -> single_flow.SingleFlow:
     """The run's flow."""
     link, given = view.plan.links[0], view.plan.options["theory"]["single_cubic"]
     capacity_pps, buffer_p = link.rate_bps / (8 * view.plan.packet_bytes), link.queue.parameters["limit_packets"]
-    return single_flow.SingleFlow(capacity_pps, view.plan.mean_base_rtt_s, buffer_p, **given)
+    converges = view.plan.groups[0].congestion.parameters["fast_convergence"]
+    return single_flow.SingleFlow(
+        capacity_pps, view.plan.mean_base_rtt_s, buffer_p, fast_convergence=converges, **given
+    )
 
 
 def in_whole_packets(view: RunView) -> bool:
