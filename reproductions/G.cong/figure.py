@@ -41,7 +41,7 @@ def draw(packet: Mapping[str, Dataset]) -> Figure:
             _ended(ax, packet[f"{control} {level}"], colour, control)
         ax.set_title(f"{level}: files that have ended")
         ax.set_xlabel("time (s)")
-    panels[0].set_xlim(left=0)
+        ax.margins(x=MARGIN)
     panels[0].yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0, symbol=" %"))
     below.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=len(CONTROLS))
     return fig
@@ -89,4 +89,4 @@ def _ended(ax: Axes, data: Dataset, colour: str, control: str) -> None:
     """The files of all seeds together."""
     times_s = np.sort(np.concatenate([view.flows["completion_s"].to_numpy() for view in runs(data)]))
     shares = np.arange(times_s.size + 1) / times_s.size
-    ax.step([0.0, *times_s], shares, where="post", color=colour, linewidth=1.2, label=control)
+    ax.step([times_s[0], *times_s], shares, where="post", color=colour, linewidth=1.2, label=control)
