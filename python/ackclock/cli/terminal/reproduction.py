@@ -129,7 +129,7 @@ def print_result(entry: Entry, result: Result, screen: Console) -> None:
     width = max((len(_place(row)) for row in result.rows), default=0)
     for claim in entry.published.values():
         screen.print(Text.assemble("\n", claim.what, "; published: ", (claim.published, "bold")))
-        screen.print(_table([row for row in result.rows if row.claim == claim.claim], claim.unit, width))
+        _print_rows([row for row in result.rows if row.claim == claim.claim], claim.unit, width, screen)
     _print_readings(entry, result, screen)
     print_mechanisms(entry, result, Result.last(entry.folder / mechanisms.TABLE, entry.id), screen)
     screen.print(Text.assemble("\nOver all: ", _verdict(result.verdict)))
@@ -166,15 +166,35 @@ def print_mechanisms(entry: Entry, result: Result, switched: Result, screen: Con
         screen.print(table)
 
 
-def _table(rows: Sequence[Judged], unit: str, width: int) -> Table:
-    table = Table(box=None, show_header=False, padding=(0, 0, 0, 2))
-    for least in (width, 9, 17, 11, 0):
-        table.add_column(min_width=least)
+#: Widths of the columns behind a row's place, at least: value, interval, verdict, why; and what lies between them.
+WIDTHS, BETWEEN = (9, 17, 11, 15), 10
+
+
+def _print_rows(rows: Sequence[Judged], unit: str, width: int, screen: Console) -> None:
+    """A line for each row; where the terminal is too narrow, its place stands above."""
+    if width + sum(WIDTHS) + BETWEEN <= screen.width:
+        table = _table((width, *WIDTHS))
+        for row in rows:
+            table.add_row(Text(_place(row)), *_cells(row, unit))
+        screen.print(table)
+        return
     for row in rows:
-        mean, interval = numbers.interval(row.reproduced, row.ci95_low, row.ci95_high, unit)
-        verdict = Text(page.verdict(row), style=COLOURS[row.verdict])
-        table.add_row(Text(_place(row)), mean, f"({interval})", verdict, Text(row.why))
+        screen.print(Text(f"  {_place(row)}"))
+        table = _table((0, *WIDTHS))
+        table.add_row("", *_cells(row, unit))
+        screen.print(table)
+
+
+def _table(widths: Sequence[int]) -> Table:
+    table = Table(box=None, show_header=False, padding=(0, 0, 0, 2))
+    for least in widths:
+        table.add_column(min_width=least)
     return table
+
+
+def _cells(row: Judged, unit: str) -> tuple[str | Text, ...]:
+    mean, interval = numbers.interval(row.reproduced, row.ci95_low, row.ci95_high, unit)
+    return mean, f"({interval})", Text(page.verdict(row), style=COLOURS[row.verdict]), Text(row.why)
 
 
 def _place(row: Judged) -> str:
