@@ -135,7 +135,8 @@ impl Hybla {
         self.fraction %= SCALE;
         if segments > 0 {
             self.window.buy(segments, self.window.credit());
-            self.window.set(self.window.cwnd().min(limit).min(MAX_WINDOW));
+            self.window
+                .set(self.window.cwnd().min(limit).min(MAX_WINDOW));
         }
     }
 }
