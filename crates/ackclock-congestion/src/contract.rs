@@ -67,7 +67,7 @@ impl Trial<'_> {
         })
     }
 
-    /// Windows are at least one segment, finite, and no more than [`ANY_WINDOW`] or 40 segments for each one sent (the
+    /// Windows are at least one segment, finite, and no more than `ANY_WINDOW` or 40 segments for each one sent (the
     /// fastest slow starts of the cards add 32 for each acknowledged one, or as much as the path is long); thresholds
     /// are at least one; rates above nothing.
     ///

@@ -7,7 +7,7 @@
 //! bounds come from our engine alone: flows of the scoreboard's cases, seen at the senders and at the receivers, each
 //! replayed by all controls. `POOR` was chosen with transfers of others' kernels in view as well.
 //!
-//! A first window that stacks do not have speaks for a control that sets just this one itself ([`UNUSUAL`]).
+//! A first window that stacks do not have speaks for a control that sets just this one itself (`UNUSUAL`).
 
 use ackclock_congestion::{make, Controller, Error, Repair};
 use serde_json::{Map, Value};
