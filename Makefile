@@ -95,7 +95,7 @@ scoreboard: $(VENV)/.ackclock debian-scoreboard  ## how well captures are unders
 	tail -n +1 $(SCORES)/*.txt
 	$(PY) docs/make_scoreboard.py $(SCORES)
 
-gallery: $(VENV)/.ackclock  ## all reproductions at full scale, their mechanisms, and docs/gallery; goes on where it was
+gallery: $(VENV)/.ackclock  ## all reproductions at full scale, their mechanisms, and docs/gallery; resumes where it was interrupted
 	$(VENV)/bin/ackclock reproduce --all --out results/gallery
 	$(VENV)/bin/ackclock reproduce --all --mechanism all --out results/gallery
 	$(PY) docs/make_gallery.py results/gallery

@@ -41,7 +41,7 @@ is left. Readings that have not been run yet are listed as *not measured* and do
 `ackclock reproduce` lists the entries, `ackclock reproduce B5.4` runs one; [how to add one](../guides/reproduce.md).
 Values are means over seeds with 95 % intervals, at full scale; those of the kernel (`linux`) at the scale of the
 entry's `linux.toml`, those of ns-2 itself (`ns2`) at that of its `ns2.toml`. Rows of an engine that does not support
-what they need are not measured, and do not count. `make gallery` generates these pages, and goes on where it was
+what they need are not measured, and do not count. `make gallery` generates these pages, and resumes where it was
 interrupted.
 
 Where an entry's page has a section *Mechanisms, shown by runs*, what is said to make a result what it is was switched

@@ -23,7 +23,8 @@ CONTROLS = (
     *("highspeed", "htcp", "illinois", "ledbat", "lincubic", "reno", "scalable", "tahoe", "vegas", "westwood"),
 )
 
-#: What the packet engine has got since. Its cases have numbers of their own, so that the others stay what they are.
+#: Controls that the packet engine has gained since. Their cases have numbers of their own, so that the others stay as
+#: they are.
 SINCE = tuple(sorted(set(_core.CONGESTION_CONTROLS) - set(CONTROLS)))
 FIRST_SINCE = 10_000
 
@@ -81,7 +82,10 @@ def case(number: int) -> Case:
 
 def numbers(first: int, count: int, since: int) -> list[int]:
     """The numbers of so many cases from the first one on, and of so many for each control that came since."""
-    return [*range(first, first + count), *range(FIRST_SINCE, FIRST_SINCE + since * len(SINCE))]
+    if first + count > FIRST_SINCE:
+        raise SystemExit(f"--first, --cases: found cases up to {first + count - 1}; expected less than {FIRST_SINCE}")
+    begin = FIRST_SINCE + first * len(SINCE)
+    return [*range(first, first + count), *range(begin, begin + since * len(SINCE))]
 
 
 def control(number: int) -> str:

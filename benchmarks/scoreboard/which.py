@@ -31,7 +31,7 @@ from ackclock import _core, captures
 from ackclock.captures import congestion
 
 #: All that the packet engine has.
-EVERY = frozenset(_core.CONGESTION_CONTROLS)
+OURS = frozenset(_core.CONGESTION_CONTROLS)
 
 #: Times that a flow's window must have come down.
 LEAST_EPOCHS = 3
@@ -66,7 +66,7 @@ class Named:
     @property
     def first(self) -> bool:
         """Whether the name is the flow's, or "unknown" where there is none to give."""
-        return self.said == (self.true if self.true in EVERY else congestion.UNKNOWN)
+        return self.said == (self.true if self.true in OURS else congestion.UNKNOWN)
 
     @property
     def is_same(self) -> bool:
@@ -77,7 +77,7 @@ class Named:
     def is_just_that(self) -> bool:
         """Whether the flow's control is none of ours, and did what the one that is said does."""
         off = self.ranking[0]["off"] if self.ranking else None
-        return self.true not in EVERY and off is not None and off < JUST_THAT
+        return self.true not in OURS and off is not None and off < JUST_THAT
 
     @property
     def right(self) -> bool:
@@ -110,8 +110,8 @@ def main() -> None:
         _print(f"own flows at the {vantage}", seen)
         wide = [one for one in seen if one.window >= WIDE]
         print(f"  of those whose window reached {WIDE}: {sum(one.right for one in wide)} of {len(wide)} right\n")
-    _print("others' flows, controls that we have", [one for one in others if one.true in EVERY])
-    _print("others' flows, controls that we have not", [one for one in others if one.true not in EVERY])
+    _print("others' flows, controls that we have", [one for one in others if one.true in OURS])
+    _print("others' flows, controls that we have not", [one for one in others if one.true not in OURS])
 
 
 def _print(title: str, named: Sequence[Named]) -> None:
@@ -168,13 +168,13 @@ def _number(client: str) -> int:
 def _text(number: int) -> str:
     """The scenario of a case."""
     draw = random.Random(f"which {number}")
-    of = control(number)
+    kind = control(number)
     rate_bps, rtt_s = _between(draw, 1e6, 5e7), _between(draw, 5e-3, 0.2)
     duration_s = min(LONGEST_S, MOST_PACKETS * 8 * PACKET_BYTES / rate_bps)
     bdp_p = rate_bps * rtt_s / (8 * PACKET_BYTES)
     limit_p = max(8, round(bdp_p * _between(draw, 0.3, 2)))
     queue = f'{{ discipline = "pfifo", limit = "{limit_p}p" }}'
-    if of == "dctcp":  # which lives on marks
+    if kind == "dctcp":  # which lives on marks
         mark_bytes = PACKET_BYTES * max(5, limit_p // 4)
         queue = (
             f'{{ discipline = "red", limit = "1MB", min = "{mark_bytes}B", max = "{mark_bytes + 1}B", weight = 1.0, '
@@ -192,7 +192,7 @@ def _text(number: int) -> str:
         "[record]",
         f"pcap = {json.dumps(VANTAGES)}",
     ]
-    for name in [of, *draw.choices([of, "cubic"], [3, 1], k=draw.choice([0, 0, 1, 2, 3]))]:
+    for name in [kind, *draw.choices([kind, "cubic"], [3, 1], k=draw.choice([0, 0, 1, 2, 3]))]:
         lines += ["[[flows]]", f'congestion = "{name}"', 'start = { jitter = "1s" }']
     return "\n".join([*lines, ""])
 

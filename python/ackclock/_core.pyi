@@ -346,8 +346,8 @@ class Capture:
 
         Returns:
             The number of each flow → names, "unknown" among them, the names of others that did the same, their
-            probabilities, and by what share each one's windows are off in half of the round trips or more (None of
-            "unknown"), the most probable first.
+            probabilities, and by what share each one's windows are off in half of the round trips or more (None for
+            "unknown", and where no round trip could be compared), the most probable first.
 
         Raises:
             ValueError: what is no candidate.
@@ -382,7 +382,7 @@ class Capture:
 
     @property
     def far_off(self) -> int:
-        """Those of them that were captured 4.5 years before or after the first by their times, or longer."""
+        """Those of them whose times are 4.5 years or more from the first's."""
 
     @property
     def origin_ns(self) -> int | None:

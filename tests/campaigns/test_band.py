@@ -66,9 +66,9 @@ def test_each_dimension_counts(changed, what):
 
 
 def test_codel_is_in_the_mean_fields_band_and_not_in_the_fluid_models():
-    assert "queue agreed" in (doubt("meanfield", queue="codel") or "")
+    assert "the synchronisation was not compared" in (doubt("meanfield", queue="codel") or "")
     assert "this has codel" in (doubt("fluid", queue="codel") or "")
-    assert "this has fq_codel" in (doubt("meanfield", queue="fq_codel") or "")
+    assert "bdp, CoDel and PIE; this has fq_codel" in (doubt("meanfield", queue="fq_codel") or "")
 
 
 def test_several_queues_are_not_looked_at():

@@ -210,7 +210,7 @@ def test_times_that_no_capture_spans_are_told(pcap, tmp_path):
     struct.pack_into("<I", content, place, struct.unpack_from("<I", content, 24)[0] + 10 * 365 * 86_400)
     (tmp_path / "far.pcap").write_bytes(content)
     (note,) = captures.read([tmp_path / "far.pcap"]).notes
-    assert note == "1 segment is 4.5 years from the first or more by the clock, and taken as just so far"
+    assert note == "1 segment is 4.5 years or more from the first by the clock, and counted as exactly that far"
 
 
 def test_packets_without_a_time_are_told(pcap, tmp_path):
@@ -224,7 +224,7 @@ def test_packets_without_a_time_are_told(pcap, tmp_path):
             file.write(struct.pack("<I", kind_of_block) + length + padded + length)
     (note,) = captures.read([tmp_path / "simple.pcapng"]).notes
     count = len(blocks) - 2
-    assert note.endswith(f"{count:,} of {count:,} packets have no time; each has that of the one before it")
+    assert note.endswith(f"{count:,} of {count:,} packets have no time; each takes that of the packet before it")
 
 
 def test_wrong_arguments_are_told():

@@ -25,9 +25,15 @@ def test_units_stand_with_the_value_and_intervals_behind_it():
 
 
 def test_what_has_no_unit_stands_as_it_is():
-    found = {"limited": "control", "segments_lost": 1353, "rtt_ratio": 2.39342, "net.sack": 0, "known": None}
+    found = {
+        "limited": "control",
+        "segments_lost": 1353,
+        "rtt_ratio": 2.39342,
+        "net.ipv4.tcp_rmem": 16384,
+        "known": None,
+    }
     line = evidence.line(found)
-    assert line == "limited control, segments lost 1,353, rtt ratio 2.393, net.sack 0, known –"
+    assert line == "limited control, segments lost 1,353, rtt ratio 2.393, net.ipv4.tcp_rmem 16,384, known –"
 
 
 def test_a_value_that_is_not_known_has_no_interval():

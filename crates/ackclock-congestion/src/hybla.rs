@@ -20,8 +20,9 @@
 //! - There is no ssthresh before the first loss; the paper multiplies Reno's by ρ. Nor are the packets spaced.
 //! - An ACK counts once, however many segments it acknowledges: a receiver that delays ACKs slows all growth down.
 //! - Increments are whole 1/128 of a segment, rounded down. While ρ² / cwnd is less than one of them, a window's worth of
-//!   ACKs brings a segment. So at ρ = 1 it takes 128 ACKs with 65 to 128 segments, and as many as segments with more.
-//! - 2^ρ grows no further from ρ = 17 on, a window from 65535 segments on.
+//!   ACKs brings a segment. So at ρ = 1 it takes 128 ACKs with 65 to 128 segments, and with more as many ACKs as the window
+//!   has segments.
+//! - Of ρ above 16 only the eighths count in 2^ρ, and no window has more than 65535 segments.
 //! - While losses are repaired after a timeout, and where SACKs tell of reordering, the window grows like Reno's.
 //!
 //! Deviation from Linux: a connection that opens without an RTT (no timestamps, and the SYN was sent more than once) has
@@ -162,6 +163,7 @@ impl Controller for Hybla {
             self.grow();
         } else {
             self.window.grow_as_reno(ack.newly_acked);
+            self.window.set(self.window.cwnd().min(MAX_WINDOW));
         }
     }
 

@@ -221,7 +221,7 @@ impl Sender {
                 (bytes / u64::from(tcp.mss_bytes)).clamp(1, u64::MAX / 2)
             }),
             first_window: match tcp.delayed_ack {
-                DelayedAck::Quick => OPENING_WINDOW_BYTES / u64::from(tcp.mss_bytes),
+                DelayedAck::Quick => (OPENING_WINDOW_BYTES / u64::from(tcp.mss_bytes)).max(1),
                 DelayedAck::On | DelayedAck::Off => u64::MAX / 2,
             },
             workload: Workload::new(plan),

@@ -220,7 +220,7 @@ impl Capture {
         self.with(py, |found| found.reading.analysis.segments())
     }
 
-    /// Those of them that were captured 4.5 years before or after the first, or longer, by their times.
+    /// Those of them whose times are 4.5 years or more from the first's.
     #[getter]
     fn far_off(&self, py: Python<'_>) -> PyResult<u64> {
         self.with(py, |found| found.reading.analysis.far_off())

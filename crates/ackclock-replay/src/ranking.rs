@@ -45,7 +45,7 @@ const RARE: f64 = 0.05;
 /// First windows that stacks have, in segments: RFC 2001, 2581, 3390 and 6928.
 const USUAL_OPENINGS: &[u32] = &[1, 2, 3, 4, 10];
 
-/// The share of the stacks that open with another one, each.
+/// Of each other first window, the share of the stacks that have it.
 const UNUSUAL: f64 = 0.01;
 
 /// Looks at what can still come of a replay, after an eighth of the flow and so on.
@@ -90,7 +90,8 @@ pub struct Ranked {
     pub same: Vec<String>,
     /// Between 0 and 1.
     pub probability: f64,
-    /// By what share its windows are off in half of the round trips or more; none of [`UNKNOWN`].
+    /// By what share its windows are off in half of the round trips or more; none where no round trip could be compared, and
+    /// for [`UNKNOWN`].
     pub off: Option<f64>,
 }
 

@@ -14,7 +14,7 @@ from ackclock.plan import LinkPlan, Plan
 #: Engines that assume, or are told, who loses.
 ENGINES = ("fluid", "meanfield")
 
-#: What was compared: numbers of flows, queues in bandwidth-delay products by engine, packets of that for a flow.
+#: What was compared: numbers of flows; queues in bandwidth-delay products, by engine; packets of one for each flow.
 FLOWS = (10, 30)
 QUEUE_BDP = {"fluid": (0.3, 0.7), "meanfield": (0.3, 0.8)}
 SHARE_P = (15.0, 200.0)
@@ -29,15 +29,17 @@ CONTROLS = frozenset({"cubic", "reno"})
 #: Active queue management that an engine's delay and utilisation were compared with (`tests/agreement`).
 QUEUES_COMPARED = {"meanfield": frozenset({"codel", "pie"})}
 
-
-#: How many flows an event hits, where the fluid engine learns it from the losses.
-LEARNT = "losses"
+#: How many flows an event hits, where the fluid engine does not assume it: learnt from losses, or measured elsewhere.
+TOLD = frozenset({"losses", "replayed"})
 
 #: Within the band utilisation and queue are the packets'; of who loses this is said.
 NOT_TOLD = (
     "utilisation and mean queue agreed with packets in plans like this one, but the synchronisation may be off by more "
     "than 0.1"
 )
+
+#: Behind active queue management delay and losses were compared, and who loses was not.
+NOT_COMPARED = "delay and utilisation agreed with packets in plans like this one; the synchronisation was not compared"
 
 
 def doubt(plan: Plan, engine: str) -> str | None:
@@ -48,20 +50,24 @@ def doubt(plan: Plan, engine: str) -> str | None:
     links = {hop.link for flow in plan.flows for hop in flow.forward.hops}
     if len(links) != 1:
         return None
-    found = list(_outside(plan, plan.links[links.pop()], engine))
+    link = plan.links[links.pop()]
+    found = list(_outside(plan, link, engine))
+    if not found and link.queue.discipline not in DISCIPLINES:
+        return f"engine {engine}: {NOT_COMPARED}"
     if not found:
-        return None if _learns(plan, engine) else f"engine {engine}: {NOT_TOLD}"
+        return None if _is_told(plan, engine) else f"engine {engine}: {NOT_TOLD}"
     (fewest, most), (least_p, most_p), (shortest, longest) = FLOWS, SHARE_P, QUEUE_BDP[engine]
+    and_aqm = ", CoDel and PIE" if engine in QUEUES_COMPARED else ""
     return (
         f"engine {engine} was compared with packets for {fewest} to {most} CUBIC and Reno flows of {least_p:g} to "
-        f"{most_p:g} packets each, and drop-tail queues of {shortest:g} to {longest:g} bdp; this has "
+        f"{most_p:g} packets each, and drop-tail queues of {shortest:g} to {longest:g} bdp{and_aqm}; this has "
         f"{', '.join(found)}: --engine packet checks it"
     )
 
 
-def _learns(plan: Plan, engine: str) -> bool:
-    """Whether who loses follows from the losses, as the packets' does."""
-    return engine == "fluid" and plan.options[engine]["synchronisation"]["kind"] == LEARNT
+def _is_told(plan: Plan, engine: str) -> bool:
+    """Whether how many flows lose is learnt or measured, not assumed."""
+    return engine == "fluid" and plan.options[engine]["synchronisation"]["kind"] in TOLD
 
 
 def _outside(plan: Plan, link: LinkPlan, engine: str) -> Iterator[str]:

@@ -159,7 +159,7 @@ def _log(path: Path | str | None) -> ClockLog | None:
 
 
 def _checked(capture: _core.Capture, log: ClockLog | None) -> tuple[str, ...]:
-    """Why files, or the rest of them, could not be read, if anything could, and what memory was short for."""
+    """Why files, or the rest of them, could not be read, if anything could; and what to doubt of the answers."""
     found = capture.files()
     notes = tuple(f"{readable(file['path'])}: {file['note']}" for file in found if file["note"])
     if all(file["refused"] for file in found):
@@ -174,11 +174,11 @@ def _doubts(capture: _core.Capture, files: Iterable[Mapping[str, Any]]) -> Itera
     """What is to be known of the answers, where the times of packets cannot be right or memory was short."""
     for file in files:
         if untimed := file["without_time"]:
-            name = readable(file["path"])
-            yield f"{name}: {untimed:,} of {file['packets']:,} packets have no time; each has that of the one before it"
+            those = f"{untimed:,} of {file['packets']:,} packets"
+            yield f"{readable(file['path'])}: {those} have no time; each takes that of the packet before it"
     if far := capture.far_off:
         those = "1 segment is" if far == 1 else f"{far:,} segments are"
-        yield f"{those} 4.5 years from the first or more by the clock, and taken as just so far"
+        yield f"{those} 4.5 years or more from the first by the clock, and counted as exactly that far"
     if cut := capture.cut_short:
         yield (
             f"{cut:,} connections were ended before their time, for want of memory, and may count as several; "

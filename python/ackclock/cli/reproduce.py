@@ -52,7 +52,7 @@ def reproduce(  # noqa: PLR0913 (each is an option of the command line)
         bool, typer.Option("--json", help="Print a line of JSON for each entry and nothing else.")
     ] = False,
     again: Annotated[
-        bool, typer.Option("--again", help="Run what stands, too: results of which nothing has changed.")
+        bool, typer.Option("--again", help="Run everything, also results that are still up to date.")
     ] = False,
     dry_run: DryRun = False,
     jobs: Jobs = None,
@@ -62,8 +62,8 @@ def reproduce(  # noqa: PLR0913 (each is an option of the command line)
     """Reproduce published results: the paper's values compared with ours, and a verdict. Without an ID, list all.
 
     Each entry says agrees, differs, undetermined, not measured or contradicts by the rule in its own file; the exit
-    status is 0 whatever it says. Results that the folder has are not made again where nothing that they come of has
-    changed: the same command resumes what was interrupted.
+    status is 0 whatever it says. Results in the folder are kept as long as nothing they depend on has changed, so the
+    same command resumes what was interrupted.
 
     Examples:
         ackclock reproduce
@@ -110,7 +110,9 @@ def _run(chosen: Sequence[Entry], how: Running, there: Place | None, *, dry_run:
         _show(cases, expected, how)
         return
     forecast.warn(expected, how.out)
-    with pool.running_at(there, sorted({case.engine for listed in cases.values() for case in listed})):
+    with pool.running_at(
+        there if cases else None, sorted({case.engine for listed in cases.values() for case in listed})
+    ):
         reproduction.run_all(chosen, how, stand)
 
 
@@ -129,7 +131,9 @@ def _switch(chosen: Mapping[Entry, Sequence[Switched]], how: Running, there: Pla
         _show(plans, expected, how)
         return
     forecast.warn(expected, how.out)
-    with pool.running_at(there, sorted({engine for listed in plans.values() for _, engine in listed})):
+    with pool.running_at(
+        there if plans else None, sorted({engine for listed in plans.values() for _, engine in listed})
+    ):
         reproduction.switch_all(chosen, how, stand)
 
 
@@ -139,7 +143,9 @@ def _show(found: Mapping[str, Sequence[object]], expected: Forecast, how: Runnin
 
     told = {"entries": list(found), "forecast": expected.as_dict()}
     lines = "\n".join(f"{name}: {len(listed)} results" for name, listed in found.items())
-    forecast.show(expected, how.out, told if how.as_json else lines or "all results stand (--again)")
+    forecast.show(
+        expected, how.out, told if how.as_json else lines or "all results are up to date (--again runs them anyway)"
+    )
 
 
 def _names(text: str, known: Iterable[str]) -> list[str]:

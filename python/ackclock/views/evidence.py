@@ -19,7 +19,8 @@ INTERVAL = "_ci95"
 
 def figures(evidence: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Names and values: units with the values and not with the names, an interval behind what lies between its ends."""
-    return [(name.replace("_", " "), text) for name, text in (_figure(key, evidence) for key in evidence) if text]
+    told = (_figure(key, evidence) for key in evidence)
+    return [(name.replace("_", " ") if name.isidentifier() else name, text) for name, text in told if text]
 
 
 def line(evidence: Mapping[str, Any]) -> str:

@@ -67,15 +67,19 @@ def test_what_stands_is_not_run_again(only, tmp_path, monkeypatch):
         done = call("X1", "--quick", *arguments, "--out", tmp_path / "out", "--jobs", 1)
         assert done.exit_code == 0, done.output
         assert "Over all: agrees" in done.stdout
-        assert ("stands: nothing has changed since it was made" in done.stdout) is not made
+        assert ("nothing has changed since it was made" in done.stdout) == (not made)
         return bool(made)
 
     assert goes_on()
     assert not goes_on()
-    assert "all results stand" in call("X1", "--quick", "--dry-run", "--out", tmp_path / "out").stdout
+    assert "all results are up to date" in call("X1", "--quick", "--dry-run", "--out", tmp_path / "out").stdout
     assert goes_on("--again")
     assert goes_on("--engine", "packet")
-    (only.folder / "README.md").write_text((only.folder / "README.md").read_text() + "more\n")
+    assert goes_on()  # of all engines again
+    for name in ("README.md", "mechanisms.toml"):
+        (only.folder / name).write_text((only.folder / name).read_text() + "\n")
+        assert not goes_on()
+    (only.folder / "quick.toml").write_text('duration = "1.5s"\n')
     assert goes_on()
     monkeypatch.setattr(standing, "_program", lambda: b"another")
     assert goes_on()
@@ -88,7 +92,7 @@ def test_mechanisms_that_stand_are_not_run_again(only, tmp_path):
     def goes_on():
         done = call("X1", "--quick", "--mechanism", "all", "--out", tmp_path / "out", "--jobs", 1)
         assert done.exit_code == 0, done.output
-        return "stands" not in done.stdout
+        return "nothing has changed" not in done.stdout
 
     assert goes_on()
     assert not goes_on()

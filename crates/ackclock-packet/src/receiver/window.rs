@@ -1,8 +1,8 @@
 //! How the receive window opens, as Linux opens it.
 //!
 //! It begins with what fits a header without scaling, and each new segment opens it by two, up to what the receive buffer
-//! has room for. Every segment that opens it is acknowledged at once (`quick.rs`). No slow start that doubles its window
-//! is held back by that, but Hybla's on a long path is.
+//! has room for. Every segment that opens it is acknowledged at once (`quick.rs`). A slow start that doubles its
+//! window from up to 64 KiB is not held back by that; Hybla's on a long path is, and so is a larger first window.
 //!
 //! A buffer whose size is given has its room from the start. One without limit is made larger as it goes (dynamic
 //! right-sizing: Fisk and Feng, 2001): once in a round trip the receiver looks at what it has read in it, and if that

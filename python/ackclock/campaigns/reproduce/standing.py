@@ -22,14 +22,21 @@ KEY = "made_of"
 #: What is written beside an entry's files, and what Python leaves there.
 MADE = ("reproduced.csv", "switched.csv", "__pycache__")
 
+#: What is read when the pages are made, and what mechanisms alone come of.
+TEXT, MECHANISMS = "README.md", "mechanisms.toml"
+
 
 def made_of(entry: Entry, scale: str, lacks: Mapping[str, str | None], mechanisms: Iterable[str] = ()) -> str:
-    """A SHA-256 of what a result comes of: the program with its engines, the entry's files, and what is run of them."""
+    """A SHA-256 of what a result comes of: the program with its engines, the entry's files, and what is run of them.
+
+    Of the programs beside it, ns-2, ns-3 and the guest's kernel, it has only whether they are there.
+    """
     of = hashlib.sha256(_program())
-    for path in _files(entry.folder):
+    names = list(mechanisms)
+    for path in _files(entry.folder, () if names else (MECHANISMS,)):
         of.update(path.name.encode() + b"\0" + path.read_bytes())
     there = [engine for engine, lack in lacks.items() if not lack]
-    for chosen in ((scale,), there, entry.only, entry.read, mechanisms):
+    for chosen in ((scale,), there, entry.only, entry.read, names):
         of.update("\0".join(chosen).encode() + b"\1")
     return of.hexdigest()
 
@@ -62,5 +69,6 @@ def _within(folder: Path) -> Iterator[Path]:
             yield from _within(path)
 
 
-def _files(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.iterdir() if path.is_file() and path.name not in MADE)
+def _files(folder: Path, others: Iterable[str]) -> list[Path]:
+    left_out = (*MADE, TEXT, *others)
+    return sorted(path for path in folder.iterdir() if path.is_file() and path.name not in left_out)

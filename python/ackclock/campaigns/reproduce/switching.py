@@ -49,9 +49,11 @@ def run(
         InputError: something is wrong in the entry's files, or something else is in the folder's place.
     """
     kinds.check(folder, Kind.REPRODUCTION)
+    names, scale = [each.name for each in chosen], QUICK if quick else FULL
+    made = standing.made_of(entry, scale, work.lacking(entry), names)
     passes = [_pass(entry, each, quick=quick) for each in chosen]
     tell = work.Part(progress, sum(len(plans) for each in passes for plans in each.plans.values()))
-    scale, how = QUICK if quick else FULL, work.How(jobs, command, twins=False)
+    how = work.How(jobs, command, twins=False)
     with folders.replacing(folder, manifests.is_note(folder)) as new:
         rows: list[Judged] = []
         for mechanism, each in zip(chosen, passes, strict=True):
@@ -67,8 +69,6 @@ def run(
             result.write(new / TABLE)
             last = Result.last(entry.folder / work.TABLE, entry.id)
             (new / "page.md").write_text(page.entry_page(entry, last, switched=result), encoding="utf-8")
-            names = [each.name for each in chosen]
-            made = standing.made_of(entry, scale, work.lacking(entry), names)
             about = {"id": entry.id, "scale": scale, "mechanisms": names, standing.KEY: made}
             manifest = {"ackclock": _core.version, "reproduction": about, **circumstances(command)}
             manifests.write(new, manifest, manifests.written(new))

@@ -77,10 +77,11 @@ def run(
         InputError: something is wrong in the entry's files, or something else is in the folder's place.
     """
     kinds.check(folder, Kind.REPRODUCTION)
-    lacks = lacks_of(entry)
+    lacks, scale = lacks_of(entry), QUICK if quick else FULL
+    made = standing.made_of(entry, scale, lacks)
     passes = _passes(entry, lacks, quick=quick)
     tell = Part(progress, sum(len(chosen) for each in passes for chosen in each.plans.values()))
-    scale, how = QUICK if quick else FULL, How(jobs, command, twins=not quick)
+    how = How(jobs, command, twins=not quick)
     with folders.replacing(folder, manifests.is_note(folder)) as new:
         rows: dict[tuple[str, str], Sequence[Row]] = {}
         common: dict[str, Found] = {}
@@ -104,7 +105,6 @@ def run(
             result.write(new / TABLE)
             drawn.savefig(new / FIGURE, dpi=style.STYLE["savefig.dpi"], metadata={"Software": None})
             (new / "page.md").write_text(page.entry_page(entry, result, FIGURE), encoding="utf-8")
-            made = standing.made_of(entry, scale, lacks)
             about = {"id": entry.id, "scale": result.scale, "engines": list(entry.engines), standing.KEY: made}
             if result.readings:
                 about["readings"] = result.readings

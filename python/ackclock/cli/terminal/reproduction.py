@@ -41,20 +41,28 @@ class Running:
 
     def standing(self, entries: Iterable[Entry]) -> dict[str, Result]:
         """Results of entries that need not be made again, by their names."""
+        if self.again:
+            return {}
         found = {entry.id: work.standing_result(entry, self.out / entry.id, quick=self.quick) for entry in entries}
-        return {} if self.again else {name: result for name, result in found.items() if result}
+        return {name: result for name, result in found.items() if result}
 
     def switched(self, chosen: Mapping[Entry, Sequence[Mechanism]]) -> dict[str, Result]:
         """Those of their mechanisms."""
+        if self.again:
+            return {}
         found = {
             entry.id: switching.standing_result(entry, of, switching.place(self.out, entry), quick=self.quick)
             for entry, of in chosen.items()
         }
-        return {} if self.again else {name: result for name, result in found.items() if result}
+        return {name: result for name, result in found.items() if result}
 
     def told(self, folder: Path, *, stood: bool) -> None:
         """Says where a result is, and why it was not made again."""
-        said = f"{folder} stands: nothing has changed since it was made (--again)" if stood else f"wrote {folder}"
+        said = (
+            f"kept {folder}: nothing has changed since it was made (--again runs it anyway)"
+            if stood
+            else f"wrote {folder}"
+        )
         self.screen.print(said, markup=False, soft_wrap=True)
 
 
