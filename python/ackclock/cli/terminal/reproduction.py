@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -39,8 +39,10 @@ class Running:
         """Where people read."""
         return Console(emoji=False, highlight=False, stderr=self.as_json)
 
-    def standing(self, entries: Iterable[Entry]) -> dict[str, Result]:
-        """Results of entries that need not be made again, by their names."""
+    def standing(self, entries: Sequence[Entry]) -> dict[str, Result]:
+        """Results that need not be made again, by their entries. Raises `InputError` if one cannot be put there."""
+        for entry in entries:
+            work.check_folder(self.out / entry.id)
         if self.again:
             return {}
         found = {entry.id: work.standing_result(entry, self.out / entry.id, quick=self.quick) for entry in entries}
@@ -48,6 +50,8 @@ class Running:
 
     def switched(self, chosen: Mapping[Entry, Sequence[Mechanism]]) -> dict[str, Result]:
         """Those of their mechanisms."""
+        for entry in chosen:
+            work.check_folder(switching.place(self.out, entry))
         if self.again:
             return {}
         found = {
@@ -68,8 +72,6 @@ class Running:
 
 def run_all(entries: Sequence[Entry], how: Running, standing: Mapping[str, Result]) -> None:
     """Runs entries one after the other, each into its folder of `out`, and shows each when it is done, or stands."""
-    for entry in entries:
-        work.check_folder(how.out / entry.id)
     for entry in entries:
         folder = how.out / entry.id
         result = standing.get(entry.id) or _run(entry, folder, how)
@@ -95,8 +97,6 @@ def switched(entries: Sequence[Entry], names: Sequence[str]) -> dict[Entry, Sequ
 
 def switch_all(chosen: Mapping[Entry, Sequence[Mechanism]], how: Running, standing: Mapping[str, Result]) -> None:
     """Runs mechanisms of entries, each entry's into a folder of `out`, and shows what they move."""
-    for entry in chosen:
-        work.check_folder(switching.place(how.out, entry))
     for entry, of in chosen.items():
         if not of:
             continue
