@@ -45,7 +45,7 @@ def result(entry: Entry, folder: Path, table: str, made: str) -> Result | None:
     """What a folder has, if it was made of just that and is as it was written; else None."""
     try:
         manifest = manifests.read(folder, Kind.REPRODUCTION)
-    except InputError:
+    except (InputError, OSError):  # whoever writes there says what is wrong with the place
         return None
     if manifest.about["reproduction"].get(KEY) != made or manifest.problems():
         return None

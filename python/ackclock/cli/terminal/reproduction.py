@@ -40,9 +40,7 @@ class Running:
         return Console(emoji=False, highlight=False, stderr=self.as_json)
 
     def standing(self, entries: Sequence[Entry]) -> dict[str, Result]:
-        """Results that need not be made again, by their entries. Raises `InputError` if one cannot be put there."""
-        for entry in entries:
-            work.check_folder(self.out / entry.id)
+        """Results of entries that need not be made again, by their names."""
         if self.again:
             return {}
         found = {entry.id: work.standing_result(entry, self.out / entry.id, quick=self.quick) for entry in entries}
@@ -50,8 +48,6 @@ class Running:
 
     def switched(self, chosen: Mapping[Entry, Sequence[Mechanism]]) -> dict[str, Result]:
         """Those of their mechanisms."""
-        for entry in chosen:
-            work.check_folder(switching.place(self.out, entry))
         if self.again:
             return {}
         found = {
@@ -72,6 +68,8 @@ class Running:
 
 def run_all(entries: Sequence[Entry], how: Running, standing: Mapping[str, Result]) -> None:
     """Runs entries one after the other, each into its folder of `out`, and shows each when it is done, or stands."""
+    for entry in entries:
+        work.check_folder(how.out / entry.id)
     for entry in entries:
         folder = how.out / entry.id
         result = standing.get(entry.id) or _run(entry, folder, how)
@@ -97,6 +95,8 @@ def switched(entries: Sequence[Entry], names: Sequence[str]) -> dict[Entry, Sequ
 
 def switch_all(chosen: Mapping[Entry, Sequence[Mechanism]], how: Running, standing: Mapping[str, Result]) -> None:
     """Runs mechanisms of entries, each entry's into a folder of `out`, and shows what they move."""
+    for entry in chosen:
+        work.check_folder(switching.place(how.out, entry))
     for entry, of in chosen.items():
         if not of:
             continue
