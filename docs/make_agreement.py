@@ -27,7 +27,7 @@ sys.path.insert(0, str(DOCS.parent / "tests"))
 from agreement import linux  # type: ignore[import-not-found] # noqa: E402
 
 import ackclock as ac  # noqa: E402
-from ackclock.views.plots.style import COLOURS, STYLE  # noqa: E402
+from ackclock.figures.plots.style import COLOURS, STYLE  # noqa: E402
 
 PROMPT = linux.DATA / "prompt.csv"
 

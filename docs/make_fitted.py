@@ -14,9 +14,9 @@ import claims
 import numpy as np
 
 import ackclock as ac
-from ackclock.campaigns import fit
-from ackclock.campaigns.fit import written
 from ackclock.dataset import Dataset
+from ackclock.experiments import fit
+from ackclock.experiments.fit import output
 
 DOCS = Path(__file__).resolve().parent
 SEEDS = (1, 2, 3)
@@ -237,9 +237,9 @@ The scenario of [B3.5–3.8](../gallery/B3.5-3.8.md), with what was fitted to it
 def main() -> None:
     """Writes the page."""
     seen = {name: run(text, "packet") for name, text in SEEN.items()}
-    table = written.toml(fit.fit(seen), ["RUN…"])
+    table = output.toml(fit.fit(seen), ["RUN…"])
     names = "".join(f"- {name}\n" for name in SEEN).rstrip()
-    ftth = written.toml(fit.fit({"FTTH": run(FTTH, "packet")}), ["results/ftth-packet"])
+    ftth = output.toml(fit.fit({"FTTH": run(FTTH, "packet")}), ["results/ftth-packet"])
     own, _ = beside("FTTH", FTTH, ftth)
     page = INTRODUCTION + FITTED.format(names=names, table=table) + predicted(UNSEEN, table, MODELS)
     page += CHOSEN + predicted(FRESH, table, ("meanfield",))

@@ -25,7 +25,7 @@ import polars as pl
 from matplotlib.colors import TwoSlopeNorm
 from matplotlib.figure import Figure
 
-from ackclock.campaigns.sweep.table import read
+from ackclock.experiments.sweep.result import read
 
 DOCS = Path(__file__).resolve().parent
 TABLE = DOCS.parent / "tests" / "agreement" / "data" / "matrix.csv"

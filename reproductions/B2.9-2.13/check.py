@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from math import inf
 
-from ackclock.campaigns.reproduce import Measured, Row, near, ratio
-from ackclock.campaigns.reproduce.entry import Published
+from ackclock.gallery import Measured, Row, near, ratio
+from ackclock.gallery.entry import Published
 from ackclock.metrics import RunView, value
 from ackclock.metrics.oscillation import cwnd_high, cwnd_low, cwnd_period_s
 

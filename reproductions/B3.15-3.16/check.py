@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from itertools import pairwise
 from math import inf
 
-from ackclock.campaigns.reproduce import Measured, Row, ratio
-from ackclock.campaigns.reproduce.entry import Published
+from ackclock.gallery import Measured, Row, ratio
+from ackclock.gallery.entry import Published
 from ackclock.metrics import RunView
 from ackclock.metrics.delay import queue_mean_p
 

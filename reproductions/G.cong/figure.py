@@ -8,12 +8,12 @@ from matplotlib.figure import Figure, SubFigure
 from matplotlib.patches import Patch
 from matplotlib.ticker import PercentFormatter
 
-from ackclock.campaigns.reproduce import Row, figures, find
-from ackclock.campaigns.reproduce.entry import Published
-from ackclock.campaigns.reproduce.measured import Measure, Measured, of_run
 from ackclock.dataset import Dataset
+from ackclock.figures.plots import style
+from ackclock.gallery import Row, figures, find
+from ackclock.gallery.entry import Published
+from ackclock.gallery.measurements import Measure, Measured, of_run
 from ackclock.metrics import runs
-from ackclock.views.plots import style
 
 CONTROLS, LEVELS = ("CUBIC", "Scalable"), ("90 %", "150 %", "210 %")
 

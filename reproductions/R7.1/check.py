@@ -7,8 +7,8 @@ from math import inf, log2
 import polars as pl
 
 from ackclock import theory
-from ackclock.campaigns.reproduce import Measured, Row, Values, near, ratio
-from ackclock.campaigns.reproduce.entry import Published
+from ackclock.gallery import Measured, Row, Values, near, ratio
+from ackclock.gallery.entry import Published
 from ackclock.metrics import RunView, value
 from ackclock.metrics.completion import transfers
 from ackclock.theory.syn_loss import avoidance_rate

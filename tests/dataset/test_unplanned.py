@@ -8,11 +8,11 @@ import synthetic
 from typer.testing import CliRunner
 
 from ackclock import cli, metrics
-from ackclock.campaigns.compare.compare import Comparison
 from ackclock.cli.terminal.result import print_result
 from ackclock.dataset import Dataset, Spool, tables
 from ackclock.errors import InputError
-from ackclock.views import plots, report
+from ackclock.experiments.compare.compare import Comparison
+from ackclock.figures import plots, report
 
 #: What two flows tell by their starts, ends, round-trip times and acknowledged bytes.
 KNOWN = {

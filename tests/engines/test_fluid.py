@@ -11,8 +11,8 @@ from changed import changed
 from polars.testing import assert_frame_equal
 
 import ackclock as ac
-from ackclock import captures, engines, metrics
-from ackclock.cli import jobs
+from ackclock import capture, engines, metrics
+from ackclock.cli import run_jobs
 from ackclock.engines import features
 from ackclock.engines.engine import RunOptions
 from ackclock.engines.fluid import queues
@@ -246,7 +246,7 @@ def test_a_part_of_a_result_is_replayed(data):
 def test_a_capture_is_replayed_with_the_numbers_of_its_connections(tmp_path):
     text = TEXT.replace('"60s"', '"20s"').replace("[record]", "[record]\npcap = true")
     ac.run(ac.loads(text).plan(), captures=tmp_path)
-    seen = captures.read([next(tmp_path.iterdir())]).data
+    seen = capture.read([next(tmp_path.iterdir())]).data
     found = ac.replay(plan(), seen, victims=True).options["fluid"]
     assert found["synchronisation"]["shares"] == metrics.epochs(seen)["share"].to_list()
     assert {flow for flows in found["victims"]["flows"] for flow in flows} == {0, 1, 2, 3}
@@ -303,12 +303,12 @@ def test_the_command_feeds_one_engine_from_another(tmp_path):
     source = tmp_path / "results" / "four-packet"
     path = tmp_path / "four.toml"
     path.write_text(text.replace(*fluid(f'synchronisation = {{ kind = "replayed", from = "{source}" }}')))
-    options = jobs.Options(engines="packet,fluid", out=tmp_path / "results", report=False)
-    made = jobs.prepare([path], jobs.plans([path], options), options)
+    options = run_jobs.Options(engines="packet,fluid", out=tmp_path / "results", report=False)
+    made = run_jobs.prepare([path], run_jobs.plans([path], options), options)
     packets, fluids = (job.run(lambda share: None) for job in made)
     shares = metrics.epochs(packets)["share"].to_list()
     assert fluids.manifest["plan"]["options"]["fluid"]["synchronisation"]["shares"] == shares
-    early = jobs.Options(engines="fluid", out=tmp_path / "other", report=False)
+    early = run_jobs.Options(engines="fluid", out=tmp_path / "other", report=False)
     source.rename(tmp_path / "gone")
     with pytest.raises(InputError, match="which is no result"):
-        jobs.prepare([path], jobs.plans([path], early), early)
+        run_jobs.prepare([path], run_jobs.plans([path], early), early)

@@ -19,7 +19,7 @@ import testbeds
 from testbeds import CHANGE, LINUX, Testbed, run, start, with_traffic
 
 import ackclock as ac
-from ackclock import captures
+from ackclock import capture
 from ackclock.hosts import agent
 
 LACKING = testbeds.lacking()
@@ -93,7 +93,7 @@ def test_transfers_are_those_of_the_other_engines(bed: Testbed):
     assert len(done) > 0.9 * len(ours)
     assert (done["delivered_bytes"] == done["size_bytes"]).all()
     for place in ("senders", "receivers"):
-        seen = captures.read([bed.folder / "web" / "captures" / f"seed-1-{place}.pcap"]).data.flows
+        seen = capture.read([bed.folder / "web" / "captures" / f"seed-1-{place}.pcap"]).data.flows
         asked = ours.filter(ours["congestion"] == "reno")
         assert abs(len(seen) - len(ours) - len(asked)) <= 2  # those that ask have data both ways
 

@@ -8,11 +8,11 @@ import pytest
 
 import ackclock as ac
 from ackclock import metrics, theory
-from ackclock.captures import joining
+from ackclock.capture import match
 from ackclock.errors import InputError, ScenarioError, UnsupportedError
+from ackclock.figures import plots
 from ackclock.metrics import one_way
 from ackclock.scenario import planning
-from ackclock.views import plots
 
 ONE_FLOW = """
 name = "one CUBIC flow"
@@ -110,7 +110,7 @@ def test_two_captures_of_both_ends_tell_the_same_delays(tmp_path):
     plan = planning.loads(text).plan()
     whole = ac.run(plan, captures=tmp_path)
     files = [tmp_path / f"seed-1-{end}.pcap" for end in ("senders", "receivers")]
-    joined = joining.read(*files).data
+    joined = match.read(*files).data
     # The join counts what opens the connection too, and knows the clocks to some microseconds.
     expected_s = measured(whole, "one_way_delay_mean_s")
     assert measured(joined, "one_way_delay_mean_s") == pytest.approx(expected_s, rel=2e-3)

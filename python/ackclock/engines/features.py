@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from ackclock.catalog.processing import usual
+from ackclock.algorithms.processing import usual
 from ackclock.plan import AT_LINK, ChangePlan, FlowPlan, GroupPlan, LinkPlan, MediumPlan, Parameters, Plan
 
 FINITE = "finite transfers"

@@ -10,7 +10,7 @@ import polars as pl
 from ackclock.input.arguments import one_of
 from ackclock.metrics import delay, survival, throughput
 from ackclock.metrics.completion import transfers, watched
-from ackclock.metrics.recorded import Recorded
+from ackclock.metrics.protocols import Recorded
 from ackclock.metrics.view import Array, RunView, runs
 
 Distribution = Callable[[RunView], tuple[Array, Array]]

@@ -14,7 +14,7 @@ import polars as pl
 
 from ackclock.errors import InputError
 from ackclock.metrics.metric import Value
-from ackclock.metrics.recorded import Recorded
+from ackclock.metrics.protocols import Recorded
 from ackclock.metrics.summary import summarise
 from ackclock.metrics.view import RunView, runs
 

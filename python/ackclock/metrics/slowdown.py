@@ -14,12 +14,12 @@ import polars as pl
 
 from ackclock.errors import InputError
 from ackclock.input.arguments import checked, number, several
-from ackclock.known import KnownTcp
 from ackclock.metrics.metric import Metric
+from ackclock.metrics.protocols import Recorded
 from ackclock.metrics.quantiles import quantile
-from ackclock.metrics.recorded import Recorded
 from ackclock.metrics.rows import Block
 from ackclock.metrics.view import Array, RunView, group_label, runs
+from ackclock.partial_plan import KnownTcp
 from ackclock.plan import TIMESTAMPS_BYTES
 
 #: What a packet carries beside its payload where the plan does not say: IP, TCP and timestamps, and Ethernet.

@@ -19,11 +19,11 @@ import polars as pl
 from ackclock.errors import InputError
 from ackclock.input import arguments
 from ackclock.input.arguments import checked, one_of, optional
-from ackclock.known import KnownPlan
+from ackclock.metrics.epoch_rules import RULES
 from ackclock.metrics.grid import Grid
-from ackclock.metrics.numbering import RULES
-from ackclock.metrics.recorded import Piece, Recorded
+from ackclock.metrics.protocols import Piece, Recorded
 from ackclock.metrics.rows import Array, Block, Choice, Rows
+from ackclock.partial_plan import KnownPlan
 
 __all__ = ["Array", "Block", "Grid", "Lives", "Rows", "RunView", "group_label", "lives", "runs"]
 

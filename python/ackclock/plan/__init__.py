@@ -158,7 +158,7 @@ class CongestionPlan:
 
 @dataclass(frozen=True, slots=True)
 class TcpPlan:
-    """A TCP apart from its congestion control; the cards in `catalog/stack` say what each field means."""
+    """A TCP apart from its congestion control; the cards in `algorithms/stack` say what each field means."""
 
     mss_bytes: int
     header_bytes: int
@@ -360,14 +360,14 @@ class Plan:
     scenario_text: str = field(default="", compare=False, repr=False)
 
     def __repr__(self) -> str:
-        from ackclock.plan import told
+        from ackclock.plan import reprs
 
-        return told.lines(self)
+        return reprs.lines(self)
 
     def _repr_html_(self) -> str:
-        from ackclock.plan import told
+        from ackclock.plan import reprs
 
-        return told.html(self)
+        return reprs.html(self)
 
     @staticmethod
     def from_dict(values: Mapping[str, Any]) -> Plan:

@@ -8,7 +8,7 @@ import pytest
 import ackclock as ac
 from ackclock.engines.engine import RunOptions
 from ackclock.engines.linux import network, result
-from ackclock.engines.linux.order import order
+from ackclock.engines.linux.run_spec import order
 
 TEXT = """
 duration = "10s"

@@ -336,7 +336,7 @@ start = { jitter = "20ms" }
 #: A part after every run, so that a kill finds some.
 SWEEPING = """
 import sys
-from ackclock.campaigns.sweep import folder as parts, work
+from ackclock.experiments.sweep import folder as parts, executor
 parts.PART_S = parts.PART_SHARE = 0.0
 work.MOST_IN_TASK = 1
 import ackclock as ac

@@ -7,7 +7,7 @@ import pytest
 import ackclock as ac
 from ackclock import engines
 from ackclock.engines.linux import stack
-from ackclock.engines.linux.kernel import ours
+from ackclock.engines.linux.kernel import bundled_modules
 
 TEXT = """
 duration = "10s"
@@ -66,7 +66,7 @@ def test_the_kernel_has_these_controls_and_these_are_ours():
         "accucubic", "bbr", "bic", "cdg", "cubic", "dctcp", "highspeed", "htcp", "hybla", "illinois", "lincubic", "lp",
         "nv", "reno", "scalable", "vegas", "veno", "westwood", "yeah",
     )  # fmt: skip
-    assert ours.NAMES == ("accucubic", "lincubic")
+    assert bundled_modules.NAMES == ("accucubic", "lincubic")
 
 
 @pytest.mark.parametrize("kind", stack.CONTROLS)

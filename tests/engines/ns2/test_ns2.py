@@ -13,8 +13,8 @@ from mixed import MIXED
 import ackclock as ac
 from ackclock import engines
 from ackclock.dataset import tables
+from ackclock.engines.external import SimulatorError
 from ackclock.engines.ns2 import script
-from ackclock.engines.traced import SimulatorError
 from ackclock.errors import UnsupportedError
 from ackclock.plan import Plan
 

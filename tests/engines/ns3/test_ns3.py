@@ -9,8 +9,8 @@ from changed import changed
 import ackclock as ac
 from ackclock import engines
 from ackclock.dataset import tables
+from ackclock.engines.external import SimulatorError
 from ackclock.engines.ns3 import HEADER, program
-from ackclock.engines.traced import SimulatorError
 from ackclock.errors import UnsupportedError
 from ackclock.plan import Plan
 

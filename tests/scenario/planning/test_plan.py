@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ackclock.errors import InputError, ScenarioError
-from ackclock.known import KnownPlan
+from ackclock.partial_plan import KnownPlan
 from ackclock.plan import Plan
 from ackclock.scenario import planning
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from ackclock import catalog
-from ackclock.catalog.kernel import Knob
+from ackclock import algorithms
+from ackclock.algorithms.kernel import Knob
 from ackclock.plan import CongestionPlan, GroupPlan, Plan, TcpPlan
 
 #: What `Agent/TCP/Linux` calls a control, by ours; those that need no SACK have an agent of their own.
@@ -118,7 +118,7 @@ def _of_sink(tcp: TcpPlan, overhead_bytes: int) -> dict[str, str]:
 
 def _parameters(congestion: CongestionPlan) -> dict[str, int]:
     """What `Agent/TCP/Linux` is told of the control, as its module counts it."""
-    card, told = catalog.card("congestion", congestion.kind), TOLD.get(congestion.kind, frozenset())
+    card, told = algorithms.card("congestion", congestion.kind), TOLD.get(congestion.kind, frozenset())
     knobs = card.told(Knob).items() if card.linux else ()
     return {knob.knob: knob.number(congestion.parameters[card.key(name)]) for name, knob in knobs if name in told}
 
@@ -151,7 +151,7 @@ def _of_tcp(tcp: TcpPlan, kind: str) -> Iterator[str]:
 
 
 def _of_control(congestion: CongestionPlan) -> Iterator[str]:
-    kind, card = congestion.kind, catalog.card("congestion", congestion.kind)
+    kind, card = congestion.kind, algorithms.card("congestion", congestion.kind)
     free = COUNTING | TOLD.get(kind, frozenset())
     for name, parameter in card.parameters.items():
         value = congestion.parameters[card.key(name)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from ackclock import catalog
+from ackclock import algorithms
 from ackclock.engines import red
 from ackclock.plan import CongestionPlan, LinkPlan, Plan, QueuePlan, TcpPlan
 
@@ -75,7 +75,7 @@ def _word(value: object) -> str:
 
 def of_control(congestion: CongestionPlan) -> dict[str, str]:
     """Attributes of a control's class."""
-    card = catalog.card("congestion", congestion.kind)
+    card = algorithms.card("congestion", congestion.kind)
     told = TOLD.get(congestion.kind, {})
     values = {attribute: congestion.parameters[card.key(name)] for name, attribute in told.items()}
     name = CONTROLS[congestion.kind]
@@ -149,7 +149,7 @@ def _of_tcp(tcp: TcpPlan) -> Iterator[str]:
 
 
 def _of_control(congestion: CongestionPlan) -> Iterator[str]:
-    card, kind = catalog.card("congestion", congestion.kind), congestion.kind
+    card, kind = algorithms.card("congestion", congestion.kind), congestion.kind
     free = COUNTING | TOLD.get(kind, {}).keys()
     for name, parameter in card.parameters.items():
         value = congestion.parameters[card.key(name)]

@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import Field, model_validator
 
-from ackclock.input.choice import Chosen, told_apart
 from ackclock.input.fields import Quantity, Table, fault, nearest, shown
+from ackclock.input.tagged_union import Chosen, told_apart
 from ackclock.input.units import time_s
 from ackclock.scenario.options.options import Options
 

@@ -14,10 +14,10 @@ from pydantic_core import InitErrorDetails
 from ackclock.input.fields import Loc, fault_at, nearest, shown
 from ackclock.plan import EndsPlan
 from ackclock.scenario.keys import Interval, Queue
-from ackclock.scenario.topology.drawing import NOWHERE, Drawing, Hosts, Way
-from ackclock.scenario.topology.pairing import DRAWN, matching, pairs, unmatched, unpaired
-from ackclock.scenario.topology.placed import Placed
+from ackclock.scenario.topology.endpoints import Placed
+from ackclock.scenario.topology.network import NOWHERE, Drawing, Hosts, Way
 from ackclock.scenario.topology.topology import ACCESS_QUEUE, Topology
+from ackclock.scenario.topology.traffic_matrix import DRAWN, matching, pairs, unmatched, unpaired
 from ackclock.scenario.topology.wiring import Cable, Wiring
 
 #: Most nodes and links of a network.

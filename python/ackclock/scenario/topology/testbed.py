@@ -19,9 +19,9 @@ from ackclock.input.fields import Quantity, Table, fault, fault_at, faults, show
 from ackclock.input.units import Size
 from ackclock.plan import HopPlan, PathPlan
 from ackclock.scenario.keys import DELAY_BOUNDS, RATE_BOUNDS, Burst, Queue
-from ackclock.scenario.topology.drawing import Drawing, Link, Way
+from ackclock.scenario.topology.endpoints import Placed
 from ackclock.scenario.topology.impairments import Loss, lossy
-from ackclock.scenario.topology.placed import Placed
+from ackclock.scenario.topology.network import Drawing, Link, Way
 from ackclock.scenario.topology.topology import Topology
 
 #: A network interface, as the kernel takes it, but nothing that begins as an option does.
