@@ -1,7 +1,7 @@
 //! Whether an algorithm can be made of its parameters: asked when a scenario is checked, not when it runs.
 
 use ackclock_congestion::{contract, CONTROLLERS};
-use ackclock_packet::queue::{Surroundings, DISCIPLINES};
+use ackclock_sim::queue::{Surroundings, DISCIPLINES};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde_json::Value;

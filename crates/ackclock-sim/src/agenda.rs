@@ -1,0 +1,220 @@
+//! What happens next: a tournament over all sources of events.
+//!
+//! Every source (a link, a delay line, a timer) has at most one pending event, so only the times of the
+//! sources change. A tree of matches, in each of which four meet, keeps the earliest: setting a time
+//! plays the matches up to the root, log4(n) of them without a search, and a timer moves
+//! without leaving a cancelled entry behind.
+//!
+//! Order is total: by time, then by the source's rank, which is its number unless said otherwise.
+
+use ackclock_core::Time;
+
+/// A source's event: its time, the source's rank, its number, from the highest bits to the lowest.
+type Entry = u128;
+
+fn entry(time: Time, rank: u32, source: usize) -> Entry {
+    at(time, Entry::from(rank) << 32 | source as Entry)
+}
+
+/// The same source's event at another time.
+#[inline(always)]
+fn at(time: Time, entry: Entry) -> Entry {
+    Entry::from(time.picoseconds()) << 64 | Entry::from(entry as u64)
+}
+
+#[inline(always)]
+fn time_of(entry: Entry) -> Time {
+    Time::from_picoseconds((entry >> 64) as u64)
+}
+
+/// Who meet in a match.
+const PLAYERS: usize = 4;
+
+/// No source has a later event.
+const NOBODY: Entry = Entry::MAX;
+
+/// The pending event of each source, the earliest first.
+pub struct Agenda {
+    /// The winner of all.
+    first: Entry,
+    /// By match: who meet in it. The winner of match n is player n of all, counted through: so those of the matches 4
+    /// to 7 meet in match 1, whose winner is player 1, the winner of all.
+    matches: Vec<[Entry; PLAYERS]>,
+    /// Source i is player `width + i`; a power of four.
+    width: usize,
+}
+
+impl Agenda {
+    /// An agenda of `sources` sources, none of which has an event.
+    pub fn new(sources: usize) -> Agenda {
+        let mut agenda = Agenda {
+            first: NOBODY,
+            matches: Vec::new(),
+            width: 0,
+        };
+        agenda.make_room(sources);
+        agenda
+    }
+
+    /// Makes room for so many sources; those that are there keep their events.
+    pub fn make_room(&mut self, sources: usize) {
+        if sources.max(1) <= self.width {
+            return;
+        }
+        let mut width = 1;
+        while width < sources {
+            width *= PLAYERS;
+        }
+        let idle = |source| entry(Time::NEVER, source as u32, source);
+        let kept = (0..self.width).map(|source| self.entry(source));
+        let entries: Vec<Entry> = kept.chain((self.width..width).map(idle)).collect();
+        self.matches = vec![[NOBODY; PLAYERS]; width.div_ceil(2)];
+        self.width = width;
+        for (source, &entry) in entries.iter().enumerate() {
+            self.replace(source, entry);
+        }
+    }
+
+    /// The earliest event: its time ([`Time::NEVER`] if there is none) and its source.
+    #[inline(always)]
+    pub fn next(&self) -> (Time, usize) {
+        (time_of(self.first), self.first as u32 as usize)
+    }
+
+    /// When the source's event is due.
+    #[inline(always)]
+    pub fn time(&self, source: usize) -> Time {
+        time_of(self.entry(source))
+    }
+
+    #[inline(always)]
+    fn entry(&self, source: usize) -> Entry {
+        let player = self.width + source;
+        self.matches[player / PLAYERS][player % PLAYERS]
+    }
+
+    /// Sets the source's event; [`Time::NEVER`] removes it.
+    #[inline(always)]
+    pub fn set(&mut self, source: usize, time: Time) {
+        let before = self.entry(source);
+        if time != time_of(before) {
+            self.replace(source, at(time, before));
+        }
+    }
+
+    /// Sets the source's event unless it has an earlier one.
+    #[inline]
+    pub fn advance(&mut self, source: usize, time: Time) {
+        if time < self.time(source) {
+            self.set(source, time);
+        }
+    }
+
+    /// Gives a source this rank and no event.
+    pub fn enrol(&mut self, source: usize, rank: u32) {
+        self.replace(source, entry(Time::NEVER, rank, source));
+    }
+
+    #[inline(always)]
+    fn replace(&mut self, source: usize, entry: Entry) {
+        if self.width == 1 {
+            self.crown(entry);
+        } else {
+            self.play(source, entry);
+        }
+    }
+
+    /// Plays the matches that an entry changes, up to the first one whose winner was, and is, another.
+    #[inline(never)]
+    fn play(&mut self, source: usize, entry: Entry) {
+        let (mut player, mut winner) = (self.width + source, entry);
+        let least = entry.min(self.entry(source));
+        while player > 1 {
+            let group = &mut self.matches[player / PLAYERS];
+            group[player % PLAYERS] = winner;
+            let [a, b, c, d] = *group;
+            winner = a.min(b).min(c.min(d));
+            if winner < least {
+                return;
+            }
+            player /= PLAYERS;
+        }
+        self.crown(winner);
+    }
+
+    #[inline(always)]
+    fn crown(&mut self, winner: Entry) {
+        self.matches[0][1] = winner;
+        self.first = winner;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn ties_go_to_the_lower_source() {
+        let mut agenda = Agenda::new(5);
+        for source in [4, 2, 3] {
+            agenda.set(source, Time::from_milliseconds(7));
+        }
+        assert_eq!(agenda.next(), (Time::from_milliseconds(7), 2));
+        agenda.set(2, Time::NEVER);
+        assert_eq!(agenda.next(), (Time::from_milliseconds(7), 3));
+    }
+
+    #[test]
+    fn an_empty_agenda_never_fires() {
+        assert_eq!(Agenda::new(0).next().0, Time::NEVER);
+        assert_eq!(Agenda::new(3).next().0, Time::NEVER);
+    }
+
+    #[test]
+    fn ties_go_to_the_lower_rank() {
+        let mut agenda = Agenda::new(3);
+        for (source, rank) in [(0, 9), (1, 7), (2, 8)] {
+            agenda.enrol(source, rank);
+            agenda.set(source, Time::from_milliseconds(1));
+        }
+        assert_eq!(agenda.next().1, 1);
+        agenda.enrol(1, 10);
+        assert_eq!(agenda.next(), (Time::from_milliseconds(1), 2));
+        agenda.set(1, Time::from_milliseconds(1));
+        agenda.set(2, Time::NEVER);
+        assert_eq!(agenda.next().1, 0);
+    }
+
+    #[test]
+    fn more_room_keeps_the_events() {
+        let mut agenda = Agenda::new(2);
+        agenda.enrol(0, 5);
+        for source in [0, 1] {
+            agenda.set(source, Time::from_milliseconds(3));
+        }
+        agenda.make_room(9);
+        assert_eq!(agenda.next(), (Time::from_milliseconds(3), 1));
+        agenda.set(8, Time::from_milliseconds(2));
+        assert_eq!(agenda.next(), (Time::from_milliseconds(2), 8));
+    }
+
+    proptest! {
+        #[test]
+        fn agrees_with_a_linear_search(changes in prop::collection::vec((0_usize..13, 0_u64..50), 1..200)) {
+            let mut agenda = Agenda::new(13);
+            let mut times = [Time::NEVER; 13];
+            for (source, when) in changes {
+                let time = if when == 0 { Time::NEVER } else { Time::from_microseconds(when) };
+                times[source] = time;
+                agenda.set(source, time);
+                let earliest = *times.iter().min().unwrap();
+                prop_assert_eq!(agenda.next().0, earliest);
+                if !earliest.is_never() {
+                    let first = times.iter().position(|&time| time == earliest).unwrap();
+                    prop_assert_eq!(agenda.next().1, first);
+                }
+            }
+        }
+    }
+}

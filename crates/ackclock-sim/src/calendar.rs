@@ -1,0 +1,400 @@
+//! What happens next among very many sources: a time wheel.
+//!
+//! As the [`crate::agenda::Agenda`], it keeps one pending event per source, and its order is total: by time,
+//! then by the source's number. A tournament plays log4(n) matches for each change; here an event goes into
+//! the bucket of its time, and only the bucket that is being emptied is sorted. That pays with hundreds of
+//! links and more. (R. Brown: Calendar queues, CACM 31(10), 1988; G. Varghese, T. Lauck: Hashed and
+//! hierarchical timing wheels, SOSP 1987.)
+//!
+//! Events beyond the wheel's turn wait in a heap.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use ackclock_core::Time;
+
+/// Stands for "no source" at the end of a bucket's chain.
+const END: u32 = u32::MAX;
+/// Buckets, at least and at most.
+const FEWEST_BUCKETS: usize = 1 << 10;
+const MOST_BUCKETS: usize = 1 << 16;
+
+/// What is known of a source.
+#[derive(Clone, Copy)]
+struct Slot {
+    /// When its event is due.
+    time: Time,
+    /// The next source in its bucket's chain.
+    next: u32,
+}
+
+const EMPTY: Slot = Slot {
+    time: Time::NEVER,
+    next: END,
+};
+
+/// The pending event of each source, the earliest first.
+pub struct Calendar {
+    /// Events.
+    count: usize,
+    /// By source.
+    slots: Vec<Slot>,
+    /// By bucket: the first of its chain.
+    heads: Vec<u32>,
+    occupied: Bitmap,
+    /// A bucket is 2 to the power of this wide, in picoseconds.
+    shift: u32,
+    /// Number of the bucket that is being emptied, counted from time zero.
+    cursor: u64,
+    /// The events up to the end of that bucket, the earliest last.
+    current: Vec<(Time, u32)>,
+    /// The bucket of the present time: nothing comes before it.
+    floor: u64,
+    /// Events of this bucket and later ones are in `far`.
+    far_from: u64,
+    far: BinaryHeap<Reverse<(Time, u32)>>,
+}
+
+impl Calendar {
+    /// A calendar of `sources` sources, none of which has an event. Most events should be set no further
+    /// ahead than `horizon`.
+    pub fn new(sources: usize, horizon: Time) -> Calendar {
+        let buckets = (2 * sources)
+            .next_power_of_two()
+            .clamp(FEWEST_BUCKETS, MOST_BUCKETS);
+        let width = (horizon.picoseconds() / (buckets as u64 / 2)).max(1);
+        Calendar {
+            count: 0,
+            slots: vec![EMPTY; sources],
+            heads: vec![END; buckets],
+            occupied: Bitmap::new(buckets),
+            shift: width.next_power_of_two().trailing_zeros(),
+            cursor: 0,
+            current: Vec::new(),
+            floor: 0,
+            far_from: buckets as u64,
+            far: BinaryHeap::new(),
+        }
+    }
+
+    /// Whether there is no event.
+    #[inline(always)]
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// The earliest event: its time ([`Time::NEVER`] if there is none) and its source.
+    #[inline(always)]
+    pub fn first(&mut self) -> (Time, usize) {
+        if self.count == 0 {
+            return (Time::NEVER, 0);
+        }
+        if self.current.is_empty() {
+            self.refill();
+        }
+        match self.current.last() {
+            Some(&(time, source)) => (time, source as usize),
+            None => (Time::NEVER, 0),
+        }
+    }
+
+    /// When the source's event is due.
+    pub fn time(&self, source: usize) -> Time {
+        self.slots[source].time
+    }
+
+    /// Takes the earliest event, which [`Calendar::first`] has just told: it happens now.
+    #[inline(always)]
+    pub fn take(&mut self) {
+        if let Some((time, source)) = self.current.pop() {
+            self.count -= 1;
+            self.slots[source as usize].time = Time::NEVER;
+            self.floor = self.bucket(time);
+        }
+    }
+
+    /// Adds the event of a source that has none, not before the present.
+    #[inline(always)]
+    pub fn add(&mut self, source: usize, time: Time) {
+        self.slots[source].time = time;
+        self.count += 1;
+        self.insert(source as u32, time);
+    }
+
+    /// Sets the source's event, not before the present; [`Time::NEVER`] removes it.
+    #[inline(always)]
+    pub fn set(&mut self, source: usize, time: Time) {
+        let before = self.slots[source].time;
+        if before == time {
+            return;
+        }
+        if !before.is_never() {
+            self.count -= 1;
+            self.remove(source, before);
+        }
+        self.slots[source].time = time;
+        if !time.is_never() {
+            self.count += 1;
+            self.insert(source as u32, time);
+        }
+    }
+
+    #[inline(always)]
+    fn bucket(&self, time: Time) -> u64 {
+        time.picoseconds() >> self.shift
+    }
+
+    #[inline(always)]
+    fn slot(&self, bucket: u64) -> usize {
+        bucket as usize & (self.heads.len() - 1)
+    }
+
+    #[inline(always)]
+    fn insert(&mut self, source: u32, time: Time) {
+        let bucket = self.bucket(time);
+        if bucket > self.cursor && bucket < self.far_from {
+            let slot = self.slot(bucket);
+            self.slots[source as usize].next = self.heads[slot];
+            self.heads[slot] = source;
+            self.occupied.insert(slot);
+        } else {
+            self.insert_elsewhere(source, time, bucket);
+        }
+    }
+
+    #[inline(never)]
+    fn insert_elsewhere(&mut self, source: u32, time: Time, bucket: u64) {
+        if bucket < self.cursor {
+            self.go_back(bucket);
+        }
+        if bucket == self.cursor {
+            let after = self
+                .current
+                .iter()
+                .rposition(|&event| event > (time, source));
+            self.current
+                .insert(after.map_or(0, |after| after + 1), (time, source));
+        } else {
+            self.far.push(Reverse((time, source)));
+        }
+    }
+
+    /// The bucket that was to be emptied next turns out not to be the earliest.
+    #[cold]
+    fn go_back(&mut self, bucket: u64) {
+        self.cursor = bucket;
+        for (time, source) in std::mem::take(&mut self.current) {
+            self.insert(source, time);
+        }
+    }
+
+    #[inline(never)]
+    fn remove(&mut self, source: usize, time: Time) {
+        let bucket = self.bucket(time);
+        if bucket <= self.cursor {
+            self.current.retain(|event| event.1 as usize != source);
+        } else if bucket < self.far_from {
+            self.unchain(source as u32, self.slot(bucket));
+        } else {
+            self.far.retain(|event| event.0 .1 as usize != source);
+        }
+    }
+
+    fn unchain(&mut self, source: u32, slot: usize) {
+        let next = self.slots[source as usize].next;
+        if self.heads[slot] == source {
+            self.heads[slot] = next;
+            if next == END {
+                self.occupied.remove(slot);
+            }
+            return;
+        }
+        let mut before = self.heads[slot];
+        while self.slots[before as usize].next != source {
+            before = self.slots[before as usize].next;
+        }
+        self.slots[before as usize].next = next;
+    }
+
+    /// Goes on to the next bucket with events.
+    #[inline(never)]
+    fn refill(&mut self) {
+        self.bring_near();
+        let start = self.cursor.max(self.floor);
+        let Some(distance) = self.occupied.distance(self.slot(start)) else {
+            return self.jump();
+        };
+        self.cursor = start + distance as u64;
+        let slot = self.slot(self.cursor);
+        self.occupied.remove(slot);
+        let mut source = std::mem::replace(&mut self.heads[slot], END);
+        while source != END {
+            self.current
+                .push((self.slots[source as usize].time, source));
+            source = self.slots[source as usize].next;
+        }
+        if self.current.len() > 1 {
+            self.current.sort_unstable_by(|a, b| b.cmp(a));
+        }
+    }
+
+    /// Moves the events that have come within the wheel's turn from the heap into the wheel.
+    #[inline]
+    fn bring_near(&mut self) {
+        self.far_from = self.floor + self.heads.len() as u64;
+        while let Some(&Reverse((time, source))) = self.far.peek() {
+            if self.bucket(time) >= self.far_from {
+                break;
+            }
+            self.far.pop();
+            let slot = self.slot(self.bucket(time));
+            self.slots[source as usize].next = self.heads[slot];
+            self.heads[slot] = source;
+            self.occupied.insert(slot);
+        }
+    }
+
+    /// The wheel is empty: goes on to the first bucket of the heap.
+    #[cold]
+    fn jump(&mut self) {
+        let Some(&Reverse((first, _))) = self.far.peek() else {
+            return;
+        };
+        self.cursor = self.bucket(first);
+        while let Some(&Reverse(event)) = self.far.peek() {
+            if self.bucket(event.0) != self.cursor {
+                break;
+            }
+            self.far.pop();
+            self.current.push(event);
+        }
+        self.current.reverse();
+    }
+}
+
+/// Which buckets hold something: a bit each, and a bit for each word of those.
+struct Bitmap {
+    words: Vec<u64>,
+    summary: Vec<u64>,
+}
+
+impl Bitmap {
+    fn new(bits: usize) -> Bitmap {
+        Bitmap {
+            words: vec![0; bits.div_ceil(64)],
+            summary: vec![0; bits.div_ceil(64 * 64)],
+        }
+    }
+
+    #[inline(always)]
+    fn insert(&mut self, bit: usize) {
+        self.words[bit / 64] |= 1 << (bit % 64);
+        self.summary[bit / 4096] |= 1 << (bit / 64 % 64);
+    }
+
+    #[inline(always)]
+    fn remove(&mut self, bit: usize) {
+        self.words[bit / 64] &= !(1 << (bit % 64));
+        if self.words[bit / 64] == 0 {
+            self.summary[bit / 4096] &= !(1 << (bit / 64 % 64));
+        }
+    }
+
+    /// How far the first set bit is behind bit `start`, going round at the end; `None` if none is set.
+    #[inline]
+    fn distance(&self, start: usize) -> Option<usize> {
+        let here = self.words[start / 64] >> (start % 64);
+        if here != 0 {
+            return Some(here.trailing_zeros() as usize);
+        }
+        let bits = 64 * self.words.len();
+        let found = self
+            .first_word(start / 64 + 1)
+            .or_else(|| self.first_word(0))?;
+        let bit = 64 * found + self.words[found].trailing_zeros() as usize;
+        Some((bit + bits - start) % bits)
+    }
+
+    /// The first word from `word` on that is not zero.
+    #[inline]
+    fn first_word(&self, word: usize) -> Option<usize> {
+        let mut index = word / 64;
+        let mut summary = self.summary.get(index)? & (u64::MAX << (word % 64));
+        while summary == 0 {
+            index += 1;
+            summary = *self.summary.get(index)?;
+        }
+        Some(64 * index + summary.trailing_zeros() as usize)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const SOURCES: usize = 13;
+
+    #[test]
+    fn ties_go_to_the_lower_source() {
+        let mut calendar = Calendar::new(5, Time::from_microseconds(10));
+        for source in [4, 2, 3] {
+            calendar.set(source, Time::from_milliseconds(7));
+        }
+        assert_eq!(calendar.first(), (Time::from_milliseconds(7), 2));
+        calendar.set(2, Time::NEVER);
+        assert_eq!(calendar.first(), (Time::from_milliseconds(7), 3));
+    }
+
+    #[test]
+    fn an_empty_calendar_never_fires() {
+        assert!(Calendar::new(0, Time::ZERO).first().0.is_never());
+        assert!(Calendar::new(3, Time::from_microseconds(1))
+            .first()
+            .0
+            .is_never());
+    }
+
+    #[test]
+    fn an_event_may_come_before_the_one_that_was_next() {
+        let mut calendar = Calendar::new(3, Time::from_microseconds(1));
+        calendar.set(0, Time::from_milliseconds(900));
+        assert_eq!(calendar.first().1, 0);
+        calendar.set(1, Time::from_microseconds(3));
+        assert_eq!(calendar.first().1, 1);
+        calendar.set(2, Time::from_picoseconds(1));
+        assert_eq!(calendar.first().1, 2);
+    }
+
+    proptest! {
+        /// Events are taken, or set anew from any distance ahead of the present, by any source.
+        #[test]
+        fn agrees_with_a_linear_search(
+            horizon_ps in prop::sample::select(vec![0, 5000, 1_000_000_u64]),
+            changes in prop::collection::vec((0..SOURCES, 0_u32..36, any::<u64>(), any::<bool>()), 1..400),
+        ) {
+            let mut calendar = Calendar::new(SOURCES, Time::from_picoseconds(horizon_ps));
+            let mut times = [Time::NEVER; SOURCES];
+            let mut now = Time::ZERO;
+            for (source, bits, draw, takes) in changes {
+                if takes {
+                    let (time, first) = calendar.first();
+                    if !time.is_never() {
+                        calendar.take();
+                        now = time;
+                        times[first] = Time::NEVER;
+                    }
+                }
+                let ahead = Time::from_picoseconds(draw & ((1 << bits) - 1));
+                times[source] = if bits == 0 { Time::NEVER } else { now + ahead };
+                calendar.set(source, times[source]);
+                let earliest = *times.iter().min().unwrap();
+                prop_assert_eq!(calendar.first().0, earliest);
+                if !earliest.is_never() {
+                    let first = times.iter().position(|&time| time == earliest).unwrap();
+                    prop_assert_eq!(calendar.first().1, first);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,405 @@
+//! A link that can queue: random loss, then a queue discipline, then a transmitter.
+//!
+//! The packet in transmission is not in the queue (as in ns-2, and as behind Linux's shapers).
+
+mod bucket;
+mod changing;
+mod counting;
+mod gate;
+mod launching;
+mod loss;
+mod opportunities;
+mod propagation;
+mod rates;
+
+use ackclock_core::{Rate, Time};
+use ackclock_plan::LinkPlan;
+
+use crate::packet::Packet;
+use crate::queue::{self, Drops, Priorities, Queue};
+use crate::PlanError;
+
+use bucket::APART;
+pub use counting::Counters;
+use counting::{Passed, Sojourns};
+use gate::Gate;
+use loss::RandomLoss;
+pub use propagation::Propagation;
+use rates::Rates;
+
+#[cfg(test)]
+mod tests;
+
+/// Packets below this size are small: most are either full or carry no data.
+const SMALL_BYTES: u32 = 256;
+
+/// What follows from a packet that was offered, or from a look at the link; [`Time::NEVER`] where nothing does.
+#[derive(Clone, Copy, Debug)]
+pub struct Due {
+    /// When the packet whose transmission begins will have left.
+    pub departure: Time,
+    /// When the first packet of the flight arrives, if the flight was empty.
+    pub arrival: Time,
+    /// When the link is to be looked at again.
+    pub revisit: Time,
+}
+
+impl Due {
+    /// No packet is launched.
+    fn later(revisit: Time) -> Due {
+        Due {
+            departure: Time::NEVER,
+            arrival: Time::NEVER,
+            revisit,
+        }
+    }
+
+    /// The next event of a link without a flight: its packet has left, or it is to be looked at again.
+    #[inline(always)]
+    pub fn next(self) -> Time {
+        self.departure.min(self.revisit)
+    }
+}
+
+/// A queueing link. What each packet needs is in the first cache line, and where it goes in the second; what one that
+/// waits needs besides is in the fourth to eighth.
+#[repr(C, align(128))]
+pub struct Link {
+    /// Until when the packet is in transmission that was launched last.
+    busy_until: Time,
+    /// Picoseconds to transmit a byte, if that is a whole number; else 0.
+    byte_time: u64,
+    /// Packets that found the link idle; not in `counters`.
+    passed: Passed,
+    queued_packets: u32,
+    frame_overhead: u32,
+    /// Wire bytes of the packet that was launched last.
+    launched_bytes: u32,
+    /// Whether a packet that finds the link idle is launched without further ado.
+    is_plain: bool,
+    /// Whether packets are launched when somebody looks, see [`Link::catch_up`].
+    is_lazy: bool,
+    /// Whether somebody has to know of each launch at its time.
+    is_watched: bool,
+    /// Whether a packet may be lost before it comes to the queue.
+    obstructed: bool,
+    down: bool,
+    has_settled: bool,
+    /// What is behind the transmitter.
+    pub propagation: Propagation,
+    queue: Queue,
+    queued_bytes: u64,
+    /// Since when the queue has been empty, while it is.
+    empty_since: Time,
+    counters: Counters,
+    sojourns: Sojourns,
+    /// What the discipline dropped and marked during the last call.
+    drops: Drops,
+    settled: Settled,
+    rate: Rate,
+    /// Transmission times of the last small and the last large packet.
+    transmission_times: [(u32, Time); 2],
+    gate: Option<Box<Gate>>,
+    /// What the rate is over time, if it follows a trace.
+    rates: Option<Box<Rates>>,
+    loss: Option<Box<RandomLoss>>,
+    /// Of its random numbers.
+    seed: u64,
+}
+
+/// Packets that the discipline dropped, and copies of those it marked, counted and ready to be recorded.
+#[derive(Debug, Default)]
+pub struct Settled {
+    /// Dropped, as they were before this link.
+    pub dropped: Vec<Packet>,
+    /// Marked.
+    pub marked: Vec<Packet>,
+}
+
+impl Link {
+    /// The link number `index` of a plan.
+    ///
+    /// # Errors
+    /// If the discipline or its parameters are not known.
+    pub fn new(plan: &LinkPlan, priorities: Priorities<'_>, seed: u64) -> Result<Link, PlanError> {
+        let mut link = Link {
+            busy_until: Time::ZERO,
+            byte_time: 0,
+            passed: Passed::default(),
+            queued_packets: 0,
+            frame_overhead: plan.frame_overhead_bytes,
+            launched_bytes: 0,
+            is_plain: false,
+            is_lazy: false,
+            is_watched: false,
+            obstructed: false,
+            down: false,
+            has_settled: false,
+            propagation: Propagation::new(plan),
+            queue: Link::discipline(plan, plan.rate, priorities, seed)?,
+            queued_bytes: 0,
+            empty_since: Time::ZERO,
+            rate: plan.rate,
+            transmission_times: [(0, Time::ZERO); 2],
+            counters: Counters::default(),
+            sojourns: Sojourns::default(),
+            drops: Drops::default(),
+            gate: Gate::of(plan).map(Box::new),
+            rates: plan.trace.as_ref().and_then(Rates::of).map(Box::new),
+            loss: plan.loss.map(|loss| Box::new(RandomLoss::new(loss, seed))),
+            seed,
+            settled: Settled::default(),
+        };
+        link.set_rate(plan.rate);
+        link.take_stock();
+        Ok(link)
+    }
+
+    /// Offers a packet to a link with a flight behind it, which has caught up, or without one. `None`: it was lost at
+    /// random, or the link does not work; if not, the discipline has it, or dropped it or another (see the link's drops).
+    #[inline(always)]
+    pub fn offer<const FLIGHT: bool>(&mut self, mut packet: Packet, now: Time) -> Option<Due> {
+        debug_assert_eq!(FLIGHT, self.propagation.exists);
+        self.counters.arrived += 1;
+        if self.obstructed && self.loses(packet.for_record()) {
+            return None;
+        }
+        packet.wire_bytes += self.frame_overhead;
+        self.enter(packet.wire_bytes, now);
+        self.queue.enqueue(packet, now, &mut self.drops);
+        self.settle_drops(now);
+        Some(self.look::<FLIGHT>(now))
+    }
+
+    /// Whether a packet is lost before it comes to the queue; counts it.
+    #[cold]
+    fn loses(&mut self, packet: Packet) -> bool {
+        let loss = self.loss.as_mut();
+        let is_lost = self.down || loss.is_some_and(|loss| loss.takes(&packet));
+        self.counters.lost += u64::from(is_lost);
+        is_lost
+    }
+
+    /// The packet in transmission has left a link without a flight, or the time has come at which the link was to be
+    /// looked at; the next packet begins. Returns the one that has left.
+    #[inline(always)]
+    pub fn finish(&mut self, now: Time) -> (Option<Packet>, Due) {
+        if self.gate.is_some() {
+            self.release(now);
+        }
+        let left = (self.propagation.holds() > 0).then(|| self.propagation.pop().0);
+        (left, self.begin::<false>(now))
+    }
+
+    /// The time has come at which a link with a flight was to be looked at.
+    #[inline]
+    pub fn resume(&mut self, now: Time) -> Due {
+        if self.gate.is_none() {
+            return self.look::<true>(now);
+        }
+        let (departure, arrival) = self.release(now);
+        Due {
+            departure,
+            arrival,
+            ..self.begin::<true>(now)
+        }
+    }
+
+    /// Begins to transmit the next packet if the transmitter is free.
+    #[inline(always)]
+    fn look<const FLIGHT: bool>(&mut self, now: Time) -> Due {
+        let is_busy = if FLIGHT {
+            self.busy_until > now
+        } else {
+            self.propagation.holds() > 0
+        };
+        if is_busy {
+            return Due::later(self.next_look::<FLIGHT>());
+        }
+        self.begin::<FLIGHT>(now)
+    }
+
+    /// The transmitter is free.
+    #[inline(always)]
+    fn begin<const FLIGHT: bool>(&mut self, now: Time) -> Due {
+        if self.gate.is_some() {
+            return Due::later(self.pour(now));
+        }
+        if self.queued_packets == 0 {
+            return Due::later(Time::NEVER);
+        }
+        self.transmit::<FLIGHT>(now)
+    }
+
+    /// Begins to transmit the next packet.
+    #[inline(always)]
+    pub(super) fn transmit<const FLIGHT: bool>(&mut self, now: Time) -> Due {
+        let Some((packet, duration)) = self.take(now) else {
+            return Due::later(self.wait(now));
+        };
+        let done = now + duration;
+        Due {
+            departure: done,
+            arrival: self.launch(packet, done),
+            revisit: self.next_look::<FLIGHT>(),
+        }
+    }
+
+    /// Takes the next packet from the queue; also returns how long it takes at the link's rate.
+    #[inline(always)]
+    fn take(&mut self, now: Time) -> Option<(Packet, Time)> {
+        let packet = self.queue.dequeue(now, &mut self.drops);
+        self.settle_drops(now);
+        let packet = packet?;
+        self.leave(packet.wire_bytes, now);
+        let sojourn = now.since(packet.enqueued);
+        self.counters.dequeued += 1;
+        self.counters.sojourn_time += sojourn.as_f64();
+        self.sojourns.record(sojourn, self.propagation.exists);
+        let duration = self.duration(packet.wire_bytes, now);
+        self.counters.busy += duration;
+        Some((packet, duration))
+    }
+
+    /// The packet that the gate has let through first leaves; returns when, and when it arrives if it is the first.
+    #[cold]
+    fn release(&mut self, now: Time) -> (Time, Time) {
+        let left = self.gate.as_mut().and_then(|gate| gate.pop(now));
+        left.map_or((Time::NEVER, Time::NEVER), |packet| {
+            (now, self.launch(packet, now))
+        })
+    }
+
+    /// Lets through what the gate allows; returns when to look again.
+    #[cold]
+    fn pour(&mut self, now: Time) -> Time {
+        let Some(mut gate) = self.gate.take() else {
+            return Time::NEVER;
+        };
+        while self.queued_packets > 0 && gate.ready(now) <= now {
+            let Some((packet, cost)) = self.take(now) else {
+                break;
+            };
+            gate.push(packet, cost, now);
+        }
+        let next = gate
+            .next(now)
+            .unwrap_or_else(|| self.wait_for(&mut gate, now));
+        self.gate = Some(gate);
+        next
+    }
+
+    /// The discipline holds its packets back: when to ask again.
+    #[cold]
+    fn wait(&self, now: Time) -> Time {
+        if self.queued_packets == 0 {
+            return Time::NEVER;
+        }
+        self.queue.ready(now).max(now + Time::from_picoseconds(1))
+    }
+
+    /// Nothing is passing: when the gate allows a packet, or the discipline gives one.
+    fn wait_for(&self, gate: &mut Gate, now: Time) -> Time {
+        let ready = gate.ready(now);
+        if self.queued_packets > 0 && ready > now {
+            ready
+        } else {
+            self.wait(now)
+        }
+    }
+
+    /// How long a packet is in transmission that begins now.
+    #[inline(always)]
+    fn duration(&mut self, bytes: u32, now: Time) -> Time {
+        if self.byte_time == 0 {
+            return self.transmission_time(bytes, now);
+        }
+        Time::from_picoseconds(u64::from(bytes) * self.byte_time)
+    }
+
+    #[inline(always)]
+    fn transmission_time(&mut self, bytes: u32, now: Time) -> Time {
+        if let Some(rates) = &self.rates {
+            return rates.transmission_time(u64::from(bytes), now).max(APART);
+        }
+        let last = &mut self.transmission_times[usize::from(bytes >= SMALL_BYTES)];
+        if last.0 != bytes {
+            // At least a picosecond, so that time passes on however fast a link.
+            let duration = self.rate.transmission_time(u64::from(bytes));
+            *last = (bytes, duration.max(Time::from_picoseconds(1)));
+        }
+        last.1
+    }
+
+    #[inline]
+    fn settle_drops(&mut self, now: Time) {
+        if !self.drops.is_empty() {
+            self.count_drops(now);
+        }
+    }
+
+    #[cold]
+    fn count_drops(&mut self, now: Time) {
+        let mut drops = std::mem::take(&mut self.drops);
+        for mut packet in drops.drain() {
+            self.counters.dropped += 1;
+            self.leave(packet.wire_bytes, now);
+            packet.wire_bytes -= self.frame_overhead;
+            self.settled.dropped.push(packet);
+        }
+        for packet in drops.drain_marked() {
+            self.counters.marked += 1;
+            self.settled.marked.push(packet);
+        }
+        self.drops = drops;
+        self.has_settled = true;
+    }
+
+    /// Whether drops or marks wait to be recorded.
+    #[inline]
+    pub fn has_settled(&self) -> bool {
+        self.has_settled
+    }
+
+    /// Takes what was dropped and marked, and leaves `empty` to be filled.
+    pub fn take_settled(&mut self, empty: Settled) -> Settled {
+        self.has_settled = false;
+        std::mem::replace(&mut self.settled, empty)
+    }
+
+    /// Packets and bytes in the queue.
+    pub fn backlog(&self) -> (u32, u64) {
+        (self.queued_packets, self.queued_bytes)
+    }
+
+    /// Packets in the queue and in the transmitter.
+    pub fn holds(&self, now: Time) -> u64 {
+        self.keeps() + u64::from(self.busy_until > now)
+    }
+
+    /// Packets that have not been launched: in the queue, and let through by a token bucket.
+    pub fn keeps(&self) -> u64 {
+        let passing = self.gate.as_ref().map_or(0, |gate| gate.len());
+        u64::from(self.queued_packets) + passing
+    }
+
+    /// The discipline's own account of what it holds.
+    pub fn discipline_backlog(&self) -> queue::Backlog {
+        self.queue.backlog()
+    }
+
+    /// Wire bits that it could have sent in the time before `now`.
+    pub fn capacity_bits(&self, now: Time, span: Time) -> f64 {
+        let total: &dyn Fn(Time) -> f64 = match (&self.rates, self.gate.as_deref()) {
+            (Some(rates), _) => &|until| rates.capacity_bits(until),
+            (_, Some(Gate::Opportunities(times))) => &|until| times.capacity_bits(until),
+            _ => return self.rate.bits_per_second() * span.seconds(),
+        };
+        total(now) - total(now - span)
+    }
+
+    /// The rate of the transmitter, or the mean of its trace.
+    pub fn rate(&self) -> Rate {
+        self.rate
+    }
+}

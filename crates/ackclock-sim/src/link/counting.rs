@@ -1,0 +1,176 @@
+//! What a link counts: packets, bytes, times, and the integral of its queue.
+
+use ackclock_core::Time;
+
+use super::Link;
+use crate::histogram::Histogram;
+
+/// What passed through a link.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Counters {
+    /// Packets offered.
+    pub arrived: u64,
+    /// Packets the discipline dropped.
+    pub dropped: u64,
+    /// Packets lost at random, or because the link failed.
+    pub lost: u64,
+    /// Packets marked.
+    pub marked: u64,
+    /// Packets that left the transmitter.
+    pub departed: u64,
+    /// Wire bytes of them.
+    pub departed_bytes: u64,
+    /// Time the transmitter was busy, packets already begun counted whole.
+    pub busy: Time,
+    /// Time the queue held no packet.
+    pub empty: Time,
+    /// Integral of the queued packets over time, in packet-picoseconds.
+    pub packet_time: i128,
+    /// Integral of the queued bytes over time, in byte-picoseconds.
+    pub byte_time: i128,
+    /// Packets that left the queue.
+    pub dequeued: u64,
+    /// Sum of their sojourn times in picoseconds.
+    pub sojourn_time: f64,
+}
+
+/// Packets that found a link idle.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub(super) struct Passed {
+    packets: u64,
+    bytes: u64,
+    /// Time in which they were in transmission.
+    busy: Time,
+}
+
+impl Passed {
+    #[inline(always)]
+    pub fn add(&mut self, bytes: u32, duration: Time) {
+        self.packets += 1;
+        self.bytes += u64::from(bytes);
+        self.busy += duration;
+    }
+}
+
+/// Sojourn times that are kept before they are counted.
+const KEPT: usize = 8;
+
+/// The sojourn times of a link, and how many of the packets that found it idle are among them.
+#[derive(Default)]
+#[repr(C)]
+pub(super) struct Sojourns {
+    count: usize,
+    passed: u64,
+    /// The last ones, until there are enough to look for their bins together.
+    last: [Time; KEPT],
+    histogram: Histogram,
+}
+
+impl Sojourns {
+    /// With many links the bins are seldom in the cache: those of links with a flight wait (`later`) until several are
+    /// fetched together.
+    #[inline(always)]
+    pub fn record(&mut self, sojourn: Time, later: bool) {
+        if !later {
+            self.histogram.record(sojourn);
+            return;
+        }
+        self.last[self.count % KEPT] = sojourn;
+        self.count += 1;
+        if self.count == KEPT {
+            self.settle();
+        }
+    }
+
+    /// Counts the sojourn times that wait.
+    #[inline(never)]
+    fn settle(&mut self) {
+        for &sojourn in &self.last[..self.count] {
+            self.histogram.record(sojourn);
+        }
+        self.count = 0;
+    }
+}
+
+impl Link {
+    /// A packet enters the queue. The integral of a count over time is Σ leaving times − Σ entering
+    /// times + count × now, so each change costs one addition, and [`Link::counters`] the last term.
+    #[inline(always)]
+    pub(super) fn enter(&mut self, bytes: u32, now: Time) {
+        if self.queued_packets == 0 {
+            self.counters.empty += now.since(self.empty_since);
+        }
+        self.queued_packets += 1;
+        self.queued_bytes += u64::from(bytes);
+        let time = i128::from(now.picoseconds());
+        self.counters.packet_time -= time;
+        self.counters.byte_time -= i128::from(bytes) * time;
+    }
+
+    /// A packet leaves the queue.
+    #[inline(always)]
+    pub(super) fn leave(&mut self, bytes: u32, now: Time) {
+        self.queued_packets -= 1;
+        self.queued_bytes -= u64::from(bytes);
+        let time = i128::from(now.picoseconds());
+        self.counters.packet_time += time;
+        self.counters.byte_time += i128::from(bytes) * time;
+        if self.queued_packets == 0 {
+            self.empty_since = now;
+        }
+    }
+
+    /// The counts with those of the packets that found the link idle.
+    pub(super) fn counters_with_passed(&self) -> Counters {
+        let mut counters = self.counters;
+        counters.arrived += self.passed.packets;
+        counters.dequeued += self.passed.packets;
+        counters.departed += self.passed.packets;
+        counters.departed_bytes += self.passed.bytes;
+        counters.busy += self.passed.busy;
+        counters
+    }
+
+    /// Adds the packets that found the link idle to the other counts.
+    pub(super) fn settle_passed(&mut self) {
+        self.sojourns();
+        self.counters = self.counters_with_passed();
+        self.passed = Passed::default();
+        self.sojourns.passed = 0;
+    }
+
+    /// Counts up to `now`.
+    pub fn counters(&self, now: Time) -> Counters {
+        let mut counters = self.counters_with_passed();
+        let time = i128::from(now.picoseconds());
+        counters.packet_time += i128::from(self.queued_packets) * time;
+        counters.byte_time += i128::from(self.queued_bytes) * time;
+        if self.queued_packets == 0 {
+            counters.empty += now.since(self.empty_since);
+        }
+        if self.busy_until > now {
+            counters.departed -= 1;
+            counters.departed_bytes -= u64::from(self.launched_bytes);
+        }
+        counters
+    }
+
+    /// Sojourn times of the packets that left the queue since the histogram was last cleared.
+    pub fn sojourns(&mut self) -> &Histogram {
+        let sojourns = &mut self.sojourns;
+        sojourns.settle();
+        sojourns
+            .histogram
+            .add_zeros(self.passed.packets - sojourns.passed);
+        sojourns.passed = self.passed.packets;
+        &sojourns.histogram
+    }
+
+    /// Starts the histogram anew (end of the warm-up).
+    pub fn clear_sojourns(&mut self) {
+        self.sojourns.passed = self.passed.packets;
+        self.sojourns.count = 0;
+        self.sojourns.histogram.clear();
+    }
+}

@@ -1,0 +1,273 @@
+//! Links with a flight behind them: those between nodes, and those with a propagation delay.
+//!
+//! All packets of a link share its flight. At the end of it a packet goes on: by its flow's path, to the link
+//! that the routing names, or to the sender or receiver, whose clock is the simulation's.
+//!
+//! A packet is in the flight from the beginning of its transmission ([`crate::link`]), so most hops cost one event.
+
+use ackclock_plan::LinkPlan;
+
+use super::{
+    set_off, Calendar, Due, EventKind, Medium, Network, Next, Packet, PacketAction, Plan, Time,
+    NONE,
+};
+
+/// Wire bytes by which the calendar's horizon is reckoned.
+const TYPICAL_BYTES: u64 = 1500;
+
+/// The calendar of a plan's links: most events are no further ahead than a transmission and a delay.
+pub fn calendar(plan: &Plan) -> Calendar {
+    let hop = |link: &LinkPlan| link.delay + link.rate.transmission_time(TYPICAL_BYTES);
+    let sum = plan.links.iter().map(hop).fold(Time::ZERO, |a, b| a + b);
+    let mean = sum.picoseconds() / plan.links.len().max(1) as u64;
+    let sources = 2 + usize::from(Medium::is_planned(plan));
+    Calendar::new(sources * plan.links.len() + 1, Time::from_picoseconds(mean))
+}
+
+impl Network {
+    /// Handles the event that [`Network::link_event_before`] tells of. If a packet has arrived, returns it with the local
+    /// time of its arrival; for one that has arrived at its sender, [`Network::take_blocks`] is to follow.
+    #[inline(never)]
+    pub fn on_link_event(&mut self, source: usize) -> Option<(Packet, Time)> {
+        self.link_events.take();
+        let links = self.links.len();
+        if source < links {
+            self.revisit(source);
+            None
+        } else if source < 2 * links {
+            self.on_propagated(source - links)
+        } else if source == 2 * links {
+            self.on_change();
+            None
+        } else {
+            self.on_medium(source - 2 * links - 1)
+        }
+    }
+
+    /// The first packet of a link's flight arrives at its end.
+    #[inline(always)]
+    fn on_propagated(&mut self, link: usize) -> Option<(Packet, Time)> {
+        let source = self.links.len() + link;
+        let this = &mut self.links[link];
+        let end = this.propagation.end;
+        let (packet, next) = this.propagation.pop();
+        let next = next.min(this.catch_up(self.now));
+        if !next.is_never() {
+            self.link_events.add(source, next);
+        }
+        self.go_on(packet, end)
+    }
+
+    /// A routed packet reaches its host: the TCP sees it at once, unless the host takes time.
+    #[inline(always)]
+    pub(super) fn reach_host(&mut self, packet: Packet) -> Option<(Packet, Time)> {
+        let place = self.places.of(packet.flow);
+        if let Some(Some(route)) = self.routes.get(place) {
+            if route.hosts.is_some() {
+                self.process(place, packet);
+                return None;
+            }
+        }
+        self.log(self.now, NONE, &packet, PacketAction::Arrive);
+        Some((packet, self.now))
+    }
+
+    /// A routed packet waits at its host, wherever that is, in its flow's flight home.
+    #[inline(never)]
+    fn process(&mut self, place: usize, packet: Packet) {
+        let forward = packet.kind.is_forward();
+        if forward {
+            self.log(self.now, NONE, &packet, PacketAction::Arrive);
+        }
+        let Some(route) = &mut self.routes[place] else {
+            return;
+        };
+        let Some(hosts) = &mut route.hosts else {
+            return;
+        };
+        let host = if forward {
+            &mut hosts.receiver
+        } else {
+            &mut hosts.sender
+        };
+        let due = host.ready(self.now);
+        if set_off(&mut route.home, due, packet) {
+            self.arrivals.set(self.delay_lines.len() + place, due);
+        }
+    }
+
+    /// A packet with a path goes on.
+    #[inline(never)]
+    pub(super) fn follow_path(&mut self, packet: Packet) -> Option<(Packet, Time)> {
+        self.pass_on(packet)
+    }
+
+    /// Sends a packet of a routed flow off from its host.
+    #[inline(never)]
+    pub(super) fn set_off(&mut self, packet: Packet) {
+        let forward = packet.kind.is_forward();
+        match self
+            .routing
+            .first(self.places.of(packet.flow), forward, self.now)
+        {
+            Next::Link(link) => self.offer_flying(packet, link as usize),
+            _ => self.lose(NONE, packet, EventKind::Loss),
+        }
+    }
+
+    /// Offers a packet to a link with a flight.
+    #[inline(always)]
+    pub(super) fn offer_flying(&mut self, packet: Packet, link: usize) {
+        if self.links[link].is_idle(self.now) {
+            self.pass(packet, link);
+        } else {
+            self.admit_flying(packet, link);
+        }
+    }
+
+    /// As [`Network::admit`], for a link with a flight.
+    #[inline(never)]
+    pub(super) fn admit_flying(&mut self, packet: Packet, link: usize) {
+        if self.is_watched {
+            return self.admit_logged(packet, link);
+        }
+        let this = &mut self.links[link];
+        if !this.propagation.exists {
+            return self.admit::<false>(packet, link, false);
+        }
+        this.catch_up(self.now);
+        if this.is_idle(self.now) {
+            self.pass(packet, link);
+        } else {
+            self.admit::<true>(packet, link, false);
+        }
+    }
+
+    /// Apart, so that a packet that is not logged is not kept for that.
+    #[cold]
+    fn admit_logged(&mut self, packet: Packet, link: usize) {
+        if self.links[link].propagation.exists {
+            self.admit::<true>(packet, link, true);
+        } else {
+            self.admit::<false>(packet, link, true);
+        }
+    }
+
+    /// A packet finds a link idle.
+    #[inline(always)]
+    fn pass(&mut self, packet: Packet, link: usize) {
+        let arrival = self.links[link].pass(packet, self.now);
+        self.await_arrival(link, arrival);
+    }
+
+    /// A link's transmitter is free, or its discipline may give a packet.
+    #[inline]
+    fn revisit(&mut self, link: usize) {
+        self.log_departure(link);
+        let due = self.links[link].resume(self.now);
+        if self.is_watched {
+            self.await_departure(link, due.departure);
+        }
+        self.schedule_flight(link, due);
+        self.settle_drops(link);
+    }
+
+    /// Schedules what follows at a link with a flight from an offer or a look.
+    #[inline(always)]
+    pub(super) fn schedule_flight(&mut self, link: usize, due: Due) {
+        self.await_arrival(link, due.arrival);
+        if !due.revisit.is_never() {
+            self.link_events.set(link, due.revisit);
+        }
+    }
+
+    /// Schedules the arrival of the first packet in a link's flight, if that was empty.
+    #[inline(always)]
+    fn await_arrival(&mut self, link: usize, arrival: Time) {
+        if !arrival.is_never() {
+            self.link_events.add(self.links.len() + link, arrival);
+        }
+    }
+
+    /// Log and captures say when a packet leaves, so that has to be an event.
+    #[cold]
+    pub(super) fn await_departure(&mut self, link: usize, departure: Time) {
+        let launched = self.links[link].propagation.last().copied();
+        let Some(packet) = launched.filter(|_| !departure.is_never()) else {
+            return;
+        };
+        self.write_departure(link);
+        self.departing.insert(link, packet);
+        if departure > self.now {
+            self.link_events.set(link, departure);
+        } else {
+            self.write_departure(link);
+        }
+    }
+
+    /// Writes down that the packet that was launched last has left.
+    #[inline(always)]
+    fn log_departure(&mut self, link: usize) {
+        if self.is_watched {
+            self.write_departure(link);
+        }
+    }
+
+    #[cold]
+    fn write_departure(&mut self, link: usize) {
+        if let Some(packet) = self.departing.remove(&link) {
+            self.write_log(self.now, link as u32, packet, PacketAction::Dequeue);
+        }
+    }
+
+    /// Reckons up what has happened by `now` at links that nobody has looked at.
+    pub fn catch_up(&mut self, now: Time) {
+        for link in 0..self.links.len() {
+            self.catch_up_with(link, now);
+        }
+    }
+
+    /// Reckons up what has happened by `now` at a link.
+    pub(super) fn catch_up_with(&mut self, link: usize, now: Time) {
+        let arrival = self.links[link].catch_up(now);
+        self.await_arrival(link, arrival);
+    }
+
+    /// The packet that a link was transmitting will not leave it: takes it back.
+    pub(super) fn recall(&mut self, link: usize) -> Option<Packet> {
+        if self.links[link].busy_until() <= self.now {
+            return None;
+        }
+        self.links[link].recall(self.now);
+        self.departing.remove(&link);
+        self.take_last(link)
+    }
+
+    /// Takes the last packet of a link's flight.
+    fn take_last(&mut self, link: usize) -> Option<Packet> {
+        let source = self.links.len() + link;
+        let first_due = self.link_events.time(source);
+        let propagation = &mut self.links[link].propagation;
+        let packet = propagation.pop_last(first_due);
+        if propagation.holds() == 0 {
+            self.link_events.set(source, Time::NEVER);
+        }
+        packet
+    }
+
+    /// Sets the propagation delay, for packets that have not yet left the transmitter.
+    pub(super) fn set_delay(&mut self, link: usize, delay: Time) {
+        if let Some(medium) = self.media.get_mut(&link) {
+            return medium.set_delay(delay);
+        }
+        self.links[link].propagation.set_delay(delay);
+        let done = self.links[link].busy_until();
+        if done <= self.now {
+            return;
+        }
+        if let Some(packet) = self.take_last(link) {
+            let arrival = self.links[link].propagation.push(packet, done);
+            self.await_arrival(link, arrival);
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! What is written down of single packets: the log and the captures.
+
+use super::{Hop, Network, Packet, PacketAction, Time, NO_SACK};
+use crate::options::Blocks;
+use crate::pcap::Captures;
+use crate::sender::Reasons;
+use ackclock_core::tables::{PacketFate, Tables};
+
+impl Network {
+    #[cold]
+    pub(super) fn write_log(
+        &mut self,
+        time: Time,
+        link: u32,
+        packet: Packet,
+        action: PacketAction,
+    ) {
+        if let Some(captures) = &mut self.captures {
+            match action {
+                PacketAction::Dequeue => captures.leave(&packet, link, time),
+                PacketAction::Arrive => {
+                    captures.arrive(&packet, time, self.now);
+                    self.forget_forward(&packet, time);
+                }
+                PacketAction::Drop => captures.lose(&packet, PacketFate::Dropped, link, time),
+                PacketAction::Loss => captures.lose(&packet, PacketFate::Lost, link, time),
+                PacketAction::Enqueue => {}
+            }
+        }
+        if self.log_packets {
+            packet.log(time, link, action, &mut self.tables.packets);
+        }
+    }
+
+    /// A packet has left its last queue on a path back at `left`, and will arrive at `due`.
+    #[cold]
+    pub(super) fn write_way_home(&mut self, packet: Packet, left: Time, due: Time) {
+        if let Some(captures) = &mut self.captures {
+            captures.head_home(&packet, left, due, self.now);
+        }
+    }
+
+    /// Of a packet that reaches its receiver nothing is kept. (Who reaches the sender is asked for its SACK blocks.)
+    fn forget_forward(&mut self, packet: &Packet, due: Time) {
+        if !packet.kind.is_forward() {
+            return;
+        }
+        if let Some(captures) = &mut self.captures {
+            captures.head_home(packet, self.now, due, self.now);
+        }
+        self.sacks.take(packet.sack);
+    }
+
+    /// A sender's packet is written down before it goes its way.
+    #[cold]
+    pub(super) fn send_captured(&mut self, hop: Hop, packet: Packet, reasons: Reasons) {
+        let packet = Packet {
+            sack: self.sacks.put(Blocks::default()),
+            hop: 0,
+            ..packet
+        };
+        if let Some(captures) = &mut self.captures {
+            captures.send(&packet, reasons, self.now);
+        }
+        self.head_for(hop, packet);
+    }
+
+    /// A receiver's packet is written down before it goes its way, which may lead past no other queue.
+    #[cold]
+    pub(super) fn answer_captured(&mut self, packet: Packet, local: Time) {
+        let packet = self.write_answer(packet, local);
+        let route = self.routes.get(self.places.of(packet.flow));
+        if let Some(Some(route)) = route {
+            let due = local + route.reverse_delay;
+            if route.first_hop_back().is_none() {
+                self.write_way_home(packet, local, due);
+            }
+        }
+        self.start_back(packet, local);
+    }
+
+    /// Writes down a packet that its receiver sends at `time`. Returns it with the name under which its frame is kept.
+    fn write_answer(&mut self, packet: Packet, time: Time) -> Packet {
+        let sack = if packet.sack == NO_SACK {
+            self.sacks.put(Blocks::default())
+        } else {
+            packet.sack
+        };
+        let (packet, blocks) = (
+            Packet {
+                sack,
+                hop: 0,
+                ..packet
+            },
+            self.sacks.look(sack),
+        );
+        if let Some(captures) = &mut self.captures {
+            captures.answer(&packet, blocks.as_slice(), time, self.now);
+        }
+        packet
+    }
+
+    /// Takes the rows recorded since the last call.
+    pub fn take_rows(&mut self) -> Tables {
+        if let Some(captures) = &mut self.captures {
+            self.tables.transmissions = captures.take_truth(self.now);
+        }
+        std::mem::take(&mut self.tables)
+    }
+
+    /// The run is over: what is still to be said of packets under way is said.
+    pub fn finish_truth(&mut self) {
+        if let Some(captures) = &mut self.captures {
+            captures.finish(self.now);
+        }
+    }
+
+    /// Takes the bytes captured since the last call, a file for each of the plan's vantages.
+    pub fn take_captures(&mut self) -> Vec<Vec<u8>> {
+        let captures = self.captures.as_mut();
+        captures
+            .map(|captures: &mut Captures| captures.take(self.now))
+            .unwrap_or_default()
+    }
+}

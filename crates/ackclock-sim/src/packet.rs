@@ -1,0 +1,259 @@
+//! The packet: a small value that is copied from queue to queue and never allocated by itself.
+
+use ackclock_core::tables::{codes, PacketAction, Packets};
+use ackclock_core::Time;
+use ackclock_plan::EcnMode;
+
+codes!(
+    /// What a packet is for.
+    Kind {
+        /// Opens the connection.
+        Syn => "syn",
+        /// Answers the SYN.
+        SynAck => "syn_ack",
+        /// Carries payload, from the sender.
+        Data => "data",
+        /// Ends the data, from the sender; carries no payload of its own.
+        Fin => "fin",
+        /// Acknowledges, from the receiver.
+        Ack => "ack",
+        /// Acknowledges the sender's FIN and closes the receiver's side.
+        FinAck => "fin_ack",
+        /// The sender's last acknowledgement (of the SYN/ACK or of the receiver's FIN).
+        LastAck => "last_ack",
+        /// Opens a connection in which the receiver asks for the data; from the receiver.
+        ClientSyn => "client_syn",
+        /// Answers it; from the sender.
+        ServerSynAck => "server_syn_ack",
+        /// What the receiver asks with.
+        Request => "request",
+        /// A UDP datagram.
+        Datagram => "datagram",
+        /// What answers a datagram.
+        Echo => "echo",
+        /// Carries the last payload and ends the data, from the sender.
+        DataFin => "data_fin",
+    }
+);
+
+impl Kind {
+    /// Whether the packet opens a connection: a SYN or SYN/ACK.
+    pub fn opens(self) -> bool {
+        matches!(
+            self,
+            Kind::Syn | Kind::SynAck | Kind::ClientSyn | Kind::ServerSynAck
+        )
+    }
+
+    /// Whether the packet ends one way of a connection: it carries a FIN.
+    pub fn closes(self) -> bool {
+        matches!(self, Kind::DataFin | Kind::Fin | Kind::FinAck)
+    }
+
+    /// Whether the packet is one of the sender's numbered segments: it carries payload, ends the data, or both.
+    #[inline]
+    pub fn is_segment(self) -> bool {
+        matches!(self, Kind::Data | Kind::DataFin | Kind::Fin)
+    }
+
+    /// Whether the packet carries the sender's payload.
+    #[inline]
+    pub fn carries_payload(self) -> bool {
+        matches!(self, Kind::Data | Kind::DataFin | Kind::Datagram)
+    }
+
+    /// Whether the packet travels from the sender to the receiver.
+    pub fn is_forward(self) -> bool {
+        matches!(
+            self,
+            Kind::Syn
+                | Kind::Data
+                | Kind::DataFin
+                | Kind::Fin
+                | Kind::LastAck
+                | Kind::ServerSynAck
+                | Kind::Datagram
+        )
+    }
+}
+
+/// The two ECN bits of the IP header (RFC 3168 section 5).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Ecn {
+    /// The transport does not understand ECN.
+    #[default]
+    NotCapable,
+    /// ECT(0).
+    Capable0,
+    /// ECT(1).
+    Capable1,
+    /// A router saw congestion.
+    Experienced,
+    /// None: the packet was damaged on its way, and its end will discard it.
+    Damaged,
+}
+
+impl Ecn {
+    /// The ECN bits of what carries no data: SYNs, ACKs. RFC 3168 sections 6.1.1 and 6.1.4 forbid them; who reads
+    /// marks exactly may have such packets marked instead of dropped, as Linux does with DCTCP.
+    #[inline]
+    pub fn of_control(mode: EcnMode) -> Ecn {
+        match mode {
+            EcnMode::Off | EcnMode::Classic => Ecn::NotCapable,
+            EcnMode::Dctcp | EcnMode::Accurate => Ecn::Capable0,
+            EcnMode::L4s => Ecn::Capable1,
+        }
+    }
+}
+
+/// What a header says in bits: whether it was sent before or reports a duplicate, the echo of ECN marks, and whether
+/// the window is another one than the last ACK told.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Flags(u8);
+
+impl Flags {
+    /// Nothing is said.
+    pub const NONE: Flags = Flags(0);
+    /// The echo counts modulo this.
+    pub const ECHO_MODULUS: u8 = 64;
+    /// Of an ACK: DSACK. Of all others: retransmitted.
+    const REPEATS: u8 = 1;
+    /// Of an ACK: another window.
+    const OPENED: u8 = 1 << 7;
+
+    /// The same of a packet, not an ACK, that was or was not sent before.
+    #[inline(always)]
+    #[must_use]
+    pub fn with_retransmitted(self, retransmitted: bool) -> Flags {
+        Flags(self.0 & !Flags::REPEATS | u8::from(retransmitted))
+    }
+
+    /// The same of an ACK that does or does not report a duplicate.
+    #[inline(always)]
+    #[must_use]
+    pub fn with_dsack(self, dsack: bool) -> Flags {
+        Flags(self.0 & !Flags::REPEATS | u8::from(dsack))
+    }
+
+    /// The same of an ACK that tells another window than the one before, or the same.
+    #[inline(always)]
+    #[must_use]
+    pub fn with_opened(self, opened: bool) -> Flags {
+        Flags(self.0 & !Flags::OPENED | (u8::from(opened) * Flags::OPENED))
+    }
+
+    /// The same with an echo, taken modulo [`Flags::ECHO_MODULUS`].
+    #[inline(always)]
+    #[must_use]
+    pub fn with_echo(self, echo: u8) -> Flags {
+        Flags(self.0 & (Flags::REPEATS | Flags::OPENED) | ((echo % Flags::ECHO_MODULUS) << 1))
+    }
+
+    /// Data, SYN, SYN/ACK, request: whether it was sent before.
+    #[inline(always)]
+    pub fn is_retransmitted(self) -> bool {
+        self.0 & Flags::REPEATS != 0
+    }
+
+    /// ACK: whether its first block reports a duplicate (RFC 2883).
+    #[inline(always)]
+    pub fn has_dsack(self) -> bool {
+        self.0 & Flags::REPEATS != 0
+    }
+
+    /// ACK: ECE (0 or 1), or with accurate feedback the number of marked packets that the receiver has seen,
+    /// modulo [`Flags::ECHO_MODULUS`]. Data: CWR (0 or 1).
+    #[inline(always)]
+    pub fn echo(self) -> u8 {
+        (self.0 & !Flags::OPENED) >> 1
+    }
+
+    /// ACK: whether it tells another window than the one before.
+    #[inline(always)]
+    pub fn has_opened(self) -> bool {
+        self.0 & Flags::OPENED != 0
+    }
+}
+
+/// Stands for "no SACK blocks" in [`Packet::sack`].
+pub const NO_SACK: u32 = u32::MAX;
+
+/// A packet on its way. Sequence numbers count segments, from 0 for the first data segment.
+///
+/// The order of the fields is that of memory: what changes on the way ([`Packet::wire_bytes`]) and what tells a packet
+/// from none (`ecn`) lie between pieces that are copied in words. A piece that is no multiple of a word is copied in two
+/// that overlap, and to read it back then means to wait for both.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub struct Packet {
+    /// Data: its segment number. ACK: the next segment expected.
+    pub sequence: u64,
+    /// Data: when it was sent (the timestamp option's value). ACK: the echo of it.
+    pub timestamp: Time,
+    /// When it entered the present queue; set by the link.
+    pub enqueued: Time,
+    /// The connection.
+    pub flow: u32,
+    /// Where the ACK's SACK blocks are kept, or [`NO_SACK`].
+    pub sack: u32,
+    /// Size on the wire, headers, options and frame included.
+    pub wire_bytes: u32,
+    /// ECN bits.
+    pub ecn: Ecn,
+    /// What it is for.
+    pub kind: Kind,
+    /// Position on its path: the index of the hop it is in or heading to.
+    pub hop: u8,
+    /// What the header says in bits.
+    pub flags: Flags,
+}
+
+/// What lies in a place for a packet as long as there is none.
+pub const NO_PACKET: Packet = Packet {
+    sequence: 0,
+    timestamp: Time::ZERO,
+    enqueued: Time::ZERO,
+    flow: 0,
+    wire_bytes: 0,
+    sack: NO_SACK,
+    kind: Kind::Ack,
+    ecn: Ecn::NotCapable,
+    hop: 0,
+    flags: Flags::NONE,
+};
+
+impl Packet {
+    /// The packet as it enters a queue; before that, a copy with a place of its own in memory, as [`Packet::for_record`],
+    /// of which only the time of entering, which nobody has read yet, is another.
+    #[inline(always)]
+    #[must_use]
+    pub fn entering(&self, now: Time) -> Packet {
+        Packet {
+            enqueued: now,
+            ..*self
+        }
+    }
+
+    /// A copy for what is rarely done, with a place of its own in memory. A packet that nothing refers to
+    /// stays in registers from the sender into the queue; one that is read back from memory just after it
+    /// was written waits for all writes before it.
+    #[inline(always)]
+    #[must_use]
+    pub fn for_record(&self) -> Packet {
+        Packet {
+            hop: u8::MAX,
+            ..*self
+        }
+    }
+
+    /// Writes a line about it into the packet log.
+    pub fn log(&self, now: Time, link: u32, action: PacketAction, log: &mut Packets) {
+        log.time_s.push(now.seconds());
+        log.flow.push(self.flow);
+        log.link.push(link);
+        log.kind.push(self.kind as u8);
+        log.sequence.push(self.sequence);
+        log.wire_bytes.push(self.wire_bytes);
+        log.what.push(action as u8);
+    }
+}

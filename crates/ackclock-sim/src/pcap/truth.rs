@@ -1,0 +1,137 @@
+//! What happened to each packet that is captured: the rows of the table `transmissions`.
+//!
+//! They come in the order in which the packets are sent, each when it is known what became of it and of all before.
+
+use std::collections::BTreeMap;
+
+use ackclock_core::tables::{End, PacketFate, Transmissions, NONE};
+use ackclock_core::Time;
+
+use crate::packet::{Kind, Packet};
+use crate::sender::Reasons;
+
+/// What the header of a packet says.
+#[derive(Clone, Copy, Debug)]
+pub struct Header {
+    /// Identification in the IP header.
+    pub identification: u16,
+    /// Sequence number; `None` of a datagram.
+    pub sequence: Option<u32>,
+    pub payload_bytes: u32,
+}
+
+/// The name of a row: when its packet was sent, and how many before it.
+pub type Name = (Time, u64);
+
+/// A packet, and what has become of it.
+#[derive(Clone, Copy, Debug)]
+struct Row {
+    flow: u32,
+    kind: Kind,
+    segment: Option<u64>,
+    header: Header,
+    reasons: Reasons,
+    /// When it reached its end or was lost, and at which link; [`Time::NEVER`] if it is not known.
+    end: Time,
+    fate: PacketFate,
+    link: u32,
+}
+
+/// The rows that have not been taken.
+#[derive(Debug, Default)]
+pub struct Truth {
+    /// Those whose turn has not come.
+    rows: BTreeMap<Name, Row>,
+    sent: u64,
+    done: Transmissions,
+}
+
+impl Truth {
+    /// A packet is sent at `time`, which may be ahead.
+    pub fn send(&mut self, packet: &Packet, header: Header, reasons: Reasons, time: Time) -> Name {
+        let name = (time, self.sent);
+        self.sent += 1;
+        let row = Row {
+            flow: packet.flow,
+            kind: packet.kind,
+            segment: (!packet.kind.opens()).then_some(packet.sequence),
+            header,
+            reasons,
+            end: Time::NEVER,
+            fate: PacketFate::InTransit,
+            link: NONE,
+        };
+        self.rows.insert(name, row);
+        name
+    }
+
+    /// A packet meets its fate at `time`, which may be ahead; at `link` if it is lost there.
+    pub fn end(&mut self, name: Name, fate: PacketFate, link: u32, time: Time) {
+        if let Some(row) = self.rows.get_mut(&name) {
+            (row.fate, row.link, row.end) = (fate, link, time);
+        }
+    }
+
+    /// Writes the rows of which all is known by `now`.
+    pub fn settle(&mut self, now: Time) {
+        while let Some(first) = self.rows.first_entry() {
+            if first.get().end > now {
+                return;
+            }
+            let ((time, _), row) = first.remove_entry();
+            row.write(time, &mut self.done);
+        }
+    }
+
+    /// Takes the rows of which all is known by `now`, since the last call.
+    pub fn take(&mut self, now: Time) -> Transmissions {
+        self.settle(now);
+        std::mem::take(&mut self.done)
+    }
+
+    /// Writes all rows of packets sent by `now`, the end of the run.
+    pub fn finish(&mut self, now: Time) {
+        for ((time, _), mut row) in std::mem::take(&mut self.rows) {
+            if time > now {
+                return;
+            }
+            if row.end > now {
+                (row.fate, row.link) = (PacketFate::InTransit, NONE);
+            }
+            row.write(time, &mut self.done);
+        }
+    }
+}
+
+impl Row {
+    fn write(&self, time: Time, table: &mut Transmissions) {
+        let (header, reasons) = (&self.header, &self.reasons);
+        let end = if self.kind.is_forward() {
+            End::Sender
+        } else {
+            End::Receiver
+        };
+        let arrives = matches!(self.fate, PacketFate::Delivered | PacketFate::Duplicate);
+        let arrival_s = if arrives {
+            self.end.seconds()
+        } else {
+            f64::NAN
+        };
+        table.time_s.push(time.seconds());
+        table.flow.push(self.flow);
+        table.end.push(end as u8);
+        table.kind.push(self.kind as u8);
+        table.identification.push(header.identification.into());
+        let sequence = header.sequence.map_or(u64::MAX, u64::from);
+        table.sequence.push(sequence);
+        table.segment.push(self.segment.unwrap_or(u64::MAX));
+        table.payload_bytes.push(header.payload_bytes);
+        table.cause.push(reasons.cause as u8);
+        table.fate.push(self.fate as u8);
+        table.link.push(self.link);
+        table.arrival_s.push(arrival_s);
+        table.cwnd.push(reasons.cwnd);
+        table.in_flight.push(reasons.in_flight);
+        table.limit.push(reasons.limit as u8);
+    }
+}

@@ -1,0 +1,179 @@
+//! Points from which packets are seen: at hosts, and at a link.
+
+use std::collections::BTreeMap;
+
+use ackclock_core::Time;
+use ackclock_plan::{LinkPlan, PathPlan, Vantage};
+
+/// Where a packet is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// It leaves or reaches the host that sends its flow's data.
+    Sender,
+    /// It leaves or reaches the host that receives them.
+    Receiver,
+    /// It has left the transmitter of this link.
+    Behind(u32),
+}
+
+/// A point that sees packets.
+#[derive(Debug)]
+pub enum Point {
+    /// All hosts that send data.
+    Senders,
+    /// All hosts that receive them.
+    Receivers,
+    /// The wire behind a link.
+    Wire(Wire),
+}
+
+/// The wire behind a link, which carries packets of the other direction too: those of the link the other way between
+/// its nodes; without nodes, those on the way back of flows that cross it.
+#[derive(Debug, Default)]
+pub struct Wire {
+    links: Vec<u32>,
+    /// By path whose data cross the link: the delay from the sender to it.
+    from_sender: BTreeMap<u32, Time>,
+    /// By path whose ACKs cross the link: the delay from the receiver to it.
+    from_receiver: BTreeMap<u32, Time>,
+}
+
+impl Point {
+    /// The point that a plan with these links and paths names.
+    pub fn new(vantage: &Vantage, links: &[LinkPlan], paths: &[(&PathPlan, &PathPlan)]) -> Point {
+        match vantage {
+            Vantage::Senders => Point::Senders,
+            Vantage::Receivers => Point::Receivers,
+            Vantage::Link(name) => Point::Wire(Wire::new(name, links, paths)),
+        }
+    }
+
+    /// Whether a packet in this place is seen.
+    pub fn sees(&self, place: Place) -> bool {
+        match (self, place) {
+            (Point::Senders, Place::Sender) | (Point::Receivers, Place::Receiver) => true,
+            (Point::Wire(wire), Place::Behind(link)) => wire.links.contains(&link),
+            _ => false,
+        }
+    }
+
+    /// How long before its end a packet that has left its last queue on this path passes; `None`: it does not.
+    pub fn before_end(&self, path: u32, forward: bool) -> Option<Time> {
+        match self {
+            Point::Wire(wire) if forward => wire.from_receiver.get(&path).copied(),
+            Point::Wire(wire) => wire.from_sender.get(&path).copied(),
+            _ => None,
+        }
+    }
+}
+
+impl Wire {
+    fn new(name: &str, all: &[LinkPlan], paths: &[(&PathPlan, &PathPlan)]) -> Wire {
+        let Some(link) = all.iter().position(|link| link.name == name) else {
+            return Wire::default();
+        };
+        let is_other_way = |other: &LinkPlan| match (all[link].ends, other.ends) {
+            (Some(one), Some(other)) => {
+                (one.source, one.destination) == (other.destination, other.source)
+            }
+            _ => false,
+        };
+        let others = (0..all.len()).filter(|&other| is_other_way(&all[other]));
+        let links = std::iter::once(link).chain(others.take(1));
+        let delays = |way: fn(&(&PathPlan, &PathPlan)) -> PathPlan| {
+            let delays = (0..).zip(paths).filter_map(|(number, path)| {
+                delay_to(link, &way(path), all).map(|delay| (number, delay))
+            });
+            delays.collect()
+        };
+        Wire {
+            links: links.map(|link| link as u32).collect(),
+            from_sender: delays(|&(forward, _)| forward.clone()),
+            from_receiver: delays(|&(_, reverse)| reverse.clone()),
+        }
+    }
+}
+
+/// Propagation delay from the beginning of a way to a link on it.
+fn delay_to(link: usize, way: &PathPlan, all: &[LinkPlan]) -> Option<Time> {
+    let mut delay = Time::ZERO;
+    for hop in &way.hops {
+        delay += hop.delay;
+        if hop.link as usize == link {
+            return Some(delay);
+        }
+        delay += all[hop.link as usize].delay;
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ackclock_plan::{EndsPlan, HopPlan};
+    use serde_json::json;
+
+    fn link(name: &str, ends: Option<(u32, u32)>) -> LinkPlan {
+        let queue = json!({ "discipline": "pfifo", "parameters": {} });
+        let ends = ends.map(|(source, destination)| EndsPlan {
+            source,
+            destination,
+        });
+        let plan = json!({
+            "name": name, "ends": null, "rate_bps": 1e6, "delay_s": 0.001, "weight": 1.0, "burst_bytes": null,
+            "frame_overhead_bytes": 0, "queue": queue, "loss": null, "medium": null, "trace": null, "bottleneck": false,
+        });
+        LinkPlan {
+            ends,
+            ..serde_json::from_value(plan).expect("a link")
+        }
+    }
+
+    fn way(links: &[u32], delay_ms: u64) -> PathPlan {
+        let hop = |&link| HopPlan {
+            delay: Time::from_milliseconds(delay_ms),
+            link,
+        };
+        PathPlan {
+            hops: links.iter().map(hop).collect(),
+            delay: Time::from_milliseconds(20),
+        }
+    }
+
+    fn wire(name: &str, links: &[LinkPlan], paths: &[(&PathPlan, &PathPlan)]) -> Point {
+        Point::new(&Vantage::Link(name.to_owned()), links, paths)
+    }
+
+    #[test]
+    fn a_wire_between_nodes_has_both_directions() {
+        let links = [
+            link("a>b", Some((0, 1))),
+            link("b>c", Some((1, 2))),
+            link("b>a", Some((1, 0))),
+        ];
+        let wire = wire("b>a", &links, &[]);
+        let seen: Vec<u32> = (0..3)
+            .filter(|&link| wire.sees(Place::Behind(link)))
+            .collect();
+        assert_eq!(seen, [0, 2]);
+        assert!(!wire.sees(Place::Sender) && !wire.sees(Place::Receiver));
+    }
+
+    /// The second link of the way there is 2 × 5 ms and the first link's 1 ms away from the sender.
+    #[test]
+    fn what_comes_back_passes_where_the_way_there_does() {
+        let links = [link("first", None), link("second", None)];
+        let (there, back) = (way(&[0, 1], 5), way(&[], 0));
+        let elsewhere = way(&[0], 5);
+        let paths = [(&elsewhere, &back), (&there, &back), (&back, &there)];
+        let wire = wire("second", &links, &paths);
+        let delay = Some(Time::from_milliseconds(11));
+        let found = |forward| [0, 1, 2].map(|path| wire.before_end(path, forward));
+        assert_eq!(found(false), [None, delay, None], "ACKs");
+        assert_eq!(
+            found(true),
+            [None, None, delay],
+            "data, of flows whose ACKs pass"
+        );
+    }
+}

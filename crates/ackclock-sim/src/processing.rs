@@ -1,0 +1,170 @@
+//! How long hosts take for the packets that reach them, before their TCP sees them.
+//!
+//! Interrupts, softirqs and the scheduler make it, and it is never quite the same twice. Without it, flows of the same
+//! RTT behind clocked links stay in step for ever, and who loses hangs on picoseconds (S. Floyd, V. Jacobson: Traffic
+//! phase effects in packet-switched gateways, CCR 21(2), 1991).
+//!
+//! It is a delay and no server: packets that come close together are ready together, as behind a network card that
+//! interrupts once for several, and a host is never what limits a flow. None overtakes another.
+
+use ackclock_core::Time;
+use ackclock_plan::FlowPlan;
+use ackclock_traffic::{host_stream, Duration};
+use rand_core::RngCore;
+use rand_pcg::Pcg64Mcg;
+
+/// Of draws that are longer, this is taken: a law may have no longest.
+const LONGEST: Time = Time::from_milliseconds(1000);
+
+/// What is drawn for each packet.
+#[derive(Clone, Copy, Debug)]
+enum Law {
+    /// Uniform on so many picoseconds from the least on, which is the cheapest.
+    Even { least_ps: u64, span: u64 },
+    /// Another.
+    Other(Duration),
+}
+
+impl Law {
+    fn new(law: Duration) -> Law {
+        let (from_s, to_s) = match law {
+            Duration::Fixed { s } => (s, s),
+            Duration::Uniform { from_s, to_s } => (from_s, to_s),
+            other => return Law::Other(other),
+        };
+        let (least, most) = (Time::from_seconds(from_s), Time::from_seconds(to_s));
+        Law::Even {
+            least_ps: least.picoseconds(),
+            span: most.since(least).picoseconds(),
+        }
+    }
+}
+
+/// The two hosts of a flow: where its data arrive, and where their ACKs do.
+#[derive(Debug)]
+pub struct Hosts {
+    /// That of the receiver.
+    pub receiver: Host,
+    /// That of the sender.
+    pub sender: Host,
+}
+
+/// The host of one end.
+#[derive(Debug)]
+pub struct Host {
+    random: Pcg64Mcg,
+    law: Law,
+    /// What it takes for the next packet, drawn beforehand: nobody waits for the draw.
+    takes: Time,
+    /// When the last packet was ready.
+    last: Time,
+}
+
+impl Hosts {
+    /// Those of the flow with a number; None if they take no time.
+    pub fn of(plan: &FlowPlan, number: u32, seed: u64) -> Option<Box<Hosts>> {
+        let law = plan.tcp.processing?;
+        let host = |end| Host::new(law, host_stream(seed, u64::from(number), end));
+        Some(Box::new(Hosts {
+            sender: host(0),
+            receiver: host(1),
+        }))
+    }
+}
+
+impl Host {
+    fn new(law: Duration, random: Pcg64Mcg) -> Host {
+        let mut host = Host {
+            random,
+            law: Law::new(law),
+            takes: Time::ZERO,
+            last: Time::ZERO,
+        };
+        host.draw();
+        host
+    }
+
+    /// When the packet that arrives at `arrival` is ready for the TCP there.
+    #[inline(always)]
+    pub fn ready(&mut self, arrival: Time) -> Time {
+        let ready = self.last.max(arrival + self.takes);
+        self.last = ready;
+        self.draw();
+        ready
+    }
+
+    #[inline(always)]
+    fn draw(&mut self) {
+        let Law::Even { least_ps, span } = self.law else {
+            return self.draw_other();
+        };
+        let share = u128::from(self.random.next_u64());
+        self.takes = Time::from_picoseconds(least_ps + ((share * u128::from(span)) >> 64) as u64);
+    }
+
+    /// Apart, so that the cheapest law does not pay for the others.
+    #[cold]
+    #[inline(never)]
+    fn draw_other(&mut self) {
+        if let Law::Other(law) = &self.law {
+            self.takes = law.draw(&mut self.random).min(LONGEST);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LAW: Duration = Duration::Uniform {
+        from_s: 0.0,
+        to_s: 1e-3,
+    };
+
+    fn host(seed: u64, end: u64) -> Host {
+        Host::new(LAW, host_stream(seed, 7, end))
+    }
+
+    /// When packets that come every 100 µs are ready.
+    fn ready(mut host: Host) -> Vec<Time> {
+        let arrivals = (0..1000).map(|number| Time::from_microseconds(100 * number));
+        arrivals.map(|arrival| host.ready(arrival)).collect()
+    }
+
+    #[test]
+    fn packets_wait_and_do_not_overtake() {
+        let found = ready(host(1, 0));
+        assert!(found.is_sorted());
+        let waits = (0..).zip(&found).map(|(number, &time)| {
+            assert!(time >= Time::from_microseconds(100 * number));
+            time.since(Time::from_microseconds(100 * number))
+        });
+        let longest = waits.max().unwrap_or_default();
+        assert!(longest > Time::from_microseconds(900) && longest < Time::from_microseconds(1000));
+    }
+
+    #[test]
+    fn other_laws_end_at_a_second() {
+        let law = Duration::Pareto {
+            shape: 0.1,
+            least_s: 1e-3,
+        };
+        let random = host_stream(1, 7, 0);
+        let mut host = Host::new(law, random);
+        let draws: Vec<_> = (0..1000)
+            .map(|_| {
+                host.last = Time::ZERO;
+                host.ready(Time::ZERO)
+            })
+            .collect();
+        assert_eq!(draws.iter().max(), Some(&LONGEST));
+        assert!(draws.iter().min() < Some(&Time::from_milliseconds(2)));
+    }
+
+    #[test]
+    fn each_seed_and_each_end_has_draws_of_its_own() {
+        assert_eq!(ready(host(1, 0)), ready(host(1, 0)));
+        assert_ne!(ready(host(1, 0)), ready(host(2, 0)));
+        assert_ne!(ready(host(1, 0)), ready(host(1, 1)));
+    }
+}

@@ -1,0 +1,172 @@
+//! A receiver that opens the connection and asks for the data, as a web browser does.
+//!
+//! ```text
+//! receiver (client)                            sender (server)
+//!    SYN         ────────────▶
+//!                ◀────────────  SYN/ACK
+//!    ACK+request ────────────▶                 one segment; without bytes, the bare ACK
+//!                ◀────────────  data …
+//! ```
+//!
+//! Sources: RFC 9293 section 3.5, RFC 6298 (the SYN is repeated after `initial_rto`, the request after the timeout
+//! that the handshake's RTT gives, each time twice as long, until data arrive).
+//!
+//! Deviations: the handshake is a sample only if the SYN was sent once (Karn's rule), even with timestamps. The
+//! sender does not acknowledge the request but by its data. What the connection's opening and end are, is measured
+//! here: open when the SYN/ACK has arrived, complete when the last byte has.
+
+use ackclock_core::tables::EventKind;
+use ackclock_core::Time;
+use ackclock_plan::TcpPlan;
+
+use super::{Phase, Receiver, Reply};
+use crate::packet::{Kind, Packet};
+use crate::rtt::RttEstimator;
+
+/// What a receiver knows that opens the connection.
+#[derive(Clone, Debug)]
+pub struct Client {
+    request_bytes: u32,
+    rtt: RttEstimator,
+    syn_sent: Time,
+    syn_retransmissions: u64,
+    established: Option<Time>,
+    finished: Option<Time>,
+    news: Vec<(Time, EventKind)>,
+}
+
+impl Client {
+    /// A client that asks with so many bytes.
+    pub fn new(request_bytes: u32, tcp: &TcpPlan) -> Client {
+        Client {
+            request_bytes,
+            rtt: RttEstimator::new(tcp),
+            syn_sent: Time::ZERO,
+            syn_retransmissions: 0,
+            established: None,
+            finished: None,
+            news: Vec::new(),
+        }
+    }
+
+    /// SYNs sent again.
+    pub fn syn_retransmissions(&self) -> u64 {
+        self.syn_retransmissions
+    }
+
+    /// When the SYN/ACK arrived.
+    pub fn established(&self) -> Option<Time> {
+        self.established
+    }
+
+    /// When the last byte arrived; of an empty transfer, the FIN.
+    pub fn finished(&self) -> Option<Time> {
+        self.finished
+    }
+
+    /// What has happened since the last call.
+    pub fn take_news(&mut self) -> Vec<(Time, EventKind)> {
+        std::mem::take(&mut self.news)
+    }
+
+    pub(super) fn finish(&mut self, now: Time) {
+        if self.finished.is_none() {
+            self.finished = Some(now);
+            self.news.push((now, EventKind::Finished));
+        }
+    }
+}
+
+impl Receiver {
+    /// The client's side, if it opens the connection.
+    #[inline]
+    pub fn client(&self) -> Option<&Client> {
+        self.client.as_deref()
+    }
+
+    /// As [`Receiver::client`].
+    #[inline]
+    pub fn client_mut(&mut self) -> Option<&mut Client> {
+        self.client.as_deref_mut()
+    }
+
+    /// Opens the connection: the SYN.
+    pub fn open(&mut self, now: Time) -> Option<Reply> {
+        self.phase = Phase::SynSent;
+        self.send_syn(now)
+    }
+
+    fn send_syn(&mut self, now: Time) -> Option<Reply> {
+        let client = self.client.as_mut()?;
+        client.syn_sent = now;
+        let retransmitted = client.syn_retransmissions > 0;
+        self.timer = now + client.rtt.rto();
+        let syn = self.control(Kind::ClientSyn);
+        Some(Reply {
+            flags: syn.flags.with_retransmitted(retransmitted),
+            ..syn
+        })
+    }
+
+    pub(super) fn repeat_syn(&mut self, now: Time) -> Option<Reply> {
+        let client = self.client.as_mut()?;
+        client.syn_retransmissions += 1;
+        client.rtt.backoff();
+        client.news.push((now, EventKind::SynRetransmission));
+        self.send_syn(now)
+    }
+
+    /// A SYN/ACK is answered with the request; one that comes again, with an ACK (RFC 9293 section 3.10.7.4).
+    #[cold]
+    pub(super) fn on_server_syn_ack(&mut self, packet: &Packet, now: Time) -> Option<Reply> {
+        match self.phase {
+            Phase::SynSent => {}
+            Phase::Requested | Phase::Established => return Some(self.control(Kind::Ack)),
+            _ => return None,
+        }
+        self.phase = Phase::Requested;
+        self.echo = packet.timestamp;
+        let client = self.client.as_mut()?;
+        client.rtt.reset_backoff();
+        if client.syn_retransmissions == 0 {
+            client.rtt.sample(now, now.since(client.syn_sent), 0, 0);
+        } else {
+            client.rtt.start_after_lost_syn();
+        }
+        client.established = Some(now);
+        self.compression.on_opening(client.syn_sent);
+        self.compression.on_opened(now);
+        self.window.on_opened(now);
+        client.news.push((now, EventKind::Established));
+        self.request(now, false)
+    }
+
+    pub(super) fn repeat_request(&mut self, now: Time) -> Option<Reply> {
+        self.client.as_mut()?.rtt.backoff();
+        self.request(now, true)
+    }
+
+    fn request(&mut self, now: Time, retransmitted: bool) -> Option<Reply> {
+        let client = self.client.as_ref()?;
+        let bytes = client.request_bytes;
+        self.timer = now + client.rtt.rto();
+        self.window.on_opening(now);
+        let request = self.control(Kind::Request);
+        Some(Reply {
+            flags: request.flags.with_retransmitted(retransmitted),
+            wire_bytes: request.wire_bytes + bytes,
+            ..request
+        })
+    }
+
+    /// Takes note of the end of the data.
+    #[cold]
+    pub(super) fn note_end(&mut self, now: Time) {
+        let all = self.next >= self.workload.segments().max(1);
+        if let Some(client) = &mut self.client {
+            if all {
+                client.finish(now);
+            }
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! Compression of SACKs: the segments behind a hole are acknowledged in batches.
+//!
+//! ```text
+//!    hole   1   2   3   4   5   6   7   8        segments that arrive behind it
+//!           │   │   │   └───────┬───────┘
+//!          ACK ACK ACK          ACK              at most 1.1 ms after the first of them
+//! ```
+//!
+//! As Linux does since 4.18, to spare ACKs and Wi-Fi: the first three (RFC 5681's duplicates) go at once, then one
+//! goes for all that come within 5 % of the handshake's RTT, at most 1 ms, and a timer's slack of 100 µs, or for
+//! [`MOST_HELD`] of them. An ACK that advances begins anew. Neither quick ACKs wait nor the answer to a duplicate.
+//!
+//! An ACK has room for three ranges, those added to last. So since 5.8 one that waits goes before a range becomes the
+//! third or later ([`MOST_RANGES`]): else holes that open in the meantime would push ranges out that the sender has
+//! never heard of, and it would take what has arrived for lost.
+//!
+//! Deviations: an ACK that waits while the next is sent at once is sent with it, not before; Linux takes the smaller of the handshake's RTT and the receiver's own estimate; a timer that is due
+//! within the slack may take this one along.
+
+use ackclock_core::Time;
+
+/// ACKs of a hole that go at once (`TCP_FASTRETRANS_THRESH`).
+const AT_ONCE: u32 = 3;
+/// Segments that one ACK waits for at most (`net.ipv4.tcp_comp_sack_nr`).
+const MOST_HELD: u32 = 44;
+/// Ranges that an ACK may come to report first while one waits (`TCP_SACK_BLOCKS_EXPECTED`).
+const MOST_RANGES: usize = 2;
+/// The longest wait (`net.ipv4.tcp_comp_sack_delay_ns`).
+const LONGEST: Time = Time::from_milliseconds(1);
+/// What Linux's timer is late (`net.ipv4.tcp_comp_sack_slack_ns`).
+const SLACK: Time = Time::from_microseconds(100);
+/// The wait as a share of the RTT.
+const RTT_SHARE: f64 = 0.05;
+
+/// Which SACKs wait, and how long.
+#[derive(Clone, Copy, Debug)]
+pub struct Compression {
+    is_on: bool,
+    /// When the handshake's last packet of this end left.
+    opening: Time,
+    wait: Option<Time>,
+    /// Next segment expected when the last SACK was asked for.
+    next: u64,
+    at_once: u32,
+    held: u32,
+}
+
+impl Compression {
+    /// Before the connection is open.
+    pub fn new(is_on: bool) -> Compression {
+        Compression {
+            is_on,
+            opening: Time::ZERO,
+            wait: None,
+            next: 0,
+            at_once: 0,
+            held: 0,
+        }
+    }
+
+    /// A SYN or SYN/ACK leaves.
+    pub fn on_opening(&mut self, now: Time) {
+        self.opening = now;
+    }
+
+    /// Its answer arrives.
+    pub fn on_opened(&mut self, now: Time) {
+        let rtt = now.since(self.opening);
+        self.wait
+            .get_or_insert_with(|| rtt.scaled(RTT_SHARE).min(LONGEST) + SLACK);
+    }
+
+    /// A segment behind a hole has arrived, `next` being expected: how long its ACK waits, if it does.
+    pub fn hold(&mut self, next: u64) -> Option<Time> {
+        if !self.is_on || self.held >= MOST_HELD {
+            return None;
+        }
+        if self.next != next {
+            self.next = next;
+            self.at_once = 0;
+        }
+        if self.at_once < AT_ONCE {
+            self.at_once += 1;
+            return None;
+        }
+        self.held += 1;
+        self.wait
+    }
+
+    /// Whether an ACK waits.
+    pub fn holds(&self) -> bool {
+        self.held > 0
+    }
+
+    /// Whether the ACK that waits goes before a segment is kept, whose range is reported behind `place` others until then.
+    pub fn precedes(&self, place: usize) -> bool {
+        self.held > 0 && place >= MOST_RANGES
+    }
+
+    /// The ACK leaves; whether one waited. While one waits there is a hole, so others need not ask.
+    pub fn release(&mut self) -> bool {
+        std::mem::take(&mut self.held) > 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn opened(rtt_ms: u64) -> Compression {
+        let mut compression = Compression::new(true);
+        compression.on_opening(Time::from_milliseconds(7));
+        compression.on_opened(Time::from_milliseconds(7 + rtt_ms));
+        compression
+    }
+
+    #[test]
+    fn after_three_the_others_wait_until_an_ack_or_too_many() {
+        let mut compression = opened(100);
+        assert_eq!([1; 3].map(|next| compression.hold(next)), [None; 3]);
+        let wait = Some(Time::from_microseconds(1100));
+        assert!((0..MOST_HELD).all(|_| compression.hold(1) == wait));
+        assert_eq!(compression.hold(1), None);
+        assert!(compression.release());
+        assert!(!compression.release());
+        assert_eq!(compression.hold(1), wait);
+        assert_eq!(compression.hold(2), None, "another hole");
+    }
+
+    #[test]
+    fn short_paths_wait_a_twentieth_of_their_handshake() {
+        let mut compression = opened(10);
+        compression.on_opened(Time::from_milliseconds(500));
+        assert!((0..3).all(|_| compression.hold(1).is_none()));
+        assert_eq!(compression.hold(1), Some(Time::from_microseconds(600)));
+    }
+
+    #[test]
+    fn switched_off_none_waits() {
+        let mut compression = Compression::new(false);
+        assert!((0..9).all(|_| compression.hold(1).is_none()));
+    }
+}

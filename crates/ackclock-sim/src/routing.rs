@@ -1,0 +1,416 @@
+//! How packets find their way between two hosts of a graph.
+//!
+//! Each node knows the links that begin a shortest path ([`tables`]) and takes one of them: always the first
+//! (`single`), the one that a hash of the flow names (`ecmp`: D. Thaler, C. Hopps, RFC 2991; C. Hopps, RFC 2992;
+//! `weighted`), or one that it draws for each packet (`ecmp-packet`) or each flowlet (`flowlet`: `flowlets`).
+//! With `valiant` a flow goes by way of a switch that is drawn for it (`valiant`).
+//!
+//! Every node's hash has a salt of its own, drawn from the seed. With one salt for all, flows that one switch
+//! sends by one link would go on together at every further one, and a part of the links would never be used
+//! (polarisation). The two paths of a flow are hashed apart.
+//!
+//! A hash names the same path for each packet, so where links do not fail, a flow's path is found once and kept.
+//!
+//! Deviations: RFC 2992 analyses a hash-threshold over regions of equal size; this is one, over 32 bits.
+
+use ackclock_core::Time;
+use ackclock_plan::{EndsPlan, Plan};
+use rand_core::RngCore;
+use rand_pcg::Pcg64Mcg;
+
+use crate::packet::Packet;
+use crate::queue::hash::FlowHash;
+use crate::PlanError;
+
+mod flowlets;
+pub mod graph;
+pub mod tables;
+#[cfg(test)]
+mod tests;
+mod valiant;
+
+use flowlets::Flowlets;
+use graph::{Graph, NONE};
+use tables::Tables;
+use valiant::Valiant;
+
+/// Links of a flow's two paths together that are kept.
+const KEPT_LINKS: usize = 12;
+
+/// What comes next for a packet at a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// This link.
+    Link(u32),
+    /// It is where it should be.
+    Arrived,
+    /// No path leads on.
+    Nowhere,
+    /// Its flow is not routed: it has paths.
+    NotRouted,
+}
+
+/// The two paths of a flow, in one cache line.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
+struct FlowPaths {
+    /// The links there, then the links back, if they are kept.
+    links: [u32; KEPT_LINKS],
+    /// The sender's node; [`NONE`] if the flow is not routed.
+    source: u32,
+    /// The receiver's node.
+    destination: u32,
+    /// What is hashed for the path there; one more for the path back.
+    key: u32,
+    /// Kept links there; 0 if the links are looked up at each node.
+    forward: u8,
+    /// Kept links back.
+    reverse: u8,
+}
+
+impl FlowPaths {
+    const NOT_ROUTED: FlowPaths = FlowPaths {
+        links: [NONE; KEPT_LINKS],
+        source: NONE,
+        destination: NONE,
+        key: 0,
+        forward: 0,
+        reverse: 0,
+    };
+
+    fn end(&self, forward: bool) -> u32 {
+        if forward {
+            self.destination
+        } else {
+            self.source
+        }
+    }
+
+    fn key(&self, forward: bool) -> u32 {
+        self.key + u32::from(!forward)
+    }
+}
+
+/// A packet that looks for its next link: its flow's place, when, and where to.
+#[derive(Clone, Copy, Debug)]
+struct Look {
+    place: usize,
+    now: Time,
+    destination: u32,
+    key: u32,
+}
+
+/// Routes all flows.
+#[derive(Debug)]
+pub struct Routing {
+    mode: ackclock_plan::Routing,
+    graph: Graph,
+    names: Vec<String>,
+    tables: Tables,
+    /// By node: its hash.
+    hashes: Vec<FlowHash>,
+    /// By node: what it draws from for each packet.
+    draws: Vec<Pcg64Mcg>,
+    /// By the flow's place.
+    paths: Vec<FlowPaths>,
+    /// Whether a flow's path can be kept.
+    keeps: bool,
+    flowlets: Flowlets,
+    /// Who goes by which switch; none unless flows do.
+    valiant: Option<Valiant>,
+    spare: Vec<u32>,
+}
+
+impl Routing {
+    /// The routing of a plan; no flow is open.
+    pub fn new(plan: &Plan, seed: u64) -> Routing {
+        let mut random = Pcg64Mcg::new(u128::from(seed) << 64 | 0x726f_7574_696e_6701);
+        random.next_u64();
+        let hashes = plan.nodes.iter().map(|_| FlowHash::draw(&mut random));
+        Routing::with_hashes(plan, hashes.collect(), &mut random)
+    }
+
+    fn with_hashes(plan: &Plan, hashes: Vec<FlowHash>, random: &mut Pcg64Mcg) -> Routing {
+        let graph = Graph::new(plan);
+        let mut stream = || Pcg64Mcg::new(u128::from(random.next_u64()) << 1 | 1);
+        let draws = draws(plan.routing);
+        let drawing = if draws { plan.nodes.len() } else { 0 };
+        Routing {
+            mode: plan.routing,
+            tables: Tables::new(&graph),
+            names: plan.nodes.iter().map(|node| node.name.clone()).collect(),
+            hashes,
+            draws: (0..drawing).map(|_| stream()).collect(),
+            paths: Vec::new(),
+            keeps: !draws && plan.changes.iter().all(|change| change.up.is_none()),
+            flowlets: Flowlets::new(plan.flowlet_gap.unwrap_or(Time::ZERO)),
+            valiant: (plan.routing == ackclock_plan::Routing::Valiant)
+                .then(|| Valiant::new(&graph, FlowHash::draw(random))),
+            spare: Vec::new(),
+            graph,
+        }
+    }
+
+    /// Opens the flow in a place between two hosts, or with paths of its own (`None`). Hashes use its number, so that
+    /// flows that have the same place one after the other are told apart.
+    ///
+    /// # Errors
+    /// No path leads from one of the hosts to the other.
+    pub fn open(
+        &mut self,
+        place: usize,
+        number: u32,
+        ends: Option<EndsPlan>,
+    ) -> Result<(), PlanError> {
+        if self.paths.len() <= place {
+            self.paths.resize(place + 1, FlowPaths::NOT_ROUTED);
+        }
+        self.paths[place] = FlowPaths::NOT_ROUTED;
+        self.flowlets.open(place);
+        let Some(ends) = ends else {
+            return Ok(());
+        };
+        let mut paths = FlowPaths {
+            source: ends.source,
+            destination: ends.destination,
+            key: number.wrapping_mul(2),
+            ..FlowPaths::NOT_ROUTED
+        };
+        if self.valiant.is_some() {
+            self.detour(place, number, ends)?;
+        } else if self.keeps {
+            self.keep(&mut paths)?;
+        }
+        self.paths[place] = paths;
+        if self.keeps {
+            Ok(())
+        } else {
+            // A link that has failed may work again, so the flow is routed all the same.
+            self.check_ends(ends)
+        }
+    }
+
+    /// Finds the links of both paths and keeps them if they fit.
+    fn keep(&mut self, paths: &mut FlowPaths) -> Result<(), PlanError> {
+        let forward = self.trace(paths.source, paths.destination, paths.key(true))?;
+        let reverse = self.trace(paths.destination, paths.source, paths.key(false))?;
+        if forward.len() + reverse.len() <= KEPT_LINKS {
+            paths.forward = forward.len() as u8;
+            paths.reverse = reverse.len() as u8;
+            for (place, link) in paths
+                .links
+                .iter_mut()
+                .zip(forward.into_iter().chain(reverse))
+            {
+                *place = link;
+            }
+        }
+        Ok(())
+    }
+
+    /// The links from a node to a host that a key chooses.
+    fn trace(&mut self, source: u32, destination: u32, key: u32) -> Result<Vec<u32>, PlanError> {
+        let (mut node, mut links) = (source, Vec::new());
+        while node != destination {
+            let link = self.choose(node, destination, key);
+            let link = link.ok_or_else(|| self.unreachable(source, destination))?;
+            links.push(link);
+            node = self.graph.to[link as usize];
+        }
+        Ok(links)
+    }
+
+    /// Whether paths lead from one host to the other and back.
+    ///
+    /// # Errors
+    /// If not.
+    pub fn check_ends(&mut self, ends: EndsPlan) -> Result<(), PlanError> {
+        self.check_path(ends.source, ends.destination)?;
+        self.check_path(ends.destination, ends.source)
+    }
+
+    /// The links of a flow's two paths; none if its packets draw their own, or there is none.
+    pub fn paths_of(&mut self, number: u32, ends: EndsPlan) -> Option<Vec<u32>> {
+        let mut links = self.path_there(number, ends)?;
+        links.extend(self.way(ends.destination, ends.source, number.wrapping_mul(2) + 1)?);
+        Some(links)
+    }
+
+    /// The links that a flow's data pass; none if its packets draw their own, or there is none.
+    pub fn path_there(&mut self, number: u32, ends: EndsPlan) -> Option<Vec<u32>> {
+        self.way(ends.source, ends.destination, number.wrapping_mul(2))
+    }
+
+    /// As [`Routing::path_there`]; where packets draw their own, one of those that they may take.
+    pub fn some_path_there(&mut self, number: u32, ends: EndsPlan) -> Option<Vec<u32>> {
+        let mode = self.mode;
+        if draws(mode) {
+            self.mode = ackclock_plan::Routing::Ecmp;
+        }
+        let found = self.path_there(number, ends);
+        self.mode = mode;
+        found
+    }
+
+    fn way(&mut self, source: u32, destination: u32, key: u32) -> Option<Vec<u32>> {
+        if draws(self.mode) {
+            return None;
+        }
+        self.trace_by(source, destination, key).ok()
+    }
+
+    fn check_path(&mut self, source: u32, destination: u32) -> Result<(), PlanError> {
+        let (graph, spare) = (&self.graph, &mut self.spare);
+        let links = self.tables.next_links(graph, source, destination, spare);
+        if links.is_empty() {
+            return Err(self.unreachable(source, destination));
+        }
+        Ok(())
+    }
+
+    fn unreachable(&self, source: u32, destination: u32) -> PlanError {
+        PlanError::Unreachable {
+            source_name: self.names[source as usize].clone(),
+            destination_name: self.names[destination as usize].clone(),
+        }
+    }
+
+    /// The first link of the path there (`forward`) or back of the flow in a place.
+    #[inline]
+    pub fn first(&mut self, place: usize, forward: bool, now: Time) -> Next {
+        let Some(&paths) = self.paths.get(place).filter(|paths| paths.source != NONE) else {
+            return Next::NotRouted;
+        };
+        if paths.forward > 0 {
+            let index = if forward { 0 } else { paths.forward };
+            return Next::Link(paths.links[usize::from(index)]);
+        }
+        if let Some(way) = self.way_of(place) {
+            return way.at(forward, 0);
+        }
+        let way = Look {
+            place,
+            now,
+            destination: paths.end(forward),
+            key: paths.key(forward),
+        };
+        self.look_up(paths.end(!forward), way)
+    }
+
+    /// The link by which all packets of a flow enter the network, if that is known beforehand.
+    pub fn kept_entrance(&self, place: usize) -> Option<u32> {
+        let paths = &self.paths[place];
+        (paths.forward > 0).then(|| paths.links[0])
+    }
+
+    /// What comes next for a packet of the flow in a place that a link has brought to a node.
+    #[inline(always)]
+    pub fn next(&mut self, place: usize, packet: &Packet, node: u32, now: Time) -> Next {
+        let Some(paths) = self.paths.get(place) else {
+            return Next::NotRouted;
+        };
+        let forward = packet.kind.is_forward();
+        if paths.forward > 0 {
+            let hop = packet.hop + 1;
+            let (start, length) = if forward {
+                (0, paths.forward)
+            } else {
+                (paths.forward, paths.reverse)
+            };
+            if hop == length {
+                return Next::Arrived;
+            }
+            return Next::Link(paths.links[usize::from(start + hop) % KEPT_LINKS]);
+        }
+        if paths.source == NONE {
+            return Next::NotRouted;
+        }
+        let (destination, key) = (paths.end(forward), paths.key(forward));
+        if let Some(way) = self.way_of(place) {
+            return way.at(forward, packet.hop + 1);
+        }
+        let way = Look {
+            place,
+            now,
+            destination,
+            key,
+        };
+        self.look_up(node, way)
+    }
+
+    #[inline]
+    fn look_up(&mut self, node: u32, way: Look) -> Next {
+        if node == way.destination {
+            return Next::Arrived;
+        }
+        let link = if self.mode == ackclock_plan::Routing::Flowlet {
+            self.next_of_flowlet(node, way)
+        } else {
+            self.choose(node, way.destination, way.key)
+        };
+        link.map_or(Next::Nowhere, Next::Link)
+    }
+
+    /// The link that the flowlet to which a packet belongs has at a node; a new flowlet draws one.
+    fn next_of_flowlet(&mut self, node: u32, way: Look) -> Option<u32> {
+        let kept = self.flowlets.at(way.place, (node, way.key & 1), way.now);
+        let link = match kept.filter(|&link| self.graph.up[link as usize]) {
+            Some(link) => link,
+            None => self.choose(node, way.destination, way.key)?,
+        };
+        self.flowlets
+            .take(way.place, (node, way.key & 1), link, way.now);
+        Some(link)
+    }
+
+    /// The link by which a packet with this key leaves a node.
+    #[inline]
+    fn choose(&mut self, node: u32, destination: u32, key: u32) -> Option<u32> {
+        use ackclock_plan::Routing::{Ecmp, EcmpPacket, Flowlet, Single, Valiant, Weighted};
+        let (graph, spare) = (&self.graph, &mut self.spare);
+        let links = self.tables.next_links(graph, node, destination, spare);
+        if links.len() <= 1 {
+            return links.first().copied();
+        }
+        let node = node as usize;
+        let index = match self.mode {
+            Single => 0,
+            Ecmp | Valiant => self.hashes[node].queue(key, links.len()),
+            EcmpPacket | Flowlet => {
+                let draw = self.draws[node].next_u64() >> 32;
+                ((draw * links.len() as u64) >> 32) as usize
+            }
+            Weighted => weighted(self.hashes[node].of(key), links, &graph.weights),
+        };
+        Some(links[index])
+    }
+
+    /// A link fails or works again: the tables are made anew.
+    pub fn set_up(&mut self, link: usize, up: bool) {
+        self.graph.up[link] = up;
+        self.tables = Tables::new(&self.graph);
+    }
+
+    /// The node to which a link leads; `u32::MAX` if it has no ends.
+    pub fn end_of(&self, link: usize) -> u32 {
+        self.graph.to[link]
+    }
+}
+
+/// Whether packets draw their way, so that a flow has none of its own.
+fn draws(mode: ackclock_plan::Routing) -> bool {
+    use ackclock_plan::Routing::{EcmpPacket, Flowlet};
+    matches!(mode, EcmpPacket | Flowlet)
+}
+
+/// The index of the link into whose share of the hash's range a value falls.
+fn weighted(value: u32, links: &[u32], weights: &[f64]) -> usize {
+    let weight = |&link: &u32| weights[link as usize];
+    let sum: f64 = links.iter().map(weight).sum();
+    let mut left = f64::from(value) / 2_f64.powi(32) * sum;
+    let within = |link: &u32| {
+        left -= weight(link);
+        left < 0.0
+    };
+    links.iter().position(within).unwrap_or(links.len() - 1)
+}

@@ -1,0 +1,94 @@
+//! Tail loss probe (RFC 8985 section 7): a segment that is sent when ACKs stay away, to provoke one.
+
+use ackclock_core::Time;
+
+use super::explaining::Trigger;
+use super::timers::TIMER_FLOOR;
+use super::{Outlet, Phase, Sender};
+use crate::packet::{Packet, NO_SACK};
+use ackclock_core::tables::EventKind;
+
+/// A probe that is out.
+#[derive(Clone, Copy, Debug)]
+pub struct Probe {
+    /// It ends when everything below is acknowledged.
+    end: u64,
+    /// It was no new segment.
+    retransmitted: bool,
+}
+
+impl Sender {
+    /// RFC 8985 section 7.2: neither in recovery nor with segments SACKed. The last one may be among these, and is not
+    /// to be sent again then.
+    #[inline]
+    pub(super) fn may_probe(&self) -> bool {
+        self.tcp.tail_loss_probe
+            && self.tcp.sack
+            && matches!(self.phase, Phase::Open | Phase::Reduced)
+            && self.board.sacked() == 0
+            && self.probe.is_none()
+            && self.rtt.has_sample()
+    }
+
+    /// RFC 8985 section 7.2: 2 SRTT, and for a single segment in flight the worst delayed ACK more
+    /// (Linux: the RTO's floor).
+    pub(super) fn probe_timeout(&self) -> Time {
+        let twice = self.rtt.srtt() + self.rtt.srtt();
+        if self.board.outstanding() == 1 {
+            twice + self.tcp.min_rto
+        } else {
+            twice + TIMER_FLOOR
+        }
+    }
+
+    /// RFC 8985 section 7.3: probe with a new segment, or else with the last one again.
+    pub(super) fn on_probe_timer(&mut self, now: Time, out: &mut impl Outlet) {
+        self.timers.stop();
+        if self.board.outstanding() == 0 {
+            return;
+        }
+        self.counters.tail_probes += 1;
+        out.report(self.flow, EventKind::TailProbe, self.board.next() as f64);
+        let retransmitted = !self.has_new(now);
+        if retransmitted {
+            self.retransmit(self.board.next() - 1, Trigger::Probe, now, out);
+        } else {
+            self.send_new(Trigger::Probe, now, out);
+        }
+        let end = self.board.next();
+        self.probe = Some(Probe { end, retransmitted });
+        self.timers.start(now, self.rtt.rto());
+    }
+
+    /// Whether this segment was sent again as a probe.
+    pub(super) fn is_probe(&self, sequence: u64) -> bool {
+        let repeats = |probe: Probe| probe.retransmitted && probe.end == sequence + 1;
+        self.probe.is_some_and(repeats)
+    }
+
+    /// RFC 8985 section 7.4.2: once the probe is acknowledged, was it a retransmission that repaired a loss?
+    /// Not if a duplicate is reported, by SACK or by a plain duplicate ACK; yes if the ACK goes beyond.
+    #[inline]
+    pub(super) fn settle_probe(&mut self, packet: &Packet, advanced: bool, now: Time) {
+        if let Some(probe) = self.probe {
+            self.settle(probe, packet, advanced, now);
+        }
+    }
+
+    #[cold]
+    fn settle(&mut self, probe: Probe, packet: &Packet, advanced: bool, now: Time) {
+        if packet.sequence < probe.end {
+            return;
+        }
+        let beyond = packet.sequence > probe.end;
+        let duplicate = packet.flags.has_dsack() || (!advanced && packet.sack == NO_SACK);
+        if !probe.retransmitted || duplicate || beyond {
+            self.probe = None;
+        }
+        let repaired = probe.retransmitted && beyond && !packet.flags.has_dsack();
+        if repaired && matches!(self.phase, Phase::Open | Phase::Disorder) {
+            self.reduce(self.board.in_flight() + 1, now);
+            self.controller.on_recovered(now, self.heard_rtt);
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! How far segments come out of order, and how long the sender waits for those that are overtaken.
+//!
+//! RFC 8985 section 6.2, steps 3 and 4:
+//!
+//! ```text
+//!   nothing seen out of order         none in recovery, nor once three segments are SACKed
+//!   a segment that was sent once      a quarter of the smallest RTT, in recovery too
+//!     arrived behind a later one
+//!   a DSACK                           a quarter more, at most once per round trip
+//!   16 repairs without another        a quarter again
+//! ```
+//!
+//! As Linux: at most the smoothed RTT; a repair that is taken back for its DSACKs counts as one repair more to wait,
+//! and those that timestamps prove needless do not count; what the network has doubled (more DSACKs than
+//! retransmissions) and what a tail loss probe repeated widen nothing. Once the distance, in segments, between what
+//! comes late and the highest SACKed is more than three, SACKs make a window grow as well as ACKs that advance.
+//!
+//! Deviation: after a timeout Linux takes a larger distance down to three again.
+
+use ackclock_core::Time;
+
+use super::scoreboard::DUPLICATE_THRESHOLD;
+use super::{Phase, Sender};
+
+/// Repairs for which a wider window lasts (RFC 8985 section 6.2, step 4).
+const LASTS_REPAIRS: u8 = 16;
+/// The largest distance that is believed (Linux: `net.ipv4.tcp_max_reordering`).
+const MOST_SEGMENTS: u64 = 300;
+
+/// What is known of the path's order.
+#[derive(Clone, Copy, Debug)]
+pub struct Reordering {
+    /// Whether a segment came behind others.
+    seen: bool,
+    /// The largest distance in segments.
+    degree: u32,
+    /// The window in quarters of the smallest RTT.
+    quarters: u8,
+    /// Repairs for which it stays wider.
+    lasts: u8,
+    /// A DSACK has come, and the window is to be widened.
+    widens: bool,
+    /// Segments delivered when it was widened last.
+    widened_at: u64,
+    /// Retransmissions that arrived as duplicates.
+    pub duplicates: u64,
+}
+
+impl Default for Reordering {
+    fn default() -> Reordering {
+        Reordering {
+            seen: false,
+            degree: DUPLICATE_THRESHOLD,
+            quarters: 1,
+            lasts: 0,
+            widens: false,
+            widened_at: 0,
+            duplicates: 0,
+        }
+    }
+}
+
+impl Reordering {
+    /// A retransmission proved needless by a DSACK.
+    pub fn on_duplicate(&mut self) {
+        self.widens = true;
+    }
+
+    /// A repair ends that was needed.
+    pub fn on_repaired(&mut self) {
+        self.lasts = self.lasts.saturating_sub(1);
+    }
+
+    /// A repair is taken back for its DSACKs.
+    pub fn on_undo(&mut self) {
+        self.lasts = (self.lasts + 1).min(LASTS_REPAIRS);
+    }
+
+    /// Whether SACKs make a window grow.
+    #[inline]
+    pub fn is_far(&self) -> bool {
+        self.degree > DUPLICATE_THRESHOLD
+    }
+
+    /// Something is delivered of which the sender had seen `prior_delivered` segments delivered when it was sent.
+    #[inline]
+    fn follow(&mut self, prior_delivered: u64, delivered: u64) {
+        if self.widens {
+            self.widens = false;
+            if prior_delivered >= self.widened_at {
+                self.quarters = self.quarters.saturating_add(1);
+                self.widened_at = delivered;
+                self.lasts = LASTS_REPAIRS;
+                return;
+            }
+        }
+        if self.lasts == 0 {
+            self.quarters = 1;
+        }
+    }
+}
+
+impl Sender {
+    /// A segment that was sent once is delivered although later ones were before it, or one proves to have been only
+    /// late: how far behind it was.
+    pub(super) fn note_reordering(&mut self, late: Option<u64>) {
+        let Some(late) = late.filter(|_| self.tcp.adaptive_reordering) else {
+            return;
+        };
+        let highest = self.board.highest_sacked().unwrap_or(0);
+        let highest = highest.max(self.board.unacknowledged());
+        if late >= highest {
+            return;
+        }
+        let distance = (highest - late).min(MOST_SEGMENTS) as u32;
+        self.reordering.degree = self.reordering.degree.max(distance);
+        self.reordering.seen = true;
+    }
+
+    /// Adapts the window to DSACKs, when something is delivered.
+    #[inline]
+    pub(super) fn adapt_to_reordering(&mut self, prior_delivered: Option<u64>) {
+        let Some(prior) = prior_delivered else { return };
+        if self.tcp.adaptive_reordering {
+            self.reordering.follow(prior, self.rates.delivered);
+        }
+    }
+
+    /// RFC 8985 section 6.2, step 4.
+    pub(super) fn reordering_window(&self) -> Time {
+        let repairing = matches!(self.phase, Phase::Recovery | Phase::Loss);
+        let is_clear = repairing || self.board.sacked() >= DUPLICATE_THRESHOLD;
+        if is_clear && !self.reordering.seen {
+            return Time::ZERO;
+        }
+        let quarters = f64::from(self.reordering.quarters);
+        let wait = self.rtt.min_rtt().scaled(0.25 * quarters);
+        wait.min(self.rtt.srtt())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dsack_widens_once_a_round_and_lasts_sixteen_repairs() {
+        let mut reordering = Reordering::default();
+        reordering.on_duplicate();
+        reordering.follow(100, 120);
+        assert_eq!(reordering.quarters, 2);
+        reordering.on_duplicate();
+        reordering.follow(119, 130);
+        assert_eq!(reordering.quarters, 2, "of the same round trip");
+        for _ in 0..15 {
+            reordering.on_repaired();
+        }
+        reordering.follow(140, 150);
+        assert_eq!(reordering.quarters, 2);
+        reordering.on_repaired();
+        reordering.follow(150, 160);
+        assert_eq!(reordering.quarters, 1);
+    }
+}

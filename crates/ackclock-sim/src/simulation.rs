@@ -1,0 +1,450 @@
+//! The simulation: senders and receivers around the [`Network`], and the order of events.
+//!
+//! At equal times links come first, then flights (arrivals), then timers of senders, timers of
+//! receivers, and the sampler; among links, flights or flows the lower number comes first. Links with a
+//! flight behind them come after other links and before other flights, and changes of links after them.
+//!
+//! A receiver handles a packet at the moment it leaves its last queue, with its clock running ahead by
+//! the delay in between. Nothing else reads a receiver's state, so no result depends on it.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use ackclock_congestion::Prototype;
+use ackclock_core::tables::{Flows, Tables, Totals};
+use ackclock_core::Time;
+use ackclock_plan::{EndsPlan, FlowPlan, PathPlan, Plan, TrafficPlan};
+
+use crate::agenda::Agenda;
+use crate::link::{self, Link};
+use crate::network::Network;
+use crate::packet::Packet;
+use crate::sender::{Outlet, Reasons, Sender};
+use crate::PlanError;
+
+mod connection;
+mod delays;
+mod lifecycle;
+mod rows;
+mod sampling;
+mod stage;
+mod stream;
+mod transfers;
+
+use delays::Delays;
+use rows::Row;
+use stage::Stage;
+use transfers::{Task, Transfers};
+
+/// Flows of a run, at most: timers of their receivers come after those of their senders.
+const MOST_FLOWS: usize = 1 << 31;
+/// The sampler's place among the timers.
+const SAMPLER: usize = 0;
+
+/// Where the timer of a sender is, by its flow's place.
+#[inline(always)]
+fn sender_timer(place: usize) -> usize {
+    2 * place + 2
+}
+
+/// Where the timer of a receiver is, by its flow's place.
+#[inline(always)]
+fn receiver_timer(place: usize) -> usize {
+    2 * place + 3
+}
+
+/// A run in progress.
+pub struct Simulation {
+    now: Time,
+    plan: Plan,
+    seed: u64,
+    /// By flow of the plan: what its controller is copied from.
+    prototypes: Vec<Arc<Prototype>>,
+    network: Network,
+    /// By place: where its flow is in its life.
+    stages: Vec<Stage>,
+    transfers: Transfers,
+    /// The numbers of the flows that have begun and are not over.
+    active: BTreeSet<u32>,
+    /// Generated transfers that are over, with their rows, and rows of others that are ready to be handed over.
+    ended: Vec<(u32, Task, Row)>,
+    ready: Flows,
+    /// The sampler, and by place the timers of the sender and of the receiver. At equal times the senders come first,
+    /// then the receivers, among them the lower number of a flow, and the sampler last.
+    timers: Agenda,
+    sampled: Vec<link::Counters>,
+    links_at_warmup: Vec<link::Counters>,
+    warmed_up: bool,
+    /// How long packets take from end to end, if that is asked for.
+    delays: Option<Box<Delays>>,
+}
+
+impl Simulation {
+    /// Prepares a run.
+    ///
+    /// # Errors
+    /// If the plan names an algorithm or a link that is not there, or parameters that are not the
+    /// card's.
+    pub fn new(plan: &Plan, seed: u64) -> Result<Simulation, PlanError> {
+        plan.check()?;
+        let prototypes = prototypes(&plan.flows)?;
+        let given = plan.flows.len() + plan.datagrams.len();
+        let transfers = Transfers::new(plan, seed, given as u32)?;
+        let flows = given + transfers.len();
+        if flows > MOST_FLOWS {
+            return Err(PlanError::TooManyFlows {
+                found: flows,
+                most: MOST_FLOWS,
+            });
+        }
+        let priorities = priorities(plan, &transfers, given);
+        let mut network = Network::new(plan, paths(plan), &priorities, given, seed)?;
+        for ends in ends(plan, &transfers) {
+            network.check_ends(ends)?;
+        }
+        let mut simulation = Simulation {
+            now: Time::ZERO,
+            seed,
+            network,
+            timers: Agenda::new(1),
+            sampled: vec![link::Counters::default(); plan.links.len()],
+            links_at_warmup: vec![link::Counters::default(); plan.links.len()],
+            warmed_up: plan.warmup == Time::ZERO,
+            delays: Delays::of_plan(plan),
+            plan: plan.clone(),
+            prototypes,
+            stages: Vec::new(),
+            transfers,
+            active: BTreeSet::new(),
+            ended: Vec::new(),
+            ready: Flows::default(),
+        };
+        simulation.schedule_starts();
+        Ok(simulation)
+    }
+
+    /// Handles all events up to and including `until`, at most the end of the run; returns the time
+    /// reached.
+    pub fn advance(&mut self, until: Time) -> Time {
+        while !self.advance_within(until, u32::MAX) {}
+        self.now
+    }
+
+    /// As [`Simulation::advance`], but stops after `most_events`, so that rows can be drained. Returns
+    /// whether all events up to `until` have been handled.
+    pub fn advance_within(&mut self, until: Time, most_events: u32) -> bool {
+        let until = until.min(self.plan.duration).max(self.now);
+        if self.network.has_flights() {
+            self.steps::<true>(until, most_events)
+        } else {
+            self.steps::<false>(until, most_events)
+        }
+    }
+
+    /// The loop over events. It exists twice, because where no link has a flight behind it one test less for each
+    /// event and one branch less for a packet to its sender pay.
+    #[inline(never)]
+    fn steps<const FLIGHTS: bool>(&mut self, until: Time, most_events: u32) -> bool {
+        for _ in 0..most_events {
+            if !self.step::<FLIGHTS>(until) {
+                self.now = until;
+                self.network.catch_up(until);
+                return true;
+            }
+        }
+        false
+    }
+
+    /// The present time.
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    /// Handles the next event unless it lies beyond `until`.
+    #[inline]
+    fn step<const FLIGHTS: bool>(&mut self, until: Time) -> bool {
+        let (transmitted, link) = self.network.next_transmission();
+        let (arrival, flight) = self.network.next_arrival();
+        let (due, owner) = self.timers.next();
+        let next = transmitted.min(arrival).min(due);
+        if FLIGHTS {
+            if let Some((time, source)) = self.network.link_event_before(next, transmitted) {
+                return time <= until && self.on_link_event(time, source);
+            }
+        }
+        if next > until || next.is_never() {
+            return false;
+        }
+        self.set_time(next);
+        if transmitted == next {
+            if let Some((packet, local)) = self.network.on_transmitted(link) {
+                self.reach_receiver(&packet, local);
+            }
+        } else if arrival == next {
+            if let Some((place, packet)) = self.network.on_arrival(flight) {
+                if FLIGHTS && packet.kind.is_forward() {
+                    self.reach_receiver(&packet, next);
+                } else {
+                    self.reach_sender(place, &packet);
+                }
+                self.network.await_next(place);
+            }
+        } else {
+            self.handle_timer(owner);
+        }
+        true
+    }
+
+    #[inline(always)]
+    fn set_time(&mut self, now: Time) {
+        debug_assert!(now >= self.now, "time runs back to {now:?}");
+        self.now = now;
+        self.network.set_time(now);
+    }
+
+    /// Handles what happens at a link with a flight behind it.
+    #[inline(never)]
+    fn on_link_event(&mut self, now: Time, source: usize) -> bool {
+        self.set_time(now);
+        if let Some((packet, local)) = self.network.on_link_event(source) {
+            if packet.kind.is_forward() {
+                self.reach_receiver(&packet, local);
+            } else {
+                self.reach_sender(self.network.places().of(packet.flow), &packet);
+            }
+        }
+        true
+    }
+
+    /// Takes the rows recorded since the last call.
+    pub fn drain(&mut self) -> Tables {
+        let mut rows = self.network.take_rows();
+        if let Some(delays) = &mut self.delays {
+            rows.delays = delays.take_rows(self.now >= self.plan.duration);
+        }
+        rows
+    }
+
+    /// Takes rows of generated transfers that are over. They come when there are many, each time in the order of
+    /// their numbers; what is left of them comes with [`Simulation::finish`].
+    pub fn take_ended(&mut self) -> Flows {
+        std::mem::take(&mut self.ready)
+    }
+
+    /// Takes the bytes captured since the last call, a file for each of the plan's vantages.
+    pub fn take_captures(&mut self) -> Vec<Vec<u8>> {
+        self.network.take_captures()
+    }
+
+    /// Counts of the whole run and of its measured part, at the present time. The last rows may be taken then.
+    pub fn finish(&mut self) -> Totals {
+        self.network.finish_truth();
+        self.totals()
+    }
+
+    // ---- packets at their ends ----
+
+    #[inline(always)]
+    fn reach_sender(&mut self, place: usize, packet: &Packet) {
+        let blocks = self.network.take_blocks(packet);
+        let Stage::Connection(flow) = &mut self.stages[place] else {
+            return self.reach_source(place, packet.for_record());
+        };
+        let mut entrance = flow.entrance(&mut self.network);
+        flow.sender
+            .on_packet(packet, blocks.as_ref(), self.now, &mut entrance);
+        self.timers.advance(sender_timer(place), flow.sender.wake());
+        if flow.is_awaited || flow.sender.is_done() {
+            self.follow(place);
+        }
+    }
+
+    /// An echo reaches the source of its datagram.
+    #[cold]
+    fn reach_source(&mut self, place: usize, packet: Packet) {
+        if let Stage::Stream(stream) = &mut self.stages[place] {
+            stream.source.on_echo(&packet, self.now);
+            self.timers.set(sender_timer(place), stream.source.wake());
+        }
+    }
+
+    /// A packet reaches the receiver at its local time; a delayed ACK that was due before goes first.
+    #[inline(always)]
+    fn reach_receiver(&mut self, packet: &Packet, local: Time) {
+        let place = self.network.places().of(packet.flow);
+        if let Some(delays) = &mut self.delays {
+            delays.on_arrival(place, &packet.for_record(), local);
+        }
+        let Stage::Connection(flow) = &mut self.stages[place] else {
+            return self.reach_sink(place, packet.for_record(), local);
+        };
+        let receiver = &mut flow.receiver;
+        if receiver.wake() < local {
+            let due = receiver.wake();
+            if let Some(reply) = receiver.on_timer(due) {
+                self.network.answer(packet.flow, &reply, due);
+            }
+        }
+        if let Some(reply) = receiver.on_packet(packet, local) {
+            if let Some(earlier) = receiver.take_earlier() {
+                self.network.answer(packet.flow, &earlier, local);
+            }
+            self.network.answer(packet.flow, &reply, local);
+        }
+        let is_rare = receiver.is_closed() || receiver.client().is_some();
+        // The receiver's entry in the agenda is no later than its timer.
+        let due = flow.receiver_due();
+        self.timers.advance(receiver_timer(place), due);
+        if is_rare {
+            self.follow(place);
+        }
+    }
+
+    /// A datagram reaches its sink.
+    #[cold]
+    fn reach_sink(&mut self, place: usize, packet: Packet, local: Time) {
+        if let Stage::Stream(stream) = &mut self.stages[place] {
+            if let Some(echo) = stream.sink.on_packet(&packet, local) {
+                self.network.answer(packet.flow, &echo, local);
+            }
+        }
+    }
+
+    // ---- timers ----
+
+    fn handle_timer(&mut self, owner: usize) {
+        if owner == SAMPLER {
+            self.on_sampler();
+        } else if owner == sender_timer(owner / 2 - 1) {
+            self.on_sender_timer(owner / 2 - 1);
+        } else {
+            self.on_receiver_timer(owner / 2 - 1);
+        }
+    }
+
+    /// Timers are lazy: an entry may be earlier than the deadline it stands for, never later.
+    fn on_sender_timer(&mut self, place: usize) {
+        match &mut self.stages[place] {
+            Stage::Waiting(task) => {
+                let task = task.take();
+                self.begin(place, task);
+            }
+            Stage::Connection(flow) => {
+                if flow.sender.wake() <= self.now {
+                    let mut entrance = flow.entrance(&mut self.network);
+                    flow.sender.on_timer(self.now, &mut entrance);
+                }
+                self.timers.set(sender_timer(place), flow.sender.wake());
+            }
+            Stage::Stream(stream) => {
+                if stream.source.wake() <= self.now {
+                    let datagram = stream.source.send(self.now);
+                    let reasons = || Reasons::of_control(datagram.kind, false);
+                    stream.entrance(&mut self.network).send(datagram, reasons);
+                }
+                self.timers.set(sender_timer(place), stream.source.wake());
+            }
+            Stage::Over(_) | Stage::Nobody => self.timers.set(sender_timer(place), Time::NEVER),
+        }
+    }
+
+    /// A receiver's clock runs ahead of the simulation's by the delay from the last queue to it; only its first
+    /// SYN is sent by the simulation's clock, so a timer may be due before the clocks have come apart.
+    fn on_receiver_timer(&mut self, place: usize) {
+        let mut due = Time::NEVER;
+        if let Stage::Connection(flow) = &mut self.stages[place] {
+            let local = (self.now + flow.lead).min(flow.receiver.wake());
+            if flow.receiver.wake() <= local {
+                if let Some(reply) = flow.receiver.on_timer(local) {
+                    let number = self.network.places().number(place);
+                    self.network.answer(number, &reply, local);
+                }
+            }
+            due = flow.receiver_due().max(self.now);
+            if flow.receiver.client().is_some() {
+                self.follow(place);
+            }
+        }
+        self.timers.set(receiver_timer(place), due);
+    }
+
+    // ---- for tests: where the packets are ----
+
+    /// Packets in queues, transmitters and flights.
+    pub fn packets_under_way(&self) -> u64 {
+        self.network.packets_under_way()
+    }
+
+    /// Of the flows that are not over: packets sent, by both ends, and packets gone: arrived, dropped or lost.
+    pub fn packets_sent_and_gone(&self) -> (u64, u64) {
+        self.active.iter().fold((0, 0), |(sent, gone), &number| {
+            let place = self.network.places().of(number);
+            let (out, arrived) = self.stages[place].packets();
+            let lost = self.network.gone(place);
+            let copied = self.network.copies(place);
+            (sent + out + copied, gone + arrived + lost)
+        })
+    }
+
+    /// Flows of which something was kept at the same time, at most, rows apart.
+    pub fn places(&self) -> usize {
+        self.network.places().count()
+    }
+
+    /// The links, for inspection.
+    pub fn links(&self) -> &[Link] {
+        self.network.links()
+    }
+
+    /// The senders of the connections that have begun and are not over, in their order, for inspection.
+    pub fn senders(&self) -> impl Iterator<Item = &Sender> {
+        let places = self.active.iter();
+        let places = places.map(|&number| self.network.places().of(number));
+        let stages = places.map(|place| &self.stages[place]);
+        stages.filter_map(|stage| match stage {
+            Stage::Connection(flow) => Some(&flow.sender),
+            _ => None,
+        })
+    }
+}
+
+/// By flow: what its controller is copied from. Neighbours with the same control share it.
+fn prototypes(flows: &[FlowPlan]) -> Result<Vec<Arc<Prototype>>, PlanError> {
+    let same = |one: &FlowPlan, next: &FlowPlan| {
+        one.congestion == next.congestion && one.tcp.initial_window == next.tcp.initial_window
+    };
+    let mut prototypes = Vec::with_capacity(flows.len());
+    for neighbours in flows.chunk_by(same) {
+        let prototype = Sender::prototype(&neighbours[0])?;
+        prototypes.resize(prototypes.len() + neighbours.len(), prototype);
+    }
+    Ok(prototypes)
+}
+
+/// The paths that are given: of the flows, of the datagrams, of the traffic.
+fn paths(plan: &Plan) -> impl Iterator<Item = (&PathPlan, &PathPlan)> {
+    let flows = plan.flows.iter().map(|flow| (&flow.forward, &flow.reverse));
+    let datagrams = plan.datagrams.iter();
+    let datagrams = datagrams.map(|datagrams| (&datagrams.forward, &datagrams.reverse));
+    let traffic = plan.traffic.iter().flat_map(TrafficPlan::paths);
+    let traffic = traffic.map(|path| (&path.forward, &path.reverse));
+    flows.chain(datagrams).chain(traffic)
+}
+
+/// The hosts between which flows are routed.
+fn ends<'a>(plan: &'a Plan, transfers: &'a Transfers) -> impl Iterator<Item = EndsPlan> + 'a {
+    let flows = plan.flows.iter().map(|flow| flow.ends);
+    let datagrams = plan.datagrams.iter().map(|datagrams| datagrams.ends);
+    flows.chain(datagrams).flatten().chain(transfers.nodes())
+}
+
+/// The priorities of the flows' packets. `given` flows are not generated.
+fn priorities(plan: &Plan, transfers: &Transfers, given: usize) -> Vec<(u32, u8)> {
+    let flows = plan.flows.iter().map(|flow| flow.priority);
+    let datagrams = plan.datagrams.iter().map(|datagrams| datagrams.priority);
+    let generated = transfers.priorities();
+    let generated = generated.map(|(first, priority)| ((given + first) as u32, priority));
+    let mut priorities: Vec<_> = (0..).zip(flows.chain(datagrams)).chain(generated).collect();
+    priorities.dedup_by_key(|&mut (_, priority)| priority);
+    priorities
+}

@@ -1,0 +1,91 @@
+//! The two ends of a connection.
+
+use ackclock_core::Time;
+
+use super::transfers::Task;
+use crate::network::{Entrance, Network};
+use crate::path::Hop;
+use crate::receiver::Receiver;
+use crate::sender::{self, Sender};
+
+/// The two ends of a connection.
+pub struct Connection {
+    pub sender: Sender,
+    /// Where the sender's packets enter the network.
+    pub entrance: Hop,
+    pub receiver: Receiver,
+    /// How far the receiver's clock runs ahead of the simulation's.
+    pub lead: Time,
+    pub at_warmup: Snapshot,
+    /// What it is, if it is a generated transfer.
+    pub task: Option<Box<Task>>,
+    /// Whether other transfers wait for this one's completion.
+    pub is_awaited: bool,
+}
+
+/// A flow's counts at the end of the warm-up.
+#[derive(Clone, Copy, Default)]
+pub struct Snapshot {
+    pub delivered_bytes: u64,
+    pub sent: sender::Counters,
+}
+
+impl Connection {
+    /// Packets that the two ends have sent, and those that have arrived.
+    pub fn packets(&self) -> (u64, u64) {
+        let counters = self.sender.counters();
+        (
+            counters.sent_packets + self.receiver.sent_packets(),
+            counters.received_packets + self.receiver.received_packets(),
+        )
+    }
+
+    /// When the connection was established, as its client sees it.
+    pub fn established(&self) -> Option<Time> {
+        match self.receiver.client() {
+            Some(client) => client.established(),
+            None => self.sender.established(),
+        }
+    }
+
+    /// When the transfer was complete: its last byte acknowledged, or there, if its receiver has asked for it.
+    pub fn finished(&self) -> Option<Time> {
+        match self.receiver.client() {
+            Some(client) => client.finished(),
+            None => self.sender.finished(),
+        }
+    }
+
+    /// Whether both ends are closed.
+    pub fn is_closed(&self) -> bool {
+        self.sender.is_done() && self.receiver.is_closed()
+    }
+
+    /// The counts so far.
+    pub fn snapshot(&self) -> Snapshot {
+        Snapshot {
+            delivered_bytes: self.receiver.delivered_bytes(),
+            sent: self.sender.counters(),
+        }
+    }
+
+    /// When the receiver's timer is due by the simulation's clock.
+    #[inline]
+    pub fn receiver_due(&self) -> Time {
+        let wake = self.receiver.wake();
+        if wake.is_never() {
+            wake
+        } else {
+            wake.since(self.lead)
+        }
+    }
+
+    /// The network as this flow's sender sees it.
+    #[inline]
+    pub fn entrance<'a>(&self, network: &'a mut Network) -> Entrance<'a> {
+        Entrance {
+            network,
+            hop: self.entrance,
+        }
+    }
+}
