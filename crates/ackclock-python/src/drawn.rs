@@ -133,7 +133,7 @@ fn ways(plan: &Plan, seed: u64, transfers: &Transfers) -> Ways {
     let of_streams = plan.datagrams.iter().map(|source| source.ends);
     for (number, ends) in of_flows.chain(of_streams).chain(of_transfers).enumerate() {
         let number = number as u32;
-        let there = ends.and_then(|ends| routing.path_there(number, ends));
+        let there = ends.and_then(|ends| routing.forward_path(number, ends));
         let both = ends.and_then(|ends| routing.paths_of(number, ends));
         let (there, both) = (there.unwrap_or_default(), both.unwrap_or_default());
         let (forward, reverse) = both.split_at(there.len().min(both.len()));

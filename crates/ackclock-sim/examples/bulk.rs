@@ -39,7 +39,7 @@ struct Workload {
     sample_interval_s: f64,
     congestion: Value,
     queue: Option<Value>,
-    processing: Option<Value>,
+    host_delay: Option<Value>,
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -82,7 +82,7 @@ impl Workload {
             sample_interval_s: sample_interval_s.parse()?,
             congestion: serde_json::from_str(congestion)?,
             queue: json(2)?,
-            processing: json(3)?,
+            host_delay: json(3)?,
         })
     }
 
@@ -103,7 +103,7 @@ impl Workload {
             "bottleneck": true,
         });
         let mut tcp = tcp("on");
-        tcp["processing"] = json!(self.processing);
+        tcp["processing"] = json!(self.host_delay);
         let flows: Vec<Value> = (0..self.flows).map(|flow| self.flow(flow)).collect();
         serde_json::from_value(json!({
             "duration_s": self.duration_s,

@@ -200,15 +200,15 @@ fn flow(source: u32, destination: u32, options: &Options) -> Result<Value, Failu
 
 /// To whom each of `hosts` hosts sends: everyone to one other, everyone from one (Sattolo's algorithm).
 fn permutation(hosts: u32, seed: u64) -> Vec<u32> {
-    let mut places: Vec<u32> = (0..hosts).collect();
+    let mut slots: Vec<u32> = (0..hosts).collect();
     let mut state = seed;
-    for last in (1..places.len()).rev() {
+    for last in (1..slots.len()).rev() {
         state = state
             .wrapping_mul(6_364_136_223_846_793_005)
             .wrapping_add(1_442_695_040_888_963_407);
-        places.swap(last, (state >> 33) as usize % last);
+        slots.swap(last, (state >> 33) as usize % last);
     }
-    places
+    slots
 }
 
 /// Processor time of this program so far, in seconds (`/proc/self/schedstat` counts nanoseconds).

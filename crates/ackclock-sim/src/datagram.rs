@@ -54,7 +54,7 @@ impl Source {
             wire_bytes: self.wire_bytes,
             sack: NO_SACK,
             kind: Kind::Datagram,
-            ecn: Ecn::NotCapable,
+            ecn: Ecn::NotEct,
             hop: 0,
             flags: Flags::NONE,
         }
@@ -125,7 +125,7 @@ impl Sink {
             wire_bytes,
             blocks: None,
             flags: Flags::NONE,
-            ecn: Ecn::NotCapable,
+            ecn: Ecn::NotEct,
         })
     }
 

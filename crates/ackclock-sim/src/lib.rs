@@ -7,24 +7,24 @@
 //! [`queue`] holds it, each further link or delay takes it on, the [`receiver`] answers, and the
 //! answer travels back. [`simulation`] is the only module that schedules anything.
 
-pub mod agenda;
-pub mod calendar;
 pub mod datagram;
+pub mod flow_slots;
 pub mod histogram;
+pub(crate) mod host_delay;
 pub mod link;
 pub mod network;
 pub mod options;
 pub mod packet;
 pub mod path;
 pub mod pcap;
-pub mod places;
-pub(crate) mod processing;
 pub mod queue;
 pub mod receiver;
 pub mod routing;
 pub mod rtt;
 pub mod sender;
 pub mod simulation;
+pub mod timing_wheel;
+pub mod tournament_tree;
 pub mod workload;
 
 pub use simulation::Simulation;

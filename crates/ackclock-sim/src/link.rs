@@ -3,14 +3,14 @@
 //! The packet in transmission is not in the queue (as in ns-2, and as behind Linux's shapers).
 
 mod bucket;
-mod changing;
-mod counting;
-mod gate;
-mod launching;
+mod changes;
+mod counters;
 mod loss;
 mod opportunities;
 mod propagation;
 mod rates;
+mod shaper;
+mod transmit;
 
 use ackclock_core::{Rate, Time};
 use ackclock_plan::LinkPlan;
@@ -20,12 +20,12 @@ use crate::queue::{self, Drops, Priorities, Queue};
 use crate::PlanError;
 
 use bucket::APART;
-pub use counting::Counters;
-use counting::{Passed, Sojourns};
-use gate::Gate;
+pub use counters::Counters;
+use counters::{BypassCounters, Sojourns};
 use loss::RandomLoss;
 pub use propagation::Propagation;
 use rates::Rates;
+use shaper::Shaper;
 
 #[cfg(test)]
 mod tests;
@@ -70,21 +70,21 @@ pub struct Link {
     /// Picoseconds to transmit a byte, if that is a whole number; else 0.
     byte_time: u64,
     /// Packets that found the link idle; not in `counters`.
-    passed: Passed,
+    bypassed: BypassCounters,
     queued_packets: u32,
     frame_overhead: u32,
     /// Wire bytes of the packet that was launched last.
-    launched_bytes: u32,
+    transmitting_bytes: u32,
     /// Whether a packet that finds the link idle is launched without further ado.
-    is_plain: bool,
+    can_bypass: bool,
     /// Whether packets are launched when somebody looks, see [`Link::catch_up`].
     is_lazy: bool,
     /// Whether somebody has to know of each launch at its time.
-    is_watched: bool,
+    is_traced: bool,
     /// Whether a packet may be lost before it comes to the queue.
-    obstructed: bool,
+    may_lose: bool,
     down: bool,
-    has_settled: bool,
+    has_drops: bool,
     /// What is behind the transmitter.
     pub propagation: Propagation,
     queue: Queue,
@@ -95,11 +95,11 @@ pub struct Link {
     sojourns: Sojourns,
     /// What the discipline dropped and marked during the last call.
     drops: Drops,
-    settled: Settled,
+    drop_log: DropLog,
     rate: Rate,
     /// Transmission times of the last small and the last large packet.
     transmission_times: [(u32, Time); 2],
-    gate: Option<Box<Gate>>,
+    shaper: Option<Box<Shaper>>,
     /// What the rate is over time, if it follows a trace.
     rates: Option<Box<Rates>>,
     loss: Option<Box<RandomLoss>>,
@@ -109,7 +109,7 @@ pub struct Link {
 
 /// Packets that the discipline dropped, and copies of those it marked, counted and ready to be recorded.
 #[derive(Debug, Default)]
-pub struct Settled {
+pub struct DropLog {
     /// Dropped, as they were before this link.
     pub dropped: Vec<Packet>,
     /// Marked.
@@ -125,16 +125,16 @@ impl Link {
         let mut link = Link {
             busy_until: Time::ZERO,
             byte_time: 0,
-            passed: Passed::default(),
+            bypassed: BypassCounters::default(),
             queued_packets: 0,
             frame_overhead: plan.frame_overhead_bytes,
-            launched_bytes: 0,
-            is_plain: false,
+            transmitting_bytes: 0,
+            can_bypass: false,
             is_lazy: false,
-            is_watched: false,
-            obstructed: false,
+            is_traced: false,
+            may_lose: false,
             down: false,
-            has_settled: false,
+            has_drops: false,
             propagation: Propagation::new(plan),
             queue: Link::discipline(plan, plan.rate, priorities, seed)?,
             queued_bytes: 0,
@@ -144,14 +144,14 @@ impl Link {
             counters: Counters::default(),
             sojourns: Sojourns::default(),
             drops: Drops::default(),
-            gate: Gate::of(plan).map(Box::new),
+            shaper: Shaper::of(plan).map(Box::new),
             rates: plan.trace.as_ref().and_then(Rates::of).map(Box::new),
             loss: plan.loss.map(|loss| Box::new(RandomLoss::new(loss, seed))),
             seed,
-            settled: Settled::default(),
+            drop_log: DropLog::default(),
         };
         link.set_rate(plan.rate);
-        link.take_stock();
+        link.update_state();
         Ok(link)
     }
 
@@ -161,21 +161,21 @@ impl Link {
     pub fn offer<const FLIGHT: bool>(&mut self, mut packet: Packet, now: Time) -> Option<Due> {
         debug_assert_eq!(FLIGHT, self.propagation.exists);
         self.counters.arrived += 1;
-        if self.obstructed && self.loses(packet.for_record()) {
+        if self.may_lose && self.draw_loss(packet.for_record()) {
             return None;
         }
         packet.wire_bytes += self.frame_overhead;
-        self.enter(packet.wire_bytes, now);
+        self.count_enqueued(packet.wire_bytes, now);
         self.queue.enqueue(packet, now, &mut self.drops);
-        self.settle_drops(now);
-        Some(self.look::<FLIGHT>(now))
+        self.collect_drops(now);
+        Some(self.poll::<FLIGHT>(now))
     }
 
     /// Whether a packet is lost before it comes to the queue; counts it.
     #[cold]
-    fn loses(&mut self, packet: Packet) -> bool {
+    fn draw_loss(&mut self, packet: Packet) -> bool {
         let loss = self.loss.as_mut();
-        let is_lost = self.down || loss.is_some_and(|loss| loss.takes(&packet));
+        let is_lost = self.down || loss.is_some_and(|loss| loss.draw_drop(&packet));
         self.counters.lost += u64::from(is_lost);
         is_lost
     }
@@ -184,46 +184,46 @@ impl Link {
     /// looked at; the next packet begins. Returns the one that has left.
     #[inline(always)]
     pub fn finish(&mut self, now: Time) -> (Option<Packet>, Due) {
-        if self.gate.is_some() {
-            self.release(now);
+        if self.shaper.is_some() {
+            self.release_from_shaper(now);
         }
-        let left = (self.propagation.holds() > 0).then(|| self.propagation.pop().0);
-        (left, self.begin::<false>(now))
+        let left = (self.propagation.len() > 0).then(|| self.propagation.pop().0);
+        (left, self.start_next::<false>(now))
     }
 
     /// The time has come at which a link with a flight was to be looked at.
     #[inline]
     pub fn resume(&mut self, now: Time) -> Due {
-        if self.gate.is_none() {
-            return self.look::<true>(now);
+        if self.shaper.is_none() {
+            return self.poll::<true>(now);
         }
-        let (departure, arrival) = self.release(now);
+        let (departure, arrival) = self.release_from_shaper(now);
         Due {
             departure,
             arrival,
-            ..self.begin::<true>(now)
+            ..self.start_next::<true>(now)
         }
     }
 
     /// Begins to transmit the next packet if the transmitter is free.
     #[inline(always)]
-    fn look<const FLIGHT: bool>(&mut self, now: Time) -> Due {
+    fn poll<const FLIGHT: bool>(&mut self, now: Time) -> Due {
         let is_busy = if FLIGHT {
             self.busy_until > now
         } else {
-            self.propagation.holds() > 0
+            self.propagation.len() > 0
         };
         if is_busy {
-            return Due::later(self.next_look::<FLIGHT>());
+            return Due::later(self.next_poll::<FLIGHT>());
         }
-        self.begin::<FLIGHT>(now)
+        self.start_next::<FLIGHT>(now)
     }
 
     /// The transmitter is free.
     #[inline(always)]
-    fn begin<const FLIGHT: bool>(&mut self, now: Time) -> Due {
-        if self.gate.is_some() {
-            return Due::later(self.pour(now));
+    fn start_next<const FLIGHT: bool>(&mut self, now: Time) -> Due {
+        if self.shaper.is_some() {
+            return Due::later(self.run_shaper(now));
         }
         if self.queued_packets == 0 {
             return Due::later(Time::NEVER);
@@ -235,13 +235,13 @@ impl Link {
     #[inline(always)]
     pub(super) fn transmit<const FLIGHT: bool>(&mut self, now: Time) -> Due {
         let Some((packet, duration)) = self.take(now) else {
-            return Due::later(self.wait(now));
+            return Due::later(self.next_dequeue_time(now));
         };
         let done = now + duration;
         Due {
             departure: done,
-            arrival: self.launch(packet, done),
-            revisit: self.next_look::<FLIGHT>(),
+            arrival: self.start_transmission(packet, done),
+            revisit: self.next_poll::<FLIGHT>(),
         }
     }
 
@@ -249,9 +249,9 @@ impl Link {
     #[inline(always)]
     fn take(&mut self, now: Time) -> Option<(Packet, Time)> {
         let packet = self.queue.dequeue(now, &mut self.drops);
-        self.settle_drops(now);
+        self.collect_drops(now);
         let packet = packet?;
-        self.leave(packet.wire_bytes, now);
+        self.count_dequeued(packet.wire_bytes, now);
         let sojourn = now.since(packet.enqueued);
         self.counters.dequeued += 1;
         self.counters.sojourn_time += sojourn.as_f64();
@@ -263,35 +263,35 @@ impl Link {
 
     /// The packet that the gate has let through first leaves; returns when, and when it arrives if it is the first.
     #[cold]
-    fn release(&mut self, now: Time) -> (Time, Time) {
-        let left = self.gate.as_mut().and_then(|gate| gate.pop(now));
+    fn release_from_shaper(&mut self, now: Time) -> (Time, Time) {
+        let left = self.shaper.as_mut().and_then(|shaper| shaper.pop(now));
         left.map_or((Time::NEVER, Time::NEVER), |packet| {
-            (now, self.launch(packet, now))
+            (now, self.start_transmission(packet, now))
         })
     }
 
     /// Lets through what the gate allows; returns when to look again.
     #[cold]
-    fn pour(&mut self, now: Time) -> Time {
-        let Some(mut gate) = self.gate.take() else {
+    fn run_shaper(&mut self, now: Time) -> Time {
+        let Some(mut shaper) = self.shaper.take() else {
             return Time::NEVER;
         };
-        while self.queued_packets > 0 && gate.ready(now) <= now {
+        while self.queued_packets > 0 && shaper.ready(now) <= now {
             let Some((packet, cost)) = self.take(now) else {
                 break;
             };
-            gate.push(packet, cost, now);
+            shaper.push(packet, cost, now);
         }
-        let next = gate
+        let next = shaper
             .next(now)
-            .unwrap_or_else(|| self.wait_for(&mut gate, now));
-        self.gate = Some(gate);
+            .unwrap_or_else(|| self.next_shaper_time(&mut shaper, now));
+        self.shaper = Some(shaper);
         next
     }
 
     /// The discipline holds its packets back: when to ask again.
     #[cold]
-    fn wait(&self, now: Time) -> Time {
+    fn next_dequeue_time(&self, now: Time) -> Time {
         if self.queued_packets == 0 {
             return Time::NEVER;
         }
@@ -299,12 +299,12 @@ impl Link {
     }
 
     /// Nothing is passing: when the gate allows a packet, or the discipline gives one.
-    fn wait_for(&self, gate: &mut Gate, now: Time) -> Time {
-        let ready = gate.ready(now);
+    fn next_shaper_time(&self, shaper: &mut Shaper, now: Time) -> Time {
+        let ready = shaper.ready(now);
         if self.queued_packets > 0 && ready > now {
             ready
         } else {
-            self.wait(now)
+            self.next_dequeue_time(now)
         }
     }
 
@@ -332,39 +332,39 @@ impl Link {
     }
 
     #[inline]
-    fn settle_drops(&mut self, now: Time) {
+    fn collect_drops(&mut self, now: Time) {
         if !self.drops.is_empty() {
-            self.count_drops(now);
+            self.log_drops(now);
         }
     }
 
     #[cold]
-    fn count_drops(&mut self, now: Time) {
+    fn log_drops(&mut self, now: Time) {
         let mut drops = std::mem::take(&mut self.drops);
         for mut packet in drops.drain() {
             self.counters.dropped += 1;
-            self.leave(packet.wire_bytes, now);
+            self.count_dequeued(packet.wire_bytes, now);
             packet.wire_bytes -= self.frame_overhead;
-            self.settled.dropped.push(packet);
+            self.drop_log.dropped.push(packet);
         }
         for packet in drops.drain_marked() {
             self.counters.marked += 1;
-            self.settled.marked.push(packet);
+            self.drop_log.marked.push(packet);
         }
         self.drops = drops;
-        self.has_settled = true;
+        self.has_drops = true;
     }
 
     /// Whether drops or marks wait to be recorded.
     #[inline]
-    pub fn has_settled(&self) -> bool {
-        self.has_settled
+    pub fn has_drops(&self) -> bool {
+        self.has_drops
     }
 
     /// Takes what was dropped and marked, and leaves `empty` to be filled.
-    pub fn take_settled(&mut self, empty: Settled) -> Settled {
-        self.has_settled = false;
-        std::mem::replace(&mut self.settled, empty)
+    pub fn take_drop_log(&mut self, empty: DropLog) -> DropLog {
+        self.has_drops = false;
+        std::mem::replace(&mut self.drop_log, empty)
     }
 
     /// Packets and bytes in the queue.
@@ -373,13 +373,13 @@ impl Link {
     }
 
     /// Packets in the queue and in the transmitter.
-    pub fn holds(&self, now: Time) -> u64 {
-        self.keeps() + u64::from(self.busy_until > now)
+    pub fn held_packets(&self, now: Time) -> u64 {
+        self.waiting_packets() + u64::from(self.busy_until > now)
     }
 
     /// Packets that have not been launched: in the queue, and let through by a token bucket.
-    pub fn keeps(&self) -> u64 {
-        let passing = self.gate.as_ref().map_or(0, |gate| gate.len());
+    pub fn waiting_packets(&self) -> u64 {
+        let passing = self.shaper.as_ref().map_or(0, |shaper| shaper.len());
         u64::from(self.queued_packets) + passing
     }
 
@@ -390,9 +390,9 @@ impl Link {
 
     /// Wire bits that it could have sent in the time before `now`.
     pub fn capacity_bits(&self, now: Time, span: Time) -> f64 {
-        let total: &dyn Fn(Time) -> f64 = match (&self.rates, self.gate.as_deref()) {
+        let total: &dyn Fn(Time) -> f64 = match (&self.rates, self.shaper.as_deref()) {
             (Some(rates), _) => &|until| rates.capacity_bits(until),
-            (_, Some(Gate::Opportunities(times))) => &|until| times.capacity_bits(until),
+            (_, Some(Shaper::Opportunities(times))) => &|until| times.capacity_bits(until),
             _ => return self.rate.bits_per_second() * span.seconds(),
         };
         total(now) - total(now - span)

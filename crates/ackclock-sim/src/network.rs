@@ -16,30 +16,30 @@ use ackclock_core::Time;
 use rand_core::RngCore;
 use rand_pcg::Pcg64Mcg;
 
-use crate::agenda::Agenda;
-use crate::calendar::Calendar;
-use crate::link::{Due, Link, Settled};
+use crate::flow_slots::FlowSlots;
+use crate::link::{DropLog, Due, Link};
 use crate::options::Blocks;
 use crate::packet::{Ecn, Packet, NO_SACK};
-use crate::path::{first_due, set_off, DelayLine, Hop, Path, Route};
+use crate::path::{first_due, push_delayed, DelayLine, Hop, Path, Route};
 use crate::pcap::Captures;
-use crate::places::Places;
 use crate::queue::Priorities;
 use crate::receiver::Reply;
 use crate::routing::{Next, Routing};
-use crate::sender::{Outlet, Reasons};
+use crate::sender::{Outlet, SendReason};
+use crate::timing_wheel::TimingWheel;
+use crate::tournament_tree::TournamentTree;
 use crate::PlanError;
 
 mod changes;
-mod medium;
-mod opening;
+mod flows;
+mod impairment;
 mod propagation;
 mod sacks;
-mod watching;
+mod tracing;
 
 use changes::Changes;
-pub use medium::Harm;
-use medium::Medium;
+use impairment::Impairment;
+pub use impairment::ImpairmentCounters;
 use sacks::SackStore;
 
 /// Links, delays and the packets in them.
@@ -47,35 +47,35 @@ pub struct Network {
     now: Time,
     links: Vec<Link>,
     /// Links to be looked at, then flights by link, then the change of a link that comes next.
-    link_events: Calendar,
+    link_events: TimingWheel,
     changes: Changes,
     /// By link: what is behind its transmitter, where that is more than a delay.
-    media: BTreeMap<usize, Medium>,
+    impairments: BTreeMap<usize, Impairment>,
     /// Whether any link has one.
-    has_media: bool,
+    has_impairments: bool,
     /// By flow: how many of its packets media have made.
     copies: BTreeMap<u32, u64>,
     routing: Routing,
     /// The paths that are given, of which flows take one.
     paths: Vec<Path>,
     /// Where the flows have their places.
-    places: Places,
+    slots: FlowSlots,
     /// By place: the flow's route, from its first packet to its last.
     routes: Vec<Option<Box<Route>>>,
     /// By place: packets of the flow that a queue dropped or a link lost.
-    gone: Vec<u64>,
+    lost_packets: Vec<u64>,
     /// Delays before queueing links.
     delay_lines: Vec<DelayLine>,
     /// By link: when the packet in transmission has left.
-    transmissions: Agenda,
+    transmissions: TournamentTree,
     /// By delay line, then by place: when the first packet arrives at its end. At equal times flows come first.
-    arrivals: Agenda,
+    arrivals: TournamentTree,
     seed: u64,
     sacks: SackStore,
     /// Room for what a link has dropped and marked, while it is recorded.
-    spare: Settled,
+    spare_drop_log: DropLog,
     /// Whether packets are logged or captured.
-    is_watched: bool,
+    is_traced: bool,
     log_packets: bool,
     /// By link with a flight: the packet whose departure is still to be logged.
     departing: BTreeMap<usize, Packet>,
@@ -104,17 +104,17 @@ impl Network {
         let links = links.map(|(link, &seed)| Link::new(link, priorities, seed));
         let mut links = links.collect::<Result<Vec<_>, _>>()?;
         for change in plan.changes.iter().filter(|change| change.delay.is_some()) {
-            links[change.link as usize].give_flight();
+            links[change.link as usize].enable_propagation();
         }
-        let media = Medium::all(plan, &seeds);
-        for &link in media.keys() {
-            links[link].give_medium();
+        let impairments = Impairment::all(plan, &seeds);
+        for &link in impairments.keys() {
+            links[link].disable_propagation();
         }
         let paths: Vec<_> = paths.collect();
         let captures = Captures::of(plan, &paths, seed);
-        let is_watched = plan.record.packets || captures.is_some();
-        if is_watched {
-            links.iter_mut().for_each(Link::watch);
+        let is_traced = plan.record.packets || captures.is_some();
+        if is_traced {
+            links.iter_mut().for_each(Link::enable_tracing);
         }
         let mut delay_lines = Vec::new();
         let paths = paths.into_iter();
@@ -122,24 +122,24 @@ impl Network {
         let paths = paths.collect();
         let mut network = Network {
             now: Time::ZERO,
-            link_events: propagation::calendar(plan),
+            link_events: propagation::timing_wheel(plan),
             changes: Changes::new(plan, priorities, &seeds)?,
-            has_media: !media.is_empty(),
-            media,
+            has_impairments: !impairments.is_empty(),
+            impairments,
             copies: BTreeMap::new(),
             routing: Routing::new(plan, seed),
-            transmissions: Agenda::new(links.len()),
+            transmissions: TournamentTree::new(links.len()),
             paths,
-            arrivals: Agenda::new(delay_lines.len()),
+            arrivals: TournamentTree::new(delay_lines.len()),
             links,
-            places: Places::new(given),
+            slots: FlowSlots::new(given),
             routes: Vec::new(),
-            gone: Vec::new(),
+            lost_packets: Vec::new(),
             delay_lines,
             seed,
             sacks: SackStore::default(),
-            spare: Settled::default(),
-            is_watched,
+            spare_drop_log: DropLog::default(),
+            is_traced,
             log_packets: plan.record.packets,
             departing: BTreeMap::new(),
             captures,
@@ -147,18 +147,18 @@ impl Network {
         };
         for line in 0..network.delay_lines.len() {
             let rank = u32::MAX - (network.delay_lines.len() - line) as u32;
-            network.arrivals.enrol(line, rank);
+            network.arrivals.register(line, rank);
         }
-        (0..given).for_each(|place| network.furnish(place));
+        (0..given).for_each(|slot| network.init_slot(slot));
         network.schedule_change();
         Ok(network)
     }
 
     /// Whether any link has a flight behind it, or changes.
-    pub fn has_flights(&self) -> bool {
-        let has_media = !self.media.is_empty();
-        self.changes.are_planned()
-            || has_media
+    pub fn has_propagation(&self) -> bool {
+        let has_impairments = !self.impairments.is_empty();
+        self.changes.is_pending()
+            || has_impairments
             || self.links.iter().any(|link| link.propagation.exists)
     }
 
@@ -196,44 +196,44 @@ impl Network {
     pub fn on_transmitted(&mut self, link: usize) -> Option<(Packet, Time)> {
         let (packet, due) = self.links[link].finish(self.now);
         self.transmissions.set(link, due.next());
-        self.settle_drops(link);
+        self.record_drops_if_any(link);
         let packet = packet?;
         self.log(self.now, link as u32, &packet, PacketAction::Dequeue);
-        if self.has_media && self.enter_medium(link, packet.for_record(), packet.hop) {
+        if self.has_impairments && self.enter_impairment(link, packet.for_record(), packet.hop) {
             return None;
         }
-        self.pass_on(packet)
+        self.forward_on_path(packet)
     }
 
     /// The first packet of a flight arrives. If that is at its sender, or at a receiver that took time for it (and has
     /// been written down), returns it with the flow's place;
-    /// [`Network::take_blocks`] and [`Network::await_next`] are to follow.
+    /// [`Network::take_blocks`] and [`Network::schedule_next_return`] are to follow.
     #[inline(always)]
     pub fn on_arrival(&mut self, index: usize) -> Option<(usize, Packet)> {
-        let Some(place) = index.checked_sub(self.delay_lines.len()) else {
+        let Some(slot) = index.checked_sub(self.delay_lines.len()) else {
             self.leave_delay_line(index);
             return None;
         };
-        let (_, packet) = self.routes[place].as_mut()?.home.pop_front()?;
-        if self.is_watched && !packet.kind.is_forward() {
+        let (_, packet) = self.routes[slot].as_mut()?.return_queue.pop_front()?;
+        if self.is_traced && !packet.kind.is_forward() {
             self.write_log(self.now, NONE, packet.for_record(), PacketAction::Arrive);
         }
-        Some((place, packet))
+        Some((slot, packet))
     }
 
     /// Takes the SACK blocks that a packet carries.
     #[inline(always)]
     pub fn take_blocks(&mut self, packet: &Packet) -> Option<Blocks> {
-        self.sacks.take(packet.sack)
+        self.sacks.remove(packet.sack)
     }
 
     /// Schedules the next arrival at a sender. Apart from [`Network::on_arrival`], because where the next
     /// packet lies is often not in the cache: the sender can be served meanwhile.
     #[inline]
-    pub fn await_next(&mut self, place: usize) {
-        let route = self.routes[place].as_ref();
-        let next = route.map_or(Time::NEVER, |route| first_due(&route.home));
-        self.arrivals.set(self.delay_lines.len() + place, next);
+    pub fn schedule_next_return(&mut self, slot: usize) {
+        let route = self.routes[slot].as_ref();
+        let next = route.map_or(Time::NEVER, |route| first_due(&route.return_queue));
+        self.arrivals.set(self.delay_lines.len() + slot, next);
     }
 
     /// The first packet of a delay line arrives at the link.
@@ -248,16 +248,16 @@ impl Network {
 
     /// Sends a packet on from a link of its path: to the next one, or to the far end after the last.
     #[inline(always)]
-    fn pass_on(&mut self, mut packet: Packet) -> Option<(Packet, Time)> {
-        let place = self.places.of(packet.flow);
-        let route = self.routes.get_mut(place)?.as_deref_mut()?;
+    fn forward_on_path(&mut self, mut packet: Packet) -> Option<(Packet, Time)> {
+        let slot = self.slots.slot_of(packet.flow);
+        let route = self.routes.get_mut(slot)?.as_deref_mut()?;
         let forward = packet.kind.is_forward();
         if let Some(hop) = route.hop_after(packet.hop, forward) {
             packet.hop += 1;
-            self.head_for(hop, packet);
+            self.send_to_hop(hop, packet);
             None
         } else if packet.ecn == Ecn::Damaged {
-            self.discard(packet.for_record())
+            self.discard_corrupted(packet.for_record())
         } else if forward {
             let local = self.now + route.forward_delay;
             let ready = match &mut route.hosts {
@@ -268,10 +268,10 @@ impl Network {
             Some((packet, ready))
         } else {
             let due = self.now + route.reverse_delay;
-            let first = route.fly_home(due, packet);
-            self.await_home(place, first);
-            if self.is_watched {
-                self.write_way_home(packet.for_record(), self.now, due);
+            let first = route.queue_return(due, packet);
+            self.schedule_return(slot, first);
+            if self.is_traced {
+                self.log_return(packet.for_record(), self.now, due);
             }
             None
         }
@@ -279,27 +279,29 @@ impl Network {
 
     /// Sends a packet to a hop: into the delay before it, or at once.
     #[inline(always)]
-    fn head_for(&mut self, hop: Hop, packet: Packet) {
+    fn send_to_hop(&mut self, hop: Hop, packet: Packet) {
         match hop {
-            Hop::Here(link) => self.offer(packet, link),
-            Hop::After { delay, delay_line } => self.fly(delay_line, self.now + delay, packet),
-            Hop::Routed => self.set_off(packet.entering(self.now)),
+            Hop::Direct(link) => self.offer(packet, link),
+            Hop::Delayed { delay, delay_line } => {
+                self.enter_delay_line(delay_line, self.now + delay, packet)
+            }
+            Hop::Routed => self.push_delayed(packet.entering(self.now)),
         }
     }
 
     #[inline(always)]
-    fn fly(&mut self, delay_line: u32, due: Time, packet: Packet) {
+    fn enter_delay_line(&mut self, delay_line: u32, due: Time, packet: Packet) {
         let flight = &mut self.delay_lines[delay_line as usize].flight;
-        if set_off(flight, due, packet) {
+        if push_delayed(flight, due, packet) {
             self.arrivals.set(delay_line as usize, due);
         }
     }
 
     /// Schedules the arrival of a packet at its sender, if it is the first on its way there.
     #[inline(always)]
-    fn await_home(&mut self, place: usize, first: Option<Time>) {
+    fn schedule_return(&mut self, slot: usize, first: Option<Time>) {
         if let Some(due) = first {
-            self.arrivals.set(self.delay_lines.len() + place, due);
+            self.arrivals.set(self.delay_lines.len() + slot, due);
         }
     }
 
@@ -308,9 +310,9 @@ impl Network {
     fn offer(&mut self, packet: Packet, link: u32) {
         let link = link as usize;
         if self.links[link].propagation.exists {
-            self.admit_flying(packet.entering(self.now), link);
+            self.admit_with_propagation(packet.entering(self.now), link);
         } else {
-            self.admit::<false>(packet, link, self.is_watched);
+            self.admit::<false>(packet, link, self.is_traced);
         }
     }
 
@@ -330,30 +332,30 @@ impl Network {
         }
         if FLIGHT {
             if log {
-                self.await_departure(link, due.departure);
+                self.schedule_departure(link, due.departure);
             }
-            self.schedule_flight(link, due);
+            self.schedule_link(link, due);
         } else if !due.next().is_never() {
             self.transmissions.set(link, due.next());
         }
-        self.settle_drops(link);
+        self.record_drops_if_any(link);
     }
 
     #[inline(always)]
-    fn settle_drops(&mut self, link: usize) {
-        if self.links[link].has_settled() {
+    fn record_drops_if_any(&mut self, link: usize) {
+        if self.links[link].has_drops() {
             self.record_drops(link);
         }
     }
 
     #[cold]
     fn record_drops(&mut self, link: usize) {
-        let empty = std::mem::take(&mut self.spare);
-        let mut settled = self.links[link].take_settled(empty);
-        for packet in settled.dropped.drain(..) {
+        let empty = std::mem::take(&mut self.spare_drop_log);
+        let mut drop_log = self.links[link].take_drop_log(empty);
+        for packet in drop_log.dropped.drain(..) {
             self.lose(link as u32, packet, EventKind::Drop);
         }
-        for packet in settled.marked.drain(..) {
+        for packet in drop_log.marked.drain(..) {
             let (flow, value) = (packet.flow, packet.sequence as f64);
             let events = &mut self.tables.events;
             events.push(
@@ -364,31 +366,31 @@ impl Network {
                 value,
             );
         }
-        self.spare = settled;
+        self.spare_drop_log = drop_log;
     }
 
     #[cold]
-    fn lose(&mut self, link: u32, packet: Packet, happening: EventKind) {
-        let action = if happening == EventKind::Drop {
+    fn lose(&mut self, link: u32, packet: Packet, kind: EventKind) {
+        let action = if kind == EventKind::Drop {
             PacketAction::Drop
         } else {
             PacketAction::Loss
         };
         self.log(self.now, link, &packet, action);
-        self.sacks.take(packet.sack);
-        let place = self.places.of(packet.flow);
-        if let Some(Some(_)) = self.routes.get(place) {
-            self.gone[place] += 1;
+        self.sacks.remove(packet.sack);
+        let slot = self.slots.slot_of(packet.flow);
+        if let Some(Some(_)) = self.routes.get(slot) {
+            self.lost_packets[slot] += 1;
         }
         let value = packet.sequence as f64;
         self.tables
             .events
-            .push(self.now.seconds(), packet.flow, link, happening, value);
+            .push(self.now.seconds(), packet.flow, link, kind, value);
     }
 
     /// Sends the receiver's answer off, at the receiver's local time.
     #[inline]
-    pub fn answer(&mut self, flow: u32, reply: &Reply, local: Time) {
+    pub fn send_reply(&mut self, flow: u32, reply: &Reply, local: Time) {
         let packet = Packet {
             sequence: reply.ack,
             timestamp: reply.echo,
@@ -397,38 +399,40 @@ impl Network {
             wire_bytes: reply.wire_bytes,
             sack: reply
                 .blocks
-                .map_or(NO_SACK, |blocks| self.sacks.put(blocks)),
+                .map_or(NO_SACK, |blocks| self.sacks.insert(blocks)),
             kind: reply.kind,
             ecn: reply.ecn,
             hop: 0,
             flags: reply.flags,
         };
         if self.captures.is_some() {
-            return self.answer_captured(packet.for_record(), local);
+            return self.send_reply_captured(packet.for_record(), local);
         }
-        self.start_back(packet, local);
+        self.forward_reply(packet, local);
     }
 
     /// A receiver's packet sets off at its local time.
     #[inline(always)]
-    fn start_back(&mut self, packet: Packet, local: Time) {
-        let place = self.places.of(packet.flow);
-        let Some(Some(route)) = self.routes.get_mut(place) else {
+    fn forward_reply(&mut self, packet: Packet, local: Time) {
+        let slot = self.slots.slot_of(packet.flow);
+        let Some(Some(route)) = self.routes.get_mut(slot) else {
             return;
         };
-        match route.first_hop_back() {
-            Some(Hop::After { delay, delay_line }) => self.fly(delay_line, local + delay, packet),
-            Some(Hop::Here(_) | Hop::Routed) => self.set_off(packet.entering(self.now)),
+        match route.first_reverse_hop() {
+            Some(Hop::Delayed { delay, delay_line }) => {
+                self.enter_delay_line(delay_line, local + delay, packet)
+            }
+            Some(Hop::Direct(_) | Hop::Routed) => self.push_delayed(packet.entering(self.now)),
             None => {
-                let first = route.fly_home(local + route.reverse_delay, packet);
-                self.await_home(place, first);
+                let first = route.queue_return(local + route.reverse_delay, packet);
+                self.schedule_return(slot, first);
             }
         }
     }
 
     #[inline(always)]
     fn log(&mut self, time: Time, link: u32, packet: &Packet, action: PacketAction) {
-        if self.is_watched {
+        if self.is_traced {
             self.write_log(time, link, packet.for_record(), action);
         }
     }
@@ -444,29 +448,29 @@ impl Network {
     }
 
     /// Packets that a queue dropped or a link lost, of the flow in a place.
-    pub fn gone(&self, place: usize) -> u64 {
-        self.gone[place]
+    pub fn lost_packets(&self, slot: usize) -> u64 {
+        self.lost_packets[slot]
     }
 
     /// The places of flows.
     #[inline(always)]
-    pub fn places(&self) -> &Places {
-        &self.places
+    pub fn slots(&self) -> &FlowSlots {
+        &self.slots
     }
 
     /// Packets in queues, transmitters and flights.
-    pub fn packets_under_way(&self) -> u64 {
-        let queued: u64 = self.links.iter().map(Link::keeps).sum();
+    pub fn packets_in_transit(&self) -> u64 {
+        let queued: u64 = self.links.iter().map(Link::waiting_packets).sum();
         let routes = self.routes.iter().flatten();
-        let home = routes.map(|route| route.home.len());
+        let return_queue = routes.map(|route| route.return_queue.len());
         let between = self
             .delay_lines
             .iter()
             .map(|delay_line| delay_line.flight.len());
-        let behind = self.links.iter().map(|link| link.propagation.holds());
-        let flying = self.media.values().map(Medium::holds);
+        let behind = self.links.iter().map(|link| link.propagation.len());
+        let flying = self.impairments.values().map(Impairment::len);
         queued
-            + home
+            + return_queue
                 .chain(between)
                 .chain(behind)
                 .chain(flying)
@@ -475,26 +479,26 @@ impl Network {
 }
 
 /// The network as one sender sees it.
-pub struct Entrance<'a> {
+pub struct NetworkOutlet<'a> {
     /// What is behind it.
     pub network: &'a mut Network,
     /// Where the sender's packets go first.
     pub hop: Hop,
 }
 
-impl Outlet for Entrance<'_> {
+impl Outlet for NetworkOutlet<'_> {
     #[inline(always)]
-    fn send(&mut self, packet: Packet, reasons: impl FnOnce() -> Reasons) {
+    fn send(&mut self, packet: Packet, reason: impl FnOnce() -> SendReason) {
         if self.network.captures.is_some() {
             let packet = packet.for_record();
-            return self.network.send_captured(self.hop, packet, reasons());
+            return self.network.send_captured(self.hop, packet, reason());
         }
-        self.network.head_for(self.hop, packet);
+        self.network.send_to_hop(self.hop, packet);
     }
 
-    fn report(&mut self, flow: u32, happening: EventKind, value: f64) {
+    fn report(&mut self, flow: u32, kind: EventKind, value: f64) {
         let now = self.network.now;
         let events = &mut self.network.tables.events;
-        events.push(now.seconds(), flow, NONE, happening, value);
+        events.push(now.seconds(), flow, NONE, kind, value);
     }
 }

@@ -4,7 +4,7 @@ use ackclock_core::Time;
 use ackclock_plan::{TcpPlan, TIMESTAMPS_BYTES};
 
 /// Most SACK blocks that fit an ACK, without timestamps (RFC 2018 section 3).
-pub const MOST_BLOCKS: usize = 4;
+pub const MAX_BLOCKS: usize = 4;
 
 /// The tick of the timestamps' clock (RFC 7323 section 5.4).
 pub const TIMESTAMP_TICK: Time = Time::from_milliseconds(1);
@@ -26,8 +26,8 @@ pub fn syn_header_bytes(tcp: &TcpPlan) -> u32 {
 }
 
 /// SACK blocks that fit an ACK: one less beside timestamps (RFC 2018 section 3).
-pub fn most_blocks(tcp: &TcpPlan) -> usize {
-    MOST_BLOCKS - usize::from(tcp.timestamps)
+pub fn max_blocks(tcp: &TcpPlan) -> usize {
+    MAX_BLOCKS - usize::from(tcp.timestamps)
 }
 
 /// A half-open range of segments, `start..end`.
@@ -37,7 +37,7 @@ pub type Block = (u64, u64);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Blocks {
     /// After the last block come empty ones.
-    blocks: [Block; MOST_BLOCKS],
+    blocks: [Block; MAX_BLOCKS],
 }
 
 impl Blocks {
@@ -62,7 +62,7 @@ impl Blocks {
 }
 
 impl FromIterator<Block> for Blocks {
-    /// The first [`MOST_BLOCKS`] of them.
+    /// The first [`MAX_BLOCKS`] of them.
     fn from_iter<T: IntoIterator<Item = Block>>(blocks: T) -> Blocks {
         let mut chosen = Blocks::default();
         for (place, block) in chosen.blocks.iter_mut().zip(blocks) {

@@ -82,13 +82,13 @@ impl Kind {
 pub enum Ecn {
     /// The transport does not understand ECN.
     #[default]
-    NotCapable,
+    NotEct,
     /// ECT(0).
-    Capable0,
+    Ect0,
     /// ECT(1).
-    Capable1,
+    Ect1,
     /// A router saw congestion.
-    Experienced,
+    Ce,
     /// None: the packet was damaged on its way, and its end will discard it.
     Damaged,
 }
@@ -99,9 +99,9 @@ impl Ecn {
     #[inline]
     pub fn of_control(mode: EcnMode) -> Ecn {
         match mode {
-            EcnMode::Off | EcnMode::Classic => Ecn::NotCapable,
-            EcnMode::Dctcp | EcnMode::Accurate => Ecn::Capable0,
-            EcnMode::L4s => Ecn::Capable1,
+            EcnMode::Off | EcnMode::Classic => Ecn::NotEct,
+            EcnMode::Dctcp | EcnMode::Accurate => Ecn::Ect0,
+            EcnMode::L4s => Ecn::Ect1,
         }
     }
 }
@@ -217,7 +217,7 @@ pub const NO_PACKET: Packet = Packet {
     wire_bytes: 0,
     sack: NO_SACK,
     kind: Kind::Ack,
-    ecn: Ecn::NotCapable,
+    ecn: Ecn::NotEct,
     hop: 0,
     flags: Flags::NONE,
 };

@@ -6,24 +6,24 @@ use std::sync::Arc;
 use ackclock_core::Time;
 use ackclock_plan::{HopPlan, PathPlan};
 
+use crate::host_delay::HostDelays;
 use crate::packet::Packet;
-use crate::processing::Hosts;
 
 /// Packets in a delay that nothing can shorten or lengthen, each with the time of its arrival.
-pub type Flight = VecDeque<(Time, Packet)>;
+pub type DelayQueue = VecDeque<(Time, Packet)>;
 
 /// When the first packet of a flight arrives; [`Time::NEVER`] if there is none.
 #[inline(always)]
-pub fn first_due(flight: &Flight) -> Time {
+pub fn first_due(flight: &DelayQueue) -> Time {
     flight.front().map_or(Time::NEVER, |&(due, _)| due)
 }
 
 /// Adds a packet to a flight; returns whether it is the first to arrive now. A packet that starts ahead of the
 /// clock may be overtaken by one that does not, so a later one may have to go before it.
 #[inline(always)]
-pub fn set_off(flight: &mut Flight, due: Time, packet: Packet) -> bool {
+pub fn push_delayed(flight: &mut DelayQueue, due: Time, packet: Packet) -> bool {
     match flight.back() {
-        Some(&(last, _)) if last > due => put_in_order(flight, due, packet.entering(due)),
+        Some(&(last, _)) if last > due => insert_in_order(flight, due, packet.entering(due)),
         _ => {
             flight.push_back((due, packet));
             flight.len() == 1
@@ -32,17 +32,17 @@ pub fn set_off(flight: &mut Flight, due: Time, packet: Packet) -> bool {
 }
 
 #[cold]
-fn put_in_order(flight: &mut Flight, due: Time, packet: Packet) -> bool {
-    let place = flight.partition_point(|&(time, _)| time <= due);
-    flight.insert(place, (due, packet));
-    place == 0
+fn insert_in_order(flight: &mut DelayQueue, due: Time, packet: Packet) -> bool {
+    let slot = flight.partition_point(|&(time, _)| time <= due);
+    flight.insert(slot, (due, packet));
+    slot == 0
 }
 
 /// A delay before a queueing link.
 #[derive(Debug)]
 pub struct DelayLine {
     /// The packets in it.
-    pub flight: Flight,
+    pub flight: DelayQueue,
     /// The link at its end.
     pub link: u32,
 }
@@ -51,9 +51,9 @@ pub struct DelayLine {
 #[derive(Clone, Copy, Debug)]
 pub enum Hop {
     /// At once into the queue of this link.
-    Here(u32),
+    Direct(u32),
     /// Through a delay.
-    After {
+    Delayed {
         /// How long it takes.
         delay: Time,
         /// Number of the [`DelayLine`].
@@ -67,23 +67,23 @@ pub enum Hop {
 #[derive(Debug)]
 pub struct Path {
     /// The hop at which packets enter it.
-    pub entrance: Hop,
+    pub first_hop: Hop,
     /// Sum of the propagation delays both ways.
     pub base_rtt: Time,
     forward_delay: Time,
     reverse_delay: Time,
-    further: Option<Arc<Further>>,
+    later_hops: Option<Arc<LaterHops>>,
 }
 
 impl Path {
     /// What a routed flow takes: its packets go nowhere by themselves.
     pub fn routed() -> Path {
         Path {
-            entrance: Hop::Routed,
+            first_hop: Hop::Routed,
             base_rtt: Time::NEVER,
             forward_delay: Time::ZERO,
             reverse_delay: Time::ZERO,
-            further: Some(Arc::new(Further {
+            later_hops: Some(Arc::new(LaterHops {
                 forward: Box::default(),
                 reverse: Box::new([Hop::Routed]),
             })),
@@ -96,33 +96,36 @@ impl Path {
         if forward.hops.is_empty() {
             return Path::routed();
         }
-        let hops_there = hops(forward, false, delay_lines);
-        let hops_back = hops(reverse, true, delay_lines);
-        let (entrance, rest) = (hops_there[0], &hops_there[1..]);
-        let is_short = rest.is_empty() && hops_back.is_empty();
-        let further = Further {
+        let forward_hops = hops(forward, false, delay_lines);
+        let reverse_hops = hops(reverse, true, delay_lines);
+        let (first_hop, rest) = (forward_hops[0], &forward_hops[1..]);
+        let is_short = rest.is_empty() && reverse_hops.is_empty();
+        let later_hops = LaterHops {
             forward: rest.into(),
-            reverse: hops_back,
+            reverse: reverse_hops,
         };
         Path {
-            entrance,
+            first_hop,
             base_rtt: delay(forward) + delay(reverse),
             forward_delay: forward.delay,
             reverse_delay: reverse.delay,
-            further: (!is_short).then(|| Arc::new(further)),
+            later_hops: (!is_short).then(|| Arc::new(later_hops)),
         }
     }
 
     /// The links that data pass, in order.
-    pub fn links_there<'a>(
+    pub fn forward_links<'a>(
         &'a self,
         delay_lines: &'a [DelayLine],
     ) -> impl Iterator<Item = u32> + 'a {
-        let rest = self.further.iter().flat_map(|further| &further.forward[..]);
-        let hops = std::iter::once(&self.entrance).chain(rest);
+        let rest = self
+            .later_hops
+            .iter()
+            .flat_map(|later_hops| &later_hops.forward[..]);
+        let hops = std::iter::once(&self.first_hop).chain(rest);
         hops.filter_map(|hop| match *hop {
-            Hop::Here(link) => Some(link),
-            Hop::After { delay_line, .. } => Some(delay_lines[delay_line as usize].link),
+            Hop::Direct(link) => Some(link),
+            Hop::Delayed { delay_line, .. } => Some(delay_lines[delay_line as usize].link),
             Hop::Routed => None,
         })
     }
@@ -134,20 +137,20 @@ impl Path {
 #[repr(align(64))]
 pub struct Route {
     /// The last delay on the path back.
-    pub home: Flight,
+    pub return_queue: DelayQueue,
     /// Delay from the last queue to the receiver.
     pub forward_delay: Time,
     /// Delay from the last queue (or the receiver, if there is none) to the sender.
     pub reverse_delay: Time,
     /// Queues other than the first one, if there are any.
-    further: Option<Arc<Further>>,
+    later_hops: Option<Arc<LaterHops>>,
     /// The flow's hosts, if they take time for packets.
-    pub hosts: Option<Box<Hosts>>,
+    pub hosts: Option<Box<HostDelays>>,
 }
 
 /// The queues after the first one on the path there, and all on the path back.
 #[derive(Debug)]
-struct Further {
+struct LaterHops {
     forward: Box<[Hop]>,
     reverse: Box<[Hop]>,
 }
@@ -156,10 +159,10 @@ impl Route {
     /// The route of a flow that takes this path.
     pub fn along(path: &Path) -> Route {
         Route {
-            home: Flight::new(),
+            return_queue: DelayQueue::new(),
             forward_delay: path.forward_delay,
             reverse_delay: path.reverse_delay,
-            further: path.further.clone(),
+            later_hops: path.later_hops.clone(),
             hosts: None,
         }
     }
@@ -167,30 +170,30 @@ impl Route {
     /// The hop after number `index` on the path there (`forward`) or back.
     #[inline]
     pub fn hop_after(&self, index: u8, forward: bool) -> Option<Hop> {
-        let further = self.further.as_ref()?;
+        let later_hops = self.later_hops.as_ref()?;
         let index = usize::from(index);
         if forward {
-            further.forward.get(index).copied()
+            later_hops.forward.get(index).copied()
         } else {
-            further.reverse.get(index + 1).copied()
+            later_hops.reverse.get(index + 1).copied()
         }
     }
 
     /// A packet will reach the sender at `due`, which sees it when its host is ready; returns when that is if it is the
     /// first of those on their way.
     #[inline(always)]
-    pub fn fly_home(&mut self, due: Time, packet: Packet) -> Option<Time> {
+    pub fn queue_return(&mut self, due: Time, packet: Packet) -> Option<Time> {
         let due = match &mut self.hosts {
             Some(hosts) => hosts.sender.ready(due),
             None => due,
         };
-        set_off(&mut self.home, due, packet).then_some(due)
+        push_delayed(&mut self.return_queue, due, packet).then_some(due)
     }
 
     /// The first hop on the path back.
     #[inline]
-    pub fn first_hop_back(&self) -> Option<Hop> {
-        self.further.as_ref()?.reverse.first().copied()
+    pub fn first_reverse_hop(&self) -> Option<Hop> {
+        self.later_hops.as_ref()?.reverse.first().copied()
     }
 }
 
@@ -206,13 +209,13 @@ fn delay(path: &PathPlan) -> Time {
 fn hops(plan: &PathPlan, ahead: bool, delay_lines: &mut Vec<DelayLine>) -> Box<[Hop]> {
     let hop = |(index, hop): (usize, &HopPlan)| {
         if hop.delay == Time::ZERO && !(ahead && index == 0) {
-            return Hop::Here(hop.link);
+            return Hop::Direct(hop.link);
         }
         delay_lines.push(DelayLine {
-            flight: Flight::new(),
+            flight: DelayQueue::new(),
             link: hop.link,
         });
-        Hop::After {
+        Hop::Delayed {
             delay: hop.delay,
             delay_line: (delay_lines.len() - 1) as u32,
         }

@@ -9,7 +9,7 @@
 //! ticks each millisecond (`numbers`). Datagrams have their own identifications. Each flow has its own pair of addresses,
 //! 10.0.0.0/9 the senders and 10.128.0.0/9 the receivers. The time to live is 64 and falls at each link.
 //!
-//! What became of each packet, and why it was sent, is written beside the captures (`truth`).
+//! What became of each packet, and why it was sent, is written beside the captures (`ground_truth`).
 //!
 //! Deviations:
 //! - Frames have an Ethernet header whatever the links' frame overhead.
@@ -26,21 +26,21 @@ use ackclock_plan::{FlowPlan, PathPlan, Plan};
 
 use crate::options::Block;
 use crate::packet::Packet;
-use crate::sender::Reasons;
+use crate::sender::SendReason;
 
 mod connection;
 mod file;
 mod frame;
+mod ground_truth;
 mod numbers;
-mod truth;
 mod vantage;
 
 use connection::Connection;
 use file::File;
 use frame::Frame;
+use ground_truth::{GroundTruth, RowKey};
 use numbers::Numbers;
-use truth::{Name, Truth};
-use vantage::{Place, Point};
+use vantage::{Location, Point};
 
 /// The captures of a run, one for each point that its plan names.
 #[derive(Debug)]
@@ -51,8 +51,8 @@ pub struct Captures {
     /// By flow: the path that it takes.
     paths: BTreeMap<u32, u32>,
     /// By the names that packets have in `sack`.
-    under_way: Vec<InTransit>,
-    truth: Truth,
+    in_transit: Vec<InTransit>,
+    ground_truth: GroundTruth,
     /// Of the run, for the numbers with which connections begin.
     seed: u64,
 }
@@ -61,7 +61,7 @@ pub struct Captures {
 #[derive(Debug, Default)]
 struct InTransit {
     frame: Frame,
-    row: Name,
+    row: RowKey,
 }
 
 impl Captures {
@@ -74,8 +74,8 @@ impl Captures {
             files,
             connections: BTreeMap::new(),
             paths: BTreeMap::new(),
-            under_way: Vec::new(),
-            truth: Truth::default(),
+            in_transit: Vec::new(),
+            ground_truth: GroundTruth::default(),
             seed,
         })
     }
@@ -105,69 +105,76 @@ impl Captures {
     }
 
     /// The rows of the truth of which all is known by `now`, since the last call.
-    pub fn take_truth(&mut self, now: Time) -> Transmissions {
-        self.truth.take(now)
+    pub fn take_ground_truth(&mut self, now: Time) -> Transmissions {
+        self.ground_truth.take(now)
     }
 
     /// The run ends: what is still to be said of packets under way is said.
     pub fn finish(&mut self, now: Time) {
-        self.truth.finish(now);
+        self.ground_truth.finish(now);
     }
 
     /// A sender sends a packet. Its `sack` is its name from now on, and its `wire_bytes` are those of the IP packet.
-    pub fn send(&mut self, packet: &Packet, reasons: Reasons, now: Time) {
-        self.set_off(packet, &[], reasons, now, now);
+    pub fn send(&mut self, packet: &Packet, reason: SendReason, now: Time) {
+        self.register_frame(packet, &[], reason, now, now);
     }
 
     /// A receiver sends a packet with these SACK blocks at `time`, which may be ahead of `now`.
-    pub fn answer(&mut self, packet: &Packet, blocks: &[Block], time: Time, now: Time) {
+    pub fn send_reply(&mut self, packet: &Packet, blocks: &[Block], time: Time, now: Time) {
         let connection = self.connections.get_mut(&packet.flow);
         let again = connection.is_some_and(|connection| !connection.sends_first(packet.kind));
-        let reasons = Reasons::of_control(packet.kind, again);
-        self.set_off(packet, blocks, reasons, time, now);
+        let reason = SendReason::of_control(packet.kind, again);
+        self.register_frame(packet, blocks, reason, time, now);
     }
 
-    fn set_off(&mut self, packet: &Packet, blocks: &[Block], why: Reasons, time: Time, now: Time) {
+    fn register_frame(
+        &mut self,
+        packet: &Packet,
+        blocks: &[Block],
+        reason: SendReason,
+        time: Time,
+        now: Time,
+    ) {
         let name = packet.sack as usize;
-        if name >= self.under_way.len() {
-            self.under_way.resize_with(name + 1, InTransit::default);
+        if name >= self.in_transit.len() {
+            self.in_transit.resize_with(name + 1, InTransit::default);
         }
-        let InTransit { frame, row } = &mut self.under_way[name];
+        let InTransit { frame, row } = &mut self.in_transit[name];
         let header = match self.connections.get_mut(&packet.flow) {
             Some(connection) => connection.compose(packet, blocks, frame),
             None => frame.set_datagram(packet),
         };
-        *row = self.truth.send(packet, header, why, time);
-        self.truth.settle(now);
-        self.see(packet, host(packet.kind.is_forward()), time, now);
+        *row = self.ground_truth.send(packet, header, reason, time);
+        self.ground_truth.write_resolved(now);
+        self.record_frame(packet, host(packet.kind.is_forward()), time, now);
     }
 
     /// A packet is dropped or lost at a link, or at none.
     pub fn lose(&mut self, packet: &Packet, fate: PacketFate, link: u32, now: Time) {
-        if let Some(sent) = self.under_way.get(packet.sack as usize) {
-            self.truth.end(sent.row, fate, link, now);
+        if let Some(sent) = self.in_transit.get(packet.sack as usize) {
+            self.ground_truth.end(sent.row, fate, link, now);
         }
     }
 
     /// A packet has left the transmitter of a link.
     pub fn leave(&mut self, packet: &Packet, link: u32, now: Time) {
-        self.see(packet, Place::Behind(link), now, now);
-        if let Some(sent) = self.under_way.get_mut(packet.sack as usize) {
+        self.record_frame(packet, Location::Link(link), now, now);
+        if let Some(sent) = self.in_transit.get_mut(packet.sack as usize) {
             sent.frame.pass_router();
         }
     }
 
     /// A packet of a flow with a path has left its last queue, or its host if there is none, at `left`, and will arrive
     /// at `due`.
-    pub fn head_home(&mut self, packet: &Packet, left: Time, due: Time, now: Time) {
+    pub fn on_return(&mut self, packet: &Packet, left: Time, due: Time, now: Time) {
         let Some(&path) = self.paths.get(&packet.flow) else {
             return;
         };
-        let Some(sent) = self.under_way.get(packet.sack as usize) else {
+        let Some(sent) = self.in_transit.get(packet.sack as usize) else {
             return;
         };
         for (point, file) in &mut self.files {
-            if let Some(before) = point.before_end(path, packet.kind.is_forward()) {
+            if let Some(before) = point.before_arrival(path, packet.kind.is_forward()) {
                 let time = due.since(before).max(left);
                 file.write(&sent.frame, packet.ecn, time, now);
             }
@@ -177,40 +184,44 @@ impl Captures {
     /// A packet reaches its end at `time`, which may be ahead of `now`.
     pub fn arrive(&mut self, packet: &Packet, time: Time, now: Time) {
         let forward = packet.kind.is_forward();
-        self.see(packet, host(!forward), time, now);
-        let Some(sent) = self.under_way.get(packet.sack as usize) else {
+        self.record_frame(packet, host(!forward), time, now);
+        let Some(sent) = self.in_transit.get(packet.sack as usize) else {
             return;
         };
         let connection = self.connections.get_mut(&packet.flow);
-        let is_new = connection.is_none_or(|connection| connection.hear(packet, sent.row.0));
+        let is_new = connection.is_none_or(|connection| connection.on_arrival(packet, sent.row.0));
         let fate = if is_new {
             PacketFate::Delivered
         } else {
             PacketFate::Duplicate
         };
-        self.truth.end(sent.row, fate, NONE, time);
+        self.ground_truth.end(sent.row, fate, NONE, time);
     }
 
-    fn see(&mut self, packet: &Packet, place: Place, time: Time, now: Time) {
-        let Some(sent) = self.under_way.get(packet.sack as usize) else {
+    fn record_frame(&mut self, packet: &Packet, location: Location, time: Time, now: Time) {
+        let Some(sent) = self.in_transit.get(packet.sack as usize) else {
             return;
         };
-        for (_, file) in self.files.iter_mut().filter(|(point, _)| point.sees(place)) {
+        for (_, file) in self
+            .files
+            .iter_mut()
+            .filter(|(point, _)| point.captures(location))
+        {
             file.write(&sent.frame, packet.ecn, time, now);
         }
     }
 }
 
 /// At which host a packet of a flow begins, or ends.
-fn host(is_sender: bool) -> Place {
+fn host(is_sender: bool) -> Location {
     if is_sender {
-        Place::Sender
+        Location::Sender
     } else {
-        Place::Receiver
+        Location::Receiver
     }
 }
 
 #[cfg(test)]
-mod reading;
+mod parser;
 #[cfg(test)]
 mod tests;

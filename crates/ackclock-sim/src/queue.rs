@@ -13,7 +13,7 @@ mod bands;
 mod fifo;
 mod fq;
 pub(crate) mod hash;
-mod updates;
+mod periodic;
 
 /// The list, from one line each: the module, and its place among the [`DISCIPLINES`].
 macro_rules! disciplines {
@@ -21,7 +21,7 @@ macro_rules! disciplines {
         $(pub mod $name;)*
 
         /// The list: name as in `tc`, and how to make one.
-        pub const DISCIPLINES: &[(&str, Maker)] = &[$((stringify!($name), $name::make)),*];
+        pub const DISCIPLINES: &[(&str, QueueFactory)] = &[$((stringify!($name), $name::make)),*];
     };
 }
 
@@ -81,10 +81,10 @@ impl Drops {
     /// Marks a packet (RFC 3168 section 5). Returns whether its transport understands that; if not, the packet
     /// is as it was.
     pub fn mark(&mut self, packet: &mut Packet) -> bool {
-        if matches!(packet.ecn, Ecn::NotCapable | Ecn::Damaged) {
+        if matches!(packet.ecn, Ecn::NotEct | Ecn::Damaged) {
             return false;
         }
-        packet.ecn = Ecn::Experienced;
+        packet.ecn = Ecn::Ce;
         self.marked.push(packet.for_record());
         self.any = true;
         true
@@ -131,7 +131,7 @@ pub type Priorities<'a> = &'a [(u32, u8)];
 
 /// What a discipline is made from, besides its parameters.
 #[derive(Clone, Copy, Debug)]
-pub struct Surroundings<'a> {
+pub struct QueueContext<'a> {
     /// Rate of the link behind it, bit/s.
     pub rate_bps: f64,
     /// Seed of the discipline's own stream of random numbers.
@@ -140,7 +140,7 @@ pub struct Surroundings<'a> {
     pub priorities: Priorities<'a>,
 }
 
-impl Surroundings<'_> {
+impl QueueContext<'_> {
     /// The discipline's own stream of random numbers.
     pub fn random(&self) -> Pcg64Mcg {
         Pcg64Mcg::new(u128::from(self.seed) << 1 | 1)
@@ -177,7 +177,7 @@ impl Queue {
     /// Whether a packet that finds the queue empty and the transmitter idle goes through it as if it were not
     /// there. A discipline that keeps accounts of what passes is not such a one.
     #[inline(always)]
-    pub fn lets_through(&self) -> bool {
+    pub fn can_bypass(&self) -> bool {
         matches!(self, Queue::Pfifo(_))
     }
 
@@ -209,7 +209,7 @@ impl Queue {
 }
 
 /// Makes a discipline from its card's complete parameters.
-pub type Maker = fn(&Value, &Surroundings) -> Result<Queue, serde_json::Error>;
+pub type QueueFactory = fn(&Value, &QueueContext) -> Result<Queue, serde_json::Error>;
 
 /// Looks a discipline up by name and makes it.
 ///
@@ -218,13 +218,13 @@ pub type Maker = fn(&Value, &Surroundings) -> Result<Queue, serde_json::Error>;
 pub fn make(
     discipline: &str,
     parameters: &Value,
-    surroundings: &Surroundings,
+    context: &QueueContext,
 ) -> Result<Queue, crate::PlanError> {
     let (_, maker) = DISCIPLINES
         .iter()
         .find(|(name, _)| *name == discipline)
         .ok_or_else(|| crate::PlanError::UnknownDiscipline(discipline.to_owned()))?;
-    maker(parameters, surroundings).map_err(|source| crate::PlanError::Parameters {
+    maker(parameters, context).map_err(|source| crate::PlanError::Parameters {
         algorithm: discipline.to_owned(),
         source,
     })
@@ -242,12 +242,12 @@ fn require(holds: bool, otherwise: &str) -> Result<(), serde_json::Error> {
 /// Packets for tests of disciplines.
 #[cfg(test)]
 pub mod testing {
-    use super::Surroundings;
+    use super::QueueContext;
     use crate::packet::{Ecn, Flags, Kind, Packet, NO_SACK};
     use ackclock_core::Time;
 
     /// Behind a link of 1 Gbit/s.
-    pub const SURROUNDINGS: Surroundings = Surroundings {
+    pub const CONTEXT: QueueContext = QueueContext {
         rate_bps: 1e9,
         seed: 1,
         priorities: &[],
@@ -263,7 +263,7 @@ pub mod testing {
             wire_bytes,
             sack: NO_SACK,
             kind: Kind::Data,
-            ecn: Ecn::NotCapable,
+            ecn: Ecn::NotEct,
             hop: 0,
             flags: Flags::NONE,
         }

@@ -35,7 +35,7 @@ mod window;
 
 pub use client::Client;
 use compression::Compression;
-use echo::{Asked, Echo};
+use echo::{Echo, EcnAction};
 use quick::Quick;
 use ranges::Ranges;
 use window::Window;
@@ -60,7 +60,7 @@ pub struct Reply {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
+enum State {
     Listen,
     /// It opens the connection itself.
     SynSent,
@@ -75,7 +75,7 @@ enum Phase {
 
 /// The receiving side of a connection.
 pub struct Receiver {
-    phase: Phase,
+    state: State,
     next: u64,
     /// What has arrived above `next`.
     ranges: Ranges,
@@ -87,7 +87,7 @@ pub struct Receiver {
     /// The clock's tick, by which the delay is measured; zero if it is exact.
     tick: Time,
     /// Since when an ACK waits.
-    waits_since: Time,
+    ack_delayed_since: Time,
     echo_of_marks: Echo,
     /// Whether the segment being received is to be acknowledged at once.
     ack_now: bool,
@@ -121,16 +121,16 @@ impl Receiver {
     /// The receiver of a flow.
     pub fn new(plan: &FlowPlan) -> Receiver {
         Receiver {
-            phase: Phase::Listen,
+            state: State::Listen,
             next: 0,
             ranges: Ranges::default(),
-            block_limit: options::most_blocks(&plan.tcp),
+            block_limit: options::max_blocks(&plan.tcp),
             sack: plan.tcp.sack,
             workload: Workload::new(plan),
             policy: plan.tcp.delayed_ack,
             delay: plan.tcp.delayed_ack_timeout,
             tick: plan.tcp.timer_tick,
-            waits_since: Time::ZERO,
+            ack_delayed_since: Time::ZERO,
             echo_of_marks: Echo::new(plan.tcp.ecn),
             ack_now: false,
             earlier: None,
@@ -166,7 +166,7 @@ impl Receiver {
     /// Whether the connection is over on this side.
     #[inline]
     pub fn is_closed(&self) -> bool {
-        self.phase == Phase::Closed
+        self.state == State::Closed
     }
 
     /// Payload bytes received in order.
@@ -210,7 +210,7 @@ impl Receiver {
         match packet.kind {
             Kind::Data => self.on_segment(packet, now),
             Kind::DataFin | Kind::Fin => {
-                self.workload.hear_end(&packet.for_record());
+                self.workload.on_end(&packet.for_record());
                 self.on_segment(packet, now)
             }
             Kind::Syn => self.on_syn(packet.timestamp, now),
@@ -230,13 +230,13 @@ impl Receiver {
 
     /// The time named by [`Receiver::wake`] has come.
     pub fn on_timer(&mut self, now: Time) -> Option<Reply> {
-        match self.phase {
-            Phase::SynReceived => Some(self.repeat(Kind::SynAck, now)),
-            Phase::SynSent => self.repeat_syn(now),
-            Phase::Requested => self.repeat_request(now),
-            Phase::LastAck => Some(self.repeat(Kind::FinAck, now)),
+        match self.state {
+            State::SynReceived => Some(self.repeat(Kind::SynAck, now)),
+            State::SynSent => self.repeat_syn(now),
+            State::Requested => self.repeat_request(now),
+            State::LastAck => Some(self.repeat(Kind::FinAck, now)),
             _ => {
-                let due = jiffies::timer_expiry(self.tick, self.waits_since, self.delay);
+                let due = jiffies::timer_expiry(self.tick, self.ack_delayed_since, self.delay);
                 if due > now && !self.compression.holds() {
                     self.timer = due;
                     return None;
@@ -252,11 +252,11 @@ impl Receiver {
 
     #[inline(always)]
     fn on_segment(&mut self, packet: &Packet, now: Time) -> Option<Reply> {
-        if matches!(self.phase, Phase::SynReceived | Phase::Requested) {
+        if matches!(self.state, State::SynReceived | State::Requested) {
             self.establish(now);
         }
         if self.echo_of_marks.is_on() {
-            self.hear_marks(&packet.for_record());
+            self.process_ecn(&packet.for_record());
         }
         if packet.sequence != self.next || !self.ranges.is_empty() {
             return self.on_disorder(packet.sequence, packet.timestamp, now);
@@ -286,18 +286,18 @@ impl Receiver {
 
     /// Takes note of a segment's ECN bits; acknowledges what came before it if they have changed.
     #[inline]
-    fn hear_marks(&mut self, packet: &Packet) {
-        let asked = self.echo_of_marks.asks(packet);
+    fn process_ecn(&mut self, packet: &Packet) {
+        let asked = self.echo_of_marks.action_for(packet);
         let quick = self.policy == DelayedAck::Quick;
         self.ack_now = match asked {
-            Asked::Nothing | Asked::TwoQuick => false,
-            Asked::OneQuick => quick,
-            Asked::Ack | Asked::AckBefore => true,
+            EcnAction::None | EcnAction::TwoQuick => false,
+            EcnAction::OneQuick => quick,
+            EcnAction::Ack | EcnAction::AckBefore => true,
         };
-        if asked == Asked::TwoQuick {
-            self.quick.at_least(2);
+        if asked == EcnAction::TwoQuick {
+            self.quick.ensure(2);
         }
-        if asked == Asked::AckBefore && self.pending > 0 {
+        if asked == EcnAction::AckBefore && self.pending > 0 {
             self.earlier = Some(Box::new(self.acknowledge(None)));
         }
         self.echo_of_marks.take(packet);
@@ -313,7 +313,7 @@ impl Receiver {
                 DelayedAck::Quick => {
                     // Linux: after a silence longer than the sender's RTO would be, its window is small again.
                     if gap > QUICK_AFTER && self.last_arrival > gap {
-                        self.quick.at_least(2);
+                        self.quick.ensure(2);
                     }
                     self.pending >= 2 || self.quick.is_due()
                 }
@@ -322,7 +322,7 @@ impl Receiver {
             return Some(self.acknowledge(None));
         }
         if self.timer.is_never() {
-            self.waits_since = now;
+            self.ack_delayed_since = now;
             self.timer = now + self.delay;
         }
         None
@@ -343,7 +343,7 @@ impl Receiver {
             flags: self
                 .echo_of_marks
                 .flags()
-                .with_opened(self.window.take_news()),
+                .with_opened(self.window.take_changed()),
             ecn: self.echo_of_marks.of_acks(),
         };
         if self.sack && (duplicate.is_some() || !self.ranges.is_empty()) {
@@ -376,7 +376,7 @@ impl Receiver {
         if duplicate {
             self.duplicates += 1;
             self.quick.on_duplicate();
-            if self.phase == Phase::LastAck {
+            if self.state == State::LastAck {
                 return Some(self.control(Kind::FinAck));
             }
             if let Some(range) = held {
@@ -396,7 +396,7 @@ impl Receiver {
             }
             self.ranges.keep(sequence);
         }
-        if self.next >= self.workload.end() && self.phase == Phase::Established {
+        if self.next >= self.workload.end() && self.state == State::Established {
             return Some(self.close(now));
         }
         if !at_once {

@@ -45,7 +45,7 @@ pub enum Next {
     /// It is where it should be.
     Arrived,
     /// No path leads on.
-    Nowhere,
+    Unreachable,
     /// Its flow is not routed: it has paths.
     NotRouted,
 }
@@ -93,8 +93,8 @@ impl FlowPaths {
 
 /// A packet that looks for its next link: its flow's place, when, and where to.
 #[derive(Clone, Copy, Debug)]
-struct Look {
-    place: usize,
+struct Lookup {
+    slot: usize,
     now: Time,
     destination: u32,
     key: u32,
@@ -110,11 +110,11 @@ pub struct Routing {
     /// By node: its hash.
     hashes: Vec<FlowHash>,
     /// By node: what it draws from for each packet.
-    draws: Vec<Pcg64Mcg>,
+    randoms: Vec<Pcg64Mcg>,
     /// By the flow's place.
     paths: Vec<FlowPaths>,
     /// Whether a flow's path can be kept.
-    keeps: bool,
+    keeps_paths: bool,
     flowlets: Flowlets,
     /// Who goes by which switch; none unless flows do.
     valiant: Option<Valiant>,
@@ -133,16 +133,16 @@ impl Routing {
     fn with_hashes(plan: &Plan, hashes: Vec<FlowHash>, random: &mut Pcg64Mcg) -> Routing {
         let graph = Graph::new(plan);
         let mut stream = || Pcg64Mcg::new(u128::from(random.next_u64()) << 1 | 1);
-        let draws = draws(plan.routing);
-        let drawing = if draws { plan.nodes.len() } else { 0 };
+        let randoms = randoms(plan.routing);
+        let drawing = if randoms { plan.nodes.len() } else { 0 };
         Routing {
             mode: plan.routing,
             tables: Tables::new(&graph),
             names: plan.nodes.iter().map(|node| node.name.clone()).collect(),
             hashes,
-            draws: (0..drawing).map(|_| stream()).collect(),
+            randoms: (0..drawing).map(|_| stream()).collect(),
             paths: Vec::new(),
-            keeps: !draws && plan.changes.iter().all(|change| change.up.is_none()),
+            keeps_paths: !randoms && plan.changes.iter().all(|change| change.up.is_none()),
             flowlets: Flowlets::new(plan.flowlet_gap.unwrap_or(Time::ZERO)),
             valiant: (plan.routing == ackclock_plan::Routing::Valiant)
                 .then(|| Valiant::new(&graph, FlowHash::draw(random))),
@@ -158,15 +158,15 @@ impl Routing {
     /// No path leads from one of the hosts to the other.
     pub fn open(
         &mut self,
-        place: usize,
+        slot: usize,
         number: u32,
         ends: Option<EndsPlan>,
     ) -> Result<(), PlanError> {
-        if self.paths.len() <= place {
-            self.paths.resize(place + 1, FlowPaths::NOT_ROUTED);
+        if self.paths.len() <= slot {
+            self.paths.resize(slot + 1, FlowPaths::NOT_ROUTED);
         }
-        self.paths[place] = FlowPaths::NOT_ROUTED;
-        self.flowlets.open(place);
+        self.paths[slot] = FlowPaths::NOT_ROUTED;
+        self.flowlets.open(slot);
         let Some(ends) = ends else {
             return Ok(());
         };
@@ -177,12 +177,12 @@ impl Routing {
             ..FlowPaths::NOT_ROUTED
         };
         if self.valiant.is_some() {
-            self.detour(place, number, ends)?;
-        } else if self.keeps {
+            self.detour(slot, number, ends)?;
+        } else if self.keeps_paths {
             self.keep(&mut paths)?;
         }
-        self.paths[place] = paths;
-        if self.keeps {
+        self.paths[slot] = paths;
+        if self.keeps_paths {
             Ok(())
         } else {
             // A link that has failed may work again, so the flow is routed all the same.
@@ -197,12 +197,12 @@ impl Routing {
         if forward.len() + reverse.len() <= KEPT_LINKS {
             paths.forward = forward.len() as u8;
             paths.reverse = reverse.len() as u8;
-            for (place, link) in paths
+            for (slot, link) in paths
                 .links
                 .iter_mut()
                 .zip(forward.into_iter().chain(reverse))
             {
-                *place = link;
+                *slot = link;
             }
         }
         Ok(())
@@ -231,29 +231,29 @@ impl Routing {
 
     /// The links of a flow's two paths; none if its packets draw their own, or there is none.
     pub fn paths_of(&mut self, number: u32, ends: EndsPlan) -> Option<Vec<u32>> {
-        let mut links = self.path_there(number, ends)?;
-        links.extend(self.way(ends.destination, ends.source, number.wrapping_mul(2) + 1)?);
+        let mut links = self.forward_path(number, ends)?;
+        links.extend(self.path_links(ends.destination, ends.source, number.wrapping_mul(2) + 1)?);
         Some(links)
     }
 
     /// The links that a flow's data pass; none if its packets draw their own, or there is none.
-    pub fn path_there(&mut self, number: u32, ends: EndsPlan) -> Option<Vec<u32>> {
-        self.way(ends.source, ends.destination, number.wrapping_mul(2))
+    pub fn forward_path(&mut self, number: u32, ends: EndsPlan) -> Option<Vec<u32>> {
+        self.path_links(ends.source, ends.destination, number.wrapping_mul(2))
     }
 
-    /// As [`Routing::path_there`]; where packets draw their own, one of those that they may take.
-    pub fn some_path_there(&mut self, number: u32, ends: EndsPlan) -> Option<Vec<u32>> {
+    /// As [`Routing::forward_path`]; where packets draw their own, one of those that they may take.
+    pub fn sample_forward_path(&mut self, number: u32, ends: EndsPlan) -> Option<Vec<u32>> {
         let mode = self.mode;
-        if draws(mode) {
+        if randoms(mode) {
             self.mode = ackclock_plan::Routing::Ecmp;
         }
-        let found = self.path_there(number, ends);
+        let found = self.forward_path(number, ends);
         self.mode = mode;
         found
     }
 
-    fn way(&mut self, source: u32, destination: u32, key: u32) -> Option<Vec<u32>> {
-        if draws(self.mode) {
+    fn path_links(&mut self, source: u32, destination: u32, key: u32) -> Option<Vec<u32>> {
+        if randoms(self.mode) {
             return None;
         }
         self.trace_by(source, destination, key).ok()
@@ -277,36 +277,36 @@ impl Routing {
 
     /// The first link of the path there (`forward`) or back of the flow in a place.
     #[inline]
-    pub fn first(&mut self, place: usize, forward: bool, now: Time) -> Next {
-        let Some(&paths) = self.paths.get(place).filter(|paths| paths.source != NONE) else {
+    pub fn first(&mut self, slot: usize, forward: bool, now: Time) -> Next {
+        let Some(&paths) = self.paths.get(slot).filter(|paths| paths.source != NONE) else {
             return Next::NotRouted;
         };
         if paths.forward > 0 {
             let index = if forward { 0 } else { paths.forward };
             return Next::Link(paths.links[usize::from(index)]);
         }
-        if let Some(way) = self.way_of(place) {
-            return way.at(forward, 0);
+        if let Some(path_links) = self.detour_of(slot) {
+            return path_links.at(forward, 0);
         }
-        let way = Look {
-            place,
+        let path_links = Lookup {
+            slot,
             now,
             destination: paths.end(forward),
             key: paths.key(forward),
         };
-        self.look_up(paths.end(!forward), way)
+        self.lookup(paths.end(!forward), path_links)
     }
 
     /// The link by which all packets of a flow enter the network, if that is known beforehand.
-    pub fn kept_entrance(&self, place: usize) -> Option<u32> {
-        let paths = &self.paths[place];
+    pub fn first_link(&self, slot: usize) -> Option<u32> {
+        let paths = &self.paths[slot];
         (paths.forward > 0).then(|| paths.links[0])
     }
 
     /// What comes next for a packet of the flow in a place that a link has brought to a node.
     #[inline(always)]
-    pub fn next(&mut self, place: usize, packet: &Packet, node: u32, now: Time) -> Next {
-        let Some(paths) = self.paths.get(place) else {
+    pub fn next(&mut self, slot: usize, packet: &Packet, node: u32, now: Time) -> Next {
+        let Some(paths) = self.paths.get(slot) else {
             return Next::NotRouted;
         };
         let forward = packet.kind.is_forward();
@@ -326,40 +326,46 @@ impl Routing {
             return Next::NotRouted;
         }
         let (destination, key) = (paths.end(forward), paths.key(forward));
-        if let Some(way) = self.way_of(place) {
-            return way.at(forward, packet.hop + 1);
+        if let Some(path_links) = self.detour_of(slot) {
+            return path_links.at(forward, packet.hop + 1);
         }
-        let way = Look {
-            place,
+        let path_links = Lookup {
+            slot,
             now,
             destination,
             key,
         };
-        self.look_up(node, way)
+        self.lookup(node, path_links)
     }
 
     #[inline]
-    fn look_up(&mut self, node: u32, way: Look) -> Next {
-        if node == way.destination {
+    fn lookup(&mut self, node: u32, path_links: Lookup) -> Next {
+        if node == path_links.destination {
             return Next::Arrived;
         }
         let link = if self.mode == ackclock_plan::Routing::Flowlet {
-            self.next_of_flowlet(node, way)
+            self.next_of_flowlet(node, path_links)
         } else {
-            self.choose(node, way.destination, way.key)
+            self.choose(node, path_links.destination, path_links.key)
         };
-        link.map_or(Next::Nowhere, Next::Link)
+        link.map_or(Next::Unreachable, Next::Link)
     }
 
     /// The link that the flowlet to which a packet belongs has at a node; a new flowlet draws one.
-    fn next_of_flowlet(&mut self, node: u32, way: Look) -> Option<u32> {
-        let kept = self.flowlets.at(way.place, (node, way.key & 1), way.now);
+    fn next_of_flowlet(&mut self, node: u32, path_links: Lookup) -> Option<u32> {
+        let kept = self
+            .flowlets
+            .at(path_links.slot, (node, path_links.key & 1), path_links.now);
         let link = match kept.filter(|&link| self.graph.up[link as usize]) {
             Some(link) => link,
-            None => self.choose(node, way.destination, way.key)?,
+            None => self.choose(node, path_links.destination, path_links.key)?,
         };
-        self.flowlets
-            .take(way.place, (node, way.key & 1), link, way.now);
+        self.flowlets.take(
+            path_links.slot,
+            (node, path_links.key & 1),
+            link,
+            path_links.now,
+        );
         Some(link)
     }
 
@@ -377,7 +383,7 @@ impl Routing {
             Single => 0,
             Ecmp | Valiant => self.hashes[node].queue(key, links.len()),
             EcmpPacket | Flowlet => {
-                let draw = self.draws[node].next_u64() >> 32;
+                let draw = self.randoms[node].next_u64() >> 32;
                 ((draw * links.len() as u64) >> 32) as usize
             }
             Weighted => weighted(self.hashes[node].of(key), links, &graph.weights),
@@ -398,7 +404,7 @@ impl Routing {
 }
 
 /// Whether packets draw their way, so that a flow has none of its own.
-fn draws(mode: ackclock_plan::Routing) -> bool {
+fn randoms(mode: ackclock_plan::Routing) -> bool {
     use ackclock_plan::Routing::{EcmpPacket, Flowlet};
     matches!(mode, EcmpPacket | Flowlet)
 }

@@ -3,7 +3,7 @@
 //! Sources: RFC 9293 (connection), RFC 5681 and 6582 (New Reno), RFC 2018 and 6675 (SACK), RFC 6937
 //! (PRR), RFC 8985 (RACK-TLP), RFC 6298 (RTO), RFC 3042 (limited transmit), RFC 6928 (initial window), RFC 3522,
 //! 3708, 4015 and 5682 (undo).
-//! The window itself is the [`Controller`]'s. ECN marks lead to a phase of their own (`marks.rs`).
+//! The window itself is the [`Controller`]'s. ECN marks lead to a phase of their own (`ecn.rs`).
 //!
 //! ```text
 //!            the sender opens           SYN/ACK
@@ -31,24 +31,24 @@
 //! window, as Linux does both. What proves needless leads from `Recovery` and
 //! `Loss` back to `Open` at once (`undoing.rs`, `frto.rs`).
 
-mod acknowledging;
+mod ack;
 mod buffer;
-mod explaining;
+mod cwnd_validation;
+mod ecn;
 mod frto;
-mod losses;
-mod marks;
-mod opening;
+mod handshake;
+mod loss_detection;
+mod output;
 mod pacing;
-mod probe;
 mod prr;
 mod rates;
 mod recovery;
 mod reordering;
 pub mod scoreboard;
-mod sending;
+mod send_reason;
 mod timers;
-mod undoing;
-mod usage;
+mod tlp;
+mod undo;
 
 use std::sync::Arc;
 
@@ -63,28 +63,28 @@ use crate::workload::Workload;
 use ackclock_congestion::{Controller, Error, Inside, Prototype};
 
 use buffer::{SendBuffer, OPENING_WINDOW_BYTES};
-pub use explaining::Reasons;
-use explaining::Stop;
+use cwnd_validation::CwndUsage;
+use ecn::EcnState;
 use frto::Frto;
-use marks::Marks;
-use opening::Handshake;
+use handshake::Handshake;
 use pacing::Pacing;
-use probe::Probe;
 use prr::Prr;
 use rates::RateSampler;
-use recovery::Episode;
+use recovery::RecoveryEpisode;
 use reordering::Reordering;
 use scoreboard::{Rack, Scoreboard};
+use send_reason::BlockedBy;
+pub use send_reason::SendReason;
 use timers::{Purpose, Timers};
-use undoing::Undo;
-use usage::Usage;
+use tlp::TlpProbe;
+use undo::Undo;
 
 /// Where a sender's packets go.
 pub trait Outlet {
-    /// Takes a packet for the first hop; `reasons` is called by those who want to know why it is sent.
-    fn send(&mut self, packet: Packet, reasons: impl FnOnce() -> Reasons);
+    /// Takes a packet for the first hop; `reason` is called by those who want to know why it is sent.
+    fn send(&mut self, packet: Packet, reason: impl FnOnce() -> SendReason);
     /// Takes note of something rare, with a value (a segment number).
-    fn report(&mut self, flow: u32, happening: EventKind, value: f64);
+    fn report(&mut self, flow: u32, kind: EventKind, value: f64);
 }
 
 /// An outlet that only collects.
@@ -93,16 +93,16 @@ pub struct Output {
     /// Packets for the first hop.
     pub packets: Vec<Packet>,
     /// Rare things that happened, with a value (a segment number).
-    pub happenings: Vec<(EventKind, f64)>,
+    pub events: Vec<(EventKind, f64)>,
 }
 
 impl Outlet for Output {
-    fn send(&mut self, packet: Packet, _: impl FnOnce() -> Reasons) {
+    fn send(&mut self, packet: Packet, _: impl FnOnce() -> SendReason) {
         self.packets.push(packet);
     }
 
-    fn report(&mut self, _flow: u32, happening: EventKind, value: f64) {
-        self.happenings.push((happening, value));
+    fn report(&mut self, _flow: u32, kind: EventKind, value: f64) {
+        self.events.push((kind, value));
     }
 }
 
@@ -128,7 +128,7 @@ pub struct Counters {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
+enum CaState {
     Closed,
     SynSent,
     /// The receiver is to open the connection.
@@ -138,7 +138,7 @@ enum Phase {
     Open,
     Disorder,
     /// Coming down for ECN marks.
-    Reduced,
+    Cwr,
     Recovery,
     Loss,
     Done,
@@ -147,15 +147,15 @@ enum Phase {
 /// The sending side of a connection.
 pub struct Sender {
     flow: u32,
-    phase: Phase,
+    ca_state: CaState,
     tcp: TcpPlan,
     handshake: Handshake,
     controller: Box<dyn Controller>,
     /// The controller's window in whole segments, or recovery's.
     window: u32,
-    usage: Usage,
+    cwnd_usage: CwndUsage,
     /// What ended the last look at what may be sent.
-    stop: Stop,
+    stop: BlockedBy,
     /// The receiver's window in segments when it is open.
     receive_window: u64,
     /// What is open of it before the first segment is delivered.
@@ -167,19 +167,19 @@ pub struct Sender {
     rack: Rack,
     rtt: RttEstimator,
     /// What the last ACK tells the controller of the RTT.
-    heard_rtt: Option<Time>,
+    ack_rtt: Option<Time>,
     rates: RateSampler,
     timers: Timers,
     pacing: Pacing,
-    episode: Episode,
-    /// The reduction in progress (`Recovery` and `Reduced` with PRR).
+    episode: RecoveryEpisode,
+    /// The reduction in progress (`Recovery` and `Cwr` with PRR).
     prr: Option<Prr>,
-    marks: Marks,
+    ecn: EcnState,
     undo: Undo,
     frto: Frto,
     reordering: Reordering,
     /// The tail loss probe that is out.
-    probe: Option<Probe>,
+    tlp: Option<TlpProbe>,
     started: Time,
     established: Option<Time>,
     finished: Option<Time>,
@@ -206,7 +206,7 @@ impl Sender {
             .then(|| SendBuffer::new(&tcp, controller.needs_pacing()));
         Sender {
             flow,
-            phase: Phase::Closed,
+            ca_state: CaState::Closed,
             handshake: Handshake {
                 prototype: Arc::clone(prototype),
                 seed: u64::from(flow),
@@ -215,8 +215,8 @@ impl Sender {
             },
             controller,
             window: tcp.initial_window,
-            usage: Usage::default(),
-            stop: Stop::Opening,
+            cwnd_usage: CwndUsage::default(),
+            stop: BlockedBy::Opening,
             receive_window: tcp.receive_window_bytes.map_or(u64::MAX / 2, |bytes| {
                 (bytes / u64::from(tcp.mss_bytes)).clamp(1, u64::MAX / 2)
             }),
@@ -229,17 +229,17 @@ impl Sender {
             board: Scoreboard::default(),
             rack: Rack::default(),
             rtt: RttEstimator::new(&tcp),
-            heard_rtt: None,
+            ack_rtt: None,
             rates: RateSampler::default(),
             timers: Timers::IDLE,
             pacing: Pacing::new(paced),
-            episode: Episode::default(),
+            episode: RecoveryEpisode::default(),
             prr: None,
-            marks: Marks::default(),
+            ecn: EcnState::default(),
             undo: Undo::default(),
             frto: Frto::default(),
             reordering: Reordering::default(),
-            probe: None,
+            tlp: None,
             started: Time::NEVER,
             established: None,
             finished: None,
@@ -259,7 +259,7 @@ impl Sender {
 
     /// Opens the connection.
     pub fn start(&mut self, now: Time, out: &mut impl Outlet) {
-        self.phase = Phase::SynSent;
+        self.ca_state = CaState::SynSent;
         self.started = now;
         self.workload.begin(now);
         self.timers.application = self.workload.stop();
@@ -268,7 +268,7 @@ impl Sender {
 
     /// Waits for the receiver to open the connection.
     pub fn listen(&mut self, now: Time) {
-        self.phase = Phase::Listen;
+        self.ca_state = CaState::Listen;
         self.started = now;
         self.workload.begin(now);
         self.timers.application = self.workload.stop();
@@ -288,7 +288,7 @@ impl Sender {
             Kind::Ack | Kind::FinAck => {
                 if self.is_open() {
                     self.on_ack(packet, blocks, now, out);
-                } else if self.phase == Phase::SynReceived {
+                } else if self.ca_state == CaState::SynReceived {
                     self.on_handshake_ack(packet, now, out);
                 }
                 if packet.kind == Kind::FinAck {
@@ -305,11 +305,11 @@ impl Sender {
     /// The time named by [`Sender::wake`] has come.
     pub fn on_timer(&mut self, now: Time, out: &mut impl Outlet) {
         if self.timers.retransmission <= now && !self.timers.awaits_tick(self.tcp.timer_tick, now) {
-            match (self.phase, self.timers.purpose) {
-                (Phase::SynSent, _) => self.on_syn_timeout(now, out),
-                (Phase::SynReceived, _) => self.on_syn_ack_timeout(now, out),
+            match (self.ca_state, self.timers.purpose) {
+                (CaState::SynSent, _) => self.on_syn_timeout(now, out),
+                (CaState::SynReceived, _) => self.on_syn_ack_timeout(now, out),
                 (_, Purpose::Timeout) => self.on_timeout(now, out),
-                (_, Purpose::Probe) => self.on_probe_timer(now, out),
+                (_, Purpose::TlpProbe) => self.on_probe_timer(now, out),
                 (_, Purpose::Reordering) => self.on_reordering_timer(now, out),
             }
         }
@@ -320,7 +320,7 @@ impl Sender {
         }
         let sent = self.counters.sent_packets;
         self.transmit(now, out);
-        if self.counters.sent_packets > sent && self.may_probe() {
+        if self.counters.sent_packets > sent && self.can_probe() {
             self.start_timer(now);
         }
     }
@@ -335,8 +335,8 @@ impl Sender {
 
     /// Congestion window in segments.
     pub fn cwnd(&self) -> f64 {
-        match self.phase {
-            Phase::Recovery | Phase::Reduced => f64::from(self.window),
+        match self.ca_state {
+            CaState::Recovery | CaState::Cwr => f64::from(self.window),
             _ => self.controller.cwnd(),
         }
     }
@@ -389,17 +389,17 @@ impl Sender {
     /// Whether the connection is over on this side; it still answers the receiver's FIN.
     #[inline]
     pub fn is_done(&self) -> bool {
-        self.phase == Phase::Done
+        self.ca_state == CaState::Done
     }
 
     /// Whether the connection is between its SYN and its last acknowledgement.
     pub fn is_active(&self) -> bool {
-        !matches!(self.phase, Phase::Closed | Phase::Done)
+        !matches!(self.ca_state, CaState::Closed | CaState::Done)
     }
 }
 
 /// A window in whole segments, at least one.
 #[inline]
-fn whole_segments(window: f64) -> u32 {
+fn floor_segments(window: f64) -> u32 {
     (window as u32).max(1)
 }

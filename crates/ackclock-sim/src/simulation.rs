@@ -15,11 +15,11 @@ use ackclock_core::tables::{Flows, Tables, Totals};
 use ackclock_core::Time;
 use ackclock_plan::{EndsPlan, FlowPlan, PathPlan, Plan, TrafficPlan};
 
-use crate::agenda::Agenda;
 use crate::link::{self, Link};
 use crate::network::Network;
 use crate::packet::Packet;
-use crate::sender::{Outlet, Reasons, Sender};
+use crate::sender::{Outlet, SendReason, Sender};
+use crate::tournament_tree::TournamentTree;
 use crate::PlanError;
 
 mod connection;
@@ -37,20 +37,20 @@ use stage::Stage;
 use transfers::{Task, Transfers};
 
 /// Flows of a run, at most: timers of their receivers come after those of their senders.
-const MOST_FLOWS: usize = 1 << 31;
+const MAX_FLOWS: usize = 1 << 31;
 /// The sampler's place among the timers.
 const SAMPLER: usize = 0;
 
 /// Where the timer of a sender is, by its flow's place.
 #[inline(always)]
-fn sender_timer(place: usize) -> usize {
-    2 * place + 2
+fn sender_timer(slot: usize) -> usize {
+    2 * slot + 2
 }
 
 /// Where the timer of a receiver is, by its flow's place.
 #[inline(always)]
-fn receiver_timer(place: usize) -> usize {
-    2 * place + 3
+fn receiver_timer(slot: usize) -> usize {
+    2 * slot + 3
 }
 
 /// A run in progress.
@@ -71,7 +71,7 @@ pub struct Simulation {
     ready: Flows,
     /// The sampler, and by place the timers of the sender and of the receiver. At equal times the senders come first,
     /// then the receivers, among them the lower number of a flow, and the sampler last.
-    timers: Agenda,
+    timers: TournamentTree,
     sampled: Vec<link::Counters>,
     links_at_warmup: Vec<link::Counters>,
     warmed_up: bool,
@@ -91,10 +91,10 @@ impl Simulation {
         let given = plan.flows.len() + plan.datagrams.len();
         let transfers = Transfers::new(plan, seed, given as u32)?;
         let flows = given + transfers.len();
-        if flows > MOST_FLOWS {
+        if flows > MAX_FLOWS {
             return Err(PlanError::TooManyFlows {
                 found: flows,
-                most: MOST_FLOWS,
+                most: MAX_FLOWS,
             });
         }
         let priorities = priorities(plan, &transfers, given);
@@ -106,7 +106,7 @@ impl Simulation {
             now: Time::ZERO,
             seed,
             network,
-            timers: Agenda::new(1),
+            timers: TournamentTree::new(1),
             sampled: vec![link::Counters::default(); plan.links.len()],
             links_at_warmup: vec![link::Counters::default(); plan.links.len()],
             warmed_up: plan.warmup == Time::ZERO,
@@ -130,22 +130,22 @@ impl Simulation {
         self.now
     }
 
-    /// As [`Simulation::advance`], but stops after `most_events`, so that rows can be drained. Returns
+    /// As [`Simulation::advance`], but stops after `max_events`, so that rows can be drained. Returns
     /// whether all events up to `until` have been handled.
-    pub fn advance_within(&mut self, until: Time, most_events: u32) -> bool {
+    pub fn advance_within(&mut self, until: Time, max_events: u32) -> bool {
         let until = until.min(self.plan.duration).max(self.now);
-        if self.network.has_flights() {
-            self.steps::<true>(until, most_events)
+        if self.network.has_propagation() {
+            self.steps::<true>(until, max_events)
         } else {
-            self.steps::<false>(until, most_events)
+            self.steps::<false>(until, max_events)
         }
     }
 
     /// The loop over events. It exists twice, because where no link has a flight behind it one test less for each
     /// event and one branch less for a packet to its sender pay.
     #[inline(never)]
-    fn steps<const FLIGHTS: bool>(&mut self, until: Time, most_events: u32) -> bool {
-        for _ in 0..most_events {
+    fn steps<const FLIGHTS: bool>(&mut self, until: Time, max_events: u32) -> bool {
+        for _ in 0..max_events {
             if !self.step::<FLIGHTS>(until) {
                 self.now = until;
                 self.network.catch_up(until);
@@ -181,13 +181,13 @@ impl Simulation {
                 self.reach_receiver(&packet, local);
             }
         } else if arrival == next {
-            if let Some((place, packet)) = self.network.on_arrival(flight) {
+            if let Some((slot, packet)) = self.network.on_arrival(flight) {
                 if FLIGHTS && packet.kind.is_forward() {
                     self.reach_receiver(&packet, next);
                 } else {
-                    self.reach_sender(place, &packet);
+                    self.reach_sender(slot, &packet);
                 }
-                self.network.await_next(place);
+                self.network.schedule_next_return(slot);
             }
         } else {
             self.handle_timer(owner);
@@ -210,7 +210,7 @@ impl Simulation {
             if packet.kind.is_forward() {
                 self.reach_receiver(&packet, local);
             } else {
-                self.reach_sender(self.network.places().of(packet.flow), &packet);
+                self.reach_sender(self.network.slots().slot_of(packet.flow), &packet);
             }
         }
         true
@@ -238,74 +238,74 @@ impl Simulation {
 
     /// Counts of the whole run and of its measured part, at the present time. The last rows may be taken then.
     pub fn finish(&mut self) -> Totals {
-        self.network.finish_truth();
+        self.network.finish_ground_truth();
         self.totals()
     }
 
     // ---- packets at their ends ----
 
     #[inline(always)]
-    fn reach_sender(&mut self, place: usize, packet: &Packet) {
+    fn reach_sender(&mut self, slot: usize, packet: &Packet) {
         let blocks = self.network.take_blocks(packet);
-        let Stage::Connection(flow) = &mut self.stages[place] else {
-            return self.reach_source(place, packet.for_record());
+        let Stage::Connection(flow) = &mut self.stages[slot] else {
+            return self.reach_source(slot, packet.for_record());
         };
         let mut entrance = flow.entrance(&mut self.network);
         flow.sender
             .on_packet(packet, blocks.as_ref(), self.now, &mut entrance);
-        self.timers.advance(sender_timer(place), flow.sender.wake());
+        self.timers.advance(sender_timer(slot), flow.sender.wake());
         if flow.is_awaited || flow.sender.is_done() {
-            self.follow(place);
+            self.follow(slot);
         }
     }
 
     /// An echo reaches the source of its datagram.
     #[cold]
-    fn reach_source(&mut self, place: usize, packet: Packet) {
-        if let Stage::Stream(stream) = &mut self.stages[place] {
+    fn reach_source(&mut self, slot: usize, packet: Packet) {
+        if let Stage::Stream(stream) = &mut self.stages[slot] {
             stream.source.on_echo(&packet, self.now);
-            self.timers.set(sender_timer(place), stream.source.wake());
+            self.timers.set(sender_timer(slot), stream.source.wake());
         }
     }
 
     /// A packet reaches the receiver at its local time; a delayed ACK that was due before goes first.
     #[inline(always)]
     fn reach_receiver(&mut self, packet: &Packet, local: Time) {
-        let place = self.network.places().of(packet.flow);
+        let slot = self.network.slots().slot_of(packet.flow);
         if let Some(delays) = &mut self.delays {
-            delays.on_arrival(place, &packet.for_record(), local);
+            delays.on_arrival(slot, &packet.for_record(), local);
         }
-        let Stage::Connection(flow) = &mut self.stages[place] else {
-            return self.reach_sink(place, packet.for_record(), local);
+        let Stage::Connection(flow) = &mut self.stages[slot] else {
+            return self.reach_sink(slot, packet.for_record(), local);
         };
         let receiver = &mut flow.receiver;
         if receiver.wake() < local {
             let due = receiver.wake();
             if let Some(reply) = receiver.on_timer(due) {
-                self.network.answer(packet.flow, &reply, due);
+                self.network.send_reply(packet.flow, &reply, due);
             }
         }
         if let Some(reply) = receiver.on_packet(packet, local) {
             if let Some(earlier) = receiver.take_earlier() {
-                self.network.answer(packet.flow, &earlier, local);
+                self.network.send_reply(packet.flow, &earlier, local);
             }
-            self.network.answer(packet.flow, &reply, local);
+            self.network.send_reply(packet.flow, &reply, local);
         }
         let is_rare = receiver.is_closed() || receiver.client().is_some();
         // The receiver's entry in the agenda is no later than its timer.
         let due = flow.receiver_due();
-        self.timers.advance(receiver_timer(place), due);
+        self.timers.advance(receiver_timer(slot), due);
         if is_rare {
-            self.follow(place);
+            self.follow(slot);
         }
     }
 
     /// A datagram reaches its sink.
     #[cold]
-    fn reach_sink(&mut self, place: usize, packet: Packet, local: Time) {
-        if let Stage::Stream(stream) = &mut self.stages[place] {
+    fn reach_sink(&mut self, slot: usize, packet: Packet, local: Time) {
+        if let Stage::Stream(stream) = &mut self.stages[slot] {
             if let Some(echo) = stream.sink.on_packet(&packet, local) {
-                self.network.answer(packet.flow, &echo, local);
+                self.network.send_reply(packet.flow, &echo, local);
             }
         }
     }
@@ -323,72 +323,72 @@ impl Simulation {
     }
 
     /// Timers are lazy: an entry may be earlier than the deadline it stands for, never later.
-    fn on_sender_timer(&mut self, place: usize) {
-        match &mut self.stages[place] {
+    fn on_sender_timer(&mut self, slot: usize) {
+        match &mut self.stages[slot] {
             Stage::Waiting(task) => {
                 let task = task.take();
-                self.begin(place, task);
+                self.begin(slot, task);
             }
             Stage::Connection(flow) => {
                 if flow.sender.wake() <= self.now {
                     let mut entrance = flow.entrance(&mut self.network);
                     flow.sender.on_timer(self.now, &mut entrance);
                 }
-                self.timers.set(sender_timer(place), flow.sender.wake());
+                self.timers.set(sender_timer(slot), flow.sender.wake());
             }
             Stage::Stream(stream) => {
                 if stream.source.wake() <= self.now {
                     let datagram = stream.source.send(self.now);
-                    let reasons = || Reasons::of_control(datagram.kind, false);
-                    stream.entrance(&mut self.network).send(datagram, reasons);
+                    let reason = || SendReason::of_control(datagram.kind, false);
+                    stream.entrance(&mut self.network).send(datagram, reason);
                 }
-                self.timers.set(sender_timer(place), stream.source.wake());
+                self.timers.set(sender_timer(slot), stream.source.wake());
             }
-            Stage::Over(_) | Stage::Nobody => self.timers.set(sender_timer(place), Time::NEVER),
+            Stage::Over(_) | Stage::Vacant => self.timers.set(sender_timer(slot), Time::NEVER),
         }
     }
 
     /// A receiver's clock runs ahead of the simulation's by the delay from the last queue to it; only its first
     /// SYN is sent by the simulation's clock, so a timer may be due before the clocks have come apart.
-    fn on_receiver_timer(&mut self, place: usize) {
+    fn on_receiver_timer(&mut self, slot: usize) {
         let mut due = Time::NEVER;
-        if let Stage::Connection(flow) = &mut self.stages[place] {
+        if let Stage::Connection(flow) = &mut self.stages[slot] {
             let local = (self.now + flow.lead).min(flow.receiver.wake());
             if flow.receiver.wake() <= local {
                 if let Some(reply) = flow.receiver.on_timer(local) {
-                    let number = self.network.places().number(place);
-                    self.network.answer(number, &reply, local);
+                    let number = self.network.slots().number(slot);
+                    self.network.send_reply(number, &reply, local);
                 }
             }
             due = flow.receiver_due().max(self.now);
             if flow.receiver.client().is_some() {
-                self.follow(place);
+                self.follow(slot);
             }
         }
-        self.timers.set(receiver_timer(place), due);
+        self.timers.set(receiver_timer(slot), due);
     }
 
     // ---- for tests: where the packets are ----
 
     /// Packets in queues, transmitters and flights.
-    pub fn packets_under_way(&self) -> u64 {
-        self.network.packets_under_way()
+    pub fn packets_in_transit(&self) -> u64 {
+        self.network.packets_in_transit()
     }
 
     /// Of the flows that are not over: packets sent, by both ends, and packets gone: arrived, dropped or lost.
-    pub fn packets_sent_and_gone(&self) -> (u64, u64) {
+    pub fn packets_sent_and_accounted(&self) -> (u64, u64) {
         self.active.iter().fold((0, 0), |(sent, gone), &number| {
-            let place = self.network.places().of(number);
-            let (out, arrived) = self.stages[place].packets();
-            let lost = self.network.gone(place);
-            let copied = self.network.copies(place);
+            let slot = self.network.slots().slot_of(number);
+            let (out, arrived) = self.stages[slot].packets();
+            let lost = self.network.lost_packets(slot);
+            let copied = self.network.copies(slot);
             (sent + out + copied, gone + arrived + lost)
         })
     }
 
     /// Flows of which something was kept at the same time, at most, rows apart.
-    pub fn places(&self) -> usize {
-        self.network.places().count()
+    pub fn slots(&self) -> usize {
+        self.network.slots().count()
     }
 
     /// The links, for inspection.
@@ -398,9 +398,9 @@ impl Simulation {
 
     /// The senders of the connections that have begun and are not over, in their order, for inspection.
     pub fn senders(&self) -> impl Iterator<Item = &Sender> {
-        let places = self.active.iter();
-        let places = places.map(|&number| self.network.places().of(number));
-        let stages = places.map(|place| &self.stages[place]);
+        let slots = self.active.iter();
+        let slots = slots.map(|&number| self.network.slots().slot_of(number));
+        let stages = slots.map(|slot| &self.stages[slot]);
         stages.filter_map(|stage| match stage {
             Stage::Connection(flow) => Some(&flow.sender),
             _ => None,

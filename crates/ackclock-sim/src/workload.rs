@@ -81,7 +81,7 @@ impl Workload {
     }
 
     /// A segment with the FIN tells where the data end: earlier than planned if the application stopped.
-    pub fn hear_end(&mut self, packet: &Packet) {
+    pub fn on_end(&mut self, packet: &Packet) {
         let with_data = packet.kind == Kind::DataFin;
         self.end_at(packet.sequence + u64::from(with_data));
         if with_data {

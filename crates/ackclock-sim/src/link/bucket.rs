@@ -85,13 +85,13 @@ mod tests {
     #[test]
     fn a_full_bucket_lets_packets_through_until_it_is_overdrawn() {
         let mut bucket = bucket(1600);
-        let mut passed = 0;
+        let mut bypassed = 0;
         while bucket.filled() <= ms(100) {
-            bucket.push(packet(passed, 1000), ms(1), ms(100));
-            passed += 1;
+            bucket.push(packet(bypassed, 1000), ms(1), ms(100));
+            bypassed += 1;
         }
         assert_eq!(
-            passed, 2,
+            bypassed, 2,
             "1600 - 1000 = 600 is not overdrawn, 600 - 1000 is"
         );
         assert_eq!(bucket.filled(), ms(100) + Time::from_microseconds(400));

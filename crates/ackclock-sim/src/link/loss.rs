@@ -14,7 +14,7 @@ use crate::packet::Packet;
 pub struct RandomLoss {
     kind: LossPlan,
     /// Data packets seen, by flow, where they are counted.
-    seen: Vec<u64>,
+    data_packets: Vec<u64>,
     /// Whether packets find the bad state.
     is_bad: bool,
     random: Pcg64Mcg,
@@ -25,7 +25,7 @@ impl RandomLoss {
     pub fn new(kind: LossPlan, seed: u64) -> RandomLoss {
         RandomLoss {
             kind,
-            seen: Vec::new(),
+            data_packets: Vec::new(),
             is_bad: false,
             random: Pcg64Mcg::new(u128::from(seed) << 64 | 0x9e37_79b9_7f4a_7c15),
         }
@@ -39,12 +39,12 @@ impl RandomLoss {
 
     /// Whether this packet is lost. Only data are, TCP's and UDP's, and SYNs where the plan says so: FINs and ACKs pass.
     #[inline]
-    pub fn takes(&mut self, packet: &Packet) -> bool {
+    pub fn draw_drop(&mut self, packet: &Packet) -> bool {
         let carries = packet.kind.carries_payload();
         match self.kind {
-            LossPlan::WithSyn { syn, .. } if packet.kind.opens() => self.falls_on(syn),
+            LossPlan::WithSyn { syn, .. } if packet.kind.opens() => self.occurs(syn),
             LossPlan::Bernoulli { probability } | LossPlan::WithSyn { probability, .. } => {
-                carries && self.falls_on(probability)
+                carries && self.occurs(probability)
             }
             LossPlan::GilbertElliott {
                 to_bad,
@@ -52,15 +52,15 @@ impl RandomLoss {
                 in_bad,
                 in_good,
             } => {
-                let found = self.is_bad;
-                let (leaves, loses) = if found {
+                let was_bad = self.is_bad;
+                let (leaves, draw_loss) = if was_bad {
                     (to_good, in_bad)
                 } else {
                     (to_bad, in_good)
                 };
                 carries && {
-                    self.is_bad = found != self.falls_on(leaves);
-                    self.falls_on(loses)
+                    self.is_bad = was_bad != self.occurs(leaves);
+                    self.occurs(draw_loss)
                 }
             }
             LossPlan::Every { packets } => carries && self.is_due(packet.flow, packets),
@@ -71,17 +71,17 @@ impl RandomLoss {
     #[inline]
     fn is_due(&mut self, flow: u32, packets: u64) -> bool {
         let flow = flow as usize;
-        if flow >= self.seen.len() {
-            self.seen.resize(flow + 1, 0);
+        if flow >= self.data_packets.len() {
+            self.data_packets.resize(flow + 1, 0);
         }
-        let seen = &mut self.seen[flow];
-        *seen += 1;
-        seen.is_multiple_of(packets)
+        let data_packets = &mut self.data_packets[flow];
+        *data_packets += 1;
+        data_packets.is_multiple_of(packets)
     }
 
     /// One draw.
     #[inline]
-    fn falls_on(&mut self, probability: f64) -> bool {
+    fn occurs(&mut self, probability: f64) -> bool {
         (self.random.next_u64() >> 11) as f64 * (1.0 / (1_u64 << 53) as f64) < probability
     }
 }
@@ -99,7 +99,7 @@ mod tests {
             kind: Kind::Data,
             ..packet(sequence, 1000)
         };
-        (0..packets).map(|n| loss.takes(&data(n))).collect()
+        (0..packets).map(|n| loss.draw_drop(&data(n))).collect()
     }
 
     fn bursts(in_bad: f64, in_good: f64) -> Vec<bool> {
@@ -152,8 +152,14 @@ mod tests {
             kind: Kind::Data,
             ..packet(0, 1000)
         };
-        assert_eq!([loss.takes(&data), loss.takes(&data)], [false, true]);
+        assert_eq!(
+            [loss.draw_drop(&data), loss.draw_drop(&data)],
+            [false, true]
+        );
         loss.set(always_bad);
-        assert_eq!([loss.takes(&data), loss.takes(&data)], [false, true]);
+        assert_eq!(
+            [loss.draw_drop(&data), loss.draw_drop(&data)],
+            [false, true]
+        );
     }
 }

@@ -55,7 +55,7 @@ impl Propagation {
 
     /// Packets in the flight and in transmission.
     #[inline(always)]
-    pub fn holds(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.count as usize
     }
 

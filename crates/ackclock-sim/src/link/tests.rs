@@ -96,7 +96,7 @@ fn a_packet_that_is_held_back_begins_at_the_exact_time() {
     // Two at once, one after the other; then one each 2 ms, and 100 µs to send it. The second packet's tokens
     // were taken at 100 µs, from a bucket that had 50 bytes more by then.
     assert_eq!(driver.times(), [us(100), us(200), us(2100), us(4100)]);
-    assert_eq!(driver.link.keeps(), 0);
+    assert_eq!(driver.link.waiting_packets(), 0);
     assert_eq!(driver.due, Time::NEVER);
 }
 
@@ -155,10 +155,10 @@ fn what_exceeds_the_limit_is_dropped_and_settled_at_once() {
         driver.offer(of(0, sequence), us(0));
     }
     // One in transmission and two waiting; the second of the burst waits for the link.
-    let settled = driver.link.take_settled(Settled::default()).dropped;
-    let dropped: Vec<u64> = settled.iter().map(|packet| packet.sequence).collect();
+    let drop_log = driver.link.take_drop_log(DropLog::default()).dropped;
+    let dropped: Vec<u64> = drop_log.iter().map(|packet| packet.sequence).collect();
     assert_eq!(dropped, [3, 4, 5, 6]);
-    assert_eq!(settled[0].wire_bytes, 986);
+    assert_eq!(drop_log[0].wire_bytes, 986);
     assert_eq!(driver.link.backlog(), (2, 2000));
     driver.advance(us(100_000));
     assert_eq!(driver.times(), [us(100), us(200), us(2100)]);
@@ -180,16 +180,16 @@ proptest! {
             now += us(gap_us);
             let arriving = Packet { flow, ..packet(sequence, bytes) };
             driver.offer(arriving, now);
-            dropped.append(&mut driver.link.take_settled(Settled::default()).dropped);
+            dropped.append(&mut driver.link.take_drop_log(DropLog::default()).dropped);
             let left = driver.left.len() + dropped.len();
-            prop_assert_eq!(sequence + 1, left as u64 + driver.link.holds(now));
+            prop_assert_eq!(sequence + 1, left as u64 + driver.link.held_packets(now));
             let (packets, bytes) = driver.link.backlog();
             prop_assert_eq!(driver.link.discipline_backlog(), queue::Backlog { packets, bytes });
-            prop_assert!(driver.link.holds(now) == 0 || !driver.due.is_never(), "held for ever");
+            prop_assert!(driver.link.held_packets(now) == 0 || !driver.due.is_never(), "held for ever");
         }
         let end = Time::NEVER - us(1);
         driver.advance(end);
-        prop_assert_eq!(driver.link.holds(end), 0);
+        prop_assert_eq!(driver.link.held_packets(end), 0);
         prop_assert_eq!((driver.left.len() + dropped.len()) as u64, offered);
         let counters = driver.link.counters(end);
         prop_assert_eq!(counters.arrived, offered);
@@ -211,7 +211,7 @@ proptest! {
 #[test]
 fn what_each_packet_needs_is_in_the_first_lines() {
     use std::mem::offset_of;
-    assert!(offset_of!(Link, has_settled) < 64);
+    assert!(offset_of!(Link, has_drops) < 64);
     assert_eq!(offset_of!(Link, propagation), 64);
     assert_eq!(Propagation::HOT_BYTES, 64);
     assert_eq!(offset_of!(Link, queue), 3 * 64);

@@ -12,7 +12,7 @@ use crate::PlanError;
 /// The changes still to come.
 pub struct Changes {
     /// The next one last.
-    to_come: Vec<Change>,
+    pending: Vec<Change>,
 }
 
 /// A change of a link.
@@ -37,7 +37,7 @@ impl Changes {
         let mut rates: Vec<Rate> = plan.links.iter().map(|link| link.rate).collect();
         let mut is_up = vec![true; plan.links.len()];
         let mut seeds = seeds.to_vec();
-        let mut to_come = Vec::with_capacity(plans.len());
+        let mut pending = Vec::with_capacity(plans.len());
         for change in plans {
             let link = change.link as usize;
             rates[link] = change.rate.unwrap_or(rates[link]);
@@ -49,25 +49,25 @@ impl Changes {
                 let (plan, rate, seed) = (&plan.links[link], rates[link], seeds[link]);
                 fresh = Some(Link::discipline(plan, rate, priorities, seed)?);
             }
-            to_come.push(Change {
+            pending.push(Change {
                 plan: change,
                 fresh,
             });
         }
-        to_come.reverse();
-        Ok(Changes { to_come })
+        pending.reverse();
+        Ok(Changes { pending })
     }
 
     /// Whether changes are still to come.
-    pub fn are_planned(&self) -> bool {
-        !self.to_come.is_empty()
+    pub fn is_pending(&self) -> bool {
+        !self.pending.is_empty()
     }
 }
 
 impl Network {
     /// Schedules the next change of a link.
     pub(super) fn schedule_change(&mut self) {
-        let next = self.changes.to_come.last();
+        let next = self.changes.pending.last();
         let at = next.map_or(Time::NEVER, |change| change.plan.at);
         self.link_events.set(2 * self.links.len(), at);
     }
@@ -78,12 +78,12 @@ impl Network {
         let Some(Change {
             plan: change,
             fresh,
-        }) = self.changes.to_come.pop()
+        }) = self.changes.pending.pop()
         else {
             return;
         };
         let link = change.link as usize;
-        self.catch_up_with(link, self.now);
+        self.catch_up_link(link, self.now);
         if let Some(rate) = change.rate {
             self.links[link].set_rate(rate);
         }
@@ -93,7 +93,7 @@ impl Network {
         if let Some(loss) = change.loss {
             self.links[link].set_loss(loss);
         }
-        if let (Some(medium), Some(now)) = (self.media.get_mut(&link), change.medium) {
+        if let (Some(medium), Some(now)) = (self.impairments.get_mut(&link), change.medium) {
             medium.set(now);
         }
         if let Some(fresh) = fresh {
@@ -122,14 +122,14 @@ impl Network {
     fn fail(&mut self, link: usize, fresh: Queue) {
         self.transmissions.set(link, Time::NEVER);
         self.link_events.set(link, Time::NEVER);
-        let recalled = self.recall(link);
+        let recalled = self.abort_transmission(link);
         let mut lost = self.links[link].fail(fresh, self.now);
-        let place = if self.links[link].propagation.exists {
+        let slot = if self.links[link].propagation.exists {
             0
         } else {
             lost.len()
         };
-        lost.splice(place..place, recalled);
+        lost.splice(slot..slot, recalled);
         for packet in lost {
             self.lose(link as u32, packet, EventKind::Loss);
         }

@@ -8,20 +8,20 @@
 use ackclock_plan::LinkPlan;
 
 use super::{
-    set_off, Calendar, Due, EventKind, Medium, Network, Next, Packet, PacketAction, Plan, Time,
-    NONE,
+    push_delayed, Due, EventKind, Impairment, Network, Next, Packet, PacketAction, Plan, Time,
+    TimingWheel, NONE,
 };
 
 /// Wire bytes by which the calendar's horizon is reckoned.
 const TYPICAL_BYTES: u64 = 1500;
 
 /// The calendar of a plan's links: most events are no further ahead than a transmission and a delay.
-pub fn calendar(plan: &Plan) -> Calendar {
+pub fn timing_wheel(plan: &Plan) -> TimingWheel {
     let hop = |link: &LinkPlan| link.delay + link.rate.transmission_time(TYPICAL_BYTES);
     let sum = plan.links.iter().map(hop).fold(Time::ZERO, |a, b| a + b);
     let mean = sum.picoseconds() / plan.links.len().max(1) as u64;
-    let sources = 2 + usize::from(Medium::is_planned(plan));
-    Calendar::new(sources * plan.links.len() + 1, Time::from_picoseconds(mean))
+    let sources = 2 + usize::from(Impairment::is_planned(plan));
+    TimingWheel::new(sources * plan.links.len() + 1, Time::from_picoseconds(mean))
 }
 
 impl Network {
@@ -40,7 +40,7 @@ impl Network {
             self.on_change();
             None
         } else {
-            self.on_medium(source - 2 * links - 1)
+            self.on_impairment(source - 2 * links - 1)
         }
     }
 
@@ -55,16 +55,16 @@ impl Network {
         if !next.is_never() {
             self.link_events.add(source, next);
         }
-        self.go_on(packet, end)
+        self.forward_from_node(packet, end)
     }
 
     /// A routed packet reaches its host: the TCP sees it at once, unless the host takes time.
     #[inline(always)]
-    pub(super) fn reach_host(&mut self, packet: Packet) -> Option<(Packet, Time)> {
-        let place = self.places.of(packet.flow);
-        if let Some(Some(route)) = self.routes.get(place) {
+    pub(super) fn deliver_to_host(&mut self, packet: Packet) -> Option<(Packet, Time)> {
+        let slot = self.slots.slot_of(packet.flow);
+        if let Some(Some(route)) = self.routes.get(slot) {
             if route.hosts.is_some() {
-                self.process(place, packet);
+                self.delay_at_host(slot, packet);
                 return None;
             }
         }
@@ -74,12 +74,12 @@ impl Network {
 
     /// A routed packet waits at its host, wherever that is, in its flow's flight home.
     #[inline(never)]
-    fn process(&mut self, place: usize, packet: Packet) {
+    fn delay_at_host(&mut self, slot: usize, packet: Packet) {
         let forward = packet.kind.is_forward();
         if forward {
             self.log(self.now, NONE, &packet, PacketAction::Arrive);
         }
-        let Some(route) = &mut self.routes[place] else {
+        let Some(route) = &mut self.routes[slot] else {
             return;
         };
         let Some(hosts) = &mut route.hosts else {
@@ -91,45 +91,45 @@ impl Network {
             &mut hosts.sender
         };
         let due = host.ready(self.now);
-        if set_off(&mut route.home, due, packet) {
-            self.arrivals.set(self.delay_lines.len() + place, due);
+        if push_delayed(&mut route.return_queue, due, packet) {
+            self.arrivals.set(self.delay_lines.len() + slot, due);
         }
     }
 
     /// A packet with a path goes on.
     #[inline(never)]
     pub(super) fn follow_path(&mut self, packet: Packet) -> Option<(Packet, Time)> {
-        self.pass_on(packet)
+        self.forward_on_path(packet)
     }
 
     /// Sends a packet of a routed flow off from its host.
     #[inline(never)]
-    pub(super) fn set_off(&mut self, packet: Packet) {
+    pub(super) fn push_delayed(&mut self, packet: Packet) {
         let forward = packet.kind.is_forward();
         match self
             .routing
-            .first(self.places.of(packet.flow), forward, self.now)
+            .first(self.slots.slot_of(packet.flow), forward, self.now)
         {
-            Next::Link(link) => self.offer_flying(packet, link as usize),
+            Next::Link(link) => self.offer_to_link(packet, link as usize),
             _ => self.lose(NONE, packet, EventKind::Loss),
         }
     }
 
     /// Offers a packet to a link with a flight.
     #[inline(always)]
-    pub(super) fn offer_flying(&mut self, packet: Packet, link: usize) {
+    pub(super) fn offer_to_link(&mut self, packet: Packet, link: usize) {
         if self.links[link].is_idle(self.now) {
-            self.pass(packet, link);
+            self.bypass_queue(packet, link);
         } else {
-            self.admit_flying(packet, link);
+            self.admit_with_propagation(packet, link);
         }
     }
 
     /// As [`Network::admit`], for a link with a flight.
     #[inline(never)]
-    pub(super) fn admit_flying(&mut self, packet: Packet, link: usize) {
-        if self.is_watched {
-            return self.admit_logged(packet, link);
+    pub(super) fn admit_with_propagation(&mut self, packet: Packet, link: usize) {
+        if self.is_traced {
+            return self.admit_traced(packet, link);
         }
         let this = &mut self.links[link];
         if !this.propagation.exists {
@@ -137,7 +137,7 @@ impl Network {
         }
         this.catch_up(self.now);
         if this.is_idle(self.now) {
-            self.pass(packet, link);
+            self.bypass_queue(packet, link);
         } else {
             self.admit::<true>(packet, link, false);
         }
@@ -145,7 +145,7 @@ impl Network {
 
     /// Apart, so that a packet that is not logged is not kept for that.
     #[cold]
-    fn admit_logged(&mut self, packet: Packet, link: usize) {
+    fn admit_traced(&mut self, packet: Packet, link: usize) {
         if self.links[link].propagation.exists {
             self.admit::<true>(packet, link, true);
         } else {
@@ -155,9 +155,9 @@ impl Network {
 
     /// A packet finds a link idle.
     #[inline(always)]
-    fn pass(&mut self, packet: Packet, link: usize) {
-        let arrival = self.links[link].pass(packet, self.now);
-        self.await_arrival(link, arrival);
+    fn bypass_queue(&mut self, packet: Packet, link: usize) {
+        let arrival = self.links[link].bypass(packet, self.now);
+        self.schedule_arrival(link, arrival);
     }
 
     /// A link's transmitter is free, or its discipline may give a packet.
@@ -165,17 +165,17 @@ impl Network {
     fn revisit(&mut self, link: usize) {
         self.log_departure(link);
         let due = self.links[link].resume(self.now);
-        if self.is_watched {
-            self.await_departure(link, due.departure);
+        if self.is_traced {
+            self.schedule_departure(link, due.departure);
         }
-        self.schedule_flight(link, due);
-        self.settle_drops(link);
+        self.schedule_link(link, due);
+        self.record_drops_if_any(link);
     }
 
     /// Schedules what follows at a link with a flight from an offer or a look.
     #[inline(always)]
-    pub(super) fn schedule_flight(&mut self, link: usize, due: Due) {
-        self.await_arrival(link, due.arrival);
+    pub(super) fn schedule_link(&mut self, link: usize, due: Due) {
+        self.schedule_arrival(link, due.arrival);
         if !due.revisit.is_never() {
             self.link_events.set(link, due.revisit);
         }
@@ -183,7 +183,7 @@ impl Network {
 
     /// Schedules the arrival of the first packet in a link's flight, if that was empty.
     #[inline(always)]
-    fn await_arrival(&mut self, link: usize, arrival: Time) {
+    fn schedule_arrival(&mut self, link: usize, arrival: Time) {
         if !arrival.is_never() {
             self.link_events.add(self.links.len() + link, arrival);
         }
@@ -191,7 +191,7 @@ impl Network {
 
     /// Log and captures say when a packet leaves, so that has to be an event.
     #[cold]
-    pub(super) fn await_departure(&mut self, link: usize, departure: Time) {
+    pub(super) fn schedule_departure(&mut self, link: usize, departure: Time) {
         let launched = self.links[link].propagation.last().copied();
         let Some(packet) = launched.filter(|_| !departure.is_never()) else {
             return;
@@ -208,7 +208,7 @@ impl Network {
     /// Writes down that the packet that was launched last has left.
     #[inline(always)]
     fn log_departure(&mut self, link: usize) {
-        if self.is_watched {
+        if self.is_traced {
             self.write_departure(link);
         }
     }
@@ -223,22 +223,22 @@ impl Network {
     /// Reckons up what has happened by `now` at links that nobody has looked at.
     pub fn catch_up(&mut self, now: Time) {
         for link in 0..self.links.len() {
-            self.catch_up_with(link, now);
+            self.catch_up_link(link, now);
         }
     }
 
     /// Reckons up what has happened by `now` at a link.
-    pub(super) fn catch_up_with(&mut self, link: usize, now: Time) {
+    pub(super) fn catch_up_link(&mut self, link: usize, now: Time) {
         let arrival = self.links[link].catch_up(now);
-        self.await_arrival(link, arrival);
+        self.schedule_arrival(link, arrival);
     }
 
     /// The packet that a link was transmitting will not leave it: takes it back.
-    pub(super) fn recall(&mut self, link: usize) -> Option<Packet> {
+    pub(super) fn abort_transmission(&mut self, link: usize) -> Option<Packet> {
         if self.links[link].busy_until() <= self.now {
             return None;
         }
-        self.links[link].recall(self.now);
+        self.links[link].abort_transmission(self.now);
         self.departing.remove(&link);
         self.take_last(link)
     }
@@ -249,7 +249,7 @@ impl Network {
         let first_due = self.link_events.time(source);
         let propagation = &mut self.links[link].propagation;
         let packet = propagation.pop_last(first_due);
-        if propagation.holds() == 0 {
+        if propagation.len() == 0 {
             self.link_events.set(source, Time::NEVER);
         }
         packet
@@ -257,7 +257,7 @@ impl Network {
 
     /// Sets the propagation delay, for packets that have not yet left the transmitter.
     pub(super) fn set_delay(&mut self, link: usize, delay: Time) {
-        if let Some(medium) = self.media.get_mut(&link) {
+        if let Some(medium) = self.impairments.get_mut(&link) {
             return medium.set_delay(delay);
         }
         self.links[link].propagation.set_delay(delay);
@@ -267,7 +267,7 @@ impl Network {
         }
         if let Some(packet) = self.take_last(link) {
             let arrival = self.links[link].propagation.push(packet, done);
-            self.await_arrival(link, arrival);
+            self.schedule_arrival(link, arrival);
         }
     }
 }

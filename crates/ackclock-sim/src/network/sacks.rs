@@ -18,7 +18,7 @@ struct Slot(Blocks);
 
 impl SackStore {
     /// Keeps the blocks of an ACK that sets off; returns their name.
-    pub fn put(&mut self, blocks: Blocks) -> u32 {
+    pub fn insert(&mut self, blocks: Blocks) -> u32 {
         if let Some(slot) = self.free.pop() {
             self.slots[slot as usize].0 = blocks;
             slot
@@ -29,24 +29,24 @@ impl SackStore {
     }
 
     /// The blocks of a packet under way; none if it has no place.
-    pub fn look(&self, slot: u32) -> Blocks {
+    pub fn get(&self, slot: u32) -> Blocks {
         self.slots
             .get(slot as usize)
             .map_or(Blocks::default(), |slot| slot.0)
     }
 
     /// Keeps what a packet carries a second time, for a copy of it.
-    pub fn copy(&mut self, slot: u32) -> u32 {
+    pub fn duplicate(&mut self, slot: u32) -> u32 {
         if slot == NO_SACK {
             return NO_SACK;
         }
-        self.put(self.look(slot))
+        self.insert(self.get(slot))
     }
 
     /// Takes the blocks of a packet that has arrived, or is lost. A packet that is captured has a place even if it has
     /// no blocks.
     #[inline]
-    pub fn take(&mut self, slot: u32) -> Option<Blocks> {
+    pub fn remove(&mut self, slot: u32) -> Option<Blocks> {
         if slot == NO_SACK {
             return None;
         }

@@ -4,9 +4,9 @@ use ackclock_core::Time;
 use ackclock_plan::{EcnMode, FlowPlan, TIMESTAMPS_BYTES};
 
 use super::frame::{Frame, Options, Segment, ACK, AE, CWR, ECE, FIN, SYN};
+use super::ground_truth::Header;
 use super::numbers::Numbers;
-use super::truth::Header;
-use crate::options::{Block, MOST_BLOCKS};
+use crate::options::{Block, MAX_BLOCKS};
 use crate::packet::{Kind, Packet};
 use crate::receiver::ranges::Ranges;
 use crate::workload::Workload;
@@ -102,7 +102,7 @@ impl Connection {
             window_shift: opens.then_some(self.shift),
             timestamps: self.timestamps(packet),
             sack,
-            least_bytes: option_bytes as usize,
+            min_bytes: option_bytes as usize,
         }
     }
 
@@ -137,10 +137,10 @@ impl Connection {
     /// Makes the frame of a packet that one of the ends sends; `blocks` are its SACK blocks. Returns what its header says.
     pub fn compose(&mut self, packet: &Packet, blocks: &[Block], frame: &mut Frame) -> Header {
         if matches!(packet.kind, Kind::DataFin | Kind::Fin) {
-            self.workload.hear_end(packet);
+            self.workload.on_end(packet);
         }
-        let mut sack = [(0, 0); MOST_BLOCKS];
-        let count = blocks.len().min(MOST_BLOCKS);
+        let mut sack = [(0, 0); MAX_BLOCKS];
+        let count = blocks.len().min(MAX_BLOCKS);
         for (edges, (left, right)) in sack.iter_mut().zip(blocks) {
             let edge = |segment: &u64| {
                 let first = self.numbers.sender.sequence;
@@ -195,7 +195,7 @@ impl Connection {
     }
 
     /// A packet that was sent at `sent` reaches its end. Returns whether it is the first to bring what it carries.
-    pub fn hear(&mut self, packet: &Packet, sent: Time) -> bool {
+    pub fn on_arrival(&mut self, packet: &Packet, sent: Time) -> bool {
         if !packet.kind.is_forward() {
             self.echo_ms = self.numbers.receiver.shown(sent);
             self.closing |= packet.kind == Kind::FinAck;

@@ -33,7 +33,7 @@ impl File {
 
     /// Writes down a frame that is seen at `time`, no earlier than `now`, with these ECN bits.
     pub fn write(&mut self, frame: &Frame, ecn: Ecn, time: Time, now: Time) {
-        self.settle(now);
+        self.write_due(now);
         if time <= now {
             return frame.append_to(&mut self.bytes, time, ecn);
         }
@@ -45,12 +45,12 @@ impl File {
 
     /// The bytes up to `now` since the last call; those of the first call begin with the file's header.
     pub fn take(&mut self, now: Time) -> Vec<u8> {
-        self.settle(now);
+        self.write_due(now);
         std::mem::take(&mut self.bytes)
     }
 
     /// Writes what has waited for its time.
-    fn settle(&mut self, now: Time) {
+    fn write_due(&mut self, now: Time) {
         while let Some(Reverse((time, _, _))) = self.waiting.peek() {
             if *time > now {
                 return;

@@ -9,7 +9,7 @@
 use ackclock_core::Time;
 use ackclock_savefile::{record_header, SNAP_BYTES};
 
-use super::truth::Header;
+use super::ground_truth::Header;
 use crate::packet::{Ecn, Packet};
 
 const ETHERNET_BYTES: usize = 14;
@@ -80,7 +80,7 @@ pub struct Options<'a> {
     /// Left and right edges of SACK blocks. Those beyond the room are left out.
     pub sack: &'a [(u32, u32)],
     /// The options are padded to at least this many bytes.
-    pub least_bytes: usize,
+    pub min_bytes: usize,
 }
 
 /// A frame as the host that sends it made it, cut at [`SNAP_BYTES`]: headers, and a payload of zeros.
@@ -292,11 +292,8 @@ fn option_bytes(options: &Options) -> Vec<u8> {
         bytes.extend([1, 3, 3, shift]);
     }
     append_sack(&mut bytes, options.sack);
-    let least_bytes = options
-        .least_bytes
-        .next_multiple_of(4)
-        .min(OPTION_BYTES_MAX);
-    bytes.resize(bytes.len().max(least_bytes), 1);
+    let min_bytes = options.min_bytes.next_multiple_of(4).min(OPTION_BYTES_MAX);
+    bytes.resize(bytes.len().max(min_bytes), 1);
     bytes
 }
 
@@ -315,10 +312,10 @@ fn append_sack(bytes: &mut Vec<u8>, blocks: &[(u32, u32)]) {
 
 fn ecn_bits(ecn: Ecn) -> u8 {
     match ecn {
-        Ecn::NotCapable | Ecn::Damaged => 0b00,
-        Ecn::Capable1 => 0b01,
-        Ecn::Capable0 => 0b10,
-        Ecn::Experienced => 0b11,
+        Ecn::NotEct | Ecn::Damaged => 0b00,
+        Ecn::Ect1 => 0b01,
+        Ecn::Ect0 => 0b10,
+        Ecn::Ce => 0b11,
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::frame::{ACK, AE, CWR, ECE, FIN, SYN};
-use super::reading::{datagrams, frames, records, Frame};
+use super::parser::{datagrams, frames, records, Frame};
 use super::*;
 use crate::packet::{Ecn, Flags, Kind, NO_SACK};
 use ackclock_plan::{CongestionPlan, LinkPlan, PathPlan, Vantage};
@@ -55,7 +55,7 @@ fn packet(kind: Kind, sequence: u64, wire_bytes: u32) -> Packet {
         wire_bytes,
         sack: NO_SACK,
         kind,
-        ecn: Ecn::NotCapable,
+        ecn: Ecn::NotEct,
         hop: 0,
         flags: Flags::NONE,
     }
@@ -67,14 +67,14 @@ fn at_senders() -> Captures {
         files: vec![(Point::Senders, File::empty())],
         connections: BTreeMap::new(),
         paths: BTreeMap::new(),
-        under_way: Vec::new(),
-        truth: Truth::default(),
+        in_transit: Vec::new(),
+        ground_truth: GroundTruth::default(),
         seed: 1,
     }
 }
 
-fn reasons(kind: Kind) -> Reasons {
-    Reasons::of_control(kind, false)
+fn reason(kind: Kind) -> SendReason {
+    SendReason::of_control(kind, false)
 }
 
 /// Opens a connection whose numbers all begin at 0.
@@ -87,9 +87,9 @@ fn open_at_zero(captures: &mut Captures, plan: &FlowPlan) {
 fn pass(captures: &mut Captures, packet: Packet, blocks: &[Block], now: Time) {
     let packet = Packet { sack: 0, ..packet };
     if packet.kind.is_forward() {
-        captures.send(&packet, reasons(packet.kind), now);
+        captures.send(&packet, reason(packet.kind), now);
     } else {
-        captures.answer(&packet, blocks, packet.enqueued, now);
+        captures.send_reply(&packet, blocks, packet.enqueued, now);
         captures.arrive(&packet, now, now);
     }
 }
@@ -263,11 +263,15 @@ fn ecn_flags_are_those_of_each_feedback() {
     assert_eq!(told("off", 0), (0, 0, 0, 0, 0));
     assert_eq!(told("classic", 1), (ECE | CWR, ECE, 0, CWR, ECE));
     assert_eq!(told("dctcp", 1), (ECE | CWR, ECE, 0, CWR, ECE));
-    let (syn, answer, _, _, count) = told("accurate", 3);
-    assert_eq!((syn, answer, count), (AE | CWR | ECE, AE, 0), "5 + 3 = 8");
-    let (syn, answer, _, _, count) = told("l4s", 1);
+    let (syn, send_reply, _, _, count) = told("accurate", 3);
     assert_eq!(
-        (syn, answer, count),
+        (syn, send_reply, count),
+        (AE | CWR | ECE, AE, 0),
+        "5 + 3 = 8"
+    );
+    let (syn, send_reply, _, _, count) = told("l4s", 1);
+    assert_eq!(
+        (syn, send_reply, count),
         (AE | CWR | ECE, CWR | ECE, CWR | AE),
         "6"
     );
@@ -406,10 +410,10 @@ fn what_is_ahead_waits_for_its_time() {
         sack,
         ..packet(Kind::Ack, sequence, 52)
     };
-    captures.answer(&ack(0, 1), &[], at(30), at(10));
-    captures.answer(&ack(1, 2), &[], at(20), at(10));
+    captures.send_reply(&ack(0, 1), &[], at(30), at(10));
+    captures.send_reply(&ack(1, 2), &[], at(20), at(10));
     assert_eq!(captures.take(at(10)).remove(0).len(), 24);
-    captures.answer(&ack(2, 3), &[], at(25), at(20));
+    captures.send_reply(&ack(2, 3), &[], at(25), at(20));
     let early = records(&captures.take(at(25)).remove(0));
     let late = records(&captures.take(at(30)).remove(0));
     let told: Vec<_> = early.iter().chain(&late).collect();
@@ -435,14 +439,14 @@ fn every_point_sees_the_same_frame_with_its_own_marks() {
     let at = Time::from_milliseconds;
     let sent = Packet {
         sack: 0,
-        ecn: Ecn::Capable0,
+        ecn: Ecn::Ect0,
         ..packet(Kind::Data, 0, 1500)
     };
     let marked = Packet {
-        ecn: Ecn::Experienced,
+        ecn: Ecn::Ce,
         ..sent
     };
-    captures.send(&sent, reasons(Kind::Data), at(1));
+    captures.send(&sent, reason(Kind::Data), at(1));
     captures.leave(&marked, 0, at(2));
     captures.arrive(&marked, at(7), at(2));
     let files: Vec<Vec<Frame>> = captures.take(at(7)).iter().map(|f| frames(f)).collect();

@@ -7,13 +7,13 @@ use ackclock_plan::{LinkPlan, PathPlan, Vantage};
 
 /// Where a packet is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum Location {
     /// It leaves or reaches the host that sends its flow's data.
     Sender,
     /// It leaves or reaches the host that receives them.
     Receiver,
     /// It has left the transmitter of this link.
-    Behind(u32),
+    Link(u32),
 }
 
 /// A point that sees packets.
@@ -49,16 +49,16 @@ impl Point {
     }
 
     /// Whether a packet in this place is seen.
-    pub fn sees(&self, place: Place) -> bool {
-        match (self, place) {
-            (Point::Senders, Place::Sender) | (Point::Receivers, Place::Receiver) => true,
-            (Point::Wire(wire), Place::Behind(link)) => wire.links.contains(&link),
+    pub fn captures(&self, location: Location) -> bool {
+        match (self, location) {
+            (Point::Senders, Location::Sender) | (Point::Receivers, Location::Receiver) => true,
+            (Point::Wire(wire), Location::Link(link)) => wire.links.contains(&link),
             _ => false,
         }
     }
 
     /// How long before its end a packet that has left its last queue on this path passes; `None`: it does not.
-    pub fn before_end(&self, path: u32, forward: bool) -> Option<Time> {
+    pub fn before_arrival(&self, path: u32, forward: bool) -> Option<Time> {
         match self {
             Point::Wire(wire) if forward => wire.from_receiver.get(&path).copied(),
             Point::Wire(wire) => wire.from_sender.get(&path).copied(),
@@ -80,9 +80,9 @@ impl Wire {
         };
         let others = (0..all.len()).filter(|&other| is_other_way(&all[other]));
         let links = std::iter::once(link).chain(others.take(1));
-        let delays = |way: fn(&(&PathPlan, &PathPlan)) -> PathPlan| {
+        let delays = |direction: fn(&(&PathPlan, &PathPlan)) -> PathPlan| {
             let delays = (0..).zip(paths).filter_map(|(number, path)| {
-                delay_to(link, &way(path), all).map(|delay| (number, delay))
+                delay_to(link, &direction(path), all).map(|delay| (number, delay))
             });
             delays.collect()
         };
@@ -95,9 +95,9 @@ impl Wire {
 }
 
 /// Propagation delay from the beginning of a way to a link on it.
-fn delay_to(link: usize, way: &PathPlan, all: &[LinkPlan]) -> Option<Time> {
+fn delay_to(link: usize, path: &PathPlan, all: &[LinkPlan]) -> Option<Time> {
     let mut delay = Time::ZERO;
-    for hop in &way.hops {
+    for hop in &path.hops {
         delay += hop.delay;
         if hop.link as usize == link {
             return Some(delay);
@@ -129,7 +129,7 @@ mod tests {
         }
     }
 
-    fn way(links: &[u32], delay_ms: u64) -> PathPlan {
+    fn path(links: &[u32], delay_ms: u64) -> PathPlan {
         let hop = |&link| HopPlan {
             delay: Time::from_milliseconds(delay_ms),
             link,
@@ -153,22 +153,22 @@ mod tests {
         ];
         let wire = wire("b>a", &links, &[]);
         let seen: Vec<u32> = (0..3)
-            .filter(|&link| wire.sees(Place::Behind(link)))
+            .filter(|&link| wire.captures(Location::Link(link)))
             .collect();
         assert_eq!(seen, [0, 2]);
-        assert!(!wire.sees(Place::Sender) && !wire.sees(Place::Receiver));
+        assert!(!wire.captures(Location::Sender) && !wire.captures(Location::Receiver));
     }
 
     /// The second link of the way there is 2 × 5 ms and the first link's 1 ms away from the sender.
     #[test]
     fn what_comes_back_passes_where_the_way_there_does() {
         let links = [link("first", None), link("second", None)];
-        let (there, back) = (way(&[0, 1], 5), way(&[], 0));
-        let elsewhere = way(&[0], 5);
+        let (there, back) = (path(&[0, 1], 5), path(&[], 0));
+        let elsewhere = path(&[0], 5);
         let paths = [(&elsewhere, &back), (&there, &back), (&back, &there)];
         let wire = wire("second", &links, &paths);
         let delay = Some(Time::from_milliseconds(11));
-        let found = |forward| [0, 1, 2].map(|path| wire.before_end(path, forward));
+        let found = |forward| [0, 1, 2].map(|path| wire.before_arrival(path, forward));
         assert_eq!(found(false), [None, delay, None], "ACKs");
         assert_eq!(
             found(true),

@@ -15,8 +15,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::queue::red::early::Settings;
-use crate::queue::red::{Limit, Marking, Measure, RedQueue};
-use crate::queue::{require, Queue, Surroundings};
+use crate::queue::red::{Marking, Measure, QueueLimit, RedQueue};
+use crate::queue::{require, Queue, QueueContext};
 
 /// Parameters as on the card.
 #[derive(Clone, Copy, Debug, Deserialize)]
@@ -46,9 +46,9 @@ struct Parameters {
 ///
 /// # Errors
 /// Parameters other than those of the card, or without meaning.
-pub fn make(parameters: &Value, surroundings: &Surroundings) -> Result<Queue, serde_json::Error> {
+pub fn make(parameters: &Value, context: &QueueContext) -> Result<Queue, serde_json::Error> {
     let given = Parameters::deserialize(parameters)?;
-    let settings = given.settings(surroundings.rate_bps)?;
+    let settings = given.settings(context.rate_bps)?;
     let measure = Measure {
         avpkt_bytes: given.avpkt_bytes,
         bytes: given.bytes,
@@ -58,8 +58,8 @@ pub fn make(parameters: &Value, surroundings: &Surroundings) -> Result<Queue, se
         ecn: given.ecn,
         ..Marking::default()
     };
-    let limit = Limit::Packets(given.limit_packets);
-    let queue = RedQueue::new(limit, measure, marking, settings, surroundings)?;
+    let limit = QueueLimit::Packets(given.limit_packets);
+    let queue = RedQueue::new(limit, measure, marking, settings, context)?;
     Ok(Queue::other(queue))
 }
 
@@ -95,7 +95,7 @@ impl Parameters {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::queue::testing::{packet, SURROUNDINGS};
+    use crate::queue::testing::{packet, CONTEXT};
     use crate::queue::Drops;
     use serde_json::json;
 
@@ -152,11 +152,11 @@ mod tests {
     /// half second, so packets are dropped ever more often.
     #[test]
     fn drops_become_more_frequent_while_the_average_is_above_the_target() {
-        let surroundings = Surroundings {
+        let context = QueueContext {
             rate_bps: 12e6,
-            ..SURROUNDINGS
+            ..CONTEXT
         };
-        let mut queue = make(&parameters(), &surroundings).expect("valid");
+        let mut queue = make(&parameters(), &context).expect("valid");
         let (mut drops, mut dropped) = (Drops::default(), [0, 0]);
         for millisecond in 0..20_000 {
             let now = Time::from_milliseconds(millisecond);
@@ -184,7 +184,7 @@ mod tests {
         ] {
             let mut all = parameters();
             all[name] = value;
-            assert!(make(&all, &SURROUNDINGS).is_err(), "{all}");
+            assert!(make(&all, &CONTEXT).is_err(), "{all}");
         }
     }
 }

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::packet::Packet;
 use crate::queue::fifo::Fifo;
-use crate::queue::{require, Backlog, Discipline, Drops, Queue, Surroundings};
+use crate::queue::{require, Backlog, Discipline, Drops, Queue, QueueContext};
 
 /// Parameters as on the card.
 #[derive(Clone, Copy, Debug, Deserialize)]
@@ -33,7 +33,7 @@ struct Bfifo {
 ///
 /// # Errors
 /// Parameters other than `limit_bytes`, or a limit below 1.
-pub fn make(parameters: &Value, _surroundings: &Surroundings) -> Result<Queue, serde_json::Error> {
+pub fn make(parameters: &Value, _surroundings: &QueueContext) -> Result<Queue, serde_json::Error> {
     let Parameters { limit_bytes } = Parameters::deserialize(parameters)?;
     require(limit_bytes > 0, "limit_bytes must be at least 1")?;
     Ok(Queue::other(Bfifo {
@@ -63,13 +63,13 @@ impl Discipline for Bfifo {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::queue::testing::{packet, SURROUNDINGS};
+    use crate::queue::testing::{packet, CONTEXT};
     use proptest::prelude::*;
     use serde_json::json;
     use std::collections::VecDeque;
 
     fn bfifo(limit_bytes: u64) -> Queue {
-        make(&json!({ "limit_bytes": limit_bytes }), &SURROUNDINGS).expect("valid parameters")
+        make(&json!({ "limit_bytes": limit_bytes }), &CONTEXT).expect("valid parameters")
     }
 
     #[test]
@@ -99,7 +99,7 @@ mod tests {
             json!({ "limit_bytes": 3000, "limit_packets": 5 }),
             json!({}),
         ] {
-            assert!(make(&parameters, &SURROUNDINGS).is_err(), "{parameters}");
+            assert!(make(&parameters, &CONTEXT).is_err(), "{parameters}");
         }
     }
 

@@ -21,7 +21,7 @@ use serde_json::Value;
 
 use crate::packet::Packet;
 use crate::queue::fifo::Fifo;
-use crate::queue::{require, Backlog, Discipline, Drops, Queue, Surroundings};
+use crate::queue::{require, Backlog, Discipline, Drops, Queue, QueueContext};
 
 /// Parameters as on the card.
 #[derive(Clone, Copy, Debug, Deserialize)]
@@ -69,22 +69,22 @@ struct Blue {
 ///
 /// # Errors
 /// Parameters other than those of the card, or beyond what makes sense.
-pub fn make(parameters: &Value, surroundings: &Surroundings) -> Result<Queue, serde_json::Error> {
+pub fn make(parameters: &Value, context: &QueueContext) -> Result<Queue, serde_json::Error> {
     let parameters = Parameters::deserialize(parameters)?;
     parameters.check()?;
-    Ok(Queue::other(Blue::new(parameters, surroundings)))
+    Ok(Queue::other(Blue::new(parameters, context)))
 }
 
 impl Blue {
-    fn new(parameters: Parameters, surroundings: &Surroundings) -> Blue {
+    fn new(parameters: Parameters, context: &QueueContext) -> Blue {
         Blue {
             parameters,
-            rate: Rate::from_bits_per_second(surroundings.rate_bps),
+            rate: Rate::from_bits_per_second(context.rate_bps),
             packets: Fifo::default(),
             probability: 0.0,
             last_update: None,
             sent: Time::ZERO,
-            random: surroundings.random(),
+            random: context.random(),
         }
     }
 
@@ -149,14 +149,14 @@ impl Discipline for Blue {
 mod tests {
     use super::*;
     use crate::packet::Ecn;
-    use crate::queue::testing::{packet, SURROUNDINGS};
+    use crate::queue::testing::{packet, CONTEXT};
     use serde_json::json;
 
     const SIZE: u32 = 1250;
     /// A packet of [`SIZE`] lasts 1 ms.
-    const TEN_MEGABIT: Surroundings = Surroundings {
+    const TEN_MEGABIT: QueueContext = QueueContext {
         rate_bps: 1e7,
-        ..SURROUNDINGS
+        ..CONTEXT
     };
 
     fn ms(milliseconds: u64) -> Time {
@@ -255,7 +255,7 @@ mod tests {
         (blue.probability, blue.parameters.ecn) = (1.0, true);
         let mut drops = Drops::default();
         let capable = Packet {
-            ecn: Ecn::Capable0,
+            ecn: Ecn::Ect0,
             ..packet(0, SIZE)
         };
         blue.enqueue(capable, Time::ZERO, &mut drops);
@@ -263,7 +263,7 @@ mod tests {
         assert_eq!(drops.drain_marked().count(), 1);
         assert_eq!(drops.drain().map(|packet| packet.sequence).last(), Some(1));
         let left = blue.dequeue(Time::ZERO, &mut drops);
-        assert_eq!(left.map(|packet| packet.ecn), Some(Ecn::Experienced));
+        assert_eq!(left.map(|packet| packet.ecn), Some(Ecn::Ce));
     }
 
     #[test]
@@ -271,7 +271,7 @@ mod tests {
         let right = json!({
             "limit_packets": 50, "d1": 0.02, "d2": 0.002, "freeze_time_s": 0.1, "ecn": false,
         });
-        assert!(make(&right, &SURROUNDINGS).is_ok());
+        assert!(make(&right, &CONTEXT).is_ok());
         for (key, value) in [
             ("limit_packets", json!(0)),
             ("d1", json!(1.5)),
@@ -282,7 +282,7 @@ mod tests {
         ] {
             let mut wrong = right.clone();
             wrong[key] = value;
-            assert!(make(&wrong, &SURROUNDINGS).is_err(), "{wrong}");
+            assert!(make(&wrong, &CONTEXT).is_err(), "{wrong}");
         }
     }
 }

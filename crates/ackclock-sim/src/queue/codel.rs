@@ -23,7 +23,7 @@ use serde_json::Value;
 
 use crate::packet::{Ecn, Packet};
 use crate::queue::fifo::Fifo;
-use crate::queue::{require, Backlog, Discipline, Drops, Queue, Surroundings};
+use crate::queue::{require, Backlog, Discipline, Drops, Queue, QueueContext};
 
 /// A queue with no more than this is never above the target: an Ethernet packet with its link header,
 /// which is what Linux takes from the device. A longer packet that was seen replaces it (RFC 8289 section 5.5).
@@ -62,7 +62,7 @@ pub struct Codel {
 ///
 /// # Errors
 /// Parameters other than those of the card, or without meaning.
-pub fn make(parameters: &Value, _surroundings: &Surroundings) -> Result<Queue, serde_json::Error> {
+pub fn make(parameters: &Value, _surroundings: &QueueContext) -> Result<Queue, serde_json::Error> {
     let given = Parameters::deserialize(parameters)?;
     let law = Law::new(given.target_s, given.interval_s)?
         .marking(given.ecn, given.ce_threshold_s)?
@@ -173,7 +173,7 @@ impl Law {
     /// The packet, marked if it waited for longer than the threshold.
     #[inline]
     fn past_threshold(&self, mut packet: Packet, now: Time, drops: &mut Drops) -> Packet {
-        if now.since(packet.enqueued) > self.ce_threshold && packet.ecn != Ecn::Experienced {
+        if now.since(packet.enqueued) > self.ce_threshold && packet.ecn != Ecn::Ce {
             drops.mark(&mut packet);
         }
         packet
@@ -235,7 +235,7 @@ impl Control {
     ) -> Option<Packet> {
         let packet = self.take(queue)?;
         if self.ok_to_drop(law, &packet, queue.bytes(), now) {
-            return self.standing(law, packet, queue, now, drops);
+            return self.drop_if_due(law, packet, queue, now, drops);
         }
         self.dropping = false;
         Some(law.past_threshold(packet, now, drops))
@@ -275,7 +275,7 @@ impl Control {
 
     /// The delay has been above the target for an interval.
     #[cold]
-    fn standing(
+    fn drop_if_due(
         &mut self,
         law: &Law,
         packet: Packet,

@@ -38,8 +38,8 @@ use serde_json::Value;
 
 use crate::packet::{Ecn, Packet};
 use crate::queue::fifo::Fifo;
-use crate::queue::updates::{is_period, Updates};
-use crate::queue::{require, Backlog, Discipline, Drops, Queue, Surroundings};
+use crate::queue::periodic::{is_period, Updates};
+use crate::queue::{require, Backlog, Discipline, Drops, Queue, QueueContext};
 
 #[cfg(test)]
 mod tests;
@@ -111,7 +111,7 @@ impl Parameters {
     }
 
     /// The largest p'.
-    fn most_base(&self) -> f64 {
+    fn max_base(&self) -> f64 {
         if self.drop_on_overload {
             1.0
         } else {
@@ -127,12 +127,12 @@ impl Parameters {
 
 /// A queue, and the sum of its packets' probabilities (`recur` of appendix A.1).
 #[derive(Debug, Default)]
-struct Half {
+struct SubQueue {
     packets: Fifo,
     count: f64,
 }
 
-impl Half {
+impl SubQueue {
     /// Whether this packet is one of those that such a probability hits: evenly spread.
     fn recurs(&mut self, probability: f64) -> bool {
         self.count += probability;
@@ -155,8 +155,8 @@ impl Half {
 #[derive(Debug)]
 struct DualPi2 {
     parameters: Parameters,
-    l4s: Half,
-    classic: Half,
+    l4s: SubQueue,
+    classic: SubQueue,
     /// p'.
     base: f64,
     /// The longer delay at the update before.
@@ -170,7 +170,7 @@ struct DualPi2 {
 ///
 /// # Errors
 /// Parameters other than those of the card, or beyond what makes sense.
-pub fn make(parameters: &Value, _surroundings: &Surroundings) -> Result<Queue, serde_json::Error> {
+pub fn make(parameters: &Value, _surroundings: &QueueContext) -> Result<Queue, serde_json::Error> {
     let parameters = Parameters::deserialize(parameters)?;
     parameters.check()?;
     Ok(Queue::other(DualPi2::new(parameters)))
@@ -179,8 +179,8 @@ pub fn make(parameters: &Value, _surroundings: &Surroundings) -> Result<Queue, s
 impl DualPi2 {
     fn new(parameters: Parameters) -> DualPi2 {
         DualPi2 {
-            l4s: Half::default(),
-            classic: Half::default(),
+            l4s: SubQueue::default(),
+            classic: SubQueue::default(),
             base: 0.0,
             delay_old_s: 0.0,
             updates: Updates::new(parameters.tupdate, parameters.tupdate),
@@ -192,9 +192,9 @@ impl DualPi2 {
     /// Whether such packets go into the L queue.
     fn is_low_latency(&self, ecn: Ecn) -> bool {
         match ecn {
-            Ecn::Capable1 | Ecn::Experienced => true,
-            Ecn::Capable0 => self.parameters.any_ect,
-            Ecn::NotCapable | Ecn::Damaged => false,
+            Ecn::Ect1 | Ecn::Ce => true,
+            Ecn::Ect0 => self.parameters.any_ect,
+            Ecn::NotEct | Ecn::Damaged => false,
         }
     }
 
@@ -214,7 +214,7 @@ impl DualPi2 {
     }
 
     /// p_Cmax: beyond it ECN is no help against an overload.
-    fn most_classic(&self) -> f64 {
+    fn max_classic(&self) -> f64 {
         (1.0 / self.parameters.coupling_factor.powi(2)).min(1.0)
     }
 
@@ -244,7 +244,7 @@ impl DualPi2 {
         let delay_s = self.classic.delay(at).max(self.l4s.delay(at)).seconds();
         let integral = self.parameters.alpha * (delay_s - self.parameters.target.seconds());
         let proportional = self.parameters.beta * (delay_s - self.delay_old_s);
-        self.base = (self.base + integral + proportional).clamp(0.0, self.parameters.most_base());
+        self.base = (self.base + integral + proportional).clamp(0.0, self.parameters.max_base());
         self.delay_old_s = delay_s;
         before != (self.base, self.delay_old_s)
     }
@@ -302,7 +302,7 @@ impl DualPi2 {
         let mut packet = self.classic.packets.pop()?;
         let probability = self.classic_probability();
         if self.classic.recurs(probability) {
-            let overloaded = self.parameters.drop_on_overload && probability >= self.most_classic();
+            let overloaded = self.parameters.drop_on_overload && probability >= self.max_classic();
             if overloaded || !drops.mark(&mut packet) {
                 drops.push(packet);
                 return None;

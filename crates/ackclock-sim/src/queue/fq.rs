@@ -21,7 +21,7 @@ use crate::packet::Packet;
 use crate::queue::codel::Source;
 use crate::queue::fifo::Fifo;
 use crate::queue::hash::FlowHash;
-use crate::queue::{require, Backlog, Surroundings};
+use crate::queue::{require, Backlog, QueueContext};
 
 /// Most queues, as in Linux.
 const MAX_QUEUES: u32 = 65_536;
@@ -56,7 +56,7 @@ impl FlowQueues {
     pub fn new(
         queues: u32,
         quantum_bytes: u32,
-        surroundings: &Surroundings,
+        context: &QueueContext,
     ) -> Result<FlowQueues, serde_json::Error> {
         if queues == 0 || queues > MAX_QUEUES {
             let expected = format!("flows must be 1 to {MAX_QUEUES}, found {queues}");
@@ -70,7 +70,7 @@ impl FlowQueues {
             new: VecDeque::new(),
             old: VecDeque::new(),
             quantum: i64::from(quantum_bytes),
-            hash: FlowHash::draw(&mut surroundings.random()),
+            hash: FlowHash::draw(&mut context.random()),
             backlog: Backlog::default(),
         })
     }

@@ -14,7 +14,7 @@ use serde_json::Value;
 use crate::packet::Packet;
 use crate::queue::codel::{Control, Law};
 use crate::queue::fq::FlowQueues;
-use crate::queue::{require, Backlog, Discipline, Drops, Queue, Surroundings};
+use crate::queue::{require, Backlog, Discipline, Drops, Queue, QueueContext};
 
 /// Parameters as on the card.
 #[derive(Clone, Copy, Debug, Deserialize)]
@@ -57,13 +57,13 @@ struct FqCodel {
 ///
 /// # Errors
 /// Parameters other than those of the card, or without meaning.
-pub fn make(parameters: &Value, surroundings: &Surroundings) -> Result<Queue, serde_json::Error> {
+pub fn make(parameters: &Value, context: &QueueContext) -> Result<Queue, serde_json::Error> {
     let given = Parameters::deserialize(parameters)?;
     require(
         given.limit_packets > 0 && given.memory_limit_bytes > 0 && given.drop_batch > 0,
         "limit_packets, memory_limit_bytes and drop_batch must be at least 1",
     )?;
-    let queues = FlowQueues::new(given.flows, given.quantum_bytes, surroundings)?;
+    let queues = FlowQueues::new(given.flows, given.quantum_bytes, context)?;
     Ok(Queue::other(FqCodel {
         limit_packets: given.limit_packets,
         memory_limit_bytes: given.memory_limit_bytes,

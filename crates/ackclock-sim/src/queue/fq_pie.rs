@@ -14,9 +14,9 @@ use serde_json::Value;
 
 use crate::packet::Packet;
 use crate::queue::fq::FlowQueues;
+use crate::queue::periodic::Updates;
 use crate::queue::pie::control::{Control, Settings};
-use crate::queue::updates::Updates;
-use crate::queue::{require, Backlog, Discipline, Drops, Queue, Surroundings};
+use crate::queue::{require, Backlog, Discipline, Drops, Queue, QueueContext};
 
 #[cfg(test)]
 mod tests;
@@ -67,25 +67,22 @@ struct FqPie {
 ///
 /// # Errors
 /// Parameters other than those of the card, or beyond what makes sense.
-pub fn make(parameters: &Value, surroundings: &Surroundings) -> Result<Queue, serde_json::Error> {
+pub fn make(parameters: &Value, context: &QueueContext) -> Result<Queue, serde_json::Error> {
     let parameters = Parameters::deserialize(parameters)?;
     parameters.check()?;
-    Ok(Queue::other(FqPie::new(parameters, surroundings)?))
+    Ok(Queue::other(FqPie::new(parameters, context)?))
 }
 
 impl FqPie {
-    fn new(
-        parameters: Parameters,
-        surroundings: &Surroundings,
-    ) -> Result<FqPie, serde_json::Error> {
-        let queues = FlowQueues::new(parameters.flows, parameters.quantum_bytes, surroundings)?;
+    fn new(parameters: Parameters, context: &QueueContext) -> Result<FqPie, serde_json::Error> {
+        let queues = FlowQueues::new(parameters.flows, parameters.quantum_bytes, context)?;
         let flows = parameters.flows as usize;
         Ok(FqPie {
             controls: vec![Control::new(parameters.settings); flows],
             stirred: Vec::new(),
             is_stirred: vec![false; flows],
             updates: parameters.settings.updates(),
-            random: surroundings.random(),
+            random: context.random(),
             parameters,
             queues,
         })

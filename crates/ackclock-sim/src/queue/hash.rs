@@ -36,15 +36,12 @@ impl FlowHash {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::queue::testing::SURROUNDINGS;
-    use crate::queue::Surroundings;
+    use crate::queue::testing::CONTEXT;
+    use crate::queue::QueueContext;
 
     fn hash(seed: u64) -> FlowHash {
-        let surroundings = Surroundings {
-            seed,
-            ..SURROUNDINGS
-        };
-        FlowHash::draw(&mut surroundings.random())
+        let context = QueueContext { seed, ..CONTEXT };
+        FlowHash::draw(&mut context.random())
     }
 
     /// 10,000 flows in 16 queues: 625 each, with a standard deviation of 24 for a perfect hash.

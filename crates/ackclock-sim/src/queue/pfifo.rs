@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::packet::Packet;
-use crate::queue::{require, Backlog, Discipline, Drops, Queue, Surroundings};
+use crate::queue::{require, Backlog, Discipline, Drops, Queue, QueueContext};
 
 /// Parameters as on the card.
 #[derive(Clone, Copy, Debug, Deserialize)]
@@ -33,7 +33,7 @@ pub struct Pfifo {
 ///
 /// # Errors
 /// Parameters other than `limit_packets`, or a limit below 1.
-pub fn make(parameters: &Value, _surroundings: &Surroundings) -> Result<Queue, serde_json::Error> {
+pub fn make(parameters: &Value, _surroundings: &QueueContext) -> Result<Queue, serde_json::Error> {
     let Parameters { limit_packets } = Parameters::deserialize(parameters)?;
     require(limit_packets > 0, "limit_packets must be at least 1")?;
     Ok(Queue::Pfifo(Pfifo {
@@ -72,11 +72,11 @@ impl Discipline for Pfifo {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::queue::testing::{packet, SURROUNDINGS};
+    use crate::queue::testing::{packet, CONTEXT};
     use serde_json::json;
 
     fn pfifo(limit_packets: u32) -> Queue {
-        make(&json!({ "limit_packets": limit_packets }), &SURROUNDINGS).expect("valid parameters")
+        make(&json!({ "limit_packets": limit_packets }), &CONTEXT).expect("valid parameters")
     }
 
     #[test]
@@ -136,7 +136,7 @@ mod tests {
             json!({ "limit_packets": 5, "target_s": 0.005 }),
             json!({}),
         ] {
-            assert!(make(&parameters, &SURROUNDINGS).is_err(), "{parameters}");
+            assert!(make(&parameters, &CONTEXT).is_err(), "{parameters}");
         }
     }
 }

@@ -29,8 +29,8 @@ use serde_json::Value;
 
 use crate::packet::Packet;
 use crate::queue::fifo::Fifo;
-use crate::queue::updates::Updates;
-use crate::queue::{require, Backlog, Discipline, Drops, Queue, Surroundings};
+use crate::queue::periodic::Updates;
+use crate::queue::{require, Backlog, Discipline, Drops, Queue, QueueContext};
 
 pub mod control;
 #[cfg(test)]
@@ -75,10 +75,10 @@ struct Pie {
 ///
 /// # Errors
 /// Parameters other than those of the card, or beyond what makes sense.
-pub fn make(parameters: &Value, surroundings: &Surroundings) -> Result<Queue, serde_json::Error> {
+pub fn make(parameters: &Value, context: &QueueContext) -> Result<Queue, serde_json::Error> {
     let parameters = Parameters::deserialize(parameters)?;
     parameters.check()?;
-    Ok(Queue::other(Pie::new(parameters, surroundings.random())))
+    Ok(Queue::other(Pie::new(parameters, context.random())))
 }
 
 impl Pie {

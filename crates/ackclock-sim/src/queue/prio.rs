@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::packet::Packet;
 use crate::queue::bands::Bands;
-use crate::queue::{require, Backlog, Discipline, Drops, Queue, Surroundings};
+use crate::queue::{require, Backlog, Discipline, Drops, Queue, QueueContext};
 
 /// Priorities of packets: 0 to 15, as the kernel's `TC_PRIO_MAX` has it.
 const PRIORITIES: usize = 16;
@@ -72,11 +72,11 @@ struct Prio {
 ///
 /// # Errors
 /// Parameters other than those of the card, or a `priomap` that does not fit the bands.
-pub fn make(parameters: &Value, surroundings: &Surroundings) -> Result<Queue, serde_json::Error> {
+pub fn make(parameters: &Value, context: &QueueContext) -> Result<Queue, serde_json::Error> {
     let parameters = Parameters::deserialize(parameters)?;
     parameters.check()?;
     let map = parameters.map()?;
-    let series = surroundings.priorities.iter();
+    let series = context.priorities.iter();
     Ok(Queue::other(Prio {
         bands: Bands::new(parameters.bands, parameters.limit_packets),
         series: series
@@ -108,7 +108,7 @@ impl Discipline for Prio {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::queue::testing::{packet, SURROUNDINGS};
+    use crate::queue::testing::{packet, CONTEXT};
     use serde_json::json;
 
     const PRIOMAP: &str = "1 2 2 2 1 2 0 0 1 1 1 1 1 1 1 1";
@@ -116,12 +116,12 @@ mod tests {
     /// 16 flows, whose priority is their number.
     fn prio(bands: u32, priomap: &str, limit: u32) -> Result<Queue, serde_json::Error> {
         let priorities: Vec<(u32, u8)> = (0..16).map(|flow| (flow, flow as u8)).collect();
-        let surroundings = Surroundings {
+        let context = QueueContext {
             priorities: &priorities,
-            ..SURROUNDINGS
+            ..CONTEXT
         };
         let parameters = json!({ "bands": bands, "priomap": priomap, "limit_packets": limit });
-        make(&parameters, &surroundings)
+        make(&parameters, &context)
     }
 
     fn from_flow(flow: u32) -> Packet {

@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use crate::packet::Packet;
 use crate::queue::fifo::Fifo;
-use crate::queue::{require, Backlog, Discipline, Drops, Queue, Surroundings};
+use crate::queue::{require, Backlog, Discipline, Drops, Queue, QueueContext};
 use early::{weight_for_burst, Early, Settings, Verdict, ADAPTATION_INTERVAL, LARGEST_WEIGHT};
 
 pub mod early;
@@ -75,7 +75,7 @@ pub struct Measure {
 
 /// Bytes or packets that fit.
 #[derive(Clone, Copy, Debug)]
-pub enum Limit {
+pub enum QueueLimit {
     /// Wire bytes.
     Bytes(u64),
     /// Packets.
@@ -85,7 +85,7 @@ pub enum Limit {
 /// A FIFO behind early detection.
 #[derive(Debug)]
 pub struct RedQueue {
-    limit: Limit,
+    limit: QueueLimit,
     measure: Measure,
     marking: Marking,
     rate: Rate,
@@ -97,14 +97,14 @@ pub struct RedQueue {
 ///
 /// # Errors
 /// Parameters other than those of the card, or without meaning.
-pub fn make(parameters: &Value, surroundings: &Surroundings) -> Result<Queue, serde_json::Error> {
+pub fn make(parameters: &Value, context: &QueueContext) -> Result<Queue, serde_json::Error> {
     let given = Parameters::deserialize(parameters)?;
-    Ok(Queue::other(given.queue(surroundings)?))
+    Ok(Queue::other(given.queue(context)?))
 }
 
 impl Discipline for RedQueue {
     fn enqueue(&mut self, packet: Packet, now: Time, drops: &mut Drops) {
-        if let Some(packet) = self.judge(packet, now, drops) {
+        if let Some(packet) = self.detect(packet, now, drops) {
             self.admit(packet, drops);
         }
     }
@@ -129,28 +129,28 @@ impl RedQueue {
     /// # Errors
     /// Settings without meaning.
     pub fn new(
-        limit: Limit,
+        limit: QueueLimit,
         measure: Measure,
         marking: Marking,
         settings: Settings,
-        surroundings: &Surroundings,
+        context: &QueueContext,
     ) -> Result<RedQueue, serde_json::Error> {
         require(
-            !matches!(limit, Limit::Bytes(0) | Limit::Packets(0)),
+            !matches!(limit, QueueLimit::Bytes(0) | QueueLimit::Packets(0)),
             "the limit must be at least 1",
         )?;
         Ok(RedQueue {
             limit,
             measure,
             marking,
-            rate: Rate::from_bits_per_second(surroundings.rate_bps),
-            early: Early::new(settings, surroundings.random())?,
+            rate: Rate::from_bits_per_second(context.rate_bps),
+            early: Early::new(settings, context.random())?,
             packets: Fifo::default(),
         })
     }
 
     /// Early detection looks at a packet. None if it was dropped.
-    pub fn judge(&mut self, mut packet: Packet, now: Time, drops: &mut Drops) -> Option<Packet> {
+    pub fn detect(&mut self, mut packet: Packet, now: Time, drops: &mut Drops) -> Option<Packet> {
         let share = if self.measure.weighted {
             f64::from(packet.wire_bytes) / f64::from(self.measure.avpkt_bytes)
         } else {
@@ -191,8 +191,10 @@ impl RedQueue {
     /// Whether there is room for a packet.
     pub fn fits(&self, packet: &Packet) -> bool {
         match self.limit {
-            Limit::Bytes(limit) => self.packets.bytes() + u64::from(packet.wire_bytes) <= limit,
-            Limit::Packets(limit) => self.packets.len() < limit as usize,
+            QueueLimit::Bytes(limit) => {
+                self.packets.bytes() + u64::from(packet.wire_bytes) <= limit
+            }
+            QueueLimit::Packets(limit) => self.packets.len() < limit as usize,
         }
     }
 
@@ -216,9 +218,9 @@ impl Parameters {
     ///
     /// # Errors
     /// Parameters without meaning.
-    pub fn queue(&self, surroundings: &Surroundings) -> Result<RedQueue, serde_json::Error> {
+    pub fn queue(&self, context: &QueueContext) -> Result<RedQueue, serde_json::Error> {
         require(self.avpkt_bytes > 0, "avpkt_bytes must be at least 1")?;
-        let bandwidth_bps = self.bandwidth_bps.unwrap_or(surroundings.rate_bps);
+        let bandwidth_bps = self.bandwidth_bps.unwrap_or(context.rate_bps);
         require(
             bandwidth_bps > 0.0 && bandwidth_bps.is_finite(),
             "bandwidth must be above 0",
@@ -244,11 +246,11 @@ impl Parameters {
             nodrop: self.nodrop,
         };
         let limit = if self.bytes {
-            Limit::Bytes(self.limit_bytes)
+            QueueLimit::Bytes(self.limit_bytes)
         } else {
-            Limit::Packets((self.limit_bytes / u64::from(self.avpkt_bytes)) as u32)
+            QueueLimit::Packets((self.limit_bytes / u64::from(self.avpkt_bytes)) as u32)
         };
-        RedQueue::new(limit, measure, marking, settings, surroundings)
+        RedQueue::new(limit, measure, marking, settings, context)
     }
 
     /// As `tc` fills them in.

@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 
 use crate::packet::Packet;
 use crate::queue::red::{self, RedQueue};
-use crate::queue::{Backlog, Discipline, Drops, Queue, Surroundings};
+use crate::queue::{Backlog, Discipline, Drops, Queue, QueueContext};
 
 /// Parameters as on the card: those of `red` and one more.
 #[derive(Clone, Debug, Deserialize)]
@@ -38,11 +38,11 @@ struct RedFavor {
 ///
 /// # Errors
 /// Parameters other than those of the card, or without meaning.
-pub fn make(parameters: &Value, surroundings: &Surroundings) -> Result<Queue, serde_json::Error> {
+pub fn make(parameters: &Value, context: &QueueContext) -> Result<Queue, serde_json::Error> {
     let Parameters { push_out, red } = Parameters::deserialize(parameters)?;
     let red: red::Parameters = serde_json::from_value(Value::Object(red))?;
     Ok(Queue::other(RedFavor {
-        queue: red.queue(surroundings)?,
+        queue: red.queue(context)?,
         push_out,
     }))
 }
@@ -89,7 +89,7 @@ impl RedFavor {
 mod tests {
     use super::*;
     use crate::packet::Kind;
-    use crate::queue::testing::{packet, SURROUNDINGS};
+    use crate::queue::testing::{packet, CONTEXT};
     use serde_json::json;
 
     fn parameters() -> Value {
@@ -118,7 +118,7 @@ mod tests {
         for (name, value) in changes.as_object().expect("a table") {
             all[name] = value.clone();
         }
-        make(&all, &SURROUNDINGS).expect("valid parameters")
+        make(&all, &CONTEXT).expect("valid parameters")
     }
 
     fn of(kind: Kind, sequence: u64) -> Packet {
@@ -199,7 +199,7 @@ mod tests {
         ] {
             let mut all = parameters();
             all[name] = value;
-            assert!(make(&all, &SURROUNDINGS).is_err(), "{all}");
+            assert!(make(&all, &CONTEXT).is_err(), "{all}");
         }
     }
 }

@@ -18,7 +18,7 @@ use serde_json::Value;
 use crate::packet::Packet;
 use crate::queue::fifo::Fifo;
 use crate::queue::hash::FlowHash;
-use crate::queue::{require, Backlog, Discipline, Drops, Queue, Surroundings};
+use crate::queue::{require, Backlog, Discipline, Drops, Queue, QueueContext};
 
 /// A bucket of the hash table without a queue.
 const NONE: u32 = u32::MAX;
@@ -87,10 +87,10 @@ struct Hashing {
 ///
 /// # Errors
 /// Parameters other than those of the card, or without meaning.
-pub fn make(parameters: &Value, surroundings: &Surroundings) -> Result<Queue, serde_json::Error> {
+pub fn make(parameters: &Value, context: &QueueContext) -> Result<Queue, serde_json::Error> {
     let given = Parameters::deserialize(parameters)?;
     given.check()?;
-    let mut random = surroundings.random();
+    let mut random = context.random();
     let period = if given.perturb_s > 0.0 {
         Time::from_seconds(given.perturb_s)
     } else {

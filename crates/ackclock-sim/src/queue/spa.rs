@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::packet::Packet;
 use crate::queue::codel::{Codel, Law};
-use crate::queue::{Backlog, Discipline, Drops, Queue, Surroundings};
+use crate::queue::{Backlog, Discipline, Drops, Queue, QueueContext};
 
 /// Parameters as on the card.
 #[derive(Clone, Copy, Debug, Deserialize)]
@@ -43,7 +43,7 @@ struct Spa {
 ///
 /// # Errors
 /// Parameters other than those of the card, or without meaning.
-pub fn make(parameters: &Value, _surroundings: &Surroundings) -> Result<Queue, serde_json::Error> {
+pub fn make(parameters: &Value, _surroundings: &QueueContext) -> Result<Queue, serde_json::Error> {
     let given = Parameters::deserialize(parameters)?;
     let law = Law::new(given.target_s, given.interval_s)?
         .marking(given.ecn, None)?
@@ -86,7 +86,7 @@ impl Discipline for Spa {
 mod tests {
     use super::*;
     use crate::packet::Kind;
-    use crate::queue::testing::{packet, SURROUNDINGS};
+    use crate::queue::testing::{packet, CONTEXT};
     use serde_json::json;
 
     fn parameters() -> Value {
@@ -100,7 +100,7 @@ mod tests {
     }
 
     fn spa() -> Queue {
-        make(&parameters(), &SURROUNDINGS).expect("valid parameters")
+        make(&parameters(), &CONTEXT).expect("valid parameters")
     }
 
     fn fill(queue: &mut Queue, kind: Kind, packets: u64) {
@@ -185,7 +185,7 @@ mod tests {
         ] {
             let mut all = parameters();
             all[name] = value;
-            assert!(make(&all, &SURROUNDINGS).is_err(), "{all}");
+            assert!(make(&all, &CONTEXT).is_err(), "{all}");
         }
     }
 }

@@ -9,13 +9,13 @@
 use serde_json::Value;
 
 use crate::queue::synprio::with_urgent;
-use crate::queue::{Queue, Surroundings};
+use crate::queue::{Queue, QueueContext};
 
 /// Makes the discipline.
 ///
 /// # Errors
 /// Parameters other than `limit_packets`, or a limit below 1.
-pub fn make(parameters: &Value, _surroundings: &Surroundings) -> Result<Queue, serde_json::Error> {
+pub fn make(parameters: &Value, _surroundings: &QueueContext) -> Result<Queue, serde_json::Error> {
     with_urgent(parameters, |kind| kind.opens() || kind.closes())
 }
 
@@ -24,11 +24,11 @@ mod tests {
     use super::*;
     use crate::packet::Kind;
     use crate::queue::synprio::testing::{offer, order, KINDS};
-    use crate::queue::testing::SURROUNDINGS;
+    use crate::queue::testing::CONTEXT;
     use serde_json::json;
 
     fn synfinprio(limit: u32) -> Queue {
-        make(&json!({ "limit_packets": limit }), &SURROUNDINGS).expect("valid parameters")
+        make(&json!({ "limit_packets": limit }), &CONTEXT).expect("valid parameters")
     }
 
     #[test]
@@ -57,7 +57,7 @@ mod tests {
 
     #[test]
     fn wrong_parameters_are_refused() {
-        assert!(make(&json!({ "limit_packets": 0 }), &SURROUNDINGS).is_err());
-        assert!(make(&json!({}), &SURROUNDINGS).is_err());
+        assert!(make(&json!({ "limit_packets": 0 }), &CONTEXT).is_err());
+        assert!(make(&json!({}), &CONTEXT).is_err());
     }
 }

@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::packet::{Kind, Packet};
 use crate::queue::bands::Bands;
-use crate::queue::{require, Backlog, Discipline, Drops, Queue, Surroundings};
+use crate::queue::{require, Backlog, Discipline, Drops, Queue, QueueContext};
 
 /// Parameters as on the card.
 #[derive(Clone, Copy, Debug, Deserialize)]
@@ -35,7 +35,7 @@ struct FlagPriority {
 ///
 /// # Errors
 /// Parameters other than `limit_packets`, or a limit below 1.
-pub fn make(parameters: &Value, _surroundings: &Surroundings) -> Result<Queue, serde_json::Error> {
+pub fn make(parameters: &Value, _surroundings: &QueueContext) -> Result<Queue, serde_json::Error> {
     with_urgent(parameters, Kind::opens)
 }
 
@@ -113,11 +113,11 @@ pub mod testing {
 mod tests {
     use super::testing::{offer, order, KINDS};
     use super::*;
-    use crate::queue::testing::SURROUNDINGS;
+    use crate::queue::testing::CONTEXT;
     use serde_json::json;
 
     fn synprio(limit: u32) -> Queue {
-        make(&json!({ "limit_packets": limit }), &SURROUNDINGS).expect("valid parameters")
+        make(&json!({ "limit_packets": limit }), &CONTEXT).expect("valid parameters")
     }
 
     #[test]
@@ -160,7 +160,7 @@ mod tests {
             json!({}),
             json!({ "limit": 3 }),
         ] {
-            assert!(make(&parameters, &SURROUNDINGS).is_err(), "{parameters}");
+            assert!(make(&parameters, &CONTEXT).is_err(), "{parameters}");
         }
     }
 }

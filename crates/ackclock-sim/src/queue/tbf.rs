@@ -24,7 +24,7 @@ use serde_json::Value;
 
 use crate::packet::Packet;
 use crate::queue::fifo::Fifo;
-use crate::queue::{require, Backlog, Discipline, Drops, Queue, Surroundings};
+use crate::queue::{require, Backlog, Discipline, Drops, Queue, QueueContext};
 
 #[cfg(test)]
 mod tests;
@@ -118,7 +118,7 @@ struct Tbf {
 ///
 /// # Errors
 /// Parameters other than those of the card, or beyond what makes sense.
-pub fn make(parameters: &Value, _surroundings: &Surroundings) -> Result<Queue, serde_json::Error> {
+pub fn make(parameters: &Value, _surroundings: &QueueContext) -> Result<Queue, serde_json::Error> {
     let parameters = Parameters::deserialize(parameters)?;
     parameters.check()?;
     Ok(Queue::other(Tbf::new(&parameters)))

@@ -19,7 +19,7 @@ use ackclock_core::tables::EventKind;
 use ackclock_core::Time;
 use ackclock_plan::TcpPlan;
 
-use super::{Phase, Receiver, Reply};
+use super::{Receiver, Reply, State};
 use crate::packet::{Kind, Packet};
 use crate::rtt::RttEstimator;
 
@@ -32,7 +32,7 @@ pub struct Client {
     syn_retransmissions: u64,
     established: Option<Time>,
     finished: Option<Time>,
-    news: Vec<(Time, EventKind)>,
+    events: Vec<(Time, EventKind)>,
 }
 
 impl Client {
@@ -45,7 +45,7 @@ impl Client {
             syn_retransmissions: 0,
             established: None,
             finished: None,
-            news: Vec::new(),
+            events: Vec::new(),
         }
     }
 
@@ -65,14 +65,14 @@ impl Client {
     }
 
     /// What has happened since the last call.
-    pub fn take_news(&mut self) -> Vec<(Time, EventKind)> {
-        std::mem::take(&mut self.news)
+    pub fn take_events(&mut self) -> Vec<(Time, EventKind)> {
+        std::mem::take(&mut self.events)
     }
 
     pub(super) fn finish(&mut self, now: Time) {
         if self.finished.is_none() {
             self.finished = Some(now);
-            self.news.push((now, EventKind::Finished));
+            self.events.push((now, EventKind::Finished));
         }
     }
 }
@@ -92,7 +92,7 @@ impl Receiver {
 
     /// Opens the connection: the SYN.
     pub fn open(&mut self, now: Time) -> Option<Reply> {
-        self.phase = Phase::SynSent;
+        self.state = State::SynSent;
         self.send_syn(now)
     }
 
@@ -112,19 +112,19 @@ impl Receiver {
         let client = self.client.as_mut()?;
         client.syn_retransmissions += 1;
         client.rtt.backoff();
-        client.news.push((now, EventKind::SynRetransmission));
+        client.events.push((now, EventKind::SynRetransmission));
         self.send_syn(now)
     }
 
     /// A SYN/ACK is answered with the request; one that comes again, with an ACK (RFC 9293 section 3.10.7.4).
     #[cold]
     pub(super) fn on_server_syn_ack(&mut self, packet: &Packet, now: Time) -> Option<Reply> {
-        match self.phase {
-            Phase::SynSent => {}
-            Phase::Requested | Phase::Established => return Some(self.control(Kind::Ack)),
+        match self.state {
+            State::SynSent => {}
+            State::Requested | State::Established => return Some(self.control(Kind::Ack)),
             _ => return None,
         }
-        self.phase = Phase::Requested;
+        self.state = State::Requested;
         self.echo = packet.timestamp;
         let client = self.client.as_mut()?;
         client.rtt.reset_backoff();
@@ -137,7 +137,7 @@ impl Receiver {
         self.compression.on_opening(client.syn_sent);
         self.compression.on_opened(now);
         self.window.on_opened(now);
-        client.news.push((now, EventKind::Established));
+        client.events.push((now, EventKind::Established));
         self.request(now, false)
     }
 

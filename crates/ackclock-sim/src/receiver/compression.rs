@@ -8,10 +8,10 @@
 //!
 //! As Linux does since 4.18, to spare ACKs and Wi-Fi: the first three (RFC 5681's duplicates) go at once, then one
 //! goes for all that come within 5 % of the handshake's RTT, at most 1 ms, and a timer's slack of 100 µs, or for
-//! [`MOST_HELD`] of them. An ACK that advances begins anew. Neither quick ACKs wait nor the answer to a duplicate.
+//! [`MAX_HELD`] of them. An ACK that advances begins anew. Neither quick ACKs wait nor the answer to a duplicate.
 //!
 //! An ACK has room for three ranges, those added to last. So since 5.8 one that waits goes before a range becomes the
-//! third or later ([`MOST_RANGES`]): else holes that open in the meantime would push ranges out that the sender has
+//! third or later ([`MAX_RANGES`]): else holes that open in the meantime would push ranges out that the sender has
 //! never heard of, and it would take what has arrived for lost.
 //!
 //! Deviations: an ACK that waits while the next is sent at once is sent with it, not before; Linux takes the smaller of the handshake's RTT and the receiver's own estimate; a timer that is due
@@ -20,13 +20,13 @@
 use ackclock_core::Time;
 
 /// ACKs of a hole that go at once (`TCP_FASTRETRANS_THRESH`).
-const AT_ONCE: u32 = 3;
+const IMMEDIATE_ACKS: u32 = 3;
 /// Segments that one ACK waits for at most (`net.ipv4.tcp_comp_sack_nr`).
-const MOST_HELD: u32 = 44;
+const MAX_HELD: u32 = 44;
 /// Ranges that an ACK may come to report first while one waits (`TCP_SACK_BLOCKS_EXPECTED`).
-const MOST_RANGES: usize = 2;
+const MAX_RANGES: usize = 2;
 /// The longest wait (`net.ipv4.tcp_comp_sack_delay_ns`).
-const LONGEST: Time = Time::from_milliseconds(1);
+const MAX_WAIT: Time = Time::from_milliseconds(1);
 /// What Linux's timer is late (`net.ipv4.tcp_comp_sack_slack_ns`).
 const SLACK: Time = Time::from_microseconds(100);
 /// The wait as a share of the RTT.
@@ -67,19 +67,19 @@ impl Compression {
     pub fn on_opened(&mut self, now: Time) {
         let rtt = now.since(self.opening);
         self.wait
-            .get_or_insert_with(|| rtt.scaled(RTT_SHARE).min(LONGEST) + SLACK);
+            .get_or_insert_with(|| rtt.scaled(RTT_SHARE).min(MAX_WAIT) + SLACK);
     }
 
     /// A segment behind a hole has arrived, `next` being expected: how long its ACK waits, if it does.
     pub fn hold(&mut self, next: u64) -> Option<Time> {
-        if !self.is_on || self.held >= MOST_HELD {
+        if !self.is_on || self.held >= MAX_HELD {
             return None;
         }
         if self.next != next {
             self.next = next;
             self.at_once = 0;
         }
-        if self.at_once < AT_ONCE {
+        if self.at_once < IMMEDIATE_ACKS {
             self.at_once += 1;
             return None;
         }
@@ -94,7 +94,7 @@ impl Compression {
 
     /// Whether the ACK that waits goes before a segment is kept, whose range is reported behind `place` others until then.
     pub fn precedes(&self, place: usize) -> bool {
-        self.held > 0 && place >= MOST_RANGES
+        self.held > 0 && place >= MAX_RANGES
     }
 
     /// The ACK leaves; whether one waited. While one waits there is a hole, so others need not ask.
@@ -119,7 +119,7 @@ mod tests {
         let mut compression = opened(100);
         assert_eq!([1; 3].map(|next| compression.hold(next)), [None; 3]);
         let wait = Some(Time::from_microseconds(1100));
-        assert!((0..MOST_HELD).all(|_| compression.hold(1) == wait));
+        assert!((0..MAX_HELD).all(|_| compression.hold(1) == wait));
         assert_eq!(compression.hold(1), None);
         assert!(compression.release());
         assert!(!compression.release());

@@ -30,9 +30,9 @@ pub struct Echo {
 
 /// What a segment's ECN bits ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Asked {
+pub enum EcnAction {
     /// Nothing.
-    Nothing,
+    None,
     /// This segment's ACK and the next one's shall not be delayed, where ACKs are quick.
     TwoQuick,
     /// This segment's ACK shall not be delayed, where ACKs are quick.
@@ -71,23 +71,23 @@ impl Echo {
         Ecn::of_control(self.mode)
     }
 
-    /// What a segment asks for. After [`Asked::AckBefore`], and once that ACK is written, [`Echo::take`] follows.
-    pub fn asks(self, packet: &Packet) -> Asked {
-        let marked = packet.ecn == Ecn::Experienced;
+    /// What a segment asks for. After [`EcnAction::AckBefore`], and once that ACK is written, [`Echo::take`] follows.
+    pub fn action_for(self, packet: &Packet) -> EcnAction {
+        let marked = packet.ecn == Ecn::Ce;
         let says_cwr = packet.flags.echo() > 0;
         match self.mode {
-            EcnMode::Classic if marked && (self.value == 0 || says_cwr) => Asked::TwoQuick,
-            EcnMode::Classic if packet.ecn == Ecn::NotCapable => Asked::TwoQuick,
-            EcnMode::Dctcp if marked != self.marked => Asked::AckBefore,
-            EcnMode::Classic | EcnMode::Dctcp if says_cwr => Asked::OneQuick,
-            EcnMode::Accurate | EcnMode::L4s if marked && !self.marked => Asked::Ack,
-            _ => Asked::Nothing,
+            EcnMode::Classic if marked && (self.value == 0 || says_cwr) => EcnAction::TwoQuick,
+            EcnMode::Classic if packet.ecn == Ecn::NotEct => EcnAction::TwoQuick,
+            EcnMode::Dctcp if marked != self.marked => EcnAction::AckBefore,
+            EcnMode::Classic | EcnMode::Dctcp if says_cwr => EcnAction::OneQuick,
+            EcnMode::Accurate | EcnMode::L4s if marked && !self.marked => EcnAction::Ack,
+            _ => EcnAction::None,
         }
     }
 
     /// Takes note of a segment's ECN bits.
     pub fn take(&mut self, packet: &Packet) {
-        self.marked = packet.ecn == Ecn::Experienced;
+        self.marked = packet.ecn == Ecn::Ce;
         let says_cwr = packet.flags.echo() > 0;
         self.value = match self.mode {
             EcnMode::Off => 0,

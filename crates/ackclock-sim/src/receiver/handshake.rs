@@ -2,14 +2,14 @@
 
 use ackclock_core::Time;
 
-use super::{Phase, Receiver, Reply};
+use super::{Receiver, Reply, State};
 use crate::packet::Kind;
 
 impl Receiver {
     pub(super) fn on_syn(&mut self, timestamp: Time, now: Time) -> Option<Reply> {
-        match self.phase {
-            Phase::Listen | Phase::SynReceived => {
-                self.phase = Phase::SynReceived;
+        match self.state {
+            State::Listen | State::SynReceived => {
+                self.state = State::SynReceived;
                 self.echo = timestamp;
                 self.timer = now + self.control_rto;
                 self.compression.on_opening(now);
@@ -22,10 +22,10 @@ impl Receiver {
     }
 
     pub(super) fn on_last_ack(&mut self, now: Time) {
-        match self.phase {
-            Phase::SynReceived => self.establish(now),
-            Phase::LastAck => {
-                self.phase = Phase::Closed;
+        match self.state {
+            State::SynReceived => self.establish(now),
+            State::LastAck => {
+                self.state = State::Closed;
                 self.timer = Time::NEVER;
             }
             _ => {}
@@ -35,7 +35,7 @@ impl Receiver {
     pub(super) fn establish(&mut self, now: Time) {
         self.compression.on_opened(now);
         self.window.on_opened(now);
-        self.phase = Phase::Established;
+        self.state = State::Established;
         self.timer = Time::NEVER;
         self.control_rto = self.initial_rto;
     }
@@ -67,7 +67,7 @@ impl Receiver {
     }
 
     pub(super) fn close(&mut self, now: Time) -> Reply {
-        self.phase = Phase::LastAck;
+        self.state = State::LastAck;
         self.timer = now + self.control_rto;
         self.pending = 0;
         self.control(Kind::FinAck)

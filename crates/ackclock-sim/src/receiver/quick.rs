@@ -30,7 +30,7 @@ impl Quick {
     }
 
     /// At least so many are to follow.
-    pub fn at_least(&mut self, acks: u32) {
+    pub fn ensure(&mut self, acks: u32) {
         self.left = self.left.max(acks);
     }
 

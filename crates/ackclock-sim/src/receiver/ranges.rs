@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::options::{Block, Blocks, MOST_BLOCKS};
+use crate::options::{Block, Blocks, MAX_BLOCKS};
 
 /// Ranges of segments above the next one expected.
 #[derive(Clone, Debug, Default)]
@@ -10,7 +10,7 @@ pub struct Ranges {
     /// In order, never touching.
     held: VecDeque<Block>,
     /// Those most recently added to, the latest first.
-    recent: [Block; MOST_BLOCKS],
+    recent: [Block; MAX_BLOCKS],
     recent_count: usize,
 }
 

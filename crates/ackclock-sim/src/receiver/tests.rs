@@ -77,7 +77,7 @@ fn packet(kind: Kind, sequence: u64) -> Packet {
         wire_bytes: 1040,
         sack: NO_SACK,
         kind,
-        ecn: Ecn::NotCapable,
+        ecn: Ecn::NotEct,
         hop: 0,
         flags: Flags::NONE,
     }

@@ -57,7 +57,7 @@ pub struct Window {
     /// By which a segment opens it.
     step_bytes: u64,
     /// Whether it is another one than the last ACK told.
-    is_news: bool,
+    is_changed: bool,
     /// What makes room, if the buffer's size is not given.
     tuning: Option<Tuning>,
 }
@@ -73,7 +73,7 @@ struct Tuning {
     /// The packet of the handshake that the first segment answers left.
     opening: Time,
     /// From an ACK's departure to that of the segment which answers it, once that is known.
-    way_back: Option<Time>,
+    return_time: Option<Time>,
     /// What was sent before echoes no other timestamp than the last sample's segment.
     next_echo: Time,
     /// The next segment expected when the round trip began.
@@ -105,7 +105,7 @@ impl Window {
             offered_bytes: FIRST_BYTES,
             room_bytes: room,
             step_bytes: OPENED_SEGMENTS * payload,
-            is_news: false,
+            is_changed: false,
             tuning: None,
         }
     }
@@ -117,7 +117,7 @@ impl Window {
             offered_bytes: first,
             room_bytes: first,
             step_bytes: OPENED_SEGMENTS * whole,
-            is_news: false,
+            is_changed: false,
             tuning: Some(Tuning::new(payload, whole, first)),
         }
     }
@@ -142,7 +142,7 @@ impl Window {
         let opens = self.offered_bytes < self.room_bytes;
         if opens {
             self.offered_bytes += self.step_bytes;
-            self.is_news = true;
+            self.is_changed = true;
         }
         opens
     }
@@ -163,8 +163,8 @@ impl Window {
 
     /// An ACK leaves: whether it tells another window than the one before.
     #[inline]
-    pub fn take_news(&mut self) -> bool {
-        std::mem::take(&mut self.is_news)
+    pub fn take_changed(&mut self) -> bool {
+        std::mem::take(&mut self.is_changed)
     }
 }
 
@@ -175,7 +175,7 @@ impl Tuning {
             ends: Time::NEVER,
             round_trips: Time::ZERO,
             opening: Time::ZERO,
-            way_back: None,
+            return_time: None,
             next_echo: Time::ZERO,
             round_next: 0,
             copied_bytes: (FIRST_COPIED_SEGMENTS * whole_bytes).min(first_bytes),
@@ -187,8 +187,8 @@ impl Tuning {
     /// A segment that was sent at `sent` is the first to echo its timestamp.
     fn sample(&mut self, sent: Time, now: Time) {
         let opening = self.opening;
-        let way_back = *self.way_back.get_or_insert_with(|| sent.since(opening));
-        let echoed = timestamp(sent.since(way_back));
+        let return_time = *self.return_time.get_or_insert_with(|| sent.since(opening));
+        let echoed = timestamp(sent.since(return_time));
         let ticks = timestamp(now).saturating_sub(echoed).max(1);
         let sample = Time::from_picoseconds(ticks * TIMESTAMP_TICK.picoseconds());
         let latched = Time::from_picoseconds(sample.picoseconds() * SMOOTHED);
@@ -199,7 +199,7 @@ impl Tuning {
         };
         self.ends = self.began + self.round_trip();
         let next = Time::from_picoseconds((echoed + 1) * TIMESTAMP_TICK.picoseconds());
-        self.next_echo = next + way_back;
+        self.next_echo = next + return_time;
     }
 
     fn round_trip(&self) -> Time {
@@ -288,7 +288,7 @@ mod tests {
         let mut window = Window::given(1448, 8 << 20);
         assert!((0..2874).all(|_| window.opens()));
         assert!(!window.opens());
-        assert!(window.take_news() && !window.take_news());
+        assert!(window.take_changed() && !window.take_changed());
     }
 
     #[test]

@@ -35,25 +35,25 @@ impl Flowlets {
     }
 
     /// A flow takes a place.
-    pub fn open(&mut self, place: usize) {
-        if let Some(flow) = self.flows.get_mut(place) {
+    pub fn open(&mut self, slot: usize) {
+        if let Some(flow) = self.flows.get_mut(slot) {
             flow.clear();
         }
     }
 
     /// The link of the flowlet that goes on at a node and direction; none if a new one begins.
-    pub fn at(&self, place: usize, at: (u32, u32), now: Time) -> Option<u32> {
-        let flow = self.flows.get(place)?;
+    pub fn at(&self, slot: usize, at: (u32, u32), now: Time) -> Option<u32> {
+        let flow = self.flows.get(slot)?;
         let last = flow.iter().find(|last| last.at == at)?;
         (now.since(last.seen) < self.gap).then_some(last.link)
     }
 
     /// A packet takes a link.
-    pub fn take(&mut self, place: usize, at: (u32, u32), link: u32, now: Time) {
-        if self.flows.len() <= place {
-            self.flows.resize_with(place + 1, Vec::new);
+    pub fn take(&mut self, slot: usize, at: (u32, u32), link: u32, now: Time) {
+        if self.flows.len() <= slot {
+            self.flows.resize_with(slot + 1, Vec::new);
         }
-        let flow = &mut self.flows[place];
+        let flow = &mut self.flows[slot];
         let last = Last {
             at,
             link,

@@ -69,7 +69,7 @@ fn link((source, destination): (u32, u32)) -> LinkPlan {
     }
 }
 
-fn both_ways(edges: &[(u32, u32)]) -> Vec<(u32, u32)> {
+fn both_directions(edges: &[(u32, u32)]) -> Vec<(u32, u32)> {
     edges.iter().flat_map(|&(a, b)| [(a, b), (b, a)]).collect()
 }
 
@@ -77,13 +77,13 @@ fn tree_plan(tree: &FatTree, routing: ackclock_plan::Routing) -> Plan {
     graph(
         tree.hosts(),
         tree.nodes(),
-        &both_ways(&tree.edges()),
+        &both_directions(&tree.edges()),
         routing,
     )
 }
 
 /// The number of paths that the tables allow from a node to a host.
-fn count_ways(routing: &Routing, node: u32, destination: u32) -> u32 {
+fn count_paths(routing: &Routing, node: u32, destination: u32) -> u32 {
     if node == destination {
         return 1;
     }
@@ -92,7 +92,7 @@ fn count_ways(routing: &Routing, node: u32, destination: u32) -> u32 {
         .tables
         .next_links(&routing.graph, node, destination, &mut spare);
     let ends = links.iter().map(|&link| routing.graph.to[link as usize]);
-    ends.map(|next| count_ways(routing, next, destination))
+    ends.map(|next| count_paths(routing, next, destination))
         .sum()
 }
 
@@ -116,7 +116,7 @@ fn a_fat_tree_has_the_hosts_switches_and_ways_of_the_closed_forms() {
         assert_eq!((tree.hosts(), tree.switches()), (hosts, switches));
         let routing = Routing::new(&tree_plan(&tree, ackclock_plan::Routing::Ecmp), 1);
         for destination in 1..hosts {
-            let paths = count_ways(&routing, 0, destination);
+            let paths = count_paths(&routing, 0, destination);
             assert_eq!(
                 paths,
                 tree.paths(0, destination),
@@ -166,7 +166,7 @@ fn valiant_turns_at_the_switch_of_a_drawn_host_and_keeps_the_way() {
     for flow in 0..200 {
         let (source, destination) = (flow % hosts, (flow % hosts + hosts / 2) % hosts);
         let links = routing
-            .path_there(flow, ends(source, destination))
+            .forward_path(flow, ends(source, destination))
             .expect("a path");
         let mut node = source;
         for &link in &links {
@@ -293,7 +293,7 @@ fn the_two_ways_of_a_flow_are_hashed_apart() {
 #[test]
 fn weights_are_kept_in_proportion() {
     // Two hosts, two switches, three parallel links there.
-    let links = both_ways(&[(0, 2), (1, 3), (2, 3), (2, 3), (2, 3)]);
+    let links = both_directions(&[(0, 2), (1, 3), (2, 3), (2, 3), (2, 3)]);
     let mut plan = graph(2, 4, &links, ackclock_plan::Routing::Weighted);
     for (link, weight) in [(4, 1.0), (6, 2.5), (8, 6.5)] {
         plan.links[link].weight = weight;
@@ -334,7 +334,7 @@ fn per_packet_each_draw_is_its_own_and_the_seed_decides() {
 #[test]
 fn a_host_on_two_switches_is_reached_by_the_nearer() {
     // Host 0 on switch 3; host 1 on 4 and 5; host 2 on 5. Switches in a row: 3-4-5.
-    let links = both_ways(&[(0, 3), (1, 4), (1, 5), (2, 5), (3, 4), (4, 5)]);
+    let links = both_directions(&[(0, 3), (1, 4), (1, 5), (2, 5), (3, 4), (4, 5)]);
     let plan = graph(3, 6, &links, ackclock_plan::Routing::Ecmp);
     let mut routing = Routing::new(&plan, 1);
     let mut path = |from, to| {
@@ -353,7 +353,7 @@ fn a_host_on_two_switches_is_reached_by_the_nearer() {
 #[test]
 fn two_hosts_may_be_joined_by_a_link_and_no_way_leads_through_a_host() {
     // 0-1 directly; 1-2 directly; 0 and 2 also by switches 3 and 4.
-    let links = both_ways(&[(0, 1), (1, 2), (0, 3), (3, 4), (4, 2)]);
+    let links = both_directions(&[(0, 1), (1, 2), (0, 3), (3, 4), (4, 2)]);
     let mut routing = Routing::new(&graph(3, 5, &links, ackclock_plan::Routing::Single), 1);
     assert_eq!(routing.trace(0, 1, 0).expect("a path"), [0]);
     assert_eq!(routing.trace(0, 2, 0).expect("a path"), [4, 6, 8]);
@@ -376,11 +376,11 @@ fn a_long_way_is_not_kept_but_looked_up() {
     let mut row: Vec<(u32, u32)> = (2..21).map(|node| (node, node + 1)).collect();
     row.extend([(0, 2), (21, 1)]);
     let mut routing = Routing::new(
-        &graph(2, 22, &both_ways(&row), ackclock_plan::Routing::Ecmp),
+        &graph(2, 22, &both_directions(&row), ackclock_plan::Routing::Ecmp),
         1,
     );
     routing.open(0, 0, Some(ends(0, 1))).expect("a path");
-    assert_eq!(routing.kept_entrance(0), None);
+    assert_eq!(routing.first_link(0), None);
     assert_eq!(routing.trace(0, 1, 0).expect("a path").len(), 21);
 }
 

@@ -21,17 +21,17 @@ pub struct Valiant {
     hosts: Vec<u32>,
     hash: FlowHash,
     /// By the flow's place.
-    ways: Vec<Way>,
+    detours: Vec<Detour>,
 }
 
 /// The links of a flow's two paths.
 #[derive(Clone, Debug, Default)]
-pub struct Way {
+pub struct Detour {
     there: Vec<u32>,
     back: Vec<u32>,
 }
 
-impl Way {
+impl Detour {
     /// What comes next at this position of the path there (`forward`) or back.
     pub fn at(&self, forward: bool, hop: u8) -> Next {
         let links = if forward { &self.there } else { &self.back };
@@ -47,7 +47,7 @@ impl Valiant {
         Valiant {
             hosts: hosts.filter(|&node| graph.is_host[node as usize]).collect(),
             hash,
-            ways: Vec::new(),
+            detours: Vec::new(),
         }
     }
 
@@ -60,27 +60,27 @@ impl Valiant {
 impl Routing {
     /// The way of the flow in a place; none unless flows have detours.
     #[inline]
-    pub(super) fn way_of(&self, place: usize) -> Option<&Way> {
-        self.valiant.as_ref()?.ways.get(place)
+    pub(super) fn detour_of(&self, slot: usize) -> Option<&Detour> {
+        self.valiant.as_ref()?.detours.get(slot)
     }
 
     /// Lays the ways of a flow, there and back.
     pub(super) fn detour(
         &mut self,
-        place: usize,
+        slot: usize,
         number: u32,
         ends: EndsPlan,
     ) -> Result<(), PlanError> {
         let key = number.wrapping_mul(2);
-        let way = Way {
+        let detour = Detour {
             there: self.trace_by(ends.source, ends.destination, key)?,
             back: self.trace_by(ends.destination, ends.source, key + 1)?,
         };
         if let Some(valiant) = &mut self.valiant {
-            if valiant.ways.len() <= place {
-                valiant.ways.resize(place + 1, Way::default());
+            if valiant.detours.len() <= slot {
+                valiant.detours.resize(slot + 1, Detour::default());
             }
-            valiant.ways[place] = way;
+            valiant.detours[slot] = detour;
         }
         Ok(())
     }

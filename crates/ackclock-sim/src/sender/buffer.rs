@@ -38,7 +38,7 @@ pub const OPENING_WINDOW_BYTES: u64 = 65_535;
 /// A receiver's window opens by so many segments for each that arrives.
 pub const OPENED_SEGMENTS: u64 = 2;
 /// Memory is granted for no window smaller than this.
-const LEAST_WINDOW: u32 = 10;
+const MIN_WINDOW: u32 = 10;
 /// For so many windows memory is granted.
 const WINDOWS: u64 = 2;
 /// The same if the congestion control paces itself: BBR asks for it.
@@ -68,13 +68,13 @@ pub struct SendBuffer {
     /// Memory granted.
     granted_bytes: u64,
     /// With more segments in memory, no third of it is free, however few buffers they are in.
-    most_segments: u64,
+    max_segments: u64,
     /// Segments left in each buffer that is not sent yet.
     unsent: VecDeque<u32>,
     /// Segments written so far.
     written: u64,
     /// The application waits for room.
-    waits: bool,
+    is_waiting: bool,
     /// It has been woken since.
     woken: bool,
     /// It has written all and closed.
@@ -95,14 +95,14 @@ impl SendBuffer {
             windows: if paced { WINDOWS_IF_PACED } else { WINDOWS },
             granted_window: 0,
             granted_bytes: 0,
-            most_segments: 0,
+            max_segments: 0,
             unsent: VecDeque::new(),
             written: 0,
-            waits: false,
+            is_waiting: false,
             woken: false,
             closed: false,
         };
-        buffer.grant(LEAST_WINDOW);
+        buffer.grant(MIN_WINDOW);
         buffer
     }
 
@@ -114,8 +114,8 @@ impl SendBuffer {
 
     /// Whether the application waits for room.
     #[inline]
-    pub fn waits(&self) -> bool {
-        self.waits
+    pub fn is_waiting(&self) -> bool {
+        self.is_waiting
     }
 
     /// Whether it waits no longer, and writes on as soon as it runs.
@@ -133,7 +133,7 @@ impl SendBuffer {
     /// Whether the first buffer goes into so much `room` and is complete, so that waiting brings nothing: a single
     /// segment, what has another buffer behind it, or the end.
     #[inline]
-    pub fn goes_whole(&self, room: u32) -> bool {
+    pub fn is_complete_within(&self, room: u32) -> bool {
         self.first() == 1 || ((self.unsent.len() > 1 || self.closed) && self.first() <= room)
     }
 
@@ -181,17 +181,17 @@ impl SendBuffer {
 
     fn grant_more(&mut self, window: u32) {
         let segment = (self.mss_bytes + HEADROOM_BYTES).next_power_of_two() + DESCRIPTOR_BYTES;
-        let window = window.max(LEAST_WINDOW);
+        let window = window.max(MIN_WINDOW);
         self.granted_window = window;
         self.granted_bytes = self.windows * u64::from(window) * segment;
-        self.most_segments = self.granted_bytes / self.mss_bytes * 2 / 3 + 1;
+        self.max_segments = self.granted_bytes / self.mss_bytes * 2 / 3 + 1;
     }
 
     /// Whether the segments that are written and not acknowledged leave so little memory free that the application is
     /// not woken, however few buffers they are in.
     #[inline]
     pub fn is_full(&self, unacknowledged: u64) -> bool {
-        self.written - unacknowledged > self.most_segments
+        self.written - unacknowledged > self.max_segments
     }
 
     /// Memory in use.
@@ -213,7 +213,7 @@ impl SendBuffer {
     /// window. Tells whether anything was written.
     pub fn fill(&mut self, available: u64, delivered: u64, out: Outstanding) -> bool {
         let largest = self.largest(delivered);
-        (self.waits, self.woken) = (false, false);
+        (self.is_waiting, self.woken) = (false, false);
         let left = available.saturating_sub(self.written);
         if left == 0 {
             return false;
@@ -221,7 +221,7 @@ impl SendBuffer {
         let begun = self.unsent.back().is_some_and(|&last| last < largest);
         if !begun {
             if self.used_bytes(out) >= self.granted_bytes {
-                self.waits = true;
+                self.is_waiting = true;
                 return false;
             }
             self.unsent.push_back(0);
@@ -289,7 +289,7 @@ mod tests {
         }
         assert_eq!((buffer.written(), buffer.used_bytes(out(10))), (32, 50_944));
         assert_eq!(buffer.unsent, [22]);
-        assert!(buffer.waits() && buffer.pushes(0));
+        assert!(buffer.is_waiting() && buffer.pushes(0));
     }
 
     /// What is behind another buffer waits for its turn, and so does what is not full.
@@ -320,7 +320,7 @@ mod tests {
         assert!(buffer.granted_bytes == 101_376 && buffer.wakes(out));
         write(&mut buffer, u64::MAX, 12, out);
         assert_eq!(buffer.unsent, [34, 34]);
-        assert!(buffer.waits());
+        assert!(buffer.is_waiting());
     }
 
     /// What is asked first, and cheaper, never keeps an application asleep that would be woken.
@@ -330,7 +330,7 @@ mod tests {
             for window in (10..2000).step_by(7) {
                 let mut buffer = SendBuffer::of(mss_bytes, u64::MAX, false);
                 buffer.grant(window);
-                let bound = buffer.most_segments;
+                let bound = buffer.max_segments;
                 for segments in bound.saturating_sub(3)..bound + 3 {
                     buffer.written = segments;
                     let out = outstanding(segments as u32, 0, segments);
@@ -350,7 +350,9 @@ mod tests {
             write(&mut buffer, available, 0, outstanding(0, 0, 0));
         }
         assert_eq!(buffer.unsent, [22, 8]);
-        assert!(!buffer.waits() && !buffer.goes_whole(7) && buffer.goes_whole(22));
+        assert!(
+            !buffer.is_waiting() && !buffer.is_complete_within(7) && buffer.is_complete_within(22)
+        );
     }
 
     /// What is left of a buffer goes by itself.
@@ -360,7 +362,7 @@ mod tests {
         write(&mut buffer, 23, 0, outstanding(0, 0, 0));
         sent(&mut buffer, 22);
         assert_eq!(buffer.first(), 1);
-        assert!(buffer.goes_whole(1));
+        assert!(buffer.is_complete_within(1));
     }
 
     /// A small receive window makes small buffers.

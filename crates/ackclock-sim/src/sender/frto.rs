@@ -20,8 +20,8 @@
 
 use ackclock_core::Time;
 
-use super::undoing::Evidence;
-use super::{Outlet, Phase, Sender};
+use super::undo::Evidence;
+use super::{CaState, Outlet, Sender};
 
 /// Where the question stands.
 #[derive(Clone, Copy, Debug, Default)]
@@ -29,16 +29,16 @@ pub struct Frto {
     /// Whether the answer may still come.
     is_open: bool,
     /// New segments go before lost ones, at this ACK.
-    pub asks: bool,
+    pub prefers_new_data: bool,
 }
 
 impl Sender {
     /// The timer has expired, as `repeated` says not for the first time.
     pub(super) fn arm_frto(&mut self, repeated: bool) {
-        let in_repair = matches!(self.phase, Phase::Recovery | Phase::Loss);
+        let in_repair = matches!(self.ca_state, CaState::Recovery | CaState::Loss);
         self.frto = Frto {
             is_open: self.tcp.frto && self.tcp.sack && (repeated || !in_repair),
-            asks: false,
+            prefers_new_data: false,
         };
     }
 
@@ -50,16 +50,16 @@ impl Sender {
         now: Time,
         out: &mut impl Outlet,
     ) {
-        let needless = evidence.advanced && self.is_needless(evidence);
+        let needless = evidence.advanced && self.is_spurious(evidence);
         if needless || self.is_early(evidence) {
-            self.board.forget_losses(true);
+            self.board.clear_losses(true);
             self.frto = Frto::default();
             self.reopen(out);
             return;
         }
-        self.ask(evidence, over, now);
+        self.send_new_data(evidence, over, now);
         if over {
-            self.end_repair(evidence, now, out);
+            self.end_recovery(evidence, now, out);
         }
     }
 
@@ -70,23 +70,23 @@ impl Sender {
     }
 
     /// Steps 2 and 3a.
-    fn ask(&mut self, evidence: &Evidence, over: bool, now: Time) {
+    fn send_new_data(&mut self, evidence: &Evidence, over: bool, now: Time) {
         if !self.frto.is_open {
             return;
         }
         if self.board.next() > self.episode.end {
             self.frto.is_open = !evidence.selective && !evidence.duplicate;
         } else if evidence.advanced && !over {
-            self.frto.asks = self.has_new(now);
-            self.frto.is_open = self.frto.asks;
+            self.frto.prefers_new_data = self.has_new(now);
+            self.frto.is_open = self.frto.prefers_new_data;
         }
     }
 
     /// What may be sent at this ACK has been: if no new segment was among it, nothing is asked, and the repair goes on.
     /// Else an application that this ACK wakes has only new segments to add.
-    pub(super) fn has_asked(&mut self) -> bool {
+    pub(super) fn confirm_new_data(&mut self) -> bool {
         self.frto.is_open &= self.board.next() > self.episode.end;
-        self.frto.asks = self.frto.is_open;
+        self.frto.prefers_new_data = self.frto.is_open;
         self.frto.is_open
     }
 }

@@ -12,7 +12,7 @@
 use ackclock_core::{Rate, Time};
 
 use super::buffer::SendBuffer;
-use super::{Phase, Sender};
+use super::{CaState, Sender};
 
 /// A connection's first segments leave at once.
 const UNPACED_SEGMENTS: u64 = 10;
@@ -86,34 +86,34 @@ fn half(time: Time) -> Time {
 
 /// What a segment is to do that asks whether it may go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Turn {
+pub enum SendDecision {
     /// Go.
     Now,
     /// Wait for the pacing timer.
     Later,
     /// Wait for an ACK, which will give room for a batch.
-    Gather,
+    Defer,
 }
 
 impl Sender {
     /// Whether the next segment, a `new` one or a retransmission, may go.
     #[inline]
-    pub(super) fn turn(&mut self, new: bool, now: Time) -> Turn {
+    pub(super) fn decide_send(&mut self, new: bool, now: Time) -> SendDecision {
         if !self.pacing.is_on && !self.tcp.batches {
-            return Turn::Now;
+            return SendDecision::Now;
         }
         if self.pacing.left == 0 {
             if self.pacing.is_on && now < self.pacing.next {
-                return Turn::Later;
+                return SendDecision::Later;
             }
-            if new && self.tcp.batches && !self.pacing.pushes && self.gathers(now) {
-                return Turn::Gather;
+            if new && self.tcp.batches && !self.pacing.pushes && self.should_defer(now) {
+                return SendDecision::Defer;
             }
             self.pacing.pushes = false;
             self.begin_batch(new, now);
         }
         self.pacing.left -= 1;
-        Turn::Now
+        SendDecision::Now
     }
 
     /// Whether the next segment goes with the batch that is pushed.
@@ -121,13 +121,13 @@ impl Sender {
         if self.pacing.left == 0 && !self.pacing.pushes {
             return false;
         }
-        self.turn(true, now) == Turn::Now
+        self.decide_send(true, now) == SendDecision::Now
     }
 
     fn begin_batch(&mut self, new: bool, now: Time) {
         self.pacing.begins = true;
         if new && std::mem::replace(&mut self.pacing.follows, true) {
-            self.look_for_room();
+            self.wake_application_if_room();
         }
         self.pacing.left = if self.tcp.batches {
             let buffer = self.buffer.as_ref().filter(|_| new);
@@ -143,13 +143,16 @@ impl Sender {
     }
 
     /// Whether it pays to wait for the next ACK.
-    fn gathers(&self, now: Time) -> bool {
+    fn should_defer(&self, now: Time) -> bool {
         let room = self.window.saturating_sub(self.occupied());
         let whole = self
             .buffer
             .as_ref()
-            .is_some_and(|buffer| buffer.goes_whole(room));
-        let early = matches!(self.phase, Phase::Open | Phase::Disorder | Phase::Reduced);
+            .is_some_and(|buffer| buffer.is_complete_within(room));
+        let early = matches!(
+            self.ca_state,
+            CaState::Open | CaState::Disorder | CaState::Cwr
+        );
         if !early
             || whole
             || room * WINDOW_PARTS >= self.window

@@ -56,8 +56,8 @@ impl RateSampler {
         self.flight_start = latest.sent;
         self.delivered_at = now;
         let sending = latest.sent.since(latest.flight_start);
-        let acknowledging = now.since(latest.delivered_at);
-        (self.delivered_since(latest), sending.max(acknowledging))
+        let ack = now.since(latest.delivered_at);
+        (self.delivered_since(latest), sending.max(ack))
     }
 
     /// Segments delivered when `latest` was sent.

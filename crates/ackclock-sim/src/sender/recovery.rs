@@ -2,24 +2,24 @@
 
 use ackclock_core::Time;
 
-use super::explaining::Trigger;
 use super::prr::Prr;
-use super::scoreboard::Found;
-use super::{whole_segments, Outlet, Phase, Sender};
+use super::scoreboard::DetectedLosses;
+use super::send_reason::Trigger;
+use super::{floor_segments, CaState, Outlet, Sender};
 use ackclock_congestion::{Loss, Repair};
 use ackclock_core::tables::EventKind;
 use ackclock_plan::Reduction;
 
 /// The present repair of losses, or the last one.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Episode {
+pub struct RecoveryEpisode {
     /// The next new segment when it began (RFC 6582's *recover*); 0 before the first.
     pub end: u64,
     /// The segment whose timeout began it.
     pub timed_out: Option<u64>,
 }
 
-impl Episode {
+impl RecoveryEpisode {
     /// Whether all that was sent before it is acknowledged.
     #[inline]
     pub fn is_over(&self, unacknowledged: u64) -> bool {
@@ -27,24 +27,24 @@ impl Episode {
     }
 
     /// Whether duplicate ACKs may begin another: they are not of segments sent during this one.
-    pub fn lets_begin(&self, unacknowledged: u64) -> bool {
+    pub fn allows_new(&self, unacknowledged: u64) -> bool {
         self.end == 0 || unacknowledged > self.end
     }
 }
 
 impl Sender {
     pub(super) fn change_state(&mut self, prior_in_flight: u32, now: Time, out: &mut impl Outlet) {
-        match self.phase {
+        match self.ca_state {
             // What was found lost in an old recovery, beyond its end, starts the next one (as in Linux).
-            Phase::Open | Phase::Disorder | Phase::Reduced if self.board.lost() > 0 => {
+            CaState::Open | CaState::Disorder | CaState::Cwr if self.board.lost() > 0 => {
                 self.enter_recovery(prior_in_flight, now, out);
             }
-            Phase::Open | Phase::Disorder => {
+            CaState::Open | CaState::Disorder => {
                 let in_order = self.board.is_clean();
-                self.phase = if in_order {
-                    Phase::Open
+                self.ca_state = if in_order {
+                    CaState::Open
                 } else {
-                    Phase::Disorder
+                    CaState::Disorder
                 };
             }
             _ => {}
@@ -52,8 +52,13 @@ impl Sender {
     }
 
     /// RFC 6582 section 3.2: without SACK a partial ACK's hole is repaired whatever the window.
-    pub(super) fn repair_hole(&mut self, found: &Found, now: Time, out: &mut impl Outlet) {
-        if !self.tcp.sack && self.phase == Phase::Recovery && found.lost > 0 {
+    pub(super) fn retransmit_hole(
+        &mut self,
+        found: &DetectedLosses,
+        now: Time,
+        out: &mut impl Outlet,
+    ) {
+        if !self.tcp.sack && self.ca_state == CaState::Recovery && found.lost > 0 {
             self.send_lost(Trigger::Window, now, out);
         }
     }
@@ -67,15 +72,15 @@ impl Sender {
     }
 
     pub(super) fn enter_recovery(&mut self, in_flight: u32, now: Time, out: &mut impl Outlet) {
-        let was_reduced = self.phase == Phase::Reduced;
-        let prior_window = whole_segments(self.controller.cwnd());
-        self.remember(!was_reduced);
-        self.phase = Phase::Recovery;
-        self.episode = Episode {
+        let was_reduced = self.ca_state == CaState::Cwr;
+        let prior_window = floor_segments(self.controller.cwnd());
+        self.save_prior_window(!was_reduced);
+        self.ca_state = CaState::Recovery;
+        self.episode = RecoveryEpisode {
             end: self.board.next(),
             timed_out: None,
         };
-        self.probe = None;
+        self.tlp = None;
         self.counters.recoveries += 1;
         out.report(
             self.flow,
@@ -83,14 +88,14 @@ impl Sender {
             self.board.unacknowledged() as f64,
         );
         if was_reduced {
-            self.lose_while_reduced(in_flight, now);
+            self.on_loss_in_cwr(in_flight, now);
         } else {
             self.reduce(in_flight, now);
         }
-        let target = whole_segments(self.controller.cwnd());
+        let target = floor_segments(self.controller.cwnd());
         match (self.controller.repair(), self.tcp.reduction) {
             (Repair::Controller, _) => {}
-            (Repair::FromStart, _) => self.start_over(now, out),
+            (Repair::FromStart, _) => self.restart_from_one(now, out),
             (Repair::Stack, Reduction::Prr) => match &mut self.prr {
                 Some(prr) if was_reduced => prr.aim(target),
                 _ => {
@@ -106,7 +111,7 @@ impl Sender {
     }
 
     pub(super) fn reduce(&mut self, in_flight: u32, now: Time) {
-        self.announce_reduction();
+        self.queue_cwr();
         let loss = self.loss_at(in_flight, now);
         self.controller.on_loss(&loss);
     }
@@ -124,19 +129,19 @@ impl Sender {
 
     /// Everything outstanding counts as lost and is sent again from the first segment on, in slow start
     /// (Jacobson 1988, section 4 in the code of 4.3BSD-Tahoe).
-    fn start_over(&mut self, now: Time, out: &mut impl Outlet) {
+    fn restart_from_one(&mut self, now: Time, out: &mut impl Outlet) {
         self.mark_all_lost(now);
         self.prr = None;
-        self.phase = Phase::Loss;
-        self.window = whole_segments(self.controller.cwnd());
+        self.ca_state = CaState::Loss;
+        self.window = floor_segments(self.controller.cwnd());
         self.send_lost(Trigger::Window, now, out);
     }
 
     pub(super) fn leave_recovery(&mut self, now: Time) {
-        if self.phase == Phase::Recovery {
-            self.controller.on_recovered(now, self.heard_rtt);
+        if self.ca_state == CaState::Recovery {
+            self.controller.on_recovered(now, self.ack_rtt);
         }
-        self.phase = Phase::Open;
+        self.ca_state = CaState::Open;
         self.prr = None;
         if !self.tcp.sack {
             self.board.clear_duplicates();

@@ -20,18 +20,18 @@
 use ackclock_core::Time;
 
 use super::scoreboard::DUPLICATE_THRESHOLD;
-use super::{Phase, Sender};
+use super::{CaState, Sender};
 
 /// Repairs for which a wider window lasts (RFC 8985 section 6.2, step 4).
-const LASTS_REPAIRS: u8 = 16;
+const KEPT_RECOVERIES: u8 = 16;
 /// The largest distance that is believed (Linux: `net.ipv4.tcp_max_reordering`).
-const MOST_SEGMENTS: u64 = 300;
+const MAX_REORDERING: u64 = 300;
 
 /// What is known of the path's order.
 #[derive(Clone, Copy, Debug)]
 pub struct Reordering {
     /// Whether a segment came behind others.
-    seen: bool,
+    is_detected: bool,
     /// The largest distance in segments.
     degree: u32,
     /// The window in quarters of the smallest RTT.
@@ -49,7 +49,7 @@ pub struct Reordering {
 impl Default for Reordering {
     fn default() -> Reordering {
         Reordering {
-            seen: false,
+            is_detected: false,
             degree: DUPLICATE_THRESHOLD,
             quarters: 1,
             lasts: 0,
@@ -67,13 +67,13 @@ impl Reordering {
     }
 
     /// A repair ends that was needed.
-    pub fn on_repaired(&mut self) {
+    pub fn on_recovery_end(&mut self) {
         self.lasts = self.lasts.saturating_sub(1);
     }
 
     /// A repair is taken back for its DSACKs.
     pub fn on_undo(&mut self) {
-        self.lasts = (self.lasts + 1).min(LASTS_REPAIRS);
+        self.lasts = (self.lasts + 1).min(KEPT_RECOVERIES);
     }
 
     /// Whether SACKs make a window grow.
@@ -90,7 +90,7 @@ impl Reordering {
             if prior_delivered >= self.widened_at {
                 self.quarters = self.quarters.saturating_add(1);
                 self.widened_at = delivered;
-                self.lasts = LASTS_REPAIRS;
+                self.lasts = KEPT_RECOVERIES;
                 return;
             }
         }
@@ -112,9 +112,9 @@ impl Sender {
         if late >= highest {
             return;
         }
-        let distance = (highest - late).min(MOST_SEGMENTS) as u32;
+        let distance = (highest - late).min(MAX_REORDERING) as u32;
         self.reordering.degree = self.reordering.degree.max(distance);
-        self.reordering.seen = true;
+        self.reordering.is_detected = true;
     }
 
     /// Adapts the window to DSACKs, when something is delivered.
@@ -128,9 +128,9 @@ impl Sender {
 
     /// RFC 8985 section 6.2, step 4.
     pub(super) fn reordering_window(&self) -> Time {
-        let repairing = matches!(self.phase, Phase::Recovery | Phase::Loss);
+        let repairing = matches!(self.ca_state, CaState::Recovery | CaState::Loss);
         let is_clear = repairing || self.board.sacked() >= DUPLICATE_THRESHOLD;
-        if is_clear && !self.reordering.seen {
+        if is_clear && !self.reordering.is_detected {
             return Time::ZERO;
         }
         let quarters = f64::from(self.reordering.quarters);
@@ -153,11 +153,11 @@ mod tests {
         reordering.follow(119, 130);
         assert_eq!(reordering.quarters, 2, "of the same round trip");
         for _ in 0..15 {
-            reordering.on_repaired();
+            reordering.on_recovery_end();
         }
         reordering.follow(140, 150);
         assert_eq!(reordering.quarters, 2);
-        reordering.on_repaired();
+        reordering.on_recovery_end();
         reordering.follow(150, 160);
         assert_eq!(reordering.quarters, 1);
     }

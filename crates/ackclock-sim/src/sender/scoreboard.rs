@@ -15,16 +15,16 @@ use crate::options::Block;
 
 mod buffers;
 mod duplicates;
-mod hearing;
 mod losses;
+mod rack;
 
-pub use hearing::{Heard, Rack};
-pub use losses::Found;
+pub use losses::DetectedLosses;
+pub use rack::{Rack, RackUpdate};
 
 const SACKED: u8 = 1;
 const LOST: u8 = 2;
 /// A retransmission of it is in flight.
-const RESENT: u8 = 4;
+const RETRANSMITTED: u8 = 4;
 /// It was sent more than once.
 const EVER_RETRANSMITTED: u8 = 8;
 const APPLICATION_LIMITED: u8 = 16;
@@ -102,13 +102,13 @@ pub struct Delivery {
     pub original: Option<u64>,
     /// The most recently sent of all delivered segments.
     pub latest: Option<Sample>,
-    /// What RACK hears, where it is not just `latest`: see [`Heard`].
-    pub heard: Option<Heard>,
+    /// What RACK hears, where it is not just `latest`: see [`RackUpdate`].
+    pub rack_update: Option<RackUpdate>,
 }
 
 impl Delivery {
     #[inline]
-    fn see_original(&mut self, sequence: u64) {
+    fn note_original(&mut self, sequence: u64) {
         self.original = Some(
             self.original
                 .map_or(sequence, |lowest| lowest.min(sequence)),
@@ -116,7 +116,7 @@ impl Delivery {
     }
 
     #[inline]
-    fn see(&mut self, sequence: u64, segment: &Segment) {
+    fn count_delivered(&mut self, sequence: u64, segment: &Segment) {
         let newer = |latest: Sample| (latest.sent, latest.sequence) < (segment.sent, sequence);
         if self.latest.is_none_or(newer) {
             self.latest = Some(Sample {
@@ -140,22 +140,22 @@ pub struct Scoreboard {
     next: u64,
     sacked: u32,
     lost: u32,
-    resent: u32,
+    retrans_out: u32,
     /// Lost segments of which no retransmission is in flight.
-    unrepaired: u32,
+    unretransmitted: u32,
     /// Numbers of the three highest SACKed segments, highest first.
     highest_sacked: [Option<u64>; 3],
     /// Below it, every segment sent once has been judged.
-    judged: u64,
+    checked_below: u64,
     /// Retransmissions in flight in the order of sending; entries may be stale.
-    resendings: VecDeque<(u64, Time)>,
+    retransmit_queue: VecDeque<(u64, Time)>,
     /// Below it, every lost segment has been sent again since.
-    repaired: u64,
+    retransmitted_below: u64,
     /// One past the highest segment ever marked lost.
     lost_end: u64,
-    /// Lost segments that the cursor `repaired` does not find: lost a second time, or late (a timeout had
+    /// Lost segments that the cursor `retransmitted_below` does not find: lost a second time, or late (a timeout had
     /// spared them). The lowest first; entries may be stale.
-    lost_again: BinaryHeap<Reverse<u64>>,
+    lost_retransmission: BinaryHeap<Reverse<u64>>,
     /// Segments with which a buffer begins.
     firsts: u32,
 }
@@ -168,14 +168,14 @@ impl Default for Scoreboard {
             next: 0,
             sacked: 0,
             lost: 0,
-            resent: 0,
-            unrepaired: 0,
+            retrans_out: 0,
+            unretransmitted: 0,
             highest_sacked: [None; 3],
-            judged: 0,
-            resendings: VecDeque::new(),
-            repaired: 0,
+            checked_below: 0,
+            retransmit_queue: VecDeque::new(),
+            retransmitted_below: 0,
             lost_end: 0,
-            lost_again: BinaryHeap::new(),
+            lost_retransmission: BinaryHeap::new(),
             firsts: 0,
         }
     }
@@ -214,20 +214,20 @@ impl Scoreboard {
 
     /// Retransmissions in flight.
     #[inline]
-    pub fn resent(&self) -> u32 {
-        self.resent
+    pub fn retrans_out(&self) -> u32 {
+        self.retrans_out
     }
 
     /// Segments in flight: RFC 6675's pipe.
     #[inline]
     pub fn in_flight(&self) -> u32 {
-        (self.outstanding() + self.resent).saturating_sub(self.sacked + self.lost)
+        (self.outstanding() + self.retrans_out).saturating_sub(self.sacked + self.lost)
     }
 
     /// Whether everything outstanding was sent once and nothing is SACKed or lost.
     #[inline]
     pub fn is_clean(&self) -> bool {
-        self.sacked | self.lost | self.resent == 0 && self.resendings.is_empty()
+        self.sacked | self.lost | self.retrans_out == 0 && self.retransmit_queue.is_empty()
     }
 
     /// The highest segment SACKed of those outstanding.
@@ -237,14 +237,15 @@ impl Scoreboard {
     }
 
     /// Whether a segment was sent again; of those acknowledged it is not known any more, and taken for granted.
-    pub fn was_sent_again(&self, sequence: u64) -> bool {
+    pub fn was_retransmitted(&self, sequence: u64) -> bool {
         sequence < self.unacknowledged
             || (sequence < self.next && self.segment(sequence).flags & EVER_RETRANSMITTED != 0)
     }
 
     /// Whether retransmissions are in flight, or the first unacknowledged segment was sent again.
-    pub fn was_repaired(&self) -> bool {
-        self.resent > 0 || (self.outstanding() > 0 && self.was_sent_again(self.unacknowledged))
+    pub fn has_retransmission(&self) -> bool {
+        self.retrans_out > 0
+            || (self.outstanding() > 0 && self.was_retransmitted(self.unacknowledged))
     }
 
     /// When the first unacknowledged segment was last sent.
@@ -299,11 +300,11 @@ impl Scoreboard {
             flight_start: sending.flight_start.picoseconds(),
             delivered_at: sending.delivered_at,
             delivered: sending.delivered as u32,
-            flags: (before & (LOST | FIRST)) | RESENT | EVER_RETRANSMITTED,
+            flags: (before & (LOST | FIRST)) | RETRANSMITTED | EVER_RETRANSMITTED,
         };
-        self.resent += u32::from(before & RESENT == 0);
-        self.unrepaired -= u32::from(is_unrepaired(before));
-        self.resendings.push_back((sequence, sending.now));
+        self.retrans_out += u32::from(before & RETRANSMITTED == 0);
+        self.unretransmitted -= u32::from(is_unretransmitted(before));
+        self.retransmit_queue.push_back((sequence, sending.now));
         if self.firsts > 0 {
             self.begin_buffer(sequence);
         }
@@ -327,9 +328,9 @@ impl Scoreboard {
         delivery.segments += (ack - self.unacknowledged) as u32;
         delivery.oldest = Some(first.sent);
         delivery.newest = Some(last.sent);
-        delivery.see(ack - 1, &last);
-        if let Some(heard) = &mut delivery.heard {
-            heard.acknowledged(ack - 1, last.sent);
+        delivery.count_delivered(ack - 1, &last);
+        if let Some(rack_update) = &mut delivery.rack_update {
+            rack_update.acknowledged(ack - 1, last.sent);
         }
         if self.firsts > 0 {
             self.release(ack);
@@ -341,38 +342,38 @@ impl Scoreboard {
         for sequence in self.unacknowledged..ack {
             let segment = *self.segment(sequence);
             self.firsts -= u32::from(segment.flags & FIRST != 0);
-            self.resent -= u32::from(segment.flags & RESENT != 0);
+            self.retrans_out -= u32::from(segment.flags & RETRANSMITTED != 0);
             self.lost -= u32::from(segment.flags & LOST != 0);
-            self.unrepaired -= u32::from(is_unrepaired(segment.flags));
+            self.unretransmitted -= u32::from(is_unretransmitted(segment.flags));
             if segment.flags & SACKED != 0 {
                 self.sacked -= 1;
                 continue;
             }
             delivery.segments += 1;
-            delivery.see(sequence, &segment);
+            delivery.count_delivered(sequence, &segment);
             if segment.flags & EVER_RETRANSMITTED != 0 {
                 delivery.retransmitted = true;
-                if let Some(heard) = &mut delivery.heard {
-                    heard.acknowledged_again(sequence, segment.sent);
+                if let Some(rack_update) = &mut delivery.rack_update {
+                    rack_update.acknowledged_retransmission(sequence, segment.sent);
                 }
             } else {
-                delivery.see_original(sequence);
-                if let Some(heard) = &mut delivery.heard {
-                    heard.acknowledged(sequence, segment.sent);
+                delivery.note_original(sequence);
+                if let Some(rack_update) = &mut delivery.rack_update {
+                    rack_update.acknowledged(sequence, segment.sent);
                 }
                 delivery.oldest = delivery.oldest.or(Some(segment.sent));
                 delivery.newest = Some(segment.sent);
             }
         }
         self.unacknowledged = ack;
-        self.judged = self.judged.max(ack);
-        self.repaired = self.repaired.max(ack);
+        self.checked_below = self.checked_below.max(ack);
+        self.retransmitted_below = self.retransmitted_below.max(ack);
         if self.outstanding() == 0 {
-            self.resendings.clear();
-            self.lost_again.clear();
+            self.retransmit_queue.clear();
+            self.lost_retransmission.clear();
         }
-        while matches!(self.resendings.front(), Some(&(sequence, _)) if sequence < ack) {
-            self.resendings.pop_front();
+        while matches!(self.retransmit_queue.front(), Some(&(sequence, _)) if sequence < ack) {
+            self.retransmit_queue.pop_front();
         }
     }
 
@@ -381,14 +382,14 @@ impl Scoreboard {
     pub fn sack(&mut self, (start, end): Block, delivery: &mut Delivery) {
         let start = start.max(self.unacknowledged);
         let end = end.min(self.next);
-        if start < end && self.known_from(start) < end {
+        if start < end && self.run_end(start) < end {
             self.sack_run(start, end, delivery);
         }
     }
 
     /// The end of the run of SACKed segments that begins with this one, as far as it is known.
     #[inline]
-    fn known_from(&self, sequence: u64) -> u64 {
+    fn run_end(&self, sequence: u64) -> u64 {
         let segment = self.segment(sequence);
         if segment.flags & SACKED == 0 {
             return sequence;
@@ -415,25 +416,25 @@ impl Scoreboard {
         let segment = *self.segment(sequence);
         delivery.segments += 1;
         delivery.sacked += 1;
-        delivery.see(sequence, &segment);
+        delivery.count_delivered(sequence, &segment);
         if segment.flags & EVER_RETRANSMITTED != 0 {
             delivery.retransmitted = true;
-            if let Some(heard) = &mut delivery.heard {
-                heard.sacked_again(sequence, segment.sent);
+            if let Some(rack_update) = &mut delivery.rack_update {
+                rack_update.sacked_retransmission(sequence, segment.sent);
             }
         } else {
-            delivery.see_original(sequence);
-            if let Some(heard) = &mut delivery.heard {
-                heard.sacked(sequence, segment.sent);
+            delivery.note_original(sequence);
+            if let Some(rack_update) = &mut delivery.rack_update {
+                rack_update.sacked(sequence, segment.sent);
             }
             let oldest = delivery.oldest_sacked.unwrap_or(segment.sent);
             delivery.oldest_sacked = Some(oldest.min(segment.sent));
             let newest = delivery.newest_sacked.unwrap_or(segment.sent);
             delivery.newest_sacked = Some(newest.max(segment.sent));
         }
-        self.resent -= u32::from(segment.flags & RESENT != 0);
+        self.retrans_out -= u32::from(segment.flags & RETRANSMITTED != 0);
         self.lost -= u32::from(segment.flags & LOST != 0);
-        self.unrepaired -= u32::from(is_unrepaired(segment.flags));
+        self.unretransmitted -= u32::from(is_unretransmitted(segment.flags));
         self.sacked += 1;
         let segment = self.segment_mut(sequence);
         segment.flags = SACKED | (segment.flags & (EVER_RETRANSMITTED | FIRST));
@@ -460,8 +461,8 @@ impl Scoreboard {
 
 /// Lost, and no retransmission in flight.
 #[inline]
-fn is_unrepaired(flags: u8) -> bool {
-    flags & (LOST | RESENT) == LOST
+fn is_unretransmitted(flags: u8) -> bool {
+    flags & (LOST | RETRANSMITTED) == LOST
 }
 
 #[cfg(test)]

@@ -5,10 +5,10 @@
 
 use ackclock_core::{jiffies, Time};
 
-use super::explaining::Trigger;
-use super::recovery::Episode;
-use super::scoreboard::{Delivery, Found};
-use super::{whole_segments, Outlet, Phase, Sender};
+use super::recovery::RecoveryEpisode;
+use super::scoreboard::{Delivery, DetectedLosses};
+use super::send_reason::Trigger;
+use super::{floor_segments, CaState, Outlet, Sender};
 use ackclock_core::tables::EventKind;
 
 /// What Linux adds to the timers of probes and of reordering (`TCP_TIMEOUT_MIN_US`; before 6.6, and 6.1.60, two ticks).
@@ -20,7 +20,7 @@ pub enum Purpose {
     /// Retransmission timeout (RFC 6298).
     Timeout,
     /// Tail loss probe (RFC 8985 section 7.2).
-    Probe,
+    TlpProbe,
     /// RACK's reordering window (RFC 8985 section 6.3).
     Reordering,
 }
@@ -109,7 +109,13 @@ impl Sender {
     /// last sending still arrives (Linux's rule against early timeouts). Waiting for what is overtaken does not put it
     /// off: else a hole that time does not condemn would never be repaired while others are reordered.
     #[inline(always)]
-    pub(super) fn rearm(&mut self, delivery: &Delivery, found: &Found, advanced: bool, now: Time) {
+    pub(super) fn rearm(
+        &mut self,
+        delivery: &Delivery,
+        found: &DetectedLosses,
+        advanced: bool,
+        now: Time,
+    ) {
         if self.board.outstanding() == 0 {
             self.timers.stop();
             return;
@@ -144,9 +150,9 @@ impl Sender {
     /// timeout would strike (RFC 8985 section 7.2).
     #[inline]
     fn wait_on(&mut self, now: Time) {
-        if self.may_probe() {
+        if self.can_probe() {
             self.timers
-                .set(Purpose::Probe, now, now + self.probe_timeout());
+                .set(Purpose::TlpProbe, now, now + self.probe_timeout());
         } else {
             self.timers.resume(now);
         }
@@ -166,26 +172,26 @@ impl Sender {
         );
         let in_flight = self.board.in_flight();
         let head = self.board.unacknowledged();
-        let repeated = self.phase == Phase::Loss && self.episode.timed_out == Some(head);
+        let repeated = self.ca_state == CaState::Loss && self.episode.timed_out == Some(head);
         self.arm_frto(repeated);
-        if !repeated && !matches!(self.phase, Phase::Recovery | Phase::Reduced) {
-            self.remember(true);
+        if !repeated && !matches!(self.ca_state, CaState::Recovery | CaState::Cwr) {
+            self.save_prior_window(true);
         }
         self.mark_all_lost(now);
         if repeated {
             self.controller.on_repeated_timeout();
         } else {
             self.controller.on_timeout(now, in_flight);
-            self.episode = Episode {
+            self.episode = RecoveryEpisode {
                 end: self.board.next(),
                 timed_out: Some(head),
             };
         }
         self.prr = None;
-        self.probe = None;
-        self.announce_reduction();
-        self.phase = Phase::Loss;
-        self.window = whole_segments(self.controller.cwnd());
+        self.tlp = None;
+        self.queue_cwr();
+        self.ca_state = CaState::Loss;
+        self.window = floor_segments(self.controller.cwnd());
         self.rtt.backoff();
         self.send_lost(Trigger::Timeout, now, out);
         self.timers.start(now, self.rtt.rto());
@@ -223,7 +229,7 @@ mod tests {
         let mut timers = Timers::IDLE;
         timers.start(Time::ZERO, Time::from_milliseconds(200));
         timers.set(
-            Purpose::Probe,
+            Purpose::TlpProbe,
             Time::from_milliseconds(50),
             Time::from_milliseconds(300),
         );

@@ -3,7 +3,7 @@
 use ackclock_core::Time;
 
 use super::transfers::Task;
-use crate::network::{Entrance, Network};
+use crate::network::{Network, NetworkOutlet};
 use crate::path::Hop;
 use crate::receiver::Receiver;
 use crate::sender::{self, Sender};
@@ -82,8 +82,8 @@ impl Connection {
 
     /// The network as this flow's sender sees it.
     #[inline]
-    pub fn entrance<'a>(&self, network: &'a mut Network) -> Entrance<'a> {
-        Entrance {
+    pub fn entrance<'a>(&self, network: &'a mut Network) -> NetworkOutlet<'a> {
+        NetworkOutlet {
             network,
             hop: self.entrance,
         }

@@ -65,14 +65,14 @@ impl Delays {
     }
 
     /// A packet of the flow in a place has arrived at `now`.
-    pub fn on_arrival(&mut self, place: usize, packet: &Packet, now: Time) {
+    pub fn on_arrival(&mut self, slot: usize, packet: &Packet, now: Time) {
         if !packet.kind.carries_payload() || now > self.end {
             return;
         }
-        if place >= self.flows.len() {
-            self.flows.resize_with(place + 1, || None);
+        if slot >= self.flows.len() {
+            self.flows.resize_with(slot + 1, || None);
         }
-        let flow = self.flows[place].get_or_insert_with(|| Box::new(Flow::new(packet.flow)));
+        let flow = self.flows[slot].get_or_insert_with(|| Box::new(Flow::new(packet.flow)));
         let delay = now.since(packet.timestamp);
         let interval = now.picoseconds().div_ceil(self.interval.picoseconds());
         if interval > flow.present {
@@ -86,16 +86,16 @@ impl Delays {
     }
 
     /// Mean and 95th percentile of the flow in a place so far.
-    pub fn of(&self, place: usize) -> (Time, Time) {
-        let flow = self.flows.get(place).and_then(Option::as_ref);
+    pub fn of(&self, slot: usize) -> (Time, Time) {
+        let flow = self.flows.get(slot).and_then(Option::as_ref);
         let found =
             flow.and_then(|flow| Some((flow.measured.mean()?, flow.measured.quantile(HIGH)?)));
         found.unwrap_or((Time::NEVER, Time::NEVER))
     }
 
     /// The flow in a place is over: another may take it.
-    pub fn end(&mut self, place: usize) {
-        if let Some(mut flow) = self.flows.get_mut(place).and_then(Option::take) {
+    pub fn end(&mut self, slot: usize) {
+        if let Some(mut flow) = self.flows.get_mut(slot).and_then(Option::take) {
             flow.close(self.interval, self.end, &mut self.rows);
         }
     }

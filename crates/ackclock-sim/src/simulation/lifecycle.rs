@@ -14,14 +14,14 @@ use super::rows::Row;
 use super::stage::Stage;
 use super::stream::Stream;
 use super::transfers::Task;
-use super::{receiver_timer, sender_timer, Simulation, MOST_FLOWS, SAMPLER};
+use super::{receiver_timer, sender_timer, Simulation, MAX_FLOWS, SAMPLER};
 use crate::datagram::{Sink, Source};
 use crate::receiver::{Client, Receiver};
 use crate::sender::Sender;
 
 impl Simulation {
     pub(super) fn schedule_starts(&mut self) {
-        self.timers.enrol(SAMPLER, u32::MAX);
+        self.timers.register(SAMPLER, u32::MAX);
         self.timers.set(SAMPLER, Time::ZERO);
         let flows = self.plan.flows.iter().zip(0..).map(|(flow, number)| {
             let draw = start_draw(self.seed, number);
@@ -29,8 +29,8 @@ impl Simulation {
         });
         let datagrams = self.plan.datagrams.iter().map(|datagrams| datagrams.start);
         let starts: Vec<Time> = flows.chain(datagrams).collect();
-        for (place, start) in starts.into_iter().enumerate() {
-            self.await_start(place, start, None);
+        for (slot, start) in starts.into_iter().enumerate() {
+            self.await_start(slot, start, None);
         }
         for traffic in self.transfers.traffic() {
             self.await_next_of(traffic);
@@ -47,22 +47,22 @@ impl Simulation {
     /// A transfer gets a place and waits for its start.
     fn await_transfer(&mut self, transfer: usize, start: Time, task: Task) {
         let number = self.first_transfer() + transfer;
-        let place = self.network.take_place(number as u32);
-        self.await_start(place, start, Some(Box::new(task)));
+        let slot = self.network.assign_slot(number as u32);
+        self.await_start(slot, start, Some(Box::new(task)));
     }
 
     /// The flow in a place waits for its start.
-    fn await_start(&mut self, place: usize, start: Time, task: Option<Box<Task>>) {
-        if place >= self.stages.len() {
-            self.stages.resize_with(place + 1, || Stage::Nobody);
-            self.timers.make_room(receiver_timer(place) + 1);
+    fn await_start(&mut self, slot: usize, start: Time, task: Option<Box<Task>>) {
+        if slot >= self.stages.len() {
+            self.stages.resize_with(slot + 1, || Stage::Vacant);
+            self.timers.reserve(receiver_timer(slot) + 1);
         }
-        self.stages[place] = Stage::Waiting(task);
-        let number = self.network.places().number(place);
-        self.timers.enrol(sender_timer(place), number);
+        self.stages[slot] = Stage::Waiting(task);
+        let number = self.network.slots().number(slot);
+        self.timers.register(sender_timer(slot), number);
         self.timers
-            .enrol(receiver_timer(place), MOST_FLOWS as u32 + number);
-        self.timers.set(sender_timer(place), start);
+            .register(receiver_timer(slot), MAX_FLOWS as u32 + number);
+        self.timers.set(sender_timer(slot), start);
     }
 
     /// The number of the first generated transfer.
@@ -71,21 +71,21 @@ impl Simulation {
     }
 
     /// The flow in a place begins now.
-    pub(super) fn begin(&mut self, place: usize, task: Option<Box<Task>>) {
-        let number = self.network.places().number(place);
+    pub(super) fn begin(&mut self, slot: usize, task: Option<Box<Task>>) {
+        let number = self.network.slots().number(slot);
         let streams = self.plan.flows.len()..self.first_transfer();
         if streams.contains(&(number as usize)) {
-            self.begin_stream(place, place - streams.start);
+            self.begin_stream(slot, slot - streams.start);
         } else {
-            self.begin_connection(place, task);
+            self.begin_connection(slot, task);
         }
         self.active.insert(number);
     }
 
-    fn begin_connection(&mut self, place: usize, task: Option<Box<Task>>) {
-        let number = self.network.places().number(place);
+    fn begin_connection(&mut self, slot: usize, task: Option<Box<Task>>) {
+        let number = self.network.slots().number(slot);
         let (plan, prototype, path) = match &task {
-            None => (&self.plan.flows[place], &self.prototypes[place], number),
+            None => (&self.plan.flows[slot], &self.prototypes[slot], number),
             Some(task) => {
                 let (path, _) = self.transfers.ends(task);
                 let (plan, prototype) = self.transfers.flow(task);
@@ -93,7 +93,7 @@ impl Simulation {
             }
         };
         let choices = flow_stream(self.seed, u64::from(number)).next_u64();
-        let (entrance, lead) = self.network.open_connection(place, path, plan);
+        let (entrance, lead) = self.network.open_connection(slot, path, plan);
         if self.plan.record.paths {
             self.network.write_path(number, plan.ends);
         }
@@ -112,25 +112,25 @@ impl Simulation {
         if flow.receiver.client().is_some() {
             flow.sender.listen(self.now);
             if let Some(syn) = flow.receiver.open(self.now) {
-                self.network.answer(number, &syn, self.now);
+                self.network.send_reply(number, &syn, self.now);
             }
             let due = flow.receiver_due().max(self.now);
-            self.timers.set(receiver_timer(place), due);
+            self.timers.set(receiver_timer(slot), due);
         } else {
             let mut entrance = flow.entrance(&mut self.network);
             flow.sender.start(self.now, &mut entrance);
         }
-        self.timers.set(sender_timer(place), flow.sender.wake());
-        self.stages[place] = Stage::Connection(flow);
+        self.timers.set(sender_timer(slot), flow.sender.wake());
+        self.stages[slot] = Stage::Connection(flow);
         if let Some(traffic) = follower {
             self.await_next_of(traffic);
         }
     }
 
-    fn begin_stream(&mut self, place: usize, number: usize) {
+    fn begin_stream(&mut self, slot: usize, number: usize) {
         let plan = &self.plan.datagrams[number];
-        let flow = place as u32;
-        let (entrance, _) = self.network.open_route(place, flow, plan.ends);
+        let flow = slot as u32;
+        let (entrance, _) = self.network.open_route(slot, flow, plan.ends);
         let stream = Stream {
             source: Source::new(flow, plan, self.now, self.seed, number as u64),
             entrance,
@@ -138,34 +138,34 @@ impl Simulation {
             started: self.now,
             at_warmup: (0, 0),
         };
-        self.timers.set(sender_timer(place), stream.source.wake());
-        self.stages[place] = Stage::Stream(Box::new(stream));
+        self.timers.set(sender_timer(slot), stream.source.wake());
+        self.stages[slot] = Stage::Stream(Box::new(stream));
     }
 
     /// Something rare has happened to a connection: others may wait for it, or it may be over.
     #[cold]
-    pub(super) fn follow(&mut self, place: usize) {
-        let Stage::Connection(flow) = &mut self.stages[place] else {
+    pub(super) fn follow(&mut self, slot: usize) {
+        let Stage::Connection(flow) = &mut self.stages[slot] else {
             return;
         };
-        let news = flow.receiver.client_mut().map(Client::take_news);
-        for (time, happening) in news.unwrap_or_default() {
-            let number = self.network.places().number(place);
+        let events = flow.receiver.client_mut().map(Client::take_events);
+        for (time, happening) in events.unwrap_or_default() {
+            let number = self.network.slots().number(slot);
             let events = &mut self.network.tables.events;
             events.push(time.seconds(), number, NONE, happening, f64::NAN);
         }
         if let Some(end) = flow.finished().filter(|_| flow.is_awaited) {
             flow.is_awaited = false;
             let traffic = flow.task.as_ref().map(|task| task.traffic);
-            self.let_others_begin(place, traffic, end);
+            self.let_others_begin(slot, traffic, end);
         }
-        self.end_if_over(place);
+        self.end_if_over(slot);
     }
 
     /// A transfer that others wait for is complete.
-    fn let_others_begin(&mut self, place: usize, traffic: Option<usize>, end: Time) {
+    fn let_others_begin(&mut self, slot: usize, traffic: Option<usize>, end: Time) {
         let Some(traffic) = traffic else { return };
-        let transfer = self.network.places().number(place) as usize - self.first_transfer();
+        let transfer = self.network.slots().number(slot) as usize - self.first_transfer();
         if let Some((opens, waiting)) = self.transfers.complete(transfer, traffic, end) {
             for (transfer, task) in waiting {
                 self.await_transfer(transfer, opens, task);
@@ -174,13 +174,13 @@ impl Simulation {
     }
 
     /// Ends a flow if both its ends are closed and none of its packets is under way.
-    fn end_if_over(&mut self, place: usize) {
-        let Stage::Connection(flow) = &mut self.stages[place] else {
+    fn end_if_over(&mut self, slot: usize) {
+        let Stage::Connection(flow) = &mut self.stages[slot] else {
             return;
         };
         let (sent, arrived) = flow.packets();
-        let gone = self.network.gone(place);
-        if !flow.is_closed() || sent + self.network.copies(place) != arrived + gone {
+        let gone = self.network.lost_packets(slot);
+        if !flow.is_closed() || sent + self.network.copies(slot) != arrived + gone {
             return;
         }
         let mut row = Row::of(flow, gone, self.now);
@@ -188,21 +188,21 @@ impl Simulation {
             row.forget();
         }
         let task = flow.task.take();
-        row = self.with_delays(row, place);
+        row = self.with_delays(row, slot);
         if let Some(delays) = &mut self.delays {
-            delays.end(place);
+            delays.end(slot);
         }
-        let number = self.network.places().number(place);
+        let number = self.network.slots().number(slot);
         self.active.remove(&number);
-        self.network.close_route(place);
-        self.timers.set(sender_timer(place), Time::NEVER);
-        self.timers.set(receiver_timer(place), Time::NEVER);
-        self.stages[place] = match task {
+        self.network.close_route(slot);
+        self.timers.set(sender_timer(slot), Time::NEVER);
+        self.timers.set(receiver_timer(slot), Time::NEVER);
+        self.stages[slot] = match task {
             None => Stage::Over(Box::new(row)),
             Some(task) => {
-                self.network.give_place_back(place);
+                self.network.release_slot(slot);
                 self.keep(number, *task, row);
-                Stage::Nobody
+                Stage::Vacant
             }
         };
     }

@@ -13,7 +13,7 @@ use crate::link::Counters;
 use crate::sender::Sender;
 
 /// So many transfers that are over are kept together until their rows are handed over.
-const MOST_ENDED: usize = 1 << 16;
+const MAX_ENDED: usize = 1 << 16;
 
 impl Simulation {
     /// Samples every active flow and the links; ends the warm-up when its time has come.
@@ -46,7 +46,7 @@ impl Simulation {
         };
         let cubic = self.plan.record.cubic;
         for &number in self.active.range(..end) {
-            let sample = match &self.stages[self.network.places().of(number)] {
+            let sample = match &self.stages[self.network.slots().slot_of(number)] {
                 Stage::Connection(flow) if flow.sender.is_active() => {
                     if let Some(inside) = flow.sender.cubic(self.now).filter(|_| cubic) {
                         let rows = &mut self.network.tables.cubic_samples;
@@ -103,10 +103,10 @@ impl Simulation {
             link.clear_sojourns();
         }
         for &number in &self.active {
-            match &mut self.stages[self.network.places().of(number)] {
+            match &mut self.stages[self.network.slots().slot_of(number)] {
                 Stage::Connection(flow) => flow.at_warmup = flow.snapshot(),
                 Stage::Stream(stream) => stream.at_warmup = stream.snapshot(),
-                Stage::Waiting(_) | Stage::Over(_) | Stage::Nobody => {}
+                Stage::Waiting(_) | Stage::Over(_) | Stage::Vacant => {}
             }
         }
     }
@@ -122,18 +122,18 @@ impl Simulation {
     /// A row for each flow of the plan, and for each generated transfer that has begun and is not handed over.
     fn flow_totals(&mut self) -> Flows {
         let mut rows = Flows::default();
-        for place in 0..self.first_transfer() {
-            if let Some(row) = self.row(place) {
-                self.describe(place).write(&mut rows);
+        for slot in 0..self.first_transfer() {
+            if let Some(row) = self.row(slot) {
+                self.describe(slot).write(&mut rows);
                 row.write(&mut rows);
             }
         }
         let active = self.active.range(self.first_transfer() as u32..);
         let under_way: Vec<_> = active
             .filter_map(|&number| {
-                let place = self.network.places().of(number);
-                let row = self.row(place)?;
-                Some((number, *self.stages[place].task()?, row))
+                let slot = self.network.slots().slot_of(number);
+                let row = self.row(slot)?;
+                Some((number, *self.stages[slot].task()?, row))
             })
             .collect();
         self.ended.extend(under_way);
@@ -145,7 +145,7 @@ impl Simulation {
     /// Keeps the row of a transfer that is over among others, of which many are handed over.
     pub(super) fn keep(&mut self, number: u32, task: Task, row: Row) {
         self.ended.push((number, task, row));
-        if self.ended.len() == MOST_ENDED {
+        if self.ended.len() == MAX_ENDED {
             let mut ready = self.take_ended();
             self.hand_over(&mut ready);
             self.ready = ready;
@@ -164,37 +164,37 @@ impl Simulation {
     }
 
     /// The row of the flow in a place.
-    fn row(&self, place: usize) -> Option<Row> {
-        let gone = || self.network.gone(place);
-        match &self.stages[place] {
-            Stage::Nobody | Stage::Waiting(Some(_)) => None,
-            Stage::Waiting(None) if place >= self.plan.flows.len() => Some(Row::WAITING_STREAM),
+    fn row(&self, slot: usize) -> Option<Row> {
+        let gone = || self.network.lost_packets(slot);
+        match &self.stages[slot] {
+            Stage::Vacant | Stage::Waiting(Some(_)) => None,
+            Stage::Waiting(None) if slot >= self.plan.flows.len() => Some(Row::WAITING_STREAM),
             Stage::Waiting(None) => Some(Row::WAITING),
             Stage::Connection(flow) => {
-                Some(self.with_delays(Row::of(flow, gone(), self.now), place))
+                Some(self.with_delays(Row::of(flow, gone(), self.now), slot))
             }
-            Stage::Stream(stream) => Some(self.with_delays(Row::of_stream(stream, gone()), place)),
+            Stage::Stream(stream) => Some(self.with_delays(Row::of_stream(stream, gone()), slot)),
             Stage::Over(row) => Some(**row),
         }
     }
 
     /// The row of the flow in a place, with its delays if they are asked for.
-    pub(super) fn with_delays(&self, mut row: Row, place: usize) -> Row {
+    pub(super) fn with_delays(&self, mut row: Row, slot: usize) -> Row {
         if let Some(delays) = &self.delays {
-            row.measured_delays = delays.of(place);
+            row.measured_delays = delays.of(slot);
         }
         row
     }
 
     /// What a flow of the plan was asked to do.
-    fn describe(&mut self, place: usize) -> Description {
-        let (group, ends, size_bytes) = if let Some(plan) = self.plan.flows.get(place) {
+    fn describe(&mut self, slot: usize) -> Description {
+        let (group, ends, size_bytes) = if let Some(plan) = self.plan.flows.get(slot) {
             (plan.group, plan.ends, plan.size_bytes)
         } else {
-            let plan = &self.plan.datagrams[place - self.plan.flows.len()];
+            let plan = &self.plan.datagrams[slot - self.plan.flows.len()];
             (plan.group, plan.ends, None)
         };
-        let flow = place as u32;
+        let flow = slot as u32;
         Description {
             flow,
             group,
@@ -223,7 +223,7 @@ impl Simulation {
         let span = self.now.since(self.plan.warmup);
         let measured = span.as_f64();
         let harms: Vec<_> = (0..self.plan.links.len())
-            .map(|link| self.network.harm(link))
+            .map(|link| self.network.impairment_counters(link))
             .collect();
         for (index, link) in self.network.links_mut().iter_mut().enumerate() {
             let all = link.counters(self.now);

@@ -25,7 +25,7 @@ pub enum Stage {
     /// Only its row is left.
     Over(Box<Row>),
     /// The place is free: the row of the transfer that had it is kept apart, until it is handed over.
-    Nobody,
+    Vacant,
 }
 
 impl Stage {

@@ -3,7 +3,7 @@
 use ackclock_core::Time;
 
 use crate::datagram::{Sink, Source};
-use crate::network::{Entrance, Network};
+use crate::network::{Network, NetworkOutlet};
 use crate::path::Hop;
 
 /// A source of datagrams and what receives them.
@@ -32,8 +32,8 @@ impl Stream {
     }
 
     /// The network as the source sees it.
-    pub fn entrance<'a>(&self, network: &'a mut Network) -> Entrance<'a> {
-        Entrance {
+    pub fn entrance<'a>(&self, network: &'a mut Network) -> NetworkOutlet<'a> {
+        NetworkOutlet {
             network,
             hop: self.entrance,
         }

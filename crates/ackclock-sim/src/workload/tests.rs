@@ -49,7 +49,7 @@ fn the_receiver_hears_of_an_end_with_or_after_the_data() {
     for (kind, sequence, end) in [(Kind::Fin, 5, 6), (Kind::DataFin, 4, 5)] {
         let mut workload = workload(None, None);
         assert_eq!(workload.end(), u64::MAX);
-        workload.hear_end(&Packet {
+        workload.on_end(&Packet {
             sequence,
             kind,
             ..NO_PACKET

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use ackclock_core::Time;
 use ackclock_plan::QueuePlan;
 use ackclock_sim::packet::{Ecn, Flags, Kind, Packet, NO_SACK};
-use ackclock_sim::queue::{self, Backlog, Drops, Queue, Surroundings};
+use ackclock_sim::queue::{self, Backlog, Drops, Queue, QueueContext};
 use proptest::prelude::*;
 use proptest::sample::select;
 
@@ -25,12 +25,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     let kind = prop_oneof![
         8 => Just(Kind::Data), 1 => Just(Kind::Syn), 1 => Just(Kind::Fin), 1 => Just(Kind::DataFin), 2 => Just(Kind::Ack)
     ];
-    let ecn = select(vec![
-        Ecn::NotCapable,
-        Ecn::Capable0,
-        Ecn::Capable1,
-        Ecn::Experienced,
-    ]);
+    let ecn = select(vec![Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce]);
     let arrive = (pause_us(), 0..FLOWS, 40..1600_u32, kind, ecn)
         .prop_map(|(us, flow, bytes, kind, ecn)| Step::Arrive(us, flow, bytes, kind, ecn));
     let step = prop_oneof![3 => arrive, 2 => pause_us().prop_map(Step::Leave)];
@@ -38,7 +33,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 fn make(plan: &QueuePlan, seed: u64) -> Queue {
-    let surroundings = Surroundings {
+    let context = QueueContext {
         rate_bps: 1e7,
         seed,
         priorities: &[
@@ -52,7 +47,7 @@ fn make(plan: &QueuePlan, seed: u64) -> Queue {
             (7, 15),
         ],
     };
-    queue::make(&plan.discipline, &plan.parameters, &surroundings)
+    queue::make(&plan.discipline, &plan.parameters, &context)
         .unwrap_or_else(|error| panic!("{}: {error}", plan.discipline))
 }
 
@@ -141,10 +136,7 @@ impl Account {
             },
             entered
         );
-        assert!(
-            packet.ecn == entered.ecn
-                || (packet.ecn == Ecn::Experienced && entered.ecn != Ecn::NotCapable)
-        );
+        assert!(packet.ecn == entered.ecn || (packet.ecn == Ecn::Ce && entered.ecn != Ecn::NotEct));
         self.bytes -= u64::from(packet.wire_bytes);
     }
 
@@ -219,7 +211,7 @@ proptest! {
     #[test]
     fn a_flow_keeps_its_order(plan in select(disciplines(15)), seed in any::<u64>(), steps in steps()) {
         let steps: Vec<Step> = steps.into_iter().map(|step| match step {
-            Step::Arrive(us, flow, bytes, ..) => Step::Arrive(us, flow, bytes, Kind::Data, Ecn::Capable0),
+            Step::Arrive(us, flow, bytes, ..) => Step::Arrive(us, flow, bytes, Kind::Data, Ecn::Ect0),
             leave @ Step::Leave(_) => leave,
         }).collect();
         let mut account = Account::new(&plan, seed);

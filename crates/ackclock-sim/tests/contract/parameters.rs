@@ -1,12 +1,12 @@
 //! Parameters: those of the card are taken, others are refused in words.
 
-use ackclock_sim::queue::Surroundings;
+use ackclock_sim::queue::QueueContext;
 use ackclock_sim::{queue, PlanError};
 use serde_json::{json, Value};
 
 use crate::kit::cards::{congestion_controls, disciplines};
 
-const SURROUNDINGS: Surroundings = Surroundings {
+const SURROUNDINGS: QueueContext = QueueContext {
     rate_bps: 1e7,
     seed: 1,
     priorities: &[(0, 0)],

@@ -67,9 +67,9 @@ fn a_lost_syn_is_sent_again_after_a_second_then_two() {
     assert_eq!(seen(&tcp), (Some(3100), Some(3200)));
     let client = tcp.receiver.client_mut().expect("a client");
     assert_eq!(client.syn_retransmissions(), 2);
-    let told: Vec<_> = client.take_news();
+    let events: Vec<_> = client.take_events();
     assert_eq!(
-        told,
+        events,
         [
             (ms(1000), EventKind::SynRetransmission),
             (ms(3000), EventKind::SynRetransmission),

@@ -269,10 +269,10 @@ impl Conversation {
     }
 
     fn send(&mut self) {
-        for &(happening, _) in &self.output.happenings {
+        for &(happening, _) in &self.output.events {
             self.transcript.happens(self.now, happening);
         }
-        self.output.happenings.clear();
+        self.output.events.clear();
         for mut packet in std::mem::take(&mut self.output.packets) {
             self.transcript.sends(self.now, &packet);
             if packet.kind.is_segment() {
@@ -307,8 +307,8 @@ impl Conversation {
             self.waiting.push((self.now, waiting));
             marked |= self.threshold.is_some_and(|threshold| waiting > threshold);
         }
-        if marked && packet.ecn != Ecn::NotCapable {
-            packet.ecn = Ecn::Experienced;
+        if marked && packet.ecn != Ecn::NotEct {
+            packet.ecn = Ecn::Ce;
         }
     }
 

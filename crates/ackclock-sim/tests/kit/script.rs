@@ -150,10 +150,10 @@ impl Script {
     }
 
     fn send(&mut self) {
-        for &(happening, _) in &self.output.happenings {
+        for &(happening, _) in &self.output.events {
             self.transcript.happens(self.now, happening);
         }
-        self.output.happenings.clear();
+        self.output.events.clear();
         for packet in self.output.packets.drain(..) {
             self.transcript.sends(self.now, &packet);
             if packet.kind.is_segment() {
@@ -201,7 +201,7 @@ pub fn packet(kind: Kind) -> Packet {
         wire_bytes: 52,
         sack: NO_SACK,
         kind,
-        ecn: Ecn::NotCapable,
+        ecn: Ecn::NotEct,
         hop: 0,
         flags: Flags::NONE,
     }

@@ -157,10 +157,10 @@ fn bits(packet: &Packet) -> String {
         bits += " again";
     }
     bits += match packet.ecn {
-        Ecn::NotCapable => "",
-        Ecn::Capable0 => " ect",
-        Ecn::Capable1 => " ect1",
-        Ecn::Experienced => " ce",
+        Ecn::NotEct => "",
+        Ecn::Ect0 => " ect",
+        Ecn::Ect1 => " ect1",
+        Ecn::Ce => " ce",
         Ecn::Damaged => " damaged",
     };
     if packet.flags.echo() > 0 {

@@ -47,10 +47,10 @@ fn times(log: &Packets, link: u32, what: PacketAction) -> Vec<f64> {
 fn run(plan: &Plan) -> (Simulation, Packets) {
     let mut simulation = Simulation::new(plan, 1).expect("a sound plan");
     simulation.advance(plan.duration);
-    let (sent, gone) = simulation.packets_sent_and_gone();
+    let (sent, gone) = simulation.packets_sent_and_accounted();
     assert_eq!(
         sent,
-        gone + simulation.packets_under_way(),
+        gone + simulation.packets_in_transit(),
         "no packet vanishes"
     );
     let log = simulation.drain().packets;
@@ -153,7 +153,7 @@ fn without_a_way_packets_are_lost_at_the_switch_and_the_flow_comes_back() {
         totals.flows.dropped_packets[0],
         all + dropped + lost.len() as u64
     );
-    assert_eq!(simulation.packets_under_way(), 0);
+    assert_eq!(simulation.packets_in_transit(), 0);
 }
 
 #[test]

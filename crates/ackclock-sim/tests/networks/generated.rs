@@ -92,8 +92,8 @@ fn run(plan: &Plan, seed: u64) -> (Simulation, Tables, Totals) {
     let mut simulation = Simulation::new(plan, seed).expect("a sound plan");
     while simulation.now() < plan.duration {
         simulation.advance((simulation.now() + ms(5)).min(plan.duration));
-        let (sent, gone) = simulation.packets_sent_and_gone();
-        assert_eq!(sent, gone + simulation.packets_under_way());
+        let (sent, gone) = simulation.packets_sent_and_accounted();
+        assert_eq!(sent, gone + simulation.packets_in_transit());
     }
     let (tables, totals) = (simulation.drain(), simulation.finish());
     (simulation, tables, totals)
@@ -112,7 +112,7 @@ fn transfers_between_random_hosts_complete_and_the_books_agree() {
     assert!((750..1050).contains(&number), "{number}");
     assert!(flows.delivered_bytes.iter().all(|&bytes| bytes == BYTES));
     assert!(flows.end_s.iter().all(|end_s| end_s.is_finite()));
-    assert_eq!(simulation.packets_under_way(), 0);
+    assert_eq!(simulation.packets_in_transit(), 0);
     assert_eq!(simulation.senders().count(), 0, "all are over");
     let ends = flows.source_node.iter().zip(&flows.destination_node);
     assert!(ends.clone().all(|(a, b)| a != b && *a < 16 && *b < 16));
@@ -168,7 +168,7 @@ fn an_echo_crosses_it_back() {
         (rtt_s - (540e-6 + 60e-6 + 6.0 * 2.32e-6)).abs() < 1e-12,
         "{rtt_s}"
     );
-    assert_eq!(simulation.packets_under_way(), 0);
+    assert_eq!(simulation.packets_in_transit(), 0);
 }
 
 /// Several to one host, more than its link takes, with transfers between; the seed alone decides.

@@ -17,7 +17,7 @@ fn jitter(in_order: bool) -> JitterPlan {
     }
 }
 
-fn media() -> [MediumPlan; 6] {
+fn impairments() -> [MediumPlan; 6] {
     let plain = MediumPlan::PLAIN;
     [
         MediumPlan {
@@ -98,35 +98,35 @@ fn check(plan: &Plan) -> Simulation {
     let mut simulation = Simulation::new(plan, 3).expect("a sound plan");
     for stop in 1..=100 {
         simulation.advance(ms(600 * stop));
-        let (sent, gone) = simulation.packets_sent_and_gone();
+        let (sent, gone) = simulation.packets_sent_and_accounted();
         assert_eq!(
             sent,
-            gone + simulation.packets_under_way(),
+            gone + simulation.packets_in_transit(),
             "at stop {stop}"
         );
     }
-    assert_eq!(simulation.packets_under_way(), 0);
+    assert_eq!(simulation.packets_in_transit(), 0);
     assert_eq!(simulation.senders().count(), 0, "a flow is not over");
     simulation
 }
 
 #[test]
 fn no_packet_is_lost_from_sight_on_a_path() {
-    for medium in media() {
+    for medium in impairments() {
         check(&by_paths(medium));
     }
 }
 
 #[test]
 fn no_packet_is_lost_from_sight_between_hosts() {
-    for medium in media() {
+    for medium in impairments() {
         check(&between_hosts(medium));
     }
 }
 
 #[test]
 fn each_is_counted_at_its_link() {
-    let harms = media().map(|medium| {
+    let harms = impairments().map(|medium| {
         let links = check(&by_paths(medium)).finish().links;
         (
             links.reordered_total_p[0],
@@ -134,7 +134,13 @@ fn each_is_counted_at_its_link() {
             links.corrupted_total_p[0],
         )
     });
-    let is = |harm: (u64, u64, u64)| [harm.0 > 0, harm.1 > 0, harm.2 > 0];
+    let is = |impairment_counters: (u64, u64, u64)| {
+        [
+            impairment_counters.0 > 0,
+            impairment_counters.1 > 0,
+            impairment_counters.2 > 0,
+        ]
+    };
     assert_eq!(is(harms[0]), [false, false, false], "jitter in order");
     assert_eq!(is(harms[1]), [true, false, false], "jitter out of order");
     assert_eq!(is(harms[2]), [true, false, false], "reordering");
@@ -150,7 +156,7 @@ fn loss_and_media_change_during_a_run() {
     plan.links[0].loss = None;
     plan.changes = vec![
         ChangePlan {
-            medium: Some(media()[5]),
+            medium: Some(impairments()[5]),
             ..change(ms(500), 0)
         },
         ChangePlan {

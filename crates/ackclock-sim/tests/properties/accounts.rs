@@ -44,8 +44,8 @@ fn is_forward(name: &Name) -> bool {
 /// The simulation steps through a plan in some number of strides; at each stop the accounts agree.
 pub fn check_balances(simulation: &mut Simulation, until: Time) -> Result<(), TestCaseError> {
     simulation.advance(until);
-    let (sent, gone) = simulation.packets_sent_and_gone();
-    prop_assert_eq!(sent, gone + simulation.packets_under_way());
+    let (sent, gone) = simulation.packets_sent_and_accounted();
+    prop_assert_eq!(sent, gone + simulation.packets_in_transit());
     for link in simulation.links() {
         let (packets, bytes) = link.backlog();
         let backlog = link.discipline_backlog();
@@ -108,7 +108,7 @@ pub fn check_links(
 ) -> Result<(), TestCaseError> {
     let links = &totals.links;
     for (index, ledger) in ledgers.iter().enumerate() {
-        let held = simulation.links()[index].holds(simulation.now());
+        let held = simulation.links()[index].held_packets(simulation.now());
         prop_assert_eq!(ledger.held.len() as u64, held);
         prop_assert_eq!(
             ledger.offered,

@@ -29,12 +29,12 @@ fn mixed(plan: impl Strategy<Value = Plan>) -> impl Strategy<Value = Plan> {
 
 /// Packets sent are gone or under way, and each link's own count is its discipline's.
 fn is_balanced(simulation: &Simulation) -> bool {
-    let (sent, gone) = simulation.packets_sent_and_gone();
+    let (sent, gone) = simulation.packets_sent_and_accounted();
     let links = simulation.links().iter().all(|link| {
         let backlog = link.discipline_backlog();
         link.backlog() == (backlog.packets, backlog.bytes)
     });
-    links && sent == gone + simulation.packets_under_way()
+    links && sent == gone + simulation.packets_in_transit()
 }
 
 /// Far more events than a few seconds of these networks hold: time that stands still is found, and not waited for.

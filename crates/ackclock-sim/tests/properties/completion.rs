@@ -58,8 +58,8 @@ proptest! {
         check_flows(&plan, &totals)?;
         check_queues(&plan, &totals)?;
         prop_assert!(simulation.senders().all(|sender| !sender.is_active()));
-        prop_assert_eq!(simulation.packets_under_way(), 0);
-        let (sent, gone) = simulation.packets_sent_and_gone();
+        prop_assert_eq!(simulation.packets_in_transit(), 0);
+        let (sent, gone) = simulation.packets_sent_and_accounted();
         prop_assert_eq!(sent, gone);
     }
 }

@@ -69,8 +69,8 @@ proptest! {
     fn an_extreme_plan_runs(plan in extreme_plan(), seed in any::<u64>()) {
         let mut simulation = simulate(&plan, seed);
         prop_assert_eq!(simulation.advance(plan.duration), plan.duration);
-        let (sent, gone) = simulation.packets_sent_and_gone();
-        prop_assert_eq!(sent, gone + simulation.packets_under_way());
+        let (sent, gone) = simulation.packets_sent_and_accounted();
+        prop_assert_eq!(sent, gone + simulation.packets_in_transit());
         let totals = simulation.finish();
         prop_assert_eq!(totals.flows.flow.len(), plan.flows.len());
     }
@@ -162,7 +162,7 @@ fn time_passes_however_fast_a_link() {
     let plan = crowded(1e18, 1e-9, pfifo(10), vec![one]);
     let mut simulation = simulate(&plan, 1);
     simulation.advance(plan.duration);
-    let (sent, _) = simulation.packets_sent_and_gone();
+    let (sent, _) = simulation.packets_sent_and_accounted();
     assert!((100..10_000).contains(&sent), "{sent}");
 }
 
@@ -182,7 +182,7 @@ fn a_network_without_flows_or_links_is_quiet() {
     ] {
         let mut simulation = simulate(&plan, 1);
         simulation.advance(plan.duration);
-        assert_eq!(simulation.packets_sent_and_gone(), (0, 0));
+        assert_eq!(simulation.packets_sent_and_accounted(), (0, 0));
         assert_eq!(simulation.finish().links.link.len(), plan.links.len());
     }
 }

@@ -185,7 +185,7 @@ proptest! {
         for (index, link) in simulation.links().iter().enumerate() {
             let links = &totals.links;
             let gone = links.lost_total_p[index] + links.dropped_total_p[index];
-            let out = links.departed_total_p[index] + gone + link.holds(simulation.now());
+            let out = links.departed_total_p[index] + gone + link.held_packets(simulation.now());
             prop_assert_eq!(links.arrived_total_p[index], out);
         }
     }
@@ -203,7 +203,7 @@ proptest! {
             prop_assert_eq!(Some(totals.flows.delivered_bytes[index]), flow.size_bytes);
             prop_assert!(totals.flows.end_s[index].is_finite());
         }
-        prop_assert_eq!(simulation.packets_under_way(), 0);
+        prop_assert_eq!(simulation.packets_in_transit(), 0);
     }
 
     #[test]

@@ -76,8 +76,8 @@ proptest! {
         stops.sort_by(f64::total_cmp);
         for stop in stops {
             simulation.advance(plan.duration.scaled(stop));
-            let (sent, gone) = simulation.packets_sent_and_gone();
-            prop_assert_eq!(sent, gone + simulation.packets_under_way());
+            let (sent, gone) = simulation.packets_sent_and_accounted();
+            prop_assert_eq!(sent, gone + simulation.packets_in_transit());
             for link in simulation.links() {
                 let held = link.discipline_backlog();
                 prop_assert_eq!(link.backlog(), (held.packets, held.bytes));
@@ -108,7 +108,7 @@ proptest! {
             let size = flow.size_bytes.unwrap_or(0);
             prop_assert_eq!(totals.flows.delivered_bytes[index], size);
         }
-        prop_assert_eq!(simulation.packets_under_way(), 0);
+        prop_assert_eq!(simulation.packets_in_transit(), 0);
     }
 }
 

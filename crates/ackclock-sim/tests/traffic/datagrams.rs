@@ -83,7 +83,7 @@ fn what_is_too_much_for_the_link_is_dropped() {
     assert!((sent as i64 - 15_000).abs() <= 1 && (received as i64 - 10_000).abs() <= 1);
     assert_eq!(
         sent,
-        received + flows.dropped_packets[0] + simulation.packets_under_way()
+        received + flows.dropped_packets[0] + simulation.packets_in_transit()
     );
     // Almost always nine or ten before each, of the ten that fit.
     let delay_s = flows.delay_mean_s[0];

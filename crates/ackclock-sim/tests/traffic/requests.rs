@@ -39,8 +39,8 @@ fn the_times_are_the_clients() {
     );
     assert!((flows.completion_s[0] - (complete_s - 1.0)).abs() < 1e-12);
     assert_eq!(flows.delivered_bytes, [3000]);
-    assert_eq!(simulation.packets_under_way(), 0);
-    let (sent, gone) = simulation.packets_sent_and_gone();
+    assert_eq!(simulation.packets_in_transit(), 0);
+    let (sent, gone) = simulation.packets_sent_and_accounted();
     assert_eq!(sent, gone);
     let kinds: Vec<u8> = tables.events.kind.clone();
     assert_eq!(
@@ -97,7 +97,7 @@ fn several_on_one_way_do_not_mind_each_other() {
         .collect();
     let (simulation, tables, totals) = run(&network(flows), 1);
     assert!(totals.flows.end_s.iter().all(|end_s| end_s.is_finite()));
-    assert_eq!(simulation.packets_under_way(), 0);
+    assert_eq!(simulation.packets_in_transit(), 0);
     let finished = EventKind::Finished as u8;
     let ends = tables.events.kind.iter().filter(|kind| **kind == finished);
     assert_eq!(ends.count(), 20);

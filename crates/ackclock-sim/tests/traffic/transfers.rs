@@ -87,11 +87,15 @@ fn columns(flows: &Flows) -> String {
 }
 
 fn check_books(plan: &Plan, simulation: &Simulation, totals: &Totals) {
-    let (sent, gone) = simulation.packets_sent_and_gone();
-    assert_eq!(sent, gone + simulation.packets_under_way());
+    let (sent, gone) = simulation.packets_sent_and_accounted();
+    assert_eq!(sent, gone + simulation.packets_in_transit());
     let links = &totals.links;
     let now = simulation.now();
-    let held: u64 = simulation.links().iter().map(|link| link.holds(now)).sum();
+    let held: u64 = simulation
+        .links()
+        .iter()
+        .map(|link| link.held_packets(now))
+        .sum();
     assert_eq!(
         links.arrived_total_p[0],
         links.dropped_total_p[0] + links.lost_total_p[0] + links.departed_total_p[0] + held
@@ -115,7 +119,7 @@ fn every_transfer_of_a_poisson_process_completes() {
     assert!(flows.end_s.iter().all(|end_s| end_s.is_finite()));
     assert!(flows.delivered_bytes.iter().all(|&bytes| bytes == 20_000));
     assert!(flows.start_s.windows(2).all(|pair| pair[0] <= pair[1]));
-    assert_eq!(simulation.packets_under_way(), 0);
+    assert_eq!(simulation.packets_in_transit(), 0);
     assert_eq!(simulation.senders().count(), 0, "all are over");
     check_books(&plan, &simulation, &totals);
     assert!(tables.flow_samples.flow.is_empty(), "not asked for");
@@ -132,7 +136,7 @@ fn what_is_kept_is_that_of_the_transfers_that_are_there() {
             traffic(2, sources(0.001, 10 * seconds as u32)),
         ];
         let (simulation, _, totals) = run(&network(ms(1000 * seconds), traffic), 7);
-        (simulation.places(), totals.flows.flow.len())
+        (simulation.slots(), totals.flows.flow.len())
     };
     let (short, long) = (of(2), of(20));
     assert!(long.1 > 9 * short.1, "{} transfers", long.1);
@@ -231,7 +235,7 @@ fn a_client_thinks_when_it_has_its_answer() {
         "{}",
         flows.completion_s[0]
     );
-    assert_eq!(simulation.packets_under_way(), 0);
+    assert_eq!(simulation.packets_in_transit(), 0);
 }
 
 #[test]
@@ -315,8 +319,8 @@ fn steps_do_not_matter_and_the_warm_up_is_left_out() {
     let mut stepped = Simulation::new(&plan, 2).expect("a sound plan");
     for step in 1..=300 {
         stepped.advance(ms(10 * step));
-        let (sent, gone) = stepped.packets_sent_and_gone();
-        assert_eq!(sent, gone + stepped.packets_under_way());
+        let (sent, gone) = stepped.packets_sent_and_accounted();
+        assert_eq!(sent, gone + stepped.packets_in_transit());
     }
     let flows = stepped.finish().flows;
     assert_eq!(columns(&flows), columns(&whole.2.flows));

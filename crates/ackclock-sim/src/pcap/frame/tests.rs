@@ -1,4 +1,4 @@
-use super::super::reading;
+use super::super::parser;
 use super::*;
 use proptest::prelude::*;
 
@@ -16,19 +16,19 @@ fn segment(payload_bytes: u32, options: Options) -> Segment {
     }
 }
 
-fn written(segment: &Segment) -> reading::Frame {
-    seen(segment, Ecn::NotCapable, 0)
+fn written(segment: &Segment) -> parser::Frame {
+    seen(segment, Ecn::NotEct, 0)
 }
 
 /// The frame of a segment behind some routers.
-fn seen(segment: &Segment, ecn: Ecn, routers: u8) -> reading::Frame {
+fn seen(segment: &Segment, ecn: Ecn, routers: u8) -> parser::Frame {
     let mut frame = Frame::default();
     frame.set_segment(segment);
     (0..routers).for_each(|_| frame.pass_router());
     let mut file = ackclock_savefile::header();
     let time = Time::from_picoseconds(3_000_000_007_999);
     frame.append_to(&mut file, time, ecn);
-    reading::frames(&file).remove(0)
+    parser::frames(&file).remove(0)
 }
 
 #[test]
@@ -86,15 +86,15 @@ proptest! {
         shift in proptest::option::of(0_u8..15),
         timestamps in any::<Option<(u32, u32)>>(),
         sack in proptest::collection::vec(any::<(u32, u32)>(), 0..5),
-        least_bytes in 0_usize..60,
+        min_bytes in 0_usize..60,
         (identification, routers) in (any::<u16>(), 0_u8..60),
     ) {
         let (flow, forward, sequence, acknowledgement, window) = fields;
         let [sack_permitted, marked] = flags;
         let sack = &sack[..];
         let window_shift = shift;
-        let options = Options { mss, sack_permitted, window_shift, timestamps, sack, least_bytes };
-        let ecn = if marked { Ecn::Experienced } else { Ecn::Capable0 };
+        let options = Options { mss, sack_permitted, window_shift, timestamps, sack, min_bytes };
+        let ecn = if marked { Ecn::Ce } else { Ecn::Ect0 };
         let segment = Segment {
             flow, forward, sequence, acknowledgement, window, identification,
             ..segment(payload_bytes, options)
@@ -107,6 +107,6 @@ proptest! {
         prop_assert_eq!((frame.timestamps, frame.sack_permitted), (timestamps, sack_permitted));
         prop_assert_eq!(&frame.sack[..], &sack[..frame.sack.len()]);
         prop_assert_eq!(frame.tos, if marked { 3 } else { 2 });
-        prop_assert!(frame.option_bytes >= least_bytes.min(40));
+        prop_assert!(frame.option_bytes >= min_bytes.min(40));
     }
 }

@@ -1,7 +1,7 @@
 //! CoDel against the pseudo-code of RFC 8289, worked by hand.
 
 use super::*;
-use crate::queue::testing::{packet, SURROUNDINGS};
+use crate::queue::testing::{packet, CONTEXT};
 use serde_json::json;
 
 fn parameters() -> Value {
@@ -20,7 +20,7 @@ fn codel(changes: &Value) -> Queue {
     for (name, value) in changes.as_object().expect("a table") {
         all[name] = value.clone();
     }
-    make(&all, &SURROUNDINGS).expect("valid parameters")
+    make(&all, &CONTEXT).expect("valid parameters")
 }
 
 const MS: fn(u64) -> Time = Time::from_milliseconds;
@@ -54,7 +54,7 @@ fn drop_times(queue: &mut Queue, from: u64, to: u64) -> Vec<u64> {
 #[test]
 fn the_control_law_sets_the_times_of_drops() {
     let mut queue = codel(&json!({}));
-    fill(&mut queue, 900, MS(0), Ecn::NotCapable);
+    fill(&mut queue, 900, MS(0), Ecn::NotEct);
     let times = drop_times(&mut queue, 10, 440);
     assert_eq!(times, [110, 210, 281, 339, 389, 434]);
 }
@@ -64,7 +64,7 @@ fn the_control_law_sets_the_times_of_drops() {
 #[test]
 fn newton_steps_lag_behind_the_square_root() {
     let mut queue = codel(&json!({ "newton": true }));
-    fill(&mut queue, 900, MS(0), Ecn::NotCapable);
+    fill(&mut queue, 900, MS(0), Ecn::NotEct);
     let times = drop_times(&mut queue, 10, 415);
     assert_eq!(times, [110, 210, 260, 317, 366, 410]);
 }
@@ -74,9 +74,9 @@ fn newton_steps_lag_behind_the_square_root() {
 #[test]
 fn below_the_target_nothing_is_dropped_and_an_interval_must_pass_again() {
     let mut queue = codel(&json!({}));
-    fill(&mut queue, 120, MS(0), Ecn::NotCapable);
+    fill(&mut queue, 120, MS(0), Ecn::NotEct);
     assert_eq!(drop_times(&mut queue, 10, 127), [110]);
-    fill(&mut queue, 400, MS(127), Ecn::NotCapable);
+    fill(&mut queue, 400, MS(127), Ecn::NotEct);
     assert_eq!(drop_times(&mut queue, 127, 240), [232]);
 }
 
@@ -121,7 +121,7 @@ fn the_count_is_carried_over_if_the_last_drop_is_recent() {
 #[test]
 fn drops_that_are_overdue_are_made_up_for() {
     let mut queue = codel(&json!({}));
-    fill(&mut queue, 900, MS(0), Ecn::NotCapable);
+    fill(&mut queue, 900, MS(0), Ecn::NotEct);
     assert!(drop_times(&mut queue, 10, 11).is_empty());
     assert_eq!(drop_times(&mut queue, 110, 111), [110]);
     // Due at 210, 280.7, 338.4, 388.4: four drops at 400 ms; the next is due at 433.2 ms.
@@ -135,7 +135,7 @@ fn a_queue_of_one_packet_is_never_too_long() {
     let mut drops = Drops::default();
     for second in 1..20_u64 {
         // Two packets a second wait a second each: when the first leaves, one is left behind it.
-        fill(&mut queue, 2, MS(1000 * (second - 1)), Ecn::NotCapable);
+        fill(&mut queue, 2, MS(1000 * (second - 1)), Ecn::NotEct);
         assert!(queue.dequeue(MS(1000 * second), &mut drops).is_some());
         assert!(queue.dequeue(MS(1000 * second), &mut drops).is_some());
     }
@@ -164,16 +164,13 @@ fn a_full_packets_worth_of_bytes_is_never_too_long() {
 #[test]
 fn marks_take_the_place_of_drops_where_the_transport_understands_them() {
     let mut queue = codel(&json!({ "ecn": true }));
-    fill(&mut queue, 900, MS(0), Ecn::Capable0);
+    fill(&mut queue, 900, MS(0), Ecn::Ect0);
     let mut drops = Drops::default();
     let mut times = Vec::new();
     for millisecond in 10..440 {
         let left = queue.dequeue(MS(millisecond), &mut drops).expect("queued");
-        assert_eq!(
-            left.ecn == Ecn::Experienced,
-            drops.drain_marked().count() == 1
-        );
-        if left.ecn == Ecn::Experienced {
+        assert_eq!(left.ecn == Ecn::Ce, drops.drain_marked().count() == 1);
+        if left.ecn == Ecn::Ce {
             times.push(millisecond);
         }
     }
@@ -184,11 +181,11 @@ fn marks_take_the_place_of_drops_where_the_transport_understands_them() {
 #[test]
 fn above_the_ce_threshold_every_capable_packet_is_marked() {
     let mut queue = codel(&json!({ "ce_threshold_s": 0.001 }));
-    fill(&mut queue, 4, MS(0), Ecn::Capable0);
+    fill(&mut queue, 4, MS(0), Ecn::Ect0);
     let mut drops = Drops::default();
     let marked: Vec<bool> = [MS(1), Time::from_microseconds(1001), MS(2)]
         .into_iter()
-        .map(|now| queue.dequeue(now, &mut drops).expect("queued").ecn == Ecn::Experienced)
+        .map(|now| queue.dequeue(now, &mut drops).expect("queued").ecn == Ecn::Ce)
         .collect();
     assert_eq!(marked, [false, true, true]);
 }
@@ -218,6 +215,6 @@ fn parameters_without_meaning_are_refused() {
     ] {
         let mut all = parameters();
         all[name] = value;
-        assert!(make(&all, &SURROUNDINGS).is_err(), "{all}");
+        assert!(make(&all, &CONTEXT).is_err(), "{all}");
     }
 }

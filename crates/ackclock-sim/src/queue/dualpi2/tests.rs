@@ -1,7 +1,7 @@
 //! DualPI2, step by step, against sums done by hand from appendix A of RFC 9332.
 
 use super::*;
-use crate::queue::testing::{packet, SURROUNDINGS};
+use crate::queue::testing::{packet, CONTEXT};
 use serde_json::json;
 
 const MTU: u32 = 1500;
@@ -72,31 +72,21 @@ fn assert_close(left: f64, right: f64) {
 #[test]
 fn packets_are_classified_by_their_ecn_bits() {
     let mut queue = with(&json!({}));
-    for ecn in [
-        Ecn::NotCapable,
-        Ecn::Capable0,
-        Ecn::Capable1,
-        Ecn::Experienced,
-    ] {
+    for ecn in [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce] {
         offer(&mut queue, ecn, 1, Time::ZERO);
     }
     assert_eq!(queue.l4s.packets.len(), 2);
     assert_eq!(queue.classic.packets.len(), 2);
     let (left, ..) = send(&mut queue, 4, Time::ZERO);
-    let expected = [
-        Ecn::Capable1,
-        Ecn::Experienced,
-        Ecn::NotCapable,
-        Ecn::Capable0,
-    ];
+    let expected = [Ecn::Ect1, Ecn::Ce, Ecn::NotEct, Ecn::Ect0];
     assert_eq!(left, expected);
 }
 
 #[test]
 fn the_base_probability_follows_the_longer_delay() {
     let mut queue = with(&json!({}));
-    offer(&mut queue, Ecn::NotCapable, 1, ms(0));
-    offer(&mut queue, Ecn::Capable1, 1, ms(11));
+    offer(&mut queue, Ecn::NotEct, 1, ms(0));
+    offer(&mut queue, Ecn::Ect1, 1, ms(11));
     queue.catch_up(ms(15));
     assert_close(queue.base, 0.0);
     queue.catch_up(ms(16)); // 0.16 × (16 − 15) ms + 3.2 × 16 ms
@@ -116,14 +106,14 @@ fn the_base_probability_stays_between_zero_and_one() {
     queue.catch_up(ms(100_000));
     assert_close(queue.base, 0.0);
     assert_eq!(queue.updates.next(), ms(100_000 + 16));
-    offer(&mut queue, Ecn::NotCapable, 1, ms(100_000));
+    offer(&mut queue, Ecn::NotEct, 1, ms(100_000));
     queue.catch_up(ms(200_000));
     assert_close(queue.base, 1.0);
 }
 
 #[test]
 fn probabilities_are_spread_evenly_over_the_packets() {
-    let mut half = Half::default();
+    let mut half = SubQueue::default();
     let hits: Vec<u32> = (1..=20).filter(|_| half.recurs(0.25)).collect();
     // The sum has to exceed 1: with exact quarters it does at the 5th packet, and every 4th after it.
     assert_eq!(hits, [5, 9, 13, 17]);
@@ -133,10 +123,10 @@ fn probabilities_are_spread_evenly_over_the_packets() {
 fn classic_packets_are_hit_with_the_square_and_l4s_packets_with_k_times_the_base() {
     // p' = 1/4: p_C = 1/16, p_CL = 1/2.
     let mut queue = at(0.25, &json!({}));
-    offer(&mut queue, Ecn::NotCapable, 161, Time::ZERO);
+    offer(&mut queue, Ecn::NotEct, 161, Time::ZERO);
     let (left, marks, dropped) = send(&mut queue, 161, Time::ZERO);
     assert_eq!((left.len(), marks, dropped), (151, 0, 10));
-    offer(&mut queue, Ecn::Capable1, 161, Time::ZERO);
+    offer(&mut queue, Ecn::Ect1, 161, Time::ZERO);
     let (left, marks, dropped) = send(&mut queue, 161, Time::ZERO);
     assert_eq!((left.len(), marks, dropped), (161, 80, 0));
 }
@@ -144,7 +134,7 @@ fn classic_packets_are_hit_with_the_square_and_l4s_packets_with_k_times_the_base
 #[test]
 fn a_classic_packet_that_can_be_marked_is_not_dropped() {
     let mut queue = at(0.25, &json!({}));
-    offer(&mut queue, Ecn::Capable0, 161, Time::ZERO);
+    offer(&mut queue, Ecn::Ect0, 161, Time::ZERO);
     let (left, marks, dropped) = send(&mut queue, 161, Time::ZERO);
     assert_eq!((left.len(), marks, dropped), (161, 10, 0));
 }
@@ -153,7 +143,7 @@ fn a_classic_packet_that_can_be_marked_is_not_dropped() {
 fn an_l4s_packet_is_marked_beyond_the_step() {
     let mut queue = at(0.0, &json!({}));
     let marks = |queue: &mut DualPi2, delay: Time| {
-        offer(queue, Ecn::Capable1, 11, Time::ZERO);
+        offer(queue, Ecn::Ect1, 11, Time::ZERO);
         send(queue, 11, delay).1
     };
     assert_eq!(marks(&mut queue, us(1000)), 0);
@@ -182,7 +172,7 @@ fn the_greater_of_the_two_l4s_probabilities_counts() {
     let ramp = json!({ "step_thresh_s": 0.0008, "ramp_s": 0.0004 });
     let marks = |delay: Time| {
         let mut queue = at(0.25, &ramp);
-        offer(&mut queue, Ecn::Capable1, 401, Time::ZERO);
+        offer(&mut queue, Ecn::Ect1, 401, Time::ZERO);
         send(&mut queue, 401, delay).1
     };
     assert_eq!(marks(us(900)), 200); // 1/4 by the ramp, 1/2 by coupling
@@ -193,11 +183,11 @@ fn the_greater_of_the_two_l4s_probabilities_counts() {
 fn an_overload_drops_l4s_packets_and_marks_the_rest() {
     // p' = 1/2: p_CL = 1, p_C = 1/4 = p_Cmax.
     let mut queue = at(0.5, &json!({}));
-    offer(&mut queue, Ecn::Capable1, 401, Time::ZERO);
+    offer(&mut queue, Ecn::Ect1, 401, Time::ZERO);
     let (left, marks, dropped) = send(&mut queue, 401, Time::ZERO);
     assert_eq!((left.len(), marks, dropped), (301, 301, 100));
     let mut classic = at(0.5, &json!({}));
-    offer(&mut classic, Ecn::Capable0, 401, Time::ZERO);
+    offer(&mut classic, Ecn::Ect0, 401, Time::ZERO);
     let (left, marks, dropped) = send(&mut classic, 401, Time::ZERO);
     assert_eq!((left.len(), marks, dropped), (301, 0, 100));
 }
@@ -206,7 +196,7 @@ fn an_overload_drops_l4s_packets_and_marks_the_rest() {
 fn what_an_overload_drops_is_the_square_of_the_base_and_no_more() {
     // p' = 3/4: p_CL = 3/2, p_C = 9/16; 9/16 of 161 is 90.6.
     let mut queue = at(0.75, &json!({}));
-    offer(&mut queue, Ecn::Capable1, 161, Time::ZERO);
+    offer(&mut queue, Ecn::Ect1, 161, Time::ZERO);
     let (left, marks, dropped) = send(&mut queue, 161, Time::ZERO);
     assert_eq!((left.len(), marks, dropped), (71, 71, 90));
 }
@@ -215,14 +205,14 @@ fn what_an_overload_drops_is_the_square_of_the_base_and_no_more() {
 fn without_drops_on_overload_the_base_stays_at_one_over_k() {
     let change = json!({ "drop_on_overload": false });
     let mut queue = with(&change);
-    offer(&mut queue, Ecn::NotCapable, 1, Time::ZERO);
+    offer(&mut queue, Ecn::NotEct, 1, Time::ZERO);
     queue.catch_up(ms(100_000));
     assert_close(queue.base, 0.5);
     let mut queue = at(0.5, &change);
-    offer(&mut queue, Ecn::Capable1, 41, Time::ZERO);
+    offer(&mut queue, Ecn::Ect1, 41, Time::ZERO);
     let (_, marks, dropped) = send(&mut queue, 41, Time::ZERO);
     assert_eq!((marks, dropped), (40, 0)); // the sum must exceed 1 first
-    offer(&mut queue, Ecn::Capable0, 401, Time::ZERO);
+    offer(&mut queue, Ecn::Ect0, 401, Time::ZERO);
     let (left, marks, dropped) = send(&mut queue, 401, Time::ZERO);
     assert_eq!((left.len(), marks, dropped), (401, 100, 0));
 }
@@ -230,10 +220,10 @@ fn without_drops_on_overload_the_base_stays_at_one_over_k() {
 #[test]
 fn any_ecn_capable_packet_may_go_into_the_l_queue() {
     let mut queue = with(&json!({ "any_ect": true }));
-    offer(&mut queue, Ecn::NotCapable, 1, Time::ZERO);
-    offer(&mut queue, Ecn::Capable0, 1, Time::ZERO);
-    offer(&mut queue, Ecn::Capable1, 1, Time::ZERO);
-    offer(&mut queue, Ecn::Experienced, 1, Time::ZERO);
+    offer(&mut queue, Ecn::NotEct, 1, Time::ZERO);
+    offer(&mut queue, Ecn::Ect0, 1, Time::ZERO);
+    offer(&mut queue, Ecn::Ect1, 1, Time::ZERO);
+    offer(&mut queue, Ecn::Ce, 1, Time::ZERO);
     assert_eq!(queue.l4s.packets.len(), 3);
     assert_eq!(queue.classic.packets.len(), 1);
 }
@@ -241,11 +231,11 @@ fn any_ecn_capable_packet_may_go_into_the_l_queue() {
 #[test]
 fn while_both_have_packets_the_c_queue_gets_its_share() {
     let mut queue = at(0.0, &json!({ "step_thresh_s": 1.0 }));
-    offer(&mut queue, Ecn::Capable1, 1100, Time::ZERO);
-    offer(&mut queue, Ecn::NotCapable, 1100, Time::ZERO);
+    offer(&mut queue, Ecn::Ect1, 1100, Time::ZERO);
+    offer(&mut queue, Ecn::NotEct, 1100, Time::ZERO);
     let (left, ..) = send(&mut queue, 1000, Time::ZERO);
     let classic: Vec<usize> = (0..1000)
-        .filter(|index| left[*index] == Ecn::NotCapable)
+        .filter(|index| left[*index] == Ecn::NotEct)
         .collect();
     // −80 packets' worth of credit at 10 for each L4S packet: 9 before it is positive, then one in ten.
     assert_eq!(classic[..3], [9, 19, 29]);
@@ -255,12 +245,12 @@ fn while_both_have_packets_the_c_queue_gets_its_share() {
 #[test]
 fn a_time_shifted_fifo_takes_l4s_packets_as_older() {
     let mut queue = at(0.0, &json!({ "scheduler": "tsfifo" }));
-    offer(&mut queue, Ecn::NotCapable, 1, ms(100));
-    offer(&mut queue, Ecn::NotCapable, 1, ms(101));
-    offer(&mut queue, Ecn::Capable1, 1, ms(130));
-    offer(&mut queue, Ecn::Capable1, 1, ms(132));
+    offer(&mut queue, Ecn::NotEct, 1, ms(100));
+    offer(&mut queue, Ecn::NotEct, 1, ms(101));
+    offer(&mut queue, Ecn::Ect1, 1, ms(130));
+    offer(&mut queue, Ecn::Ect1, 1, ms(132));
     let (left, ..) = send(&mut queue, 4, ms(140));
-    let kinds: Vec<bool> = left.iter().map(|ecn| *ecn == Ecn::NotCapable).collect();
+    let kinds: Vec<bool> = left.iter().map(|ecn| *ecn == Ecn::NotEct).collect();
     // The L4S packets count as of 100 and 102 ms; at equal age they go first.
     assert_eq!(kinds, [false, true, true, false]);
 }
@@ -268,11 +258,11 @@ fn a_time_shifted_fifo_takes_l4s_packets_as_older() {
 #[test]
 fn both_queues_share_the_limit() {
     let mut queue = with(&json!({ "limit_packets": 3 }));
-    offer(&mut queue, Ecn::Capable1, 2, Time::ZERO);
-    offer(&mut queue, Ecn::NotCapable, 1, Time::ZERO);
+    offer(&mut queue, Ecn::Ect1, 2, Time::ZERO);
+    offer(&mut queue, Ecn::NotEct, 1, Time::ZERO);
     let mut drops = Drops::default();
-    queue.enqueue(of(Ecn::Capable1), Time::ZERO, &mut drops);
-    queue.enqueue(of(Ecn::NotCapable), Time::ZERO, &mut drops);
+    queue.enqueue(of(Ecn::Ect1), Time::ZERO, &mut drops);
+    queue.enqueue(of(Ecn::NotEct), Time::ZERO, &mut drops);
     assert_eq!(drops.drain().count(), 2);
     let held = Backlog {
         packets: 3,
@@ -283,7 +273,7 @@ fn both_queues_share_the_limit() {
 
 #[test]
 fn wrong_parameters_are_refused() {
-    assert!(make(&right(), &SURROUNDINGS).is_ok());
+    assert!(make(&right(), &CONTEXT).is_ok());
     for (key, value) in [
         ("limit_packets", json!(0)),
         ("target_s", json!(0.0)),
@@ -298,6 +288,6 @@ fn wrong_parameters_are_refused() {
     ] {
         let mut wrong = right();
         wrong[key] = value;
-        assert!(make(&wrong, &SURROUNDINGS).is_err(), "{wrong}");
+        assert!(make(&wrong, &CONTEXT).is_err(), "{wrong}");
     }
 }

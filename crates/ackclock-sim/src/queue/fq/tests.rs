@@ -1,11 +1,11 @@
 //! The scheduler of RFC 8290 section 4.2, turn by turn.
 
 use super::*;
-use crate::queue::testing::{packet, SURROUNDINGS};
+use crate::queue::testing::{packet, CONTEXT};
 
 /// Queues with a quantum of 1500 bytes.
 fn queues() -> FlowQueues {
-    FlowQueues::new(8, 1500, &SURROUNDINGS).expect("valid")
+    FlowQueues::new(8, 1500, &CONTEXT).expect("valid")
 }
 
 /// Who sends, packet by packet.

@@ -1,7 +1,7 @@
 //! FQ-CoDel against RFC 8290; turns and the control law have tests of their own.
 
 use super::*;
-use crate::queue::testing::{packet, SURROUNDINGS};
+use crate::queue::testing::{packet, CONTEXT};
 use serde_json::json;
 
 fn parameters() -> Value {
@@ -24,7 +24,7 @@ fn fq_codel(changes: &Value) -> Queue {
     for (name, value) in changes.as_object().expect("a table") {
         all[name] = value.clone();
     }
-    make(&all, &SURROUNDINGS).expect("valid parameters")
+    make(&all, &CONTEXT).expect("valid parameters")
 }
 
 fn of(flow: u32, sequence: u64, wire_bytes: u32) -> Packet {
@@ -129,6 +129,6 @@ fn parameters_without_meaning_are_refused() {
     ] {
         let mut all = parameters();
         all[name] = value;
-        assert!(make(&all, &SURROUNDINGS).is_err(), "{all}");
+        assert!(make(&all, &CONTEXT).is_err(), "{all}");
     }
 }

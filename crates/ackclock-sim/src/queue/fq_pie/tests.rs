@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::packet::Ecn;
-use crate::queue::testing::{packet, SURROUNDINGS};
+use crate::queue::testing::{packet, CONTEXT};
 use serde_json::json;
 
 const MTU: u32 = 1514;
@@ -26,7 +26,7 @@ fn with(changes: &Value) -> FqPie {
         all[key] = value.clone();
     }
     let parameters = Parameters::deserialize(all).expect("valid parameters");
-    FqPie::new(parameters, &SURROUNDINGS).expect("valid parameters")
+    FqPie::new(parameters, &CONTEXT).expect("valid parameters")
 }
 
 fn of(flow: u32, ecn: Ecn) -> Packet {
@@ -63,12 +63,12 @@ fn overload(queue: &mut FqPie, seconds: u64, ecn: Ecn) -> ([usize; 2], [usize; 2
 #[test]
 fn only_the_flow_that_sends_too_much_is_dropped_from() {
     let mut queue = with(&json!({ "limit_packets": 1_000_000 }));
-    let (dropped, marked) = overload(&mut queue, 20, Ecn::Capable0);
+    let (dropped, marked) = overload(&mut queue, 20, Ecn::Ect0);
     assert!(dropped[0] > 20_000, "{dropped:?}");
     assert_eq!((dropped[1], marked), (0, [0, 0]));
     let (fat, thin) = (
-        queue.queues.queue_of(&of(0, Ecn::NotCapable)),
-        queue.queues.queue_of(&of(1, Ecn::NotCapable)),
+        queue.queues.queue_of(&of(0, Ecn::NotEct)),
+        queue.queues.queue_of(&of(1, Ecn::NotEct)),
     );
     assert!(queue.controls[fat].probability() > 0.5);
     assert!(queue.controls[thin].probability() == 0.0);
@@ -80,11 +80,11 @@ fn packets_are_marked_up_to_the_percentage() {
         let all = json!({ "ecn": true, "ecn_prob": ecn_prob, "limit_packets": 1_000_000 });
         overload(&mut with(&all), 5, ecn)
     };
-    let (dropped, marked) = marks(100.0, Ecn::Capable0);
+    let (dropped, marked) = marks(100.0, Ecn::Ect0);
     assert!(dropped[0] == 0 && marked[0] > 1000);
-    let (dropped, few) = marks(10.0, Ecn::Capable0);
+    let (dropped, few) = marks(10.0, Ecn::Ect0);
     assert!(dropped[0] > 1000 && (1..marked[0] / 4).contains(&few[0]));
-    let (_, none) = marks(100.0, Ecn::NotCapable);
+    let (_, none) = marks(100.0, Ecn::NotEct);
     assert_eq!(none, [0, 0]);
 }
 
@@ -93,7 +93,7 @@ fn the_limit_counts_all_queues_and_the_arriving_packet_falls() {
     let mut queue = with(&json!({ "limit_packets": 3 }));
     let mut drops = Drops::default();
     for flow in [0, 0, 0, 1] {
-        queue.enqueue(of(flow, Ecn::NotCapable), Time::ZERO, &mut drops);
+        queue.enqueue(of(flow, Ecn::NotEct), Time::ZERO, &mut drops);
     }
     let dropped: Vec<u32> = drops.drain().map(|packet| packet.flow).collect();
     assert_eq!(dropped, [1]);
@@ -106,19 +106,15 @@ fn the_delay_is_that_of_the_flow_and_not_of_the_others() {
     assert_eq!(queue.updates.next(), ms(500));
     let mut drops = Drops::default();
     let (fat, thin) = (
-        queue.queues.queue_of(&of(0, Ecn::NotCapable)),
-        queue.queues.queue_of(&of(1, Ecn::NotCapable)),
+        queue.queues.queue_of(&of(0, Ecn::NotEct)),
+        queue.queues.queue_of(&of(1, Ecn::NotEct)),
     );
     assert_ne!(fat, thin);
     for _ in 0..10 {
-        queue.enqueue(of(0, Ecn::NotCapable), Time::ZERO, &mut drops);
+        queue.enqueue(of(0, Ecn::NotEct), Time::ZERO, &mut drops);
     }
     queue.dequeue(ms(490), &mut drops);
-    queue.enqueue(
-        of(1, Ecn::NotCapable).entering(ms(495)),
-        ms(495),
-        &mut drops,
-    );
+    queue.enqueue(of(1, Ecn::NotEct).entering(ms(495)), ms(495), &mut drops);
     assert_eq!(
         queue.dequeue(ms(499), &mut drops).map(|packet| packet.flow),
         Some(1)
@@ -134,7 +130,7 @@ fn the_delay_is_that_of_the_flow_and_not_of_the_others() {
 fn queues_at_rest_are_left_alone_and_found_again() {
     let mut queue = with(&json!({}));
     let mut drops = Drops::default();
-    overload(&mut queue, 2, Ecn::NotCapable);
+    overload(&mut queue, 2, Ecn::NotEct);
     while queue.dequeue(ms(2001), &mut drops).is_some() {}
     queue.catch_up(ms(100_000));
     assert!(queue.stirred.is_empty());
@@ -143,13 +139,13 @@ fn queues_at_rest_are_left_alone_and_found_again() {
         .iter()
         .all(|control| control.probability() == 0.0));
     assert_eq!(queue.updates.next(), ms(10 + 15 * 6667));
-    queue.enqueue(of(5, Ecn::NotCapable), ms(100_001), &mut drops);
+    queue.enqueue(of(5, Ecn::NotEct), ms(100_001), &mut drops);
     assert_eq!(queue.stirred.len(), 1);
 }
 
 #[test]
 fn wrong_parameters_are_refused() {
-    assert!(make(&right(), &SURROUNDINGS).is_ok());
+    assert!(make(&right(), &CONTEXT).is_ok());
     for (key, value) in [
         ("limit_packets", json!(0)),
         ("flows", json!(0)),
@@ -162,6 +158,6 @@ fn wrong_parameters_are_refused() {
     ] {
         let mut wrong = right();
         wrong[key] = value;
-        assert!(make(&wrong, &SURROUNDINGS).is_err(), "{wrong}");
+        assert!(make(&wrong, &CONTEXT).is_err(), "{wrong}");
     }
 }

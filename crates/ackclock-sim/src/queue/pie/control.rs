@@ -9,8 +9,8 @@ use rand_core::RngCore;
 use serde::Deserialize;
 
 use crate::packet::Packet;
+use crate::queue::periodic::{is_period, Updates};
 use crate::queue::require;
-use crate::queue::updates::{is_period, Updates};
 
 /// What the control law is set to: parameters as on the cards of both.
 #[derive(Clone, Copy, Debug, Deserialize)]

@@ -3,7 +3,7 @@
 use super::control::{scale, Control, Settings};
 use super::*;
 use crate::packet::Ecn;
-use crate::queue::testing::{packet, SURROUNDINGS};
+use crate::queue::testing::{packet, CONTEXT};
 use serde_json::json;
 
 const MTU: u32 = 1514;
@@ -67,7 +67,7 @@ fn changed(changes: &Value) -> Value {
 
 fn pie(changes: &Value) -> Pie {
     let parameters = Parameters::deserialize(changed(changes)).expect("valid parameters");
-    Pie::new(parameters, SURROUNDINGS.random())
+    Pie::new(parameters, CONTEXT.random())
 }
 
 #[test]
@@ -162,7 +162,7 @@ fn the_burst_allowance_lasts_for_150_ms_of_departures() {
         max_burst: ms(150),
         ..settings()
     };
-    let mut random = SURROUNDINGS.random();
+    let mut random = CONTEXT.random();
     let mut control = Control::new(with_burst).with_probability(1.0);
     for at_ms in (0..150).step_by(10) {
         depart(&mut control, at_ms, 100);
@@ -188,16 +188,16 @@ fn a_quiet_queue_gets_its_burst_allowance_back() {
     let mut control = control.with_probability(1.0);
     depart(&mut control, 300, 100);
     depart(&mut control, 449, 100);
-    assert!(!control.hits(&packet(0, MTU), LONG, &mut SURROUNDINGS.random()));
+    assert!(!control.hits(&packet(0, MTU), LONG, &mut CONTEXT.random()));
     depart(&mut control, 450, 100);
-    assert!(control.hits(&packet(0, MTU), LONG, &mut SURROUNDINGS.random()));
+    assert!(control.hits(&packet(0, MTU), LONG, &mut CONTEXT.random()));
 }
 
 #[test]
 fn a_short_delay_is_harmless_below_twenty_percent() {
     let hits = |probability, delay_ms| {
         let mut control = control(settings(), probability, delay_ms, delay_ms);
-        let mut random = SURROUNDINGS.random();
+        let mut random = CONTEXT.random();
         (0..100).any(|_| control.hits(&packet(0, MTU), LONG, &mut random))
     };
     assert!(!hits(0.19, 7));
@@ -208,7 +208,7 @@ fn a_short_delay_is_harmless_below_twenty_percent() {
 #[test]
 fn less_than_two_full_packets_are_never_dropped_from() {
     let mut control = control(settings(), 1.0, 100, 100);
-    let mut random = SURROUNDINGS.random();
+    let mut random = CONTEXT.random();
     assert!(!control.hits(&packet(0, MTU), 2 * 1514 - 1, &mut random));
     assert!(control.hits(&packet(0, MTU), 2 * 1514, &mut random));
 }
@@ -217,7 +217,7 @@ fn less_than_two_full_packets_are_never_dropped_from() {
 fn drops_are_neither_too_close_nor_too_late() {
     // p = 1/128 is exact in binary: 0.85 is passed at the 109th packet, 8.5 reached at the 1088th.
     let mut control = control(settings(), 1.0 / 128.0, 100, 100);
-    let mut random = SURROUNDINGS.random();
+    let mut random = CONTEXT.random();
     let (mut gap, mut gaps) = (0, Vec::new());
     while gaps.len() < 2000 {
         gap += 1;
@@ -241,7 +241,7 @@ fn without_derandomisation_each_packet_falls_with_the_probability() {
         ..settings()
     };
     let mut control = control(plain, 0.25, 100, 100);
-    let mut random = SURROUNDINGS.random();
+    let mut random = CONTEXT.random();
     let hits = (0..10_000)
         .filter(|_| control.hits(&packet(0, MTU), LONG, &mut random))
         .count();
@@ -350,7 +350,7 @@ fn overload(changes: &Value, seconds: u64) -> (Vec<Time>, Vec<Time>) {
     for step in 0..1000 * seconds {
         for _ in 0..2 {
             let capable = Packet {
-                ecn: Ecn::Capable0,
+                ecn: Ecn::Ect0,
                 ..packet(step, MTU)
             };
             queue.enqueue(capable.entering(ms(step)), ms(step), &mut drops);
@@ -406,9 +406,6 @@ fn wrong_parameters_are_refused() {
         json!({ "ecn": null }),
         json!({ "quantum_bytes": 1514 }),
     ] {
-        assert!(
-            make(&changed(&changes), &SURROUNDINGS).is_err(),
-            "{changes}"
-        );
+        assert!(make(&changed(&changes), &CONTEXT).is_err(), "{changes}");
     }
 }

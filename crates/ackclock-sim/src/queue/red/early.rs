@@ -125,7 +125,7 @@ impl Early {
     /// part of an average packet's.
     pub fn arrival(&mut self, queued: f64, share: f64, now: Time) -> Verdict {
         self.observe(queued, now);
-        self.judge(share)
+        self.detect(share)
     }
 
     /// A packet arrives that is not to be judged.
@@ -167,7 +167,7 @@ impl Early {
         self.average * (1.0 - self.settings.weight).powf(packets)
     }
 
-    fn judge(&mut self, share: f64) -> Verdict {
+    fn detect(&mut self, share: f64) -> Verdict {
         let probability = match self.zone() {
             Zone::Below => {
                 self.count = None;

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::packet::Ecn;
-use crate::queue::testing::{packet, SURROUNDINGS};
+use crate::queue::testing::{packet, CONTEXT};
 use serde_json::json;
 
 pub fn parameters() -> Value {
@@ -34,7 +34,7 @@ fn changed(changes: &Value) -> Value {
 }
 
 fn red(changes: &Value) -> Queue {
-    make(&changed(changes), &SURROUNDINGS).expect("valid parameters")
+    make(&changed(changes), &CONTEXT).expect("valid parameters")
 }
 
 /// Offers packets of 1000 bytes at time 0; which of them were dropped.
@@ -54,7 +54,7 @@ fn offer(queue: &mut Queue, packets: u64, ecn: Ecn, drops: &mut Drops) -> Vec<u6
 fn beyond_the_upper_threshold_each_packet_is_dropped() {
     let mut queue = red(&json!({}));
     let mut drops = Drops::default();
-    let dropped = offer(&mut queue, 200, Ecn::NotCapable, &mut drops);
+    let dropped = offer(&mut queue, 200, Ecn::NotEct, &mut drops);
     assert_eq!(queue.backlog().packets, 30);
     assert!(dropped.iter().all(|&sequence| sequence > 10));
     assert_eq!(dropped.len(), 170);
@@ -64,21 +64,21 @@ fn beyond_the_upper_threshold_each_packet_is_dropped() {
 #[test]
 fn marks_take_the_place_of_drops_unless_forced_drops_are_hard() {
     for (changes, ecn, queued, marks) in [
-        (json!({ "ecn": true }), Ecn::Capable0, 100, true),
+        (json!({ "ecn": true }), Ecn::Ect0, 100, true),
         (
             json!({ "ecn": true, "harddrop": true }),
-            Ecn::Capable0,
+            Ecn::Ect0,
             30,
             false,
         ),
-        (json!({ "ecn": true }), Ecn::NotCapable, 30, false),
+        (json!({ "ecn": true }), Ecn::NotEct, 30, false),
         (
             json!({ "ecn": true, "nodrop": true }),
-            Ecn::NotCapable,
+            Ecn::NotEct,
             100,
             false,
         ),
-        (json!({}), Ecn::Capable0, 30, false),
+        (json!({}), Ecn::Ect0, 30, false),
     ] {
         let mut queue = red(&changes);
         let mut drops = Drops::default();
@@ -96,7 +96,7 @@ fn marks_take_the_place_of_drops_unless_forced_drops_are_hard() {
 fn the_limit_holds_whatever_the_average() {
     let mut queue = red(&json!({ "weight": 0.000_001 }));
     let mut drops = Drops::default();
-    let dropped = offer(&mut queue, 103, Ecn::NotCapable, &mut drops);
+    let dropped = offer(&mut queue, 103, Ecn::NotEct, &mut drops);
     assert_eq!(dropped, [100, 101, 102]);
     assert_eq!(queue.backlog().bytes, 100_000);
 }
@@ -119,7 +119,7 @@ fn in_packets_a_short_packet_counts_as_an_average_one() {
 fn an_idle_link_lets_the_average_decay() {
     let parameters: Parameters =
         serde_json::from_value(changed(&json!({ "weight": 0.01 }))).expect("valid");
-    let mut queue = parameters.queue(&SURROUNDINGS).expect("valid");
+    let mut queue = parameters.queue(&CONTEXT).expect("valid");
     let mut drops = Drops::default();
     for sequence in 0..20 {
         queue.enqueue(packet(sequence, 1000), Time::ZERO, &mut drops);
@@ -182,9 +182,6 @@ fn parameters_without_meaning_are_refused() {
         json!({ "bandwidth_bps": 0.0 }),
         json!({ "target_s": 0.005 }),
     ] {
-        assert!(
-            make(&changed(&changes), &SURROUNDINGS).is_err(),
-            "{changes}"
-        );
+        assert!(make(&changed(&changes), &CONTEXT).is_err(), "{changes}");
     }
 }

@@ -1,7 +1,7 @@
 //! SFQ as `tc-sfq(8)` describes it.
 
 use super::*;
-use crate::queue::testing::{packet, SURROUNDINGS};
+use crate::queue::testing::{packet, CONTEXT};
 use serde_json::json;
 
 fn parameters() -> Value {
@@ -21,7 +21,7 @@ fn sfq(changes: &Value) -> Queue {
     for (name, value) in changes.as_object().expect("a table") {
         all[name] = value.clone();
     }
-    make(&all, &SURROUNDINGS).expect("valid parameters")
+    make(&all, &CONTEXT).expect("valid parameters")
 }
 
 fn of(flow: u32, sequence: u64, wire_bytes: u32) -> Packet {
@@ -143,14 +143,11 @@ fn perturbation_reorders_no_flow() {
 #[test]
 fn perturbation_separates_flows_that_shared_a_queue() {
     let seeds = (0..200_u64).filter(|&seed| {
-        let surroundings = Surroundings {
-            seed,
-            ..SURROUNDINGS
-        };
+        let context = QueueContext { seed, ..CONTEXT };
         let mut all = parameters();
         all["divisor"] = json!(2);
         all["perturb_s"] = json!(1.0);
-        let mut queue = make(&all, &surroundings).expect("valid");
+        let mut queue = make(&all, &context).expect("valid");
         fill(&mut queue, 0, 3, 1514);
         fill(&mut queue, 1, 3, 1514);
         sent(&mut queue, Time::from_seconds(1.5)) == [0, 0, 0, 1, 1, 1]
@@ -175,6 +172,6 @@ fn parameters_without_meaning_are_refused() {
     ] {
         let mut all = parameters();
         all[name] = value;
-        assert!(make(&all, &SURROUNDINGS).is_err(), "{all}");
+        assert!(make(&all, &CONTEXT).is_err(), "{all}");
     }
 }

@@ -1,7 +1,7 @@
 //! Token buckets: exact times, exact rates, nothing above the bucket.
 
 use super::*;
-use crate::queue::testing::{packet, SURROUNDINGS};
+use crate::queue::testing::{packet, CONTEXT};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -175,7 +175,7 @@ fn wrong_parameters_are_refused() {
     let right = json!({
         "rate_bps": 4e6, "burst_bytes": 3000, "limit_bytes": 9000, "latency_s": null, "per_flow": true,
     });
-    assert!(make(&right, &SURROUNDINGS).is_ok());
+    assert!(make(&right, &CONTEXT).is_ok());
     for (key, value) in [
         ("rate_bps", json!(0.0)),
         ("rate_bps", json!(-1.0)),
@@ -187,7 +187,7 @@ fn wrong_parameters_are_refused() {
     ] {
         let mut wrong = right.clone();
         wrong[key] = value;
-        assert!(make(&wrong, &SURROUNDINGS).is_err(), "{wrong}");
+        assert!(make(&wrong, &CONTEXT).is_err(), "{wrong}");
     }
 }
 

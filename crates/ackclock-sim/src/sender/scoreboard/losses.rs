@@ -4,31 +4,33 @@ use std::cmp::Reverse;
 
 use ackclock_core::Time;
 
-use super::{is_unrepaired, Rack, Scoreboard, EVER_RETRANSMITTED, LOST, RESENT, SACKED};
+use super::{
+    is_unretransmitted, Rack, Scoreboard, EVER_RETRANSMITTED, LOST, RETRANSMITTED, SACKED,
+};
 
 /// What loss detection found.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Found {
+pub struct DetectedLosses {
     /// Segments marked lost.
     pub lost: u32,
     /// Whether one of them was a retransmission.
-    pub lost_again: bool,
+    pub lost_retransmission: bool,
     /// When all that were overtaken will be lost if they stay away (RACK's reordering timer).
     pub next: Option<Time>,
     /// Nothing was looked for: that timer runs on.
     pub unchanged: bool,
 }
 
-impl Found {
+impl DetectedLosses {
     /// Nothing was looked for.
-    pub fn unchanged() -> Found {
-        Found {
+    pub fn unchanged() -> DetectedLosses {
+        DetectedLosses {
             unchanged: true,
-            ..Found::default()
+            ..DetectedLosses::default()
         }
     }
 
-    fn wait(&mut self, due: Time) {
+    fn await_until(&mut self, due: Time) {
         self.next = Some(self.next.map_or(due, |next| next.max(due)));
     }
 }
@@ -36,42 +38,42 @@ impl Found {
 impl Scoreboard {
     /// RACK (RFC 8985 section 6.2, step 5): a segment sent before `rack`'s is lost once
     /// `rack.rtt + window` have passed since its sending.
-    pub fn detect_by_time(&mut self, rack: &Rack, window: Time, now: Time) -> Found {
-        let mut found = Found::default();
+    pub fn detect_by_time(&mut self, rack: &Rack, window: Time, now: Time) -> DetectedLosses {
+        let mut losses = DetectedLosses::default();
         let patience = rack.rtt + window;
         let overtaken = |sent, sequence| rack.has_overtaken(sent, sequence);
-        while let Some(&(sequence, sent)) = self.resendings.front() {
-            if self.is_resending_in_flight(sequence, sent) {
+        while let Some(&(sequence, sent)) = self.retransmit_queue.front() {
+            if self.is_latest_retransmission(sequence, sent) {
                 if !overtaken(sent, sequence) {
                     break;
                 }
                 if sent + patience > now {
-                    found.wait(self.last_resent_before(rack) + patience);
+                    losses.await_until(self.last_retransmitted_before(rack) + patience);
                     break;
                 }
-                self.lose_again(sequence, &mut found);
+                self.mark_retransmission_lost(sequence, &mut losses);
             }
-            self.resendings.pop_front();
+            self.retransmit_queue.pop_front();
         }
-        while let Some((sequence, sent)) = self.next_unjudged(self.next) {
+        while let Some((sequence, sent)) = self.next_unchecked(self.next) {
             if !overtaken(sent, sequence) {
                 break;
             }
             if sent + patience > now {
-                found.wait(self.last_sent_before(rack) + patience);
+                losses.await_until(self.last_sent_before(rack) + patience);
                 break;
             }
-            self.lose(sequence, &mut found);
+            self.mark_lost(sequence, &mut losses);
         }
-        found
+        losses
     }
 
     /// Last sending of the retransmissions in flight that `rack` has overtaken.
-    fn last_resent_before(&self, rack: &Rack) -> Time {
-        let resendings = self.resendings.iter();
-        resendings
+    fn last_retransmitted_before(&self, rack: &Rack) -> Time {
+        let retransmit_queue = self.retransmit_queue.iter();
+        retransmit_queue
             .take_while(|&&(sequence, sent)| rack.has_overtaken(sent, sequence))
-            .filter(|&&(sequence, sent)| self.is_resending_in_flight(sequence, sent))
+            .filter(|&&(sequence, sent)| self.is_latest_retransmission(sequence, sent))
             .last()
             .map_or(Time::ZERO, |&(_, sent)| sent)
     }
@@ -79,7 +81,7 @@ impl Scoreboard {
     /// Last sending of the unjudged segments that `rack` has overtaken. Few ACKs can ask: once three
     /// segments are SACKed, patience ends.
     fn last_sent_before(&self, rack: &Rack) -> Time {
-        let (mut sequence, mut last) = (self.judged, Time::ZERO);
+        let (mut sequence, mut last) = (self.checked_below, Time::ZERO);
         while sequence < self.next {
             let segment = self.segment(sequence);
             if segment.flags & SACKED != 0 {
@@ -98,82 +100,82 @@ impl Scoreboard {
     }
 
     /// RFC 6675's `IsLost`: three SACKed segments lie above it.
-    pub fn detect_by_count(&mut self) -> Found {
-        let mut found = Found::default();
+    pub fn detect_by_count(&mut self) -> DetectedLosses {
+        let mut losses = DetectedLosses::default();
         if let Some(third) = self.highest_sacked[2] {
-            while let Some((sequence, _)) = self.next_unjudged(third) {
-                self.lose(sequence, &mut found);
+            while let Some((sequence, _)) = self.next_unchecked(third) {
+                self.mark_lost(sequence, &mut losses);
             }
         }
-        found
+        losses
     }
 
     /// Marks the first unacknowledged segment lost (three duplicate ACKs or a partial ACK without SACK).
-    pub fn lose_head(&mut self) -> Found {
-        let mut found = Found::default();
+    pub fn mark_head_lost(&mut self) -> DetectedLosses {
+        let mut losses = DetectedLosses::default();
         let head = self.unacknowledged;
         if head < self.next && self.segment(head).flags & (LOST | SACKED) == 0 {
-            self.judged = self.judged.max(head);
-            self.lose(head, &mut found);
+            self.checked_below = self.checked_below.max(head);
+            self.mark_lost(head, &mut losses);
         }
-        found
+        losses
     }
 
     /// Whether this is the last sending of a segment sent again, neither SACKed nor lost.
-    fn is_resending_in_flight(&self, sequence: u64, sent: Time) -> bool {
+    fn is_latest_retransmission(&self, sequence: u64, sent: Time) -> bool {
         sequence >= self.unacknowledged && {
             let segment = self.segment(sequence);
             let was_resent = segment.flags & (EVER_RETRANSMITTED | SACKED) == EVER_RETRANSMITTED;
-            was_resent && !is_unrepaired(segment.flags) && segment.sent == sent
+            was_resent && !is_unretransmitted(segment.flags) && segment.sent == sent
         }
     }
 
     /// The next segment below `end` that was sent once, is not SACKed and not judged yet.
-    fn next_unjudged(&mut self, end: u64) -> Option<(u64, Time)> {
-        self.judged = self.judged.max(self.unacknowledged);
-        while self.judged < end {
-            let segment = self.segment(self.judged);
+    fn next_unchecked(&mut self, end: u64) -> Option<(u64, Time)> {
+        self.checked_below = self.checked_below.max(self.unacknowledged);
+        while self.checked_below < end {
+            let segment = self.segment(self.checked_below);
             if segment.flags & SACKED != 0 {
-                self.judged = segment.flight_start;
+                self.checked_below = segment.flight_start;
             } else if segment.flags & (LOST | EVER_RETRANSMITTED) != 0 {
-                self.judged += 1;
+                self.checked_below += 1;
             } else {
-                return Some((self.judged, segment.sent));
+                return Some((self.checked_below, segment.sent));
             }
         }
         None
     }
 
-    fn lose(&mut self, sequence: u64, found: &mut Found) {
+    fn mark_lost(&mut self, sequence: u64, losses: &mut DetectedLosses) {
         let segment = self.segment_mut(sequence);
         segment.flags |= LOST;
-        let unrepaired = is_unrepaired(segment.flags);
-        self.unrepaired += u32::from(unrepaired);
-        self.judged = self.judged.max(sequence + 1);
+        let unretransmitted = is_unretransmitted(segment.flags);
+        self.unretransmitted += u32::from(unretransmitted);
+        self.checked_below = self.checked_below.max(sequence + 1);
         self.lost_end = self.lost_end.max(sequence + 1);
-        if sequence < self.repaired {
-            self.lost_again.push(Reverse(sequence));
+        if sequence < self.retransmitted_below {
+            self.lost_retransmission.push(Reverse(sequence));
         }
         self.lost += 1;
-        found.lost += 1;
+        losses.lost += 1;
     }
 
-    fn lose_again(&mut self, sequence: u64, found: &mut Found) {
+    fn mark_retransmission_lost(&mut self, sequence: u64, losses: &mut DetectedLosses) {
         let segment = self.segment_mut(sequence);
         let newly = segment.flags & LOST == 0;
-        let in_flight = segment.flags & RESENT != 0;
-        segment.flags = (segment.flags | LOST) & !RESENT;
-        self.resent -= u32::from(in_flight);
-        self.unrepaired += 1;
+        let in_flight = segment.flags & RETRANSMITTED != 0;
+        segment.flags = (segment.flags | LOST) & !RETRANSMITTED;
+        self.retrans_out -= u32::from(in_flight);
+        self.unretransmitted += 1;
         self.lost += u32::from(newly);
-        self.lost_again.push(Reverse(sequence));
-        found.lost += 1;
-        found.lost_again = true;
+        self.lost_retransmission.push(Reverse(sequence));
+        losses.lost += 1;
+        losses.lost_retransmission = true;
     }
 
     /// A timeout: everything not SACKed is lost, but for segments that `spare` excepts by their
     /// sending time (RFC 8985 section 6.3 spares those sent less than an RTT ago).
-    pub fn lose_all(&mut self, spare: impl Fn(Time) -> bool) {
+    pub fn mark_all_lost(&mut self, spare: impl Fn(Time) -> bool) {
         for sequence in self.unacknowledged..self.next {
             let head = sequence == self.unacknowledged;
             let segment = self.segment_mut(sequence);
@@ -181,52 +183,52 @@ impl Scoreboard {
                 continue;
             }
             let before = segment.flags;
-            segment.flags = (before | LOST) & !RESENT;
+            segment.flags = (before | LOST) & !RETRANSMITTED;
             self.lost += u32::from(before & LOST == 0);
-            self.resent -= u32::from(before & RESENT != 0);
-            self.unrepaired += u32::from(!is_unrepaired(before));
+            self.retrans_out -= u32::from(before & RETRANSMITTED != 0);
+            self.unretransmitted += u32::from(!is_unretransmitted(before));
         }
         self.lost_end = self.next;
-        self.repaired = self.unacknowledged;
-        self.lost_again.clear();
+        self.retransmitted_below = self.unacknowledged;
+        self.lost_retransmission.clear();
     }
 
     /// None counts as lost any more. What had been found lost by time or count, and was not sent again, is not judged
     /// a second time, unless `anew`.
     #[cold]
-    pub fn forget_losses(&mut self, anew: bool) {
+    pub fn clear_losses(&mut self, anew: bool) {
         for sequence in self.unacknowledged..self.next {
             self.segment_mut(sequence).flags &= !LOST;
         }
         self.lost = 0;
-        self.unrepaired = 0;
-        self.repaired = self.unacknowledged;
+        self.unretransmitted = 0;
+        self.retransmitted_below = self.unacknowledged;
         self.lost_end = self.unacknowledged;
-        self.lost_again.clear();
+        self.lost_retransmission.clear();
         if anew {
-            self.judged = self.unacknowledged;
-            self.list_resendings();
+            self.checked_below = self.unacknowledged;
+            self.rebuild_retransmit_queue();
         }
     }
 
     /// Lists all that was sent again, by its last sending.
-    fn list_resendings(&mut self) {
+    fn rebuild_retransmit_queue(&mut self) {
         let outstanding = self.unacknowledged..self.next;
-        let mut found: Vec<(u64, Time)> = outstanding
+        let mut losses: Vec<(u64, Time)> = outstanding
             .map(|sequence| (sequence, *self.segment(sequence)))
             .filter(|(_, segment)| {
                 segment.flags & (SACKED | EVER_RETRANSMITTED) == EVER_RETRANSMITTED
             })
             .map(|(sequence, segment)| (sequence, segment.sent))
             .collect();
-        found.sort_unstable_by_key(|&(sequence, sent)| (sent, sequence));
-        self.resendings = found.into();
+        losses.sort_unstable_by_key(|&(sequence, sent)| (sent, sequence));
+        self.retransmit_queue = losses.into();
     }
 
     /// The lost segment to send again next: the lowest.
     #[inline]
     pub fn next_lost(&mut self) -> Option<u64> {
-        if self.unrepaired == 0 {
+        if self.unretransmitted == 0 {
             return None;
         }
         self.lowest_lost()
@@ -234,39 +236,39 @@ impl Scoreboard {
 
     #[inline(never)]
     fn lowest_lost(&mut self) -> Option<u64> {
-        let again = self.next_lost_again();
-        let first = self.next_lost_once();
+        let again = self.next_lost_retransmission();
+        let first = self.next_lost_original();
         again.map_or(first, |again| {
             Some(first.map_or(again, |first| first.min(again)))
         })
     }
 
-    fn next_lost_again(&mut self) -> Option<u64> {
-        while let Some(&Reverse(sequence)) = self.lost_again.peek() {
-            if sequence >= self.unacknowledged && self.is_to_be_repaired(sequence) {
+    fn next_lost_retransmission(&mut self) -> Option<u64> {
+        while let Some(&Reverse(sequence)) = self.lost_retransmission.peek() {
+            if sequence >= self.unacknowledged && self.awaits_retransmission(sequence) {
                 return Some(sequence);
             }
-            self.lost_again.pop();
+            self.lost_retransmission.pop();
         }
         None
     }
 
-    fn next_lost_once(&mut self) -> Option<u64> {
-        self.repaired = self.repaired.max(self.unacknowledged);
-        while self.repaired < self.lost_end {
-            let segment = self.segment(self.repaired);
+    fn next_lost_original(&mut self) -> Option<u64> {
+        self.retransmitted_below = self.retransmitted_below.max(self.unacknowledged);
+        while self.retransmitted_below < self.lost_end {
+            let segment = self.segment(self.retransmitted_below);
             if segment.flags & SACKED != 0 {
-                self.repaired = segment.flight_start;
-            } else if self.is_to_be_repaired(self.repaired) {
-                return Some(self.repaired);
+                self.retransmitted_below = segment.flight_start;
+            } else if self.awaits_retransmission(self.retransmitted_below) {
+                return Some(self.retransmitted_below);
             } else {
-                self.repaired += 1;
+                self.retransmitted_below += 1;
             }
         }
         None
     }
 
-    fn is_to_be_repaired(&self, sequence: u64) -> bool {
-        is_unrepaired(self.segment(sequence).flags)
+    fn awaits_retransmission(&self, sequence: u64) -> bool {
+        is_unretransmitted(self.segment(sequence).flags)
     }
 }

@@ -6,48 +6,48 @@ use proptest::prelude::*;
 /// What the naive scoreboard knows of a segment.
 #[allow(clippy::struct_excessive_bools)]
 #[derive(Clone, Copy, Debug, Default)]
-struct Known {
+struct NaiveSegment {
     sent: Time,
     sacked: bool,
     lost: bool,
     /// A second sending is in flight.
-    resent: bool,
+    retrans_out: bool,
     retransmitted: bool,
 }
 
-impl Known {
-    fn is_to_be_repaired(&self) -> bool {
-        self.lost && !self.resent
+impl NaiveSegment {
+    fn awaits_retransmission(&self) -> bool {
+        self.lost && !self.retrans_out
     }
 }
 
 /// A plain vector of all segments ever sent; every question is a search.
 #[derive(Debug, Default)]
 struct Naive {
-    segments: Vec<Known>,
+    segments: Vec<NaiveSegment>,
     unacknowledged: usize,
 }
 
 impl Naive {
-    fn outstanding(&self) -> &[Known] {
+    fn outstanding(&self) -> &[NaiveSegment] {
         &self.segments[self.unacknowledged..]
     }
 
-    fn count(&self, is: impl Fn(&Known) -> bool) -> u32 {
+    fn count(&self, is: impl Fn(&NaiveSegment) -> bool) -> u32 {
         self.outstanding().iter().filter(|known| is(known)).count() as u32
     }
 
     fn in_flight(&self) -> u32 {
-        self.count(|known| !known.sacked && !known.lost) + self.count(|known| known.resent)
+        self.count(|known| !known.sacked && !known.lost) + self.count(|known| known.retrans_out)
     }
 
     fn retransmit(&mut self, sequence: u64, now: Time) {
         let known = &mut self.segments[sequence as usize];
-        (known.sent, known.resent, known.retransmitted) = (now, true, true);
+        (known.sent, known.retrans_out, known.retransmitted) = (now, true, true);
     }
 
     /// Delivers `from..to`; returns the segments delivered for the first time.
-    fn deliver(&mut self, from: usize, to: usize) -> Vec<(u64, Known)> {
+    fn deliver(&mut self, from: usize, to: usize) -> Vec<(u64, NaiveSegment)> {
         let range = from.max(self.unacknowledged)..to;
         let mut delivered = Vec::new();
         for sequence in range {
@@ -56,7 +56,7 @@ impl Naive {
                 delivered.push((sequence as u64, *known));
                 known.sacked = true;
             }
-            (known.lost, known.resent) = (false, false);
+            (known.lost, known.retrans_out) = (false, false);
         }
         delivered
     }
@@ -67,7 +67,7 @@ impl Naive {
         for sequence in self.unacknowledged..self.segments.len() {
             let known = &mut self.segments[sequence];
             let overtaken = (known.sent, sequence as u64) < (rack.sent, rack.sequence);
-            if known.sacked || known.is_to_be_repaired() || !overtaken {
+            if known.sacked || known.awaits_retransmission() || !overtaken {
                 continue;
             }
             let due = known.sent + rack.rtt + window;
@@ -75,7 +75,7 @@ impl Naive {
                 next = Some(next.map_or(due, |next| next.max(due)));
                 continue;
             }
-            (known.lost, known.resent) = (true, false);
+            (known.lost, known.retrans_out) = (true, false);
             lost += 1;
         }
         (lost, next)
@@ -96,11 +96,11 @@ impl Naive {
         lost
     }
 
-    fn lose_all(&mut self, spare_since: Time) {
+    fn mark_all_lost(&mut self, spare_since: Time) {
         for (index, known) in self.segments[self.unacknowledged..].iter_mut().enumerate() {
             let spared = index > 0 && known.sent >= spare_since;
             if !known.sacked && !spared {
-                (known.lost, known.resent) = (true, false);
+                (known.lost, known.retrans_out) = (true, false);
             }
         }
     }
@@ -118,9 +118,9 @@ enum Step {
     ByTime(u64),
     ByCount,
     /// Up to so many retransmissions.
-    Repair(usize),
+    Retransmit(usize),
     /// The last segment again, lost or not.
-    Probe,
+    TlpProbe,
     /// A timeout that spares what was sent within so many ms.
     Timeout(u64),
     Wait(u64),
@@ -137,8 +137,8 @@ fn step(by_time: bool) -> impl Strategy<Value = Step> {
         3 => (0_usize..9).prop_map(Step::Acknowledge),
         8 => (1_usize..33, 1_usize..8).prop_map(|(from, length)| Step::Sack(from, from + length)),
         6 => detect,
-        4 => (1_usize..6).prop_map(Step::Repair),
-        1 => Just(Step::Probe),
+        4 => (1_usize..6).prop_map(Step::Retransmit),
+        1 => Just(Step::TlpProbe),
         1 => (0_u64..50).prop_map(Step::Timeout),
         4 => (1_u64..40).prop_map(Step::Wait),
     ]
@@ -168,8 +168,8 @@ impl Pair {
                     self.naive.detect_by_count()
                 );
             }
-            Step::Repair(segments) => self.repair(segments)?,
-            Step::Probe => self.probe(),
+            Step::Retransmit(segments) => self.retransmit(segments)?,
+            Step::TlpProbe => self.tlp(),
             Step::Timeout(spared_ms) => self.time_out(Time::from_milliseconds(spared_ms)),
             Step::Wait(milliseconds) => self.now += Time::from_milliseconds(milliseconds),
         }
@@ -189,9 +189,9 @@ impl Pair {
     fn send(&mut self, segments: usize) {
         for _ in 0..segments {
             self.board.send_next(&self.sending());
-            self.naive.segments.push(Known {
+            self.naive.segments.push(NaiveSegment {
                 sent: self.now,
-                ..Known::default()
+                ..NaiveSegment::default()
             });
         }
     }
@@ -242,7 +242,7 @@ impl Pair {
     fn check_delivery(
         &mut self,
         delivery: &Delivery,
-        delivered: &[(u64, Known)],
+        delivered: &[(u64, NaiveSegment)],
     ) -> Result<(), TestCaseError> {
         prop_assert_eq!(delivery.segments as usize, delivered.len());
         prop_assert_eq!(
@@ -253,8 +253,8 @@ impl Pair {
             .iter()
             .map(|&(sequence, known)| (known.sent, sequence))
             .max();
-        let found = delivery.latest.map(|latest| (latest.sent, latest.sequence));
-        prop_assert_eq!(found, latest);
+        let losses = delivery.latest.map(|latest| (latest.sent, latest.sequence));
+        prop_assert_eq!(losses, latest);
         if let Some((sent, sequence)) = latest {
             self.rack.rtt = self.now.since(sent);
             if (sent, sequence) > (self.rack.sent, self.rack.sequence) {
@@ -265,14 +265,14 @@ impl Pair {
     }
 
     fn detect_by_time(&mut self, window: Time) -> Result<(), TestCaseError> {
-        let found = self.board.detect_by_time(&self.rack, window, self.now);
+        let losses = self.board.detect_by_time(&self.rack, window, self.now);
         let expected = self.naive.detect_by_time(&self.rack, window, self.now);
-        prop_assert_eq!((found.lost, found.next), expected);
+        prop_assert_eq!((losses.lost, losses.next), expected);
         Ok(())
     }
 
     /// Repairs what the scoreboard names, which must be what the naive one would.
-    fn repair(&mut self, segments: usize) -> Result<(), TestCaseError> {
+    fn retransmit(&mut self, segments: usize) -> Result<(), TestCaseError> {
         for _ in 0..segments {
             let Some(sequence) = self.board.next_lost() else {
                 break;
@@ -285,7 +285,7 @@ impl Pair {
         Ok(())
     }
 
-    fn probe(&mut self) {
+    fn tlp(&mut self) {
         let Some(known) = self.naive.outstanding().last() else {
             return;
         };
@@ -298,8 +298,8 @@ impl Pair {
 
     fn time_out(&mut self, spared: Time) {
         let since = self.now.since(spared);
-        self.board.lose_all(|sent| sent >= since);
-        self.naive.lose_all(since);
+        self.board.mark_all_lost(|sent| sent >= since);
+        self.naive.mark_all_lost(since);
     }
 
     fn agree(&mut self) -> Result<(), TestCaseError> {
@@ -308,13 +308,13 @@ impl Pair {
         prop_assert_eq!(board.outstanding() as usize, naive.outstanding().len());
         prop_assert_eq!(board.sacked(), naive.count(|known| known.sacked));
         prop_assert_eq!(board.lost(), naive.count(|known| known.lost));
-        prop_assert_eq!(board.resent(), naive.count(|known| known.resent));
+        prop_assert_eq!(board.retrans_out(), naive.count(|known| known.retrans_out));
         prop_assert_eq!(board.in_flight(), naive.in_flight());
         if let Some(first) = naive.outstanding().first() {
             prop_assert_eq!(board.head_sent(), first.sent);
         }
         let lowest = (naive.unacknowledged..naive.segments.len())
-            .find(|&sequence| naive.segments[sequence].is_to_be_repaired());
+            .find(|&sequence| naive.segments[sequence].awaits_retransmission());
         prop_assert_eq!(board.next_lost().map(|sequence| sequence as usize), lowest);
         Ok(())
     }

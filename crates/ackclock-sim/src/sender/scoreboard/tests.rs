@@ -45,15 +45,18 @@ fn a_new_block_counts_what_it_adds() {
 fn a_probe_in_flight_does_not_hide_what_is_lost() {
     let mut board = sent(3);
     board.retransmit(2, &at(10));
-    board.lose_all(|sent| sent == at(10).now);
+    board.mark_all_lost(|sent| sent == at(10).now);
     assert_eq!(board.next_lost(), Some(0));
-    assert_eq!((board.lost(), board.resent(), board.in_flight()), (2, 1, 2));
+    assert_eq!(
+        (board.lost(), board.retrans_out(), board.in_flight()),
+        (2, 1, 2)
+    );
 }
 
 #[test]
 fn what_a_timeout_spared_can_be_lost_later() {
     let mut board = sent(4);
-    board.lose_all(|sent| sent >= at(3).now);
+    board.mark_all_lost(|sent| sent >= at(3).now);
     for sequence in 0..3 {
         assert_eq!(board.next_lost(), Some(sequence));
         board.retransmit(sequence, &at(100 + sequence));
@@ -64,8 +67,8 @@ fn what_a_timeout_spared_can_be_lost_later() {
         sequence: 0,
         rtt: at(50).now,
     };
-    let found = board.detect_by_time(&rack, Time::ZERO, at(150).now);
-    assert_eq!(found.lost, 1);
+    let losses = board.detect_by_time(&rack, Time::ZERO, at(150).now);
+    assert_eq!(losses.lost, 1);
     assert_eq!(board.next_lost(), Some(3));
 }
 
@@ -76,9 +79,9 @@ fn duplicates_without_sack_leave_the_hole_in_flight_or_lost() {
         board.count_duplicate();
     }
     assert_eq!((board.sacked(), board.in_flight()), (3, 1));
-    assert_eq!(board.lose_head().lost, 1);
+    assert_eq!(board.mark_head_lost().lost, 1);
     assert_eq!(board.in_flight(), 0);
-    assert_eq!(board.lose_head().lost, 0, "it is lost already");
+    assert_eq!(board.mark_head_lost().lost, 0, "it is lost already");
     board.retransmit(0, &at(9));
     let mut delivery = Delivery::default();
     board.acknowledge(4, &mut delivery);
@@ -109,9 +112,12 @@ fn an_ack_costs_the_same_whatever_the_window() {
             board.retransmit(lost, &at(segments + sequence));
         }
     }
-    assert_eq!(board.resent(), (segments / 100) as u32);
+    assert_eq!(board.retrans_out(), (segments / 100) as u32);
     board.acknowledge(segments, &mut Delivery::default());
-    assert_eq!((board.sacked(), board.lost(), board.resent()), (0, 0, 0));
+    assert_eq!(
+        (board.sacked(), board.lost(), board.retrans_out()),
+        (0, 0, 0)
+    );
     assert!(
         started.elapsed().as_secs_f64() < 5.0,
         "{:?}",

@@ -3,7 +3,7 @@
 #![allow(clippy::float_cmp)] // the numbers are sums of powers of two, or compared with a margin
 
 use super::*;
-use crate::queue::testing::SURROUNDINGS;
+use crate::queue::testing::CONTEXT;
 
 const SETTINGS: Settings = Settings {
     min: 10.0,
@@ -16,7 +16,7 @@ const SETTINGS: Settings = Settings {
 };
 
 fn early(settings: Settings) -> Early {
-    Early::new(settings, SURROUNDINGS.random()).expect("valid settings")
+    Early::new(settings, CONTEXT.random()).expect("valid settings")
 }
 
 const MS: fn(u64) -> Time = Time::from_milliseconds;

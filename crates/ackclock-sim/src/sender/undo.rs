@@ -29,7 +29,7 @@
 use ackclock_core::tables::EventKind;
 use ackclock_core::Time;
 
-use super::{whole_segments, Outlet, Phase, Sender};
+use super::{floor_segments, CaState, Outlet, Sender};
 use crate::options::timestamp;
 use ackclock_congestion::Before;
 
@@ -43,7 +43,7 @@ pub struct Undo {
     /// Retransmissions of the episode that no DSACK has reported, once there was one.
     unreported: Option<u32>,
     /// When the first of them was sent.
-    first_resent: Option<Time>,
+    first_retransmission: Option<Time>,
 }
 
 /// What an ACK says about whether segments had to be sent again.
@@ -65,10 +65,10 @@ pub struct Evidence {
 
 impl Undo {
     /// An episode begins with a reduction, unless `before` is none; so many retransmissions are out already.
-    fn begin(&mut self, from: Option<u64>, before: Option<Before>, resent: u32) {
+    fn begin(&mut self, from: Option<u64>, before: Option<Before>, retrans_out: u32) {
         self.before = before;
         self.from = from;
-        self.unreported = (resent > 0).then_some(resent);
+        self.unreported = (retrans_out > 0).then_some(retrans_out);
     }
 
     /// Nothing can be taken back.
@@ -78,7 +78,7 @@ impl Undo {
 
     /// A segment is sent again.
     pub fn on_retransmission(&mut self, now: Time) {
-        self.first_resent.get_or_insert(now);
+        self.first_retransmission.get_or_insert(now);
         self.unreported = Some(self.unreported.unwrap_or(0) + 1);
     }
 
@@ -90,20 +90,20 @@ impl Undo {
     }
 
     /// Whether all that was sent again arrived twice.
-    fn all_were_reported(&self) -> bool {
+    fn all_dsacked(&self) -> bool {
         self.from.is_some() && self.unreported == Some(0)
     }
 
     /// Whether an ACK with this echo answers what was sent before anything was sent again, by the clock of timestamps.
-    fn is_answered(&self, echo: Option<Time>) -> bool {
+    fn acked_original(&self, echo: Option<Time>) -> bool {
         let before = |first| echo.is_some_and(|echo| timestamp(echo) < timestamp(first));
-        self.from.is_some() && self.first_resent.is_none_or(before)
+        self.from.is_some() && self.first_retransmission.is_none_or(before)
     }
 }
 
 impl Sender {
     /// Keeps what a reduction is about to change.
-    pub(super) fn remember(&mut self, reduces: bool) {
+    pub(super) fn save_prior_window(&mut self, reduces: bool) {
         if !self.tcp.undo && !self.tcp.frto {
             return;
         }
@@ -113,18 +113,19 @@ impl Sender {
             cwnd,
             ssthresh: self.controller.ssthresh().max(remembered),
         };
-        if !self.board.was_repaired() {
-            self.undo.first_resent = None;
+        if !self.board.has_retransmission() {
+            self.undo.first_retransmission = None;
         }
         let from = (self.tcp.undo && self.tcp.sack).then_some(self.board.unacknowledged());
-        let resent = self.board.resent();
-        self.undo.begin(from, reduces.then_some(before), resent);
+        let retrans_out = self.board.retrans_out();
+        self.undo
+            .begin(from, reduces.then_some(before), retrans_out);
     }
 
     /// An ACK reports a segment that arrived twice. What the network has doubled proves nothing: there are no more
     /// duplicates than retransmissions.
     #[cold]
-    pub(super) fn hear_duplicate(&mut self, sequence: u64, out: &mut impl Outlet) {
+    pub(super) fn on_dsack(&mut self, sequence: u64, out: &mut impl Outlet) {
         if self.reordering.duplicates >= self.counters.retransmissions {
             return;
         }
@@ -137,7 +138,7 @@ impl Sender {
         if !self.is_probe(sequence) {
             self.reordering.on_duplicate();
         }
-        if self.board.was_sent_again(sequence) {
+        if self.board.was_retransmitted(sequence) {
             self.undo.on_duplicate(sequence);
         }
     }
@@ -150,13 +151,13 @@ impl Sender {
         out: &mut impl Outlet,
     ) -> bool {
         let over = self.episode.is_over(self.board.unacknowledged());
-        match self.phase {
-            Phase::Recovery if over => self.end_repair(evidence, now, out),
-            Phase::Recovery => return self.reconsider_recovery(evidence, out),
-            Phase::Loss => self.reconsider_timeout(evidence, over, now, out),
-            Phase::Open | Phase::Disorder if self.undo.all_were_reported() => {
+        match self.ca_state {
+            CaState::Recovery if over => self.end_recovery(evidence, now, out),
+            CaState::Recovery => return self.reconsider_recovery(evidence, out),
+            CaState::Loss => self.reconsider_timeout(evidence, over, now, out),
+            CaState::Open | CaState::Disorder if self.undo.all_dsacked() => {
                 self.reordering.on_undo();
-                self.take_back(out);
+                self.undo_reduction(out);
             }
             _ => {}
         }
@@ -164,31 +165,31 @@ impl Sender {
     }
 
     /// All that was sent before the repair is acknowledged.
-    pub(super) fn end_repair(&mut self, evidence: &Evidence, now: Time, out: &mut impl Outlet) {
-        if self.is_needless(evidence) {
-            self.take_back(out);
+    pub(super) fn end_recovery(&mut self, evidence: &Evidence, now: Time, out: &mut impl Outlet) {
+        if self.is_spurious(evidence) {
+            self.undo_reduction(out);
         } else {
-            self.reordering.on_repaired();
+            self.reordering.on_recovery_end();
         }
         self.leave_recovery(now);
     }
 
     /// Whether timestamps or DSACKs say so.
-    pub(super) fn is_needless(&self, evidence: &Evidence) -> bool {
-        self.undo.all_were_reported() || self.undo.is_answered(evidence.echo)
+    pub(super) fn is_spurious(&self, evidence: &Evidence) -> bool {
+        self.undo.all_dsacked() || self.undo.acked_original(evidence.echo)
     }
 
     /// A part of what is repaired is acknowledged, or nothing new. While retransmissions are out that would tell the
     /// same, losses are not looked for.
     fn reconsider_recovery(&mut self, evidence: &Evidence, out: &mut impl Outlet) -> bool {
-        if evidence.advanced && self.undo.is_answered(evidence.echo) {
+        if evidence.advanced && self.undo.acked_original(evidence.echo) {
             self.note_reordering(Some(evidence.prior_unacknowledged));
-            if self.board.resent() > 0 {
+            if self.board.retrans_out() > 0 {
                 return false;
             }
-            self.board.forget_losses(false);
+            self.board.clear_losses(false);
             self.reopen(out);
-        } else if self.undo.all_were_reported() {
+        } else if self.undo.all_dsacked() {
             self.reordering.on_undo();
             self.reopen(out);
         }
@@ -197,18 +198,18 @@ impl Sender {
 
     /// Takes a reduction back, and ends its phase.
     pub(super) fn reopen(&mut self, out: &mut impl Outlet) {
-        self.take_back(out);
-        self.phase = Phase::Open;
+        self.undo_reduction(out);
+        self.ca_state = CaState::Open;
         self.prr = None;
     }
 
-    fn take_back(&mut self, out: &mut impl Outlet) {
+    fn undo_reduction(&mut self, out: &mut impl Outlet) {
         self.undo.from = None;
         if let Some(before) = self.undo.before.take() {
             let cwnd = before.cwnd.max(f64::from(self.window));
             self.controller.undo(&Before { cwnd, ..before });
-            self.window = whole_segments(self.controller.cwnd());
-            self.withdraw_reduction();
+            self.window = floor_segments(self.controller.cwnd());
+            self.cancel_cwr();
         }
         let first = self.board.unacknowledged();
         out.report(self.flow, EventKind::Undo, first as f64);

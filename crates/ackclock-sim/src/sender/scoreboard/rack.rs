@@ -23,8 +23,10 @@ impl Rack {
     /// Takes in what an ACK lets it hear; tells whether that is anything.
     #[inline]
     pub fn advance(&mut self, delivery: &Delivery, now: Time) -> bool {
-        let (last, sent, sequence) = match (&delivery.heard, &delivery.latest) {
-            (Some(heard), _) if heard.highest != 0 => (heard.last, heard.sent, heard.sequence),
+        let (last, sent, sequence) = match (&delivery.rack_update, &delivery.latest) {
+            (Some(rack_update), _) if rack_update.highest != 0 => {
+                (rack_update.last, rack_update.sent, rack_update.sequence)
+            }
             (None, Some(latest)) => (latest.sent, latest.sent, latest.sequence),
             _ => return false,
         };
@@ -44,9 +46,9 @@ impl Rack {
 /// What an ACK lets RACK hear, and what it may believe of segments that were sent again. An ACK without SACKs of segments
 /// that were sent once, as nearly all are, needs none: RACK hears the last of them.
 #[derive(Clone, Copy, Debug)]
-pub struct Heard {
+pub struct RackUpdate {
     /// Their RTT is below the smallest if they were sent after this: the ACK answers an earlier sending.
-    believed_until: Time,
+    trusted_until: Time,
     /// The timestamp echoed: what was sent again after it is acknowledged for an earlier sending.
     echo: Option<Time>,
     /// Last sending of the one heard last.
@@ -62,12 +64,12 @@ pub struct Heard {
 /// A cumulative ACK is heard after all SACKs.
 const AFTER_ALL: u64 = u64::MAX;
 
-impl Heard {
+impl RackUpdate {
     /// Nothing yet; see the fields.
     #[inline]
-    pub fn new(believed_until: Time, echo: Option<Time>) -> Heard {
-        Heard {
-            believed_until,
+    pub fn new(trusted_until: Time, echo: Option<Time>) -> RackUpdate {
+        RackUpdate {
+            trusted_until,
             echo,
             last: Time::ZERO,
             highest: 0,
@@ -84,9 +86,9 @@ impl Heard {
     }
 
     /// One that was sent again is: the timestamp tells which sending the ACK answers.
-    pub(super) fn acknowledged_again(&mut self, sequence: u64, sent: Time) {
+    pub(super) fn acknowledged_retransmission(&mut self, sequence: u64, sent: Time) {
         let before = |echo| timestamp(echo) < timestamp(sent);
-        if sent <= self.believed_until && !self.echo.is_some_and(before) {
+        if sent <= self.trusted_until && !self.echo.is_some_and(before) {
             self.acknowledged(sequence, sent);
         }
     }
@@ -101,8 +103,8 @@ impl Heard {
     }
 
     /// One that was sent again is.
-    pub(super) fn sacked_again(&mut self, sequence: u64, sent: Time) {
-        if sent <= self.believed_until {
+    pub(super) fn sacked_retransmission(&mut self, sequence: u64, sent: Time) {
+        if sent <= self.trusted_until {
             self.sacked(sequence, sent);
         }
     }

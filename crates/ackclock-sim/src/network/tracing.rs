@@ -3,7 +3,7 @@
 use super::{Hop, Network, Packet, PacketAction, Time, NO_SACK};
 use crate::options::Blocks;
 use crate::pcap::Captures;
-use crate::sender::Reasons;
+use crate::sender::SendReason;
 use ackclock_core::tables::{PacketFate, Tables};
 
 impl Network {
@@ -20,7 +20,7 @@ impl Network {
                 PacketAction::Dequeue => captures.leave(&packet, link, time),
                 PacketAction::Arrive => {
                     captures.arrive(&packet, time, self.now);
-                    self.forget_forward(&packet, time);
+                    self.release_forward(&packet, time);
                 }
                 PacketAction::Drop => captures.lose(&packet, PacketFate::Dropped, link, time),
                 PacketAction::Loss => captures.lose(&packet, PacketFate::Lost, link, time),
@@ -34,55 +34,55 @@ impl Network {
 
     /// A packet has left its last queue on a path back at `left`, and will arrive at `due`.
     #[cold]
-    pub(super) fn write_way_home(&mut self, packet: Packet, left: Time, due: Time) {
+    pub(super) fn log_return(&mut self, packet: Packet, left: Time, due: Time) {
         if let Some(captures) = &mut self.captures {
-            captures.head_home(&packet, left, due, self.now);
+            captures.on_return(&packet, left, due, self.now);
         }
     }
 
     /// Of a packet that reaches its receiver nothing is kept. (Who reaches the sender is asked for its SACK blocks.)
-    fn forget_forward(&mut self, packet: &Packet, due: Time) {
+    fn release_forward(&mut self, packet: &Packet, due: Time) {
         if !packet.kind.is_forward() {
             return;
         }
         if let Some(captures) = &mut self.captures {
-            captures.head_home(packet, self.now, due, self.now);
+            captures.on_return(packet, self.now, due, self.now);
         }
-        self.sacks.take(packet.sack);
+        self.sacks.remove(packet.sack);
     }
 
     /// A sender's packet is written down before it goes its way.
     #[cold]
-    pub(super) fn send_captured(&mut self, hop: Hop, packet: Packet, reasons: Reasons) {
+    pub(super) fn send_captured(&mut self, hop: Hop, packet: Packet, reason: SendReason) {
         let packet = Packet {
-            sack: self.sacks.put(Blocks::default()),
+            sack: self.sacks.insert(Blocks::default()),
             hop: 0,
             ..packet
         };
         if let Some(captures) = &mut self.captures {
-            captures.send(&packet, reasons, self.now);
+            captures.send(&packet, reason, self.now);
         }
-        self.head_for(hop, packet);
+        self.send_to_hop(hop, packet);
     }
 
     /// A receiver's packet is written down before it goes its way, which may lead past no other queue.
     #[cold]
-    pub(super) fn answer_captured(&mut self, packet: Packet, local: Time) {
-        let packet = self.write_answer(packet, local);
-        let route = self.routes.get(self.places.of(packet.flow));
+    pub(super) fn send_reply_captured(&mut self, packet: Packet, local: Time) {
+        let packet = self.capture_reply(packet, local);
+        let route = self.routes.get(self.slots.slot_of(packet.flow));
         if let Some(Some(route)) = route {
             let due = local + route.reverse_delay;
-            if route.first_hop_back().is_none() {
-                self.write_way_home(packet, local, due);
+            if route.first_reverse_hop().is_none() {
+                self.log_return(packet, local, due);
             }
         }
-        self.start_back(packet, local);
+        self.forward_reply(packet, local);
     }
 
     /// Writes down a packet that its receiver sends at `time`. Returns it with the name under which its frame is kept.
-    fn write_answer(&mut self, packet: Packet, time: Time) -> Packet {
+    fn capture_reply(&mut self, packet: Packet, time: Time) -> Packet {
         let sack = if packet.sack == NO_SACK {
-            self.sacks.put(Blocks::default())
+            self.sacks.insert(Blocks::default())
         } else {
             packet.sack
         };
@@ -92,10 +92,10 @@ impl Network {
                 hop: 0,
                 ..packet
             },
-            self.sacks.look(sack),
+            self.sacks.get(sack),
         );
         if let Some(captures) = &mut self.captures {
-            captures.answer(&packet, blocks.as_slice(), time, self.now);
+            captures.send_reply(&packet, blocks.as_slice(), time, self.now);
         }
         packet
     }
@@ -103,13 +103,13 @@ impl Network {
     /// Takes the rows recorded since the last call.
     pub fn take_rows(&mut self) -> Tables {
         if let Some(captures) = &mut self.captures {
-            self.tables.transmissions = captures.take_truth(self.now);
+            self.tables.transmissions = captures.take_ground_truth(self.now);
         }
         std::mem::take(&mut self.tables)
     }
 
     /// The run is over: what is still to be said of packets under way is said.
-    pub fn finish_truth(&mut self) {
+    pub fn finish_ground_truth(&mut self) {
         if let Some(captures) = &mut self.captures {
             captures.finish(self.now);
         }

@@ -6,24 +6,24 @@ use super::scoreboard::Scoreboard;
 
 /// How the window was used when the most was outstanding in a flight.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Usage {
+pub struct CwndUsage {
     /// Whether it limited the sender.
     limited: bool,
-    most_outstanding: u32,
+    max_outstanding: u32,
     /// The flight ends when everything below it is acknowledged.
     until: u64,
 }
 
-impl Usage {
+impl CwndUsage {
     /// Segments were sent, or could not be because the window `limited` them.
     #[inline]
     pub fn observe(&mut self, limited: bool, board: &Scoreboard) {
         let outstanding = board.outstanding();
         let new_flight = board.unacknowledged() >= self.until;
-        if new_flight || limited || (!self.limited && outstanding > self.most_outstanding) {
-            *self = Usage {
+        if new_flight || limited || (!self.limited && outstanding > self.max_outstanding) {
+            *self = CwndUsage {
                 limited,
-                most_outstanding: outstanding,
+                max_outstanding: outstanding,
                 until: board.next(),
             };
         }
@@ -31,11 +31,11 @@ impl Usage {
 
     /// Whether the window may grow: it was used, or in slow start more than half of it.
     #[inline]
-    pub fn lets_grow(&self, controller: &dyn Controller) -> bool {
+    pub fn allows_growth(&self, controller: &dyn Controller) -> bool {
         if self.limited {
             return true;
         }
         let cwnd = controller.cwnd();
-        cwnd < controller.ssthresh() && cwnd < 2.0 * f64::from(self.most_outstanding)
+        cwnd < controller.ssthresh() && cwnd < 2.0 * f64::from(self.max_outstanding)
     }
 }

@@ -1,32 +1,32 @@
 //! Routes are opened when a flow begins and forgotten when it is over.
 
 use super::{Hop, Network, Path, Route, Time};
-use crate::processing::Hosts;
+use crate::host_delay::HostDelays;
 use crate::PlanError;
 use ackclock_plan::{EndsPlan, FlowPlan};
 
 impl Network {
     /// A transfer gets a place.
-    pub fn take_place(&mut self, flow: u32) -> usize {
-        let place = self.places.take(flow);
-        self.furnish(place);
-        place
+    pub fn assign_slot(&mut self, flow: u32) -> usize {
+        let slot = self.slots.assign(flow);
+        self.init_slot(slot);
+        slot
     }
 
     /// A transfer that is over gives its place back.
-    pub fn give_place_back(&mut self, place: usize) {
-        self.places.give_back(place);
+    pub fn release_slot(&mut self, slot: usize) {
+        self.slots.release(slot);
     }
 
     /// Makes room for the flow that has got a place.
-    pub(super) fn furnish(&mut self, place: usize) {
-        if place >= self.routes.len() {
-            self.routes.resize_with(place + 1, || None);
-            self.gone.resize(place + 1, 0);
+    pub(super) fn init_slot(&mut self, slot: usize) {
+        if slot >= self.routes.len() {
+            self.routes.resize_with(slot + 1, || None);
+            self.lost_packets.resize(slot + 1, 0);
         }
-        let source = self.delay_lines.len() + place;
-        self.arrivals.make_room(source + 1);
-        self.arrivals.enrol(source, self.places.number(place));
+        let source = self.delay_lines.len() + slot;
+        self.arrivals.reserve(source + 1);
+        self.arrivals.register(source, self.slots.number(slot));
     }
 
     /// Whether paths lead from one host to the other and back.
@@ -38,41 +38,41 @@ impl Network {
     }
 
     /// A connection begins; see [`Network::open_route`].
-    pub fn open_connection(&mut self, place: usize, path: u32, plan: &FlowPlan) -> (Hop, Time) {
+    pub fn open_connection(&mut self, slot: usize, path: u32, plan: &FlowPlan) -> (Hop, Time) {
         if let Some(captures) = &mut self.captures {
-            captures.open(self.places.number(place), plan);
+            captures.open(self.slots.number(slot), plan);
         }
-        let opened = self.open_route(place, path, plan.ends);
-        if let Some(route) = &mut self.routes[place] {
-            route.hosts = Hosts::of(plan, self.places.number(place), self.seed);
+        let opened = self.open_route(slot, path, plan.ends);
+        if let Some(route) = &mut self.routes[slot] {
+            route.hosts = HostDelays::of(plan, self.slots.number(slot), self.seed);
         }
         opened
     }
 
     /// The flow in a place takes one of the paths, or is routed between two hosts that [`Network::check_ends`] has seen. Returns
     /// the hop at which its packets enter the network, and the delay from the last queue to its receiver.
-    pub fn open_route(&mut self, place: usize, path: u32, ends: Option<EndsPlan>) -> (Hop, Time) {
+    pub fn open_route(&mut self, slot: usize, path: u32, ends: Option<EndsPlan>) -> (Hop, Time) {
         if let (Some(captures), None) = (&mut self.captures, ends) {
-            captures.take_path(self.places.number(place), path);
+            captures.take_path(self.slots.number(slot), path);
         }
         let routed = ends.map(|_| Path::routed());
         let path = routed
             .as_ref()
             .unwrap_or_else(|| &self.paths[path as usize]);
         let route = Route::along(path);
-        let (delay, entrance) = (route.forward_delay, path.entrance);
-        self.routes[place] = Some(Box::new(route));
+        let (delay, first_hop) = (route.forward_delay, path.first_hop);
+        self.routes[slot] = Some(Box::new(route));
         // If links have failed, there may be no path now: packets look for one each time.
-        let kept = match self.routing.open(place, self.places.number(place), ends) {
-            Ok(()) if ends.is_some() => self.routing.kept_entrance(place),
+        let kept = match self.routing.open(slot, self.slots.number(slot), ends) {
+            Ok(()) if ends.is_some() => self.routing.first_link(slot),
             _ => None,
         };
-        (kept.map_or(entrance, Hop::Here), delay)
+        (kept.map_or(first_hop, Hop::Direct), delay)
     }
 
     /// Writes down the links that a routed flow's data pass, if they are known beforehand.
     pub fn write_path(&mut self, flow: u32, ends: Option<EndsPlan>) {
-        let links = ends.and_then(|ends| self.routing.path_there(flow, ends));
+        let links = ends.and_then(|ends| self.routing.forward_path(flow, ends));
         let rows = &mut self.tables.paths;
         for (link, hop) in links.into_iter().flatten().zip(0..) {
             rows.flow.push(flow);
@@ -96,11 +96,11 @@ impl Network {
         let slower =
             |least: f64, link: u32| least.min(self.links[link as usize].rate().bits_per_second());
         if let Some(ends) = ends {
-            let links = self.routing.some_path_there(flow, ends);
+            let links = self.routing.sample_forward_path(flow, ends);
             return links.into_iter().flatten().fold(f64::NAN, slower);
         }
         let path = &self.paths[path as usize];
-        path.links_there(&self.delay_lines).fold(f64::NAN, slower)
+        path.forward_links(&self.delay_lines).fold(f64::NAN, slower)
     }
 
     /// Sum of the links' propagation delays.
@@ -113,12 +113,12 @@ impl Network {
     }
 
     /// Forgets the route of a flow of which no packet is under way.
-    pub fn close_route(&mut self, place: usize) {
-        self.routes[place] = None;
-        self.gone[place] = 0;
-        self.copies.remove(&self.places.number(place));
+    pub fn close_route(&mut self, slot: usize) {
+        self.routes[slot] = None;
+        self.lost_packets[slot] = 0;
+        self.copies.remove(&self.slots.number(slot));
         if let Some(captures) = &mut self.captures {
-            captures.close(self.places.number(place));
+            captures.close(self.slots.number(slot));
         }
     }
 }

@@ -4,9 +4,9 @@ use ackclock_core::tables::EventKind;
 use ackclock_core::Time;
 
 use super::buffer::{Outstanding, SendBuffer, OPENED_SEGMENTS};
-use super::explaining::{Stop, Trigger};
-use super::pacing::Turn;
-use super::{whole_segments, Outlet, Phase, Sender};
+use super::pacing::SendDecision;
+use super::send_reason::{BlockedBy, Trigger};
+use super::{floor_segments, CaState, Outlet, Sender};
 use crate::options;
 use crate::packet::{Ecn, Flags, Kind, Packet, NO_SACK};
 use ackclock_congestion::Restart;
@@ -29,10 +29,10 @@ impl Sender {
         if self.has_written_all() {
             self.close(now, out);
         }
-        let limited = self.stop == Stop::Window;
+        let limited = self.stop == BlockedBy::Window;
         if self.counters.sent_packets > before || limited {
             let limited = limited || self.board.in_flight() >= self.window;
-            self.usage.observe(limited, &self.board);
+            self.cwnd_usage.observe(limited, &self.board);
         }
         if was_idle && self.board.outstanding() > 0 {
             self.start_timer(now);
@@ -43,43 +43,51 @@ impl Sender {
     #[inline]
     pub(super) fn is_open(&self) -> bool {
         !matches!(
-            self.phase,
-            Phase::Closed | Phase::SynSent | Phase::Listen | Phase::SynReceived | Phase::Done
+            self.ca_state,
+            CaState::Closed
+                | CaState::SynSent
+                | CaState::Listen
+                | CaState::SynReceived
+                | CaState::Done
         )
     }
 
     /// Sends until something holds the sender back; tells what.
     #[inline(always)]
-    fn fill_window(&mut self, now: Time, out: &mut impl Outlet) -> Stop {
+    fn fill_window(&mut self, now: Time, out: &mut impl Outlet) -> BlockedBy {
         self.pacing.cut();
         loop {
             if self.occupied() >= self.window {
                 if self.buffer.as_ref().is_some_and(SendBuffer::has_fin_left) {
                     self.send_fin(now, out);
                 }
-                return Stop::Window;
+                return BlockedBy::Window;
             }
-            let lost = if self.frto.asks {
+            let lost = if self.frto.prefers_new_data {
                 None
             } else {
                 self.board.next_lost()
             };
             if lost.is_none() && !self.has_new(now) {
                 if self.board.next() < self.available(now) {
-                    return Stop::Receiver;
+                    return BlockedBy::Receiver;
                 }
-                if self.buffer.as_ref().is_none_or(|buffer| !buffer.waits()) {
+                if self
+                    .buffer
+                    .as_ref()
+                    .is_none_or(|buffer| !buffer.is_waiting())
+                {
                     self.rates.limit_by_application(self.board.in_flight());
                 }
-                return Stop::Application;
+                return BlockedBy::Application;
             }
-            match self.turn(lost.is_none(), now) {
-                Turn::Now => {}
-                Turn::Later => {
+            match self.decide_send(lost.is_none(), now) {
+                SendDecision::Now => {}
+                SendDecision::Later => {
                     self.timers.pacing = self.pacing.next;
-                    return Stop::Pacing;
+                    return BlockedBy::Pacing;
                 }
-                Turn::Gather => return Stop::Window,
+                SendDecision::Defer => return BlockedBy::Window,
             }
             match lost {
                 Some(sequence) => self.retransmit(sequence, Trigger::Window, now, out),
@@ -102,14 +110,14 @@ impl Sender {
             rto: self.rtt.rto(),
             initial_window: self.tcp.initial_window,
         });
-        self.window = whole_segments(self.controller.cwnd());
+        self.window = floor_segments(self.controller.cwnd());
     }
 
     /// Segments that count against the window. RFC 3042 lets SACKed segments make room for new ones;
     /// without limited transmit they do so only in recovery.
     #[inline]
     pub(super) fn occupied(&self) -> u32 {
-        if self.phase == Phase::Disorder && !self.tcp.limited_transmit {
+        if self.ca_state == CaState::Disorder && !self.tcp.limited_transmit {
             self.board.outstanding()
         } else {
             self.board.in_flight()
@@ -143,7 +151,7 @@ impl Sender {
     /// The application writes what it has, unless it waits for room.
     #[inline]
     fn write(&mut self, now: Time, out: &mut impl Outlet) {
-        let Some(buffer) = self.buffer.as_ref().filter(|buffer| !buffer.waits()) else {
+        let Some(buffer) = self.buffer.as_ref().filter(|buffer| !buffer.is_waiting()) else {
             return;
         };
         let data = self.workload.data(now);
@@ -194,10 +202,10 @@ impl Sender {
         if !self.has_new(now) {
             return;
         }
-        match self.turn(true, now) {
-            Turn::Now => self.send_new(Trigger::Window, now, out),
-            Turn::Later => self.timers.pacing = self.pacing.next,
-            Turn::Gather => {}
+        match self.decide_send(true, now) {
+            SendDecision::Now => self.send_new(Trigger::Window, now, out),
+            SendDecision::Later => self.timers.pacing = self.pacing.next,
+            SendDecision::Defer => {}
         }
     }
 
@@ -210,7 +218,7 @@ impl Sender {
         }
         if self.counters.sent_packets > before {
             let limited = self.board.in_flight() >= self.window;
-            self.usage.observe(limited, &self.board);
+            self.cwnd_usage.observe(limited, &self.board);
         }
         self.pacing.pushes = false;
     }
@@ -218,7 +226,7 @@ impl Sender {
     /// After an ACK: an application that is woken writes.
     #[inline]
     pub(super) fn refill(&mut self, now: Time, out: &mut impl Outlet) {
-        self.look_for_room();
+        self.wake_application_if_room();
         if self.buffer.as_ref().is_some_and(SendBuffer::woken) {
             self.write_on(now, out);
         }
@@ -242,8 +250,8 @@ impl Sender {
     /// If the application waits: memory is granted if the window is not used, and where there is room now the application
     /// is woken. If nothing was left, it was what limited the sender, unless something is to be repaired.
     #[inline]
-    pub(super) fn look_for_room(&mut self) {
-        let Some(buffer) = self.buffer.as_mut().filter(|buffer| buffer.waits()) else {
+    pub(super) fn wake_application_if_room(&mut self) {
+        let Some(buffer) = self.buffer.as_mut().filter(|buffer| buffer.is_waiting()) else {
             return;
         };
         let in_flight = self.board.in_flight();
@@ -288,7 +296,10 @@ impl Sender {
     /// it has yet to be asked.
     #[cold]
     fn awaits_application(&mut self, next: u64, now: Time) -> bool {
-        let has_room = self.buffer.as_ref().is_none_or(|buffer| !buffer.waits());
+        let has_room = self
+            .buffer
+            .as_ref()
+            .is_none_or(|buffer| !buffer.is_waiting());
         if has_room && next < self.workload.segments() {
             let written = self.workload.written_at(next).max(now);
             self.timers.application = written.min(self.workload.stop());
@@ -320,7 +331,7 @@ impl Sender {
         let sending = self.rates.sending(now);
         self.board.retransmit(sequence, &sending);
         self.counters.retransmissions += 1;
-        if trigger != Trigger::Probe {
+        if trigger != Trigger::TlpProbe {
             self.undo.on_retransmission(now);
         }
         out.report(self.flow, EventKind::Retransmission, sequence as f64);
@@ -395,6 +406,6 @@ impl Sender {
             flags,
         };
         let retransmitted = flags.is_retransmitted();
-        out.send(packet, || self.reasons(kind, trigger, retransmitted));
+        out.send(packet, || self.reason(kind, trigger, retransmitted));
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ackclock_core::Time;
 
 use super::timers::Timers;
-use super::{whole_segments, Outlet, Phase, Sender};
+use super::{floor_segments, CaState, Outlet, Sender};
 use crate::packet::{Kind, Packet};
 use ackclock_congestion::{Opening, Prototype};
 use ackclock_core::tables::EventKind;
@@ -38,11 +38,11 @@ impl Sender {
 
     #[cold]
     pub(super) fn on_syn_ack(&mut self, packet: &Packet, now: Time, out: &mut impl Outlet) {
-        if self.phase == Phase::Closed {
+        if self.ca_state == CaState::Closed {
             return;
         }
         self.send_control(Kind::LastAck, now, out);
-        if self.phase != Phase::SynSent {
+        if self.ca_state != CaState::SynSent {
             return;
         }
         self.sample_handshake(packet, now);
@@ -54,9 +54,9 @@ impl Sender {
     /// A SYN that comes again is answered again, and the wait for its answer begins anew.
     #[cold]
     pub(super) fn on_client_syn(&mut self, now: Time, out: &mut impl Outlet) {
-        if self.phase == Phase::Listen {
-            self.phase = Phase::SynReceived;
-        } else if self.phase == Phase::SynReceived {
+        if self.ca_state == CaState::Listen {
+            self.ca_state = CaState::SynReceived;
+        } else if self.ca_state == CaState::SynReceived {
             self.handshake.retransmissions += 1;
         } else {
             return;
@@ -87,7 +87,7 @@ impl Sender {
 
     #[cold]
     pub(super) fn on_request(&mut self, packet: &Packet, now: Time, out: &mut impl Outlet) {
-        if self.phase == Phase::SynReceived {
+        if self.ca_state == CaState::SynReceived {
             self.sample_handshake(packet, now);
             self.open(now, out);
         }
@@ -111,7 +111,7 @@ impl Sender {
 
     #[cold]
     fn open(&mut self, now: Time, out: &mut impl Outlet) {
-        self.phase = Phase::Open;
+        self.ca_state = CaState::Open;
         // Linux restarts from one segment when more than one SYN was lost (RFC 5681 section 3.1 after any).
         if self.handshake.retransmissions > 1 {
             self.controller = self.handshake.prototype.after_lost_syns();
@@ -122,7 +122,7 @@ impl Sender {
             mss_bytes: self.tcp.mss_bytes,
             seed: self.handshake.seed,
         });
-        self.window = whole_segments(self.controller.cwnd());
+        self.window = floor_segments(self.controller.cwnd());
         self.established = Some(now);
         self.rates.begin_flight(now);
         self.workload.start(now);
@@ -131,9 +131,9 @@ impl Sender {
     }
 
     /// The connection's opening and its end are the client's to tell, if there is one.
-    fn report_opening(&mut self, happening: EventKind, out: &mut impl Outlet) {
+    fn report_opening(&mut self, kind: EventKind, out: &mut impl Outlet) {
         if self.handshake.request_bytes.is_none() {
-            out.report(self.flow, happening, f64::NAN);
+            out.report(self.flow, kind, f64::NAN);
         }
     }
 
@@ -159,7 +159,7 @@ impl Sender {
             self.report_opening(EventKind::Finished, out);
         }
         if acknowledged >= self.workload.end() {
-            self.phase = Phase::Done;
+            self.ca_state = CaState::Done;
             self.timers = Timers::IDLE;
         }
     }

@@ -37,14 +37,14 @@ pub struct Counters {
 /// Packets that found a link idle.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
-pub(super) struct Passed {
+pub(super) struct BypassCounters {
     packets: u64,
     bytes: u64,
     /// Time in which they were in transmission.
     busy: Time,
 }
 
-impl Passed {
+impl BypassCounters {
     #[inline(always)]
     pub fn add(&mut self, bytes: u32, duration: Time) {
         self.packets += 1;
@@ -61,7 +61,7 @@ const KEPT: usize = 8;
 #[repr(C)]
 pub(super) struct Sojourns {
     count: usize,
-    passed: u64,
+    bypassed: u64,
     /// The last ones, until there are enough to look for their bins together.
     last: [Time; KEPT],
     histogram: Histogram,
@@ -97,7 +97,7 @@ impl Link {
     /// A packet enters the queue. The integral of a count over time is Σ leaving times − Σ entering
     /// times + count × now, so each change costs one addition, and [`Link::counters`] the last term.
     #[inline(always)]
-    pub(super) fn enter(&mut self, bytes: u32, now: Time) {
+    pub(super) fn count_enqueued(&mut self, bytes: u32, now: Time) {
         if self.queued_packets == 0 {
             self.counters.empty += now.since(self.empty_since);
         }
@@ -110,7 +110,7 @@ impl Link {
 
     /// A packet leaves the queue.
     #[inline(always)]
-    pub(super) fn leave(&mut self, bytes: u32, now: Time) {
+    pub(super) fn count_dequeued(&mut self, bytes: u32, now: Time) {
         self.queued_packets -= 1;
         self.queued_bytes -= u64::from(bytes);
         let time = i128::from(now.picoseconds());
@@ -122,27 +122,27 @@ impl Link {
     }
 
     /// The counts with those of the packets that found the link idle.
-    pub(super) fn counters_with_passed(&self) -> Counters {
+    pub(super) fn total_counters(&self) -> Counters {
         let mut counters = self.counters;
-        counters.arrived += self.passed.packets;
-        counters.dequeued += self.passed.packets;
-        counters.departed += self.passed.packets;
-        counters.departed_bytes += self.passed.bytes;
-        counters.busy += self.passed.busy;
+        counters.arrived += self.bypassed.packets;
+        counters.dequeued += self.bypassed.packets;
+        counters.departed += self.bypassed.packets;
+        counters.departed_bytes += self.bypassed.bytes;
+        counters.busy += self.bypassed.busy;
         counters
     }
 
     /// Adds the packets that found the link idle to the other counts.
-    pub(super) fn settle_passed(&mut self) {
+    pub(super) fn merge_bypassed(&mut self) {
         self.sojourns();
-        self.counters = self.counters_with_passed();
-        self.passed = Passed::default();
-        self.sojourns.passed = 0;
+        self.counters = self.total_counters();
+        self.bypassed = BypassCounters::default();
+        self.sojourns.bypassed = 0;
     }
 
     /// Counts up to `now`.
     pub fn counters(&self, now: Time) -> Counters {
-        let mut counters = self.counters_with_passed();
+        let mut counters = self.total_counters();
         let time = i128::from(now.picoseconds());
         counters.packet_time += i128::from(self.queued_packets) * time;
         counters.byte_time += i128::from(self.queued_bytes) * time;
@@ -151,7 +151,7 @@ impl Link {
         }
         if self.busy_until > now {
             counters.departed -= 1;
-            counters.departed_bytes -= u64::from(self.launched_bytes);
+            counters.departed_bytes -= u64::from(self.transmitting_bytes);
         }
         counters
     }
@@ -162,14 +162,14 @@ impl Link {
         sojourns.settle();
         sojourns
             .histogram
-            .add_zeros(self.passed.packets - sojourns.passed);
-        sojourns.passed = self.passed.packets;
+            .add_zeros(self.bypassed.packets - sojourns.bypassed);
+        sojourns.bypassed = self.bypassed.packets;
         &sojourns.histogram
     }
 
     /// Starts the histogram anew (end of the warm-up).
     pub fn clear_sojourns(&mut self) {
-        self.sojourns.passed = self.passed.packets;
+        self.sojourns.bypassed = self.bypassed.packets;
         self.sojourns.count = 0;
         self.sojourns.histogram.clear();
     }

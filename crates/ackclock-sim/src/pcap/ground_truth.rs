@@ -8,7 +8,7 @@ use ackclock_core::tables::{End, PacketFate, Transmissions, NONE};
 use ackclock_core::Time;
 
 use crate::packet::{Kind, Packet};
-use crate::sender::Reasons;
+use crate::sender::SendReason;
 
 /// What the header of a packet says.
 #[derive(Clone, Copy, Debug)]
@@ -21,7 +21,7 @@ pub struct Header {
 }
 
 /// The name of a row: when its packet was sent, and how many before it.
-pub type Name = (Time, u64);
+pub type RowKey = (Time, u64);
 
 /// A packet, and what has become of it.
 #[derive(Clone, Copy, Debug)]
@@ -30,7 +30,7 @@ struct Row {
     kind: Kind,
     segment: Option<u64>,
     header: Header,
-    reasons: Reasons,
+    reason: SendReason,
     /// When it reached its end or was lost, and at which link; [`Time::NEVER`] if it is not known.
     end: Time,
     fate: PacketFate,
@@ -39,16 +39,22 @@ struct Row {
 
 /// The rows that have not been taken.
 #[derive(Debug, Default)]
-pub struct Truth {
+pub struct GroundTruth {
     /// Those whose turn has not come.
-    rows: BTreeMap<Name, Row>,
+    rows: BTreeMap<RowKey, Row>,
     sent: u64,
-    done: Transmissions,
+    resolved: Transmissions,
 }
 
-impl Truth {
+impl GroundTruth {
     /// A packet is sent at `time`, which may be ahead.
-    pub fn send(&mut self, packet: &Packet, header: Header, reasons: Reasons, time: Time) -> Name {
+    pub fn send(
+        &mut self,
+        packet: &Packet,
+        header: Header,
+        reason: SendReason,
+        time: Time,
+    ) -> RowKey {
         let name = (time, self.sent);
         self.sent += 1;
         let row = Row {
@@ -56,7 +62,7 @@ impl Truth {
             kind: packet.kind,
             segment: (!packet.kind.opens()).then_some(packet.sequence),
             header,
-            reasons,
+            reason,
             end: Time::NEVER,
             fate: PacketFate::InTransit,
             link: NONE,
@@ -66,27 +72,27 @@ impl Truth {
     }
 
     /// A packet meets its fate at `time`, which may be ahead; at `link` if it is lost there.
-    pub fn end(&mut self, name: Name, fate: PacketFate, link: u32, time: Time) {
+    pub fn end(&mut self, name: RowKey, fate: PacketFate, link: u32, time: Time) {
         if let Some(row) = self.rows.get_mut(&name) {
             (row.fate, row.link, row.end) = (fate, link, time);
         }
     }
 
     /// Writes the rows of which all is known by `now`.
-    pub fn settle(&mut self, now: Time) {
+    pub fn write_resolved(&mut self, now: Time) {
         while let Some(first) = self.rows.first_entry() {
             if first.get().end > now {
                 return;
             }
             let ((time, _), row) = first.remove_entry();
-            row.write(time, &mut self.done);
+            row.write(time, &mut self.resolved);
         }
     }
 
     /// Takes the rows of which all is known by `now`, since the last call.
     pub fn take(&mut self, now: Time) -> Transmissions {
-        self.settle(now);
-        std::mem::take(&mut self.done)
+        self.write_resolved(now);
+        std::mem::take(&mut self.resolved)
     }
 
     /// Writes all rows of packets sent by `now`, the end of the run.
@@ -98,14 +104,14 @@ impl Truth {
             if row.end > now {
                 (row.fate, row.link) = (PacketFate::InTransit, NONE);
             }
-            row.write(time, &mut self.done);
+            row.write(time, &mut self.resolved);
         }
     }
 }
 
 impl Row {
     fn write(&self, time: Time, table: &mut Transmissions) {
-        let (header, reasons) = (&self.header, &self.reasons);
+        let (header, reason) = (&self.header, &self.reason);
         let end = if self.kind.is_forward() {
             End::Sender
         } else {
@@ -126,12 +132,12 @@ impl Row {
         table.sequence.push(sequence);
         table.segment.push(self.segment.unwrap_or(u64::MAX));
         table.payload_bytes.push(header.payload_bytes);
-        table.cause.push(reasons.cause as u8);
+        table.cause.push(reason.cause as u8);
         table.fate.push(self.fate as u8);
         table.link.push(self.link);
         table.arrival_s.push(arrival_s);
-        table.cwnd.push(reasons.cwnd);
-        table.in_flight.push(reasons.in_flight);
-        table.limit.push(reasons.limit as u8);
+        table.cwnd.push(reason.cwnd);
+        table.in_flight.push(reason.in_flight);
+        table.limit.push(reason.limit as u8);
     }
 }

@@ -4,7 +4,7 @@ use ackclock_core::{Rate, Time, PICOSECONDS_PER_SECOND};
 
 use super::{Link, RandomLoss};
 use crate::packet::Packet;
-use crate::queue::{self, Priorities, Queue, Surroundings};
+use crate::queue::{self, Priorities, Queue, QueueContext};
 use crate::PlanError;
 use ackclock_plan::{LinkPlan, LossPlan};
 
@@ -22,36 +22,32 @@ impl Link {
         priorities: Priorities<'_>,
         seed: u64,
     ) -> Result<Queue, PlanError> {
-        let surroundings = Surroundings {
+        let context = QueueContext {
             rate_bps: rate.bits_per_second(),
             seed,
             priorities,
         };
-        queue::make(
-            &plan.queue.discipline,
-            &plan.queue.parameters,
-            &surroundings,
-        )
+        queue::make(&plan.queue.discipline, &plan.queue.parameters, &context)
     }
 
     /// What a packet has to expect.
-    pub(super) fn take_stock(&mut self) {
-        self.obstructed = self.down || self.loss.is_some();
-        let lets_through = self.queue.lets_through() && self.gate.is_none();
-        self.is_lazy = lets_through && self.propagation.exists && !self.is_watched;
-        self.is_plain = self.is_lazy && !self.obstructed;
+    pub(super) fn update_state(&mut self) {
+        self.may_lose = self.down || self.loss.is_some();
+        let can_bypass = self.queue.can_bypass() && self.shaper.is_none();
+        self.is_lazy = can_bypass && self.propagation.exists && !self.is_traced;
+        self.can_bypass = self.is_lazy && !self.may_lose;
     }
 
     /// There is a flight behind the link, because its delay will change.
-    pub fn give_flight(&mut self) {
+    pub fn enable_propagation(&mut self) {
         self.propagation.exists = true;
-        self.take_stock();
+        self.update_state();
     }
 
     /// There is no flight behind the link: what has left the transmitter is the medium's.
-    pub fn give_medium(&mut self) {
+    pub fn disable_propagation(&mut self) {
         self.propagation.exists = false;
-        self.take_stock();
+        self.update_state();
     }
 
     /// The random loss from now on. Its stream of random numbers goes on.
@@ -61,13 +57,13 @@ impl Link {
             .loss
             .get_or_insert_with(|| Box::new(RandomLoss::new(loss, seed)));
         now.set(loss);
-        self.take_stock();
+        self.update_state();
     }
 
     /// Somebody has to know of each launch at its time.
-    pub fn watch(&mut self) {
-        self.is_watched = true;
-        self.take_stock();
+    pub fn enable_tracing(&mut self) {
+        self.is_traced = true;
+        self.update_state();
     }
 
     /// The rate from now on. A packet in transmission keeps the old one, and the discipline is told nothing: as
@@ -80,8 +76,8 @@ impl Link {
             && self.rates.is_none();
         self.byte_time = if is_whole { byte_time as u64 } else { 0 };
         self.transmission_times = Default::default();
-        if let Some(gate) = &mut self.gate {
-            gate.set_rate(rate);
+        if let Some(shaper) = &mut self.shaper {
+            shaper.set_rate(rate);
         }
     }
 
@@ -93,17 +89,17 @@ impl Link {
     /// The link works again, with an empty queue.
     pub fn restore(&mut self) {
         self.down = false;
-        self.take_stock();
+        self.update_state();
     }
 
     /// The link fails; returns the packets in its queue, which are lost. What was launched is another's. The
     /// discipline starts anew as `fresh`, as `qdisc_reset` does in Linux.
     pub fn fail(&mut self, fresh: Queue, now: Time) -> Vec<Packet> {
         self.down = true;
-        self.take_stock();
+        self.update_state();
         let mut lost = self.empty_queue(now);
-        if let Some(gate) = &mut self.gate {
-            lost.extend(std::iter::from_fn(|| gate.pop(Time::NEVER)));
+        if let Some(shaper) = &mut self.shaper {
+            lost.extend(std::iter::from_fn(|| shaper.pop(Time::NEVER)));
         }
         for packet in &mut lost {
             packet.wire_bytes -= self.frame_overhead;
@@ -125,18 +121,18 @@ impl Link {
                 time = self.queue.ready(time).max(time + Time::from_picoseconds(1));
             }
             for packet in &lost[before..] {
-                self.leave(packet.wire_bytes, now);
+                self.count_dequeued(packet.wire_bytes, now);
             }
         }
         lost
     }
 
     /// The packet in transmission, which was launched, is lost: it has not departed.
-    pub fn recall(&mut self, now: Time) {
+    pub fn abort_transmission(&mut self, now: Time) {
         if self.busy_until > now {
-            self.settle_passed();
+            self.merge_bypassed();
             self.counters.departed -= 1;
-            self.counters.departed_bytes -= u64::from(self.launched_bytes);
+            self.counters.departed_bytes -= u64::from(self.transmitting_bytes);
             self.counters.lost += 1;
             self.busy_until = now;
         }

@@ -28,47 +28,47 @@ fn time_of(entry: Entry) -> Time {
 }
 
 /// Who meet in a match.
-const PLAYERS: usize = 4;
+const ARITY: usize = 4;
 
 /// No source has a later event.
-const NOBODY: Entry = Entry::MAX;
+const NO_ENTRY: Entry = Entry::MAX;
 
 /// The pending event of each source, the earliest first.
-pub struct Agenda {
+pub struct TournamentTree {
     /// The winner of all.
     first: Entry,
     /// By match: who meet in it. The winner of match n is player n of all, counted through: so those of the matches 4
     /// to 7 meet in match 1, whose winner is player 1, the winner of all.
-    matches: Vec<[Entry; PLAYERS]>,
+    matches: Vec<[Entry; ARITY]>,
     /// Source i is player `width + i`; a power of four.
     width: usize,
 }
 
-impl Agenda {
+impl TournamentTree {
     /// An agenda of `sources` sources, none of which has an event.
-    pub fn new(sources: usize) -> Agenda {
-        let mut agenda = Agenda {
-            first: NOBODY,
+    pub fn new(sources: usize) -> TournamentTree {
+        let mut tree = TournamentTree {
+            first: NO_ENTRY,
             matches: Vec::new(),
             width: 0,
         };
-        agenda.make_room(sources);
-        agenda
+        tree.reserve(sources);
+        tree
     }
 
     /// Makes room for so many sources; those that are there keep their events.
-    pub fn make_room(&mut self, sources: usize) {
+    pub fn reserve(&mut self, sources: usize) {
         if sources.max(1) <= self.width {
             return;
         }
         let mut width = 1;
         while width < sources {
-            width *= PLAYERS;
+            width *= ARITY;
         }
         let idle = |source| entry(Time::NEVER, source as u32, source);
         let kept = (0..self.width).map(|source| self.entry(source));
         let entries: Vec<Entry> = kept.chain((self.width..width).map(idle)).collect();
-        self.matches = vec![[NOBODY; PLAYERS]; width.div_ceil(2)];
+        self.matches = vec![[NO_ENTRY; ARITY]; width.div_ceil(2)];
         self.width = width;
         for (source, &entry) in entries.iter().enumerate() {
             self.replace(source, entry);
@@ -90,7 +90,7 @@ impl Agenda {
     #[inline(always)]
     fn entry(&self, source: usize) -> Entry {
         let player = self.width + source;
-        self.matches[player / PLAYERS][player % PLAYERS]
+        self.matches[player / ARITY][player % ARITY]
     }
 
     /// Sets the source's event; [`Time::NEVER`] removes it.
@@ -111,39 +111,39 @@ impl Agenda {
     }
 
     /// Gives a source this rank and no event.
-    pub fn enrol(&mut self, source: usize, rank: u32) {
+    pub fn register(&mut self, source: usize, rank: u32) {
         self.replace(source, entry(Time::NEVER, rank, source));
     }
 
     #[inline(always)]
     fn replace(&mut self, source: usize, entry: Entry) {
         if self.width == 1 {
-            self.crown(entry);
+            self.set_winner(entry);
         } else {
-            self.play(source, entry);
+            self.replay_matches(source, entry);
         }
     }
 
     /// Plays the matches that an entry changes, up to the first one whose winner was, and is, another.
     #[inline(never)]
-    fn play(&mut self, source: usize, entry: Entry) {
+    fn replay_matches(&mut self, source: usize, entry: Entry) {
         let (mut player, mut winner) = (self.width + source, entry);
         let least = entry.min(self.entry(source));
         while player > 1 {
-            let group = &mut self.matches[player / PLAYERS];
-            group[player % PLAYERS] = winner;
+            let group = &mut self.matches[player / ARITY];
+            group[player % ARITY] = winner;
             let [a, b, c, d] = *group;
             winner = a.min(b).min(c.min(d));
             if winner < least {
                 return;
             }
-            player /= PLAYERS;
+            player /= ARITY;
         }
-        self.crown(winner);
+        self.set_winner(winner);
     }
 
     #[inline(always)]
-    fn crown(&mut self, winner: Entry) {
+    fn set_winner(&mut self, winner: Entry) {
         self.matches[0][1] = winner;
         self.first = winner;
     }
@@ -156,63 +156,63 @@ mod tests {
 
     #[test]
     fn ties_go_to_the_lower_source() {
-        let mut agenda = Agenda::new(5);
+        let mut tree = TournamentTree::new(5);
         for source in [4, 2, 3] {
-            agenda.set(source, Time::from_milliseconds(7));
+            tree.set(source, Time::from_milliseconds(7));
         }
-        assert_eq!(agenda.next(), (Time::from_milliseconds(7), 2));
-        agenda.set(2, Time::NEVER);
-        assert_eq!(agenda.next(), (Time::from_milliseconds(7), 3));
+        assert_eq!(tree.next(), (Time::from_milliseconds(7), 2));
+        tree.set(2, Time::NEVER);
+        assert_eq!(tree.next(), (Time::from_milliseconds(7), 3));
     }
 
     #[test]
     fn an_empty_agenda_never_fires() {
-        assert_eq!(Agenda::new(0).next().0, Time::NEVER);
-        assert_eq!(Agenda::new(3).next().0, Time::NEVER);
+        assert_eq!(TournamentTree::new(0).next().0, Time::NEVER);
+        assert_eq!(TournamentTree::new(3).next().0, Time::NEVER);
     }
 
     #[test]
     fn ties_go_to_the_lower_rank() {
-        let mut agenda = Agenda::new(3);
+        let mut tree = TournamentTree::new(3);
         for (source, rank) in [(0, 9), (1, 7), (2, 8)] {
-            agenda.enrol(source, rank);
-            agenda.set(source, Time::from_milliseconds(1));
+            tree.register(source, rank);
+            tree.set(source, Time::from_milliseconds(1));
         }
-        assert_eq!(agenda.next().1, 1);
-        agenda.enrol(1, 10);
-        assert_eq!(agenda.next(), (Time::from_milliseconds(1), 2));
-        agenda.set(1, Time::from_milliseconds(1));
-        agenda.set(2, Time::NEVER);
-        assert_eq!(agenda.next().1, 0);
+        assert_eq!(tree.next().1, 1);
+        tree.register(1, 10);
+        assert_eq!(tree.next(), (Time::from_milliseconds(1), 2));
+        tree.set(1, Time::from_milliseconds(1));
+        tree.set(2, Time::NEVER);
+        assert_eq!(tree.next().1, 0);
     }
 
     #[test]
     fn more_room_keeps_the_events() {
-        let mut agenda = Agenda::new(2);
-        agenda.enrol(0, 5);
+        let mut tree = TournamentTree::new(2);
+        tree.register(0, 5);
         for source in [0, 1] {
-            agenda.set(source, Time::from_milliseconds(3));
+            tree.set(source, Time::from_milliseconds(3));
         }
-        agenda.make_room(9);
-        assert_eq!(agenda.next(), (Time::from_milliseconds(3), 1));
-        agenda.set(8, Time::from_milliseconds(2));
-        assert_eq!(agenda.next(), (Time::from_milliseconds(2), 8));
+        tree.reserve(9);
+        assert_eq!(tree.next(), (Time::from_milliseconds(3), 1));
+        tree.set(8, Time::from_milliseconds(2));
+        assert_eq!(tree.next(), (Time::from_milliseconds(2), 8));
     }
 
     proptest! {
         #[test]
         fn agrees_with_a_linear_search(changes in prop::collection::vec((0_usize..13, 0_u64..50), 1..200)) {
-            let mut agenda = Agenda::new(13);
+            let mut tree = TournamentTree::new(13);
             let mut times = [Time::NEVER; 13];
             for (source, when) in changes {
                 let time = if when == 0 { Time::NEVER } else { Time::from_microseconds(when) };
                 times[source] = time;
-                agenda.set(source, time);
+                tree.set(source, time);
                 let earliest = *times.iter().min().unwrap();
-                prop_assert_eq!(agenda.next().0, earliest);
+                prop_assert_eq!(tree.next().0, earliest);
                 if !earliest.is_never() {
                     let first = times.iter().position(|&time| time == earliest).unwrap();
-                    prop_assert_eq!(agenda.next().1, first);
+                    prop_assert_eq!(tree.next().1, first);
                 }
             }
         }

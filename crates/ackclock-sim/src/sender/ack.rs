@@ -2,9 +2,9 @@
 
 use ackclock_core::{Rate, Time};
 
-use super::scoreboard::{Delivery, Found, Heard};
-use super::undoing::Evidence;
-use super::{whole_segments, Outlet, Phase, Sender};
+use super::scoreboard::{Delivery, DetectedLosses, RackUpdate};
+use super::undo::Evidence;
+use super::{floor_segments, CaState, Outlet, Sender};
 use crate::options::{timestamp, Blocks, TIMESTAMP_TICK};
 use crate::packet::Packet;
 use ackclock_congestion::Ack;
@@ -19,24 +19,24 @@ impl Sender {
         out: &mut impl Outlet,
     ) {
         let advances = packet.sequence > self.board.unacknowledged();
-        if advances && blocks.is_none() && self.tcp.sack && self.is_plain(packet) {
-            self.hear::<true>(packet, None, now, out);
+        if advances && blocks.is_none() && self.tcp.sack && self.is_in_order(packet) {
+            self.process_ack::<true>(packet, None, now, out);
         } else {
-            self.hear::<false>(packet, blocks, now, out);
+            self.process_ack::<false>(packet, blocks, now, out);
         }
     }
 
-    /// Takes an ACK in. It exists twice: one that finds all in order, advances and reports nothing else (`PLAIN`), as
+    /// Takes an ACK in. It exists twice: one that finds all in order, advances and reports nothing else (`IN_ORDER`), as
     /// most do, pays for nothing that the others need.
     #[inline(never)]
-    fn hear<const PLAIN: bool>(
+    fn process_ack<const IN_ORDER: bool>(
         &mut self,
         packet: &Packet,
         blocks: Option<&Blocks>,
         now: Time,
         out: &mut impl Outlet,
     ) {
-        let blocks = if PLAIN { None } else { blocks };
+        let blocks = if IN_ORDER { None } else { blocks };
         let ack = packet.sequence;
         if ack > self.board.next() {
             return;
@@ -45,26 +45,26 @@ impl Sender {
         let prior_in_flight = self.board.in_flight();
         let prior_outstanding = self.board.outstanding();
         let prior_highest = self.board.highest_sacked();
-        let advanced = PLAIN || ack > prior_unacknowledged;
-        if !PLAIN && packet.flags.has_dsack() {
-            self.hear_dsack(blocks, out);
+        let advanced = IN_ORDER || ack > prior_unacknowledged;
+        if !IN_ORDER && packet.flags.has_dsack() {
+            self.process_dsack(blocks, out);
         }
-        let delivery = if PLAIN {
-            self.take_plain(ack)
+        let delivery = if IN_ORDER {
+            self.deliver_in_order(ack)
         } else {
             self.take_delivery(packet, blocks, advanced, now)
         };
-        let heard = self.rack.advance(&delivery, now);
+        let rack_update = self.rack.advance(&delivery, now);
         let rtt = self.measure_rtt(&delivery, packet, advanced, now);
-        self.heard_rtt = rtt;
+        self.ack_rtt = rtt;
         let rate = self.measure_rate(&delivery, now);
         let old = ack < prior_unacknowledged || prior_outstanding == 0;
-        let marks = self.read_marks(packet, &delivery, old);
+        let ecn = self.process_ecn(packet, &delivery, old);
         let prior_delivered = delivery
             .latest
             .map(|latest| self.rates.delivered_before(&latest));
-        let found = if PLAIN || self.is_plain(packet) {
-            Found::default()
+        let found = if IN_ORDER || self.is_in_order(packet) {
+            DetectedLosses::default()
         } else {
             self.note_reordering(delivery.original.filter(|&late| Some(late) < prior_highest));
             self.adapt_to_reordering(prior_delivered);
@@ -76,17 +76,17 @@ impl Sender {
                 selective: delivery.sacked > 0,
                 duplicate: !advanced && blocks.is_none(),
             };
-            self.detect_losses(&evidence, heard, now, out)
+            self.detect_losses(&evidence, rack_update, now, out)
         };
-        self.settle_probe(packet, advanced, now);
+        self.process_probe_ack(packet, advanced, now);
         self.change_state(prior_in_flight, now, out);
-        if marks.asks {
-            self.react_to_marks(prior_in_flight, now, out);
+        if ecn.is_signalled {
+            self.react_to_ecn(prior_in_flight, now, out);
         }
         if delivery.segments > 0 {
             self.follow_prr(delivery.segments, advanced && found.lost == 0);
         }
-        self.repair_hole(&found, now, out);
+        self.retransmit_hole(&found, now, out);
         self.controller.on_ack(&Ack {
             now,
             newly_acked: delivery.segments,
@@ -107,26 +107,26 @@ impl Sender {
                 .latest
                 .is_some_and(|latest| latest.application_limited),
             window_limited: !self.tcp.window_validation
-                || self.usage.lets_grow(self.controller.as_ref()),
+                || self.cwnd_usage.allows_growth(self.controller.as_ref()),
             newly_lost: found.lost,
-            marked_bytes: u64::from(marks.segments) * u64::from(self.tcp.mss_bytes),
+            marked_bytes: u64::from(ecn.segments) * u64::from(self.tcp.mss_bytes),
             next: self.board.next(),
             unacknowledged: ack,
-            recovering: matches!(self.phase, Phase::Recovery | Phase::Reduced),
-            repairing: self.phase == Phase::Loss,
+            recovering: matches!(self.ca_state, CaState::Recovery | CaState::Cwr),
+            repairing: self.ca_state == CaState::Loss,
             paced: self.pacing.is_on,
             next_departure: self.pacing.next,
         });
         if self.prr.is_none() {
-            self.window = whole_segments(self.controller.cwnd());
+            self.window = floor_segments(self.controller.cwnd());
         }
         self.transmit(now, out);
-        if self.frto.asks && !self.has_asked() {
+        if self.frto.prefers_new_data && !self.confirm_new_data() {
             self.transmit(now, out);
         }
         self.refill(now, out);
-        if !PLAIN {
-            self.frto.asks = false;
+        if !IN_ORDER {
+            self.frto.prefers_new_data = false;
         }
         self.rearm(&delivery, &found, advanced, now);
         if advanced {
@@ -136,21 +136,21 @@ impl Sender {
 
     /// Whether all is in order, and was: an ACK then delivers, and tells nothing else.
     #[inline]
-    fn is_plain(&self, packet: &Packet) -> bool {
-        self.phase == Phase::Open && self.board.is_clean() && !packet.flags.has_dsack()
+    fn is_in_order(&self, packet: &Packet) -> bool {
+        self.ca_state == CaState::Open && self.board.is_clean() && !packet.flags.has_dsack()
     }
 
     #[cold]
-    fn hear_dsack(&mut self, blocks: Option<&Blocks>, out: &mut impl Outlet) {
+    fn process_dsack(&mut self, blocks: Option<&Blocks>, out: &mut impl Outlet) {
         let block = blocks.and_then(|blocks| blocks.as_slice().first());
         if let Some(&(sequence, _)) = block {
-            self.hear_duplicate(sequence, out);
+            self.on_dsack(sequence, out);
         }
     }
 
     /// All that an ACK acknowledges was sent once, and nothing is SACKed or lost.
     #[inline(always)]
-    fn take_plain(&mut self, ack: u64) -> Delivery {
+    fn deliver_in_order(&mut self, ack: u64) -> Delivery {
         let mut delivery = Delivery::default();
         self.board.acknowledge_in_order(ack, &mut delivery);
         self.rates.deliver(delivery.segments);
@@ -168,7 +168,7 @@ impl Sender {
         let mut delivery = Delivery::default();
         if blocks.is_some() || !self.board.is_clean() {
             let echo = self.tcp.timestamps.then_some(packet.timestamp);
-            delivery.heard = Some(Heard::new(now.since(self.rtt.min_rtt()), echo));
+            delivery.rack_update = Some(RackUpdate::new(now.since(self.rtt.min_rtt()), echo));
         }
         let outstanding = self.board.outstanding();
         if advanced {
@@ -198,7 +198,10 @@ impl Sender {
         if advanced {
             let before = self.board.sacked();
             self.board.forget_duplicates(delivery.segments);
-            if matches!(self.phase, Phase::Open | Phase::Disorder | Phase::Reduced) {
+            if matches!(
+                self.ca_state,
+                CaState::Open | CaState::Disorder | CaState::Cwr
+            ) {
                 // RFC 5681 section 3.2 counts duplicates of one and the same ACK.
                 self.board.clear_duplicates();
             }

@@ -14,15 +14,15 @@ use rand_core::RngCore;
 use rand_pcg::Pcg64Mcg;
 
 /// Of draws that are longer, this is taken: a law may have no longest.
-const LONGEST: Time = Time::from_milliseconds(1000);
+const MAX_DELAY: Time = Time::from_milliseconds(1000);
 
 /// What is drawn for each packet.
 #[derive(Clone, Copy, Debug)]
 enum Law {
     /// Uniform on so many picoseconds from the least on, which is the cheapest.
-    Even { least_ps: u64, span: u64 },
+    Uniform { least_ps: u64, span: u64 },
     /// Another.
-    Other(Duration),
+    General(Duration),
 }
 
 impl Law {
@@ -30,10 +30,10 @@ impl Law {
         let (from_s, to_s) = match law {
             Duration::Fixed { s } => (s, s),
             Duration::Uniform { from_s, to_s } => (from_s, to_s),
-            other => return Law::Other(other),
+            other => return Law::General(other),
         };
         let (least, most) = (Time::from_seconds(from_s), Time::from_seconds(to_s));
-        Law::Even {
+        Law::Uniform {
             least_ps: least.picoseconds(),
             span: most.since(least).picoseconds(),
         }
@@ -42,72 +42,73 @@ impl Law {
 
 /// The two hosts of a flow: where its data arrive, and where their ACKs do.
 #[derive(Debug)]
-pub struct Hosts {
+pub struct HostDelays {
     /// That of the receiver.
-    pub receiver: Host,
+    pub receiver: HostDelay,
     /// That of the sender.
-    pub sender: Host,
+    pub sender: HostDelay,
 }
 
 /// The host of one end.
 #[derive(Debug)]
-pub struct Host {
+pub struct HostDelay {
     random: Pcg64Mcg,
     law: Law,
     /// What it takes for the next packet, drawn beforehand: nobody waits for the draw.
-    takes: Time,
+    next_delay: Time,
     /// When the last packet was ready.
     last: Time,
 }
 
-impl Hosts {
+impl HostDelays {
     /// Those of the flow with a number; None if they take no time.
-    pub fn of(plan: &FlowPlan, number: u32, seed: u64) -> Option<Box<Hosts>> {
+    pub fn of(plan: &FlowPlan, number: u32, seed: u64) -> Option<Box<HostDelays>> {
         let law = plan.tcp.processing?;
-        let host = |end| Host::new(law, host_stream(seed, u64::from(number), end));
-        Some(Box::new(Hosts {
+        let host = |end| HostDelay::new(law, host_stream(seed, u64::from(number), end));
+        Some(Box::new(HostDelays {
             sender: host(0),
             receiver: host(1),
         }))
     }
 }
 
-impl Host {
-    fn new(law: Duration, random: Pcg64Mcg) -> Host {
-        let mut host = Host {
+impl HostDelay {
+    fn new(law: Duration, random: Pcg64Mcg) -> HostDelay {
+        let mut host = HostDelay {
             random,
             law: Law::new(law),
-            takes: Time::ZERO,
+            next_delay: Time::ZERO,
             last: Time::ZERO,
         };
-        host.draw();
+        host.draw_next();
         host
     }
 
     /// When the packet that arrives at `arrival` is ready for the TCP there.
     #[inline(always)]
     pub fn ready(&mut self, arrival: Time) -> Time {
-        let ready = self.last.max(arrival + self.takes);
+        let ready = self.last.max(arrival + self.next_delay);
         self.last = ready;
-        self.draw();
+        self.draw_next();
         ready
     }
 
     #[inline(always)]
-    fn draw(&mut self) {
-        let Law::Even { least_ps, span } = self.law else {
-            return self.draw_other();
+    fn draw_next(&mut self) {
+        let Law::Uniform { least_ps, span } = self.law else {
+            return self.draw_general();
         };
         let share = u128::from(self.random.next_u64());
-        self.takes = Time::from_picoseconds(least_ps + ((share * u128::from(span)) >> 64) as u64);
+        self.next_delay =
+            Time::from_picoseconds(least_ps + ((share * u128::from(span)) >> 64) as u64);
     }
 
     /// Apart, so that the cheapest law does not pay for the others.
     #[cold]
     #[inline(never)]
-    fn draw_other(&mut self) {
-        if let Law::Other(law) = &self.law {
-            self.takes = law.draw(&mut self.random).min(LONGEST);
+    fn draw_general(&mut self) {
+        if let Law::General(law) = &self.law {
+            self.next_delay = law.draw(&mut self.random).min(MAX_DELAY);
         }
     }
 }
@@ -121,12 +122,12 @@ mod tests {
         to_s: 1e-3,
     };
 
-    fn host(seed: u64, end: u64) -> Host {
-        Host::new(LAW, host_stream(seed, 7, end))
+    fn host(seed: u64, end: u64) -> HostDelay {
+        HostDelay::new(LAW, host_stream(seed, 7, end))
     }
 
     /// When packets that come every 100 µs are ready.
-    fn ready(mut host: Host) -> Vec<Time> {
+    fn ready(mut host: HostDelay) -> Vec<Time> {
         let arrivals = (0..1000).map(|number| Time::from_microseconds(100 * number));
         arrivals.map(|arrival| host.ready(arrival)).collect()
     }
@@ -150,14 +151,14 @@ mod tests {
             least_s: 1e-3,
         };
         let random = host_stream(1, 7, 0);
-        let mut host = Host::new(law, random);
+        let mut host = HostDelay::new(law, random);
         let draws: Vec<_> = (0..1000)
             .map(|_| {
                 host.last = Time::ZERO;
                 host.ready(Time::ZERO)
             })
             .collect();
-        assert_eq!(draws.iter().max(), Some(&LONGEST));
+        assert_eq!(draws.iter().max(), Some(&MAX_DELAY));
         assert!(draws.iter().min() < Some(&Time::from_milliseconds(2)));
     }
 

@@ -3,12 +3,12 @@
 use ackclock_congestion::Repair;
 use ackclock_core::tables::{SendCause, SendLimit, NONE};
 
-use super::{Phase, Sender};
+use super::{CaState, Sender};
 use crate::packet::Kind;
 
 /// What ended the last look at what may be sent: segments that leave at the next one have waited for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stop {
+pub enum BlockedBy {
     /// There was none yet: the connection was not open.
     Opening,
     /// The window was full, or has no room for a batch.
@@ -29,12 +29,12 @@ pub enum Trigger {
     /// The retransmission timer.
     Timeout,
     /// The probe timer.
-    Probe,
+    TlpProbe,
 }
 
 /// Why a packet is sent now, and the sender's state then.
 #[derive(Clone, Copy, Debug)]
-pub struct Reasons {
+pub struct SendReason {
     /// Why it is sent.
     pub cause: SendCause,
     /// What kept it from leaving earlier.
@@ -45,11 +45,11 @@ pub struct Reasons {
     pub in_flight: u32,
 }
 
-impl Reasons {
+impl SendReason {
     /// Those of a packet without data, which was or was not sent before.
-    pub fn of_control(kind: Kind, again: bool) -> Reasons {
+    pub fn of_control(kind: Kind, again: bool) -> SendReason {
         let opens = kind.opens() || kind == Kind::Request;
-        Reasons {
+        SendReason {
             cause: match (opens, again) {
                 (true, false) => SendCause::Opening,
                 (true, true) => SendCause::OpeningRetransmission,
@@ -64,11 +64,11 @@ impl Reasons {
 
 impl Sender {
     /// Why a packet is being sent.
-    pub(super) fn reasons(&self, kind: Kind, trigger: Trigger, retransmitted: bool) -> Reasons {
+    pub(super) fn reason(&self, kind: Kind, trigger: Trigger, retransmitted: bool) -> SendReason {
         if !kind.is_segment() {
-            return Reasons::of_control(kind, retransmitted);
+            return SendReason::of_control(kind, retransmitted);
         }
-        Reasons {
+        SendReason {
             cause: self.cause(trigger, retransmitted),
             limit: self.limit(retransmitted),
             cwnd: self.cwnd(),
@@ -77,13 +77,13 @@ impl Sender {
     }
 
     fn cause(&self, trigger: Trigger, retransmitted: bool) -> SendCause {
-        let after_timeout = self.phase == Phase::Loss && self.episode.timed_out.is_some();
+        let after_timeout = self.ca_state == CaState::Loss && self.episode.timed_out.is_some();
         match trigger {
             Trigger::Timeout => SendCause::Timeout,
-            Trigger::Probe => SendCause::TailProbe,
+            Trigger::TlpProbe => SendCause::TailProbe,
             Trigger::Window if retransmitted && after_timeout => SendCause::AfterTimeout,
             Trigger::Window if retransmitted => SendCause::FastRetransmit,
-            Trigger::Window if self.phase == Phase::Disorder => SendCause::LimitedTransmit,
+            Trigger::Window if self.ca_state == CaState::Disorder => SendCause::LimitedTransmit,
             Trigger::Window => SendCause::NewData,
         }
     }
@@ -91,16 +91,16 @@ impl Sender {
     /// What is sent again was written before, and is in the receiver's window: it has waited for news of its loss.
     fn limit(&self, retransmitted: bool) -> SendLimit {
         match self.stop {
-            Stop::Opening => SendLimit::None,
-            Stop::Application | Stop::Receiver if retransmitted => SendLimit::Recovery,
-            Stop::Application => SendLimit::Application,
-            Stop::Receiver => SendLimit::Receiver,
-            Stop::Pacing => SendLimit::Pacing,
-            Stop::Window if matches!(self.phase, Phase::Recovery | Phase::Reduced) => {
+            BlockedBy::Opening => SendLimit::None,
+            BlockedBy::Application | BlockedBy::Receiver if retransmitted => SendLimit::Recovery,
+            BlockedBy::Application => SendLimit::Application,
+            BlockedBy::Receiver => SendLimit::Receiver,
+            BlockedBy::Pacing => SendLimit::Pacing,
+            BlockedBy::Window if matches!(self.ca_state, CaState::Recovery | CaState::Cwr) => {
                 SendLimit::Recovery
             }
-            Stop::Window if self.is_in_slow_start() => SendLimit::SlowStart,
-            Stop::Window => SendLimit::Cwnd,
+            BlockedBy::Window if self.is_in_slow_start() => SendLimit::SlowStart,
+            BlockedBy::Window => SendLimit::Cwnd,
         }
     }
 

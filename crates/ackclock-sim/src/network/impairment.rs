@@ -18,7 +18,7 @@ use crate::packet::Ecn;
 
 /// What a medium did.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Harm {
+pub struct ImpairmentCounters {
     /// Packets that it damaged.
     pub corrupted: u64,
     /// Packets that it doubled.
@@ -28,50 +28,50 @@ pub struct Harm {
 }
 
 /// A medium, and the packets in it.
-pub struct Medium {
+pub struct Impairment {
     plan: MediumPlan,
     delay: Time,
     jitter: Pcg64Mcg,
     reorder: Pcg64Mcg,
     duplicate: Pcg64Mcg,
     corrupt: Pcg64Mcg,
-    flight: BinaryHeap<Reverse<Flying>>,
+    flight: BinaryHeap<Reverse<DelayedPacket>>,
     /// The number of the next packet that enters, and of the latest that has arrived.
-    entering: u64,
-    latest: u64,
+    next_number: u64,
+    last_arrived: u64,
     /// When the last packet arrives of those that keep their order.
     last_due: Time,
-    harm: Harm,
+    counters: ImpairmentCounters,
 }
 
 /// A packet on its way: the order is that of arrival.
-struct Flying {
+struct DelayedPacket {
     due: Time,
     number: u64,
     packet: Packet,
 }
 
-impl Ord for Flying {
-    fn cmp(&self, other: &Flying) -> std::cmp::Ordering {
+impl Ord for DelayedPacket {
+    fn cmp(&self, other: &DelayedPacket) -> std::cmp::Ordering {
         (self.due, self.number).cmp(&(other.due, other.number))
     }
 }
 
-impl PartialOrd for Flying {
-    fn partial_cmp(&self, other: &Flying) -> Option<std::cmp::Ordering> {
+impl PartialOrd for DelayedPacket {
+    fn partial_cmp(&self, other: &DelayedPacket) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl PartialEq for Flying {
-    fn eq(&self, other: &Flying) -> bool {
+impl PartialEq for DelayedPacket {
+    fn eq(&self, other: &DelayedPacket) -> bool {
         self.number == other.number
     }
 }
 
-impl Eq for Flying {}
+impl Eq for DelayedPacket {}
 
-impl Medium {
+impl Impairment {
     /// Whether a plan has one.
     pub fn is_planned(plan: &Plan) -> bool {
         let mut changes = plan.changes.iter();
@@ -80,20 +80,21 @@ impl Medium {
     }
 
     /// The media of a plan's links, by link: of those that have one, or will.
-    pub fn all(plan: &Plan, seeds: &[u64]) -> BTreeMap<usize, Medium> {
+    pub fn all(plan: &Plan, seeds: &[u64]) -> BTreeMap<usize, Impairment> {
         let links = plan.links.iter().enumerate();
         let now = links.filter(|(_, link)| link.medium.is_some());
         let later = plan.changes.iter().filter(|change| change.medium.is_some());
         let numbers = now
             .map(|(link, _)| link)
             .chain(later.map(|change| change.link as usize));
-        let media = numbers.map(|link| (link, Medium::new(&plan.links[link], seeds[link])));
-        media.collect()
+        let impairments =
+            numbers.map(|link| (link, Impairment::new(&plan.links[link], seeds[link])));
+        impairments.collect()
     }
 
-    fn new(plan: &LinkPlan, seed: u64) -> Medium {
+    fn new(plan: &LinkPlan, seed: u64) -> Impairment {
         let stream = |number: u128| Pcg64Mcg::new(u128::from(seed) << 64 | number << 8 | 1);
-        Medium {
+        Impairment {
             plan: plan.medium.unwrap_or(MediumPlan::PLAIN),
             delay: plan.delay,
             jitter: stream(2),
@@ -101,10 +102,10 @@ impl Medium {
             duplicate: stream(4),
             corrupt: stream(5),
             flight: BinaryHeap::new(),
-            entering: 0,
-            latest: 0,
+            next_number: 0,
+            last_arrived: 0,
             last_due: Time::ZERO,
-            harm: Harm::default(),
+            counters: ImpairmentCounters::default(),
         }
     }
 
@@ -119,32 +120,32 @@ impl Medium {
     }
 
     /// What it did.
-    pub fn harm(&self) -> Harm {
-        self.harm
+    pub fn counters(&self) -> ImpairmentCounters {
+        self.counters
     }
 
     /// Packets in it.
-    pub fn holds(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.flight.len()
     }
 
     /// Whether the next packet is doubled.
-    fn doubles(&mut self) -> bool {
-        let is_doubled = falls_on(&mut self.duplicate, self.plan.duplicate);
-        self.harm.duplicated += u64::from(is_doubled);
+    fn draw_duplicate(&mut self) -> bool {
+        let is_doubled = occurs(&mut self.duplicate, self.plan.duplicate);
+        self.counters.duplicated += u64::from(is_doubled);
         is_doubled
     }
 
     /// A packet enters; returns whether it is damaged.
-    fn enter(&mut self, mut packet: Packet, now: Time) -> bool {
-        let is_damaged = falls_on(&mut self.corrupt, self.plan.corrupt);
+    fn insert(&mut self, mut packet: Packet, now: Time) -> bool {
+        let is_damaged = occurs(&mut self.corrupt, self.plan.corrupt);
         if is_damaged {
             packet.ecn = Ecn::Damaged;
-            self.harm.corrupted += 1;
+            self.counters.corrupted += 1;
         }
-        self.entering += 1;
-        let (due, number) = (self.due(now), self.entering);
-        self.flight.push(Reverse(Flying {
+        self.next_number += 1;
+        let (due, number) = (self.due(now), self.next_number);
+        self.flight.push(Reverse(DelayedPacket {
             due,
             number,
             packet,
@@ -154,18 +155,18 @@ impl Medium {
 
     /// When a packet arrives that enters now.
     fn due(&mut self, now: Time) -> Time {
-        let own = match self.plan.jitter {
-            Some(jitter) => differing(&mut self.jitter, self.delay, jitter),
+        let delay = match self.plan.jitter {
+            Some(jitter) => jittered(&mut self.jitter, self.delay, jitter),
             None => self.delay,
         };
-        if falls_on(&mut self.reorder, self.plan.reorder) {
+        if occurs(&mut self.reorder, self.plan.reorder) {
             return now;
         }
         let is_in_order = self.plan.jitter.is_none_or(|jitter| jitter.in_order);
         if !is_in_order {
-            return now + own;
+            return now + delay;
         }
-        self.last_due = self.last_due.max(now + own);
+        self.last_due = self.last_due.max(now + delay);
         self.last_due
     }
 
@@ -175,16 +176,16 @@ impl Medium {
         next.map_or(Time::NEVER, |Reverse(flying)| flying.due)
     }
 
-    fn leave(&mut self) -> Option<Packet> {
+    fn pop(&mut self) -> Option<Packet> {
         let Reverse(flying) = self.flight.pop()?;
-        self.harm.reordered += u64::from(flying.number < self.latest);
-        self.latest = self.latest.max(flying.number);
+        self.counters.reordered += u64::from(flying.number < self.last_arrived);
+        self.last_arrived = self.last_arrived.max(flying.number);
         Some(flying.packet)
     }
 }
 
 /// A delay that differs by chance, and is not below zero.
-fn differing(random: &mut Pcg64Mcg, delay: Time, jitter: JitterPlan) -> Time {
+fn jittered(random: &mut Pcg64Mcg, delay: Time, jitter: JitterPlan) -> Time {
     let deviations = match jitter.distribution {
         Distribution::Uniform => 2.0 * fraction(random) - 1.0,
         Distribution::Normal => {
@@ -197,7 +198,7 @@ fn differing(random: &mut Pcg64Mcg, delay: Time, jitter: JitterPlan) -> Time {
 }
 
 /// Whether what has this chance happens. What cannot happen draws nothing.
-fn falls_on(random: &mut Pcg64Mcg, chance: f64) -> bool {
+fn occurs(random: &mut Pcg64Mcg, chance: f64) -> bool {
     chance > 0.0 && fraction(random) < chance
 }
 
@@ -208,73 +209,75 @@ fn fraction(random: &mut Pcg64Mcg) -> f64 {
 
 impl Network {
     /// Where the event of a link's medium is.
-    fn medium_event(&self, link: usize) -> usize {
+    fn impairment_event(&self, link: usize) -> usize {
         2 * self.links.len() + 1 + link
     }
 
     /// A packet has left a transmitter; returns whether it has gone into a medium behind it. `hop`: the packet's, of
     /// which the copy is given that nothing else refers to.
     #[cold]
-    pub(super) fn enter_medium(&mut self, link: usize, packet: Packet, hop: u8) -> bool {
+    pub(super) fn enter_impairment(&mut self, link: usize, packet: Packet, hop: u8) -> bool {
         let packet = Packet { hop, ..packet };
-        let Some(medium) = self.media.get_mut(&link) else {
+        let Some(impairment) = self.impairments.get_mut(&link) else {
             return false;
         };
-        let copy = medium.doubles().then(|| Packet {
-            sack: self.sacks.copy(packet.sack),
+        let copy = impairment.draw_duplicate().then(|| Packet {
+            sack: self.sacks.duplicate(packet.sack),
             ..packet
         });
-        let copied = copy.map(|copy| medium.enter(copy, self.now));
-        let damaged = medium.enter(packet, self.now);
-        let next = medium.next();
-        let event = self.medium_event(link);
+        let copied = copy.map(|copy| impairment.insert(copy, self.now));
+        let damaged = impairment.insert(packet, self.now);
+        let next = impairment.next();
+        let event = self.impairment_event(link);
         self.link_events.set(event, next);
         if let Some(is_damaged) = copied {
             *self.copies.entry(packet.flow).or_default() += 1;
-            self.tell_harm(link, packet, EventKind::Duplicate);
+            self.report_impairment(link, packet, EventKind::Duplicate);
             if is_damaged {
-                self.tell_harm(link, packet, EventKind::Corruption);
+                self.report_impairment(link, packet, EventKind::Corruption);
             }
         }
         if damaged {
-            self.tell_harm(link, packet, EventKind::Corruption);
+            self.report_impairment(link, packet, EventKind::Corruption);
         }
         true
     }
 
-    fn tell_harm(&mut self, link: usize, packet: Packet, happening: EventKind) {
+    fn report_impairment(&mut self, link: usize, packet: Packet, kind: EventKind) {
         let (time_s, value) = (self.now.seconds(), packet.sequence as f64);
         let events = &mut self.tables.events;
-        events.push(time_s, packet.flow, link as u32, happening, value);
+        events.push(time_s, packet.flow, link as u32, kind, value);
     }
 
     /// The next packet of a medium arrives at its end; as [`Network::on_link_event`].
     #[cold]
-    pub(super) fn on_medium(&mut self, link: usize) -> Option<(Packet, Time)> {
-        let medium = self.media.get_mut(&link)?;
-        let packet = medium.leave()?;
-        let next = medium.next();
-        let event = self.medium_event(link);
+    pub(super) fn on_impairment(&mut self, link: usize) -> Option<(Packet, Time)> {
+        let impairment = self.impairments.get_mut(&link)?;
+        let packet = impairment.pop()?;
+        let next = impairment.next();
+        let event = self.impairment_event(link);
         self.link_events.set(event, next);
         let end = self.links[link].propagation.end;
-        self.go_on(packet, end)
+        self.forward_from_node(packet, end)
     }
 
     /// A packet arrives at a node, or goes on by its path. If it has arrived at its end, returns it with its time.
     #[inline(always)]
-    pub(super) fn go_on(&mut self, packet: Packet, end: u32) -> Option<(Packet, Time)> {
+    pub(super) fn forward_from_node(&mut self, packet: Packet, end: u32) -> Option<(Packet, Time)> {
         match self
             .routing
-            .next(self.places.of(packet.flow), &packet, end, self.now)
+            .next(self.slots.slot_of(packet.flow), &packet, end, self.now)
         {
             Next::Link(next) => {
                 let hop = packet.hop.wrapping_add(1);
-                self.offer_flying(Packet { hop, ..packet }, next as usize);
+                self.offer_to_link(Packet { hop, ..packet }, next as usize);
                 None
             }
-            Next::Arrived if packet.ecn == Ecn::Damaged => self.discard(packet.for_record()),
-            Next::Arrived => self.reach_host(packet),
-            Next::Nowhere => {
+            Next::Arrived if packet.ecn == Ecn::Damaged => {
+                self.discard_corrupted(packet.for_record())
+            }
+            Next::Arrived => self.deliver_to_host(packet),
+            Next::Unreachable => {
                 self.lose(NONE, packet, EventKind::Loss);
                 None
             }
@@ -284,22 +287,24 @@ impl Network {
 
     /// A damaged packet comes to its end, which discards it for its checksum.
     #[cold]
-    pub(super) fn discard(&mut self, packet: Packet) -> Option<(Packet, Time)> {
+    pub(super) fn discard_corrupted(&mut self, packet: Packet) -> Option<(Packet, Time)> {
         self.lose(NONE, packet, EventKind::Loss);
         None
     }
 
     /// Packets of the flow in a place that a medium made.
-    pub fn copies(&self, place: usize) -> u64 {
+    pub fn copies(&self, slot: usize) -> u64 {
         if self.copies.is_empty() {
             return 0;
         }
-        let flow = self.places.number(place);
+        let flow = self.slots.number(slot);
         self.copies.get(&flow).copied().unwrap_or(0)
     }
 
     /// What the medium behind a link did.
-    pub fn harm(&self, link: usize) -> Harm {
-        self.media.get(&link).map_or(Harm::default(), Medium::harm)
+    pub fn impairment_counters(&self, link: usize) -> ImpairmentCounters {
+        self.impairments
+            .get(&link)
+            .map_or(ImpairmentCounters::default(), Impairment::counters)
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! A mark calls for the same reaction as a loss, at most once per round trip (RFC 3168 section 6.1.2); what it
 //! amounts to is the controller's. Until something sent after the reaction has been acknowledged the sender is in
-//! the phase `Reduced`, in which the window comes down as in fast recovery and does not grow: only then can the
+//! the phase `Cwr`, in which the window comes down as in fast recovery and does not grow: only then can the
 //! receiver have seen CWR, and an echo stand for another mark.
 //!
 //! As Linux does it: a loss found in that phase is repaired without a second reduction, and CWR follows every
@@ -14,28 +14,28 @@ use ackclock_plan::{EcnMode, Reduction};
 
 use super::prr::Prr;
 use super::scoreboard::Delivery;
-use super::{whole_segments, Outlet, Phase, Sender};
+use super::{floor_segments, CaState, Outlet, Sender};
 use crate::packet::{Ecn, Flags, Packet};
 use ackclock_congestion::{Feedback, Loss, Repair};
 
 /// What the sender knows of marks.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Marks {
+pub struct EcnState {
     /// The last count of marked packets that was echoed.
     echoed: u8,
     /// The reaction lasts until more than what is below it is acknowledged.
     end: u64,
     /// CWR goes out with the next new segment.
-    must_say_cwr: bool,
+    cwr_pending: bool,
 }
 
 /// What an ACK tells of marks.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Report {
+pub struct EcnReport {
     /// Segments that it reports as marked.
     pub segments: u32,
     /// Whether it asks for a reaction.
-    pub asks: bool,
+    pub is_signalled: bool,
 }
 
 impl Sender {
@@ -44,7 +44,7 @@ impl Sender {
     #[inline]
     pub(super) fn ecn_of(&self, retransmitted: bool) -> Ecn {
         match self.tcp.ecn {
-            EcnMode::Classic if !retransmitted => Ecn::Capable0,
+            EcnMode::Classic if !retransmitted => Ecn::Ect0,
             mode => Ecn::of_control(mode),
         }
     }
@@ -53,29 +53,34 @@ impl Sender {
     #[inline]
     pub(super) fn flags_of(&mut self, retransmitted: bool) -> Flags {
         let flags = Flags::NONE.with_retransmitted(retransmitted);
-        if retransmitted || !self.marks.must_say_cwr {
+        if retransmitted || !self.ecn.cwr_pending {
             return flags;
         }
-        self.marks.must_say_cwr = false;
+        self.ecn.cwr_pending = false;
         flags.with_echo(1)
     }
 
     /// The window has come down. RFC 8257 section 3.3 sets CWR as RFC 3168 does; with a count there is none.
-    pub(super) fn announce_reduction(&mut self) {
-        self.marks.must_say_cwr = matches!(self.tcp.ecn, EcnMode::Classic | EcnMode::Dctcp);
+    pub(super) fn queue_cwr(&mut self) {
+        self.ecn.cwr_pending = matches!(self.tcp.ecn, EcnMode::Classic | EcnMode::Dctcp);
     }
 
     /// The window comes back: nothing is to be told of its reduction.
-    pub(super) fn withdraw_reduction(&mut self) {
-        self.marks.must_say_cwr = false;
+    pub(super) fn cancel_cwr(&mut self) {
+        self.ecn.cwr_pending = false;
     }
 
     /// Reads what an ACK tells of marks and passes it to the controller. An ACK that another one has overtaken,
     /// or that finds nothing outstanding, tells nothing new.
     #[inline]
-    pub(super) fn read_marks(&mut self, packet: &Packet, delivery: &Delivery, old: bool) -> Report {
+    pub(super) fn process_ecn(
+        &mut self,
+        packet: &Packet,
+        delivery: &Delivery,
+        old: bool,
+    ) -> EcnReport {
         if self.tcp.ecn == EcnMode::Off || old {
-            return Report::default();
+            return EcnReport::default();
         }
         let report = self.report(packet, delivery.segments);
         self.controller.on_feedback(&Feedback {
@@ -88,39 +93,39 @@ impl Sender {
     }
 
     /// ECE speaks of all that the ACK delivers (RFC 8257 section 3.3); a count speaks for itself.
-    fn report(&mut self, packet: &Packet, delivered: u32) -> Report {
+    fn report(&mut self, packet: &Packet, delivered: u32) -> EcnReport {
         let echo = packet.flags.echo();
         if matches!(self.tcp.ecn, EcnMode::Classic | EcnMode::Dctcp) {
-            return Report {
+            return EcnReport {
                 segments: delivered * u32::from(echo),
-                asks: echo > 0,
+                is_signalled: echo > 0,
             };
         }
         let modulus = Flags::ECHO_MODULUS;
-        let segments = u32::from((echo + modulus - self.marks.echoed) % modulus);
-        self.marks.echoed = echo;
-        Report {
+        let segments = u32::from((echo + modulus - self.ecn.echoed) % modulus);
+        self.ecn.echoed = echo;
+        EcnReport {
             segments,
-            asks: segments > 0,
+            is_signalled: segments > 0,
         }
     }
 
     /// Leaves the reaction when something sent after it is acknowledged.
     #[inline]
     pub(super) fn end_reaction(&mut self, now: Time) {
-        if self.phase == Phase::Reduced && self.board.unacknowledged() > self.marks.end {
-            self.controller.on_recovered(now, self.heard_rtt);
-            self.phase = Phase::Open;
+        if self.ca_state == CaState::Cwr && self.board.unacknowledged() > self.ecn.end {
+            self.controller.on_recovered(now, self.ack_rtt);
+            self.ca_state = CaState::Open;
             self.prr = None;
         }
     }
 
     /// Reacts to marks, unless a reaction or a recovery is under way.
-    pub(super) fn react_to_marks(&mut self, in_flight: u32, now: Time, out: &mut impl Outlet) {
+    pub(super) fn react_to_ecn(&mut self, in_flight: u32, now: Time, out: &mut impl Outlet) {
         if self.controller.repair() == Repair::Controller {
             return self.acknowledge_marks();
         }
-        if !matches!(self.phase, Phase::Open | Phase::Disorder) {
+        if !matches!(self.ca_state, CaState::Open | CaState::Disorder) {
             return;
         }
         out.report(
@@ -128,33 +133,33 @@ impl Sender {
             EventKind::MarkReaction,
             self.board.unacknowledged() as f64,
         );
-        let prior_window = whole_segments(self.controller.cwnd());
+        let prior_window = floor_segments(self.controller.cwnd());
         self.undo.forget();
-        self.phase = Phase::Reduced;
-        self.marks.end = self.board.next();
-        self.probe = None;
-        self.announce_reduction();
+        self.ca_state = CaState::Cwr;
+        self.ecn.end = self.board.next();
+        self.tlp = None;
+        self.queue_cwr();
         let loss = self.loss_at(in_flight, now);
         self.controller.on_loss(&Loss {
             marked: true,
             ..loss
         });
-        let target = whole_segments(self.controller.cwnd());
+        let target = floor_segments(self.controller.cwnd());
         self.prr = (self.tcp.reduction == Reduction::Prr).then(|| Prr::new(target, prior_window));
         self.window = target;
     }
 
     /// The controller sees to marks itself; the receiver still waits for CWR, once per round trip.
     fn acknowledge_marks(&mut self) {
-        if self.board.unacknowledged() > self.marks.end {
-            self.marks.end = self.board.next();
-            self.announce_reduction();
+        if self.board.unacknowledged() > self.ecn.end {
+            self.ecn.end = self.board.next();
+            self.queue_cwr();
         }
     }
 
     /// A loss is found during a reaction: repaired without a further reduction, unless the controller
     /// asks for one.
-    pub(super) fn lose_while_reduced(&mut self, in_flight: u32, now: Time) {
+    pub(super) fn on_loss_in_cwr(&mut self, in_flight: u32, now: Time) {
         let loss = self.loss_at(in_flight, now);
         self.controller.on_loss_after_mark(&loss);
     }

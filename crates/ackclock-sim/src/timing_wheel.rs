@@ -1,6 +1,6 @@
 //! What happens next among very many sources: a time wheel.
 //!
-//! As the [`crate::agenda::Agenda`], it keeps one pending event per source, and its order is total: by time,
+//! As the [`crate::tournament_tree::TournamentTree`], it keeps one pending event per source, and its order is total: by time,
 //! then by the source's number. A tournament plays log4(n) matches for each change; here an event goes into
 //! the bucket of its time, and only the bucket that is being emptied is sorted. That pays with hundreds of
 //! links and more. (R. Brown: Calendar queues, CACM 31(10), 1988; G. Varghese, T. Lauck: Hashed and
@@ -16,8 +16,8 @@ use ackclock_core::Time;
 /// Stands for "no source" at the end of a bucket's chain.
 const END: u32 = u32::MAX;
 /// Buckets, at least and at most.
-const FEWEST_BUCKETS: usize = 1 << 10;
-const MOST_BUCKETS: usize = 1 << 16;
+const MIN_BUCKETS: usize = 1 << 10;
+const MAX_BUCKETS: usize = 1 << 16;
 
 /// What is known of a source.
 #[derive(Clone, Copy)]
@@ -34,7 +34,7 @@ const EMPTY: Slot = Slot {
 };
 
 /// The pending event of each source, the earliest first.
-pub struct Calendar {
+pub struct TimingWheel {
     /// Events.
     count: usize,
     /// By source.
@@ -50,20 +50,20 @@ pub struct Calendar {
     current: Vec<(Time, u32)>,
     /// The bucket of the present time: nothing comes before it.
     floor: u64,
-    /// Events of this bucket and later ones are in `far`.
-    far_from: u64,
-    far: BinaryHeap<Reverse<(Time, u32)>>,
+    /// Events of this bucket and later ones are in `overflow`.
+    overflow_from: u64,
+    overflow: BinaryHeap<Reverse<(Time, u32)>>,
 }
 
-impl Calendar {
+impl TimingWheel {
     /// A calendar of `sources` sources, none of which has an event. Most events should be set no further
     /// ahead than `horizon`.
-    pub fn new(sources: usize, horizon: Time) -> Calendar {
+    pub fn new(sources: usize, horizon: Time) -> TimingWheel {
         let buckets = (2 * sources)
             .next_power_of_two()
-            .clamp(FEWEST_BUCKETS, MOST_BUCKETS);
+            .clamp(MIN_BUCKETS, MAX_BUCKETS);
         let width = (horizon.picoseconds() / (buckets as u64 / 2)).max(1);
-        Calendar {
+        TimingWheel {
             count: 0,
             slots: vec![EMPTY; sources],
             heads: vec![END; buckets],
@@ -72,8 +72,8 @@ impl Calendar {
             cursor: 0,
             current: Vec::new(),
             floor: 0,
-            far_from: buckets as u64,
-            far: BinaryHeap::new(),
+            overflow_from: buckets as u64,
+            overflow: BinaryHeap::new(),
         }
     }
 
@@ -103,7 +103,7 @@ impl Calendar {
         self.slots[source].time
     }
 
-    /// Takes the earliest event, which [`Calendar::first`] has just told: it happens now.
+    /// Takes the earliest event, which [`TimingWheel::first`] has just told: it happens now.
     #[inline(always)]
     pub fn take(&mut self) {
         if let Some((time, source)) = self.current.pop() {
@@ -152,20 +152,20 @@ impl Calendar {
     #[inline(always)]
     fn insert(&mut self, source: u32, time: Time) {
         let bucket = self.bucket(time);
-        if bucket > self.cursor && bucket < self.far_from {
+        if bucket > self.cursor && bucket < self.overflow_from {
             let slot = self.slot(bucket);
             self.slots[source as usize].next = self.heads[slot];
             self.heads[slot] = source;
             self.occupied.insert(slot);
         } else {
-            self.insert_elsewhere(source, time, bucket);
+            self.insert_slow(source, time, bucket);
         }
     }
 
     #[inline(never)]
-    fn insert_elsewhere(&mut self, source: u32, time: Time, bucket: u64) {
+    fn insert_slow(&mut self, source: u32, time: Time, bucket: u64) {
         if bucket < self.cursor {
-            self.go_back(bucket);
+            self.rewind(bucket);
         }
         if bucket == self.cursor {
             let after = self
@@ -175,13 +175,13 @@ impl Calendar {
             self.current
                 .insert(after.map_or(0, |after| after + 1), (time, source));
         } else {
-            self.far.push(Reverse((time, source)));
+            self.overflow.push(Reverse((time, source)));
         }
     }
 
     /// The bucket that was to be emptied next turns out not to be the earliest.
     #[cold]
-    fn go_back(&mut self, bucket: u64) {
+    fn rewind(&mut self, bucket: u64) {
         self.cursor = bucket;
         for (time, source) in std::mem::take(&mut self.current) {
             self.insert(source, time);
@@ -193,10 +193,10 @@ impl Calendar {
         let bucket = self.bucket(time);
         if bucket <= self.cursor {
             self.current.retain(|event| event.1 as usize != source);
-        } else if bucket < self.far_from {
+        } else if bucket < self.overflow_from {
             self.unchain(source as u32, self.slot(bucket));
         } else {
-            self.far.retain(|event| event.0 .1 as usize != source);
+            self.overflow.retain(|event| event.0 .1 as usize != source);
         }
     }
 
@@ -219,10 +219,10 @@ impl Calendar {
     /// Goes on to the next bucket with events.
     #[inline(never)]
     fn refill(&mut self) {
-        self.bring_near();
+        self.cascade();
         let start = self.cursor.max(self.floor);
         let Some(distance) = self.occupied.distance(self.slot(start)) else {
-            return self.jump();
+            return self.skip_to_overflow();
         };
         self.cursor = start + distance as u64;
         let slot = self.slot(self.cursor);
@@ -240,13 +240,13 @@ impl Calendar {
 
     /// Moves the events that have come within the wheel's turn from the heap into the wheel.
     #[inline]
-    fn bring_near(&mut self) {
-        self.far_from = self.floor + self.heads.len() as u64;
-        while let Some(&Reverse((time, source))) = self.far.peek() {
-            if self.bucket(time) >= self.far_from {
+    fn cascade(&mut self) {
+        self.overflow_from = self.floor + self.heads.len() as u64;
+        while let Some(&Reverse((time, source))) = self.overflow.peek() {
+            if self.bucket(time) >= self.overflow_from {
                 break;
             }
-            self.far.pop();
+            self.overflow.pop();
             let slot = self.slot(self.bucket(time));
             self.slots[source as usize].next = self.heads[slot];
             self.heads[slot] = source;
@@ -256,16 +256,16 @@ impl Calendar {
 
     /// The wheel is empty: goes on to the first bucket of the heap.
     #[cold]
-    fn jump(&mut self) {
-        let Some(&Reverse((first, _))) = self.far.peek() else {
+    fn skip_to_overflow(&mut self) {
+        let Some(&Reverse((first, _))) = self.overflow.peek() else {
             return;
         };
         self.cursor = self.bucket(first);
-        while let Some(&Reverse(event)) = self.far.peek() {
+        while let Some(&Reverse(event)) = self.overflow.peek() {
             if self.bucket(event.0) != self.cursor {
                 break;
             }
-            self.far.pop();
+            self.overflow.pop();
             self.current.push(event);
         }
         self.current.reverse();
@@ -337,19 +337,19 @@ mod tests {
 
     #[test]
     fn ties_go_to_the_lower_source() {
-        let mut calendar = Calendar::new(5, Time::from_microseconds(10));
+        let mut timing_wheel = TimingWheel::new(5, Time::from_microseconds(10));
         for source in [4, 2, 3] {
-            calendar.set(source, Time::from_milliseconds(7));
+            timing_wheel.set(source, Time::from_milliseconds(7));
         }
-        assert_eq!(calendar.first(), (Time::from_milliseconds(7), 2));
-        calendar.set(2, Time::NEVER);
-        assert_eq!(calendar.first(), (Time::from_milliseconds(7), 3));
+        assert_eq!(timing_wheel.first(), (Time::from_milliseconds(7), 2));
+        timing_wheel.set(2, Time::NEVER);
+        assert_eq!(timing_wheel.first(), (Time::from_milliseconds(7), 3));
     }
 
     #[test]
     fn an_empty_calendar_never_fires() {
-        assert!(Calendar::new(0, Time::ZERO).first().0.is_never());
-        assert!(Calendar::new(3, Time::from_microseconds(1))
+        assert!(TimingWheel::new(0, Time::ZERO).first().0.is_never());
+        assert!(TimingWheel::new(3, Time::from_microseconds(1))
             .first()
             .0
             .is_never());
@@ -357,13 +357,13 @@ mod tests {
 
     #[test]
     fn an_event_may_come_before_the_one_that_was_next() {
-        let mut calendar = Calendar::new(3, Time::from_microseconds(1));
-        calendar.set(0, Time::from_milliseconds(900));
-        assert_eq!(calendar.first().1, 0);
-        calendar.set(1, Time::from_microseconds(3));
-        assert_eq!(calendar.first().1, 1);
-        calendar.set(2, Time::from_picoseconds(1));
-        assert_eq!(calendar.first().1, 2);
+        let mut timing_wheel = TimingWheel::new(3, Time::from_microseconds(1));
+        timing_wheel.set(0, Time::from_milliseconds(900));
+        assert_eq!(timing_wheel.first().1, 0);
+        timing_wheel.set(1, Time::from_microseconds(3));
+        assert_eq!(timing_wheel.first().1, 1);
+        timing_wheel.set(2, Time::from_picoseconds(1));
+        assert_eq!(timing_wheel.first().1, 2);
     }
 
     proptest! {
@@ -373,26 +373,26 @@ mod tests {
             horizon_ps in prop::sample::select(vec![0, 5000, 1_000_000_u64]),
             changes in prop::collection::vec((0..SOURCES, 0_u32..36, any::<u64>(), any::<bool>()), 1..400),
         ) {
-            let mut calendar = Calendar::new(SOURCES, Time::from_picoseconds(horizon_ps));
+            let mut timing_wheel = TimingWheel::new(SOURCES, Time::from_picoseconds(horizon_ps));
             let mut times = [Time::NEVER; SOURCES];
             let mut now = Time::ZERO;
             for (source, bits, draw, takes) in changes {
                 if takes {
-                    let (time, first) = calendar.first();
+                    let (time, first) = timing_wheel.first();
                     if !time.is_never() {
-                        calendar.take();
+                        timing_wheel.take();
                         now = time;
                         times[first] = Time::NEVER;
                     }
                 }
                 let ahead = Time::from_picoseconds(draw & ((1 << bits) - 1));
                 times[source] = if bits == 0 { Time::NEVER } else { now + ahead };
-                calendar.set(source, times[source]);
+                timing_wheel.set(source, times[source]);
                 let earliest = *times.iter().min().unwrap();
-                prop_assert_eq!(calendar.first().0, earliest);
+                prop_assert_eq!(timing_wheel.first().0, earliest);
                 if !earliest.is_never() {
                     let first = times.iter().position(|&time| time == earliest).unwrap();
-                    prop_assert_eq!(calendar.first().1, first);
+                    prop_assert_eq!(timing_wheel.first().1, first);
                 }
             }
         }

@@ -11,13 +11,13 @@
 const PAGE: usize = 256;
 
 /// Stands for no place.
-const NOWHERE: u32 = u32::MAX;
+const NO_SLOT: u32 = u32::MAX;
 
 /// The places of flows.
 #[derive(Debug)]
-pub struct Places {
+pub struct FlowSlots {
     /// Flows that have their number as their place.
-    given: usize,
+    fixed: usize,
     /// By place: the flow's number.
     numbers: Vec<u32>,
     /// Places that were given back.
@@ -27,23 +27,23 @@ pub struct Places {
 
 #[derive(Debug)]
 struct Page {
-    places: [u32; PAGE],
+    slots: [u32; PAGE],
     taken: usize,
 }
 
 impl Page {
     const EMPTY: Page = Page {
-        places: [NOWHERE; PAGE],
+        slots: [NO_SLOT; PAGE],
         taken: 0,
     };
 }
 
-impl Places {
+impl FlowSlots {
     /// Places of so many flows that keep theirs.
-    pub fn new(given: usize) -> Places {
-        Places {
-            given,
-            numbers: (0..given as u32).collect(),
+    pub fn new(fixed: usize) -> FlowSlots {
+        FlowSlots {
+            fixed,
+            numbers: (0..fixed as u32).collect(),
             free: Vec::new(),
             pages: Vec::new(),
         }
@@ -56,55 +56,55 @@ impl Places {
 
     /// A flow's place; beyond all places if it has none.
     #[inline(always)]
-    pub fn of(&self, flow: u32) -> usize {
-        if (flow as usize) < self.given {
+    pub fn slot_of(&self, flow: u32) -> usize {
+        if (flow as usize) < self.fixed {
             flow as usize
         } else {
-            self.look_up(flow)
+            self.lookup(flow)
         }
     }
 
     #[inline]
-    fn look_up(&self, flow: u32) -> usize {
+    fn lookup(&self, flow: u32) -> usize {
         let (page, line) = (flow as usize / PAGE, flow as usize % PAGE);
         let page = self.pages.get(page).and_then(Option::as_deref);
-        page.map_or(NOWHERE, |page| page.places[line]) as usize
+        page.map_or(NO_SLOT, |page| page.slots[line]) as usize
     }
 
     /// The number of the flow that has a place, or had it last.
     #[inline]
-    pub fn number(&self, place: usize) -> u32 {
-        self.numbers[place]
+    pub fn number(&self, slot: usize) -> u32 {
+        self.numbers[slot]
     }
 
     /// Gives a place to a transfer that has none.
-    pub fn take(&mut self, flow: u32) -> usize {
-        let place = self.free.pop().unwrap_or(self.numbers.len() as u32);
-        if place as usize == self.numbers.len() {
+    pub fn assign(&mut self, flow: u32) -> usize {
+        let slot = self.free.pop().unwrap_or(self.numbers.len() as u32);
+        if slot as usize == self.numbers.len() {
             self.numbers.push(flow);
         }
-        self.numbers[place as usize] = flow;
+        self.numbers[slot as usize] = flow;
         let (page, line) = (flow as usize / PAGE, flow as usize % PAGE);
         if page >= self.pages.len() {
             self.pages.resize_with(page + 1, || None);
         }
         let page = self.pages[page].get_or_insert_with(|| Box::new(Page::EMPTY));
-        page.places[line] = place;
+        page.slots[line] = slot;
         page.taken += 1;
-        place as usize
+        slot as usize
     }
 
     /// Takes the place of a transfer back, which is over.
-    pub fn give_back(&mut self, place: usize) {
-        let flow = self.numbers[place] as usize;
+    pub fn release(&mut self, slot: usize) {
+        let flow = self.numbers[slot] as usize;
         if let Some(page) = &mut self.pages[flow / PAGE] {
-            page.places[flow % PAGE] = NOWHERE;
+            page.slots[flow % PAGE] = NO_SLOT;
             page.taken -= 1;
             if page.taken == 0 {
                 self.pages[flow / PAGE] = None;
             }
         }
-        self.free.push(place as u32);
+        self.free.push(slot as u32);
     }
 }
 
@@ -114,30 +114,30 @@ mod tests {
 
     #[test]
     fn flows_of_the_plan_keep_their_numbers_and_transfers_share_places() {
-        let mut places = Places::new(2);
-        assert_eq!((places.of(1), places.count()), (1, 2));
-        let (first, second) = (places.take(2), places.take(1_000_000));
+        let mut slots = FlowSlots::new(2);
+        assert_eq!((slots.slot_of(1), slots.count()), (1, 2));
+        let (first, second) = (slots.assign(2), slots.assign(1_000_000));
         assert_eq!((first, second), (2, 3));
-        assert_eq!((places.of(1_000_000), places.number(3)), (3, 1_000_000));
-        places.give_back(first);
-        assert!(places.of(2) >= places.count());
-        assert_eq!(places.take(3), first);
+        assert_eq!((slots.slot_of(1_000_000), slots.number(3)), (3, 1_000_000));
+        slots.release(first);
+        assert!(slots.slot_of(2) >= slots.count());
+        assert_eq!(slots.assign(3), first);
         assert_eq!(
-            (places.of(3), places.of(2) >= places.count()),
+            (slots.slot_of(3), slots.slot_of(2) >= slots.count()),
             (first, true)
         );
     }
 
     #[test]
     fn pages_last_as_long_as_their_transfers() {
-        let mut places = Places::new(0);
+        let mut slots = FlowSlots::new(0);
         for flow in 0..100 * PAGE as u32 {
-            let place = places.take(flow);
-            assert!(place < 3, "of flow {flow}");
+            let slot = slots.assign(flow);
+            assert!(slot < 3, "of flow {flow}");
             if flow >= 2 {
-                places.give_back(places.of(flow - 2));
+                slots.release(slots.slot_of(flow - 2));
             }
         }
-        assert!(places.pages.iter().flatten().count() <= 2);
+        assert!(slots.pages.iter().flatten().count() <= 2);
     }
 }

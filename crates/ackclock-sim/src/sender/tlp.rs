@@ -2,15 +2,15 @@
 
 use ackclock_core::Time;
 
-use super::explaining::Trigger;
+use super::send_reason::Trigger;
 use super::timers::TIMER_FLOOR;
-use super::{Outlet, Phase, Sender};
+use super::{CaState, Outlet, Sender};
 use crate::packet::{Packet, NO_SACK};
 use ackclock_core::tables::EventKind;
 
 /// A probe that is out.
 #[derive(Clone, Copy, Debug)]
-pub struct Probe {
+pub struct TlpProbe {
     /// It ends when everything below is acknowledged.
     end: u64,
     /// It was no new segment.
@@ -21,12 +21,12 @@ impl Sender {
     /// RFC 8985 section 7.2: neither in recovery nor with segments SACKed. The last one may be among these, and is not
     /// to be sent again then.
     #[inline]
-    pub(super) fn may_probe(&self) -> bool {
+    pub(super) fn can_probe(&self) -> bool {
         self.tcp.tail_loss_probe
             && self.tcp.sack
-            && matches!(self.phase, Phase::Open | Phase::Reduced)
+            && matches!(self.ca_state, CaState::Open | CaState::Cwr)
             && self.board.sacked() == 0
-            && self.probe.is_none()
+            && self.tlp.is_none()
             && self.rtt.has_sample()
     }
 
@@ -51,44 +51,44 @@ impl Sender {
         out.report(self.flow, EventKind::TailProbe, self.board.next() as f64);
         let retransmitted = !self.has_new(now);
         if retransmitted {
-            self.retransmit(self.board.next() - 1, Trigger::Probe, now, out);
+            self.retransmit(self.board.next() - 1, Trigger::TlpProbe, now, out);
         } else {
-            self.send_new(Trigger::Probe, now, out);
+            self.send_new(Trigger::TlpProbe, now, out);
         }
         let end = self.board.next();
-        self.probe = Some(Probe { end, retransmitted });
+        self.tlp = Some(TlpProbe { end, retransmitted });
         self.timers.start(now, self.rtt.rto());
     }
 
     /// Whether this segment was sent again as a probe.
     pub(super) fn is_probe(&self, sequence: u64) -> bool {
-        let repeats = |probe: Probe| probe.retransmitted && probe.end == sequence + 1;
-        self.probe.is_some_and(repeats)
+        let repeats = |tlp: TlpProbe| tlp.retransmitted && tlp.end == sequence + 1;
+        self.tlp.is_some_and(repeats)
     }
 
     /// RFC 8985 section 7.4.2: once the probe is acknowledged, was it a retransmission that repaired a loss?
     /// Not if a duplicate is reported, by SACK or by a plain duplicate ACK; yes if the ACK goes beyond.
     #[inline]
-    pub(super) fn settle_probe(&mut self, packet: &Packet, advanced: bool, now: Time) {
-        if let Some(probe) = self.probe {
-            self.settle(probe, packet, advanced, now);
+    pub(super) fn process_probe_ack(&mut self, packet: &Packet, advanced: bool, now: Time) {
+        if let Some(tlp) = self.tlp {
+            self.end_probe(tlp, packet, advanced, now);
         }
     }
 
     #[cold]
-    fn settle(&mut self, probe: Probe, packet: &Packet, advanced: bool, now: Time) {
-        if packet.sequence < probe.end {
+    fn end_probe(&mut self, tlp: TlpProbe, packet: &Packet, advanced: bool, now: Time) {
+        if packet.sequence < tlp.end {
             return;
         }
-        let beyond = packet.sequence > probe.end;
+        let past_probe = packet.sequence > tlp.end;
         let duplicate = packet.flags.has_dsack() || (!advanced && packet.sack == NO_SACK);
-        if !probe.retransmitted || duplicate || beyond {
-            self.probe = None;
+        if !tlp.retransmitted || duplicate || past_probe {
+            self.tlp = None;
         }
-        let repaired = probe.retransmitted && beyond && !packet.flags.has_dsack();
-        if repaired && matches!(self.phase, Phase::Open | Phase::Disorder) {
+        let was_lost = tlp.retransmitted && past_probe && !packet.flags.has_dsack();
+        if was_lost && matches!(self.ca_state, CaState::Open | CaState::Disorder) {
             self.reduce(self.board.in_flight() + 1, now);
-            self.controller.on_recovered(now, self.heard_rtt);
+            self.controller.on_recovered(now, self.ack_rtt);
         }
     }
 }

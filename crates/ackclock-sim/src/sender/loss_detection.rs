@@ -3,31 +3,31 @@
 use ackclock_core::{jiffies, Time};
 use ackclock_plan::LossDetection;
 
-use super::scoreboard::{Found, DUPLICATE_THRESHOLD};
+use super::scoreboard::{DetectedLosses, DUPLICATE_THRESHOLD};
 use super::timers::{Purpose, TIMER_FLOOR};
-use super::undoing::Evidence;
-use super::{Outlet, Phase, Sender};
+use super::undo::Evidence;
+use super::{CaState, Outlet, Sender};
 
 impl Sender {
-    /// `heard`: the ACK lets RACK hear of a segment.
+    /// `rack_update`: the ACK lets RACK hear of a segment.
     #[inline]
     pub(super) fn detect_losses(
         &mut self,
         evidence: &Evidence,
-        heard: bool,
+        rack_update: bool,
         now: Time,
         out: &mut impl Outlet,
-    ) -> Found {
+    ) -> DetectedLosses {
         self.end_reaction(now);
         if !self.reconsider(evidence, now, out) {
-            return Found::default();
+            return DetectedLosses::default();
         }
         if !self.tcp.sack {
             return self.detect_by_duplicates(evidence.advanced);
         }
         match self.tcp.loss_detection {
             // As Linux: an ACK that tells nothing of times leaves what is overtaken to the timer.
-            LossDetection::Rack if !heard => Found::unchanged(),
+            LossDetection::Rack if !rack_update => DetectedLosses::unchanged(),
             LossDetection::Rack => {
                 let window = self.reordering_window();
                 self.board.detect_by_time(&self.rack, window, now)
@@ -38,20 +38,20 @@ impl Sender {
 
     /// New Reno (RFC 6582): the third duplicate, and in recovery each partial ACK, tells that the
     /// first unacknowledged segment is lost. Duplicates of an old recovery do not start a new one.
-    pub(super) fn detect_by_duplicates(&mut self, advanced: bool) -> Found {
+    pub(super) fn detect_by_duplicates(&mut self, advanced: bool) -> DetectedLosses {
         let unacknowledged = self.board.unacknowledged();
-        let found = match self.phase {
-            Phase::Recovery => advanced && !self.episode.is_over(unacknowledged),
-            Phase::Loss => false,
+        let losses = match self.ca_state {
+            CaState::Recovery => advanced && !self.episode.is_over(unacknowledged),
+            CaState::Loss => false,
             _ => {
                 self.board.sacked() >= DUPLICATE_THRESHOLD
-                    && self.episode.lets_begin(unacknowledged)
+                    && self.episode.allows_new(unacknowledged)
             }
         };
-        if found {
-            self.board.lose_head()
+        if losses {
+            self.board.mark_head_lost()
         } else {
-            Found::default()
+            DetectedLosses::default()
         }
     }
 
@@ -72,13 +72,18 @@ impl Sender {
     pub(super) fn on_reordering_timer(&mut self, now: Time, out: &mut impl Outlet) {
         let prior_in_flight = self.board.in_flight();
         let window = self.reordering_window();
-        let found = self.board.detect_by_time(&self.rack, window, now);
-        if found.lost > 0 && matches!(self.phase, Phase::Open | Phase::Disorder | Phase::Reduced) {
+        let losses = self.board.detect_by_time(&self.rack, window, now);
+        if losses.lost > 0
+            && matches!(
+                self.ca_state,
+                CaState::Open | CaState::Disorder | CaState::Cwr
+            )
+        {
             self.enter_recovery(prior_in_flight, now, out);
             // As Linux, the timer stands for an ACK that delivered a segment: a first one goes out.
             self.follow_prr(1, false);
         }
-        match found.next {
+        match losses.next {
             Some(due) => self.set_reordering_timer(due, now),
             None => self.timers.resume(now),
         }
@@ -90,6 +95,7 @@ impl Sender {
         }
         let rack = self.tcp.sack && self.tcp.loss_detection == LossDetection::Rack;
         let patience = self.rack.rtt;
-        self.board.lose_all(|sent| rack && sent + patience > now);
+        self.board
+            .mark_all_lost(|sent| rack && sent + patience > now);
     }
 }

@@ -18,17 +18,17 @@ impl Link {
     /// Whether a packet would find the link idle, and pass it as if it had no queue.
     #[inline(always)]
     pub fn is_idle(&self, now: Time) -> bool {
-        self.is_plain && self.busy_until <= now && self.queued_packets == 0
+        self.can_bypass && self.busy_until <= now && self.queued_packets == 0
     }
 
     /// A packet finds the link idle. Returns when it arrives if it is the first in the flight; else [`Time::NEVER`].
     #[inline(always)]
-    pub fn pass(&mut self, packet: Packet, now: Time) -> Time {
+    pub fn bypass(&mut self, packet: Packet, now: Time) -> Time {
         debug_assert!(self.is_idle(now));
         let bytes = packet.wire_bytes + self.frame_overhead;
         let duration = self.duration(bytes, now);
-        self.passed.add(bytes, duration);
-        self.launched_bytes = bytes;
+        self.bypassed.add(bytes, duration);
+        self.transmitting_bytes = bytes;
         self.busy_until = now + duration;
         self.propagation.push(packet, self.busy_until)
     }
@@ -40,12 +40,12 @@ impl Link {
         if !self.is_lazy || self.queued_packets == 0 || self.busy_until > now {
             return Time::NEVER;
         }
-        self.launch_until(now)
+        self.transmit_until(now)
     }
 
     /// As long as a packet waits there is one in the flight, so only the first that is launched can be first there.
     #[inline(always)]
-    fn launch_until(&mut self, now: Time) -> Time {
+    fn transmit_until(&mut self, now: Time) -> Time {
         let arrival = self.transmit::<true>(self.busy_until).arrival;
         while self.queued_packets > 0 && self.busy_until <= now {
             self.transmit::<true>(self.busy_until);
@@ -56,9 +56,9 @@ impl Link {
     /// A packet with its frame is launched, to leave the transmitter at `done`. Returns when it arrives if it is the
     /// first in its flight; else [`Time::NEVER`].
     #[inline(always)]
-    pub(super) fn launch(&mut self, mut packet: Packet, done: Time) -> Time {
+    pub(super) fn start_transmission(&mut self, mut packet: Packet, done: Time) -> Time {
         self.busy_until = done;
-        self.launched_bytes = packet.wire_bytes;
+        self.transmitting_bytes = packet.wire_bytes;
         self.counters.departed += 1;
         self.counters.departed_bytes += u64::from(packet.wire_bytes);
         packet.wire_bytes -= self.frame_overhead;
@@ -68,7 +68,7 @@ impl Link {
     /// When somebody is to look at a link whose transmitter is busy. The end of a transmission is an event where there is
     /// no flight, and a lazy link needs none.
     #[inline(always)]
-    pub(super) fn next_look<const FLIGHT: bool>(&self) -> Time {
+    pub(super) fn next_poll<const FLIGHT: bool>(&self) -> Time {
         if !FLIGHT || self.is_lazy || self.queued_packets == 0 {
             return Time::NEVER;
         }
