@@ -28,7 +28,7 @@ const USAGE: &str =
     "usage: bulk FLOWS RATE_BPS RTT_S DURATION_S [SAMPLE_INTERVAL_S [CONGESTION [QUEUE [PROCESSING]]]]";
 /// The flows start within this time.
 const START_SPREAD_S: f64 = 0.1;
-/// How often the recorded rows are taken, as a program that stores them would.
+/// Interval at which recorded rows are taken, as a program that stores them would.
 const DRAIN_INTERVAL: Time = Time::from_milliseconds(100);
 
 struct Workload {
@@ -149,7 +149,7 @@ impl Workload {
     }
 }
 
-/// Runs the workload; returns the data packets delivered in order.
+/// Run the workload; returns the data packets delivered in order.
 fn run(workload: &Workload) -> Result<u64, Box<dyn std::error::Error>> {
     let mut simulation = Simulation::new(&workload.plan()?, 1)?;
     let end = Time::from_seconds(workload.duration_s);

@@ -27,7 +27,7 @@ use parts::tcp;
 
 type Failure = Box<dyn std::error::Error>;
 
-/// How often the recorded rows are taken, as a program that stores them would.
+/// Interval at which recorded rows are taken, as a program that stores them would.
 const DRAINS: u64 = 100;
 const DEFAULTS: &[(&str, &str)] = &[
     ("ports", "8"),
@@ -92,7 +92,7 @@ fn main() -> Result<(), Failure> {
     Ok(())
 }
 
-/// What the command line says, and defaults.
+/// Options of the command line, with defaults.
 struct Options(HashMap<String, String>);
 
 impl Options {

@@ -47,7 +47,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// What is counted of transfers.
+/// Counts of transfers.
 #[derive(Default)]
 struct Counts {
     transfers: usize,

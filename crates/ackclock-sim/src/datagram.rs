@@ -1,6 +1,6 @@
 //! UDP: a source of datagrams and what receives them.
 //!
-//! Nothing is repeated and nothing is held back. A source that follows the delay (`adaptive`) has each of its
+//! UDP retransmits nothing and has no window. A source that adapts its rate to the delay (`adaptive`) has each of its
 //! datagrams answered.
 
 use ackclock_core::Time;
@@ -13,7 +13,7 @@ use crate::receiver::Reply;
 /// Bytes that an echo carries besides its headers.
 const ECHO_BYTES: u32 = 1;
 
-/// What sends datagrams.
+/// Source of datagrams.
 #[derive(Debug)]
 pub struct Source {
     flow: u32,
@@ -36,7 +36,7 @@ impl Source {
         }
     }
 
-    /// When the next datagram is due; [`Time::NEVER`] if there is none.
+    /// Time of the next datagram; [`Time::NEVER`] if there is none.
     pub fn wake(&self) -> Time {
         self.departures.next()
     }
@@ -87,7 +87,7 @@ impl Source {
     }
 }
 
-/// What receives datagrams.
+/// Receiver of datagrams.
 #[derive(Clone, Copy, Debug)]
 pub struct Sink {
     payload_bytes: u32,
@@ -100,7 +100,7 @@ pub struct Sink {
 }
 
 impl Sink {
-    /// What receives the datagrams of this plan.
+    /// A receiver for the datagrams of a plan.
     pub fn new(plan: &DatagramPlan) -> Sink {
         let echoes = plan.source.is_answered();
         Sink {

@@ -1,26 +1,26 @@
-//! Where what is known of a flow is kept: its place.
+//! Slots, in which the state of a flow is kept.
 //!
-//! The flows of a plan and its UDP sources have their number as their place, from the beginning of the run to its end.
-//! A generated transfer gets a place when it is known when it begins, and gives it back when it is over, so that there
-//! are as many places as flows at the same time, not as flows of the run.
+//! The flows of a plan and its UDP sources have their number as their slot for the whole run.
+//! A generated transfer gets a slot as soon as its start time is drawn and releases it when it has ended, so there
+//! are as many slots as concurrent flows, not as flows of the run.
 //!
-//! Packets carry a flow's number. Which place that is stands in pages, one for each `PAGE` numbers that
-//! follow each other, as long as one of them has a place.
+//! Packets carry a flow's number. Pages of `PAGE` consecutive numbers map numbers to slots; a page exists
+//! while one of its flows has a slot.
 
-/// Numbers on a page: transfers that are there together have numbers close to each other, or are few.
+/// Numbers on a page: concurrent transfers have numbers close to each other, or are few.
 const PAGE: usize = 256;
 
-/// Stands for no place.
+/// No slot.
 const NO_SLOT: u32 = u32::MAX;
 
-/// The places of flows.
+/// Slots of the flows.
 #[derive(Debug)]
 pub struct FlowSlots {
-    /// Flows that have their number as their place.
+    /// Flows that have their number as their slot.
     fixed: usize,
-    /// By place: the flow's number.
+    /// Flow number, by slot.
     numbers: Vec<u32>,
-    /// Places that were given back.
+    /// Released slots.
     free: Vec<u32>,
     pages: Vec<Option<Box<Page>>>,
 }
@@ -39,7 +39,7 @@ impl Page {
 }
 
 impl FlowSlots {
-    /// Places of so many flows that keep theirs.
+    /// Slots of `fixed` flows that keep theirs for the whole run.
     pub fn new(fixed: usize) -> FlowSlots {
         FlowSlots {
             fixed,
@@ -49,12 +49,12 @@ impl FlowSlots {
         }
     }
 
-    /// How many places there are, taken or free.
+    /// Number of slots, taken or free.
     pub fn count(&self) -> usize {
         self.numbers.len()
     }
 
-    /// A flow's place; beyond all places if it has none.
+    /// Slot of a flow; greater than every slot if it has none.
     #[inline(always)]
     pub fn slot_of(&self, flow: u32) -> usize {
         if (flow as usize) < self.fixed {
@@ -71,13 +71,13 @@ impl FlowSlots {
         page.map_or(NO_SLOT, |page| page.slots[line]) as usize
     }
 
-    /// The number of the flow that has a place, or had it last.
+    /// Number of the flow that has a slot, or had it last.
     #[inline]
     pub fn number(&self, slot: usize) -> u32 {
         self.numbers[slot]
     }
 
-    /// Gives a place to a transfer that has none.
+    /// Assign a slot to a transfer that has none.
     pub fn assign(&mut self, flow: u32) -> usize {
         let slot = self.free.pop().unwrap_or(self.numbers.len() as u32);
         if slot as usize == self.numbers.len() {
@@ -94,7 +94,7 @@ impl FlowSlots {
         slot as usize
     }
 
-    /// Takes the place of a transfer back, which is over.
+    /// Release the slot of a transfer that has ended.
     pub fn release(&mut self, slot: usize) {
         let flow = self.numbers[slot] as usize;
         if let Some(page) = &mut self.pages[flow / PAGE] {

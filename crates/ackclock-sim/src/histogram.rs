@@ -45,7 +45,7 @@ impl Histogram {
         }
     }
 
-    /// Adds so many values of exactly zero.
+    /// Add so many values of exactly zero.
     pub fn add_zeros(&mut self, zeros: u64) {
         if zeros > 0 {
             self.octaves[0].get_or_insert_with(empty_octave)[0] += zeros;
@@ -53,7 +53,7 @@ impl Histogram {
         }
     }
 
-    /// Adds one value.
+    /// Add one value.
     pub fn record(&mut self, value: Time) {
         let (octave, bin) = place(value.picoseconds());
         self.octaves[octave].get_or_insert_with(empty_octave)[bin] += 1;
@@ -62,7 +62,7 @@ impl Histogram {
         self.max = self.max.max(value);
     }
 
-    /// How many values were recorded.
+    /// Number of recorded values.
     pub fn count(&self) -> u64 {
         self.count
     }
@@ -98,7 +98,7 @@ impl Histogram {
             .map(|(octave, bin, count)| (Time::from_picoseconds(upper_edge(octave, bin)), count))
     }
 
-    /// Forgets all records.
+    /// Clear all records.
     pub fn clear(&mut self) {
         for octave in self.octaves.iter_mut().flatten() {
             octave.fill(0);

@@ -1,11 +1,11 @@
-//! How long hosts take for the packets that reach them, before their TCP sees them.
+//! Host processing delay: the time from a packet's arrival at a host to its processing by TCP.
 //!
-//! Interrupts, softirqs and the scheduler make it, and it is never quite the same twice. Without it, flows of the same
-//! RTT behind clocked links stay in step for ever, and who loses hangs on picoseconds (S. Floyd, V. Jacobson: Traffic
-//! phase effects in packet-switched gateways, CCR 21(2), 1991).
+//! Interrupts, softirqs and the scheduler cause it, and it varies from packet to packet. Without it, flows of the same
+//! RTT behind clocked links stay in phase for ever, and picoseconds decide which one loses (S. Floyd, V. Jacobson:
+//! Traffic phase effects in packet-switched gateways, CCR 21(2), 1991).
 //!
-//! It is a delay and no server: packets that come close together are ready together, as behind a network card that
-//! interrupts once for several, and a host is never what limits a flow. None overtakes another.
+//! It is a delay, not a server: packets that arrive close together are ready together, as behind a network card that
+//! interrupts once for several, so a host never limits a flow. Packets keep their order.
 
 use ackclock_core::Time;
 use ackclock_plan::FlowPlan;
@@ -13,15 +13,15 @@ use ackclock_traffic::{host_stream, Duration};
 use rand_core::RngCore;
 use rand_pcg::Pcg64Mcg;
 
-/// Of draws that are longer, this is taken: a law may have no longest.
+/// Upper bound of a draw: some distributions have none.
 const MAX_DELAY: Time = Time::from_milliseconds(1000);
 
-/// What is drawn for each packet.
+/// Distribution of the delay.
 #[derive(Clone, Copy, Debug)]
 enum Law {
-    /// Uniform on so many picoseconds from the least on, which is the cheapest.
+    /// Uniform over `span` picoseconds from the minimum on; the cheapest to draw.
     Uniform { least_ps: u64, span: u64 },
-    /// Another.
+    /// Any other.
     General(Duration),
 }
 
@@ -40,28 +40,28 @@ impl Law {
     }
 }
 
-/// The two hosts of a flow: where its data arrive, and where their ACKs do.
+/// Delays at the two hosts of a flow.
 #[derive(Debug)]
 pub struct HostDelays {
-    /// That of the receiver.
+    /// Delay at the receiver, of data.
     pub receiver: HostDelay,
-    /// That of the sender.
+    /// Delay at the sender, of ACKs.
     pub sender: HostDelay,
 }
 
-/// The host of one end.
+/// Processing delay at one host.
 #[derive(Debug)]
 pub struct HostDelay {
     random: Pcg64Mcg,
     law: Law,
-    /// What it takes for the next packet, drawn beforehand: nobody waits for the draw.
+    /// Delay of the next packet, drawn in advance to keep the draw off the critical path.
     next_delay: Time,
-    /// When the last packet was ready.
+    /// Time at which the last packet was ready.
     last: Time,
 }
 
 impl HostDelays {
-    /// Those of the flow with a number; None if they take no time.
+    /// Delays of a flow; `None` if the plan has no processing delay.
     pub fn of(plan: &FlowPlan, number: u32, seed: u64) -> Option<Box<HostDelays>> {
         let law = plan.tcp.processing?;
         let host = |end| HostDelay::new(law, host_stream(seed, u64::from(number), end));
@@ -84,7 +84,7 @@ impl HostDelay {
         host
     }
 
-    /// When the packet that arrives at `arrival` is ready for the TCP there.
+    /// Return when the packet that arrives at `arrival` is ready for TCP.
     #[inline(always)]
     pub fn ready(&mut self, arrival: Time) -> Time {
         let ready = self.last.max(arrival + self.next_delay);
@@ -103,7 +103,7 @@ impl HostDelay {
             Time::from_picoseconds(least_ps + ((share * u128::from(span)) >> 64) as u64);
     }
 
-    /// Apart, so that the cheapest law does not pay for the others.
+    /// Out of line, so that the uniform distribution does not pay for the others.
     #[cold]
     #[inline(never)]
     fn draw_general(&mut self) {

@@ -29,24 +29,24 @@ pub mod workload;
 
 pub use simulation::Simulation;
 
-/// Why a plan cannot be simulated.
+/// Reason why a plan cannot be simulated.
 #[derive(Debug, thiserror::Error)]
 pub enum PlanError {
-    /// No engine could carry the plan out.
+    /// No engine can run the plan.
     #[error(transparent)]
     Plan(#[from] ackclock_plan::Error),
-    /// A congestion control, or its parameters, are not known.
+    /// Unknown congestion control algorithm or parameters.
     #[error(transparent)]
     Congestion(#[from] ackclock_congestion::Error),
     /// No queue discipline has this name.
     #[error("the packet engine has no queue discipline \"{0}\"")]
     UnknownDiscipline(String),
-    /// The parameters are not those of the algorithm's card.
+    /// Parameters that differ from those in the algorithm's specification.
     #[error("parameters of \"{algorithm}\": {source}")]
     Parameters {
         /// The algorithm.
         algorithm: String,
-        /// What is wrong with them.
+        /// Description of the error.
         source: serde_json::Error,
     },
     /// A workload cannot be generated.
@@ -54,16 +54,16 @@ pub enum PlanError {
     Traffic {
         /// Its number.
         index: usize,
-        /// What is wrong with it.
+        /// Description of the error.
         source: ackclock_traffic::WorkloadError,
     },
-    /// More flows than can be told apart.
-    #[error("{found} flows and transfers, but at most {most} are possible")]
+    /// More flows than can be numbered.
+    #[error("{count} flows and transfers, but at most {max} are possible")]
     TooManyFlows {
-        /// How many there are.
-        found: usize,
-        /// How many there may be.
-        most: usize,
+        /// Number of flows.
+        count: usize,
+        /// Largest possible number.
+        max: usize,
     },
     /// No path leads from one node to another.
     #[error("no path leads from \"{source_name}\" to \"{destination_name}\"")]

@@ -33,19 +33,19 @@ mod tests;
 /// Packets below this size are small: most are either full or carry no data.
 const SMALL_BYTES: u32 = 256;
 
-/// What follows from a packet that was offered, or from a look at the link; [`Time::NEVER`] where nothing does.
+/// Next events of a link after an offer or a poll; [`Time::NEVER`] for those that it does not have.
 #[derive(Clone, Copy, Debug)]
 pub struct Due {
-    /// When the packet whose transmission begins will have left.
+    /// End of the transmission that begins.
     pub departure: Time,
-    /// When the first packet of the flight arrives, if the flight was empty.
+    /// Arrival of the first packet in the propagation delay, if that was empty.
     pub arrival: Time,
-    /// When the link is to be looked at again.
+    /// Time at which to poll the link again.
     pub revisit: Time,
 }
 
 impl Due {
-    /// No packet is launched.
+    /// No transmission starts.
     fn later(revisit: Time) -> Due {
         Due {
             departure: Time::NEVER,
@@ -54,65 +54,65 @@ impl Due {
         }
     }
 
-    /// The next event of a link without a flight: its packet has left, or it is to be looked at again.
+    /// Next event of a link without propagation delay: the end of its transmission, or a poll.
     #[inline(always)]
     pub fn next(self) -> Time {
         self.departure.min(self.revisit)
     }
 }
 
-/// A queueing link. What each packet needs is in the first cache line, and where it goes in the second; what one that
-/// waits needs besides is in the fourth to eighth.
+/// A queueing link. State for every packet is in the first cache line, the propagation delay in the second; state for a
+/// packet that waits is in the fourth to eighth.
 #[repr(C, align(128))]
 pub struct Link {
-    /// Until when the packet is in transmission that was launched last.
+    /// End of the last transmission.
     busy_until: Time,
     /// Picoseconds to transmit a byte, if that is a whole number; else 0.
     byte_time: u64,
-    /// Packets that found the link idle; not in `counters`.
+    /// Packets that found the link idle; `counters` lacks them.
     bypassed: BypassCounters,
     queued_packets: u32,
     frame_overhead: u32,
-    /// Wire bytes of the packet that was launched last.
+    /// Wire bytes of the last packet transmitted.
     transmitting_bytes: u32,
-    /// Whether a packet that finds the link idle is launched without further ado.
+    /// True if a packet that finds the link idle bypasses the queue.
     can_bypass: bool,
-    /// Whether packets are launched when somebody looks, see [`Link::catch_up`].
+    /// True if transmissions are computed lazily, see [`Link::catch_up`].
     is_lazy: bool,
-    /// Whether somebody has to know of each launch at its time.
+    /// True if each departure must be an event, for the log or a capture.
     is_traced: bool,
-    /// Whether a packet may be lost before it comes to the queue.
+    /// True if a packet may be lost before the queue.
     may_lose: bool,
     down: bool,
     has_drops: bool,
-    /// What is behind the transmitter.
+    /// Propagation delay behind the transmitter.
     pub propagation: Propagation,
     queue: Queue,
     queued_bytes: u64,
-    /// Since when the queue has been empty, while it is.
+    /// Time since which the queue has been empty, while it is.
     empty_since: Time,
     counters: Counters,
     sojourns: Sojourns,
-    /// What the discipline dropped and marked during the last call.
+    /// Packets that the discipline dropped and marked during the last call.
     drops: Drops,
     drop_log: DropLog,
     rate: Rate,
-    /// Transmission times of the last small and the last large packet.
+    /// Transmission times of the last small and the last large packet, as a cache.
     transmission_times: [(u32, Time); 2],
     shaper: Option<Box<Shaper>>,
-    /// What the rate is over time, if it follows a trace.
+    /// Rate over time, if it follows a trace.
     rates: Option<Box<Rates>>,
     loss: Option<Box<RandomLoss>>,
-    /// Of its random numbers.
+    /// Seed of its random numbers.
     seed: u64,
 }
 
-/// Packets that the discipline dropped, and copies of those it marked, counted and ready to be recorded.
+/// Dropped packets and copies of marked ones, counted and ready to be recorded.
 #[derive(Debug, Default)]
 pub struct DropLog {
-    /// Dropped, as they were before this link.
+    /// Dropped packets, without this link's frame overhead.
     pub dropped: Vec<Packet>,
-    /// Marked.
+    /// Copy of marked packets.
     pub marked: Vec<Packet>,
 }
 
@@ -155,8 +155,9 @@ impl Link {
         Ok(link)
     }
 
-    /// Offers a packet to a link with a flight behind it, which has caught up, or without one. `None`: it was lost at
-    /// random, or the link does not work; if not, the discipline has it, or dropped it or another (see the link's drops).
+    /// Offer a packet to a link with a propagation delay, which has caught up, or without one. Returns `None` if it is
+    /// lost at random or the link is down; otherwise the discipline has queued it, or dropped it or another (see the
+    /// link's drops).
     #[inline(always)]
     pub fn offer<const FLIGHT: bool>(&mut self, mut packet: Packet, now: Time) -> Option<Due> {
         debug_assert_eq!(FLIGHT, self.propagation.exists);
@@ -171,7 +172,7 @@ impl Link {
         Some(self.poll::<FLIGHT>(now))
     }
 
-    /// Whether a packet is lost before it comes to the queue; counts it.
+    /// Draw whether a packet is lost before the queue, and count it.
     #[cold]
     fn draw_loss(&mut self, packet: Packet) -> bool {
         let loss = self.loss.as_mut();
@@ -180,8 +181,8 @@ impl Link {
         is_lost
     }
 
-    /// The packet in transmission has left a link without a flight, or the time has come at which the link was to be
-    /// looked at; the next packet begins. Returns the one that has left.
+    /// Handle the end of a transmission on a link without propagation delay, or a poll that was due; the next packet
+    /// begins. Returns the packet that has left.
     #[inline(always)]
     pub fn finish(&mut self, now: Time) -> (Option<Packet>, Due) {
         if self.shaper.is_some() {
@@ -191,7 +192,7 @@ impl Link {
         (left, self.start_next::<false>(now))
     }
 
-    /// The time has come at which a link with a flight was to be looked at.
+    /// Handle a poll that was due at a link with propagation delay.
     #[inline]
     pub fn resume(&mut self, now: Time) -> Due {
         if self.shaper.is_none() {
@@ -205,7 +206,7 @@ impl Link {
         }
     }
 
-    /// Begins to transmit the next packet if the transmitter is free.
+    /// Start the next transmission if the transmitter is free.
     #[inline(always)]
     fn poll<const FLIGHT: bool>(&mut self, now: Time) -> Due {
         let is_busy = if FLIGHT {
@@ -219,7 +220,7 @@ impl Link {
         self.start_next::<FLIGHT>(now)
     }
 
-    /// The transmitter is free.
+    /// Start the next transmission; the transmitter is free.
     #[inline(always)]
     fn start_next<const FLIGHT: bool>(&mut self, now: Time) -> Due {
         if self.shaper.is_some() {
@@ -231,7 +232,7 @@ impl Link {
         self.transmit::<FLIGHT>(now)
     }
 
-    /// Begins to transmit the next packet.
+    /// Start to transmit the next packet.
     #[inline(always)]
     pub(super) fn transmit<const FLIGHT: bool>(&mut self, now: Time) -> Due {
         let Some((packet, duration)) = self.take(now) else {
@@ -245,7 +246,7 @@ impl Link {
         }
     }
 
-    /// Takes the next packet from the queue; also returns how long it takes at the link's rate.
+    /// Dequeue the next packet; also returns its transmission time.
     #[inline(always)]
     fn take(&mut self, now: Time) -> Option<(Packet, Time)> {
         let packet = self.queue.dequeue(now, &mut self.drops);
@@ -261,7 +262,8 @@ impl Link {
         Some((packet, duration))
     }
 
-    /// The packet that the gate has let through first leaves; returns when, and when it arrives if it is the first.
+    /// Let the first packet in the shaper depart; returns its departure, and its arrival if it is the first in
+    /// propagation.
     #[cold]
     fn release_from_shaper(&mut self, now: Time) -> (Time, Time) {
         let left = self.shaper.as_mut().and_then(|shaper| shaper.pop(now));
@@ -270,7 +272,7 @@ impl Link {
         })
     }
 
-    /// Lets through what the gate allows; returns when to look again.
+    /// Move packets from the queue into the shaper as it allows; returns when to poll again.
     #[cold]
     fn run_shaper(&mut self, now: Time) -> Time {
         let Some(mut shaper) = self.shaper.take() else {
@@ -289,7 +291,7 @@ impl Link {
         next
     }
 
-    /// The discipline holds its packets back: when to ask again.
+    /// Time of the next dequeue attempt while the discipline holds its packets back.
     #[cold]
     fn next_dequeue_time(&self, now: Time) -> Time {
         if self.queued_packets == 0 {
@@ -298,7 +300,7 @@ impl Link {
         self.queue.ready(now).max(now + Time::from_picoseconds(1))
     }
 
-    /// Nothing is passing: when the gate allows a packet, or the discipline gives one.
+    /// Time at which the empty shaper can take a packet, or the discipline may release one.
     fn next_shaper_time(&self, shaper: &mut Shaper, now: Time) -> Time {
         let ready = shaper.ready(now);
         if self.queued_packets > 0 && ready > now {
@@ -308,7 +310,7 @@ impl Link {
         }
     }
 
-    /// How long a packet is in transmission that begins now.
+    /// Transmission time of a packet that starts now.
     #[inline(always)]
     fn duration(&mut self, bytes: u32, now: Time) -> Time {
         if self.byte_time == 0 {
@@ -355,13 +357,13 @@ impl Link {
         self.has_drops = true;
     }
 
-    /// Whether drops or marks wait to be recorded.
+    /// True if drops or marks are still to be recorded.
     #[inline]
     pub fn has_drops(&self) -> bool {
         self.has_drops
     }
 
-    /// Takes what was dropped and marked, and leaves `empty` to be filled.
+    /// Take the dropped and marked packets, and leave `empty` to be filled.
     pub fn take_drop_log(&mut self, empty: DropLog) -> DropLog {
         self.has_drops = false;
         std::mem::replace(&mut self.drop_log, empty)
@@ -377,13 +379,13 @@ impl Link {
         self.waiting_packets() + u64::from(self.busy_until > now)
     }
 
-    /// Packets that have not been launched: in the queue, and let through by a token bucket.
+    /// Packets whose transmission has not started: in the queue and in the shaper.
     pub fn waiting_packets(&self) -> u64 {
         let passing = self.shaper.as_ref().map_or(0, |shaper| shaper.len());
         u64::from(self.queued_packets) + passing
     }
 
-    /// The discipline's own account of what it holds.
+    /// Backlog by the discipline's own count.
     pub fn discipline_backlog(&self) -> queue::Backlog {
         self.queue.backlog()
     }

@@ -1,12 +1,12 @@
 //! The network: everything that packets pass between a sender and its receiver.
 //!
-//! Two kinds of events happen in it: a link has sent off its packet, and the first packet of a flight
-//! (a delay line) arrives. What cannot queue is not an event: a packet that leaves its last
-//! queue is handed over at once, with the local time of its arrival, and an answer goes straight
-//! into the flight that leads back.
+//! It has two kinds of events: the end of a transmission, and the arrival of the first packet of a delay
+//! line. Whatever cannot queue is not an event: a packet that leaves its last
+//! queue is handed over immediately, with the local time of its arrival, and a reply goes straight
+//! into the return queue.
 //!
-//! Links between nodes are apart, in `propagation`: each has a flight behind it that all packets share, and at
-//! its end a packet is routed on, or has arrived.
+//! Links between nodes have a module of their own, `propagation`: all packets of a link share its propagation delay,
+//! and at the end a packet is routed to the next link, or has arrived.
 
 use ackclock_core::tables::{EventKind, PacketAction, Tables, NONE};
 use ackclock_plan::{PathPlan, Plan};
@@ -46,38 +46,38 @@ use sacks::SackStore;
 pub struct Network {
     now: Time,
     links: Vec<Link>,
-    /// Links to be looked at, then flights by link, then the change of a link that comes next.
+    /// Polls of links, then arrivals by link, then the next change of a link, then impairments by link.
     link_events: TimingWheel,
     changes: Changes,
-    /// By link: what is behind its transmitter, where that is more than a delay.
+    /// Impairment behind a link's transmitter, by link.
     impairments: BTreeMap<usize, Impairment>,
-    /// Whether any link has one.
+    /// True if any link has one.
     has_impairments: bool,
-    /// By flow: how many of its packets media have made.
+    /// Packets that impairments duplicated, by flow.
     copies: BTreeMap<u32, u64>,
     routing: Routing,
-    /// The paths that are given, of which flows take one.
+    /// Explicit paths, of which each unrouted flow takes one.
     paths: Vec<Path>,
-    /// Where the flows have their places.
+    /// Slots of the flows.
     slots: FlowSlots,
-    /// By place: the flow's route, from its first packet to its last.
+    /// Route of the flow in a slot, from its first packet to its last.
     routes: Vec<Option<Box<Route>>>,
-    /// By place: packets of the flow that a queue dropped or a link lost.
+    /// Packets that a queue dropped or a link lost, of the flow in a slot.
     lost_packets: Vec<u64>,
     /// Delays before queueing links.
     delay_lines: Vec<DelayLine>,
-    /// By link: when the packet in transmission has left.
+    /// End of the transmission in progress, by link.
     transmissions: TournamentTree,
-    /// By delay line, then by place: when the first packet arrives at its end. At equal times flows come first.
+    /// Arrival of the first packet, by delay line, then by flow slot. At equal times flows come first.
     arrivals: TournamentTree,
     seed: u64,
     sacks: SackStore,
-    /// Room for what a link has dropped and marked, while it is recorded.
+    /// Spare log that replaces a link's while that is recorded.
     spare_drop_log: DropLog,
-    /// Whether packets are logged or captured.
+    /// True if packets are logged or captured.
     is_traced: bool,
     log_packets: bool,
-    /// By link with a flight: the packet whose departure is still to be logged.
+    /// Packet whose departure is still to be logged, by link with propagation delay.
     departing: BTreeMap<usize, Packet>,
     captures: Option<Captures>,
     /// Rows since the last drain.
@@ -85,8 +85,8 @@ pub struct Network {
 }
 
 impl Network {
-    /// The network of a plan, with the paths that flows may take, there and back, and the priorities of their
-    /// packets. The first `given` flows have their places from the beginning.
+    /// Make the network of a plan, with the forward and reverse paths of its flows and the priorities of their
+    /// packets. The first `given` flows have their slots from the start.
     ///
     /// # Errors
     /// If a queue discipline or its parameters are not known.
@@ -154,7 +154,7 @@ impl Network {
         Ok(network)
     }
 
-    /// Whether any link has a flight behind it, or changes.
+    /// True if any link has a propagation delay, or changes.
     pub fn has_propagation(&self) -> bool {
         let has_impairments = !self.impairments.is_empty();
         self.changes.is_pending()
@@ -162,8 +162,8 @@ impl Network {
             || self.links.iter().any(|link| link.propagation.exists)
     }
 
-    /// What happens next at links with a flight, and when, if that is before everything else: no later than
-    /// `other`, and earlier than the next link without a flight has sent off its packet.
+    /// Return the next event at links with propagation delay if it precedes all others: no later than
+    /// `other`, and before the next end of a transmission on a link without propagation delay.
     #[inline(always)]
     pub fn link_event_before(&mut self, other: Time, transmitted: Time) -> Option<(Time, usize)> {
         if self.link_events.is_empty() {
@@ -173,25 +173,25 @@ impl Network {
         (time <= other && time < transmitted).then_some((time, source))
     }
 
-    /// When the next link has sent off its packet, and which link that is.
+    /// Next end of a transmission on a link without propagation delay, and that link.
     #[inline]
     pub fn next_transmission(&self) -> (Time, usize) {
         self.transmissions.next()
     }
 
-    /// When the next packet arrives at the end of a flight, and of which.
+    /// Next arrival at the end of a delay line or return queue, and its index.
     #[inline]
     pub fn next_arrival(&self) -> (Time, usize) {
         self.arrivals.next()
     }
 
-    /// Sets the clock, for packets that are sent at `now`.
+    /// Set the clock, for packets that are sent at `now`.
     #[inline]
     pub fn set_time(&mut self, now: Time) {
         self.now = now;
     }
 
-    /// A link's packet has left it. If its receiver is next, returns it with its local time of arrival.
+    /// Handle the end of a transmission. If the packet's receiver is next, returns it with its local time of arrival.
     #[inline(always)]
     pub fn on_transmitted(&mut self, link: usize) -> Option<(Packet, Time)> {
         let (packet, due) = self.links[link].finish(self.now);
@@ -205,8 +205,8 @@ impl Network {
         self.forward_on_path(packet)
     }
 
-    /// The first packet of a flight arrives. If that is at its sender, or at a receiver that took time for it (and has
-    /// been written down), returns it with the flow's place;
+    /// Handle an arrival. If it is at the packet's sender, or at a receiver after its host delay (and already
+    /// logged), returns the packet with the flow's slot;
     /// [`Network::take_blocks`] and [`Network::schedule_next_return`] are to follow.
     #[inline(always)]
     pub fn on_arrival(&mut self, index: usize) -> Option<(usize, Packet)> {
@@ -221,14 +221,14 @@ impl Network {
         Some((slot, packet))
     }
 
-    /// Takes the SACK blocks that a packet carries.
+    /// Take the SACK blocks that a packet carries.
     #[inline(always)]
     pub fn take_blocks(&mut self, packet: &Packet) -> Option<Blocks> {
         self.sacks.remove(packet.sack)
     }
 
-    /// Schedules the next arrival at a sender. Apart from [`Network::on_arrival`], because where the next
-    /// packet lies is often not in the cache: the sender can be served meanwhile.
+    /// Schedule the next arrival at a sender. Separate from [`Network::on_arrival`], because the next
+    /// packet is often not in the cache: the sender can be served meanwhile.
     #[inline]
     pub fn schedule_next_return(&mut self, slot: usize) {
         let route = self.routes[slot].as_ref();
@@ -236,7 +236,7 @@ impl Network {
         self.arrivals.set(self.delay_lines.len() + slot, next);
     }
 
-    /// The first packet of a delay line arrives at the link.
+    /// Offer the first packet of a delay line to its link.
     fn leave_delay_line(&mut self, index: usize) {
         let delay_line = &mut self.delay_lines[index];
         let link = delay_line.link;
@@ -246,7 +246,7 @@ impl Network {
         }
     }
 
-    /// Sends a packet on from a link of its path: to the next one, or to the far end after the last.
+    /// Forward a packet on its path: to the next link, or to its destination after the last.
     #[inline(always)]
     fn forward_on_path(&mut self, mut packet: Packet) -> Option<(Packet, Time)> {
         let slot = self.slots.slot_of(packet.flow);
@@ -277,7 +277,7 @@ impl Network {
         }
     }
 
-    /// Sends a packet to a hop: into the delay before it, or at once.
+    /// Send a packet to a hop: into the delay line before it, or directly.
     #[inline(always)]
     fn send_to_hop(&mut self, hop: Hop, packet: Packet) {
         match hop {
@@ -297,7 +297,7 @@ impl Network {
         }
     }
 
-    /// Schedules the arrival of a packet at its sender, if it is the first on its way there.
+    /// Schedule the arrival of a packet at its sender, if it is the first in the return queue.
     #[inline(always)]
     fn schedule_return(&mut self, slot: usize, first: Option<Time>) {
         if let Some(due) = first {
@@ -305,7 +305,7 @@ impl Network {
         }
     }
 
-    /// Offers a packet to a link.
+    /// Offer a packet to a link.
     #[inline(always)]
     fn offer(&mut self, packet: Packet, link: u32) {
         let link = link as usize;
@@ -316,7 +316,7 @@ impl Network {
         }
     }
 
-    /// A link, with a flight behind it or without one, takes a packet or loses it. `log`: whether packets are watched.
+    /// Admit a packet to a link, with propagation delay or without, which may lose it; `log`: log the packet.
     #[inline(always)]
     fn admit<const FLIGHT: bool>(&mut self, packet: Packet, link: usize, log: bool) {
         let Some(due) = self.links[link].offer::<FLIGHT>(packet, self.now) else {
@@ -388,7 +388,7 @@ impl Network {
             .push(self.now.seconds(), packet.flow, link, kind, value);
     }
 
-    /// Sends the receiver's answer off, at the receiver's local time.
+    /// Send a receiver's reply at the receiver's local time.
     #[inline]
     pub fn send_reply(&mut self, flow: u32, reply: &Reply, local: Time) {
         let packet = Packet {
@@ -411,7 +411,7 @@ impl Network {
         self.forward_reply(packet, local);
     }
 
-    /// A receiver's packet sets off at its local time.
+    /// Forward a receiver's packet at its local time.
     #[inline(always)]
     fn forward_reply(&mut self, packet: Packet, local: Time) {
         let slot = self.slots.slot_of(packet.flow);
@@ -447,18 +447,18 @@ impl Network {
         &mut self.links
     }
 
-    /// Packets that a queue dropped or a link lost, of the flow in a place.
+    /// Packets that a queue dropped or a link lost, of the flow in a slot.
     pub fn lost_packets(&self, slot: usize) -> u64 {
         self.lost_packets[slot]
     }
 
-    /// The places of flows.
+    /// Slots of the flows.
     #[inline(always)]
     pub fn slots(&self) -> &FlowSlots {
         &self.slots
     }
 
-    /// Packets in queues, transmitters and flights.
+    /// Packets in queues, transmitters and delays.
     pub fn packets_in_transit(&self) -> u64 {
         let queued: u64 = self.links.iter().map(Link::waiting_packets).sum();
         let routes = self.routes.iter().flatten();
@@ -478,11 +478,11 @@ impl Network {
     }
 }
 
-/// The network as one sender sees it.
+/// Outlet of one sender into the network.
 pub struct NetworkOutlet<'a> {
-    /// What is behind it.
+    /// The network.
     pub network: &'a mut Network,
-    /// Where the sender's packets go first.
+    /// First hop of the sender's packets.
     pub hop: Hop,
 }
 

@@ -1,15 +1,15 @@
-//! TCP options: how many bytes of a header they take, and the SACK blocks among them.
+//! TCP options: their bytes in a header, and the SACK blocks.
 
 use ackclock_core::Time;
 use ackclock_plan::{TcpPlan, TIMESTAMPS_BYTES};
 
-/// Most SACK blocks that fit an ACK, without timestamps (RFC 2018 section 3).
+/// Largest number of SACK blocks in an ACK, without timestamps (RFC 2018 section 3).
 pub const MAX_BLOCKS: usize = 4;
 
 /// The tick of the timestamps' clock (RFC 7323 section 5.4).
 pub const TIMESTAMP_TICK: Time = Time::from_milliseconds(1);
 
-/// What the timestamps' clock shows.
+/// Value of the timestamp clock.
 pub fn timestamp(time: Time) -> u64 {
     time.picoseconds() / TIMESTAMP_TICK.picoseconds()
 }
@@ -25,7 +25,7 @@ pub fn syn_header_bytes(tcp: &TcpPlan) -> u32 {
         }
 }
 
-/// SACK blocks that fit an ACK: one less beside timestamps (RFC 2018 section 3).
+/// SACK blocks that fit an ACK: one less with timestamps (RFC 2018 section 3).
 pub fn max_blocks(tcp: &TcpPlan) -> usize {
     MAX_BLOCKS - usize::from(tcp.timestamps)
 }
@@ -48,7 +48,7 @@ impl Blocks {
         &self.blocks[..count]
     }
 
-    /// Whether there is none.
+    /// True if there is none.
     #[inline]
     pub fn is_empty(&self) -> bool {
         let (start, end) = self.blocks[0];

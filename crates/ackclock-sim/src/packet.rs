@@ -5,15 +5,15 @@ use ackclock_core::Time;
 use ackclock_plan::EcnMode;
 
 codes!(
-    /// What a packet is for.
+    /// Kind of a packet.
     Kind {
-        /// Opens the connection.
+        /// SYN of the sender.
         Syn => "syn",
-        /// Answers the SYN.
+        /// SYN/ACK of the receiver.
         SynAck => "syn_ack",
         /// Carries payload, from the sender.
         Data => "data",
-        /// Ends the data, from the sender; carries no payload of its own.
+        /// End the data, from the sender; carries no payload of its own.
         Fin => "fin",
         /// Acknowledges, from the receiver.
         Ack => "ack",
@@ -21,15 +21,15 @@ codes!(
         FinAck => "fin_ack",
         /// The sender's last acknowledgement (of the SYN/ACK or of the receiver's FIN).
         LastAck => "last_ack",
-        /// Opens a connection in which the receiver asks for the data; from the receiver.
+        /// SYN of a receiver that requests the data.
         ClientSyn => "client_syn",
-        /// Answers it; from the sender.
+        /// SYN/ACK of the sender, to a `ClientSyn`.
         ServerSynAck => "server_syn_ack",
-        /// What the receiver asks with.
+        /// Request of the receiver for the data.
         Request => "request",
         /// A UDP datagram.
         Datagram => "datagram",
-        /// What answers a datagram.
+        /// Reply to a datagram.
         Echo => "echo",
         /// Carries the last payload and ends the data, from the sender.
         DataFin => "data_fin",
@@ -37,7 +37,7 @@ codes!(
 );
 
 impl Kind {
-    /// Whether the packet opens a connection: a SYN or SYN/ACK.
+    /// True for a SYN or SYN/ACK.
     pub fn opens(self) -> bool {
         matches!(
             self,
@@ -45,24 +45,24 @@ impl Kind {
         )
     }
 
-    /// Whether the packet ends one way of a connection: it carries a FIN.
+    /// True if the packet carries a FIN.
     pub fn closes(self) -> bool {
         matches!(self, Kind::DataFin | Kind::Fin | Kind::FinAck)
     }
 
-    /// Whether the packet is one of the sender's numbered segments: it carries payload, ends the data, or both.
+    /// True for the sender's numbered segments: those with payload, with the FIN, or both.
     #[inline]
     pub fn is_segment(self) -> bool {
         matches!(self, Kind::Data | Kind::DataFin | Kind::Fin)
     }
 
-    /// Whether the packet carries the sender's payload.
+    /// True if the packet carries the sender's payload.
     #[inline]
     pub fn carries_payload(self) -> bool {
         matches!(self, Kind::Data | Kind::DataFin | Kind::Datagram)
     }
 
-    /// Whether the packet travels from the sender to the receiver.
+    /// True if the packet travels from the sender to the receiver.
     pub fn is_forward(self) -> bool {
         matches!(
             self,
@@ -80,22 +80,22 @@ impl Kind {
 /// The two ECN bits of the IP header (RFC 3168 section 5).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ecn {
-    /// The transport does not understand ECN.
+    /// Not-ECT: the transport does not support ECN.
     #[default]
     NotEct,
     /// ECT(0).
     Ect0,
     /// ECT(1).
     Ect1,
-    /// A router saw congestion.
+    /// CE: a router has experienced congestion.
     Ce,
     /// None: the packet was damaged on its way, and its end will discard it.
     Damaged,
 }
 
 impl Ecn {
-    /// The ECN bits of what carries no data: SYNs, ACKs. RFC 3168 sections 6.1.1 and 6.1.4 forbid them; who reads
-    /// marks exactly may have such packets marked instead of dropped, as Linux does with DCTCP.
+    /// ECN bits of SYNs and ACKs without data. RFC 3168 sections 6.1.1 and 6.1.4 forbid ECT; transports with accurate
+    /// feedback may have such packets marked instead of dropped, as Linux does with DCTCP.
     #[inline]
     pub fn of_control(mode: EcnMode) -> Ecn {
         match mode {
@@ -106,56 +106,56 @@ impl Ecn {
     }
 }
 
-/// What a header says in bits: whether it was sent before or reports a duplicate, the echo of ECN marks, and whether
-/// the window is another one than the last ACK told.
+/// Header flags: retransmitted (or, of an ACK, DSACK), the echo of ECN marks, and whether an ACK
+/// changes the advertised window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flags(u8);
 
 impl Flags {
-    /// Nothing is said.
+    /// No flag.
     pub const NONE: Flags = Flags(0);
     /// The echo counts modulo this.
     pub const ECHO_MODULUS: u8 = 64;
-    /// Of an ACK: DSACK. Of all others: retransmitted.
+    /// DSACK in an ACK; retransmitted in all others.
     const REPEATS: u8 = 1;
-    /// Of an ACK: another window.
+    /// Changed advertised window, in an ACK.
     const OPENED: u8 = 1 << 7;
 
-    /// The same of a packet, not an ACK, that was or was not sent before.
+    /// Set or clear the flag of a retransmission, in a packet other than an ACK.
     #[inline(always)]
     #[must_use]
     pub fn with_retransmitted(self, retransmitted: bool) -> Flags {
         Flags(self.0 & !Flags::REPEATS | u8::from(retransmitted))
     }
 
-    /// The same of an ACK that does or does not report a duplicate.
+    /// Set or clear DSACK, in an ACK.
     #[inline(always)]
     #[must_use]
     pub fn with_dsack(self, dsack: bool) -> Flags {
         Flags(self.0 & !Flags::REPEATS | u8::from(dsack))
     }
 
-    /// The same of an ACK that tells another window than the one before, or the same.
+    /// Set or clear the flag of a changed window, in an ACK.
     #[inline(always)]
     #[must_use]
     pub fn with_opened(self, opened: bool) -> Flags {
         Flags(self.0 & !Flags::OPENED | (u8::from(opened) * Flags::OPENED))
     }
 
-    /// The same with an echo, taken modulo [`Flags::ECHO_MODULUS`].
+    /// Set the echo, taken modulo [`Flags::ECHO_MODULUS`].
     #[inline(always)]
     #[must_use]
     pub fn with_echo(self, echo: u8) -> Flags {
         Flags(self.0 & (Flags::REPEATS | Flags::OPENED) | ((echo % Flags::ECHO_MODULUS) << 1))
     }
 
-    /// Data, SYN, SYN/ACK, request: whether it was sent before.
+    /// True for retransmitted data, SYNs, SYN/ACKs and requests.
     #[inline(always)]
     pub fn is_retransmitted(self) -> bool {
         self.0 & Flags::REPEATS != 0
     }
 
-    /// ACK: whether its first block reports a duplicate (RFC 2883).
+    /// True if the first block of an ACK reports a duplicate (RFC 2883).
     #[inline(always)]
     pub fn has_dsack(self) -> bool {
         self.0 & Flags::REPEATS != 0
@@ -168,21 +168,21 @@ impl Flags {
         (self.0 & !Flags::OPENED) >> 1
     }
 
-    /// ACK: whether it tells another window than the one before.
+    /// True if an ACK advertises another window than the one before.
     #[inline(always)]
     pub fn has_opened(self) -> bool {
         self.0 & Flags::OPENED != 0
     }
 }
 
-/// Stands for "no SACK blocks" in [`Packet::sack`].
+/// Value of [`Packet::sack`] without SACK blocks.
 pub const NO_SACK: u32 = u32::MAX;
 
-/// A packet on its way. Sequence numbers count segments, from 0 for the first data segment.
+/// A packet in transit. Sequence numbers count segments, from 0 for the first data segment.
 ///
 /// The order of the fields is that of memory: what changes on the way ([`Packet::wire_bytes`]) and what tells a packet
-/// from none (`ecn`) lie between pieces that are copied in words. A piece that is no multiple of a word is copied in two
-/// that overlap, and to read it back then means to wait for both.
+/// from none (`ecn`) lie between pieces that are copied in words. A piece that is no multiple of a word is copied in
+/// two that overlap, and to read it back then means to wait for both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct Packet {
@@ -190,25 +190,25 @@ pub struct Packet {
     pub sequence: u64,
     /// Data: when it was sent (the timestamp option's value). ACK: the echo of it.
     pub timestamp: Time,
-    /// When it entered the present queue; set by the link.
+    /// Time at which it entered the present queue; set by the link.
     pub enqueued: Time,
     /// The connection.
     pub flow: u32,
-    /// Where the ACK's SACK blocks are kept, or [`NO_SACK`].
+    /// Slot of the ACK's SACK blocks, or [`NO_SACK`].
     pub sack: u32,
     /// Size on the wire, headers, options and frame included.
     pub wire_bytes: u32,
     /// ECN bits.
     pub ecn: Ecn,
-    /// What it is for.
+    /// Its kind.
     pub kind: Kind,
     /// Position on its path: the index of the hop it is in or heading to.
     pub hop: u8,
-    /// What the header says in bits.
+    /// Header flags.
     pub flags: Flags,
 }
 
-/// What lies in a place for a packet as long as there is none.
+/// Placeholder where there is no packet.
 pub const NO_PACKET: Packet = Packet {
     sequence: 0,
     timestamp: Time::ZERO,
@@ -223,8 +223,8 @@ pub const NO_PACKET: Packet = Packet {
 };
 
 impl Packet {
-    /// The packet as it enters a queue; before that, a copy with a place of its own in memory, as [`Packet::for_record`],
-    /// of which only the time of entering, which nobody has read yet, is another.
+    /// The packet as it enters a queue; before that, a separate copy in memory, as [`Packet::for_record`],
+    /// in which only the time of entering differs, which has not been read yet.
     #[inline(always)]
     #[must_use]
     pub fn entering(&self, now: Time) -> Packet {
@@ -234,7 +234,7 @@ impl Packet {
         }
     }
 
-    /// A copy for what is rarely done, with a place of its own in memory. A packet that nothing refers to
+    /// Copy with separate memory, for rare paths. A packet to which nothing refers
     /// stays in registers from the sender into the queue; one that is read back from memory just after it
     /// was written waits for all writes before it.
     #[inline(always)]
@@ -246,7 +246,7 @@ impl Packet {
         }
     }
 
-    /// Writes a line about it into the packet log.
+    /// Append the packet to the packet log.
     pub fn log(&self, now: Time, link: u32, action: PacketAction, log: &mut Packets) {
         log.time_s.push(now.seconds());
         log.flow.push(self.flow);

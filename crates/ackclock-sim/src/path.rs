@@ -1,4 +1,4 @@
-//! Routes as the simulation follows them: queueing links, and delays where nothing can queue.
+//! Paths as the simulation follows them: queueing links, and delays where nothing can queue.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -9,16 +9,16 @@ use ackclock_plan::{HopPlan, PathPlan};
 use crate::host_delay::HostDelays;
 use crate::packet::Packet;
 
-/// Packets in a delay that nothing can shorten or lengthen, each with the time of its arrival.
+/// Packets in a constant delay, each with the time of its arrival.
 pub type DelayQueue = VecDeque<(Time, Packet)>;
 
-/// When the first packet of a flight arrives; [`Time::NEVER`] if there is none.
+/// Arrival of the first packet; [`Time::NEVER`] if there is none.
 #[inline(always)]
 pub fn first_due(flight: &DelayQueue) -> Time {
     flight.front().map_or(Time::NEVER, |&(due, _)| due)
 }
 
-/// Adds a packet to a flight; returns whether it is the first to arrive now. A packet that starts ahead of the
+/// Add a packet to a delay queue; returns whether it is now the first to arrive. A packet that starts ahead of the
 /// clock may be overtaken by one that does not, so a later one may have to go before it.
 #[inline(always)]
 pub fn push_delayed(flight: &mut DelayQueue, due: Time, packet: Packet) -> bool {
@@ -41,32 +41,32 @@ fn insert_in_order(flight: &mut DelayQueue, due: Time, packet: Packet) -> bool {
 /// A delay before a queueing link.
 #[derive(Debug)]
 pub struct DelayLine {
-    /// The packets in it.
+    /// Packets in the delay.
     pub flight: DelayQueue,
-    /// The link at its end.
+    /// Link at the end.
     pub link: u32,
 }
 
-/// How a packet comes to a queueing link.
+/// Way of a packet to a queueing link.
 #[derive(Clone, Copy, Debug)]
 pub enum Hop {
-    /// At once into the queue of this link.
+    /// Directly into the queue of this link.
     Direct(u32),
-    /// Through a delay.
+    /// Through a delay line.
     Delayed {
-        /// How long it takes.
+        /// Its delay.
         delay: Time,
         /// Number of the [`DelayLine`].
         delay_line: u32,
     },
-    /// Wherever the routing says.
+    /// To the link that the routing selects.
     Routed,
 }
 
-/// A path there and back, compiled. Flows that take it one after the other or together share its delay lines.
+/// Forward and reverse path, compiled. Flows on the same path share its delay lines.
 #[derive(Debug)]
 pub struct Path {
-    /// The hop at which packets enter it.
+    /// First hop of packets.
     pub first_hop: Hop,
     /// Sum of the propagation delays both ways.
     pub base_rtt: Time,
@@ -76,7 +76,7 @@ pub struct Path {
 }
 
 impl Path {
-    /// What a routed flow takes: its packets go nowhere by themselves.
+    /// Path of a routed flow, without hops of its own.
     pub fn routed() -> Path {
         Path {
             first_hop: Hop::Routed,
@@ -90,8 +90,8 @@ impl Path {
         }
     }
 
-    /// From a plan's two paths, or from none for a routed flow; adds the delays before links to `delay_lines`. A
-    /// path there has at least one hop: [`ackclock_plan::Plan::check`].
+    /// Compile a plan's two paths, or none for a routed flow; adds the delays before links to `delay_lines`. A
+    /// forward path has at least one hop: [`ackclock_plan::Plan::check`].
     pub fn new(forward: &PathPlan, reverse: &PathPlan, delay_lines: &mut Vec<DelayLine>) -> Path {
         if forward.hops.is_empty() {
             return Path::routed();
@@ -113,7 +113,7 @@ impl Path {
         }
     }
 
-    /// The links that data pass, in order.
+    /// Links of the forward path, in order.
     pub fn forward_links<'a>(
         &'a self,
         delay_lines: &'a [DelayLine],
@@ -131,24 +131,24 @@ impl Path {
     }
 }
 
-/// A flow's path there and back, and the packets on its last part. It fits one cache line: with many
+/// Forward and reverse path of a flow, and the packets on their last delay. It fits one cache line: with many
 /// flows, each packet costs as much as the lines that it needs.
 #[derive(Debug)]
 #[repr(align(64))]
 pub struct Route {
-    /// The last delay on the path back.
+    /// Packets in the last delay of the reverse path.
     pub return_queue: DelayQueue,
     /// Delay from the last queue to the receiver.
     pub forward_delay: Time,
     /// Delay from the last queue (or the receiver, if there is none) to the sender.
     pub reverse_delay: Time,
-    /// Queues other than the first one, if there are any.
+    /// Queues after the first one, if there are any.
     later_hops: Option<Arc<LaterHops>>,
-    /// The flow's hosts, if they take time for packets.
+    /// Processing delays of the flow's hosts, if any.
     pub hosts: Option<Box<HostDelays>>,
 }
 
-/// The queues after the first one on the path there, and all on the path back.
+/// Queues after the first one on the forward path, and all on the reverse path.
 #[derive(Debug)]
 struct LaterHops {
     forward: Box<[Hop]>,
@@ -156,7 +156,7 @@ struct LaterHops {
 }
 
 impl Route {
-    /// The route of a flow that takes this path.
+    /// Make the route of a flow on this path.
     pub fn along(path: &Path) -> Route {
         Route {
             return_queue: DelayQueue::new(),
@@ -167,7 +167,7 @@ impl Route {
         }
     }
 
-    /// The hop after number `index` on the path there (`forward`) or back.
+    /// Hop after number `index` on the forward or reverse path.
     #[inline]
     pub fn hop_after(&self, index: u8, forward: bool) -> Option<Hop> {
         let later_hops = self.later_hops.as_ref()?;
@@ -179,8 +179,8 @@ impl Route {
         }
     }
 
-    /// A packet will reach the sender at `due`, which sees it when its host is ready; returns when that is if it is the
-    /// first of those on their way.
+    /// Queue a packet that will reach the sender's host at `due`; returns when its TCP sees it, if it is the
+    /// first in the queue.
     #[inline(always)]
     pub fn queue_return(&mut self, due: Time, packet: Packet) -> Option<Time> {
         let due = match &mut self.hosts {
@@ -190,7 +190,7 @@ impl Route {
         push_delayed(&mut self.return_queue, due, packet).then_some(due)
     }
 
-    /// The first hop on the path back.
+    /// First hop on the reverse path.
     #[inline]
     pub fn first_reverse_hop(&self) -> Option<Hop> {
         self.later_hops.as_ref()?.reverse.first().copied()
@@ -204,8 +204,8 @@ fn delay(path: &PathPlan) -> Time {
         .fold(path.delay, |sum, hop| sum + hop.delay)
 }
 
-/// The hops of a path, in order. One without delay needs no delay line, unless packets start towards it
-/// ahead of the simulation's clock (`ahead`: the first hop of the path back).
+/// Hops of a path, in order. One without delay needs no delay line, unless packets start towards it
+/// ahead of the simulation's clock (`ahead`: the first hop of the reverse path).
 fn hops(plan: &PathPlan, ahead: bool, delay_lines: &mut Vec<DelayLine>) -> Box<[Hop]> {
     let hop = |(index, hop): (usize, &HopPlan)| {
         if hop.delay == Time::ZERO && !(ahead && index == 0) {

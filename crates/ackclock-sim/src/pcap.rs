@@ -1,22 +1,22 @@
 //! Packet captures at hosts and links, readable by tcpdump and Wireshark.
 //!
-//! The host that sends a packet makes its frame; every point that sees it on its way writes down the same one, with
-//! the ECN bits and the time to live that it has there. At a host that is when the packet leaves or reaches it, at a
+//! The host that sends a packet composes its frame; every vantage point on its path records the same one, with
+//! the ECN bits and the time to live at that point. At a host that is when the packet leaves or reaches it, at a
 //! link when it has left the transmitter, as in the log: a tap on the wire behind the queue.
 //!
-//! The simulator counts segments; a capture counts bytes, from an initial sequence number on (RFC 9293 section 3.4) that
-//! each end draws, as the first identification of its IP packets and the first value of its clock for timestamps, which
-//! ticks each millisecond (`numbers`). Datagrams have their own identifications. Each flow has its own pair of addresses,
-//! 10.0.0.0/9 the senders and 10.128.0.0/9 the receivers. The time to live is 64 and falls at each link.
+//! The simulator counts segments; a capture counts bytes, from an initial sequence number on (RFC 9293 section 3.4)
+//! that each end draws, as the first identification of its IP packets and the first value of its clock for timestamps,
+//! which ticks each millisecond (`numbers`). Datagrams have their own identifications. Each flow has its own pair of
+//! addresses, 10.0.0.0/9 the senders and 10.128.0.0/9 the receivers. The time to live is 64 and falls at each link.
 //!
-//! What became of each packet, and why it was sent, is written beside the captures (`ground_truth`).
+//! Fate and cause of each packet are recorded with the captures (`ground_truth`).
 //!
 //! Deviations:
 //! - Frames have an Ethernet header whatever the links' frame overhead.
 //! - A block that reports a duplicate (RFC 2883) is padding: the simulated ACK says only that there is one.
-//! - The window field never changes: the receiver's application reads at once.
-//! - Where the way back has no link of its own in the plan, packets on it pass a link's wire as long before they arrive
-//!   as the way there takes from the sender to the link; if a queue lies between, when they have left it.
+//! - The window field never changes: the receiver's application reads immediately.
+//! - Where the reverse path has no link in the plan, packets on it pass a link's wire as long before they arrive
+//!   as the forward path takes from the sender to the link; if a queue lies between, when they have left it.
 
 use std::collections::BTreeMap;
 
@@ -42,22 +42,22 @@ use ground_truth::{GroundTruth, RowKey};
 use numbers::Numbers;
 use vantage::{Location, Point};
 
-/// The captures of a run, one for each point that its plan names.
+/// Captures of a run, one for each vantage point of its plan.
 #[derive(Debug)]
 pub struct Captures {
     files: Vec<(Point, File)>,
-    /// By flow.
+    /// Connections by flow.
     connections: BTreeMap<u32, Connection>,
-    /// By flow: the path that it takes.
+    /// Path of each flow.
     paths: BTreeMap<u32, u32>,
-    /// By the names that packets have in `sack`.
+    /// Packets in transit, by the slot in their `sack`.
     in_transit: Vec<InTransit>,
     ground_truth: GroundTruth,
-    /// Of the run, for the numbers with which connections begin.
+    /// Seed of the run, for initial numbers.
     seed: u64,
 }
 
-/// A packet under way: its frame, and its row of the truth, which says when it was sent.
+/// A packet in transit: its frame, and the key of its ground truth, which has the time at which it was sent.
 #[derive(Debug, Default)]
 struct InTransit {
     frame: Frame,
@@ -65,7 +65,7 @@ struct InTransit {
 }
 
 impl Captures {
-    /// The captures that a plan asks for, if any; `paths`: those that its flows may take, there and back.
+    /// Captures of a plan, if it has any; `paths`: forward and reverse paths of its flows.
     pub fn of(plan: &Plan, paths: &[(&PathPlan, &PathPlan)], seed: u64) -> Option<Captures> {
         let vantages = plan.record.pcap.vantages().iter();
         let points = vantages.map(|vantage| Point::new(vantage, &plan.links, paths));
@@ -80,46 +80,47 @@ impl Captures {
         })
     }
 
-    /// A connection begins.
+    /// Open a connection.
     pub fn open(&mut self, flow: u32, plan: &FlowPlan) {
         let numbers = Numbers::drawn(self.seed, flow);
         self.connections
             .insert(flow, Connection::new(plan, numbers));
     }
 
-    /// A flow takes a path.
+    /// Set the path of a flow.
     pub fn take_path(&mut self, flow: u32, path: u32) {
         self.paths.insert(flow, path);
     }
 
-    /// The last packet of a flow has arrived.
+    /// Close a flow whose last packet has arrived.
     pub fn close(&mut self, flow: u32) {
         self.connections.remove(&flow);
         self.paths.remove(&flow);
     }
 
-    /// The bytes up to `now` since the last call, a file each; those of the first call begin with the files' headers.
+    /// Take the bytes up to `now` since the last call, per file; the first ones begin with the file headers.
     pub fn take(&mut self, now: Time) -> Vec<Vec<u8>> {
         let files = self.files.iter_mut();
         files.map(|(_, file)| file.take(now)).collect()
     }
 
-    /// The rows of the truth of which all is known by `now`, since the last call.
+    /// Take the rows of the ground truth that are complete by `now`, since the last call.
     pub fn take_ground_truth(&mut self, now: Time) -> Transmissions {
         self.ground_truth.take(now)
     }
 
-    /// The run ends: what is still to be said of packets under way is said.
+    /// Complete the rows of packets in transit at the end of the run.
     pub fn finish(&mut self, now: Time) {
         self.ground_truth.finish(now);
     }
 
-    /// A sender sends a packet. Its `sack` is its name from now on, and its `wire_bytes` are those of the IP packet.
+    /// Record that a sender sends a packet. Its `sack` identifies it from now on; its `wire_bytes` are those of the IP
+    /// packet.
     pub fn send(&mut self, packet: &Packet, reason: SendReason, now: Time) {
         self.register_frame(packet, &[], reason, now, now);
     }
 
-    /// A receiver sends a packet with these SACK blocks at `time`, which may be ahead of `now`.
+    /// Record that a receiver sends a packet with these SACK blocks at `time`, which may be ahead of `now`.
     pub fn send_reply(&mut self, packet: &Packet, blocks: &[Block], time: Time, now: Time) {
         let connection = self.connections.get_mut(&packet.flow);
         let again = connection.is_some_and(|connection| !connection.sends_first(packet.kind));
@@ -149,14 +150,14 @@ impl Captures {
         self.record_frame(packet, host(packet.kind.is_forward()), time, now);
     }
 
-    /// A packet is dropped or lost at a link, or at none.
+    /// Record that a packet is dropped or lost, at a link or without one.
     pub fn lose(&mut self, packet: &Packet, fate: PacketFate, link: u32, now: Time) {
         if let Some(sent) = self.in_transit.get(packet.sack as usize) {
             self.ground_truth.end(sent.row, fate, link, now);
         }
     }
 
-    /// A packet has left the transmitter of a link.
+    /// Record that a packet has left the transmitter of a link.
     pub fn leave(&mut self, packet: &Packet, link: u32, now: Time) {
         self.record_frame(packet, Location::Link(link), now, now);
         if let Some(sent) = self.in_transit.get_mut(packet.sack as usize) {
@@ -164,8 +165,8 @@ impl Captures {
         }
     }
 
-    /// A packet of a flow with a path has left its last queue, or its host if there is none, at `left`, and will arrive
-    /// at `due`.
+    /// Record that a packet of a flow with a path left its last queue, or its host if there is none, at `left`, and
+    /// will arrive at `due`.
     pub fn on_return(&mut self, packet: &Packet, left: Time, due: Time, now: Time) {
         let Some(&path) = self.paths.get(&packet.flow) else {
             return;
@@ -181,7 +182,7 @@ impl Captures {
         }
     }
 
-    /// A packet reaches its end at `time`, which may be ahead of `now`.
+    /// Record that a packet reaches its destination at `time`, which may be ahead of `now`.
     pub fn arrive(&mut self, packet: &Packet, time: Time, now: Time) {
         let forward = packet.kind.is_forward();
         self.record_frame(packet, host(!forward), time, now);
@@ -212,7 +213,7 @@ impl Captures {
     }
 }
 
-/// At which host a packet of a flow begins, or ends.
+/// Host at which a packet of a flow begins, or ends.
 fn host(is_sender: bool) -> Location {
     if is_sender {
         Location::Sender

@@ -15,12 +15,12 @@ mod fq;
 pub(crate) mod hash;
 mod periodic;
 
-/// The list, from one line each: the module, and its place among the [`DISCIPLINES`].
+/// Declare the modules of the disciplines and the list [`DISCIPLINES`].
 macro_rules! disciplines {
     ($($name:ident,)*) => {
         $(pub mod $name;)*
 
-        /// The list: name as in `tc`, and how to make one.
+        /// Queue disciplines: name as in `tc`, and factory.
         pub const DISCIPLINES: &[(&str, QueueFactory)] = &[$((stringify!($name), $name::make)),*];
     };
 }
@@ -45,7 +45,7 @@ disciplines! {
     tbf,
 }
 
-/// What a queue holds.
+/// Packets and bytes in a queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Backlog {
     /// Packets.
@@ -58,28 +58,28 @@ pub struct Backlog {
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct Drops {
-    /// Whether there is something in either: the one byte that is looked at for each packet.
+    /// True if either is not empty: the only byte that is read for each packet.
     any: bool,
     packets: Vec<Packet>,
     marked: Vec<Packet>,
 }
 
 impl Drops {
-    /// Reports a dropped packet.
+    /// Report a dropped packet.
     pub fn push(&mut self, packet: Packet) {
         self.packets.push(packet);
         self.any = true;
     }
 
-    /// Reports the dropped packet, if there is one.
+    /// Report a dropped packet, if there is one.
     pub fn extend(&mut self, packet: Option<Packet>) {
         if let Some(packet) = packet {
             self.push(packet);
         }
     }
 
-    /// Marks a packet (RFC 3168 section 5). Returns whether its transport understands that; if not, the packet
-    /// is as it was.
+    /// Mark a packet (RFC 3168 section 5). Returns whether its transport supports ECN; if not, the packet
+    /// is unchanged.
     pub fn mark(&mut self, packet: &mut Packet) -> bool {
         if matches!(packet.ecn, Ecn::NotEct | Ecn::Damaged) {
             return false;
@@ -90,19 +90,19 @@ impl Drops {
         true
     }
 
-    /// Whether nothing was dropped or marked.
+    /// True if nothing was dropped or marked.
     #[inline]
     pub fn is_empty(&self) -> bool {
         !self.any
     }
 
-    /// Takes the dropped packets, oldest first.
+    /// Take the dropped packets, oldest first.
     pub fn drain(&mut self) -> impl Iterator<Item = Packet> + '_ {
         self.any = !self.marked.is_empty();
         self.packets.drain(..)
     }
 
-    /// Takes copies of the marked packets, oldest first.
+    /// Take copies of the marked packets, oldest first.
     pub fn drain_marked(&mut self) -> impl Iterator<Item = Packet> + '_ {
         self.any = !self.packets.is_empty();
         self.marked.drain(..)
@@ -111,37 +111,37 @@ impl Drops {
 
 /// A queue discipline. Drops at enqueue and at dequeue are both visible.
 pub trait Discipline: Send {
-    /// Offers a packet. It is queued, or pushed to `drops` (it or another in its stead).
+    /// Queue a packet, or push it or another one to `drops`.
     fn enqueue(&mut self, packet: Packet, now: Time, drops: &mut Drops);
-    /// Takes the packet to send next.
+    /// Take the packet to send next.
     fn dequeue(&mut self, now: Time, drops: &mut Drops) -> Option<Packet>;
-    /// What is queued now.
+    /// Packets and bytes that are queued now.
     fn backlog(&self) -> Backlog;
-    /// When packets wait but [`Discipline::dequeue`] has just given none: the time at which it may give one,
-    /// if none arrives before. A discipline that never holds packets back has no such time.
+    /// Time at which [`Discipline::dequeue`] may return a packet, if packets wait but it has just returned none and
+    /// none arrives before. A discipline that never holds packets back has no such time.
     fn ready(&self, now: Time) -> Time {
         let _ = now;
         Time::NEVER
     }
 }
 
-/// The priorities of the flows' packets, 0 to 15, as in `tc-prio(8)`: of each series of flows that have the same, the
-/// number of the first and the priority. The first series begins with flow 0.
+/// Priorities of the flows' packets, 0 to 15, as in `tc-prio(8)`: for each run of flows with the same one, the
+/// number of the first flow and the priority. The first run begins with flow 0.
 pub type Priorities<'a> = &'a [(u32, u8)];
 
-/// What a discipline is made from, besides its parameters.
+/// Context in which a discipline is made, besides its parameters.
 #[derive(Clone, Copy, Debug)]
 pub struct QueueContext<'a> {
     /// Rate of the link behind it, bit/s.
     pub rate_bps: f64,
-    /// Seed of the discipline's own stream of random numbers.
+    /// Seed of the discipline's stream of random numbers.
     pub seed: u64,
-    /// Whose packets go before whose.
+    /// Priorities of the flows.
     pub priorities: Priorities<'a>,
 }
 
 impl QueueContext<'_> {
-    /// The discipline's own stream of random numbers.
+    /// The discipline's stream of random numbers.
     pub fn random(&self) -> Pcg64Mcg {
         Pcg64Mcg::new(u128::from(self.seed) << 1 | 1)
     }
@@ -164,7 +164,7 @@ impl Queue {
         Queue::Other(Box::new(discipline))
     }
 
-    /// See [`Discipline::enqueue`]. The packet's entering time becomes `now`.
+    /// Queue a packet as [`Discipline::enqueue`] does. The packet's entering time becomes `now`.
     #[inline(always)]
     pub fn enqueue(&mut self, packet: Packet, now: Time, drops: &mut Drops) {
         // A copy in each arm: one that is passed by reference in any of them would not stay in registers.
@@ -174,8 +174,8 @@ impl Queue {
         }
     }
 
-    /// Whether a packet that finds the queue empty and the transmitter idle goes through it as if it were not
-    /// there. A discipline that keeps accounts of what passes is not such a one.
+    /// True if a packet that finds the queue empty and the transmitter idle can bypass
+    /// it. A discipline that keeps statistics of all packets cannot be bypassed.
     #[inline(always)]
     pub fn can_bypass(&self) -> bool {
         matches!(self, Queue::Pfifo(_))
@@ -208,13 +208,13 @@ impl Queue {
     }
 }
 
-/// Makes a discipline from its card's complete parameters.
+/// Make a discipline from complete parameters.
 pub type QueueFactory = fn(&Value, &QueueContext) -> Result<Queue, serde_json::Error>;
 
-/// Looks a discipline up by name and makes it.
+/// Make a discipline by name.
 ///
 /// # Errors
-/// An unknown name, or parameters that are not those of the card.
+/// An unknown name, or parameters that differ from those of its specification.
 pub fn make(
     discipline: &str,
     parameters: &Value,
@@ -230,7 +230,7 @@ pub fn make(
     })
 }
 
-/// Refuses parameters of which something does not hold.
+/// Reject parameters that violate a condition.
 fn require(holds: bool, otherwise: &str) -> Result<(), serde_json::Error> {
     if holds {
         Ok(())

@@ -16,7 +16,7 @@
 //!             SYN/ACK               data
 //! ```
 //!
-//! Deviation: the application reads at once, so the receive window never shrinks.
+//! Deviation: the application reads immediately, so the receive window never shrinks.
 
 use ackclock_core::{jiffies, Time};
 use ackclock_plan::{DelayedAck, FlowPlan};
@@ -40,7 +40,7 @@ use quick::Quick;
 use ranges::Ranges;
 use window::Window;
 
-/// What the receiver answers.
+/// Reply of the receiver.
 #[derive(Clone, Copy, Debug)]
 pub struct Reply {
     /// `SynAck`, `Ack` or `FinAck`.
@@ -53,7 +53,7 @@ pub struct Reply {
     pub wire_bytes: u32,
     /// SACK blocks, if any.
     pub blocks: Option<Blocks>,
-    /// What the header says in bits.
+    /// Header flags.
     pub flags: Flags,
     /// Its own ECN bits.
     pub ecn: Ecn,
@@ -62,10 +62,10 @@ pub struct Reply {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Listen,
-    /// It opens the connection itself.
+    /// It opens the connection.
     SynSent,
     SynReceived,
-    /// The request is sent, and no data have come.
+    /// The request is sent, and no data have arrived.
     Requested,
     Established,
     /// The sender's FIN was acknowledged with ours, which awaits its acknowledgement.
@@ -77,7 +77,7 @@ enum State {
 pub struct Receiver {
     state: State,
     next: u64,
-    /// What has arrived above `next`.
+    /// Segments that have arrived above `next`.
     ranges: Ranges,
     block_limit: usize,
     sack: bool,
@@ -86,10 +86,10 @@ pub struct Receiver {
     delay: Time,
     /// The clock's tick, by which the delay is measured; zero if it is exact.
     tick: Time,
-    /// Since when an ACK waits.
+    /// Time since which an ACK has been delayed.
     ack_delayed_since: Time,
     echo_of_marks: Echo,
-    /// Whether the segment being received is to be acknowledged at once.
+    /// True if the segment being received is to be acknowledged immediately.
     ack_now: bool,
     /// An ACK that goes out before the one of the segment just received.
     earlier: Option<Box<Reply>>,
@@ -157,13 +157,13 @@ impl Receiver {
         }
     }
 
-    /// When the receiver wants to be woken (delayed ACK, or SYN/ACK or FIN to repeat).
+    /// Time of the receiver's next timer (delayed ACK, or SYN/ACK or FIN to retransmit).
     #[inline]
     pub fn wake(&self) -> Time {
         self.timer
     }
 
-    /// Whether the connection is over on this side.
+    /// True if the connection is closed on this side.
     #[inline]
     pub fn is_closed(&self) -> bool {
         self.state == State::Closed
@@ -194,7 +194,7 @@ impl Receiver {
         &self.workload
     }
 
-    /// A packet from the sender arrived.
+    /// Process a packet from the sender.
     #[inline(always)]
     pub fn on_packet(&mut self, packet: &Packet, now: Time) -> Option<Reply> {
         self.received_packets += 1;
@@ -222,13 +222,13 @@ impl Receiver {
         }
     }
 
-    /// The ACK that goes out before the one that [`Receiver::on_packet`] has just returned, if there is one.
+    /// Take the ACK that precedes the one that [`Receiver::on_packet`] has just returned, if there is one.
     #[inline]
     pub fn take_earlier(&mut self) -> Option<Reply> {
         self.earlier.take().map(|reply| *reply)
     }
 
-    /// The time named by [`Receiver::wake`] has come.
+    /// Handle the timer of [`Receiver::wake`].
     pub fn on_timer(&mut self, now: Time) -> Option<Reply> {
         match self.state {
             State::SynReceived => Some(self.repeat(Kind::SynAck, now)),
@@ -276,7 +276,7 @@ impl Receiver {
         self.acknowledge_or_wait(gap, now)
     }
 
-    /// A new segment opens the window, or it is open.
+    /// Open the window for a new segment.
     #[inline]
     fn open_window(&mut self) {
         if self.window.opens() {
@@ -284,7 +284,7 @@ impl Receiver {
         }
     }
 
-    /// Takes note of a segment's ECN bits; acknowledges what came before it if they have changed.
+    /// Process a segment's ECN bits; acknowledges earlier segments if the bits have changed.
     #[inline]
     fn process_ecn(&mut self, packet: &Packet) {
         let asked = self.echo_of_marks.action_for(packet);
@@ -352,7 +352,7 @@ impl Receiver {
         reply
     }
 
-    /// Adds what there is to report of segments out of order.
+    /// Add the SACK blocks and DSACK to a reply.
     #[inline(never)]
     fn report(&self, duplicate: Option<u64>, reply: &mut Reply) {
         let blocks = self.ranges.blocks(duplicate, self.block_limit);
@@ -361,7 +361,8 @@ impl Receiver {
         reply.blocks = Some(blocks);
     }
 
-    /// A segment out of order, a duplicate, or one that fills a hole: acknowledged at once, unless SACKs are compressed.
+    /// Acknowledge a segment out of order, a duplicate, or one that fills a hole: immediately, unless SACKs are
+    /// compressed.
     #[inline(never)]
     fn on_disorder(&mut self, sequence: u64, timestamp: Time, now: Time) -> Option<Reply> {
         self.last_arrival = now;
@@ -410,7 +411,7 @@ impl Receiver {
     }
 }
 
-/// A silence after which ACKs are quick again (Linux: longer than the delayed-ACK estimate's bound,
+/// Idle time after which ACKs are quick again (Linux: longer than the delayed-ACK estimate's bound,
 /// its RTO; 200 ms is the least that can be).
 const QUICK_AFTER: Time = Time::from_milliseconds(200);
 

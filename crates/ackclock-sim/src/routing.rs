@@ -1,4 +1,4 @@
-//! How packets find their way between two hosts of a graph.
+//! Routing of packets between two hosts of a graph.
 //!
 //! Each node knows the links that begin a shortest path ([`tables`]) and takes one of them: always the first
 //! (`single`), the one that a hash of the flow names (`ecmp`: D. Thaler, C. Hopps, RFC 2991; C. Hopps, RFC 2992;
@@ -34,19 +34,19 @@ use graph::{Graph, NONE};
 use tables::Tables;
 use valiant::Valiant;
 
-/// Links of a flow's two paths together that are kept.
+/// Links of a flow's two paths together that can be stored.
 const KEPT_LINKS: usize = 12;
 
-/// What comes next for a packet at a node.
+/// Next hop of a packet at a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
     /// This link.
     Link(u32),
-    /// It is where it should be.
+    /// It has arrived.
     Arrived,
-    /// No path leads on.
+    /// There is no path.
     Unreachable,
-    /// Its flow is not routed: it has paths.
+    /// Its flow is not routed: it has explicit paths.
     NotRouted,
 }
 
@@ -54,17 +54,17 @@ pub enum Next {
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 struct FlowPaths {
-    /// The links there, then the links back, if they are kept.
+    /// Forward links, then reverse links, if they are stored.
     links: [u32; KEPT_LINKS],
     /// The sender's node; [`NONE`] if the flow is not routed.
     source: u32,
     /// The receiver's node.
     destination: u32,
-    /// What is hashed for the path there; one more for the path back.
+    /// Hash key of the forward path; one more for the reverse path.
     key: u32,
-    /// Kept links there; 0 if the links are looked up at each node.
+    /// Stored forward links; 0 if links are looked up at each node.
     forward: u8,
-    /// Kept links back.
+    /// Stored reverse links.
     reverse: u8,
 }
 
@@ -91,7 +91,7 @@ impl FlowPaths {
     }
 }
 
-/// A packet that looks for its next link: its flow's place, when, and where to.
+/// Lookup of a packet's next link: its flow's slot, the time, and the destination.
 #[derive(Clone, Copy, Debug)]
 struct Lookup {
     slot: usize,
@@ -100,29 +100,29 @@ struct Lookup {
     key: u32,
 }
 
-/// Routes all flows.
+/// Routing state of all flows.
 #[derive(Debug)]
 pub struct Routing {
     mode: ackclock_plan::Routing,
     graph: Graph,
     names: Vec<String>,
     tables: Tables,
-    /// By node: its hash.
+    /// Hash of each node.
     hashes: Vec<FlowHash>,
-    /// By node: what it draws from for each packet.
+    /// Random numbers of each node, for per-packet choices.
     randoms: Vec<Pcg64Mcg>,
-    /// By the flow's place.
+    /// State by the flow's slot.
     paths: Vec<FlowPaths>,
-    /// Whether a flow's path can be kept.
+    /// True if a flow's path is fixed and can be stored.
     keeps_paths: bool,
     flowlets: Flowlets,
-    /// Who goes by which switch; none unless flows do.
+    /// Detours of the flows; `None` unless the mode is `valiant`.
     valiant: Option<Valiant>,
     spare: Vec<u32>,
 }
 
 impl Routing {
-    /// The routing of a plan; no flow is open.
+    /// Make the routing of a plan, without open flows.
     pub fn new(plan: &Plan, seed: u64) -> Routing {
         let mut random = Pcg64Mcg::new(u128::from(seed) << 64 | 0x726f_7574_696e_6701);
         random.next_u64();
@@ -151,11 +151,11 @@ impl Routing {
         }
     }
 
-    /// Opens the flow in a place between two hosts, or with paths of its own (`None`). Hashes use its number, so that
-    /// flows that have the same place one after the other are told apart.
+    /// Open the flow in a slot between two hosts, or with explicit paths (`None`). Hashes use its number, so that
+    /// successive flows in a slot differ.
     ///
     /// # Errors
-    /// No path leads from one of the hosts to the other.
+    /// No path leads from one host to the other.
     pub fn open(
         &mut self,
         slot: usize,
@@ -190,7 +190,7 @@ impl Routing {
         }
     }
 
-    /// Finds the links of both paths and keeps them if they fit.
+    /// Trace the links of both paths and store them if they fit.
     fn keep(&mut self, paths: &mut FlowPaths) -> Result<(), PlanError> {
         let forward = self.trace(paths.source, paths.destination, paths.key(true))?;
         let reverse = self.trace(paths.destination, paths.source, paths.key(false))?;
@@ -208,7 +208,7 @@ impl Routing {
         Ok(())
     }
 
-    /// The links from a node to a host that a key chooses.
+    /// Links from a node to a host that a key selects.
     fn trace(&mut self, source: u32, destination: u32, key: u32) -> Result<Vec<u32>, PlanError> {
         let (mut node, mut links) = (source, Vec::new());
         while node != destination {
@@ -220,28 +220,28 @@ impl Routing {
         Ok(links)
     }
 
-    /// Whether paths lead from one host to the other and back.
+    /// Check that paths lead from one host to the other and back.
     ///
     /// # Errors
-    /// If not.
+    /// There is no path in one of the directions.
     pub fn check_ends(&mut self, ends: EndsPlan) -> Result<(), PlanError> {
         self.check_path(ends.source, ends.destination)?;
         self.check_path(ends.destination, ends.source)
     }
 
-    /// The links of a flow's two paths; none if its packets draw their own, or there is none.
+    /// Links of a flow's two paths; `None` if each packet draws its own, or there is none.
     pub fn paths_of(&mut self, number: u32, ends: EndsPlan) -> Option<Vec<u32>> {
         let mut links = self.forward_path(number, ends)?;
         links.extend(self.path_links(ends.destination, ends.source, number.wrapping_mul(2) + 1)?);
         Some(links)
     }
 
-    /// The links that a flow's data pass; none if its packets draw their own, or there is none.
+    /// Links of a flow's forward path; `None` if each packet draws its own, or there is none.
     pub fn forward_path(&mut self, number: u32, ends: EndsPlan) -> Option<Vec<u32>> {
         self.path_links(ends.source, ends.destination, number.wrapping_mul(2))
     }
 
-    /// As [`Routing::forward_path`]; where packets draw their own, one of those that they may take.
+    /// Links of a flow's forward path; one of the possible paths if each packet draws its own.
     pub fn sample_forward_path(&mut self, number: u32, ends: EndsPlan) -> Option<Vec<u32>> {
         let mode = self.mode;
         if randoms(mode) {
@@ -275,7 +275,7 @@ impl Routing {
         }
     }
 
-    /// The first link of the path there (`forward`) or back of the flow in a place.
+    /// First link of the forward or reverse path of the flow in a slot.
     #[inline]
     pub fn first(&mut self, slot: usize, forward: bool, now: Time) -> Next {
         let Some(&paths) = self.paths.get(slot).filter(|paths| paths.source != NONE) else {
@@ -297,13 +297,13 @@ impl Routing {
         self.lookup(paths.end(!forward), path_links)
     }
 
-    /// The link by which all packets of a flow enter the network, if that is known beforehand.
+    /// First link of all packets of a flow, if it is fixed.
     pub fn first_link(&self, slot: usize) -> Option<u32> {
         let paths = &self.paths[slot];
         (paths.forward > 0).then(|| paths.links[0])
     }
 
-    /// What comes next for a packet of the flow in a place that a link has brought to a node.
+    /// Next hop of a packet that has reached a node, of the flow in a slot.
     #[inline(always)]
     pub fn next(&mut self, slot: usize, packet: &Packet, node: u32, now: Time) -> Next {
         let Some(paths) = self.paths.get(slot) else {
@@ -351,7 +351,7 @@ impl Routing {
         link.map_or(Next::Unreachable, Next::Link)
     }
 
-    /// The link that the flowlet to which a packet belongs has at a node; a new flowlet draws one.
+    /// Link of a packet's flowlet at a node; a new flowlet draws one.
     fn next_of_flowlet(&mut self, node: u32, path_links: Lookup) -> Option<u32> {
         let kept = self
             .flowlets
@@ -369,7 +369,7 @@ impl Routing {
         Some(link)
     }
 
-    /// The link by which a packet with this key leaves a node.
+    /// Link by which a packet with this key leaves a node.
     #[inline]
     fn choose(&mut self, node: u32, destination: u32, key: u32) -> Option<u32> {
         use ackclock_plan::Routing::{Ecmp, EcmpPacket, Flowlet, Single, Valiant, Weighted};
@@ -391,25 +391,25 @@ impl Routing {
         Some(links[index])
     }
 
-    /// A link fails or works again: the tables are made anew.
+    /// Rebuild the tables after a link has failed or recovered.
     pub fn set_up(&mut self, link: usize, up: bool) {
         self.graph.up[link] = up;
         self.tables = Tables::new(&self.graph);
     }
 
-    /// The node to which a link leads; `u32::MAX` if it has no ends.
+    /// Destination node of a link; `u32::MAX` if it has no ends.
     pub fn end_of(&self, link: usize) -> u32 {
         self.graph.to[link]
     }
 }
 
-/// Whether packets draw their way, so that a flow has none of its own.
+/// True if each packet draws its path, so that a flow has no fixed one.
 fn randoms(mode: ackclock_plan::Routing) -> bool {
     use ackclock_plan::Routing::{EcmpPacket, Flowlet};
     matches!(mode, EcmpPacket | Flowlet)
 }
 
-/// The index of the link into whose share of the hash's range a value falls.
+/// Index of the link into whose share of the hash's range a value falls.
 fn weighted(value: u32, links: &[u32], weights: &[f64]) -> usize {
     let weight = |&link: &u32| weights[link as usize];
     let sum: f64 = links.iter().map(weight).sum();

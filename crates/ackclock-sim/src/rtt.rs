@@ -14,7 +14,7 @@
 //!   1. When a sample falls short of SRTT by more than the mean deviation, the deviation follows it
 //!      with gain 1/32 and not 1/4, since a shrinking RTT is no reason for a longer timeout.
 //!   2. What enters the RTO is not the deviation but the largest one of the current flight. It
-//!      rises at once; at the end of each flight it comes down a quarter of the way to the
+//!      rises immediately; at the end of each flight it comes down a quarter of the way to the
 //!      largest deviation of that flight.
 //!   3. `min_rto` is the floor of that term, four deviations, so RTO ≥ SRTT + `min_rto`.
 
@@ -45,7 +45,7 @@ pub struct RttEstimator {
     minimum: WindowedMinimum,
 }
 
-/// What bounds the RTO.
+/// Bounds of the RTO.
 #[derive(Clone, Copy, Debug)]
 struct Limits {
     initial: Time,
@@ -58,7 +58,7 @@ struct Limits {
 /// A flight of segments: the unit in which Linux's variance term comes down.
 #[derive(Clone, Copy, Debug, Default)]
 struct Flight {
-    /// It ends when a segment beyond this one is acknowledged.
+    /// It ends when a segment above this one is acknowledged.
     end: u64,
     /// The largest 4 × deviation in it, but at least `min_rto`, ps.
     largest: u64,
@@ -86,7 +86,7 @@ impl RttEstimator {
         }
     }
 
-    /// Takes the RTT of a segment that was sent only once (Karn's algorithm, RFC 6298 section 3).
+    /// Take the RTT of a segment that was sent only once (Karn's algorithm, RFC 6298 section 3).
     /// `next` is the next segment to be sent for the first time and `unacknowledged` the first one not
     /// cumulatively acknowledged. Ends the backoff.
     pub fn sample(&mut self, now: Time, rtt: Time, next: u64, unacknowledged: u64) {
@@ -102,20 +102,20 @@ impl RttEstimator {
         self.rto = self.backed_off_rto();
     }
 
-    /// Takes an RTT for the minimum alone: that of an ACK's newest segment, which includes no delay
+    /// Take an RTT for the minimum only: that of an ACK's newest segment, which includes no delay
     /// of the receiver's.
     #[inline]
     pub fn observe_minimum(&mut self, now: Time, rtt: Time) {
         self.minimum.insert(now, rtt);
     }
 
-    /// Whether there was a sample.
+    /// True if there was a sample.
     #[inline]
     pub fn has_sample(&self) -> bool {
         self.srtt_8 != 0
     }
 
-    /// A SYN was lost and gave no sample: the RTO starts from at least 3 s (RFC 6298, 5.7).
+    /// Raise the initial RTO to 3 s after a lost SYN, which gave no sample (RFC 6298, 5.7).
     pub fn start_after_lost_syn(&mut self) {
         self.limits.initial = self.limits.initial.max(RTO_AFTER_LOST_SYN);
         self.rto = self.backed_off_rto();
@@ -142,13 +142,13 @@ impl RttEstimator {
         self.rto
     }
 
-    /// The timer expired: doubles the RTO, up to `max_rto` (RFC 6298, 5.5).
+    /// Double the RTO after the timer expired, up to `max_rto` (RFC 6298, 5.5).
     pub fn backoff(&mut self) {
         self.doublings += 1;
         self.rto = self.backed_off_rto();
     }
 
-    /// New data was acknowledged, if without a sample: the RTO is again what the samples say.
+    /// End the backoff after an ACK of new data without a sample.
     pub fn reset_backoff(&mut self) {
         if self.doublings > 0 {
             self.doublings = 0;
@@ -230,7 +230,7 @@ struct WindowedMinimum {
     value: Time,
     /// Minimum of each part, the current one first.
     parts: [Time; MIN_RTT_PARTS],
-    /// When the current part ends.
+    /// End of the current part.
     part_end: Time,
 }
 
@@ -251,7 +251,7 @@ impl WindowedMinimum {
         self.value = self.value.min(value);
     }
 
-    /// Begins new parts until `now` is inside the current one.
+    /// Begin new parts until `now` is inside the current one.
     fn slide(&mut self, now: Time) {
         let part = MIN_RTT_WINDOW.picoseconds() / MIN_RTT_PARTS as u64;
         let passed = now.since(self.part_end).picoseconds() / part + 1;

@@ -1,4 +1,4 @@
-//! The sending side of a TCP connection: what is sent, when, and what is taken for lost.
+//! The sending side of a TCP connection: transmission, loss detection and recovery.
 //!
 //! Sources: RFC 9293 (connection), RFC 5681 and 6582 (New Reno), RFC 2018 and 6675 (SACK), RFC 6937
 //! (PRR), RFC 8985 (RACK-TLP), RFC 6298 (RTO), RFC 3042 (limited transmit), RFC 6928 (initial window), RFC 3522,
@@ -25,11 +25,11 @@
 //!   (1) each phase from Open on    (2) without bytes, the bare ACK
 //! ```
 //!
-//! Deviations: sequence numbers count segments, so nothing is ever re-segmented; a connection carries data one way.
-//! The FIN is a segment of its own after the data, unless there is a send buffer (`batches`): then it goes with the last
+//! Deviations: sequence numbers count segments, so nothing is ever re-segmented; a connection carries data one way. The
+//! FIN is a segment of its own after the data, unless there is a send buffer (`batches`): then it goes with the last
 //! segment if that is not sent when the application closes, and a single segment with the FIN needs no room in the
-//! window, as Linux does both. What proves needless leads from `Recovery` and
-//! `Loss` back to `Open` at once (`undoing.rs`, `frto.rs`).
+//! window, as Linux does both. What proves needless leads from `Recovery` and `Loss` back to `Open` immediately
+//! (`undoing.rs`, `frto.rs`).
 
 mod ack;
 mod buffer;
@@ -79,20 +79,20 @@ use timers::{Purpose, Timers};
 use tlp::TlpProbe;
 use undo::Undo;
 
-/// Where a sender's packets go.
+/// Outlet for a sender's packets and events.
 pub trait Outlet {
-    /// Takes a packet for the first hop; `reason` is called by those who want to know why it is sent.
+    /// Send a packet to the first hop; outlets that record the reason of its transmission call `reason`.
     fn send(&mut self, packet: Packet, reason: impl FnOnce() -> SendReason);
-    /// Takes note of something rare, with a value (a segment number).
+    /// Report an event with a value (a segment number).
     fn report(&mut self, flow: u32, kind: EventKind, value: f64);
 }
 
-/// An outlet that only collects.
+/// An outlet that collects packets and events.
 #[derive(Debug, Default)]
 pub struct Output {
     /// Packets for the first hop.
     pub packets: Vec<Packet>,
-    /// Rare things that happened, with a value (a segment number).
+    /// Events with a value (a segment number).
     pub events: Vec<(EventKind, f64)>,
 }
 
@@ -106,18 +106,18 @@ impl Outlet for Output {
     }
 }
 
-/// Counts over the connection's life.
+/// Counts of the connection.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Counters {
     /// Packets sent, of all kinds.
     pub sent_packets: u64,
     /// Bytes of them (IP packets).
     pub sent_bytes: u64,
-    /// Segments sent again.
+    /// Retransmitted segments.
     pub retransmissions: u64,
-    /// Retransmission timeouts, repeats included.
+    /// Retransmission timeouts, repeated ones included.
     pub timeouts: u64,
-    /// SYNs sent again.
+    /// Retransmitted SYNs.
     pub syn_retransmissions: u64,
     /// Fast recovery episodes.
     pub recoveries: u64,
@@ -131,13 +131,13 @@ pub struct Counters {
 enum CaState {
     Closed,
     SynSent,
-    /// The receiver is to open the connection.
+    /// The receiver will open the connection.
     Listen,
-    /// Its SYN is answered, and it has not asked yet.
+    /// The SYN/ACK is sent, and the request has not arrived.
     SynReceived,
     Open,
     Disorder,
-    /// Coming down for ECN marks.
+    /// The window is reduced for ECN marks (Linux: `TCP_CA_CWR`).
     Cwr,
     Recovery,
     Loss,
@@ -151,22 +151,22 @@ pub struct Sender {
     tcp: TcpPlan,
     handshake: Handshake,
     controller: Box<dyn Controller>,
-    /// The controller's window in whole segments, or recovery's.
+    /// The controller's window in whole segments, or that of recovery.
     window: u32,
     cwnd_usage: CwndUsage,
-    /// What ended the last look at what may be sent.
+    /// Limit that ended the last attempt to send.
     stop: BlockedBy,
     /// The receiver's window in segments when it is open.
     receive_window: u64,
-    /// What is open of it before the first segment is delivered.
+    /// Initial receive window.
     first_window: u64,
     workload: Workload,
-    /// Where the application writes to, if there is a limit to it.
+    /// Send buffer, if its size is limited.
     buffer: Option<SendBuffer>,
     board: Scoreboard,
     rack: Rack,
     rtt: RttEstimator,
-    /// What the last ACK tells the controller of the RTT.
+    /// RTT sample of the last ACK for the controller.
     ack_rtt: Option<Time>,
     rates: RateSampler,
     timers: Timers,
@@ -178,7 +178,7 @@ pub struct Sender {
     undo: Undo,
     frto: Frto,
     reordering: Reordering,
-    /// The tail loss probe that is out.
+    /// Outstanding tail loss probe.
     tlp: Option<TlpProbe>,
     started: Time,
     established: Option<Time>,
@@ -187,10 +187,10 @@ pub struct Sender {
 }
 
 impl Sender {
-    /// What the controllers of such flows are copied from.
+    /// Prototype of the controllers of flows with this plan.
     ///
     /// # Errors
-    /// If the congestion control or its parameters are not known.
+    /// Unknown congestion control algorithm or parameters.
     pub fn prototype(plan: &FlowPlan) -> Result<Arc<Prototype>, Error> {
         let (control, tcp) = (&plan.congestion, &plan.tcp);
         Prototype::new(&control.kind, &control.parameters, tcp.initial_window).map(Arc::new)
@@ -248,7 +248,7 @@ impl Sender {
         }
     }
 
-    /// The same sender with another seed for its controller's choices.
+    /// Set the seed for the controller's random choices.
     #[must_use]
     pub fn with_seed(mut self, seed: u64) -> Sender {
         self.handshake.seed = seed;
@@ -257,7 +257,7 @@ impl Sender {
 
     // ---- what the simulation calls ----
 
-    /// Opens the connection.
+    /// Open the connection.
     pub fn start(&mut self, now: Time, out: &mut impl Outlet) {
         self.ca_state = CaState::SynSent;
         self.started = now;
@@ -266,7 +266,7 @@ impl Sender {
         self.send_syn(now, out);
     }
 
-    /// Waits for the receiver to open the connection.
+    /// Wait for the receiver to open the connection.
     pub fn listen(&mut self, now: Time) {
         self.ca_state = CaState::Listen;
         self.started = now;
@@ -274,7 +274,7 @@ impl Sender {
         self.timers.application = self.workload.stop();
     }
 
-    /// A packet from the receiver arrived.
+    /// Process a packet from the receiver.
     #[inline(always)]
     pub fn on_packet(
         &mut self,
@@ -302,7 +302,7 @@ impl Sender {
         }
     }
 
-    /// The time named by [`Sender::wake`] has come.
+    /// Handle the timer of [`Sender::wake`].
     pub fn on_timer(&mut self, now: Time, out: &mut impl Outlet) {
         if self.timers.retransmission <= now && !self.timers.awaits_tick(self.tcp.timer_tick, now) {
             match (self.ca_state, self.timers.purpose) {
@@ -325,7 +325,7 @@ impl Sender {
         }
     }
 
-    /// When the sender wants to be woken.
+    /// Time of the sender's next timer.
     #[inline]
     pub fn wake(&self) -> Time {
         self.timers.earliest()
@@ -341,7 +341,7 @@ impl Sender {
         }
     }
 
-    /// What its congestion control looks at inside, if it is CUBIC or a relative in congestion avoidance.
+    /// State of CUBIC or a variant in congestion avoidance; `None` for other algorithms.
     pub fn cubic(&self, now: Time) -> Option<Inside> {
         self.controller.inside(now)
     }
@@ -371,34 +371,34 @@ impl Sender {
         self.counters
     }
 
-    /// When the SYN was first sent, by either end; [`Time::NEVER`] before.
+    /// Time of the first SYN, by either end; [`Time::NEVER`] before.
     pub fn started(&self) -> Time {
         self.started
     }
 
-    /// When the connection was established.
+    /// Time at which the connection was established.
     pub fn established(&self) -> Option<Time> {
         self.established
     }
 
-    /// When the last data byte was acknowledged.
+    /// Time at which the last data byte was acknowledged.
     pub fn finished(&self) -> Option<Time> {
         self.finished
     }
 
-    /// Whether the connection is over on this side; it still answers the receiver's FIN.
+    /// True if the connection is closed on this side; it still acknowledges the receiver's FIN.
     #[inline]
     pub fn is_done(&self) -> bool {
         self.ca_state == CaState::Done
     }
 
-    /// Whether the connection is between its SYN and its last acknowledgement.
+    /// True between the SYN and the last acknowledgement.
     pub fn is_active(&self) -> bool {
         !matches!(self.ca_state, CaState::Closed | CaState::Done)
     }
 }
 
-/// A window in whole segments, at least one.
+/// Round a window down to whole segments, at least one.
 #[inline]
 fn floor_segments(window: f64) -> u32 {
     (window as u32).max(1)

@@ -1,8 +1,8 @@
 //! The simulation: senders and receivers around the [`Network`], and the order of events.
 //!
-//! At equal times links come first, then flights (arrivals), then timers of senders, timers of
-//! receivers, and the sampler; among links, flights or flows the lower number comes first. Links with a
-//! flight behind them come after other links and before other flights, and changes of links after them.
+//! At equal times links come first, then arrivals, then timers of senders, timers of
+//! receivers, and the sampler; among links, arrivals or flows the lower number comes first. Links with
+//! propagation delay come after other links and before other arrivals, and changes of links after them.
 //!
 //! A receiver handles a packet at the moment it leaves its last queue, with its clock running ahead by
 //! the delay in between. Nothing else reads a receiver's state, so no result depends on it.
@@ -36,18 +36,18 @@ use rows::Row;
 use stage::Stage;
 use transfers::{Task, Transfers};
 
-/// Flows of a run, at most: timers of their receivers come after those of their senders.
+/// Largest number of flows of a run: timers of receivers come after those of senders.
 const MAX_FLOWS: usize = 1 << 31;
-/// The sampler's place among the timers.
+/// Index of the sampler's timer.
 const SAMPLER: usize = 0;
 
-/// Where the timer of a sender is, by its flow's place.
+/// Index of a sender's timer, by its flow's slot.
 #[inline(always)]
 fn sender_timer(slot: usize) -> usize {
     2 * slot + 2
 }
 
-/// Where the timer of a receiver is, by its flow's place.
+/// Index of a receiver's timer, by its flow's slot.
 #[inline(always)]
 fn receiver_timer(slot: usize) -> usize {
     2 * slot + 3
@@ -58,33 +58,33 @@ pub struct Simulation {
     now: Time,
     plan: Plan,
     seed: u64,
-    /// By flow of the plan: what its controller is copied from.
+    /// Prototypes of the controllers, by flow of the plan.
     prototypes: Vec<Arc<Prototype>>,
     network: Network,
-    /// By place: where its flow is in its life.
+    /// Stage of the flow in each slot.
     stages: Vec<Stage>,
     transfers: Transfers,
-    /// The numbers of the flows that have begun and are not over.
+    /// Numbers of the flows that have begun and not ended.
     active: BTreeSet<u32>,
-    /// Generated transfers that are over, with their rows, and rows of others that are ready to be handed over.
+    /// Generated transfers that have ended, with their rows.
     ended: Vec<(u32, Task, Row)>,
     ready: Flows,
-    /// The sampler, and by place the timers of the sender and of the receiver. At equal times the senders come first,
+    /// The sampler, and by slot the timers of the sender and of the receiver. At equal times the senders come first,
     /// then the receivers, among them the lower number of a flow, and the sampler last.
     timers: TournamentTree,
     sampled: Vec<link::Counters>,
     links_at_warmup: Vec<link::Counters>,
     warmed_up: bool,
-    /// How long packets take from end to end, if that is asked for.
+    /// One-way delays of packets, if they are recorded.
     delays: Option<Box<Delays>>,
 }
 
 impl Simulation {
-    /// Prepares a run.
+    /// Prepare a run.
     ///
     /// # Errors
-    /// If the plan names an algorithm or a link that is not there, or parameters that are not the
-    /// card's.
+    /// An unknown algorithm or link, or parameters that differ from the algorithm's
+    /// specification.
     pub fn new(plan: &Plan, seed: u64) -> Result<Simulation, PlanError> {
         plan.check()?;
         let prototypes = prototypes(&plan.flows)?;
@@ -93,8 +93,8 @@ impl Simulation {
         let flows = given + transfers.len();
         if flows > MAX_FLOWS {
             return Err(PlanError::TooManyFlows {
-                found: flows,
-                most: MAX_FLOWS,
+                count: flows,
+                max: MAX_FLOWS,
             });
         }
         let priorities = priorities(plan, &transfers, given);
@@ -123,14 +123,14 @@ impl Simulation {
         Ok(simulation)
     }
 
-    /// Handles all events up to and including `until`, at most the end of the run; returns the time
+    /// Handle all events up to and including `until`, at most the end of the run; returns the time
     /// reached.
     pub fn advance(&mut self, until: Time) -> Time {
         while !self.advance_within(until, u32::MAX) {}
         self.now
     }
 
-    /// As [`Simulation::advance`], but stops after `max_events`, so that rows can be drained. Returns
+    /// Handle events up to `until`, but at most `max_events`, so that rows can be drained. Returns
     /// whether all events up to `until` have been handled.
     pub fn advance_within(&mut self, until: Time, max_events: u32) -> bool {
         let until = until.min(self.plan.duration).max(self.now);
@@ -141,8 +141,8 @@ impl Simulation {
         }
     }
 
-    /// The loop over events. It exists twice, because where no link has a flight behind it one test less for each
-    /// event and one branch less for a packet to its sender pay.
+    /// Run the event loop. It is compiled twice, because without propagation delays one test less for each
+    /// event and one branch less for a packet to its sender pay off.
     #[inline(never)]
     fn steps<const FLIGHTS: bool>(&mut self, until: Time, max_events: u32) -> bool {
         for _ in 0..max_events {
@@ -160,7 +160,7 @@ impl Simulation {
         self.now
     }
 
-    /// Handles the next event unless it lies beyond `until`.
+    /// Handle the next event unless it is later than `until`.
     #[inline]
     fn step<const FLIGHTS: bool>(&mut self, until: Time) -> bool {
         let (transmitted, link) = self.network.next_transmission();
@@ -202,7 +202,7 @@ impl Simulation {
         self.network.set_time(now);
     }
 
-    /// Handles what happens at a link with a flight behind it.
+    /// Handle an event of a link with propagation delay.
     #[inline(never)]
     fn on_link_event(&mut self, now: Time, source: usize) -> bool {
         self.set_time(now);
@@ -216,7 +216,7 @@ impl Simulation {
         true
     }
 
-    /// Takes the rows recorded since the last call.
+    /// Take the rows recorded since the last call.
     pub fn drain(&mut self) -> Tables {
         let mut rows = self.network.take_rows();
         if let Some(delays) = &mut self.delays {
@@ -225,18 +225,18 @@ impl Simulation {
         rows
     }
 
-    /// Takes rows of generated transfers that are over. They come when there are many, each time in the order of
+    /// Take rows of generated transfers that have ended. They come when there are many, each time in the order of
     /// their numbers; what is left of them comes with [`Simulation::finish`].
     pub fn take_ended(&mut self) -> Flows {
         std::mem::take(&mut self.ready)
     }
 
-    /// Takes the bytes captured since the last call, a file for each of the plan's vantages.
+    /// Take the bytes captured since the last call, a file for each of the plan's vantage points.
     pub fn take_captures(&mut self) -> Vec<Vec<u8>> {
         self.network.take_captures()
     }
 
-    /// Counts of the whole run and of its measured part, at the present time. The last rows may be taken then.
+    /// Totals of the run and of its measured part, at the present time. The last rows may be taken then.
     pub fn finish(&mut self) -> Totals {
         self.network.finish_ground_truth();
         self.totals()
@@ -259,7 +259,7 @@ impl Simulation {
         }
     }
 
-    /// An echo reaches the source of its datagram.
+    /// Deliver an echo to the source of its datagram.
     #[cold]
     fn reach_source(&mut self, slot: usize, packet: Packet) {
         if let Stage::Stream(stream) = &mut self.stages[slot] {
@@ -268,7 +268,7 @@ impl Simulation {
         }
     }
 
-    /// A packet reaches the receiver at its local time; a delayed ACK that was due before goes first.
+    /// Deliver a packet to the receiver at its local time; a delayed ACK that was due before goes first.
     #[inline(always)]
     fn reach_receiver(&mut self, packet: &Packet, local: Time) {
         let slot = self.network.slots().slot_of(packet.flow);
@@ -300,7 +300,7 @@ impl Simulation {
         }
     }
 
-    /// A datagram reaches its sink.
+    /// Deliver a datagram to its sink.
     #[cold]
     fn reach_sink(&mut self, slot: usize, packet: Packet, local: Time) {
         if let Stage::Stream(stream) = &mut self.stages[slot] {
@@ -322,7 +322,7 @@ impl Simulation {
         }
     }
 
-    /// Timers are lazy: an entry may be earlier than the deadline it stands for, never later.
+    /// Handle a sender's timer. Timers are lazy: an entry may be earlier than its deadline, never later.
     fn on_sender_timer(&mut self, slot: usize) {
         match &mut self.stages[slot] {
             Stage::Waiting(task) => {
@@ -348,8 +348,8 @@ impl Simulation {
         }
     }
 
-    /// A receiver's clock runs ahead of the simulation's by the delay from the last queue to it; only its first
-    /// SYN is sent by the simulation's clock, so a timer may be due before the clocks have come apart.
+    /// Handle a receiver's timer. Its clock runs ahead of the simulation's by the delay from the last queue to it; only
+    /// its first SYN is sent by the simulation's clock, so a timer may be due before the clocks have come apart.
     fn on_receiver_timer(&mut self, slot: usize) {
         let mut due = Time::NEVER;
         if let Stage::Connection(flow) = &mut self.stages[slot] {
@@ -370,12 +370,12 @@ impl Simulation {
 
     // ---- for tests: where the packets are ----
 
-    /// Packets in queues, transmitters and flights.
+    /// Packets in queues, transmitters and delays.
     pub fn packets_in_transit(&self) -> u64 {
         self.network.packets_in_transit()
     }
 
-    /// Of the flows that are not over: packets sent, by both ends, and packets gone: arrived, dropped or lost.
+    /// Packets sent by both ends, and packets that arrived or were dropped or lost, of the flows that have not ended.
     pub fn packets_sent_and_accounted(&self) -> (u64, u64) {
         self.active.iter().fold((0, 0), |(sent, gone), &number| {
             let slot = self.network.slots().slot_of(number);
@@ -386,7 +386,7 @@ impl Simulation {
         })
     }
 
-    /// Flows of which something was kept at the same time, at most, rows apart.
+    /// Largest number of flows with state at the same time, except rows.
     pub fn slots(&self) -> usize {
         self.network.slots().count()
     }
@@ -396,7 +396,7 @@ impl Simulation {
         self.network.links()
     }
 
-    /// The senders of the connections that have begun and are not over, in their order, for inspection.
+    /// Senders of the active connections, in the order of flows, for inspection.
     pub fn senders(&self) -> impl Iterator<Item = &Sender> {
         let slots = self.active.iter();
         let slots = slots.map(|&number| self.network.slots().slot_of(number));
@@ -408,7 +408,7 @@ impl Simulation {
     }
 }
 
-/// By flow: what its controller is copied from. Neighbours with the same control share it.
+/// Prototypes of the controllers, by flow. Neighbours with the same algorithm share one.
 fn prototypes(flows: &[FlowPlan]) -> Result<Vec<Arc<Prototype>>, PlanError> {
     let same = |one: &FlowPlan, next: &FlowPlan| {
         one.congestion == next.congestion && one.tcp.initial_window == next.tcp.initial_window
@@ -421,7 +421,7 @@ fn prototypes(flows: &[FlowPlan]) -> Result<Vec<Arc<Prototype>>, PlanError> {
     Ok(prototypes)
 }
 
-/// The paths that are given: of the flows, of the datagrams, of the traffic.
+/// Explicit paths: of the flows, of the datagrams, of the traffic.
 fn paths(plan: &Plan) -> impl Iterator<Item = (&PathPlan, &PathPlan)> {
     let flows = plan.flows.iter().map(|flow| (&flow.forward, &flow.reverse));
     let datagrams = plan.datagrams.iter();
@@ -431,14 +431,14 @@ fn paths(plan: &Plan) -> impl Iterator<Item = (&PathPlan, &PathPlan)> {
     flows.chain(datagrams).chain(traffic)
 }
 
-/// The hosts between which flows are routed.
+/// Hosts between which flows are routed.
 fn ends<'a>(plan: &'a Plan, transfers: &'a Transfers) -> impl Iterator<Item = EndsPlan> + 'a {
     let flows = plan.flows.iter().map(|flow| flow.ends);
     let datagrams = plan.datagrams.iter().map(|datagrams| datagrams.ends);
     flows.chain(datagrams).flatten().chain(transfers.nodes())
 }
 
-/// The priorities of the flows' packets. `given` flows are not generated.
+/// Priorities of the flows' packets. `given` flows are not generated.
 fn priorities(plan: &Plan, transfers: &Transfers, given: usize) -> Vec<(u32, u8)> {
     let flows = plan.flows.iter().map(|flow| flow.priority);
     let datagrams = plan.datagrams.iter().map(|datagrams| datagrams.priority);

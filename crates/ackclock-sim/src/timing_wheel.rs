@@ -1,12 +1,12 @@
-//! What happens next among very many sources: a time wheel.
+//! Timing wheel: event queue of very many sources.
 //!
-//! As the [`crate::tournament_tree::TournamentTree`], it keeps one pending event per source, and its order is total: by time,
-//! then by the source's number. A tournament plays log4(n) matches for each change; here an event goes into
-//! the bucket of its time, and only the bucket that is being emptied is sorted. That pays with hundreds of
-//! links and more. (R. Brown: Calendar queues, CACM 31(10), 1988; G. Varghese, T. Lauck: Hashed and
-//! hierarchical timing wheels, SOSP 1987.)
+//! As in the [`crate::tournament_tree::TournamentTree`], each source has at most one pending event, and the order is
+//! total: by time, then by the source's number. A tournament plays log4(n) matches for each change; here an event goes
+//! into the bucket of its time, and only the bucket that is being emptied is sorted. That pays with hundreds of links
+//! and more. (R. Brown: Calendar queues, CACM 31(10), 1988; G. Varghese, T. Lauck: Hashed and hierarchical timing
+//! wheels, SOSP 1987.)
 //!
-//! Events beyond the wheel's turn wait in a heap.
+//! Events later than a turn of the wheel wait in a heap.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -15,14 +15,14 @@ use ackclock_core::Time;
 
 /// Stands for "no source" at the end of a bucket's chain.
 const END: u32 = u32::MAX;
-/// Buckets, at least and at most.
+/// Smallest and largest number of buckets.
 const MIN_BUCKETS: usize = 1 << 10;
 const MAX_BUCKETS: usize = 1 << 16;
 
-/// What is known of a source.
+/// Pending event of a source.
 #[derive(Clone, Copy)]
 struct Slot {
-    /// When its event is due.
+    /// Time of its event.
     time: Time,
     /// The next source in its bucket's chain.
     next: u32,
@@ -37,9 +37,9 @@ const EMPTY: Slot = Slot {
 pub struct TimingWheel {
     /// Events.
     count: usize,
-    /// By source.
+    /// Pending events by source.
     slots: Vec<Slot>,
-    /// By bucket: the first of its chain.
+    /// First source of the chain, by bucket.
     heads: Vec<u32>,
     occupied: Bitmap,
     /// A bucket is 2 to the power of this wide, in picoseconds.
@@ -77,7 +77,7 @@ impl TimingWheel {
         }
     }
 
-    /// Whether there is no event.
+    /// True if there is no event.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
         self.count == 0
@@ -98,12 +98,12 @@ impl TimingWheel {
         }
     }
 
-    /// When the source's event is due.
+    /// Time of the source's event.
     pub fn time(&self, source: usize) -> Time {
         self.slots[source].time
     }
 
-    /// Takes the earliest event, which [`TimingWheel::first`] has just told: it happens now.
+    /// Take the earliest event, which [`TimingWheel::first`] has just returned.
     #[inline(always)]
     pub fn take(&mut self) {
         if let Some((time, source)) = self.current.pop() {
@@ -113,7 +113,7 @@ impl TimingWheel {
         }
     }
 
-    /// Adds the event of a source that has none, not before the present.
+    /// Add the event of a source that has none, not before the present.
     #[inline(always)]
     pub fn add(&mut self, source: usize, time: Time) {
         self.slots[source].time = time;
@@ -121,7 +121,7 @@ impl TimingWheel {
         self.insert(source as u32, time);
     }
 
-    /// Sets the source's event, not before the present; [`Time::NEVER`] removes it.
+    /// Set the source's event, not before the present; [`Time::NEVER`] removes it.
     #[inline(always)]
     pub fn set(&mut self, source: usize, time: Time) {
         let before = self.slots[source].time;
@@ -179,7 +179,7 @@ impl TimingWheel {
         }
     }
 
-    /// The bucket that was to be emptied next turns out not to be the earliest.
+    /// Go back to an earlier bucket than the one that is being emptied.
     #[cold]
     fn rewind(&mut self, bucket: u64) {
         self.cursor = bucket;
@@ -216,7 +216,7 @@ impl TimingWheel {
         self.slots[before as usize].next = next;
     }
 
-    /// Goes on to the next bucket with events.
+    /// Advance to the next bucket with events.
     #[inline(never)]
     fn refill(&mut self) {
         self.cascade();
@@ -238,7 +238,7 @@ impl TimingWheel {
         }
     }
 
-    /// Moves the events that have come within the wheel's turn from the heap into the wheel.
+    /// Move events that are within a turn of the wheel from the heap into the wheel.
     #[inline]
     fn cascade(&mut self) {
         self.overflow_from = self.floor + self.heads.len() as u64;
@@ -254,7 +254,7 @@ impl TimingWheel {
         }
     }
 
-    /// The wheel is empty: goes on to the first bucket of the heap.
+    /// Advance an empty wheel to the first bucket of the heap.
     #[cold]
     fn skip_to_overflow(&mut self) {
         let Some(&Reverse((first, _))) = self.overflow.peek() else {
@@ -272,7 +272,7 @@ impl TimingWheel {
     }
 }
 
-/// Which buckets hold something: a bit each, and a bit for each word of those.
+/// Bitmap of non-empty buckets, with a second level of a bit for each word.
 struct Bitmap {
     words: Vec<u64>,
     summary: Vec<u64>,
@@ -300,7 +300,7 @@ impl Bitmap {
         }
     }
 
-    /// How far the first set bit is behind bit `start`, going round at the end; `None` if none is set.
+    /// Distance from bit `start` to the first set bit, cyclic; `None` if none is set.
     #[inline]
     fn distance(&self, start: usize) -> Option<usize> {
         let here = self.words[start / 64] >> (start % 64);

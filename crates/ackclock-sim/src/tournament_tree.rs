@@ -1,7 +1,7 @@
-//! What happens next: a tournament over all sources of events.
+//! Tournament tree: event queue of sources with at most one pending event each.
 //!
 //! Every source (a link, a delay line, a timer) has at most one pending event, so only the times of the
-//! sources change. A tree of matches, in each of which four meet, keeps the earliest: setting a time
+//! sources change. A tree of matches of four entries each keeps the earliest: setting a time
 //! plays the matches up to the root, log4(n) of them without a search, and a timer moves
 //! without leaving a cancelled entry behind.
 //!
@@ -27,7 +27,7 @@ fn time_of(entry: Entry) -> Time {
     Time::from_picoseconds((entry >> 64) as u64)
 }
 
-/// Who meet in a match.
+/// Entries in a match.
 const ARITY: usize = 4;
 
 /// No source has a later event.
@@ -35,9 +35,9 @@ const NO_ENTRY: Entry = Entry::MAX;
 
 /// The pending event of each source, the earliest first.
 pub struct TournamentTree {
-    /// The winner of all.
+    /// The overall winner.
     first: Entry,
-    /// By match: who meet in it. The winner of match n is player n of all, counted through: so those of the matches 4
+    /// Entries by match. The winner of match n is player n, counted through all matches: the winners of the matches 4
     /// to 7 meet in match 1, whose winner is player 1, the winner of all.
     matches: Vec<[Entry; ARITY]>,
     /// Source i is player `width + i`; a power of four.
@@ -56,7 +56,7 @@ impl TournamentTree {
         tree
     }
 
-    /// Makes room for so many sources; those that are there keep their events.
+    /// Make room for `sources` sources; present ones keep their events.
     pub fn reserve(&mut self, sources: usize) {
         if sources.max(1) <= self.width {
             return;
@@ -81,7 +81,7 @@ impl TournamentTree {
         (time_of(self.first), self.first as u32 as usize)
     }
 
-    /// When the source's event is due.
+    /// Time of the source's event.
     #[inline(always)]
     pub fn time(&self, source: usize) -> Time {
         time_of(self.entry(source))
@@ -93,7 +93,7 @@ impl TournamentTree {
         self.matches[player / ARITY][player % ARITY]
     }
 
-    /// Sets the source's event; [`Time::NEVER`] removes it.
+    /// Set the source's event; [`Time::NEVER`] removes it.
     #[inline(always)]
     pub fn set(&mut self, source: usize, time: Time) {
         let before = self.entry(source);
@@ -102,7 +102,7 @@ impl TournamentTree {
         }
     }
 
-    /// Sets the source's event unless it has an earlier one.
+    /// Set the source's event unless it has an earlier one.
     #[inline]
     pub fn advance(&mut self, source: usize, time: Time) {
         if time < self.time(source) {
@@ -110,7 +110,7 @@ impl TournamentTree {
         }
     }
 
-    /// Gives a source this rank and no event.
+    /// Give a source this rank and no event.
     pub fn register(&mut self, source: usize, rank: u32) {
         self.replace(source, entry(Time::NEVER, rank, source));
     }
@@ -124,7 +124,7 @@ impl TournamentTree {
         }
     }
 
-    /// Plays the matches that an entry changes, up to the first one whose winner was, and is, another.
+    /// Replay the matches that an entry changes, up to the first one whose winner was, and is, another.
     #[inline(never)]
     fn replay_matches(&mut self, source: usize, entry: Entry) {
         let (mut player, mut winner) = (self.width + source, entry);

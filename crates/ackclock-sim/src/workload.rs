@@ -1,4 +1,4 @@
-//! What the application gives TCP to send, counted in segments.
+//! Workload: data that the application writes, counted in segments.
 
 use ackclock_core::Time;
 use ackclock_plan::FlowPlan;
@@ -50,7 +50,7 @@ impl Workload {
         self.stop = self.stop.max(now);
     }
 
-    /// When the application stops writing; [`Time::NEVER`] if it does not, or already has.
+    /// Time at which the application stops writing; [`Time::NEVER`] if it does not, or already has.
     #[inline]
     pub fn stop(&self) -> Time {
         self.stop
@@ -134,7 +134,7 @@ impl Workload {
         }
     }
 
-    /// When segment `sequence` is written.
+    /// Time at which segment `sequence` is written.
     pub fn written_at(&self, sequence: u64) -> Time {
         match self.period {
             None => self.started,
@@ -145,7 +145,7 @@ impl Workload {
         }
     }
 
-    /// What segment `sequence` is: data, the FIN, or both.
+    /// Kind of segment `sequence`: data, the FIN, or both.
     #[inline]
     pub fn kind(&self, sequence: u64) -> Kind {
         if sequence + 1 != self.end {

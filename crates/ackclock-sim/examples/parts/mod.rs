@@ -1,4 +1,4 @@
-//! What the example programs share: a TCP, as a plan has it.
+//! Shared parts of the example programs: a TCP plan.
 
 use serde_json::{json, Value};
 

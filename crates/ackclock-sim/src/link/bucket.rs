@@ -1,6 +1,6 @@
 //! A token bucket in a transmitter's place, as the shapers of `tc` (htb, tbf) are.
 //!
-//! A packet leaves as soon as the bucket is not overdrawn, at once and whole, and may overdraw it. In a busy period
+//! A packet leaves as soon as the bucket is not overdrawn, in no time, and may overdraw it. In a busy period
 //! each packet so leaves up to a burst and a packet earlier than a transmitter of the same rate would have sent it,
 //! and out of an idle link several leave together.
 
@@ -10,16 +10,16 @@ use ackclock_core::{Rate, Time};
 
 use crate::packet::Packet;
 
-/// Packets that leave together do so in this distance, so that each is an event of its own.
+/// Distance between packets that leave together, so that each is a separate event.
 pub const APART: Time = Time::from_picoseconds(1);
 
-/// The bucket, and the packets that it has let through but that have not left yet.
+/// The bucket, and the packets that have passed it but not left yet.
 #[derive(Debug)]
 pub struct Bucket {
     burst_bytes: u64,
     /// The burst, as the time in which it is earned.
     burst: Time,
-    /// Since when, or from when on, the bucket is not overdrawn.
+    /// Time, past or future, from which on the bucket is not overdrawn.
     filled: Time,
     passing: VecDeque<Packet>,
 }
@@ -35,34 +35,34 @@ impl Bucket {
         }
     }
 
-    /// The rate from now on. What was earned or is overdrawn stays as it is, in time.
+    /// Set the rate. Tokens and debts stay the same in units of time.
     pub fn set_rate(&mut self, rate: Rate) {
         self.burst = rate.transmission_time(self.burst_bytes);
     }
 
-    /// Since when, or from when on, a packet may leave.
+    /// Time, past or future, from which on a packet may leave.
     pub fn filled(&self) -> Time {
         self.filled
     }
 
-    /// Lets a packet through that costs so much, given as its transmission time.
+    /// Admit a packet; its cost is given as its transmission time.
     pub fn push(&mut self, packet: Packet, cost: Time, now: Time) {
         let full = now.picoseconds().saturating_sub(self.burst.picoseconds());
         self.filled = self.filled.max(Time::from_picoseconds(full)) + cost;
         self.passing.push_back(packet);
     }
 
-    /// The packet that leaves now.
+    /// Remove the packet that leaves now.
     pub fn pop(&mut self) -> Option<Packet> {
         self.passing.pop_front()
     }
 
-    /// When the next packet leaves that was let through.
+    /// Departure of the next admitted packet, if there is one.
     pub fn next(&self, now: Time) -> Option<Time> {
         (!self.passing.is_empty()).then(|| now + APART)
     }
 
-    /// Packets that were let through and have not left.
+    /// Admitted packets that have not left.
     pub fn len(&self) -> u64 {
         self.passing.len() as u64
     }

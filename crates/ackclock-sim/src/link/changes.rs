@@ -1,4 +1,4 @@
-//! A link's rate changes, it fails, and works again.
+//! Changes of a link: its rate, its loss, failure and recovery.
 
 use ackclock_core::{Rate, Time, PICOSECONDS_PER_SECOND};
 
@@ -8,11 +8,11 @@ use crate::queue::{self, Priorities, Queue, QueueContext};
 use crate::PlanError;
 use ackclock_plan::{LinkPlan, LossPlan};
 
-/// Whole picoseconds for a byte below which those for a packet are exact in a float.
+/// Picoseconds per byte below which the transmission time of a packet is exact in a float.
 const LARGEST_BYTE_TIME: f64 = 1e11;
 
 impl Link {
-    /// The discipline of a link that has this rate, with an empty queue.
+    /// Make the discipline of a link with this rate.
     ///
     /// # Errors
     /// If it or its parameters are not known.
@@ -30,7 +30,7 @@ impl Link {
         queue::make(&plan.queue.discipline, &plan.queue.parameters, &context)
     }
 
-    /// What a packet has to expect.
+    /// Update the cached state that decides how packets are admitted.
     pub(super) fn update_state(&mut self) {
         self.may_lose = self.down || self.loss.is_some();
         let can_bypass = self.queue.can_bypass() && self.shaper.is_none();
@@ -38,19 +38,19 @@ impl Link {
         self.can_bypass = self.is_lazy && !self.may_lose;
     }
 
-    /// There is a flight behind the link, because its delay will change.
+    /// Add a propagation delay to the link, whose delay will change.
     pub fn enable_propagation(&mut self) {
         self.propagation.exists = true;
         self.update_state();
     }
 
-    /// There is no flight behind the link: what has left the transmitter is the medium's.
+    /// Remove the propagation delay: packets that leave the transmitter enter an impairment.
     pub fn disable_propagation(&mut self) {
         self.propagation.exists = false;
         self.update_state();
     }
 
-    /// The random loss from now on. Its stream of random numbers goes on.
+    /// Set the random loss. The stream of random numbers continues.
     pub fn set_loss(&mut self, loss: LossPlan) {
         let seed = self.seed;
         let now = self
@@ -60,14 +60,14 @@ impl Link {
         self.update_state();
     }
 
-    /// Somebody has to know of each launch at its time.
+    /// Make each departure an event, for the log or a capture.
     pub fn enable_tracing(&mut self) {
         self.is_traced = true;
         self.update_state();
     }
 
-    /// The rate from now on. A packet in transmission keeps the old one, and the discipline is told nothing: as
-    /// in Linux, one that was set up for a rate keeps it.
+    /// Set the rate. A packet in transmission keeps the old one, and the discipline is not notified: as
+    /// in Linux, a discipline that was configured for a rate keeps it.
     pub fn set_rate(&mut self, rate: Rate) {
         self.rate = rate;
         let byte_time = 8.0 * PICOSECONDS_PER_SECOND as f64 / rate.bits_per_second();
@@ -81,19 +81,19 @@ impl Link {
         }
     }
 
-    /// Whether the link works.
+    /// True if the link is up.
     pub fn is_up(&self) -> bool {
         !self.down
     }
 
-    /// The link works again, with an empty queue.
+    /// Bring the link up, with an empty queue.
     pub fn restore(&mut self) {
         self.down = false;
         self.update_state();
     }
 
-    /// The link fails; returns the packets in its queue, which are lost. What was launched is another's. The
-    /// discipline starts anew as `fresh`, as `qdisc_reset` does in Linux.
+    /// Take the link down; returns the packets in its queue, which are lost. Those transmitted are not affected. The
+    /// discipline is replaced by `fresh`, as `qdisc_reset` does in Linux.
     pub fn fail(&mut self, fresh: Queue, now: Time) -> Vec<Packet> {
         self.down = true;
         self.update_state();
@@ -109,7 +109,7 @@ impl Link {
         lost
     }
 
-    /// Takes all packets out of the queue, those that the discipline would hold back at later times.
+    /// Remove all packets from the queue; those that the discipline holds back are dequeued at later times.
     fn empty_queue(&mut self, now: Time) -> Vec<Packet> {
         let (mut lost, mut time) = (Vec::new(), now);
         while self.queued_packets > 0 && !time.is_never() {
@@ -127,7 +127,7 @@ impl Link {
         lost
     }
 
-    /// The packet in transmission, which was launched, is lost: it has not departed.
+    /// Abort the transmission in progress: its packet is lost and has not departed.
     pub fn abort_transmission(&mut self, now: Time) {
         if self.busy_until > now {
             self.merge_bypassed();

@@ -1,11 +1,11 @@
-//! What a link counts: packets, bytes, times, and the integral of its queue.
+//! Counters of a link: packets, bytes, times, and the integral of its queue.
 
 use ackclock_core::Time;
 
 use super::Link;
 use crate::histogram::Histogram;
 
-/// What passed through a link.
+/// Counts of packets, bytes and times.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Counters {
     /// Packets offered.
@@ -20,7 +20,7 @@ pub struct Counters {
     pub departed: u64,
     /// Wire bytes of them.
     pub departed_bytes: u64,
-    /// Time the transmitter was busy, packets already begun counted whole.
+    /// Time the transmitter was busy, including all of the transmission in progress.
     pub busy: Time,
     /// Time the queue held no packet.
     pub empty: Time,
@@ -34,13 +34,13 @@ pub struct Counters {
     pub sojourn_time: f64,
 }
 
-/// Packets that found a link idle.
+/// Counts of packets that found the link idle and bypassed its queue.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub(super) struct BypassCounters {
     packets: u64,
     bytes: u64,
-    /// Time in which they were in transmission.
+    /// Their transmission time.
     busy: Time,
 }
 
@@ -53,23 +53,23 @@ impl BypassCounters {
     }
 }
 
-/// Sojourn times that are kept before they are counted.
+/// Sojourn times that are buffered before they enter the histogram.
 const KEPT: usize = 8;
 
-/// The sojourn times of a link, and how many of the packets that found it idle are among them.
+/// Sojourn times of a link, and how many of the packets that bypassed its queue they include.
 #[derive(Default)]
 #[repr(C)]
 pub(super) struct Sojourns {
     count: usize,
     bypassed: u64,
-    /// The last ones, until there are enough to look for their bins together.
+    /// Buffer of the last ones, whose bins are fetched together.
     last: [Time; KEPT],
     histogram: Histogram,
 }
 
 impl Sojourns {
-    /// With many links the bins are seldom in the cache: those of links with a flight wait (`later`) until several are
-    /// fetched together.
+    /// Record a sojourn time. With many links the bins are seldom in the cache: links with propagation delay buffer
+    /// (`later`) several and fetch their bins together.
     #[inline(always)]
     pub fn record(&mut self, sojourn: Time, later: bool) {
         if !later {
@@ -83,7 +83,7 @@ impl Sojourns {
         }
     }
 
-    /// Counts the sojourn times that wait.
+    /// Move the buffered sojourn times into the histogram.
     #[inline(never)]
     fn settle(&mut self) {
         for &sojourn in &self.last[..self.count] {
@@ -94,7 +94,7 @@ impl Sojourns {
 }
 
 impl Link {
-    /// A packet enters the queue. The integral of a count over time is Σ leaving times − Σ entering
+    /// Count a packet that enters the queue. The integral of a count over time is Σ leaving times − Σ entering
     /// times + count × now, so each change costs one addition, and [`Link::counters`] the last term.
     #[inline(always)]
     pub(super) fn count_enqueued(&mut self, bytes: u32, now: Time) {
@@ -108,7 +108,7 @@ impl Link {
         self.counters.byte_time -= i128::from(bytes) * time;
     }
 
-    /// A packet leaves the queue.
+    /// Count a packet that leaves the queue.
     #[inline(always)]
     pub(super) fn count_dequeued(&mut self, bytes: u32, now: Time) {
         self.queued_packets -= 1;
@@ -121,7 +121,7 @@ impl Link {
         }
     }
 
-    /// The counts with those of the packets that found the link idle.
+    /// Counts including the packets that bypassed the queue.
     pub(super) fn total_counters(&self) -> Counters {
         let mut counters = self.counters;
         counters.arrived += self.bypassed.packets;
@@ -132,7 +132,7 @@ impl Link {
         counters
     }
 
-    /// Adds the packets that found the link idle to the other counts.
+    /// Merge the counts of packets that bypassed the queue into the others.
     pub(super) fn merge_bypassed(&mut self) {
         self.sojourns();
         self.counters = self.total_counters();
@@ -167,7 +167,7 @@ impl Link {
         &sojourns.histogram
     }
 
-    /// Starts the histogram anew (end of the warm-up).
+    /// Clear the histogram at the end of the warm-up.
     pub fn clear_sojourns(&mut self) {
         self.sojourns.bypassed = self.bypassed.packets;
         self.sojourns.count = 0;

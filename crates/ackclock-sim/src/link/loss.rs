@@ -1,8 +1,8 @@
 //! Random loss before a queue.
 //!
 //! E. Gilbert: Capacity of a burst-noise channel, Bell System Technical Journal 39(5), 1960; E. Elliott: Estimates of
-//! error rates for codes on burst-noise channels, BSTJ 42(5), 1963. As in netem, a packet finds a state, then draws
-//! whether another follows, and is lost with the probability of the one that it found.
+//! error rates for codes on burst-noise channels, BSTJ 42(5), 1963. As in netem, a packet uses the present state, then
+//! draws the next one, and is lost with the probability of the state that it used.
 
 use ackclock_plan::LossPlan;
 use rand_core::RngCore;
@@ -13,9 +13,9 @@ use crate::packet::Packet;
 /// Loss of packets that is independent of the queue.
 pub struct RandomLoss {
     kind: LossPlan,
-    /// Data packets seen, by flow, where they are counted.
+    /// Data packets so far, by flow, where they are counted.
     data_packets: Vec<u64>,
-    /// Whether packets find the bad state.
+    /// True while the chain is in the bad state.
     is_bad: bool,
     random: Pcg64Mcg,
 }
@@ -31,13 +31,14 @@ impl RandomLoss {
         }
     }
 
-    /// Another law from now on, which begins in the good state.
+    /// Set another loss model, which starts in the good state.
     pub fn set(&mut self, kind: LossPlan) {
         self.kind = kind;
         self.is_bad = false;
     }
 
-    /// Whether this packet is lost. Only data are, TCP's and UDP's, and SYNs where the plan says so: FINs and ACKs pass.
+    /// Draw whether a packet is lost. Only data packets of TCP and UDP can be, and SYNs if the plan says so, not FINs
+    /// and ACKs.
     #[inline]
     pub fn draw_drop(&mut self, packet: &Packet) -> bool {
         let carries = packet.kind.carries_payload();
@@ -67,7 +68,7 @@ impl RandomLoss {
         }
     }
 
-    /// Whether this is the flow's n-th packet since the last that was.
+    /// True if this is the flow's n-th packet since its last loss; counts it.
     #[inline]
     fn is_due(&mut self, flow: u32, packets: u64) -> bool {
         let flow = flow as usize;
@@ -79,7 +80,7 @@ impl RandomLoss {
         data_packets.is_multiple_of(packets)
     }
 
-    /// One draw.
+    /// Draw an event of this probability.
     #[inline]
     fn occurs(&mut self, probability: f64) -> bool {
         (self.random.next_u64() >> 11) as f64 * (1.0 / (1_u64 << 53) as f64) < probability
@@ -92,7 +93,7 @@ mod tests {
     use crate::packet::Kind;
     use crate::queue::testing::packet;
 
-    /// Whether each of so many data packets is lost.
+    /// Losses of `packets` data packets.
     fn losses(kind: LossPlan, packets: u64) -> Vec<bool> {
         let mut loss = RandomLoss::new(kind, 7);
         let data = |sequence| Packet {

@@ -5,8 +5,8 @@
 //! opportunity so many bytes leave. What no packet uses is lost. Small packets share one opportunity; of a packet that
 //! is larger than what is left, the rest waits for the next, and the packet leaves with its last byte.
 //!
-//! Our deviation: mahimahi counts the four bytes of its tunnel's header beside each packet of up to 1500 bytes; here an
-//! opportunity carries 1500 bytes and the frame of a packet.
+//! Our deviation: mahimahi counts the four bytes of its tunnel's header besides each packet of up to 1500 bytes; here
+//! an opportunity carries 1500 bytes and the frame of a packet.
 
 use std::collections::VecDeque;
 
@@ -23,17 +23,17 @@ pub struct Opportunities {
     period: Time,
     /// Wire bytes that each carries.
     bytes: u64,
-    /// The next one that has not been begun, counted from the beginning of the run.
+    /// Number of the next unused opportunity, from the start of the run.
     next: u64,
-    /// When the one is, or was, that was begun last, and what is left of it.
+    /// Time of the opportunity used last, and the bytes left of it.
     open: Time,
     left: u64,
-    /// Packets let through, and when they leave.
+    /// Admitted packets, and their departures.
     passing: VecDeque<(Time, Packet)>,
 }
 
 impl Opportunities {
-    /// Those at these times, again and again.
+    /// Opportunities at these times of each period.
     pub fn new(at_ms: &[u64], period: Time, bytes: u64) -> Opportunities {
         Opportunities {
             at: at_ms
@@ -59,7 +59,7 @@ impl Opportunities {
         (count * self.bytes) as f64 * 8.0
     }
 
-    /// When a packet may be let through: at the opportunity that is open now or comes next.
+    /// Time at which a packet may be admitted: the opportunity at `now`, or the next.
     pub fn ready(&mut self, now: Time) -> Time {
         if self.left > 0 && self.open >= now {
             return self.open;
@@ -71,14 +71,14 @@ impl Opportunities {
         self.time(self.next)
     }
 
-    /// When an opportunity is, by its number.
+    /// Time of an opportunity, by its number.
     fn time(&self, number: u64) -> Time {
         let (turn, place) = (number / self.at.len() as u64, number % self.at.len() as u64);
         let begun = Time::from_picoseconds(self.period.picoseconds().saturating_mul(turn));
         begun + self.at[place as usize]
     }
 
-    /// Lets a packet through at an opportunity: it leaves as soon as there was room for all its bytes.
+    /// Admit a packet at an opportunity: it leaves with the opportunity that carries its last byte.
     pub fn push(&mut self, packet: Packet, now: Time) {
         debug_assert!(self.ready(now) == now);
         let mut missing = u64::from(packet.wire_bytes);
@@ -96,7 +96,7 @@ impl Opportunities {
         }
     }
 
-    /// The packet that leaves now.
+    /// Remove the packet that leaves now.
     pub fn pop(&mut self, now: Time) -> Option<Packet> {
         let &(due, packet) = self.passing.front()?;
         (due <= now).then(|| {
@@ -105,7 +105,7 @@ impl Opportunities {
         })
     }
 
-    /// When the next packet leaves.
+    /// Departure of the next packet.
     pub fn next(&self, now: Time) -> Option<Time> {
         let &(due, _) = self.passing.front()?;
         Some(due.max(now + APART))

@@ -1,4 +1,4 @@
-//! The flight behind a link's transmitter.
+//! Propagation delay behind a link's transmitter.
 
 use std::collections::VecDeque;
 
@@ -10,18 +10,18 @@ use crate::packet::{Packet, NO_PACKET};
 /// Stands for "no node".
 const NONE: u32 = u32::MAX;
 
-/// What is behind a link's transmitter, the packet in transmission included: a flight that all packets share, to a
-/// node of the graph or to wherever a packet's path leads on. Without a flight, a packet goes on by its path as soon as
-/// it has left the transmitter, and is alone here.
+/// Delay queue behind a link's transmitter, including the packet in transmission. All packets share it, on their way to
+/// a node of the graph or to the next hop of their path. Without a propagation delay, a packet continues on its path as
+/// soon as it has left the transmitter, and is the only one here.
 ///
-/// The first packet lies here and not in a ring, so that it is found as soon as the link is: with thousands of
+/// The first packet lies here and not in a ring, so that it is fetched with the link: with thousands of
 /// links neither is in the cache, and one after the other they would take twice the time.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Propagation {
     /// The first packet, if there is one.
     front: Packet,
-    /// When the last packet arrives, or has arrived.
+    /// Arrival of the last packet, past or future.
     last_due: Time,
     /// The propagation delay.
     pub delay: Time,
@@ -31,7 +31,7 @@ pub struct Propagation {
     count: u32,
     /// All packets but the first, and when they arrive.
     others: VecDeque<(Time, Packet)>,
-    /// Whether there is a flight.
+    /// True if there is a propagation delay.
     pub exists: bool,
 }
 
@@ -40,7 +40,7 @@ impl Propagation {
     #[cfg(test)]
     pub const HOT_BYTES: usize = std::mem::offset_of!(Propagation, others);
 
-    /// What is behind a link: one between nodes or with a delay has a flight.
+    /// Propagation delay of a link: one between nodes or with a delay has one.
     pub fn new(plan: &LinkPlan) -> Propagation {
         Propagation {
             front: NO_PACKET,
@@ -53,13 +53,13 @@ impl Propagation {
         }
     }
 
-    /// Packets in the flight and in transmission.
+    /// Packets in propagation and in transmission.
     #[inline(always)]
     pub fn len(&self) -> usize {
         self.count as usize
     }
 
-    /// Adds a packet that leaves the transmitter at `done`; it does not overtake those before it. Returns when it
+    /// Add a packet that leaves the transmitter at `done`; it does not overtake those before it. Returns when it
     /// arrives if it is the first, else [`Time::NEVER`].
     #[inline(always)]
     pub fn push(&mut self, packet: Packet, done: Time) -> Time {
@@ -74,7 +74,7 @@ impl Propagation {
         Time::NEVER
     }
 
-    /// Takes the first packet; also returns when the next one arrives, [`Time::NEVER`] if there is none.
+    /// Take the first packet; also returns when the next one arrives, [`Time::NEVER`] if there is none.
     #[inline(always)]
     pub fn pop(&mut self) -> (Packet, Time) {
         let packet = self.front;
@@ -100,7 +100,7 @@ impl Propagation {
         self.others.back().map(|(_, packet)| packet).or(first)
     }
 
-    /// Takes the last packet. `first_due`: when the first one arrives.
+    /// Take the last packet. `first_due`: when the first one arrives.
     pub fn pop_last(&mut self, first_due: Time) -> Option<Packet> {
         let packet = *self.last()?;
         self.others.pop_back();
@@ -113,7 +113,7 @@ impl Propagation {
         Some(packet)
     }
 
-    /// Sets the delay, for packets that are still to leave the transmitter.
+    /// Set the delay, for packets that are still to leave the transmitter.
     pub fn set_delay(&mut self, delay: Time) {
         self.delay = delay;
     }

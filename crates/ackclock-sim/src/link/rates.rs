@@ -1,14 +1,14 @@
 //! A rate that follows a trace: constant from each of its steps to the next.
 //!
-//! A packet that is being sent when the rate changes is sent on at the new one, to the last bit; at 0 it waits.
+//! A packet in transmission when the rate changes continues at the new one, to the bit; at 0 it waits.
 
 use ackclock_core::{Rate, Time};
 use ackclock_plan::{CoursePlan, TracePlan};
 
-/// The rates of a period, which comes again and again.
+/// Rates of a period, which repeats.
 #[derive(Debug)]
 pub struct Rates {
-    /// When each begins, the first at 0.
+    /// Start of each step, the first at 0.
     at: Vec<Time>,
     steps: Vec<Rate>,
     period: Time,
@@ -17,7 +17,7 @@ pub struct Rates {
 }
 
 impl Rates {
-    /// Those of a trace, if it has rates.
+    /// Rates of a trace, if it has any.
     pub fn of(plan: &TracePlan) -> Option<Rates> {
         let CoursePlan::Rates { at_s, rate_bps } = &plan.course else {
             return None;
@@ -39,7 +39,7 @@ impl Rates {
         })
     }
 
-    /// How long `bytes` take that begin at `now`.
+    /// Transmission time of `bytes` that start at `now`.
     pub fn transmission_time(&self, bytes: u64, now: Time) -> Time {
         let (mut step, mut end) = self.step(now);
         let (mut time, mut missing) = (now, bytes as f64 * 8.0);
@@ -64,14 +64,14 @@ impl Rates {
         turns * self.before[self.at.len()] + self.before[step + 1] - missing
     }
 
-    /// The step that a time is in, and when that ends.
+    /// Step at a time, and its end.
     fn step(&self, now: Time) -> (usize, Time) {
         let within = Time::from_picoseconds(now.picoseconds() % self.period.picoseconds());
         let step = self.at.partition_point(|&at| at <= within) - 1;
         (step, now - within + self.end(step))
     }
 
-    /// When a step ends, in its period.
+    /// End of a step within its period.
     fn end(&self, step: usize) -> Time {
         self.at.get(step + 1).copied().unwrap_or(self.period)
     }

@@ -1,4 +1,4 @@
-//! What lets packets leave in a transmitter's place: a token bucket, or the opportunities of a trace.
+//! Shapers that replace a transmitter: a token bucket, or the delivery opportunities of a trace.
 
 use ackclock_core::{Rate, Time};
 use ackclock_plan::{CoursePlan, LinkPlan};
@@ -7,17 +7,17 @@ use super::bucket::Bucket;
 use super::opportunities::Opportunities;
 use crate::packet::Packet;
 
-/// It has let packets through that have not left yet.
+/// A shaper, with the admitted packets that have not left yet.
 #[derive(Debug)]
 pub enum Shaper {
-    /// Tokens, earned at a rate.
+    /// Token bucket.
     Bucket(Bucket),
-    /// Opportunities at given times.
+    /// Delivery opportunities of a trace.
     Opportunities(Opportunities),
 }
 
 impl Shaper {
-    /// That of a link; none if it transmits.
+    /// Shaper of a link; `None` if it has a transmitter.
     pub fn of(plan: &LinkPlan) -> Option<Shaper> {
         if let Some(bytes) = plan.burst_bytes {
             return Some(Shaper::Bucket(Bucket::new(bytes, plan.rate)));
@@ -31,14 +31,14 @@ impl Shaper {
         Some(Shaper::Opportunities(opportunities))
     }
 
-    /// The rate from now on, of a bucket.
+    /// Set the rate of a token bucket.
     pub fn set_rate(&mut self, rate: Rate) {
         if let Shaper::Bucket(bucket) = self {
             bucket.set_rate(rate);
         }
     }
 
-    /// When the next packet may be let through: now or later, or before now.
+    /// Time, past or future, from which on the next packet may be admitted.
     pub fn ready(&mut self, now: Time) -> Time {
         match self {
             Shaper::Bucket(bucket) => bucket.filled(),
@@ -46,7 +46,7 @@ impl Shaper {
         }
     }
 
-    /// Lets a packet through that would be so long in transmission.
+    /// Admit a packet; `cost` is its transmission time.
     pub fn push(&mut self, packet: Packet, cost: Time, now: Time) {
         match self {
             Shaper::Bucket(bucket) => bucket.push(packet, cost, now),
@@ -54,7 +54,7 @@ impl Shaper {
         }
     }
 
-    /// The packet that leaves now.
+    /// Remove the packet that leaves now.
     pub fn pop(&mut self, now: Time) -> Option<Packet> {
         match self {
             Shaper::Bucket(bucket) => bucket.pop(),
@@ -62,7 +62,7 @@ impl Shaper {
         }
     }
 
-    /// When the next packet that was let through leaves, if there is one.
+    /// Departure of the next admitted packet, if there is one.
     pub fn next(&self, now: Time) -> Option<Time> {
         match self {
             Shaper::Bucket(bucket) => bucket.next(now),
@@ -70,7 +70,7 @@ impl Shaper {
         }
     }
 
-    /// Packets that were let through and have not left.
+    /// Admitted packets that have not left.
     pub fn len(&self) -> u64 {
         match self {
             Shaper::Bucket(bucket) => bucket.len(),

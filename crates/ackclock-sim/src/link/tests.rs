@@ -69,7 +69,7 @@ impl Driver {
         }
     }
 
-    /// Offers a packet; an event that is due stays due unless the link names another, as in the network.
+    /// Offer a packet; an event that is due stays due unless the link names another, as in the network.
     fn offer(&mut self, packet: Packet, now: Time) {
         self.advance(now);
         let due = self
@@ -93,7 +93,7 @@ fn a_packet_that_is_held_back_begins_at_the_exact_time() {
         driver.offer(of(0, sequence), us(0));
     }
     driver.advance(us(100_000));
-    // Two at once, one after the other; then one each 2 ms, and 100 µs to send it. The second packet's tokens
+    // Two immediately, one after the other; then one each 2 ms, and 100 µs to send it. The second packet's tokens
     // were taken at 100 µs, from a bucket that had 50 bytes more by then.
     assert_eq!(driver.times(), [us(100), us(200), us(2100), us(4100)]);
     assert_eq!(driver.link.waiting_packets(), 0);

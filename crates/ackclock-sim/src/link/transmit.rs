@@ -1,13 +1,13 @@
-//! A packet is launched as soon as its transmission begins: it goes into what is behind the link.
+//! Transmission: a packet enters the propagation delay as soon as its transmission starts.
 //!
-//! When it will have left is known by then. Without a flight it stays there until it has. With one, a link whose queue
-//! is empty needs no event of its own: a packet that finds it idle costs one event a hop, its arrival. Behind a token
-//! bucket packets are launched when they leave.
+//! Its departure is known by then. Without a propagation delay it stays there until it has left. With one, a link whose
+//! queue is empty has no event: a packet that finds it idle costs one event per hop, its arrival. Behind a token bucket
+//! packets enter the propagation delay when they leave.
 //!
-//! A FIFO with a limit needs no event either when packets wait: who leaves next, and when, is settled with the
-//! arrival of each. So it is reckoned up when somebody looks, at the times at which it happened: before a packet
-//! arrives, when one has flown, before the counts are read. As long as a packet waits there is one in the flight,
-//! and when that one arrives the next has long been launched.
+//! A FIFO with a limit has no event either while packets wait: order and times of departures are fixed at the
+//! arrival of each. So transmissions are computed lazily, with the times at which they happened: before a packet
+//! arrives, when one has propagated, before counts are read. While a packet waits, another is in propagation,
+//! and when that one arrives the next has long started.
 
 use ackclock_core::Time;
 
@@ -15,13 +15,14 @@ use super::Link;
 use crate::packet::Packet;
 
 impl Link {
-    /// Whether a packet would find the link idle, and pass it as if it had no queue.
+    /// True if a packet would find the link idle and can bypass the queue.
     #[inline(always)]
     pub fn is_idle(&self, now: Time) -> bool {
         self.can_bypass && self.busy_until <= now && self.queued_packets == 0
     }
 
-    /// A packet finds the link idle. Returns when it arrives if it is the first in the flight; else [`Time::NEVER`].
+    /// Transmit a packet that finds the link idle. Returns its arrival if it is the first in propagation, else
+    /// [`Time::NEVER`].
     #[inline(always)]
     pub fn bypass(&mut self, packet: Packet, now: Time) -> Time {
         debug_assert!(self.is_idle(now));
@@ -33,8 +34,8 @@ impl Link {
         self.propagation.push(packet, self.busy_until)
     }
 
-    /// Launches the packets whose transmission has begun by `now`, each at its time. Returns when the first one
-    /// arrives if the flight was empty; else [`Time::NEVER`].
+    /// Transmit the packets whose transmission has started by `now`, each at its time. Returns when the first one
+    /// arrives if none was in propagation, else [`Time::NEVER`].
     #[inline(always)]
     pub fn catch_up(&mut self, now: Time) -> Time {
         if !self.is_lazy || self.queued_packets == 0 || self.busy_until > now {
@@ -43,7 +44,7 @@ impl Link {
         self.transmit_until(now)
     }
 
-    /// As long as a packet waits there is one in the flight, so only the first that is launched can be first there.
+    /// Transmit until `now`. While a packet waits, another is in propagation, so only the first can be the first there.
     #[inline(always)]
     fn transmit_until(&mut self, now: Time) -> Time {
         let arrival = self.transmit::<true>(self.busy_until).arrival;
@@ -53,8 +54,8 @@ impl Link {
         arrival
     }
 
-    /// A packet with its frame is launched, to leave the transmitter at `done`. Returns when it arrives if it is the
-    /// first in its flight; else [`Time::NEVER`].
+    /// Start the transmission of a packet with its frame, which ends at `done`. Returns its arrival if it is the
+    /// first in propagation, else [`Time::NEVER`].
     #[inline(always)]
     pub(super) fn start_transmission(&mut self, mut packet: Packet, done: Time) -> Time {
         self.busy_until = done;
@@ -65,8 +66,8 @@ impl Link {
         self.propagation.push(packet, done)
     }
 
-    /// When somebody is to look at a link whose transmitter is busy. The end of a transmission is an event where there is
-    /// no flight, and a lazy link needs none.
+    /// Time of the next poll of a link whose transmitter is busy. The end of a transmission is an event where there is
+    /// no propagation delay, and a lazy link needs no poll.
     #[inline(always)]
     pub(super) fn next_poll<const FLIGHT: bool>(&self) -> Time {
         if !FLIGHT || self.is_lazy || self.queued_packets == 0 {
@@ -75,7 +76,7 @@ impl Link {
         self.busy_until
     }
 
-    /// Until when the launched packet is in transmission.
+    /// End of the last transmission.
     pub fn busy_until(&self) -> Time {
         self.busy_until
     }

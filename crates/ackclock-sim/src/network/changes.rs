@@ -1,4 +1,4 @@
-//! Links change during the run: their rate, their delay, whether they work.
+//! Changes of links during the run: rate, delay, loss, failure and recovery.
 
 use ackclock_core::tables::EventKind;
 use ackclock_core::Rate;
@@ -11,14 +11,14 @@ use crate::PlanError;
 
 /// The changes still to come.
 pub struct Changes {
-    /// The next one last.
+    /// Pending changes, the next one last.
     pending: Vec<Change>,
 }
 
 /// A change of a link.
 struct Change {
     plan: ChangePlan,
-    /// If the link fails: its discipline, as it starts anew.
+    /// Discipline with which a failing link restarts.
     fresh: Option<Queue>,
 }
 
@@ -58,21 +58,21 @@ impl Changes {
         Ok(Changes { pending })
     }
 
-    /// Whether changes are still to come.
+    /// True if changes are pending.
     pub fn is_pending(&self) -> bool {
         !self.pending.is_empty()
     }
 }
 
 impl Network {
-    /// Schedules the next change of a link.
+    /// Schedule the next change of a link.
     pub(super) fn schedule_change(&mut self) {
         let next = self.changes.pending.last();
         let at = next.map_or(Time::NEVER, |change| change.plan.at);
         self.link_events.set(2 * self.links.len(), at);
     }
 
-    /// Makes the change whose time has come.
+    /// Apply the change that is due.
     #[cold]
     pub(super) fn on_change(&mut self) {
         let Some(Change {
@@ -118,7 +118,7 @@ impl Network {
         events.push(now_s, NONE, index as u32, EventKind::LinkChange, value);
     }
 
-    /// A link fails: what it holds is lost, what flies behind it arrives.
+    /// Fail a link: the packets that it holds are lost, those in propagation arrive.
     fn fail(&mut self, link: usize, fresh: Queue) {
         self.transmissions.set(link, Time::NEVER);
         self.link_events.set(link, Time::NEVER);

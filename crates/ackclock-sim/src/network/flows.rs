@@ -1,4 +1,4 @@
-//! Routes are opened when a flow begins and forgotten when it is over.
+//! Routes of flows: opened when a flow begins, closed when it has ended.
 
 use super::{Hop, Network, Path, Route, Time};
 use crate::host_delay::HostDelays;
@@ -6,19 +6,19 @@ use crate::PlanError;
 use ackclock_plan::{EndsPlan, FlowPlan};
 
 impl Network {
-    /// A transfer gets a place.
+    /// Assign a slot to a transfer.
     pub fn assign_slot(&mut self, flow: u32) -> usize {
         let slot = self.slots.assign(flow);
         self.init_slot(slot);
         slot
     }
 
-    /// A transfer that is over gives its place back.
+    /// Release the slot of a transfer that has ended.
     pub fn release_slot(&mut self, slot: usize) {
         self.slots.release(slot);
     }
 
-    /// Makes room for the flow that has got a place.
+    /// Initialise the state of a new slot.
     pub(super) fn init_slot(&mut self, slot: usize) {
         if slot >= self.routes.len() {
             self.routes.resize_with(slot + 1, || None);
@@ -29,15 +29,15 @@ impl Network {
         self.arrivals.register(source, self.slots.number(slot));
     }
 
-    /// Whether paths lead from one host to the other and back.
+    /// Check that paths lead from one host to the other and back.
     ///
     /// # Errors
-    /// If not.
+    /// There is no path in one of the directions.
     pub fn check_ends(&mut self, ends: EndsPlan) -> Result<(), PlanError> {
         self.routing.check_ends(ends)
     }
 
-    /// A connection begins; see [`Network::open_route`].
+    /// Open the route of a connection; see [`Network::open_route`].
     pub fn open_connection(&mut self, slot: usize, path: u32, plan: &FlowPlan) -> (Hop, Time) {
         if let Some(captures) = &mut self.captures {
             captures.open(self.slots.number(slot), plan);
@@ -49,8 +49,9 @@ impl Network {
         opened
     }
 
-    /// The flow in a place takes one of the paths, or is routed between two hosts that [`Network::check_ends`] has seen. Returns
-    /// the hop at which its packets enter the network, and the delay from the last queue to its receiver.
+    /// Open the route of the flow in a slot: one of the explicit paths, or between two hosts that
+    /// [`Network::check_ends`] accepts. Returns the hop at which its packets enter the network, and the delay from the
+    /// last queue to its receiver.
     pub fn open_route(&mut self, slot: usize, path: u32, ends: Option<EndsPlan>) -> (Hop, Time) {
         if let (Some(captures), None) = (&mut self.captures, ends) {
             captures.take_path(self.slots.number(slot), path);
@@ -70,7 +71,7 @@ impl Network {
         (kept.map_or(first_hop, Hop::Direct), delay)
     }
 
-    /// Writes down the links that a routed flow's data pass, if they are known beforehand.
+    /// Record the links of a routed flow's forward path, if it is fixed.
     pub fn write_path(&mut self, flow: u32, ends: Option<EndsPlan>) {
         let links = ends.and_then(|ends| self.routing.forward_path(flow, ends));
         let rows = &mut self.tables.paths;
@@ -81,7 +82,7 @@ impl Network {
         }
     }
 
-    /// Sum of the propagation delays there and back; NaN if there is no such path, or not only one.
+    /// Sum of the propagation delays in both directions; NaN without a path, or with more than one.
     pub fn base_rtt_s(&mut self, flow: u32, path: u32, ends: Option<EndsPlan>) -> f64 {
         let routed = ends.map(|ends| self.routing.paths_of(flow, ends));
         match routed {
@@ -90,8 +91,8 @@ impl Network {
         }
     }
 
-    /// The rate in bit/s of the slowest link that a flow's data pass, as they are now; where its packets draw their
-    /// way, of one of the ways. NaN if there is none.
+    /// Present rate in bit/s of the slowest link on a flow's forward path; where each packet draws its
+    /// path, of one such path. NaN without a path.
     pub fn path_rate_bps(&mut self, flow: u32, path: u32, ends: Option<EndsPlan>) -> f64 {
         let slower =
             |least: f64, link: u32| least.min(self.links[link as usize].rate().bits_per_second());
@@ -112,7 +113,7 @@ impl Network {
         sum.seconds()
     }
 
-    /// Forgets the route of a flow of which no packet is under way.
+    /// Close the route of a flow that has no packet in transit.
     pub fn close_route(&mut self, slot: usize) {
         self.routes[slot] = None;
         self.lost_packets[slot] = 0;

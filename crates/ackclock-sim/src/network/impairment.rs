@@ -1,7 +1,7 @@
-//! The medium behind a link's transmitter, where it does more than delay: jitter, reordering, duplicates, damage.
+//! Impairments behind a link's transmitter: jitter, reordering, duplication, corruption.
 //!
-//! As in netem: a packet may be doubled first, then each copy is damaged and delayed by itself. Each of the four has a
-//! stream of random numbers of its own, so one more does not change the others. A packet that is reordered arrives
+//! As in netem: a packet may be duplicated first, then each copy is corrupted and delayed separately. Each of the four
+//! has a separate stream of random numbers, so one does not change the others. A packet that is reordered arrives
 //! without the link's delay. Without an order to keep, packets arrive by their times.
 
 use std::cmp::Reverse;
@@ -16,18 +16,18 @@ use rand_pcg::Pcg64Mcg;
 use super::{Network, Next, Packet, NONE};
 use crate::packet::Ecn;
 
-/// What a medium did.
+/// Counts of impaired packets.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ImpairmentCounters {
-    /// Packets that it damaged.
+    /// Corrupted packets.
     pub corrupted: u64,
-    /// Packets that it doubled.
+    /// Duplicated packets.
     pub duplicated: u64,
     /// Packets that arrived after one that had entered later (RFC 4737 section 3).
     pub reordered: u64,
 }
 
-/// A medium, and the packets in it.
+/// An impairment, and the packets that it delays.
 pub struct Impairment {
     plan: MediumPlan,
     delay: Time,
@@ -36,15 +36,15 @@ pub struct Impairment {
     duplicate: Pcg64Mcg,
     corrupt: Pcg64Mcg,
     flight: BinaryHeap<Reverse<DelayedPacket>>,
-    /// The number of the next packet that enters, and of the latest that has arrived.
+    /// Number of the next packet to enter, and of the last that has arrived.
     next_number: u64,
     last_arrived: u64,
-    /// When the last packet arrives of those that keep their order.
+    /// Arrival of the last packet that keeps its order.
     last_due: Time,
     counters: ImpairmentCounters,
 }
 
-/// A packet on its way: the order is that of arrival.
+/// A delayed packet; the order is that of arrival.
 struct DelayedPacket {
     due: Time,
     number: u64,
@@ -72,14 +72,14 @@ impl PartialEq for DelayedPacket {
 impl Eq for DelayedPacket {}
 
 impl Impairment {
-    /// Whether a plan has one.
+    /// True if a plan has impairments.
     pub fn is_planned(plan: &Plan) -> bool {
         let mut changes = plan.changes.iter();
         plan.links.iter().any(|link| link.medium.is_some())
             || changes.any(|change| change.medium.is_some())
     }
 
-    /// The media of a plan's links, by link: of those that have one, or will.
+    /// Impairments of a plan by link, including those that a change will set.
     pub fn all(plan: &Plan, seeds: &[u64]) -> BTreeMap<usize, Impairment> {
         let links = plan.links.iter().enumerate();
         let now = links.filter(|(_, link)| link.medium.is_some());
@@ -109,34 +109,34 @@ impl Impairment {
         }
     }
 
-    /// What it does from now on.
+    /// Set the parameters.
     pub fn set(&mut self, plan: MediumPlan) {
         self.plan = plan;
     }
 
-    /// The delay from now on, of packets that are still to enter.
+    /// Set the delay of packets that are still to enter.
     pub fn set_delay(&mut self, delay: Time) {
         self.delay = delay;
     }
 
-    /// What it did.
+    /// Counts so far.
     pub fn counters(&self) -> ImpairmentCounters {
         self.counters
     }
 
-    /// Packets in it.
+    /// Delayed packets.
     pub fn len(&self) -> usize {
         self.flight.len()
     }
 
-    /// Whether the next packet is doubled.
+    /// Draw whether the next packet is duplicated.
     fn draw_duplicate(&mut self) -> bool {
         let is_doubled = occurs(&mut self.duplicate, self.plan.duplicate);
         self.counters.duplicated += u64::from(is_doubled);
         is_doubled
     }
 
-    /// A packet enters; returns whether it is damaged.
+    /// Insert a packet; returns whether it is corrupted.
     fn insert(&mut self, mut packet: Packet, now: Time) -> bool {
         let is_damaged = occurs(&mut self.corrupt, self.plan.corrupt);
         if is_damaged {
@@ -153,7 +153,7 @@ impl Impairment {
         is_damaged
     }
 
-    /// When a packet arrives that enters now.
+    /// Arrival of a packet that enters now.
     fn due(&mut self, now: Time) -> Time {
         let delay = match self.plan.jitter {
             Some(jitter) => jittered(&mut self.jitter, self.delay, jitter),
@@ -170,7 +170,7 @@ impl Impairment {
         self.last_due
     }
 
-    /// When the next packet arrives.
+    /// Next arrival.
     fn next(&self) -> Time {
         let next = self.flight.peek();
         next.map_or(Time::NEVER, |Reverse(flying)| flying.due)
@@ -184,7 +184,7 @@ impl Impairment {
     }
 }
 
-/// A delay that differs by chance, and is not below zero.
+/// Delay with jitter, not below zero.
 fn jittered(random: &mut Pcg64Mcg, delay: Time, jitter: JitterPlan) -> Time {
     let deviations = match jitter.distribution {
         Distribution::Uniform => 2.0 * fraction(random) - 1.0,
@@ -197,24 +197,24 @@ fn jittered(random: &mut Pcg64Mcg, delay: Time, jitter: JitterPlan) -> Time {
     Time::from_seconds(delay.seconds() + deviations * jitter.deviation.seconds())
 }
 
-/// Whether what has this chance happens. What cannot happen draws nothing.
+/// Draw an event of this probability. A probability of zero takes no random number.
 fn occurs(random: &mut Pcg64Mcg, chance: f64) -> bool {
     chance > 0.0 && fraction(random) < chance
 }
 
-/// Evenly from 0 to below 1.
+/// Uniform in [0, 1).
 fn fraction(random: &mut Pcg64Mcg) -> f64 {
     (random.next_u64() >> 11) as f64 * (1.0 / (1_u64 << 53) as f64)
 }
 
 impl Network {
-    /// Where the event of a link's medium is.
+    /// Index of the event of a link's impairment.
     fn impairment_event(&self, link: usize) -> usize {
         2 * self.links.len() + 1 + link
     }
 
-    /// A packet has left a transmitter; returns whether it has gone into a medium behind it. `hop`: the packet's, of
-    /// which the copy is given that nothing else refers to.
+    /// Insert a packet that has left a transmitter into the impairment behind it, if there is one. `hop` is the
+    /// packet's, of which the caller passes a separate copy.
     #[cold]
     pub(super) fn enter_impairment(&mut self, link: usize, packet: Packet, hop: u8) -> bool {
         let packet = Packet { hop, ..packet };
@@ -249,7 +249,7 @@ impl Network {
         events.push(time_s, packet.flow, link as u32, kind, value);
     }
 
-    /// The next packet of a medium arrives at its end; as [`Network::on_link_event`].
+    /// Handle the next arrival from an impairment; returns as [`Network::on_link_event`].
     #[cold]
     pub(super) fn on_impairment(&mut self, link: usize) -> Option<(Packet, Time)> {
         let impairment = self.impairments.get_mut(&link)?;
@@ -261,7 +261,8 @@ impl Network {
         self.forward_from_node(packet, end)
     }
 
-    /// A packet arrives at a node, or goes on by its path. If it has arrived at its end, returns it with its time.
+    /// Forward a packet from a node, or on its explicit path. If it has arrived at its destination, returns it with its
+    /// time.
     #[inline(always)]
     pub(super) fn forward_from_node(&mut self, packet: Packet, end: u32) -> Option<(Packet, Time)> {
         match self
@@ -285,14 +286,14 @@ impl Network {
         }
     }
 
-    /// A damaged packet comes to its end, which discards it for its checksum.
+    /// Discard a corrupted packet at its destination, for its checksum.
     #[cold]
     pub(super) fn discard_corrupted(&mut self, packet: Packet) -> Option<(Packet, Time)> {
         self.lose(NONE, packet, EventKind::Loss);
         None
     }
 
-    /// Packets of the flow in a place that a medium made.
+    /// Duplicates that impairments made, of the flow in a slot.
     pub fn copies(&self, slot: usize) -> u64 {
         if self.copies.is_empty() {
             return 0;
@@ -301,7 +302,7 @@ impl Network {
         self.copies.get(&flow).copied().unwrap_or(0)
     }
 
-    /// What the medium behind a link did.
+    /// Counts of the impairment behind a link.
     pub fn impairment_counters(&self, link: usize) -> ImpairmentCounters {
         self.impairments
             .get(&link)

@@ -1,9 +1,9 @@
-//! Links with a flight behind them: those between nodes, and those with a propagation delay.
+//! Links with propagation delay, among them all links between nodes.
 //!
-//! All packets of a link share its flight. At the end of it a packet goes on: by its flow's path, to the link
-//! that the routing names, or to the sender or receiver, whose clock is the simulation's.
+//! All packets of a link share its delay queue. At its end a packet continues by its flow's path, to the link
+//! that the routing selects, or to the sender or receiver, whose clock is the simulation's.
 //!
-//! A packet is in the flight from the beginning of its transmission ([`crate::link`]), so most hops cost one event.
+//! A packet is in the delay queue from the start of its transmission ([`crate::link`]), so most hops cost one event.
 
 use ackclock_plan::LinkPlan;
 
@@ -12,10 +12,10 @@ use super::{
     TimingWheel, NONE,
 };
 
-/// Wire bytes by which the calendar's horizon is reckoned.
+/// Wire bytes of a typical packet, for the horizon of the timing wheel.
 const TYPICAL_BYTES: u64 = 1500;
 
-/// The calendar of a plan's links: most events are no further ahead than a transmission and a delay.
+/// Timing wheel of a plan's links: most events are no further ahead than a transmission and a delay.
 pub fn timing_wheel(plan: &Plan) -> TimingWheel {
     let hop = |link: &LinkPlan| link.delay + link.rate.transmission_time(TYPICAL_BYTES);
     let sum = plan.links.iter().map(hop).fold(Time::ZERO, |a, b| a + b);
@@ -25,8 +25,8 @@ pub fn timing_wheel(plan: &Plan) -> TimingWheel {
 }
 
 impl Network {
-    /// Handles the event that [`Network::link_event_before`] tells of. If a packet has arrived, returns it with the local
-    /// time of its arrival; for one that has arrived at its sender, [`Network::take_blocks`] is to follow.
+    /// Handle the event that [`Network::link_event_before`] returned. If a packet has arrived, returns it with the
+    /// local time of its arrival; for one that has arrived at its sender, call [`Network::take_blocks`] next.
     #[inline(never)]
     pub fn on_link_event(&mut self, source: usize) -> Option<(Packet, Time)> {
         self.link_events.take();
@@ -44,7 +44,7 @@ impl Network {
         }
     }
 
-    /// The first packet of a link's flight arrives at its end.
+    /// Handle the arrival of the first packet in a link's propagation delay.
     #[inline(always)]
     fn on_propagated(&mut self, link: usize) -> Option<(Packet, Time)> {
         let source = self.links.len() + link;
@@ -58,7 +58,7 @@ impl Network {
         self.forward_from_node(packet, end)
     }
 
-    /// A routed packet reaches its host: the TCP sees it at once, unless the host takes time.
+    /// Deliver a routed packet to its host: to TCP directly, unless the host has a processing delay.
     #[inline(always)]
     pub(super) fn deliver_to_host(&mut self, packet: Packet) -> Option<(Packet, Time)> {
         let slot = self.slots.slot_of(packet.flow);
@@ -72,7 +72,7 @@ impl Network {
         Some((packet, self.now))
     }
 
-    /// A routed packet waits at its host, wherever that is, in its flow's flight home.
+    /// Delay a routed packet at its host. The flow's return queue holds it, at either end.
     #[inline(never)]
     fn delay_at_host(&mut self, slot: usize, packet: Packet) {
         let forward = packet.kind.is_forward();
@@ -96,13 +96,13 @@ impl Network {
         }
     }
 
-    /// A packet with a path goes on.
+    /// Forward a packet on its explicit path, out of line.
     #[inline(never)]
     pub(super) fn follow_path(&mut self, packet: Packet) -> Option<(Packet, Time)> {
         self.forward_on_path(packet)
     }
 
-    /// Sends a packet of a routed flow off from its host.
+    /// Send a packet of a routed flow from its host.
     #[inline(never)]
     pub(super) fn push_delayed(&mut self, packet: Packet) {
         let forward = packet.kind.is_forward();
@@ -115,7 +115,7 @@ impl Network {
         }
     }
 
-    /// Offers a packet to a link with a flight.
+    /// Offer a packet to a link with propagation delay.
     #[inline(always)]
     pub(super) fn offer_to_link(&mut self, packet: Packet, link: usize) {
         if self.links[link].is_idle(self.now) {
@@ -125,7 +125,7 @@ impl Network {
         }
     }
 
-    /// As [`Network::admit`], for a link with a flight.
+    /// Admit a packet to a link that may have a propagation delay; it catches up first.
     #[inline(never)]
     pub(super) fn admit_with_propagation(&mut self, packet: Packet, link: usize) {
         if self.is_traced {
@@ -143,7 +143,7 @@ impl Network {
         }
     }
 
-    /// Apart, so that a packet that is not logged is not kept for that.
+    /// Out of line, so that a packet that is not logged stays in registers.
     #[cold]
     fn admit_traced(&mut self, packet: Packet, link: usize) {
         if self.links[link].propagation.exists {
@@ -153,14 +153,14 @@ impl Network {
         }
     }
 
-    /// A packet finds a link idle.
+    /// Transmit a packet that finds a link idle.
     #[inline(always)]
     fn bypass_queue(&mut self, packet: Packet, link: usize) {
         let arrival = self.links[link].bypass(packet, self.now);
         self.schedule_arrival(link, arrival);
     }
 
-    /// A link's transmitter is free, or its discipline may give a packet.
+    /// Poll a link whose transmitter is free, or whose discipline may release a packet.
     #[inline]
     fn revisit(&mut self, link: usize) {
         self.log_departure(link);
@@ -172,7 +172,7 @@ impl Network {
         self.record_drops_if_any(link);
     }
 
-    /// Schedules what follows at a link with a flight from an offer or a look.
+    /// Schedule the events that follow an offer to or a poll of a link with propagation delay.
     #[inline(always)]
     pub(super) fn schedule_link(&mut self, link: usize, due: Due) {
         self.schedule_arrival(link, due.arrival);
@@ -181,7 +181,7 @@ impl Network {
         }
     }
 
-    /// Schedules the arrival of the first packet in a link's flight, if that was empty.
+    /// Schedule the arrival of the first packet in a link's propagation delay, if that was empty.
     #[inline(always)]
     fn schedule_arrival(&mut self, link: usize, arrival: Time) {
         if !arrival.is_never() {
@@ -189,7 +189,7 @@ impl Network {
         }
     }
 
-    /// Log and captures say when a packet leaves, so that has to be an event.
+    /// Schedule the departure of a packet, which the log or a capture records.
     #[cold]
     pub(super) fn schedule_departure(&mut self, link: usize, departure: Time) {
         let launched = self.links[link].propagation.last().copied();
@@ -205,7 +205,7 @@ impl Network {
         }
     }
 
-    /// Writes down that the packet that was launched last has left.
+    /// Log the departure of the last packet transmitted.
     #[inline(always)]
     fn log_departure(&mut self, link: usize) {
         if self.is_traced {
@@ -220,20 +220,20 @@ impl Network {
         }
     }
 
-    /// Reckons up what has happened by `now` at links that nobody has looked at.
+    /// Compute the transmissions of all lazy links up to `now`.
     pub fn catch_up(&mut self, now: Time) {
         for link in 0..self.links.len() {
             self.catch_up_link(link, now);
         }
     }
 
-    /// Reckons up what has happened by `now` at a link.
+    /// Compute the transmissions of a lazy link up to `now`.
     pub(super) fn catch_up_link(&mut self, link: usize, now: Time) {
         let arrival = self.links[link].catch_up(now);
         self.schedule_arrival(link, arrival);
     }
 
-    /// The packet that a link was transmitting will not leave it: takes it back.
+    /// Abort a link's transmission in progress and return its packet.
     pub(super) fn abort_transmission(&mut self, link: usize) -> Option<Packet> {
         if self.links[link].busy_until() <= self.now {
             return None;
@@ -243,7 +243,7 @@ impl Network {
         self.take_last(link)
     }
 
-    /// Takes the last packet of a link's flight.
+    /// Remove the last packet in a link's propagation delay.
     fn take_last(&mut self, link: usize) -> Option<Packet> {
         let source = self.links.len() + link;
         let first_due = self.link_events.time(source);
@@ -255,7 +255,7 @@ impl Network {
         packet
     }
 
-    /// Sets the propagation delay, for packets that have not yet left the transmitter.
+    /// Set the propagation delay of packets that have not left the transmitter.
     pub(super) fn set_delay(&mut self, link: usize, delay: Time) {
         if let Some(medium) = self.impairments.get_mut(&link) {
             return medium.set_delay(delay);

@@ -1,23 +1,23 @@
-//! SACK blocks of the ACKs on their way.
+//! SACK blocks of the ACKs in transit.
 //!
-//! Most ACKs have none, so packets carry only the name of a place where theirs wait.
+//! Most ACKs have none, so packets carry only the index of a slot that stores theirs.
 
 use crate::options::Blocks;
 use crate::packet::NO_SACK;
 
-/// The blocks by name, a packet's `sack`.
+/// Blocks by slot, a packet's `sack`.
 #[derive(Default)]
 pub struct SackStore {
     slots: Vec<Slot>,
     free: Vec<u32>,
 }
 
-/// One cache line: many wait here, and come back long after they were written.
+/// One cache line, since blocks are read long after they were written.
 #[repr(align(64))]
 struct Slot(Blocks);
 
 impl SackStore {
-    /// Keeps the blocks of an ACK that sets off; returns their name.
+    /// Store the blocks of an ACK that is sent; returns their slot.
     pub fn insert(&mut self, blocks: Blocks) -> u32 {
         if let Some(slot) = self.free.pop() {
             self.slots[slot as usize].0 = blocks;
@@ -28,14 +28,14 @@ impl SackStore {
         }
     }
 
-    /// The blocks of a packet under way; none if it has no place.
+    /// Blocks of a packet in transit; none if it has no slot.
     pub fn get(&self, slot: u32) -> Blocks {
         self.slots
             .get(slot as usize)
             .map_or(Blocks::default(), |slot| slot.0)
     }
 
-    /// Keeps what a packet carries a second time, for a copy of it.
+    /// Duplicate the blocks of a packet, for a copy of it.
     pub fn duplicate(&mut self, slot: u32) -> u32 {
         if slot == NO_SACK {
             return NO_SACK;
@@ -43,7 +43,7 @@ impl SackStore {
         self.insert(self.get(slot))
     }
 
-    /// Takes the blocks of a packet that has arrived, or is lost. A packet that is captured has a place even if it has
+    /// Remove the blocks of a packet that has arrived or is lost. A captured packet has a slot even if it has
     /// no blocks.
     #[inline]
     pub fn remove(&mut self, slot: u32) -> Option<Blocks> {

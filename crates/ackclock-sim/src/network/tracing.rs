@@ -1,4 +1,4 @@
-//! What is written down of single packets: the log and the captures.
+//! Records of single packets: the packet log and the captures.
 
 use super::{Hop, Network, Packet, PacketAction, Time, NO_SACK};
 use crate::options::Blocks;
@@ -32,7 +32,7 @@ impl Network {
         }
     }
 
-    /// A packet has left its last queue on a path back at `left`, and will arrive at `due`.
+    /// Record that a packet left its last queue on the reverse path at `left` and will arrive at `due`.
     #[cold]
     pub(super) fn log_return(&mut self, packet: Packet, left: Time, due: Time) {
         if let Some(captures) = &mut self.captures {
@@ -40,7 +40,7 @@ impl Network {
         }
     }
 
-    /// Of a packet that reaches its receiver nothing is kept. (Who reaches the sender is asked for its SACK blocks.)
+    /// Release the capture state of a packet that reaches its receiver. (The sender takes the SACK blocks of an ACK.)
     fn release_forward(&mut self, packet: &Packet, due: Time) {
         if !packet.kind.is_forward() {
             return;
@@ -51,7 +51,7 @@ impl Network {
         self.sacks.remove(packet.sack);
     }
 
-    /// A sender's packet is written down before it goes its way.
+    /// Capture a sender's packet, then send it.
     #[cold]
     pub(super) fn send_captured(&mut self, hop: Hop, packet: Packet, reason: SendReason) {
         let packet = Packet {
@@ -65,7 +65,7 @@ impl Network {
         self.send_to_hop(hop, packet);
     }
 
-    /// A receiver's packet is written down before it goes its way, which may lead past no other queue.
+    /// Capture a receiver's packet, then send it; its path may have no further queue.
     #[cold]
     pub(super) fn send_reply_captured(&mut self, packet: Packet, local: Time) {
         let packet = self.capture_reply(packet, local);
@@ -79,7 +79,7 @@ impl Network {
         self.forward_reply(packet, local);
     }
 
-    /// Writes down a packet that its receiver sends at `time`. Returns it with the name under which its frame is kept.
+    /// Capture a packet that its receiver sends at `time`. Returns it with the slot that identifies its frame.
     fn capture_reply(&mut self, packet: Packet, time: Time) -> Packet {
         let sack = if packet.sack == NO_SACK {
             self.sacks.insert(Blocks::default())
@@ -100,7 +100,7 @@ impl Network {
         packet
     }
 
-    /// Takes the rows recorded since the last call.
+    /// Take the rows recorded since the last call.
     pub fn take_rows(&mut self) -> Tables {
         if let Some(captures) = &mut self.captures {
             self.tables.transmissions = captures.take_ground_truth(self.now);
@@ -108,14 +108,14 @@ impl Network {
         std::mem::take(&mut self.tables)
     }
 
-    /// The run is over: what is still to be said of packets under way is said.
+    /// Complete the ground truth of packets in transit at the end of the run.
     pub fn finish_ground_truth(&mut self) {
         if let Some(captures) = &mut self.captures {
             captures.finish(self.now);
         }
     }
 
-    /// Takes the bytes captured since the last call, a file for each of the plan's vantages.
+    /// Take the bytes captured since the last call, a file for each of the plan's vantage points.
     pub fn take_captures(&mut self) -> Vec<Vec<u8>> {
         let captures = self.captures.as_mut();
         captures

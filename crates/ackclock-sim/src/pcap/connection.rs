@@ -1,4 +1,4 @@
-//! What the frames of a connection need to know: numbers in bytes, options, what each end has heard of the other.
+//! State for the frames of a connection: byte sequence numbers, options, and what each end has received.
 
 use ackclock_core::Time;
 use ackclock_plan::{EcnMode, FlowPlan, TIMESTAMPS_BYTES};
@@ -16,11 +16,11 @@ const SHIFT_MAX: u8 = 14;
 /// IPv4 and TCP headers without options, bytes.
 const HEADER_BYTES: u32 = 40;
 
-/// A connection, as its two ends have it.
+/// A connection with the state of both ends.
 #[derive(Clone, Debug)]
 pub struct Connection {
     workload: Workload,
-    /// Bytes with which the receiver asks.
+    /// Bytes of the receiver's request.
     request_bytes: u32,
     mss: u16,
     sack: bool,
@@ -29,16 +29,16 @@ pub struct Connection {
     /// Window field of a SYN, which is not scaled, and of all others.
     windows: (u16, u16),
     shift: u8,
-    /// With which the ends begin; the identifications are those of the next packets.
+    /// Initial numbers of both ends; the identifications are those of the next packets.
     numbers: Numbers,
     /// The newest timestamp from the receiver, for the sender to echo, ms.
     echo_ms: u32,
-    /// Whether the receiver's FIN has arrived.
+    /// True once the receiver's FIN has arrived.
     closing: bool,
-    /// Kinds of packets that the receiver has sent, and that have reached their end: a bit each.
+    /// Kinds of packets that the receiver has sent, and that have reached their destination: a bit each.
     answered: u16,
     arrived: u16,
-    /// What has reached the receiver: the next segment, and what is above it.
+    /// Next segment that the receiver expects, and the ranges above it.
     next: u64,
     above: Ranges,
 }
@@ -72,7 +72,7 @@ impl Connection {
         }
     }
 
-    /// Value and echo of the timestamp option; what opens a connection has nothing to echo.
+    /// Value and echo of the timestamp option; the echo of an opening packet is zero.
     fn timestamps(&self, packet: &Packet) -> Option<(u32, u32)> {
         let Numbers { sender, receiver } = &self.numbers;
         let stamps = match packet.kind {
@@ -114,8 +114,8 @@ impl Connection {
         }
     }
 
-    /// Sequence and acknowledgement number, from the initial ones on. The receiver's bytes are its SYN, number 0, its request, from 1 on, and
-    /// its FIN.
+    /// Sequence and acknowledgement number, from the initial ones on. The receiver's bytes are its SYN, number 0, its
+    /// request, from 1 on, and its FIN.
     fn counts_of(&self, packet: &Packet) -> (u32, u32) {
         let first = byte(packet.sequence, &self.workload);
         let asked = 1 + self.request_bytes;
@@ -129,12 +129,13 @@ impl Connection {
         }
     }
 
-    /// Whether the receiver sends a packet of this kind for the first time.
+    /// Record that the receiver sends a packet of this kind; returns True for the first one.
     pub fn sends_first(&mut self, kind: Kind) -> bool {
         is_first(&mut self.answered, kind)
     }
 
-    /// Makes the frame of a packet that one of the ends sends; `blocks` are its SACK blocks. Returns what its header says.
+    /// Compose the frame of a packet that one of the ends sends; `blocks` are its SACK blocks. Returns its header
+    /// fields.
     pub fn compose(&mut self, packet: &Packet, blocks: &[Block], frame: &mut Frame) -> Header {
         if matches!(packet.kind, Kind::DataFin | Kind::Fin) {
             self.workload.on_end(packet);
@@ -182,7 +183,7 @@ impl Connection {
         )
     }
 
-    /// Each end counts the packets that it sends, as Linux does for a connection.
+    /// Next identification: each end counts its packets, as Linux does for a connection.
     fn identification(&mut self, packet: &Packet) -> u16 {
         let counter = if packet.kind.is_forward() {
             &mut self.numbers.sender.identification
@@ -194,7 +195,7 @@ impl Connection {
         identification
     }
 
-    /// A packet that was sent at `sent` reaches its end. Returns whether it is the first to bring what it carries.
+    /// Handle the arrival of a packet sent at `sent`. Returns whether it is the first copy of what it carries.
     pub fn on_arrival(&mut self, packet: &Packet, sent: Time) -> bool {
         if !packet.kind.is_forward() {
             self.echo_ms = self.numbers.receiver.shown(sent);
@@ -207,7 +208,7 @@ impl Connection {
         }
     }
 
-    /// Whether a segment that reaches the receiver was not there.
+    /// Record a segment that reaches the receiver; returns True if it is new.
     fn is_new(&mut self, segment: u64) -> bool {
         if segment < self.next || self.above.range_of(segment).is_some() {
             return false;
@@ -221,7 +222,7 @@ impl Connection {
     }
 }
 
-/// Whether a kind is not among those whose bits are set; it is from now on.
+/// Set the bit of a kind; returns True if it was clear.
 fn is_first(kinds: &mut u16, kind: Kind) -> bool {
     let bit = 1 << kind as u8;
     let is_first = *kinds & bit == 0;

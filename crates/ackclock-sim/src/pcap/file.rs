@@ -1,7 +1,7 @@
 //! One capture file, in the order of time.
 //!
-//! A receiver's clock runs ahead of the simulation's, so what it sends and receives is known before its time. It waits
-//! until the simulation is there.
+//! A receiver's clock runs ahead of the simulation's, so records of what it sends and receives come early. They wait
+//! until the simulation has reached their time.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -16,7 +16,7 @@ use crate::packet::Ecn;
 #[derive(Debug)]
 pub struct File {
     bytes: Vec<u8>,
-    /// Records whose time has not come, with the numbers in which they were written.
+    /// Record whose time has not come, with the numbers by which they were written.
     waiting: BinaryHeap<Reverse<(Time, u64, Vec<u8>)>>,
     written: u64,
 }
@@ -31,7 +31,7 @@ impl File {
         }
     }
 
-    /// Writes down a frame that is seen at `time`, no earlier than `now`, with these ECN bits.
+    /// Record a frame that passes at `time`, no earlier than `now`, with these ECN bits.
     pub fn write(&mut self, frame: &Frame, ecn: Ecn, time: Time, now: Time) {
         self.write_due(now);
         if time <= now {
@@ -43,13 +43,13 @@ impl File {
         self.written += 1;
     }
 
-    /// The bytes up to `now` since the last call; those of the first call begin with the file's header.
+    /// Take the bytes up to `now` since the last call; the first ones begin with the file header.
     pub fn take(&mut self, now: Time) -> Vec<u8> {
         self.write_due(now);
         std::mem::take(&mut self.bytes)
     }
 
-    /// Writes what has waited for its time.
+    /// Write the waiting records that are due.
     fn write_due(&mut self, now: Time) {
         while let Some(Reverse((time, _, _))) = self.waiting.peek() {
             if *time > now {

@@ -15,7 +15,7 @@ use crate::packet::{Ecn, Packet};
 const ETHERNET_BYTES: usize = 14;
 const IP_BYTES: usize = 20;
 const TCP_BYTES: usize = 20;
-/// Place of the time to live in a frame, and what a host begins with, as Linux.
+/// Offset of the time to live in a frame, and its initial value, as in Linux.
 const TIME_TO_LIVE: usize = ETHERNET_BYTES + 8;
 const FIRST_TIME_TO_LIVE: u8 = 64;
 const UDP_BYTES: u32 = 8;
@@ -23,7 +23,7 @@ const UDP_IP_BYTES: u32 = IP_BYTES as u32 + UDP_BYTES;
 /// Protocol numbers in the IP header.
 const TCP: u8 = 6;
 const UDP: u8 = 17;
-/// Most bytes of TCP options.
+/// Largest size of the TCP options, bytes.
 pub const OPTION_BYTES_MAX: usize = 40;
 /// Port of every receiver; ports of the senders follow from the flow.
 const RECEIVER_PORT: u16 = 5001;
@@ -43,12 +43,12 @@ pub const CWR: u16 = 0x80;
 /// AE flag (RFC 9768).
 pub const AE: u16 = 0x100;
 
-/// A segment to be written down.
+/// A segment to be captured.
 #[derive(Clone, Copy, Debug)]
 pub struct Segment<'a> {
     /// The connection; addresses and ports follow from it.
     pub flow: u32,
-    /// Whether the sender sent it.
+    /// True if it is from the sender.
     pub forward: bool,
     /// [`SYN`], [`ACK`], [`FIN`], [`ECE`], [`CWR`], [`AE`].
     pub flags: u16,
@@ -77,13 +77,13 @@ pub struct Options<'a> {
     pub window_shift: Option<u8>,
     /// Timestamp value and echo reply.
     pub timestamps: Option<(u32, u32)>,
-    /// Left and right edges of SACK blocks. Those beyond the room are left out.
+    /// Left and right edges of SACK blocks. Those that do not fit are left out.
     pub sack: &'a [(u32, u32)],
-    /// The options are padded to at least this many bytes.
+    /// Padded size of the options, at least.
     pub min_bytes: usize,
 }
 
-/// A frame as the host that sends it made it, cut at [`SNAP_BYTES`]: headers, and a payload of zeros.
+/// A frame as composed by its sending host, cut at [`SNAP_BYTES`]: headers, and a payload of zeros.
 #[derive(Clone, Debug, Default)]
 pub struct Frame {
     bytes: Vec<u8>,
@@ -92,7 +92,7 @@ pub struct Frame {
 }
 
 impl Frame {
-    /// Makes it the frame of a segment; returns what its header says.
+    /// Make it the frame of a segment; returns its header fields.
     pub fn set_segment(&mut self, segment: &Segment) -> Header {
         let direction = segment.direction();
         let tcp = tcp_header(segment);
@@ -106,7 +106,7 @@ impl Frame {
         }
     }
 
-    /// Makes it the frame of a UDP datagram (RFC 768). What is on the wire beyond 28 bytes of headers is payload.
+    /// Make it the frame of a UDP datagram (RFC 768). Wire bytes beyond 28 bytes of headers are payload.
     pub fn set_datagram(&mut self, packet: &Packet) -> Header {
         let direction = Direction {
             flow: packet.flow,
@@ -135,14 +135,14 @@ impl Frame {
         }
     }
 
-    /// A router takes one off its time to live.
+    /// Decrement the time to live, as a router does.
     pub fn pass_router(&mut self) {
         if let Some(time_to_live) = self.bytes.get_mut(TIME_TO_LIVE) {
             *time_to_live = time_to_live.saturating_sub(1);
         }
     }
 
-    /// Appends its record, as it is seen at `time` with these ECN bits. The IP header has its checksum of that.
+    /// Append its record with this time and these ECN bits, which the checksum of the IP header includes.
     pub fn append_to(&self, file: &mut Vec<u8>, time: Time, ecn: Ecn) {
         let kept = self.bytes.len() as u32;
         file.extend(record_header(time.nanoseconds(), kept, self.length));
@@ -154,7 +154,7 @@ impl Frame {
         ip[10..12].copy_from_slice(&checksum.to_be_bytes());
     }
 
-    /// The headers of IP and of what it carries, and a payload of zeros.
+    /// Set the headers of IP and its payload protocol, and a payload of zeros.
     fn set(&mut self, direction: Direction, headers: &[&[u8]], payload_bytes: u32) {
         self.bytes.clear();
         self.bytes.extend(ethernet_header(direction));
@@ -166,7 +166,7 @@ impl Frame {
     }
 }
 
-/// Between whom a packet travels, and in which direction.
+/// Flow and direction of a packet.
 #[derive(Clone, Copy, Debug)]
 struct Direction {
     flow: u32,

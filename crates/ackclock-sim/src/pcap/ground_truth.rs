@@ -1,6 +1,6 @@
-//! What happened to each packet that is captured: the rows of the table `transmissions`.
+//! Ground truth of captured packets: the rows of the table `transmissions`.
 //!
-//! They come in the order in which the packets are sent, each when it is known what became of it and of all before.
+//! Rows are in the order in which packets are sent; each is written once its fate and that of all before are known.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use ackclock_core::Time;
 use crate::packet::{Kind, Packet};
 use crate::sender::SendReason;
 
-/// What the header of a packet says.
+/// Header fields of a packet.
 #[derive(Clone, Copy, Debug)]
 pub struct Header {
     /// Identification in the IP header.
@@ -20,10 +20,10 @@ pub struct Header {
     pub payload_bytes: u32,
 }
 
-/// The name of a row: when its packet was sent, and how many before it.
+/// Key of a row: when its packet was sent, and how many before it.
 pub type RowKey = (Time, u64);
 
-/// A packet, and what has become of it.
+/// A packet and its fate.
 #[derive(Clone, Copy, Debug)]
 struct Row {
     flow: u32,
@@ -31,23 +31,23 @@ struct Row {
     segment: Option<u64>,
     header: Header,
     reason: SendReason,
-    /// When it reached its end or was lost, and at which link; [`Time::NEVER`] if it is not known.
+    /// Time at which it reached its destination or was lost; [`Time::NEVER`] while unknown.
     end: Time,
     fate: PacketFate,
     link: u32,
 }
 
-/// The rows that have not been taken.
+/// Rows that have not been taken.
 #[derive(Debug, Default)]
 pub struct GroundTruth {
-    /// Those whose turn has not come.
+    /// Rows that are not complete, or follow one that is not.
     rows: BTreeMap<RowKey, Row>,
     sent: u64,
     resolved: Transmissions,
 }
 
 impl GroundTruth {
-    /// A packet is sent at `time`, which may be ahead.
+    /// Add a packet that is sent at `time`, which may be ahead.
     pub fn send(
         &mut self,
         packet: &Packet,
@@ -71,14 +71,14 @@ impl GroundTruth {
         name
     }
 
-    /// A packet meets its fate at `time`, which may be ahead; at `link` if it is lost there.
+    /// Set the fate of a packet at `time`, which may be ahead; `link` is where it was lost.
     pub fn end(&mut self, name: RowKey, fate: PacketFate, link: u32, time: Time) {
         if let Some(row) = self.rows.get_mut(&name) {
             (row.fate, row.link, row.end) = (fate, link, time);
         }
     }
 
-    /// Writes the rows of which all is known by `now`.
+    /// Write the rows that are complete by `now`.
     pub fn write_resolved(&mut self, now: Time) {
         while let Some(first) = self.rows.first_entry() {
             if first.get().end > now {
@@ -89,13 +89,13 @@ impl GroundTruth {
         }
     }
 
-    /// Takes the rows of which all is known by `now`, since the last call.
+    /// Take the rows that are complete by `now`, since the last call.
     pub fn take(&mut self, now: Time) -> Transmissions {
         self.write_resolved(now);
         std::mem::take(&mut self.resolved)
     }
 
-    /// Writes all rows of packets sent by `now`, the end of the run.
+    /// Write all rows of packets sent by `now`, the end of the run.
     pub fn finish(&mut self, now: Time) {
         for ((time, _), mut row) in std::mem::take(&mut self.rows) {
             if time > now {

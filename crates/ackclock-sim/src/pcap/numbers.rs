@@ -1,21 +1,21 @@
-//! The numbers with which the two ends of a connection begin in a capture.
+//! Initial numbers of the two ends of a connection in a capture.
 
 use ackclock_core::Time;
 use ackclock_traffic::flow_stream;
 use rand_core::RngCore;
 
-/// One end's first numbers.
+/// Initial numbers of one end.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct First {
     /// Initial sequence number.
     pub sequence: u32,
     /// Identification of its first IP packet.
     pub identification: u16,
-    /// What its clock for timestamps shows when the simulation begins, ms.
+    /// Value of its timestamp clock at the start of the simulation, ms.
     pub clock_ms: u32,
 }
 
-/// The first numbers of both ends.
+/// Initial numbers of both ends.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Numbers {
     pub sender: First,
@@ -23,7 +23,7 @@ pub struct Numbers {
 }
 
 impl Numbers {
-    /// Those of a flow in a run with this seed.
+    /// Draw the numbers of a flow in a run with this seed.
     pub fn drawn(seed: u64, flow: u32) -> Numbers {
         let mut random = flow_stream(seed, u64::from(flow));
         random.next_u64(); // it says when the flow begins
@@ -35,14 +35,15 @@ impl Numbers {
 }
 
 impl First {
-    /// What the clock for timestamps shows at a time.
+    /// Value of the timestamp clock at a time.
     pub fn shown(&self, time: Time) -> u32 {
         self.clock_ms
             .wrapping_add((time.microseconds() / 1000) as u32)
     }
 
-    /// Any numbers, as RFC 6528 has them for sequences and Linux for the others. But in one connection of eight the
-    /// sequence is within 2^8 to 2^24 of its wrap: few of any numbers are near enough for a short capture to see it.
+    /// Draw random numbers, as RFC 6528 requires for sequences and Linux does for the others. In one connection of
+    /// eight the sequence starts within 2^8 to 2^24 of its wrap, since a short capture would rarely contain one
+    /// otherwise.
     fn drawn(random: &mut impl RngCore) -> First {
         let [which, any, other] = [(); 3].map(|()| random.next_u64());
         let sequence = if which.is_multiple_of(8) {

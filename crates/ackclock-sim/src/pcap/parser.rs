@@ -1,6 +1,6 @@
 //! Reads captures back, byte by byte and without the code that writes them.
 
-/// What a frame says.
+/// Fields of a frame.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Frame {
     pub nanoseconds: u64,
@@ -36,7 +36,7 @@ fn be(bytes: &[u8]) -> u32 {
         .fold(0, |value, byte| value << 8 | u32::from(*byte))
 }
 
-/// Whether 16-bit words add up to all ones, with the carries added in at the end.
+/// True if 16-bit words add up to all ones, with the carries added in at the end.
 fn adds_up(bytes: &[u8]) -> bool {
     let total: u32 = bytes.chunks(2).map(be).sum();
     (total >> 16) + (total & 0xffff) == 0xffff

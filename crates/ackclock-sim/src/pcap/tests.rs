@@ -397,7 +397,7 @@ fn first_link() -> LinkPlan {
     serde_json::from_value(plan).expect("a link")
 }
 
-/// What a host ahead of the simulation's clock sends or receives is written in the order of time.
+/// Record of a host ahead of the simulation's clock are written in the order of time.
 #[test]
 fn what_is_ahead_waits_for_its_time() {
     let at = Time::from_milliseconds;

@@ -1,22 +1,22 @@
-//! Points from which packets are seen: at hosts, and at a link.
+//! Vantage points of captures: at hosts, and at a link.
 
 use std::collections::BTreeMap;
 
 use ackclock_core::Time;
 use ackclock_plan::{LinkPlan, PathPlan, Vantage};
 
-/// Where a packet is.
+/// Location of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Location {
-    /// It leaves or reaches the host that sends its flow's data.
+    /// At the host that sends its flow's data.
     Sender,
-    /// It leaves or reaches the host that receives them.
+    /// At the host that receives its flow's data.
     Receiver,
-    /// It has left the transmitter of this link.
+    /// Behind the transmitter of this link.
     Link(u32),
 }
 
-/// A point that sees packets.
+/// Vantage point of a capture.
 #[derive(Debug)]
 pub enum Point {
     /// All hosts that send data.
@@ -27,19 +27,19 @@ pub enum Point {
     Wire(Wire),
 }
 
-/// The wire behind a link, which carries packets of the other direction too: those of the link the other way between
-/// its nodes; without nodes, those on the way back of flows that cross it.
+/// The wire behind a link, which carries packets of the other direction too: those of the opposite link between
+/// its nodes; without nodes, those on the reverse path of flows that cross it.
 #[derive(Debug, Default)]
 pub struct Wire {
     links: Vec<u32>,
-    /// By path whose data cross the link: the delay from the sender to it.
+    /// Delay from the sender to the link, by path whose data cross it.
     from_sender: BTreeMap<u32, Time>,
-    /// By path whose ACKs cross the link: the delay from the receiver to it.
+    /// Delay from the receiver to the link, by path whose ACKs cross it.
     from_receiver: BTreeMap<u32, Time>,
 }
 
 impl Point {
-    /// The point that a plan with these links and paths names.
+    /// Vantage point of a plan with these links and paths.
     pub fn new(vantage: &Vantage, links: &[LinkPlan], paths: &[(&PathPlan, &PathPlan)]) -> Point {
         match vantage {
             Vantage::Senders => Point::Senders,
@@ -48,7 +48,7 @@ impl Point {
         }
     }
 
-    /// Whether a packet in this place is seen.
+    /// True if a packet at this location is captured.
     pub fn captures(&self, location: Location) -> bool {
         match (self, location) {
             (Point::Senders, Location::Sender) | (Point::Receivers, Location::Receiver) => true,
@@ -57,7 +57,8 @@ impl Point {
         }
     }
 
-    /// How long before its end a packet that has left its last queue on this path passes; `None`: it does not.
+    /// Time before its arrival at which a packet that has left its last queue on this path passes; `None` if it does
+    /// not.
     pub fn before_arrival(&self, path: u32, forward: bool) -> Option<Time> {
         match self {
             Point::Wire(wire) if forward => wire.from_receiver.get(&path).copied(),
@@ -94,7 +95,7 @@ impl Wire {
     }
 }
 
-/// Propagation delay from the beginning of a way to a link on it.
+/// Propagation delay from the start of a path to a link on it.
 fn delay_to(link: usize, path: &PathPlan, all: &[LinkPlan]) -> Option<Time> {
     let mut delay = Time::ZERO;
     for hop in &path.hops {
@@ -159,7 +160,7 @@ mod tests {
         assert!(!wire.captures(Location::Sender) && !wire.captures(Location::Receiver));
     }
 
-    /// The second link of the way there is 2 × 5 ms and the first link's 1 ms away from the sender.
+    /// The second link of the forward path is 2 × 5 ms and the first link's 1 ms away from the sender.
     #[test]
     fn what_comes_back_passes_where_the_way_there_does() {
         let links = [link("first", None), link("second", None)];

@@ -4,7 +4,7 @@
 //! Queue Management, 2001. The weight is 1 − exp(−1/C) with the link's rate C in packets per second, a time
 //! constant of one second; the lower threshold is half of the target, at least five packets, and the upper
 //! one thrice the lower, so that the middle of the two is the target (section 4.3). The maximum probability is
-//! adapted twice a second (section 4). Gentle, unless told otherwise.
+//! adapted twice a second (section 4). Gentle, by default.
 //!
 //! Deviations: those of `red`. Bytes are counted, five packets being as many average ones, unless
 //! `bytes = false`.
@@ -18,34 +18,34 @@ use crate::queue::red::early::Settings;
 use crate::queue::red::{Marking, Measure, QueueLimit, RedQueue};
 use crate::queue::{require, Queue, QueueContext};
 
-/// Parameters as on the card.
+/// Parameters, as in the algorithm's specification.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Parameters {
     /// Packets that fit.
     limit_packets: u32,
-    /// Delay around which the average is held.
+    /// Target delay of the average.
     target_s: f64,
-    /// The lower threshold is no lower.
+    /// Smallest lower threshold.
     floor_packets: u32,
     /// Length of an average packet.
     avpkt_bytes: u32,
     /// Probability at the upper threshold to begin with.
     probability: f64,
-    /// How often the probability is adapted.
+    /// Interval of adaptation.
     interval_s: f64,
-    /// Whether the probability rises beyond the upper threshold, or jumps.
+    /// True if the probability rises linearly above the upper threshold; else it jumps to 1.
     gentle: bool,
-    /// Whether packets are marked where their transport understands that.
+    /// True if packets of ECN-capable transports are marked instead of dropped.
     ecn: bool,
-    /// Whether the average is one of bytes.
+    /// True if the average counts bytes.
     bytes: bool,
 }
 
-/// Makes the discipline.
+/// Make the discipline.
 ///
 /// # Errors
-/// Parameters other than those of the card, or without meaning.
+/// Parameters that differ from the specification, or are out of range.
 pub fn make(parameters: &Value, context: &QueueContext) -> Result<Queue, serde_json::Error> {
     let given = Parameters::deserialize(parameters)?;
     let settings = given.settings(context.rate_bps)?;
@@ -64,7 +64,7 @@ pub fn make(parameters: &Value, context: &QueueContext) -> Result<Queue, serde_j
 }
 
 impl Parameters {
-    /// What follows from the link's rate and the target.
+    /// Derive the settings of RED from the link's rate and the target.
     fn settings(&self, rate_bps: f64) -> Result<Settings, serde_json::Error> {
         require(
             self.avpkt_bytes > 0 && self.floor_packets > 0,

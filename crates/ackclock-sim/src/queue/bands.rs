@@ -1,4 +1,4 @@
-//! FIFOs of which the first with a packet is served: what the priority disciplines share.
+//! Strict-priority bands of FIFOs, shared by the priority disciplines.
 
 use crate::packet::Packet;
 use crate::queue::fifo::Fifo;
@@ -12,7 +12,7 @@ pub struct Bands {
 }
 
 impl Bands {
-    /// So many FIFOs, with room for so many packets each.
+    /// Make `bands` FIFOs of `limit_packets` each.
     pub fn new(bands: usize, limit_packets: u32) -> Bands {
         Bands {
             bands: std::iter::repeat_with(Fifo::default).take(bands).collect(),
@@ -20,7 +20,7 @@ impl Bands {
         }
     }
 
-    /// Puts a packet last in a band, or drops it if that is full.
+    /// Append a packet to a band, or drop it if that is full.
     pub fn push(&mut self, band: usize, packet: Packet, drops: &mut Drops) {
         match self.bands.get_mut(band) {
             Some(band) if band.len() < self.limit_packets => band.push(packet),
@@ -28,12 +28,12 @@ impl Bands {
         }
     }
 
-    /// Takes the first packet of the first band that has one.
+    /// Take the first packet of the first band that has one.
     pub fn pop(&mut self) -> Option<Packet> {
         self.bands.iter_mut().find_map(Fifo::pop)
     }
 
-    /// What all bands hold.
+    /// Packets and bytes in all bands.
     pub fn backlog(&self) -> Backlog {
         self.bands
             .iter()

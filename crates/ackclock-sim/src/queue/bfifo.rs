@@ -14,7 +14,7 @@ use crate::packet::Packet;
 use crate::queue::fifo::Fifo;
 use crate::queue::{require, Backlog, Discipline, Drops, Queue, QueueContext};
 
-/// Parameters as on the card.
+/// Parameters, as in the algorithm's specification.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Parameters {
@@ -29,7 +29,7 @@ struct Bfifo {
     packets: Fifo,
 }
 
-/// Makes the discipline.
+/// Make the discipline.
 ///
 /// # Errors
 /// Parameters other than `limit_bytes`, or a limit below 1.

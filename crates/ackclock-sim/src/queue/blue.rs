@@ -23,20 +23,20 @@ use crate::packet::Packet;
 use crate::queue::fifo::Fifo;
 use crate::queue::{require, Backlog, Discipline, Drops, Queue, QueueContext};
 
-/// Parameters as on the card.
+/// Parameters, as in the algorithm's specification.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Parameters {
     /// Packets that fit.
     limit_packets: u32,
-    /// By what p grows at an overflow.
+    /// Increment of p at an overflow.
     d1: f64,
-    /// By what p falls when the link is idle.
+    /// Decrement of p when the link is idle.
     d2: f64,
-    /// The least time between two changes of p.
+    /// Smallest time between two changes of p.
     #[serde(rename = "freeze_time_s")]
     freeze_time: Time,
-    /// Whether packets of ECN-capable flows are marked in place of being dropped.
+    /// True if packets of ECN-capable flows are marked instead of dropped.
     ecn: bool,
 }
 
@@ -58,17 +58,17 @@ struct Blue {
     rate: Rate,
     packets: Fifo,
     probability: f64,
-    /// When p last changed, if it has.
+    /// Time of the last change of p.
     last_update: Option<Time>,
-    /// When the packet that left last has been sent.
+    /// End of transmission of the last packet that left.
     sent: Time,
     random: Pcg64Mcg,
 }
 
-/// Makes the discipline.
+/// Make the discipline.
 ///
 /// # Errors
-/// Parameters other than those of the card, or beyond what makes sense.
+/// Parameters that differ from the specification, or are out of range.
 pub fn make(parameters: &Value, context: &QueueContext) -> Result<Queue, serde_json::Error> {
     let parameters = Parameters::deserialize(parameters)?;
     parameters.check()?;
@@ -88,13 +88,13 @@ impl Blue {
         }
     }
 
-    /// When p may next change.
+    /// Earliest time of the next change of p.
     fn thaws(&self) -> Time {
         self.last_update
             .map_or(Time::ZERO, |last| last + self.parameters.freeze_time)
     }
 
-    /// Upon packet loss: p grows.
+    /// Increase p upon packet loss.
     fn on_overflow(&mut self, now: Time) {
         if now >= self.thaws() {
             self.probability = (self.probability + self.parameters.d1).min(1.0);
@@ -102,7 +102,7 @@ impl Blue {
         }
     }
 
-    /// Upon link idle, in the time before this arrival: p falls at once or when it may, and then again.
+    /// Decrease p for the idle time before this arrival, once per freeze time.
     fn on_idle(&mut self, now: Time) {
         let first = self.sent.max(self.thaws());
         if !self.packets.is_empty() || first >= now {

@@ -7,7 +7,7 @@
 //! Deviations: the RFC's 1/√count is followed by one Newton step per drop, as Linux does (`newton = false`:
 //! exact). The steps lag behind: the second interval is 0.5 and not 0.71 of the first. Linux keeps 16 bits
 //! of it and counts time in units of 1.024 µs; here both are exact. Where a Newton step would leave the
-//! positive numbers (after many drops at once in `fq_codel`), the exact value is taken.
+//! positive numbers (after many drops immediately in `fq_codel`), the exact value is taken.
 //!
 //! ```text
 //!             above target for an interval: drop, count anew or carried over
@@ -31,21 +31,21 @@ const MAX_PACKET_BYTES: u32 = 1514;
 /// After that many intervals without a drop the count starts anew (RFC 8289 section 5).
 const MEMORY_INTERVALS: f64 = 16.0;
 
-/// Parameters as on the card.
+/// Parameters, as in the algorithm's specification.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Parameters {
     /// Packets that fit.
     limit_packets: u32,
-    /// Delay that is accepted for good.
+    /// Target delay.
     target_s: f64,
-    /// Time that the delay may be above the target before the first drop.
+    /// Time for which the delay may exceed the target before the first drop.
     interval_s: f64,
-    /// Whether packets are marked where their transport understands that.
+    /// True if packets of ECN-capable transports are marked instead of dropped.
     ecn: bool,
     /// Delay above which every packet is marked.
     ce_threshold_s: Option<f64>,
-    /// Whether 1/√count is followed in Newton steps.
+    /// True if 1/√count is approximated by Newton steps.
     newton: bool,
 }
 
@@ -58,10 +58,10 @@ pub struct Codel {
     packets: Fifo,
 }
 
-/// Makes the discipline.
+/// Make the discipline.
 ///
 /// # Errors
-/// Parameters other than those of the card, or without meaning.
+/// Parameters that differ from the specification, or are out of range.
 pub fn make(parameters: &Value, _surroundings: &QueueContext) -> Result<Queue, serde_json::Error> {
     let given = Parameters::deserialize(parameters)?;
     let law = Law::new(given.target_s, given.interval_s)?
@@ -105,7 +105,7 @@ impl Discipline for Codel {
     }
 }
 
-/// Where CoDel takes packets from.
+/// Source of packets for CoDel.
 pub trait Source {
     /// The first packet.
     fn pop(&mut self) -> Option<Packet>;
@@ -123,7 +123,7 @@ impl Source for Fifo {
     }
 }
 
-/// What CoDel is to do.
+/// Settings of CoDel.
 #[derive(Clone, Copy, Debug)]
 pub struct Law {
     target: Time,
@@ -164,13 +164,13 @@ impl Law {
         })
     }
 
-    /// Whether 1/√count is followed in Newton steps.
+    /// True if 1/√count is approximated by Newton steps.
     #[must_use]
     pub fn with_newton(self, newton: bool) -> Law {
         Law { newton, ..self }
     }
 
-    /// The packet, marked if it waited for longer than the threshold.
+    /// Mark a packet that waited for longer than the threshold.
     #[inline]
     fn past_threshold(&self, mut packet: Packet, now: Time, drops: &mut Drops) -> Packet {
         if now.since(packet.enqueued) > self.ce_threshold && packet.ecn != Ecn::Ce {
@@ -180,7 +180,7 @@ impl Law {
     }
 }
 
-/// A time that a parameter gives.
+/// Convert a parameter to a positive time.
 fn positive(name: &str, seconds: f64) -> Result<Time, serde_json::Error> {
     let time = Time::from_seconds(seconds);
     if seconds.is_finite() && time > Time::ZERO {
@@ -194,15 +194,15 @@ fn positive(name: &str, seconds: f64) -> Result<Time, serde_json::Error> {
 /// The state of one controlled queue. Names as in RFC 8289 section 5.
 #[derive(Clone, Copy, Debug)]
 pub struct Control {
-    /// When the delay will have been above the target for an interval; zero while it is below.
+    /// Time at which the delay will have been above the target for an interval; zero while it is below.
     first_above_time: Time,
-    /// When to drop next, or when the last drop would have been followed by one.
+    /// Time of the next drop, or of the one that would have followed the last.
     drop_next: Time,
     /// 1/√count, or what Newton steps have made of it.
     inverse_root: f64,
     /// Drops since the dropping state was entered, and what was carried over.
     count: u32,
-    /// What `count` was at that time.
+    /// Value of `count` at that time.
     lastcount: u32,
     /// The longest packet seen, at least [`MAX_PACKET_BYTES`].
     maxpacket: u32,
@@ -224,7 +224,7 @@ impl Default for Control {
 }
 
 impl Control {
-    /// Takes the packet to send next; drops or marks on the way (RFC 8289 section 5.5, `deque`).
+    /// Take the packet to send next; drops or marks others first (RFC 8289 section 5.5, `deque`).
     #[inline]
     pub fn dequeue(
         &mut self,
@@ -241,7 +241,7 @@ impl Control {
         Some(law.past_threshold(packet, now, drops))
     }
 
-    /// Packets were dropped by others: signal more strongly next time.
+    /// Count packets that others dropped, to signal more strongly next time.
     pub fn strengthen(&mut self, packets: u32) {
         self.count = self.count.saturating_add(packets);
     }
@@ -257,7 +257,7 @@ impl Control {
         packet
     }
 
-    /// Whether the delay has been above the target for an interval (RFC 8289 section 5.6, `dodequeue`).
+    /// True if the delay has been above the target for an interval (RFC 8289 section 5.6, `dodequeue`).
     /// `bytes` are left behind the packet.
     #[inline]
     fn ok_to_drop(&mut self, law: &Law, packet: &Packet, bytes: u64, now: Time) -> bool {
@@ -273,7 +273,7 @@ impl Control {
         now >= self.first_above_time
     }
 
-    /// The delay has been above the target for an interval.
+    /// Drop if a drop is due; the delay has been above the target for an interval.
     #[cold]
     fn drop_if_due(
         &mut self,
@@ -291,8 +291,8 @@ impl Control {
         left.map(|packet| law.past_threshold(packet, now, drops))
     }
 
-    /// Enters the dropping state. If that was left a short time ago, the drop rate that was needed then
-    /// is the one to begin with.
+    /// Enter the dropping state. If that was left a short time ago, it resumes with the drop rate
+    /// of that time.
     fn first_drop(
         &mut self,
         law: &Law,
@@ -326,7 +326,7 @@ impl Control {
         left
     }
 
-    /// Drops until the next drop is in the future or the delay is below the target.
+    /// Drop until the next drop is in the future or the delay is below the target.
     fn next_drops(
         &mut self,
         law: &Law,
@@ -357,7 +357,7 @@ impl Control {
         t + law.interval.scaled(self.inverse_root)
     }
 
-    /// Brings 1/√count up to a new count: x ← x (3 − count x²) / 2 approaches it.
+    /// Bring 1/√count up to a new count: x ← x (3 − count x²) / 2 approaches it.
     fn refine(&mut self, law: &Law) {
         let count = f64::from(self.count);
         let x = self.inverse_root;

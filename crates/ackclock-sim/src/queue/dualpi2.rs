@@ -44,7 +44,7 @@ use crate::queue::{require, Backlog, Discipline, Drops, Queue, QueueContext};
 #[cfg(test)]
 mod tests;
 
-/// How the next queue is chosen.
+/// Scheduler of the two queues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Scheduler {
@@ -54,13 +54,13 @@ enum Scheduler {
     Tsfifo,
 }
 
-/// Parameters as on the card.
+/// Parameters, as in the algorithm's specification.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Parameters {
     /// Packets that fit, in both queues together.
     limit_packets: u32,
-    /// The classic delay to settle at.
+    /// Target delay of the classic queue.
     #[serde(rename = "target_s")]
     target: Time,
     /// Period of the updates.
@@ -72,26 +72,26 @@ struct Parameters {
     beta: f64,
     /// k: the L4S probability is so many times p'.
     coupling_factor: f64,
-    /// The delay from which L4S packets are marked.
+    /// Delay above which L4S packets are marked.
     #[serde(rename = "step_thresh_s")]
     step_thresh: Time,
-    /// Over which further delay the probability of that rises to 1.
+    /// Further delay over which that probability rises to 1.
     #[serde(rename = "ramp_s")]
     ramp: Time,
-    /// Only a longer L queue than this is marked for its delay.
+    /// Length of the L queue up to which no packet is marked for its delay.
     min_qlen_step_packets: u32,
     /// The scheduler.
     scheduler: Scheduler,
     /// `wrr`: percent of the link for the C queue.
     classic_protection: f64,
-    /// `tsfifo`: by what L4S packets count as older.
+    /// `tsfifo`: time by which L4S packets count as older.
     #[serde(rename = "tshift_s")]
     tshift: Time,
     /// A full packet's wire bytes.
     mtu_bytes: u32,
-    /// Whether packets with ECT(0) go into the L queue too.
+    /// True if packets with ECT(0) go into the L queue too.
     any_ect: bool,
-    /// Whether an overload is met with drops; if not, the queue overflows.
+    /// True if an overload causes drops; else the queue overflows.
     drop_on_overload: bool,
 }
 
@@ -133,7 +133,7 @@ struct SubQueue {
 }
 
 impl SubQueue {
-    /// Whether this packet is one of those that such a probability hits: evenly spread.
+    /// Add a probability to the sum; returns True for the packets that it hits, evenly spread.
     fn recurs(&mut self, probability: f64) -> bool {
         self.count += probability;
         let hits = self.count > 1.0;
@@ -143,7 +143,7 @@ impl SubQueue {
         hits
     }
 
-    /// How long the first packet has waited.
+    /// Sojourn time of the first packet.
     fn delay(&self, now: Time) -> Time {
         self.packets
             .first()
@@ -166,10 +166,10 @@ struct DualPi2 {
     credit: f64,
 }
 
-/// Makes the discipline.
+/// Make the discipline.
 ///
 /// # Errors
-/// Parameters other than those of the card, or beyond what makes sense.
+/// Parameters that differ from the specification, or are out of range.
 pub fn make(parameters: &Value, _surroundings: &QueueContext) -> Result<Queue, serde_json::Error> {
     let parameters = Parameters::deserialize(parameters)?;
     parameters.check()?;
@@ -189,7 +189,7 @@ impl DualPi2 {
         }
     }
 
-    /// Whether such packets go into the L queue.
+    /// True if packets with these ECN bits go into the L queue.
     fn is_low_latency(&self, ecn: Ecn) -> bool {
         match ecn {
             Ecn::Ect1 | Ecn::Ce => true,
@@ -208,12 +208,12 @@ impl DualPi2 {
         self.parameters.coupling_factor * self.base
     }
 
-    /// Whether marks alone do not help the L queue any more (`p_CL ≥ p_Lmax`).
+    /// True if marks alone cannot control the L queue (`p_CL ≥ p_Lmax`).
     fn is_overloaded(&self) -> bool {
         self.parameters.drop_on_overload && self.coupled_probability() >= 1.0
     }
 
-    /// p_Cmax: beyond it ECN is no help against an overload.
+    /// p_Cmax: above it ECN cannot control an overload.
     fn max_classic(&self) -> f64 {
         (1.0 / self.parameters.coupling_factor.powi(2)).min(1.0)
     }
@@ -231,14 +231,14 @@ impl DualPi2 {
         }
     }
 
-    /// The updates up to `now` (`dualpi2_update`). Those of an empty queue come to rest.
+    /// Apply the updates up to `now` (`dualpi2_update`). Those of an empty queue stop once they change nothing.
     fn catch_up(&mut self, now: Time) {
         let mut updates = self.updates;
         updates.catch_up(now, |at| self.update(at) || self.backlog().packets > 0);
         self.updates = updates;
     }
 
-    /// Moves p'. Returns whether anything changed.
+    /// Update p'. Returns whether anything changed.
     fn update(&mut self, at: Time) -> bool {
         let before = (self.base, self.delay_old_s);
         let delay_s = self.classic.delay(at).max(self.l4s.delay(at)).seconds();
@@ -249,7 +249,7 @@ impl DualPi2 {
         before != (self.base, self.delay_old_s)
     }
 
-    /// Whether the L queue is next, which of the two is not empty.
+    /// True if the L queue is next; at least one is not empty.
     fn is_l4s_next(&self, now: Time) -> bool {
         if self.l4s.packets.is_empty() || self.classic.packets.is_empty() {
             return !self.l4s.packets.is_empty();
@@ -262,8 +262,8 @@ impl DualPi2 {
         }
     }
 
-    /// A packet of one queue leaves. If the other has some too, it is owed for that; if nothing is left, all
-    /// debts are off.
+    /// Charge a packet that leaves one queue: the other, if not empty, gets credit; if nothing is left, all
+    /// credits are reset.
     fn pay(&mut self, wire_bytes: u32, is_l4s: bool) {
         let bytes = f64::from(wire_bytes);
         if self.backlog().packets == 0 {

@@ -1,4 +1,4 @@
-//! First in, first out, without a limit: what disciplines that decide before and after are built on.
+//! Unlimited FIFO, a building block of other disciplines.
 
 use std::collections::VecDeque;
 
@@ -13,27 +13,27 @@ pub struct Fifo {
 }
 
 impl Fifo {
-    /// Puts a packet last.
+    /// Append a packet.
     pub fn push(&mut self, packet: Packet) {
         self.bytes += u64::from(packet.wire_bytes);
         self.packets.push_back(packet);
     }
 
-    /// Takes the first packet.
+    /// Take the first packet.
     pub fn pop(&mut self) -> Option<Packet> {
         let packet = self.packets.pop_front()?;
         self.bytes -= u64::from(packet.wire_bytes);
         Some(packet)
     }
 
-    /// Takes the last packet.
+    /// Take the last packet.
     pub fn pop_last(&mut self) -> Option<Packet> {
         let packet = self.packets.pop_back()?;
         self.bytes -= u64::from(packet.wire_bytes);
         Some(packet)
     }
 
-    /// Takes the last packet of those that are meant.
+    /// Take the last packet that satisfies a predicate.
     pub fn remove_last(&mut self, meant: impl FnMut(&Packet) -> bool) -> Option<Packet> {
         let packet = self.packets.remove(self.packets.iter().rposition(meant)?)?;
         self.bytes -= u64::from(packet.wire_bytes);
@@ -50,7 +50,7 @@ impl Fifo {
         self.packets.len()
     }
 
-    /// Whether there is none.
+    /// True if there is none.
     pub fn is_empty(&self) -> bool {
         self.packets.is_empty()
     }

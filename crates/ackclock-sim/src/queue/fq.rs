@@ -3,7 +3,7 @@
 //! T. Høiland-Jørgensen et al.: The Flow Queue CoDel Packet Scheduler and Active Queue Management Algorithm,
 //! RFC 8290 section 4, and `sch_fq_codel` and `sch_fq_pie` of Linux 6.1, which share it.
 //!
-//! Deviations: a new queue that has become empty leaves at once if there is no old queue, as in Linux; the
+//! Deviations: a new queue that has become empty leaves immediately if there is no old queue, as in Linux; the
 //! RFC puts it into the (empty) list of old queues, where its next turn would remove it.
 //!
 //! ```text
@@ -30,7 +30,7 @@ const MAX_QUEUES: u32 = 65_536;
 #[derive(Debug)]
 pub struct FlowQueues {
     queues: Vec<FlowQueue>,
-    /// Queues that have just become active; they go first.
+    /// Queues that have just become active, which are served first.
     new: VecDeque<u32>,
     /// Queues that have had a turn.
     old: VecDeque<u32>,
@@ -81,7 +81,7 @@ impl FlowQueues {
         self.hash.queue(packet.flow, self.queues.len())
     }
 
-    /// Puts a packet last in its queue, which becomes a new one if it was not active.
+    /// Append a packet to its queue, which becomes a new one if it was not active.
     #[inline]
     pub fn push(&mut self, queue: usize, packet: Packet) {
         self.backlog.packets += 1;
@@ -95,7 +95,7 @@ impl FlowQueues {
         }
     }
 
-    /// Takes the first packet of a queue, whoever's turn it is.
+    /// Take the first packet of a queue, regardless of turns.
     #[inline]
     pub fn pop(&mut self, queue: usize) -> Option<Packet> {
         let packet = self.queues[queue].packets.pop()?;
@@ -104,7 +104,7 @@ impl FlowQueues {
         Some(packet)
     }
 
-    /// The queue whose turn it is; it may be empty (then [`FlowQueues::pass`]). None if no queue is active.
+    /// Queue whose turn it is, which may be empty (then call [`FlowQueues::pass`]); `None` if no queue is active.
     #[inline]
     pub fn turn(&mut self) -> Option<usize> {
         loop {
@@ -120,14 +120,14 @@ impl FlowQueues {
         }
     }
 
-    /// The queue whose turn it is has sent.
+    /// Charge the queue whose turn it is for a packet sent.
     #[inline]
     pub fn charge(&mut self, queue: usize, bytes: u32) {
         self.queues[queue].deficit -= i64::from(bytes);
     }
 
-    /// The queue whose turn it is had nothing to send. A new one goes through the old ones once, so that it
-    /// cannot come back as a new one ahead of them (RFC 8290 section 4.2).
+    /// End the turn of an empty queue. A new one passes through the old ones once, so that it
+    /// cannot return as a new one ahead of them (RFC 8290 section 4.2).
     pub fn pass(&mut self) {
         let was_new = !self.new.is_empty();
         let Some(queue) = self.take_first() else {
@@ -144,7 +144,7 @@ impl FlowQueues {
         self.new.pop_front().or_else(|| self.old.pop_front())
     }
 
-    /// The queue with most bytes, of those the first.
+    /// Queue with the most bytes; the first of equal ones.
     pub fn fattest(&self) -> Option<usize> {
         self.new
             .iter()
@@ -158,13 +158,13 @@ impl FlowQueues {
         self.queues[queue].packets.bytes()
     }
 
-    /// What all queues hold.
+    /// Packets and bytes in all queues.
     #[inline]
     pub fn backlog(&self) -> Backlog {
         self.backlog
     }
 
-    /// A queue for CoDel, for which the bytes that wait are those of all queues (as in Linux).
+    /// Queue as a source for CoDel, whose backlog is that of all queues (as in Linux).
     #[inline]
     pub fn source(&mut self, queue: usize) -> FlowSource<'_> {
         FlowSource {

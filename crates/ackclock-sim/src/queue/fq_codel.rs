@@ -16,7 +16,7 @@ use crate::queue::codel::{Control, Law};
 use crate::queue::fq::FlowQueues;
 use crate::queue::{require, Backlog, Discipline, Drops, Queue, QueueContext};
 
-/// Parameters as on the card.
+/// Parameters, as in the algorithm's specification.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Parameters {
@@ -28,17 +28,17 @@ struct Parameters {
     flows: u32,
     /// Bytes of a turn.
     quantum_bytes: u32,
-    /// Delay that is accepted for good.
+    /// Target delay.
     target_s: f64,
-    /// Time that the delay may be above the target before the first drop.
+    /// Time for which the delay may exceed the target before the first drop.
     interval_s: f64,
-    /// Whether packets are marked where their transport understands that.
+    /// True if packets of ECN-capable transports are marked instead of dropped.
     ecn: bool,
     /// Delay above which every packet is marked.
     ce_threshold_s: Option<f64>,
-    /// Most packets that are dropped at once when the limit is exceeded.
+    /// Largest number of packets dropped together when the limit is exceeded.
     drop_batch: u32,
-    /// Whether 1/√count is followed in Newton steps.
+    /// True if 1/√count is approximated by Newton steps.
     newton: bool,
 }
 
@@ -53,10 +53,10 @@ struct FqCodel {
     queues: FlowQueues,
 }
 
-/// Makes the discipline.
+/// Make the discipline.
 ///
 /// # Errors
-/// Parameters other than those of the card, or without meaning.
+/// Parameters that differ from the specification, or are out of range.
 pub fn make(parameters: &Value, context: &QueueContext) -> Result<Queue, serde_json::Error> {
     let given = Parameters::deserialize(parameters)?;
     require(
@@ -106,7 +106,7 @@ impl Discipline for FqCodel {
 }
 
 impl FqCodel {
-    /// The limit is exceeded: half of the fattest queue goes, from its head, up to a batch. Its CoDel is told
+    /// Drop half of the fattest queue from its head, up to a batch, when the limit is exceeded. Its CoDel is notified
     /// (RFC 8290 section 4.1.3 and Linux).
     #[cold]
     fn drop_from_fattest(&mut self, drops: &mut Drops) {

@@ -21,7 +21,7 @@ use crate::queue::{require, Backlog, Discipline, Drops, Queue, QueueContext};
 #[cfg(test)]
 mod tests;
 
-/// Parameters as on the card.
+/// Parameters, as in the algorithm's specification.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Parameters {
@@ -31,7 +31,7 @@ struct Parameters {
     flows: u32,
     /// Bytes of a turn.
     quantum_bytes: u32,
-    /// Whether packets of ECN-capable flows are marked in place of being dropped.
+    /// True if packets of ECN-capable flows are marked instead of dropped.
     ecn: bool,
     /// The largest drop probability at which packets are marked, in percent.
     ecn_prob: f64,
@@ -53,20 +53,20 @@ impl Parameters {
 struct FqPie {
     parameters: Parameters,
     queues: FlowQueues,
-    /// By queue.
+    /// Control law of each queue.
     controls: Vec<Control>,
-    /// The queues whose control law an update can change: those not known to be at rest.
+    /// Queues whose control law an update can change.
     stirred: Vec<usize>,
-    /// By queue: whether it is one of these.
+    /// True for those queues.
     is_stirred: Vec<bool>,
     updates: Updates,
     random: Pcg64Mcg,
 }
 
-/// Makes the discipline.
+/// Make the discipline.
 ///
 /// # Errors
-/// Parameters other than those of the card, or beyond what makes sense.
+/// Parameters that differ from the specification, or are out of range.
 pub fn make(parameters: &Value, context: &QueueContext) -> Result<Queue, serde_json::Error> {
     let parameters = Parameters::deserialize(parameters)?;
     parameters.check()?;
@@ -88,7 +88,7 @@ impl FqPie {
         })
     }
 
-    /// While all queues are at rest, an update changes nothing.
+    /// Apply the updates up to `now`; they change nothing while all queues are at rest.
     fn catch_up(&mut self, now: Time) {
         let FqPie {
             queues,

@@ -1,4 +1,4 @@
-//! Which of a number of queues a flow's packets go to: a hash that the seed perturbs.
+//! Hash of flows to queues, perturbed by the seed.
 
 use rand_core::RngCore;
 use rand_pcg::Pcg64Mcg;
@@ -10,7 +10,7 @@ pub struct FlowHash {
 }
 
 impl FlowHash {
-    /// A map drawn at random.
+    /// Draw a random map.
     pub fn draw(random: &mut Pcg64Mcg) -> FlowHash {
         FlowHash {
             key: random.next_u64(),
@@ -57,7 +57,7 @@ mod tests {
         );
     }
 
-    /// Of 1000 flows, one in 64 keeps its queue by chance when the seed changes: 16, standard deviation 4.
+    /// One in 64 of 1000 flows keeps its queue by chance when the seed changes: 16, standard deviation 4.
     #[test]
     fn another_seed_is_another_map() {
         let same = (0..1000)

@@ -1,15 +1,15 @@
-//! The times at which a control law is updated, however seldom packets come by.
+//! Periodic updates of a control law, independent of packets.
 
 use ackclock_core::Time;
 
-/// When the next update is due.
+/// Schedule of the updates.
 #[derive(Clone, Copy, Debug)]
 pub struct Updates {
     next: Time,
     period: Time,
 }
 
-/// Whether updates can have this period.
+/// True if updates can have this period.
 pub fn is_period(time: Time) -> bool {
     time > Time::ZERO && !time.is_never()
 }
@@ -23,8 +23,8 @@ impl Updates {
         }
     }
 
-    /// Carries out the updates up to `now`, each at its time. Once `update` says that those after it change
-    /// nothing, they are left out.
+    /// Apply the updates up to `now`, each at its time. Once `update` returns that later ones change
+    /// nothing, they are skipped.
     #[inline]
     pub fn catch_up(&mut self, now: Time, mut update: impl FnMut(Time) -> bool) {
         while self.next <= now {
@@ -36,7 +36,7 @@ impl Updates {
         }
     }
 
-    /// When the next one is due.
+    /// Time of the next update.
     #[cfg(test)]
     pub fn next(&self) -> Time {
         self.next

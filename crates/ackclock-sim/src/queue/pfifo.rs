@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::packet::Packet;
 use crate::queue::{require, Backlog, Discipline, Drops, Queue, QueueContext};
 
-/// Parameters as on the card.
+/// Parameters, as in the algorithm's specification.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Parameters {
@@ -29,7 +29,7 @@ pub struct Pfifo {
     packets: VecDeque<Packet>,
 }
 
-/// Makes the discipline.
+/// Make the discipline.
 ///
 /// # Errors
 /// Parameters other than `limit_packets`, or a limit below 1.

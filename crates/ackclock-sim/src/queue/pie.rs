@@ -38,13 +38,13 @@ mod tests;
 
 use control::{Control, Settings};
 
-/// Parameters as on the card.
+/// Parameters, as in the algorithm's specification.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Parameters {
     /// Packets that fit.
     limit_packets: u32,
-    /// Whether packets of ECN-capable flows are marked in place of being dropped.
+    /// True if packets of ECN-capable flows are marked instead of dropped.
     ecn: bool,
     /// The largest drop probability at which packets are marked.
     ecn_threshold: f64,
@@ -71,10 +71,10 @@ struct Pie {
     random: Pcg64Mcg,
 }
 
-/// Makes the discipline.
+/// Make the discipline.
 ///
 /// # Errors
-/// Parameters other than those of the card, or beyond what makes sense.
+/// Parameters that differ from the specification, or are out of range.
 pub fn make(parameters: &Value, context: &QueueContext) -> Result<Queue, serde_json::Error> {
     let parameters = Parameters::deserialize(parameters)?;
     parameters.check()?;
@@ -100,7 +100,7 @@ impl Pie {
             .catch_up(now, |_| control.update(packets.bytes()));
     }
 
-    /// Marks a packet if it may be: an unresponsive overload is met with drops.
+    /// True if packets may be marked: an unresponsive overload causes drops.
     fn may_mark(&self) -> bool {
         self.parameters.ecn && self.control.probability() <= self.parameters.ecn_threshold
     }

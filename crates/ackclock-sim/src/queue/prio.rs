@@ -19,7 +19,7 @@ use crate::queue::{require, Backlog, Discipline, Drops, Queue, QueueContext};
 /// Priorities of packets: 0 to 15, as the kernel's `TC_PRIO_MAX` has it.
 const PRIORITIES: usize = 16;
 
-/// Parameters as on the card.
+/// Parameters, as in the algorithm's specification.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Parameters {
@@ -58,20 +58,20 @@ impl Parameters {
     }
 }
 
-/// Bands, and which of them each flow has.
+/// Bands, and the band of each flow.
 #[derive(Debug)]
 struct Prio {
     bands: Bands,
-    /// Of each series of flows that have the same, the number of the first and the band.
+    /// Number of the first flow and band, for each run of flows with the same band.
     series: Vec<(u32, u8)>,
-    /// The band of a flow of which nothing is known: that of priority 0.
+    /// Band of other flows: that of priority 0.
     default_band: usize,
 }
 
-/// Makes the discipline.
+/// Make the discipline.
 ///
 /// # Errors
-/// Parameters other than those of the card, or a `priomap` that does not fit the bands.
+/// Parameters that differ from the specification, or a `priomap` that does not fit the bands.
 pub fn make(parameters: &Value, context: &QueueContext) -> Result<Queue, serde_json::Error> {
     let parameters = Parameters::deserialize(parameters)?;
     parameters.check()?;

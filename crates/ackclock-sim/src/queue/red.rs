@@ -21,7 +21,7 @@ use early::{weight_for_burst, Early, Settings, Verdict, ADAPTATION_INTERVAL, LAR
 
 pub mod early;
 
-/// Parameters as on the card.
+/// Parameters, as in the algorithm's specification.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[allow(clippy::struct_excessive_bools)] // they are switches of the card
@@ -51,25 +51,25 @@ pub struct Parameters {
     weighted: bool,
 }
 
-/// What happens to packets that early detection picks.
+/// Treatment of packets that early detection picks.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Marking {
-    /// Packets are marked where their transport understands that.
+    /// Mark packets of ECN-capable transports.
     pub ecn: bool,
-    /// Beyond the upper threshold packets are dropped all the same.
+    /// Drop packets above the upper threshold all the same.
     pub harddrop: bool,
-    /// Packets that cannot be marked are queued.
+    /// Queue packets that cannot be marked.
     pub nodrop: bool,
 }
 
-/// How a queue is measured.
+/// Measure of a queue.
 #[derive(Clone, Copy, Debug)]
 pub struct Measure {
     /// Length of an average packet.
     pub avpkt_bytes: u32,
-    /// Whether the average is one of bytes; if not, each packet counts as an average one.
+    /// True if the average counts bytes; else each packet counts as an average one.
     pub bytes: bool,
-    /// Whether a packet's probability is in proportion to its length.
+    /// True if a packet's probability is proportional to its length.
     pub weighted: bool,
 }
 
@@ -93,10 +93,10 @@ pub struct RedQueue {
     packets: Fifo,
 }
 
-/// Makes the discipline.
+/// Make the discipline.
 ///
 /// # Errors
-/// Parameters other than those of the card, or without meaning.
+/// Parameters that differ from the specification, or are out of range.
 pub fn make(parameters: &Value, context: &QueueContext) -> Result<Queue, serde_json::Error> {
     let given = Parameters::deserialize(parameters)?;
     Ok(Queue::other(given.queue(context)?))
@@ -149,7 +149,7 @@ impl RedQueue {
         })
     }
 
-    /// Early detection looks at a packet. None if it was dropped.
+    /// Apply early detection to a packet; returns `None` if it was dropped.
     pub fn detect(&mut self, mut packet: Packet, now: Time, drops: &mut Drops) -> Option<Packet> {
         let share = if self.measure.weighted {
             f64::from(packet.wire_bytes) / f64::from(self.measure.avpkt_bytes)
@@ -173,12 +173,12 @@ impl RedQueue {
         None
     }
 
-    /// A packet passes early detection unseen but for the average.
+    /// Update the average for a packet that is exempt from early detection.
     pub fn observe(&mut self, now: Time) {
         self.early.observe(self.measured(), now);
     }
 
-    /// Queues a packet if it fits, else drops it.
+    /// Queue a packet if it fits, else drop it.
     pub fn admit(&mut self, packet: Packet, drops: &mut Drops) {
         if self.fits(&packet) {
             self.packets.push(packet);
@@ -188,7 +188,7 @@ impl RedQueue {
         }
     }
 
-    /// Whether there is room for a packet.
+    /// True if a packet fits.
     pub fn fits(&self, packet: &Packet) -> bool {
         match self.limit {
             QueueLimit::Bytes(limit) => {
@@ -198,12 +198,12 @@ impl RedQueue {
         }
     }
 
-    /// The packets, for those that make room by other means.
+    /// The packets, for disciplines that make room by other means.
     pub fn packets(&mut self) -> &mut Fifo {
         &mut self.packets
     }
 
-    /// What the average is an average of, in bytes.
+    /// Present length of the queue, the input of the average, in bytes.
     fn measured(&self) -> f64 {
         if self.measure.bytes {
             self.packets.bytes() as f64
@@ -253,7 +253,7 @@ impl Parameters {
         RedQueue::new(limit, measure, marking, settings, context)
     }
 
-    /// As `tc` fills them in.
+    /// Lower and upper threshold, with the defaults of `tc`.
     fn thresholds(&self) -> (f64, f64) {
         let max = match (self.max_bytes, self.min_bytes) {
             (Some(max), _) => max as f64,
@@ -263,7 +263,7 @@ impl Parameters {
         (self.min_bytes.map_or(max / 3.0, |min| min as f64), max)
     }
 
-    /// The weight that is given, or that of the burst; `tc` takes a burst of (2 min + max) / (3 avpkt) packets.
+    /// Weight as given, or that of the burst; `tc` takes a burst of (2 min + max) / (3 avpkt) packets.
     fn weight_or_burst(&self, min: f64, max: f64) -> Result<f64, serde_json::Error> {
         if let Some(weight) = self.weight {
             return Ok(weight);

@@ -18,26 +18,26 @@ use crate::packet::Packet;
 use crate::queue::red::{self, RedQueue};
 use crate::queue::{Backlog, Discipline, Drops, Queue, QueueContext};
 
-/// Parameters as on the card: those of `red` and one more.
+/// Parameters, as in the algorithm's specification: those of `red` and one more.
 #[derive(Clone, Debug, Deserialize)]
 struct Parameters {
-    /// Whether a SYN that finds no room takes that of data.
+    /// True if a SYN that finds no room pushes out data.
     push_out: bool,
     #[serde(flatten)]
     red: Map<String, Value>,
 }
 
-/// RED with favour.
+/// RED that favours SYNs.
 #[derive(Debug)]
 struct RedFavor {
     queue: RedQueue,
     push_out: bool,
 }
 
-/// Makes the discipline.
+/// Make the discipline.
 ///
 /// # Errors
-/// Parameters other than those of the card, or without meaning.
+/// Parameters that differ from the specification, or are out of range.
 pub fn make(parameters: &Value, context: &QueueContext) -> Result<Queue, serde_json::Error> {
     let Parameters { push_out, red } = Parameters::deserialize(parameters)?;
     let red: red::Parameters = serde_json::from_value(Value::Object(red))?;
@@ -70,7 +70,7 @@ impl Discipline for RedFavor {
 }
 
 impl RedFavor {
-    /// Drops what was queued last, openers excepted, until a packet fits.
+    /// Drop what was queued last, openers excepted, until a packet fits.
     fn make_room(&mut self, packet: &Packet, drops: &mut Drops) {
         while !self.queue.fits(packet) {
             let pushed_out = self

@@ -23,7 +23,7 @@ use crate::queue::{require, Backlog, Discipline, Drops, Queue, QueueContext};
 /// A bucket of the hash table without a queue.
 const NONE: u32 = u32::MAX;
 
-/// Parameters as on the card.
+/// Parameters, as in the algorithm's specification.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Parameters {
@@ -37,9 +37,9 @@ struct Parameters {
     divisor: u32,
     /// Bytes of a turn.
     quantum_bytes: u32,
-    /// How often the hash changes; never if 0.
+    /// Interval of changes of the hash; never if 0.
     perturb_s: f64,
-    /// Whether the oldest packet of a queue is dropped, or the newest.
+    /// True if the oldest packet of a queue is dropped; else the newest.
     headdrop: bool,
 }
 
@@ -83,10 +83,10 @@ struct Hashing {
     random: Pcg64Mcg,
 }
 
-/// Makes the discipline.
+/// Make the discipline.
 ///
 /// # Errors
-/// Parameters other than those of the card, or without meaning.
+/// Parameters that differ from the specification, or are out of range.
 pub fn make(parameters: &Value, context: &QueueContext) -> Result<Queue, serde_json::Error> {
     let given = Parameters::deserialize(parameters)?;
     given.check()?;
@@ -225,7 +225,7 @@ impl Sfq {
         self.queues[queue].changed = self.changes;
     }
 
-    /// Where all queues hold one packet, the one whose turn it is loses it.
+    /// Drop from the longest queue; if all queues hold one packet, from the one whose turn it is.
     #[cold]
     fn drop_from_longest(&mut self, drops: &mut Drops) {
         let longest = self.turns.iter().max_by_key(|&&queue| {

@@ -3,7 +3,7 @@
 //! T. Braud's thesis of 2016, section 7.3 and listing 7.1; CoDel as in `codel.rs`. The thesis ran it as a
 //! priority queue (`tc-prio(8)`) over two `codel` queues, so each has a limit of its own.
 //!
-//! Deviations: if CoDel drops all that the first queue holds, the second is asked at once; the listing would
+//! Deviations: if CoDel drops all that the first queue holds, the second is asked immediately; the listing would
 //! send nothing.
 
 use ackclock_core::Time;
@@ -14,19 +14,19 @@ use crate::packet::Packet;
 use crate::queue::codel::{Codel, Law};
 use crate::queue::{Backlog, Discipline, Drops, Queue, QueueContext};
 
-/// Parameters as on the card.
+/// Parameters, as in the algorithm's specification.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Parameters {
     /// Packets that fit into each of the two.
     limit_packets: u32,
-    /// Delay that is accepted for good.
+    /// Target delay.
     target_s: f64,
-    /// Time that the delay may be above the target before the first drop.
+    /// Time for which the delay may exceed the target before the first drop.
     interval_s: f64,
-    /// Whether packets are marked where their transport understands that.
+    /// True if packets of ECN-capable transports are marked instead of dropped.
     ecn: bool,
-    /// Whether 1/√count is followed in Newton steps.
+    /// True if 1/√count is approximated by Newton steps.
     newton: bool,
 }
 
@@ -39,10 +39,10 @@ struct Spa {
     others: Codel,
 }
 
-/// Makes the discipline.
+/// Make the discipline.
 ///
 /// # Errors
-/// Parameters other than those of the card, or without meaning.
+/// Parameters that differ from the specification, or are out of range.
 pub fn make(parameters: &Value, _surroundings: &QueueContext) -> Result<Queue, serde_json::Error> {
     let given = Parameters::deserialize(parameters)?;
     let law = Law::new(given.target_s, given.interval_s)?

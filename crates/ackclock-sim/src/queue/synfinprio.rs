@@ -3,15 +3,15 @@
 //! T. Braud's thesis of 2016, section 7.4 ("SYN/FIN Prio"). As `synprio`, with the packets that end a connection
 //! also in the FIFO that is served first: a lost FIN too is repaired by a timeout alone.
 //!
-//! Deviations: those of `synprio`. A FIN overtakes the data before it, with the data that it carries if it carries some;
-//! the receiver keeps it until they have come.
+//! Deviations: those of `synprio`. A FIN overtakes the data before it, with the data that it carries if it carries
+//! some; the receiver keeps it until they have come.
 
 use serde_json::Value;
 
 use crate::queue::synprio::with_urgent;
 use crate::queue::{Queue, QueueContext};
 
-/// Makes the discipline.
+/// Make the discipline.
 ///
 /// # Errors
 /// Parameters other than `limit_packets`, or a limit below 1.

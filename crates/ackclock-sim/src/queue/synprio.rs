@@ -16,7 +16,7 @@ use crate::packet::{Kind, Packet};
 use crate::queue::bands::Bands;
 use crate::queue::{require, Backlog, Discipline, Drops, Queue, QueueContext};
 
-/// Parameters as on the card.
+/// Parameters, as in the algorithm's specification.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Parameters {
@@ -31,7 +31,7 @@ struct FlagPriority {
     is_urgent: fn(Kind) -> bool,
 }
 
-/// Makes the discipline.
+/// Make the discipline.
 ///
 /// # Errors
 /// Parameters other than `limit_packets`, or a limit below 1.
@@ -87,7 +87,7 @@ pub mod testing {
         Kind::SynAck,
     ];
 
-    /// Offers packets of these kinds; returns those that were dropped.
+    /// Offer packets of these kinds; returns those that were dropped.
     pub fn offer(queue: &mut Queue, kinds: &[Kind]) -> Vec<Kind> {
         let mut drops = Drops::default();
         for kind in kinds {

@@ -29,7 +29,7 @@ use crate::queue::{require, Backlog, Discipline, Drops, Queue, QueueContext};
 #[cfg(test)]
 mod tests;
 
-/// Parameters as on the card.
+/// Parameters, as in the algorithm's specification.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Parameters {
@@ -41,7 +41,7 @@ struct Parameters {
     limit_bytes: u64,
     /// The longest that a packet may have to wait for tokens.
     latency_s: Option<f64>,
-    /// Whether each flow has a bucket and a FIFO of its own.
+    /// True if each flow has a separate bucket and FIFO.
     per_flow: bool,
 }
 
@@ -70,17 +70,17 @@ impl Parameters {
 #[derive(Clone, Copy, Debug)]
 struct Bucket {
     tokens: Time,
-    /// When there were so many.
+    /// Time of that count.
     counted: Time,
 }
 
 impl Bucket {
-    /// When there will be this many tokens, if none are taken.
+    /// Time at which there are this many tokens, if none are taken.
     fn when(&self, tokens: Time) -> Time {
         self.counted + tokens.since(self.tokens)
     }
 
-    /// Takes tokens that are there.
+    /// Take tokens that are there.
     fn take(&mut self, tokens: Time, depth: Time, now: Time) {
         let collected = (self.tokens + now.since(self.counted)).min(depth);
         *self = Bucket {
@@ -101,23 +101,23 @@ struct Shaper {
 #[derive(Debug)]
 struct Tbf {
     rate: Rate,
-    /// The most tokens that a bucket holds.
+    /// Capacity of a bucket.
     depth: Time,
     burst_bytes: u64,
     limit_bytes: u64,
     per_flow: bool,
-    /// By flow, or one.
+    /// Shapers by flow, or a single one.
     shapers: Vec<Shaper>,
-    /// Of each shaper with packets: when its first may leave, a running number, the shaper.
+    /// Shapers with packets: when the first may leave, a sequence number, the shaper.
     heads: BinaryHeap<Reverse<(Time, u64, usize)>>,
     numbered: u64,
     backlog: Backlog,
 }
 
-/// Makes the discipline.
+/// Make the discipline.
 ///
 /// # Errors
-/// Parameters other than those of the card, or beyond what makes sense.
+/// Parameters that differ from the specification, or are out of range.
 pub fn make(parameters: &Value, _surroundings: &QueueContext) -> Result<Queue, serde_json::Error> {
     let parameters = Parameters::deserialize(parameters)?;
     parameters.check()?;
@@ -165,7 +165,7 @@ impl Tbf {
         self.rate.transmission_time(u64::from(packet.wire_bytes))
     }
 
-    /// A packet has become its shaper's first: when it may leave.
+    /// Schedule the departure of a packet that has become its shaper's first.
     fn await_tokens(&mut self, index: usize, now: Time) {
         let shaper = &self.shapers[index];
         if let Some(first) = shaper.packets.first() {

@@ -1,4 +1,4 @@
-//! A receiver that opens the connection and asks for the data, as a web browser does.
+//! A receiver that opens the connection and requests the data, as a web browser does.
 //!
 //! ```text
 //! receiver (client)                            sender (server)
@@ -8,12 +8,12 @@
 //!                ◀────────────  data …
 //! ```
 //!
-//! Sources: RFC 9293 section 3.5, RFC 6298 (the SYN is repeated after `initial_rto`, the request after the timeout
+//! Sources: RFC 9293 section 3.5, RFC 6298 (the SYN is retransmitted after `initial_rto`, the request after the timeout
 //! that the handshake's RTT gives, each time twice as long, until data arrive).
 //!
 //! Deviations: the handshake is a sample only if the SYN was sent once (Karn's rule), even with timestamps. The
-//! sender does not acknowledge the request but by its data. What the connection's opening and end are, is measured
-//! here: open when the SYN/ACK has arrived, complete when the last byte has.
+//! sender acknowledges the request with its data only. Establishment and completion are measured
+//! here: at the arrival of the SYN/ACK and of the last byte.
 
 use ackclock_core::tables::EventKind;
 use ackclock_core::Time;
@@ -23,7 +23,7 @@ use super::{Receiver, Reply, State};
 use crate::packet::{Kind, Packet};
 use crate::rtt::RttEstimator;
 
-/// What a receiver knows that opens the connection.
+/// State of a receiver that opens the connection.
 #[derive(Clone, Debug)]
 pub struct Client {
     request_bytes: u32,
@@ -36,7 +36,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// A client that asks with so many bytes.
+    /// A client with a request of `request_bytes`.
     pub fn new(request_bytes: u32, tcp: &TcpPlan) -> Client {
         Client {
             request_bytes,
@@ -49,22 +49,22 @@ impl Client {
         }
     }
 
-    /// SYNs sent again.
+    /// Retransmitted SYNs.
     pub fn syn_retransmissions(&self) -> u64 {
         self.syn_retransmissions
     }
 
-    /// When the SYN/ACK arrived.
+    /// Arrival of the SYN/ACK.
     pub fn established(&self) -> Option<Time> {
         self.established
     }
 
-    /// When the last byte arrived; of an empty transfer, the FIN.
+    /// Arrival of the last byte, or of the FIN in an empty transfer.
     pub fn finished(&self) -> Option<Time> {
         self.finished
     }
 
-    /// What has happened since the last call.
+    /// Take the events since the last call.
     pub fn take_events(&mut self) -> Vec<(Time, EventKind)> {
         std::mem::take(&mut self.events)
     }
@@ -78,19 +78,19 @@ impl Client {
 }
 
 impl Receiver {
-    /// The client's side, if it opens the connection.
+    /// The client's side, if this end opens the connection.
     #[inline]
     pub fn client(&self) -> Option<&Client> {
         self.client.as_deref()
     }
 
-    /// As [`Receiver::client`].
+    /// The client's side, mutable, if this end opens the connection.
     #[inline]
     pub fn client_mut(&mut self) -> Option<&mut Client> {
         self.client.as_deref_mut()
     }
 
-    /// Opens the connection: the SYN.
+    /// Open the connection with a SYN.
     pub fn open(&mut self, now: Time) -> Option<Reply> {
         self.state = State::SynSent;
         self.send_syn(now)
@@ -116,7 +116,7 @@ impl Receiver {
         self.send_syn(now)
     }
 
-    /// A SYN/ACK is answered with the request; one that comes again, with an ACK (RFC 9293 section 3.10.7.4).
+    /// Reply to a SYN/ACK with the request, and to a repeated one with an ACK (RFC 9293 section 3.10.7.4).
     #[cold]
     pub(super) fn on_server_syn_ack(&mut self, packet: &Packet, now: Time) -> Option<Reply> {
         match self.state {
@@ -159,7 +159,7 @@ impl Receiver {
         })
     }
 
-    /// Takes note of the end of the data.
+    /// Record the end of the data.
     #[cold]
     pub(super) fn note_end(&mut self, now: Time) {
         let all = self.next >= self.workload.segments().max(1);

@@ -6,7 +6,7 @@
 //!          ACK ACK ACK          ACK              at most 1.1 ms after the first of them
 //! ```
 //!
-//! As Linux does since 4.18, to spare ACKs and Wi-Fi: the first three (RFC 5681's duplicates) go at once, then one
+//! As Linux does since 4.18, to spare ACKs and Wi-Fi: the first three (RFC 5681's duplicates) go immediately, then one
 //! goes for all that come within 5 % of the handshake's RTT, at most 1 ms, and a timer's slack of 100 µs, or for
 //! [`MAX_HELD`] of them. An ACK that advances begins anew. Neither quick ACKs wait nor the answer to a duplicate.
 //!
@@ -14,32 +14,33 @@
 //! third or later ([`MAX_RANGES`]): else holes that open in the meantime would push ranges out that the sender has
 //! never heard of, and it would take what has arrived for lost.
 //!
-//! Deviations: an ACK that waits while the next is sent at once is sent with it, not before; Linux takes the smaller of the handshake's RTT and the receiver's own estimate; a timer that is due
-//! within the slack may take this one along.
+//! Deviations: an ACK that waits while the next is sent immediately is sent with it, not before; Linux takes the
+//! smaller of the handshake's RTT and the receiver's own estimate; a timer that is due within the slack may take this
+//! one along.
 
 use ackclock_core::Time;
 
-/// ACKs of a hole that go at once (`TCP_FASTRETRANS_THRESH`).
+/// ACKs of a hole that are sent immediately (`TCP_FASTRETRANS_THRESH`).
 const IMMEDIATE_ACKS: u32 = 3;
-/// Segments that one ACK waits for at most (`net.ipv4.tcp_comp_sack_nr`).
+/// Largest number of segments that one ACK waits for (`net.ipv4.tcp_comp_sack_nr`).
 const MAX_HELD: u32 = 44;
-/// Ranges that an ACK may come to report first while one waits (`TCP_SACK_BLOCKS_EXPECTED`).
+/// Largest number of new first ranges while an ACK waits (`TCP_SACK_BLOCKS_EXPECTED`).
 const MAX_RANGES: usize = 2;
 /// The longest wait (`net.ipv4.tcp_comp_sack_delay_ns`).
 const MAX_WAIT: Time = Time::from_milliseconds(1);
-/// What Linux's timer is late (`net.ipv4.tcp_comp_sack_slack_ns`).
+/// Slack of Linux's timer (`net.ipv4.tcp_comp_sack_slack_ns`).
 const SLACK: Time = Time::from_microseconds(100);
 /// The wait as a share of the RTT.
 const RTT_SHARE: f64 = 0.05;
 
-/// Which SACKs wait, and how long.
+/// State of SACK compression.
 #[derive(Clone, Copy, Debug)]
 pub struct Compression {
     is_on: bool,
-    /// When the handshake's last packet of this end left.
+    /// Departure of this end's last handshake packet.
     opening: Time,
     wait: Option<Time>,
-    /// Next segment expected when the last SACK was asked for.
+    /// Next segment expected at the last SACK.
     next: u64,
     at_once: u32,
     held: u32,
@@ -58,19 +59,19 @@ impl Compression {
         }
     }
 
-    /// A SYN or SYN/ACK leaves.
+    /// Record the departure of a SYN or SYN/ACK.
     pub fn on_opening(&mut self, now: Time) {
         self.opening = now;
     }
 
-    /// Its answer arrives.
+    /// Record the arrival of the reply.
     pub fn on_opened(&mut self, now: Time) {
         let rtt = now.since(self.opening);
         self.wait
             .get_or_insert_with(|| rtt.scaled(RTT_SHARE).min(MAX_WAIT) + SLACK);
     }
 
-    /// A segment behind a hole has arrived, `next` being expected: how long its ACK waits, if it does.
+    /// Handle a segment behind a hole, where `next` is expected; returns how long its ACK waits, if it does.
     pub fn hold(&mut self, next: u64) -> Option<Time> {
         if !self.is_on || self.held >= MAX_HELD {
             return None;
@@ -87,17 +88,17 @@ impl Compression {
         self.wait
     }
 
-    /// Whether an ACK waits.
+    /// True if an ACK waits.
     pub fn holds(&self) -> bool {
         self.held > 0
     }
 
-    /// Whether the ACK that waits goes before a segment is kept, whose range is reported behind `place` others until then.
+    /// True if the waiting ACK is sent before a segment is stored whose range is so far reported behind `place` others.
     pub fn precedes(&self, place: usize) -> bool {
         self.held > 0 && place >= MAX_RANGES
     }
 
-    /// The ACK leaves; whether one waited. While one waits there is a hole, so others need not ask.
+    /// Record the departure of an ACK; returns whether one waited.
     pub fn release(&mut self) -> bool {
         std::mem::take(&mut self.held) > 0
     }

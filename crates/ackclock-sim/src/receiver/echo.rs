@@ -1,14 +1,14 @@
-//! How the receiver tells the sender of ECN marks.
+//! Echo of ECN marks from the receiver to the sender.
 //!
 //! ```text
 //! classic    RFC 3168 section 6.1.3   ECE on every ACK from the first mark until the sender says CWR
 //! dctcp      RFC 8257 section 3.2     ECE on the ACKs of marked segments alone; an ACK whenever that changes
-//! accurate,  RFC 9768 section 3.2     the number of marked packets, on every ACK; an ACK at once when marks begin
+//! accurate,  RFC 9768 section 3.2     the number of marked packets, on every ACK; an ACK immediately when marks begin
 //! l4s
 //! ```
 //!
 //! Linux acknowledges the first marked segment, a retransmission (one that is not ECN-capable) and the segment
-//! after either at once, and also one with CWR: the sender's window may be small. `quick` delayed ACKs do that.
+//! after either immediately, and also one with CWR: the sender's window may be small. `quick` delayed ACKs do that.
 //!
 //! Deviations: the negotiation on the SYN takes no time and never fails, and a mark on a packet without data is
 //! not echoed. RFC 9768's counter (3 bits, and more in an option) is a counter modulo 64 here; it wraps only if
@@ -18,33 +18,33 @@ use ackclock_plan::EcnMode;
 
 use crate::packet::{Ecn, Flags, Packet};
 
-/// What the receiver echoes.
+/// State of the echo.
 #[derive(Clone, Copy, Debug)]
 pub struct Echo {
     mode: EcnMode,
     /// ECE, or the count of marked packets.
     value: u8,
-    /// Whether the last segment was marked.
+    /// True if the last segment was marked.
     marked: bool,
 }
 
-/// What a segment's ECN bits ask for.
+/// Reaction to a segment's ECN bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EcnAction {
-    /// Nothing.
+    /// No reaction.
     None,
-    /// This segment's ACK and the next one's shall not be delayed, where ACKs are quick.
+    /// Send the ACKs of this and the next segment without delay, with quick ACKs.
     TwoQuick,
-    /// This segment's ACK shall not be delayed, where ACKs are quick.
+    /// Send this segment's ACK without delay, with quick ACKs.
     OneQuick,
-    /// This segment's ACK shall go at once.
+    /// Send this segment's ACK immediately.
     Ack,
-    /// So shall an ACK of the segments before it, which tells what it told until now.
+    /// Send this segment's ACK immediately, preceded by an ACK of the earlier segments with the previous echo.
     AckBefore,
 }
 
 impl Echo {
-    /// Nothing was marked yet.
+    /// State before the first mark.
     pub fn new(mode: EcnMode) -> Echo {
         Echo {
             mode,
@@ -53,25 +53,25 @@ impl Echo {
         }
     }
 
-    /// Whether ECN is in use.
+    /// True if ECN is in use.
     #[inline]
     pub fn is_on(self) -> bool {
         self.mode != EcnMode::Off
     }
 
-    /// What the next ACK says: ECE, or the count of marked packets.
+    /// Flags of the next ACK: ECE, or the count of marked packets.
     #[inline]
     pub fn flags(self) -> Flags {
         Flags::NONE.with_echo(self.value)
     }
 
-    /// The ECN bits of what the receiver sends.
+    /// ECN bits of the receiver's packets.
     #[inline]
     pub fn of_acks(self) -> Ecn {
         Ecn::of_control(self.mode)
     }
 
-    /// What a segment asks for. After [`EcnAction::AckBefore`], and once that ACK is written, [`Echo::take`] follows.
+    /// Reaction to a segment. After [`EcnAction::AckBefore`], write that ACK before [`Echo::take`].
     pub fn action_for(self, packet: &Packet) -> EcnAction {
         let marked = packet.ecn == Ecn::Ce;
         let says_cwr = packet.flags.echo() > 0;
@@ -85,7 +85,7 @@ impl Echo {
         }
     }
 
-    /// Takes note of a segment's ECN bits.
+    /// Record a segment's ECN bits.
     pub fn take(&mut self, packet: &Packet) {
         self.marked = packet.ecn == Ecn::Ce;
         let says_cwr = packet.flags.echo() > 0;

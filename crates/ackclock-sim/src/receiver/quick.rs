@@ -6,7 +6,7 @@
 /// Quick ACKs at the start of a connection and after a duplicate (Linux's `TCP_MAX_QUICKACKS`).
 const QUICK_ACKS: u32 = 16;
 
-/// The quick ACKs that are left.
+/// Remaining quick ACKs.
 #[derive(Clone, Copy, Debug)]
 pub struct Quick {
     left: u32,
@@ -18,29 +18,29 @@ impl Quick {
         Quick { left: QUICK_ACKS }
     }
 
-    /// A segment opened the window. It takes no quick ACK from those that are left.
+    /// Acknowledge a segment that opened the window immediately, without using up a quick ACK.
     #[inline]
     pub fn on_opened(&mut self) {
         self.left |= 1;
     }
 
-    /// A duplicate arrived: the sender may be in slow start again.
+    /// Restart quick ACKs after a duplicate: the sender may be in slow start again.
     pub fn on_duplicate(&mut self) {
         self.left = QUICK_ACKS;
     }
 
-    /// At least so many are to follow.
+    /// Ensure that at least `acks` quick ACKs remain.
     pub fn ensure(&mut self, acks: u32) {
         self.left = self.left.max(acks);
     }
 
-    /// An ACK left.
+    /// Count an ACK that was sent.
     #[inline]
     pub fn on_ack(&mut self) {
         self.left = self.left.saturating_sub(1);
     }
 
-    /// Whether the next ACK is not delayed.
+    /// True if the next ACK is not delayed.
     #[inline]
     pub fn is_due(self) -> bool {
         self.left > 0

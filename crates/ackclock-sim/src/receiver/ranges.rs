@@ -1,4 +1,4 @@
-//! What a receiver holds above a hole, and which of it an ACK reports.
+//! Ranges of segments that a receiver holds above a hole, and the SACK blocks that report them.
 
 use std::collections::VecDeque;
 
@@ -7,15 +7,15 @@ use crate::options::{Block, Blocks, MAX_BLOCKS};
 /// Ranges of segments above the next one expected.
 #[derive(Clone, Debug, Default)]
 pub struct Ranges {
-    /// In order, never touching.
+    /// Ranges in order, never adjacent.
     held: VecDeque<Block>,
-    /// Those most recently added to, the latest first.
+    /// Ranges most recently extended, the latest first.
     recent: [Block; MAX_BLOCKS],
     recent_count: usize,
 }
 
 impl Ranges {
-    /// Whether nothing is held.
+    /// True if nothing is held.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.held.is_empty()
@@ -32,7 +32,7 @@ impl Ranges {
         (sequence < range.1).then_some(range)
     }
 
-    /// The hole below `next` is filled: gives up the range that follows without a gap, and returns the
+    /// Remove the range that follows without a gap once the hole below `next` is filled, and return the
     /// segment that is expected then.
     pub fn follow(&mut self, mut next: u64) -> u64 {
         if let Some(&(start, end)) = self.held.front() {
@@ -45,7 +45,7 @@ impl Ranges {
         next
     }
 
-    /// How many of the recent ranges were added to later than the one that a segment above a hole joins; all of them
+    /// Number of ranges extended more recently than the one that a segment above a hole joins; all of them
     /// if it joins none.
     pub fn place_of(&self, sequence: u64) -> usize {
         let recent = &self.recent[..self.recent_count];
@@ -55,7 +55,7 @@ impl Ranges {
             .unwrap_or(recent.len())
     }
 
-    /// Keeps a segment above a hole.
+    /// Store a segment above a hole.
     pub fn keep(&mut self, sequence: u64) {
         if let Some(last) = self.held.back_mut().filter(|last| last.1 == sequence) {
             last.1 += 1;
@@ -87,7 +87,7 @@ impl Ranges {
         self.remember(range);
     }
 
-    /// Remembers the last range, which a segment has joined at its end: nothing else has changed if it was that before.
+    /// Update the most recent range for a segment that has joined its end.
     fn lengthen(&mut self, range: Block) {
         if self.recent_count > 0 && self.recent[0].0 == range.0 {
             self.recent[0] = range;
@@ -96,7 +96,7 @@ impl Ranges {
         }
     }
 
-    /// Puts a range first among the recent ones, in place of those it has swallowed.
+    /// Put a range first among the recent ones, in place of those that it contains.
     pub fn remember(&mut self, (start, end): Block) {
         self.retain_recent(|&(first, last)| last < start || first > end);
         self.recent_count = (self.recent_count + 1).min(self.recent.len());
@@ -115,7 +115,7 @@ impl Ranges {
         self.recent_count = kept;
     }
 
-    /// A duplicate segment comes first, then the range that it lies in (RFC 2883 section 4), then the
+    /// SACK blocks: first a duplicate segment, then the range that contains it (RFC 2883 section 4), then the
     /// others, the most recent first; `limit` of them at most.
     pub fn blocks(&self, duplicate: Option<u64>, limit: usize) -> Blocks {
         let reported = duplicate.map(|sequence| (sequence, sequence + 1));

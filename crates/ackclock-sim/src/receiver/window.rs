@@ -1,8 +1,8 @@
-//! How the receive window opens, as Linux opens it.
+//! Receive window, which opens as in Linux.
 //!
-//! It begins with what fits a header without scaling, and each new segment opens it by two, up to what the receive buffer
-//! has room for. Every segment that opens it is acknowledged at once (`quick.rs`). A slow start that doubles its
-//! window from up to 64 KiB is not held back by that; Hybla's on a long path is, and so is a larger first window.
+//! It begins with what fits a header without scaling, and each new segment opens it by two, up to what the receive
+//! buffer has room for. Every segment that opens it is acknowledged immediately (`quick.rs`). A slow start that doubles
+//! its window from up to 64 KiB is not held back by that; Hybla's on a long path is, and so is a larger first window.
 //!
 //! A buffer whose size is given has its room from the start. One without limit is made larger as it goes (dynamic
 //! right-sizing: Fisk and Feng, 2001): once in a round trip the receiver looks at what it has read in it, and if that
@@ -18,75 +18,75 @@
 //! Seen of Linux 6.1: windows in captures of a slow start at 1 Gb/s, 50 ms.
 //!
 //! A round trip lasts as long as the receiver's clock of timestamps says that it takes: from an ACK's timestamp to the
-//! arrival of the first segment that echoes it: the least of those, but if they grow, smoothed over eight (so since 2025;
-//! before, smoothed both ways).
+//! arrival of the first segment that echoes it: the least of those, but if they grow, smoothed over eight (so since
+//! 2025; before, smoothed both ways).
 //!
 //! Deviations: the buffer of a given size grows in whole segments. What an ACK and its answer take to leave for the
-//! receiver again is what the handshake took, so a queue of ACKs on their way is not seen. What waits behind a hole takes
-//! no room, and the application reads each segment as it comes. A segment counts as a full one, and each window is told
-//! (Linux rounds it to the scale). ACKs do not carry it: the sender reckons with two segments for each that is delivered
-//! (`sender/sending.rs`), whether or not the receiver still had room.
+//! receiver again is what the handshake took, so a queue of ACKs on their way is not seen. What waits behind a hole
+//! takes no room, and the application reads each segment as it comes. A segment counts as a full one, and each window
+//! is told (Linux rounds it to the scale). ACKs do not carry it: the sender reckons with two segments for each that is
+//! delivered (`sender/sending.rs`), whether or not the receiver still had room.
 
 use ackclock_core::Time;
 use ackclock_plan::{DelayedAck, TcpPlan, TIMESTAMPS_BYTES};
 
 use crate::options::{timestamp, TIMESTAMP_TICK};
 
-/// The window at the start: the most that the header says without scaling (RFC 9293 section 3.1).
+/// Initial window: the largest that the header can advertise without scaling (RFC 9293 section 3.1).
 const FIRST_BYTES: u64 = 65_535;
 /// Segments by which the window opens for one that arrives.
 const OPENED_SEGMENTS: u64 = 2;
-/// What there is room for at first (half of `net.ipv4.tcp_rmem`'s default), but for a segment.
+/// Initial room (half of `net.ipv4.tcp_rmem`'s default), less a segment.
 const FIRST_ROOM_BYTES: u64 = 65_536;
-/// The least that a round trip has to bring, in segments, for the buffer to grow (`TCP_INIT_CWND`).
+/// Smallest number of segments in a round trip for which the buffer grows (`TCP_INIT_CWND`).
 const FIRST_COPIED_SEGMENTS: u64 = 10;
-/// Segments of room beside what two round trips bring.
+/// Segments of room in addition to two round trips' worth.
 const CUSHION_SEGMENTS: u64 = 16;
-/// Memory of a segment beside its payload: headers, and the kernel's own notes.
+/// Memory of a segment besides its payload: headers and the kernel's descriptors.
 const OVERHEAD_BYTES: u64 = 768;
 /// Memory of a segment grows by so much, until half of it holds the payload.
 const MEMORY_STEP_BYTES: u64 = 128;
 /// Samples over which the round trip is smoothed.
 const SMOOTHED: u64 = 8;
 
-/// The window that a receiver offers, and what it has room for.
+/// Advertised window and buffer of a receiver.
 #[derive(Clone, Debug)]
 pub struct Window {
     offered_bytes: u64,
     room_bytes: u64,
-    /// By which a segment opens it.
+    /// Bytes by which a segment opens it.
     step_bytes: u64,
-    /// Whether it is another one than the last ACK told.
+    /// True if it differs from the last advertised window.
     is_changed: bool,
-    /// What makes room, if the buffer's size is not given.
+    /// Tuning of the buffer, if its size is not fixed.
     tuning: Option<Tuning>,
 }
 
-/// Looks once in a round trip at what it has brought.
+/// Dynamic right-sizing: measures once per round trip how much has arrived.
 #[derive(Clone, Debug)]
 struct Tuning {
-    /// When the round trip began, and when it is over.
+    /// Start and end of the round trip.
     began: Time,
     ends: Time,
-    /// How long one takes, times [`SMOOTHED`]; zero as long as that is not known.
+    /// Round-trip time times [`SMOOTHED`]; zero before the first sample.
     round_trips: Time,
-    /// The packet of the handshake that the first segment answers left.
+    /// Departure of the handshake packet to which the first segment responds.
     opening: Time,
-    /// From an ACK's departure to that of the segment which answers it, once that is known.
+    /// Time from an ACK's departure to that of the segment which responds to it, once known.
     return_time: Option<Time>,
-    /// What was sent before echoes no other timestamp than the last sample's segment.
+    /// Segments sent before this time echo the same timestamp as the last sample's.
     next_echo: Time,
     /// The next segment expected when the round trip began.
     round_next: u64,
-    /// The most that a round trip has brought.
+    /// Most bytes received in a round trip.
     copied_bytes: u64,
-    /// The payload of a segment; what it is with the timestamps' option.
+    /// Payload of a segment, and that including the timestamp option.
     payload_bytes: u64,
     whole_bytes: u64,
 }
 
 impl Window {
-    /// Before the connection is open. But for receivers that acknowledge as Linux does, it is open from the start.
+    /// A window before the connection is open. Except with Linux's ACKs, it is fully open from the start.
     pub fn new(tcp: &TcpPlan) -> Window {
         let payload = u64::from(tcp.mss_bytes);
         match (tcp.delayed_ack, tcp.receive_window_bytes) {
@@ -99,7 +99,7 @@ impl Window {
         }
     }
 
-    /// One with so much room.
+    /// A window with fixed room.
     fn given(payload: u64, room: u64) -> Window {
         Window {
             offered_bytes: FIRST_BYTES,
@@ -110,7 +110,7 @@ impl Window {
         }
     }
 
-    /// One whose room grows.
+    /// A window with room that grows.
     fn tuned(payload: u64, whole: u64) -> Window {
         let first = FIRST_ROOM_BYTES.saturating_sub(whole).max(2 * whole);
         Window {
@@ -122,21 +122,21 @@ impl Window {
         }
     }
 
-    /// The packet of the handshake leaves that the first segment answers.
+    /// Record the departure of the handshake packet to which the first segment responds.
     pub fn on_opening(&mut self, now: Time) {
         if let Some(tuning) = &mut self.tuning {
             tuning.opening = now;
         }
     }
 
-    /// The connection is established: the first round trip begins.
+    /// Begin the first round trip of the established connection.
     pub fn on_opened(&mut self, now: Time) {
         if let Some(tuning) = &mut self.tuning {
             tuning.began = now;
         }
     }
 
-    /// A new segment arrived: whether it opens the window.
+    /// Handle a new segment; returns whether it opens the window.
     #[inline]
     pub fn opens(&mut self) -> bool {
         let opens = self.offered_bytes < self.room_bytes;
@@ -147,7 +147,7 @@ impl Window {
         opens
     }
 
-    /// The application has read what is before segment `next`; the last to arrive was sent at `sent`, now is `now`.
+    /// Record that the application has read all segments before `next`; the last to arrive was sent at `sent`.
     #[inline]
     pub fn on_read(&mut self, next: u64, sent: Time, now: Time) {
         if let Some(tuning) = &mut self.tuning {
@@ -161,7 +161,7 @@ impl Window {
         }
     }
 
-    /// An ACK leaves: whether it tells another window than the one before.
+    /// Record the departure of an ACK; returns whether it advertises another window than the one before.
     #[inline]
     pub fn take_changed(&mut self) -> bool {
         std::mem::take(&mut self.is_changed)
@@ -184,7 +184,7 @@ impl Tuning {
         }
     }
 
-    /// A segment that was sent at `sent` is the first to echo its timestamp.
+    /// Take a sample from a segment sent at `sent`, the first to echo its timestamp.
     fn sample(&mut self, sent: Time, now: Time) {
         let opening = self.opening;
         let return_time = *self.return_time.get_or_insert_with(|| sent.since(opening));
@@ -206,7 +206,7 @@ impl Tuning {
         Time::from_picoseconds(self.round_trips.picoseconds() / SMOOTHED)
     }
 
-    /// A round trip is over; the room that it makes.
+    /// End a round trip; returns the room for it.
     #[cold]
     fn end_round(&mut self, next: u64, now: Time) -> u64 {
         let copied = (next - self.round_next) * self.payload_bytes;
@@ -216,7 +216,7 @@ impl Tuning {
         self.room(copied)
     }
 
-    /// A round trip brought so much: the room for it, if it is more than before.
+    /// Room for a round trip of `copied_bytes`, if these are more than before.
     fn room(&mut self, copied_bytes: u64) -> u64 {
         if copied_bytes <= self.copied_bytes {
             return 0;
@@ -232,7 +232,7 @@ impl Tuning {
     }
 }
 
-/// What counts as window of the memory that a segment of so many bytes is given.
+/// Part of the memory of a segment of `bytes` that counts as window.
 fn half_of_memory(bytes: u64) -> u64 {
     let least = (2 * bytes).saturating_sub(bytes + OVERHEAD_BYTES);
     (bytes + OVERHEAD_BYTES + least.next_multiple_of(MEMORY_STEP_BYTES)) / 2

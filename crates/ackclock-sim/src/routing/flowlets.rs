@@ -1,15 +1,15 @@
 //! Flowlets: the packets of a flow between two gaps, each flowlet by a link of its own.
 //!
 //! S. Sinha, S. Kandula, D. Katabi: Harnessing TCP's burstiness with flowlet switching, `HotNets` 2004: if the gap is
-//! longer than what paths differ by, packets stay in order. Each flowlet draws its link at each switch, as in E. Vanini,
-//! R. Pan, M. Alizadeh, P. Taheri, T. Edsall: Let it flow: resilient asymmetric load balancing with flowlet switching,
-//! NSDI 2017.
+//! longer than what paths differ by, packets stay in order. Each flowlet draws its link at each switch, as in E.
+//! Vanini, R. Pan, M. Alizadeh, P. Taheri, T. Edsall: Let it flow: resilient asymmetric load balancing with flowlet
+//! switching, NSDI 2017.
 //!
 //! Deviation: a switch keeps exact state for each flow; theirs hash flows into a table, where some share a row.
 
 use ackclock_core::Time;
 
-/// What a flow last did at a node, in one direction.
+/// Last packet of a flow at a node, in one direction.
 #[derive(Clone, Copy, Debug)]
 struct Last {
     at: (u32, u32),
@@ -21,7 +21,7 @@ struct Last {
 #[derive(Debug)]
 pub struct Flowlets {
     gap: Time,
-    /// By the flow's place: each node that its packets chose at.
+    /// Nodes at which a flow's packets chose a link, by slot.
     flows: Vec<Vec<Last>>,
 }
 
@@ -34,21 +34,21 @@ impl Flowlets {
         }
     }
 
-    /// A flow takes a place.
+    /// Clear the state of a slot for a new flow.
     pub fn open(&mut self, slot: usize) {
         if let Some(flow) = self.flows.get_mut(slot) {
             flow.clear();
         }
     }
 
-    /// The link of the flowlet that goes on at a node and direction; none if a new one begins.
+    /// Link of the current flowlet at a node and direction; `None` if a new one begins.
     pub fn at(&self, slot: usize, at: (u32, u32), now: Time) -> Option<u32> {
         let flow = self.flows.get(slot)?;
         let last = flow.iter().find(|last| last.at == at)?;
         (now.since(last.seen) < self.gap).then_some(last.link)
     }
 
-    /// A packet takes a link.
+    /// Record that a packet takes a link.
     pub fn take(&mut self, slot: usize, at: (u32, u32), link: u32, now: Time) {
         if self.flows.len() <= slot {
             self.flows.resize_with(slot + 1, Vec::new);

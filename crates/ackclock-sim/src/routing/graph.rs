@@ -2,21 +2,21 @@
 
 use ackclock_plan::Plan;
 
-/// Stands for "no node", "no group", "no distance".
+/// No node, no group, or no distance.
 pub const NONE: u32 = u32::MAX;
 
 /// A directed graph whose links can fail. A link without ends belongs to no node.
 #[derive(Debug)]
 pub struct Graph {
-    /// By node: whether it is a host.
+    /// True for hosts, by node.
     pub is_host: Vec<bool>,
-    /// By link: the node that it leads from.
+    /// Source node, by link.
     pub from: Vec<u32>,
-    /// By link: the node that it leads to.
+    /// Destination node, by link.
     pub to: Vec<u32>,
-    /// By link: its share among equally short paths.
+    /// Share among equally short paths, by link.
     pub weights: Vec<f64>,
-    /// By link: whether it works.
+    /// True for links that are up.
     pub up: Vec<bool>,
     leaving: Lists,
     entering: Lists,
@@ -52,13 +52,13 @@ impl Graph {
         self.is_host.len()
     }
 
-    /// The working links that lead from a node, the lowest number first.
+    /// Links from a node that are up, in the order of their numbers.
     pub fn links_from(&self, node: u32) -> impl Iterator<Item = u32> + '_ {
         let links = self.leaving.of(node as usize).iter().copied();
         links.filter(|&link| self.up[link as usize])
     }
 
-    /// The working links that lead to a node, the lowest number first.
+    /// Links to a node that are up, in the order of their numbers.
     pub fn links_to(&self, node: u32) -> impl Iterator<Item = u32> + '_ {
         let links = self.entering.of(node as usize).iter().copied();
         links.filter(|&link| self.up[link as usize])
@@ -73,7 +73,7 @@ pub struct Lists {
 }
 
 impl Lists {
-    /// By node: the indexes at which `keys` names it, in rising order.
+    /// Indexes of each node in `keys`, in rising order.
     fn by(keys: &[u32], nodes: usize) -> Lists {
         let mut rows = vec![Vec::new(); nodes];
         for (index, &key) in (0..).zip(keys) {
@@ -88,7 +88,7 @@ impl Lists {
         lists
     }
 
-    /// Adds a list.
+    /// Add a list.
     pub fn push(&mut self, row: impl IntoIterator<Item = u32>) {
         if self.starts.is_empty() {
             self.starts.push(0);

@@ -13,16 +13,16 @@ const FAR: u16 = u16::MAX;
 /// The tables of all switches.
 #[derive(Debug, Default)]
 pub struct Tables {
-    /// By node: its number among the switches.
+    /// Switch number, by node.
     switches: Vec<u32>,
     count: usize,
-    /// By node: the number of the set of switches that lead to this host.
+    /// Number of the set of switches that lead to a host, by node.
     groups: Vec<u32>,
-    /// By group, then by switch: links from the switch to the next one of the group.
+    /// Links from a switch to the nearest one of a group, by group, then by switch.
     distances: Vec<u16>,
-    /// By group, then by switch: the links that begin a shortest path to the group.
+    /// First links of the shortest paths to a group, by group, then by switch.
     rows: Lists,
-    /// By node: the links to this host, those of one switch together.
+    /// Links to a host, those of one switch together, by node.
     access: Lists,
 }
 
@@ -43,7 +43,7 @@ impl Tables {
         tables
     }
 
-    /// Gives the hosts with the same switches the same group; returns the groups' switches.
+    /// Assign hosts with the same switches to a group; returns the groups' switches.
     fn group_hosts(&mut self, graph: &Graph) -> Vec<Vec<u32>> {
         let mut numbers: HashMap<Vec<u32>, u32> = HashMap::new();
         let mut sets = Vec::new();
@@ -70,7 +70,7 @@ impl Tables {
         sets
     }
 
-    /// Finds how far every switch is from the nearest of a set, and the rows of the group.
+    /// Compute the distance of every switch from the nearest of a set, and the rows of the group.
     fn add_group(&mut self, graph: &Graph, set: &[u32], search: &mut Vec<u32>) {
         let base = self.distances.len();
         self.distances.resize(base + self.count, FAR);
@@ -105,7 +105,7 @@ impl Tables {
     }
 
     /// The links that begin a shortest path from a node to a host, the lowest number first; none if there is no
-    /// path. What is no row of the tables is put into `spare`.
+    /// path. Links that are no row of the tables are put into `spare`.
     #[inline]
     pub fn next_links<'a>(
         &'a self,
@@ -174,7 +174,7 @@ impl Tables {
     }
 }
 
-/// Numbers the switches; hosts get none.
+/// Number the switches; hosts get none.
 fn number_switches(graph: &Graph) -> (Vec<u32>, usize) {
     let mut count = 0;
     let number = |&is_host: &bool| {

@@ -2,11 +2,11 @@
 //!
 //! L. Valiant, G. Brebner: Universal schemes for parallel communication, STOC 1981: a packet first goes to a node drawn
 //! at random, and from there to its destination, so that whatever pattern of traffic there is becomes two random ones.
-//! Both legs are shortest ways, chosen as `ecmp` does.
+//! Both legs are shortest paths, chosen as `ecmp` does.
 //!
-//! Deviations: it is drawn for each flow and direction, as in VL2 (A. Greenberg and others, SIGCOMM 2009), so that packets
-//! stay in order; what is drawn is a host, and the flow turns at that host's switch. If no way leads there, the flow goes
-//! the shortest way. Links may not fail: a way is laid once.
+//! Deviations: it is drawn for each flow and direction, as in VL2 (A. Greenberg and others, SIGCOMM 2009), so that
+//! packets stay in order; what is drawn is a host, and the flow turns at that host's switch. If no way leads there, the
+//! flow goes the shortest way. Links may not fail: a way is laid once.
 
 use ackclock_plan::EndsPlan;
 
@@ -15,12 +15,12 @@ use super::{Next, Routing};
 use crate::queue::hash::FlowHash;
 use crate::PlanError;
 
-/// The hosts that are drawn from, and the flows' ways.
+/// Hosts to draw from, and the flows' detours.
 #[derive(Debug)]
 pub struct Valiant {
     hosts: Vec<u32>,
     hash: FlowHash,
-    /// By the flow's place.
+    /// State by the flow's slot.
     detours: Vec<Detour>,
 }
 
@@ -32,7 +32,7 @@ pub struct Detour {
 }
 
 impl Detour {
-    /// What comes next at this position of the path there (`forward`) or back.
+    /// Next hop at this position of the forward or reverse path.
     pub fn at(&self, forward: bool, hop: u8) -> Next {
         let links = if forward { &self.there } else { &self.back };
         let link = links.get(usize::from(hop));
@@ -41,7 +41,7 @@ impl Detour {
 }
 
 impl Valiant {
-    /// All hosts of a graph may be drawn.
+    /// Draw from all hosts of a graph.
     pub fn new(graph: &Graph, hash: FlowHash) -> Valiant {
         let hosts = 0..graph.nodes() as u32;
         Valiant {
@@ -51,20 +51,20 @@ impl Valiant {
         }
     }
 
-    /// The host that a key draws.
+    /// Host that a key selects.
     fn draw(&self, key: u32) -> u32 {
         self.hosts[self.hash.queue(key, self.hosts.len())]
     }
 }
 
 impl Routing {
-    /// The way of the flow in a place; none unless flows have detours.
+    /// Detour of the flow in a slot; `None` unless flows have detours.
     #[inline]
     pub(super) fn detour_of(&self, slot: usize) -> Option<&Detour> {
         self.valiant.as_ref()?.detours.get(slot)
     }
 
-    /// Lays the ways of a flow, there and back.
+    /// Set the detours of a flow, forward and reverse.
     pub(super) fn detour(
         &mut self,
         slot: usize,
@@ -85,7 +85,7 @@ impl Routing {
         Ok(())
     }
 
-    /// The links from one host to another that a key chooses, by way of a switch if flows have detours.
+    /// Links from one host to another that a key selects, by way of a switch if flows have detours.
     pub(super) fn trace_by(
         &mut self,
         source: u32,
@@ -111,7 +111,7 @@ impl Routing {
         }
     }
 
-    /// The links from a host to the switch of another, and that switch; none if there is no such way.
+    /// Links from a host to the switch of another, and that switch; `None` if there is no path.
     fn leg_to_switch(&mut self, source: u32, host: u32, key: u32) -> Option<(Vec<u32>, u32)> {
         let mut links = self.trace(source, host, key).ok()?;
         let last = links.pop()?;

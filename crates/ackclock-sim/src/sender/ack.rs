@@ -1,4 +1,4 @@
-//! What an acknowledgement brings: deliveries, an RTT sample, a delivery rate.
+//! Processing of ACKs: deliveries, RTT samples, delivery rates.
 
 use ackclock_core::{Rate, Time};
 
@@ -26,8 +26,8 @@ impl Sender {
         }
     }
 
-    /// Takes an ACK in. It exists twice: one that finds all in order, advances and reports nothing else (`IN_ORDER`), as
-    /// most do, pays for nothing that the others need.
+    /// Process an ACK. It is compiled twice: an ACK that advances while all is in order and reports nothing else
+    /// (`IN_ORDER`), as most do, does not pay for the other cases.
     #[inline(never)]
     fn process_ack<const IN_ORDER: bool>(
         &mut self,
@@ -134,7 +134,7 @@ impl Sender {
         }
     }
 
-    /// Whether all is in order, and was: an ACK then delivers, and tells nothing else.
+    /// True if all was and is in order, so that the ACK only delivers.
     #[inline]
     fn is_in_order(&self, packet: &Packet) -> bool {
         self.ca_state == CaState::Open && self.board.is_clean() && !packet.flags.has_dsack()
@@ -148,7 +148,7 @@ impl Sender {
         }
     }
 
-    /// All that an ACK acknowledges was sent once, and nothing is SACKed or lost.
+    /// Deliver segments that were all sent once, while nothing is SACKed or lost.
     #[inline(always)]
     fn deliver_in_order(&mut self, ack: u64) -> Delivery {
         let mut delivery = Delivery::default();
@@ -187,8 +187,8 @@ impl Sender {
         delivery
     }
 
-    /// Without SACK a duplicate ACK stands for one delivered segment, and a cumulative ACK delivers
-    /// what the duplicates before it have not yet stood for.
+    /// Count a duplicate ACK as one delivered segment without SACK; a cumulative ACK then delivers
+    /// the segments that duplicates before it have not counted.
     pub(super) fn count_duplicates(
         &mut self,
         delivery: &mut Delivery,
@@ -213,7 +213,7 @@ impl Sender {
         }
     }
 
-    /// Takes the RTT sample for the timer from the oldest delivered segment (so that it includes the
+    /// Take the RTT sample for the timer from the oldest delivered segment (so that it includes the
     /// receiver's delay, RFC 6298 section 3 with Karn's rule), else from the echoed timestamp, whose clock
     /// ticks each millisecond (RFC 7323 section 5.4); returns the sample for the controller, from the newest one,
     /// and of those SACKed if there are any (Linux).
@@ -246,7 +246,7 @@ impl Sender {
         Some(rtt)
     }
 
-    /// The delivery rate between the newest delivered segment's sending and now; none over less than an RTT.
+    /// Delivery rate between the transmission of the newest delivered segment and now; `None` over less than an RTT.
     #[inline]
     fn measure_rate(&mut self, delivery: &Delivery, now: Time) -> Option<Rate> {
         let latest = delivery.latest?;
@@ -260,7 +260,7 @@ impl Sender {
     }
 }
 
-/// From one time to another on the timestamps' clock; at least a tick.
+/// Difference of two times on the timestamp clock; at least a tick.
 fn in_ticks(from: Time, to: Time) -> Time {
     let ticks = timestamp(to) - timestamp(from);
     Time::from_picoseconds(ticks.max(1) * TIMESTAMP_TICK.picoseconds())

@@ -1,9 +1,9 @@
-//! The send buffer, as Linux keeps it: a queue of buffers of many segments each, in memory that grows with the window.
+//! The send buffer, as in Linux: a queue of buffers of many segments each, in memory that grows with the window.
 //!
 //! The application writes as much as there is room for. Its bytes fill one buffer after the other, each of 64 KB or, as
-//! long as the receiver's window is small, half of that. A batch never reaches beyond the buffer that it is cut from, so
-//! what is left of one goes alone; a batch that leaves becomes a buffer of its own until it is acknowledged, and SACKed
-//! buffers that adjoin become one. Each costs memory beside its payload.
+//! long as the receiver's window is small, half of that. A batch never reaches beyond the buffer that it is cut from,
+//! so what is left of one goes alone; a batch that leaves becomes a buffer of its own until it is acknowledged, and
+//! SACKed buffers that adjoin become one. Each costs memory besides its payload.
 //!
 //! A buffer that is full while nothing is before it sends a batch in the midst of writing, and what is left of it is
 //! filled up again, until the window is full. So a connection's first ten segments leave a full buffer behind:
@@ -14,10 +14,10 @@
 //!   left      22  20  22 …          20  22
 //! ```
 //!
-//! Memory for two windows (three, if the control asks for it) is granted while the window is not used: when an ACK leaves
-//! room in it, since nothing was left or a batch is waited for, and between two batches that one ACK lets go. The
-//! application is woken when a third of the memory is free, so behind a hole
-//! that stays open the sender may run dry.
+//! Memory for two windows (three, if the control asks for it) is granted while the window is not used: when an ACK
+//! leaves room in it, since nothing was left or a batch is waited for, and between two batches that one ACK lets go.
+//! The application is woken when a third of the memory is free, so behind a hole that stays open the sender may run
+//! dry.
 //!
 //! Seen of Linux 6.1 by a module that printed its queues at each ACK: memory, sizes, and when they change.
 
@@ -25,31 +25,31 @@ use std::collections::VecDeque;
 
 use ackclock_plan::TcpPlan;
 
-/// Memory of a buffer beside its payload.
+/// Memory of a buffer besides its payload.
 const OVERHEAD_BYTES: u64 = 768;
-/// Beside its MSS, what a segment is granted memory for: headers, and the kernel's own note of what a buffer holds.
+/// Memory granted for a segment besides its MSS: headers, and the kernel's descriptor of a buffer.
 const HEADROOM_BYTES: u64 = 524;
-/// The same of what describes a buffer.
+/// Memory of a buffer's descriptor.
 const DESCRIPTOR_BYTES: u64 = 256;
 /// Payload of the largest buffer: an IP packet with room for headers.
 const LARGEST_BUFFER_BYTES: u64 = 65_343;
-/// The largest window that an opening segment can offer, which has no scale.
+/// The largest window that a SYN can advertise, which is not scaled.
 pub const OPENING_WINDOW_BYTES: u64 = 65_535;
-/// A receiver's window opens by so many segments for each that arrives.
+/// Segments by which a receiver's window opens for each that arrives.
 pub const OPENED_SEGMENTS: u64 = 2;
-/// Memory is granted for no window smaller than this.
+/// Smallest window for which memory is granted.
 const MIN_WINDOW: u32 = 10;
-/// For so many windows memory is granted.
+/// Number of windows for which memory is granted.
 const WINDOWS: u64 = 2;
-/// The same if the congestion control paces itself: BBR asks for it.
+/// Number of windows for an algorithm with its own pacing rate: BBR requests it.
 const WINDOWS_IF_PACED: u64 = 3;
 
-/// What is sent and not acknowledged.
+/// Segments that are sent and not acknowledged.
 #[derive(Clone, Copy, Debug)]
 pub struct Outstanding {
     /// Segments.
     pub segments: u32,
-    /// Buffers that they are in.
+    /// Buffers that contain them.
     pub buffers: u32,
     /// The next segment to be sent.
     pub next: u64,
@@ -67,7 +67,7 @@ pub struct SendBuffer {
     granted_window: u32,
     /// Memory granted.
     granted_bytes: u64,
-    /// With more segments in memory, no third of it is free, however few buffers they are in.
+    /// Number of segments above which less than a third of the memory is free, however few buffers they are in.
     max_segments: u64,
     /// Segments left in each buffer that is not sent yet.
     unsent: VecDeque<u32>,
@@ -75,14 +75,14 @@ pub struct SendBuffer {
     written: u64,
     /// The application waits for room.
     is_waiting: bool,
-    /// It has been woken since.
+    /// The application has been woken since.
     woken: bool,
-    /// It has written all and closed.
+    /// The application has written all and closed.
     closed: bool,
 }
 
 impl SendBuffer {
-    /// An empty one, of a congestion control that paces itself or not.
+    /// An empty buffer; `paced`: the congestion control algorithm sets a pacing rate.
     pub fn new(tcp: &TcpPlan, paced: bool) -> SendBuffer {
         let receive_window_bytes = tcp.receive_window_bytes.unwrap_or(u64::MAX);
         SendBuffer::of(u64::from(tcp.mss_bytes), receive_window_bytes, paced)
@@ -112,13 +112,13 @@ impl SendBuffer {
         self.written
     }
 
-    /// Whether the application waits for room.
+    /// True if the application waits for room.
     #[inline]
     pub fn is_waiting(&self) -> bool {
         self.is_waiting
     }
 
-    /// Whether it waits no longer, and writes on as soon as it runs.
+    /// True if the application has been woken and continues to write as soon as it runs.
     #[inline]
     pub fn woken(&self) -> bool {
         self.woken
@@ -130,20 +130,21 @@ impl SendBuffer {
         self.unsent.front().copied().unwrap_or(0)
     }
 
-    /// Whether the first buffer goes into so much `room` and is complete, so that waiting brings nothing: a single
+    /// True if the first buffer fits into `room` and is complete, so that waiting adds nothing: a single
     /// segment, what has another buffer behind it, or the end.
     #[inline]
     pub fn is_complete_within(&self, room: u32) -> bool {
         self.first() == 1 || ((self.unsent.len() > 1 || self.closed) && self.first() <= room)
     }
 
-    /// Whether the application has written all `segments` and is to close.
+    /// True if the application has written all `segments` and is to close.
     #[inline]
     pub fn ends(&self, segments: u64) -> bool {
         self.written == segments && !self.closed
     }
 
-    /// The application closes. Tells whether the FIN goes with the last segment; it is one of its own if that is sent.
+    /// Close the application's side. Returns whether the FIN goes with the last segment; if that is sent, the FIN is a
+    /// separate one.
     pub fn close(&mut self) -> bool {
         self.closed = true;
         let goes_with_data = !self.unsent.is_empty();
@@ -154,13 +155,13 @@ impl SendBuffer {
         goes_with_data
     }
 
-    /// Whether nothing is left but a single segment with the FIN.
+    /// True if only a single segment with the FIN is left.
     #[inline]
     pub fn has_fin_left(&self) -> bool {
         self.closed && self.unsent.len() == 1 && self.first() == 1
     }
 
-    /// A segment leaves the first buffer.
+    /// Remove a segment from the first buffer.
     #[inline]
     pub fn take(&mut self) {
         if let Some(first) = self.unsent.front_mut() {
@@ -171,7 +172,7 @@ impl SendBuffer {
         }
     }
 
-    /// Grants memory for a window of so many segments, if that is more.
+    /// Grant memory for a window of `window` segments, if that is more.
     #[inline]
     pub fn grant(&mut self, window: u32) {
         if window > self.granted_window {
@@ -187,7 +188,7 @@ impl SendBuffer {
         self.max_segments = self.granted_bytes / self.mss_bytes * 2 / 3 + 1;
     }
 
-    /// Whether the segments that are written and not acknowledged leave so little memory free that the application is
+    /// True if the segments that are written and not acknowledged leave so little memory free that the application is
     /// not woken, however few buffers they are in.
     #[inline]
     pub fn is_full(&self, unacknowledged: u64) -> bool {
@@ -201,16 +202,16 @@ impl SendBuffer {
         segments * self.mss_bytes + buffers * OVERHEAD_BYTES
     }
 
-    /// Wakes the application if a third of the memory is free; tells whether it is awake.
+    /// Wake the application if a third of the memory is free; returns whether it is awake.
     pub fn wakes(&mut self, out: Outstanding) -> bool {
         let used = self.used_bytes(out);
         self.woken |= used + used / 2 <= self.granted_bytes;
         self.woken
     }
 
-    /// The application goes on writing, up to segment `available`: it fills the buffer that is begun, whatever the memory,
+    /// Write up to segment `available`: the application fills the last buffer, whatever the memory,
     /// or begins another if there is room, and waits if there is none. `delivered` segments have opened the receiver's
-    /// window. Tells whether anything was written.
+    /// window. Returns whether anything was written.
     pub fn fill(&mut self, available: u64, delivered: u64, out: Outstanding) -> bool {
         let largest = self.largest(delivered);
         (self.is_waiting, self.woken) = (false, false);
@@ -234,12 +235,12 @@ impl SendBuffer {
         true
     }
 
-    /// Whether the only buffer is full: while it is written, a batch of it goes without waiting for more.
+    /// True if the only buffer is full: while it is written, a batch of it is sent without waiting for more.
     pub fn pushes(&self, delivered: u64) -> bool {
         self.unsent.len() == 1 && self.first() >= self.largest(delivered)
     }
 
-    /// The receiver's window when so many segments have opened it.
+    /// The receiver's window when `delivered` segments have opened it.
     #[inline]
     fn opened(&self, delivered: u64) -> u64 {
         let window = OPENING_WINDOW_BYTES + OPENED_SEGMENTS * delivered * self.mss_bytes;
@@ -265,7 +266,7 @@ mod tests {
         }
     }
 
-    /// Writes all that there is room for, and sends nothing meanwhile.
+    /// Write all that there is room for, and sends nothing meanwhile.
     fn write(buffer: &mut SendBuffer, available: u64, delivered: u64, out: Outstanding) {
         while buffer.fill(available, delivered, out) {}
     }
@@ -292,7 +293,7 @@ mod tests {
         assert!(buffer.is_waiting() && buffer.pushes(0));
     }
 
-    /// What is behind another buffer waits for its turn, and so does what is not full.
+    /// A buffer behind another waits for its turn, and so does one that is not full.
     #[test]
     fn only_a_full_buffer_at_the_head_pushes() {
         let mut buffer = SendBuffer::of(1448, u64::MAX, false);
@@ -323,7 +324,7 @@ mod tests {
         assert!(buffer.is_waiting());
     }
 
-    /// What is asked first, and cheaper, never keeps an application asleep that would be woken.
+    /// The cheaper check never keeps an application asleep that would be woken.
     #[test]
     fn who_would_be_woken_is_not_full() {
         for mss_bytes in [1, 536, 1448, 8948] {
@@ -355,7 +356,7 @@ mod tests {
         );
     }
 
-    /// What is left of a buffer goes by itself.
+    /// The rest of a buffer is sent separately.
     #[test]
     fn a_single_segment_goes() {
         let mut buffer = SendBuffer::of(1448, u64::MAX, false);

@@ -4,10 +4,10 @@ use ackclock_congestion::Controller;
 
 use super::scoreboard::Scoreboard;
 
-/// How the window was used when the most was outstanding in a flight.
+/// Use of the window when most segments were outstanding in a flight.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CwndUsage {
-    /// Whether it limited the sender.
+    /// True if the window limited the sender.
     limited: bool,
     max_outstanding: u32,
     /// The flight ends when everything below it is acknowledged.
@@ -15,7 +15,7 @@ pub struct CwndUsage {
 }
 
 impl CwndUsage {
-    /// Segments were sent, or could not be because the window `limited` them.
+    /// Record that segments were sent, or could not be because the window `limited` them.
     #[inline]
     pub fn observe(&mut self, limited: bool, board: &Scoreboard) {
         let outstanding = board.outstanding();
@@ -29,7 +29,7 @@ impl CwndUsage {
         }
     }
 
-    /// Whether the window may grow: it was used, or in slow start more than half of it.
+    /// True if the window may grow: it was used, or in slow start more than half of it.
     #[inline]
     pub fn allows_growth(&self, controller: &dyn Controller) -> bool {
         if self.limited {

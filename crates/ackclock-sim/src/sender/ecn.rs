@@ -1,4 +1,4 @@
-//! What the sender does about ECN marks.
+//! Reaction of the sender to ECN marks.
 //!
 //! A mark calls for the same reaction as a loss, at most once per round trip (RFC 3168 section 6.1.2); what it
 //! amounts to is the controller's. Until something sent after the reaction has been acknowledged the sender is in
@@ -18,29 +18,29 @@ use super::{floor_segments, CaState, Outlet, Sender};
 use crate::packet::{Ecn, Flags, Packet};
 use ackclock_congestion::{Feedback, Loss, Repair};
 
-/// What the sender knows of marks.
+/// State of the reaction to ECN.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct EcnState {
-    /// The last count of marked packets that was echoed.
+    /// Last count of marked packets that was echoed.
     echoed: u8,
     /// The reaction lasts until more than what is below it is acknowledged.
     end: u64,
-    /// CWR goes out with the next new segment.
+    /// CWR is to be sent with the next new segment.
     cwr_pending: bool,
 }
 
-/// What an ACK tells of marks.
+/// ECN feedback of an ACK.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct EcnReport {
     /// Segments that it reports as marked.
     pub segments: u32,
-    /// Whether it asks for a reaction.
+    /// True if the ACK signals congestion.
     pub is_signalled: bool,
 }
 
 impl Sender {
-    /// The ECN bits of a segment. RFC 3168 section 6.1.5 has none on retransmissions; with exact feedback
-    /// nothing speaks against it (RFC 8311 section 4.3).
+    /// ECN bits of a segment. RFC 3168 section 6.1.5 forbids ECT on retransmissions; with accurate feedback
+    /// it is allowed (RFC 8311 section 4.3).
     #[inline]
     pub(super) fn ecn_of(&self, retransmitted: bool) -> Ecn {
         match self.tcp.ecn {
@@ -49,7 +49,7 @@ impl Sender {
         }
     }
 
-    /// The header bits of a segment: CWR once after each reduction, on a new one (RFC 3168 section 6.1.2).
+    /// Header flags of a segment: CWR once after each reduction, on a new one (RFC 3168 section 6.1.2).
     #[inline]
     pub(super) fn flags_of(&mut self, retransmitted: bool) -> Flags {
         let flags = Flags::NONE.with_retransmitted(retransmitted);
@@ -60,18 +60,18 @@ impl Sender {
         flags.with_echo(1)
     }
 
-    /// The window has come down. RFC 8257 section 3.3 sets CWR as RFC 3168 does; with a count there is none.
+    /// Schedule CWR after a reduction. RFC 8257 section 3.3 sets CWR as RFC 3168 does; accurate feedback has none.
     pub(super) fn queue_cwr(&mut self) {
         self.ecn.cwr_pending = matches!(self.tcp.ecn, EcnMode::Classic | EcnMode::Dctcp);
     }
 
-    /// The window comes back: nothing is to be told of its reduction.
+    /// Cancel CWR when a reduction is undone.
     pub(super) fn cancel_cwr(&mut self) {
         self.ecn.cwr_pending = false;
     }
 
-    /// Reads what an ACK tells of marks and passes it to the controller. An ACK that another one has overtaken,
-    /// or that finds nothing outstanding, tells nothing new.
+    /// Read the ECN feedback of an ACK and pass it to the controller. An ACK that another one has overtaken,
+    /// or that finds nothing outstanding, is ignored.
     #[inline]
     pub(super) fn process_ecn(
         &mut self,
@@ -92,7 +92,7 @@ impl Sender {
         report
     }
 
-    /// ECE speaks of all that the ACK delivers (RFC 8257 section 3.3); a count speaks for itself.
+    /// Decode the feedback: ECE covers all that the ACK delivers (RFC 8257 section 3.3); a count is exact.
     fn report(&mut self, packet: &Packet, delivered: u32) -> EcnReport {
         let echo = packet.flags.echo();
         if matches!(self.tcp.ecn, EcnMode::Classic | EcnMode::Dctcp) {
@@ -110,7 +110,7 @@ impl Sender {
         }
     }
 
-    /// Leaves the reaction when something sent after it is acknowledged.
+    /// End the reaction when something sent after it is acknowledged.
     #[inline]
     pub(super) fn end_reaction(&mut self, now: Time) {
         if self.ca_state == CaState::Cwr && self.board.unacknowledged() > self.ecn.end {
@@ -120,7 +120,7 @@ impl Sender {
         }
     }
 
-    /// Reacts to marks, unless a reaction or a recovery is under way.
+    /// React to marks, unless in a reaction or a recovery.
     pub(super) fn react_to_ecn(&mut self, in_flight: u32, now: Time, out: &mut impl Outlet) {
         if self.controller.repair() == Repair::Controller {
             return self.acknowledge_marks();
@@ -149,7 +149,7 @@ impl Sender {
         self.window = target;
     }
 
-    /// The controller sees to marks itself; the receiver still waits for CWR, once per round trip.
+    /// Send CWR once per round trip for a controller that handles marks by itself.
     fn acknowledge_marks(&mut self) {
         if self.board.unacknowledged() > self.ecn.end {
             self.ecn.end = self.board.next();
@@ -157,8 +157,8 @@ impl Sender {
         }
     }
 
-    /// A loss is found during a reaction: repaired without a further reduction, unless the controller
-    /// asks for one.
+    /// Handle a loss during a reaction: it is retransmitted without a further reduction, unless the controller
+    /// requests one.
     pub(super) fn on_loss_in_cwr(&mut self, in_flight: u32, now: Time) {
         let loss = self.loss_at(in_flight, now);
         self.controller.on_loss_after_mark(&loss);

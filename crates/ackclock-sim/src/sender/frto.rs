@@ -1,20 +1,20 @@
 //! F-RTO: whether a timeout came too early, from the ACKs behind it (RFC 5682 section 3.1, with SACK).
 //!
 //! ```text
-//!             timeout: the first segment is sent again
+//!             timeout: the first segment is retransmitted
 //!                │
 //!                ▼            the ACK advances: new segments go out
 //!              armed ──────────────────────────────────────────────▶ asked
 //!                │                                                     │
 //!                │ no new segment may go                               │ what was sent once before the timeout arrives:
-//!                ▼                                                     │   it was spurious, and is taken back
+//!                ▼                                                     │   it was spurious, and is undone
 //!               off: repair as after any timeout ◀─────────────────────┘ new segments alone arrive, or nothing:
 //!                                                                          it was none
 //! ```
 //!
 //! As Linux, and other than the RFC: what was sent once and is acknowledged or SACKed is proof at each time, before new
 //! segments went out too; a timeout that repeats another arms it again, one in fast recovery does not; the response is
-//! that of `undoing.rs`, at once.
+//! that of `undoing.rs`, immediately.
 //!
 //! Deviation: off without SACK (RFC 5682 section 2 is for it).
 
@@ -23,17 +23,17 @@ use ackclock_core::Time;
 use super::undo::Evidence;
 use super::{CaState, Outlet, Sender};
 
-/// Where the question stands.
+/// State of F-RTO.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Frto {
-    /// Whether the answer may still come.
+    /// True while F-RTO is armed.
     is_open: bool,
-    /// New segments go before lost ones, at this ACK.
+    /// New segments are sent before lost ones, at this ACK.
     pub prefers_new_data: bool,
 }
 
 impl Sender {
-    /// The timer has expired, as `repeated` says not for the first time.
+    /// Arm F-RTO after a timeout; `repeated`: it is not the first.
     pub(super) fn arm_frto(&mut self, repeated: bool) {
         let in_repair = matches!(self.ca_state, CaState::Recovery | CaState::Loss);
         self.frto = Frto {
@@ -42,7 +42,7 @@ impl Sender {
         };
     }
 
-    /// An ACK while what a timeout took for lost is repaired.
+    /// Process an ACK in the recovery after a timeout.
     pub(super) fn reconsider_timeout(
         &mut self,
         evidence: &Evidence,
@@ -82,8 +82,8 @@ impl Sender {
         }
     }
 
-    /// What may be sent at this ACK has been: if no new segment was among it, nothing is asked, and the repair goes on.
-    /// Else an application that this ACK wakes has only new segments to add.
+    /// Conclude an ACK after which segments were sent: without a new one among them, F-RTO ends and the recovery goes
+    /// on. Otherwise an application that this ACK wakes adds only new segments.
     pub(super) fn confirm_new_data(&mut self) -> bool {
         self.frto.is_open &= self.board.next() > self.episode.end;
         self.frto.prefers_new_data = self.frto.is_open;

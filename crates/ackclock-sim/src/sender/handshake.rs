@@ -10,15 +10,15 @@ use crate::packet::{Kind, Packet};
 use ackclock_congestion::{Opening, Prototype};
 use ackclock_core::tables::EventKind;
 
-/// How the connection opens, and with which controller.
+/// State of the handshake.
 pub struct Handshake {
-    /// What the controller is copied from.
+    /// Prototype of the controller.
     pub prototype: Arc<Prototype>,
-    /// For the controller's choices.
+    /// Seed of the controller's random choices.
     pub seed: u64,
-    /// The bytes with which the receiver asks, if it opens the connection.
+    /// Bytes of the receiver's request, if it opens the connection.
     pub request_bytes: Option<u32>,
-    /// SYNs or SYN/ACKs that were sent again.
+    /// Retransmitted SYNs or SYN/ACKs.
     pub retransmissions: u32,
 }
 
@@ -51,7 +51,7 @@ impl Sender {
 
     // ---- the receiver opens the connection: see `receiver/client.rs` ----
 
-    /// A SYN that comes again is answered again, and the wait for its answer begins anew.
+    /// Reply to a SYN, also to a repeated one, and restart the timer.
     #[cold]
     pub(super) fn on_client_syn(&mut self, now: Time, out: &mut impl Outlet) {
         if self.ca_state == CaState::Listen {
@@ -76,7 +76,7 @@ impl Sender {
         self.timers.start(now, self.rtt.rto());
     }
 
-    /// The SYN/ACK is acknowledged, but the request is lost, unless it has no bytes.
+    /// Handle an ACK of the SYN/ACK: a request with bytes is lost.
     #[cold]
     pub(super) fn on_handshake_ack(&mut self, packet: &Packet, now: Time, out: &mut impl Outlet) {
         self.sample_handshake(packet, now);
@@ -95,7 +95,7 @@ impl Sender {
 
     // ---- both ----
 
-    /// The answer to a SYN or SYN/ACK: the first RTT (RFC 6298 section 2.2), unless Karn's rule forbids it.
+    /// Take the first RTT sample from the handshake (RFC 6298 section 2.2), unless Karn's rule forbids it.
     fn sample_handshake(&mut self, packet: &Packet, now: Time) {
         self.timers.stop();
         if self.rtt.has_sample() {
@@ -130,14 +130,14 @@ impl Sender {
         self.transmit(now, out);
     }
 
-    /// The connection's opening and its end are the client's to tell, if there is one.
+    /// Report establishment or completion, unless there is a client, which reports them.
     fn report_opening(&mut self, kind: EventKind, out: &mut impl Outlet) {
         if self.handshake.request_bytes.is_none() {
             out.report(self.flow, kind, f64::NAN);
         }
     }
 
-    /// The application stops writing: what it has handed over is sent, then the FIN.
+    /// Stop the application: what it has written is sent, then the FIN.
     #[cold]
     pub(super) fn on_stop(&mut self, now: Time, out: &mut impl Outlet) {
         let taken = self.taken();

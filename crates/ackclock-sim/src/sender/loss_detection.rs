@@ -1,4 +1,4 @@
-//! What is taken for lost: by time (RACK), by count, or by duplicate ACKs.
+//! Loss detection: by time (RACK), by count, or by duplicate ACKs.
 
 use ackclock_core::{jiffies, Time};
 use ackclock_plan::LossDetection;
@@ -9,7 +9,7 @@ use super::undo::Evidence;
 use super::{CaState, Outlet, Sender};
 
 impl Sender {
-    /// `rack_update`: the ACK lets RACK hear of a segment.
+    /// Detect losses after an ACK; `rack_update`: the ACK updates RACK.
     #[inline]
     pub(super) fn detect_losses(
         &mut self,
@@ -36,7 +36,7 @@ impl Sender {
         }
     }
 
-    /// New Reno (RFC 6582): the third duplicate, and in recovery each partial ACK, tells that the
+    /// Detect losses by New Reno (RFC 6582): the third duplicate, and in recovery each partial ACK, shows that the
     /// first unacknowledged segment is lost. Duplicates of an old recovery do not start a new one.
     pub(super) fn detect_by_duplicates(&mut self, advanced: bool) -> DetectedLosses {
         let unacknowledged = self.board.unacknowledged();
@@ -55,8 +55,8 @@ impl Sender {
         }
     }
 
-    /// Linux sets the reordering timer by the clock's ticks, and for no less than 2 ms: meanwhile a third SACK may tell as
-    /// much (RFC 8985 section 6.3 has an exact timer). The timeout, if it is due before, is not put off.
+    /// Set the reordering timer. Linux rounds it to jiffies, and to no less than 2 ms: meanwhile a third SACK may show
+    /// as much (RFC 8985 section 6.3 has an exact timer). The timeout, if it is due before, is not put off.
     pub(super) fn set_reordering_timer(&mut self, due: Time, now: Time) {
         let due = match self.tcp.timer_tick {
             Time::ZERO => due,

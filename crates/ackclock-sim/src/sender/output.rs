@@ -1,4 +1,4 @@
-//! What may be sent now, and whether the window was used.
+//! Transmission: which segments may be sent now.
 
 use ackclock_core::tables::EventKind;
 use ackclock_core::Time;
@@ -12,7 +12,7 @@ use crate::packet::{Ecn, Flags, Kind, Packet, NO_SACK};
 use ackclock_congestion::Restart;
 
 impl Sender {
-    /// Sends what the window, the receiver, the application and pacing allow: first what is lost,
+    /// Send what the window, the receiver, the application and pacing allow: first lost segments,
     /// then new segments.
     #[inline(always)]
     pub(super) fn transmit(&mut self, now: Time, out: &mut impl Outlet) {
@@ -39,7 +39,7 @@ impl Sender {
         }
     }
 
-    /// Whether the connection is established and not over.
+    /// True if the connection is established and not closed.
     #[inline]
     pub(super) fn is_open(&self) -> bool {
         !matches!(
@@ -52,7 +52,7 @@ impl Sender {
         )
     }
 
-    /// Sends until something holds the sender back; tells what.
+    /// Send until blocked; returns by what.
     #[inline(always)]
     fn fill_window(&mut self, now: Time, out: &mut impl Outlet) -> BlockedBy {
         self.pacing.cut();
@@ -96,7 +96,7 @@ impl Sender {
         }
     }
 
-    /// Nothing is in flight: a new flight begins, and the controller hears of the idle time before it.
+    /// Begin a new flight after an idle time, of which the controller is notified.
     fn restart(&mut self, now: Time) {
         self.rates.begin_flight(now);
         let idle_since = self.pacing.last_sent;
@@ -139,7 +139,7 @@ impl Sender {
         }
     }
 
-    /// What is sent and not acknowledged, as the send buffer counts it.
+    /// Outstanding segments, as the send buffer counts them.
     fn held(&self) -> Outstanding {
         Outstanding {
             segments: self.board.outstanding(),
@@ -148,7 +148,7 @@ impl Sender {
         }
     }
 
-    /// The application writes what it has, unless it waits for room.
+    /// Let the application write what it has, unless it waits for room.
     #[inline]
     fn write(&mut self, now: Time, out: &mut impl Outlet) {
         let Some(buffer) = self.buffer.as_ref().filter(|buffer| !buffer.is_waiting()) else {
@@ -160,7 +160,7 @@ impl Sender {
         }
     }
 
-    /// Writes, and sends of what is full meanwhile.
+    /// Write, and send full buffers meanwhile.
     #[cold]
     fn write_to(&mut self, data: u64, now: Time, out: &mut impl Outlet) {
         let delivered = self.rates.delivered;
@@ -178,14 +178,14 @@ impl Sender {
         }
     }
 
-    /// Whether the application has written all and is to close, where there is a send buffer.
+    /// True if the application has written all and is to close, with a send buffer.
     #[inline]
     fn has_written_all(&self) -> bool {
         let all = self.workload.segments();
         self.buffer.as_ref().is_some_and(|buffer| buffer.ends(all))
     }
 
-    /// The application closes: the FIN goes with the last segment, or after it where that is sent.
+    /// Close the application's side: the FIN goes with the last segment, or after it if that is sent.
     #[cold]
     #[inline(never)]
     fn close(&mut self, now: Time, out: &mut impl Outlet) {
@@ -195,7 +195,7 @@ impl Sender {
         self.stop = self.fill_window(now, out);
     }
 
-    /// A single segment with the FIN needs no room in the window.
+    /// Send a single segment with the FIN regardless of the window.
     #[cold]
     #[inline(never)]
     fn send_fin(&mut self, now: Time, out: &mut impl Outlet) {
@@ -209,7 +209,7 @@ impl Sender {
         }
     }
 
-    /// Sends one batch of new segments without waiting for more, as far as the window and pacing allow.
+    /// Send one batch of new segments without waiting for more, as far as the window and pacing allow.
     fn push(&mut self, now: Time, out: &mut impl Outlet) {
         let before = self.counters.sent_packets;
         self.pacing.push();
@@ -223,7 +223,7 @@ impl Sender {
         self.pacing.pushes = false;
     }
 
-    /// After an ACK: an application that is woken writes.
+    /// Let an application that an ACK has woken write.
     #[inline]
     pub(super) fn refill(&mut self, now: Time, out: &mut impl Outlet) {
         self.wake_application_if_room();
@@ -232,7 +232,7 @@ impl Sender {
         }
     }
 
-    /// The application is woken, writes, and what the window allows is sent.
+    /// Wake the application, let it write, and send what the window allows.
     #[inline(never)]
     fn write_on(&mut self, now: Time, out: &mut impl Outlet) {
         let was_idle = self.board.outstanding() == 0;
@@ -247,7 +247,7 @@ impl Sender {
         }
     }
 
-    /// If the application waits: memory is granted if the window is not used, and where there is room now the application
+    /// Grant memory to a waiting application if the window is not used, and wake it if there is room now.
     /// is woken. If nothing was left, it was what limited the sender, unless something is to be repaired.
     #[inline]
     pub(super) fn wake_application_if_room(&mut self) {
@@ -274,7 +274,7 @@ impl Sender {
         }
     }
 
-    /// Whether a new segment may be sent: written by the application, within the receive window.
+    /// True if a new segment may be sent: written by the application, within the receive window.
     #[inline(always)]
     pub(super) fn has_new(&mut self, now: Time) -> bool {
         let next = self.board.next();
@@ -292,8 +292,8 @@ impl Sender {
         self.receive_window.min(opened)
     }
 
-    /// Sets the timer for what the application is to write next, if it does not wait for room; there is nothing yet, unless
-    /// it has yet to be asked.
+    /// Set the timer for the application's next write, unless it waits for room; returns True if nothing may be sent
+    /// before, unless the application is still to be polled.
     #[cold]
     fn awaits_application(&mut self, next: u64, now: Time) -> bool {
         let has_room = self
@@ -341,7 +341,7 @@ impl Sender {
         self.send_segment(sequence, true, trigger, now, out);
     }
 
-    /// Sends one lost segment whatever the window (the first of a recovery).
+    /// Send one lost segment regardless of the window (the first of a recovery).
     pub(super) fn send_lost(&mut self, trigger: Trigger, now: Time, out: &mut impl Outlet) {
         if let Some(sequence) = self.board.next_lost() {
             self.retransmit(sequence, trigger, now, out);

@@ -1,10 +1,10 @@
-//! When segments leave: pacing, and batches of segments that leave together.
+//! Pacing, and batches of segments that leave together (TSO autosizing).
 //!
-//! Linux forms packets of what its pacing rate sends in a binary millisecond, 1/1024 s, at least two segments, and leaves
-//! the cutting to the device or to the software before it: with or without offload, the segments of such a batch follow
-//! each other without a gap. Half a batch is worth waiting for: while the window has room for less than a batch and
-//! less than a third of itself, and the next ACK is due within a millisecond, nothing new is sent.
-//! With the card's `batches` off, each segment leaves by itself.
+//! Linux forms packets of what its pacing rate sends in a binary millisecond, 1/1024 s, at least two segments, and
+//! leaves the cutting to the device or to the software before it: with or without offload, the segments of such a batch
+//! follow each other without a gap. Half a batch is worth waiting for: while the window has room for less than a batch
+//! and less than a third of itself, and the next ACK is due within a millisecond, nothing new is sent. With the card's
+//! `batches` off, each segment leaves by itself.
 //!
 //! Pacing holds back whole batches. What a batch was late is taken off the distance to the next one, but at most
 //! half of that; a connection's first ten segments are not paced. All this is what Linux 6.1 was seen to do.
@@ -14,11 +14,11 @@ use ackclock_core::{Rate, Time};
 use super::buffer::SendBuffer;
 use super::{CaState, Sender};
 
-/// A connection's first segments leave at once.
+/// A connection's first segments leave immediately.
 const UNPACED_SEGMENTS: u64 = 10;
 /// A batch is what this part of a second sends: Linux shifts the rate (`sk_pacing_shift`).
 const BATCHES_PER_SECOND: f64 = 1024.0;
-/// How soon the next ACK must be due to be waited for, and how recent the last batch must be.
+/// Time within which the next ACK must be due, and the last batch must have left, for a wait to pay.
 const NEAR: Time = Time::from_milliseconds(1);
 /// Bytes of the largest batch: an IP packet with room for headers.
 const LARGEST_BATCH_BYTES: f64 = 65_200.0;
@@ -29,7 +29,7 @@ const WINDOW_PARTS: u32 = 3;
 #[derive(Clone, Copy, Debug, Default)]
 #[allow(clippy::struct_excessive_bools)] // what a batch does and does not
 pub struct Pacing {
-    /// Whether segments are paced.
+    /// True if segments are paced.
     pub is_on: bool,
     /// Segments that may still go with this batch.
     left: u32,
@@ -39,13 +39,13 @@ pub struct Pacing {
     follows: bool,
     /// The next batch goes without waiting for more, and alone.
     pub pushes: bool,
-    /// How late it was.
+    /// Lateness of the batch.
     late: Time,
     /// The time that it takes at the pacing rate.
     spacing: Time,
     /// Pacing: earliest time of the next one.
     pub next: Time,
-    /// When the last segment left; 0 before the first.
+    /// Departure of the last segment; 0 before the first.
     pub last_sent: Time,
 }
 
@@ -58,14 +58,14 @@ impl Pacing {
         }
     }
 
-    /// Whatever was left of a batch does not go with it.
+    /// End the present batch.
     #[inline]
     pub fn cut(&mut self) {
         self.left = 0;
         self.follows = false;
     }
 
-    /// The next batch goes without waiting for more.
+    /// Let the next batch go without waiting for more.
     pub fn push(&mut self) {
         self.cut();
         self.pushes = true;
@@ -84,19 +84,19 @@ fn half(time: Time) -> Time {
     Time::from_picoseconds(time.picoseconds().div_ceil(2))
 }
 
-/// What a segment is to do that asks whether it may go.
+/// Decision on whether the next segment may be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SendDecision {
-    /// Go.
+    /// Send it.
     Now,
     /// Wait for the pacing timer.
     Later,
-    /// Wait for an ACK, which will give room for a batch.
+    /// Defer it until an ACK gives room for a batch.
     Defer,
 }
 
 impl Sender {
-    /// Whether the next segment, a `new` one or a retransmission, may go.
+    /// Decide whether the next segment, a `new` one or a retransmission, may be sent.
     #[inline]
     pub(super) fn decide_send(&mut self, new: bool, now: Time) -> SendDecision {
         if !self.pacing.is_on && !self.tcp.batches {
@@ -116,7 +116,7 @@ impl Sender {
         SendDecision::Now
     }
 
-    /// Whether the next segment goes with the batch that is pushed.
+    /// Decide whether the next segment goes with the batch that is pushed.
     pub(super) fn pushes_on(&mut self, now: Time) -> bool {
         if self.pacing.left == 0 && !self.pacing.pushes {
             return false;
@@ -142,7 +142,7 @@ impl Sender {
         self.pacing.spacing = Time::ZERO;
     }
 
-    /// Whether it pays to wait for the next ACK.
+    /// True if it pays to wait for the next ACK (Linux: `tcp_tso_should_defer`).
     fn should_defer(&self, now: Time) -> bool {
         let room = self.window.saturating_sub(self.occupied());
         let whole = self
@@ -163,13 +163,13 @@ impl Sender {
         self.ack_is_near(now) && self.is_less_than_a_batch(room)
     }
 
-    /// The least batch is compared first: what is less needs no rate.
+    /// True if `segments` are less than a batch. The smallest batch is compared first, which requires no rate.
     #[inline]
     fn is_less_than_a_batch(&self, segments: u32) -> bool {
         segments < self.controller.least_batch() || segments < self.batch_segments()
     }
 
-    /// Whether the first outstanding segment's ACK is due within a millisecond, or half a round trip.
+    /// True if the first outstanding segment's ACK is due within a millisecond, or half a round trip.
     fn ack_is_near(&self, now: Time) -> bool {
         if self.board.outstanding() == 0 {
             return false;
@@ -195,7 +195,7 @@ impl Sender {
         })
     }
 
-    /// A segment leaves.
+    /// Record the departure of a segment.
     #[inline]
     pub(super) fn depart(&mut self, sequence: u64, payload_bytes: u32, now: Time) {
         if self.pacing.is_on {
@@ -204,7 +204,7 @@ impl Sender {
         self.pacing.last_sent = now;
     }
 
-    /// Pacing counts a segment's payload.
+    /// Advance the pacing time by a segment's payload.
     fn pace(&mut self, sequence: u64, payload_bytes: u32, now: Time) {
         if sequence + 1 < UNPACED_SEGMENTS {
             self.pacing.next = now;

@@ -1,4 +1,4 @@
-//! How much may be sent while losses are repaired.
+//! Window during recovery.
 //!
 //! Proportional rate reduction (RFC 6937), as Linux refines it: the window comes down to ssthresh in
 //! proportion to what the ACKs deliver; below ssthresh it rebuilds one segment for one delivered
@@ -14,7 +14,7 @@ pub struct Prr {
 }
 
 impl Prr {
-    /// Starts a reduction.
+    /// Start a reduction.
     pub fn new(target: u32, prior_window: u32) -> Prr {
         Prr {
             target,
@@ -24,7 +24,7 @@ impl Prr {
         }
     }
 
-    /// Comes down to another window instead, with what was delivered and sent so far.
+    /// Change the target, with the counts so far.
     pub fn aim(&mut self, target: u32) {
         self.target = target;
     }

@@ -4,7 +4,7 @@ use ackclock_core::Time;
 
 use super::scoreboard::{Sample, Sending};
 
-/// What has been delivered, for rate samples between a segment's sending and its delivery.
+/// Delivery counts for rate samples between a segment's transmission and its delivery.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RateSampler {
     /// Segments delivered so far.
@@ -12,32 +12,32 @@ pub struct RateSampler {
     delivered_at: Time,
     /// Sending time of the segment whose delivery opened the present flight.
     flight_start: Time,
-    /// Until this many segments are delivered, the application limits the rate.
+    /// Number of delivered segments up to which the application limits the rate.
     application_limited_until: u64,
 }
 
 impl RateSampler {
-    /// Nothing is in flight: a new flight begins.
+    /// Begin a new flight when nothing is in flight.
     #[inline]
     pub fn begin_flight(&mut self, now: Time) {
         self.flight_start = now;
         self.delivered_at = now;
     }
 
-    /// An ACK has delivered so many segments.
+    /// Count the segments that an ACK delivered.
     #[inline]
     pub fn deliver(&mut self, segments: u32) {
         self.delivered += u64::from(segments);
     }
 
-    /// The application has nothing to send though the window has room: until what is in flight now has been
-    /// delivered, the delivery rate is the application's (section 3.4 of the draft).
+    /// Mark the rate as application-limited when the window has room but there is no data: until the segments in flight
+    /// have been delivered, the delivery rate is the application's (section 3.4 of the draft).
     #[inline]
     pub fn limit_by_application(&mut self, in_flight: u32) {
         self.application_limited_until = self.delivered + u64::from(in_flight) + 1;
     }
 
-    /// What is kept with a segment that is sent now.
+    /// State to store with a segment that is sent now.
     #[inline]
     pub fn sending(&self, now: Time) -> Sending {
         Sending {
@@ -49,8 +49,8 @@ impl RateSampler {
         }
     }
 
-    /// A rate sample ends with the delivery of `latest`: the segments delivered since it was sent, and the time that
-    /// they took, the longer of sending and acknowledging.
+    /// End a rate sample with the delivery of `latest`; returns the segments delivered since it was sent, and the time
+    /// that they took, the longer of sending and acknowledging.
     #[inline]
     pub fn sample(&mut self, latest: &Sample, now: Time) -> (u32, Time) {
         self.flight_start = latest.sent;

@@ -1,4 +1,4 @@
-//! Repairing losses: how the sender enters and leaves `Recovery`, and the window meanwhile.
+//! Recovery: how the sender enters and leaves `Recovery`, and its window meanwhile.
 
 use ackclock_core::Time;
 
@@ -10,7 +10,7 @@ use ackclock_congestion::{Loss, Repair};
 use ackclock_core::tables::EventKind;
 use ackclock_plan::Reduction;
 
-/// The present repair of losses, or the last one.
+/// The present recovery episode, or the last one.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RecoveryEpisode {
     /// The next new segment when it began (RFC 6582's *recover*); 0 before the first.
@@ -20,13 +20,13 @@ pub struct RecoveryEpisode {
 }
 
 impl RecoveryEpisode {
-    /// Whether all that was sent before it is acknowledged.
+    /// True if all that was sent before it is acknowledged.
     #[inline]
     pub fn is_over(&self, unacknowledged: u64) -> bool {
         unacknowledged >= self.end
     }
 
-    /// Whether duplicate ACKs may begin another: they are not of segments sent during this one.
+    /// True if duplicate ACKs may begin another: they are not for segments sent during this one.
     pub fn allows_new(&self, unacknowledged: u64) -> bool {
         self.end == 0 || unacknowledged > self.end
     }
@@ -51,7 +51,7 @@ impl Sender {
         }
     }
 
-    /// RFC 6582 section 3.2: without SACK a partial ACK's hole is repaired whatever the window.
+    /// Retransmit a partial ACK's hole regardless of the window, without SACK (RFC 6582 section 3.2).
     pub(super) fn retransmit_hole(
         &mut self,
         found: &DetectedLosses,
@@ -63,7 +63,7 @@ impl Sender {
         }
     }
 
-    /// Sets the window that proportional rate reduction allows, if a reduction is under way.
+    /// Set the window that proportional rate reduction allows, during a reduction.
     pub(super) fn follow_prr(&mut self, delivered: u32, progress: bool) {
         let in_flight = self.board.in_flight();
         if let Some(prr) = &mut self.prr {
@@ -127,7 +127,7 @@ impl Sender {
         }
     }
 
-    /// Everything outstanding counts as lost and is sent again from the first segment on, in slow start
+    /// Restart from the first segment in slow start: everything outstanding counts as lost
     /// (Jacobson 1988, section 4 in the code of 4.3BSD-Tahoe).
     fn restart_from_one(&mut self, now: Time, out: &mut impl Outlet) {
         self.mark_all_lost(now);

@@ -1,4 +1,4 @@
-//! How far segments come out of order, and how long the sender waits for those that are overtaken.
+//! Reordering: its degree, and the time for which the sender waits for overtaken segments.
 //!
 //! RFC 8985 section 6.2, steps 3 and 4:
 //!
@@ -10,7 +10,7 @@
 //!   16 repairs without another        a quarter again
 //! ```
 //!
-//! As Linux: at most the smoothed RTT; a repair that is taken back for its DSACKs counts as one repair more to wait,
+//! As Linux: at most the smoothed RTT; a repair that is undone for its DSACKs counts as one repair more to wait,
 //! and those that timestamps prove needless do not count; what the network has doubled (more DSACKs than
 //! retransmissions) and what a tail loss probe repeated widen nothing. Once the distance, in segments, between what
 //! comes late and the highest SACKed is more than three, SACKs make a window grow as well as ACKs that advance.
@@ -22,21 +22,21 @@ use ackclock_core::Time;
 use super::scoreboard::DUPLICATE_THRESHOLD;
 use super::{CaState, Sender};
 
-/// Repairs for which a wider window lasts (RFC 8985 section 6.2, step 4).
+/// Recoveries for which a wider window is kept (RFC 8985 section 6.2, step 4).
 const KEPT_RECOVERIES: u8 = 16;
-/// The largest distance that is believed (Linux: `net.ipv4.tcp_max_reordering`).
+/// The largest degree of reordering (Linux: `net.ipv4.tcp_max_reordering`).
 const MAX_REORDERING: u64 = 300;
 
-/// What is known of the path's order.
+/// State of reordering detection.
 #[derive(Clone, Copy, Debug)]
 pub struct Reordering {
-    /// Whether a segment came behind others.
+    /// True if a segment was reordered.
     is_detected: bool,
     /// The largest distance in segments.
     degree: u32,
     /// The window in quarters of the smallest RTT.
     quarters: u8,
-    /// Repairs for which it stays wider.
+    /// Remaining recoveries for which it stays wider.
     lasts: u8,
     /// A DSACK has come, and the window is to be widened.
     widens: bool,
@@ -61,28 +61,29 @@ impl Default for Reordering {
 }
 
 impl Reordering {
-    /// A retransmission proved needless by a DSACK.
+    /// Record a retransmission that a DSACK proved spurious.
     pub fn on_duplicate(&mut self) {
         self.widens = true;
     }
 
-    /// A repair ends that was needed.
+    /// Count the end of a recovery that was not spurious.
     pub fn on_recovery_end(&mut self) {
         self.lasts = self.lasts.saturating_sub(1);
     }
 
-    /// A repair is taken back for its DSACKs.
+    /// Keep the wider window for one more recovery after an undo for DSACKs.
     pub fn on_undo(&mut self) {
         self.lasts = (self.lasts + 1).min(KEPT_RECOVERIES);
     }
 
-    /// Whether SACKs make a window grow.
+    /// True if SACKs make the window grow.
     #[inline]
     pub fn is_far(&self) -> bool {
         self.degree > DUPLICATE_THRESHOLD
     }
 
-    /// Something is delivered of which the sender had seen `prior_delivered` segments delivered when it was sent.
+    /// Widen the window at most once per round trip: for a delivered segment with `prior_delivered` at its
+    /// transmission.
     #[inline]
     fn follow(&mut self, prior_delivered: u64, delivered: u64) {
         if self.widens {
@@ -101,8 +102,8 @@ impl Reordering {
 }
 
 impl Sender {
-    /// A segment that was sent once is delivered although later ones were before it, or one proves to have been only
-    /// late: how far behind it was.
+    /// Record the degree of reordering of a segment that was sent once and delivered after later ones, or that was only
+    /// late.
     pub(super) fn note_reordering(&mut self, late: Option<u64>) {
         let Some(late) = late.filter(|_| self.tcp.adaptive_reordering) else {
             return;
@@ -117,7 +118,7 @@ impl Sender {
         self.reordering.is_detected = true;
     }
 
-    /// Adapts the window to DSACKs, when something is delivered.
+    /// Adapt the window to DSACKs, when something is delivered.
     #[inline]
     pub(super) fn adapt_to_reordering(&mut self, prior_delivered: Option<u64>) {
         let Some(prior) = prior_delivered else { return };

@@ -1,4 +1,4 @@
-//! The sender's record of what it has sent: which segments are in flight, SACKed, lost, sent again.
+//! The sender's scoreboard: which segments are in flight, SACKed, lost, retransmitted.
 //!
 //! Costs are amortised O(1) per ACK whatever the window: a run of SACKed segments knows its end, so
 //! a SACK block that grows by one segment costs one step; losses are found by a cursor that only moves
@@ -34,7 +34,7 @@ const FIRST: u8 = 32;
 /// A duplicate threshold of three segments (RFC 5681, RFC 6675).
 pub const DUPLICATE_THRESHOLD: u32 = 3;
 
-/// What is kept of a segment: its last sending, and the connection's state at that time.
+/// State of a segment: its last transmission, and the connection's state at that time.
 #[derive(Clone, Copy, Debug, Default)]
 struct Segment {
     sent: Time,
@@ -50,15 +50,15 @@ struct Segment {
 /// The connection's state at a sending, kept with the segment for the delivery-rate sample.
 #[derive(Clone, Copy, Debug)]
 pub struct Sending {
-    /// When it is sent.
+    /// Time of the transmission.
     pub now: Time,
     /// Sending time of the first segment of the present flight.
     pub flight_start: Time,
-    /// When the latest delivery was seen.
+    /// Time of the latest delivery.
     pub delivered_at: Time,
     /// Segments delivered so far.
     pub delivered: u64,
-    /// Whether the application has nothing more to send.
+    /// True if the application has nothing more to send.
     pub application_limited: bool,
 }
 
@@ -75,20 +75,20 @@ pub struct Sample {
     pub delivered_at: Time,
     /// Segments delivered when it was sent, modulo 2^32.
     pub delivered: u32,
-    /// Whether it was sent more than once.
+    /// True if it was sent more than once.
     pub retransmitted: bool,
-    /// Whether the application limited that sending.
+    /// True if the application limited that transmission.
     pub application_limited: bool,
 }
 
-/// What an ACK delivered.
+/// Segments that an ACK delivered.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Delivery {
     /// Segments delivered for the first time.
     pub segments: u32,
     /// Segments SACKed for the first time among them.
     pub sacked: u32,
-    /// Whether one of them had been sent more than once.
+    /// True if one of them had been sent more than once.
     pub retransmitted: bool,
     /// Sending times of the oldest and newest segment cumulatively acknowledged and sent once.
     pub oldest: Option<Time>,
@@ -98,11 +98,11 @@ pub struct Delivery {
     pub oldest_sacked: Option<Time>,
     /// See `oldest_sacked`.
     pub newest_sacked: Option<Time>,
-    /// The lowest segment that was sent once, where some were SACKed, lost or sent again.
+    /// The lowest segment that was sent once, where some were SACKed, lost or retransmitted.
     pub original: Option<u64>,
     /// The most recently sent of all delivered segments.
     pub latest: Option<Sample>,
-    /// What RACK hears, where it is not just `latest`: see [`RackUpdate`].
+    /// Update of RACK, if it differs from `latest`: see [`RackUpdate`].
     pub rack_update: Option<RackUpdate>,
 }
 
@@ -145,11 +145,11 @@ pub struct Scoreboard {
     unretransmitted: u32,
     /// Numbers of the three highest SACKed segments, highest first.
     highest_sacked: [Option<u64>; 3],
-    /// Below it, every segment sent once has been judged.
+    /// Below it, every segment sent once has been checked for loss.
     checked_below: u64,
-    /// Retransmissions in flight in the order of sending; entries may be stale.
+    /// Retransmissions in flight in the order of transmission; entries may be stale.
     retransmit_queue: VecDeque<(u64, Time)>,
-    /// Below it, every lost segment has been sent again since.
+    /// Below it, every lost segment has been retransmitted since.
     retransmitted_below: u64,
     /// One past the highest segment ever marked lost.
     lost_end: u64,
@@ -206,7 +206,7 @@ impl Scoreboard {
         self.sacked
     }
 
-    /// Segments taken for lost and not yet delivered.
+    /// Segments marked lost and not delivered.
     #[inline]
     pub fn lost(&self) -> u32 {
         self.lost
@@ -224,7 +224,7 @@ impl Scoreboard {
         (self.outstanding() + self.retrans_out).saturating_sub(self.sacked + self.lost)
     }
 
-    /// Whether everything outstanding was sent once and nothing is SACKed or lost.
+    /// True if everything outstanding was sent once and nothing is SACKed or lost.
     #[inline]
     pub fn is_clean(&self) -> bool {
         self.sacked | self.lost | self.retrans_out == 0 && self.retransmit_queue.is_empty()
@@ -236,19 +236,19 @@ impl Scoreboard {
         self.highest_sacked[0].filter(|&highest| highest >= self.unacknowledged)
     }
 
-    /// Whether a segment was sent again; of those acknowledged it is not known any more, and taken for granted.
+    /// True if a segment was retransmitted, or is acknowledged, so that its state is gone.
     pub fn was_retransmitted(&self, sequence: u64) -> bool {
         sequence < self.unacknowledged
             || (sequence < self.next && self.segment(sequence).flags & EVER_RETRANSMITTED != 0)
     }
 
-    /// Whether retransmissions are in flight, or the first unacknowledged segment was sent again.
+    /// True if retransmissions are in flight, or the first unacknowledged segment was retransmitted.
     pub fn has_retransmission(&self) -> bool {
         self.retrans_out > 0
             || (self.outstanding() > 0 && self.was_retransmitted(self.unacknowledged))
     }
 
-    /// When the first unacknowledged segment was last sent.
+    /// Last transmission of the first unacknowledged segment.
     pub fn head_sent(&self) -> Time {
         self.segment(self.unacknowledged).sent
     }
@@ -264,7 +264,7 @@ impl Scoreboard {
         &mut self.ring[index]
     }
 
-    /// Records the first sending of the next segment; returns its number.
+    /// Record the first transmission of the next segment; returns its number.
     #[inline]
     pub fn send_next(&mut self, sending: &Sending) -> u64 {
         if self.outstanding() as usize == self.ring.len() {
@@ -291,7 +291,7 @@ impl Scoreboard {
         self.ring = larger;
     }
 
-    /// Records that a segment is sent again.
+    /// Record the retransmission of a segment.
     pub fn retransmit(&mut self, sequence: u64, sending: &Sending) {
         let segment = self.segment_mut(sequence);
         let before = segment.flags;
@@ -310,7 +310,7 @@ impl Scoreboard {
         }
     }
 
-    /// Takes a cumulative acknowledgement of everything below `ack`.
+    /// Process a cumulative acknowledgement of everything below `ack`.
     #[inline]
     pub fn acknowledge(&mut self, ack: u64, delivery: &mut Delivery) {
         if self.is_clean() {
@@ -320,7 +320,7 @@ impl Scoreboard {
         }
     }
 
-    /// The same where [`Scoreboard::is_clean`].
+    /// Process a cumulative acknowledgement where [`Scoreboard::is_clean`].
     #[inline(always)]
     pub fn acknowledge_in_order(&mut self, ack: u64, delivery: &mut Delivery) {
         let first = *self.segment(self.unacknowledged);
@@ -377,7 +377,7 @@ impl Scoreboard {
         }
     }
 
-    /// Takes a SACK block; only segments not SACKed before cost anything.
+    /// Process a SACK block; only segments not SACKed before cost anything.
     #[inline]
     pub fn sack(&mut self, (start, end): Block, delivery: &mut Delivery) {
         let start = start.max(self.unacknowledged);
@@ -387,7 +387,7 @@ impl Scoreboard {
         }
     }
 
-    /// The end of the run of SACKed segments that begins with this one, as far as it is known.
+    /// End of the run of SACKed segments that begins with this one, as far as recorded.
     #[inline]
     fn run_end(&self, sequence: u64) -> u64 {
         let segment = self.segment(sequence);
@@ -459,7 +459,7 @@ impl Scoreboard {
     }
 }
 
-/// Lost, and no retransmission in flight.
+/// True if a segment is lost and has no retransmission in flight.
 #[inline]
 fn is_unretransmitted(flags: u8) -> bool {
     flags & (LOST | RETRANSMITTED) == LOST

@@ -1,4 +1,5 @@
-//! Why a segment is sent, and what kept it from leaving earlier: for those who want to know. Nothing depends on it.
+//! Reason of a segment's transmission, and limit that kept it from leaving earlier, for records. No behaviour depends
+//! on it.
 
 use ackclock_congestion::Repair;
 use ackclock_core::tables::{SendCause, SendLimit, NONE};
@@ -6,10 +7,10 @@ use ackclock_core::tables::{SendCause, SendLimit, NONE};
 use super::{CaState, Sender};
 use crate::packet::Kind;
 
-/// What ended the last look at what may be sent: segments that leave at the next one have waited for it.
+/// Limit that ended the last attempt to send: segments that leave at the next one have waited for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BlockedBy {
-    /// There was none yet: the connection was not open.
+    /// No attempt yet: the connection was not open.
     Opening,
     /// The window was full, or has no room for a batch.
     Window,
@@ -21,10 +22,10 @@ pub enum BlockedBy {
     Pacing,
 }
 
-/// What lets a segment go.
+/// Trigger of a segment's transmission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trigger {
-    /// The window, or the end of an old one: a first repair goes whatever the window.
+    /// The window; a first retransmission goes regardless of it.
     Window,
     /// The retransmission timer.
     Timeout,
@@ -32,12 +33,12 @@ pub enum Trigger {
     TlpProbe,
 }
 
-/// Why a packet is sent now, and the sender's state then.
+/// Reason of a packet's transmission, and the sender's state at that time.
 #[derive(Clone, Copy, Debug)]
 pub struct SendReason {
-    /// Why it is sent.
+    /// Cause of the transmission.
     pub cause: SendCause,
-    /// What kept it from leaving earlier.
+    /// Limit that kept it from leaving earlier.
     pub limit: SendLimit,
     /// Congestion window in segments; NaN if there is none.
     pub cwnd: f64,
@@ -46,7 +47,7 @@ pub struct SendReason {
 }
 
 impl SendReason {
-    /// Those of a packet without data, which was or was not sent before.
+    /// Reason of a packet without data; `again`: it is retransmitted.
     pub fn of_control(kind: Kind, again: bool) -> SendReason {
         let opens = kind.opens() || kind == Kind::Request;
         SendReason {
@@ -63,7 +64,7 @@ impl SendReason {
 }
 
 impl Sender {
-    /// Why a packet is being sent.
+    /// Reason of a packet that is being sent.
     pub(super) fn reason(&self, kind: Kind, trigger: Trigger, retransmitted: bool) -> SendReason {
         if !kind.is_segment() {
             return SendReason::of_control(kind, retransmitted);
@@ -88,7 +89,8 @@ impl Sender {
         }
     }
 
-    /// What is sent again was written before, and is in the receiver's window: it has waited for news of its loss.
+    /// Limit of a packet that is being sent. A retransmission is within the receiver's window and has waited for loss
+    /// detection.
     fn limit(&self, retransmitted: bool) -> SendLimit {
         match self.stop {
             BlockedBy::Opening => SendLimit::None,

@@ -11,10 +11,10 @@ use super::send_reason::Trigger;
 use super::{floor_segments, CaState, Outlet, Sender};
 use ackclock_core::tables::EventKind;
 
-/// What Linux adds to the timers of probes and of reordering (`TCP_TIMEOUT_MIN_US`; before 6.6, and 6.1.60, two ticks).
+/// Time that Linux adds to probe and reordering timers (`TCP_TIMEOUT_MIN_US`; before 6.6, and 6.1.60, two jiffies).
 pub const TIMER_FLOOR: Time = Time::from_milliseconds(2);
 
-/// What the retransmission timer waits for; there is one at a time, as in RFC 8985 section 8.
+/// Purpose of the retransmission timer; there is one at a time, as in RFC 8985 section 8.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// Retransmission timeout (RFC 6298).
@@ -30,17 +30,17 @@ pub enum Purpose {
 pub struct Timers {
     /// The retransmission timer.
     pub retransmission: Time,
-    /// When that was set.
+    /// Time at which it was set.
     pub since: Time,
-    /// What it is for.
+    /// Its purpose.
     pub purpose: Purpose,
-    /// When the timeout is due, whatever the retransmission timer is for before.
+    /// Time at which the timeout is due, after any other purpose of the retransmission timer.
     pub timeout: Time,
-    /// When it strikes, having been due, where timers tick.
+    /// Time at which it expires, having been due, with jiffies.
     pub tick: Time,
-    /// When pacing lets the next segment go, if one waits.
+    /// Time at which pacing allows the next segment, if one waits.
     pub pacing: Time,
-    /// When the application writes the next segment, if the sender waits for it, or stops.
+    /// Time at which the application writes the next segment, if the sender waits for it, or stops.
     pub application: Time,
 }
 
@@ -62,14 +62,14 @@ impl Timers {
         self.retransmission.min(self.pacing).min(self.application)
     }
 
-    /// Starts the timeout, and waits for it.
+    /// Start the timeout.
     #[inline]
     pub fn start(&mut self, now: Time, wait: Time) {
         self.timeout = now + wait;
         self.resume(now);
     }
 
-    /// Waits for something else first, at most until the timeout, which it does not put off.
+    /// Use the timer for another purpose first, at most until the timeout, which is not delayed.
     #[inline]
     pub fn set(&mut self, purpose: Purpose, now: Time, due: Time) {
         self.purpose = purpose;
@@ -77,7 +77,7 @@ impl Timers {
         self.retransmission = due.min(self.timeout);
     }
 
-    /// Waits for the timeout again, which has run on.
+    /// Resume the timeout, which has run on.
     #[inline]
     pub fn resume(&mut self, now: Time) {
         self.purpose = Purpose::Timeout;
@@ -85,8 +85,8 @@ impl Timers {
         self.retransmission = self.timeout;
     }
 
-    /// Whether the retransmission timer, which is due, waits for the clock's tick yet. To be asked then costs less than to
-    /// count ticks with each ACK, which puts it off. That of reordering has counted its own.
+    /// Return True if the retransmission timer, which is due, still waits for the end of a jiffy. To check then costs
+    /// less than to count ticks with each ACK, which puts it off. That of reordering has counted its own.
     pub fn awaits_tick(&mut self, tick: Time, now: Time) -> bool {
         if tick == Time::ZERO || self.purpose == Purpose::Reordering || self.tick == now {
             return false;
@@ -97,7 +97,7 @@ impl Timers {
         self.tick > now
     }
 
-    /// Stops the retransmission timer.
+    /// Stop the retransmission timer.
     pub fn stop(&mut self) {
         self.retransmission = Time::NEVER;
         self.timeout = Time::NEVER;
@@ -105,7 +105,7 @@ impl Timers {
 }
 
 impl Sender {
-    /// Restarts the timeout after an ACK: on progress, or when a SACK shows that what was sent before the first hole's
+    /// Restart the timeout after an ACK: on progress, or when a SACK shows that segments sent before the first hole's
     /// last sending still arrives (Linux's rule against early timeouts). Waiting for what is overtaken does not put it
     /// off: else a hole that time does not condemn would never be repaired while others are reordered.
     #[inline(always)]
@@ -139,15 +139,15 @@ impl Sender {
         }
     }
 
-    /// Starts the timeout, and the probe timer where a probe may help.
+    /// Start the timeout, and the probe timer where a probe may help.
     #[inline]
     pub(super) fn start_timer(&mut self, now: Time) {
         self.timers.start(now, self.rtt.rto());
         self.wait_on(now);
     }
 
-    /// Waits for the timeout that runs, or before it for a probe where one may help. A probe goes out no later than the
-    /// timeout would strike (RFC 8985 section 7.2).
+    /// Set the timer to the running timeout, or to a probe before it where one may help. A probe is sent no later than
+    /// the timeout would expire (RFC 8985 section 7.2).
     #[inline]
     fn wait_on(&mut self, now: Time) {
         if self.can_probe() {
@@ -158,7 +158,7 @@ impl Sender {
         }
     }
 
-    /// RFC 6298 section 5, RFC 5681 section 3.1: start again from one segment.
+    /// Handle a timeout: restart from one segment (RFC 6298 section 5, RFC 5681 section 3.1).
     pub(super) fn on_timeout(&mut self, now: Time, out: &mut impl Outlet) {
         if self.board.outstanding() == 0 {
             self.timers.stop();

@@ -1,4 +1,4 @@
-//! Tail loss probe (RFC 8985 section 7): a segment that is sent when ACKs stay away, to provoke one.
+//! Tail loss probe (RFC 8985 section 7): a segment that is sent in the absence of ACKs, to elicit one.
 
 use ackclock_core::Time;
 
@@ -8,18 +8,18 @@ use super::{CaState, Outlet, Sender};
 use crate::packet::{Packet, NO_SACK};
 use ackclock_core::tables::EventKind;
 
-/// A probe that is out.
+/// An outstanding probe.
 #[derive(Clone, Copy, Debug)]
 pub struct TlpProbe {
-    /// It ends when everything below is acknowledged.
+    /// End of the segments whose acknowledgement completes it.
     end: u64,
-    /// It was no new segment.
+    /// True if it was a retransmission.
     retransmitted: bool,
 }
 
 impl Sender {
-    /// RFC 8985 section 7.2: neither in recovery nor with segments SACKed. The last one may be among these, and is not
-    /// to be sent again then.
+    /// True if a probe may be sent (RFC 8985 section 7.2): neither in recovery nor with segments SACKed. The last one
+    /// may be among these, and is not to be retransmitted then.
     #[inline]
     pub(super) fn can_probe(&self) -> bool {
         self.tcp.tail_loss_probe
@@ -30,7 +30,7 @@ impl Sender {
             && self.rtt.has_sample()
     }
 
-    /// RFC 8985 section 7.2: 2 SRTT, and for a single segment in flight the worst delayed ACK more
+    /// Probe timeout (RFC 8985 section 7.2): 2 SRTT, and for a single segment in flight the worst delayed ACK more
     /// (Linux: the RTO's floor).
     pub(super) fn probe_timeout(&self) -> Time {
         let twice = self.rtt.srtt() + self.rtt.srtt();
@@ -41,7 +41,7 @@ impl Sender {
         }
     }
 
-    /// RFC 8985 section 7.3: probe with a new segment, or else with the last one again.
+    /// Send a probe (RFC 8985 section 7.3): a new segment, or else the last one again.
     pub(super) fn on_probe_timer(&mut self, now: Time, out: &mut impl Outlet) {
         self.timers.stop();
         if self.board.outstanding() == 0 {
@@ -60,14 +60,14 @@ impl Sender {
         self.timers.start(now, self.rtt.rto());
     }
 
-    /// Whether this segment was sent again as a probe.
+    /// True if this segment was retransmitted as a probe.
     pub(super) fn is_probe(&self, sequence: u64) -> bool {
         let repeats = |tlp: TlpProbe| tlp.retransmitted && tlp.end == sequence + 1;
         self.tlp.is_some_and(repeats)
     }
 
-    /// RFC 8985 section 7.4.2: once the probe is acknowledged, was it a retransmission that repaired a loss?
-    /// Not if a duplicate is reported, by SACK or by a plain duplicate ACK; yes if the ACK goes beyond.
+    /// Decide whether an acknowledged probe was a retransmission that repaired a loss (RFC 8985 section 7.4.2).
+    /// It was not if a duplicate is reported, by SACK or by a plain duplicate ACK; it was if the ACK goes past it.
     #[inline]
     pub(super) fn process_probe_ack(&mut self, packet: &Packet, advanced: bool, now: Time) {
         if let Some(tlp) = self.tlp {

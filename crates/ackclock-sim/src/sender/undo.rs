@@ -1,6 +1,6 @@
-//! Reductions that prove needless are taken back.
+//! Undo of spurious reductions.
 //!
-//! A segment that only came late, behind others or after the timeout, is taken for lost. What proves it:
+//! A segment that only came late, behind others or after the timeout, is marked lost. What proves it:
 //!
 //! - **Timestamps** (Eifel: RFC 3522 section 3.2): an ACK that advances answers a segment sent before the first
 //!   retransmission.
@@ -8,7 +8,7 @@
 //! - **F-RTO** (RFC 5682), for timeouts: see `frto.rs`.
 //!
 //! ```text
-//!                              what proves it                     what is taken back
+//!                              what proves it                     what is undone
 //!   Recovery, all acknowledged timestamps or DSACKs               the window
 //!   Recovery, a part of it     timestamps, no retransmission out  the window and all marks of losses
 //!   Recovery, Disorder, Open   DSACKs                             the window
@@ -16,15 +16,15 @@
 //! ```
 //!
 //! Window and threshold come back to what they were, unless they have grown beyond (RFC 4015 section 3). What is then
-//! still taken for lost begins another episode at once. A segment whose mark is taken back before it was sent again waits
-//! for the timeout if it was lost: time condemns no segment twice.
+//! still marked lost begins another episode immediately. A segment whose mark is undone before it was retransmitted
+//! waits for the timeout if it was lost: time condemns no segment twice.
 //!
 //! As Linux, and other than the RFCs: the window comes back whole, where RFC 4015 section 3.2 lets it start from what
 //! is in flight; the retransmission timer is not made more patient (RFC 4015 section 3.3). DSACKs count while and after
 //! the repair until the next, with those of segments long acknowledged; a probe's retransmission is no stamp.
-//! A reduction for marks is never taken back (RFC 4015 section 3.2), and one for losses found during it neither.
+//! A reduction for marks is never undone (RFC 4015 section 3.2), and one for losses found during it neither.
 //!
-//! Deviation: without SACK nothing is taken back; Linux does by timestamps.
+//! Deviation: without SACK nothing is undone; Linux does by timestamps.
 
 use ackclock_core::tables::EventKind;
 use ackclock_core::Time;
@@ -33,68 +33,68 @@ use super::{floor_segments, CaState, Outlet, Sender};
 use crate::options::timestamp;
 use ackclock_congestion::Before;
 
-/// What would have to be taken back, and what speaks for it.
+/// State for the undo of a reduction, and the evidence for it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Undo {
     /// The window and threshold before the reduction, if there was one.
     before: Option<Before>,
-    /// The first unacknowledged segment when the episode began; none if nothing can be taken back.
+    /// The first unacknowledged segment when the episode began; `None` if nothing can be undone.
     from: Option<u64>,
     /// Retransmissions of the episode that no DSACK has reported, once there was one.
     unreported: Option<u32>,
-    /// When the first of them was sent.
+    /// Time of the first of them.
     first_retransmission: Option<Time>,
 }
 
-/// What an ACK says about whether segments had to be sent again.
+/// Evidence of an ACK on whether retransmissions were spurious.
 #[derive(Clone, Copy, Debug)]
 pub struct Evidence {
     /// The timestamp that it echoes, if there are timestamps.
     pub echo: Option<Time>,
-    /// Whether the cumulative acknowledgement advanced.
+    /// True if the cumulative acknowledgement advanced.
     pub advanced: bool,
-    /// What was unacknowledged before it.
+    /// First unacknowledged segment before it.
     pub prior_unacknowledged: u64,
     /// The lowest segment that it delivers and that was sent once, where some were out of order.
     pub original: Option<u64>,
-    /// Whether it delivers something by SACK.
+    /// True if it delivers something by SACK.
     pub selective: bool,
-    /// Whether it reports nothing at all.
+    /// True if it reports nothing.
     pub duplicate: bool,
 }
 
 impl Undo {
-    /// An episode begins with a reduction, unless `before` is none; so many retransmissions are out already.
+    /// Begin an episode, with a reduction unless `before` is `None`, and with retransmissions already in flight.
     fn begin(&mut self, from: Option<u64>, before: Option<Before>, retrans_out: u32) {
         self.before = before;
         self.from = from;
         self.unreported = (retrans_out > 0).then_some(retrans_out);
     }
 
-    /// Nothing can be taken back.
+    /// Discard the state: nothing can be undone.
     pub fn forget(&mut self) {
         self.from = None;
     }
 
-    /// A segment is sent again.
+    /// Count a retransmission.
     pub fn on_retransmission(&mut self, now: Time) {
         self.first_retransmission.get_or_insert(now);
         self.unreported = Some(self.unreported.unwrap_or(0) + 1);
     }
 
-    /// A segment that was sent again has arrived twice.
+    /// Count a DSACK of a retransmitted segment.
     fn on_duplicate(&mut self, sequence: u64) {
         if self.from.is_some_and(|from| sequence >= from) {
             self.unreported = self.unreported.map(|count| count.saturating_sub(1));
         }
     }
 
-    /// Whether all that was sent again arrived twice.
+    /// True if DSACKs reported all retransmissions.
     fn all_dsacked(&self) -> bool {
         self.from.is_some() && self.unreported == Some(0)
     }
 
-    /// Whether an ACK with this echo answers what was sent before anything was sent again, by the clock of timestamps.
+    /// True if the echo shows that an ACK is for a segment sent before the first retransmission (Eifel).
     fn acked_original(&self, echo: Option<Time>) -> bool {
         let before = |first| echo.is_some_and(|echo| timestamp(echo) < timestamp(first));
         self.from.is_some() && self.first_retransmission.is_none_or(before)
@@ -102,7 +102,7 @@ impl Undo {
 }
 
 impl Sender {
-    /// Keeps what a reduction is about to change.
+    /// Save the window and threshold that a reduction is about to change.
     pub(super) fn save_prior_window(&mut self, reduces: bool) {
         if !self.tcp.undo && !self.tcp.frto {
             return;
@@ -122,7 +122,7 @@ impl Sender {
             .begin(from, reduces.then_some(before), retrans_out);
     }
 
-    /// An ACK reports a segment that arrived twice. What the network has doubled proves nothing: there are no more
+    /// Process a DSACK. Duplicates made by the network prove nothing: there are no more
     /// duplicates than retransmissions.
     #[cold]
     pub(super) fn on_dsack(&mut self, sequence: u64, out: &mut impl Outlet) {
@@ -143,7 +143,7 @@ impl Sender {
         }
     }
 
-    /// Ends a repair that is complete, or that proves needless. Tells whether to look for losses now.
+    /// End a recovery that is complete or spurious. Returns whether to detect losses now.
     pub(super) fn reconsider(
         &mut self,
         evidence: &Evidence,
@@ -164,7 +164,7 @@ impl Sender {
         true
     }
 
-    /// All that was sent before the repair is acknowledged.
+    /// End a recovery: all that was sent before it is acknowledged.
     pub(super) fn end_recovery(&mut self, evidence: &Evidence, now: Time, out: &mut impl Outlet) {
         if self.is_spurious(evidence) {
             self.undo_reduction(out);
@@ -174,13 +174,13 @@ impl Sender {
         self.leave_recovery(now);
     }
 
-    /// Whether timestamps or DSACKs say so.
+    /// True if timestamps or DSACKs prove the recovery spurious.
     pub(super) fn is_spurious(&self, evidence: &Evidence) -> bool {
         self.undo.all_dsacked() || self.undo.acked_original(evidence.echo)
     }
 
-    /// A part of what is repaired is acknowledged, or nothing new. While retransmissions are out that would tell the
-    /// same, losses are not looked for.
+    /// Process an ACK of a part of a recovery, or of nothing new. While retransmissions are in flight that would show
+    /// the same, losses are not detected.
     fn reconsider_recovery(&mut self, evidence: &Evidence, out: &mut impl Outlet) -> bool {
         if evidence.advanced && self.undo.acked_original(evidence.echo) {
             self.note_reordering(Some(evidence.prior_unacknowledged));
@@ -196,7 +196,7 @@ impl Sender {
         true
     }
 
-    /// Takes a reduction back, and ends its phase.
+    /// Undo a reduction, and end its state.
     pub(super) fn reopen(&mut self, out: &mut impl Outlet) {
         self.undo_reduction(out);
         self.ca_state = CaState::Open;

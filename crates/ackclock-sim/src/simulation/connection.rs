@@ -11,15 +11,15 @@ use crate::sender::{self, Sender};
 /// The two ends of a connection.
 pub struct Connection {
     pub sender: Sender,
-    /// Where the sender's packets enter the network.
+    /// First hop of the sender's packets.
     pub entrance: Hop,
     pub receiver: Receiver,
-    /// How far the receiver's clock runs ahead of the simulation's.
+    /// Time by which the receiver's clock runs ahead of the simulation's.
     pub lead: Time,
     pub at_warmup: Snapshot,
-    /// What it is, if it is a generated transfer.
+    /// Task of a generated transfer.
     pub task: Option<Box<Task>>,
-    /// Whether other transfers wait for this one's completion.
+    /// True if other transfers wait for this one's completion.
     pub is_awaited: bool,
 }
 
@@ -40,7 +40,7 @@ impl Connection {
         )
     }
 
-    /// When the connection was established, as its client sees it.
+    /// Time at which the connection was established, by its client.
     pub fn established(&self) -> Option<Time> {
         match self.receiver.client() {
             Some(client) => client.established(),
@@ -48,7 +48,7 @@ impl Connection {
         }
     }
 
-    /// When the transfer was complete: its last byte acknowledged, or there, if its receiver has asked for it.
+    /// Completion of the transfer: its last byte acknowledged, or received if its receiver has requested it.
     pub fn finished(&self) -> Option<Time> {
         match self.receiver.client() {
             Some(client) => client.finished(),
@@ -56,7 +56,7 @@ impl Connection {
         }
     }
 
-    /// Whether both ends are closed.
+    /// True if both ends are closed.
     pub fn is_closed(&self) -> bool {
         self.sender.is_done() && self.receiver.is_closed()
     }
@@ -69,7 +69,7 @@ impl Connection {
         }
     }
 
-    /// When the receiver's timer is due by the simulation's clock.
+    /// Time of the receiver's timer by the simulation's clock.
     #[inline]
     pub fn receiver_due(&self) -> Time {
         let wake = self.receiver.wake();
@@ -80,7 +80,7 @@ impl Connection {
         }
     }
 
-    /// The network as this flow's sender sees it.
+    /// Outlet of this flow's sender into the network.
     #[inline]
     pub fn entrance<'a>(&self, network: &'a mut Network) -> NetworkOutlet<'a> {
         NetworkOutlet {

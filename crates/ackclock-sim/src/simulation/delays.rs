@@ -1,8 +1,9 @@
-//! How long data packets take from end to end, where it is asked for.
+//! One-way delays of data packets, if they are recorded.
 //!
 //! A packet's delay is from the moment at which its sender's TCP or UDP sent it, this very copy of it, to that of its
 //! arrival: queues, transmissions and propagation. It is counted in the interval of the samples in which it arrives, by
-//! the receiver's own clock; what arrives after the end of the run is not. The distribution is that of the measured part.
+//! the receiver's own clock; what arrives after the end of the run is not. The distribution is that of the measured
+//! part.
 
 use ackclock_core::tables::Delays as Rows;
 use ackclock_core::Time;
@@ -19,16 +20,16 @@ pub struct Delays {
     interval: Time,
     warmup: Time,
     end: Time,
-    /// By place.
+    /// Delays by flow slot.
     flows: Vec<Option<Box<Flow>>>,
     rows: Rows,
 }
 
-/// Those of one flow.
+/// Delays of one flow.
 struct Flow {
     number: u32,
     measured: Histogram,
-    /// The interval that goes on, and what arrived in it.
+    /// The present interval, and the delays in it.
     present: u64,
     arrived: Arrived,
 }
@@ -52,7 +53,7 @@ impl Arrived {
 }
 
 impl Delays {
-    /// Of a plan that asks for them; nothing has arrived.
+    /// Make the recorder of a plan that records delays.
     pub fn of_plan(plan: &Plan) -> Option<Box<Delays>> {
         let delays = Delays {
             interval: plan.record.interval,
@@ -64,7 +65,7 @@ impl Delays {
         plan.record.delays.then(|| Box::new(delays))
     }
 
-    /// A packet of the flow in a place has arrived at `now`.
+    /// Record the arrival of a packet of the flow in a slot.
     pub fn on_arrival(&mut self, slot: usize, packet: &Packet, now: Time) {
         if !packet.kind.carries_payload() || now > self.end {
             return;
@@ -85,7 +86,7 @@ impl Delays {
         }
     }
 
-    /// Mean and 95th percentile of the flow in a place so far.
+    /// Mean and 95th percentile of the flow in a slot so far.
     pub fn of(&self, slot: usize) -> (Time, Time) {
         let flow = self.flows.get(slot).and_then(Option::as_ref);
         let found =
@@ -93,14 +94,14 @@ impl Delays {
         found.unwrap_or((Time::NEVER, Time::NEVER))
     }
 
-    /// The flow in a place is over: another may take it.
+    /// Release the slot of a flow that has ended.
     pub fn end(&mut self, slot: usize) {
         if let Some(mut flow) = self.flows.get_mut(slot).and_then(Option::take) {
             flow.close(self.interval, self.end, &mut self.rows);
         }
     }
 
-    /// The intervals that are over, and at the end of the run all.
+    /// Take the rows of intervals that have ended; of all at the end of the run.
     pub fn take_rows(&mut self, all: bool) -> Rows {
         if all {
             for flow in self.flows.iter_mut().flatten() {
@@ -121,7 +122,7 @@ impl Flow {
         }
     }
 
-    /// Writes the present interval down, if anything arrived in it.
+    /// Write the row of the present interval, if anything arrived in it.
     fn close(&mut self, interval: Time, end: Time, rows: &mut Rows) {
         let arrived = std::mem::replace(&mut self.arrived, Arrived::NONE);
         if arrived.packets == 0 {

@@ -1,4 +1,4 @@
-//! How flows begin and end.
+//! Start and end of flows.
 //!
 //! A flow's sender, receiver and route are made when its start timer fires. They are dropped when both ends are
 //! closed and every packet that they sent has arrived or is lost, so nothing can come late for a flow that is over.
@@ -37,21 +37,21 @@ impl Simulation {
         }
     }
 
-    /// The next transfer of a traffic that begins at a time of its own waits for it.
+    /// Schedule the next transfer of a traffic with start times.
     fn await_next_of(&mut self, traffic: usize) {
         if let Some((transfer, start, task)) = self.transfers.next(traffic) {
             self.await_transfer(transfer, start, task);
         }
     }
 
-    /// A transfer gets a place and waits for its start.
+    /// Assign a slot to a transfer and schedule its start.
     fn await_transfer(&mut self, transfer: usize, start: Time, task: Task) {
         let number = self.first_transfer() + transfer;
         let slot = self.network.assign_slot(number as u32);
         self.await_start(slot, start, Some(Box::new(task)));
     }
 
-    /// The flow in a place waits for its start.
+    /// Schedule the start of the flow in a slot.
     fn await_start(&mut self, slot: usize, start: Time, task: Option<Box<Task>>) {
         if slot >= self.stages.len() {
             self.stages.resize_with(slot + 1, || Stage::Vacant);
@@ -65,12 +65,12 @@ impl Simulation {
         self.timers.set(sender_timer(slot), start);
     }
 
-    /// The number of the first generated transfer.
+    /// Number of the first generated transfer.
     pub(super) fn first_transfer(&self) -> usize {
         self.plan.flows.len() + self.plan.datagrams.len()
     }
 
-    /// The flow in a place begins now.
+    /// Begin the flow in a slot.
     pub(super) fn begin(&mut self, slot: usize, task: Option<Box<Task>>) {
         let number = self.network.slots().number(slot);
         let streams = self.plan.flows.len()..self.first_transfer();
@@ -142,7 +142,7 @@ impl Simulation {
         self.stages[slot] = Stage::Stream(Box::new(stream));
     }
 
-    /// Something rare has happened to a connection: others may wait for it, or it may be over.
+    /// Follow up on an event of a connection: others may wait for it, or it may have ended.
     #[cold]
     pub(super) fn follow(&mut self, slot: usize) {
         let Stage::Connection(flow) = &mut self.stages[slot] else {
@@ -162,7 +162,7 @@ impl Simulation {
         self.end_if_over(slot);
     }
 
-    /// A transfer that others wait for is complete.
+    /// Let others begin that wait for the completion of a transfer.
     fn let_others_begin(&mut self, slot: usize, traffic: Option<usize>, end: Time) {
         let Some(traffic) = traffic else { return };
         let transfer = self.network.slots().number(slot) as usize - self.first_transfer();
@@ -173,7 +173,7 @@ impl Simulation {
         }
     }
 
-    /// Ends a flow if both its ends are closed and none of its packets is under way.
+    /// End a flow if both its ends are closed and none of its packets is in transit.
     fn end_if_over(&mut self, slot: usize) {
         let Stage::Connection(flow) = &mut self.stages[slot] else {
             return;

@@ -1,4 +1,4 @@
-//! What is left of a flow: its row in the table of flows.
+//! Row of a flow in the table of flows.
 
 use ackclock_core::tables::{Flows, NONE};
 use ackclock_core::Time;
@@ -11,7 +11,7 @@ use crate::receiver::Client;
 /// A flow's totals, and those of the measured part.
 #[derive(Clone, Copy, Debug)]
 pub struct Row {
-    /// When its first packet was sent; never if none was.
+    /// Time of its first packet; never if none was sent.
     start: Time,
     established: Time,
     end: Time,
@@ -31,14 +31,14 @@ pub struct Row {
     tail_probes: u32,
     /// Mean delay of the packets from end to end, where it is measured.
     delay_mean: Time,
-    /// Those of the data packets of the measured part, where they are asked for: mean and 95th percentile.
+    /// Mean and 95th percentile of the delays in the measured part, if they are recorded.
     pub measured_delays: (Time, Time),
 }
 
-/// Stands for a count that there is not.
+/// Absent count.
 const ABSENT: u32 = u32::MAX;
 
-/// What a flow was asked to do.
+/// Description of a flow.
 #[derive(Clone, Copy, Debug)]
 pub struct Description {
     pub flow: u32,
@@ -52,7 +52,7 @@ pub struct Description {
 }
 
 impl Description {
-    /// Adds itself to the table.
+    /// Append it to the table.
     pub fn write(&self, rows: &mut Flows) {
         rows.flow.push(self.flow);
         rows.group.push(self.group);
@@ -103,7 +103,7 @@ impl Row {
         ..Row::WAITING
     };
 
-    /// The row of a UDP flow of which `gone` packets were dropped or lost.
+    /// Row of a UDP flow with `gone` packets dropped or lost.
     pub fn of_stream(stream: &Stream, gone: u64) -> Row {
         let (delivered_bytes, sent_packets) = stream.snapshot();
         let (delivered_before, sent_before) = stream.at_warmup;
@@ -121,8 +121,8 @@ impl Row {
         }
     }
 
-    /// The row at `now` of a connection of which `gone` packets were dropped or lost. A receiver's clock may be
-    /// ahead; what it has seen after `now` is yet to come.
+    /// Row at `now` of a connection with `gone` packets dropped or lost. A receiver's clock may be
+    /// ahead; its events after `now` do not count.
     pub fn of(flow: &Connection, gone: u64, now: Time) -> Row {
         let reached = |time: Option<Time>| time.filter(|&time| time <= now);
         let client = flow.receiver.client();
@@ -151,7 +151,7 @@ impl Row {
         }
     }
 
-    /// The flow was over before the measured part began.
+    /// Clear the counts of a flow that ended before the measured part.
     pub fn forget(&mut self) {
         self.measured_bytes = 0;
         self.measured_sent_packets = 0;
@@ -159,7 +159,7 @@ impl Row {
         self.measured_timeouts = 0;
     }
 
-    /// Adds the row to the table.
+    /// Append the row to the table.
     pub fn write(&self, rows: &mut Flows) {
         rows.start_s.push(seconds(self.start));
         rows.established_s.push(seconds(self.established));
@@ -189,7 +189,7 @@ impl Row {
     }
 }
 
-/// A count as it is written.
+/// Convert a count for the table.
 fn count(value: u32) -> u64 {
     if value == ABSENT {
         u64::MAX
@@ -198,7 +198,7 @@ fn count(value: u32) -> u64 {
     }
 }
 
-/// A time in seconds; NaN for never.
+/// Convert a time to seconds; NaN for never.
 fn seconds(time: Time) -> f64 {
     if time.is_never() {
         f64::NAN

@@ -12,11 +12,11 @@ use super::{Simulation, SAMPLER};
 use crate::link::Counters;
 use crate::sender::Sender;
 
-/// So many transfers that are over are kept together until their rows are handed over.
+/// Number of ended transfers whose rows are collected before they are handed over.
 const MAX_ENDED: usize = 1 << 16;
 
 impl Simulation {
-    /// Samples every active flow and the links; ends the warm-up when its time has come.
+    /// Sample every active flow and the links; ends the warm-up when its time has come.
     pub(super) fn on_sampler(&mut self) {
         let now = self.now;
         self.network.catch_up(now);
@@ -37,7 +37,7 @@ impl Simulation {
         self.timers.set(SAMPLER, next);
     }
 
-    /// Samples the active flows in their order; of generated transfers only if asked for.
+    /// Sample the active flows in their order; of generated transfers only if asked for.
     fn sample_flows(&mut self) {
         let end = if self.plan.record.traffic {
             u32::MAX
@@ -142,7 +142,7 @@ impl Simulation {
         rows
     }
 
-    /// Keeps the row of a transfer that is over among others, of which many are handed over.
+    /// Collect the row of a transfer that has ended.
     pub(super) fn keep(&mut self, number: u32, task: Task, row: Row) {
         self.ended.push((number, task, row));
         if self.ended.len() == MAX_ENDED {
@@ -152,7 +152,7 @@ impl Simulation {
         }
     }
 
-    /// Writes the rows of the transfers that are over, in the order of their numbers.
+    /// Write the rows of the transfers that have ended, in the order of their numbers.
     fn hand_over(&mut self, rows: &mut Flows) {
         let mut ended = std::mem::take(&mut self.ended);
         ended.sort_unstable_by_key(|&(number, ..)| number);
@@ -163,7 +163,7 @@ impl Simulation {
         self.ended = ended;
     }
 
-    /// The row of the flow in a place.
+    /// Row of the flow in a slot.
     fn row(&self, slot: usize) -> Option<Row> {
         let gone = || self.network.lost_packets(slot);
         match &self.stages[slot] {
@@ -178,7 +178,7 @@ impl Simulation {
         }
     }
 
-    /// The row of the flow in a place, with its delays if they are asked for.
+    /// Row of the flow in a slot, with its delays if they are recorded.
     pub(super) fn with_delays(&self, mut row: Row, slot: usize) -> Row {
         if let Some(delays) = &self.delays {
             row.measured_delays = delays.of(slot);
@@ -186,7 +186,7 @@ impl Simulation {
         row
     }
 
-    /// What a flow of the plan was asked to do.
+    /// Description of a flow of the plan.
     fn describe(&mut self, slot: usize) -> Description {
         let (group, ends, size_bytes) = if let Some(plan) = self.plan.flows.get(slot) {
             (plan.group, plan.ends, plan.size_bytes)
@@ -205,7 +205,7 @@ impl Simulation {
         }
     }
 
-    /// What a generated transfer was to do.
+    /// Description of a generated transfer.
     fn describe_transfer(&mut self, flow: u32, task: &Task) -> Description {
         let (path, ends) = self.transfers.ends(task);
         Description {
@@ -271,7 +271,7 @@ impl Simulation {
     }
 }
 
-/// What is sampled of a flow.
+/// Sample of a flow.
 struct Sample {
     cwnd: f64,
     ssthresh: f64,
@@ -291,7 +291,7 @@ impl Sample {
         }
     }
 
-    /// A UDP flow has no window; what has arrived counts.
+    /// Sample of a UDP flow, which has no window.
     fn of_stream(stream: &Stream) -> Sample {
         Sample {
             cwnd: f64::NAN,

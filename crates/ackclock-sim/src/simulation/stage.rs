@@ -1,7 +1,7 @@
-//! A flow in the stages of its life.
+//! Stages of a flow.
 //!
 //! ```text
-//!             first packet                both ends closed, no packet under way
+//!             first packet                both ends closed, no packet in transit
 //!   Waiting ──────────────▶ Connection ───────────────────────────────────────▶ Over
 //!      └──────────────────▶ Stream, to the end of the run
 //! ```
@@ -11,25 +11,25 @@ use super::rows::Row;
 use super::stream::Stream;
 use super::transfers::Task;
 
-/// Where a flow is in its life.
+/// Stage of a flow.
 ///
 /// The two ends exist from the first packet to the last. Of generated transfers only those are here that are next or
 /// have begun.
 pub enum Stage {
-    /// It has not begun. A generated transfer knows what it is to be.
+    /// Not begun; with the task of a generated transfer.
     Waiting(Option<Box<Task>>),
     /// A connection, from its first packet to its last.
     Connection(Box<Connection>),
     /// Datagrams, from the first to the end of the run.
     Stream(Box<Stream>),
-    /// Only its row is left.
+    /// Ended; only its row is left.
     Over(Box<Row>),
-    /// The place is free: the row of the transfer that had it is kept apart, until it is handed over.
+    /// The slot is free. The row of its transfer is stored elsewhere until it is handed over.
     Vacant,
 }
 
 impl Stage {
-    /// What a generated transfer that has begun is.
+    /// Task of a generated transfer that has begun.
     pub fn task(&self) -> Option<&Task> {
         match self {
             Stage::Connection(flow) => flow.task.as_deref(),

@@ -9,7 +9,7 @@ use crate::path::Hop;
 /// A source of datagrams and what receives them.
 pub struct Stream {
     pub source: Source,
-    /// Where the source's packets enter the network.
+    /// First hop of the source's packets.
     pub entrance: Hop,
     pub sink: Sink,
     pub started: Time,

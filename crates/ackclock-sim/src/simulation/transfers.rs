@@ -16,7 +16,7 @@ use crate::PlanError;
 
 /// The transfers of all traffic of a plan.
 pub struct Transfers {
-    /// Those that were drawn ahead.
+    /// Transfers drawn in advance.
     schedule: Schedule,
     parts: Vec<Part>,
     len: usize,
@@ -26,15 +26,15 @@ pub struct Transfers {
 struct Part {
     /// The number of its first transfer.
     first: usize,
-    /// How many of those with a time have been given out.
+    /// Number of transfers with a start time that have been scheduled.
     given_out: usize,
-    /// Those to come, if they are not drawn ahead.
+    /// Generator of transfers that are not drawn in advance.
     arriving: Option<Arriving>,
-    /// Where its paths begin; none if it is between nodes.
+    /// Index of its first path; `None` between nodes.
     first_path: Option<u32>,
     /// A transfer as a flow; what differs is filled in.
     flow: FlowPlan,
-    /// What their controllers are copied from.
+    /// Prototype of their controllers.
     prototype: Arc<Prototype>,
 }
 
@@ -43,7 +43,7 @@ struct Part {
 pub struct Task {
     /// The number of its traffic.
     pub traffic: usize,
-    /// What it is.
+    /// The transfer.
     pub transfer: Transfer,
 }
 
@@ -91,7 +91,7 @@ impl Transfers {
         })
     }
 
-    /// How many there are.
+    /// Number of transfers.
     pub fn len(&self) -> usize {
         self.len
     }
@@ -101,7 +101,7 @@ impl Transfers {
         0..self.parts.len()
     }
 
-    /// By traffic: the number of its first transfer, and the priority of its packets.
+    /// Number of the first transfer and priority of the packets, by traffic.
     pub fn priorities(&self) -> impl Iterator<Item = (usize, u8)> + '_ {
         let parts = self.parts.iter();
         parts.map(|part| (part.first, part.flow.priority))
@@ -134,7 +134,7 @@ impl Transfers {
         Some((number, time, Task { traffic, transfer }))
     }
 
-    /// What a transfer has in common with the others of its traffic.
+    /// Properties that a transfer shares with the others of its traffic.
     pub fn common(&self, task: &Task) -> &FlowPlan {
         &self.parts[task.traffic].flow
     }
@@ -190,7 +190,7 @@ fn nodes(ends: Ends) -> Option<EndsPlan> {
     }
 }
 
-/// What the transfers of a traffic have in common.
+/// Properties of all transfers of a traffic.
 fn flow(plan: &Plan, traffic: &TrafficPlan) -> Result<FlowPlan, PlanError> {
     let group = plan.groups.get(traffic.group as usize);
     let common = group.and_then(|group| group.congestion.clone().zip(group.tcp.clone()));

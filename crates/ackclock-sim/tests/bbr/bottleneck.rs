@@ -53,14 +53,14 @@ pub fn sharing(congestion: &[CongestionPlan], limit_packets: u32, duration: Time
     plan
 }
 
-/// What a run leaves.
+/// Results of a run.
 pub struct Run {
     pub samples: FlowSamples,
     pub packets: Packets,
     pub totals: Totals,
 }
 
-/// Runs a plan to its end.
+/// Run a plan to its end.
 pub fn run(plan: &Plan, seed: u64) -> Run {
     let mut simulation = Simulation::new(plan, seed).expect("a sound plan");
     simulation.advance(plan.duration);

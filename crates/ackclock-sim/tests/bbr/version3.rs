@@ -112,7 +112,7 @@ fn version_1_in_the_same_buffer_keeps_its_window_and_loses_on() {
     assert!(lost(bbr()) > 2 * lost(bbr3()));
 }
 
-/// The draft's aim (section 5.3.3.8): Reno and CUBIC can live beside it in a shallow buffer.
+/// The draft's aim (section 5.3.3.8): Reno and CUBIC can live besides it in a shallow buffer.
 #[test]
 fn it_leaves_reno_and_cubic_several_times_what_version_1_leaves() {
     let limit = (0.5 * BDP) as u32;

@@ -51,7 +51,7 @@ fn make(plan: &QueuePlan, seed: u64) -> Queue {
         .unwrap_or_else(|error| panic!("{}: {error}", plan.discipline))
 }
 
-/// What became of a packet, by its number.
+/// Fate of a packet, by its number.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Fate {
     Left(u64, Ecn),

@@ -12,7 +12,7 @@ const SURROUNDINGS: QueueContext = QueueContext {
     priorities: &[(0, 0)],
 };
 
-/// Makes an algorithm from other parameters.
+/// Make an algorithm from other parameters.
 type Make = Box<dyn Fn(&Value) -> Result<(), PlanError>>;
 
 /// Name, complete parameters, and a way to try others, of every algorithm.

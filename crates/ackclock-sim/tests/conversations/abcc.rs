@@ -99,7 +99,7 @@ fn waiting(alpha: f64, beta: f64) -> (f64, f64, f64) {
 fn alone_it_keeps_alpha_waiting_and_the_link_busy() {
     // Equation 4.3 rests where (RTT − RTTmin) R = α. Rate and queue both integrate, so that they circle around it:
     // from R = C and an empty queue the queue swings to 2 α and back, the further the longer a round trip is
-    // beside the swing's 2π RTT/√β.
+    // besides the swing's 2π RTT/√β.
     for alpha in [4.0, 8.0, 16.0] {
         let (mean, most, used) = waiting(alpha, 0.05);
         assert!((0.75..=1.35).contains(&(mean / alpha)), "{alpha}: {mean}");

@@ -1,4 +1,4 @@
-//! What else than the congestion window holds a sender back: the receiver, the application, pacing.
+//! Limits other than the congestion window: the receiver, the application, pacing.
 
 use ackclock_core::Rate;
 use ackclock_plan::{DelayedAck, FlowPlan, TcpPlan};
@@ -178,7 +178,7 @@ fn paced() -> TcpPlan {
 
 #[test]
 fn the_first_ten_segments_leave_at_once_and_the_next_at_twice_the_windows_rate() {
-    // Ten ACKs come at once: after the first, 2 × 11 × 1000 B each 100 ms, 4.545 ms for 1000 B, of which half
+    // Ten ACKs come immediately: after the first, 2 × 11 × 1000 B each 100 ms, 4.545 ms for 1000 B, of which half
     // is given because the segment was late; then 2 × 20 × 1000 B, 2.5 ms.
     let mut tcp = Conversation::new(&flow(paced()), ms(50));
     assert_reads(

@@ -80,7 +80,7 @@ fn each_further_flight_begins_with_the_first_ack_of_the_one_before() {
 
 #[test]
 fn the_last_odd_segment_waits_for_the_delayed_ack_unless_the_fin_comes() {
-    // Three segments and the FIN in one flight: the FIN is acknowledged at once with what it follows.
+    // Three segments and the FIN in one flight: the FIN is acknowledged immediately with what it follows.
     let tcp = TcpPlan {
         delayed_ack: DelayedAck::On,
         ..sack_tcp()
@@ -169,7 +169,7 @@ fn times_are_exact_on_a_fast_link() {
 
 #[test]
 fn a_burst_beyond_the_queue_is_dropped_from_its_tail() {
-    // Ten segments at once behind the handshake's ACK, which is in transmission: four fit.
+    // Ten segments immediately behind the handshake's ACK, which is in transmission: four fit.
     let plan = through_a_link(sack_tcp(), 10, 4);
     let (tables, totals) = run(&plan);
     let events = &tables.events;

@@ -1,5 +1,5 @@
-//! RFC 9293 section 3.6: how a connection ends. The FIN is a segment after the data, or goes with the last of them where
-//! there is a send buffer.
+//! RFC 9293 section 3.6: how a connection ends. The FIN is a segment after the data, or goes with the last of them
+//! where there is a send buffer.
 
 use ackclock_plan::{FlowPlan, TcpPlan};
 use ackclock_sim::packet::Kind;

@@ -1,4 +1,4 @@
-//! DCTCP behind a queue that marks above a threshold, beside the analysis of its paper.
+//! DCTCP behind a queue that marks above a threshold, besides the analysis of its paper.
 //!
 //! M. Alizadeh et al.: Data Center TCP (DCTCP), SIGCOMM 2010, section 3.3, for one flow. A segment leaves each
 //! millisecond and the RTT without queue is 100 ms, so C × RTT = 100 segments.
@@ -33,7 +33,7 @@ fn dctcp(reduction: Reduction) -> FlowPlan {
     }
 }
 
-/// What the queue saw once all had settled.
+/// State of the queue in equilibrium.
 struct Seen {
     /// Most waiting.
     most: f64,
@@ -125,7 +125,7 @@ fn the_queue_swings_below_the_threshold_by_the_papers_amplitude() {
 
 #[test]
 fn coming_down_over_a_round_trip_widens_the_swing() {
-    // The paper's window falls at once. PRR spreads the fall over a round trip, in which the queue is still above
+    // The paper's window falls immediately. PRR spreads the fall over a round trip, in which the queue is still above
     // the threshold for a while: those marks call for a second reduction after the first.
     for threshold in [20, 40, 80] {
         let [at_once, spread] = [Reduction::Immediate, Reduction::Prr].map(|reduction| {
@@ -171,7 +171,7 @@ fn a_loss_halves_where_marks_would_take_little() {
 const SEGMENT_BYTES: u64 = 1052;
 const PIPE_OF_LINK: f64 = 8e6 * 0.1 / 8.0 / 1052.0;
 
-/// Marks each arrival that finds more than `threshold` segments (the average is the present queue).
+/// Mark each arrival that finds more than `threshold` segments (the average is the present queue).
 fn step(threshold: u64) -> QueuePlan {
     QueuePlan {
         discipline: "red".to_owned(),

@@ -1,4 +1,4 @@
-//! How the receiver tells of marks: RFC 3168 with delayed ACKs, RFC 8257 section 3.2, RFC 9768.
+//! ECN feedback of the receiver: RFC 3168 with delayed ACKs, RFC 8257 section 3.2, RFC 9768.
 
 use ackclock_plan::{DelayedAck, EcnMode, TcpPlan};
 use ackclock_sim::packet::Kind;
@@ -36,7 +36,7 @@ fn quick_acks_answer_a_first_mark_and_the_segment_after_it_and_cwr_at_once() {
         acks[from + 1..from + 5],
         ["23 ece", "24 ece", "26 ece", "28 ece"]
     );
-    // CWR is on the first segment of a pair, or its ACK would come at once anyway.
+    // CWR is on the first segment of a pair, or its ACK would come immediately anyway.
     let cwr = text.lines().find(|line| line.contains("cwr")).expect("one");
     let number: u64 = cwr
         .split(' ')
@@ -66,9 +66,9 @@ fn a_change_of_state_is_acknowledged_at_once_and_what_came_before_it_by_itself()
         [
             "2",     // 0 and 1
             "3",     // 2 had waited: the state before
-            "4 ece", // 3 at once
+            "4 ece", // 3 immediately
             "5 ece", // 4 had waited
-            "6",     // 5 at once
+            "6",     // 5 immediately
             "8",     // 6 and 7
             "10",
         ]

@@ -1,4 +1,4 @@
-//! What a sender and a receiver say to each other, with exact times.
+//! Conversations of a sender and a receiver, with exact times.
 //!
 //! Most conversations run over a wire of 50 ms each way (an RTT of 100 ms), so the handshake ends at
 //! 100 ms. A `spaced` wire passes a segment each millisecond: the ACK of segment n of the first flight

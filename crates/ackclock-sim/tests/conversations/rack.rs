@@ -60,8 +60,8 @@ fn fewer_have_a_quarter_of_the_smallest_rtt_to_wait() {
 
 #[test]
 fn a_coarse_clock_leaves_the_timer_time_for_the_third_sack() {
-    // The quarter of an RTT ends at 225 ms, and 2 ms are the floor: by a clock of 10 ms three ticks, and one more. So the
-    // third segment SACKed, at 235 ms, condemns first.
+    // The quarter of an RTT ends at 225 ms, and 2 ms are the floor: by a clock of 10 ms three ticks, and one more. So
+    // the third segment SACKed, at 235 ms, condemns first.
     let mut tcp = window_of(4);
     tcp.tcp.timer_tick = ms(10);
     let mut alone = Script::open(&tcp, ms(100));
@@ -187,7 +187,7 @@ fn a_lost_retransmission_is_found_when_later_ones_arrive() {
 
 #[test]
 fn an_rtt_below_the_smallest_belongs_to_the_first_sending() {
-    // Section 6.2, step 2: segment 0 is sent again at 203 ms; its ACK 20 ms later is for the original.
+    // Section 6.2, step 2: segment 0 is retransmitted at 203 ms; its ACK 20 ms later is for the original.
     let mut tcp = Script::open(&flow(linux()), ms(100));
     for segment in 1..=3 {
         tcp.sack(ms(200 + segment), 0, &[(1, segment + 1)]);

@@ -323,7 +323,7 @@ fn a_block_that_grows_downwards_or_between_comes_first() {
 #[test]
 fn a_duplicate_is_reported_first_and_takes_the_place_of_a_block() {
     // RFC 2883 section 4: then comes the range that it is in, if it is beyond the hole. The 40 bytes of
-    // options hold three blocks beside timestamps.
+    // options hold three blocks besides timestamps.
     assert_reads(
         &with(DelayedAck::Off).hears_all(&[0, 1, 3, 5, 7, 1, 5]),
         "0: ack 1

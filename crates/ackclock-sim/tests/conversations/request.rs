@@ -16,7 +16,7 @@ fn asking(request_bytes: u32, losses: impl IntoIterator<Item = Loss>) -> Convers
     Conversation::new(&plan, ms(50)).losing(losses)
 }
 
-/// When the client saw the connection open, and the last byte arrive, in ms.
+/// Time at which the client had the connection open, and the last byte, in ms.
 fn seen(tcp: &Conversation) -> (Option<u64>, Option<u64>) {
     let client = tcp.receiver.client().expect("a client");
     let ms = |time: ackclock_core::Time| time.microseconds() / 1000;
@@ -133,7 +133,7 @@ fn each_syn_ack_that_the_sender_repeats_by_itself_waits_twice_as_long() {
 
 #[test]
 fn after_a_lost_syn_the_request_waits_three_seconds() {
-    // RFC 6298 (5.7): a SYN that was sent again gives no sample, and the RTO is 3 s, not doubled: 1100 + 3000 + 50.
+    // RFC 6298 (5.7): a SYN that was retransmitted gives no sample, and the RTO is 3 s, not doubled: 1100 + 3000 + 50.
     let lost = [nth(Kind::ClientSyn, 1), nth(Kind::Request, 1)];
     let mut tcp = asking(100, lost);
     assert_reads(

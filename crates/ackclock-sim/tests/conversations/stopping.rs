@@ -41,7 +41,7 @@ fn what_was_lost_is_sent_again() {
     let mut tcp = stopping(flow(linux()), 150).losing([data(3), nth(Kind::Fin, 1)]);
     tcp.run(ms(10_000));
     assert_eq!(tcp.receiver.delivered_bytes(), 10_000);
-    // Six segments beyond the hole are SACKed at 200, so 3 is sent again then.
+    // Six segments beyond the hole are SACKed at 200, so 3 is retransmitted then.
     assert_eq!(tcp.sender.finished(), Some(ms(300)));
     assert!(tcp.receiver.is_closed());
 }

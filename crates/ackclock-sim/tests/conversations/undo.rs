@@ -1,4 +1,4 @@
-//! What proves needless is taken back: RFC 3522, 3708, 4015 and 5682, as in Linux; RFC 8985's window of reordering.
+//! Undo of spurious reductions: RFC 3522, 3708, 4015 and 5682, as in Linux; RFC 8985's reordering window.
 
 use ackclock_plan::TcpPlan;
 
@@ -12,7 +12,7 @@ fn ten_out(mut tcp: TcpPlan) -> Script {
     script
 }
 
-/// The same, with the first taken for lost at 200 ms and sent again.
+/// The same, with the first marked lost at 200 ms and retransmitted.
 fn first_repeated(tcp: TcpPlan) -> Script {
     let mut script = ten_out(tcp);
     script.sack(ms(200), 0, &[(1, 4)]);
@@ -144,7 +144,7 @@ fn a_timestamp_tells_of_an_early_timeout_at_once() {
     assert!(script.sender.cwnd() >= 10.0);
 }
 
-/// Whether the third SACK above a hole condemns it, once segments have come out of order.
+/// True if the third SACK above a hole marks it lost, after reordering.
 fn condemns_at_once(tcp: TcpPlan) -> bool {
     let mut script = ten_out(tcp);
     script.sack(ms(200), 0, &[(1, 3)]);

@@ -1,4 +1,4 @@
-//! LinCubic and AccuCubic beside CUBIC: one flow on 1 Mbit/s and 500 ms with a buffer of 41 packets, as in
+//! LinCubic and AccuCubic besides CUBIC: one flow on 1 Mbit/s and 500 ms with a buffer of 41 packets, as in
 //! figures 5.21 and 5.22 of Belhareth's thesis (2014). The path and the buffer hold 82 packets.
 
 use ackclock_core::tables::EventKind;
@@ -47,7 +47,7 @@ fn accucubic(fast_convergence: bool) -> CongestionPlan {
     )
 }
 
-/// How far the window goes beyond what the path and the buffer hold.
+/// Overshoot of the window above the capacity of path and buffer.
 fn overshoot(run: &Run) -> f64 {
     run.windows().into_iter().fold(0.0, f64::max) - CAPACITY
 }

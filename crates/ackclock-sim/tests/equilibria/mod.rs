@@ -1,4 +1,4 @@
-//! Where congestion controls settle: the queues that delay-based ones keep, who gives way, and how exactly a
+//! Equilibria of congestion control algorithms: the queues of delay-based ones, which one yields, and how closely a
 //! window tracks what the path holds.
 
 mod compound;

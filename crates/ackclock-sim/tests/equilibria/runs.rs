@@ -19,7 +19,7 @@ pub struct Bottleneck {
     pub limit_packets: u32,
 }
 
-/// What is to be known of a run.
+/// Measures of a run.
 pub struct Run {
     pub tables: Tables,
     pub totals: Totals,
@@ -39,7 +39,7 @@ impl Bottleneck {
         self.run_with(&linux(), controls, warmup_s, duration_s)
     }
 
-    /// As [`Bottleneck::run`], with another TCP.
+    /// Run with another TCP than [`Bottleneck::run`].
     pub fn run_with(
         &self,
         tcp: &TcpPlan,
@@ -104,7 +104,7 @@ impl Run {
             .collect()
     }
 
-    /// How often something happened after the warm-up.
+    /// Number of events of a kind after the warm-up.
     pub fn count(&self, happening: EventKind) -> usize {
         let events = &self.tables.events;
         let kind = happening as u8;

@@ -18,9 +18,9 @@ pub struct Loss {
     kind: Kind,
     /// Only packets with this number, if given.
     sequence: Option<u64>,
-    /// Those that pass before the first one is lost.
+    /// Segments that pass before the first one is lost.
     spared: u32,
-    /// How many are lost.
+    /// Number of lost ones.
     times: u32,
 }
 
@@ -83,7 +83,7 @@ pub struct Conversation {
     marks: Vec<Loss>,
     /// A segment that finds more than this many waiting is marked.
     threshold: Option<u32>,
-    /// How many each segment found waiting, with the time.
+    /// Queue length that each segment met, with the time.
     waiting: Vec<(Time, u32)>,
     /// Numbers of further packets to lose, of all that both ends send.
     lost_numbers: HashSet<u64>,
@@ -128,7 +128,7 @@ impl Conversation {
         }
     }
 
-    /// Gives the sender's controller this seed for what it chooses at random.
+    /// Give the sender's controller this seed for what it chooses at random.
     pub fn seeded(mut self, seed: u64) -> Conversation {
         self.sender = self.sender.with_seed(seed);
         self
@@ -140,19 +140,19 @@ impl Conversation {
         self
     }
 
-    /// Marks these packets, if they are ECN-capable.
+    /// Mark these packets, if they are ECN-capable.
     pub fn marking(mut self, marks: impl IntoIterator<Item = Loss>) -> Conversation {
         self.marks.extend(marks);
         self
     }
 
-    /// Marks a segment that finds more than `threshold` others waiting for their departure.
+    /// Mark a segment that finds more than `threshold` others waiting for their departure.
     pub fn marking_beyond(mut self, threshold: u32) -> Conversation {
         self.threshold = Some(threshold);
         self
     }
 
-    /// How many segments each one found waiting for their departure, with the time.
+    /// Queue length that each segment met, with the time.
     pub fn waiting(&self) -> &[(Time, u32)] {
         &self.waiting
     }
@@ -163,7 +163,7 @@ impl Conversation {
         self
     }
 
-    /// Lets data leave no closer to each other than `spacing`.
+    /// Let data leave no closer to each other than `spacing`.
     pub fn spaced(mut self, spacing: Time) -> Conversation {
         self.spacing = spacing;
         self
@@ -202,7 +202,7 @@ impl Conversation {
         self.transcript.text()
     }
 
-    /// What the sender sent and reported so far.
+    /// Packets and events of the sender so far.
     pub fn sent(&self) -> String {
         self.transcript.sent()
     }
@@ -222,14 +222,14 @@ impl Conversation {
         self.sent_segments
     }
 
-    /// When something happens next.
+    /// Time of the next event.
     pub fn next(&self) -> Time {
         let front = |wire: &Wire| wire.front().map_or(Time::NEVER, |&(time, _, _)| time);
         let wires = front(&self.forward).min(front(&self.reverse));
         wires.min(self.sender.wake()).min(self.receiver.wake())
     }
 
-    /// Handles the next event: arrivals before timers, as the simulation does.
+    /// Handle the next event: arrivals before timers, as the simulation does.
     pub fn step(&mut self) {
         let now = self.next();
         assert!(now >= self.now, "time runs back to {now:?}");
@@ -298,7 +298,7 @@ impl Conversation {
         }
     }
 
-    /// Marks a packet that is named, or that has to wait for too many.
+    /// Mark a packet that is named, or that has to wait for too many.
     fn mark(&mut self, packet: &mut Packet, departure: Time) {
         let mut marked = self.marks.iter_mut().any(|mark| mark.takes(packet));
         if packet.kind == Kind::Data && self.spacing > Time::ZERO {

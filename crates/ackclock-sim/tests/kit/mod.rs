@@ -1,4 +1,4 @@
-//! What the integration tests share: a plan to start from, and a wire to talk over.
+//! Shared parts of the integration tests: a default plan, and a wire for conversations.
 //!
 //! [`Conversation`] joins a real sender and a real receiver by a wire that loses what it is told to
 //! lose; [`Script`] talks to a sender with acknowledgements written by hand. Both write a transcript
@@ -71,7 +71,7 @@ pub fn linux() -> TcpPlan {
     }
 }
 
-/// A TCP of RFC 5681, 6298 and 6675: SACK and three duplicates, at once to ssthresh, no probes.
+/// A TCP of RFC 5681, 6298 and 6675: SACK and three duplicates, immediately to ssthresh, no probes.
 pub fn sack_tcp() -> TcpPlan {
     TcpPlan {
         timestamps: false,
@@ -158,7 +158,7 @@ pub fn cubic() -> CongestionPlan {
     }
 }
 
-/// A path through `links`, each entered at once, with `delay` after the last.
+/// A path through `links`, each entered immediately, with `delay` after the last.
 pub fn path(delay: Time, links: &[u32]) -> PathPlan {
     let hop = |&link: &u32| HopPlan {
         delay: Time::ZERO,

@@ -46,7 +46,7 @@ impl Script {
         script
     }
 
-    /// Lets time pass; timers up to and including `until` expire.
+    /// Let time pass; timers up to and including `until` expire.
     pub fn wait(&mut self, until: Time) -> &mut Script {
         while self.sender.wake() <= until {
             self.now = self.sender.wake();
@@ -98,12 +98,12 @@ impl Script {
         self.transcript.text()
     }
 
-    /// What the sender sent and reported so far.
+    /// Packets and events of the sender so far.
     pub fn sent(&self) -> String {
         self.transcript.sent()
     }
 
-    /// Forgets the transcript, to go on from here.
+    /// Clear the transcript, to go on from here.
     pub fn clear(&mut self) -> &mut Script {
         self.transcript = Transcript::new(self.flow.tcp.ecn);
         self

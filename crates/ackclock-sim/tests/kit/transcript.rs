@@ -4,7 +4,7 @@
 //!   0 > syn                 the sender sends
 //! 100 < syn/ack             the sender receives
 //! 100 ! recovery            something worth an event
-//! 100 > data 0..10          ten segments at once; a second sending says `again`, one with the FIN says `fin`
+//! 100 > data 0..10          ten segments immediately; a second sending says `again`, one with the FIN says `fin`
 //! 200 < ack 1 sack 2..10    next segment expected, and the blocks, the most recent first
 //! 300 > data 10 ect cwr     ECT(0) (`ect1` is ECT(1)), and congestion window reduced
 //! 400 < ack 11 ece          an echo of marks; where they are counted `marks 3`
@@ -26,9 +26,9 @@ pub enum Line {
     Data(u64, u64, String),
     /// Anything else that the sender sends.
     Sent(String),
-    /// What it receives.
+    /// A packet that it receives.
     Received(String),
-    /// What it reports.
+    /// An event that it reports.
     Happened(String),
 }
 
@@ -36,7 +36,7 @@ pub enum Line {
 #[derive(Default)]
 pub struct Transcript {
     lines: Vec<(Time, Line)>,
-    /// Whether marks are counted, and not just echoed.
+    /// True if marks are counted, and not just echoed.
     counts_marks: bool,
 }
 
@@ -49,7 +49,7 @@ impl Transcript {
         }
     }
 
-    /// Writes down a packet of the sender's.
+    /// Write down a packet of the sender's.
     pub fn sends(&mut self, now: Time, packet: &Packet) {
         match packet.kind {
             Kind::Data | Kind::DataFin => self.sends_data(now, packet),
@@ -60,7 +60,7 @@ impl Transcript {
         }
     }
 
-    /// Adds to the line before if that goes on from it.
+    /// Add to the line before if that goes on from it.
     fn sends_data(&mut self, now: Time, packet: &Packet) {
         let bits = bits(packet);
         if let Some((at, Line::Data(_, end, before))) = self.lines.last_mut() {
@@ -73,7 +73,7 @@ impl Transcript {
         self.lines.push((now, line));
     }
 
-    /// Writes down a packet of the receiver's.
+    /// Write down a packet of the receiver's.
     pub fn receives(&mut self, now: Time, packet: &Packet, blocks: &[(u64, u64)]) {
         let mut text = match packet.kind {
             Kind::SynAck | Kind::ClientSyn | Kind::Request if packet.flags.is_retransmitted() => {
@@ -97,7 +97,7 @@ impl Transcript {
         self.lines.push((now, Line::Received(text)));
     }
 
-    /// Writes down what the sender reports, but for what the packets show.
+    /// Write down what the sender reports, but for what the packets show.
     pub fn happens(&mut self, now: Time, happening: EventKind) {
         let shown = [
             EventKind::Retransmission,
@@ -115,7 +115,7 @@ impl Transcript {
         self.lines.iter().map(write).collect()
     }
 
-    /// What the sender sends and reports.
+    /// Packets and events of the sender.
     pub fn sent(&self) -> String {
         let mut sent: Vec<(Time, Line)> = Vec::new();
         for (time, line) in &self.lines {
@@ -147,7 +147,7 @@ fn name(kind: Kind) -> &'static str {
     }
 }
 
-/// What the header of a packet of the sender's says besides its number.
+/// Header fields of a sender's packet besides its number.
 fn bits(packet: &Packet) -> String {
     let mut bits = String::new();
     if packet.kind == Kind::DataFin {
@@ -198,7 +198,7 @@ fn milliseconds(time: Time) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// Asserts that a transcript is the expected one. In the expected one, blanks at the ends of a line
+/// Assert that a transcript is the expected one. In the expected one, blanks at the ends of a line
 /// and what follows a `#` do not count.
 ///
 /// # Panics

@@ -1,4 +1,4 @@
-//! A routed network beside the same links on explicit paths.
+//! A routed network besides the same links on explicit paths.
 
 use ackclock_core::tables::{PacketAction, Packets, Totals};
 use ackclock_core::Time;

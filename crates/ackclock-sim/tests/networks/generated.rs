@@ -198,7 +198,8 @@ fn the_books_agree_when_udp_crowds_a_host_out() {
         assert_eq!(sent, received + flows.dropped_packets[flow]);
     }
     assert!(flows.dropped_packets[0] > 0 && flows.dropped_packets[1] > 0);
-    // In the second of 14 000 offered datagrams, host 15's link passes 12 500 packets of 1000 bytes, and some are TCP's.
+    // In the second of 14 000 offered datagrams, host 15's link passes 12 500 packets of 1000 bytes, and some are
+    // TCP's.
     let udp = flows.received_packets[0] + flows.received_packets[1];
     assert!((9000..12_512).contains(&udp), "{udp}");
     assert!(flows.retransmissions[3..].iter().sum::<u64>() > 0);

@@ -1,4 +1,4 @@
-//! What a link's medium does to packets: no packet is lost from sight, and each does what it says.
+//! Impairments of links: packets are conserved, and each impairment has its effect.
 
 use ackclock_core::Time;
 use ackclock_plan::{
@@ -93,7 +93,7 @@ fn between_hosts(medium: MediumPlan) -> Plan {
     plan
 }
 
-/// At each stop the packets sent are gone or under way; in the end all flows are over, and nothing is left.
+/// At each stop the packets sent are gone or in transit; in the end all flows are over, and nothing is left.
 fn check(plan: &Plan) -> Simulation {
     let mut simulation = Simulation::new(plan, 3).expect("a sound plan");
     for stop in 1..=100 {

@@ -1,4 +1,4 @@
-//! Routed networks: beside explicit paths, and with links that change.
+//! Routed networks: besides explicit paths, and with links that change.
 
 mod agreement;
 mod changes;

@@ -1,4 +1,4 @@
-//! Packets that overtake each other: whatever the sender takes for lost, the connection goes on.
+//! Packets that overtake each other: whatever the sender marks lost, the connection goes on.
 
 use ackclock_plan::{Distribution, JitterPlan, MediumPlan, Plan};
 use ackclock_sim::sender::Sender;
@@ -21,7 +21,7 @@ fn alone(medium: MediumPlan, control: &str) -> Plan {
     plan(ms(6_000), vec![there], vec![flow])
 }
 
-/// Of the runs with 36 seeds, those in which the last two seconds deliver nothing.
+/// Seeds, of 36, whose last two seconds deliver nothing.
 fn stalled(medium: MediumPlan, control: &str) -> Vec<u64> {
     let plan = alone(medium, control);
     let stalls = |seed: &u64| {
@@ -37,7 +37,7 @@ fn stalled(medium: MediumPlan, control: &str) -> Vec<u64> {
     (1..=36).filter(stalls).collect()
 }
 
-/// A hole whose mark of loss was taken back waits for the timeout, which no later reordering may put off.
+/// A hole whose mark of loss was undone waits for the timeout, which no later reordering may put off.
 #[test]
 fn a_connection_goes_on_however_its_packets_are_reordered() {
     let jitter = |deviation| MediumPlan {

@@ -54,10 +54,10 @@ pub fn check_balances(simulation: &mut Simulation, until: Time) -> Result<(), Te
     Ok(())
 }
 
-/// What the log says of one link.
+/// Packet log of one link.
 #[derive(Default)]
 pub struct Ledger {
-    /// What is in the queue or in transmission, in the order of its arrival.
+    /// Packets in the queue or in transmission, in the order of their arrival.
     held: VecDeque<Name>,
     offered: u64,
     dropped: u64,

@@ -27,7 +27,7 @@ fn mixed(plan: impl Strategy<Value = Plan>) -> impl Strategy<Value = Plan> {
     })
 }
 
-/// Packets sent are gone or under way, and each link's own count is its discipline's.
+/// Packets sent are gone or in transit, and each link's own count is its discipline's.
 fn is_balanced(simulation: &Simulation) -> bool {
     let (sent, gone) = simulation.packets_sent_and_accounted();
     let links = simulation.links().iter().all(|link| {

@@ -13,12 +13,12 @@ use crate::kit::{cubic, data, ms, reno, transfer, us, Conversation};
 /// Largest IP packet of the generated plans, with room for all options.
 const LARGEST_BYTES: f64 = 1600.0;
 
-/// What a token bucket may let through at once, beyond the packet that overdraws it.
+/// Burst of a token bucket, besides the packet that overdraws it.
 fn burst_bytes(link: &LinkPlan) -> f64 {
     link.burst_bytes.map_or(0.0, |bytes| bytes as f64)
 }
 
-/// By so much an RTT that is taken from timestamps may be too short.
+/// Largest error of an RTT from timestamps.
 const TIMESTAMP_TICK_S: f64 = 1e-3;
 
 fn check_flow_samples(plan: &Plan, samples: &FlowSamples) -> Result<(), TestCaseError> {
@@ -196,7 +196,7 @@ proptest! {
         lost_data in prop::collection::vec((0..100_u64, 1..3_u32), 0..40),
         by_time in any::<bool>(),
     ) {
-        // No ACK is lost and nothing is reordered, so a segment that is taken for lost is.
+        // No ACK is lost and nothing is reordered, so a segment that is marked lost is.
         let mut flow = trial.flow;
         flow.tcp.sack = true;
         flow.tcp.min_rto = ms(200);

@@ -22,7 +22,7 @@ pub fn run(plan: &Plan, seed: u64, stops: &[f64]) -> String {
     format!("{tables:?}\n{:?}", simulation.finish())
 }
 
-/// Adds the columns of one table to another's; a column that is forgotten here does not compile.
+/// Add the columns of one table to another's; a column that is forgotten here does not compile.
 macro_rules! extend {
     ($table:ident, $to:expr, $from:expr, $($column:ident),+) => {{
         let $table { $($column),+ } = $from;
@@ -75,7 +75,7 @@ fn append(to: &mut Tables, from: Tables) {
     extend!(Packets, to.packets, packets, time_s, flow, link, kind, sequence, wire_bytes, what);
 }
 
-/// Whether a run draws random numbers that matter.
+/// True if a run draws random numbers that matter.
 fn is_random(plan: &Plan) -> bool {
     let bernoulli = |loss: &LossPlan| matches!(loss, LossPlan::Bernoulli { .. });
     let lossy = plan

@@ -31,7 +31,7 @@ pub fn any_graph(changing: bool) -> impl Strategy<Value = Plan> {
     })
 }
 
-/// What an edge's two links have, and a draw for what it joins.
+/// Properties of an edge's two links, and a draw for the nodes that it joins.
 type Edge = (u32, LinkPlan, LinkPlan);
 
 fn any_edge() -> impl Strategy<Value = Edge> {

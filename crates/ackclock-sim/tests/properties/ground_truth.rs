@@ -1,4 +1,4 @@
-//! The truth beside the captures: it agrees with the accounts, the events and itself.
+//! The truth besides the captures: it agrees with the accounts, the events and itself.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +17,7 @@ use super::plans::{any_plan, cases, simulate};
 const SYN: u8 = Kind::Syn as u8;
 const CARRY_DATA: [u8; 3] = [Kind::Data as u8, Kind::DataFin as u8, Kind::Fin as u8];
 
-/// What a plan's run writes with a capture at the senders, the last rows included.
+/// Rows of a run with a capture at the senders, the last ones included.
 fn captured(mut plan: Plan, seed: u64) -> (Tables, Totals) {
     plan.record.pcap = PcapPlan::Senders(true);
     let mut simulation = simulate(&plan, seed);
@@ -26,7 +26,7 @@ fn captured(mut plan: Plan, seed: u64) -> (Tables, Totals) {
     (simulation.drain(), totals)
 }
 
-/// How many rows each flow has that are so.
+/// Number of rows of each flow that satisfy a predicate.
 fn count(rows: &Transmissions, flow: u32, is_so: impl Fn(usize) -> bool) -> u64 {
     let mine = (0..rows.flow.len()).filter(|&row| rows.flow[row] == flow);
     mine.filter(|&row| is_so(row)).count() as u64

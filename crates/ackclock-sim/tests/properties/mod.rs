@@ -1,4 +1,4 @@
-//! What holds for every plan: conservation, order, bounds, completion, determinism.
+//! Properties of every plan: conservation, order, bounds, completion, determinism.
 
 mod accounts;
 mod algorithms;

@@ -177,7 +177,7 @@ pub fn any_tcp() -> impl Strategy<Value = TcpPlan> {
     })
 }
 
-/// What is on the wire and in the windows.
+/// Segments on the wire and in the windows.
 fn any_segments() -> impl Strategy<Value = TcpPlan> {
     let delayed_ack = select(vec![DelayedAck::Off, DelayedAck::On, DelayedAck::Quick]);
     let window = prop_oneof![2 => Just(None), 1 => (1..60_000_u64).prop_map(Some)];
@@ -252,7 +252,7 @@ fn any_repair() -> impl Strategy<Value = TcpPlan> {
     )
 }
 
-/// Puts the links on the flows' paths: the bottleneck is link 0; then each flow's access link, if there
+/// Put the links on the flows' paths: the bottleneck is link 0; then each flow's access link, if there
 /// are any; then the reverse link.
 fn assemble(links: Links, mut flows: Vec<FlowPlan>) -> Plan {
     let mut plan_links = vec![links.bottleneck];
@@ -298,7 +298,7 @@ fn assemble(links: Links, mut flows: Vec<FlowPlan>) -> Plan {
     }
 }
 
-/// Moves a part of the delay from the end of a path of two links to between them.
+/// Move a part of the delay from the end of a path of two links to between them.
 fn delay_before_last_hop(path: &mut PathPlan) {
     if let [_, last] = &mut path.hops[..] {
         last.delay = path.delay.scaled(0.25);

@@ -62,7 +62,7 @@ fn dropped(log: &Packets, kinds: &[u8]) -> usize {
 proptest! {
     #![proptest_config(cases(200))]
 
-    /// Packets sent are gone or under way at any time, link and discipline agree on what is held, and no
+    /// Packets sent are gone or in transit at any time, link and discipline agree on what is held, and no
     /// flow gets more than burst + rate × time through a shaped bottleneck.
     #[test]
     fn shapers_keep_the_accounts_and_the_rate(

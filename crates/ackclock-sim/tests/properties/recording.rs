@@ -1,4 +1,4 @@
-//! What is written down: samples add up, the warm-up is left out, and looking changes nothing.
+//! Records: samples add up, the warm-up is left out, and sampling changes nothing.
 
 use ackclock_core::tables::Totals;
 use ackclock_core::Time;

@@ -1,4 +1,4 @@
-//! What queue disciplines are for, in whole simulations: isolation, SYNs that pass, delays that follow a target.
+//! Purpose of queue disciplines, in whole simulations: isolation, protected SYNs, delays that follow a target.
 
 use ackclock_core::tables::Totals;
 use ackclock_core::Time;
@@ -64,7 +64,7 @@ fn starting(flow: FlowPlan, at_ms: u64) -> FlowPlan {
     }
 }
 
-/// 50 transfers of 20 segments, one a second, beside a long one at 20 Mb/s, 50 ms. Alone each takes the
+/// 50 transfers of 20 segments, one a second, besides a long one at 20 Mb/s, 50 ms. Alone each takes the
 /// handshake, then flights of 10 and 10 segments: 150 ms and a few for transmission.
 #[test]
 fn flow_queues_isolate_short_transfers_from_a_long_one() {

@@ -8,7 +8,7 @@ use ackclock_core::tables::{Tables, Totals};
 use ackclock_plan::Plan;
 use ackclock_sim::Simulation;
 
-/// Runs a plan to its end.
+/// Run a plan to its end.
 fn run(plan: &Plan, seed: u64) -> (Simulation, Tables, Totals) {
     let mut simulation = Simulation::new(plan, seed).expect("a sound plan");
     simulation.advance(plan.duration);

@@ -54,7 +54,7 @@ fn offer(queue: &mut DualPi2, ecn: Ecn, packets: u32, now: Time) {
     assert!(drops.is_empty());
 }
 
-/// What became of packets that left: (in order: which kind and whether marked; marks; drops).
+/// Packets that left (kind, and whether marked, in order), marks and drops.
 fn send(queue: &mut DualPi2, packets: usize, now: Time) -> (Vec<Ecn>, usize, usize) {
     let mut drops = Drops::default();
     let left = (0..packets)

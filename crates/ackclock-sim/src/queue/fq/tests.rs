@@ -8,7 +8,7 @@ fn queues() -> FlowQueues {
     FlowQueues::new(8, 1500, &CONTEXT).expect("valid")
 }
 
-/// Who sends, packet by packet.
+/// Queues in the order in which they send.
 fn sent(queues: &mut FlowQueues, packets: usize) -> Vec<usize> {
     let mut order = Vec::new();
     while order.len() < packets {

@@ -12,11 +12,11 @@ use crate::packet::Packet;
 use crate::queue::periodic::{is_period, Updates};
 use crate::queue::require;
 
-/// What the control law is set to: parameters as on the cards of both.
+/// Settings of the control law: parameters in the specifications of both.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[allow(clippy::struct_excessive_bools)]
 pub struct Settings {
-    /// The delay to settle at.
+    /// Target delay.
     #[serde(rename = "target_s")]
     pub target: Time,
     /// Period of the updates.
@@ -26,21 +26,21 @@ pub struct Settings {
     pub alpha: f64,
     /// Weight of the delay's change since the last update, in sixteenths of a hertz.
     pub beta: f64,
-    /// Whether p is smaller for small packets.
+    /// True if p is smaller for small packets.
     pub bytemode: bool,
-    /// Whether the delay is estimated from the backlog and the departure rate, not taken from timestamps.
+    /// True if the delay is estimated from the backlog and the departure rate, not from timestamps.
     pub dq_rate_estimator: bool,
-    /// Time of dropping nothing when congestion begins.
+    /// Time without drops when congestion begins.
     #[serde(rename = "max_burst_s")]
     pub max_burst: Time,
-    /// Whether drops are kept from following each other too closely or too late.
+    /// True if drops are kept from being too close together or too late.
     pub derandomize: bool,
     /// A full packet's wire bytes.
     pub mtu_bytes: u32,
 }
 
 impl Settings {
-    /// Refuses what makes no sense.
+    /// Reject values out of range.
     ///
     /// # Errors
     /// No period or target, weights beyond 32, or packets without bytes.
@@ -62,8 +62,8 @@ impl Settings {
     }
 }
 
-/// How long p has been updated at time 0. A guest of the engine `linux` sets its queues up two seconds before; the first
-/// update comes half a second and a tick of its clock later.
+/// Time for which p has been updated at time 0. A guest of the engine `linux` sets its queues up two seconds before;
+/// the first update comes half a second and a tick of its clock later.
 const RUNNING_FOR: Time = Time::from_milliseconds(2000 - 510);
 /// `tc` counts α and β in sixteenths of a hertz.
 const UNITS_PER_HERTZ: f64 = 16.0;
@@ -77,7 +77,7 @@ const LAST_DECADE: f64 = 1e-6;
 const LARGEST_STEP: f64 = 0.02;
 /// A delay beyond which p rises by [`LARGEST_STEP`] more at each update (section 5.5).
 const HIGH_DELAY_S: f64 = 0.25;
-/// What is left of p at an update without delay; RFC 8033 section 4.2 has 0.98.
+/// Factor of p at an update without delay; RFC 8033 section 4.2 has 0.98.
 const DECAY: f64 = 1.0 - 1.0 / 64.0;
 /// While p is below this and the delay below half the target, nothing is dropped (section 4.1).
 const HARMLESS: f64 = 0.2;
@@ -103,7 +103,7 @@ pub struct Control {
     delay_s: f64,
     /// Delay at the update before.
     delay_old_s: f64,
-    /// What is left of the burst allowance.
+    /// Remaining burst allowance.
     burst: Time,
     last_departure: Option<Time>,
     departures: Departures,
@@ -137,7 +137,7 @@ impl Control {
         self
     }
 
-    /// Whether to drop or mark a packet that finds so many bytes queued.
+    /// Decide whether to drop or mark a packet that finds `backlog` bytes queued.
     pub fn hits(&mut self, packet: &Packet, backlog: u64, random: &mut impl RngCore) -> bool {
         let is_harmless =
             self.delay_s < self.settings.target.seconds() / 2.0 && self.probability < HARMLESS;
@@ -157,7 +157,7 @@ impl Control {
             || self.accumulated >= TOO_EARLY && uniform(random) < probability
     }
 
-    /// A packet was dropped or marked: the next one is not due before a while.
+    /// Reset the sum of p after a drop or mark.
     pub fn on_hit(&mut self) {
         self.accumulated = 0.0;
     }
@@ -203,7 +203,7 @@ impl Control {
         before != (self.probability, self.delay_s, self.delay_old_s, self.burst)
     }
 
-    /// By what p changes at an update (section 4.2, with the safeguards of section 5.5).
+    /// Change of p at an update (section 4.2, with the safeguards of section 5.5).
     fn step(&self) -> f64 {
         let scale = scale(self.probability) * UNITS_PER_HERTZ;
         let error_s = self.delay_s - self.settings.target.seconds();
@@ -255,7 +255,7 @@ impl Control {
     }
 }
 
-/// What α and β are divided by at this p: 2 below 10 %, and four times as much for each decade below that
+/// Divisor of α and β at this p: 2 below 10 %, and four times as much for each decade below that
 /// (the table of RFC 8033 section 4.2).
 pub fn scale(probability: f64) -> f64 {
     if probability >= SCALED_BELOW {
@@ -270,10 +270,10 @@ pub fn scale(probability: f64) -> f64 {
     scale
 }
 
-/// Measures the departure rate over stretches in which the queue is long (section 5.2).
+/// Measurement of the departure rate over stretches in which the queue is long (section 5.2).
 #[derive(Clone, Copy, Debug, Default)]
 struct Departures {
-    /// Since when bytes are counted, and how many.
+    /// Start of the measurement, and the bytes counted since.
     running: Option<(Time, u64)>,
     /// Average rate in bytes per second; 0 before the first measurement.
     rate: f64,

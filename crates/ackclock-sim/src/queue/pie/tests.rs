@@ -256,7 +256,7 @@ fn an_overdue_drop_needs_no_draw() {
     assert_eq!(first, Some(1088));
 }
 
-/// Draws just below 1, always.
+/// Draw just below 1, always.
 struct Ones;
 
 impl rand_core::block::BlockRngCore for Ones {
@@ -342,7 +342,7 @@ fn nothing_is_dropped_before_the_first_update_but_for_the_limit() {
     assert_eq!(drops.drain().map(|packet| packet.sequence).last(), Some(2));
 }
 
-/// Offers two packets for each that leaves, a millisecond apart; returns packets marked and dropped by time.
+/// Offer two packets for each that leaves, a millisecond apart; returns packets marked and dropped by time.
 fn overload(changes: &Value, seconds: u64) -> (Vec<Time>, Vec<Time>) {
     let mut queue = pie(changes);
     let mut drops = Drops::default();

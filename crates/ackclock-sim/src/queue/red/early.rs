@@ -10,18 +10,19 @@ use rand_core::RngCore;
 use rand_pcg::Pcg64Mcg;
 use serde::de::Error as _;
 
-/// What adaptation adds at most (Floyd 2001 section 4.2: small, so that the average does not jump past the target).
+/// Largest increment of an adaptation (Floyd 2001 section 4.2: small, so that the average does not jump past the
+/// target).
 const MAX_ALPHA: f64 = 0.01;
-/// What adaptation leaves when it reduces (Floyd 2001 section 4.2).
+/// Factor of a decrease by adaptation (Floyd 2001 section 4.2).
 const BETA: f64 = 0.9;
 /// Range in which the probability is adapted (Floyd 2001 section 4.1).
 const ADAPTED: std::ops::RangeInclusive<f64> = 0.01..=0.5;
 /// The target range of the average, as parts of the way from the lower to the upper threshold.
 const TARGET: (f64, f64) = (0.4, 0.6);
-/// How often Linux and Floyd 2001 adapt.
+/// Interval of adaptation in Linux and Floyd 2001.
 pub const ADAPTATION_INTERVAL: Time = Time::from_milliseconds(500);
 
-/// What early detection is to do. Amounts are in one unit of the caller's choice.
+/// Settings of early detection. Amounts are in one unit of the caller's choice.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
     /// Average up to which no packet is dropped.
@@ -32,16 +33,16 @@ pub struct Settings {
     pub weight: f64,
     /// Probability at the upper threshold.
     pub max_probability: f64,
-    /// Whether the probability rises to 1 on the way from `max` to twice that, or jumps.
+    /// True if the probability rises to 1 between `max` and twice that; else it jumps.
     pub gentle: bool,
-    /// How often the maximum probability is adapted, if it is.
+    /// Interval at which the maximum probability is adapted, if it is.
     pub adaptation: Option<Time>,
     /// Transmission time of an average packet: an idle time counts as so many arrivals.
     pub packet_time: Time,
 }
 
 impl Settings {
-    /// Checks that they make sense.
+    /// Check that they make sense.
     ///
     /// # Errors
     /// If they do not.
@@ -68,18 +69,18 @@ impl Settings {
     }
 }
 
-/// What becomes of a packet.
+/// Verdict on a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It is queued.
+    /// Queue it.
     Pass,
-    /// It was picked at random.
+    /// Drop or mark it: picked at random.
     Early,
-    /// The average is beyond the upper threshold.
+    /// Drop or mark it: the average is above the upper threshold.
     Forced,
 }
 
-/// Where the average is.
+/// Zone of the average.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Zone {
     Below,
@@ -92,7 +93,7 @@ enum Zone {
 pub struct Early {
     settings: Settings,
     average: f64,
-    /// Since when the link has been idle, or when it will be; never while a packet is queued.
+    /// Time, past or future, from which on the link is idle; never while a packet is queued.
     idle_since: Time,
     /// Packets (or average packets' worth of bytes) since the last drop; none while the average is outside the
     /// thresholds.
@@ -104,7 +105,7 @@ pub struct Early {
 }
 
 impl Early {
-    /// Of an empty queue.
+    /// State of an empty queue.
     ///
     /// # Errors
     /// Settings that make no sense.
@@ -128,7 +129,7 @@ impl Early {
         self.detect(share)
     }
 
-    /// A packet arrives that is not to be judged.
+    /// Update the average for a packet that is exempt.
     pub fn observe(&mut self, queued: f64, now: Time) {
         self.adapt(now);
         if now < self.idle_since {
@@ -161,7 +162,7 @@ impl Early {
         self.settings.max_probability
     }
 
-    /// As if as many packets had arrived at the empty queue as could have been sent (figure 2: m = f(time − `q_time`)).
+    /// Average after as many arrivals at the empty queue as could have been sent (figure 2: m = f(time − `q_time`)).
     fn average_after_idling(&self, now: Time) -> f64 {
         let packets = now.since(self.idle_since).as_f64() / self.settings.packet_time.as_f64();
         self.average * (1.0 - self.settings.weight).powf(packets)
@@ -192,13 +193,13 @@ impl Early {
         Verdict::Early
     }
 
-    /// Draws how far apart two drops are: uniform from 1 to 1/probability packets if that stays as it is.
+    /// Draw how far apart two drops are: uniform from 1 to 1/probability packets if that stays as it is.
     fn start_counting(&mut self) {
         self.count = Some(0.0);
         self.draw = (self.random.next_u64() >> 11) as f64 / (1_u64 << 53) as f64;
     }
 
-    /// Where the average is; between the thresholds with `p_b` (figure 2).
+    /// Zone of the average; between the thresholds with `p_b` (figure 2).
     fn zone(&self) -> Zone {
         let Settings { min, max, .. } = self.settings;
         let top = self.settings.max_probability;
@@ -213,7 +214,7 @@ impl Early {
         }
     }
 
-    /// Catches up with adaptations that were due.
+    /// Apply the adaptations that are due.
     fn adapt(&mut self, now: Time) {
         let Some(interval) = self.settings.adaptation else {
             return;
@@ -245,7 +246,7 @@ impl Early {
     }
 }
 
-/// What [`weight_for_burst`] begins with.
+/// Largest result of [`weight_for_burst`].
 pub const LARGEST_WEIGHT: f64 = 0.5;
 
 /// The weight 1/2, 1/4, 1/8 … with which a burst of so many packets into an empty queue does not yet lift the

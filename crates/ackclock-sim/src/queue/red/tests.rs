@@ -37,7 +37,7 @@ fn red(changes: &Value) -> Queue {
     make(&changed(changes), &CONTEXT).expect("valid parameters")
 }
 
-/// Offers packets of 1000 bytes at time 0; which of them were dropped.
+/// Offer packets of 1000 bytes at time 0; which of them were dropped.
 fn offer(queue: &mut Queue, packets: u64, ecn: Ecn, drops: &mut Drops) -> Vec<u64> {
     for sequence in 0..packets {
         let offered = Packet {
@@ -133,7 +133,7 @@ fn an_idle_link_lets_the_average_decay() {
     assert!((queue.early.average() / average - 0.99_f64.powi(100)).abs() < 1e-9);
 }
 
-/// As in `tc`: max is a quarter of the limit, min a third of max, and a burst of (2 min + max) / (3 avpkt)
+/// Defaults as in `tc`: max is a quarter of the limit, min a third of max, and a burst of (2 min + max) / (3 avpkt)
 /// packets passes: here 40,000 B, 13,333 B and 22 packets, so 9.67 ≤ (1 − (1−W)²²)/W, which 1/16 fulfils.
 #[test]
 fn what_is_not_given_is_filled_in() {

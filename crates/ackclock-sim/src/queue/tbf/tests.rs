@@ -29,7 +29,7 @@ fn of(flow: u32, wire_bytes: u32) -> Packet {
     }
 }
 
-/// Offers packets of a flow; returns how many were dropped.
+/// Offer packets of a flow; returns how many were dropped.
 fn offer(tbf: &mut Tbf, flow: u32, packets: u32, now: Time) -> usize {
     let mut drops = Drops::default();
     for _ in 0..packets {
@@ -38,7 +38,7 @@ fn offer(tbf: &mut Tbf, flow: u32, packets: u32, now: Time) -> usize {
     drops.drain().count()
 }
 
-/// Takes packets as a link of infinite rate would, until nothing waits: when each leaves, and its flow.
+/// Take packets as a link of infinite rate would, until nothing waits: when each leaves, and its flow.
 fn leave(tbf: &mut Tbf, mut now: Time) -> Vec<(Time, u32)> {
     let mut drops = Drops::default();
     let mut left = Vec::new();

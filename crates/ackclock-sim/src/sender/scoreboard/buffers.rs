@@ -1,4 +1,4 @@
-//! In how many buffers of the sender's memory the outstanding segments are: a batch is one, and SACKed ones that adjoin become one.
+//! Buffers of the sender's memory that contain outstanding segments: a batch is one, and adjoining SACKed ones merge.
 
 use super::{Scoreboard, FIRST, SACKED};
 
@@ -9,7 +9,7 @@ impl Scoreboard {
         self.firsts + u32::from(begun)
     }
 
-    /// A buffer begins with an outstanding segment.
+    /// Begin a buffer with an outstanding segment.
     #[inline]
     pub fn begin_buffer(&mut self, sequence: u64) {
         let segment = self.segment_mut(sequence);
@@ -25,7 +25,7 @@ impl Scoreboard {
         self.firsts -= u32::from(was);
     }
 
-    /// What is below `ack` needs no memory any more.
+    /// Release the memory of segments below `ack`.
     #[inline]
     pub(super) fn release(&mut self, ack: u64) {
         for sequence in self.unacknowledged..ack {
@@ -33,7 +33,7 @@ impl Scoreboard {
         }
     }
 
-    /// A segment was SACKed: it joins SACKed neighbours, and parts from others.
+    /// Merge a segment that was SACKed with SACKed neighbours, and split it from others.
     pub(super) fn merge(&mut self, sequence: u64) {
         let is_sacked = |board: &Scoreboard, at| board.segment(at).flags & SACKED != 0;
         if sequence > self.unacknowledged {

@@ -1,4 +1,4 @@
-//! Which segments are lost, by time or by count, and which of them to send again next.
+//! Loss detection by time or by count, and the order of retransmissions.
 
 use std::cmp::Reverse;
 
@@ -8,21 +8,21 @@ use super::{
     is_unretransmitted, Rack, Scoreboard, EVER_RETRANSMITTED, LOST, RETRANSMITTED, SACKED,
 };
 
-/// What loss detection found.
+/// Losses that loss detection has found.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct DetectedLosses {
     /// Segments marked lost.
     pub lost: u32,
-    /// Whether one of them was a retransmission.
+    /// True if one of them was a retransmission.
     pub lost_retransmission: bool,
-    /// When all that were overtaken will be lost if they stay away (RACK's reordering timer).
+    /// Time at which all overtaken segments will be lost unless they are delivered (RACK's reordering timer).
     pub next: Option<Time>,
-    /// Nothing was looked for: that timer runs on.
+    /// True if detection did not run, so that timer goes on.
     pub unchanged: bool,
 }
 
 impl DetectedLosses {
-    /// Nothing was looked for.
+    /// Result when detection did not run.
     pub fn unchanged() -> DetectedLosses {
         DetectedLosses {
             unchanged: true,
@@ -36,7 +36,7 @@ impl DetectedLosses {
 }
 
 impl Scoreboard {
-    /// RACK (RFC 8985 section 6.2, step 5): a segment sent before `rack`'s is lost once
+    /// Detect losses by RACK (RFC 8985 section 6.2, step 5): a segment sent before `rack`'s is lost once
     /// `rack.rtt + window` have passed since its sending.
     pub fn detect_by_time(&mut self, rack: &Rack, window: Time, now: Time) -> DetectedLosses {
         let mut losses = DetectedLosses::default();
@@ -68,7 +68,7 @@ impl Scoreboard {
         losses
     }
 
-    /// Last sending of the retransmissions in flight that `rack` has overtaken.
+    /// Last transmission of the retransmissions in flight that `rack` has overtaken.
     fn last_retransmitted_before(&self, rack: &Rack) -> Time {
         let retransmit_queue = self.retransmit_queue.iter();
         retransmit_queue
@@ -78,8 +78,8 @@ impl Scoreboard {
             .map_or(Time::ZERO, |&(_, sent)| sent)
     }
 
-    /// Last sending of the unjudged segments that `rack` has overtaken. Few ACKs can ask: once three
-    /// segments are SACKed, patience ends.
+    /// Last transmission of the unchecked segments that `rack` has overtaken. It runs for few ACKs: once three
+    /// segments are SACKed, the reordering window is zero.
     fn last_sent_before(&self, rack: &Rack) -> Time {
         let (mut sequence, mut last) = (self.checked_below, Time::ZERO);
         while sequence < self.next {
@@ -99,7 +99,7 @@ impl Scoreboard {
         last
     }
 
-    /// RFC 6675's `IsLost`: three SACKed segments lie above it.
+    /// Detect losses by RFC 6675's `IsLost`: three SACKed segments are above it.
     pub fn detect_by_count(&mut self) -> DetectedLosses {
         let mut losses = DetectedLosses::default();
         if let Some(third) = self.highest_sacked[2] {
@@ -110,7 +110,7 @@ impl Scoreboard {
         losses
     }
 
-    /// Marks the first unacknowledged segment lost (three duplicate ACKs or a partial ACK without SACK).
+    /// Mark the first unacknowledged segment lost (three duplicate ACKs or a partial ACK without SACK).
     pub fn mark_head_lost(&mut self) -> DetectedLosses {
         let mut losses = DetectedLosses::default();
         let head = self.unacknowledged;
@@ -121,7 +121,7 @@ impl Scoreboard {
         losses
     }
 
-    /// Whether this is the last sending of a segment sent again, neither SACKed nor lost.
+    /// True if this is the last transmission of a retransmitted segment, neither SACKed nor lost.
     fn is_latest_retransmission(&self, sequence: u64, sent: Time) -> bool {
         sequence >= self.unacknowledged && {
             let segment = self.segment(sequence);
@@ -130,7 +130,7 @@ impl Scoreboard {
         }
     }
 
-    /// The next segment below `end` that was sent once, is not SACKed and not judged yet.
+    /// Next segment below `end` that was sent once, is not SACKed and not checked yet.
     fn next_unchecked(&mut self, end: u64) -> Option<(u64, Time)> {
         self.checked_below = self.checked_below.max(self.unacknowledged);
         while self.checked_below < end {
@@ -173,7 +173,7 @@ impl Scoreboard {
         losses.lost_retransmission = true;
     }
 
-    /// A timeout: everything not SACKed is lost, but for segments that `spare` excepts by their
+    /// Mark everything not SACKed as lost after a timeout, except segments that `spare` excepts by their
     /// sending time (RFC 8985 section 6.3 spares those sent less than an RTT ago).
     pub fn mark_all_lost(&mut self, spare: impl Fn(Time) -> bool) {
         for sequence in self.unacknowledged..self.next {
@@ -193,7 +193,7 @@ impl Scoreboard {
         self.lost_retransmission.clear();
     }
 
-    /// None counts as lost any more. What had been found lost by time or count, and was not sent again, is not judged
+    /// Clear all loss marks. Segments detected as lost by time or count, and not retransmitted, are not checked
     /// a second time, unless `anew`.
     #[cold]
     pub fn clear_losses(&mut self, anew: bool) {
@@ -211,7 +211,7 @@ impl Scoreboard {
         }
     }
 
-    /// Lists all that was sent again, by its last sending.
+    /// Rebuild the queue of retransmissions by their last transmission.
     fn rebuild_retransmit_queue(&mut self) {
         let outstanding = self.unacknowledged..self.next;
         let mut losses: Vec<(u64, Time)> = outstanding
@@ -225,7 +225,7 @@ impl Scoreboard {
         self.retransmit_queue = losses.into();
     }
 
-    /// The lost segment to send again next: the lowest.
+    /// Next lost segment to retransmit: the lowest.
     #[inline]
     pub fn next_lost(&mut self) -> Option<u64> {
         if self.unretransmitted == 0 {

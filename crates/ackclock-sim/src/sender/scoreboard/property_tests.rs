@@ -3,7 +3,7 @@
 use super::*;
 use proptest::prelude::*;
 
-/// What the naive scoreboard knows of a segment.
+/// State of a segment in the naive scoreboard.
 #[allow(clippy::struct_excessive_bools)]
 #[derive(Clone, Copy, Debug, Default)]
 struct NaiveSegment {

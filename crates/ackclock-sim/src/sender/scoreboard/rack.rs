@@ -1,26 +1,26 @@
-//! What RACK learns from an ACK (RFC 8985 section 6.2, step 2): it hears each segment that is newly acknowledged or
-//! SACKed, and its RTT is that of the last one heard. A hole that is filled late makes it patient.
+//! Update of RACK by an ACK (RFC 8985 section 6.2, step 2) with each segment that is newly acknowledged or
+//! SACKed; its RTT is that of the last one processed. A hole that is filled late makes it patient.
 //!
-//! As Linux: the segments SACKed are heard first, in their order, then those cumulatively acknowledged.
+//! As Linux: SACKed segments are processed first, in their order, then those cumulatively acknowledged.
 
 use ackclock_core::Time;
 
 use super::Delivery;
 use crate::options::timestamp;
 
-/// RACK's knowledge (RFC 8985 section 5.2): the most recently sent segment that was delivered.
+/// State of RACK (RFC 8985 section 5.2): the most recently sent segment that was delivered.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Rack {
-    /// When it was sent.
+    /// Time of its transmission.
     pub sent: Time,
     /// Its number.
     pub sequence: u64,
-    /// The RTT of the segment heard last.
+    /// RTT of the segment processed last.
     pub rtt: Time,
 }
 
 impl Rack {
-    /// Takes in what an ACK lets it hear; tells whether that is anything.
+    /// Update by an ACK; returns whether it delivered a segment that counts.
     #[inline]
     pub fn advance(&mut self, delivery: &Delivery, now: Time) -> bool {
         let (last, sent, sequence) = match (&delivery.rack_update, &delivery.latest) {
@@ -43,29 +43,29 @@ impl Rack {
     }
 }
 
-/// What an ACK lets RACK hear, and what it may believe of segments that were sent again. An ACK without SACKs of segments
-/// that were sent once, as nearly all are, needs none: RACK hears the last of them.
+/// Update of RACK by an ACK, which may ignore retransmitted segments. An ACK without SACKs of segments
+/// that were sent once, as nearly all are, has none: RACK processes the last of them.
 #[derive(Clone, Copy, Debug)]
 pub struct RackUpdate {
-    /// Their RTT is below the smallest if they were sent after this: the ACK answers an earlier sending.
+    /// Retransmissions after this time would have an RTT below the minimum: the ACK is for an earlier transmission.
     trusted_until: Time,
-    /// The timestamp echoed: what was sent again after it is acknowledged for an earlier sending.
+    /// The timestamp echoed: segments retransmitted after it are acknowledged for an earlier transmission.
     echo: Option<Time>,
-    /// Last sending of the one heard last.
+    /// Last transmission of the segment processed last.
     last: Time,
-    /// Its number and one, if it was SACKed: a higher one is heard later. 0 as long as nothing is heard.
+    /// Its number plus one, if it was SACKed: a higher one is processed later. 0 before the first.
     highest: u64,
-    /// The most recent sending of all.
+    /// Most recent transmission of all.
     sent: Time,
-    /// Whose that was.
+    /// Segment of that transmission.
     sequence: u64,
 }
 
-/// A cumulative ACK is heard after all SACKs.
+/// A cumulative ACK is processed after all SACKs.
 const AFTER_ALL: u64 = u64::MAX;
 
 impl RackUpdate {
-    /// Nothing yet; see the fields.
+    /// An empty update; see the fields.
     #[inline]
     pub fn new(trusted_until: Time, echo: Option<Time>) -> RackUpdate {
         RackUpdate {
@@ -78,14 +78,14 @@ impl RackUpdate {
         }
     }
 
-    /// A segment that was sent once is cumulatively acknowledged.
+    /// Process a cumulatively acknowledged segment that was sent once.
     #[inline]
     pub(super) fn acknowledged(&mut self, sequence: u64, sent: Time) {
         (self.last, self.highest) = (sent, AFTER_ALL);
         self.follow(sequence, sent);
     }
 
-    /// One that was sent again is: the timestamp tells which sending the ACK answers.
+    /// Process a cumulatively acknowledged retransmission: the timestamp shows which transmission the ACK is for.
     pub(super) fn acknowledged_retransmission(&mut self, sequence: u64, sent: Time) {
         let before = |echo| timestamp(echo) < timestamp(sent);
         if sent <= self.trusted_until && !self.echo.is_some_and(before) {
@@ -93,7 +93,7 @@ impl RackUpdate {
         }
     }
 
-    /// A segment that was sent once is SACKed.
+    /// Process a SACKed segment that was sent once.
     #[inline]
     pub(super) fn sacked(&mut self, sequence: u64, sent: Time) {
         self.follow(sequence, sent);
@@ -102,7 +102,7 @@ impl RackUpdate {
         }
     }
 
-    /// One that was sent again is.
+    /// Process a SACKed retransmission.
     pub(super) fn sacked_retransmission(&mut self, sequence: u64, sent: Time) {
         if sent <= self.trusted_until {
             self.sacked(sequence, sent);
