@@ -353,7 +353,11 @@ def test_the_same_folder_twice(here):
 def test_what_the_engine_has_not_exits_with_3(here, monkeypatch):
     from ackclock.engines import packet
 
-    monkeypatch.setattr(packet.PacketEngine, "has", packet.PacketEngine.has - {'congestion control "cubic"'})
+    monkeypatch.setattr(
+        packet.PacketEngine,
+        "supported_features",
+        packet.PacketEngine.supported_features - {'congestion control "cubic"'},
+    )
     said = refused("run", "small.toml", status=3)
     assert said.startswith('Unsupported: engine "packet" has no congestion control "cubic"; available in ')
 

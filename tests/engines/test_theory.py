@@ -14,7 +14,7 @@ import ackclock as ac
 from ackclock import cli, engines, metrics
 from ackclock.dataset import tables
 from ackclock.engines import theory
-from ackclock.engines.theory.model import Answer
+from ackclock.engines.theory.model import ModelResult
 from ackclock.engines.theory.pendulum import Pendulum
 from ackclock.errors import InputError, UnsupportedError
 from ackclock.metrics import pendulum as tilts
@@ -45,14 +45,14 @@ class Averages:
 
     name = "averages"
 
-    def misfits(self, plan):
+    def unsupported(self, plan):
         return []
 
-    def draws(self, plan):
+    def is_stochastic(self, plan):
         return False
 
-    def answer(self, plan, seed):
-        return Answer(metrics={"goodput_bps": 8.5e6, "queue_delay_mean_s": 0.02, "goodput_flow_bps": [8e6, 5e5]})
+    def evaluate(self, plan, seed):
+        return ModelResult(metrics={"goodput_bps": 8.5e6, "queue_delay_mean_s": 0.02, "goodput_flow_bps": [8e6, 5e5]})
 
 
 def plan(text: str = LINE) -> ac.plan.Plan:
@@ -87,7 +87,7 @@ def test_every_listed_engine_says_what_it_is():
     for name in engines.ENGINES:
         made = engines.engine(name)
         assert made.name == name
-        words = {what for what in made.has if not what.startswith(algorithms)}
+        words = {what for what in made.supported_features if not what.startswith(algorithms)}
         assert words <= engines.features.ALL | engines.features.OF_TESTBEDS
 
 
@@ -232,7 +232,7 @@ def test_the_same_seed_gives_the_same_and_another_one_another():
 )
 def test_what_does_not_fit_is_one_line_that_names_who_can(change, what):
     changed = plan(LINE.replace(*change, 1) + '[theory]\nmodel = "pendulum"\n')
-    (reason,) = engines.refusals(engines.engine("theory"), changed)
+    (reason,) = engines.unsupported(engines.engine("theory"), changed)
     assert what in str(reason)
     assert str(reason).startswith('Unsupported: engine "theory" has no model of this: "pendulum" has no ')
     assert reason.available_in == ("packet", "linux")
@@ -244,15 +244,15 @@ def test_of_several_models_the_nearest_is_named(monkeypatch):
     class Nothing(Averages):
         name = "nothing"
 
-        def misfits(self, plan):
+        def unsupported(self, plan):
             return ["this", "that"]
 
     monkeypatch.setattr(theory, "MODELS", (Nothing(), Pendulum()))
     refused = plan(LINE.replace('congestion = "reno"', 'congestion = "cubic"', 1))
-    (reason,) = theory.TheoryEngine().check(refused)
+    (reason,) = theory.TheoryEngine().unsupported(refused)
     assert reason.what == 'model of this: the nearest, "pendulum", has no congestion control "cubic"'
     monkeypatch.setattr(theory, "MODELS", (Nothing(), Averages()))
-    assert theory.TheoryEngine().check(refused) == []
+    assert theory.TheoryEngine().unsupported(refused) == []
     assert theory.TheoryEngine().run(refused, 1).manifest["model"] == "averages"
 
 

@@ -72,7 +72,7 @@ def compare(  # noqa: PLR0913 (each is an option of the command line)
     names = work.engine_names(options.engines)
     place = out or Path("results") / f"{Path(named(scenario)).stem}-compare"
     runs = plan if seeds is None else replace(plan, seeds=seeds)
-    able = [name for name in names if not engines.refusals(engines.engine(name), plan)]
+    able = [name for name in names if not engines.unsupported(engines.engine(name), plan)]
     twins = phase_effects.having(runs, able) if check_phase else []
     expected = forecasts.of_plans([(runs, name) for name in able], jobs, report=report)
     if dry_run:

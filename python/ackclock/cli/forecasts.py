@@ -38,7 +38,7 @@ def _of_stretch(stretch: Sequence[Case]) -> tuple[Cost, int]:
     """What a run costs of the case in the middle, and how many runs there are."""
     middle = stretch[len(stretch) // 2]
     plan = middle.plan()
-    draws = engines.engine(middle.engine).draws(plan)
+    draws = engines.engine(middle.engine).is_stochastic(plan)
     return cost(plan, middle.engine), sum(case.seeds if draws else 1 for case in stretch)
 
 
@@ -61,4 +61,4 @@ LITTLE_S = 5.0
 
 
 def _runs(plan: Plan, engine: str) -> int:
-    return len(plan.seeds) if engines.engine(engine).draws(plan) else 1
+    return len(plan.seeds) if engines.engine(engine).is_stochastic(plan) else 1

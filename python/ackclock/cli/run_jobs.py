@@ -188,7 +188,7 @@ def able(planned: Sequence[Plan], options: Options) -> list[str]:
     """The names of the engines. Raises `InputError` for unknown ones, `UnsupportedError` for what one cannot model."""
     names = engine_names(options.engines)
     chosen = [engines.engine(name) for name in names]
-    if reasons := [reason for plan in planned for engine in chosen for reason in engines.refusals(engine, plan)]:
+    if reasons := [reason for plan in planned for engine in chosen for reason in engines.unsupported(engine, plan)]:
         raise UnsupportedError(dict.fromkeys(reasons))
     return names
 
@@ -198,11 +198,11 @@ def look(planned: Sequence[Plan], names: Sequence[str], say: Callable[[str], Non
     missing: list[str] = []
     for plan in planned:
         for name in names:
-            found = engines.look(engines.engine(name), plan)
-            if found is not None:
-                for line in [*(f'host "{host}": {line}' for host, line in found[0].items()), *found[2]]:
+            report = engines.engine(name).preflight(plan)
+            if report is not None:
+                for line in [*(f'host "{host}": {line}' for host, line in report.hosts.items()), *report.warnings]:
                     say(line)
-                missing += found[1]
+                missing += report.missing
     if missing:
         raise InputError("\n".join(dict.fromkeys(missing)))
 
@@ -255,7 +255,7 @@ def check_module(plans: Sequence[Plan], file: Path) -> None:
 def _check_needs(made: Sequence[Job]) -> None:
     """Results that a job needs must be there, or come of a job before."""
     for number, job in enumerate(made):
-        engines.check_needs(engines.engine(job.engine), job.plan, [other.folder for other in made[:number]])
+        engines.check_inputs(engines.engine(job.engine), job.plan, [other.folder for other in made[:number]])
 
 
 def _check_numbers(options: Options) -> None:

@@ -250,5 +250,5 @@ def _judged(job: Job, done: Sweep, asked: Asked) -> Grid:
 
     groups = done.table.group_by("point", maintain_order=True)
     runs = [group.select(_names(asked)).to_dicts() for _, group in groups]
-    exact = not engines.engine(done.engine).draws(job.loaded.point(0).plan)
+    exact = not engines.engine(done.engine).is_stochastic(job.loaded.point(0).plan)
     return judge(*asked, runs, exact=exact)

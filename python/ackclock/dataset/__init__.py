@@ -40,7 +40,7 @@ from ackclock.system.files import check_name
 from ackclock.system.temporary import Private
 
 if TYPE_CHECKING:
-    from ackclock.partial_plan import KnownPlan
+    from ackclock.partial_plan import PartialPlan
 
 #: Rows waiting in memory go to disk beyond this many bytes.
 SPOOL_BYTES = 8 << 20
@@ -204,11 +204,11 @@ class Dataset:
         return self.frame("transmissions")
 
     @cached_property
-    def plan(self) -> KnownPlan:
+    def plan(self) -> PartialPlan:
         """What is known of the plan behind the result. Raises `InputError` if that is damaged."""
-        from ackclock.partial_plan import KnownPlan
+        from ackclock.partial_plan import PartialPlan
 
-        return KnownPlan.from_dict(self.manifest.get("plan") or {})
+        return PartialPlan.from_dict(self.manifest.get("plan") or {})
 
     @property
     def runs(self) -> tuple[Mapping[str, Any], ...]:

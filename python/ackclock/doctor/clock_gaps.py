@@ -23,7 +23,7 @@ from ackclock.figures import numbers
 from ackclock.system.files import check_name
 
 #: How often it looks, and how much later than that is a gap, in seconds.
-PERIOD_S, LEAST_S = 1e-3, 1e-3
+PERIOD_S, MIN_S = 1e-3, 1e-3
 
 #: How long it looks at a time, before anybody may end it.
 AT_A_TIME_S = 0.1
@@ -84,7 +84,7 @@ class Stalls:
         return {
             "watched_s": self.watched_s,
             "period_s": PERIOD_S,
-            "least_s": LEAST_S,
+            "least_s": MIN_S,
             "counter": self.counter,
             "classes": self.by_class(),
             "gaps": list(self.gaps.iter_rows(named=True)),
@@ -127,7 +127,7 @@ def watch(for_s: float, tell: Callable[[float], object] = lambda _: None) -> Sta
     if not hasattr(_core, "ClockWatch"):
         raise WatchError("the clock can be watched on Linux only")
     try:
-        watching = _core.ClockWatch(period_s=PERIOD_S, least_s=LEAST_S)
+        watching = _core.ClockWatch(period_s=PERIOD_S, least_s=MIN_S)
     except OSError as error:
         raise WatchError(f"the clock cannot be watched: {error}") from error
     (first_s, first_wall_s), found = watching.clocks_s, []

@@ -60,7 +60,7 @@ def check(plan: Plan, engine: str) -> None:
         raise InputError(f"--check-phase: found --engine {engine}; expected {' or '.join(ENGINES)}")
     if len(plan.seeds) < 2:
         raise InputError("--check-phase: found one run; expected two or more (--repeats): one has no interval to leave")
-    if reasons := engines.refusals(engines.engine(engine), twin(plan)):
+    if reasons := engines.unsupported(engines.engine(engine), twin(plan)):
         raise UnsupportedError(reasons)
 
 

@@ -208,7 +208,7 @@ def lacks_of(entry: Entry) -> dict[str, str | None]:
 
 def lacking(entry: Entry) -> dict[str, str | None]:
     """The same, without a word to the user."""
-    return {engine: engines.lacking(engine) for engine in entry.engines}
+    return {engine: engines.unavailable(engine) for engine in entry.engines}
 
 
 def _rows_with_twins(
@@ -320,7 +320,7 @@ class How:
     def at_a_time(self, engine: str, plans: Iterable[Plan]) -> int:
         """How many cases go on at a time: as many as their seeds leave places for."""
         chosen, every = engines.engine(engine), list(plans)
-        if any(engines.alone(chosen, plan) for plan in every):
+        if any(chosen.exclusive(plan) for plan in every):
             return 1
         return max(1, self.places // max((len(plan.seeds) for plan in every), default=1))
 

@@ -126,7 +126,7 @@ class TestItsCard:
         from ackclock.engines.linux import LinuxEngine
 
         plan = self.plan(congestion, name="mine", file="mine.c", sha256="")
-        return [each.what for each in LinuxEngine().check(plan)]
+        return [each.what for each in LinuxEngine().unsupported(plan)]
 
     def test_without_one_it_has_no_parameters(self):
         user_module.bring(user_module.Module("mine", "mine.c", "0" * 64))
@@ -151,7 +151,7 @@ class TestItsCard:
         from ackclock.engines.linux import LinuxEngine
 
         self.brought(linux=Linux(brought=True))
-        assert [each.what for each in LinuxEngine().check(self.plan('"mine"'))] == [
+        assert [each.what for each in LinuxEngine().unsupported(self.plan('"mine"'))] == [
             'congestion control "mine" without --module FILE'
         ]
 
@@ -223,7 +223,7 @@ def test_mistakes_are_the_compilers_first_lines():
     ])  # fmt: skip
     lines = user_module.mistakes(said).splitlines()
     assert lines[0] == "mine.c:10:5: error: no such thing"
-    assert len(lines) == bpf.MOST_MISTAKES
+    assert len(lines) == bpf.MAX_MISTAKES
     undefined = user_module.mistakes('ERROR: modpost: "no_such" [/tmp/x/mine.ko] undefined!\nmake: *** Error 2\n')
     assert undefined == '--module: found "no_such"; expected what the kernel exports to modules'
     assert user_module.mistakes("gcc: out of memory\n") == "gcc: out of memory"

@@ -230,14 +230,14 @@ def _wait(done):
 @needs_namespaces
 def test_what_the_running_kernel_lacks_is_refused_by_name(monkeypatch):
     monkeypatch.setitem(live.LEAST, "pfifo", "nosuchqdisc")
-    (reason,) = engines.refusals(engines.engine("linux"), plan())
+    (reason,) = engines.unsupported(engines.engine("linux"), plan())
     assert reason.what.startswith('queue discipline "pfifo" in the running kernel ')
 
 
 @needs_namespaces
 def test_a_control_that_is_not_there_is_refused_by_name(monkeypatch):
     monkeypatch.setattr(live, "_tried", lambda tries: (frozenset({"cubic"}), ()))
-    (reason,) = engines.refusals(engines.engine("linux"), plan())
+    (reason,) = engines.unsupported(engines.engine("linux"), plan())
     assert reason.what.startswith('congestion control "reno" in the running kernel ')
 
 
@@ -246,7 +246,7 @@ def test_a_control_that_is_not_there_is_refused_by_name(monkeypatch):
 def test_hosts_that_are_there_take_time_as_it_is(monkeypatch, processing, needs):
     """No netem is needed for the default, only for what is written."""
     monkeypatch.setitem(live.LEAST, "netem", "nosuchqdisc")
-    reasons = engines.refusals(engines.engine("linux"), plan(("[[flows]]", f"{processing}[[flows]]")))
+    reasons = engines.unsupported(engines.engine("linux"), plan(("[[flows]]", f"{processing}[[flows]]")))
     assert any('queue discipline "netem"' in reason.what for reason in reasons) == needs
 
 

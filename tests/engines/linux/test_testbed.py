@@ -206,7 +206,7 @@ def test_nothing_is_lost_on_a_path_that_is_left():
 
 def beyonds(*pairs: tuple[str, str]) -> list[str]:
     plan, _ = planned(*pairs)
-    return [*unsupported.beyond(plan)]
+    return [*unsupported.unsupported(plan)]
 
 
 @pytest.mark.parametrize(
@@ -255,7 +255,7 @@ def test_hosts_of_their_own_hold_settings_of_their_own():
     before = '[[network.hosts]]\nname = "r"'
     sender = '[[network.hosts]]\nname = "a2"\naddress = "a2"\nrole = "sender"\ndata = "10.1.0.3"\n'
     plan, testbed = planned(('[[flows]]\ncount = 3\ncongestion = "reno"\n', groups), (before, sender + before))
-    assert [*unsupported.beyond(plan)] == []
+    assert [*unsupported.unsupported(plan)] == []
     sacks = {host.name: tcp.sysctls(plan, testbed, host).get("net.ipv4.tcp_sack") for host in testbed.hosts}
     assert sacks == {"a": "1", "a2": "0", "r": None, "b": "1", "c": "0"}
 

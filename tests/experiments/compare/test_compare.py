@@ -56,7 +56,7 @@ class Model:
     def check(self, plan):
         return [Unsupported("more than two flows", self.name)] if len(plan.flows) > 2 else []
 
-    def draws(self, plan):
+    def is_stochastic(self, plan):
         return False
 
     def run(self, plan, seed, options=None):

@@ -82,7 +82,7 @@ def test_points_a_thousandfold_apart_of_which_the_dear_ones_are_taken_for_too_ch
 def test_of_many_points_those_that_differ_at_one_key_are_planned(monkeypatch):
     loaded = ac.loads(SCENARIO)
     every = weights.of_points(loaded, "packet")
-    monkeypatch.setattr(weights, "MOST_POINTS", 11)
+    monkeypatch.setattr(weights, "MAX_POINTS", 11)
     few = weights.of_points(loaded, "packet")
     assert few[:4] == pytest.approx(every[:4])
     assert few[[0, 3, 6, 9]] == pytest.approx(every[[0, 3, 6, 9]])

@@ -23,7 +23,7 @@ from ackclock.input.fields import shown
 from ackclock.system.files import readable
 
 #: What is read or written of a disk at most, again and again; and the least that is worth it.
-MOST_BYTES, LEAST_BYTES = 256 << 20, 16 << 20
+MAX_BYTES, LEAST_BYTES = 256 << 20, 16 << 20
 
 #: What is filled before it is read: it takes its time.
 FILLED_BYTES = 64 << 20
@@ -83,7 +83,7 @@ def _store(name: str, place: str, agent: Agent) -> Store:
     if length == 0:
         raise InputError(f"{where}: found an empty file; expected one with data")
     read = min(fitting // 2, FILLED_BYTES) if length is None else length
-    return Store({"place": place, "bytes": read}, {"place": place, "bytes": min(fitting // 2, MOST_BYTES)})
+    return Store({"place": place, "bytes": read}, {"place": place, "bytes": min(fitting // 2, MAX_BYTES)})
 
 
 def here(name: str, port: int, cell: Cell, stores: Mapping[str, Store], *, sends: bool) -> dict[str, Any]:

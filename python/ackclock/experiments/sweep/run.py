@@ -171,7 +171,7 @@ class Job:
         of_points, mixed = weights.of_points(self.loaded, self.order.engine), left.mixed()
         waiting = of_points[mixed.point_numbers]
         there = 1.0 - waiting.sum() / of_points[self.runs.point_numbers].sum()
-        is_alone = engines.alone(engines.engine(self.order.engine), self.loaded.point(0).plan)
+        is_alone = engines.engine(self.order.engine).exclusive(self.loaded.point(0).plan)
         if is_alone and self.place is not None:
             raise InputError(f"{self.place.option}: found a testbed, whose hosts have one network; expected it without")
         tasks = executor.Tasks(mixed, waiting, 1 if is_alone else self.jobs or runner.cores())
@@ -205,7 +205,7 @@ def prepare(  # noqa: PLR0913 (all but the first have defaults)
     check_phase: bool = False,
     progress: Progress = no_progress,
 ) -> Job:
-    """Checks a sweep, up to `planning.MOST_CHECKED` points of it; runs nothing.
+    """Checks a sweep, up to `planning.MAX_CHECKED` points of it; runs nothing.
 
     Arguments and errors are those of `sweep`; `progress` is called with the share of the check that is done.
     """

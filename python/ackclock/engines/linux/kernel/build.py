@@ -52,7 +52,7 @@ ROOM = 2 << 30
 #: The guest that a build starts to see whether it works has this much memory.
 TRIAL_MEMORY_BYTES = 128 << 20
 
-#: What the trial asks the guest.
+#: Command of the trial run in the guest.
 TRIAL = ["sh", "-c", "cat /proc/sys/net/ipv4/tcp_available_congestion_control /proc/version >answer"]
 
 Progress = Callable[[float], None]
@@ -91,7 +91,7 @@ def _there(series: str | None) -> cache.Kept | None:
 
 
 def _is_whole(kept: cache.Kept) -> bool:
-    """Whether modules can be compiled for it."""
+    """Return True if modules can be compiled for it."""
     return (kept.folder / headers.PACKED).is_file()
 
 
@@ -191,7 +191,7 @@ def _keep_log(log: Path) -> None:
 
 
 def failed_log() -> Path:
-    """Where the log of the last failed build is kept."""
+    """Return the path of the last failed build's log."""
     return cache.home() / "failed.log"
 
 

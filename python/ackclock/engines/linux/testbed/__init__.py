@@ -31,14 +31,14 @@ from ackclock.plan import Plan
 #: A run begins so long after all are ready: longer than to tell them all.
 LEAD_S = 0.7
 
-#: So often the agents are looked at while a run goes on, and a clock is asked for.
+#: Seconds between two polls of the agents during a run, and between two readings of their clocks.
 LOOK_S, CLOCK_S = 0.05, 1.0
 
 #: An agent that has not been heard of for so long is given up, and so is one that is not done so long after its end.
 SILENT_S = 8.0
 LATE_S = 20.0
 
-#: Where servers' ports begin: at another place in each run, for the kernel remembers connections for a minute.
+#: First ports of servers: each run takes other ones, since the kernel keeps closed connections for a minute.
 PORTS = range(10_000, 19_000, 16)
 
 #: One run at a time: hosts have one network.
@@ -53,7 +53,7 @@ def _reached(plan: Plan) -> Iterator[tuple[Testbed, dict[str, Agent], Preflight]
 
 
 def look(plan: Plan) -> Preflight:
-    """What a plan's hosts are like, and what of them is missing. Raises `HostError`, `InputError`."""
+    """Examine a plan's hosts. Raises `HostError`, `InputError`."""
     with _reached(plan) as (_, there, seen):
         for agent in there.values():
             agent.end()
@@ -199,7 +199,7 @@ def _dataset(
 
 
 def _held(of_hosts: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """As of one machine: the latest of all, and each for itself."""
+    """Return the timing of all hosts as that of one machine: the worst of all, and each host's own."""
     every = [*of_hosts.values()]
     return {
         "shares": every[0]["shares"],

@@ -1,4 +1,4 @@
-"""What a host is like: looked at before a run, changed by nothing."""
+"""Facts about a host, read before a run without changing anything."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ PACKAGES = {"ip": "iproute2", "tc": "iproute2", "ethtool": "ethtool"}
 
 @dataclass(slots=True)
 class Facts:
-    """What is known of a host; interfaces by name, with their offloads that are on and may be switched off."""
+    """Facts about a host; interfaces by name, with the offloads that are on and may be switched off."""
 
     root: bool
     taken: bool
@@ -108,13 +108,13 @@ def _lacks(agent: Agent) -> list[str]:
 
 
 def _tick_hz(psched: str) -> float:
-    """Of the clock by which packets are scheduled, from /proc/net/psched."""
+    """Return the frequency of the packet scheduler's clock from /proc/net/psched, in Hz."""
     words = psched.split()
     return float(int(words[3], 16)) if len(words) > 3 else 1e9
 
 
 def _cores(cpu: str) -> int:
-    """Of the processors' lines in /proc/stat."""
+    """Return the number of processors in /proc/stat."""
     return sum(line[3:4].isdigit() for line in cpu.splitlines() if line.startswith("cpu"))
 
 
@@ -155,7 +155,7 @@ def _routes(agent: Agent, host: Host, testbed: Testbed, found: Facts) -> None:
 
 
 def _json(text: str) -> list[dict[str, Any]]:
-    """What iproute2 says with -j; nothing if it said nothing."""
+    """Parse the output of iproute2's -j; an empty output is an empty list."""
     with suppress(ValueError):
         found = json.loads(text or "[]")
         return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []

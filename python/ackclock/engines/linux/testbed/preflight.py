@@ -1,4 +1,4 @@
-"""Whether a testbed can hold what a plan asks of it: everything is looked at, and nothing is changed."""
+"""Check whether a testbed can run a plan; nothing is changed."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from ackclock.hosts.agent import Agent
 from ackclock.plan import Plan
 
 #: A busy processor holds no rate: of each core, this much is to be free.
-MOST_LOAD = 0.8
+MAX_LOAD = 0.8
 
 
 @dataclass(frozen=True, slots=True)
 class Preflight:
-    """What was seen of each host, what is missing where, and what only weakens a run: a line each."""
+    """The facts of each host, requirements that are not met, and warnings: a line each."""
 
     facts: Mapping[str, Facts]
     missing: tuple[str, ...]
@@ -43,7 +43,7 @@ def look_at(plan: Plan, testbed: Testbed, agents: Mapping[str, Agent]) -> Prefli
 
 
 def missing(plan: Plan, testbed: Testbed, host: Host, found: Facts, agent: Agent) -> Iterator[str]:
-    """What one host lacks."""
+    """Yield what one host lacks."""
     if found.taken:
         yield "found another run of ackclock at work; expected none"
     for package in sorted({PACKAGES[name] for name in found.lacks}):
@@ -120,7 +120,7 @@ def _disciplines(plan: Plan, testbed: Testbed, agent: Agent, found: Facts) -> It
 
 
 def _losing(host: Host, agent: Agent, found: Facts) -> Iterator[str]:
-    """What leads packets through a device that loses them: tried in a network that is thrown away."""
+    """Yield what a host lacks to lead packets through a lossy device, tried in a temporary network."""
     ((_, there, _),) = agent.look(["tc", "qdisc", "show", "dev", str(host.to_senders), "ingress"])
     if there:
         yield f'found {" ".join(there.split()[:3])} on "{host.to_senders}"; expected nothing where packets come in'
@@ -155,12 +155,12 @@ def _granularity(plan: Plan, testbed: Testbed, found: Facts) -> Iterator[str]:
 def _doubts(host: Host, found: Facts) -> Iterator[str]:
     if host.role != ROUTER and not found.root:
         yield "no root: its own TCP settings, routes and offloads stay; traffic and samples only"
-    if found.cores and found.load > MOST_LOAD * found.cores:
+    if found.cores and found.load > MAX_LOAD * found.cores:
         yield f"its load is {found.load:g}, of {found.cores} cores"
 
 
 def changes(plan: Plan, testbed: Testbed, host: Host, found: Facts) -> list[dict[str, Any]]:
-    """What a run changes on a host, each with what undoes it; nothing without root."""
+    """Return the changes of a run on a host, each with its undo command; none without root."""
     if not found.root:
         return []
     made: list[dict[str, Any]] = []
