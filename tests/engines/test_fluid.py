@@ -285,7 +285,7 @@ def test_a_sweep_measures_a_result_folder(data, tmp_path):
 
 def test_a_folder_that_is_no_result_is_refused(tmp_path):
     named = plan(fluid(f'loss_assignment = {{ kind = "replayed", from = "{tmp_path / "none"}" }}'))
-    for refused in (engines.check_inputs, engines.fed):
+    for refused in (engines.check_inputs, engines.resolve_inputs):
         with pytest.raises(InputError, match=r"fluid\.loss_assignment\.from: found .*none\", which is no result"):
             refused(engines.engine("fluid"), named)
     engines.check_inputs(engines.engine("fluid"), named, [tmp_path / "none"])
