@@ -11,8 +11,8 @@ use std::io::{BufWriter, Write};
 use std::net::SocketAddrV4;
 use std::path::{Path, PathBuf};
 
+use ackclock_pcap::savefile::{self, SNAP_BYTES};
 use ackclock_plan::Vantage;
-use ackclock_savefile::{self as savefile, SNAP_BYTES};
 use ackclock_units::Time;
 
 use crate::clock::Clock;

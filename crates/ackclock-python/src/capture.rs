@@ -6,12 +6,12 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-use ackclock_capture::analysis::{FileReport, Reading};
-use ackclock_capture::filter::{Filter, NoFilter};
-use ackclock_capture::largest::Largest;
-use ackclock_capture::path::{Limiter, Path};
-use ackclock_capture::rows::Options;
-use ackclock_capture::tables::{Stall, Vantage};
+use ackclock_analysis::analysis::{FileReport, Reading};
+use ackclock_analysis::largest::Largest;
+use ackclock_analysis::path::{Limiter, Path};
+use ackclock_analysis::rows::Options;
+use ackclock_analysis::tables::{Stall, Vantage};
+use ackclock_pcap::filter::{Filter, NoFilter};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};

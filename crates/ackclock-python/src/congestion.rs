@@ -1,8 +1,8 @@
-//! Which congestion control a captured flow used: the steps of `ackclock-capture`, told to `ackclock-replay`.
+//! Which congestion control a captured flow used: the steps of its analysis, handed to `ackclock_analysis::identify`.
 
-use ackclock_capture::steps::{self, FlowSteps};
-use ackclock_replay::ranking::{rank, Candidate};
-use ackclock_replay::series::{Phase, Series, Signal, Step};
+use ackclock_analysis::identify::ranking::{rank, Candidate};
+use ackclock_analysis::identify::series::{Phase, Series, Signal, Step};
+use ackclock_analysis::steps::{self, FlowSteps};
 use ackclock_units::Time;
 use serde::Deserialize;
 use serde_json::Value;

@@ -34,7 +34,7 @@ mod toml_values;
 #[cfg(feature = "python")]
 #[pyo3::pymodule]
 mod _core {
-    use ackclock_capture::tables as captured;
+    use ackclock_analysis::tables as captured;
     use ackclock_congestion::CONTROLLERS;
     use ackclock_models::fluid::growth::LAWS;
     use ackclock_packet::packet::Kind;

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-use ackclock_capture::filter::{Filter, NoFilter};
-use ackclock_capture::listing;
+use ackclock_pcap::filter::{Filter, NoFilter};
+use ackclock_pcap::listing;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;

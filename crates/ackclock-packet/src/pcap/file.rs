@@ -6,7 +6,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use ackclock_savefile as savefile;
+use ackclock_pcap::savefile;
 use ackclock_units::Time;
 
 use super::frame::Frame;

@@ -6,7 +6,7 @@
 //!
 //! Payload is all zeros, so its checksum is known without storing it: a frame is cut at [`SNAP_BYTES`].
 
-use ackclock_savefile::{record_header, SNAP_BYTES};
+use ackclock_pcap::savefile::{record_header, SNAP_BYTES};
 use ackclock_units::Time;
 
 use super::truth::Header;

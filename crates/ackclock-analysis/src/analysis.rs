@@ -1,0 +1,261 @@
+//! What happened in captures, and why: segments in, rows out.
+
+use std::path::{Path, PathBuf};
+
+use crate::connections::Connections;
+use crate::path;
+use crate::rows::{Options, Rows};
+use crate::series::Arrival;
+use crate::tables::Tables;
+use ackclock_pcap::files::{Capture, Counts};
+use ackclock_pcap::filter::Filter;
+use ackclock_pcap::packet::Segment;
+
+/// Longer than any capture: 4.5 years. Times of damaged files stay within.
+const LONGEST_NS: i64 = 1 << 57;
+/// Flows that end before somebody takes their rows.
+const MOST_FLOWS: usize = 8192;
+/// Packets that several queues of a host captured are out of order by less.
+const CLOCK_SET_NS: i64 = 1_000_000_000;
+
+/// The analysis of segments, in the order of the capture. A packet that was seen before counts in its file only.
+#[derive(Debug)]
+pub struct Analysis {
+    connections: Connections,
+    /// Rows since the last were taken, and the series of the paths.
+    pub rows: Rows,
+    origin_ns: Option<i64>,
+    now_ns: Option<i64>,
+    segments: u64,
+    far_off: u64,
+}
+
+impl Analysis {
+    /// Begins.
+    pub fn new(options: Options) -> Self {
+        Self {
+            connections: Connections::within(options.most_bytes),
+            rows: Rows::new(options),
+            origin_ns: None,
+            now_ns: None,
+            segments: 0,
+            far_off: 0,
+        }
+    }
+
+    /// Takes a segment in; one without a time has that of the one before.
+    #[inline]
+    pub fn take(&mut self, segment: &Segment) {
+        if segment.seen_before {
+            return;
+        }
+        let now_ns = self.time_ns(segment);
+        self.now_ns = Some(now_ns);
+        self.segments += 1;
+        self.connections.take(segment, now_ns, &mut self.rows);
+    }
+
+    /// The time since the first segment. Where it goes back by a little it stands still, as order is what tells; by more,
+    /// somebody has set the clock.
+    #[inline]
+    fn time_ns(&mut self, segment: &Segment) -> i64 {
+        let Some(before_ns) = self.now_ns else {
+            self.origin_ns = segment.time_ns;
+            return 0;
+        };
+        let Some(time_ns) = segment.time_ns else {
+            return before_ns;
+        };
+        let origin_ns = *self.origin_ns.get_or_insert(time_ns);
+        let since_ns = time_ns.saturating_sub(origin_ns);
+        let now_ns = since_ns.clamp(-LONGEST_NS, LONGEST_NS);
+        self.far_off += u64::from(now_ns != since_ns);
+        if now_ns < before_ns && before_ns - now_ns < CLOCK_SET_NS {
+            before_ns
+        } else {
+            now_ns
+        }
+    }
+
+    /// Ends what is open.
+    pub fn finish(&mut self) {
+        self.finish_some(u64::MAX);
+    }
+
+    /// Ends at most so many of the connections that are open; false when none is left.
+    pub fn finish_some(&mut self, most: u64) -> bool {
+        self.connections.finish_some(most, &mut self.rows)
+    }
+
+    /// Connections so far.
+    pub fn connections(&self) -> u32 {
+        self.connections.begun()
+    }
+
+    /// Those of them that were open and were ended for want of memory.
+    pub fn cut_short(&self) -> u32 {
+        self.connections.cut_short()
+    }
+
+    /// Segments so far, without those seen twice.
+    pub fn segments(&self) -> u64 {
+        self.segments
+    }
+
+    /// Those of them that were captured longer before or after the first than any capture lasts, by their times: they count
+    /// as 4.5 years from it.
+    pub fn far_off(&self) -> u64 {
+        self.far_off
+    }
+
+    /// When the first segment was captured, in nanoseconds since 1970, if the capture has times.
+    pub fn origin_ns(&self) -> Option<i64> {
+        self.origin_ns
+    }
+
+    /// How long after it the last one was.
+    pub fn duration_s(&self) -> f64 {
+        self.now_ns.unwrap_or(0) as f64 * 1e-9
+    }
+}
+
+/// What is known of one of the files.
+#[derive(Clone, Debug)]
+pub struct FileReport {
+    /// Its path, or `-`.
+    pub path: PathBuf,
+    /// What was found in it.
+    pub counts: Counts,
+    /// Nothing in it could be read.
+    pub refused: bool,
+    /// Why it, or its rest, could not be read.
+    pub note: Option<String>,
+    /// Packets that the capturing host dropped, as the file says.
+    pub dropped: Option<u64>,
+}
+
+/// Files under analysis, to be taken in as fast as is wanted.
+#[derive(Debug)]
+pub struct Reading {
+    capture: Capture,
+    filter: Option<Filter>,
+    /// What is found.
+    pub analysis: Analysis,
+    ended: bool,
+    /// All paths share one limit.
+    shared: bool,
+}
+
+impl Reading {
+    /// Opens files; those that cannot be read say so in [`Reading::files`].
+    pub fn open<P: AsRef<Path>>(paths: &[P], options: Options) -> Self {
+        Self {
+            capture: Capture::open(paths),
+            filter: None,
+            analysis: Analysis::new(options),
+            ended: false,
+            shared: false,
+        }
+    }
+
+    /// Only the segments that the filter takes.
+    #[must_use]
+    pub fn only(self, filter: Filter) -> Self {
+        Self {
+            filter: Some(filter).filter(|filter| !filter.takes_all()),
+            ..self
+        }
+    }
+
+    /// Takes in at most so many segments, fewer when many connections end meanwhile; false when nothing is left.
+    pub fn advance(&mut self, segments: u64) -> bool {
+        let enough = self.analysis.rows.tables.flows.flow.len() + MOST_FLOWS;
+        for _ in 0..segments {
+            if self.ended || self.analysis.rows.tables.flows.flow.len() >= enough {
+                break;
+            }
+            let Some(segment) = self.capture.next_segment() else {
+                self.ended = true;
+                break;
+            };
+            if self
+                .filter
+                .as_ref()
+                .is_none_or(|filter| filter.takes(segment))
+            {
+                self.analysis.take(segment);
+            }
+        }
+        !self.ended || self.analysis.finish_some(MOST_FLOWS as u64)
+    }
+
+    /// Takes the rows that are there.
+    pub fn drain(&mut self) -> Tables {
+        std::mem::take(&mut self.analysis.rows.tables)
+    }
+
+    /// What limits the path of the data; None without data. That from one address to another which carries most, or all
+    /// together if they tell of one limit, and no worse: hosts often share their link, and then each alone tells nothing.
+    pub fn path(&mut self) -> Option<path::Path> {
+        let busiest = self.busiest()?;
+        let all = &self.analysis.rows.series;
+        self.shared = self.analysis.rows.paths() == 1;
+        if self.shared {
+            return Some(path::limiter(&all.arrivals, &all.rtts));
+        }
+        let together = path::look(&all.arrivals, &all.rtts);
+        let most = all.of(busiest);
+        let alone = path::look_beside(&most.arrivals, &most.rtts, &together);
+        drop(most);
+        self.shared = together.has_rate() && together.strength() >= alone.strength();
+        Some(if self.shared {
+            together.path()
+        } else {
+            alone.path()
+        })
+    }
+
+    /// What was above a rate on that path, at about four times as many instants as are asked for.
+    pub fn levels(&self, rate_bps: f64, most: usize) -> Vec<path::Level> {
+        let all = &self.analysis.rows.series;
+        let levels = |arrivals: &[Arrival]| path::levels(arrivals, rate_bps, most);
+        match self.busiest().filter(|_| rate_bps > 0.0) {
+            None => Vec::new(),
+            Some(_) if self.shared => levels(&all.arrivals),
+            Some(busiest) => levels(&all.of(busiest).arrivals),
+        }
+    }
+
+    /// The path with the most bytes.
+    fn busiest(&self) -> Option<u16> {
+        let rows = &self.analysis.rows;
+        let mut bytes = vec![0; rows.paths()];
+        for arrival in &rows.series.arrivals {
+            bytes[usize::from(arrival.path)] += u64::from(arrival.bytes);
+        }
+        (0..)
+            .zip(&bytes)
+            .max_by_key(|&(_, bytes)| bytes)
+            .map(|(path, _)| path)
+    }
+
+    /// What is known of the files.
+    pub fn files(&self) -> Vec<FileReport> {
+        let report = |file: &ackclock_pcap::files::File| FileReport {
+            path: file.path().to_owned(),
+            counts: *file.counts(),
+            refused: file.refused(),
+            note: file.reason().map(ToString::to_string),
+            dropped: file.dropped(),
+        };
+        self.capture.files().iter().map(report).collect()
+    }
+}
+
+/// Analyses files as a whole.
+pub fn analyse<P: AsRef<Path>>(paths: &[P], options: Options) -> (Tables, Reading) {
+    let mut reading = Reading::open(paths, options);
+    while reading.advance(u64::MAX) {}
+    let tables = reading.drain();
+    (tables, reading)
+}

@@ -1,0 +1,310 @@
+//! The connections of a capture: segments find theirs, and those that are over make room.
+//!
+//! Memory is bounded by the connections at a time: one that is closed, or of which long nothing was seen, is finished and
+//! its rows are written. The more memory there is in use, the shorter is "long".
+
+use std::collections::hash_map::RandomState;
+use std::collections::HashMap;
+use std::hash::{BuildHasher, Hasher};
+
+use crate::flow::Connection;
+use crate::quiet::Quiet;
+use crate::rows::Rows;
+use ackclock_pcap::packet::{Endpoint, Segment};
+
+/// A closed connection is kept for so long, for copies that come late.
+const CLOSED_NS: i64 = 10_000_000_000;
+/// One that is idle, for so long while there is room: two minutes and a half hour are usual at routers (RFC 5382).
+const IDLE_NS: i64 = 1_800_000_000_000;
+/// The share of the memory that may be in use before idle ones make room.
+const ROOM: f64 = 0.545;
+/// In between, an idle connection is kept for this time, and for the less the less room there is.
+const PRESSED_NS: f64 = 30e9;
+/// What a connection takes with its place in the index, and what it takes more for each direction that carries data.
+const SMALL_BYTES: usize = 850;
+const DATA_BYTES: usize = 1700;
+/// A connection gives back what it does not need after so long.
+const RESTS_NS: i64 = 5_000_000_000;
+
+/// Connections whose memory is used again: others begin while they end.
+const MOST_SPARE: usize = 256;
+
+/// A connection is looked at, whether it is over, after so many packets, and several before one is added.
+const PACKETS_A_LOOK: u64 = 16;
+const LOOKS_A_CONNECTION: u32 = 4;
+
+type Key = (Endpoint, Endpoint);
+
+/// What tells whether a connection is over.
+#[derive(Clone, Copy, Debug, Default)]
+struct Watched {
+    /// When its last packet was seen.
+    last_ns: i64,
+    /// Nothing more is to be expected of it.
+    closed: bool,
+    /// It has given back what it does not need.
+    rests: bool,
+}
+
+/// All connections.
+#[derive(Debug)]
+pub struct Connections {
+    index: HashMap<Key, u32, Seeded>,
+    slots: Vec<Option<Box<Connection>>>,
+    /// Of each of them what is looked at again and again, beside each other.
+    watched: Vec<Watched>,
+    free: Vec<u32>,
+    #[allow(clippy::vec_box)] // what goes into a slot as it is
+    spare: Vec<Box<Connection>>,
+    hand: usize,
+    large: usize,
+    begun: u32,
+    /// Of these, those that memory was short for: they may have gone on as others.
+    cut_short: u32,
+    /// The one that the last segment was of; most often the next one is, too.
+    last: Option<u32>,
+    quiet: Quiet,
+    packets: u64,
+    ended: usize,
+    /// Memory that shall not be exceeded.
+    most_bytes: usize,
+}
+
+impl Connections {
+    /// None, and memory for some.
+    pub fn within(most_bytes: usize) -> Self {
+        Self {
+            index: HashMap::with_hasher(Seeded::new()),
+            slots: Vec::new(),
+            watched: Vec::new(),
+            free: Vec::new(),
+            spare: Vec::new(),
+            hand: 0,
+            large: 0,
+            begun: 0,
+            cut_short: 0,
+            last: None,
+            quiet: Quiet::default(),
+            packets: 0,
+            ended: 0,
+            most_bytes,
+        }
+    }
+
+    /// How many there were.
+    pub fn begun(&self) -> u32 {
+        self.begun
+    }
+
+    /// How many were open and were ended for want of memory: what goes on of them counts as other connections.
+    pub fn cut_short(&self) -> u32 {
+        self.cut_short
+    }
+
+    /// Gives a segment to its connection.
+    #[inline]
+    pub fn take(&mut self, segment: &Segment, now_ns: i64, rows: &mut Rows) {
+        self.quiet.packet(now_ns);
+        let slot = self.slot(segment, now_ns, rows);
+        if let Some(connection) = &mut self.slots[slot as usize] {
+            let (large, waited) = (connection.large(), connection.waits());
+            self.quiet.of(connection.last_ns);
+            connection.take(segment, now_ns, &self.quiet, rows);
+            self.quiet.waits(waited, connection.waits());
+            self.large += connection.large() - large;
+            self.watched[slot as usize] = Watched {
+                last_ns: now_ns,
+                closed: connection.closed(),
+                rests: false,
+            };
+        }
+        self.packets = self.packets.wrapping_add(1);
+        if self.packets.is_multiple_of(PACKETS_A_LOOK) {
+            self.sweep(now_ns, rows);
+        }
+    }
+
+    #[inline]
+    fn slot(&mut self, segment: &Segment, now_ns: i64, rows: &mut Rows) -> u32 {
+        let last = self.last.filter(|&last| self.is_of(last, segment));
+        let known = last.or_else(|| self.index.get(&key(segment)).copied());
+        if let Some(slot) = known {
+            let over = self.slots[slot as usize]
+                .as_ref()
+                .is_some_and(|connection| connection.is_over_for(segment, now_ns));
+            if !over {
+                self.last = Some(slot);
+                return slot;
+            }
+            self.finish(slot, rows);
+        }
+        for _ in 0..LOOKS_A_CONNECTION {
+            self.sweep(now_ns, rows);
+        }
+        self.begin(segment, now_ns)
+    }
+
+    #[inline]
+    fn is_of(&self, slot: u32, segment: &Segment) -> bool {
+        let connection = self.slots[slot as usize].as_ref();
+        connection.is_some_and(|connection| connection.is_between(segment))
+    }
+
+    fn begin(&mut self, segment: &Segment, now_ns: i64) -> u32 {
+        let connection = Some(match self.spare.pop() {
+            Some(mut spare) => {
+                spare.again(self.begun, segment, now_ns);
+                spare
+            }
+            None => Box::new(Connection::new(self.begun, segment, now_ns)),
+        });
+        self.begun = self.begun.wrapping_add(1);
+        let slot = if let Some(slot) = self.free.pop() {
+            self.slots[slot as usize] = connection;
+            slot
+        } else {
+            self.slots.push(connection);
+            self.watched.push(Watched::default());
+            self.slots.len() as u32 - 1
+        };
+        self.index.insert(key(segment), slot);
+        self.last = Some(slot);
+        slot
+    }
+
+    fn finish(&mut self, slot: u32, rows: &mut Rows) {
+        let Some(mut connection) = self.slots[slot as usize].take() else {
+            return;
+        };
+        self.large -= connection.large();
+        self.quiet.waits(connection.waits(), false);
+        let [client, server] = connection.ends;
+        self.index.remove(&ordered(client, server));
+        self.last = None;
+        self.free.push(slot);
+        connection.finish(rows);
+        if self.spare.len() < MOST_SPARE {
+            self.spare.push(connection);
+        }
+    }
+
+    /// Looks at one connection more, whether it is over.
+    #[inline]
+    fn sweep(&mut self, now_ns: i64, rows: &mut Rows) {
+        self.hand += 1;
+        if self.hand >= self.slots.len() {
+            self.hand = 0;
+        }
+        let Some(watched) = self.watched.get(self.hand) else {
+            return;
+        };
+        let idle_ns = now_ns - watched.last_ns;
+        let closed_ns = if watched.closed { CLOSED_NS } else { IDLE_NS };
+        if idle_ns > self.keeps_ns().min(closed_ns) {
+            let early = idle_ns <= closed_ns && !watched.closed && self.slots[self.hand].is_some();
+            self.cut_short += u32::from(early);
+            self.finish(self.hand as u32, rows);
+        } else if idle_ns > RESTS_NS && !watched.rests {
+            self.watched[self.hand].rests = true;
+            if let Some(connection) = &mut self.slots[self.hand] {
+                connection.shrink(rows);
+            }
+        }
+    }
+
+    /// How long an idle connection is kept.
+    fn keeps_ns(&self) -> i64 {
+        let count = self.slots.len() - self.free.len();
+        let used = (count * SMALL_BYTES + self.large * DATA_BYTES) as f64;
+        let most = self.most_bytes as f64;
+        let room = ROOM * most;
+        if used < room {
+            return IDLE_NS;
+        }
+        let left = ((most - used) / (most - room)).max(0.0);
+        (PRESSED_NS * left.powi(4)) as i64
+    }
+
+    /// Ends at most so many of those that are left; false when none is.
+    pub fn finish_some(&mut self, most: u64, rows: &mut Rows) -> bool {
+        let first = self.ended;
+        self.ended = self.slots.len().min(first.saturating_add(most as usize));
+        for slot in first..self.ended {
+            self.finish(slot as u32, rows);
+        }
+        self.ended < self.slots.len()
+    }
+}
+
+#[inline]
+fn key(segment: &Segment) -> Key {
+    ordered(segment.source, segment.destination)
+}
+
+#[inline]
+fn ordered(one: Endpoint, other: Endpoint) -> Key {
+    if one <= other {
+        (one, other)
+    } else {
+        (other, one)
+    }
+}
+
+/// Hashes by multiplication, with keys of the process: a capture cannot be made to collide. No result depends on it.
+#[derive(Clone, Copy, Debug)]
+struct Seeded(u64, u64);
+
+impl Seeded {
+    fn new() -> Self {
+        let random = RandomState::new();
+        Self(random.hash_one(1_u8), random.hash_one(2_u8) | 1)
+    }
+}
+
+impl BuildHasher for Seeded {
+    type Hasher = Folded;
+
+    fn build_hasher(&self) -> Folded {
+        Folded {
+            state: self.0,
+            key: self.1,
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Folded {
+    state: u64,
+    key: u64,
+}
+
+impl Folded {
+    #[inline]
+    fn fold(&mut self, word: u64) {
+        let product = u128::from(self.state ^ word) * u128::from(self.key);
+        self.state = (product as u64) ^ ((product >> 64) as u64).rotate_left(23) ^ self.key;
+    }
+}
+
+impl Hasher for Folded {
+    fn finish(&self) -> u64 {
+        self.state
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.fold(byte.into());
+        }
+    }
+
+    #[inline]
+    fn write_u16(&mut self, value: u16) {
+        self.fold(value.into());
+    }
+
+    #[inline]
+    fn write_u128(&mut self, value: u128) {
+        self.fold(value as u64);
+        self.fold((value >> 64) as u64);
+    }
+}

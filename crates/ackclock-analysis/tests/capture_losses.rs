@@ -1,0 +1,182 @@
+//! What the network loses that the capture does not have: identifications and times tell of it, so that the losses of the
+//! network stay what they were. Captures by hand.
+
+use ackclock_analysis::tables::{Cause, Fate, Tables};
+use kit::{fates, Trace};
+
+mod kit;
+
+const LOST: (Fate, Cause) = (Fate::Lost, Cause::Unknown);
+const DELIVERED: (Fate, Cause) = (Fate::Delivered, Cause::Unknown);
+const MISSED: (Fate, Cause) = (Fate::CaptureLost, Cause::Unknown);
+const BEFORE: (Fate, Cause) = (Fate::LostBefore, Cause::Unknown);
+
+/// The sixth of the ten segments.
+const SIXTH: u32 = 15;
+
+const fn repair(fate: Fate) -> (Fate, Cause) {
+    (fate, Cause::Fast)
+}
+
+/// Data with the identifications that a sender counts.
+fn numbered(trace: &mut Trace, at_ms: i64, number: u32, identification: u32) {
+    trace.data(at_ms, number).identification = Some(identification);
+}
+
+/// Ten segments, 0 to 9 at 100 ms, that all come, and then ten, 10 to 19 from 1000 to 1009 ms with the identifications 11 to
+/// 20, of which the sixth does not. Those named are not in the capture.
+fn sixth_lost((to_sender_ms, to_receiver_ms): (i64, i64), missed: &[u32]) -> Trace {
+    let mut trace = Trace::after_handshake(to_sender_ms, to_receiver_ms);
+    for number in (0..20).filter(|number| !missed.contains(number)) {
+        let begin_ms = if number < 10 { 100 } else { 990 };
+        if number == 10 {
+            trace.ack(110 + to_receiver_ms, 10, &[]);
+        }
+        numbered(&mut trace, begin_ms + i64::from(number), number, number + 1);
+    }
+    trace.ack(1000 + to_receiver_ms, SIXTH, &[]);
+    trace.ack(1009 + to_receiver_ms, SIXTH, &[(16, 20)]);
+    trace
+}
+
+const AT_SENDER: (i64, i64) = (0, 100);
+const IN_THE_MIDDLE: (i64, i64) = (50, 50);
+const AT_RECEIVER: (i64, i64) = (100, 0);
+
+/// When the copies of a segment were sent, in milliseconds.
+fn sent_ms(found: &Tables, number: u32) -> Vec<i64> {
+    let rows = &found.segments;
+    let mut all: Vec<i64> = (0..rows.flow.len())
+        .filter(|&row| rows.offset_bytes[row] == u64::from(number * kit::MSS))
+        .map(|row| (rows.time_s[row] * 1000.0).round() as i64)
+        .collect();
+    all.sort_unstable();
+    all
+}
+
+#[test]
+fn at_the_sender_a_repair_that_is_not_there_was_lost_if_the_next_comes_a_round_trip_later() {
+    let repaired_by = |identification: u32, missed: &[u32]| {
+        let mut trace = sixth_lost(AT_SENDER, missed);
+        numbered(&mut trace, 1111, 20, identification - 1);
+        trace.ack(1211, SIXTH, &[(16, 21)]);
+        numbered(&mut trace, 1230, SIXTH, identification);
+        trace.ack(1330, 21, &[]);
+        fates(&trace.analysed(), SIXTH)
+    };
+    let once = [LOST, repair(Fate::Delivered)];
+    let twice = [LOST, repair(Fate::Lost), repair(Fate::Delivered)];
+    assert_eq!(repaired_by(22, &[2]), once);
+    assert_eq!(repaired_by(23, &[2]), twice);
+    assert_eq!(repaired_by(23, &[]), once, "the capture misses nothing");
+}
+
+#[test]
+fn at_the_sender_a_repair_counts_as_sent_when_it_was_needed() {
+    let told = |acked_ms: i64| {
+        let mut trace = sixth_lost(AT_SENDER, &[2]);
+        // The repair has the number 21, and passes at 1110 ms; the next data waits.
+        numbered(&mut trace, 1140, 20, 22);
+        trace.ack(acked_ms, 20, &[]);
+        trace.ack(1240, 21, &[]);
+        let found = trace.analysed();
+        (fates(&found, SIXTH), sent_ms(&found, SIXTH))
+    };
+    let sent = vec![1005, 1109];
+    let repaired = vec![LOST, repair(Fate::CaptureLost)];
+    assert_eq!(told(1211), (repaired, sent.clone()));
+    let needless = vec![DELIVERED, repair(Fate::Spurious)];
+    assert_eq!(told(1150), (needless, sent));
+}
+
+#[test]
+fn a_gap_in_the_numbers_is_no_repair_if_an_acknowledgement_told_what_is_missing() {
+    let mut trace = sixth_lost(AT_SENDER, &[2]);
+    numbered(&mut trace, 1110, SIXTH, 21);
+    // New data with the number 22 is not there; it is acknowledged before more is seen.
+    trace.ack(1210, 21, &[]);
+    numbered(&mut trace, 1211, 21, 23);
+    numbered(&mut trace, 1212, 22, 24);
+    trace.ack(1311, 22, &[]);
+    trace.ack(1312, 23, &[]);
+    let found = trace.analysed();
+    assert_eq!(fates(&found, 20), [MISSED]);
+    for number in [16, 21, 22] {
+        assert_eq!(fates(&found, number), [DELIVERED], "{number}");
+    }
+}
+
+#[test]
+fn at_the_sender_a_gap_before_new_data_can_have_been_no_data() {
+    let mut trace = sixth_lost(AT_SENDER, &[2]);
+    numbered(&mut trace, 1110, SIXTH, 21);
+    trace.ack(1210, 20, &[]);
+    // What has the number 22 is not there.
+    numbered(&mut trace, 1900, 20, 23);
+    trace.ack(2000, 21, &[]);
+    let found = trace.analysed();
+    assert_eq!(fates(&found, 20), [DELIVERED]);
+    assert_eq!(found.flows.timeouts[0], 0);
+}
+
+#[test]
+fn what_is_not_there_was_lost_and_repaired_if_it_arrives_a_round_trip_after_it_is_missed() {
+    let arrives_at = |at_ms: i64, to_ms: (i64, i64)| {
+        let mut trace = sixth_lost(to_ms, &[SIXTH]);
+        trace.ack(at_ms, 20, &[]);
+        fates(&trace.analysed(), SIXTH)
+    };
+    let told = arrives_at(1210, AT_SENDER);
+    assert_eq!(told, [LOST, repair(Fate::CaptureLost)]);
+    for to_ms in [IN_THE_MIDDLE, AT_RECEIVER] {
+        let told = arrives_at(1110 + to_ms.1, to_ms);
+        assert_eq!(told, [BEFORE, repair(Fate::CaptureLost)], "{to_ms:?}");
+    }
+    assert_eq!(arrives_at(1130, AT_SENDER), [MISSED], "it came late");
+}
+
+/// In the middle, without SACK: the third of four is not there, and comes; of the next four neither does the first come
+/// nor the third, as far as the capture goes.
+fn without_sack(third_comes: bool) -> Trace {
+    let mut trace = Trace::after_handshake(50, 50);
+    for number in [0, 1, 3] {
+        trace.data(100, number);
+    }
+    if third_comes {
+        trace.ack(150, 4, &[]);
+    } else {
+        trace.ack(150, 2, &[]);
+        trace.ack(151, 2, &[]);
+        trace.data(500, 2);
+        trace.ack(550, 4, &[]);
+    }
+    for number in [5, 7] {
+        trace.data(601, number);
+    }
+    trace
+}
+
+#[test]
+fn what_is_not_there_at_the_end_is_not_told_if_nothing_tells_of_it_and_the_capture_misses_more_than_the_network(
+) {
+    assert_eq!(fates(&without_sack(true).analysed(), 6), []);
+    assert_eq!(fates(&without_sack(false).analysed(), 6), [BEFORE]);
+}
+
+#[test]
+fn on_the_way_what_arrives_too_soon_for_the_repair_that_was_seen_is_another_only_if_the_capture_is_known_to_miss_some(
+) {
+    let sixth = |missed: &[u32]| {
+        let mut trace = sixth_lost(IN_THE_MIDDLE, missed);
+        // The repair has the number 21.
+        numbered(&mut trace, 1110, 20, 22);
+        trace.ack(1160, SIXTH, &[(16, 21)]);
+        numbered(&mut trace, 1220, SIXTH, 23);
+        trace.ack(1225, 21, &[]);
+        fates(&trace.analysed(), SIXTH)
+    };
+    let whole = [BEFORE, repair(Fate::LostBefore), repair(Fate::Delivered)];
+    assert_eq!(sixth(&[SIXTH]), whole);
+    let missing = [BEFORE, repair(Fate::CaptureLost), repair(Fate::Spurious)];
+    assert_eq!(sixth(&[2, SIXTH]), missing);
+}

@@ -1,0 +1,111 @@
+//! Without SACK: which of several copies arrived, as the times of acknowledgements tell.
+
+use ackclock_analysis::tables::{Cause, Fate};
+use kit::{fates, Trace};
+
+mod kit;
+
+const DELIVERED: (Fate, Cause) = (Fate::Delivered, Cause::Unknown);
+const LOST: (Fate, Cause) = (Fate::Lost, Cause::Unknown);
+
+/// When a segment is sent: every 10 ms.
+fn sent_ms(number: u32) -> i64 {
+    100 + 10 * i64::from(number)
+}
+
+/// When that is answered, at the sender.
+fn answered_ms(number: u32) -> i64 {
+    sent_ms(number) + 100
+}
+
+/// Segments of a sender that is 100 ms from its receiver, and what that answers, in the order of their times.
+struct Transfer {
+    events: Vec<(i64, bool, u32)>,
+}
+
+impl Transfer {
+    /// Of so many, all but these come, and those before the first that does not are acknowledged.
+    fn without(segments: u32, lost: &[u32]) -> Self {
+        let mut events: Vec<_> = (0..segments)
+            .map(|number| (sent_ms(number), true, number))
+            .collect();
+        let first = lost[0];
+        let came = (0..segments).filter(|number| !lost.contains(number));
+        events.extend(came.map(|number| {
+            let next = if number < first { number + 1 } else { first };
+            (answered_ms(number), false, next)
+        }));
+        Self { events }
+    }
+
+    fn sends(mut self, at_ms: i64, number: u32) -> Self {
+        self.events.push((at_ms, true, number));
+        self
+    }
+
+    fn hears(mut self, at_ms: i64, next: u32) -> Self {
+        self.events.push((at_ms, false, next));
+        self
+    }
+
+    fn trace(mut self) -> Trace {
+        self.events.sort_by_key(|&(at_ms, ..)| at_ms);
+        let mut trace = Trace::after_handshake(0, 100);
+        for (at_ms, data, number) in self.events {
+            if data {
+                trace.data(at_ms, number);
+            } else {
+                trace.ack(at_ms, number, &[]);
+            }
+        }
+        trace
+    }
+}
+
+/// The fifth segment is missing; with the third duplicate it is sent again, which arrives.
+fn repaired() -> Transfer {
+    let mut transfer = Transfer::without(20, &[5]);
+    transfer
+        .events
+        .retain(|&(at_ms, data, _)| data || at_ms <= 380);
+    let transfer = transfer.sends(281, 5).hears(381, 19);
+    transfer.hears(390, 20)
+}
+
+#[test]
+fn a_hole_that_a_repair_fills_was_a_loss() {
+    let found = repaired().trace().analysed();
+    assert_eq!(fates(&found, 5), [LOST, (Fate::Delivered, Cause::Fast)]);
+    assert_eq!(fates(&found, 6), [DELIVERED]);
+}
+
+#[test]
+fn an_answer_between_the_others_is_to_what_came_late() {
+    let found = repaired().hears(384, 19).trace().analysed();
+    assert_eq!(fates(&found, 5), [DELIVERED, (Fate::Spurious, Cause::Fast)]);
+}
+
+#[test]
+fn what_comes_again_is_told_from_what_comes_at_last() {
+    // The timer repeats 4 to 9, of which 4 is lost once more, and 6 and 8 had been lost.
+    let mut transfer = Transfer::without(12, &[4, 6, 8]);
+    for number in 4..10 {
+        transfer = transfer.sends(700 + 10 * i64::from(number), number);
+    }
+    for number in 5..10 {
+        transfer = transfer.hears(800 + 10 * i64::from(number), 4);
+    }
+    let found = transfer.sends(1400, 4).hears(1500, 12).trace().analysed();
+    let again = (Fate::Spurious, Cause::Timeout);
+    let at_last = (Fate::Delivered, Cause::Timeout);
+    for number in [5, 7, 9] {
+        assert_eq!(fates(&found, number), [DELIVERED, again], "{number}");
+    }
+    for number in [6, 8] {
+        assert_eq!(fates(&found, number), [LOST, at_last], "{number}");
+    }
+    assert_eq!(
+        fates(&found, 4),
+        [LOST, (Fate::Lost, Cause::Timeout), at_last]
+    );
+}
