@@ -5,8 +5,8 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use ackclock_analysis::analysis::Reading;
-use ackclock_analysis::rows::Options;
+use ackclock_analysis::analysis::FileAnalysis;
+use ackclock_analysis::output::Options;
 use ackclock_analysis::tables::Vantage;
 use rustix::time::{clock_gettime, ClockId};
 
@@ -18,7 +18,7 @@ const SHOWN: usize = 20;
 fn main() {
     let paths: Vec<PathBuf> = std::env::args_os().skip(1).map(PathBuf::from).collect();
     let before_s = cpu_s();
-    let mut reading = Reading::open(&paths, Options::default());
+    let mut reading = FileAnalysis::open(&paths, Options::default());
     let mut out = std::io::stdout().lock();
     let mut shown = 0;
     let mut rows = [0; 3];

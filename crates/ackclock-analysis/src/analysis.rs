@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use crate::connections::Connections;
+use crate::output::{Options, Output};
 use crate::path;
-use crate::rows::{Options, Rows};
 use crate::series::Arrival;
 use crate::tables::Tables;
 use ackclock_pcap::files::{Capture, Counts};
@@ -14,7 +14,7 @@ use ackclock_pcap::packet::Segment;
 /// Longer than any capture: 4.5 years. Times of damaged files stay within.
 const LONGEST_NS: i64 = 1 << 57;
 /// Flows that end before somebody takes their rows.
-const MOST_FLOWS: usize = 8192;
+const MAX_FLOWS: usize = 8192;
 /// Packets that several queues of a host captured are out of order by less.
 const CLOCK_SET_NS: i64 = 1_000_000_000;
 
@@ -23,7 +23,7 @@ const CLOCK_SET_NS: i64 = 1_000_000_000;
 pub struct Analysis {
     connections: Connections,
     /// Rows since the last were taken, and the series of the paths.
-    pub rows: Rows,
+    pub output: Output,
     origin_ns: Option<i64>,
     now_ns: Option<i64>,
     segments: u64,
@@ -34,8 +34,8 @@ impl Analysis {
     /// Begins.
     pub fn new(options: Options) -> Self {
         Self {
-            connections: Connections::within(options.most_bytes),
-            rows: Rows::new(options),
+            connections: Connections::within(options.max_bytes),
+            output: Output::new(options),
             origin_ns: None,
             now_ns: None,
             segments: 0,
@@ -46,13 +46,13 @@ impl Analysis {
     /// Takes a segment in; one without a time has that of the one before.
     #[inline]
     pub fn take(&mut self, segment: &Segment) {
-        if segment.seen_before {
+        if segment.duplicate {
             return;
         }
         let now_ns = self.time_ns(segment);
         self.now_ns = Some(now_ns);
         self.segments += 1;
-        self.connections.take(segment, now_ns, &mut self.rows);
+        self.connections.take(segment, now_ns, &mut self.output);
     }
 
     /// The time since the first segment. Where it goes back by a little it stands still, as order is what tells; by more,
@@ -84,7 +84,7 @@ impl Analysis {
 
     /// Ends at most so many of the connections that are open; false when none is left.
     pub fn finish_some(&mut self, most: u64) -> bool {
-        self.connections.finish_some(most, &mut self.rows)
+        self.connections.finish_some(most, &mut self.output)
     }
 
     /// Connections so far.
@@ -122,12 +122,12 @@ impl Analysis {
 /// What is known of one of the files.
 #[derive(Clone, Debug)]
 pub struct FileReport {
-    /// Its path, or `-`.
+    /// The path, or `-`.
     pub path: PathBuf,
     /// What was found in it.
     pub counts: Counts,
-    /// Nothing in it could be read.
-    pub refused: bool,
+    /// No packet could be read.
+    pub is_unreadable: bool,
     /// Why it, or its rest, could not be read.
     pub note: Option<String>,
     /// Packets that the capturing host dropped, as the file says.
@@ -136,7 +136,7 @@ pub struct FileReport {
 
 /// Files under analysis, to be taken in as fast as is wanted.
 #[derive(Debug)]
-pub struct Reading {
+pub struct FileAnalysis {
     capture: Capture,
     filter: Option<Filter>,
     /// What is found.
@@ -146,8 +146,8 @@ pub struct Reading {
     shared: bool,
 }
 
-impl Reading {
-    /// Opens files; those that cannot be read say so in [`Reading::files`].
+impl FileAnalysis {
+    /// Opens files; those that cannot be read say so in [`FileAnalysis::files`].
     pub fn open<P: AsRef<Path>>(paths: &[P], options: Options) -> Self {
         Self {
             capture: Capture::open(paths),
@@ -162,16 +162,16 @@ impl Reading {
     #[must_use]
     pub fn only(self, filter: Filter) -> Self {
         Self {
-            filter: Some(filter).filter(|filter| !filter.takes_all()),
+            filter: Some(filter).filter(|filter| !filter.matches_all()),
             ..self
         }
     }
 
     /// Takes in at most so many segments, fewer when many connections end meanwhile; false when nothing is left.
     pub fn advance(&mut self, segments: u64) -> bool {
-        let enough = self.analysis.rows.tables.flows.flow.len() + MOST_FLOWS;
+        let enough = self.analysis.output.tables.flows.flow.len() + MAX_FLOWS;
         for _ in 0..segments {
-            if self.ended || self.analysis.rows.tables.flows.flow.len() >= enough {
+            if self.ended || self.analysis.output.tables.flows.flow.len() >= enough {
                 break;
             }
             let Some(segment) = self.capture.next_segment() else {
@@ -181,43 +181,43 @@ impl Reading {
             if self
                 .filter
                 .as_ref()
-                .is_none_or(|filter| filter.takes(segment))
+                .is_none_or(|filter| filter.matches(segment))
             {
                 self.analysis.take(segment);
             }
         }
-        !self.ended || self.analysis.finish_some(MOST_FLOWS as u64)
+        !self.ended || self.analysis.finish_some(MAX_FLOWS as u64)
     }
 
-    /// Takes the rows that are there.
+    /// Take the accumulated rows.
     pub fn drain(&mut self) -> Tables {
-        std::mem::take(&mut self.analysis.rows.tables)
+        std::mem::take(&mut self.analysis.output.tables)
     }
 
     /// What limits the path of the data; None without data. That from one address to another which carries most, or all
     /// together if they tell of one limit, and no worse: hosts often share their link, and then each alone tells nothing.
     pub fn path(&mut self) -> Option<path::Path> {
         let busiest = self.busiest()?;
-        let all = &self.analysis.rows.series;
-        self.shared = self.analysis.rows.paths() == 1;
+        let all = &self.analysis.output.series;
+        self.shared = self.analysis.output.paths() == 1;
         if self.shared {
             return Some(path::limiter(&all.arrivals, &all.rtts));
         }
-        let together = path::look(&all.arrivals, &all.rtts);
+        let pooled = path::fit(&all.arrivals, &all.rtts);
         let most = all.of(busiest);
-        let alone = path::look_beside(&most.arrivals, &most.rtts, &together);
+        let single = path::fit_with(&most.arrivals, &most.rtts, &pooled);
         drop(most);
-        self.shared = together.has_rate() && together.strength() >= alone.strength();
+        self.shared = pooled.has_rate() && pooled.strength() >= single.strength();
         Some(if self.shared {
-            together.path()
+            pooled.path()
         } else {
-            alone.path()
+            single.path()
         })
     }
 
     /// What was above a rate on that path, at about four times as many instants as are asked for.
     pub fn levels(&self, rate_bps: f64, most: usize) -> Vec<path::Level> {
-        let all = &self.analysis.rows.series;
+        let all = &self.analysis.output.series;
         let levels = |arrivals: &[Arrival]| path::levels(arrivals, rate_bps, most);
         match self.busiest().filter(|_| rate_bps > 0.0) {
             None => Vec::new(),
@@ -228,9 +228,9 @@ impl Reading {
 
     /// The path with the most bytes.
     fn busiest(&self) -> Option<u16> {
-        let rows = &self.analysis.rows;
-        let mut bytes = vec![0; rows.paths()];
-        for arrival in &rows.series.arrivals {
+        let output = &self.analysis.output;
+        let mut bytes = vec![0; output.paths()];
+        for arrival in &output.series.arrivals {
             bytes[usize::from(arrival.path)] += u64::from(arrival.bytes);
         }
         (0..)
@@ -244,7 +244,7 @@ impl Reading {
         let report = |file: &ackclock_pcap::files::File| FileReport {
             path: file.path().to_owned(),
             counts: *file.counts(),
-            refused: file.refused(),
+            is_unreadable: file.is_unreadable(),
             note: file.reason().map(ToString::to_string),
             dropped: file.dropped(),
         };
@@ -253,8 +253,8 @@ impl Reading {
 }
 
 /// Analyses files as a whole.
-pub fn analyse<P: AsRef<Path>>(paths: &[P], options: Options) -> (Tables, Reading) {
-    let mut reading = Reading::open(paths, options);
+pub fn analyse<P: AsRef<Path>>(paths: &[P], options: Options) -> (Tables, FileAnalysis) {
+    let mut reading = FileAnalysis::open(paths, options);
     while reading.advance(u64::MAX) {}
     let tables = reading.drain();
     (tables, reading)

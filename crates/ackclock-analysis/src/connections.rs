@@ -7,43 +7,43 @@ use std::collections::hash_map::RandomState;
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher};
 
+use crate::capture_gap::CaptureGap;
 use crate::flow::Connection;
-use crate::quiet::Quiet;
-use crate::rows::Rows;
+use crate::output::Output;
 use ackclock_pcap::packet::{Endpoint, Segment};
 
 /// A closed connection is kept for so long, for copies that come late.
-const CLOSED_NS: i64 = 10_000_000_000;
+const CLOSED_RETENTION_NS: i64 = 10_000_000_000;
 /// One that is idle, for so long while there is room: two minutes and a half hour are usual at routers (RFC 5382).
-const IDLE_NS: i64 = 1_800_000_000_000;
+const IDLE_RETENTION_NS: i64 = 1_800_000_000_000;
 /// The share of the memory that may be in use before idle ones make room.
 const ROOM: f64 = 0.545;
 /// In between, an idle connection is kept for this time, and for the less the less room there is.
-const PRESSED_NS: f64 = 30e9;
+const PRESSURE_RETENTION_NS: f64 = 30e9;
 /// What a connection takes with its place in the index, and what it takes more for each direction that carries data.
-const SMALL_BYTES: usize = 850;
-const DATA_BYTES: usize = 1700;
+const CONNECTION_BYTES: usize = 850;
+const DIRECTION_BYTES: usize = 1700;
 /// A connection gives back what it does not need after so long.
-const RESTS_NS: i64 = 5_000_000_000;
+const SHRINK_AFTER_NS: i64 = 5_000_000_000;
 
 /// Connections whose memory is used again: others begin while they end.
-const MOST_SPARE: usize = 256;
+const MAX_SPARE: usize = 256;
 
 /// A connection is looked at, whether it is over, after so many packets, and several before one is added.
-const PACKETS_A_LOOK: u64 = 16;
-const LOOKS_A_CONNECTION: u32 = 4;
+const PACKETS_PER_SWEEP: u64 = 16;
+const SWEEPS_PER_CONNECTION: u32 = 4;
 
 type Key = (Endpoint, Endpoint);
 
 /// What tells whether a connection is over.
 #[derive(Clone, Copy, Debug, Default)]
-struct Watched {
+struct IdleState {
     /// When its last packet was seen.
     last_ns: i64,
     /// Nothing more is to be expected of it.
     closed: bool,
     /// It has given back what it does not need.
-    rests: bool,
+    is_shrunk: bool,
 }
 
 /// All connections.
@@ -52,42 +52,42 @@ pub struct Connections {
     index: HashMap<Key, u32, Seeded>,
     slots: Vec<Option<Box<Connection>>>,
     /// Of each of them what is looked at again and again, beside each other.
-    watched: Vec<Watched>,
+    idle_states: Vec<IdleState>,
     free: Vec<u32>,
     #[allow(clippy::vec_box)] // what goes into a slot as it is
     spare: Vec<Box<Connection>>,
     hand: usize,
-    large: usize,
+    data_directions: usize,
     begun: u32,
     /// Of these, those that memory was short for: they may have gone on as others.
     cut_short: u32,
     /// The one that the last segment was of; most often the next one is, too.
     last: Option<u32>,
-    quiet: Quiet,
+    gap: CaptureGap,
     packets: u64,
     ended: usize,
     /// Memory that shall not be exceeded.
-    most_bytes: usize,
+    max_bytes: usize,
 }
 
 impl Connections {
     /// None, and memory for some.
-    pub fn within(most_bytes: usize) -> Self {
+    pub fn within(max_bytes: usize) -> Self {
         Self {
             index: HashMap::with_hasher(Seeded::new()),
             slots: Vec::new(),
-            watched: Vec::new(),
+            idle_states: Vec::new(),
             free: Vec::new(),
             spare: Vec::new(),
             hand: 0,
-            large: 0,
+            data_directions: 0,
             begun: 0,
             cut_short: 0,
             last: None,
-            quiet: Quiet::default(),
+            gap: CaptureGap::default(),
             packets: 0,
             ended: 0,
-            most_bytes,
+            max_bytes,
         }
     }
 
@@ -103,43 +103,43 @@ impl Connections {
 
     /// Gives a segment to its connection.
     #[inline]
-    pub fn take(&mut self, segment: &Segment, now_ns: i64, rows: &mut Rows) {
-        self.quiet.packet(now_ns);
-        let slot = self.slot(segment, now_ns, rows);
+    pub fn take(&mut self, segment: &Segment, now_ns: i64, output: &mut Output) {
+        self.gap.packet(now_ns);
+        let slot = self.slot(segment, now_ns, output);
         if let Some(connection) = &mut self.slots[slot as usize] {
-            let (large, waited) = (connection.large(), connection.waits());
-            self.quiet.of(connection.last_ns);
-            connection.take(segment, now_ns, &self.quiet, rows);
-            self.quiet.waits(waited, connection.waits());
-            self.large += connection.large() - large;
-            self.watched[slot as usize] = Watched {
+            let (data_directions, waited) = (connection.data_directions(), connection.waits());
+            self.gap.on_connection(connection.last_ns);
+            connection.take(segment, now_ns, &self.gap, output);
+            self.gap.update_waiting(waited, connection.waits());
+            self.data_directions += connection.data_directions() - data_directions;
+            self.idle_states[slot as usize] = IdleState {
                 last_ns: now_ns,
                 closed: connection.closed(),
-                rests: false,
+                is_shrunk: false,
             };
         }
         self.packets = self.packets.wrapping_add(1);
-        if self.packets.is_multiple_of(PACKETS_A_LOOK) {
-            self.sweep(now_ns, rows);
+        if self.packets.is_multiple_of(PACKETS_PER_SWEEP) {
+            self.sweep(now_ns, output);
         }
     }
 
     #[inline]
-    fn slot(&mut self, segment: &Segment, now_ns: i64, rows: &mut Rows) -> u32 {
+    fn slot(&mut self, segment: &Segment, now_ns: i64, output: &mut Output) -> u32 {
         let last = self.last.filter(|&last| self.is_of(last, segment));
         let known = last.or_else(|| self.index.get(&key(segment)).copied());
         if let Some(slot) = known {
             let over = self.slots[slot as usize]
                 .as_ref()
-                .is_some_and(|connection| connection.is_over_for(segment, now_ns));
+                .is_some_and(|connection| connection.is_new_connection(segment, now_ns));
             if !over {
                 self.last = Some(slot);
                 return slot;
             }
-            self.finish(slot, rows);
+            self.finish(slot, output);
         }
-        for _ in 0..LOOKS_A_CONNECTION {
-            self.sweep(now_ns, rows);
+        for _ in 0..SWEEPS_PER_CONNECTION {
+            self.sweep(now_ns, output);
         }
         self.begin(segment, now_ns)
     }
@@ -153,7 +153,7 @@ impl Connections {
     fn begin(&mut self, segment: &Segment, now_ns: i64) -> u32 {
         let connection = Some(match self.spare.pop() {
             Some(mut spare) => {
-                spare.again(self.begun, segment, now_ns);
+                spare.reset(self.begun, segment, now_ns);
                 spare
             }
             None => Box::new(Connection::new(self.begun, segment, now_ns)),
@@ -164,7 +164,7 @@ impl Connections {
             slot
         } else {
             self.slots.push(connection);
-            self.watched.push(Watched::default());
+            self.idle_states.push(IdleState::default());
             self.slots.len() as u32 - 1
         };
         self.index.insert(key(segment), slot);
@@ -172,65 +172,70 @@ impl Connections {
         slot
     }
 
-    fn finish(&mut self, slot: u32, rows: &mut Rows) {
+    fn finish(&mut self, slot: u32, output: &mut Output) {
         let Some(mut connection) = self.slots[slot as usize].take() else {
             return;
         };
-        self.large -= connection.large();
-        self.quiet.waits(connection.waits(), false);
+        self.data_directions -= connection.data_directions();
+        self.gap.update_waiting(connection.waits(), false);
         let [client, server] = connection.ends;
         self.index.remove(&ordered(client, server));
         self.last = None;
         self.free.push(slot);
-        connection.finish(rows);
-        if self.spare.len() < MOST_SPARE {
+        connection.finish(output);
+        if self.spare.len() < MAX_SPARE {
             self.spare.push(connection);
         }
     }
 
     /// Looks at one connection more, whether it is over.
     #[inline]
-    fn sweep(&mut self, now_ns: i64, rows: &mut Rows) {
+    fn sweep(&mut self, now_ns: i64, output: &mut Output) {
         self.hand += 1;
         if self.hand >= self.slots.len() {
             self.hand = 0;
         }
-        let Some(watched) = self.watched.get(self.hand) else {
+        let Some(idle_states) = self.idle_states.get(self.hand) else {
             return;
         };
-        let idle_ns = now_ns - watched.last_ns;
-        let closed_ns = if watched.closed { CLOSED_NS } else { IDLE_NS };
-        if idle_ns > self.keeps_ns().min(closed_ns) {
-            let early = idle_ns <= closed_ns && !watched.closed && self.slots[self.hand].is_some();
+        let idle_ns = now_ns - idle_states.last_ns;
+        let closed_ns = if idle_states.closed {
+            CLOSED_RETENTION_NS
+        } else {
+            IDLE_RETENTION_NS
+        };
+        if idle_ns > self.retention_ns().min(closed_ns) {
+            let early =
+                idle_ns <= closed_ns && !idle_states.closed && self.slots[self.hand].is_some();
             self.cut_short += u32::from(early);
-            self.finish(self.hand as u32, rows);
-        } else if idle_ns > RESTS_NS && !watched.rests {
-            self.watched[self.hand].rests = true;
+            self.finish(self.hand as u32, output);
+        } else if idle_ns > SHRINK_AFTER_NS && !idle_states.is_shrunk {
+            self.idle_states[self.hand].is_shrunk = true;
             if let Some(connection) = &mut self.slots[self.hand] {
-                connection.shrink(rows);
+                connection.shrink(output);
             }
         }
     }
 
     /// How long an idle connection is kept.
-    fn keeps_ns(&self) -> i64 {
+    fn retention_ns(&self) -> i64 {
         let count = self.slots.len() - self.free.len();
-        let used = (count * SMALL_BYTES + self.large * DATA_BYTES) as f64;
-        let most = self.most_bytes as f64;
+        let used = (count * CONNECTION_BYTES + self.data_directions * DIRECTION_BYTES) as f64;
+        let most = self.max_bytes as f64;
         let room = ROOM * most;
         if used < room {
-            return IDLE_NS;
+            return IDLE_RETENTION_NS;
         }
         let left = ((most - used) / (most - room)).max(0.0);
-        (PRESSED_NS * left.powi(4)) as i64
+        (PRESSURE_RETENTION_NS * left.powi(4)) as i64
     }
 
     /// Ends at most so many of those that are left; false when none is.
-    pub fn finish_some(&mut self, most: u64, rows: &mut Rows) -> bool {
+    pub fn finish_some(&mut self, most: u64, output: &mut Output) -> bool {
         let first = self.ended;
         self.ended = self.slots.len().min(first.saturating_add(most as usize));
         for slot in first..self.ended {
-            self.finish(slot as u32, rows);
+            self.finish(slot as u32, output);
         }
         self.ended < self.slots.len()
     }

@@ -2,25 +2,25 @@
 
 use ackclock_record::Happening;
 
-use crate::quiet::Quiet;
-use crate::rows::{How, Rows};
-use crate::tables::{Cause, Limit, Stall};
+use crate::capture_gap::CaptureGap;
+use crate::output::{EventDetail, Output};
+use crate::tables::{Limit, RetransmitCause, Stall};
 use ackclock_pcap::packet::{Checksum, Endpoint, Flags, Options as TcpOptions, Segment};
-use half::Half;
-use sending::{Ack, Data, Sending};
-use silence::Silence;
+use direction::Direction;
+use sender_view::{Ack, Data, SenderView};
+use stall::OpenStall;
 
+mod app_limited;
 mod capacity;
-mod ending;
-mod half;
+mod direction;
+mod flow_record;
 mod ranges;
-mod rounds;
+mod rate_limit;
 mod rtt;
 mod scoreboard;
-mod sending;
-mod silence;
+mod sender_view;
+mod stall;
 mod vantage;
-mod writing;
 
 /// A SYN with the number of one before is another copy of it for so long (RFC 9293's 2 MSL).
 const SAME_SYN_NS: i64 = 240_000_000_000;
@@ -29,9 +29,9 @@ const DECIDED: f64 = 0.9;
 const LIKELY: f64 = 0.6;
 
 /// The window limits what is sent, for all that is known of it.
-pub(crate) fn window_limits(limit: u8) -> bool {
+pub(crate) fn is_window_limit(limit: u8) -> bool {
     [
-        Limit::Control,
+        Limit::Cwnd,
         Limit::SlowStart,
         Limit::Bottleneck,
         Limit::SharedBottleneck,
@@ -53,21 +53,21 @@ pub struct Connection {
     synack_ns: Option<i64>,
     established_ns: Option<i64>,
     /// What is sent by the client, and by the server.
-    halves: [Half; 2],
+    directions: [Direction; 2],
     reset: bool,
     /// The last silence, until it is told why it was.
-    silence: Option<Box<Silence>>,
+    open_stall: Option<Box<OpenStall>>,
     /// Since when there was nothing but probes of a shut window and their answers.
-    asked_since_ns: Option<i64>,
+    zero_window_since_ns: Option<i64>,
     bad_checksums: u32,
     stalls: u32,
     stalled_ns: i64,
     /// From the point to the client and back, and to the server and back; 0 if not known.
-    to_ns: [i64; 2],
+    side_rtts_ns: [i64; 2],
     /// What ended the handshake was not sent at once: the acknowledgement was lost, and data came later.
-    opened_late: bool,
+    delayed_establishment: bool,
     /// The timestamps of what ended the handshake, and when it was sent.
-    opening: Option<((u32, u32), i64)>,
+    handshake_ack: Option<((u32, u32), i64)>,
 }
 
 impl Connection {
@@ -82,44 +82,47 @@ impl Connection {
             syn_ns: None,
             synack_ns: None,
             established_ns: None,
-            halves: [Half::default(), Half::default()],
+            directions: [Direction::default(), Direction::default()],
             reset: false,
-            silence: None,
-            asked_since_ns: None,
+            open_stall: None,
+            zero_window_since_ns: None,
             bad_checksums: 0,
             stalls: 0,
             stalled_ns: 0,
-            to_ns: [0; 2],
-            opened_late: false,
-            opening: None,
+            side_rtts_ns: [0; 2],
+            delayed_establishment: false,
+            handshake_ack: None,
         }
     }
 
     /// Begins with a segment, in the memory of one that is over.
-    pub fn again(&mut self, number: u32, segment: &Segment, now_ns: i64) {
-        let spare = self.halves.each_mut().map(|half| half.spare.take());
+    pub fn reset(&mut self, number: u32, segment: &Segment, now_ns: i64) {
+        let spare = self
+            .directions
+            .each_mut()
+            .map(|direction| direction.spare.take());
         *self = Self::new(number, segment, now_ns);
-        for (half, spare) in self.halves.iter_mut().zip(spare) {
-            half.spare = spare;
+        for (direction, spare) in self.directions.iter_mut().zip(spare) {
+            direction.spare = spare;
         }
     }
 
-    /// Whether a segment with its addresses and ports begins another connection: a SYN with another number, or one that
+    /// Return true if a segment with its addresses and ports begins another connection: a SYN with another number, or one that
     /// comes when no copy of the first can be under way any more.
     #[inline]
-    pub fn is_over_for(&self, segment: &Segment, now_ns: i64) -> bool {
+    pub fn is_new_connection(&self, segment: &Segment, now_ns: i64) -> bool {
         let Flags(flags) = segment.flags;
         if flags & (Flags::SYN | Flags::ACK | Flags::RST) != Flags::SYN {
             return false;
         }
         let from = self.from(segment);
-        match self.halves[from].initial {
+        match self.directions[from].initial {
             Some(initial) => initial != segment.sequence || now_ns - self.last_ns > SAME_SYN_NS,
-            None => self.halves[from].packets > 0 || self.halves[1 - from].packets > 0,
+            None => self.directions[from].packets > 0 || self.directions[1 - from].packets > 0,
         }
     }
 
-    /// Whether a segment has its addresses and ports.
+    /// Return true if a segment has its addresses and ports.
     #[inline]
     pub fn is_between(&self, segment: &Segment) -> bool {
         let [client, server] = self.ends;
@@ -129,22 +132,27 @@ impl Connection {
 
     /// Nothing more is to be expected of it.
     pub fn closed(&self) -> bool {
-        self.reset || self.halves.iter().all(|half| half.fin.is_some())
+        self.reset
+            || self
+                .directions
+                .iter()
+                .all(|direction| direction.fin.is_some())
     }
 
     /// The server has answered before, and what the client has sent since is not answered.
-    fn owes_an_answer(&self) -> bool {
-        let last_ns = |half: &Half| half.sending.as_deref().map(|one| one.last_data_ns);
-        let [client, server] = &self.halves;
+    fn has_pending_request(&self) -> bool {
+        let last_ns =
+            |direction: &Direction| direction.sender_view.as_deref().map(|one| one.last_data_ns);
+        let [client, server] = &self.directions;
         let both = last_ns(client).zip(last_ns(server));
         both.is_some_and(|(client_ns, server_ns)| client_ns > server_ns)
     }
 
     /// How many of its directions carry data, and so take more memory.
     #[inline]
-    pub fn large(&self) -> usize {
-        let [client, server] = &self.halves;
-        usize::from(client.sending.is_some()) + usize::from(server.sending.is_some())
+    pub fn data_directions(&self) -> usize {
+        let [client, server] = &self.directions;
+        usize::from(client.sender_view.is_some()) + usize::from(server.sender_view.is_some())
     }
 
     #[inline]
@@ -155,39 +163,40 @@ impl Connection {
     /// Data are outstanding.
     #[inline]
     pub fn waits(&self) -> bool {
-        self.halves.iter().any(|half| {
-            half.sending
+        self.directions.iter().any(|direction| {
+            direction
+                .sender_view
                 .as_ref()
-                .is_some_and(|sending| !sending.board.is_empty())
+                .is_some_and(|sender_view| !sender_view.board.is_empty())
         })
     }
 
-    /// Takes a segment in. `quiet`: the last silence of the whole capture.
+    /// Takes a segment in. `gap`: the last silence of the whole capture.
     #[inline]
-    pub fn take(&mut self, segment: &Segment, now_ns: i64, quiet: &Quiet, rows: &mut Rows) {
+    pub fn take(&mut self, segment: &Segment, now_ns: i64, gap: &CaptureGap, rows: &mut Output) {
         let from = self.from(segment);
-        if now_ns - self.last_ns > silence::LEAST_NS || self.asked_since_ns.is_some() {
-            self.fell_silent(segment, from, now_ns, quiet, rows);
+        if now_ns - self.last_ns > stall::MIN_STALL_NS || self.zero_window_since_ns.is_some() {
+            self.on_gap(segment, from, now_ns, gap, rows);
         }
         self.bad_checksums += u32::from(segment.checksum == Checksum::Bad);
         let Flags(flags) = segment.flags;
-        self.halves[from].count(segment, now_ns);
+        self.directions[from].count(segment, now_ns);
         if flags & Flags::SYN != 0 {
-            self.syn(segment, from, now_ns, rows);
+            self.on_syn(segment, from, now_ns, rows);
         } else if self.established_ns.is_none() && flags & Flags::ACK != 0 {
-            self.opened(segment, from, now_ns, rows);
+            self.on_established(segment, from, now_ns, rows);
         }
         if flags & Flags::ACK != 0 {
-            self.acknowledge(segment, from, now_ns, rows);
+            self.on_ack(segment, from, now_ns, rows);
         }
         if segment.payload_bytes > 0 {
-            self.send(segment, from, now_ns, rows);
+            self.on_data(segment, from, now_ns, rows);
         }
         if flags & (Flags::FIN | Flags::RST) != 0 {
-            self.close(segment, from);
+            self.on_close(segment, from);
         }
-        if self.silence.is_some() && self.asked_since_ns.is_none() {
-            self.look_at_silence(segment, from, now_ns, rows);
+        if self.open_stall.is_some() && self.zero_window_since_ns.is_none() {
+            self.update_stall(segment, from, now_ns, rows);
         }
         self.last_ns = now_ns;
     }
@@ -196,26 +205,26 @@ impl Connection {
         self.number.wrapping_mul(2) + from as u32
     }
 
-    fn syn(&mut self, segment: &Segment, from: usize, now_ns: i64, rows: &mut Rows) {
-        let answers = segment.flags.has(Flags::ACK);
+    fn on_syn(&mut self, segment: &Segment, from: usize, now_ns: i64, rows: &mut Output) {
+        let is_synack = segment.flags.has(Flags::ACK);
         let flow = self.flow(0);
-        let half = &mut self.halves[from];
-        if half.initial == Some(segment.sequence) {
-            half.syn_retransmissions += 1;
-            let (kind, cause) = if answers {
-                (Happening::SynAckRetransmission, Cause::SynAck)
+        let direction = &mut self.directions[from];
+        if direction.initial == Some(segment.sequence) {
+            direction.syn_retransmissions += 1;
+            let (kind, cause) = if is_synack {
+                (Happening::SynAckRetransmission, RetransmitCause::SynAck)
             } else {
-                (Happening::SynRetransmission, Cause::Syn)
+                (Happening::SynRetransmission, RetransmitCause::Syn)
             };
-            let how = How {
+            let detail = EventDetail {
                 class: cause as u8,
-                ..How::default()
+                ..EventDetail::default()
             };
-            rows.event(now_ns, flow, kind, f64::NAN, how);
+            rows.event(now_ns, flow, kind, f64::NAN, detail);
             return;
         }
-        half.open(segment);
-        if answers {
+        direction.open(segment);
+        if is_synack {
             self.synack_ns = Some(now_ns);
         } else {
             self.syn_ns = Some(now_ns);
@@ -223,21 +232,24 @@ impl Connection {
     }
 
     /// The client's first acknowledgement behind the answer to its SYN.
-    fn opened(&mut self, segment: &Segment, from: usize, now_ns: i64, rows: &mut Rows) {
+    fn on_established(&mut self, segment: &Segment, from: usize, now_ns: i64, rows: &mut Output) {
         let Some(synack_ns) = self.synack_ns.filter(|_| from == 0) else {
             return;
         };
         self.established_ns = Some(now_ns);
-        let first = self.halves[0]
+        let first = self.directions[0]
             .initial
             .map(|initial| initial.wrapping_add(1));
-        self.opened_late = first.is_some_and(|first| first != segment.sequence);
-        let once = |half: &Half| half.syn_retransmissions == 0;
-        if self.halves.iter().all(once) {
+        self.delayed_establishment = first.is_some_and(|first| first != segment.sequence);
+        let sent_once = |direction: &Direction| direction.syn_retransmissions == 0;
+        if self.directions.iter().all(sent_once) {
             if let Some(syn_ns) = self.syn_ns {
-                self.to_ns = [(now_ns - synack_ns).max(1), (synack_ns - syn_ns).max(1)];
-                let timestamps = segment.options.timestamps.filter(|_| !self.opened_late);
-                self.opening = timestamps.map(|known| (known, synack_ns));
+                self.side_rtts_ns = [(now_ns - synack_ns).max(1), (synack_ns - syn_ns).max(1)];
+                let timestamps = segment
+                    .options
+                    .timestamps
+                    .filter(|_| !self.delayed_establishment);
+                self.handshake_ack = timestamps.map(|known| (known, synack_ns));
             }
         }
         rows.event(
@@ -245,26 +257,26 @@ impl Connection {
             self.flow(0),
             Happening::Established,
             f64::NAN,
-            How::default(),
+            EventDetail::default(),
         );
     }
 
     #[inline]
-    fn acknowledge(&mut self, segment: &Segment, from: usize, now_ns: i64, rows: &mut Rows) {
+    fn on_ack(&mut self, segment: &Segment, from: usize, now_ns: i64, rows: &mut Output) {
         let shift = self.window_shift(from);
-        let half = &mut self.halves[1 - from];
-        let position = half.unwrap(segment.acknowledgement);
-        let outstanding = half.next.saturating_sub(position);
-        let Some(sending) = &mut half.sending else {
+        let direction = &mut self.directions[1 - from];
+        let position = direction.unwrap(segment.acknowledgement);
+        let outstanding = direction.next.saturating_sub(position);
+        let Some(sender_view) = &mut direction.sender_view else {
             return;
         };
         let window_bytes = shift.map(|shift| u64::from(segment.window) << shift);
         let mut ack = Ack {
-            seen_ns: now_ns,
+            captured_ns: now_ns,
             position,
             sack: [(0, 0); 4],
             blocks: 0,
-            twice: None,
+            dsack: None,
             window_bytes,
             timestamps: segment.options.timestamps,
             pure: segment.payload_bytes == 0 && !segment.flags.has(Flags::FIN),
@@ -273,47 +285,49 @@ impl Connection {
         if segment.options.sack_blocks > 0 {
             blocks(&segment.options, position, &mut ack);
         }
-        sending.ack(&ack, rows);
+        sender_view.on_captured_ack(&ack, rows);
         if shift.is_none() {
-            self.halves[from].infer_scale(segment.window, outstanding);
+            self.directions[from].infer_window_scale(segment.window, outstanding);
         }
     }
 
     /// By how much the windows in this direction's headers are shifted, if that is known.
     #[inline]
     fn window_shift(&self, from: usize) -> Option<u8> {
-        let [client, server] = &self.halves;
-        let half = &self.halves[from];
+        let [client, server] = &self.directions;
+        let direction = &self.directions[from];
         match (client.initial, server.initial) {
             (Some(_), Some(_)) => match (client.window_scale, server.window_scale) {
-                (Some(_), Some(_)) => half.window_scale,
+                (Some(_), Some(_)) => direction.window_scale,
                 _ => Some(0),
             },
-            _ => half.inferred_scale,
+            _ => direction.inferred_scale,
         }
     }
 
     #[inline]
-    fn send(&mut self, segment: &Segment, from: usize, now_ns: i64, rows: &mut Rows) {
-        let start = self.halves[from].place(segment);
-        if self.halves[from].sending.is_none() {
+    fn on_data(&mut self, segment: &Segment, from: usize, now_ns: i64, rows: &mut Output) {
+        let start = self.directions[from].position_of(segment);
+        if self.directions[from].sender_view.is_none() {
             self.begin_sending(segment, from, start, now_ns, rows);
         }
         let ours = segment.outbound == Some(true) || segment.checksum == Checksum::Offloaded;
-        let to_ns = self.to_ns;
-        let half = &mut self.halves[from];
-        let Some(sending) = &mut half.sending else {
+        let side_rtts_ns = self.side_rtts_ns;
+        let direction = &mut self.directions[from];
+        let Some(sender_view) = &mut direction.sender_view else {
             return;
         };
-        half.size.take(segment.payload_bytes);
-        sending.mss = half.size.mss();
-        vantage::look(sending, from, to_ns, ours);
-        let packets = sending.units(segment.payload_bytes);
-        let hole = sending.missing_before(start);
-        let place = half
-            .identities
-            .take(segment.identification, packets, hole, || sending.misses());
-        sending.data(
+        direction.size.take(segment.payload_bytes);
+        sender_view.mss = direction.size.mss();
+        vantage::classify(sender_view, from, side_rtts_ns, ours);
+        let packets = sender_view.units(segment.payload_bytes);
+        let hole = sender_view.missing_before(start);
+        let ip_id_order = direction
+            .ip_id
+            .on_data(segment.identification, packets, hole, || {
+                sender_view.has_holes()
+            });
+        sender_view.data(
             &Data {
                 now_ns,
                 start,
@@ -326,11 +340,11 @@ impl Connection {
                     .map(|(_, tsecr)| tsecr),
                 identification: segment.identification.filter(|&number| number != 0),
                 packet_bytes: segment.packet_bytes,
-                place,
+                ip_id_order,
             },
             rows,
         );
-        half.next = half.next.max(sending.next);
+        direction.next = direction.next.max(sender_view.snd_nxt);
     }
 
     fn begin_sending(
@@ -339,103 +353,114 @@ impl Connection {
         from: usize,
         start: u64,
         now_ns: i64,
-        rows: &mut Rows,
+        rows: &mut Output,
     ) {
         let path = rows.path(segment.source.address, segment.destination.address);
         let flow = self.flow(from);
         let handshake_ns = self.handshake_ns();
-        let peer = self.halves[1 - from].mss;
-        let half = &mut self.halves[from];
-        half.size.limit(peer, segment.options.timestamps.is_some());
-        let first = half.first.unwrap_or(start);
-        let mut sending = Sending::new(flow, path, first, half.size.mss(), now_ns).tapped(rows);
-        sending.handshake_ns = handshake_ns;
-        if let (Some(tap), Some((timestamps, sent_ns)), 0) = (&mut sending.tap, self.opening, from)
+        let peer = self.directions[1 - from].mss;
+        let direction = &mut self.directions[from];
+        direction
+            .size
+            .limit(peer, segment.options.timestamps.is_some());
+        let first = direction.first.unwrap_or(start);
+        let mut sender_view =
+            SenderView::new(flow, path, first, direction.size.mss(), now_ns).with_tracer(rows);
+        sender_view.handshake_ns = handshake_ns;
+        if let (Some(tracer), Some((timestamps, sent_ns)), 0) =
+            (&mut sender_view.tracer, self.handshake_ack, from)
         {
-            tap.opens(timestamps, sent_ns);
+            tracer.on_handshake(timestamps, sent_ns);
         }
-        half.sending = Some(match half.spare.take() {
+        direction.sender_view = Some(match direction.spare.take() {
             Some(mut spare) => {
-                *spare = sending;
+                *spare = sender_view;
                 spare
             }
-            None => Box::new(sending),
+            None => Box::new(sender_view),
         });
     }
 
-    fn close(&mut self, segment: &Segment, from: usize) {
+    fn on_close(&mut self, segment: &Segment, from: usize) {
         if segment.flags.has(Flags::RST) {
             self.reset = true;
         } else {
-            let half = &mut self.halves[from];
-            let end = half.unwrap(segment.sequence) + u64::from(segment.payload_bytes);
-            half.fin = Some(end);
+            let direction = &mut self.directions[from];
+            let end = direction.unwrap(segment.sequence) + u64::from(segment.payload_bytes);
+            direction.fin = Some(end);
         }
     }
 
     /// There was a gap before a packet, or nothing went on.
     #[cold]
-    fn fell_silent(
+    fn on_gap(
         &mut self,
         segment: &Segment,
         from: usize,
         now_ns: i64,
-        quiet: &Quiet,
-        rows: &mut Rows,
+        gap: &CaptureGap,
+        rows: &mut Output,
     ) {
-        let asked_since_ns = self.asked_since_ns.take();
-        if asked_since_ns.is_none() {
-            self.end_silence(rows);
+        let zero_window_since_ns = self.zero_window_since_ns.take();
+        if zero_window_since_ns.is_none() {
+            self.close_stall(rows);
         }
-        let begin_ns = asked_since_ns.unwrap_or(self.last_ns);
-        let silence = silence::of(self, segment, from, (begin_ns, now_ns), quiet);
-        self.silence = silence.map(Box::new);
-        self.asked_since_ns = silence::asks(self, segment, from).then_some(begin_ns);
+        let begin_ns = zero_window_since_ns.unwrap_or(self.last_ns);
+        let open_stall = stall::detect(self, segment, from, (begin_ns, now_ns), gap);
+        self.open_stall = open_stall.map(Box::new);
+        self.zero_window_since_ns =
+            stall::is_zero_window_probe(self, segment, from).then_some(begin_ns);
     }
 
     #[cold]
-    fn look_at_silence(&mut self, segment: &Segment, from: usize, now_ns: i64, rows: &mut Rows) {
-        let Some(mut silence) = self.silence.take() else {
+    fn update_stall(&mut self, segment: &Segment, from: usize, now_ns: i64, rows: &mut Output) {
+        let Some(mut open_stall) = self.open_stall.take() else {
             return;
         };
-        match silence.look(self, segment, from, now_ns) {
+        match open_stall.on_packet(self, segment, from, now_ns) {
             Some(class) => {
-                let sure = if silence.is_guess(class) {
+                let sure = if open_stall.is_guess(class) {
                     LIKELY
                 } else {
                     DECIDED
                 };
-                self.stalled(&silence, class, sure, rows);
+                self.report_stall(&open_stall, class, sure, rows);
             }
-            None => self.silence = Some(silence),
+            None => self.open_stall = Some(open_stall),
         }
     }
 
     /// Nothing more tells of the last silence.
-    fn end_silence(&mut self, rows: &mut Rows) {
-        if let Some(silence) = self.silence.take() {
-            self.stalled(&silence, silence.likely(), LIKELY, rows);
+    fn close_stall(&mut self, rows: &mut Output) {
+        if let Some(open_stall) = self.open_stall.take() {
+            self.report_stall(&open_stall, open_stall.likely(), LIKELY, rows);
         }
     }
 
-    fn stalled(&mut self, silence: &Silence, class: Stall, confidence: f64, rows: &mut Rows) {
-        let flow = self.flow(silence.sender);
+    fn report_stall(
+        &mut self,
+        open_stall: &OpenStall,
+        class: Stall,
+        confidence: f64,
+        rows: &mut Output,
+    ) {
+        let flow = self.flow(open_stall.sender);
         self.stalls += 1;
-        self.stalled_ns += silence.gap_ns;
-        let how = How {
+        self.stalled_ns += open_stall.gap_ns;
+        let detail = EventDetail {
             class: class as u8,
-            duration_s: silence.gap_ns as f64 * 1e-9,
+            duration_s: open_stall.gap_ns as f64 * 1e-9,
             confidence,
         };
-        let begin_ns = silence.end_ns - silence.gap_ns;
-        rows.event(begin_ns, flow, Happening::Stall, f64::NAN, how);
+        let begin_ns = open_stall.end_ns - open_stall.gap_ns;
+        rows.event(begin_ns, flow, Happening::Stall, f64::NAN, detail);
     }
 
     /// Gives back memory while nothing is under way.
-    pub fn shrink(&mut self, rows: &mut Rows) {
-        for half in &mut self.halves {
-            if let Some(sending) = &mut half.sending {
-                sending.shrink(rows);
+    pub fn shrink(&mut self, rows: &mut Output) {
+        for direction in &mut self.directions {
+            if let Some(sender_view) = &mut direction.sender_view {
+                sender_view.shrink(rows);
             }
         }
     }
@@ -460,7 +485,7 @@ fn ends(segment: &Segment) -> [Endpoint; 2] {
 
 /// The SACK blocks, the first apart if it is a DSACK (RFC 2883 section 4).
 fn blocks(options: &TcpOptions, position: u64, ack: &mut Ack) {
-    let unwrap = |number: u32| half::near(position, number);
+    let unwrap = |number: u32| direction::unwrap_near(position, number);
     let all = options.sack();
     for (index, &(start, end)) in all.iter().enumerate() {
         let (start, end) = (unwrap(start), unwrap(end));
@@ -472,7 +497,7 @@ fn blocks(options: &TcpOptions, position: u64, ack: &mut Ack) {
                 .get(1)
                 .is_some_and(|&(low, high)| unwrap(low) <= start && end <= unwrap(high));
         if index == 0 && (end <= position || inside) {
-            ack.twice = Some((start, end));
+            ack.dsack = Some((start, end));
         } else {
             ack.sack[usize::from(ack.blocks)] = (start, end);
             ack.blocks += 1;

@@ -2,15 +2,15 @@
 //! in them ([`packet`]), those of several files in one order of time ([`files`]) or a choice of them ([`filter`]), the
 //! connections that they belong to ([`connections`], [`flow`]), what limits their path ([`path`]), and all that is found ([`analysis`], [`tables`]).
 
+pub mod ack_trace;
 pub mod analysis;
-pub mod beside;
+pub mod capture_gap;
 pub mod connections;
 pub mod flow;
 pub mod identify;
-pub mod largest;
+pub mod output;
 pub mod path;
-pub mod quiet;
-pub mod rows;
 pub mod series;
-pub mod steps;
+pub mod shared_bottleneck;
 pub mod tables;
+pub mod top_talkers;

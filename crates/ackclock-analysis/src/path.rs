@@ -34,10 +34,10 @@ use ackclock_record::kinds;
 use crate::series::{Arrival, RttSample};
 use policing::Bucket;
 use queueing::{Delays, Queue};
-use trace::{Leak, Trace};
+use trace::{LeakyBucket, Trace};
 
 /// Losses from which a bucket is looked for (Flach et al. 2016 section 3).
-const LEAST_LOSSES: usize = 15;
+const MIN_LOSSES: usize = 15;
 /// A bucket explains the losses if it takes away half of the uncertainty about them.
 const EXPLAINED: f64 = 0.5;
 /// And does not if a tenth.
@@ -47,7 +47,7 @@ const HALF: f64 = 0.5;
 /// Early droppers drop at a part of what fits in: RED from a third of its upper threshold.
 const PART: f64 = 0.25;
 /// One overshoot is no evidence: Flach et al. want losses in three parts of the trace.
-const LEAST_EPISODES: usize = 3;
+const MIN_EPISODES: usize = 3;
 /// A queue has one rate for half of its time.
 const STEADY: f64 = 0.5;
 /// A queue limits if it is there for a fifth of the time.
@@ -127,7 +127,7 @@ pub struct Delay {
     /// What 95 % are below.
     pub rtt_p95_s: f64,
     /// The queue that is there nearly always: nine in ten waited longer than this.
-    pub standing_s: f64,
+    pub min_queue_s: f64,
 }
 
 /// What is known of a path.
@@ -141,7 +141,7 @@ pub struct Path {
     /// at no certain length, or was not seen to.
     pub depth_bytes: Option<Estimate>,
     /// The limiter was never seen to be empty before most losses: what was sent before the trace is missing in its depth.
-    pub depth_at_least: bool,
+    pub is_depth_a_minimum: bool,
     /// What a shaper lets through undelayed.
     pub burst_bytes: Option<Estimate>,
     /// The round trips.
@@ -181,36 +181,36 @@ pub struct Evidence {
 /// What limits a path, from what was sent into it and the round trips. Both are pooled over the path's flows in one
 /// direction; their order does not matter.
 pub fn limiter(arrivals: &[Arrival], rtts: &[RttSample]) -> Path {
-    look(arrivals, rtts).path()
+    fit(arrivals, rtts).path()
 }
 
 /// The same, but for the intervals, which are found when the path is asked for.
-pub fn look(arrivals: &[Arrival], rtts: &[RttSample]) -> Looked {
-    look_if(arrivals, rtts, |queue, trace| !is_settled(queue, trace))
+pub fn fit(arrivals: &[Arrival], rtts: &[RttSample]) -> PathFit {
+    fit_if(arrivals, rtts, |queue, trace| !is_decided(queue, trace))
 }
 
 /// The same for one path of those that are `together`: without a bucket where it cannot be told better than they are, which
 /// is all that is asked then.
-pub fn look_beside(arrivals: &[Arrival], rtts: &[RttSample], together: &Looked) -> Looked {
-    look_if(arrivals, rtts, |queue, trace| {
-        let most = policing::explains_at_most(trace).max(strength_of(queue));
+pub fn fit_with(arrivals: &[Arrival], rtts: &[RttSample], together: &PathFit) -> PathFit {
+    fit_if(arrivals, rtts, |queue, trace| {
+        let most = policing::max_explained(trace).max(strength_of(queue));
         let is_weaker = together.has_rate() && together.strength() >= most;
-        !is_weaker && !is_settled(queue, trace)
+        !is_weaker && !is_decided(queue, trace)
     })
 }
 
-/// With a bucket, if so much was lost and if it is `wanted`.
-fn look_if(
+/// With a bucket, if so much was lost and if it is `is_enabled`.
+fn fit_if(
     arrivals: &[Arrival],
     rtts: &[RttSample],
-    wanted: impl Fn(Option<Queue>, &Trace) -> bool,
-) -> Looked {
+    is_enabled: impl Fn(Option<Queue>, &Trace) -> bool,
+) -> PathFit {
     let arrivals = in_order(arrivals, |arrival| arrival.time_ns);
     let trace = Trace::new(&arrivals);
     let delays = Delays::new(&trace, rtts);
     let queue = delays.queue(&trace);
-    let wanted = trace.losses.len() >= LEAST_LOSSES && wanted(queue, &trace);
-    let bucket = wanted.then(|| policing::fit(&trace)).flatten();
+    let is_enabled = trace.losses.len() >= MIN_LOSSES && is_enabled(queue, &trace);
+    let bucket = is_enabled.then(|| policing::fit(&trace)).flatten();
     let [slope, slope_when_full] =
         bucket.map_or([None; 2], |bucket| delays.slopes(&trace, bucket.rate.value));
     let evidence = Evidence {
@@ -228,7 +228,7 @@ fn look_if(
         steady: queue.map(|queue| queue.steady),
         busy: queue.map(|queue| queue.busy),
     };
-    Looked {
+    PathFit {
         delay: delays.summary(),
         trace,
         bucket,
@@ -237,10 +237,10 @@ fn look_if(
     }
 }
 
-/// Whether delays tell all, as no bucket can explain enough to change it: where few of many packets are lost, those that it
+/// Return true if delays tell all, as no bucket can explain enough to change it: where few of many packets are lost, those that it
 /// need not explain are more.
-fn is_settled(queue: Option<Queue>, trace: &Trace) -> bool {
-    strength_of(queue) >= STEADY && policing::explains_at_most(trace) < EXPLAINED
+fn is_decided(queue: Option<Queue>, trace: &Trace) -> bool {
+    strength_of(queue) >= STEADY && policing::max_explained(trace) < EXPLAINED
 }
 
 /// How well an answer is founded that a queue's rate is all of.
@@ -251,7 +251,7 @@ fn strength_of(queue: Option<Queue>) -> f64 {
 
 /// A path of which everything is known but the intervals of a bucket.
 #[derive(Debug)]
-pub struct Looked {
+pub struct PathFit {
     trace: Trace,
     bucket: Option<Bucket>,
     queue: Option<Queue>,
@@ -259,13 +259,13 @@ pub struct Looked {
     evidence: Evidence,
 }
 
-impl Looked {
+impl PathFit {
     /// See [`Evidence::strength`].
     pub fn strength(&self) -> f64 {
         self.evidence.strength()
     }
 
-    /// Whether its rate is known.
+    /// Return true if its rate is known.
     pub fn has_rate(&self) -> bool {
         self.limited(self.bucket).rate_bps.is_some()
     }
@@ -280,7 +280,7 @@ impl Looked {
             limiter: self.evidence.limiter(),
             rate_bps: None,
             depth_bytes: None,
-            depth_at_least: false,
+            is_depth_a_minimum: false,
             burst_bytes: None,
             delay: self.delay,
             evidence: Evidence {
@@ -313,7 +313,7 @@ impl Path {
     fn takes_bucket(&mut self, bucket: Option<Bucket>) {
         self.rate_bps = bucket.map(|bucket| bucket.rate.as_rate());
         self.depth_bytes = bucket.map(|bucket| bucket.depth);
-        self.depth_at_least = bucket.is_some_and(|bucket| !bucket.seen_full);
+        self.is_depth_a_minimum = bucket.is_some_and(|bucket| !bucket.was_full);
     }
 
     /// A queue behind a bucket is a shaper.
@@ -350,7 +350,7 @@ impl Evidence {
         let grows = slopes.iter().flatten().any(|slope| slope.low > HALF);
         let flat = level
             && self.delayed.is_some_and(|delayed| delayed < PART)
-            && self.episodes >= LEAST_EPISODES;
+            && self.episodes >= MIN_EPISODES;
         let delayed = !level && self.delayed > Some(HALF);
         let told_by_losses = bucket && (grows || delayed || self.one_rate());
         let told_by_delays =
@@ -416,7 +416,7 @@ pub fn levels(arrivals: &[Arrival], rate_bps: f64, most: usize) -> Vec<Level> {
     };
     let second = |arrival: &Arrival| arrival.time_ns.saturating_sub(first.time_ns) as f64 * 1e-9;
     let part_s = second(last) / most.max(1) as f64;
-    let mut leak = Leak::new(rate_bps / 8.0);
+    let mut leak = LeakyBucket::new(rate_bps / 8.0);
     let mut kept = Vec::new();
     let mut extremes = [Extremes::default(); 2];
     let mut part = 0;

@@ -35,13 +35,13 @@ kinds!(
         /// Sent again although an earlier copy had arrived or was to arrive.
         Spurious => "spurious",
         /// It reached its receiver, but the capture does not have it.
-        CaptureLost => "capture_lost",
+        NotCaptured => "capture_lost",
     }
 );
 
 kinds!(
     /// Why something was sent again.
-    Cause {
+    RetransmitCause {
         /// Not sent again, or nobody knows.
         Unknown => "unknown",
         /// Acknowledgements told that it was missing.
@@ -71,7 +71,7 @@ kinds!(
         /// The receiver's window.
         Receiver => "receiver",
         /// Its congestion window, without a queue to be seen.
-        Control => "control",
+        Cwnd => "control",
         /// Slow start.
         SlowStart => "slow_start",
         /// A link that it fills by itself.
@@ -140,7 +140,7 @@ table!(
         kind: u8,
         /// The segment's number where there is one.
         value: f64,
-        /// A [`Cause`] for retransmissions, a [`Stall`] for stalls, else 0.
+        /// A [`RetransmitCause`] for retransmissions, a [`Stall`] for stalls, else 0.
         class: u8,
         duration_s: f64,
         confidence: f64,
@@ -161,7 +161,7 @@ table!(
         seen: bool,
         /// A [`Fate`].
         fate: u8,
-        /// A [`Cause`].
+        /// A [`RetransmitCause`].
         cause: u8,
         confidence: f64,
     }
@@ -279,7 +279,7 @@ table!(
 );
 
 record!(
-    /// Rows since the last were taken.
+    /// The rows since the last drain.
     Tables {
         flows: Flows,
         flow_samples: FlowSamples,

@@ -1,21 +1,21 @@
 //! What the network loses that the capture does not have: identifications and times tell of it, so that the losses of the
 //! network stay what they were. Captures by hand.
 
-use ackclock_analysis::tables::{Cause, Fate, Tables};
+use ackclock_analysis::tables::{Fate, RetransmitCause, Tables};
 use kit::{fates, Trace};
 
 mod kit;
 
-const LOST: (Fate, Cause) = (Fate::Lost, Cause::Unknown);
-const DELIVERED: (Fate, Cause) = (Fate::Delivered, Cause::Unknown);
-const MISSED: (Fate, Cause) = (Fate::CaptureLost, Cause::Unknown);
-const BEFORE: (Fate, Cause) = (Fate::LostBefore, Cause::Unknown);
+const LOST: (Fate, RetransmitCause) = (Fate::Lost, RetransmitCause::Unknown);
+const DELIVERED: (Fate, RetransmitCause) = (Fate::Delivered, RetransmitCause::Unknown);
+const MISSED: (Fate, RetransmitCause) = (Fate::NotCaptured, RetransmitCause::Unknown);
+const BEFORE: (Fate, RetransmitCause) = (Fate::LostBefore, RetransmitCause::Unknown);
 
 /// The sixth of the ten segments.
 const SIXTH: u32 = 15;
 
-const fn repair(fate: Fate) -> (Fate, Cause) {
-    (fate, Cause::Fast)
+const fn repair(fate: Fate) -> (Fate, RetransmitCause) {
+    (fate, RetransmitCause::Fast)
 }
 
 /// Data with the identifications that a sender counts.
@@ -73,7 +73,7 @@ fn at_the_sender_a_repair_that_is_not_there_was_lost_if_the_next_comes_a_round_t
 
 #[test]
 fn at_the_sender_a_repair_counts_as_sent_when_it_was_needed() {
-    let told = |acked_ms: i64| {
+    let outcome = |acked_ms: i64| {
         let mut trace = sixth_lost(AT_SENDER, &[2]);
         // The repair has the number 21, and passes at 1110 ms; the next data waits.
         numbered(&mut trace, 1140, 20, 22);
@@ -83,10 +83,10 @@ fn at_the_sender_a_repair_counts_as_sent_when_it_was_needed() {
         (fates(&found, SIXTH), sent_ms(&found, SIXTH))
     };
     let sent = vec![1005, 1109];
-    let repaired = vec![LOST, repair(Fate::CaptureLost)];
-    assert_eq!(told(1211), (repaired, sent.clone()));
+    let repaired = vec![LOST, repair(Fate::NotCaptured)];
+    assert_eq!(outcome(1211), (repaired, sent.clone()));
     let needless = vec![DELIVERED, repair(Fate::Spurious)];
-    assert_eq!(told(1150), (needless, sent));
+    assert_eq!(outcome(1150), (needless, sent));
 }
 
 #[test]
@@ -126,11 +126,11 @@ fn what_is_not_there_was_lost_and_repaired_if_it_arrives_a_round_trip_after_it_i
         trace.ack(at_ms, 20, &[]);
         fates(&trace.analysed(), SIXTH)
     };
-    let told = arrives_at(1210, AT_SENDER);
-    assert_eq!(told, [LOST, repair(Fate::CaptureLost)]);
+    let outcome = arrives_at(1210, AT_SENDER);
+    assert_eq!(outcome, [LOST, repair(Fate::NotCaptured)]);
     for to_ms in [IN_THE_MIDDLE, AT_RECEIVER] {
-        let told = arrives_at(1110 + to_ms.1, to_ms);
-        assert_eq!(told, [BEFORE, repair(Fate::CaptureLost)], "{to_ms:?}");
+        let outcome = arrives_at(1110 + to_ms.1, to_ms);
+        assert_eq!(outcome, [BEFORE, repair(Fate::NotCaptured)], "{to_ms:?}");
     }
     assert_eq!(arrives_at(1130, AT_SENDER), [MISSED], "it came late");
 }
@@ -177,6 +177,6 @@ fn on_the_way_what_arrives_too_soon_for_the_repair_that_was_seen_is_another_only
     };
     let whole = [BEFORE, repair(Fate::LostBefore), repair(Fate::Delivered)];
     assert_eq!(sixth(&[SIXTH]), whole);
-    let missing = [BEFORE, repair(Fate::CaptureLost), repair(Fate::Spurious)];
+    let missing = [BEFORE, repair(Fate::NotCaptured), repair(Fate::Spurious)];
     assert_eq!(sixth(&[2, SIXTH]), missing);
 }

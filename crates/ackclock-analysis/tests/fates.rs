@@ -1,13 +1,13 @@
 //! What became of each segment, and why it was sent again, on captures by hand.
 
-use ackclock_analysis::tables::{Cause, Fate, Vantage};
+use ackclock_analysis::tables::{Fate, RetransmitCause, Vantage};
 use ackclock_record::Happening;
 use kit::{analysed, count, fates, segment, Trace, MSS};
 
 mod kit;
 
-const DELIVERED: (Fate, Cause) = (Fate::Delivered, Cause::Unknown);
-const LOST: (Fate, Cause) = (Fate::Lost, Cause::Unknown);
+const DELIVERED: (Fate, RetransmitCause) = (Fate::Delivered, RetransmitCause::Unknown);
+const LOST: (Fate, RetransmitCause) = (Fate::Lost, RetransmitCause::Unknown);
 
 /// At the sender, 100 ms from the receiver.
 fn at_sender() -> Trace {
@@ -53,7 +53,10 @@ fn a_lost_segment_is_repaired_once_sack_tells() {
     trace.data(204, 1);
     trace.ack(304, 6, &[]);
     let found = trace.analysed();
-    assert_eq!(fates(&found, 1), [LOST, (Fate::Delivered, Cause::Fast)]);
+    assert_eq!(
+        fates(&found, 1),
+        [LOST, (Fate::Delivered, RetransmitCause::Fast)]
+    );
     assert_eq!(count(&found, Happening::Recovery), 1);
     assert_eq!(count(&found, Happening::Loss), 1);
     assert_eq!(found.flows.retransmissions_fast, [1]);
@@ -69,7 +72,10 @@ fn duplicate_acknowledgements_tell_without_sack() {
     trace.data(204, 1);
     trace.ack(304, 6, &[]);
     let found = trace.analysed();
-    assert_eq!(fates(&found, 1), [LOST, (Fate::Delivered, Cause::Fast)]);
+    assert_eq!(
+        fates(&found, 1),
+        [LOST, (Fate::Delivered, RetransmitCause::Fast)]
+    );
 }
 
 #[test]
@@ -88,7 +94,11 @@ fn the_timer_repairs_what_nothing_tells_of() {
     let found = trace.analysed();
     for number in 1..5 {
         let fates = fates(&found, number);
-        assert_eq!(fates, [LOST, (Fate::Delivered, Cause::Timeout)], "{number}");
+        assert_eq!(
+            fates,
+            [LOST, (Fate::Delivered, RetransmitCause::Timeout)],
+            "{number}"
+        );
     }
     assert_eq!(count(&found, Happening::Timeout), 1);
     assert_eq!(kit::stalls(&found), ["continuous_loss"]);
@@ -105,7 +115,7 @@ fn the_end_of_a_flight_is_probed() {
     trace.ack(600, 3, &[(7, 8)]);
     let found = trace.analysed();
     let probe = fates(&found, 7)[1];
-    assert_eq!(probe, (Fate::Delivered, Cause::TailProbe));
+    assert_eq!(probe, (Fate::Delivered, RetransmitCause::TailProbe));
     assert_eq!(count(&found, Happening::TailProbe), 1);
 }
 
@@ -120,7 +130,10 @@ fn a_dsack_tells_of_a_repair_for_nothing() {
     trace.ack(206, 6, &[]);
     trace.ack(304, 6, &[(1, 2)]);
     let found = trace.analysed();
-    assert_eq!(fates(&found, 1), [DELIVERED, (Fate::Spurious, Cause::Fast)]);
+    assert_eq!(
+        fates(&found, 1),
+        [DELIVERED, (Fate::Spurious, RetransmitCause::Fast)]
+    );
     assert_eq!(found.flows.retransmissions_spurious, [1]);
     assert_eq!(
         (found.flows.lost[0], found.flows.retransmissions_fast[0]),
@@ -162,8 +175,8 @@ fn at_the_sender_nothing_is_reordered() {
 #[test]
 fn what_comes_late_in_the_middle_is_reordered() {
     for (identification, fate) in [
-        (7, (Fate::Reordered, Cause::Unknown)),
-        (12, (Fate::Delivered, Cause::Fast)),
+        (7, (Fate::Reordered, RetransmitCause::Unknown)),
+        (12, (Fate::Delivered, RetransmitCause::Fast)),
     ] {
         let mut trace = Trace::after_handshake(50, 50);
         for (number, identification) in [(0, 6), (2, 8), (3, 9), (4, 10)] {
@@ -191,8 +204,11 @@ fn what_is_lost_before_the_middle_was_not_seen() {
     trace.data(203, 1);
     trace.ack(254, 5, &[]);
     let found = trace.analysed();
-    let before = (Fate::LostBefore, Cause::Unknown);
-    assert_eq!(fates(&found, 1), [before, (Fate::Delivered, Cause::Fast)]);
+    let before = (Fate::LostBefore, RetransmitCause::Unknown);
+    assert_eq!(
+        fates(&found, 1),
+        [before, (Fate::Delivered, RetransmitCause::Fast)]
+    );
     assert_eq!(
         (found.flows.lost_before[0], found.flows.capture_lost[0]),
         (1, 0)
@@ -220,7 +236,10 @@ fn what_is_acknowledged_and_was_never_seen_is_the_capture_s_loss() {
     trace.data(300, 5);
     trace.ack(400, 8, &[]);
     let found = trace.analysed();
-    assert_eq!(fates(&found, 2), [(Fate::CaptureLost, Cause::Unknown)]);
+    assert_eq!(
+        fates(&found, 2),
+        [(Fate::NotCaptured, RetransmitCause::Unknown)]
+    );
     assert_eq!(found.flows.capture_lost, [4]);
     assert_eq!(found.flows.lost, [0]);
 }
@@ -258,7 +277,10 @@ fn a_part_of_a_super_segment_is_repaired() {
     trace.data(203, 2);
     trace.ack(303, 8, &[]);
     let found = trace.analysed();
-    assert_eq!(fates(&found, 2), [LOST, (Fate::Delivered, Cause::Fast)]);
+    assert_eq!(
+        fates(&found, 2),
+        [LOST, (Fate::Delivered, RetransmitCause::Fast)]
+    );
     assert_eq!((found.flows.delivered[0], found.flows.lost[0]), (8, 1));
 }
 

@@ -1,7 +1,7 @@
 //! What memory is short for: connections that are open are ended early, which is told, and nothing of them is lost.
 
 use ackclock_analysis::analysis::Analysis;
-use ackclock_analysis::rows::Options;
+use ackclock_analysis::output::Options;
 use ackclock_pcap::packet::Segment;
 use kit::{Trace, MSS};
 
@@ -10,9 +10,9 @@ mod kit;
 const CONNECTIONS: u16 = 400;
 
 /// All connections open at once, one after the other, and send a second segment when all have.
-fn analysed(most_bytes: usize) -> (u32, u32, u64) {
+fn analysed(max_bytes: usize) -> (u32, u32, u64) {
     let mut analysis = Analysis::new(Options {
-        most_bytes,
+        max_bytes,
         ..Options::default()
     });
     for (second, number) in [(0, 0), (60, 1)] {
@@ -25,7 +25,7 @@ fn analysed(most_bytes: usize) -> (u32, u32, u64) {
         }
     }
     analysis.finish();
-    let flows = &analysis.rows.tables.flows;
+    let flows = &analysis.output.tables.flows;
     let bytes = flows.delivered_bytes.iter().sum();
     (analysis.connections(), analysis.cut_short(), bytes)
 }

@@ -1,12 +1,12 @@
 //! Without SACK: which of several copies arrived, as the times of acknowledgements tell.
 
-use ackclock_analysis::tables::{Cause, Fate};
+use ackclock_analysis::tables::{Fate, RetransmitCause};
 use kit::{fates, Trace};
 
 mod kit;
 
-const DELIVERED: (Fate, Cause) = (Fate::Delivered, Cause::Unknown);
-const LOST: (Fate, Cause) = (Fate::Lost, Cause::Unknown);
+const DELIVERED: (Fate, RetransmitCause) = (Fate::Delivered, RetransmitCause::Unknown);
+const LOST: (Fate, RetransmitCause) = (Fate::Lost, RetransmitCause::Unknown);
 
 /// When a segment is sent: every 10 ms.
 fn sent_ms(number: u32) -> i64 {
@@ -75,14 +75,20 @@ fn repaired() -> Transfer {
 #[test]
 fn a_hole_that_a_repair_fills_was_a_loss() {
     let found = repaired().trace().analysed();
-    assert_eq!(fates(&found, 5), [LOST, (Fate::Delivered, Cause::Fast)]);
+    assert_eq!(
+        fates(&found, 5),
+        [LOST, (Fate::Delivered, RetransmitCause::Fast)]
+    );
     assert_eq!(fates(&found, 6), [DELIVERED]);
 }
 
 #[test]
 fn an_answer_between_the_others_is_to_what_came_late() {
     let found = repaired().hears(384, 19).trace().analysed();
-    assert_eq!(fates(&found, 5), [DELIVERED, (Fate::Spurious, Cause::Fast)]);
+    assert_eq!(
+        fates(&found, 5),
+        [DELIVERED, (Fate::Spurious, RetransmitCause::Fast)]
+    );
 }
 
 #[test]
@@ -96,8 +102,8 @@ fn what_comes_again_is_told_from_what_comes_at_last() {
         transfer = transfer.hears(800 + 10 * i64::from(number), 4);
     }
     let found = transfer.sends(1400, 4).hears(1500, 12).trace().analysed();
-    let again = (Fate::Spurious, Cause::Timeout);
-    let at_last = (Fate::Delivered, Cause::Timeout);
+    let again = (Fate::Spurious, RetransmitCause::Timeout);
+    let at_last = (Fate::Delivered, RetransmitCause::Timeout);
     for number in [5, 7, 9] {
         assert_eq!(fates(&found, number), [DELIVERED, again], "{number}");
     }
@@ -106,6 +112,6 @@ fn what_comes_again_is_told_from_what_comes_at_last() {
     }
     assert_eq!(
         fates(&found, 4),
-        [LOST, (Fate::Lost, Cause::Timeout), at_last]
+        [LOST, (Fate::Lost, RetransmitCause::Timeout), at_last]
     );
 }

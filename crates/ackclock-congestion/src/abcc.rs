@@ -68,7 +68,7 @@ struct Parameters {
     /// Least and most packets in a group: x, y.
     group_min: u32,
     group_max: u32,
-    /// Whether D counts the group's first packet.
+    /// True if D counts the group's first packet.
     count_first: bool,
 }
 

@@ -68,7 +68,7 @@ impl State {
         )
     }
 
-    /// Whether losses are the price of probing.
+    /// Return true if losses are the price of probing.
     fn accelerates(self) -> bool {
         matches!(self, State::Startup | State::Refill | State::Up)
     }
@@ -79,7 +79,7 @@ impl State {
 struct Sample {
     /// Delivery rate in segments per second, zero if there is none.
     bandwidth: f64,
-    /// Whether the application or the sender itself limited it.
+    /// True if the application or the sender itself limited it.
     limited: bool,
     flight: Flight,
 }
@@ -89,7 +89,7 @@ struct Sample {
 struct Bbr3 {
     parameters: Parameters,
     path: Path,
-    /// Whether the pipe was ever full.
+    /// True if the pipe was ever full.
     full_reached: bool,
     flights: Flights,
     signals: Signals,

@@ -61,9 +61,9 @@ struct Parameters {
     low_window: u32,
     /// Round trips that the four segments at the maximum take.
     smooth_part: u32,
-    /// Whether a loss below `w_max` lowers `w_max` further, to make room for new flows.
+    /// True if a loss below `w_max` lowers `w_max` further, to make room for new flows.
     fast_convergence: bool,
-    /// Whether increments are multiplied by the segments per ACK.
+    /// True if increments are multiplied by the segments per ACK.
     ack_ratio: bool,
 }
 

@@ -249,7 +249,7 @@ impl<T: Tracking> Cubic<T> {
         w_cubic
     }
 
-    /// Whether the last look at the curve was at this window and is not stale.
+    /// Return true if the last look at the curve was at this window and is not stale.
     fn has_looked(&self, now: Time) -> bool {
         let cwnd = self.window.cwnd();
         let recent = |(looked_cwnd, at)| looked_cwnd == cwnd && now.since(at) <= STALE;

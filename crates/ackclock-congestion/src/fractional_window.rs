@@ -35,12 +35,12 @@ impl FractionalWindow {
         self.ssthresh
     }
 
-    /// Whether an ACK makes the window grow exponentially.
+    /// Return true if an ACK makes the window grow exponentially.
     pub fn in_slow_start(&self) -> bool {
         self.cwnd < self.ssthresh
     }
 
-    /// Whether fast recovery is going on.
+    /// Return true if fast recovery is going on.
     pub fn in_fast_recovery(&self) -> bool {
         self.phase == Phase::Recovery
     }

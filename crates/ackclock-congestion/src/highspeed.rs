@@ -57,7 +57,7 @@ const DECREASE_SCALE: u32 = 256;
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Parameters {
-    /// Whether the window is whole segments and a, b are the table's, as in Linux.
+    /// True if the window is whole segments and a, b are the table's, as in Linux.
     whole_segments: bool,
 }
 

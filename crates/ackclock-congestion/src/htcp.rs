@@ -63,11 +63,11 @@ const SCALING_LIMITS: (u64, u64) = (SCALING / 2, 10 * SCALING);
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Parameters {
-    /// Whether β adapts to the RTTs; else it is 0.5.
+    /// True if β adapts to the RTTs; else it is 0.5.
     adaptive_backoff: bool,
-    /// Whether a change of the throughput makes β 0.5 for two losses.
+    /// True if a change of the throughput makes β 0.5 for two losses.
     bandwidth_switch: bool,
-    /// Whether the increase is in proportion to the RTT.
+    /// True if the increase is in proportion to the RTT.
     rtt_scaling: bool,
     /// The kernel's clock.
     #[serde(rename = "tick_s")]
@@ -84,7 +84,7 @@ struct Htcp {
     alpha_128: u64,
     /// β in 1/128.
     beta_128: u64,
-    /// Whether the loss before this one found a steady throughput.
+    /// True if the loss before this one found a steady throughput.
     adapting: bool,
     /// Smallest RTT in ticks; 0 before the first sample.
     min_rtt: u64,

@@ -72,7 +72,7 @@ pub struct Path {
     pub min_rtt: Time,
     /// The rate that Linux would pace at, B/s.
     pub pacing_rate_bytes_per_s: f64,
-    /// Whether the sender does pace.
+    /// True if the sender does pace.
     pub paced: bool,
 }
 

@@ -83,7 +83,7 @@ struct Illinois {
     alpha: u64,
     /// β in 1/64.
     beta: u64,
-    /// Whether there was a queue since α was last at its largest.
+    /// True if there was a queue since α was last at its largest.
     had_queue: bool,
     /// RTTs without a queue since.
     without_queue: u32,

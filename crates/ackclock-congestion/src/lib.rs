@@ -68,14 +68,14 @@ pub struct Ack {
     pub newly_acked: u32,
     /// Payload bytes of them.
     pub newly_acked_bytes: u64,
-    /// Whether it is of those that may raise a window: the cumulative acknowledgement advanced; or, once the path is
+    /// True if it is of those that may raise a window: the cumulative acknowledgement advanced; or, once the path is
     /// known to reorder, anything was delivered.
     pub advanced: bool,
     /// Segments that it advanced over, those that were delivered selectively before included.
     pub cumulatively_acked: u32,
-    /// Whether it carries SACK blocks.
+    /// True if it carries SACK blocks.
     pub selective: bool,
-    /// Whether it tells a larger receive window than the one before.
+    /// True if it tells a larger receive window than the one before.
     pub opens: bool,
     /// RTT of the newest segment delivered by this ACK, if it was sent only once.
     pub rtt: Option<Time>,
@@ -93,9 +93,9 @@ pub struct Ack {
     pub delivered: u64,
     /// Value of `delivered` when the newest delivered segment was sent: tells rounds apart.
     pub prior_delivered: u64,
-    /// Whether the delivery-rate sample was limited by the application.
+    /// True if the delivery-rate sample was limited by the application.
     pub application_limited: bool,
-    /// Whether the window, and not the application or the receiver, limited the sender.
+    /// True if the window, and not the application or the receiver, limited the sender.
     pub window_limited: bool,
     /// Segments found lost with this ACK.
     pub newly_lost: u32,
@@ -105,12 +105,12 @@ pub struct Ack {
     pub next: u64,
     /// First segment not cumulatively acknowledged.
     pub unacknowledged: u64,
-    /// Whether the sender is in fast recovery or comes down for ECN marks; a window that reacts once per episode
+    /// True if the sender is in fast recovery or comes down for ECN marks; a window that reacts once per episode
     /// must not grow then. The repair after a timeout is slow start, not fast recovery.
     pub recovering: bool,
-    /// Whether what a timeout took for lost is still being repaired.
+    /// True if what a timeout took for lost is still being repaired.
     pub repairing: bool,
-    /// Whether the sender is paced.
+    /// True if the sender is paced.
     pub paced: bool,
     /// When pacing lets the next segment go; not later than now if it need not wait.
     pub next_departure: Time,
@@ -129,7 +129,7 @@ pub struct Loss {
     pub min_rtt: Time,
     /// Segments delivered over the connection's life.
     pub delivered: u64,
-    /// Whether an ECN mark, and not a loss, is the reason.
+    /// True if an ECN mark, and not a loss, is the reason.
     pub marked: bool,
 }
 
@@ -263,7 +263,7 @@ pub trait Controller: Send + Sync + Copied {
     fn repair(&self) -> Repair {
         Repair::Stack
     }
-    /// Whether the sender paces whatever its stack does.
+    /// Return true if the sender paces whatever its stack does.
     fn needs_pacing(&self) -> bool {
         false
     }

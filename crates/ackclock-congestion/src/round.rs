@@ -35,7 +35,7 @@ impl Round {
         self.min_rtt = self.min_rtt.min(rtt);
     }
 
-    /// Whether `ack` ends the round.
+    /// Return true if `ack` ends the round.
     pub fn is_over(&self, ack: &Ack) -> bool {
         ack.advanced && ack.unacknowledged > self.end
     }

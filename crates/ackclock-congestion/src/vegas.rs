@@ -61,7 +61,7 @@ struct Vegas {
     base_rtt: Option<Time>,
     /// The round being measured; none in fast recovery.
     round: Option<Round>,
-    /// Whether the last ACK came in the repair after a timeout.
+    /// True if the last ACK came in the repair after a timeout.
     repairing: bool,
 }
 

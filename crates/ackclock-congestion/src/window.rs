@@ -65,17 +65,17 @@ impl Window {
         self.ssthresh.map_or(f64::INFINITY, f64::from)
     }
 
-    /// Whether an ACK makes the window grow exponentially.
+    /// Return true if an ACK makes the window grow exponentially.
     pub fn in_slow_start(&self) -> bool {
         f64::from(self.cwnd) < self.ssthresh()
     }
 
-    /// Whether fast recovery is going on.
+    /// Return true if fast recovery is going on.
     pub fn in_fast_recovery(&self) -> bool {
         self.phase == Phase::Recovery
     }
 
-    /// Whether no losses are being repaired, as of the last ACK.
+    /// Return true if no losses are being repaired, as of the last ACK.
     pub fn is_open(&self) -> bool {
         self.phase == Phase::Open
     }

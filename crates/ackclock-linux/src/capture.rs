@@ -183,7 +183,7 @@ impl End {
         }
     }
 
-    /// Whether a frame that a host hears is of a flow of which it is this end.
+    /// Return true if a frame that a host hears is of a flow of which it is this end.
     fn is_of(self, flows: &HashSet<(SocketAddrV4, SocketAddrV4)>, frame: &Frame) -> bool {
         headers(frame.bytes).is_some_and(|headers| {
             let (from, to) = (headers.source, headers.destination);

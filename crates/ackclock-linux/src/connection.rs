@@ -76,7 +76,7 @@ pub struct Connection {
     pub info: Info,
     pub counts: Counts,
     pub at_warmup: Counts,
-    /// Whether other transfers wait for this one's completion.
+    /// True if other transfers wait for this one's completion.
     pub is_awaited: bool,
 }
 
@@ -130,17 +130,17 @@ impl Connection {
         }
     }
 
-    /// Whether the receiver has opened it.
+    /// Return true if the receiver has opened it.
     pub fn is_asked(&self) -> bool {
         self.task.request_bytes.is_some()
     }
 
-    /// Whether the sender has said that it has no more data.
+    /// Return true if the sender has said that it has no more data.
     pub fn is_shut(&self) -> bool {
         self.is_shut
     }
 
-    /// Whether both ends are closed.
+    /// Return true if both ends are closed.
     pub fn is_closed(&self) -> bool {
         self.sender.is_none() && self.receiver.is_none()
     }
@@ -363,7 +363,7 @@ impl Connection {
         self.info.bytes_sent + headers + syns * SYN_OPTIONS_BYTES
     }
 
-    /// Whether all that the application has written is acknowledged, and it writes no more.
+    /// Return true if all that the application has written is acknowledged, and it writes no more.
     pub fn is_acknowledged(&self) -> bool {
         let all = self.written > 0 && self.acknowledged_bytes() == self.written;
         self.is_shut && (all || self.info.is_closed())

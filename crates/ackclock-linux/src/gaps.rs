@@ -225,7 +225,7 @@ impl Watch {
         Ok(watch)
     }
 
-    /// Whether the machine has a counter that goes on when its clocks are held.
+    /// Return true if the machine has a counter that goes on when its clocks are held.
     pub fn has_counter(&self) -> bool {
         self.has_counter
     }

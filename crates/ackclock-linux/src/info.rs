@@ -123,12 +123,12 @@ impl Info {
         }
     }
 
-    /// Whether the handshake is over.
+    /// Return true if the handshake is over.
     pub fn is_open(&self) -> bool {
         !matches!(self.state, SYN_SENT | SYN_RECEIVED)
     }
 
-    /// Whether all data and the FIN behind them are acknowledged.
+    /// Return true if all data and the FIN behind them are acknowledged.
     pub fn is_closed(&self) -> bool {
         matches!(self.state, FIN_WAIT2 | TIME_WAIT | CLOSED)
     }

@@ -111,7 +111,7 @@ pub struct Change {
     pub link: u32,
     /// Its rate from now on, 0 if it is down: the value of the event.
     pub rate_bps: f64,
-    /// Whether there is an event of it.
+    /// True if there is an event of it.
     pub told: bool,
     /// As in [`Order::setup`].
     pub commands: Vec<String>,
@@ -211,7 +211,7 @@ impl Order {
         positive("serve_s", self.serve)
     }
 
-    /// Whether a host is this machine, or one of its namespaces.
+    /// Return true if a host is this machine, or one of its namespaces.
     pub fn has(&self, host: &Host) -> bool {
         let here = self.here.as_ref();
         here.is_none_or(|here| here.host == host.namespace)

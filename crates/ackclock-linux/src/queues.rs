@@ -24,7 +24,7 @@ struct Queue {
     /// The Ethernet address of its device.
     address: [u8; 6],
     name: String,
-    /// Whether its bands mark, which are not asked.
+    /// True if its bands mark, which are not asked.
     marks_in_bands: bool,
     /// Of its link, as it is now.
     rate_bps: f64,
@@ -312,7 +312,7 @@ fn sojourn_mean_s(plan: &LinkPlan, measured_s: f64, rows: &Links) -> f64 {
     rows.backlog_mean_p[last] * measured_s / waited_p as f64
 }
 
-/// Whether a discipline drops what has waited, and not what arrives.
+/// Return true if a discipline drops what has waited, and not what arrives.
 fn drops_at_its_head(queue: &QueuePlan) -> bool {
     match queue.discipline.as_str() {
         "codel" | "fq_codel" | "spa" => true,
@@ -321,7 +321,7 @@ fn drops_at_its_head(queue: &QueuePlan) -> bool {
     }
 }
 
-/// Whether it is made of bands that mark: CoDel's, where it may.
+/// Return true if it is made of bands that mark: CoDel's, where it may.
 fn marks_in_bands(queue: &QueuePlan) -> bool {
     queue.discipline == "spa" && queue.parameters["ecn"] == true
 }

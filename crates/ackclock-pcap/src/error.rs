@@ -1,71 +1,71 @@
-//! Why a capture, or the rest of one, cannot be read: a line each, with what was found and what would be right.
+//! Errors of reading captures, one line each: the value found and the value expected.
 
 use std::io;
 
-/// Why nothing more is read of a capture. What came before is whole.
+/// The reason why reading a capture ends. The packets before it are complete.
 #[derive(Debug, thiserror::Error)]
-pub enum Unreadable {
-    /// The operating system or a decompressor gives nothing, or nothing more.
+pub enum ReadError {
+    /// The operating system or a decompressor reports an error.
     #[error("cannot be read: {0}")]
     System(#[source] io::Error),
-    /// No byte at all.
+    /// The file is empty.
     #[error("the file is empty; expected a capture (pcap or pcapng)")]
     Empty,
     /// Another kind of file.
-    #[error("found {found}; expected a capture (pcap or pcapng, also as gz, zst or xz)")]
-    Foreign {
-        /// What it begins with, or what it is.
-        found: String,
+    #[error("found {actual}; expected a capture (pcap or pcapng, also as gz, zst or xz)")]
+    NotACapture {
+        /// The file's first bytes, or the format they identify.
+        actual: String,
     },
-    /// A version of the format that is not described anywhere.
+    /// An unsupported version of the format.
     #[error("found {format} version {major}.{minor}; expected {expected}")]
     Version {
         /// The format.
         format: &'static str,
-        /// As the file has it.
+        /// The value in the file.
         major: u16,
-        /// As the file has it.
+        /// The value in the file.
         minor: u16,
-        /// Those that are read.
+        /// The supported versions.
         expected: &'static str,
     },
-    /// The file ends within a record: it is cut off, or still being written.
-    #[error("{part} {number} breaks off: found {found} of its {expected} bytes; what is before it is whole")]
+    /// The file ends within a record: it is truncated, or still being written.
+    #[error("{part} {number} breaks off: found {actual} of its {expected} bytes; what is before it is complete")]
     CutOff {
         /// `header`, `packet` or `block`.
         part: &'static str,
-        /// Which, from 1 on.
+        /// Its number, counted from 1.
         number: u64,
-        /// Its bytes that are there.
-        found: usize,
-        /// How long it says that it is.
+        /// The bytes of it that are present.
+        actual: usize,
+        /// The length given in its header, in bytes.
         expected: u64,
     },
-    /// A length that no capture has: the bytes are damaged.
-    #[error("{part} {number} says that it has {bytes} bytes; expected {expected}; what is before it is whole")]
+    /// An impossible length: the bytes are damaged.
+    #[error("{part} {number} has a length of {bytes} bytes; expected {expected}; what is before it is complete")]
     Length {
         /// `packet` or `block`.
         part: &'static str,
-        /// Which, from 1 on.
+        /// Its number, counted from 1.
         number: u64,
-        /// As the file has it.
+        /// The value in the file.
         bytes: u64,
-        /// What a length may be.
+        /// The valid range.
         expected: &'static str,
     },
     /// A block of pcapng that contradicts the format.
     #[error(
-        "block {number} is damaged: found {found}; expected {expected}; what is before it is whole"
+        "block {number} is damaged: found {actual}; expected {expected}; what is before it is complete"
     )]
     Damaged {
-        /// Which, from 1 on.
+        /// Its number, counted from 1.
         number: u64,
-        /// What is there.
-        found: String,
-        /// What would be right.
+        /// The value in the file.
+        actual: String,
+        /// A valid value.
         expected: &'static str,
     },
-    /// All packets are of link types that are not known here.
+    /// All packets have unsupported link types.
     #[error(
         "found only packets of link type {0}{name}; expected Ethernet, raw IP, loopback, Linux cooked, PPP or Cisco HDLC",
         name = name(*.0)
@@ -73,7 +73,7 @@ pub enum Unreadable {
     LinkType(u16),
 }
 
-/// Link types that are met although no TCP of theirs is read, from tcpdump.org's list.
+/// Names of unsupported link types that occur in practice, from tcpdump.org's list.
 const LINKS: [(u16, &str); 15] = [
     (8, "SLIP"),
     (10, "FDDI"),
@@ -92,7 +92,7 @@ const LINKS: [(u16, &str); 15] = [
     (253, "netlink"),
 ];
 
-/// The name of a link type in brackets, if it has one here.
+/// Return the name of a link type in brackets, if it is listed.
 fn name(link: u16) -> String {
     let named = LINKS.iter().find(|(number, _)| *number == link);
     named

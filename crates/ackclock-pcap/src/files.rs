@@ -1,30 +1,30 @@
-//! The segments of several files in one order of time, with what each file held besides.
+//! The segments of several files merged by time, with the packet counts of each file.
 //!
-//! A file keeps its own order, even where its times go back: what overtook what is told by order, not by a clock. Of
-//! each file one segment is known ahead; so memory does not grow with the files, of which only some are open at once.
+//! A file keeps its own order, even where its timestamps go back: reordering is judged by order, not by a clock. One
+//! segment of each file is prefetched, so memory does not grow with the files, of which only some are open at a time.
 
 use std::cmp::Reverse;
 use std::collections::binary_heap::PeekMut;
 use std::collections::BinaryHeap;
 use std::path::{Path, PathBuf};
 
-use crate::error::Unreadable;
+use crate::error::ReadError;
 use crate::framing::{Interface, Records};
 use crate::packet::{self, Checksum, Segment, Skipped};
 use crate::source::{Source, STANDARD_INPUT};
-use places::Places;
+use duplicate_filter::DuplicateFilter;
 
-mod places;
+mod duplicate_filter;
 
-/// Files beyond these are closed until their time comes: a decompressor may take 128 MiB.
-const MOST_OPEN: usize = 4;
+/// The maximum number of open files: a decompressor may take 128 MiB.
+const MAX_OPEN_FILES: usize = 4;
 
-/// What was found in one file, so far.
+/// Packet counts of one file, so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Packets of any kind.
     pub packets: u64,
-    /// TCP segments among them, with those seen twice.
+    /// TCP segments, including duplicates.
     pub segments: u64,
     /// Packets of link types that are not known here.
     pub unknown_link: u64,
@@ -44,8 +44,8 @@ pub struct Counts {
     pub offloaded_checksums: u64,
     /// Segments larger than any frame.
     pub super_segments: u64,
-    /// Segments that were seen before, from another place of the host.
-    pub seen_before: u64,
+    /// Segments captured before on another interface or in the other direction.
+    pub duplicate: u64,
     /// Packets without a time.
     pub without_time: u64,
     /// Packets with an earlier time than the one before them.
@@ -58,15 +58,15 @@ pub struct File {
     path: PathBuf,
     number: u32,
     records: Option<Records<Source>>,
-    /// The segment that is known ahead or was read last, and whether it is the former.
+    /// The prefetched segment, or else the last one that was read.
     segment: Segment,
-    is_ahead: bool,
+    is_prefetched: bool,
     waiting: bool,
-    places: Places,
+    duplicate_filter: DuplicateFilter,
     previous_ns: i64,
     counts: Counts,
     interfaces: Vec<Interface>,
-    reason: Option<Unreadable>,
+    reason: Option<ReadError>,
 }
 
 impl File {
@@ -76,9 +76,9 @@ impl File {
             number,
             records: None,
             segment: Segment::default(),
-            is_ahead: false,
+            is_prefetched: false,
             waiting: false,
-            places: Places::default(),
+            duplicate_filter: DuplicateFilter::default(),
             previous_ns: i64::MIN,
             counts: Counts::default(),
             interfaces: Vec::new(),
@@ -91,12 +91,12 @@ impl File {
         file
     }
 
-    /// Its path, or `-`.
+    /// The path, or `-`.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// What was found in it so far.
+    /// Return the packet counts so far.
     pub fn counts(&self) -> &Counts {
         &self.counts
     }
@@ -110,7 +110,7 @@ impl File {
 
     /// Packets that the capturing host lost, if the file says so.
     pub fn dropped(&self) -> Option<u64> {
-        let said =
+        let stored =
             self.interfaces()
                 .iter()
                 .filter_map(|one| match (one.dropped, one.dropped_by_system) {
@@ -121,20 +121,20 @@ impl File {
                             .saturating_add(by_system.unwrap_or(0)),
                     ),
                 });
-        said.reduce(u64::saturating_add)
+        stored.reduce(u64::saturating_add)
     }
 
-    /// Why it, or its rest, cannot be read.
-    pub fn reason(&self) -> Option<&Unreadable> {
+    /// Return the reason why it, or the rest of it, cannot be read.
+    pub fn reason(&self) -> Option<&ReadError> {
         self.reason.as_ref()
     }
 
-    /// Nothing in it could be read.
-    pub fn refused(&self) -> bool {
+    /// No packet could be read.
+    pub fn is_unreadable(&self) -> bool {
         self.reason.is_some() && self.counts.packets == self.counts.unknown_link
     }
 
-    /// Closes the file until its time comes; standard input cannot begin anew.
+    /// Close the file until its first segment is due; standard input stays open, as it cannot be reopened.
     fn wait(&mut self) {
         if self.records.is_some() && self.path.as_os_str() != STANDARD_INPUT {
             self.records = None;
@@ -142,34 +142,34 @@ impl File {
         }
     }
 
-    /// When its next segment is due.
+    /// Return the time of the prefetched segment.
     fn due_ns(&self) -> Option<i64> {
-        self.is_ahead
+        self.is_prefetched
             .then(|| self.segment.time_ns.unwrap_or(self.previous_ns))
     }
 
-    /// Gives the segment that is known ahead. A file that waited is open from now on.
+    /// Take the prefetched segment; reopen a file that was closed to wait.
     fn take(&mut self) -> Option<Segment> {
         if self.waiting {
             *self = Self::open(&self.path, self.number);
-            self.look_ahead();
+            self.prefetch();
         }
-        std::mem::take(&mut self.is_ahead).then_some(self.segment)
+        std::mem::take(&mut self.is_prefetched).then_some(self.segment)
     }
 
-    /// The segment that is known ahead, or else the next one.
+    /// Return the prefetched segment, or else the next one.
     #[inline]
     fn next(&mut self) -> Option<&Segment> {
-        let known = std::mem::take(&mut self.is_ahead);
+        let known = std::mem::take(&mut self.is_prefetched);
         (known || self.read()).then_some(&self.segment)
     }
 
-    /// Reads the segment behind the one that was given.
-    fn look_ahead(&mut self) {
-        self.is_ahead = self.read();
+    /// Read the next segment ahead.
+    fn prefetch(&mut self) {
+        self.is_prefetched = self.read();
     }
 
-    /// Reads the next segment, if there is one.
+    /// Read the next segment; return false at the end.
     #[inline]
     fn read(&mut self) -> bool {
         while let Some(records) = &mut self.records {
@@ -198,19 +198,19 @@ impl File {
                     segment.file = self.number;
                     // Only such captures can have a packet at two places.
                     if segment.outbound.is_some() || records.interfaces().len() > 1 {
-                        segment.seen_before = self.places.seen_before(segment);
+                        segment.duplicate = self.duplicate_filter.is_duplicate(segment);
                     }
-                    self.counts.take_in(segment);
+                    self.counts.count(segment);
                     return true;
                 }
-                Err(skipped) => self.counts.pass_over(skipped),
+                Err(skipped) => self.counts.count_skipped(skipped),
             }
         }
         false
     }
 
     #[cold]
-    fn close(&mut self, reason: Option<Unreadable>) {
+    fn close(&mut self, reason: Option<ReadError>) {
         let Some(records) = self.records.take() else {
             return;
         };
@@ -218,12 +218,12 @@ impl File {
         let unknown = self
             .interfaces
             .iter()
-            .find(|interface| !packet::knows(interface.link));
+            .find(|interface| !packet::is_supported_link(interface.link));
         self.reason = match unknown {
             Some(interface)
                 if self.counts.unknown_link == self.counts.packets && self.counts.packets > 0 =>
             {
-                Some(Unreadable::LinkType(interface.link))
+                Some(ReadError::LinkType(interface.link))
             }
             _ => reason,
         };
@@ -232,24 +232,24 @@ impl File {
 
 impl Counts {
     #[inline]
-    fn take_in(&mut self, segment: &Segment) {
+    fn count(&mut self, segment: &Segment) {
         self.segments += 1;
-        let usual = matches!(segment.checksum, Checksum::Unknown | Checksum::Good);
-        if !usual || segment.super_segment || segment.seen_before {
-            self.take_in_unusual(segment);
+        let is_common = matches!(segment.checksum, Checksum::Unknown | Checksum::Good);
+        if !is_common || segment.super_segment || segment.duplicate {
+            self.count_rare(segment);
         }
     }
 
-    /// Apart, as all of these counters together would be read as one vector, just after its parts were written.
+    /// Kept out of line: inlined, the compiler reads these counters as one vector just after their parts were written.
     #[cold]
-    fn take_in_unusual(&mut self, segment: &Segment) {
+    fn count_rare(&mut self, segment: &Segment) {
         self.bad_checksums += u64::from(segment.checksum == Checksum::Bad);
         self.offloaded_checksums += u64::from(segment.checksum == Checksum::Offloaded);
         self.super_segments += u64::from(segment.super_segment);
-        self.seen_before += u64::from(segment.seen_before);
+        self.duplicate += u64::from(segment.duplicate);
     }
 
-    fn pass_over(&mut self, skipped: Skipped) {
+    fn count_skipped(&mut self, skipped: Skipped) {
         *match skipped {
             Skipped::LinkType => &mut self.unknown_link,
             Skipped::NotIp => &mut self.not_ip,
@@ -266,7 +266,7 @@ impl Counts {
 pub struct Capture {
     files: Vec<File>,
     order: BinaryHeap<Reverse<(i64, usize)>>,
-    /// The last segment of several files.
+    /// The last segment of a merged capture.
     merged: Option<Segment>,
 }
 
@@ -277,11 +277,11 @@ impl Capture {
         let mut order = BinaryHeap::with_capacity(paths.len());
         for (number, path) in paths.iter().enumerate() {
             let mut file = File::open(path.as_ref(), number as u32);
-            file.look_ahead();
+            file.prefetch();
             if let Some(due_ns) = file.due_ns() {
                 order.push(Reverse((due_ns, number)));
             }
-            if number >= MOST_OPEN {
+            if number >= MAX_OPEN_FILES {
                 file.wait();
             }
             files.push(file);
@@ -309,7 +309,7 @@ impl Iterator for Capture {
 }
 
 impl Capture {
-    /// The next segment where it was read: copied only if somebody keeps it.
+    /// Return a reference to the next segment, so that only callers that keep it copy it.
     #[inline]
     pub fn next_segment(&mut self) -> Option<&Segment> {
         if self.files.len() == 1 {
@@ -325,7 +325,7 @@ impl Capture {
             let Reverse((_, number)) = *first;
             let file = &mut self.files[number];
             let segment = file.take();
-            file.look_ahead();
+            file.prefetch();
             match file.due_ns() {
                 Some(due_ns) => *first = Reverse((due_ns, number)),
                 None => {

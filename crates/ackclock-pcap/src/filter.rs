@@ -1,4 +1,4 @@
-//! Which segments are looked at: the words of pcap-filter(7) that speak of addresses and ports.
+//! Capture filters: the address and port primitives of pcap-filter(7).
 //!
 //! ```text
 //! host 10.0.0.1 and port 443
@@ -6,9 +6,9 @@
 //! ```
 //!
 //! As there, `not` binds closest, `and` and `or` are equals that bind from left to right, `&&`, `||` and `!` are other
-//! spellings, and a value without a word takes the word before it (`port 80 or 8080`). Unlike there, names of hosts and
-//! services are refused, since what they mean depends on the machine; what is looked at is the innermost IP header, not
-//! the outermost; and words about other layers are refused.
+//! spellings, and a bare value inherits the qualifier before it (`port 80 or 8080`). Unlike there, names of hosts and
+//! services are rejected, since their meaning depends on the machine; the innermost IP header is matched, not the
+//! outermost; and primitives of other layers are rejected.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -20,8 +20,8 @@ use crate::packet::{Address, Endpoint, Segment};
 #[cfg(test)]
 mod tests;
 
-/// Deeper expressions are refused.
-const MOST_NESTED: usize = 100;
+/// The deepest nesting of parentheses that is accepted.
+const MAX_NESTING: usize = 100;
 
 /// Bits of an address as [`Address`] has it, and before those of an IPv4 address.
 const BITS: u32 = 128;
@@ -31,15 +31,15 @@ const BITS_BEFORE_V4: u32 = 96;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Filter(Node);
 
-/// What is no filter: at which letter (from 1 on), what was found there and what would be right.
+/// A syntax error in a filter expression.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("column {column}: found {found}; expected {expected}")]
-pub struct NoFilter {
-    /// Where, in letters from 1 on.
+#[error("column {column}: found {actual}; expected {expected}")]
+pub struct FilterError {
+    /// The column, in characters from 1.
     pub column: usize,
-    /// What stands there.
-    pub found: String,
-    /// What may stand there.
+    /// The text at that column.
+    pub actual: String,
+    /// The tokens that are valid at that column.
     pub expected: &'static str,
 }
 
@@ -52,7 +52,7 @@ enum Node {
     Or(Box<Node>, Box<Node>),
 }
 
-/// A property of one end, and which end has it.
+/// A property, and the end of the connection that must have it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Primitive {
     end: End,
@@ -82,32 +82,32 @@ enum Property {
 }
 
 impl Filter {
-    /// Whether every segment is looked at.
-    pub fn takes_all(&self) -> bool {
+    /// Return true if every segment matches.
+    pub fn matches_all(&self) -> bool {
         self.0 == Node::All
     }
 
-    /// Whether the segment is looked at.
+    /// Return true if the segment matches.
     #[inline]
-    pub fn takes(&self, segment: &Segment) -> bool {
-        self.0.takes(segment)
+    pub fn matches(&self, segment: &Segment) -> bool {
+        self.0.matches(segment)
     }
 }
 
 impl Node {
-    fn takes(&self, segment: &Segment) -> bool {
+    fn matches(&self, segment: &Segment) -> bool {
         match self {
             Self::All => true,
-            Self::Is(primitive) => primitive.takes(segment),
-            Self::Not(inner) => !inner.takes(segment),
-            Self::And(first, second) => first.takes(segment) && second.takes(segment),
-            Self::Or(first, second) => first.takes(segment) || second.takes(segment),
+            Self::Is(primitive) => primitive.matches(segment),
+            Self::Not(inner) => !inner.matches(segment),
+            Self::And(first, second) => first.matches(segment) && second.matches(segment),
+            Self::Or(first, second) => first.matches(segment) || second.matches(segment),
         }
     }
 }
 
 impl Primitive {
-    fn takes(&self, segment: &Segment) -> bool {
+    fn matches(&self, segment: &Segment) -> bool {
         let source = || self.property.is_of(segment.source);
         let destination = || self.property.is_of(segment.destination);
         match self.end {
@@ -132,42 +132,42 @@ impl Property {
     }
 }
 
-/// The first bits of an address; the others are 0.
+/// Return the first bits of an address; the others are 0.
 fn first(bits: u32, address: u128) -> u128 {
     address & u128::MAX.checked_shl(BITS - bits).unwrap_or(0)
 }
 
 impl FromStr for Filter {
-    type Err = NoFilter;
+    type Err = FilterError;
 
-    /// Reads an expression; the empty one takes everything.
-    fn from_str(text: &str) -> Result<Self, NoFilter> {
+    /// Parse an expression; the empty one matches everything.
+    fn from_str(text: &str) -> Result<Self, FilterError> {
         let mut parser = Parser {
-            words: words(text),
+            tokens: tokens(text),
             place: 0,
             end: text.chars().count() + 1,
             qualifiers: None,
         };
-        if parser.words.is_empty() {
+        if parser.tokens.is_empty() {
             return Ok(Self(Node::All));
         }
         let node = parser.expression(0)?;
         match parser.peek() {
             None => Ok(Self(node)),
-            Some(_) => Err(parser.refuse("and, or, or the end")),
+            Some(_) => Err(parser.error_at_token("and, or, or the end")),
         }
     }
 }
 
-/// A word and the column where it begins.
-struct Word<'a> {
+/// A token and the column where it begins.
+struct Token<'a> {
     text: &'a str,
     column: usize,
 }
 
-/// Words, parentheses and operators.
-fn words(text: &str) -> Vec<Word<'_>> {
-    let mut found = Vec::new();
+/// Split the text into words, parentheses and operators.
+fn tokens(text: &str) -> Vec<Token<'_>> {
+    let mut actual = Vec::new();
     let mut rest = text;
     while let Some(first) = rest.chars().next() {
         let length = match first {
@@ -178,17 +178,20 @@ fn words(text: &str) -> Vec<Word<'_>> {
                 .find(|letter: char| letter.is_whitespace() || "()!&|".contains(letter))
                 .unwrap_or(rest.len()),
         };
-        let (word, after) = rest.split_at(length);
+        let (token, after) = rest.split_at(length);
         if !first.is_whitespace() {
             let column = 1 + text[..text.len() - rest.len()].chars().count();
-            found.push(Word { text: word, column });
+            actual.push(Token {
+                text: token,
+                column,
+            });
         }
         rest = after;
     }
-    found
+    actual
 }
 
-/// What a value is of, as `src host` says.
+/// The qualifiers of a value, as in `src host`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Qualifiers {
     end: End,
@@ -204,11 +207,11 @@ enum Kind {
 }
 
 struct Parser<'a> {
-    words: Vec<Word<'a>>,
+    tokens: Vec<Token<'a>>,
     place: usize,
-    /// The column behind the last letter.
+    /// The column behind the last character.
     end: usize,
-    /// Those of the value before, which one without its own takes.
+    /// The qualifiers of the previous value, which a bare value inherits.
     qualifiers: Option<Qualifiers>,
 }
 
@@ -216,31 +219,31 @@ const PRIMITIVE: &str = "host, net, port, portrange, src, dst, not, tcp, ip, ip6
 
 impl<'a> Parser<'a> {
     fn peek(&self) -> Option<&'a str> {
-        self.words.get(self.place).map(|word| word.text)
+        self.tokens.get(self.place).map(|token| token.text)
     }
 
-    /// Whether one of these words is next, which is then read.
+    /// Consume the next token if it is one of `any`; return true if it was.
     fn accept(&mut self, any: &[&str]) -> bool {
-        let is_next = self.peek().is_some_and(|word| any.contains(&word));
+        let is_next = self.peek().is_some_and(|token| any.contains(&token));
         self.place += usize::from(is_next);
         is_next
     }
 
-    fn refuse(&self, expected: &'static str) -> NoFilter {
-        let (found, column) = match self.words.get(self.place) {
-            Some(word) => (format!("{:?}", word.text), word.column),
+    fn error_at_token(&self, expected: &'static str) -> FilterError {
+        let (actual, column) = match self.tokens.get(self.place) {
+            Some(token) => (format!("{:?}", token.text), token.column),
             None => ("the end".into(), self.end),
         };
-        NoFilter {
+        FilterError {
             column,
-            found,
+            actual,
             expected,
         }
     }
 
-    fn expression(&mut self, depth: usize) -> Result<Node, NoFilter> {
-        if depth > MOST_NESTED {
-            return Err(self.refuse("fewer parentheses"));
+    fn expression(&mut self, depth: usize) -> Result<Node, FilterError> {
+        if depth > MAX_NESTING {
+            return Err(self.error_at_token("fewer parentheses"));
         }
         let mut node = self.factor(depth)?;
         loop {
@@ -254,33 +257,33 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn factor(&mut self, depth: usize) -> Result<Node, NoFilter> {
-        let mut is_denied = false;
+    fn factor(&mut self, depth: usize) -> Result<Node, FilterError> {
+        let mut is_negated = false;
         while self.accept(&["not", "!"]) {
-            is_denied = !is_denied;
+            is_negated = !is_negated;
         }
         let node = if self.accept(&["("]) {
             let inner = self.expression(depth + 1)?;
             if !self.accept(&[")"]) {
-                return Err(self.refuse("and, or, or )"));
+                return Err(self.error_at_token("and, or, or )"));
             }
             inner
         } else {
             self.primitive()?
         };
         Ok(match node {
-            node if !is_denied => node,
+            node if !is_negated => node,
             Node::Not(inner) => *inner,
             node => Node::Not(node.into()),
         })
     }
 
-    fn primitive(&mut self) -> Result<Node, NoFilter> {
+    fn primitive(&mut self) -> Result<Node, FilterError> {
         if self.accept(&["tcp"]) {
             return Ok(Node::All);
         }
-        for (word, six) in [("ip", false), ("ip6", true)] {
-            if self.accept(&[word]) {
+        for (token, six) in [("ip", false), ("ip6", true)] {
+            if self.accept(&[token]) {
                 return Ok(Node::Is(Primitive {
                     end: End::Either,
                     property: Property::Version { six },
@@ -298,7 +301,7 @@ impl<'a> Parser<'a> {
     }
 
     /// `[src|dst|src or dst|src and dst] [host|net|port|portrange]`, or those before.
-    fn qualifiers(&mut self) -> Result<Qualifiers, NoFilter> {
+    fn qualifiers(&mut self) -> Result<Qualifiers, FilterError> {
         let end = self.direction();
         let kinds = [
             ("host", Kind::Host),
@@ -308,7 +311,7 @@ impl<'a> Parser<'a> {
         ];
         let kind = kinds
             .iter()
-            .find(|(word, _)| self.accept(&[word]))
+            .find(|(token, _)| self.accept(&[token]))
             .map(|(_, kind)| *kind);
         match (end, kind) {
             (_, Some(kind)) => Ok(Qualifiers {
@@ -320,12 +323,12 @@ impl<'a> Parser<'a> {
                 kind: Kind::Host,
             }),
             (None, None) => {
-                let is_value = self
-                    .peek()
-                    .is_some_and(|word| word.starts_with(|first: char| first.is_ascii_hexdigit()));
+                let is_value = self.peek().is_some_and(|token| {
+                    token.starts_with(|first: char| first.is_ascii_hexdigit())
+                });
                 self.qualifiers
                     .filter(|_| is_value)
-                    .ok_or_else(|| self.refuse(PRIMITIVE))
+                    .ok_or_else(|| self.error_at_token(PRIMITIVE))
             }
         }
     }
@@ -350,27 +353,27 @@ impl<'a> Parser<'a> {
         Some(End::Source)
     }
 
-    fn value(&self, kind: Kind) -> Result<Property, NoFilter> {
-        let word = self.peek().unwrap_or_default();
-        let (found, expected) = match kind {
+    fn value(&self, kind: Kind) -> Result<Property, FilterError> {
+        let token = self.peek().unwrap_or_default();
+        let (actual, expected) = match kind {
             Kind::Host => (
-                word.parse().ok().map(host),
+                token.parse().ok().map(host),
                 "an address such as 192.0.2.1 or 2001:db8::1",
             ),
             Kind::Net => (
-                net(word),
+                net(token),
                 "a network such as 192.0.2.0/24, 192.0 or 2001:db8::/32, with no bit set behind it",
             ),
             Kind::Port => (
-                port(word).map(|port| Property::Ports(port..=port)),
+                port(token).map(|port| Property::Ports(port..=port)),
                 "a number from 0 to 65535",
             ),
             Kind::Portrange => (
-                ports(word).map(Property::Ports),
+                ports(token).map(Property::Ports),
                 "two numbers from 0 to 65535 such as 8000-8080",
             ),
         };
-        found.ok_or_else(|| self.refuse(expected))
+        actual.ok_or_else(|| self.error_at_token(expected))
     }
 }
 
@@ -382,10 +385,10 @@ fn host(address: IpAddr) -> Property {
 }
 
 /// `192.0.2.0/24`, `2001:db8::/32`, an address, or the first parts of one of IPv4.
-fn net(word: &str) -> Option<Property> {
-    let (written, length) = word
+fn net(token: &str) -> Option<Property> {
+    let (written, length) = token
         .split_once('/')
-        .map_or((word, None), |(written, length)| (written, Some(length)));
+        .map_or((token, None), |(written, length)| (written, Some(length)));
     let parts = written.split('.').count();
     let is_short = !written.contains(':') && parts < 4;
     let padded = if is_short {
@@ -408,20 +411,21 @@ fn net(word: &str) -> Option<Property> {
     (first(bits, address) == address).then_some(Property::Net { address, bits })
 }
 
-fn port(word: &str) -> Option<u16> {
-    word.parse()
+fn port(token: &str) -> Option<u16> {
+    token
+        .parse()
         .ok()
-        .filter(|_| word.starts_with(|first: char| first.is_ascii_digit()))
+        .filter(|_| token.starts_with(|first: char| first.is_ascii_digit()))
 }
 
-fn ports(word: &str) -> Option<RangeInclusive<u16>> {
-    let (low, high) = word.split_once('-')?;
+fn ports(token: &str) -> Option<RangeInclusive<u16>> {
+    let (low, high) = token.split_once('-')?;
     let (low, high) = (port(low)?, port(high)?);
     Some(low.min(high)..=low.max(high))
 }
 
 impl fmt::Display for Filter {
-    /// As it was understood, with every parenthesis.
+    /// Write the parsed expression with every parenthesis.
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(to)
     }

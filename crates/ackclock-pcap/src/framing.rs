@@ -1,49 +1,49 @@
-//! The records of a capture file, one by one, where they lie in the read buffer: pcap (pcap-savefile(5)) and pcapng
+//! The records of a capture file, parsed in place in the read buffer: pcap (pcap-savefile(5)) and pcapng
 //! (draft-ietf-opsawg-pcapng).
 //!
-//! The framing is our own. `pcap-parser` 0.17, tried first, allocates a list for each packet that has options, refuses
-//! time in powers of two, and takes the time offsets and drop counts of big-endian files for little-endian.
+//! The parser is our own. `pcap-parser` 0.17, tried first, allocates a list for each packet that has options, rejects
+//! timestamps in powers of two, and reads the time offsets and drop counts of big-endian files for little-endian.
 //!
-//! Memory is bounded: a record has at most [`MOST_BYTES`], a file at most [`MOST_INTERFACES`].
+//! Memory is bounded: a record has at most [`MAX_RECORD_BYTES`], a file at most [`MAX_INTERFACES`].
 
 use std::io::Read;
 
-use crate::error::Unreadable;
-use window::Window;
+use crate::error::ReadError;
+use read_buffer::ReadBuffer;
 
 mod pcap;
 mod pcapng;
-mod window;
+mod read_buffer;
 
-/// The longest packet or block that is kept in one piece. What captures have is the largest snaplen, 256 KiB, or a
-/// super-segment of 512 KiB; more is a damaged length.
-pub const MOST_BYTES: usize = 16 << 20;
-/// More interfaces than any machine has; each costs memory.
-pub const MOST_INTERFACES: usize = 1 << 16;
+/// The longest packet or block, in bytes. Captures have up to the largest snaplen, 256 KiB, or a super-segment of 512 KiB;
+/// a longer one is a damaged length.
+pub const MAX_RECORD_BYTES: usize = 16 << 20;
+/// The maximum number of interfaces, more than any machine has; each takes memory.
+pub const MAX_INTERFACES: usize = 1 << 16;
 
 /// A packet as it was captured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record<'a> {
     /// Nanoseconds since 1970, if the file has a time for it.
     pub time_ns: Option<i64>,
-    /// Which of the file's [`Interface`]s.
+    /// The index of its [`Interface`] in the file.
     pub interface: u32,
     /// The link type (LINKTYPE_…) of the interface.
     pub link: u16,
-    /// Whether the host sent it, if the file says so.
+    /// True if the host sent it, if the file says so.
     pub outbound: Option<bool>,
-    /// The length that it had.
+    /// The length of the frame on the link.
     pub frame_bytes: u32,
-    /// What was captured of it.
+    /// The captured bytes.
     pub bytes: &'a [u8],
 }
 
-/// What a file says about an interface. A pcap file has one.
+/// An interface as described in the file. A pcap file has one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interface {
     /// The link type (LINKTYPE_…).
     pub link: u16,
-    /// At most so many bytes of a packet were captured; 0 is no limit.
+    /// The snapshot length; 0 is no limit.
     pub snap_bytes: u32,
     /// Its name.
     pub name: Option<String>,
@@ -55,14 +55,14 @@ pub struct Interface {
     pub dropped: Option<u64>,
     /// Packets that the operating system lost, as last counted.
     pub dropped_by_system: Option<u64>,
-    /// Packets lost before those that say so themselves.
+    /// Packets lost in between, as recorded with packets.
     pub dropped_between: u64,
 }
 
 /// Reads the records of one file.
 #[derive(Debug)]
 pub struct Records<R> {
-    window: Window<R>,
+    buffer: ReadBuffer<R>,
     format: Format,
     interfaces: Vec<Interface>,
     over: bool,
@@ -74,84 +74,84 @@ enum Format {
     Blocks(pcapng::Blocks),
 }
 
-/// Where a record lies at the beginning of the window.
-struct Placed {
+/// The layout of the record at the start of the read buffer.
+struct RecordLayout {
     time_ns: Option<i64>,
     interface: u32,
     outbound: Option<bool>,
     frame_bytes: u32,
-    /// The first byte of the packet.
+    /// The offset of the packet in the record.
     from: usize,
     captured_bytes: usize,
-    /// The record as a whole.
-    whole_bytes: usize,
+    /// The length of the record with its header.
+    record_bytes: usize,
 }
 
 impl<R: Read> Records<R> {
-    /// Reads the beginning of a file, which is not compressed (any more).
+    /// Read the header of an uncompressed file.
     ///
     /// # Errors
-    /// It is no capture, or has no whole header.
-    pub fn new(source: R) -> Result<Self, Unreadable> {
-        let mut window = Window::new(source);
-        if !window.ensure(4).map_err(Unreadable::System)? && window.available().is_empty() {
-            return Err(Unreadable::Empty);
+    /// The stream is no capture, or its header is incomplete.
+    pub fn new(source: R) -> Result<Self, ReadError> {
+        let mut buffer = ReadBuffer::new(source);
+        if !buffer.ensure(4).map_err(ReadError::System)? && buffer.available().is_empty() {
+            return Err(ReadError::Empty);
         }
         let mut interfaces = Vec::new();
-        let format = if window.available().starts_with(&pcapng::MAGIC) {
+        let format = if buffer.available().starts_with(&pcapng::MAGIC) {
             Format::Blocks(pcapng::Blocks::new())
         } else {
-            Format::Savefile(pcap::Savefile::open(&mut window, &mut interfaces)?)
+            Format::Savefile(pcap::Savefile::open(&mut buffer, &mut interfaces)?)
         };
         Ok(Self {
-            window,
+            buffer,
             format,
             interfaces,
             over: false,
         })
     }
 
-    /// The next packet; none at the end.
+    /// Return the next record; none at the end.
     ///
     /// # Errors
-    /// Why nothing more can be read. It is said once: then the file is at its end.
+    /// The reason why nothing more can be read. It is reported once; then the file is at its end.
     #[inline]
-    pub fn next_record(&mut self) -> Result<Option<Record<'_>>, Unreadable> {
+    pub fn next_record(&mut self) -> Result<Option<Record<'_>>, ReadError> {
         if self.over {
             return Ok(None);
         }
-        // Each format by itself, so that what it found need not be put together and taken apart for every packet.
-        let placed = match &mut self.format {
-            Format::Savefile(savefile) => match savefile.next(&mut self.window) {
-                Ok(Some(placed)) => placed,
+        // One arm per format, so that the layout is not moved through a common type for every packet.
+        let layout = match &mut self.format {
+            Format::Savefile(savefile) => match savefile.next(&mut self.buffer) {
+                Ok(Some(layout)) => layout,
                 last => return self.end(last),
             },
-            Format::Blocks(blocks) => match blocks.next(&mut self.window, &mut self.interfaces) {
-                Ok(Some(placed)) => placed,
+            Format::Blocks(blocks) => match blocks.next(&mut self.buffer, &mut self.interfaces) {
+                Ok(Some(layout)) => layout,
                 last => return self.end(last),
             },
         };
-        let whole = self.window.take(placed.whole_bytes);
+        let record = self.buffer.take(layout.record_bytes);
         Ok(Some(Record {
-            time_ns: placed.time_ns,
-            interface: placed.interface,
-            link: self.interfaces[placed.interface as usize].link,
-            outbound: placed.outbound,
-            frame_bytes: placed.frame_bytes,
-            bytes: &whole[placed.from..placed.from + placed.captured_bytes],
+            time_ns: layout.time_ns,
+            interface: layout.interface,
+            link: self.interfaces[layout.interface as usize].link,
+            outbound: layout.outbound,
+            frame_bytes: layout.frame_bytes,
+            bytes: &record[layout.from..layout.from + layout.captured_bytes],
         }))
     }
 
     #[cold]
     fn end(
         &mut self,
-        last: Result<Option<Placed>, Unreadable>,
-    ) -> Result<Option<Record<'_>>, Unreadable> {
+        last: Result<Option<RecordLayout>, ReadError>,
+    ) -> Result<Option<Record<'_>>, ReadError> {
         self.over = true;
         last.map(|_| None)
     }
 
-    /// The interfaces described so far, over all sections.
+    /// Return the interfaces described so far, over all sections.
     pub fn interfaces(&self) -> &[Interface] {
         &self.interfaces
     }

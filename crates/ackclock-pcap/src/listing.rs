@@ -1,8 +1,8 @@
-//! The segments of a capture as rows, each with a key that it has in another capture of the same path too.
+//! The segments of a capture as rows, each with a key that is the same in another capture of the same path.
 //!
-//! The key is of what no hop changes: addresses, ports, numbers, flags, window, timestamps, and the identification, which
-//! tells copies of the same data. Super-segments are listed as the segments that were on the wire; what offloads do to
-//! PSH is left out.
+//! The key hashes the fields that no hop changes: addresses, ports, sequence and acknowledgement numbers, flags, window,
+//! timestamps, and the IP identification, which distinguishes retransmissions. Super-segments are listed as the segments
+//! on the wire; PSH is left out, as offloads change it.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
@@ -14,8 +14,8 @@ use crate::files::Capture;
 use crate::filter::Filter;
 use crate::packet::{Endpoint, Flags, Segment};
 
-/// Segments' size where no SYN says it, less the bytes of timestamps where they are.
-const USUAL_MSS: u32 = 1460;
+/// The MSS of connections without a captured SYN; the timestamp option is subtracted.
+const DEFAULT_MSS: u32 = 1460;
 const TIMESTAMPS_BYTES: u32 = 12;
 
 table!(
@@ -42,14 +42,14 @@ table!(
 );
 
 record!(
-    /// Rows since the last were taken.
+    /// The rows since the last drain.
     Lists {
         listed: Listed,
         pairs: Pairs,
     }
 );
 
-/// A capture that is being listed.
+/// A capture read segment by segment into rows.
 #[derive(Debug)]
 pub struct Listing {
     capture: Capture,
@@ -77,24 +77,24 @@ impl Listing {
         }
     }
 
-    /// Takes in at most so many segments; false when nothing is left.
+    /// Read at most `segments` segments; return false at the end.
     pub fn advance(&mut self, segments: u64) -> bool {
         for _ in 0..segments {
             let Some(segment) = self.capture.next() else {
                 return false;
             };
-            let wanted = self
+            let min_bytes = self
                 .filter
                 .as_ref()
-                .is_none_or(|filter| filter.takes(&segment));
-            if wanted && !segment.seen_before {
+                .is_none_or(|filter| filter.matches(&segment));
+            if min_bytes && !segment.duplicate {
                 self.list(&segment);
             }
         }
         true
     }
 
-    /// Takes the rows that are there.
+    /// Take the accumulated rows.
     pub fn drain(&mut self) -> Lists {
         std::mem::take(&mut self.rows)
     }
@@ -131,7 +131,7 @@ impl Listing {
             .identification
             .map(|first| first.wrapping_add(number) & 0xffff);
         let Flags(flags) = segment.flags;
-        let told = (
+        let identity = (
             (segment.source, segment.destination),
             (sequence, segment.acknowledgement, bytes),
             (flags & !Flags::PSH, segment.window),
@@ -140,7 +140,7 @@ impl Listing {
         let rows = &mut self.rows.listed;
         rows.time_ns.push(self.previous_ns.max(0) as u64);
         rows.key
-            .push(BuildHasherDefault::<DefaultHasher>::default().hash_one(told));
+            .push(BuildHasherDefault::<DefaultHasher>::default().hash_one(identity));
         rows.pair.push(pair);
         rows.from_first.push(segment.source <= segment.destination);
         rows.sequence.push(sequence);
@@ -162,7 +162,7 @@ impl Listing {
             rows.second.push(text(ends[1]));
             Pair {
                 number,
-                mss: USUAL_MSS,
+                mss: DEFAULT_MSS,
             }
         });
         if segment.flags.has(Flags::SYN) {
@@ -174,7 +174,7 @@ impl Listing {
     }
 }
 
-/// An end, as the dataset has it.
+/// Format an endpoint as the dataset has it.
 fn text(end: Endpoint) -> String {
     std::net::SocketAddr::new(end.address.ip(), end.port).to_string()
 }

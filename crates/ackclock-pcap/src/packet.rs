@@ -1,29 +1,28 @@
-//! From a captured frame to the TCP segment in it, through whatever it is wrapped in.
+//! Decoding of the TCP segment in a captured frame, through tags, labels and tunnels.
 //!
-//! One walk over the headers, layer by layer, that copies what a segment says and keeps nothing: `etherparse` 0.20 knows
-//! neither SLL2, MPLS, PPPoE, GRE, VXLAN, Geneve nor ERSPAN, and builds a description of each layer that would be thrown
-//! away.
+//! Dissects the headers layer by layer and copies only the segment's fields: `etherparse` 0.20 supports neither SLL2,
+//! MPLS, PPPoE, GRE, VXLAN, Geneve nor ERSPAN, and builds a description of each layer that would be discarded.
 //!
-//! Lengths are those that the headers say, not those that were captured.
+//! Lengths are taken from the headers, not from the captured bytes.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
 
 use crate::framing::Record;
-use walk::{Layer, Walk};
+use dissector::{Dissector, Layer};
 
 mod checksum;
+mod dissector;
+mod fast_path;
 mod link;
 mod network;
 mod tcp;
 mod tunnel;
-mod usual;
-mod walk;
 
-/// More layers than any packet has: a walk through bytes that name each other ends.
-const MOST_LAYERS: usize = 24;
+/// The maximum number of layers, which bounds the dissection of malicious frames.
+const MAX_LAYERS: usize = 24;
 
-/// An address of either version; those of IPv4 are the mapped ones (RFC 4291 section 2.5.5.2).
+/// An IP address; IPv4 addresses are mapped (RFC 4291 section 2.5.5.2).
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Address(pub u128);
 
@@ -40,7 +39,7 @@ impl Address {
         Self(u128::from_be_bytes(address))
     }
 
-    /// The address as the standard library has it.
+    /// Return the address as the standard library's type.
     pub fn ip(self) -> IpAddr {
         Ipv6Addr::from_bits(self.0).to_canonical()
     }
@@ -85,41 +84,41 @@ impl Flags {
     pub const ECE: u8 = 0x40;
     pub const CWR: u8 = 0x80;
 
-    /// Whether any of these is set.
+    /// Return true if any of the flags in `any` is set.
     #[inline]
     pub fn has(self, any: u8) -> bool {
         self.0 & any != 0
     }
 }
 
-/// What a segment's options say (RFC 9293, 7323, 2018).
+/// TCP options of a segment (RFC 9293, 7323, 2018).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// The largest segment that its sender takes.
+    /// The maximum segment size that its sender accepts.
     pub mss: Option<u16>,
     /// The shift of its sender's windows.
     pub window_scale: Option<u8>,
-    /// Its sender understands SACK.
+    /// SACK is permitted.
     pub sack_permitted: bool,
     /// TSval and TSecr.
     pub timestamps: Option<(u32, u32)>,
-    /// How many of `sack` there are.
+    /// The number of valid entries in `sack`.
     pub sack_blocks: u8,
     /// The SACK blocks: first byte, and the one after the last.
     pub sack: [(u32, u32); 4],
-    /// Not all options were captured: what is missing here may have been there.
+    /// Not all options were captured, so an absent option may have been sent.
     pub cut: bool,
 }
 
 impl Options {
-    /// The SACK blocks that there are.
+    /// Return the valid SACK blocks.
     #[inline]
     pub fn sack(&self) -> &[(u32, u32)] {
         &self.sack[..usize::from(self.sack_blocks)]
     }
 }
 
-/// What is known of a segment's checksums.
+/// The checksum state of a segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Checksum {
     /// Not all of the segment was captured.
@@ -129,26 +128,26 @@ pub enum Checksum {
     Good,
     /// TCP's covers the addresses only: the network card was to complete it, so its sender is the host that captured.
     Offloaded,
-    /// One of them is wrong.
+    /// A checksum is wrong.
     Bad,
 }
 
-/// A TCP segment as it was captured. Plain data: it is copied and owns nothing.
+/// A captured TCP segment. Plain data: it is copied and owns nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Segment {
-    /// Nanoseconds since 1970, if the file has a time.
+    /// Nanoseconds since 1970, if the file has timestamps.
     pub time_ns: Option<i64>,
-    /// Which of the files it is from.
+    /// The index of its file.
     pub file: u32,
-    /// Which of the file's interfaces; on `any` captures that say it, the kernel's number.
+    /// The index of the file's interface; on `any` captures that record it, the kernel's number.
     pub interface: u32,
-    /// Tells where the capturing host saw it: interface, direction and link address together.
+    /// Identifies the capture point on the host: interface, direction and link address together.
     pub place: u32,
-    /// Whether the host that captured sent it, if the capture says so.
+    /// True if the host that captured sent it, if the capture says so.
     pub outbound: Option<bool>,
-    /// Who sent it.
+    /// The sender.
     pub source: Endpoint,
-    /// To whom.
+    /// The receiver.
     pub destination: Endpoint,
     /// The sequence number of its first byte, or of its SYN.
     pub sequence: u32,
@@ -156,11 +155,11 @@ pub struct Segment {
     pub acknowledgement: u32,
     /// Its flags.
     pub flags: Flags,
-    /// The window as in the header, unscaled.
+    /// The window field of the header, unscaled.
     pub window: u16,
-    /// The bytes of data that it carried, whether captured or not.
+    /// The length of its payload, captured or not.
     pub payload_bytes: u32,
-    /// What its options say.
+    /// Its options.
     pub options: Options,
     /// IPv4's identification, or that of an IPv6 fragment.
     pub identification: Option<u32>,
@@ -174,77 +173,77 @@ pub struct Segment {
     pub frame_bytes: u32,
     /// TCP's checksum as in the header, if it was captured.
     pub checksum_field: Option<u16>,
-    /// What is known of its checksums.
+    /// The state of its checksums.
     pub checksum: Checksum,
-    /// Headers that it was wrapped in: tunnels, not VLAN tags or labels.
+    /// The number of tunnel headers around it, without VLAN tags and MPLS labels.
     pub encapsulations: u8,
-    /// More than the wire carries at once: an offload split it after the capture, or joined it before.
+    /// Larger than any frame on the wire: offloads split it after the capture (TSO), or merged it before (GRO).
     pub super_segment: bool,
-    /// The first fragment of a datagram: what the others carried is not in `payload_bytes`.
+    /// The first fragment of a datagram: `payload_bytes` excludes the other fragments.
     pub fragmented: bool,
-    /// The same file has the same packet before, from another place of the host.
-    pub seen_before: bool,
+    /// The same packet was captured before, on another interface or in the other direction.
+    pub duplicate: bool,
 }
 
-/// Why a frame gives no segment.
+/// The reason why a frame has no TCP segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Skipped {
-    /// The link type is not known here.
+    /// The link type is not supported.
     LinkType,
-    /// No IP packet is in it.
+    /// The frame has no IP packet.
     NotIp,
     /// The IP packet carries something else.
     NotTcp,
     /// A fragment without the ports.
     LaterFragment,
-    /// Too little of it was captured.
+    /// The captured part is too short.
     Cut,
     /// Its headers contradict themselves.
     Malformed,
 }
 
-/// The segment in a captured frame.
+/// Decode the TCP segment in a captured frame.
 ///
 /// # Errors
-/// Why there is none.
+/// The reason why the frame has none.
 pub fn decode(record: &Record) -> Result<Segment, Skipped> {
     let mut segment = Segment::default();
     decode_into(record, &mut segment)?;
     Ok(segment)
 }
 
-/// The same, where it is wanted: a segment is large, and there are millions.
+/// Decode the TCP segment in a captured frame into `segment`: a segment is large, and there are millions.
 ///
 /// # Errors
-/// Why there is none; what was there stays.
+/// The reason why the frame has none; `segment` is unchanged.
 #[inline]
 pub fn decode_into(record: &Record, segment: &mut Segment) -> Result<(), Skipped> {
-    if usual::segment(record, segment) {
+    if fast_path::segment(record, segment) {
         return Ok(());
     }
-    walked(record, segment)
+    dissect(record, segment)
 }
 
-/// The same, header by header.
-fn walked(record: &Record, segment: &mut Segment) -> Result<(), Skipped> {
-    let mut walk = Walk::new(record);
-    let mut layer = link::enter(record.link, &mut walk)?;
-    for _ in 0..MOST_LAYERS {
+/// Decode header by header.
+fn dissect(record: &Record, segment: &mut Segment) -> Result<(), Skipped> {
+    let mut dissector = Dissector::new(record);
+    let mut layer = link::enter(record.link, &mut dissector)?;
+    for _ in 0..MAX_LAYERS {
         layer = match layer {
-            Layer::Ethernet => link::ethernet(&mut walk)?,
-            Layer::EtherType(kind) => link::ether_type(kind, &mut walk)?,
-            Layer::Ppp => link::ppp(&mut walk)?,
-            Layer::Ip => network::ip(&mut walk)?,
-            Layer::Protocol(tcp::PROTOCOL) => return tcp::segment(&walk, record, segment),
-            Layer::Protocol(protocol) => tunnel::enter(protocol, &mut walk)?,
+            Layer::Ethernet => link::ethernet(&mut dissector)?,
+            Layer::EtherType(kind) => link::ether_type(kind, &mut dissector)?,
+            Layer::Ppp => link::ppp(&mut dissector)?,
+            Layer::Ip => network::ip(&mut dissector)?,
+            Layer::Protocol(tcp::PROTOCOL) => return tcp::segment(&dissector, record, segment),
+            Layer::Protocol(protocol) => tunnel::enter(protocol, &mut dissector)?,
         };
     }
     Err(Skipped::Malformed)
 }
 
-/// Whether any frame of this link type can give a segment.
-pub fn knows(link: u16) -> bool {
-    link::KNOWN.contains(&link)
+/// Return true if frames of this link type are dissected.
+pub fn is_supported_link(link: u16) -> bool {
+    link::SUPPORTED.contains(&link)
 }
 
 #[cfg(test)]

@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_begins_as_the_manual_says() {
+    fn the_file_header_follows_pcap_savefile_5() {
         let header = header();
         assert_eq!(header.len(), 24);
         assert_eq!(header[..8], [0x4d, 0x3c, 0xb2, 0xa1, 2, 0, 4, 0]);

@@ -6,22 +6,22 @@ use std::time::{Duration, Instant};
 
 use ackclock_pcap::files::Capture;
 
-/// What a file may take, as small as all of them are.
+/// The time limit for one file; all of them are small.
 const LONGEST: Duration = Duration::from_secs(10);
 
 /// The files under a folder, in order.
 fn files(folder: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
+    let mut actual = Vec::new();
     for entry in folder.read_dir().unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {
-            found.extend(files(&path));
+            actual.extend(files(&path));
         } else if path.extension().is_none_or(|end| end != "md") {
-            found.push(path);
+            actual.push(path);
         }
     }
-    found.sort();
-    found
+    actual.sort();
+    actual
 }
 
 /// Reads a file; gives its segments and packets, and its reason.
@@ -37,10 +37,15 @@ fn read(path: &Path) -> (u64, u64, Option<String>, bool) {
     let file = &capture.files()[0];
     assert_eq!(segments, file.counts().segments);
     let reason = file.reason().map(ToString::to_string);
-    (segments, file.counts().packets, reason, file.refused())
+    (
+        segments,
+        file.counts().packets,
+        reason,
+        file.is_unreadable(),
+    )
 }
 
-/// What is in `data`: packets and segments. tcpdump counts the same packets, and the same segments where it looks into
+/// Packets and segments of the files in `data`. tcpdump counts the same packets, and the same segments where it looks into
 /// what they are wrapped in.
 const DATA: [(&str, u64, u64); 37] = [
     ("pcapng/test002.pcapng", 0, 0),
@@ -85,7 +90,7 @@ const DATA: [(&str, u64, u64); 37] = [
 #[test]
 fn captures_of_other_projects_are_read() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");
-    let found: Vec<_> = files(&folder)
+    let actual: Vec<_> = files(&folder)
         .iter()
         .map(|path| {
             let (segments, packets, reason, _) = read(path);
@@ -105,28 +110,32 @@ fn captures_of_other_projects_are_read() {
         .iter()
         .map(|&(name, packets, segments)| (name.to_owned(), packets, segments))
         .collect();
-    assert_eq!(found, expected);
+    assert_eq!(actual, expected);
 }
 
 /// All that the project was ever handed, where it is there: `cargo test -p ackclock-pcap --test formats -- --ignored
 /// --nocapture` prints what is refused or breaks off, and why.
 #[test]
 #[ignore = "reads captures that are beside the repository"]
-fn everything_is_read_or_refused() {
+fn every_capture_is_read_or_rejected() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/captures");
     let folder = std::env::var_os("ACKCLOCK_CAPTURES").map_or(folder, PathBuf::from);
     if !folder.exists() {
         return;
     }
     let mut reasons: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    let (mut whole, mut in_part, mut refused) = (0, 0, 0);
+    let (mut whole, mut in_part, mut is_unreadable) = (0, 0, 0);
     for path in files(&folder) {
         let (segments, packets, reason, nothing) = read(&path);
         let Some(reason) = reason else {
             whole += 1;
             continue;
         };
-        *if nothing { &mut refused } else { &mut in_part } += 1;
+        *if nothing {
+            &mut is_unreadable
+        } else {
+            &mut in_part
+        } += 1;
         let name = path.strip_prefix(&folder).unwrap().display().to_string();
         let line = format!("{name}: {packets} packets, {segments} segments");
         reasons.entry(reason).or_default().push(line);
@@ -134,5 +143,5 @@ fn everything_is_read_or_refused() {
     for (reason, names) in &reasons {
         println!("{reason}\n  {}", names.join("\n  "));
     }
-    println!("{whole} read, {in_part} in part, {refused} refused");
+    println!("{whole} read, {in_part} in part, {is_unreadable} refused");
 }

@@ -1,8 +1,8 @@
 //! Which congestion control a captured flow used: the steps of its analysis, handed to `ackclock_analysis::identify`.
 
+use ackclock_analysis::ack_trace::{self, AckTrace};
 use ackclock_analysis::identify::ranking::{rank, Candidate};
-use ackclock_analysis::identify::series::{Phase, Series, Signal, Step};
-use ackclock_analysis::steps::{self, FlowSteps};
+use ackclock_analysis::identify::series::{AckSample, CaState, Series, Signal};
 use ackclock_units::Time;
 use serde::Deserialize;
 use serde_json::Value;
@@ -35,7 +35,7 @@ pub fn candidates(json: &str) -> Result<Vec<Candidate>, String> {
 pub type Named = (String, Vec<String>, f64, Option<f64>);
 
 /// What explains a flow, the most probable first.
-pub fn ranked(flow: &FlowSteps, candidates: &[Candidate]) -> Vec<Named> {
+pub fn ranked(flow: &AckTrace, candidates: &[Candidate]) -> Vec<Named> {
     let ranked = rank(&series(flow), candidates);
     let named = ranked
         .into_iter()
@@ -44,17 +44,17 @@ pub fn ranked(flow: &FlowSteps, candidates: &[Candidate]) -> Vec<Named> {
 }
 
 /// A flow as replay knows it.
-fn series(flow: &FlowSteps) -> Series {
+fn series(flow: &AckTrace) -> Series {
     let origin_ns = flow
-        .steps
+        .samples
         .first()
         .map_or(0, |first| first.time_ns.min(first.oldest_sent_ns));
     Series {
         mss_bytes: flow.mss_bytes,
         initial_window: flow.initial_window,
         handshake: flow.handshake_ns.map(|ns| time(ns, 0)),
-        steps: flow
-            .steps
+        samples: flow
+            .samples
             .iter()
             .map(|one| step(one, flow.mss_bytes, origin_ns))
             .collect(),
@@ -70,12 +70,12 @@ fn nanoseconds(ns: u64) -> Time {
     Time::from_picoseconds(ns.saturating_mul(1000))
 }
 
-fn step(one: &steps::Step, mss_bytes: u32, origin_ns: i64) -> Step {
+fn step(one: &ack_trace::AckSample, mss_bytes: u32, origin_ns: i64) -> AckSample {
     // What is left of whole segments is one more.
     let segments = |bytes: u32| bytes.div_ceil(mss_bytes.max(1));
     let delivered = segments(one.delivered_bytes);
     let rtt = |ns: Option<u32>| ns.map(|ns| nanoseconds(ns.into()));
-    Step {
+    AckSample {
         time: time(one.time_ns, origin_ns),
         delivered,
         advanced: segments(one.advanced_bytes),
@@ -89,15 +89,15 @@ fn step(one: &steps::Step, mss_bytes: u32, origin_ns: i64) -> Step {
         oldest_sent: time(one.oldest_sent_ns, origin_ns),
         outstanding: segments(one.outstanding_bytes),
         signal: one.signal.map(|signal| match signal {
-            steps::Signal::Loss => Signal::Loss,
-            steps::Signal::Mark => Signal::Mark,
-            steps::Signal::Timeout => Signal::Timeout,
+            ack_trace::Signal::Loss => Signal::Loss,
+            ack_trace::Signal::Mark => Signal::Mark,
+            ack_trace::Signal::Timeout => Signal::Timeout,
         }),
-        phase: match one.phase {
-            steps::Phase::Open => Phase::Open,
-            steps::Phase::Recovery => Phase::Recovery,
-            steps::Phase::Repair => Phase::Repair,
+        ca_state: match one.ca_state {
+            ack_trace::CaState::Open => CaState::Open,
+            ack_trace::CaState::Recovery => CaState::Recovery,
+            ack_trace::CaState::Loss => CaState::Loss,
         },
-        limited_elsewhere: one.limited_elsewhere,
+        not_cwnd_limited: one.not_cwnd_limited,
     }
 }

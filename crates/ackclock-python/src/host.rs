@@ -37,7 +37,7 @@ impl ClockWatch {
         (1e-9 * monotonic_ns as f64, 1e-9 * wall_ns as f64)
     }
 
-    /// Whether the machine has a counter that goes on when its clocks are held.
+    /// Return true if the machine has a counter that goes on when its clocks are held.
     #[getter]
     fn has_counter(&self) -> bool {
         self.0.has_counter()

@@ -143,7 +143,7 @@ mod _core {
         )?;
         module.add("CAPTURE_VANTAGES", captured::Vantage::WORDS.to_vec())?;
         module.add("CAPTURE_FATES", captured::Fate::WORDS.to_vec())?;
-        module.add("CAPTURE_CAUSES", captured::Cause::WORDS.to_vec())?;
+        module.add("CAPTURE_CAUSES", captured::RetransmitCause::WORDS.to_vec())?;
         module.add("CAPTURE_LIMITS", captured::Limit::WORDS.to_vec())?;
         module.add("CAPTURE_STALLS", captured::Stall::WORDS.to_vec())?;
         module.add("FLUID_LAWS", names(LAWS))?;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-use ackclock_pcap::filter::{Filter, NoFilter};
+use ackclock_pcap::filter::{Filter, FilterError};
 use ackclock_pcap::listing;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -12,7 +12,7 @@ use pyo3::types::PyDict;
 use crate::columns;
 use crate::guard::guarded;
 
-/// A capture that is being listed.
+/// A capture read segment by segment into rows.
 #[pyclass(frozen, module = "ackclock._core")]
 pub struct Listing {
     listing: Mutex<listing::Listing>,
@@ -25,9 +25,9 @@ impl Listing {
     #[allow(clippy::needless_pass_by_value)] // what Python gives is owned
     #[pyo3(signature = (path, filter=""))]
     fn new(path: PathBuf, filter: &str) -> PyResult<Self> {
-        let filter: Filter = filter
-            .parse()
-            .map_err(|refused: NoFilter| PyValueError::new_err(refused.to_string()))?;
+        let filter: Filter = filter.parse().map_err(|is_unreadable: FilterError| {
+            PyValueError::new_err(is_unreadable.to_string())
+        })?;
         Ok(Self {
             listing: Mutex::new(listing::Listing::open(&path, Some(filter))),
         })

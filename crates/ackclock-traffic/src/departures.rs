@@ -153,7 +153,7 @@ impl Departures {
 }
 
 impl DatagramSource {
-    /// Whether each datagram is answered.
+    /// Return true if each datagram is answered.
     pub fn is_answered(&self) -> bool {
         matches!(self, DatagramSource::Adaptive { .. })
     }

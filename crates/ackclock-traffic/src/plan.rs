@@ -137,7 +137,7 @@ impl Arrivals {
         }
     }
 
-    /// Whether some transfers begin when others are complete.
+    /// Return true if some transfers begin when others are complete.
     fn waits_for_ends(&self) -> bool {
         match self {
             Arrivals::Once { .. } | Arrivals::Poisson { .. } | Arrivals::Periodic { .. } => false,

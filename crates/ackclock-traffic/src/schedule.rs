@@ -72,7 +72,7 @@ impl Schedule {
         self.list.len()
     }
 
-    /// Whether there is no transfer.
+    /// Return true if there is no transfer.
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
@@ -101,7 +101,7 @@ impl Schedule {
         self.list[index].size_bytes
     }
 
-    /// Whether others wait for the transfer's completion.
+    /// Return true if others wait for the transfer's completion.
     pub fn is_awaited(&self, index: usize) -> bool {
         self.list[index].completes.is_some()
     }

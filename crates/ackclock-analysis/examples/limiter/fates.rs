@@ -174,7 +174,7 @@ pub fn directions(capture: &mut Capture, pool: bool) -> Vec<Direction> {
         }
     };
     let mut flows: HashMap<(Endpoint, Endpoint), Flow> = HashMap::new();
-    for segment in capture.filter(|segment| !segment.seen_before) {
+    for segment in capture.filter(|segment| !segment.duplicate) {
         let Some(now_ns) = segment.time_ns else {
             continue;
         };

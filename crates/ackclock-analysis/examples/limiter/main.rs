@@ -21,7 +21,7 @@ mod fates;
 /// The burst of policers whose files name none, in seconds of their rate: what was measured on one of them.
 const UNNAMED_BURST_S: f64 = 0.25;
 /// Losses from which a policer can be told.
-const LEAST_LOSSES: usize = 15;
+const MIN_LOSSES: usize = 15;
 
 /// What a file's name says.
 struct Truth {
@@ -71,7 +71,7 @@ impl Half {
             self.wrong.1 += 1;
             return;
         }
-        if path.evidence.losses < LEAST_LOSSES {
+        if path.evidence.losses < MIN_LOSSES {
             return;
         }
         let found = &mut self.found[truth.connections - 1];
@@ -83,7 +83,7 @@ impl Half {
             self.held[0] += usize::from(rate.low <= truth.rate_bps && truth.rate_bps <= rate.high);
             self.held[1] += usize::from(
                 depth.low <= truth.depth_bytes
-                    && (truth.depth_bytes <= depth.high || path.depth_at_least),
+                    && (truth.depth_bytes <= depth.high || path.is_depth_a_minimum),
             );
         }
     }
@@ -178,7 +178,7 @@ fn line(path: &Path, truth: Option<&Truth>) -> String {
         path.limiter,
         ratio(path.rate_bps, rate),
         ratio(path.depth_bytes, depth),
-        if path.depth_at_least { "+" } else { "" },
+        if path.is_depth_a_minimum { "+" } else { "" },
         ratio(path.burst_bytes, 1.0),
         evidence.losses,
         evidence.episodes,

@@ -10,7 +10,7 @@ const TRAIN: u64 = 4;
 /// So many of the fastest are kept: the median of them is the rate.
 const KEPT: usize = 8;
 /// Fewer are no evidence.
-const LEAST: usize = 4;
+const MIN_TRAINS: usize = 4;
 /// A packet waited if its round trip is longer than the least by this share of it.
 const WAITED: f64 = 0.05;
 
@@ -24,13 +24,13 @@ const STRETCHED_AND_PACED: f64 = 0.4;
 pub struct Capacity {
     acknowledged: Train,
     arrived: Train,
-    waited: Fastest,
-    stretched: usize,
+    is_queued: Fastest,
+    is_stretched: usize,
 }
 
 /// What has passed the capture's point: so many bytes by then, with a round trip, or a half of one, of so long.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Passed {
+pub struct Progress {
     /// When.
     pub now_ns: i64,
     /// How much.
@@ -42,28 +42,28 @@ pub struct Passed {
 /// How a train began, and with how many bytes it is over.
 #[derive(Clone, Copy, Debug, Default)]
 struct Train {
-    begin: Option<Passed>,
+    begin: Option<Progress>,
     over: u64,
 }
 
 impl Capacity {
-    /// An acknowledgement that tells of what lies behind the point; `least_ns`: how long that takes at least, and how long
+    /// An acknowledgement that tells of what lies behind the point; `min_rtts_ns`: how long that takes at least, and how long
     /// a whole round trip; `mss`: the size of a segment.
     #[inline]
-    pub fn acknowledged(&mut self, passed: Passed, least_ns: (i64, i64), mss: u32) {
-        if passed.bytes >= self.acknowledged.over {
-            if let Some(begin) = self.acknowledged.next(passed, mss) {
-                self.tell(begin, passed, least_ns, STRETCHED);
+    pub fn acknowledged(&mut self, progress: Progress, min_rtts_ns: (i64, i64), mss: u32) {
+        if progress.bytes >= self.acknowledged.over {
+            if let Some(begin) = self.acknowledged.next(progress, mss) {
+                self.add_train(begin, progress, min_rtts_ns, STRETCHED);
             }
         }
     }
 
     /// Data that tells of what lies before the point.
     #[inline]
-    pub fn arrived(&mut self, passed: Passed, least_ns: (i64, i64), mss: u32) {
-        if passed.bytes >= self.arrived.over {
-            if let Some(begin) = self.arrived.next(passed, mss) {
-                self.tell(begin, passed, least_ns, STRETCHED_AND_PACED);
+    pub fn arrived(&mut self, progress: Progress, min_rtts_ns: (i64, i64), mss: u32) {
+        if progress.bytes >= self.arrived.over {
+            if let Some(begin) = self.arrived.next(progress, mss) {
+                self.add_train(begin, progress, min_rtts_ns, STRETCHED_AND_PACED);
             }
         }
     }
@@ -75,39 +75,45 @@ impl Capacity {
     }
 
     #[inline(never)]
-    fn tell(&mut self, begin: Passed, end: Passed, least_ns: (i64, i64), stretched: f64) {
+    fn add_train(
+        &mut self,
+        begin: Progress,
+        end: Progress,
+        min_rtts_ns: (i64, i64),
+        is_stretched: f64,
+    ) {
         let spent_ns = end.now_ns - begin.now_ns;
         if spent_ns <= 0 {
             return;
         }
-        let waited_ns = begin.rtt_ns.min(end.rtt_ns) - least_ns.0;
-        let waited = waited_ns as f64 > WAITED * least_ns.1 as f64;
-        let stretched = (end.rtt_ns - begin.rtt_ns) as f64 > stretched * spent_ns as f64;
+        let waited_ns = begin.rtt_ns.min(end.rtt_ns) - min_rtts_ns.0;
+        let is_queued = waited_ns as f64 > WAITED * min_rtts_ns.1 as f64;
+        let is_stretched = (end.rtt_ns - begin.rtt_ns) as f64 > is_stretched * spent_ns as f64;
         let bps = ((end.bytes - begin.bytes) as f64 * 8e9 / spent_ns as f64) as f32;
-        if waited || stretched {
-            self.waited.take(bps);
+        if is_queued || is_stretched {
+            self.is_queued.take(bps);
         }
-        if stretched {
-            self.stretched = self.stretched.saturating_add(1);
+        if is_stretched {
+            self.is_stretched = self.is_stretched.saturating_add(1);
         }
     }
 
     /// The rate at which packets leave that waited, if enough is known of it: the link's, or less.
     pub fn bps(&self) -> Option<f64> {
-        self.waited.bps()
+        self.is_queued.bps()
     }
 
     /// Packets came to the link faster than they left: the flow does not send at a rate of its own.
-    pub fn stretched(&self) -> bool {
-        self.stretched >= LEAST
+    pub fn is_stretched(&self) -> bool {
+        self.is_stretched >= MIN_TRAINS
     }
 }
 
 impl Train {
     /// The next begins; gives how the last one began.
-    fn next(&mut self, passed: Passed, mss: u32) -> Option<Passed> {
-        self.over = passed.bytes + TRAIN * u64::from(mss);
-        self.begin.replace(passed)
+    fn next(&mut self, progress: Progress, mss: u32) -> Option<Progress> {
+        self.over = progress.bytes + TRAIN * u64::from(mss);
+        self.begin.replace(progress)
     }
 }
 
@@ -128,7 +134,7 @@ impl Fastest {
     }
 
     fn bps(&self) -> Option<f64> {
-        (self.count >= LEAST).then(|| f64::from(self.bps[self.count / 2]))
+        (self.count >= MIN_TRAINS).then(|| f64::from(self.bps[self.count / 2]))
     }
 }
 
@@ -139,50 +145,50 @@ mod tests {
     const MSS: u32 = 1000;
     /// A segment takes 1 ms of the link.
     const LINK_BPS: f64 = 8e6;
-    const LEAST_NS: (i64, i64) = (20_000_000, 20_000_000);
+    const MIN_RTTS_NS: (i64, i64) = (20_000_000, 20_000_000);
 
     /// Acknowledgements of two segments each that are so far apart and whose round trips grow by so much each.
-    fn heard(capacity: &mut Capacity, apart_ns: i64, queue_ns: i64, grows_ns: i64) {
+    fn acknowledge(capacity: &mut Capacity, apart_ns: i64, queue_ns: i64, grows_ns: i64) {
         for number in 1..40 {
-            let passed = Passed {
+            let progress = Progress {
                 now_ns: number * apart_ns,
                 bytes: 2 * u64::from(MSS) * number as u64,
-                rtt_ns: LEAST_NS.0 + queue_ns + number * grows_ns,
+                rtt_ns: MIN_RTTS_NS.0 + queue_ns + number * grows_ns,
             };
-            capacity.acknowledged(passed, LEAST_NS, MSS);
+            capacity.acknowledged(progress, MIN_RTTS_NS, MSS);
         }
     }
 
-    fn near(found: Option<f64>, bps: f64) -> bool {
-        found.is_some_and(|found| (found / bps - 1.0).abs() < 1e-3)
+    fn unwrap_near(measured: Option<f64>, bps: f64) -> bool {
+        measured.is_some_and(|measured| (measured / bps - 1.0).abs() < 1e-3)
     }
 
     #[test]
     fn a_growing_queue_and_a_standing_one_tell_the_rate_and_none_does_not() {
         let mut growing = Capacity::default();
-        heard(&mut growing, 2_000_000, 0, 1_000_000);
-        assert!(near(growing.bps(), LINK_BPS) && growing.stretched());
+        acknowledge(&mut growing, 2_000_000, 0, 1_000_000);
+        assert!(unwrap_near(growing.bps(), LINK_BPS) && growing.is_stretched());
         let mut standing = Capacity::default();
-        heard(&mut standing, 2_000_000, 5_000_000, 0);
-        assert!(near(standing.bps(), LINK_BPS) && !standing.stretched());
+        acknowledge(&mut standing, 2_000_000, 5_000_000, 0);
+        assert!(unwrap_near(standing.bps(), LINK_BPS) && !standing.is_stretched());
         let mut empty = Capacity::default();
-        heard(&mut empty, 2_000_000, 0, 0);
+        acknowledge(&mut empty, 2_000_000, 0, 0);
         assert!(empty.bps().is_none());
     }
 
     #[test]
     fn what_others_send_in_between_does_not_make_the_link_slower() {
         let mut capacity = Capacity::default();
-        heard(&mut capacity, 2_000_000, 0, 1_000_000);
-        heard(&mut capacity, 4_000_000, 5_000_000, 0);
-        assert!(near(capacity.bps(), LINK_BPS));
+        acknowledge(&mut capacity, 2_000_000, 0, 1_000_000);
+        acknowledge(&mut capacity, 4_000_000, 5_000_000, 0);
+        assert!(unwrap_near(capacity.bps(), LINK_BPS));
     }
 
     #[test]
     fn a_train_that_is_interrupted_tells_nothing() {
         let mut capacity = Capacity::default();
         for round in 0..20 {
-            heard(&mut capacity, 0, 5_000_000, 0);
+            acknowledge(&mut capacity, 0, 5_000_000, 0);
             capacity.interrupted();
             assert!(capacity.bps().is_none(), "{round}");
         }

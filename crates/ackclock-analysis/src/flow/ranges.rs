@@ -1,22 +1,22 @@
 //! Ranges of bytes that are acknowledged selectively, apart from each other and in their order.
 
 /// Ranges that are kept apart.
-const MOST: usize = 4096;
+const MAX_RANGES: usize = 4096;
 
 /// The ranges.
 #[derive(Clone, Debug, Default)]
 pub struct Ranges(Vec<(u64, u64)>);
 
 impl Ranges {
-    /// Whether all of this is in them.
-    pub fn has(&self, start: u64, end: u64) -> bool {
+    /// Return true if all of this is in them.
+    pub fn contains(&self, start: u64, end: u64) -> bool {
         let index = self.0.partition_point(|range| range.1 < end);
         let range = self.0.get(index);
         range.is_some_and(|range| range.0 <= start && end <= range.1)
     }
 
     /// Adds one.
-    pub fn join(&mut self, start: u64, end: u64) {
+    pub fn insert(&mut self, start: u64, end: u64) {
         let first = self.0.partition_point(|range| range.1 < start);
         let last = self.0.partition_point(|range| range.0 <= end);
         let joined = match self.0.get(first..last) {
@@ -25,13 +25,13 @@ impl Ranges {
             _ => (start, end),
         };
         self.0.splice(first..last.max(first), [joined]);
-        if self.0.len() > MOST {
+        if self.0.len() > MAX_RANGES {
             self.0.remove(0);
         }
     }
 
     /// The number of the first that ends behind a position.
-    pub fn place(&self, position: u64) -> usize {
+    pub fn index_after(&self, position: u64) -> usize {
         self.0.partition_point(|range| range.1 <= position)
     }
 
@@ -42,9 +42,9 @@ impl Ranges {
 
     /// Forgets those below what is acknowledged.
     #[inline]
-    pub fn forget_below(&mut self, acked: u64) {
-        if self.0.first().is_some_and(|range| range.1 <= acked) {
-            let gone = self.place(acked);
+    pub fn forget_below(&mut self, on_ack: u64) {
+        if self.0.first().is_some_and(|range| range.1 <= on_ack) {
+            let gone = self.index_after(on_ack);
             self.0.drain(..gone);
         }
     }
@@ -68,11 +68,11 @@ mod tests {
     fn what_touches_is_one_range_and_what_is_acknowledged_is_forgotten() {
         let mut ranges = Ranges::default();
         for (start, end) in [(10, 20), (40, 50), (20, 30), (60, 70), (45, 65)] {
-            ranges.join(start, end);
+            ranges.insert(start, end);
         }
-        assert!(ranges.has(10, 30) && ranges.has(41, 69));
-        assert!(!ranges.has(25, 41) && !ranges.has(60, 71));
-        assert_eq!(ranges.get(ranges.place(30)), Some((40, 70)));
+        assert!(ranges.contains(10, 30) && ranges.contains(41, 69));
+        assert!(!ranges.contains(25, 41) && !ranges.contains(60, 71));
+        assert_eq!(ranges.get(ranges.index_after(30)), Some((40, 70)));
         ranges.forget_below(30);
         assert_eq!(ranges.get(0), Some((40, 70)));
     }

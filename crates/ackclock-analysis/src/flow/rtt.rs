@@ -4,14 +4,14 @@
 use std::collections::VecDeque;
 
 /// Timestamps that wait for their echo: more ticks than any round trip has at 1 kHz, nearly.
-const MOST_WAITING: usize = 256;
+const MAX_WAITING: usize = 256;
 
 /// Samples of a window.
 const WINDOW: u32 = 16;
 
 /// A series of round-trip times.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Series {
+pub struct RttStats {
     /// How many.
     pub count: u64,
     /// Their sum.
@@ -22,7 +22,7 @@ pub struct Series {
     pub max_ns: i64,
 }
 
-impl Series {
+impl RttStats {
     /// Adds one.
     #[inline]
     pub fn add(&mut self, rtt_ns: i64) {
@@ -65,14 +65,14 @@ impl Series {
 
 /// The smoothed RTT and its variation (RFC 6298).
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Smoothed {
+pub struct RttEstimator {
     /// 0 before the first sample.
     pub srtt_ns: i64,
     /// Its variation.
     pub variation_ns: i64,
 }
 
-impl Smoothed {
+impl RttEstimator {
     /// Takes a sample in.
     #[inline]
     pub fn add(&mut self, rtt_ns: i64) {
@@ -89,12 +89,12 @@ impl Smoothed {
 
 /// Timestamps of one end that the other has not echoed yet.
 #[derive(Clone, Debug, Default)]
-pub struct Echoes {
+pub struct TimestampMatcher {
     waiting: VecDeque<(u32, i64)>,
     newest: Option<u32>,
 }
 
-impl Echoes {
+impl TimestampMatcher {
     /// A packet with this TSval passed: the first of each value counts.
     #[inline]
     pub fn sent(&mut self, tsval: u32, now_ns: i64) {
@@ -103,7 +103,7 @@ impl Echoes {
             .is_none_or(|newest| tsval.wrapping_sub(newest) as i32 > 0);
         if newer {
             self.newest = Some(tsval);
-            if self.waiting.len() == MOST_WAITING {
+            if self.waiting.len() == MAX_WAITING {
                 self.waiting.pop_front();
             }
             self.waiting.push_back((tsval, now_ns));
@@ -148,109 +148,109 @@ const TICKS: [i64; 6] = [
     100_000_000,
 ];
 /// One of them is a clock's if it is within this share of what the clock did.
-const SNAPPED: f64 = 0.1;
+const MAX_TICK_ERROR: f64 = 0.1;
 /// The clock must have ticked so often, and for so long.
-const TICKED: u32 = 8;
-const TICKED_NS: i64 = 100_000_000;
+const MIN_TICKS: u32 = 8;
+const MIN_SPAN_NS: i64 = 100_000_000;
 /// The least age is that of so long: a clock may be wrong by a tick of 1 ms in it (100 ppm).
-const KEPT_NS: i64 = 10_000_000_000;
+const MIN_WINDOW_NS: i64 = 10_000_000_000;
 
 /// The clock of a sender's timestamps beside the capture's: how old packets are that pass.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Clock {
+pub struct TsvalClock {
     first: Option<(u32, i64)>,
     tick_ns: i64,
     since_ns: i64,
-    least_ns: i64,
+    min_ns: i64,
     previous_ns: i64,
     age_ns: i64,
 }
 
-impl Clock {
+impl TsvalClock {
     /// A packet with this TSval passed.
     #[inline]
-    pub fn passed(&mut self, tsval: u32, now_ns: i64) {
+    pub fn on_packet(&mut self, tsval: u32, now_ns: i64) {
         let Some((first, first_ns)) = self.first else {
             self.first = Some((tsval, now_ns));
             return;
         };
         let ticks = i64::from(tsval.wrapping_sub(first) as i32);
         if self.tick_ns == 0 {
-            self.find(ticks, now_ns - first_ns);
+            self.detect_tick(ticks, now_ns - first_ns);
             if self.tick_ns == 0 {
                 return;
             }
             self.since_ns = now_ns;
-            self.least_ns = i64::MAX;
+            self.min_ns = i64::MAX;
             self.previous_ns = i64::MAX;
         }
         self.age_ns = now_ns - first_ns - ticks * self.tick_ns;
-        self.least_ns = self.least_ns.min(self.age_ns);
-        if now_ns - self.since_ns > KEPT_NS {
+        self.min_ns = self.min_ns.min(self.age_ns);
+        if now_ns - self.since_ns > MIN_WINDOW_NS {
             self.since_ns = now_ns;
-            self.previous_ns = self.least_ns;
-            self.least_ns = self.age_ns;
+            self.previous_ns = self.min_ns;
+            self.min_ns = self.age_ns;
         }
     }
 
-    fn find(&mut self, ticks: i64, passed_ns: i64) {
-        if ticks < i64::from(TICKED) || passed_ns < TICKED_NS {
+    fn detect_tick(&mut self, ticks: i64, span_ns: i64) {
+        if ticks < i64::from(MIN_TICKS) || span_ns < MIN_SPAN_NS {
             return;
         }
-        let seen_ns = passed_ns as f64 / ticks as f64;
-        let near = |tick_ns: i64| (seen_ns / tick_ns as f64 - 1.0).abs() < SNAPPED;
-        self.tick_ns = TICKS.into_iter().find(|&one| near(one)).unwrap_or(0);
+        let measured_ns = span_ns as f64 / ticks as f64;
+        let is_near = |tick_ns: i64| (measured_ns / tick_ns as f64 - 1.0).abs() < MAX_TICK_ERROR;
+        self.tick_ns = TICKS.into_iter().find(|&one| is_near(one)).unwrap_or(0);
     }
 
     /// How long the last packet took, beyond the least that one took of late: at most. And the clock's tick, by which it
     /// may be too much.
     #[inline]
-    pub fn late_ns(&self) -> Option<(i64, i64)> {
-        let least_ns = self.least_ns.min(self.previous_ns);
-        (self.tick_ns > 0).then(|| (self.age_ns - least_ns, self.tick_ns))
+    pub fn excess_delay_ns(&self) -> Option<(i64, i64)> {
+        let min_ns = self.min_ns.min(self.previous_ns);
+        (self.tick_ns > 0).then(|| (self.age_ns - min_ns, self.tick_ns))
     }
 }
 
 /// Whether there is more between the sender and the point than the handshake told: a queue. Each window of samples has
 /// one that was not made longer by a sender that waits.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Far {
+pub struct WindowedMin {
     count: u32,
-    stale: u32,
-    least_ns: i64,
+    superseded: u32,
+    min_ns: i64,
     /// In the last window most samples were of acknowledgements that others had followed: a sender at the point that
     /// waits would have heard of those.
-    pub is_stale: bool,
+    pub is_superseded: bool,
     /// The least of the last window.
     pub window_ns: i64,
 }
 
-impl Far {
+impl WindowedMin {
     /// The least of late: down at once, up after a window, as a sender that waits makes samples longer.
     #[inline]
     pub fn recent_ns(&self) -> i64 {
         match (self.window_ns, self.count) {
-            (0, _) => self.least_ns,
+            (0, _) => self.min_ns,
             (window_ns, 0) => window_ns,
-            (window_ns, _) => window_ns.min(self.least_ns),
+            (window_ns, _) => window_ns.min(self.min_ns),
         }
     }
 
-    /// A sample of the sender's half; `stale`: a later acknowledgement had passed the point.
+    /// A sample of the sender's half; `superseded`: a later acknowledgement had passed the point.
     #[inline]
-    pub fn take(&mut self, half_ns: i64, stale: bool) {
-        self.stale += u32::from(stale);
-        self.least_ns = if self.count == 0 {
-            half_ns
+    pub fn add(&mut self, side_rtt_ns: i64, superseded: bool) {
+        self.superseded += u32::from(superseded);
+        self.min_ns = if self.count == 0 {
+            side_rtt_ns
         } else {
-            self.least_ns.min(half_ns)
+            self.min_ns.min(side_rtt_ns)
         };
         self.count += 1;
         if self.count == WINDOW {
-            self.is_stale = self.stale * 2 > WINDOW;
+            self.is_superseded = self.superseded * 2 > WINDOW;
             self.count = 0;
-            self.stale = 0;
-            self.window_ns = self.least_ns;
+            self.superseded = 0;
+            self.window_ns = self.min_ns;
         }
     }
 }
@@ -261,7 +261,7 @@ mod tests {
 
     #[test]
     fn the_first_packet_with_a_timestamp_and_its_first_echo_count() {
-        let mut echoes = Echoes::default();
+        let mut echoes = TimestampMatcher::default();
         for (tsval, now_ns) in [(u32::MAX, 0), (u32::MAX, 5), (0, 10), (1, 20)] {
             echoes.sent(tsval, now_ns);
         }
@@ -273,38 +273,41 @@ mod tests {
 
     #[test]
     fn a_clock_tells_how_long_packets_waited() {
-        let mut clock = Clock::default();
+        let mut clock = TsvalClock::default();
         for number in 0..1000_i64 {
             let sent_ns = number * 730_000;
             let waited_ns = if number % 10 == 0 { 30_000_000 } else { 0 };
             let tsval = (sent_ns / 1_000_000) as u32;
             let now_ns = 5_000_000 + sent_ns + waited_ns;
-            clock.passed(tsval.wrapping_sub(100), now_ns); // it wraps on the way
+            clock.on_packet(tsval.wrapping_sub(100), now_ns); // it wraps on the way
             if number > 700 {
-                let (late_ns, tick_ns) = clock.late_ns().expect("a clock of 1 kHz");
+                let (excess_delay_ns, tick_ns) = clock.excess_delay_ns().expect("a clock of 1 kHz");
                 assert_eq!(tick_ns, 1_000_000);
-                let too_much_ns = late_ns - waited_ns;
-                assert!((-20_000..tick_ns).contains(&too_much_ns), "{late_ns}");
+                let too_much_ns = excess_delay_ns - waited_ns;
+                assert!(
+                    (-20_000..tick_ns).contains(&too_much_ns),
+                    "{excess_delay_ns}"
+                );
             }
         }
     }
 
     #[test]
     fn a_clock_that_does_not_tick_as_any_does_tells_nothing() {
-        let mut clock = Clock::default();
+        let mut clock = TsvalClock::default();
         for number in 0..1000_i64 {
-            clock.passed(number as u32, number * 1_500_000);
+            clock.on_packet(number as u32, number * 1_500_000);
         }
-        assert_eq!(clock.late_ns(), None);
+        assert_eq!(clock.excess_delay_ns(), None);
     }
 
     #[test]
     fn the_smoothed_rtt_follows_its_samples() {
-        let mut smoothed = Smoothed::default();
+        let mut rtt_estimator = RttEstimator::default();
         for _ in 0..100 {
-            smoothed.add(1000);
+            rtt_estimator.add(1000);
         }
-        assert_eq!(smoothed.srtt_ns, 1000);
-        assert!(smoothed.variation_ns < 4);
+        assert_eq!(rtt_estimator.srtt_ns, 1000);
+        assert!(rtt_estimator.variation_ns < 4);
     }
 }

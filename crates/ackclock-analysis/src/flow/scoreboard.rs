@@ -7,16 +7,16 @@
 use std::collections::VecDeque;
 
 use super::ranges::Ranges;
-use crate::tables::Cause;
+use crate::tables::RetransmitCause;
 
 /// Stretches that are kept of a flow: beyond, the oldest are given up. A window of 90 MB at 1448 bytes.
-pub const MOST: usize = 1 << 16;
+pub const MAX_RANGES: usize = 1 << 16;
 /// Copies that are kept of a stretch.
-const MOST_COPIES: usize = 32;
+const MAX_COPIES: usize = 32;
 
 /// One copy of a stretch that has several.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Copied {
+pub struct Transmission {
     /// When it was seen; of an unseen one, about when it was sent.
     pub sent_ns: i64,
     /// Its TSval.
@@ -24,13 +24,13 @@ pub struct Copied {
     /// Its place in the path's series.
     pub arrival: u32,
     /// The capture has it.
-    pub seen: bool,
+    pub captured: bool,
     /// Why it was sent.
-    pub cause: Cause,
+    pub cause: RetransmitCause,
     /// It came behind one that was sent later.
     pub late: bool,
     /// It reached its receiver, as a DSACK or the network's own copy told.
-    pub extra: bool,
+    pub dsacked: bool,
 }
 
 /// Where a stretch is.
@@ -46,7 +46,7 @@ pub enum State {
 
 /// A stretch of bytes.
 #[derive(Clone, Debug)]
-pub struct Stretch {
+pub struct SentRange {
     /// Its first byte.
     pub start: u64,
     /// When its first copy was seen.
@@ -59,7 +59,7 @@ pub struct Stretch {
     pub lost_ns: i64,
     /// All copies, once there are several; a pointer, as most stretches have one.
     #[allow(clippy::box_collection)]
-    pub copies: Option<Box<Vec<Copied>>>,
+    pub copies: Option<Box<Vec<Transmission>>>,
     /// How many.
     pub bytes: u32,
     /// The TSval of the last copy.
@@ -71,56 +71,63 @@ pub struct Stretch {
     /// Where it is.
     pub state: State,
     /// The capture has no copy of it.
-    pub unseen: bool,
+    pub not_captured: bool,
     /// It came behind what was sent after it.
     pub late: bool,
 }
 
-impl Stretch {
+impl SentRange {
     /// The byte after its last.
     #[inline]
     pub fn end(&self) -> u64 {
         self.start + u64::from(self.bytes)
     }
 
-    /// Whether it was sent once.
+    /// Return true if it was sent once.
     #[inline]
-    pub fn once(&self) -> bool {
+    pub fn sent_once(&self) -> bool {
         self.copies.is_none()
     }
 
     /// Remembers another copy; of many, the second is given up.
-    pub fn add(&mut self, copy: Copied) -> Option<Copied> {
-        let first = Copied {
+    pub fn add(&mut self, copy: Transmission) -> Option<Transmission> {
+        let first = Transmission {
             sent_ns: self.first_ns,
             tsval: self.tsval,
             arrival: self.arrival,
-            seen: !self.unseen,
-            cause: Cause::Unknown,
+            captured: !self.not_captured,
+            cause: RetransmitCause::Unknown,
             late: false,
-            extra: false,
+            dsacked: false,
         };
         let copies = self.copies.get_or_insert_with(|| Box::new(vec![first]));
-        let given_up = (copies.len() == MOST_COPIES).then(|| copies.remove(1));
+        let given_up = (copies.len() == MAX_COPIES).then(|| copies.remove(1));
         copies.push(copy);
         self.last_ns = copy.sent_ns;
         self.tsval = copy.tsval;
         self.arrival = copy.arrival;
-        self.unseen = false;
+        self.not_captured = false;
         given_up
     }
 
     /// A copy that was not seen came, behind one that was sent later: gives its number. It is the first whose TSval is not
     /// older, as what tells of an unseen copy was sent behind it; without TSvals the last, as what overtakes it does so
     /// within less than a round trip.
-    pub fn came(&mut self, sent_ns: i64, arrival: u32, tsval: Option<u32>) -> Option<usize> {
+    pub fn on_late_copy(
+        &mut self,
+        sent_ns: i64,
+        arrival: u32,
+        tsval: Option<u32>,
+    ) -> Option<usize> {
         let copies = self.copies.as_deref_mut()?;
         let not_older =
-            |copy: &Copied| tsval.is_some_and(|own| copy.tsval.wrapping_sub(own) as i32 >= 0);
-        let first = copies.iter().position(|copy| !copy.seen && not_older(copy));
-        let number = first.or_else(|| copies.iter().rposition(|copy| !copy.seen))?;
+            |copy: &Transmission| tsval.is_some_and(|own| copy.tsval.wrapping_sub(own) as i32 >= 0);
+        let first = copies
+            .iter()
+            .position(|copy| !copy.captured && not_older(copy));
+        let number = first.or_else(|| copies.iter().rposition(|copy| !copy.captured))?;
         let copy = &mut copies[number];
-        copy.seen = true;
+        copy.captured = true;
         copy.late = true;
         copy.arrival = arrival;
         copy.sent_ns = copy.sent_ns.min(sent_ns);
@@ -129,24 +136,24 @@ impl Stretch {
     }
 
     /// Takes its last copy back, if that was not seen.
-    fn take_back(&mut self) -> bool {
+    fn retract_last(&mut self) -> bool {
         let Some(copies) = self.copies.as_deref_mut() else {
             return false;
         };
         let [.., before, last] = copies.as_slice() else {
             return false;
         };
-        if last.seen || last.extra {
+        if last.captured || last.dsacked {
             return false;
         }
-        let (before, alone) = (*before, copies.len() == 2);
+        let (before, was_pair) = (*before, copies.len() == 2);
         copies.pop();
         self.last_ns = before.sent_ns;
         self.tsval = before.tsval;
         self.arrival = before.arrival;
-        if alone {
+        if was_pair {
             self.copies = None;
-            self.unseen = !before.seen;
+            self.not_captured = !before.captured;
         }
         true
     }
@@ -164,7 +171,7 @@ impl Stretch {
 /// The stretches of one direction.
 #[derive(Debug, Default)]
 pub struct Scoreboard {
-    stretches: VecDeque<Stretch>,
+    sent_ranges: VecDeque<SentRange>,
     /// Stretches before this one were looked at for losses.
     scanned: usize,
     in_flight_bytes: u64,
@@ -176,7 +183,7 @@ pub struct Scoreboard {
 impl Scoreboard {
     /// Nothing is outstanding.
     pub fn is_empty(&self) -> bool {
-        self.stretches.is_empty()
+        self.sent_ranges.is_empty()
     }
 
     /// Bytes under way: RFC 6675's pipe, without copies of what is not lost.
@@ -191,7 +198,7 @@ impl Scoreboard {
 
     /// Bytes that are taken for lost and not sent again.
     pub fn lost_bytes(&self) -> u64 {
-        let ends = self.stretches.front().zip(self.stretches.back());
+        let ends = self.sent_ranges.front().zip(self.sent_ranges.back());
         ends.map_or(0, |(first, last)| {
             let all = last.end() - first.start;
             all.saturating_sub(self.in_flight_bytes + self.sacked_bytes)
@@ -204,71 +211,71 @@ impl Scoreboard {
     }
 
     /// All stretches.
-    pub fn iter(&self) -> impl Iterator<Item = &Stretch> {
-        self.stretches.iter()
+    pub fn iter(&self) -> impl Iterator<Item = &SentRange> {
+        self.sent_ranges.iter()
     }
 
     /// The first stretch.
-    pub fn front(&self) -> Option<&Stretch> {
-        self.stretches.front()
+    pub fn front(&self) -> Option<&SentRange> {
+        self.sent_ranges.front()
     }
 
     /// Adds what follows the last stretch.
     #[inline]
-    pub fn push(&mut self, stretch: Stretch) {
-        self.in_flight_bytes += u64::from(stretch.bytes);
-        self.stretches.push_back(stretch);
+    pub fn push(&mut self, range: SentRange) {
+        self.in_flight_bytes += u64::from(range.bytes);
+        self.sent_ranges.push_back(range);
     }
 
     /// Gives up the oldest stretch if there are too many.
-    pub fn overflow(&mut self, most: usize) -> Option<Stretch> {
-        (self.stretches.len() > most).then(|| self.pop())?
+    pub fn overflow(&mut self, most: usize) -> Option<SentRange> {
+        (self.sent_ranges.len() > most).then(|| self.pop())?
     }
 
-    /// Takes the first stretch, if it ends at or before `acked`; one that goes beyond is split.
+    /// Takes the first stretch, if it ends at or before `on_ack`; one that goes beyond is split.
     #[inline]
-    pub fn take_acked(&mut self, acked: u64) -> Option<Stretch> {
-        let front = self.stretches.front_mut()?;
-        if front.end() <= acked {
+    pub fn take_acked(&mut self, on_ack: u64) -> Option<SentRange> {
+        let front = self.sent_ranges.front_mut()?;
+        if front.end() <= on_ack {
             return self.pop();
         }
-        if front.start < acked {
-            let behind = front.split(acked);
-            self.stretches.insert(1, behind);
+        if front.start < on_ack {
+            let behind = front.split(on_ack);
+            self.sent_ranges.insert(1, behind);
             self.scanned += usize::from(self.scanned > 0);
             return self.pop();
         }
         None
     }
 
-    fn pop(&mut self) -> Option<Stretch> {
-        let stretch = self.stretches.pop_front()?;
+    fn pop(&mut self) -> Option<SentRange> {
+        let range = self.sent_ranges.pop_front()?;
         self.scanned = self.scanned.saturating_sub(1);
-        match stretch.state {
-            State::InFlight => self.in_flight_bytes -= u64::from(stretch.bytes),
-            State::Sacked => self.sacked_bytes -= u64::from(stretch.bytes),
+        match range.state {
+            State::InFlight => self.in_flight_bytes -= u64::from(range.bytes),
+            State::Sacked => self.sacked_bytes -= u64::from(range.bytes),
             State::Lost => {}
         }
-        if self.stretches.is_empty() {
+        if self.sent_ranges.is_empty() {
             self.ranges.clear();
         }
-        Some(stretch)
+        Some(range)
     }
 
     /// The stretches between two positions, split where they reach beyond: their indices.
-    pub fn between(&mut self, start: u64, end: u64) -> std::ops::Range<usize> {
-        let first = self.cut(start);
-        let last = self.cut(end);
+    pub fn split_range(&mut self, start: u64, end: u64) -> std::ops::Range<usize> {
+        let first = self.split_at(start);
+        let last = self.split_at(end);
         first..last.max(first)
     }
 
     /// Splits the stretch that holds a position; gives the index of the first that begins at or behind it.
-    fn cut(&mut self, at: u64) -> usize {
-        let index = self.stretches.partition_point(|one| one.end() <= at);
-        match self.stretches.get_mut(index) {
+    fn split_at(&mut self, at: u64) -> usize {
+        let index = self.sent_ranges.partition_point(|one| one.end() <= at);
+        match self.sent_ranges.get_mut(index) {
             Some(one) if one.start < at => {
                 let behind = one.split(at);
-                self.stretches.insert(index + 1, behind);
+                self.sent_ranges.insert(index + 1, behind);
                 self.scanned += usize::from(self.scanned > index);
                 index + 1
             }
@@ -277,33 +284,33 @@ impl Scoreboard {
     }
 
     /// The index of the stretch that holds a position, or of the first behind it.
-    pub fn place(&self, at: u64) -> usize {
-        self.stretches.partition_point(|one| one.end() <= at)
+    pub fn index_of(&self, at: u64) -> usize {
+        self.sent_ranges.partition_point(|one| one.end() <= at)
     }
 
-    /// Whether there is such a stretch.
-    pub fn any(&self, such: impl Fn(&Stretch) -> bool) -> bool {
-        self.stretches.iter().any(such)
+    /// Return true if there is such a stretch.
+    pub fn any(&self, such: impl Fn(&SentRange) -> bool) -> bool {
+        self.sent_ranges.iter().any(such)
     }
 
     /// The last such stretch.
-    pub fn last(&self, such: impl Fn(&Stretch) -> bool) -> Option<&Stretch> {
-        self.stretches.iter().rev().find(|one| such(one))
+    pub fn last(&self, such: impl Fn(&SentRange) -> bool) -> Option<&SentRange> {
+        self.sent_ranges.iter().rev().find(|one| such(one))
     }
 
     /// The stretch of an index.
-    pub fn get(&self, index: usize) -> Option<&Stretch> {
-        self.stretches.get(index)
+    pub fn get(&self, index: usize) -> Option<&SentRange> {
+        self.sent_ranges.get(index)
     }
 
     /// Another copy of a stretch was sent; gives the one that is given up for it.
-    pub fn sent_again(
+    pub fn add_transmission(
         &mut self,
         index: usize,
-        copy: Copied,
+        copy: Transmission,
         identification: u32,
-    ) -> Option<Copied> {
-        let one = self.stretches.get_mut(index)?;
+    ) -> Option<Transmission> {
+        let one = self.sent_ranges.get_mut(index)?;
         let given_up = one.add(copy);
         one.identification = identification;
         if one.state == State::Lost {
@@ -314,15 +321,21 @@ impl Scoreboard {
     }
 
     /// The bytes of a hole came: later than what was sent after them, not sent again.
-    pub fn filled(&mut self, index: usize, came: Copied, identification: u32, late: bool) {
-        let Some(one) = self.stretches.get_mut(index) else {
+    pub fn on_filled_late(
+        &mut self,
+        index: usize,
+        on_late_copy: Transmission,
+        identification: u32,
+        late: bool,
+    ) {
+        let Some(one) = self.sent_ranges.get_mut(index) else {
             return;
         };
-        one.unseen = false;
+        one.not_captured = false;
         one.late = late;
-        one.last_ns = came.sent_ns;
-        one.tsval = came.tsval;
-        one.arrival = came.arrival;
+        one.last_ns = on_late_copy.sent_ns;
+        one.tsval = on_late_copy.tsval;
+        one.arrival = on_late_copy.arrival;
         one.identification = identification;
         if one.state == State::Lost {
             one.state = State::InFlight;
@@ -331,18 +344,18 @@ impl Scoreboard {
     }
 
     /// A copy that was not seen came, behind one that was sent later.
-    pub fn came(&mut self, index: usize, sent_ns: i64, arrival: u32, tsval: Option<u32>) {
-        if let Some(one) = self.stretches.get_mut(index) {
-            one.came(sent_ns, arrival, tsval);
+    pub fn on_late_copy(&mut self, index: usize, sent_ns: i64, arrival: u32, tsval: Option<u32>) {
+        if let Some(one) = self.sent_ranges.get_mut(index) {
+            one.on_late_copy(sent_ns, arrival, tsval);
         }
     }
 
     /// The last copy of a stretch was not sent, if it is one that was not seen: then it is forgotten.
-    pub fn take_back(&mut self, index: usize) -> bool {
-        let Some(one) = self.stretches.get_mut(index) else {
+    pub fn retract_last(&mut self, index: usize) -> bool {
+        let Some(one) = self.sent_ranges.get_mut(index) else {
             return false;
         };
-        let taken = one.take_back();
+        let taken = one.retract_last();
         if taken && one.state == State::InFlight {
             one.state = State::Lost;
             self.in_flight_bytes -= u64::from(one.bytes);
@@ -351,30 +364,30 @@ impl Scoreboard {
     }
 
     /// A stretch that arrived twice, as a DSACK tells.
-    pub fn arrived_twice(&mut self, start: u64) {
-        let index = self.stretches.partition_point(|one| one.end() <= start);
-        let one = self.stretches.get_mut(index);
+    pub fn on_dsack(&mut self, start: u64) {
+        let index = self.sent_ranges.partition_point(|one| one.end() <= start);
+        let one = self.sent_ranges.get_mut(index);
         if let Some(last) = one
             .and_then(|one| one.copies.as_mut())
             .and_then(|copies| copies.last_mut())
         {
-            last.extra = true;
+            last.dsacked = true;
         }
     }
 
     /// A block is acknowledged selectively: `each` gets the stretches of which that is new.
-    pub fn sack(&mut self, start: u64, end: u64, now_ns: i64, each: impl FnMut(&Stretch)) {
-        let (Some(first), Some(last)) = (self.stretches.front(), self.stretches.back()) else {
+    pub fn sack(&mut self, start: u64, end: u64, now_ns: i64, each: impl FnMut(&SentRange)) {
+        let (Some(first), Some(last)) = (self.sent_ranges.front(), self.sent_ranges.back()) else {
             return;
         };
         let (start, end) = (start.max(first.start), end.min(last.end()));
-        if start >= end || self.ranges.has(start, end) {
+        if start >= end || self.ranges.contains(start, end) {
             return;
         }
         let mut each = each;
         let mut from = start;
         // What of it is not yet in a range.
-        let mut index = self.ranges.place(start);
+        let mut index = self.ranges.index_after(start);
         while from < end {
             let next = self.ranges.get(index).filter(|next| next.0 < end);
             let until = next.map_or(end, |next| next.0.max(from));
@@ -384,13 +397,13 @@ impl Scoreboard {
             from = next.map_or(end, |next| next.1);
             index += 1;
         }
-        self.ranges.join(start, end);
+        self.ranges.insert(start, end);
         self.high_sacked = self.high_sacked.max(end);
     }
 
-    fn sack_new(&mut self, start: u64, end: u64, now_ns: i64, each: &mut impl FnMut(&Stretch)) {
-        for index in self.between(start, end) {
-            let one = &mut self.stretches[index];
+    fn sack_new(&mut self, start: u64, end: u64, now_ns: i64, each: &mut impl FnMut(&SentRange)) {
+        for index in self.split_range(start, end) {
+            let one = &mut self.sent_ranges[index];
             if one.state == State::Sacked {
                 continue;
             }
@@ -406,17 +419,17 @@ impl Scoreboard {
 
     /// Forgets the ranges below what is acknowledged.
     #[inline]
-    pub fn forget_below(&mut self, acked: u64) {
-        self.ranges.forget_below(acked);
+    pub fn forget_below(&mut self, on_ack: u64) {
+        self.ranges.forget_below(on_ack);
     }
 
     /// Takes what was sent once and lies below a position for lost; `each` gets how much.
-    pub fn lose_below(&mut self, position: u64, now_ns: i64) {
-        while let Some(one) = self.stretches.get_mut(self.scanned) {
+    pub fn mark_lost_below(&mut self, position: u64, now_ns: i64) {
+        while let Some(one) = self.sent_ranges.get_mut(self.scanned) {
             if one.end() > position {
                 break;
             }
-            if one.once() && one.state == State::InFlight {
+            if one.sent_once() && one.state == State::InFlight {
                 self.in_flight_bytes -= u64::from(one.bytes);
                 one.state = State::Lost;
                 one.lost_ns = now_ns;
@@ -426,9 +439,9 @@ impl Scoreboard {
     }
 
     /// Takes a copy of the stretch at a position for lost, if it is the last that was sent.
-    pub fn lose_copy(&mut self, start: u64, sent_ns: i64, now_ns: i64) {
-        let index = self.stretches.partition_point(|one| one.start < start);
-        if let Some(one) = self.stretches.get_mut(index) {
+    pub fn mark_copy_lost(&mut self, start: u64, sent_ns: i64, now_ns: i64) {
+        let index = self.sent_ranges.partition_point(|one| one.start < start);
+        if let Some(one) = self.sent_ranges.get_mut(index) {
             if one.start == start && one.last_ns == sent_ns && one.state == State::InFlight {
                 self.in_flight_bytes -= u64::from(one.bytes);
                 one.state = State::Lost;
@@ -438,8 +451,8 @@ impl Scoreboard {
     }
 
     /// Takes all for lost that is not sacked: the retransmission timer expired, which tells of no segment by itself.
-    pub fn lose_all(&mut self) {
-        for one in &mut self.stretches {
+    pub fn mark_all_lost(&mut self) {
+        for one in &mut self.sent_ranges {
             if one.state == State::InFlight {
                 one.state = State::Lost;
             }
@@ -448,18 +461,18 @@ impl Scoreboard {
     }
 
     /// Takes everything away, from the first on.
-    pub fn drain(&mut self) -> impl Iterator<Item = Stretch> + '_ {
+    pub fn drain(&mut self) -> impl Iterator<Item = SentRange> + '_ {
         self.in_flight_bytes = 0;
         self.sacked_bytes = 0;
         self.scanned = 0;
         self.ranges.clear();
-        self.stretches.drain(..)
+        self.sent_ranges.drain(..)
     }
 
     /// Gives back memory that is not needed.
     pub fn shrink(&mut self) {
-        if self.stretches.is_empty() {
-            self.stretches = VecDeque::new();
+        if self.sent_ranges.is_empty() {
+            self.sent_ranges = VecDeque::new();
             self.ranges.shrink();
         }
     }

@@ -1,6 +1,6 @@
 //! Where a capture was taken, by the times that packets take from there to each end and back.
 
-use super::sending::Sending;
+use super::sender_view::SenderView;
 use crate::tables::Vantage;
 
 /// An end is where the capture was taken if its half of the round trip is a smaller share of the whole.
@@ -13,45 +13,48 @@ const ENOUGH: u64 = 16;
 const QUEUE: f64 = 0.1;
 const TICKS_NS: i64 = 2_000_000;
 
-/// Finds the vantage of a direction. `to_ns`: the halves of the handshake, to the client and to the server; `ours`: the
+/// Finds the vantage of a direction. `side_rtts_ns`: the halves of the handshake, to the client and to the server; `ours`: the
 /// packet was sent by the host that captured.
 #[inline]
-pub fn look(sending: &mut Sending, from: usize, to_ns: [i64; 2], ours: bool) {
-    if sending.vantage != Vantage::Unknown {
-        let queue_ns = sending.far.window_ns;
-        let long = queue_ns > TICKS_NS && queue_ns as f64 > QUEUE * sending.rtt.min_ns as f64;
-        let long = long && sending.far.is_stale;
-        if long && sending.vantage == Vantage::Sender && !sending.ours && !ours {
-            sending.vantage = Vantage::Middle;
-            sending.lead_ns = queue_ns;
+pub fn classify(sender_view: &mut SenderView, from: usize, side_rtts_ns: [i64; 2], ours: bool) {
+    if sender_view.vantage != Vantage::Unknown {
+        let queue_ns = sender_view.queue_delay.window_ns;
+        let long = queue_ns > TICKS_NS && queue_ns as f64 > QUEUE * sender_view.rtt.min_ns as f64;
+        let long = long && sender_view.queue_delay.is_superseded;
+        if long && sender_view.vantage == Vantage::Sender && !sender_view.ours && !ours {
+            sender_view.vantage = Vantage::Middle;
+            sender_view.sender_delay_ns = queue_ns;
         }
         return;
     }
-    let (sender_ns, receiver_ns) = (to_ns[from], to_ns[1 - from]);
+    let (sender_ns, receiver_ns) = (side_rtts_ns[from], side_rtts_ns[1 - from]);
     if ours {
-        sending.ours = true;
-        sending.vantage = Vantage::Sender;
+        sender_view.ours = true;
+        sender_view.vantage = Vantage::Sender;
     } else if sender_ns > 0 && receiver_ns > 0 {
-        place(sending, sender_ns, receiver_ns);
-    } else if sending.sender_half.count >= ENOUGH && sending.receiver_half.count >= ENOUGH {
-        place(
-            sending,
-            sending.sender_half.min_ns.max(1),
-            sending.receiver_half.min_ns.max(1),
+        set_vantage(sender_view, sender_ns, receiver_ns);
+    } else if sender_view.sender_side_rtt.count >= ENOUGH
+        && sender_view.receiver_side_rtt.count >= ENOUGH
+    {
+        set_vantage(
+            sender_view,
+            sender_view.sender_side_rtt.min_ns.max(1),
+            sender_view.receiver_side_rtt.min_ns.max(1),
         );
     }
 }
 
-fn place(sending: &mut Sending, sender_ns: i64, receiver_ns: i64) {
-    sending.vantage = of(sender_ns, receiver_ns);
-    if sending.vantage != Vantage::Sender {
-        sending.lead_ns = sender_ns;
+fn set_vantage(sender_view: &mut SenderView, sender_ns: i64, receiver_ns: i64) {
+    sender_view.vantage = of(sender_ns, receiver_ns);
+    if sender_view.vantage != Vantage::Sender {
+        sender_view.sender_delay_ns = sender_ns;
     }
 }
 
 fn of(sender_ns: i64, receiver_ns: i64) -> Vantage {
-    let small = |half_ns: i64| {
-        half_ns < HOST_NS || (half_ns as f64) < AT_THE_END * (sender_ns + receiver_ns) as f64
+    let small = |side_rtt_ns: i64| {
+        side_rtt_ns < HOST_NS
+            || (side_rtt_ns as f64) < AT_THE_END * (sender_ns + receiver_ns) as f64
     };
     match (small(sender_ns), small(receiver_ns)) {
         (true, true) if sender_ns > receiver_ns => Vantage::Receiver,
@@ -62,20 +65,20 @@ fn of(sender_ns: i64, receiver_ns: i64) -> Vantage {
 }
 
 /// How sure a vantage is: the further from the thresholds, the surer.
-pub fn confidence(sending: &Sending, from: usize, to_ns: [i64; 2]) -> f64 {
-    let (sender_ns, receiver_ns) = (to_ns[from], to_ns[1 - from]);
-    match sending.vantage {
+pub fn confidence(sender_view: &SenderView, from: usize, side_rtts_ns: [i64; 2]) -> f64 {
+    let (sender_ns, receiver_ns) = (side_rtts_ns[from], side_rtts_ns[1 - from]);
+    match sender_view.vantage {
         Vantage::Unknown => 0.0,
         _ if sender_ns == 0 || receiver_ns == 0 => 0.9,
         vantage => {
             let share = sender_ns.min(receiver_ns) as f64 / (sender_ns + receiver_ns) as f64;
             let middle = vantage == Vantage::Middle;
-            let far = if middle {
+            let queue_delay = if middle {
                 share / AT_THE_END
             } else {
                 AT_THE_END / share.max(1e-9)
             };
-            (1.0 - 0.5 / far.max(1.0)).min(0.99)
+            (1.0 - 0.5 / queue_delay.max(1.0)).min(0.99)
         }
     }
 }

@@ -29,10 +29,10 @@ pub struct Epoch {
 /// The epochs of a flow in which there are round trips without repair.
 pub fn epochs(series: &Series) -> Vec<Epoch> {
     let mut losses = series
-        .steps
+        .samples
         .iter()
-        .filter(|step| step.signal.is_some())
-        .map(|step| step.time)
+        .filter(|sample| sample.signal.is_some())
+        .map(|sample| sample.time)
         .peekable();
     let mut groups: Vec<Vec<Round>> = vec![Vec::new()];
     for round in windows(series) {
@@ -58,18 +58,21 @@ pub fn epochs(series: &Series) -> Vec<Epoch> {
 
 fn epoch(rounds: &[Round], before: Option<f64>) -> Option<Epoch> {
     let (first, last) = (rounds.first()?, rounds.last()?);
-    let grown = last.seen - first.seen;
-    let steps = rounds.len() - 1;
-    let middle = f64::midpoint(rounds[steps / 2].seen, rounds[steps.div_ceil(2)].seen);
+    let grown = last.observed - first.observed;
+    let samples = rounds.len() - 1;
+    let middle = f64::midpoint(
+        rounds[samples / 2].observed,
+        rounds[samples.div_ceil(2)].observed,
+    );
     Some(Epoch {
         span: (first.end, last.end),
         rounds: rounds.len(),
-        window: (first.seen, last.seen),
+        window: (first.observed, last.observed),
         kept: before
             .filter(|&before| before > 0.0)
-            .map(|before| first.seen / before),
-        growth: (steps > 0).then(|| grown / steps as f64),
-        later: (grown > 0.0).then(|| (last.seen - middle) / grown),
+            .map(|before| first.observed / before),
+        growth: (samples > 0).then(|| grown / samples as f64),
+        later: (grown > 0.0).then(|| (last.observed - middle) / grown),
     })
 }
 

@@ -14,7 +14,7 @@
 use ackclock_units::Time;
 
 use crate::identify::replay::Allowed;
-use crate::identify::series::{Phase, Series, Signal};
+use crate::identify::series::{CaState, Series, Signal};
 
 /// One round trip.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -22,7 +22,7 @@ pub struct Round {
     /// When it ended.
     pub end: Time,
     /// The mean of the windows seen in it, segments.
-    pub seen: f64,
+    pub observed: f64,
     /// The mean of what the controller allowed.
     pub allowed: f64,
 }
@@ -30,7 +30,7 @@ pub struct Round {
 impl Round {
     /// The logarithm of allowed by seen.
     pub fn error(&self) -> f64 {
-        ((self.allowed + 0.5) / (self.seen + 0.5)).ln()
+        ((self.allowed + 0.5) / (self.observed + 0.5)).ln()
     }
 }
 
@@ -38,8 +38,8 @@ impl Round {
 #[derive(Clone, Copy, Debug)]
 struct Sums {
     end: Time,
-    steps: f64,
-    seen: f64,
+    samples: f64,
+    observed: f64,
     allowed: f64,
 }
 
@@ -47,8 +47,8 @@ impl Sums {
     fn round(self) -> Round {
         Round {
             end: self.end,
-            seen: self.seen / self.steps,
-            allowed: self.allowed / self.steps,
+            observed: self.observed / self.samples,
+            allowed: self.allowed / self.samples,
         }
     }
 }
@@ -59,22 +59,22 @@ pub fn windows(series: &Series) -> Vec<Round> {
         cwnd: 0.0,
         in_flight: 0.0,
     });
-    rounds(series, &vec![nothing; series.steps.len()])
+    rounds(series, &vec![nothing; series.samples.len()])
 }
 
 /// The rounds of a flow in which the window was the controller's, from the opening to the end.
 pub fn rounds(series: &Series, course: &[Option<Allowed>]) -> Vec<Round> {
     let mut rounds = Rounds::default();
     rounds.advance(series, course);
-    rounds.found
+    rounds.matched
 }
 
 /// The same of a course that goes on.
 #[derive(Clone, Debug, Default)]
 pub struct Rounds {
     /// Those that are over.
-    pub found: Vec<Round>,
-    steps: usize,
+    pub matched: Vec<Round>,
+    samples: usize,
     unacknowledged: u64,
     end: u64,
     /// The window comes down for marks, and for nothing that is lost.
@@ -87,46 +87,50 @@ pub struct Rounds {
 impl Rounds {
     /// Looks at what was added to the course.
     pub fn advance(&mut self, series: &Series, course: &[Option<Allowed>]) {
-        for (step, allowed) in series.steps.iter().zip(course).skip(self.steps) {
-            self.unacknowledged += u64::from(step.advanced);
-            if step.signal.is_some() || step.phase == Phase::Open {
-                self.marked = step.signal == Some(Signal::Mark);
+        for (sample, allowed) in series.samples.iter().zip(course).skip(self.samples) {
+            self.unacknowledged += u64::from(sample.advanced);
+            if sample.signal.is_some() || sample.ca_state == CaState::Open {
+                self.marked = sample.signal == Some(Signal::Mark);
             }
-            let settled = step.phase == Phase::Open || (self.marked && self.reduced);
+            let settled = sample.ca_state == CaState::Open || (self.marked && self.reduced);
             let allowed =
-                allowed.filter(|_| settled && step.signal.is_none() && !step.limited_elsewhere);
+                allowed.filter(|_| settled && sample.signal.is_none() && !sample.not_cwnd_limited);
             if self.unacknowledged >= self.end {
-                self.reduced = self.marked && step.signal.is_none();
+                self.reduced = self.marked && sample.signal.is_none();
                 let over = self.round();
-                self.found.extend(over);
-                let sent = step.window.saturating_sub(step.in_flight);
-                self.end = self.unacknowledged + u64::from(step.outstanding) + u64::from(sent);
+                self.matched.extend(over);
+                let sent = sample.window.saturating_sub(sample.in_flight);
+                self.end = self.unacknowledged + u64::from(sample.outstanding) + u64::from(sent);
                 self.sums = allowed.map(|_| Sums {
-                    end: step.time,
-                    steps: 0.0,
-                    seen: 0.0,
+                    end: sample.time,
+                    samples: 0.0,
+                    observed: 0.0,
                     allowed: 0.0,
                 });
             }
             let Some(allowed) = allowed else {
-                let cut_short = self.round().filter(|_| step.signal.is_some());
-                self.found.extend(cut_short);
+                let cut_short = self.round().filter(|_| sample.signal.is_some());
+                self.matched.extend(cut_short);
                 continue;
             };
-            if let Some(sums) = self.sums.as_mut().filter(|_| step.window > step.in_flight) {
-                sums.end = step.time;
-                sums.steps += 1.0;
-                sums.seen += f64::from(step.window);
+            if let Some(sums) = self
+                .sums
+                .as_mut()
+                .filter(|_| sample.window > sample.in_flight)
+            {
+                sums.end = sample.time;
+                sums.samples += 1.0;
+                sums.observed += f64::from(sample.window);
                 sums.allowed += allowed.in_flight;
             }
         }
-        self.steps = course.len();
+        self.samples = course.len();
     }
 
     /// The round trip so far, if anything left in it.
     fn round(&mut self) -> Option<Round> {
         let sums = self.sums.take()?;
-        (sums.steps > 0.0).then(|| sums.round())
+        (sums.samples > 0.0).then(|| sums.round())
     }
 }
 
@@ -135,7 +139,7 @@ impl Rounds {
 pub const WEIGHT: f64 = 0.1;
 
 /// The least scale of errors: what whole segments and the order within a round leave of an exact replay.
-pub const LEAST_SCALE: f64 = 0.01;
+pub const MIN_SCALE: f64 = 0.01;
 
 /// A scale of errors and the logarithm of their likelihood with it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -150,7 +154,7 @@ pub struct Fit {
 
 /// Scales from which the best one is taken: steps of a fifth are finer than a fit of dozens of rounds is sure.
 fn scales() -> impl Iterator<Item = f64> {
-    std::iter::successors(Some(LEAST_SCALE), |scale| Some(scale * 1.2))
+    std::iter::successors(Some(MIN_SCALE), |scale| Some(scale * 1.2))
         .take_while(|&scale| scale < 4.0)
 }
 
@@ -158,7 +162,7 @@ fn scales() -> impl Iterator<Item = f64> {
 pub fn fit(rounds: &[Round]) -> Fit {
     let errors: Vec<f64> = rounds.iter().map(Round::error).collect();
     let mut best = Fit {
-        scale: LEAST_SCALE,
+        scale: MIN_SCALE,
         log_likelihood: f64::NEG_INFINITY,
         rounds: errors.len(),
     };
@@ -213,20 +217,20 @@ fn log_likelihood(errors: &[f64], scale: f64) -> f64 {
 #[allow(clippy::float_cmp)] // the same sums
 mod tests {
     use super::*;
-    use crate::identify::series::Step;
+    use crate::identify::series::AckSample;
 
     fn off_by(factor: f64) -> Vec<Round> {
-        let round = |seen: u32| Round {
+        let round = |observed: u32| Round {
             end: Time::ZERO,
-            seen: f64::from(seen),
-            allowed: (f64::from(seen) + 0.5) * factor - 0.5,
+            observed: f64::from(observed),
+            allowed: (f64::from(observed) + 0.5) * factor - 0.5,
         };
         (10..60).map(round).collect()
     }
 
     #[test]
     fn an_exact_replay_has_the_least_scale() {
-        assert_eq!(fit(&off_by(1.0)).scale, LEAST_SCALE);
+        assert_eq!(fit(&off_by(1.0)).scale, MIN_SCALE);
     }
 
     #[test]
@@ -238,8 +242,8 @@ mod tests {
 
     #[test]
     fn a_window_that_grows_with_another_acknowledgement_is_another() {
-        let series = rounds_of_ten(|number, step| {
-            step.window = if number % 10 < 6 { 10 } else { 11 };
+        let series = rounds_of_ten(|number, sample| {
+            sample.window = if number % 10 < 6 { 10 } else { 11 };
         });
         let errors = |grows_at: u64| -> Vec<f64> {
             let allowed = |number: u64| Allowed {
@@ -255,27 +259,27 @@ mod tests {
     }
 
     /// Round trips of ten acknowledgements, with each of which a segment leaves; `change` has the number of each.
-    fn rounds_of_ten(change: impl Fn(u64, &mut Step)) -> Series {
+    fn rounds_of_ten(change: impl Fn(u64, &mut AckSample)) -> Series {
         let mut series = Series::default();
         for number in 0..60_u64 {
-            let mut step = Step {
+            let mut sample = AckSample {
                 time: Time::from_milliseconds(number),
                 delivered: 1,
                 advanced: 1,
                 in_flight: 9,
                 outstanding: 9,
                 window: 10,
-                ..Step::default()
+                ..AckSample::default()
             };
-            change(number, &mut step);
-            series.steps.push(step);
+            change(number, &mut sample);
+            series.samples.push(sample);
         }
         series
     }
 
     fn ends_ms(series: &Series) -> Vec<u64> {
-        let found = windows(series);
-        let ends = found
+        let matched = windows(series);
+        let ends = matched
             .iter()
             .map(|round| (round.end.seconds() * 1e3).round() as u64);
         ends.collect()
@@ -285,10 +289,10 @@ mod tests {
     fn a_loss_cuts_a_round_trip_short_which_counts() {
         let whole = ends_ms(&rounds_of_ten(|_, _| {}));
         assert_eq!(whole, [9, 19, 29, 39, 49]);
-        let cut = rounds_of_ten(|number, step| {
-            step.signal = (number == 14).then_some(Signal::Loss);
+        let cut = rounds_of_ten(|number, sample| {
+            sample.signal = (number == 14).then_some(Signal::Loss);
             if (14..20).contains(&number) {
-                step.phase = Phase::Recovery;
+                sample.ca_state = CaState::Recovery;
             }
         });
         assert_eq!(ends_ms(&cut), [9, 13, 29, 39, 49]);
@@ -296,23 +300,23 @@ mod tests {
 
     #[test]
     fn a_window_is_compared_where_something_leaves() {
-        let batches = rounds_of_ten(|number, step| {
+        let batches = rounds_of_ten(|number, sample| {
             if number % 2 == 0 {
-                (step.in_flight, step.window) = (8, 8);
+                (sample.in_flight, sample.window) = (8, 8);
             }
         });
-        let found = windows(&batches);
-        assert!(found.len() > 2);
-        assert!(found.iter().all(|round| round.seen == 10.0));
+        let matched = windows(&batches);
+        assert!(matched.len() > 2);
+        assert!(matched.iter().all(|round| round.observed == 10.0));
     }
 
     #[test]
     fn a_repair_is_not_compared_and_a_reaction_to_marks_is_once_the_window_has_come_down() {
         let repaired = |signal| {
-            let series = rounds_of_ten(|number, step| {
-                step.signal = (number == 10).then_some(signal);
+            let series = rounds_of_ten(|number, sample| {
+                sample.signal = (number == 10).then_some(signal);
                 if number >= 10 {
-                    step.phase = Phase::Recovery;
+                    sample.ca_state = CaState::Recovery;
                 }
             });
             ends_ms(&series)

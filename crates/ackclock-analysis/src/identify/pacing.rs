@@ -12,7 +12,7 @@ pub struct Paced {
 }
 
 /// More steps than an RTT has; what is older is forgotten.
-const MOST_STEPS: usize = 1 << 16;
+const MAX_SAMPLES: usize = 1 << 16;
 
 impl Paced {
     /// `rate` holds until `end`.
@@ -25,7 +25,7 @@ impl Paced {
         let bits = rate.bits_per_second() * end.since(before).seconds();
         self.course
             .push_back((end, sum + bits / (8.0 * f64::from(mss_bytes))));
-        if self.course.len() > MOST_STEPS {
+        if self.course.len() > MAX_SAMPLES {
             self.course.pop_front();
         }
     }

@@ -43,7 +43,7 @@ const POOR_MODEL: f64 = -0.4;
 const RARE: f64 = 0.05;
 
 /// First windows that stacks have, in segments: RFC 2001, 2581, 3390 and 6928.
-const USUAL_OPENINGS: &[u32] = &[1, 2, 3, 4, 10];
+const COMMON_INITIAL_WINDOWS: &[u32] = &[1, 2, 3, 4, 10];
 
 /// Of each other first window, the share of the stacks that have it.
 const UNUSUAL: f64 = 0.01;
@@ -61,7 +61,7 @@ const ROUNDING: f64 = 1e-6;
 const COUNTED_ACKS: &[&str] = &["bic", "scalable"];
 
 /// The control that is Reno where ECN was not negotiated: Linux takes Reno's functions then.
-const NEEDS_MARKS: &str = "dctcp";
+const ECN_ONLY: &str = "dctcp";
 
 /// A congestion control that may have been it, with its card's complete parameters.
 #[derive(Clone, Debug)]
@@ -175,20 +175,20 @@ impl Candidate {
     ) -> Evidence {
         let manners: Vec<Manner> = self.manners().collect();
         let mut usual = Some(begun);
-        let mut found = Evidence::NOTHING;
+        let mut matched = Evidence::BLANK;
         let mut tried = |&manner: &Manner| {
             let begun = usual.take_if(|_| manner == Manner::default());
             let begun = begun.unwrap_or_else(|| flow.begun(make, manner));
             let rounds = flow.rounds_of_at_least(begun, least)?;
             let log = fit(&rounds).log_likelihood;
-            if log > found.best {
-                found.best = log;
-                found.errors = rounds.iter().map(Round::error).collect();
+            if log > matched.best {
+                matched.best = log;
+                matched.errors = rounds.iter().map(Round::error).collect();
             }
             Ok(log)
         };
         let tried: Vec<Result<f64, f64>> = manners.iter().map(&mut tried).collect();
-        let best = found.best;
+        let best = matched.best;
         let log = |(&manner, tried): (&Manner, &Result<f64, f64>)| match tried {
             Ok(log) => *log,
             Err(bound) if *bound < best - NEGLIGIBLE || best == f64::NEG_INFINITY => {
@@ -197,12 +197,12 @@ impl Candidate {
             Err(_) => flow.fit(self, manner).log_likelihood,
         };
         let logs: Vec<f64> = manners.iter().zip(&tried).map(log).collect();
-        found.log = log_sum(&logs) - (logs.len() as f64).ln();
-        found
+        matched.log = log_sum(&logs) - (logs.len() as f64).ln();
+        matched
     }
 
     fn prior(&self, flow: &Flow) -> f64 {
-        if self.deployed && (flow.prepared.uses_ecn() || self.name != NEEDS_MARKS) {
+        if self.deployed && (flow.prepared.uses_ecn() || self.name != ECN_ONLY) {
             1.0
         } else {
             RARE
@@ -213,15 +213,15 @@ impl Candidate {
     /// Only a control that sets the first window itself, as Hybla by the handshake's RTT, can be told by it.
     fn opening(&self, flow: &Flow) -> f64 {
         let make = |window| self.controller(window);
-        let Some((seen, own)) = flow.prepared.opening_of(&make) else {
+        let Some((observed, own)) = flow.prepared.opening_of(&make) else {
             return 0.0;
         };
-        let with_it = if own.abs_diff(seen) <= 1 {
+        let with_it = if own.abs_diff(observed) <= 1 {
             1.0
         } else {
             UNUSUAL
         };
-        let with_others = if USUAL_OPENINGS.contains(&seen) {
+        let with_others = if COMMON_INITIAL_WINDOWS.contains(&observed) {
             1.0
         } else {
             UNUSUAL
@@ -251,7 +251,7 @@ struct Evidence {
 }
 
 impl Evidence {
-    const NOTHING: Self = Self {
+    const BLANK: Self = Self {
         log: f64::NEG_INFINITY,
         best: f64::NEG_INFINITY,
         errors: Vec::new(),
@@ -294,12 +294,12 @@ impl<'a> Flow<'a> {
     /// The rounds of a replay, or what the logarithm of their likelihood is at most, as soon as it cannot be `least`.
     fn rounds_of_at_least(&self, mut begun: Begun, least: f64) -> Result<Vec<Round>, f64> {
         for part in PARTS {
-            self.advance(&mut begun, self.prepared.steps() / part);
-            let found = &begun.rounds.found;
-            reaches(found, self.rounds - found.len(), least)?;
+            self.advance(&mut begun, self.prepared.samples() / part);
+            let matched = &begun.rounds.matched;
+            reaches(matched, self.rounds - matched.len(), least)?;
         }
         self.advance(&mut begun, usize::MAX);
-        Ok(begun.rounds.found)
+        Ok(begun.rounds.matched)
     }
 
     /// A replay at its beginning.
@@ -310,15 +310,18 @@ impl<'a> Flow<'a> {
         }
     }
 
-    fn advance(&self, begun: &mut Begun, steps: usize) {
-        begun.replay.advance(steps);
+    fn advance(&self, begun: &mut Begun, samples: usize) {
+        begun.replay.advance(samples);
         begun.rounds.advance(self.series, &begun.replay.course);
     }
 
     /// What can still come of a candidate's replay, by how it begins.
     fn promise(&self, begun: &mut Begun) -> f64 {
-        self.advance(begun, self.prepared.steps() / PARTS[0]);
-        bound(&begun.rounds.found, self.rounds - begun.rounds.found.len())
+        self.advance(begun, self.prepared.samples() / PARTS[0]);
+        bound(
+            &begun.rounds.matched,
+            self.rounds - begun.rounds.matched.len(),
+        )
     }
 
     /// What it says for each candidate. The most promising come first, models of the path last: then it is soon known that
@@ -336,7 +339,7 @@ impl<'a> Flow<'a> {
             let models = candidates[one].is_model.cmp(&candidates[other].is_model);
             models.then(promise[other].total_cmp(&promise[one]))
         });
-        let mut found = vec![Evidence::NOTHING; candidates.len()];
+        let mut matched = vec![Evidence::BLANK; candidates.len()];
         let mut exact = f64::NEG_INFINITY;
         let mut begun: Vec<Option<Begun>> = begun.into_iter().map(Some).collect();
         for place in order {
@@ -350,19 +353,19 @@ impl<'a> Flow<'a> {
             } else {
                 poor.min(exact)
             };
-            found[place] = candidate.evidence(self, &makes[place], begun, least);
+            matched[place] = candidate.evidence(self, &makes[place], begun, least);
             if !candidate.is_model {
-                exact = exact.max(found[place].best);
+                exact = exact.max(matched[place].best);
             }
         }
-        (found, exact)
+        (matched, exact)
     }
 }
 
 /// The window came down by the timer more often than by anything else: that begins at one segment with every control, and
 /// hardly leads to where they part.
 fn is_by_the_timer(series: &Series) -> bool {
-    let signals = || series.steps.iter().filter_map(|step| step.signal);
+    let signals = || series.samples.iter().filter_map(|sample| sample.signal);
     let timeouts = signals().filter(|&signal| signal == Signal::Timeout);
     2 * timeouts.count() > signals().count()
 }

@@ -11,7 +11,7 @@ use ackclock_congestion::{Ack, Controller, Feedback, Loss, Opening, Repair, Rest
 use ackclock_units::Time;
 
 use crate::identify::pacing::Paced;
-use crate::identify::series::{Phase, Series, Signal, Step};
+use crate::identify::series::{AckSample, CaState, Series, Signal};
 pub(crate) use sender::Sender;
 
 mod sender;
@@ -61,7 +61,7 @@ pub type Make<'a> = &'a dyn Fn(u32) -> Box<dyn Controller>;
 
 /// What a sender tells its controller with a step: the same for every controller.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Told {
+pub(crate) struct ControllerInput {
     ack: Ack,
     /// Segments of it that are reported as marked.
     marked: u32,
@@ -86,47 +86,47 @@ pub struct Prepared {
     first_loss: Option<(usize, Option<u32>)>,
     /// Where controllers begin, at the opening or else at the first loss; from there on all that they are told.
     begin: usize,
-    told: Vec<Told>,
+    input: Vec<ControllerInput>,
 }
 
 impl Prepared {
     /// Of a flow.
     pub fn new(series: &Series) -> Self {
-        let steps = &series.steps;
+        let samples = &series.samples;
         let mut sender = Sender::new(series);
-        let opening = sender.opening(steps.first());
-        let first_loss = steps.iter().position(|step| step.signal.is_some());
-        let open = |step: &&Step| step.phase == Phase::Open;
+        let opening = sender.opening(samples.first());
+        let first_loss = samples.iter().position(|sample| sample.signal.is_some());
+        let open = |sample: &&AckSample| sample.ca_state == CaState::Open;
         let window = |before: usize| {
-            let last = steps[..before].iter().rev().find(open);
-            last.map(|step| step.window.clamp(1, MOST_SEGMENTS))
+            let last = samples[..before].iter().rev().find(open);
+            last.map(|sample| sample.window.clamp(1, MAX_SEGMENTS))
         };
         let first_loss = first_loss.map(|place| (place, window(place)));
         let begin = match (series.initial_window, first_loss) {
             (Some(_), _) => 0,
             (None, Some((place, Some(_)))) => place,
-            _ => steps.len(),
+            _ => samples.len(),
         };
-        let mut told = Vec::with_capacity(steps.len() - begin);
+        let mut input = Vec::with_capacity(samples.len() - begin);
         let mut now = Time::ZERO;
-        for (place, step) in steps.iter().enumerate() {
+        for (place, sample) in samples.iter().enumerate() {
             // A sender's clock does not go back, and no window holds more than RFC 7323 can say.
-            now = now.max(step.time);
-            let step = plausible(step, now);
-            let end = steps.get(place + 1).map_or(step.time, |next| next.time);
-            sender.measure(&step);
+            now = now.max(sample.time);
+            let sample = plausible(sample, now);
+            let end = samples.get(place + 1).map_or(sample.time, |next| next.time);
+            sender.measure(&sample);
             if place >= begin {
-                told.push(sender.tell(&step, end.max(now)));
+                input.push(sender.controller_input(&sample, end.max(now)));
             }
         }
         Self {
             mss_bytes: series.mss_bytes.max(1),
-            uses_ecn: series.steps.iter().any(|step| step.marked > 0),
+            uses_ecn: series.samples.iter().any(|sample| sample.marked > 0),
             opening,
             initial_window: series.initial_window,
             first_loss,
             begin,
-            told,
+            input,
         }
     }
 
@@ -137,14 +137,14 @@ impl Prepared {
 
     /// The first window that was seen, and the one that a controller sets itself; none if it leaves that to the stack.
     pub fn opening_of(&self, make: Make) -> Option<(u32, u32)> {
-        let seen = self.initial_window.filter(|&seen| seen > 0)?;
+        let observed = self.initial_window.filter(|&observed| observed > 0)?;
         let first = |of_stack: u32| {
             let mut controller = make(of_stack);
             controller.on_open(&self.opening);
             controller.cwnd() as u32
         };
-        let own = first(seen);
-        (own == first(seen.saturating_add(1))).then_some((seen, own))
+        let own = first(observed);
+        (own == first(observed.saturating_add(1))).then_some((observed, own))
     }
 
     /// The course of a controller, one value a step; none before its origin.
@@ -176,14 +176,14 @@ impl Prepared {
             cwnd: 0.0,
             in_flight: 0.0,
         });
-        let mut course = vec![nothing; self.steps()];
+        let mut course = vec![nothing; self.samples()];
         course[..self.begin].fill(None);
         course
     }
 
     /// Steps.
-    pub fn steps(&self) -> usize {
-        self.begin + self.told.len()
+    pub fn samples(&self) -> usize {
+        self.begin + self.input.len()
     }
 }
 
@@ -200,9 +200,9 @@ pub struct Replay<'a> {
 
 impl Replay<'_> {
     /// Goes on until so many steps are done.
-    pub fn advance(&mut self, steps: usize) {
+    pub fn advance(&mut self, samples: usize) {
         let done = self.course.len();
-        let until = steps.min(self.flow.steps()).max(done);
+        let until = samples.min(self.flow.samples()).max(done);
         self.course.reserve(until - done);
         for place in done..until {
             let first = self.flow.first_loss.filter(|&(first, _)| first == place);
@@ -211,29 +211,29 @@ impl Replay<'_> {
                     self.controller = window.map(self.make).or(self.controller.take());
                 }
             }
-            let told = &self.flow.told[place - self.flow.begin];
+            let input = &self.flow.input[place - self.flow.begin];
             let controller = self.controller.as_mut();
-            let allowed = controller.map(|one| self.driver.follow(one.as_mut(), told));
+            let allowed = controller.map(|one| self.driver.follow(one.as_mut(), input));
             self.course.push(allowed);
         }
     }
 }
 
 /// The largest window of RFC 7323 section 2.3, bytes; of segments there are fewer.
-const MOST_SEGMENTS: u32 = 1 << 30;
+const MAX_SEGMENTS: u32 = 1 << 30;
 
 /// The step as a sender could have had it.
-fn plausible(step: &Step, now: Time) -> Step {
-    Step {
+fn plausible(sample: &AckSample, now: Time) -> AckSample {
+    AckSample {
         time: now,
-        delivered: step.delivered.min(MOST_SEGMENTS),
-        advanced: step.advanced.min(MOST_SEGMENTS),
-        marked: step.marked.min(step.delivered),
-        prior_in_flight: step.prior_in_flight.min(MOST_SEGMENTS),
-        in_flight: step.in_flight.min(MOST_SEGMENTS),
-        window: step.window.min(MOST_SEGMENTS),
-        outstanding: step.outstanding.min(MOST_SEGMENTS),
-        ..*step
+        delivered: sample.delivered.min(MAX_SEGMENTS),
+        advanced: sample.advanced.min(MAX_SEGMENTS),
+        marked: sample.marked.min(sample.delivered),
+        prior_in_flight: sample.prior_in_flight.min(MAX_SEGMENTS),
+        in_flight: sample.in_flight.min(MAX_SEGMENTS),
+        window: sample.window.min(MAX_SEGMENTS),
+        outstanding: sample.outstanding.min(MAX_SEGMENTS),
+        ..*sample
     }
 }
 
@@ -271,27 +271,31 @@ impl Driver {
     }
 
     #[inline]
-    pub(crate) fn follow(&mut self, controller: &mut dyn Controller, told: &Told) -> Allowed {
+    pub(crate) fn follow(
+        &mut self,
+        controller: &mut dyn Controller,
+        input: &ControllerInput,
+    ) -> Allowed {
         let ack = &match controller.repair() {
-            Repair::Controller => self.with_own_flight(&told.ack),
-            _ if is_unused(controller, &told.ack) => Ack {
+            Repair::Controller => self.with_own_flight(&input.ack),
+            _ if is_unused(controller, &input.ack) => Ack {
                 window_limited: false,
-                ..told.ack
+                ..input.ack
             },
-            _ => told.ack,
+            _ => input.ack,
         };
         if self.uses_ecn {
             controller.on_feedback(&Feedback {
                 delivered: ack.newly_acked,
-                marked: told.marked,
+                marked: input.marked,
                 next: ack.next,
                 unacknowledged: ack.unacknowledged,
             });
         }
-        if told.recovered {
+        if input.recovered {
             controller.on_recovered(ack.now, ack.rtt);
         }
-        if let Some(signal) = told.signal.filter(|&signal| signal != Signal::Timeout) {
+        if let Some(signal) = input.signal.filter(|&signal| signal != Signal::Timeout) {
             controller.on_loss(&loss(ack, signal == Signal::Mark));
         }
         if self.counting == Counting::Acks && controller.cwnd() >= controller.ssthresh() {
@@ -302,17 +306,17 @@ impl Driver {
         } else {
             controller.on_ack(ack);
         }
-        if told.signal == Some(Signal::Timeout) {
+        if input.signal == Some(Signal::Timeout) {
             controller.on_timeout(ack.now, ack.in_flight);
         }
-        if let Some(restart) = &told.restart {
+        if let Some(restart) = &input.restart {
             controller.on_restart(restart);
         }
         // What is sent is whole.
         let cwnd = controller.cwnd().floor().max(1.0);
         self.paced
-            .advance(told.end, controller.pacing_rate(), self.mss_bytes);
-        let in_flight = self.paced.since(told.oldest_sent).min(cwnd);
+            .advance(input.end, controller.pacing_rate(), self.mss_bytes);
+        let in_flight = self.paced.since(input.oldest_sent).min(cwnd);
         self.flight = ack.in_flight.max(in_flight.ceil() as u32);
         Allowed { cwnd, in_flight }
     }
@@ -356,7 +360,7 @@ mod tests {
         // A flight of forty that another control keeps up: no RTT is the shortest again, so BBR looks for it each 10 s.
         let cwnd: Vec<f64> = (1..=4000_u64)
             .map(|number| {
-                let step = Step {
+                let sample = AckSample {
                     time: Time::from_milliseconds(10 * number),
                     delivered: 1,
                     advanced: 1,
@@ -366,11 +370,11 @@ mod tests {
                     window: 40,
                     outstanding: 39,
                     oldest_sent: Time::from_milliseconds((10 * number).saturating_sub(390)),
-                    ..Step::default()
+                    ..AckSample::default()
                 };
-                sender.measure(&step);
-                let told = sender.tell(&step, step.time);
-                driver.follow(bbr.as_mut(), &told).cwnd
+                sender.measure(&sample);
+                let input = sender.controller_input(&sample, sample.time);
+                driver.follow(bbr.as_mut(), &input).cwnd
             })
             .collect();
         let probing = cwnd.iter().filter(|&&cwnd| cwnd == 4.0).count();
@@ -383,13 +387,13 @@ mod tests {
         let hybla = Candidate::new("hybla", &json!({ "rtt0_s": 0.025 }), true).expect("its card");
         let mut controller = hybla.controller(10);
         let ack = |prior_in_flight| {
-            let step = Step {
+            let sample = AckSample {
                 delivered: 1,
                 advanced: 1,
                 prior_in_flight,
-                ..Step::default()
+                ..AckSample::default()
             };
-            Sender::new(&Series::default()).tell(&step, step.time)
+            Sender::new(&Series::default()).controller_input(&sample, sample.time)
         };
         let mut driver = Driver::new(Counting::Segments, false, 1448);
         let mut after = |flight| driver.follow(controller.as_mut(), &ack(flight)).cwnd;

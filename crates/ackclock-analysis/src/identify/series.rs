@@ -15,26 +15,26 @@ pub enum Signal {
 
 /// What is being repaired.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Phase {
+pub enum CaState {
     /// Nothing: the window is the controller's.
     #[default]
     Open,
     /// Fast recovery, or the reaction to marks.
     Recovery,
     /// What a timeout took for lost.
-    Repair,
+    Loss,
 }
 
 /// One acknowledgement. Counts are of full segments.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Step {
+pub struct AckSample {
     /// When it reached the sender.
     pub time: Time,
     /// Segments that it delivers, cumulatively or selectively.
     pub delivered: u32,
     /// Segments by which it advances.
     pub advanced: u32,
-    /// Whether it carries SACK blocks or is a duplicate.
+    /// True if it carries SACK blocks or is a duplicate.
     pub selective: bool,
     /// Of what it delivers, how many are reported as marked.
     pub marked: u32,
@@ -56,9 +56,9 @@ pub struct Step {
     /// What comes down with it.
     pub signal: Option<Signal>,
     /// What is being repaired once it has come.
-    pub phase: Phase,
-    /// Whether something else than the window limits the sender: the application, the receiver.
-    pub limited_elsewhere: bool,
+    pub ca_state: CaState,
+    /// True if something else than the window limits the sender: the application, the receiver.
+    pub not_cwnd_limited: bool,
 }
 
 /// One flow.
@@ -71,15 +71,15 @@ pub struct Series {
     /// RTT of the handshake, if it was captured.
     pub handshake: Option<Time>,
     /// In the order of time.
-    pub steps: Vec<Step>,
+    pub samples: Vec<AckSample>,
 }
 
 impl Series {
     /// Congestion epochs: how often a window had to come down.
     pub fn epochs(&self) -> usize {
-        self.steps
+        self.samples
             .iter()
-            .filter(|step| step.signal.is_some())
+            .filter(|sample| sample.signal.is_some())
             .count()
     }
 }

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use crate::identify::ranking::Candidate;
 use crate::identify::replay::{Counting, Driver, Sender};
-use crate::identify::series::{Phase, Series, Signal, Step};
+use crate::identify::series::{AckSample, CaState, Series, Signal};
 
 pub const RTT: Time = Time::from_milliseconds(50);
 /// Segments that the path holds without a queue; each one more costs a millisecond.
@@ -41,17 +41,17 @@ pub fn candidates() -> Vec<Candidate> {
 }
 
 /// A flow whose window is `window(round, the window before)`, and whose losses come when a window exceeds `pipe`.
-pub fn flow(pipe: u32, mut window: impl FnMut(&Step) -> u32) -> Series {
-    let mut steps = Vec::new();
-    let mut seen = 10;
+pub fn flow(pipe: u32, mut window: impl FnMut(&AckSample) -> u32) -> Series {
+    let mut samples = Vec::new();
+    let mut observed = 10;
     let mut recovering = false;
     for round in 1..ROUNDS {
-        let flight = seen;
+        let flight = observed;
         let lost = !recovering && flight > pipe;
         let queue_ms = u64::from(flight.saturating_sub(EMPTY));
         let rtt = RTT + Time::from_milliseconds(queue_ms);
         for ack in 1..=flight {
-            let mut step = Step {
+            let mut sample = AckSample {
                 time: SPACING.scaled(f64::from(round)) + Time::from_microseconds(u64::from(ack)),
                 delivered: 1,
                 advanced: 1,
@@ -61,12 +61,16 @@ pub fn flow(pipe: u32, mut window: impl FnMut(&Step) -> u32) -> Series {
                 in_flight: flight - 1,
                 outstanding: flight - 1,
                 signal: (lost && ack == 1).then_some(Signal::Loss),
-                phase: if lost { Phase::Recovery } else { Phase::Open },
-                ..Step::default()
+                ca_state: if lost {
+                    CaState::Recovery
+                } else {
+                    CaState::Open
+                },
+                ..AckSample::default()
             };
-            seen = window(&step);
-            step.window = seen;
-            steps.push(step);
+            observed = window(&sample);
+            sample.window = observed;
+            samples.push(sample);
         }
         recovering = lost;
     }
@@ -74,7 +78,7 @@ pub fn flow(pipe: u32, mut window: impl FnMut(&Step) -> u32) -> Series {
         mss_bytes: MSS_BYTES,
         initial_window: Some(10),
         handshake: Some(RTT),
-        steps,
+        samples,
     }
 }
 
@@ -93,9 +97,9 @@ pub fn flow_of(name: &str, pipe: u32) -> Series {
         ..Series::default()
     });
     let mut driver = Driver::new(Counting::Segments, false, MSS_BYTES);
-    flow(pipe, |step| {
-        sender.measure(step);
-        let told = sender.tell(step, step.time);
-        driver.follow(controller.as_mut(), &told).cwnd as u32
+    flow(pipe, |sample| {
+        sender.measure(sample);
+        let input = sender.controller_input(sample, sample.time);
+        driver.follow(controller.as_mut(), &input).cwnd as u32
     })
 }

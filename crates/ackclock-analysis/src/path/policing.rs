@@ -47,7 +47,7 @@ pub struct Bucket {
     model: Model,
     likelihood: f64,
     /// It was full before most losses, so that nothing that came before the trace can be in the depth.
-    pub seen_full: bool,
+    pub was_full: bool,
     /// The share of the uncertainty about the fates that it takes away (McFadden's ρ²).
     pub explained: f64,
 }
@@ -68,13 +68,13 @@ pub fn fit(trace: &Trace) -> Option<Bucket> {
         depth: Estimate::exactly(model.depth.max(0.0)),
         model,
         likelihood,
-        seen_full: seen_full(trace, &model),
+        was_full: was_full(trace, &model),
         explained: 1.0 - likelihood / search.without_bucket(),
     })
 }
 
 /// The share of the uncertainty about the fates that any bucket takes away at most.
-pub fn explains_at_most(trace: &Trace) -> f64 {
+pub fn max_explained(trace: &Trace) -> f64 {
     let surely = trace.len() as f64 * likelihood::surely();
     Search::new(trace).map_or(0.0, |search| 1.0 - surely / search.without_bucket())
 }
@@ -292,8 +292,8 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Whether tokens for all of the depth came while no packet took them, before most losses.
-fn seen_full(trace: &Trace, model: &Model) -> bool {
+/// Return true if tokens for all of the depth came while no packet took them, before most losses.
+fn was_full(trace: &Trace, model: &Model) -> bool {
     let most = trace.losses[trace.losses.len() / 2];
     let (mut level, mut then_s, mut spare) = (0.0, 0.0, 0.0);
     for place in 0..most {

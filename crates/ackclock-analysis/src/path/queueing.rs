@@ -21,7 +21,7 @@ const ONE_RATE: f64 = 0.1;
 const ALWAYS: f64 = 0.1;
 /// Lost packets whose queue is known, at least; and how far apart nine in ten may be, over their median, if the queue
 /// drops where it is full.
-const LEAST_DROPS: usize = 15;
+const MIN_DROPS: usize = 15;
 const DROP_TAIL: f64 = 0.5;
 
 /// Round trips in the order of time.
@@ -136,7 +136,7 @@ impl Delays {
             rtt_min_s: self.base_s,
             rtt_median_s: quantile(&mut rtt_s, 0.5),
             rtt_p95_s: quantile(&mut rtt_s, 0.95),
-            standing_s: quantile(&mut queued_s, 0.1),
+            min_queue_s: quantile(&mut queued_s, 0.1),
         })
     }
 
@@ -338,7 +338,7 @@ impl Delays {
         }
         depths.sort_by(f64::total_cmp);
         let count = depths.len();
-        if count < LEAST_DROPS {
+        if count < MIN_DROPS {
             return None;
         }
         let at = |share: f64| depths[((count - 1) as f64 * share.clamp(0.0, 1.0)).round() as usize];

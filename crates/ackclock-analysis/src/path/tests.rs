@@ -248,7 +248,7 @@ fn a_full_queue_shows_in_the_round_trips() {
     // The queue is full at 800 ms, and half a window is left after a loss.
     assert!(delay.rtt_p95_s > 0.7 && delay.rtt_p95_s < 0.86, "{delay:?}");
     assert!(
-        delay.standing_s > 0.2 && delay.standing_s < delay.rtt_median_s,
+        delay.min_queue_s > 0.2 && delay.min_queue_s < delay.rtt_median_s,
         "{delay:?}"
     );
 }
@@ -256,7 +256,7 @@ fn a_full_queue_shows_in_the_round_trips() {
 #[test]
 fn random_losses_tell_of_no_limiter() {
     let path = told(&mut Chance(7), &[100, 50]);
-    assert!(path.evidence.losses > LEAST_LOSSES);
+    assert!(path.evidence.losses > MIN_LOSSES);
     assert_eq!(path.limiter, Limiter::None, "{path:?}");
     assert_eq!(path.rate_bps, None);
 }
@@ -278,12 +278,12 @@ fn losses_in_rows_are_not_by_chance() {
 fn where_few_of_many_are_lost_a_queue_is_told_without_a_bucket_and_the_same_with_one() {
     for rate_bps in [2e6, 5e6, 1e7, 3e7] {
         let (arrivals, samples) = sent(&mut Bucket::new(rate_bps, 0.0, 2e5), &[60, 30], 120);
-        let found = look(&arrivals, &samples);
-        let with_a_bucket = look_if(&arrivals, &samples, |_, _| true);
+        let found = fit(&arrivals, &samples);
+        let with_a_bucket = fit_if(&arrivals, &samples, |_, _| true);
         let explained = with_a_bucket.evidence.explained.expect("losses");
-        assert!(explained <= policing::explains_at_most(&found.trace));
+        assert!(explained <= policing::max_explained(&found.trace));
         assert!(found.bucket.is_none());
-        let without_evidence = |looked: &Looked| Path {
+        let without_evidence = |looked: &PathFit| Path {
             evidence: Evidence::default(),
             ..looked.path()
         };
@@ -305,7 +305,7 @@ fn one_path_beside_all_is_chosen_as_if_a_bucket_had_been_looked_for() {
     let mut spared = 0;
     for limits in &mut limits {
         let (arrivals, samples) = sent(limits.as_mut(), &[100, 40, 50], 60);
-        let together = look(&arrivals, &samples);
+        let together = fit(&arrivals, &samples);
         // Every other arrival tells less than all, and the flow's own round trips as much.
         let half: Vec<Arrival> = arrivals.iter().copied().step_by(2).collect();
         let own = |flow: u32| samples.iter().copied().filter(move |one| one.flow == flow);
@@ -314,9 +314,9 @@ fn one_path_beside_all_is_chosen_as_if_a_bucket_had_been_looked_for() {
             (&arrivals, own(1).collect()),
             (&half, Vec::new()),
         ] {
-            let whole = look_if(arrivals, &samples, |_, _| true);
-            let beside = look_beside(arrivals, &samples, &together);
-            let chosen = |alone: &Looked| {
+            let whole = fit_if(arrivals, &samples, |_, _| true);
+            let beside = fit_with(arrivals, &samples, &together);
+            let chosen = |alone: &PathFit| {
                 let all = together.has_rate() && together.strength() >= alone.strength();
                 (!all).then(|| (alone.path().limiter, alone.path().rate_bps))
             };
@@ -369,7 +369,7 @@ fn one_overshoot_is_no_evidence() {
         .flat_map(|arrival| vec![*arrival; if arrival.lost { 15 } else { 1 }])
         .collect();
     let path = limiter(&repeated, &samples);
-    assert!(path.evidence.losses >= LEAST_LOSSES && path.evidence.explained > Some(EXPLAINED));
+    assert!(path.evidence.losses >= MIN_LOSSES && path.evidence.explained > Some(EXPLAINED));
     assert_eq!(
         (path.evidence.episodes, path.limiter),
         (2, Limiter::Undecided)
@@ -380,7 +380,7 @@ fn one_overshoot_is_no_evidence() {
 fn a_bucket_that_was_never_full_may_be_deeper() {
     let (arrivals, samples) = sent(&mut Bucket::new(1e6, 1e6, 0.0), &[50, 80], 60);
     let whole = limiter(&arrivals, &samples);
-    assert!(whole.limiter == Limiter::Policer && whole.depth_at_least);
+    assert!(whole.limiter == Limiter::Policer && whole.is_depth_a_minimum);
     // After a pause of 10 s the bucket of 1 MB is full: as if nothing had been before.
     let after = |by_ns: i64| {
         arrivals.iter().map(move |arrival| Arrival {
@@ -394,7 +394,7 @@ fn a_bucket_that_was_never_full_may_be_deeper() {
         .collect();
     let path = limiter(&twice, &samples);
     assert!(
-        path.limiter == Limiter::Policer && !path.depth_at_least,
+        path.limiter == Limiter::Policer && !path.is_depth_a_minimum,
         "{path:?}"
     );
 }

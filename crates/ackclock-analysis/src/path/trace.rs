@@ -88,7 +88,7 @@ impl Trace {
     /// The packets, as they come to a bucket that leaks `rate` bytes a second, and that what is lost does not enter.
     pub fn coming(&self, rate: f64) -> impl Iterator<Item = Coming> + '_ {
         let packets = self.time_s.iter().zip(&self.bytes).zip(&self.lost);
-        let mut leak = Leak::new(rate);
+        let mut leak = LeakyBucket::new(rate);
         packets.map(move |((&now_s, &bytes), &lost)| Coming {
             level: leak.comes(now_s, bytes, lost),
             age_s: now_s - leak.empty_s,
@@ -96,7 +96,7 @@ impl Trace {
         })
     }
 
-    /// Whether losses follow losses more often than independent ones would, by three standard deviations (Poisson).
+    /// Return true if losses follow losses more often than independent ones would, by three standard deviations (Poisson).
     pub fn losses_in_rows(&self) -> bool {
         let losses = self.losses.len() as f64;
         let rows = self
@@ -171,7 +171,7 @@ impl Levels {
 
 /// A bucket that leaks, packet by packet.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Leak {
+pub struct LeakyBucket {
     rate: f64,
     level: f64,
     then_s: f64,
@@ -179,7 +179,7 @@ pub struct Leak {
     empty_s: f64,
 }
 
-impl Leak {
+impl LeakyBucket {
     /// An empty one that leaks `rate` bytes a second.
     pub fn new(rate: f64) -> Self {
         Self {

@@ -2,12 +2,12 @@
 #![allow(dead_code)] // each test file needs a part of it
 
 use ackclock_analysis::analysis::Analysis;
-use ackclock_analysis::rows::Options;
-use ackclock_analysis::tables::{Cause, Fate, Stall, Tables};
+use ackclock_analysis::output::Options;
+use ackclock_analysis::tables::{Fate, RetransmitCause, Stall, Tables};
 use ackclock_pcap::packet::{Address, Checksum, Endpoint, Flags, Options as TcpOptions, Segment};
 use ackclock_record::Happening;
 
-pub mod anything;
+pub mod invariants;
 
 /// The size of the segments.
 pub const MSS: u32 = 1000;
@@ -59,7 +59,7 @@ pub fn segment(at_ms: i64, from_client: bool) -> Segment {
         encapsulations: 0,
         super_segment: false,
         fragmented: false,
-        seen_before: false,
+        duplicate: false,
     }
 }
 
@@ -148,11 +148,11 @@ pub fn analysed(segments: &[Segment]) -> Tables {
         analysis.take(segment);
     }
     analysis.finish();
-    std::mem::take(&mut analysis.rows.tables)
+    std::mem::take(&mut analysis.output.tables)
 }
 
 /// The fates of a segment's copies, in the order of their times, with the causes.
-pub fn fates(tables: &Tables, number: u32) -> Vec<(Fate, Cause)> {
+pub fn fates(tables: &Tables, number: u32) -> Vec<(Fate, RetransmitCause)> {
     let rows = &tables.segments;
     let mut found: Vec<_> = (0..rows.flow.len())
         .filter(|&row| rows.offset_bytes[row] == u64::from(number * MSS))
@@ -181,12 +181,12 @@ fn fate(code: u8) -> Fate {
         Reordered,
         Duplicate,
         Spurious,
-        CaptureLost,
+        NotCaptured,
     ][usize::from(code)]
 }
 
-fn cause(code: u8) -> Cause {
-    use Cause::*;
+fn cause(code: u8) -> RetransmitCause {
+    use RetransmitCause::*;
     [
         Unknown,
         Fast,

@@ -22,7 +22,7 @@ pub struct Parameters {
     pub probe_rtt_duration_s: f64,
     /// Share by which pacing stays below the bandwidth.
     pub pacing_margin: f64,
-    /// Whether policers are looked for.
+    /// True if policers are looked for.
     pub policer_detection: bool,
 }
 

@@ -33,11 +33,11 @@ const USE_ROUNDS: u32 = 48;
 /// What an ACK tells besides itself.
 #[derive(Clone, Copy, Debug)]
 pub struct Look {
-    /// Whether it began a round.
+    /// True if it began a round.
     pub round_started: bool,
-    /// Whether the application limits the sender.
+    /// True if the application limits the sender.
     pub limited: bool,
-    /// Whether the sender probes for bandwidth as in steady state.
+    /// True if the sender probes for bandwidth as in steady state.
     pub probing: bool,
     /// Bytes of a segment.
     pub segment_bytes: f64,

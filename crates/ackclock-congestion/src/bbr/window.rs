@@ -13,7 +13,7 @@ use super::path::rounds::Rounds;
 pub struct Goal {
     /// Segments.
     pub segments: u32,
-    /// Whether the pipe is full, so that a window above the goal comes down to it.
+    /// True if the pipe is full, so that a window above the goal comes down to it.
     pub full: bool,
     /// Until so many segments are delivered the goal tells nothing yet.
     pub first: u32,

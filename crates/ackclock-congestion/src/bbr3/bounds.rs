@@ -50,7 +50,7 @@ pub struct Signals {
     pub latest: Latest,
     /// A round begins with its first loss.
     pub round: Rounds,
-    /// Whether something was lost in it.
+    /// True if something was lost in it.
     pub lost: bool,
     /// ACKs that reported losses in it.
     pub reports: u32,

@@ -32,7 +32,7 @@ pub struct Cycle {
     /// How long after that the next probe is due.
     wait: Time,
     feedback: Feedback,
-    /// Whether a flight too large would be the probe's doing.
+    /// True if a flight too large would be the probe's doing.
     is_sample: bool,
     /// The last probe lost too much.
     was_too_high: bool,

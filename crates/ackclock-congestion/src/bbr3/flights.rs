@@ -34,7 +34,7 @@ pub struct Flight {
 }
 
 impl Flight {
-    /// Whether more than `threshold` of it was lost.
+    /// Return true if more than `threshold` of it was lost.
     pub fn is_too_high(&self, threshold: f64) -> bool {
         self.lost as f64 > threshold * f64::from(self.in_flight)
     }

@@ -22,7 +22,7 @@ pub enum Ask {
     Look {
         /// Commands, word by word.
         commands: Vec<Vec<String>>,
-        /// Whether they run in a network that is thrown away.
+        /// True if they run in a network that is thrown away.
         apart: bool,
     },
     /// What stands in files of `/proc` and `/sys`.
@@ -70,7 +70,7 @@ pub enum Answer<'a> {
         release: &'a str,
         /// The machine's processor.
         machine: &'a str,
-        /// Whether another agent has this host.
+        /// True if another agent has this host.
         taken: bool,
     },
     /// Both clocks.

@@ -66,7 +66,7 @@ pub fn serve(folder: &Path, patience: Duration) -> io::Result<()> {
 struct Guard {
     process: Child,
     said: BufReader<ChildStdout>,
-    /// Whether another agent's guard has this host.
+    /// True if another agent's guard has this host.
     taken: bool,
 }
 

@@ -41,7 +41,7 @@ mod field {
 pub struct Frame<'a> {
     /// By the real-time clock.
     pub real_ns: u64,
-    /// Whether this host sends it.
+    /// True if this host sends it.
     pub is_outgoing: bool,
     /// Its length, bytes.
     pub length: u32,

@@ -77,9 +77,9 @@ fn many_files_are_opened_when_their_time_comes() {
         .map(|number| folder.capture(&number.to_string(), &[number * 10, number * 10 + 15]))
         .collect();
     let mut capture = Capture::open(&paths);
-    let found = sequences(&mut capture);
-    assert_eq!(found.len(), 40);
-    assert!(found.is_sorted());
+    let actual = sequences(&mut capture);
+    assert_eq!(actual.len(), 40);
+    assert!(actual.is_sorted());
     assert!(capture
         .files()
         .iter()
@@ -102,7 +102,7 @@ fn a_file_keeps_its_order_where_time_goes_back() {
 }
 
 #[test]
-fn what_cannot_be_read_is_said_and_the_rest_is_given() {
+fn unreadable_files_are_reported_and_the_others_are_read() {
     let folder = Folder::new("refused");
     let good = folder.capture("good", &[1]);
     let cut = fs::read(folder.capture("cut", &[2, 3])).unwrap();
@@ -115,8 +115,8 @@ fn what_cannot_be_read_is_said_and_the_rest_is_given() {
     let strange = folder.file("strange", &strange);
     let mut capture = Capture::open(&[good, cut, text, strange]);
     assert_eq!(sequences(&mut capture), [(1, 0), (2, 1)]);
-    let refused: Vec<_> = capture.files().iter().map(File::refused).collect();
-    assert_eq!(refused, [false, false, true, true]);
+    let unreadable: Vec<_> = capture.files().iter().map(File::is_unreadable).collect();
+    assert_eq!(unreadable, [false, false, true, true]);
     let reason = |number: usize| capture.files()[number].reason().unwrap().to_string();
     assert!(reason(1).starts_with("packet 2 breaks off"));
     assert!(reason(2).starts_with("found a file that begins with"));
@@ -138,7 +138,7 @@ fn cooked(folder: &Folder, packets: &[(u64, u8, u32)]) -> Capture {
 }
 
 #[test]
-fn a_packet_seen_at_two_places_is_marked_once() {
+fn a_packet_captured_at_two_points_is_one_duplicate() {
     let folder = Folder::new("places");
     let (incoming, outgoing) = (0, 4);
     let packets = [
@@ -152,7 +152,7 @@ fn a_packet_seen_at_two_places_is_marked_once() {
         (9_000_000, outgoing, 2),
     ];
     let marked: Vec<_> = cooked(&folder, &packets)
-        .map(|segment| segment.seen_before)
+        .map(|segment| segment.duplicate)
         .collect();
     assert_eq!(marked, [false, true, false, true, false, false]);
 }

@@ -35,13 +35,13 @@ fn segment(source: Endpoint, destination: Endpoint) -> Segment {
         encapsulations: 0,
         super_segment: false,
         fragmented: false,
-        seen_before: false,
+        duplicate: false,
     }
 }
 
 /// tcpdump 4.99.3 with libpcap 1.10.3 takes the same packets.
 #[test]
-fn addresses_and_ports_are_told_as_pcap_filter_7_says() {
+fn addresses_and_ports_match_as_in_pcap_filter_7() {
     let request = segment(end("192.0.2.1", 50_000), end("198.51.100.7", 443));
     let answer = segment(end("198.51.100.7", 443), end("192.0.2.1", 50_000));
     let six = segment(end("2001:db8::1", 80), end("2001:db8::2", 8080));
@@ -77,7 +77,7 @@ fn addresses_and_ports_are_told_as_pcap_filter_7_says() {
     ] {
         let filter: Filter = text.parse().unwrap();
         assert_eq!(
-            [request, answer, six].map(|segment| filter.takes(&segment)),
+            [request, answer, six].map(|segment| filter.matches(&segment)),
             expected,
             "{text}"
         );
@@ -85,7 +85,7 @@ fn addresses_and_ports_are_told_as_pcap_filter_7_says() {
 }
 
 #[test]
-fn what_is_no_filter_is_refused_where_it_stands() {
+fn a_syntax_error_is_reported_with_its_column() {
     for (text, line) in [
         ("port http", "column 6: found \"http\"; expected a number from 0 to 65535"),
         ("port 65536", "column 6: found \"65536\"; expected a number from 0 to 65535"),
@@ -143,7 +143,7 @@ fn filters() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    /// What is printed is understood as it was meant.
+    /// Parsing the printed form gives the same filter.
     #[test]
     fn a_filter_is_read_as_it_is_printed(text in filters()) {
         let filter: Filter = text.parse().unwrap();
@@ -152,9 +152,9 @@ proptest! {
     }
 
     #[test]
-    fn any_text_is_read_or_refused(text in "[ ()!&|a-z0-9.:/é-]{0,40}") {
-        if let Err(refused) = text.parse::<Filter>() {
-            prop_assert!((1..=text.chars().count() + 1).contains(&refused.column));
+    fn any_text_is_parsed_or_rejected(text in "[ ()!&|a-z0-9.:/é-]{0,40}") {
+        if let Err(is_unreadable) = text.parse::<Filter>() {
+            prop_assert!((1..=text.chars().count() + 1).contains(&is_unreadable.column));
         }
     }
 }

@@ -3,11 +3,11 @@
 
 use std::io::Read;
 
-use super::window::Window;
-use super::{u16_at, u32_at, Interface, Placed, Unreadable, MOST_BYTES};
+use super::read_buffer::ReadBuffer;
+use super::{u16_at, u32_at, Interface, ReadError, RecordLayout, MAX_RECORD_BYTES};
 
 const HEADER_BYTES: usize = 24;
-/// What all kinds of records begin with: seconds, ticks and both lengths.
+/// The fields common to all record headers: seconds, ticks and both lengths.
 const FIELDS_BYTES: usize = 16;
 const NANOSECONDS_PER_SECOND: i64 = 1_000_000_000;
 /// Other kinds of files that are handed over as captures, by their first bytes.
@@ -22,7 +22,7 @@ const FOREIGN: [(&[u8], &str); 8] = [
     (b"\x7fELF", "a program"),
 ];
 
-/// What the header of a file says about all its records.
+/// A pcap file's header: byte order, time resolution and record layout.
 #[derive(Debug)]
 pub struct Savefile {
     big_endian: bool,
@@ -44,23 +44,23 @@ enum Lengths {
 impl Savefile {
     /// Reads the header, and describes the one interface.
     pub fn open<R: Read>(
-        window: &mut Window<R>,
+        buffer: &mut ReadBuffer<R>,
         interfaces: &mut Vec<Interface>,
-    ) -> Result<Self, Unreadable> {
-        let whole = window.ensure(HEADER_BYTES).map_err(Unreadable::System)?;
-        let bytes = window.available();
+    ) -> Result<Self, ReadError> {
+        let is_complete = buffer.ensure(HEADER_BYTES).map_err(ReadError::System)?;
+        let bytes = buffer.available();
         let (big_endian, nanoseconds_per_tick, record_header_bytes) = kind(bytes)?;
-        if !whole {
-            return Err(Unreadable::CutOff {
+        if !is_complete {
+            return Err(ReadError::CutOff {
                 part: "header",
                 number: 1,
-                found: bytes.len(),
+                actual: bytes.len(),
                 expected: HEADER_BYTES as u64,
             });
         }
         let (major, minor) = (u16_at(bytes, 4, big_endian), u16_at(bytes, 6, big_endian));
         if major != 2 {
-            return Err(Unreadable::Version {
+            return Err(ReadError::Version {
                 format: "pcap",
                 major,
                 minor,
@@ -78,7 +78,7 @@ impl Savefile {
             dropped_by_system: None,
             dropped_between: 0,
         });
-        window.take(HEADER_BYTES);
+        buffer.take(HEADER_BYTES);
         Ok(Self {
             big_endian,
             nanoseconds_per_tick,
@@ -92,30 +92,33 @@ impl Savefile {
         })
     }
 
-    /// The next record; none at the end of the file.
+    /// Return the layout of the next record; none at the end of the file.
     #[inline(always)]
-    pub fn next<R: Read>(&mut self, window: &mut Window<R>) -> Result<Option<Placed>, Unreadable> {
+    pub fn next<R: Read>(
+        &mut self,
+        buffer: &mut ReadBuffer<R>,
+    ) -> Result<Option<RecordLayout>, ReadError> {
         self.number += 1;
         let header_bytes = self.record_header_bytes;
-        if !window.ensure(header_bytes).map_err(Unreadable::System)? {
-            return match window.available().len() {
+        if !buffer.ensure(header_bytes).map_err(ReadError::System)? {
+            return match buffer.available().len() {
                 0 => Ok(None),
-                found => Err(self.cut_off(found, header_bytes)),
+                actual => Err(self.cut_off(actual, header_bytes)),
             };
         }
-        let Some(header) = window.available().first_chunk::<FIELDS_BYTES>() else {
+        let Some(header) = buffer.available().first_chunk::<FIELDS_BYTES>() else {
             return Ok(None); // it is shorter than any record's header
         };
         let [seconds, ticks, first, second] = fields(header, self.big_endian);
         let (captured_bytes, frame_bytes) = self.lengths(first, second);
-        if captured_bytes as usize > MOST_BYTES {
+        if captured_bytes as usize > MAX_RECORD_BYTES {
             return Err(self.too_long(captured_bytes));
         }
-        let whole_bytes = header_bytes + captured_bytes as usize;
-        if !window.ensure(whole_bytes).map_err(Unreadable::System)? {
-            return Err(self.cut_off(window.available().len(), whole_bytes));
+        let record_bytes = header_bytes + captured_bytes as usize;
+        if !buffer.ensure(record_bytes).map_err(ReadError::System)? {
+            return Err(self.cut_off(buffer.available().len(), record_bytes));
         }
-        Ok(Some(Placed {
+        Ok(Some(RecordLayout {
             time_ns: Some(
                 i64::from(seconds) * NANOSECONDS_PER_SECOND
                     + i64::from(ticks) * self.nanoseconds_per_tick,
@@ -125,11 +128,11 @@ impl Savefile {
             frame_bytes: frame_bytes.max(captured_bytes),
             from: header_bytes,
             captured_bytes: captured_bytes as usize,
-            whole_bytes,
+            record_bytes,
         }))
     }
 
-    /// The captured length and that of the frame.
+    /// Return the captured length and the frame's length.
     #[inline]
     fn lengths(&self, first: u32, second: u32) -> (u32, u32) {
         match self.lengths {
@@ -140,8 +143,8 @@ impl Savefile {
     }
 
     #[cold]
-    fn too_long(&self, bytes: u32) -> Unreadable {
-        Unreadable::Length {
+    fn too_long(&self, bytes: u32) -> ReadError {
+        ReadError::Length {
             part: "packet",
             number: self.number,
             bytes: u64::from(bytes),
@@ -150,17 +153,17 @@ impl Savefile {
     }
 
     #[cold]
-    fn cut_off(&self, found: usize, expected: usize) -> Unreadable {
-        Unreadable::CutOff {
+    fn cut_off(&self, actual: usize, expected: usize) -> ReadError {
+        ReadError::CutOff {
             part: "packet",
             number: self.number,
-            found,
+            actual,
             expected: expected as u64,
         }
     }
 }
 
-/// The four numbers of a record.
+/// Read the four fields of a record header.
 #[inline]
 fn fields(header: &[u8; FIELDS_BYTES], big_endian: bool) -> [u32; 4] {
     let each = |at: usize| [header[at], header[at + 1], header[at + 2], header[at + 3]];
@@ -172,8 +175,8 @@ fn fields(header: &[u8; FIELDS_BYTES], big_endian: bool) -> [u32; 4] {
     }
 }
 
-/// Whether it is big-endian, the nanoseconds of a tick, and the bytes before each packet.
-fn kind(bytes: &[u8]) -> Result<(bool, i64, usize), Unreadable> {
+/// Identify the format: byte order, nanoseconds per tick, record header length.
+fn kind(bytes: &[u8]) -> Result<(bool, i64, usize), ReadError> {
     let magic = bytes.get(..4).unwrap_or(bytes);
     Ok(match magic {
         [0xd4, 0xc3, 0xb2, 0xa1] => (false, 1000, 16),
@@ -184,8 +187,8 @@ fn kind(bytes: &[u8]) -> Result<(bool, i64, usize), Unreadable> {
         [0xa1, 0xb2, 0xcd, 0x34] => (true, 1000, 24),
         _ => {
             let known = FOREIGN.iter().find(|(begin, _)| bytes.starts_with(begin));
-            return Err(Unreadable::Foreign {
-                found: match known {
+            return Err(ReadError::NotACapture {
+                actual: match known {
                     Some((_, name)) => (*name).to_string(),
                     None => format!("a file that begins with {magic:02x?}"),
                 },

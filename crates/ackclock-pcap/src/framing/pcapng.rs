@@ -3,8 +3,8 @@
 
 use std::io::Read;
 
-use super::window::Window;
-use super::{u16_at, u32_at, Interface, Placed, Unreadable, MOST_BYTES, MOST_INTERFACES};
+use super::read_buffer::ReadBuffer;
+use super::{u16_at, u32_at, Interface, ReadError, RecordLayout, MAX_INTERFACES, MAX_RECORD_BYTES};
 
 /// The type of a section header, which is the same in both byte orders.
 pub const MAGIC: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
@@ -20,7 +20,7 @@ const SIMPLE_PACKET: u32 = 3;
 const STATISTICS: u32 = 5;
 const ENHANCED_PACKET: u32 = 6;
 
-/// Where the file is.
+/// The parser of pcapng blocks.
 #[derive(Debug)]
 pub struct Blocks {
     big_endian: bool,
@@ -42,15 +42,15 @@ impl Blocks {
         }
     }
 
-    /// The next packet; none at the end of the file. What blocks before it say goes to `interfaces`.
+    /// Return the layout of the next packet; none at the end of the file. Interface blocks before it go to `interfaces`.
     #[inline]
     pub fn next<R: Read>(
         &mut self,
-        window: &mut Window<R>,
+        buffer: &mut ReadBuffer<R>,
         interfaces: &mut Vec<Interface>,
-    ) -> Result<Option<Placed>, Unreadable> {
+    ) -> Result<Option<RecordLayout>, ReadError> {
         loop {
-            let Some((kind, length)) = self.begin(window)? else {
+            let Some((kind, length)) = self.begin(buffer)? else {
                 return Ok(None);
             };
             if !matches!(
@@ -62,46 +62,49 @@ impl Blocks {
                     | SIMPLE_PACKET
                     | ENHANCED_PACKET
             ) {
-                self.pass(window, length)?;
+                self.skip_block(buffer, length)?;
                 continue;
             }
-            let length = self.whole(window, length)?;
-            let body = &window.available()[BODY..length - 4];
-            let placed = match kind {
+            let length = self.buffer_block(buffer, length)?;
+            let body = &buffer.available()[BODY..length - 4];
+            let layout = match kind {
                 ENHANCED_PACKET => self.enhanced(body, interfaces)?,
                 SIMPLE_PACKET => self.simple(body, interfaces)?,
                 OBSOLETE_PACKET => self.obsolete(body, interfaces)?,
                 _ => {
-                    self.described(kind, body, interfaces)?;
-                    window.take(length);
+                    self.describe(kind, body, interfaces)?;
+                    buffer.take(length);
                     continue;
                 }
             };
-            return Ok(Some(Placed {
-                whole_bytes: length,
-                ..placed
+            return Ok(Some(RecordLayout {
+                record_bytes: length,
+                ..layout
             }));
         }
     }
 
-    /// The type and length of the block that comes.
+    /// Read the type and length of the next block.
     #[inline]
-    fn begin<R: Read>(&mut self, window: &mut Window<R>) -> Result<Option<(u32, u32)>, Unreadable> {
+    fn begin<R: Read>(
+        &mut self,
+        buffer: &mut ReadBuffer<R>,
+    ) -> Result<Option<(u32, u32)>, ReadError> {
         self.number += 1;
-        if !window.ensure(FRAME_BYTES).map_err(Unreadable::System)? {
-            return match window.available().len() {
+        if !buffer.ensure(FRAME_BYTES).map_err(ReadError::System)? {
+            return match buffer.available().len() {
                 0 => Ok(None),
-                found => Err(self.cut_off(found as u64, FRAME_BYTES as u64)),
+                actual => Err(self.cut_off(actual as u64, FRAME_BYTES as u64)),
             };
         }
-        let bytes = window.available();
+        let bytes = buffer.available();
         if bytes.starts_with(&MAGIC) {
             self.big_endian = match [false, true].map(|big_endian| u32_at(bytes, BODY, big_endian))
             {
                 [BYTE_ORDER_MAGIC, _] => false,
                 [_, BYTE_ORDER_MAGIC] => true,
-                [found, _] => {
-                    return Err(self.damaged(format!("byte order {found:#010x}"), "0x1a2b3c4d"))
+                [actual, _] => {
+                    return Err(self.damaged(format!("byte order {actual:#010x}"), "0x1a2b3c4d"))
                 }
             };
         }
@@ -110,7 +113,7 @@ impl Blocks {
             u32_at(bytes, 4, self.big_endian),
         );
         if (length as usize) < FRAME_BYTES || length % 4 != 0 {
-            return Err(Unreadable::Length {
+            return Err(ReadError::Length {
                 part: "block",
                 number: self.number,
                 bytes: u64::from(length),
@@ -122,20 +125,24 @@ impl Blocks {
 
     /// Makes the whole block available; gives its length.
     #[inline]
-    fn whole<R: Read>(&self, window: &mut Window<R>, length: u32) -> Result<usize, Unreadable> {
+    fn buffer_block<R: Read>(
+        &self,
+        buffer: &mut ReadBuffer<R>,
+        length: u32,
+    ) -> Result<usize, ReadError> {
         let bytes = length as usize;
-        if bytes > MOST_BYTES {
-            return Err(Unreadable::Length {
+        if bytes > MAX_RECORD_BYTES {
+            return Err(ReadError::Length {
                 part: "block",
                 number: self.number,
                 bytes: u64::from(length),
                 expected: "at most 16777216",
             });
         }
-        if !window.ensure(bytes).map_err(Unreadable::System)? {
-            return Err(self.cut_off(window.available().len() as u64, bytes as u64));
+        if !buffer.ensure(bytes).map_err(ReadError::System)? {
+            return Err(self.cut_off(buffer.available().len() as u64, bytes as u64));
         }
-        let behind = u32_at(window.available(), bytes - 4, self.big_endian);
+        let behind = u32_at(buffer.available(), bytes - 4, self.big_endian);
         if behind != length {
             return Err(self.damaged(
                 format!("length {length} before and {behind} behind it"),
@@ -145,23 +152,27 @@ impl Blocks {
         Ok(bytes)
     }
 
-    /// Passes over a block.
-    fn pass<R: Read>(&self, window: &mut Window<R>, length: u32) -> Result<(), Unreadable> {
+    /// Skip a block.
+    fn skip_block<R: Read>(
+        &self,
+        buffer: &mut ReadBuffer<R>,
+        length: u32,
+    ) -> Result<(), ReadError> {
         let length = u64::from(length);
-        let passed = window.skip(length).map_err(Unreadable::System)?;
+        let passed = buffer.skip(length).map_err(ReadError::System)?;
         if passed < length {
             return Err(self.cut_off(passed, length));
         }
         Ok(())
     }
 
-    /// Takes in a block that describes something.
-    fn described(
+    /// Process a section, interface or statistics block.
+    fn describe(
         &mut self,
         kind: u32,
         body: &[u8],
         interfaces: &mut Vec<Interface>,
-    ) -> Result<(), Unreadable> {
+    ) -> Result<(), ReadError> {
         match kind {
             SECTION => self.section(body, interfaces.len()),
             INTERFACE => self.interface(body, interfaces),
@@ -169,14 +180,14 @@ impl Blocks {
         }
     }
 
-    fn section(&mut self, body: &[u8], interfaces: usize) -> Result<(), Unreadable> {
+    fn section(&mut self, body: &[u8], interfaces: usize) -> Result<(), ReadError> {
         self.long_enough(body, 16)?;
         let (major, minor) = (
             u16_at(body, 4, self.big_endian),
             u16_at(body, 6, self.big_endian),
         );
         if major != 1 {
-            return Err(Unreadable::Version {
+            return Err(ReadError::Version {
                 format: "pcapng",
                 major,
                 minor,
@@ -187,13 +198,9 @@ impl Blocks {
         Ok(())
     }
 
-    fn interface(
-        &mut self,
-        body: &[u8],
-        interfaces: &mut Vec<Interface>,
-    ) -> Result<(), Unreadable> {
+    fn interface(&mut self, body: &[u8], interfaces: &mut Vec<Interface>) -> Result<(), ReadError> {
         self.long_enough(body, 8)?;
-        if interfaces.len() == MOST_INTERFACES {
+        if interfaces.len() == MAX_INTERFACES {
             return Err(self.damaged("one more interface".into(), "at most 65536"));
         }
         let mut interface = Interface {
@@ -225,7 +232,7 @@ impl Blocks {
         Ok(())
     }
 
-    fn statistics(&self, body: &[u8], interfaces: &mut [Interface]) -> Result<(), Unreadable> {
+    fn statistics(&self, body: &[u8], interfaces: &mut [Interface]) -> Result<(), ReadError> {
         self.long_enough(body, 12)?;
         let interface = self.number_of(u32_at(body, 0, self.big_endian), interfaces)?;
         for (code, value) in options(&body[12..], self.big_endian) {
@@ -239,19 +246,23 @@ impl Blocks {
     }
 
     #[inline]
-    fn enhanced(&self, body: &[u8], interfaces: &mut [Interface]) -> Result<Placed, Unreadable> {
+    fn enhanced(
+        &self,
+        body: &[u8],
+        interfaces: &mut [Interface],
+    ) -> Result<RecordLayout, ReadError> {
         self.long_enough(body, 20)?;
         let field = |at| u32_at(body, at, self.big_endian);
         let interface = self.number_of(field(0), interfaces)?;
         let captured_bytes = field(12) as usize;
-        let mut placed = Placed {
+        let mut layout = RecordLayout {
             time_ns: self.time_ns(interface, field(4), field(8), interfaces),
             interface: interface as u32,
             outbound: None,
             frame_bytes: field(16).max(field(12)),
             from: BODY + 20,
             captured_bytes,
-            whole_bytes: 0,
+            record_bytes: 0,
         };
         if captured_bytes > body.len() - 20 {
             return Err(self.too_long(captured_bytes, body.len() - 20));
@@ -261,17 +272,17 @@ impl Blocks {
             for (code, value) in options(&body[behind..], self.big_endian) {
                 match (code, value) {
                     (2, &[_, _, _, _]) => {
-                        placed.outbound = outbound(u32_at(value, 0, self.big_endian));
+                        layout.outbound = outbound(u32_at(value, 0, self.big_endian));
                     }
                     (4, value) => self.dropped_between(value, &mut interfaces[interface]),
                     _ => {}
                 }
             }
         }
-        Ok(placed)
+        Ok(layout)
     }
 
-    fn simple(&self, body: &[u8], interfaces: &[Interface]) -> Result<Placed, Unreadable> {
+    fn simple(&self, body: &[u8], interfaces: &[Interface]) -> Result<RecordLayout, ReadError> {
         self.long_enough(body, 4)?;
         let interface = self.number_of(0, interfaces)?;
         let frame_bytes = u32_at(body, 0, self.big_endian);
@@ -279,18 +290,18 @@ impl Blocks {
             0 => u32::MAX,
             bytes => bytes,
         };
-        Ok(Placed {
+        Ok(RecordLayout {
             time_ns: None,
             interface: interface as u32,
             outbound: None,
             frame_bytes,
             from: BODY + 4,
             captured_bytes: (body.len() - 4).min(frame_bytes.min(snap_bytes) as usize),
-            whole_bytes: 0,
+            record_bytes: 0,
         })
     }
 
-    fn obsolete(&self, body: &[u8], interfaces: &[Interface]) -> Result<Placed, Unreadable> {
+    fn obsolete(&self, body: &[u8], interfaces: &[Interface]) -> Result<RecordLayout, ReadError> {
         self.long_enough(body, 20)?;
         let field = |at| u32_at(body, at, self.big_endian);
         let interface = self.number_of(u32::from(u16_at(body, 0, self.big_endian)), interfaces)?;
@@ -298,14 +309,14 @@ impl Blocks {
         if captured_bytes > body.len() - 20 {
             return Err(self.too_long(captured_bytes, body.len() - 20));
         }
-        Ok(Placed {
+        Ok(RecordLayout {
             time_ns: self.time_ns(interface, field(4), field(8), interfaces),
             interface: interface as u32,
             outbound: None,
             frame_bytes: field(16).max(field(12)),
             from: BODY + 20,
             captured_bytes,
-            whole_bytes: 0,
+            record_bytes: 0,
         })
     }
 
@@ -335,7 +346,7 @@ impl Blocks {
 
     /// An interface of this section among those of the file.
     #[inline]
-    fn number_of(&self, number: u32, interfaces: &[Interface]) -> Result<usize, Unreadable> {
+    fn number_of(&self, number: u32, interfaces: &[Interface]) -> Result<usize, ReadError> {
         let index = self.section + number as usize;
         if index < interfaces.len() {
             return Ok(index);
@@ -361,11 +372,11 @@ impl Blocks {
     }
 
     #[inline]
-    fn long_enough(&self, body: &[u8], bytes: usize) -> Result<(), Unreadable> {
+    fn long_enough(&self, body: &[u8], bytes: usize) -> Result<(), ReadError> {
         if body.len() >= bytes {
             return Ok(());
         }
-        Err(Unreadable::Length {
+        Err(ReadError::Length {
             part: "block",
             number: self.number,
             bytes: (body.len() + FRAME_BYTES) as u64,
@@ -374,26 +385,26 @@ impl Blocks {
     }
 
     #[cold]
-    fn too_long(&self, captured_bytes: usize, room: usize) -> Unreadable {
-        let found = format!("a packet of {captured_bytes} bytes with room for {room}");
-        self.damaged(found, "a packet that fits into its block")
+    fn too_long(&self, captured_bytes: usize, room: usize) -> ReadError {
+        let actual = format!("a packet of {captured_bytes} bytes with room for {room}");
+        self.damaged(actual, "a packet that fits into its block")
     }
 
     #[cold]
-    fn damaged(&self, found: String, expected: &'static str) -> Unreadable {
-        Unreadable::Damaged {
+    fn damaged(&self, actual: String, expected: &'static str) -> ReadError {
+        ReadError::Damaged {
             number: self.number,
-            found,
+            actual,
             expected,
         }
     }
 
     #[cold]
-    fn cut_off(&self, found: u64, expected: u64) -> Unreadable {
-        Unreadable::CutOff {
+    fn cut_off(&self, actual: u64, expected: u64) -> ReadError {
+        ReadError::CutOff {
             part: "block",
             number: self.number,
-            found: found as usize,
+            actual: actual as usize,
             expected,
         }
     }

@@ -15,13 +15,13 @@ fn bytes_of<const N: usize>(big_endian: [u8; N], is_big: bool) -> Vec<u8> {
 
 /// A pcap file with this magic number and version; a packet is its two times, its two lengths and what is there.
 fn pcap(big: bool, magic: u32, minor: u16, packets: &[([u32; 4], &[u8])]) -> Vec<u8> {
-    let word = |value: u32| bytes_of(value.to_be_bytes(), big);
-    let mut file = word(magic);
+    let token = |value: u32| bytes_of(value.to_be_bytes(), big);
+    let mut file = token(magic);
     file.extend(bytes_of(2_u16.to_be_bytes(), big));
     file.extend(bytes_of(minor.to_be_bytes(), big));
-    file.extend([0, 0, 96, 101].into_iter().flat_map(word));
+    file.extend([0, 0, 96, 101].into_iter().flat_map(token));
     for (fields, data) in packets {
-        file.extend(fields.iter().copied().flat_map(word));
+        file.extend(fields.iter().copied().flat_map(token));
         file.extend(*data);
     }
     file
@@ -80,14 +80,14 @@ type Read = (
 );
 
 fn read(file: &[u8]) -> Read {
-    let mut found = Vec::new();
+    let mut actual = Vec::new();
     let mut records = match Records::new(file) {
         Ok(records) => records,
-        Err(reason) => return (found, Some(reason.to_string()), Vec::new()),
+        Err(reason) => return (actual, Some(reason.to_string()), Vec::new()),
     };
     let reason = loop {
         match records.next_record() {
-            Ok(Some(record)) => found.push((
+            Ok(Some(record)) => actual.push((
                 record.time_ns,
                 record.interface,
                 record.frame_bytes,
@@ -101,7 +101,7 @@ fn read(file: &[u8]) -> Read {
         records.next_record().unwrap().is_none(),
         "a reason is given once"
     );
-    (found, reason, records.interfaces().to_vec())
+    (actual, reason, records.interfaces().to_vec())
 }
 
 #[test]
@@ -164,7 +164,7 @@ fn a_packet_may_be_longer_than_the_snaplen_or_the_buffer() {
 }
 
 #[test]
-fn what_is_cut_off_gives_what_is_whole() {
+fn a_truncated_file_gives_its_complete_records() {
     let file = pcap(
         false,
         0xa1b2_c3d4,
@@ -175,7 +175,7 @@ fn what_is_cut_off_gives_what_is_whole() {
     assert_eq!(records.len(), 1);
     assert_eq!(
         reason.unwrap(),
-        "packet 2 breaks off: found 18 of its 19 bytes; what is before it is whole"
+        "packet 2 breaks off: found 18 of its 19 bytes; what is before it is complete"
     );
     let (records, reason, _) = read(&file[..file.len() - 10]);
     assert_eq!(records.len(), 1);
@@ -187,7 +187,7 @@ fn what_is_cut_off_gives_what_is_whole() {
 }
 
 #[test]
-fn absurd_lengths_are_refused() {
+fn absurd_lengths_are_rejected() {
     let file = pcap(
         false,
         0xa1b2_c3d4,
@@ -198,7 +198,7 @@ fn absurd_lengths_are_refused() {
     assert_eq!(records.len(), 1);
     assert!(reason
         .unwrap()
-        .starts_with("packet 2 says that it has 3000000000 bytes; expected at most 16777216"));
+        .starts_with("packet 2 has a length of 3000000000 bytes; expected at most 16777216"));
     for length in [0_u32, 11, 13, 0xffff_fffc] {
         let file = [
             &section(false),
@@ -209,7 +209,7 @@ fn absurd_lengths_are_refused() {
         .concat();
         let reason = read(&file).1.unwrap();
         assert!(
-            reason.starts_with(&format!("block 2 says that it has {length} bytes")),
+            reason.starts_with(&format!("block 2 has a length of {length} bytes")),
             "{reason}"
         );
     }
@@ -253,11 +253,11 @@ fn pcapng_is_read_in_both_orders_with_several_interfaces_and_sections() {
         file.extend(packet(big, 0, 7, &[]));
     }
     let (records, reason, interfaces) = read(&file);
-    let places: Vec<_> = records
+    let layouts: Vec<_> = records
         .iter()
         .map(|record| (record.0.unwrap(), record.1))
         .collect();
-    assert_eq!(places, [(7, 1), (7000, 0), (7, 3), (7000, 2)]);
+    assert_eq!(layouts, [(7, 1), (7000, 0), (7, 3), (7000, 2)]);
     assert_eq!(records[0].2, 1500);
     assert_eq!(records[0].3, [1, 2, 3, 4, 5]);
     assert_eq!(reason, None);
@@ -310,9 +310,13 @@ fn losses_and_directions_are_read_in_both_orders() {
         let mut records = Records::new(&file[..]).unwrap();
         assert_eq!(records.next_record().unwrap().unwrap().outbound, Some(true));
         assert!(records.next_record().unwrap().is_none());
-        let said = &records.interfaces()[0];
+        let stored = &records.interfaces()[0];
         assert_eq!(
-            (said.dropped, said.dropped_by_system, said.dropped_between),
+            (
+                stored.dropped,
+                stored.dropped_by_system,
+                stored.dropped_between
+            ),
             (Some(7), Some(7), 7)
         );
     }

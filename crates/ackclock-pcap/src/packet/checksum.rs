@@ -1,17 +1,17 @@
 //! The Internet checksum (RFC 1071).
 
-use super::walk::Walk;
+use super::dissector::Dissector;
 use super::{Address, Checksum};
 
 /// The sum of 16-bit words in the machine's byte order, not yet folded: additions of four bytes at a time, whose carries
 /// are kept (RFC 1071 section 2).
 #[inline]
 pub fn sum(bytes: &[u8]) -> u64 {
-    let words = bytes.chunks_exact(4);
+    let tokens = bytes.chunks_exact(4);
     let mut last = [0; 4];
-    last[..words.remainder().len()].copy_from_slice(words.remainder());
-    let whole: u64 = words
-        .map(|word| u64::from(u32::from_ne_bytes([word[0], word[1], word[2], word[3]])))
+    last[..tokens.remainder().len()].copy_from_slice(tokens.remainder());
+    let whole: u64 = tokens
+        .map(|token| u64::from(u32::from_ne_bytes([token[0], token[1], token[2], token[3]])))
         .sum();
     whole + u64::from(u32::from_ne_bytes(last))
 }
@@ -26,19 +26,19 @@ pub fn folded(sum: u64) -> u16 {
     sum as u16
 }
 
-/// What is known of the checksums of a segment, all of whose bytes the walk has before it.
-pub fn state(walk: &Walk, protocol: u8, field: u16) -> Checksum {
-    if walk.bad_header {
+/// Return the checksum state of a segment whose bytes are all ahead of the dissector.
+pub fn state(dissector: &Dissector, protocol: u8, field: u16) -> Checksum {
+    if dissector.bad_header {
         return Checksum::Bad;
     }
-    let whole = walk.bytes.len() == walk.length as usize;
-    if !whole || walk.fragmented || walk.ip.routed {
+    let whole = dissector.bytes.len() == dissector.length as usize;
+    if !whole || dissector.fragmented || dissector.ip.routed {
         return Checksum::Unknown;
     }
-    verdict(pseudo_header(walk, protocol), walk.bytes, field)
+    verdict(pseudo_header(dissector, protocol), dissector.bytes, field)
 }
 
-/// Of a whole segment, with the sum of its pseudo-header.
+/// Return the checksum state of a complete segment, given the sum of its pseudo-header.
 #[inline]
 pub fn verdict(pseudo: u64, bytes: &[u8], field: u16) -> Checksum {
     if folded(pseudo + sum(bytes)) == 0xffff {
@@ -51,9 +51,9 @@ pub fn verdict(pseudo: u64, bytes: &[u8], field: u16) -> Checksum {
 }
 
 /// Addresses, length and protocol (RFC 9293 section 3.1). A mapped address would add 0xffff, which is zero.
-fn pseudo_header(walk: &Walk, protocol: u8) -> u64 {
+fn pseudo_header(dissector: &Dissector, protocol: u8) -> u64 {
     let of = |address: Address| sum(&address.0.to_be_bytes());
-    of(walk.ip.source) + of(walk.ip.destination) + pseudo_rest(walk.length, protocol)
+    of(dissector.ip.source) + of(dissector.ip.destination) + pseudo_rest(dissector.length, protocol)
 }
 
 /// The sum of what is in a pseudo-header besides the addresses.
@@ -62,7 +62,7 @@ pub fn pseudo_rest(length: u32, protocol: u8) -> u64 {
     u64::from(length.to_be()) + u64::from(u32::from_ne_bytes([0, protocol, 0, 0]))
 }
 
-/// Whether an IPv4 header has a checksum, and a wrong one; a card was to put one in the place of a zero.
+/// Return true if an IPv4 header has a wrong checksum; zero is left for the network card to fill in.
 #[inline]
 pub fn is_bad_header(header: &[u8]) -> bool {
     folded(sum(header)) != 0xffff && header[10..12] != [0, 0]

@@ -1,6 +1,6 @@
-//! What is before the IP header on a link: the link types of tcpdump.org, Ethernet with tags and labels, PPP.
+//! Link layers: the link types of tcpdump.org, Ethernet with tags and labels, PPP.
 
-use super::walk::{u16_at, u32_at, Layer, Walk};
+use super::dissector::{u16_at, u32_at, Dissector, Layer};
 use super::Skipped;
 
 const NULL: u16 = 0;
@@ -22,7 +22,7 @@ const IPV6: u16 = 229;
 const LINUX_COOKED_2: u16 = 276;
 
 /// The link types that are read.
-pub const KNOWN: [u16; 16] = [
+pub const SUPPORTED: [u16; 16] = [
     NULL,
     ETHERNET,
     PPP,
@@ -46,66 +46,68 @@ const OUTGOING: u16 = 4;
 
 /// Goes past the header of a link type.
 #[inline]
-pub fn enter(link: u16, walk: &mut Walk) -> Result<Layer, Skipped> {
+pub fn enter(link: u16, dissector: &mut Dissector) -> Result<Layer, Skipped> {
     match link {
         ETHERNET => Ok(Layer::Ethernet),
         RAW | RAW_OF_BSD | RAW_OF_OPENBSD | IPV4 | IPV6 => Ok(Layer::Ip),
         // The address family, in the byte order and with the numbers of the host: the IP header says the version too.
-        NULL | LOOP => walk.skip(4).map(|()| Layer::Ip),
-        LINUX_COOKED => linux_cooked(walk),
-        LINUX_COOKED_2 => linux_cooked_2(walk),
-        ENC => walk.skip(12).map(|()| Layer::Ip),
+        NULL | LOOP => dissector.skip(4).map(|()| Layer::Ip),
+        LINUX_COOKED => linux_cooked(dissector),
+        LINUX_COOKED_2 => linux_cooked_2(dissector),
+        ENC => dissector.skip(12).map(|()| Layer::Ip),
         PPP | PPP_SERIAL => Ok(Layer::Ppp),
-        PPP_OVER_ETHERNET => pppoe(walk),
+        PPP_OVER_ETHERNET => pppoe(dissector),
         PPP_WITH_DIRECTION => {
-            walk.outbound = Some(walk.take::<1>()? != &[0]);
+            dissector.outbound = Some(dissector.take::<1>()? != &[0]);
             Ok(Layer::Ppp)
         }
-        CISCO_HDLC => Ok(Layer::EtherType(u16_at(walk.take::<4>()?, 2))),
+        CISCO_HDLC => Ok(Layer::EtherType(u16_at(dissector.take::<4>()?, 2))),
         _ => Err(Skipped::LinkType),
     }
 }
 
 /// `LINKTYPE_LINUX_SLL`, which does not say the interface: its own address tells which, or that of who sent.
-fn linux_cooked(walk: &mut Walk) -> Result<Layer, Skipped> {
-    let header = walk.take::<16>()?;
-    walk.outbound = Some(u16_at(header, 0) == OUTGOING);
-    walk.link_tag =
+fn linux_cooked(dissector: &mut Dissector) -> Result<Layer, Skipped> {
+    let header = dissector.take::<16>()?;
+    dissector.outbound = Some(u16_at(header, 0) == OUTGOING);
+    dissector.link_tag =
         u32_at(header, 6) ^ u32_at(header, 10).rotate_left(7) ^ u32::from(u16_at(header, 2));
     Ok(Layer::EtherType(u16_at(header, 14)))
 }
 
 /// `LINKTYPE_LINUX_SLL2`.
-fn linux_cooked_2(walk: &mut Walk) -> Result<Layer, Skipped> {
-    let header = walk.take::<20>()?;
-    walk.kernel_interface = Some(u32_at(header, 4));
-    walk.outbound = Some(u16::from(header[10]) == OUTGOING);
+fn linux_cooked_2(dissector: &mut Dissector) -> Result<Layer, Skipped> {
+    let header = dissector.take::<20>()?;
+    dissector.kernel_interface = Some(u32_at(header, 4));
+    dissector.outbound = Some(u16::from(header[10]) == OUTGOING);
     Ok(Layer::EtherType(u16_at(header, 0)))
 }
 
 /// Ethernet II, or 802.3 with a length.
 #[inline]
-pub fn ethernet(walk: &mut Walk) -> Result<Layer, Skipped> {
-    Ok(Layer::EtherType(u16_at(walk.take::<14>()?, 12)))
+pub fn ethernet(dissector: &mut Dissector) -> Result<Layer, Skipped> {
+    Ok(Layer::EtherType(u16_at(dissector.take::<14>()?, 12)))
 }
 
-/// What an `EtherType` names, past tags and labels.
+/// Return the layer that an `EtherType` names, skipping VLAN tags and MPLS labels.
 #[inline]
-pub fn ether_type(kind: u16, walk: &mut Walk) -> Result<Layer, Skipped> {
+pub fn ether_type(kind: u16, dissector: &mut Dissector) -> Result<Layer, Skipped> {
     match kind {
         0x0800 | 0x86dd => Ok(Layer::Ip),
-        0x8100 | 0x88a8 | 0x9100 | 0x9200 => Ok(Layer::EtherType(u16_at(walk.take::<4>()?, 2))),
-        0x8847 | 0x8848 => mpls(walk),
-        0x8864 => pppoe(walk),
+        0x8100 | 0x88a8 | 0x9100 | 0x9200 => {
+            Ok(Layer::EtherType(u16_at(dissector.take::<4>()?, 2)))
+        }
+        0x8847 | 0x8848 => mpls(dissector),
+        0x8864 => pppoe(dissector),
         0x6558 => Ok(Layer::Ethernet),
-        0..=1500 => subnetwork(walk),
+        0..=1500 => subnetwork(dissector),
         _ => Err(Skipped::NotIp),
     }
 }
 
 /// LLC with SNAP (RFC 1042).
-fn subnetwork(walk: &mut Walk) -> Result<Layer, Skipped> {
-    match walk.take::<8>()? {
+fn subnetwork(dissector: &mut Dissector) -> Result<Layer, Skipped> {
+    match dissector.take::<8>()? {
         [0xaa, 0xaa, 3, 0, 0, 0, high, low] => {
             Ok(Layer::EtherType(u16::from_be_bytes([*high, *low])))
         }
@@ -114,18 +116,18 @@ fn subnetwork(walk: &mut Walk) -> Result<Layer, Skipped> {
 }
 
 /// Labels (RFC 3032) down to the last; behind them IP, or Ethernet with or without a control word (RFC 4448).
-pub fn mpls(walk: &mut Walk) -> Result<Layer, Skipped> {
-    while walk.take::<4>()?[2] & 1 == 0 {}
-    match walk.peek::<1>()?[0] >> 4 {
+pub fn mpls(dissector: &mut Dissector) -> Result<Layer, Skipped> {
+    while dissector.take::<4>()?[2] & 1 == 0 {}
+    match dissector.peek::<1>()?[0] >> 4 {
         4 | 6 => Ok(Layer::Ip),
-        0 => walk.skip(4).map(|()| Layer::Ethernet),
+        0 => dissector.skip(4).map(|()| Layer::Ethernet),
         _ => Ok(Layer::Ethernet),
     }
 }
 
 /// The session stage of PPPoE (RFC 2516).
-fn pppoe(walk: &mut Walk) -> Result<Layer, Skipped> {
-    let header = walk.take::<6>()?;
+fn pppoe(dissector: &mut Dissector) -> Result<Layer, Skipped> {
+    let header = dissector.take::<6>()?;
     match header[1] {
         0 => Ok(Layer::Ppp),
         _ => Err(Skipped::NotIp),
@@ -133,17 +135,17 @@ fn pppoe(walk: &mut Walk) -> Result<Layer, Skipped> {
 }
 
 /// PPP (RFC 1661), with or without HDLC's address (RFC 1662) and compressed numbers.
-pub fn ppp(walk: &mut Walk) -> Result<Layer, Skipped> {
-    if walk.bytes.starts_with(&[0xff, 3]) {
-        walk.skip(2)?;
+pub fn ppp(dissector: &mut Dissector) -> Result<Layer, Skipped> {
+    if dissector.bytes.starts_with(&[0xff, 3]) {
+        dissector.skip(2)?;
     }
-    let number = match walk.take::<1>()?[0] {
+    let number = match dissector.take::<1>()?[0] {
         compressed if compressed & 1 == 1 => u16::from(compressed),
-        high => u16::from_be_bytes([high, walk.take::<1>()?[0]]),
+        high => u16::from_be_bytes([high, dissector.take::<1>()?[0]]),
     };
     match number {
         0x0021 | 0x0057 => Ok(Layer::Ip),
-        0x0281 | 0x0283 => mpls(walk),
+        0x0281 | 0x0283 => mpls(dissector),
         _ => Err(Skipped::NotIp),
     }
 }

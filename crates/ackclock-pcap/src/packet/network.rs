@@ -4,7 +4,7 @@
 //! with or without a jumbo option. Then the frame's length says it.
 
 use super::checksum;
-use super::walk::{u16_at, u32_at, IpHeader, Layer, Walk};
+use super::dissector::{u16_at, u32_at, Dissector, IpHeader, Layer};
 use super::{Address, Skipped};
 
 const HEADER_6_BYTES: u32 = 40;
@@ -22,113 +22,113 @@ const HOME_ADDRESS: u8 = 0xc9;
 
 /// Goes past an IP header of either version.
 #[inline]
-pub fn ip(walk: &mut Walk) -> Result<Layer, Skipped> {
-    walk.ip_headers = walk.ip_headers.saturating_add(1);
-    match walk.peek::<1>()?[0] >> 4 {
-        4 => version_4(walk),
-        6 => version_6(walk),
+pub fn ip(dissector: &mut Dissector) -> Result<Layer, Skipped> {
+    dissector.ip_headers = dissector.ip_headers.saturating_add(1);
+    match dissector.peek::<1>()?[0] >> 4 {
+        4 => version_4(dissector),
+        6 => version_6(dissector),
         _ => Err(Skipped::NotIp),
     }
 }
 
 #[inline]
-fn version_4(walk: &mut Walk) -> Result<Layer, Skipped> {
-    let header = walk.peek::<20>()?;
+fn version_4(dissector: &mut Dissector) -> Result<Layer, Skipped> {
+    let header = dissector.peek::<20>()?;
     let header_bytes = usize::from(header[0] & 0x0f) * 4;
     let total_bytes = u32::from(u16_at(header, 2));
     if header_bytes < 20 || (total_bytes != 0 && (total_bytes as usize) < header_bytes) {
         return Err(Skipped::Malformed);
     }
     if total_bytes == 0 {
-        walk.without_length = true;
+        dissector.has_no_length = true;
     } else {
-        walk.limit(total_bytes);
-        let header = walk.bytes.get(..header_bytes);
-        walk.bad_header |= header.is_some_and(checksum::is_bad_header);
+        dissector.limit(total_bytes);
+        let header = dissector.bytes.get(..header_bytes);
+        dissector.bad_header |= header.is_some_and(checksum::is_bad_header);
     }
     let fragment = u16_at(header, 6);
     if fragment & 0x1fff != 0 {
         return Err(Skipped::LaterFragment);
     }
-    walk.fragmented |= fragment & 0x2000 != 0;
-    walk.ip = IpHeader {
+    dissector.fragmented |= fragment & 0x2000 != 0;
+    dissector.ip = IpHeader {
         source: Address::v4(u32_at(header, 12)),
         destination: Address::v4(u32_at(header, 16)),
         identification: Some(u32::from(u16_at(header, 4))),
         hops: header[8],
         ecn: header[1] & 3,
-        packet_bytes: walk.length,
+        packet_bytes: dissector.length,
         routed: false,
     };
-    walk.skip(header_bytes)?;
-    after(header[9], walk)
+    dissector.skip(header_bytes)?;
+    after(header[9], dissector)
 }
 
-/// Whether a header that was wholly captured has a wrong checksum; a card was to put one in the place of a zero.
+/// Return the layer behind an IP header.
 /// An authentication header is part of neither version: what is behind it is as readable as before.
 #[inline]
-fn after(protocol: u8, walk: &mut Walk) -> Result<Layer, Skipped> {
+fn after(protocol: u8, dissector: &mut Dissector) -> Result<Layer, Skipped> {
     if protocol == AUTHENTICATION {
-        let [next, length] = *walk.peek::<2>()?;
-        walk.skip((usize::from(length) + 2) * 4)?;
+        let [next, length] = *dissector.peek::<2>()?;
+        dissector.skip((usize::from(length) + 2) * 4)?;
         return Ok(Layer::Protocol(next));
     }
     Ok(Layer::Protocol(protocol))
 }
 
 #[inline]
-fn version_6(walk: &mut Walk) -> Result<Layer, Skipped> {
-    let header = walk.take::<40>()?;
+fn version_6(dissector: &mut Dissector) -> Result<Layer, Skipped> {
+    let header = dissector.take::<40>()?;
     let payload_bytes = u32::from(u16_at(header, 4));
     if payload_bytes > 0 {
-        walk.limit(payload_bytes);
+        dissector.limit(payload_bytes);
     } else {
-        walk.without_length = true;
+        dissector.has_no_length = true;
     }
-    walk.ip = IpHeader {
+    dissector.ip = IpHeader {
         source: Address::v6(&header[8..24]),
         destination: Address::v6(&header[24..]),
         identification: None,
         hops: header[7],
         ecn: header[1] >> 4 & 3,
-        packet_bytes: walk.length.saturating_add(HEADER_6_BYTES),
+        packet_bytes: dissector.length.saturating_add(HEADER_6_BYTES),
         routed: false,
     };
-    extensions(header[6], walk)
+    extensions(header[6], dissector)
 }
 
 /// Goes past extension headers; each takes at least eight bytes, so there is an end.
 #[inline]
-fn extensions(mut next: u8, walk: &mut Walk) -> Result<Layer, Skipped> {
+fn extensions(mut next: u8, dissector: &mut Dissector) -> Result<Layer, Skipped> {
     loop {
         let here = next;
         match here {
             HOP_BY_HOP | ROUTING | DESTINATION | MOBILITY | HOST_IDENTITY | SHIM6 => {
-                let [following, length] = *walk.peek::<2>()?;
+                let [following, length] = *dissector.peek::<2>()?;
                 let length = (usize::from(length) + 1) * 8;
-                let header = walk.bytes.get(..length).ok_or(Skipped::Cut)?;
+                let header = dissector.bytes.get(..length).ok_or(Skipped::Cut)?;
                 match here {
-                    HOP_BY_HOP => jumbo(header, walk),
-                    ROUTING => walk.ip.routed |= header[3] != 0,
-                    DESTINATION => walk.ip.routed |= option(header, HOME_ADDRESS).is_some(),
+                    HOP_BY_HOP => jumbo(header, dissector),
+                    ROUTING => dissector.ip.routed |= header[3] != 0,
+                    DESTINATION => dissector.ip.routed |= option(header, HOME_ADDRESS).is_some(),
                     _ => {}
                 }
                 next = following;
-                walk.skip(length)?;
+                dissector.skip(length)?;
             }
             FRAGMENT => {
-                let header = walk.take::<8>()?;
+                let header = dissector.take::<8>()?;
                 let place = u16_at(header, 2);
                 if place >> 3 != 0 {
                     return Err(Skipped::LaterFragment);
                 }
-                walk.fragmented |= place & 1 != 0;
-                walk.ip.identification = Some(u32_at(header, 4));
+                dissector.fragmented |= place & 1 != 0;
+                dissector.ip.identification = Some(u32_at(header, 4));
                 next = header[0];
             }
             AUTHENTICATION => {
-                let [following, length] = *walk.peek::<2>()?;
-                walk.skip((usize::from(length) + 2) * 4)?;
+                let [following, length] = *dissector.peek::<2>()?;
+                dissector.skip((usize::from(length) + 2) * 4)?;
                 next = following;
             }
             protocol => return Ok(Layer::Protocol(protocol)),
@@ -137,24 +137,24 @@ fn extensions(mut next: u8, walk: &mut Walk) -> Result<Layer, Skipped> {
 }
 
 /// Takes the length of a jumbogram from its hop-by-hop option. It counts from the extension header on.
-fn jumbo(header: &[u8], walk: &mut Walk) {
+fn jumbo(header: &[u8], dissector: &mut Dissector) {
     if let Some(length @ [_, _, _, _]) = option(header, JUMBO_PAYLOAD) {
-        if walk.without_length {
-            walk.limit(u32_at(length, 0));
-            walk.ip.packet_bytes = walk.length.saturating_add(HEADER_6_BYTES);
+        if dissector.has_no_length {
+            dissector.limit(u32_at(length, 0));
+            dissector.ip.packet_bytes = dissector.length.saturating_add(HEADER_6_BYTES);
         }
     }
 }
 
 /// The value of an option in an extension header (RFC 8200 section 4.2).
-fn option(header: &[u8], wanted: u8) -> Option<&[u8]> {
+fn option(header: &[u8], min_bytes: u8) -> Option<&[u8]> {
     let mut options = &header[2..];
     while let [kind, rest @ ..] = options {
         options = match (*kind, rest) {
             (0, _) => rest,
             (kind, [length, rest @ ..]) => {
                 let value = rest.get(..usize::from(*length))?;
-                if kind == wanted {
+                if kind == min_bytes {
                     return Some(value);
                 }
                 &rest[value.len()..]

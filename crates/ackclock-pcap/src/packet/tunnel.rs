@@ -2,8 +2,8 @@
 //! erspan), VXLAN (RFC 7348) and its generic form, Geneve (RFC 8926), MPLS in IP (RFC 4023), EtherIP (RFC 3378),
 //! Ethernet in SRv6 (RFC 8986).
 
+use super::dissector::{u16_at, Dissector, Layer};
 use super::link;
-use super::walk::{u16_at, Layer, Walk};
 use super::Skipped;
 
 const ERSPAN: u16 = 0x88be;
@@ -15,44 +15,44 @@ const VXLAN_PORT_OF_LINUX: u16 = 8472;
 const VXLAN_GENERIC_PORT: u16 = 4790;
 const GENEVE_PORT: u16 = 6081;
 
-/// Goes past the header of a tunnel.
+/// Dissect the header of a tunnel.
 #[inline]
-pub fn enter(protocol: u8, walk: &mut Walk) -> Result<Layer, Skipped> {
+pub fn enter(protocol: u8, dissector: &mut Dissector) -> Result<Layer, Skipped> {
     match protocol {
         4 | 41 => Ok(Layer::Ip),
-        17 => udp(walk),
-        47 => gre(walk),
-        97 => walk.skip(2).map(|()| Layer::Ethernet),
-        137 => link::mpls(walk),
+        17 => udp(dissector),
+        47 => gre(dissector),
+        97 => dissector.skip(2).map(|()| Layer::Ethernet),
+        137 => link::mpls(dissector),
         143 => Ok(Layer::Ethernet),
         _ => Err(Skipped::NotTcp),
     }
 }
 
-/// Tunnels are told by the port that they are sent to.
-fn udp(walk: &mut Walk) -> Result<Layer, Skipped> {
-    let header = walk.take::<8>()?;
+/// Dissect a tunnel over UDP, identified by its destination port.
+fn udp(dissector: &mut Dissector) -> Result<Layer, Skipped> {
+    let header = dissector.take::<8>()?;
     match u16_at(header, 2) {
-        VXLAN_PORT | VXLAN_PORT_OF_LINUX => walk.skip(8).map(|()| Layer::Ethernet),
-        VXLAN_GENERIC_PORT => match walk.take::<8>()?[3] {
+        VXLAN_PORT | VXLAN_PORT_OF_LINUX => dissector.skip(8).map(|()| Layer::Ethernet),
+        VXLAN_GENERIC_PORT => match dissector.take::<8>()?[3] {
             1 | 2 => Ok(Layer::Ip),
             3 => Ok(Layer::Ethernet),
-            5 => link::mpls(walk),
+            5 => link::mpls(dissector),
             _ => Err(Skipped::NotTcp),
         },
-        GENEVE_PORT => geneve(walk),
+        GENEVE_PORT => geneve(dissector),
         _ => Err(Skipped::NotTcp),
     }
 }
 
-fn geneve(walk: &mut Walk) -> Result<Layer, Skipped> {
-    let header = walk.take::<8>()?;
-    walk.skip(usize::from(header[0] & 0x3f) * 4)?;
+fn geneve(dissector: &mut Dissector) -> Result<Layer, Skipped> {
+    let header = dissector.take::<8>()?;
+    dissector.skip(usize::from(header[0] & 0x3f) * 4)?;
     Ok(Layer::EtherType(u16_at(header, 2)))
 }
 
-fn gre(walk: &mut Walk) -> Result<Layer, Skipped> {
-    let header = walk.take::<4>()?;
+fn gre(dissector: &mut Dissector) -> Result<Layer, Skipped> {
+    let header = dissector.take::<4>()?;
     let (flags, kind) = (u16_at(header, 0), u16_at(header, 2));
     let numbered = flags & 0x1000 != 0;
     let mut fields = 0;
@@ -70,22 +70,22 @@ fn gre(walk: &mut Walk) -> Result<Layer, Skipped> {
         // Version 1 has an acknowledgement number.
         fields += 4;
     }
-    walk.skip(fields)?;
+    dissector.skip(fields)?;
     match kind {
-        ERSPAN => walk
+        ERSPAN => dissector
             .skip(if numbered { 8 } else { 0 })
             .map(|()| Layer::Ethernet),
-        ERSPAN_3 => erspan_3(walk),
+        ERSPAN_3 => erspan_3(dissector),
         PPP_IN_GRE => Ok(Layer::Ppp),
         _ => Ok(Layer::EtherType(kind)),
     }
 }
 
 /// Twelve bytes, and eight of the platform if the last bit says so; a frame of IP or Ethernet.
-fn erspan_3(walk: &mut Walk) -> Result<Layer, Skipped> {
-    let header = walk.take::<12>()?;
+fn erspan_3(dissector: &mut Dissector) -> Result<Layer, Skipped> {
+    let header = dissector.take::<12>()?;
     if header[11] & 1 != 0 {
-        walk.skip(8)?;
+        dissector.skip(8)?;
     }
     match header[10] >> 2 & 0x1f {
         2 => Ok(Layer::Ip),

@@ -32,19 +32,19 @@ fn compressed() -> [(&'static str, Vec<u8>); 3] {
     ]
 }
 
-/// What a stream gives before it ends or fails, and why it failed.
+/// Read a stream to its end or failure; return its bytes and the error.
 fn drained(bytes: Vec<u8>) -> (Vec<u8>, Option<String>) {
     let mut source = Source::new(Cursor::new(bytes)).unwrap();
-    let mut found = Vec::new();
+    let mut actual = Vec::new();
     let reason = source
-        .read_to_end(&mut found)
+        .read_to_end(&mut actual)
         .err()
         .map(|error| error.to_string());
-    (found, reason)
+    (actual, reason)
 }
 
 #[test]
-fn compression_is_told_by_the_first_bytes() {
+fn compression_is_identified_by_the_first_bytes() {
     for (kind, bytes) in compressed() {
         assert_eq!(
             Source::new(Cursor::new(bytes.clone()))
@@ -70,13 +70,13 @@ fn parts_one_after_the_other_are_one_stream() {
 }
 
 #[test]
-fn what_breaks_off_gives_what_is_there() {
+fn a_truncated_stream_gives_its_complete_part() {
     for (kind, bytes) in compressed() {
-        let (found, reason) = drained(bytes[..bytes.len() / 2].to_vec());
+        let (actual, reason) = drained(bytes[..bytes.len() / 2].to_vec());
         assert!(
-            found.len() > 400_000 && plain().starts_with(&found),
+            actual.len() > 400_000 && plain().starts_with(&actual),
             "{kind}: {}",
-            found.len()
+            actual.len()
         );
         assert!(reason
             .unwrap()
@@ -85,8 +85,8 @@ fn what_breaks_off_gives_what_is_there() {
 }
 
 #[test]
-fn folders_and_missing_files_are_refused() {
-    let refused = |path: &str| Source::open(Path::new(path)).unwrap_err().to_string();
-    assert!(refused("/").starts_with("found a folder; expected a capture"));
-    assert!(refused("/no such file").starts_with("cannot be read: No such file"));
+fn folders_and_missing_files_are_rejected() {
+    let error = |path: &str| Source::open(Path::new(path)).unwrap_err().to_string();
+    assert!(error("/").starts_with("found a folder; expected a capture"));
+    assert!(error("/no such file").starts_with("cannot be read: No such file"));
 }

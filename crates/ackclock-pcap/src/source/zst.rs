@@ -18,10 +18,10 @@ pub struct Zst<R> {
 }
 
 impl<R: Read> Zst<R> {
-    /// Frames with a window of more than `most_memory_bytes` are refused.
-    pub fn new(source: R, most_memory_bytes: u64) -> Self {
+    /// Create a decoder that rejects frames with a window of more than `max_memory_bytes`.
+    pub fn new(source: R, max_memory_bytes: u64) -> Self {
         let mut decoder = FrameDecoder::new();
-        decoder.set_max_window_size(most_memory_bytes);
+        decoder.set_max_window_size(max_memory_bytes);
         Self {
             source: BufReader::new(source),
             decoder,
@@ -30,7 +30,7 @@ impl<R: Read> Zst<R> {
         }
     }
 
-    /// Goes on by a block, or to the next frame; false behind the last.
+    /// Decode the next block or frame header; return false at the end.
     fn advance(&mut self) -> io::Result<bool> {
         if self.within {
             let some = BlockDecodingStrategy::UptoBlocks(1);
@@ -59,14 +59,14 @@ impl<R: Read> Zst<R> {
         Ok(true)
     }
 
-    /// Ends a frame whose bytes have all been given.
+    /// Finish a frame: report a delayed error or a wrong checksum.
     fn leave(&mut self) -> io::Result<()> {
         self.within = false;
         if let Some(error) = self.failed.take() {
             return Err(error);
         }
-        let said = self.decoder.get_checksum_from_data();
-        if said.is_some() && said != self.decoder.get_calculated_checksum() {
+        let stored = self.decoder.get_checksum_from_data();
+        if stored.is_some() && stored != self.decoder.get_calculated_checksum() {
             return Err(io::Error::other("its checksum differs"));
         }
         Ok(())

@@ -3,7 +3,7 @@
 //! Where a window stays below their thresholds several controls *are* Reno; DCTCP without marks is, and Compound is AIMD.
 //! No flow tells them apart there. What is known is the law, and it is as probable whatever the number of its names.
 
-use crate::identify::likelihood::LEAST_SCALE;
+use crate::identify::likelihood::MIN_SCALE;
 
 /// Logarithms of probabilities that differ by less are those of one law, summed in another order.
 const ROUNDING: f64 = 1e-6;
@@ -31,9 +31,9 @@ pub(super) struct Law {
 /// The laws, the most probable first. Of names that are as probable the plainest comes first: that with the fewest
 /// parameters, as what others can do besides was not seen.
 pub(super) fn laws(mut explain: Vec<Explains>) -> Vec<Law> {
-    let steps = |one: &Explains| (one.log / ROUNDING).round();
+    let samples = |one: &Explains| (one.log / ROUNDING).round();
     explain.sort_by(|a, b| {
-        let probable = steps(b).total_cmp(&steps(a));
+        let probable = samples(b).total_cmp(&samples(a));
         probable.then(a.parameters.cmp(&b.parameters))
     });
     let mut laws: Vec<Law> = Vec::new();
@@ -57,11 +57,11 @@ impl Explains {
         off.get(off.len() / 2).map(|error| error.exp_m1())
     }
 
-    /// Whether their windows differ by no more, in the mean, than those of an exact replay do from what was seen.
+    /// Return true if their windows differ by no more, in the mean, than those of an exact replay do from what was seen.
     fn does_the_same(&self, other: &Self) -> bool {
         let pairs = self.errors.iter().zip(&other.errors);
         let off: f64 = pairs.map(|(one, other)| (one - other).abs()).sum();
-        off < LEAST_SCALE * self.errors.len() as f64
+        off < MIN_SCALE * self.errors.len() as f64
     }
 }
 
@@ -79,8 +79,8 @@ mod tests {
     }
 
     fn names(explain: Vec<Explains>) -> Vec<(usize, Vec<usize>)> {
-        let found = laws(explain);
-        found
+        let matched = laws(explain);
+        matched
             .into_iter()
             .map(|law| (law.first.place, law.same))
             .collect()
@@ -88,18 +88,18 @@ mod tests {
 
     #[test]
     fn what_does_the_same_is_one_law_under_its_plainest_name() {
-        let found = names(vec![
+        let matched = names(vec![
             explains(0, -1.0, 6, 0.0),
             explains(1, -1.0 + 1e-9, 0, 1e-4),
             explains(2, -1.0, 3, 0.1),
         ]);
-        assert_eq!(found, [(1, vec![0]), (2, vec![])]);
+        assert_eq!(matched, [(1, vec![0]), (2, vec![])]);
     }
 
     #[test]
     fn a_more_probable_name_comes_first_however_plain_the_other() {
-        let found = names(vec![explains(0, -4.0, 0, 0.0), explains(1, -1.0, 6, 0.0)]);
-        assert_eq!(found, [(1, vec![0])]);
+        let matched = names(vec![explains(0, -4.0, 0, 0.0), explains(1, -1.0, 6, 0.0)]);
+        assert_eq!(matched, [(1, vec![0])]);
     }
 
     #[test]

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::identify::series::{Phase, Signal, Step};
+use crate::identify::series::{AckSample, CaState, Signal};
 use crate::identify::testing::{candidates, flow, flow_of, SPACING};
 
 /// The most probable name, if it is more so than all others together.
@@ -24,10 +24,10 @@ fn a_flow_is_said_to_have_used_what_it_used() {
 #[test]
 fn a_law_that_nobody_has_is_unknown() {
     let mut window = 10.0;
-    let series = flow(60, |step| {
-        window = match (step.signal, step.phase) {
+    let series = flow(60, |sample| {
+        window = match (sample.signal, sample.ca_state) {
             (Some(_), _) => window * 0.9,
-            (_, Phase::Open) => window + 0.1 / f64::sqrt(window),
+            (_, CaState::Open) => window + 0.1 / f64::sqrt(window),
             _ => window,
         };
         window as u32
@@ -43,9 +43,9 @@ fn a_window_that_comes_down_by_the_timer_mostly_tells_of_no_control() {
     let half = series.epochs() / 2;
     let signals = |series: &mut Series, count: usize| {
         let signals = series
-            .steps
+            .samples
             .iter_mut()
-            .filter_map(|step| step.signal.as_mut());
+            .filter_map(|sample| sample.signal.as_mut());
         signals
             .take(count)
             .for_each(|signal| *signal = Signal::Timeout);
@@ -107,11 +107,17 @@ fn without_rounds_nothing_is_said() {
 #[test]
 fn a_capture_that_begins_later_is_followed_from_its_first_loss() {
     let mut series = flow_of("cubic", 60);
-    let second = series.steps.iter().filter(|step| step.signal.is_some());
-    let second = second.map(|step| step.time).nth(1).expect("a second loss");
+    let second = series
+        .samples
+        .iter()
+        .filter(|sample| sample.signal.is_some());
+    let second = second
+        .map(|sample| sample.time)
+        .nth(1)
+        .expect("a second loss");
     series
-        .steps
-        .retain(|step| step.time + SPACING + SPACING > second);
+        .samples
+        .retain(|sample| sample.time + SPACING + SPACING > second);
     series.initial_window = None;
     series.handshake = None;
     assert_eq!(verdict(&rank(&series, &candidates())), "cubic");
@@ -155,14 +161,14 @@ prop_compose! {
         time_us in 0..10_000_000_u64, counts in prop::array::uniform7(0..200_u32), big in any::<u32>(),
         rtt_us in prop::option::of(0..5_000_000_u64), flags in any::<(bool, bool)>(),
         signal in prop::sample::select(vec![None, Some(Signal::Loss), Some(Signal::Mark), Some(Signal::Timeout)]),
-        phase in prop::sample::select(vec![Phase::Open, Phase::Recovery, Phase::Repair]),
-    ) -> Step {
+        ca_state in prop::sample::select(vec![CaState::Open, CaState::Recovery, CaState::Loss]),
+    ) -> AckSample {
         let [delivered, advanced, marked, prior_in_flight, in_flight, window, outstanding] = counts;
         let huge = big % 64 == 0;
-        Step {
+        AckSample {
             time: Time::from_microseconds(time_us), delivered, advanced, marked, prior_in_flight, in_flight,
-            window: if huge { big } else { window }, outstanding, signal, phase,
-            selective: flags.0, limited_elsewhere: flags.1,
+            window: if huge { big } else { window }, outstanding, signal, ca_state,
+            selective: flags.0, not_cwnd_limited: flags.1,
             rtt: rtt_us.map(Time::from_microseconds), oldest_rtt: rtt_us.map(Time::from_microseconds),
             oldest_sent: Time::from_microseconds(time_us / 2),
         }
@@ -174,13 +180,13 @@ proptest! {
 
     #[test]
     fn whatever_a_capture_holds_probabilities_sum_to_one(
-        mut steps in prop::collection::vec(any_step(), 0..200), sorted in any::<bool>(),
+        mut samples in prop::collection::vec(any_step(), 0..200), sorted in any::<bool>(),
         mss_bytes in 0..9000_u32, initial_window in prop::option::of(0..100_u32),
     ) {
         if sorted {
-            steps.sort_by_key(|step| step.time);
+            samples.sort_by_key(|sample| sample.time);
         }
-        let series = Series { mss_bytes, initial_window, handshake: None, steps };
+        let series = Series { mss_bytes, initial_window, handshake: None, samples };
         let abcc = json!({
             "alpha": 2.0, "beta": 0.1, "gamma": 2.0, "groups": 4, "group_min": 4, "group_max": 8, "count_first": false
         });
@@ -200,22 +206,22 @@ fn hybla() -> Candidate {
 
 #[test]
 fn a_first_window_that_only_one_control_sets_speaks_for_it() {
-    let seen = |window, handshake| {
+    let observed = |window, handshake| {
         let mut series = flow_of("reno", 60);
         (series.initial_window, series.handshake) = (window, handshake);
         hybla().opening(&Flow::new(&series))
     };
     let milliseconds = |ms| Some(Time::from_milliseconds(ms));
-    assert_eq!(seen(Some(19), milliseconds(498)), 100_f64.ln(), "19.9");
-    assert_eq!(seen(Some(10), milliseconds(250)), 0.0, "as stacks do");
-    assert_eq!(seen(Some(10), milliseconds(498)), 0.01_f64.ln());
-    assert_eq!(seen(Some(15), milliseconds(498)), 0.0, "nobody's");
+    assert_eq!(observed(Some(19), milliseconds(498)), 100_f64.ln(), "19.9");
+    assert_eq!(observed(Some(10), milliseconds(250)), 0.0, "as stacks do");
+    assert_eq!(observed(Some(10), milliseconds(498)), 0.01_f64.ln());
+    assert_eq!(observed(Some(15), milliseconds(498)), 0.0, "nobody's");
     assert_eq!(
-        seen(Some(19), None),
+        observed(Some(19), None),
         0.0,
         "without an RTT it is the stack's"
     );
-    assert_eq!(seen(None, milliseconds(498)), 0.0);
+    assert_eq!(observed(None, milliseconds(498)), 0.0);
     let series = flow_of("reno", 60);
     for candidate in candidates() {
         assert_eq!(candidate.opening(&Flow::new(&series)), 0.0);
@@ -225,7 +231,7 @@ fn a_first_window_that_only_one_control_sets_speaks_for_it() {
 #[test]
 fn what_ends_before_it_can_be_compared_is_told_by_its_first_window() {
     let mut series = flow_of("reno", 60);
-    series.steps.truncate(40);
+    series.samples.truncate(40);
     series.handshake = Some(Time::from_milliseconds(498));
     let named = |window| {
         let series = Series {

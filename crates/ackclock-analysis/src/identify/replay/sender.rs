@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use ackclock_congestion::{Ack, Opening, Restart};
 use ackclock_units::{Rate, Time};
 
-use super::Told;
-use crate::identify::series::{Phase, Series, Signal, Step};
+use super::ControllerInput;
+use crate::identify::series::{AckSample, CaState, Series, Signal};
 
 /// Where the sender stood when what is delivered now was sent.
 #[derive(Clone, Copy, Debug)]
@@ -17,7 +17,7 @@ struct Delivered {
 }
 
 /// The least variance term of a timeout in Linux, `TCP_RTO_MIN`.
-const LEAST_RTO_MARGIN: Time = Time::from_milliseconds(200);
+const MIN_RTO_MARGIN: Time = Time::from_milliseconds(200);
 
 /// What a sender knows beside its controller.
 pub(crate) struct Sender {
@@ -28,7 +28,7 @@ pub(crate) struct Sender {
     min_rtt: Time,
     delivered: u64,
     unacknowledged: u64,
-    phase: Phase,
+    ca_state: CaState,
     /// The deliveries of the last round trip, and the one before them.
     deliveries: VecDeque<Delivered>,
 }
@@ -43,14 +43,14 @@ impl Sender {
             min_rtt: series.handshake.unwrap_or(Time::NEVER),
             delivered: 0,
             unacknowledged: 0,
-            phase: Phase::Open,
+            ca_state: CaState::Open,
             deliveries: VecDeque::new(),
         }
     }
 
-    pub(super) fn opening(&self, first: Option<&Step>) -> Opening {
+    pub(super) fn opening(&self, first: Option<&AckSample>) -> Opening {
         Opening {
-            now: first.map_or(Time::ZERO, |step| step.time),
+            now: first.map_or(Time::ZERO, |sample| sample.time),
             srtt: self.srtt,
             mss_bytes: self.mss_bytes,
             seed: 0,
@@ -58,39 +58,39 @@ impl Sender {
     }
 
     /// What a controller is told with a step that is measured.
-    pub(crate) fn tell(&mut self, step: &Step, end: Time) -> Told {
-        self.unacknowledged += u64::from(step.advanced);
-        let recovered = self.phase == Phase::Recovery && step.phase == Phase::Open;
-        self.phase = step.phase;
-        Told {
-            ack: self.ack(step),
-            marked: step.marked,
+    pub(crate) fn controller_input(&mut self, sample: &AckSample, end: Time) -> ControllerInput {
+        self.unacknowledged += u64::from(sample.advanced);
+        let recovered = self.ca_state == CaState::Recovery && sample.ca_state == CaState::Open;
+        self.ca_state = sample.ca_state;
+        ControllerInput {
+            ack: self.ack(sample),
+            marked: sample.marked,
             recovered,
-            signal: step.signal,
+            signal: sample.signal,
             end,
-            oldest_sent: step.oldest_sent,
-            restart: self.restart(step),
+            oldest_sent: sample.oldest_sent,
+            restart: self.restart(sample),
         }
     }
 
     /// What is sent once all is acknowledged comes after a rest, however short.
-    fn restart(&self, step: &Step) -> Option<Restart> {
-        let sent = step.oldest_sent;
-        let rested = step.outstanding == 0 && step.window > 0 && sent >= step.time;
+    fn restart(&self, sample: &AckSample) -> Option<Restart> {
+        let sent = sample.oldest_sent;
+        let rested = sample.outstanding == 0 && sample.window > 0 && sent >= sample.time;
         rested.then(|| Restart {
             now: sent,
-            idle_since: step.time.since(step.rtt.unwrap_or(self.srtt)),
-            rto: self.srtt + self.rttvar.scaled(4.0).max(LEAST_RTO_MARGIN),
+            idle_since: sample.time.since(sample.rtt.unwrap_or(self.srtt)),
+            rto: self.srtt + self.rttvar.scaled(4.0).max(MIN_RTO_MARGIN),
             initial_window: self.initial_window,
         })
     }
 
     /// RFC 6298 section 2, and the smallest RTT so far.
-    pub(crate) fn measure(&mut self, step: &Step) {
-        self.delivered += u64::from(step.delivered);
-        let Some(rtt) = step.rtt else { return };
+    pub(crate) fn measure(&mut self, sample: &AckSample) {
+        self.delivered += u64::from(sample.delivered);
+        let Some(rtt) = sample.rtt else { return };
         self.min_rtt = self.min_rtt.min(rtt);
-        let rtt = step.oldest_rtt.unwrap_or(rtt);
+        let rtt = sample.oldest_rtt.unwrap_or(rtt);
         if self.srtt == Time::ZERO {
             (self.srtt, self.rttvar) = (rtt, rtt.scaled(0.5));
             return;
@@ -100,49 +100,49 @@ impl Sender {
         self.srtt = self.srtt.scaled(0.875) + rtt.scaled(0.125);
     }
 
-    fn ack(&mut self, step: &Step) -> Ack {
-        let rtt = step.rtt.unwrap_or(self.srtt);
-        let (prior_delivered, delivery_rate) = self.rate(step, rtt);
+    fn ack(&mut self, sample: &AckSample) -> Ack {
+        let rtt = sample.rtt.unwrap_or(self.srtt);
+        let (prior_delivered, delivery_rate) = self.rate(sample, rtt);
         Ack {
-            now: step.time,
-            newly_acked: step.delivered,
-            newly_acked_bytes: u64::from(step.delivered) * u64::from(self.mss_bytes),
-            advanced: step.advanced > 0,
-            cumulatively_acked: step.advanced,
-            selective: step.selective,
+            now: sample.time,
+            newly_acked: sample.delivered,
+            newly_acked_bytes: u64::from(sample.delivered) * u64::from(self.mss_bytes),
+            advanced: sample.advanced > 0,
+            cumulatively_acked: sample.advanced,
+            selective: sample.selective,
             opens: false,
-            rtt: step.rtt,
+            rtt: sample.rtt,
             srtt: self.srtt,
             min_rtt: self.min_rtt,
-            prior_in_flight: step.prior_in_flight,
-            in_flight: step.in_flight,
+            prior_in_flight: sample.prior_in_flight,
+            in_flight: sample.in_flight,
             delivery_rate,
             delivered: self.delivered,
             prior_delivered,
-            application_limited: step.limited_elsewhere,
-            window_limited: !step.limited_elsewhere,
-            newly_lost: newly_lost(step),
-            marked_bytes: u64::from(step.marked) * u64::from(self.mss_bytes),
-            next: self.unacknowledged + u64::from(step.outstanding),
+            application_limited: sample.not_cwnd_limited,
+            window_limited: !sample.not_cwnd_limited,
+            newly_lost: newly_lost(sample),
+            marked_bytes: u64::from(sample.marked) * u64::from(self.mss_bytes),
+            next: self.unacknowledged + u64::from(sample.outstanding),
             unacknowledged: self.unacknowledged,
-            recovering: step.phase == Phase::Recovery,
-            repairing: step.phase == Phase::Repair,
+            recovering: sample.ca_state == CaState::Recovery,
+            repairing: sample.ca_state == CaState::Loss,
             paced: false,
-            next_departure: step.time,
+            next_departure: sample.time,
         }
     }
 
     /// What had been delivered when the newest segment was sent, and the rate since: over the longer of the times in
     /// which the segments were sent and acknowledged; none over less than the smallest RTT.
-    fn rate(&mut self, step: &Step, rtt: Time) -> (u64, Option<Rate>) {
-        let sent = step.time.since(rtt);
+    fn rate(&mut self, sample: &AckSample, rtt: Time) -> (u64, Option<Rate>) {
+        let sent = sample.time.since(rtt);
         while self.deliveries.get(1).is_some_and(|next| next.time <= sent) {
             self.deliveries.pop_front();
         }
         let before = self.deliveries.front().copied();
-        if step.delivered > 0 {
+        if sample.delivered > 0 {
             self.deliveries.push_back(Delivered {
-                time: step.time,
+                time: sample.time,
                 sent,
                 segments: self.delivered,
             });
@@ -150,19 +150,19 @@ impl Sender {
         let Some(before) = before.filter(|before| before.time <= sent) else {
             return (0, None);
         };
-        let interval = sent.since(before.sent).max(step.time.since(before.time));
+        let interval = sent.since(before.sent).max(sample.time.since(before.time));
         let segments = self.delivered - before.segments;
         let bytes = segments as f64 * f64::from(self.mss_bytes);
-        let known = step.rtt.is_some() && interval >= self.min_rtt && interval > Time::ZERO;
+        let known = sample.rtt.is_some() && interval >= self.min_rtt && interval > Time::ZERO;
         (before.segments, known.then(|| Rate::of(bytes, interval)))
     }
 }
 
 /// What left the pipe without having been delivered.
-fn newly_lost(step: &Step) -> u32 {
-    let left = step.prior_in_flight.saturating_sub(step.in_flight);
-    let lost = left.saturating_sub(step.delivered);
-    lost.max(u32::from(step.signal == Some(Signal::Loss)))
+fn newly_lost(sample: &AckSample) -> u32 {
+    let left = sample.prior_in_flight.saturating_sub(sample.in_flight);
+    let lost = left.saturating_sub(sample.delivered);
+    lost.max(u32::from(sample.signal == Some(Signal::Loss)))
 }
 
 #[cfg(test)]
@@ -183,67 +183,67 @@ mod tests {
         });
         let mut last = None;
         for number in 1..100 {
-            let step = Step {
+            let sample = AckSample {
                 time: at(10 * number),
                 delivered: 1,
                 advanced: 1,
                 rtt: Some(at(100)),
-                ..Step::default()
+                ..AckSample::default()
             };
-            sender.measure(&step);
-            last = sender.ack(&step).delivery_rate;
+            sender.measure(&sample);
+            last = sender.ack(&sample).delivery_rate;
         }
         let rate = last.expect("a round trip has passed").bytes_per_second();
         assert!((rate - 100_000.0).abs() < 1e-3, "{rate}");
     }
 
-    fn told(step: Step) -> Told {
+    fn input(sample: AckSample) -> ControllerInput {
         let mut sender = Sender::new(&Series {
             mss_bytes: MSS_BYTES,
             initial_window: Some(10),
             handshake: Some(at(100)),
             ..Series::default()
         });
-        sender.measure(&step);
-        sender.tell(&step, step.time)
+        sender.measure(&sample);
+        sender.controller_input(&sample, sample.time)
     }
 
     #[test]
     fn what_leaves_the_pipe_undelivered_is_lost() {
-        let step = Step {
+        let sample = AckSample {
             delivered: 1,
             prior_in_flight: 20,
             in_flight: 15,
-            ..Step::default()
+            ..AckSample::default()
         };
-        assert_eq!(told(step).ack.newly_lost, 4);
+        assert_eq!(input(sample).ack.newly_lost, 4);
         let signal = Some(Signal::Loss);
-        assert_eq!(told(Step { signal, ..step }).ack.newly_lost, 4);
-        let none = Step {
+        assert_eq!(input(AckSample { signal, ..sample }).ack.newly_lost, 4);
+        let none = AckSample {
             signal,
-            ..Step::default()
+            ..AckSample::default()
         };
-        assert_eq!(told(none).ack.newly_lost, 1);
+        assert_eq!(input(none).ack.newly_lost, 1);
     }
 
     #[test]
     fn what_is_sent_when_all_is_acknowledged_comes_after_a_rest() {
-        let step = Step {
+        let sample = AckSample {
             time: at(1000),
             delivered: 2,
             advanced: 2,
             rtt: Some(at(100)),
             window: 2,
             oldest_sent: at(1300),
-            ..Step::default()
+            ..AckSample::default()
         };
-        let restart = told(step).restart.expect("nothing was in flight");
+        let restart = input(sample).restart.expect("nothing was in flight");
         assert_eq!((restart.now, restart.idle_since), (at(1300), at(900)));
         assert_eq!(restart.rto, at(300));
-        let busy = Step {
+        let busy = AckSample {
             outstanding: 1,
-            ..step
+            ..sample
         };
-        assert!(told(busy).restart.is_none());
+        assert!(input(busy).restart.is_none());
     }
 }

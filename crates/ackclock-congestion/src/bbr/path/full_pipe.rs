@@ -13,7 +13,7 @@ pub struct FullPipe {
     /// Bandwidth to grow beyond.
     baseline: f64,
     rounds: u32,
-    /// Whether the pipe is full.
+    /// True if the pipe is full.
     pub now: bool,
 }
 

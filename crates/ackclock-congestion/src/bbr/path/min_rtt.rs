@@ -88,7 +88,7 @@ impl Dip {
         self.round_done && self.is_over(ack.now)
     }
 
-    /// Whether its time has passed.
+    /// Return true if its time has passed.
     pub fn is_over(&self, now: Time) -> bool {
         self.end.is_some_and(|end| now > end)
     }

@@ -7,7 +7,7 @@ use ackclock_units::{Rate, Time};
 pub struct Pacing {
     /// Payload bytes per second; infinite before the connection is open.
     pub bytes_per_s: f64,
-    /// Whether it rests on a measured RTT or better.
+    /// True if it rests on a measured RTT or better.
     has_seen_rtt: bool,
 }
 
@@ -24,7 +24,7 @@ impl Pacing {
         self.has_seen_rtt = srtt > Time::ZERO;
     }
 
-    /// Whether `srtt` is the first RTT, to begin anew with.
+    /// Return true if `srtt` is the first RTT, to begin anew with.
     #[inline]
     pub fn awaits(&self, srtt: Time) -> bool {
         !self.has_seen_rtt && srtt > Time::ZERO

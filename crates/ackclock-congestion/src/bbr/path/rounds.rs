@@ -8,7 +8,7 @@ use crate::Ack;
 pub struct Rounds {
     /// Rounds so far.
     pub count: u64,
-    /// Whether the present ACK began a round.
+    /// True if the present ACK began a round.
     pub started: bool,
     /// The round ends when a segment sent after this many deliveries is delivered.
     end: u64,
@@ -54,7 +54,7 @@ impl HeldBack {
         self.until = ack.delivered + u64::from(ack.in_flight) + 1;
     }
 
-    /// Whether an ACK's delivery rate was limited, by this or by the application.
+    /// Return true if an ACK's delivery rate was limited, by this or by the application.
     #[inline]
     pub fn limits(&self, ack: &Ack) -> bool {
         ack.application_limited || (self.from..self.until).contains(&ack.prior_delivered)
