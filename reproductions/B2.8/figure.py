@@ -4,10 +4,10 @@ from collections.abc import Mapping
 
 from matplotlib.figure import Figure
 
-from ackclock.campaigns.reproduce import figures
 from ackclock.dataset import Dataset
+from ackclock.figures.plots import style
+from ackclock.gallery import figures
 from ackclock.metrics.oscillation import swings
-from ackclock.views.plots import style
 
 #: Seconds of the windows, and of their peaks.
 SPAN_S, PEAKS_S = 8.0, 40.0
@@ -19,9 +19,9 @@ def draw(theory: Mapping[str, Dataset], packet: Mapping[str, Dataset]) -> Figure
     fig = style.figure(3.1)
     whole, peaks = fig.subplots(1, 2, squeeze=False)[0]
     together = {
-        "simulation": packet["whole"],
+        "simulation": packet["rounding"],
         "model, fractions": theory["fractions"],
-        "model, whole packets": theory["whole"],
+        "model, whole packets": theory["rounding"],
     }
     figures.windows_together(whole, together, SPAN_S, "Window (segments)")
     for data, colour, sign in zip(together.values(), style.COLOURS, "s.x", strict=False):

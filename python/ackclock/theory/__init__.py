@@ -13,7 +13,6 @@ argument.
 from __future__ import annotations
 
 from ackclock.theory import pendulum, single_flow
-from ackclock.theory.alone import completion_alone
 from ackclock.theory.buffers import (
     BUFFER_RULES,
     bdp_buffer,
@@ -30,6 +29,7 @@ from ackclock.theory.cubic_curve import (
     time_after_plateau,
 )
 from ackclock.theory.emulation import emulation_limit
+from ackclock.theory.ideal_fct import ideal_fct_s
 from ackclock.theory.responses import (
     cubic_window,
     highspeed_window,
@@ -53,7 +53,7 @@ __all__ = [
     "ResponseTime",
     "altman",
     "bdp_buffer",
-    "completion_alone",
+    "ideal_fct_s",
     "cubic_convergence",
     "cubic_curve",
     "cubic_k",

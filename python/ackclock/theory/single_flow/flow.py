@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
-from ackclock.theory.checks import POSITIVE, SHARE, Domain, Words, at_least, check, single
+from ackclock.theory.domains import POSITIVE, SHARE, Domain, Words, at_least, check, single
 
 #: How Reno's estimate grows: by `a` packets for each window of ACKs, or as the print has it, W1 + a t / R(t).
 Growth: TypeAlias = Literal["acks", "rtt"]
