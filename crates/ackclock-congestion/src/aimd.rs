@@ -75,7 +75,7 @@ impl Aimd {
 
 impl Controller for Aimd {
     fn on_ack(&mut self, ack: &Ack) {
-        if !self.window.may_grow(ack) {
+        if !self.window.on_ack(ack) {
             return;
         }
         let Parameters {

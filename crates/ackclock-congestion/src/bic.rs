@@ -83,7 +83,7 @@ struct Bic {
     /// Acknowledged segments per increment.
     per_increment: u32,
     /// Window and time of the last look at the distance.
-    looked: Option<(u32, Time)>,
+    updated: Option<(u32, Time)>,
 }
 
 /// Makes the controller.
@@ -110,7 +110,7 @@ pub fn make(parameters: &Value, initial_window: f64) -> Made {
         ratio_16: INITIAL_RATIO,
         disordered: false,
         per_increment: 1,
-        looked: None,
+        updated: None,
     }))
 }
 
@@ -118,7 +118,7 @@ impl Bic {
     /// Follows the number of segments per ACK, while all is in order and nothing is being repaired.
     fn observe_ratio(&mut self, ack: &Ack) {
         let counts = self.window.is_open() && !self.disordered;
-        self.disordered = ack.selective;
+        self.disordered = ack.has_sack;
         if counts {
             let kept = self.ratio_16 - self.ratio_16 / RATIO_SCALE;
             self.ratio_16 = kept.saturating_add(ack.cumulatively_acked);
@@ -129,10 +129,10 @@ impl Bic {
     fn update(&mut self, now: Time) {
         let cwnd = self.window.cwnd();
         let recent = |(looked_cwnd, at)| looked_cwnd == cwnd && now.since(at) <= STALE;
-        if self.looked.is_some_and(recent) {
+        if self.updated.is_some_and(recent) {
             return;
         }
-        self.looked = Some((cwnd, now));
+        self.updated = Some((cwnd, now));
         self.per_increment = if cwnd <= self.parameters.low_window {
             cwnd
         } else {
@@ -145,7 +145,7 @@ impl Bic {
         let per_increment = if cwnd < self.w_max {
             self.towards_the_maximum(cwnd, self.w_max - cwnd)
         } else {
-            self.beyond_the_maximum(cwnd, cwnd - self.w_max)
+            self.max_probing(cwnd, cwnd - self.w_max)
         };
         if self.w_max == 0 {
             per_increment.min(MAX_PER_INCREMENT_UNKNOWN)
@@ -165,7 +165,7 @@ impl Bic {
         }
     }
 
-    fn beyond_the_maximum(&self, cwnd: u32, distance: u32) -> u32 {
+    fn max_probing(&self, cwnd: u32, distance: u32) -> u32 {
         let accelerating = self
             .parameters
             .max_increment
@@ -227,7 +227,7 @@ fn scaled(window: u32, share_1024: u32) -> u32 {
 impl Controller for Bic {
     fn on_ack(&mut self, ack: &Ack) {
         self.observe_ratio(ack);
-        if !self.window.may_grow(ack) {
+        if !self.window.on_ack(ack) {
             return;
         }
         let left = self.window.slow_start(ack.newly_acked);
@@ -246,7 +246,7 @@ impl Controller for Bic {
         self.window.restart(self.reduced());
         self.w_max = 0;
         self.ratio_16 = INITIAL_RATIO;
-        self.looked = None;
+        self.updated = None;
     }
 
     delegate_to_window!();

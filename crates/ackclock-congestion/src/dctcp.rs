@@ -22,7 +22,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::window::{delegate_to_window, Window};
-use super::{require, Ack, Controller, Feedback, Loss, Made};
+use super::{require, Ack, Controller, EcnFeedback, Loss, Made};
 
 /// α = 1: everything is marked. Fine enough for windows of a thousand segments.
 const ALPHA_MAX: u32 = 1024;
@@ -106,7 +106,7 @@ impl Dctcp {
 }
 
 impl Controller for Dctcp {
-    fn on_feedback(&mut self, feedback: &Feedback) {
+    fn on_ecn_feedback(&mut self, feedback: &EcnFeedback) {
         self.delivered += feedback.delivered;
         self.marked += feedback.marked;
         if feedback.unacknowledged >= self.window_end {
@@ -118,7 +118,7 @@ impl Controller for Dctcp {
     }
 
     fn on_ack(&mut self, ack: &Ack) {
-        if self.window.may_grow(ack) {
+        if self.window.on_ack(ack) {
             self.window.grow_as_reno(ack.newly_acked);
         }
     }

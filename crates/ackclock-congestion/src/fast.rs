@@ -22,7 +22,7 @@ use serde_json::Value;
 
 use super::fractional_window::FractionalWindow;
 use super::round::Round;
-use super::{require, Ack, Before, Controller, Loss, Made, Restart};
+use super::{require, Ack, Controller, Loss, Made, PriorWindow, Restart};
 
 /// Most weight of an RTT sample in the average.
 const MAX_WEIGHT: f64 = 0.25;
@@ -151,7 +151,7 @@ impl Controller for Fast {
         if let Some(rtt) = ack.rtt {
             self.observe(rtt);
         }
-        let may_grow = self.window.may_grow(ack);
+        let may_grow = self.window.on_ack(ack);
         if self.window.in_fast_recovery() {
             self.round = None;
             return;
@@ -187,7 +187,7 @@ impl Controller for Fast {
         self.window.restart(self.window.cwnd() / 2.0);
     }
 
-    fn undo(&mut self, before: &Before) {
+    fn undo(&mut self, before: &PriorWindow) {
         self.window.undo(before);
     }
 

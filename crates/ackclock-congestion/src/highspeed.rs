@@ -173,7 +173,7 @@ impl HighSpeed {
 
 impl Controller for HighSpeed {
     fn on_ack(&mut self, ack: &Ack) {
-        if !self.window.may_grow(ack) {
+        if !self.window.on_ack(ack) {
             return;
         }
         if self.window.in_slow_start() {

@@ -34,7 +34,7 @@ use serde_json::Value;
 
 use super::ticks::Clock;
 use super::window::Window;
-use super::{Ack, Before, Controller, Loss, Made, Restart};
+use super::{Ack, Controller, Loss, Made, PriorWindow, Restart};
 
 use throughput::Throughput;
 
@@ -53,7 +53,7 @@ const MAX_RTT_STEP: Time = Time::from_milliseconds(20);
 /// Share of its distance to the smallest RTT that the largest one keeps at a loss, percent.
 const MAX_RTT_KEPT: u64 = 95;
 /// Smallest RTTs after which the throughput has settled.
-const SETTLING_RTTS: u64 = 4;
+const WARMUP_RTTS: u64 = 4;
 /// Linux counts the inverse of the RTT scaling, 100 ms / RTT, in eighths.
 const SCALING: u64 = 8;
 /// Its limits: 0.5 and 10.
@@ -97,7 +97,7 @@ struct Htcp {
     /// The ACK before this one told of a hole.
     disordered: bool,
     /// A loss is being repaired: Δ will count from the end of that.
-    repairing: bool,
+    in_loss: bool,
     throughput: Throughput,
 }
 
@@ -143,7 +143,7 @@ impl Htcp {
             epoch: 0,
             epoch_before: 0,
             disordered: false,
-            repairing: false,
+            in_loss: false,
             throughput: Throughput::default(),
         })
     }
@@ -166,7 +166,7 @@ impl Htcp {
             self.throughput.begin(now);
             return;
         }
-        let settled = now.saturating_sub(self.epoch) >= SETTLING_RTTS * self.min_rtt;
+        let settled = now.saturating_sub(self.epoch) >= WARMUP_RTTS * self.min_rtt;
         let step = u64::from(self.window.cwnd()).checked_sub((self.alpha_128 / SCALE).max(1));
         self.throughput.count(u64::from(ack.cumulatively_acked));
         if let (Some(enough), true) = (step, self.min_rtt > 0) {
@@ -241,13 +241,13 @@ impl Controller for Htcp {
         if let Some(rtt) = ack.rtt {
             self.observe_rtt(self.clock.of(rtt));
         }
-        self.disordered = ack.selective;
+        self.disordered = ack.has_sack;
         self.observe_throughput(ack, now);
         // The segments of the ACK that ends a repair count as one.
         let was_open = self.window.is_open();
-        let may_grow = self.window.may_grow(ack);
-        if self.repairing && self.window.is_open() {
-            self.repairing = false;
+        let may_grow = self.window.on_ack(ack);
+        if self.in_loss && self.window.is_open() {
+            self.in_loss = false;
             self.epoch = now;
         }
         if !may_grow {
@@ -266,13 +266,13 @@ impl Controller for Htcp {
         self.update_parameters(now);
         self.window.reduce(self.reduced());
         self.begin_epoch(now);
-        self.repairing = true;
+        self.in_loss = true;
     }
 
-    fn undo(&mut self, before: &Before) {
+    fn undo(&mut self, before: &PriorWindow) {
         self.window.undo(before);
         self.epoch = self.epoch_before;
-        self.repairing = false;
+        self.in_loss = false;
     }
 
     fn on_timeout(&mut self, now: Time, _in_flight: u32) {
@@ -282,7 +282,7 @@ impl Controller for Htcp {
         }
         self.window.restart(self.reduced());
         self.begin_epoch(now);
-        self.repairing = true;
+        self.in_loss = true;
     }
 
     fn on_restart(&mut self, restart: &Restart) {

@@ -63,7 +63,7 @@ impl Rho {
         Rho(eighths.max(EIGHTHS))
     }
 
-    fn whole(self) -> u64 {
+    fn whole_part(self) -> u64 {
         self.0 / EIGHTHS
     }
 
@@ -71,7 +71,7 @@ impl Rho {
     fn in_slow_start(self) -> u64 {
         let fraction = (self.0 % EIGHTHS) as f64 / EIGHTHS as f64;
         let power = (SCALE as f64 * fraction.exp2()) as u64;
-        (power << self.whole().min(MAX_EXPONENT)) - SCALE
+        (power << self.whole_part().min(MAX_EXPONENT)) - SCALE
     }
 
     /// ρ² / cwnd, in 1/128.
@@ -143,23 +143,23 @@ impl Hybla {
 }
 
 impl Controller for Hybla {
-    fn on_open(&mut self, opening: &Opening) {
+    fn on_established(&mut self, opening: &Opening) {
         self.observe(opening.srtt);
         if opening.srtt > Time::ZERO {
-            let first = self.rho.whole().min(u64::from(MAX_WINDOW));
+            let first = self.rho.whole_part().min(u64::from(MAX_WINDOW));
             self.window.set(first as u32);
         }
     }
 
     fn on_ack(&mut self, ack: &Ack) {
-        let may_grow = self.window.may_grow(ack);
-        if ack.advanced && !self.window.in_fast_recovery() {
+        let may_grow = self.window.on_ack(ack);
+        if ack.may_raise_cwnd && !self.window.in_fast_recovery() {
             self.observe(ack.srtt);
         }
         if !may_grow {
             return;
         }
-        if self.window.is_open() && !ack.selective {
+        if self.window.is_open() && !ack.has_sack {
             self.grow();
         } else {
             self.window.grow_as_reno(ack.newly_acked);
@@ -183,7 +183,7 @@ impl Controller for Hybla {
 mod tests {
     use super::super::window::testing::{ack, recovering, LOSS};
     use super::*;
-    use crate::Before;
+    use crate::PriorWindow;
     use serde_json::json;
 
     const MS: fn(u64) -> Time = Time::from_milliseconds;
@@ -191,7 +191,7 @@ mod tests {
     /// A flow whose handshake took `rtt`, beside a reference of 25 ms.
     fn opened(rtt: Time) -> Box<dyn Controller> {
         let mut hybla = make(&json!({ "rtt0_s": 0.025 }), 10.0).expect("the card's parameters");
-        hybla.on_open(&Opening {
+        hybla.on_established(&Opening {
             now: Time::ZERO,
             srtt: rtt,
             mss_bytes: 1448,
@@ -203,7 +203,7 @@ mod tests {
     /// The same in congestion avoidance with so many segments.
     fn avoiding(rtt: Time, cwnd: f64) -> Box<dyn Controller> {
         let mut hybla = opened(rtt);
-        hybla.undo(&Before {
+        hybla.undo(&PriorWindow {
             cwnd: 2.0 * cwnd,
             ssthresh: f64::INFINITY,
         });
@@ -295,13 +295,13 @@ mod tests {
     fn repairs_and_reordering_are_renos() {
         let mut hybla = avoiding(MS(100), 20.0);
         hybla.on_ack(&Ack {
-            selective: true,
+            has_sack: true,
             ..ack(Time::ZERO, 20)
         });
         assert_eq!(hybla.cwnd(), 21.0);
         hybla.on_timeout(Time::ZERO, 20);
         hybla.on_ack(&Ack {
-            repairing: true,
+            in_loss: true,
             ..ack(Time::ZERO, 2)
         });
         assert_eq!(hybla.cwnd(), 3.0);

@@ -46,13 +46,13 @@ const BATCH_BYTES: f64 = 4.0 * 65_536.0;
 const BATCH_ALLOWANCE_MAX: Time = Time::from_milliseconds(1);
 
 /// The round that began with a timeout ends with the repair.
-const UNTIL_REPAIRED: u64 = u64::MAX;
+const UNTIL_RECOVERED: u64 = u64::MAX;
 
 /// The detectors' state.
 #[derive(Clone, Copy, Debug)]
 pub struct HyStart {
-    found: bool,
-    /// The round ends when a segment beyond this one is acknowledged, or [`UNTIL_REPAIRED`].
+    exited: bool,
+    /// The round ends when a segment beyond this one is acknowledged, or [`UNTIL_RECOVERED`].
     round_end: u64,
     round_start: Time,
     /// The newest ACK of the present train.
@@ -84,12 +84,12 @@ impl HyStart {
 
     /// Searches again, after a timeout at `now`.
     pub fn restart(&mut self, now: Time) {
-        *self = HyStart::searching(now, UNTIL_REPAIRED);
+        *self = HyStart::searching(now, UNTIL_RECOVERED);
     }
 
     fn searching(now: Time, round_end: u64) -> HyStart {
         HyStart {
-            found: false,
+            exited: false,
             round_end,
             round_start: now,
             train_end: now,
@@ -100,7 +100,7 @@ impl HyStart {
 
     /// An ACK with an RTT sample arrived in slow start. Returns whether slow start should end now.
     pub fn should_exit(&mut self, ack: &Ack, rtt: Time, path: &Path) -> bool {
-        if self.found {
+        if self.exited {
             return false;
         }
         if self.round_is_over(ack) {
@@ -111,12 +111,12 @@ impl HyStart {
         }
         let train = self.train_is_long(ack.now, path);
         let delay = self.delay_increased(rtt, path.min_rtt);
-        self.found = train || delay;
-        self.found
+        self.exited = train || delay;
+        self.exited
     }
 
     fn round_is_over(&self, ack: &Ack) -> bool {
-        if self.round_end == UNTIL_REPAIRED {
+        if self.round_end == UNTIL_RECOVERED {
             !ack.recovering
         } else {
             ack.unacknowledged > self.round_end
@@ -128,8 +128,8 @@ impl HyStart {
             return false;
         }
         self.train_end = now;
-        let whole = path.min_rtt + batch_allowance(path.pacing_rate_bytes_per_s);
-        let threshold = if path.paced { whole } else { half(whole) };
+        let limit = path.min_rtt + batch_allowance(path.pacing_rate_bytes_per_s);
+        let threshold = if path.paced { limit } else { half(limit) };
         now.since(self.round_start) > threshold
     }
 

@@ -227,8 +227,8 @@ impl Controller for Illinois {
         if let Some(rtt) = ack.rtt {
             self.delay.observe(rtt);
         }
-        let may_grow = self.window.may_grow(ack);
-        if ack.advanced && !self.window.in_fast_recovery() {
+        let may_grow = self.window.on_ack(ack);
+        if ack.may_raise_cwnd && !self.window.in_fast_recovery() {
             self.follow_rounds(ack);
         }
         if !may_grow {

@@ -43,7 +43,7 @@ pub fn make(parameters: &Value, initial_window: f64) -> Made {
 
 impl Controller for Reno {
     fn on_ack(&mut self, ack: &Ack) {
-        if self.window.may_grow(ack) {
+        if self.window.on_ack(ack) {
             self.window.grow_as_reno(ack.newly_acked);
         }
     }

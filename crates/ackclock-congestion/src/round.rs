@@ -37,7 +37,7 @@ impl Round {
 
     /// Return true if `ack` ends the round.
     pub fn is_over(&self, ack: &Ack) -> bool {
-        ack.advanced && ack.unacknowledged > self.end
+        ack.may_raise_cwnd && ack.unacknowledged > self.end
     }
 
     /// RTTs measured in the round.

@@ -73,7 +73,7 @@ impl Scalable {
 
 impl Controller for Scalable {
     fn on_ack(&mut self, ack: &Ack) {
-        if !self.window.may_grow(ack) {
+        if !self.window.on_ack(ack) {
             return;
         }
         let left = self.window.slow_start(ack.newly_acked);

@@ -22,7 +22,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::window::{delegate_to_window, Window};
-use super::{Ack, Controller, Loss, Made, Repair};
+use super::{Ack, Controller, Loss, Made, RecoveryPolicy};
 
 /// Tahoe has no parameters.
 #[derive(Clone, Copy, Debug, Deserialize)]
@@ -48,7 +48,7 @@ pub fn make(parameters: &Value, initial_window: f64) -> Made {
 
 impl Controller for Tahoe {
     fn on_ack(&mut self, ack: &Ack) {
-        if self.window.may_grow(ack) {
+        if self.window.on_ack(ack) {
             self.window.grow_as_reno(ack.newly_acked);
         }
     }
@@ -66,8 +66,8 @@ impl Controller for Tahoe {
         self.window.restart(self.window.cwnd() / 2);
     }
 
-    fn repair(&self) -> Repair {
-        Repair::FromStart
+    fn recovery_policy(&self) -> RecoveryPolicy {
+        RecoveryPolicy::SlowStart
     }
 
     delegate_to_window!();
@@ -88,7 +88,7 @@ mod tests {
     fn round(controller: &mut dyn Controller) -> f64 {
         for _ in 0..controller.cwnd() as u32 {
             controller.on_ack(&Ack {
-                repairing: true,
+                in_loss: true,
                 ..ack(Time::ZERO, 1)
             });
         }
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn what_is_outstanding_at_a_loss_is_sent_again_from_the_start() {
-        assert_eq!(tahoe(10.0).repair(), Repair::FromStart);
+        assert_eq!(tahoe(10.0).recovery_policy(), RecoveryPolicy::SlowStart);
     }
 
     #[test]

@@ -117,7 +117,7 @@ impl Westwood {
 impl Controller for Westwood {
     fn on_ack(&mut self, ack: &Ack) {
         self.observe(ack);
-        if self.window.may_grow(ack) {
+        if self.window.on_ack(ack) {
             self.window.grow_as_reno(ack.newly_acked);
         }
     }

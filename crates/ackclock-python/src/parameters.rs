@@ -53,7 +53,7 @@ pub fn try_congestion(
 ) -> PyResult<Option<String>> {
     let parameters =
         parsed(parameters_json).map_err(|error| PyValueError::new_err(error.to_string()))?;
-    let tried = py.detach(|| guarded(|| contract::tried(kind, &parameters, histories)));
+    let tried = py.detach(|| guarded(|| contract::run_trials(kind, &parameters, histories)));
     Ok(tried.and_then(|holds| holds).err())
 }
 

@@ -101,12 +101,17 @@ impl Walk {
     }
 
     /// Notes the path one step deeper, and visits what is inside.
-    fn step(&mut self, step: Step, span: Option<Range<usize>>, inside: impl FnOnce(&mut Walk)) {
+    fn step(
+        &mut self,
+        step: Step,
+        span: Option<Range<usize>>,
+        cubic_state: impl FnOnce(&mut Walk),
+    ) {
         self.path.push(step);
         if let Some(span) = span {
             self.found.push((self.path.clone(), self.line(span.start)));
         }
-        inside(self);
+        cubic_state(self);
         self.path.pop();
     }
 

@@ -9,7 +9,7 @@
 //!
 //! A first window that stacks do not have speaks for a control that sets just this one itself (`UNUSUAL`).
 
-use ackclock_congestion::{make, Controller, Error, Repair};
+use ackclock_congestion::{make, Controller, Error, RecoveryPolicy};
 use serde_json::{Map, Value};
 
 use self::laws::{laws, Explains, Law};
@@ -117,7 +117,7 @@ impl Candidate {
             name: name.to_owned(),
             parameters: parameters.clone(),
             deployed,
-            is_model: controller.repair() == Repair::Controller,
+            is_model: controller.recovery_policy() == RecoveryPolicy::Controller,
         })
     }
 

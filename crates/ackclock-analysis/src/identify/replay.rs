@@ -7,7 +7,7 @@
 //! What a capture does not tell is made of what it does: smoothed RTT and least RTT (RFC 6298), delivery rates from the
 //! times of delivery (Cheng et al., draft-ietf-ccwg-bbr section 4.1) with the sending times that RTTs give.
 
-use ackclock_congestion::{Ack, Controller, Feedback, Loss, Opening, Repair, Restart};
+use ackclock_congestion::{Ack, Controller, EcnFeedback, Loss, Opening, RecoveryPolicy, Restart};
 use ackclock_units::Time;
 
 use crate::identify::pacing::Paced;
@@ -140,7 +140,7 @@ impl Prepared {
         let observed = self.initial_window.filter(|&observed| observed > 0)?;
         let first = |of_stack: u32| {
             let mut controller = make(of_stack);
-            controller.on_open(&self.opening);
+            controller.on_established(&self.opening);
             controller.cwnd() as u32
         };
         let own = first(observed);
@@ -158,7 +158,7 @@ impl Prepared {
     pub fn started<'a>(&'a self, make: Make<'a>, manner: Manner) -> Replay<'a> {
         let mut controller = self.initial_window.map(make);
         if let Some(controller) = &mut controller {
-            controller.on_open(&self.opening);
+            controller.on_established(&self.opening);
         }
         Replay {
             flow: self,
@@ -276,8 +276,8 @@ impl Driver {
         controller: &mut dyn Controller,
         input: &ControllerInput,
     ) -> Allowed {
-        let ack = &match controller.repair() {
-            Repair::Controller => self.with_own_flight(&input.ack),
+        let ack = &match controller.recovery_policy() {
+            RecoveryPolicy::Controller => self.with_own_flight(&input.ack),
             _ if is_unused(controller, &input.ack) => Ack {
                 window_limited: false,
                 ..input.ack
@@ -285,7 +285,7 @@ impl Driver {
             _ => input.ack,
         };
         if self.uses_ecn {
-            controller.on_feedback(&Feedback {
+            controller.on_ecn_feedback(&EcnFeedback {
                 delivered: ack.newly_acked,
                 marked: input.marked,
                 next: ack.next,

@@ -24,7 +24,7 @@ fn with(name: &str, value: Value) -> Value {
 
 fn open(parameters: &Value) -> Abcc {
     let mut abcc = Abcc::new(parameters, 10.0).expect("the card's parameters");
-    abcc.on_open(&Opening {
+    abcc.on_established(&Opening {
         now: Time::ZERO,
         srtt: Time::from_milliseconds(100),
         mss_bytes: MSS_BYTES,
@@ -39,7 +39,7 @@ fn paced(rate: f64, least_ms: u64, most_ms: u64, latest_ms: u64) -> Abcc {
     for rtt in [least_ms, most_ms, latest_ms] {
         abcc.observe_rtt(Time::from_milliseconds(rtt));
     }
-    abcc.most_delivered = 1000;
+    abcc.max_delivered = 1000;
     abcc.state = State::Paced {
         rate,
         round_end: 10,
@@ -171,7 +171,7 @@ fn a_group_lies_within_one_flight() {
 #[test]
 fn slow_start_goes_on_unpaced_until_the_rate_is_known() {
     let mut abcc = open(&parameters());
-    assert!(abcc.needs_pacing());
+    assert!(abcc.requires_pacing());
     for number in 0..9 {
         abcc.on_ack(&acked(number, 1000, Time::from_milliseconds(number)));
     }
@@ -288,7 +288,7 @@ fn the_window_is_twice_what_the_equilibrium_has_in_flight() {
 fn bunched_acks_do_not_open_the_window_without_end() {
     // Ten were in flight; 1 ns between ACKs is a terabyte per second.
     let mut abcc = paced(1e12, 100, 120, 110);
-    abcc.most_delivered = 10;
+    abcc.max_delivered = 10;
     assert_near(abcc.cwnd(), 160.0);
 }
 

@@ -111,7 +111,7 @@ pub struct LongTerm {
 }
 
 /// The doublings stop here, so that the growth stays a number of segments.
-const MOST_DOUBLINGS: u32 = 30;
+const MAX_DOUBLINGS: u32 = 30;
 
 impl LongTerm {
     /// No bound.
@@ -136,7 +136,7 @@ impl LongTerm {
     /// Another round of a probe: twice as much growth as in the one before.
     pub fn steepen(&mut self, cwnd: f64) {
         self.acked_per_segment = (cwnd / 2f64.powi(self.rounds as i32)).max(1.0);
-        self.rounds = (self.rounds + 1).min(MOST_DOUBLINGS);
+        self.rounds = (self.rounds + 1).min(MAX_DOUBLINGS);
     }
 
     /// A flight of this size lost little.

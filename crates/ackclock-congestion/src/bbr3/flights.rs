@@ -57,7 +57,7 @@ impl Flights {
 
     /// Looks up the flight of the newest segment that an ACK delivered.
     #[inline]
-    pub fn look_up(&mut self, ack: &Ack) -> Flight {
+    pub fn lookup(&mut self, ack: &Ack) -> Flight {
         if let Some(newest) = self.snapshots.back_mut() {
             newest.in_flight = ack.prior_in_flight;
         }
@@ -113,18 +113,18 @@ mod tests {
         let mut flights = Flights::default();
         flights.open();
         let first = at(0, 1, 10, 9);
-        assert_eq!(flights.look_up(&first).in_flight, 10);
+        assert_eq!(flights.lookup(&first).in_flight, 10);
         flights.remember(&first);
         let second = at(0, 2, 11, 9);
-        flights.look_up(&second);
+        flights.lookup(&second);
         flights.count_lost(1);
         flights.remember(&second);
         let third = at(1, 3, 9, 8);
-        let flight = flights.look_up(&third);
+        let flight = flights.lookup(&third);
         assert_eq!((flight.in_flight, flight.lost), (11, 1));
         flights.remember(&third);
         let fourth = at(2, 4, 8, 7);
-        let flight = flights.look_up(&fourth);
+        let flight = flights.lookup(&fourth);
         assert_eq!(
             (flight.in_flight, flight.lost),
             (9, 0),

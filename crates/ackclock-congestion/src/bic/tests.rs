@@ -32,7 +32,7 @@ fn between(cwnd: u32, w_max: u32) -> Bic {
         ratio_16: INITIAL_RATIO,
         disordered: false,
         per_increment: 1,
-        looked: None,
+        updated: None,
     }
 }
 
@@ -144,7 +144,7 @@ fn of_a_holes_acks_only_the_first_counts_as_one_of_no_segment() {
     bic.observe_ratio(&ack(Time::ZERO, 1));
     let sack = Ack {
         cumulatively_acked: 0,
-        selective: true,
+        has_sack: true,
         ..ack(Time::ZERO, 1)
     };
     bic.observe_ratio(&sack);

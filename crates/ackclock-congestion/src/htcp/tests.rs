@@ -126,9 +126,9 @@ fn the_rtts_are_ticks_begun_and_the_largest_rises_slowly_and_fades() {
     htcp.on_ack(&with_rtt(120, 1, 75));
     assert_eq!((htcp.min_rtt, htcp.max_rtt), (6, 8));
     let of_a_hole = |now_ms| Ack {
-        advanced: false,
+        may_raise_cwnd: false,
         cumulatively_acked: 0,
-        selective: true,
+        has_sack: true,
         ..with_rtt(now_ms, 1, 81)
     };
     htcp.on_ack(&Ack {

@@ -166,9 +166,9 @@ fn a_loss_halves_and_measuring_waits_for_the_end_of_recovery() {
 fn a_round_begins_when_the_repair_after_a_timeout_ends() {
     let mut flow = Flow::steady(50);
     flow.vegas.on_timeout(Time::ZERO, 50);
-    let acked = |unacknowledged: u64, repairing: bool| Ack {
+    let acked = |unacknowledged: u64, in_loss: bool| Ack {
         rtt: Some(Time::from_milliseconds(BASE_MS)),
-        repairing,
+        in_loss,
         unacknowledged,
         next: 300,
         ..ack(Time::ZERO, 1)

@@ -67,19 +67,19 @@ impl Bandwidth {
             self.segment_bytes = bytes;
         }
         let segment = self.segment_bytes;
-        let advanced = u64::from(ack.cumulatively_acked) * segment;
-        self.bytes += if advanced > 0 && !ack.selective && !ack.opens {
-            advanced
-        } else if advanced == 0 {
+        let may_raise_cwnd = u64::from(ack.cumulatively_acked) * segment;
+        self.bytes += if may_raise_cwnd > 0 && !ack.has_sack && !ack.window_update {
+            may_raise_cwnd
+        } else if may_raise_cwnd == 0 {
             self.ahead += segment;
             segment
-        } else if advanced == segment {
+        } else if may_raise_cwnd == segment {
             segment
-        } else if self.ahead >= advanced {
-            self.ahead -= advanced;
+        } else if self.ahead >= may_raise_cwnd {
+            self.ahead -= may_raise_cwnd;
             segment
         } else {
-            advanced - std::mem::take(&mut self.ahead)
+            may_raise_cwnd - std::mem::take(&mut self.ahead)
         };
     }
 
@@ -99,7 +99,7 @@ mod tests {
 
     fn duplicate() -> Ack {
         Ack {
-            advanced: false,
+            may_raise_cwnd: false,
             cumulatively_acked: 0,
             ..ack(Time::ZERO, 1)
         }
@@ -133,7 +133,7 @@ mod tests {
         // Partial ACK of 3: all of them were counted, the retransmission arrived.
         let jump = |n| Ack {
             cumulatively_acked: n,
-            selective: true,
+            has_sack: true,
             ..ack(Time::ZERO, 1)
         };
         bandwidth.count(&jump(3));
@@ -169,7 +169,7 @@ mod tests {
         }
         bandwidth.count(&Ack {
             cumulatively_acked: 6,
-            opens: true,
+            window_update: true,
             ..ack(Time::ZERO, 1)
         });
         assert_eq!((bandwidth.bytes, bandwidth.ahead), (7 * 1448, 0), "1 and 6");

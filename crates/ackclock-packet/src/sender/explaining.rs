@@ -1,6 +1,6 @@
 //! Why a segment is sent, and what kept it from leaving earlier: for those who want to know. Nothing depends on it.
 
-use ackclock_congestion::Repair;
+use ackclock_congestion::RecoveryPolicy;
 use ackclock_record::{Cause, Limit, NONE};
 
 use super::{Phase, Sender};
@@ -108,7 +108,7 @@ impl Sender {
     /// window below it does not grow faster.
     fn is_in_slow_start(&self) -> bool {
         let ssthresh = self.controller.ssthresh();
-        let is_model = self.controller.repair() == Repair::Controller;
+        let is_model = self.controller.recovery_policy() == RecoveryPolicy::Controller;
         self.controller.cwnd() < ssthresh && (ssthresh.is_infinite() || !is_model)
     }
 }

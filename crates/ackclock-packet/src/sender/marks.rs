@@ -16,7 +16,7 @@ use super::prr::Prr;
 use super::scoreboard::Delivery;
 use super::{whole_segments, Outlet, Phase, Sender};
 use crate::packet::{Ecn, Flags, Packet};
-use ackclock_congestion::{Feedback, Loss, Repair};
+use ackclock_congestion::{EcnFeedback, Loss, RecoveryPolicy};
 
 /// What the sender knows of marks.
 #[derive(Clone, Copy, Debug, Default)]
@@ -78,7 +78,7 @@ impl Sender {
             return Report::default();
         }
         let report = self.report(packet, delivery.segments);
-        self.controller.on_feedback(&Feedback {
+        self.controller.on_ecn_feedback(&EcnFeedback {
             delivered: delivery.segments,
             marked: report.segments,
             next: self.board.next(),
@@ -117,7 +117,7 @@ impl Sender {
 
     /// Reacts to marks, unless a reaction or a recovery is under way.
     pub(super) fn react_to_marks(&mut self, in_flight: u32, now: Time, out: &mut impl Outlet) {
-        if self.controller.repair() == Repair::Controller {
+        if self.controller.recovery_policy() == RecoveryPolicy::Controller {
             return self.acknowledge_marks();
         }
         if !matches!(self.phase, Phase::Open | Phase::Disorder) {

@@ -6,7 +6,7 @@ use super::explaining::Trigger;
 use super::prr::Prr;
 use super::scoreboard::Found;
 use super::{whole_segments, Outlet, Phase, Sender};
-use ackclock_congestion::{Loss, Repair};
+use ackclock_congestion::{Loss, RecoveryPolicy};
 use ackclock_plan::Reduction;
 use ackclock_record::Happening;
 
@@ -88,17 +88,17 @@ impl Sender {
             self.reduce(in_flight, now);
         }
         let target = whole_segments(self.controller.cwnd());
-        match (self.controller.repair(), self.tcp.recovery_reduction) {
-            (Repair::Controller, _) => {}
-            (Repair::FromStart, _) => self.start_over(now, out),
-            (Repair::Stack, Reduction::Prr) => match &mut self.prr {
+        match (self.controller.recovery_policy(), self.tcp.recovery_reduction) {
+            (RecoveryPolicy::Controller, _) => {}
+            (RecoveryPolicy::SlowStart, _) => self.start_over(now, out),
+            (RecoveryPolicy::Stack, Reduction::Prr) => match &mut self.prr {
                 Some(prr) if was_reduced => prr.aim(target),
                 _ => {
                     self.prr = Some(Prr::new(target, prior_window));
                     self.window = target;
                 }
             },
-            (Repair::Stack, Reduction::Immediate) => {
+            (RecoveryPolicy::Stack, Reduction::Immediate) => {
                 self.window = target;
                 self.send_lost(Trigger::Window, now, out);
             }

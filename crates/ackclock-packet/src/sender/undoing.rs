@@ -31,13 +31,13 @@ use ackclock_units::Time;
 
 use super::{whole_segments, Outlet, Phase, Sender};
 use crate::options::timestamp;
-use ackclock_congestion::Before;
+use ackclock_congestion::PriorWindow;
 
 /// What would have to be taken back, and what speaks for it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Undo {
     /// The window and threshold before the reduction, if there was one.
-    before: Option<Before>,
+    before: Option<PriorWindow>,
     /// The first unacknowledged segment when the episode began; none if nothing can be taken back.
     from: Option<u64>,
     /// Retransmissions of the episode that no DSACK has reported, once there was one.
@@ -65,7 +65,7 @@ pub struct Evidence {
 
 impl Undo {
     /// An episode begins with a reduction, unless `before` is none; so many retransmissions are out already.
-    fn begin(&mut self, from: Option<u64>, before: Option<Before>, resent: u32) {
+    fn begin(&mut self, from: Option<u64>, before: Option<PriorWindow>, resent: u32) {
         self.before = before;
         self.from = from;
         self.unreported = (resent > 0).then_some(resent);
@@ -109,7 +109,7 @@ impl Sender {
         }
         let cwnd = self.controller.cwnd();
         let remembered = (cwnd / 2.0).floor() + (cwnd / 4.0).floor();
-        let before = Before {
+        let before = PriorWindow {
             cwnd,
             ssthresh: self.controller.ssthresh().max(remembered),
         };
@@ -206,7 +206,7 @@ impl Sender {
         self.undo.from = None;
         if let Some(before) = self.undo.before.take() {
             let cwnd = before.cwnd.max(f64::from(self.window));
-            self.controller.undo(&Before { cwnd, ..before });
+            self.controller.undo(&PriorWindow { cwnd, ..before });
             self.window = whole_segments(self.controller.cwnd());
             self.withdraw_reduction();
         }

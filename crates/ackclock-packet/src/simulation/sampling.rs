@@ -1,6 +1,6 @@
 //! Samples, the end of the warm-up, and the totals at the end.
 
-use ackclock_congestion::Inside;
+use ackclock_congestion::CubicState;
 use ackclock_record::{CubicSamples, FlowSamples, Flows, Links, Totals, NONE};
 use ackclock_units::{Time, PICOSECONDS_PER_SECOND};
 
@@ -48,9 +48,9 @@ impl Simulation {
         for &number in self.active.range(..end) {
             let sample = match &self.stages[self.network.places().of(number)] {
                 Stage::Connection(flow) if flow.sender.is_active() => {
-                    if let Some(inside) = flow.sender.cubic(self.now).filter(|_| cubic) {
+                    if let Some(cubic_state) = flow.sender.cubic(self.now).filter(|_| cubic) {
                         let rows = &mut self.network.tables.cubic_samples;
-                        write_cubic(self.now, number, flow.sender.cwnd(), &inside, rows);
+                        write_cubic(self.now, number, flow.sender.cwnd(), &cubic_state, rows);
                     }
                     Sample::of(&flow.sender)
                 }
@@ -312,19 +312,19 @@ impl Sample {
     }
 }
 
-fn write_cubic(now: Time, flow: u32, cwnd: f64, inside: &Inside, rows: &mut CubicSamples) {
+fn write_cubic(now: Time, flow: u32, cwnd: f64, cubic_state: &CubicState, rows: &mut CubicSamples) {
     rows.time_s.push(now.seconds());
     rows.flow.push(flow);
     rows.cwnd.push(cwnd);
-    rows.target.push(inside.target);
-    rows.w_cubic.push(inside.w_cubic);
-    rows.w_max.push(inside.w_max.unwrap_or(f64::NAN));
-    rows.origin.push(inside.origin);
-    rows.k_s.push(inside.k_s);
-    rows.w_est.push(inside.w_est);
-    rows.count.push(inside.count.unwrap_or(f64::NAN));
+    rows.target.push(cubic_state.target);
+    rows.w_cubic.push(cubic_state.w_cubic);
+    rows.w_max.push(cubic_state.w_max.unwrap_or(f64::NAN));
+    rows.origin.push(cubic_state.origin);
+    rows.k_s.push(cubic_state.k_s);
+    rows.w_est.push(cubic_state.w_est);
+    rows.count.push(cubic_state.count.unwrap_or(f64::NAN));
     rows.delay_min_s
-        .push(inside.min_rtt.map_or(f64::NAN, Time::seconds));
+        .push(cubic_state.min_rtt.map_or(f64::NAN, Time::seconds));
 }
 
 fn finite(value: f64) -> f64 {

@@ -71,12 +71,12 @@ impl MinRtt {
 
 /// A dip of the window: at least `duration` and a round with little in flight.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Dip {
+pub struct ProbeRtt {
     end: Option<Time>,
     round_done: bool,
 }
 
-impl Dip {
+impl ProbeRtt {
     /// Follows an ACK during a dip to `window` segments; tells whether it has lasted long enough.
     pub fn follow(&mut self, ack: &Ack, window: u32, duration: Time, rounds: &mut Rounds) -> bool {
         if self.end.is_some() {
@@ -142,14 +142,14 @@ mod tests {
 
     #[test]
     fn a_dip_takes_its_time_and_a_round_after_the_window_is_reached() {
-        let (mut dip, mut rounds) = (Dip::default(), Rounds::default());
+        let (mut probe_rtt, mut rounds) = (ProbeRtt::default(), Rounds::default());
         let mut at = |now: u64, in_flight: u32, started: bool| {
             rounds.started = started;
             let ack = Ack {
                 in_flight,
                 ..ack(ms(now), 1)
             };
-            dip.follow(&ack, 4, ms(200), &mut rounds)
+            probe_rtt.follow(&ack, 4, ms(200), &mut rounds)
         };
         assert!(!at(0, 80, true));
         assert!(!at(40, 4, false));
