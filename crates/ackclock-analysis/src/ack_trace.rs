@@ -1,4 +1,4 @@
-//! What flows' windows did, acknowledgement by acknowledgement: what tells which congestion control it was.
+//! Traces of flows' windows, one sample for each acknowledgement: the input of the identification of CCAs.
 //!
 //! Memory is bounded: there is room for so many steps, of one flow and of all together. A flow in which nothing was lost
 //! when it is over, or rests, gives its room back; of those that are over the longest are kept.
@@ -21,15 +21,15 @@ pub enum Signal {
     Timeout,
 }
 
-/// What is being repaired.
+/// The congestion state of the sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CaState {
-    /// Nothing.
+    /// No recovery is going on.
     #[default]
     Open,
     /// Fast recovery, or the reaction to marks.
     Recovery,
-    /// What a timeout took for lost.
+    /// Slow start after a timeout.
     Loss,
 }
 
@@ -44,9 +44,9 @@ pub struct AckSample {
     pub rtt_ns: Option<u32>,
     /// RTT of the oldest.
     pub oldest_rtt_ns: Option<u32>,
-    /// What it delivers, in order or not.
+    /// Bytes delivered, in order or not.
     pub delivered_bytes: u32,
-    /// By how much it advances.
+    /// Bytes by which the cumulative acknowledgement advances.
     pub advanced_bytes: u32,
     /// The pipe before it.
     pub prior_in_flight_bytes: u32,
@@ -64,7 +64,7 @@ pub struct AckSample {
     pub not_cwnd_limited: bool,
     /// Why the window comes down.
     pub signal: Option<Signal>,
-    /// What is being repaired.
+    /// The congestion state of the sender.
     pub ca_state: CaState,
 }
 
@@ -87,7 +87,7 @@ pub struct AckTrace {
 #[derive(Debug)]
 pub struct AckTraces {
     room: usize,
-    /// Of flows that are over.
+    /// Traces of finished flows.
     pub flows: Vec<AckTrace>,
 }
 
@@ -100,7 +100,7 @@ impl AckTraces {
         }
     }
 
-    /// Return true if any are wanted.
+    /// Return true if traces are recorded.
     pub fn is_enabled(&self) -> bool {
         self.room > 0
     }
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_are_kept_and_the_others_give_their_room_back() {
+    fn the_longest_traces_are_kept_and_the_others_free_their_samples() {
         let mut kept = AckTraces::new(1000);
         for number in 0..40 {
             for _ in 0..number {
@@ -182,14 +182,14 @@ mod tests {
     }
 
     #[test]
-    fn there_is_room_for_so_many() {
+    fn the_number_of_samples_is_bounded() {
         let mut kept = AckTraces::new(1);
         assert!(kept.take_room());
         assert!(!kept.take_room());
     }
 
     #[test]
-    fn a_step_is_as_large_as_the_bound_on_memory_says() {
+    fn samples_fit_the_memory_bound() {
         assert!(MAX_SAMPLES * size_of::<AckSample>() <= 40 << 20);
     }
 }

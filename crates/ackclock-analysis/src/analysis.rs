@@ -1,4 +1,4 @@
-//! What happened in captures, and why: segments in, rows out.
+//! Analysis of captures as a whole: segments in, rows out.
 
 use std::path::{Path, PathBuf};
 
@@ -92,7 +92,7 @@ impl Analysis {
         self.connections.begun()
     }
 
-    /// Those of them that were open and were ended for want of memory.
+    /// Return how many connections were ended early because memory was short.
     pub fn cut_short(&self) -> u32 {
         self.connections.cut_short()
     }
@@ -102,8 +102,8 @@ impl Analysis {
         self.segments
     }
 
-    /// Those of them that were captured longer before or after the first than any capture lasts, by their times: they count
-    /// as 4.5 years from it.
+    /// Return how many segments have timestamps further from the first than any capture lasts; they are clamped to 4.5
+    /// years from it.
     pub fn far_off(&self) -> u64 {
         self.far_off
     }
@@ -113,18 +113,18 @@ impl Analysis {
         self.origin_ns
     }
 
-    /// How long after it the last one was.
+    /// Return the time from the first segment to the last, in seconds.
     pub fn duration_s(&self) -> f64 {
         self.now_ns.unwrap_or(0) as f64 * 1e-9
     }
 }
 
-/// What is known of one of the files.
+/// A report on one file.
 #[derive(Clone, Debug)]
 pub struct FileReport {
     /// The path, or `-`.
     pub path: PathBuf,
-    /// What was found in it.
+    /// Its packet counts.
     pub counts: Counts,
     /// No packet could be read.
     pub is_unreadable: bool,
@@ -139,7 +139,7 @@ pub struct FileReport {
 pub struct FileAnalysis {
     capture: Capture,
     filter: Option<Filter>,
-    /// What is found.
+    /// The analysis.
     pub analysis: Analysis,
     ended: bool,
     /// All paths share one limit.
@@ -194,8 +194,8 @@ impl FileAnalysis {
         std::mem::take(&mut self.analysis.output.tables)
     }
 
-    /// What limits the path of the data; None without data. That from one address to another which carries most, or all
-    /// together if they tell of one limit, and no worse: hosts often share their link, and then each alone tells nothing.
+    /// Return what limits the path with the most data, or all paths pooled if they show one limit at least as clearly:
+    /// hosts often share their link, and then a single path is no evidence. None without data.
     pub fn path(&mut self) -> Option<path::Path> {
         let busiest = self.busiest()?;
         let all = &self.analysis.output.series;
@@ -215,7 +215,7 @@ impl FileAnalysis {
         })
     }
 
-    /// What was above a rate on that path, at about four times as many instants as are asked for.
+    /// Return the bucket level of that path at a rate, at about four times as many instants as requested.
     pub fn levels(&self, rate_bps: f64, most: usize) -> Vec<path::Level> {
         let all = &self.analysis.output.series;
         let levels = |arrivals: &[Arrival]| path::levels(arrivals, rate_bps, most);
@@ -239,7 +239,7 @@ impl FileAnalysis {
             .map(|(path, _)| path)
     }
 
-    /// What is known of the files.
+    /// Return a report on each file.
     pub fn files(&self) -> Vec<FileReport> {
         let report = |file: &ackclock_pcap::files::File| FileReport {
             path: file.path().to_owned(),

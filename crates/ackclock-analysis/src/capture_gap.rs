@@ -14,7 +14,7 @@ pub struct CaptureGap {
     pub end_ns: i64,
     /// Connections that were at work before it.
     pub active: u32,
-    /// Those that waited for acknowledgements.
+    /// Connections with outstanding data.
     pub waiting: u32,
     last_ns: i64,
     window_ns: i64,
@@ -51,7 +51,7 @@ impl CaptureGap {
         self.waiting_now = self.waiting_now + u32::from(after) - u32::from(before);
     }
 
-    /// How much of a silence was one of all.
+    /// Return how much of an interval the gap of the whole capture covers.
     pub fn overlap_ns(&self, begin_ns: i64, end_ns: i64) -> i64 {
         (self.end_ns.min(end_ns) - self.begin_ns.max(begin_ns)).max(0)
     }
@@ -64,7 +64,7 @@ mod tests {
     const MS: i64 = 1_000_000;
 
     #[test]
-    fn it_knows_who_was_at_work_before() {
+    fn a_gap_counts_the_connections_active_before_it() {
         let mut gap = CaptureGap::default();
         let mut latest = [i64::MIN; 3];
         for at_ms in 0..900 {

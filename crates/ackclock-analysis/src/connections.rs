@@ -20,7 +20,7 @@ const IDLE_RETENTION_NS: i64 = 1_800_000_000_000;
 const ROOM: f64 = 0.545;
 /// In between, an idle connection is kept for this time, and for the less the less room there is.
 const PRESSURE_RETENTION_NS: f64 = 30e9;
-/// What a connection takes with its place in the index, and what it takes more for each direction that carries data.
+/// The memory of a connection with its index entry, and of each direction with data, in bytes.
 const CONNECTION_BYTES: usize = 850;
 const DIRECTION_BYTES: usize = 1700;
 /// A connection gives back what it does not need after so long.
@@ -35,12 +35,12 @@ const SWEEPS_PER_CONNECTION: u32 = 4;
 
 type Key = (Endpoint, Endpoint);
 
-/// What tells whether a connection is over.
+/// The state by which idle connections are evicted.
 #[derive(Clone, Copy, Debug, Default)]
 struct IdleState {
     /// When its last packet was seen.
     last_ns: i64,
-    /// Nothing more is to be expected of it.
+    /// The connection is closed.
     closed: bool,
     /// It has given back what it does not need.
     is_shrunk: bool,
@@ -51,7 +51,7 @@ struct IdleState {
 pub struct Connections {
     index: HashMap<Key, u32, Seeded>,
     slots: Vec<Option<Box<Connection>>>,
-    /// Of each of them what is looked at again and again, beside each other.
+    /// The idle state of each slot, contiguous because it is scanned all the time.
     idle_states: Vec<IdleState>,
     free: Vec<u32>,
     #[allow(clippy::vec_box)] // what goes into a slot as it is
@@ -59,7 +59,7 @@ pub struct Connections {
     hand: usize,
     data_directions: usize,
     begun: u32,
-    /// Of these, those that memory was short for: they may have gone on as others.
+    /// Connections ended early because memory was short; their rest counts as another connection.
     cut_short: u32,
     /// The one that the last segment was of; most often the next one is, too.
     last: Option<u32>,
@@ -91,12 +91,12 @@ impl Connections {
         }
     }
 
-    /// How many there were.
+    /// Return how many connections began.
     pub fn begun(&self) -> u32 {
         self.begun
     }
 
-    /// How many were open and were ended for want of memory: what goes on of them counts as other connections.
+    /// Return how many open connections were ended because memory was short; their rest counts as another connection.
     pub fn cut_short(&self) -> u32 {
         self.cut_short
     }
@@ -217,7 +217,7 @@ impl Connections {
         }
     }
 
-    /// How long an idle connection is kept.
+    /// Return how long an idle connection is kept.
     fn retention_ns(&self) -> i64 {
         let count = self.slots.len() - self.free.len();
         let used = (count * CONNECTION_BYTES + self.data_directions * DIRECTION_BYTES) as f64;

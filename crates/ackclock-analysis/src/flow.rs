@@ -24,7 +24,7 @@ mod vantage;
 
 /// A SYN with the number of one before is another copy of it for so long (RFC 9293's 2 MSL).
 const SAME_SYN_NS: i64 = 240_000_000_000;
-/// How sure the class of a silence is: what came behind it decided; or that could not, or nothing came.
+/// The confidence of a stall's class if the packets behind it decided, and if they did not.
 const DECIDED: f64 = 0.9;
 const LIKELY: f64 = 0.6;
 
@@ -52,7 +52,7 @@ pub struct Connection {
     syn_ns: Option<i64>,
     synack_ns: Option<i64>,
     established_ns: Option<i64>,
-    /// What is sent by the client, and by the server.
+    /// The client's direction and the server's.
     directions: [Direction; 2],
     reset: bool,
     /// The last silence, until it is told why it was.
@@ -64,7 +64,7 @@ pub struct Connection {
     stalled_ns: i64,
     /// From the point to the client and back, and to the server and back; 0 if not known.
     side_rtts_ns: [i64; 2],
-    /// What ended the handshake was not sent at once: the acknowledgement was lost, and data came later.
+    /// The handshake's last ACK was lost, and later data completed the handshake.
     delayed_establishment: bool,
     /// The timestamps of what ended the handshake, and when it was sent.
     handshake_ack: Option<((u32, u32), i64)>,
@@ -130,7 +130,7 @@ impl Connection {
             || (segment.source == server && segment.destination == client)
     }
 
-    /// Nothing more is to be expected of it.
+    /// The connection is closed.
     pub fn closed(&self) -> bool {
         self.reset
             || self
@@ -148,7 +148,7 @@ impl Connection {
         both.is_some_and(|(client_ns, server_ns)| client_ns > server_ns)
     }
 
-    /// How many of its directions carry data, and so take more memory.
+    /// Return the number of directions with data, which take more memory.
     #[inline]
     pub fn data_directions(&self) -> usize {
         let [client, server] = &self.directions;
@@ -391,7 +391,7 @@ impl Connection {
         }
     }
 
-    /// There was a gap before a packet, or nothing went on.
+    /// Process a gap before a packet.
     #[cold]
     fn on_gap(
         &mut self,
@@ -430,7 +430,7 @@ impl Connection {
         }
     }
 
-    /// Nothing more tells of the last silence.
+    /// Report the open stall with its most likely class.
     fn close_stall(&mut self, rows: &mut Output) {
         if let Some(open_stall) = self.open_stall.take() {
             self.report_stall(&open_stall, open_stall.likely(), LIKELY, rows);

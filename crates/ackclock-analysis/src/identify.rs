@@ -1,4 +1,4 @@
-//! Which congestion control a flow used, told from outside.
+//! Identification of the CCA that a flow used.
 //!
 //! A capture shows when what was acknowledged, lost and sent. Every controller of `ackclock-congestion` is driven with
 //! just that ([`replay`]), and the window that it would have had stands beside the one that was seen ([`likelihood`]).

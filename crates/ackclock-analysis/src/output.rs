@@ -1,4 +1,4 @@
-//! Where findings go: rows of the tables, and the series of the paths.
+//! The output of an analysis: rows of the tables, and the series of the paths.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use crate::shared_bottleneck::SharedBottleneck;
 use crate::tables::{Fate, RetransmitCause, Tables};
 use ackclock_pcap::packet::Address;
 
-/// What is wanted of an analysis.
+/// Options of an analysis.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Options {
     /// A flow is sampled at most once in this time, in nanoseconds; 0: no samples.
@@ -48,7 +48,7 @@ pub const NOT_KEPT: u32 = u32::MAX;
 /// A segment's copy, as its fate is known.
 #[derive(Clone, Copy, Debug)]
 pub struct SegmentOutcome {
-    /// Which flow.
+    /// The flow.
     pub flow: u32,
     /// When it was seen.
     pub time_ns: i64,
@@ -66,7 +66,7 @@ pub struct SegmentOutcome {
     pub fate: Fate,
     /// Why it was sent.
     pub cause: RetransmitCause,
-    /// How sure that is.
+    /// The confidence.
     pub confidence: f64,
 }
 
@@ -75,13 +75,13 @@ pub struct SegmentOutcome {
 pub struct Output {
     /// The rows since the last drain.
     pub tables: Tables,
-    /// What is wanted.
+    /// The options.
     pub options: Options,
     /// The series of all paths together.
     pub series: PathSeries,
-    /// What tells congestion controls.
+    /// The traces from which CCAs are identified.
     pub ack_traces: AckTraces,
-    /// What flows get at the same time.
+    /// Rates of concurrent flows.
     pub shared: SharedBottleneck,
     /// Paths, by the addresses of the data's sender and receiver.
     numbers: HashMap<(Address, Address), u16>,
@@ -103,7 +103,7 @@ impl Output {
         time_ns as f64 * 1e-9
     }
 
-    /// How many paths there are of which series are kept.
+    /// Return the number of paths with series.
     pub fn paths(&self) -> usize {
         self.numbers.len()
     }
@@ -221,14 +221,14 @@ impl Output {
     }
 }
 
-/// What an event has besides.
+/// Details of an event.
 #[derive(Clone, Copy, Debug)]
 pub struct EventDetail {
     /// A code of its kind's own.
     pub class: u8,
-    /// How long it took.
+    /// Its duration.
     pub duration_s: f64,
-    /// How sure it is.
+    /// Its confidence.
     pub confidence: f64,
 }
 

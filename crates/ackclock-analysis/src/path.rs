@@ -1,4 +1,5 @@
-//! What limits a path: a policer, a shaper, a queue or nothing; its rate and depth, and the round trips under load.
+//! Detection of what limits a path (a policer, a shaper, a queue or nothing), its rate and depth, and the round trips
+//! under load.
 //!
 //! A token bucket of rate r and depth B drops what comes when more than B was sent above the rate. With A(t) what passed,
 //! V(t) = A(t) − r t − min over s ≤ t of (A(s) − r s) is what was sent above it. For the right r, packets are lost where V
@@ -56,13 +57,13 @@ const BUSY: f64 = 0.2;
 const SAME_RATE: f64 = 0.2;
 /// Two clocks of 100 ppm, the capture's and the limiter's.
 const CLOCKS: f64 = 2e-4;
-/// What times are off by through hosts and fast links on the way, interrupts and processing.
+/// The noise of times from hosts, fast links, interrupts and processing.
 const NOISE_S: f64 = 0.001;
 /// Two full Ethernet frames: a burst above that is a bucket's, not the granularity of a queue; if it is more than noise.
 const SHAPED_BYTES: f64 = 3036.0;
 
 kinds!(
-    /// What limits.
+    /// The kind of limiter.
     Limiter {
         /// Drops what is above a rate once a burst is used up, without delaying anything.
         Policer => "policer",
@@ -70,7 +71,7 @@ kinds!(
         Shaper => "shaper",
         /// Delays what is above a rate.
         Queue => "queue",
-        /// Nothing on the path.
+        /// No limiter on the path.
         None => "none",
         /// The evidence is too little.
         Undecided => "undecided",
@@ -124,25 +125,25 @@ pub struct Delay {
     pub rtt_min_s: f64,
     /// The median.
     pub rtt_median_s: f64,
-    /// What 95 % are below.
+    /// The 95th percentile.
     pub rtt_p95_s: f64,
-    /// The queue that is there nearly always: nine in ten waited longer than this.
+    /// The standing queue: the 10th percentile of the queueing delay.
     pub min_queue_s: f64,
 }
 
-/// What is known of a path.
+/// The limit of a path.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Path {
-    /// What limits it.
+    /// Its limiter.
     pub limiter: Limiter,
     /// Its rate, in bits a second of the bytes that were given.
     pub rate_bps: Option<Estimate>,
-    /// What it takes above its rate before it drops: a policer's burst; a shaper's burst and queue. None if it drops
-    /// at no certain length, or was not seen to.
+    /// The depth: a policer's burst; a shaper's burst and queue. None if it drops at no certain length, or was not
+    /// observed to.
     pub depth_bytes: Option<Estimate>,
     /// The limiter was never seen to be empty before most losses: what was sent before the trace is missing in its depth.
     pub is_depth_a_minimum: bool,
-    /// What a shaper lets through undelayed.
+    /// The burst that a shaper passes undelayed.
     pub burst_bytes: Option<Estimate>,
     /// The round trips.
     pub delay: Option<Delay>,
@@ -150,7 +151,7 @@ pub struct Path {
     pub evidence: Evidence,
 }
 
-/// What the answer rests on.
+/// The evidence for the limiter.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Evidence {
     /// Lost segments that were looked at.
@@ -160,11 +161,11 @@ pub struct Evidence {
     pub explained: Option<f64>,
     /// The bucket's rate.
     pub bucket_bps: Option<Estimate>,
-    /// How much round trips grow, in seconds, with a second of what is in the bucket (V/r).
+    /// The growth of round trips per second of bucket level (V/r).
     pub slope: Option<Estimate>,
     /// The same over the upper half of the levels.
     pub slope_when_full: Option<Estimate>,
-    /// How much longer round trips were just before losses, over the time in which a full bucket empties.
+    /// The queueing delay just before losses, relative to the time in which a full bucket empties.
     pub delayed: Option<f64>,
     /// Losses more than a round trip apart.
     pub episodes: usize,
@@ -178,8 +179,8 @@ pub struct Evidence {
     pub busy: Option<f64>,
 }
 
-/// What limits a path, from what was sent into it and the round trips. Both are pooled over the path's flows in one
-/// direction; their order does not matter.
+/// Return what limits a path, given the packets sent into it and the round trips. Both are pooled over the path's flows
+/// in one direction; their order does not matter.
 pub fn limiter(arrivals: &[Arrival], rtts: &[RttSample]) -> Path {
     fit(arrivals, rtts).path()
 }
@@ -237,13 +238,12 @@ fn fit_if(
     }
 }
 
-/// Return true if delays tell all, as no bucket can explain enough to change it: where few of many packets are lost, those that it
-/// need not explain are more.
+/// Return true if delays alone decide, because no bucket can explain enough to change the result.
 fn is_decided(queue: Option<Queue>, trace: &Trace) -> bool {
     strength_of(queue) >= STEADY && policing::max_explained(trace) < EXPLAINED
 }
 
-/// How well an answer is founded that a queue's rate is all of.
+/// Return the strength of evidence from a queue's rate alone.
 fn strength_of(queue: Option<Queue>) -> f64 {
     let limits = queue.filter(|queue| queue.busy >= BUSY);
     limits.map_or(0.0, |queue| queue.steady)
@@ -265,7 +265,7 @@ impl PathFit {
         self.evidence.strength()
     }
 
-    /// Return true if its rate is known.
+    /// Return true if the rate is known.
     pub fn has_rate(&self) -> bool {
         self.limited(self.bucket).rate_bps.is_some()
     }
@@ -340,7 +340,7 @@ impl Path {
 }
 
 impl Evidence {
-    /// What limits, as far as this says; a shaper is a queue here.
+    /// Return the limiter by this evidence; a shaper counts as a queue.
     fn limiter(&self) -> Limiter {
         let bucket = self.explained >= Some(EXPLAINED);
         let slopes = [self.slope, self.slope_when_full];
@@ -367,7 +367,8 @@ impl Evidence {
         }
     }
 
-    /// How well the answer is founded, from 0 to 1: what a bucket explains, or how steady a queue's rate is.
+    /// Return the strength of the evidence, from 0 to 1: the share that a bucket explains, or the steadiness of a
+    /// queue's rate.
     pub fn strength(&self) -> f64 {
         let steady = self.steady.filter(|_| self.busy >= Some(BUSY));
         self.explained.unwrap_or(0.0).max(steady.unwrap_or(0.0))
@@ -401,7 +402,7 @@ impl Evidence {
 pub struct Level {
     /// When a segment came.
     pub time_ns: i64,
-    /// What was above the rate then, with it.
+    /// The level then, this packet included.
     pub bytes: f64,
     /// It was lost.
     pub lost: bool,

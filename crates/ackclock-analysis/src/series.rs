@@ -7,7 +7,7 @@ pub struct Arrival {
     pub time_ns: i64,
     /// The bytes that it takes of an Ethernet, with header and check sequence: what policers that were measured count.
     pub bytes: u32,
-    /// Which path it took.
+    /// Its path.
     pub path: u16,
     /// It was lost behind the point.
     pub lost: bool,
@@ -18,11 +18,11 @@ pub struct Arrival {
 pub struct RttSample {
     /// When its segment passed the capture's point.
     pub time_ns: i64,
-    /// How long until its acknowledgement came.
+    /// The time until its acknowledgement.
     pub rtt_ns: i64,
-    /// Which flow it is of.
+    /// Its flow.
     pub flow: u32,
-    /// Which path it took.
+    /// Its path.
     pub path: u16,
     /// The point is at the receiver: what it waited for on its way was before that.
     pub behind: bool,
@@ -38,7 +38,7 @@ pub struct PathSeries {
 }
 
 impl PathSeries {
-    /// Those of one path.
+    /// Return the series of one path.
     #[must_use]
     pub fn of(&self, path: u16) -> Self {
         Self {
@@ -55,7 +55,7 @@ fn picked<T: Copy>(items: &[T], is_enabled: impl Fn(&T) -> bool) -> Vec<T> {
     found
 }
 
-/// What is of interest of samples, flow by flow; of each flow in the order of the samples.
+/// Values of samples grouped by flow, in the order of the samples.
 #[derive(Debug)]
 pub struct ByFlow<T> {
     /// Each flow, in the order of their numbers, and where its part ends.

@@ -1,4 +1,4 @@
-//! What other flows get at the same time through what seems to be the same queue, or the same link.
+//! Rates of concurrent flows that seem to share a queue or a link.
 
 /// Flows that are kept; of two that fall into one place the later stays.
 const SLOTS: usize = 32;
@@ -8,15 +8,15 @@ const MAX_DIFFERENCE: f64 = 0.25;
 /// A flow's last round trip with a queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Round {
-    /// Whose.
+    /// The flow.
     pub flow: u32,
     /// When it ended.
     pub end_ns: i64,
-    /// How long it was; 0: no round.
+    /// Its duration; 0: no round.
     pub spent_ns: i64,
-    /// How long packets waited, or how closely they followed each other.
+    /// The queueing delay, or the minimum spacing of packets.
     pub queue_ns: i64,
-    /// What was delivered in it, as a rate.
+    /// The delivery rate.
     pub bps: f64,
 }
 
@@ -31,7 +31,7 @@ impl Round {
     }
 }
 
-/// What flows get beside others.
+/// Rounds of flows by shared queue and by shared link.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SharedBottleneck {
     /// Through a queue: packets wait for equally long.
@@ -54,7 +54,7 @@ impl RecentRounds {
         self.rounds[(round.flow / 2) as usize % SLOTS] = round;
     }
 
-    /// What others get beside it.
+    /// Return the total rate of the other flows.
     pub fn bps(&self, round: &Round) -> f64 {
         let others = self.rounds.iter().filter(|other| other.spent_ns > 0);
         others

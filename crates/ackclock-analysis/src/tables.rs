@@ -4,7 +4,7 @@
 use ackclock_record::{kinds, record, table};
 
 kinds!(
-    /// Where a capture was taken, seen from the data's sender.
+    /// The vantage point, relative to the data's sender.
     Vantage {
         /// Not known.
         Unknown => "unknown",
@@ -18,7 +18,7 @@ kinds!(
 );
 
 kinds!(
-    /// What became of a copy of a segment.
+    /// The fate of a transmission.
     Fate {
         /// The capture ends before it is known.
         Unresolved => "unresolved",
@@ -54,7 +54,7 @@ kinds!(
         Syn => "syn",
         /// A SYN/ACK.
         SynAck => "synack",
-        /// Nothing was missing.
+        /// The retransmission was spurious.
         Spurious => "spurious",
         /// A byte into a closed window, or at the edge of what is acknowledged: not a repair.
         WindowProbe => "window_probe",
@@ -62,9 +62,9 @@ kinds!(
 );
 
 kinds!(
-    /// What holds a sender back.
+    /// The limit of a sender.
     Limit {
-        /// Nobody knows.
+        /// Unknown.
         Unknown => "unknown",
         /// It had nothing to send.
         Application => "application",
@@ -84,9 +84,9 @@ kinds!(
 kinds!(
     /// Why nothing was to be seen for a while.
     Stall {
-        /// Nobody knows.
+        /// Unknown.
         Unknown => "unknown",
-        /// Nothing was outstanding.
+        /// The application: nothing was outstanding.
         Application => "application",
         /// The receiver's window was shut.
         Receiver => "receiver",
@@ -102,7 +102,7 @@ kinds!(
         ContinuousLoss => "continuous_loss",
         /// Acknowledgements came late, and nothing was sent again.
         AckDelay => "ack_delay",
-        /// Nothing of the handshake was answered.
+        /// The handshake was not answered.
         Handshake => "handshake",
         /// The host that sends stood still, its clock went on.
         Host => "host",
@@ -171,7 +171,7 @@ table!(
     /// Acknowledgements as they passed the capture's point, if segments are asked for.
     Acknowledgements {
         time_s: f64,
-        /// Whose data it acknowledges.
+        /// The flow whose data it acknowledges.
         flow: u32,
         /// The next byte that is expected, counted as in [`Segments`].
         offset_bytes: u64,
@@ -207,7 +207,7 @@ table!(
         rtt_receiver_half_s: f64,
         rtt_sender_half_s: f64,
         sent_packets: u64,
-        /// Of IP packets.
+        /// Bytes of IP packets.
         sent_bytes: u64,
         /// Packets of the other direction, and their bytes.
         received_packets: u64,

@@ -1,5 +1,5 @@
-//! What answers need of all connections, without their tables: sums over them, and one by one those with the most data,
-//! as there may be millions.
+//! Sums over all connections, and the connections with the most data (top talkers), without keeping the tables of
+//! millions.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -28,11 +28,11 @@ pub struct VantageTotals {
 /// A silence.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StallEvent {
-    /// Of which direction.
+    /// The flow.
     pub flow: u32,
     /// When it began.
     pub time_s: f64,
-    /// How long it was.
+    /// Its duration.
     pub duration_s: f64,
     /// A [`crate::tables::Stall`].
     pub class: u8,
@@ -56,7 +56,7 @@ pub struct TopTalkers {
 }
 
 impl TopTalkers {
-    /// Of nothing so far.
+    /// Create an empty selection.
     pub fn new(capacity: usize) -> Self {
         Self {
             capacity,
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn the_largest_connections_are_those_of_most_bytes_in_both_directions() {
+    fn top_talkers_are_ranked_by_bytes_of_both_directions() {
         let mut largest = TopTalkers::new(2);
         largest.take(
             &rows(&[(0, 100), (4, 110), (2, 60), (3, 60)]),
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn silences_go_with_their_connection() {
+    fn stalls_are_dropped_with_their_connection() {
         let mut largest = TopTalkers::new(1);
         largest.take(&rows(&[(0, 10)]), &stalls(&[0, 2, 5]));
         largest.take(&rows(&[(2, 30), (4, 20), (5, 5)]), &Events::default());

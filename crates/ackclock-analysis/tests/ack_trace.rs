@@ -1,4 +1,4 @@
-//! What is told of a window, acknowledgement by acknowledgement, on captures by hand.
+//! Traces of windows, one sample for each acknowledgement, on hand-made captures.
 
 use ackclock_analysis::ack_trace::{AckTrace, CaState, Signal};
 use ackclock_analysis::analysis::Analysis;
@@ -37,7 +37,7 @@ fn one_loss(to_client_ms: i64, to_server_ms: i64) -> Trace {
 }
 
 #[test]
-fn a_step_is_an_acknowledgement_and_what_it_lets_go() {
+fn a_sample_is_an_acknowledgement_and_the_segments_it_clocks_out() {
     let found = flows(&one_loss(0, 100), Options::default());
     let [flow] = found.as_slice() else {
         panic!("{found:?}")
@@ -63,7 +63,7 @@ fn a_step_is_an_acknowledgement_and_what_it_lets_go() {
 }
 
 #[test]
-fn the_step_before_a_repair_says_that_the_window_comes_down() {
+fn the_sample_before_a_retransmission_has_the_loss_signal() {
     let found = flows(&one_loss(0, 100), Options::default());
     let signals: Vec<_> = found[0]
         .samples
@@ -98,7 +98,7 @@ fn a_report_of_marks_is_one_reaction_a_round() {
 }
 
 #[test]
-fn without_a_loss_or_room_nothing_is_kept() {
+fn without_a_loss_or_memory_no_trace_is_kept() {
     let mut trace = Trace::after_handshake(0, 100);
     trace.data(100, 0);
     trace.ack(200, 1, &[]);
@@ -111,7 +111,7 @@ fn without_a_loss_or_room_nothing_is_kept() {
 }
 
 #[test]
-fn of_steps_for_which_there_is_no_room_the_first_are_kept() {
+fn beyond_the_memory_limit_the_first_samples_are_kept() {
     let options = Options {
         max_samples: 4,
         ..Options::default()
@@ -159,7 +159,7 @@ fn counted(trace: &mut Trace, at_ms: i64, number: u32, identification: u32) {
 }
 
 #[test]
-fn what_was_lost_before_a_receiver_and_before_the_repair_belongs_to_the_same_epoch() {
+fn losses_before_a_receiver_and_before_the_retransmission_are_one_epoch() {
     let mut trace = Trace::after_handshake(100, 0);
     for number in [0, 1, 2, 4, 6, 7, 8, 9] {
         counted(&mut trace, 100, number, number + 1);
@@ -191,7 +191,7 @@ fn what_was_lost_before_a_receiver_and_before_the_repair_belongs_to_the_same_epo
 
 /// Seen at the receiver: the third and the fifth of ten segments are lost, and the eleventh, which is seen to miss at
 /// `at_ms`; it is repaired last. Fast recovery begins at 200 ms.
-fn lost_after_a_repair_began(at_ms: i64) -> Vec<Signal> {
+fn loss_after_recovery_began(at_ms: i64) -> Vec<Signal> {
     let mut trace = Trace::after_handshake(100, 0);
     for number in [0, 1, 3, 5, 6, 7, 8, 9] {
         trace.data(100, number);
@@ -214,9 +214,9 @@ fn lost_after_a_repair_began(at_ms: i64) -> Vec<Signal> {
 }
 
 #[test]
-fn at_a_receiver_what_was_lost_hardly_later_than_a_repair_began_was_sent_before_it() {
-    assert_eq!(lost_after_a_repair_began(201), [Signal::Loss]);
-    assert_eq!(lost_after_a_repair_began(250), [Signal::Loss; 2]);
+fn at_a_receiver_losses_right_after_recovery_began_belong_to_it() {
+    assert_eq!(loss_after_recovery_began(201), [Signal::Loss]);
+    assert_eq!(loss_after_recovery_began(250), [Signal::Loss; 2]);
 }
 
 /// Seen at the receiver: ten segments, of which the first is marked, and the eleventh, which passes at `at_ms` and is marked
@@ -239,7 +239,7 @@ fn marked_after_a_reaction_began(at_ms: i64) -> Vec<Signal> {
 }
 
 #[test]
-fn at_a_receiver_what_was_marked_hardly_later_than_a_reaction_began_was_sent_before_it() {
+fn at_a_receiver_marks_right_after_a_reaction_began_belong_to_it() {
     assert_eq!(marked_after_a_reaction_began(201), [Signal::Mark]);
     assert_eq!(marked_after_a_reaction_began(250), [Signal::Mark; 2]);
 }
@@ -259,7 +259,7 @@ fn the_rest_of_an_opening_that_was_lost_before_a_receiver_is_part_of_it() {
 }
 
 #[test]
-fn what_was_sent_together_waited_the_longer_the_later_it_comes() {
+fn segments_of_a_burst_wait_longer_the_later_they_arrive() {
     let mut trace = Trace::after_handshake(100, 0);
     for (number, at_ms) in [(0, 100), (1, 110), (2, 120), (3, 130)] {
         trace.data(at_ms, number).options.timestamps = Some((1000, 1));
@@ -306,7 +306,7 @@ fn the_end_of_a_burst_that_was_lost_before_a_receiver_belongs_to_the_window_of_t
 }
 
 #[test]
-fn what_was_lost_before_a_receiver_left_where_the_window_seems_to_come_down() {
+fn segments_lost_before_a_receiver_are_attributed_to_apparent_reductions() {
     let mut trace = Trace::after_handshake(100, 0);
     for number in 0..12 {
         let at_ms = 100 + 100 * i64::from(number / 4) + 10 * i64::from(number % 4);
@@ -331,7 +331,7 @@ fn what_was_lost_before_a_receiver_left_where_the_window_seems_to_come_down() {
 }
 
 #[test]
-fn what_comes_first_of_an_opening_that_was_lost_waited_for_a_timer() {
+fn after_a_lost_opening_the_first_arrival_waited_for_the_timer() {
     let mut trace = Trace::after_handshake(0, 0);
     trace.segments.truncate(2); // the client's acknowledgement is lost, and so are ten segments
     trace.segments[1].options.timestamps = Some((1, 0));

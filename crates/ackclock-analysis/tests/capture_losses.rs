@@ -1,5 +1,5 @@
-//! What the network loses that the capture does not have: identifications and times tell of it, so that the losses of the
-//! network stay what they were. Captures by hand.
+//! Losses of packets that were not captured: IP identifications and times reveal them, so that the losses of the
+//! capture are told apart from those of the network.
 
 use ackclock_analysis::tables::{Fate, RetransmitCause, Tables};
 use kit::{fates, Trace};
@@ -55,7 +55,7 @@ fn sent_ms(found: &Tables, number: u32) -> Vec<i64> {
 }
 
 #[test]
-fn at_the_sender_a_repair_that_is_not_there_was_lost_if_the_next_comes_a_round_trip_later() {
+fn at_the_sender_an_uncaptured_retransmission_was_lost_if_the_next_follows_a_round_trip_later() {
     let repaired_by = |identification: u32, missed: &[u32]| {
         let mut trace = sixth_lost(AT_SENDER, missed);
         numbered(&mut trace, 1111, 20, identification - 1);
@@ -72,7 +72,7 @@ fn at_the_sender_a_repair_that_is_not_there_was_lost_if_the_next_comes_a_round_t
 }
 
 #[test]
-fn at_the_sender_a_repair_counts_as_sent_when_it_was_needed() {
+fn at_the_sender_an_uncaptured_retransmission_counts_from_its_loss_detection() {
     let outcome = |acked_ms: i64| {
         let mut trace = sixth_lost(AT_SENDER, &[2]);
         // The repair has the number 21, and passes at 1110 ms; the next data waits.
@@ -90,7 +90,7 @@ fn at_the_sender_a_repair_counts_as_sent_when_it_was_needed() {
 }
 
 #[test]
-fn a_gap_in_the_numbers_is_no_repair_if_an_acknowledgement_told_what_is_missing() {
+fn an_ip_id_gap_is_no_retransmission_if_an_acknowledgement_reveals_new_data() {
     let mut trace = sixth_lost(AT_SENDER, &[2]);
     numbered(&mut trace, 1110, SIXTH, 21);
     // New data with the number 22 is not there; it is acknowledged before more is seen.
@@ -120,7 +120,7 @@ fn at_the_sender_a_gap_before_new_data_can_have_been_no_data() {
 }
 
 #[test]
-fn what_is_not_there_was_lost_and_repaired_if_it_arrives_a_round_trip_after_it_is_missed() {
+fn an_uncaptured_segment_sacked_a_round_trip_after_its_loss_was_retransmitted() {
     let arrives_at = |at_ms: i64, to_ms: (i64, i64)| {
         let mut trace = sixth_lost(to_ms, &[SIXTH]);
         trace.ack(at_ms, 20, &[]);
@@ -157,15 +157,13 @@ fn without_sack(third_comes: bool) -> Trace {
 }
 
 #[test]
-fn what_is_not_there_at_the_end_is_not_told_if_nothing_tells_of_it_and_the_capture_misses_more_than_the_network(
-) {
+fn uncaptured_data_at_the_end_is_not_reported_if_capture_losses_dominate() {
     assert_eq!(fates(&without_sack(true).analysed(), 6), []);
     assert_eq!(fates(&without_sack(false).analysed(), 6), [BEFORE]);
 }
 
 #[test]
-fn on_the_way_what_arrives_too_soon_for_the_repair_that_was_seen_is_another_only_if_the_capture_is_known_to_miss_some(
-) {
+fn mid_path_an_early_arrival_implies_another_copy_only_with_known_capture_losses() {
     let sixth = |missed: &[u32]| {
         let mut trace = sixth_lost(IN_THE_MIDDLE, missed);
         // The repair has the number 21.

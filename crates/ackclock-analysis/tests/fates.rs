@@ -1,4 +1,4 @@
-//! What became of each segment, and why it was sent again, on captures by hand.
+//! Fates of segments and causes of retransmissions, on hand-made captures.
 
 use ackclock_analysis::tables::{Fate, RetransmitCause, Vantage};
 use ackclock_record::Happening;
@@ -21,7 +21,7 @@ fn flight(trace: &mut Trace, at_ms: i64, numbers: std::ops::Range<u32>) {
 }
 
 #[test]
-fn what_is_acknowledged_was_delivered() {
+fn acknowledged_data_is_delivered() {
     let mut trace = at_sender();
     flight(&mut trace, 100, 0..4);
     trace.ack(200, 2, &[]);
@@ -43,7 +43,7 @@ fn what_is_acknowledged_was_delivered() {
 }
 
 #[test]
-fn a_lost_segment_is_repaired_once_sack_tells() {
+fn fast_retransmit_follows_sack_blocks() {
     let mut trace = at_sender();
     flight(&mut trace, 100, 0..6);
     trace.ack(200, 1, &[]);
@@ -63,7 +63,7 @@ fn a_lost_segment_is_repaired_once_sack_tells() {
 }
 
 #[test]
-fn duplicate_acknowledgements_tell_without_sack() {
+fn fast_retransmit_follows_duplicate_acks_without_sack() {
     let mut trace = at_sender();
     flight(&mut trace, 100, 0..6);
     for at_ms in 200..204 {
@@ -79,7 +79,7 @@ fn duplicate_acknowledgements_tell_without_sack() {
 }
 
 #[test]
-fn the_timer_repairs_what_nothing_tells_of() {
+fn the_timer_retransmits_without_loss_reports() {
     let mut trace = at_sender();
     flight(&mut trace, 100, 0..3);
     trace.ack(200, 1, &[]);
@@ -120,7 +120,7 @@ fn the_end_of_a_flight_is_probed() {
 }
 
 #[test]
-fn a_dsack_tells_of_a_repair_for_nothing() {
+fn a_dsack_reports_a_spurious_retransmission() {
     let mut trace = at_sender();
     flight(&mut trace, 100, 0..6);
     for (at_ms, end) in [(201, 3), (202, 4), (203, 5), (204, 6)] {
@@ -142,7 +142,7 @@ fn a_dsack_tells_of_a_repair_for_nothing() {
 }
 
 #[test]
-fn an_echo_tells_which_copy_arrived() {
+fn a_timestamp_echo_identifies_the_copy_that_arrived() {
     let mut trace = at_sender();
     trace.timestamps = true;
     flight(&mut trace, 100, 0..4);
@@ -155,7 +155,7 @@ fn an_echo_tells_which_copy_arrived() {
 }
 
 #[test]
-fn at_the_sender_nothing_is_reordered() {
+fn at_the_sender_no_data_is_reordered() {
     let mut trace = at_sender();
     for number in [0, 2, 3, 4] {
         trace.data(100, number);
@@ -173,7 +173,7 @@ fn at_the_sender_nothing_is_reordered() {
 }
 
 #[test]
-fn what_comes_late_in_the_middle_is_reordered() {
+fn late_data_mid_path_is_reordered() {
     for (identification, fate) in [
         (7, (Fate::Reordered, RetransmitCause::Unknown)),
         (12, (Fate::Delivered, RetransmitCause::Fast)),
@@ -193,7 +193,7 @@ fn what_comes_late_in_the_middle_is_reordered() {
 }
 
 #[test]
-fn what_is_lost_before_the_middle_was_not_seen() {
+fn losses_before_a_mid_path_vantage_are_not_captured() {
     let mut trace = Trace::after_handshake(50, 50);
     for number in [0, 2, 3, 4] {
         trace.data(100, number);
@@ -227,7 +227,7 @@ fn the_same_packet_twice_is_the_network_s_work() {
 }
 
 #[test]
-fn what_is_acknowledged_and_was_never_seen_is_the_capture_s_loss() {
+fn acknowledged_but_uncaptured_data_is_a_capture_loss() {
     let mut trace = at_sender();
     for number in [0, 1, 4] {
         trace.data(100, number);
@@ -268,7 +268,7 @@ fn super_segments_count_as_the_segments_in_them() {
 }
 
 #[test]
-fn a_part_of_a_super_segment_is_repaired() {
+fn a_part_of_a_super_segment_is_retransmitted() {
     let mut trace = at_sender();
     trace.data(100, 0).payload_bytes = 8 * MSS;
     for (at_ms, end) in [(201, 4), (202, 6), (203, 8)] {
@@ -334,7 +334,7 @@ fn a_capture_may_begin_in_the_middle() {
 }
 
 #[test]
-fn one_direction_alone_says_nothing_of_fates_but_of_what_was_sent_again() {
+fn one_way_captures_yield_retransmissions_but_no_fates() {
     let mut trace = at_sender();
     flight(&mut trace, 100, 0..4);
     trace.data(400, 1);
@@ -348,7 +348,7 @@ fn one_direction_alone_says_nothing_of_fates_but_of_what_was_sent_again() {
 }
 
 #[test]
-fn silences_have_their_classes() {
+fn stalls_are_classified() {
     // Nothing outstanding.
     let mut idle = at_sender();
     idle.data(100, 0);
@@ -389,7 +389,7 @@ fn echoing(behind: i64) -> Trace {
 }
 
 #[test]
-fn a_sender_that_paces_has_heard_all_and_one_behind_a_queue_has_not() {
+fn a_paced_sender_has_received_all_acks_and_one_behind_a_queue_has_not() {
     for (behind, vantage) in [(0, Vantage::Sender), (1, Vantage::Middle)] {
         let found = echoing(behind).analysed();
         assert_eq!(found.flows.vantage, [vantage as u8], "{behind} behind");

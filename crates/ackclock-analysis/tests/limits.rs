@@ -1,4 +1,4 @@
-//! What limits a flow, by the order of things: rates of the sender's own, windows and queues. Captures by hand.
+//! Limits of flows by the order of packets: application rates, windows and queues, on hand-made captures.
 
 use ackclock_analysis::tables::Vantage;
 use ackclock_pcap::packet::Segment;
@@ -15,7 +15,7 @@ fn seconds_by_limit(flight: Option<u32>, window: u16) -> (&'static str, Vec<(&'s
             None => 100 + 30 * i64::from(number),
             Some(flight) => 100 + 100 * i64::from(number / flight) + i64::from(number % flight),
         };
-        answered(&mut trace, at_ms, number, window);
+        respond(&mut trace, at_ms, number, window);
         if flight.is_some_and(|flight| number / flight > 300) {
             break;
         }
@@ -33,7 +33,7 @@ fn seconds_by_limit(flight: Option<u32>, window: u16) -> (&'static str, Vec<(&'s
     (vantage, limited.to_vec())
 }
 
-fn answered(trace: &mut Trace, at_ms: i64, number: u32, window: u16) {
+fn respond(trace: &mut Trace, at_ms: i64, number: u32, window: u16) {
     trace.data(at_ms, number).options.timestamps = Some((1000 + at_ms as u32, 900 + at_ms as u32));
     let ack = trace.ack(at_ms + 100, number + 1, &[]);
     ack.options.timestamps = Some((1000 + at_ms as u32, 1000 + at_ms as u32));
@@ -53,7 +53,7 @@ fn a_rate_of_its_own_is_the_applications() {
 }
 
 #[test]
-fn what_acknowledgements_let_out_is_the_windows() {
+fn ack_clocked_data_is_cwnd_limited() {
     let (_, limited) = seconds_by_limit(Some(3), 60_000);
     assert_eq!(mostly(&limited), "control", "{limited:?}");
 }
@@ -91,7 +91,7 @@ fn seconds_behind_a_queue(window: u32) -> Vec<(&'static str, f64)> {
 }
 
 #[test]
-fn behind_a_queue_the_receivers_window_is_full_when_what_it_allowed_has_come() {
+fn behind_a_queue_a_receive_window_is_full_when_its_data_has_arrived() {
     let limited = seconds_behind_a_queue(4);
     assert_eq!(mostly(&limited), "receiver", "{limited:?}");
     let limited = seconds_behind_a_queue(3);
@@ -173,7 +173,7 @@ fn seconds_at_one_rate(losses: u32) -> f64 {
 }
 
 #[test]
-fn without_timestamps_a_rate_that_repairs_never_exceed_is_the_links() {
+fn without_timestamps_a_rate_that_retransmissions_never_exceed_is_the_links() {
     let (few_s, many_s) = (seconds_at_one_rate(2), seconds_at_one_rate(10));
     assert!(few_s > 20.0, "{few_s}");
     assert!(many_s < 15.0, "{many_s}");

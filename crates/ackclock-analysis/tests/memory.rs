@@ -1,4 +1,4 @@
-//! What memory is short for: connections that are open are ended early, which is told, and nothing of them is lost.
+//! Memory limits: open connections are ended early, which is reported, and none of their data is lost.
 
 use ackclock_analysis::analysis::Analysis;
 use ackclock_analysis::output::Options;

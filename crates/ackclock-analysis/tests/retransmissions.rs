@@ -1,5 +1,5 @@
-//! What only the order of things tells: timers while acknowledgements come, what waited behind a hole, and what
-//! identifications count. Captures by hand.
+//! Inference from the order of packets alone: timers while acknowledgements arrive, data queued behind a hole, and
+//! retransmissions that were lost before the vantage point.
 
 use ackclock_analysis::tables::{Fate, RetransmitCause};
 use kit::{fates, Trace};
@@ -7,7 +7,7 @@ use kit::{fates, Trace};
 mod kit;
 
 const LOST: (Fate, RetransmitCause) = (Fate::Lost, RetransmitCause::Unknown);
-const UNSEEN: (Fate, RetransmitCause) = (Fate::LostBefore, RetransmitCause::Unknown);
+const NOT_CAPTURED: (Fate, RetransmitCause) = (Fate::LostBefore, RetransmitCause::Unknown);
 
 /// Data with the identifications that a sender counts.
 fn numbered(trace: &mut Trace, at_ms: i64, number: u32, identification: u32) {
@@ -49,7 +49,7 @@ fn the_timer_may_expire_though_acknowledgements_come() {
 }
 
 #[test]
-fn without_sack_a_hole_that_is_filled_alone_uses_up_nothing_that_waits_behind_the_next() {
+fn without_sack_filling_one_hole_uses_no_data_queued_behind_the_next() {
     let mut trace = Trace::after_handshake(0, 100);
     for number in 0..4 {
         trace.data(100, number);
@@ -72,7 +72,7 @@ fn without_sack_a_hole_that_is_filled_alone_uses_up_nothing_that_waits_behind_th
 }
 
 #[test]
-fn without_sack_what_waited_behind_a_hole_was_sent_before_what_filled_it() {
+fn without_sack_data_queued_behind_a_hole_was_sent_before_its_retransmission() {
     let mut trace = Trace::after_handshake(0, 100);
     for number in 0..4 {
         trace.data(100, number);
@@ -100,7 +100,7 @@ fn without_sack_what_waited_behind_a_hole_was_sent_before_what_filled_it() {
 }
 
 #[test]
-fn identifications_tell_of_repairs_that_were_lost_before_the_point() {
+fn ip_ids_reveal_retransmissions_lost_before_the_vantage_point() {
     let mut trace = ten_without(&[5]);
     trace.ack(150, 5, &[]);
     trace.ack(159, 5, &[(6, 10)]);
@@ -112,7 +112,11 @@ fn identifications_tell_of_repairs_that_were_lost_before_the_point() {
     let repair = |fate: Fate| (fate, RetransmitCause::Fast);
     assert_eq!(
         fates(&trace.analysed(), 5),
-        [UNSEEN, repair(Fate::LostBefore), repair(Fate::Delivered)]
+        [
+            NOT_CAPTURED,
+            repair(Fate::LostBefore),
+            repair(Fate::Delivered)
+        ]
     );
 }
 
@@ -128,7 +132,7 @@ fn three_lost() -> Trace {
 }
 
 #[test]
-fn what_seemed_a_lost_repair_was_new_data_if_that_is_missing() {
+fn an_inferred_retransmission_is_retracted_if_new_data_is_missing() {
     let seven = |twelfth: bool| {
         let mut trace = three_lost();
         numbered(&mut trace, 211, 5, 13);
@@ -142,13 +146,17 @@ fn what_seemed_a_lost_repair_was_new_data_if_that_is_missing() {
     let repair = |fate: Fate| (fate, RetransmitCause::Fast);
     assert_eq!(
         seven(true),
-        [UNSEEN, repair(Fate::LostBefore), repair(Fate::Delivered)]
+        [
+            NOT_CAPTURED,
+            repair(Fate::LostBefore),
+            repair(Fate::Delivered)
+        ]
     );
-    assert_eq!(seven(false), [UNSEEN, repair(Fate::Delivered)]);
+    assert_eq!(seven(false), [NOT_CAPTURED, repair(Fate::Delivered)]);
 }
 
 #[test]
-fn nothing_is_sent_twice_within_a_round_trip() {
+fn no_data_is_retransmitted_twice_within_a_round_trip() {
     let seven = |at_ms: i64| {
         let mut trace = three_lost();
         numbered(&mut trace, 211, 5, 13);
@@ -158,15 +166,19 @@ fn nothing_is_sent_twice_within_a_round_trip() {
         fates(&trace.analysed(), 7)
     };
     let repair = |fate: Fate| (fate, RetransmitCause::Fast);
-    assert_eq!(seven(214), [UNSEEN, repair(Fate::Delivered)]);
+    assert_eq!(seven(214), [NOT_CAPTURED, repair(Fate::Delivered)]);
     assert_eq!(
         seven(314),
-        [UNSEEN, repair(Fate::LostBefore), repair(Fate::Delivered)]
+        [
+            NOT_CAPTURED,
+            repair(Fate::LostBefore),
+            repair(Fate::Delivered)
+        ]
     );
 }
 
 #[test]
-fn a_repair_a_round_trip_late_is_the_second_if_a_packet_was_missing() {
+fn a_retransmission_a_round_trip_late_is_the_second_if_a_packet_was_missing() {
     let seven = |missing: u32| {
         let mut trace = three_lost();
         numbered(&mut trace, 211, 5, 13 + missing); // before the first repair nothing explains it
@@ -179,13 +191,17 @@ fn a_repair_a_round_trip_late_is_the_second_if_a_packet_was_missing() {
     let repair = |fate: Fate| (fate, RetransmitCause::Fast);
     assert_eq!(
         seven(1),
-        [UNSEEN, repair(Fate::LostBefore), repair(Fate::Delivered)]
+        [
+            NOT_CAPTURED,
+            repair(Fate::LostBefore),
+            repair(Fate::Delivered)
+        ]
     );
-    assert_eq!(seven(0), [UNSEEN, repair(Fate::Delivered)]);
+    assert_eq!(seven(0), [NOT_CAPTURED, repair(Fate::Delivered)]);
 }
 
-/// What became of the first of 5, 7 and 8, when it is sent again at 530 ms. The sender has gone back to 7 for a repair of a
-/// repair; before that so many packets were missing.
+/// Return the fates of the first of segments 5, 7 and 8, which is retransmitted at 530 ms. The sender has gone back to
+/// 7 for a retransmission, with `missing` packets in the IP identifications before it.
 fn first_of_three(missing: u32) -> Vec<(Fate, RetransmitCause)> {
     let mut trace = three_lost();
     numbered(&mut trace, 213, 8, 15); // behind repairs of 5 and 7
@@ -207,19 +223,19 @@ fn first_of_three(missing: u32) -> Vec<(Fate, RetransmitCause)> {
 }
 
 #[test]
-fn a_sender_that_goes_back_to_its_repairs_needs_no_timer_for_a_packet_that_nobody_saw() {
+fn a_sender_that_resends_retransmissions_explains_a_missing_packet_without_a_timeout() {
     let lost = (Fate::LostBefore, RetransmitCause::Fast);
     let delivered = |cause: RetransmitCause| (Fate::Delivered, cause);
-    let timeout = [UNSEEN, lost, delivered(RetransmitCause::Timeout)];
+    let timeout = [NOT_CAPTURED, lost, delivered(RetransmitCause::Timeout)];
     assert_eq!(first_of_three(0), timeout);
     assert_eq!(
         first_of_three(1),
-        [UNSEEN, lost, lost, delivered(RetransmitCause::Fast)]
+        [NOT_CAPTURED, lost, lost, delivered(RetransmitCause::Fast)]
     );
 }
 
 #[test]
-fn what_a_counting_sender_did_not_send_again_was_late() {
+fn without_an_ip_id_gap_late_data_is_reordered() {
     let five = |to_sender_ms: i64, identification: u32| {
         let mut trace = Trace::after_handshake(to_sender_ms, 50);
         for number in 0..10 {
@@ -244,7 +260,7 @@ fn what_a_counting_sender_did_not_send_again_was_late() {
 }
 
 #[test]
-fn identifications_tell_of_a_tail_that_was_lost_before_the_point() {
+fn ip_ids_reveal_a_tail_lost_before_the_vantage_point() {
     let mut trace = ten_without(&[]);
     trace.ack(159, 10, &[]);
     // 11 and 12 are lost, and sent again when the timer expires.
@@ -259,7 +275,7 @@ fn identifications_tell_of_a_tail_that_was_lost_before_the_point() {
         let outcome = fates(&found, number);
         assert_eq!(
             outcome,
-            [UNSEEN, (Fate::Delivered, RetransmitCause::Timeout)]
+            [NOT_CAPTURED, (Fate::Delivered, RetransmitCause::Timeout)]
         );
     }
     assert_eq!(
@@ -269,7 +285,7 @@ fn identifications_tell_of_a_tail_that_was_lost_before_the_point() {
 }
 
 #[test]
-fn a_repair_is_needless_if_what_it_repairs_comes_late() {
+fn a_retransmission_is_spurious_if_the_original_arrives_late() {
     let mut trace = ten_without(&[5]);
     trace.ack(150, 5, &[]);
     trace.ack(159, 5, &[(6, 10)]);
@@ -286,7 +302,7 @@ fn a_repair_is_needless_if_what_it_repairs_comes_late() {
 }
 
 #[test]
-fn a_repair_that_comes_late_is_not_what_it_repairs() {
+fn a_late_retransmission_is_not_the_original() {
     let mut trace = ten_without(&[5, 6]);
     trace.ack(150, 5, &[]);
     trace.ack(159, 5, &[(7, 10)]);
@@ -298,14 +314,14 @@ fn a_repair_that_comes_late_is_not_what_it_repairs() {
         let outcome = fates(&found, number);
         assert_eq!(
             outcome,
-            [UNSEEN, (Fate::Delivered, RetransmitCause::Fast)],
+            [NOT_CAPTURED, (Fate::Delivered, RetransmitCause::Fast)],
             "{number}"
         );
     }
 }
 
 #[test]
-fn what_has_arrived_was_not_sent_again_unseen_unless_it_was_taken_for_lost() {
+fn arrived_data_was_not_retransmitted_uncaptured_unless_marked_lost() {
     let mut trace = ten_without(&[5, 6]);
     trace.ack(150, 5, &[]);
     trace.ack(159, 5, &[(7, 10)]);
@@ -318,13 +334,17 @@ fn what_has_arrived_was_not_sent_again_unseen_unless_it_was_taken_for_lost() {
     trace.ack(460, 11, &[]);
     let found = trace.analysed();
     let repair = |fate: Fate| (fate, RetransmitCause::Fast);
-    assert_eq!(fates(&found, 5), [UNSEEN, repair(Fate::Delivered)]);
-    let twice = [UNSEEN, repair(Fate::LostBefore), repair(Fate::Delivered)];
+    assert_eq!(fates(&found, 5), [NOT_CAPTURED, repair(Fate::Delivered)]);
+    let twice = [
+        NOT_CAPTURED,
+        repair(Fate::LostBefore),
+        repair(Fate::Delivered),
+    ];
     assert_eq!(fates(&found, 6), twice);
 }
 
 #[test]
-fn behind_a_delayed_acknowledgement_the_handshake_tells_how_soon_an_answer_may_come() {
+fn the_handshake_rtt_bounds_the_ack_delay_despite_delayed_acks() {
     let mut trace = Trace::after_handshake(0, 30);
     trace.data(100, 0);
     trace.data(100, 1);
@@ -340,10 +360,10 @@ fn behind_a_delayed_acknowledgement_the_handshake_tells_how_soon_an_answer_may_c
 }
 
 #[test]
-fn what_is_open_at_the_end_is_told_as_far_as_it_is_known() {
+fn unresolved_data_at_the_end_is_reported() {
     let mut trace = ten_without(&[5]);
     trace.ack(159, 5, &[(6, 10)]);
-    assert_eq!(fates(&trace.analysed(), 5), [UNSEEN]);
+    assert_eq!(fates(&trace.analysed(), 5), [NOT_CAPTURED]);
     let mut at_sender = Trace::after_handshake(0, 100);
     for number in 0..6 {
         at_sender.data(100, number);

@@ -53,7 +53,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
-    fn each_byte_that_was_seen_has_one_fate(segments in vec(any_segment(), 1..200)) {
+    fn each_captured_byte_has_one_fate(segments in vec(any_segment(), 1..200)) {
         let mut analysis = Analysis::new(Options { segments: true, ..Options::default() });
         let (mut now_ns, mut bytes) = (0, 0);
         for mut segment in segments {
@@ -79,7 +79,7 @@ proptest! {
     }
 
     #[test]
-    fn times_may_be_anything(times in vec(any::<Option<i64>>(), 1..50)) {
+    fn arbitrary_timestamps_are_accepted(times in vec(any::<Option<i64>>(), 1..50)) {
         let mut analysis = Analysis::new(Options::default());
         for (number, time_ns) in times.into_iter().enumerate() {
             let mut made = kit::segment(0, number % 3 > 0);

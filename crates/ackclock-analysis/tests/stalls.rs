@@ -38,7 +38,7 @@ fn classes(trace: &Trace) -> Vec<&'static str> {
 }
 
 #[test]
-fn what_lay_there_meanwhile_tells_of_a_host_and_its_clock_of_the_machine() {
+fn held_up_packets_reveal_a_stopped_host_and_its_clock_a_stopped_machine() {
     for (clock_ms, class) in [(3001, "host"), (1602, "machine")] {
         let mut trace = working();
         acknowledged(&mut trace, 3000, 16, 1650);
@@ -67,7 +67,7 @@ fn a_timer_that_expires_as_the_host_wakes_up_is_no_loss() {
 }
 
 #[test]
-fn acknowledgements_of_what_was_not_seen_tell_of_the_capture() {
+fn acknowledgements_of_uncaptured_data_reveal_a_capture_stall() {
     let mut trace = working();
     acknowledged(&mut trace, 3000, 30, 2950);
     stamped(&mut trace, 3001, 30, 3001);
@@ -96,7 +96,7 @@ fn a_window_that_is_full_is_not_shut() {
 }
 
 #[test]
-fn a_probe_of_a_shut_window_needs_no_answer() {
+fn a_zero_window_probe_needs_no_response() {
     let mut trace = working();
     let ack = trace.ack(1700, 16, &[]);
     ack.window = 0;
@@ -110,7 +110,7 @@ fn a_probe_of_a_shut_window_needs_no_answer() {
 }
 
 /// A window that is shut at 1.7 s; probes and answers, each sooner than four round trips behind the last packet.
-fn asked() -> Trace {
+fn probe_window() -> Trace {
     let mut trace = working();
     let shut = *trace.ack(1700, 16, &[]);
     trace.segments.pop();
@@ -132,8 +132,8 @@ fn asked() -> Trace {
 }
 
 #[test]
-fn what_a_receiver_does_not_read_is_one_silence_however_often_it_is_asked() {
-    let mut trace = asked();
+fn a_zero_window_is_one_stall_however_often_it_is_probed() {
+    let mut trace = probe_window();
     acknowledged(&mut trace, 3000, 16, 2950);
     let found = trace.analysed();
     assert_eq!(stalls(&found), ["receiver"]);
@@ -142,12 +142,12 @@ fn what_a_receiver_does_not_read_is_one_silence_however_often_it_is_asked() {
 }
 
 #[test]
-fn a_window_that_stays_shut_until_the_capture_ends_is_told() {
-    assert_eq!(classes(&asked()), ["receiver"]);
+fn a_window_closed_until_the_end_of_the_capture_is_reported() {
+    assert_eq!(classes(&probe_window()), ["receiver"]);
 }
 
 #[test]
-fn a_host_that_stands_still_stops_also_who_had_nothing_outstanding() {
+fn a_stopped_host_also_stops_connections_without_outstanding_data() {
     let mut waiting = working();
     acknowledged(&mut waiting, 3000, 16, 1650);
     stamped(&mut waiting, 3001, 16, 3001);
@@ -168,7 +168,7 @@ fn a_host_that_stands_still_stops_also_who_had_nothing_outstanding() {
 }
 
 #[test]
-fn what_never_ends_is_told_when_the_capture_does() {
+fn a_stall_that_never_ends_is_reported_at_the_end_of_the_capture() {
     let mut trace = working();
     stamped(&mut trace, 3000, 15, 3000);
     let found = trace.analysed();
@@ -178,7 +178,7 @@ fn what_never_ends_is_told_when_the_capture_does() {
 }
 
 #[test]
-fn at_the_receiver_identifications_tell_of_what_was_sent_and_lost() {
+fn at_the_receiver_ip_ids_reveal_lost_data() {
     for (next, class) in [
         (16, "application"),
         (20, "timeout"),
@@ -198,7 +198,7 @@ fn at_the_receiver_identifications_tell_of_what_was_sent_and_lost() {
 }
 
 /// A segment of the server's data, which acknowledges all before a segment of the client's.
-fn answer(trace: &mut Trace, at_ms: i64, number: u32, acknowledged: u32) {
+fn respond(trace: &mut Trace, at_ms: i64, number: u32, acknowledged: u32) {
     let mut data = segment(at_ms, false);
     data.sequence = 1 + number * MSS;
     data.acknowledgement = 1 + acknowledged * MSS;
@@ -216,23 +216,23 @@ fn fin(trace: &mut Trace, at_ms: i64, number: u32, acknowledged: u32) {
 }
 
 #[test]
-fn a_connection_that_has_all_it_asked_for_and_is_left_open_is_not_silent() {
+fn an_idle_open_connection_is_not_stalled() {
     let closes_after = |asks_again: bool| {
         let mut trace = Trace::after_handshake(0, 100);
         trace.data(100, 0);
-        answer(&mut trace, 200, 0, 1);
+        respond(&mut trace, 200, 0, 1);
         let mut heard = segment(201, true);
         heard.sequence = 1 + MSS;
         heard.acknowledgement = 1 + MSS;
         trace.segments.push(heard);
-        let mut asked = 1;
+        let mut probe_window = 1;
         if asks_again {
             trace.data(210, 1).acknowledgement = 1 + MSS;
-            asked = 2;
+            probe_window = 2;
         }
-        let ack = trace.ack(310, asked, &[]);
+        let ack = trace.ack(310, probe_window, &[]);
         ack.sequence = 1 + MSS;
-        fin(&mut trace, 60_000, asked, 1);
+        fin(&mut trace, 60_000, probe_window, 1);
         classes(&trace)
     };
     assert_eq!(closes_after(false), [""; 0]);
@@ -252,7 +252,7 @@ fn before_data_has_a_round_trip_the_handshake_has_one() {
 }
 
 #[test]
-fn a_handshake_is_silent_if_its_timer_expires() {
+fn a_handshake_stalls_if_its_timer_expires() {
     let answered_after = |round_trip_ms: i64, again: bool| {
         let mut trace = Trace::after_handshake(0, round_trip_ms);
         if again {
@@ -267,7 +267,7 @@ fn a_handshake_is_silent_if_its_timer_expires() {
 }
 
 #[test]
-fn of_one_direction_alone_nobody_knows_why_it_was_silent() {
+fn one_way_captures_have_unknown_stall_classes() {
     let mut trace = working();
     stamped(&mut trace, 3000, 16, 3000);
     assert_eq!(classes(&trace).len(), 1);

@@ -14,7 +14,7 @@ fn sent_ms(number: u32) -> i64 {
 }
 
 /// When that is answered, at the sender.
-fn answered_ms(number: u32) -> i64 {
+fn ack_ms(number: u32) -> i64 {
     sent_ms(number) + 100
 }
 
@@ -24,7 +24,7 @@ struct Transfer {
 }
 
 impl Transfer {
-    /// Of so many, all but these come, and those before the first that does not are acknowledged.
+    /// Deliver all but these of `segments` segments, and acknowledge those before the first hole.
     fn without(segments: u32, lost: &[u32]) -> Self {
         let mut events: Vec<_> = (0..segments)
             .map(|number| (sent_ms(number), true, number))
@@ -33,7 +33,7 @@ impl Transfer {
         let came = (0..segments).filter(|number| !lost.contains(number));
         events.extend(came.map(|number| {
             let next = if number < first { number + 1 } else { first };
-            (answered_ms(number), false, next)
+            (ack_ms(number), false, next)
         }));
         Self { events }
     }
@@ -43,7 +43,7 @@ impl Transfer {
         self
     }
 
-    fn hears(mut self, at_ms: i64, next: u32) -> Self {
+    fn receive_ack(mut self, at_ms: i64, next: u32) -> Self {
         self.events.push((at_ms, false, next));
         self
     }
@@ -63,18 +63,18 @@ impl Transfer {
 }
 
 /// The fifth segment is missing; with the third duplicate it is sent again, which arrives.
-fn repaired() -> Transfer {
+fn retransmit() -> Transfer {
     let mut transfer = Transfer::without(20, &[5]);
     transfer
         .events
         .retain(|&(at_ms, data, _)| data || at_ms <= 380);
-    let transfer = transfer.sends(281, 5).hears(381, 19);
-    transfer.hears(390, 20)
+    let transfer = transfer.sends(281, 5).receive_ack(381, 19);
+    transfer.receive_ack(390, 20)
 }
 
 #[test]
-fn a_hole_that_a_repair_fills_was_a_loss() {
-    let found = repaired().trace().analysed();
+fn a_hole_filled_by_a_retransmission_was_a_loss() {
+    let found = retransmit().trace().analysed();
     assert_eq!(
         fates(&found, 5),
         [LOST, (Fate::Delivered, RetransmitCause::Fast)]
@@ -83,8 +83,8 @@ fn a_hole_that_a_repair_fills_was_a_loss() {
 }
 
 #[test]
-fn an_answer_between_the_others_is_to_what_came_late() {
-    let found = repaired().hears(384, 19).trace().analysed();
+fn a_stray_acknowledgement_is_for_reordered_data() {
+    let found = retransmit().receive_ack(384, 19).trace().analysed();
     assert_eq!(
         fates(&found, 5),
         [DELIVERED, (Fate::Spurious, RetransmitCause::Fast)]
@@ -92,16 +92,20 @@ fn an_answer_between_the_others_is_to_what_came_late() {
 }
 
 #[test]
-fn what_comes_again_is_told_from_what_comes_at_last() {
+fn duplicates_are_distinguished_from_late_originals() {
     // The timer repeats 4 to 9, of which 4 is lost once more, and 6 and 8 had been lost.
     let mut transfer = Transfer::without(12, &[4, 6, 8]);
     for number in 4..10 {
         transfer = transfer.sends(700 + 10 * i64::from(number), number);
     }
     for number in 5..10 {
-        transfer = transfer.hears(800 + 10 * i64::from(number), 4);
+        transfer = transfer.receive_ack(800 + 10 * i64::from(number), 4);
     }
-    let found = transfer.sends(1400, 4).hears(1500, 12).trace().analysed();
+    let found = transfer
+        .sends(1400, 4)
+        .receive_ack(1500, 12)
+        .trace()
+        .analysed();
     let again = (Fate::Spurious, RetransmitCause::Timeout);
     let at_last = (Fate::Delivered, RetransmitCause::Timeout);
     for number in [5, 7, 9] {

@@ -1,4 +1,4 @@
-//! Which copies of which bytes were lost, for captures that were taken at the sender: as little as the measurement needs.
+//! Loss detection for captures that were taken at the sender: the minimum that the measurement needs.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -9,10 +9,10 @@ use ackclock_pcap::packet::{Address, Endpoint, Flags, Segment};
 /// The bytes of an Ethernet frame that captures leave out.
 const FRAME_CHECK_SEQUENCE: u32 = 4;
 
-/// What went from one host to another.
+/// The data from one host to another.
 #[derive(Default)]
 pub struct Direction {
-    /// What it sent.
+    /// Its packets.
     pub arrivals: Vec<Arrival>,
     /// The round trips.
     pub rtts: Vec<RttSample>,
@@ -163,7 +163,8 @@ impl Flow {
     }
 }
 
-/// What each host sent to each other one, most first; or, with `pool`, all from lower ports to higher ones and back.
+/// Return the data of each pair of hosts, largest first; with `pool`, all data from lower ports to higher ones and
+/// back.
 pub fn directions(capture: &mut Capture, pool: bool) -> Vec<Direction> {
     let mut directions: HashMap<(Address, Address), Direction> = HashMap::new();
     let key = |from: Endpoint, to: Endpoint| {

@@ -1,5 +1,4 @@
-//! What limits the paths of captures that were taken at the sender, beside what the names of their files say, in the
-//! manner of USC-NSL/policing-detection: rates in bits a second (`PCIR`, `SCIR`) and bursts in bytes (`PBC`, `SBC`).
+//! Limits of the paths of captures that were taken at the sender, compared with the ground truth in the file names.
 //!
 //! `cargo run --release -p ackclock-analysis --example limiter -- FILE…`
 //!
@@ -23,7 +22,7 @@ const UNNAMED_BURST_S: f64 = 0.25;
 /// Losses from which a policer can be told.
 const MIN_LOSSES: usize = 15;
 
-/// What a file's name says.
+/// The ground truth in a file's name.
 struct Truth {
     policer: bool,
     connections: usize,
@@ -50,7 +49,7 @@ impl Truth {
     }
 }
 
-/// What became of the files of a half.
+/// The results of one half of the files.
 #[derive(Default)]
 struct Half {
     /// Policers found and looked for, with one connection and with several.
@@ -59,7 +58,7 @@ struct Half {
     wrong: (usize, usize),
     rates: Vec<f64>,
     depths: Vec<f64>,
-    /// How often an interval holds the truth.
+    /// The number of intervals that contain the true value.
     held: [usize; 2],
 }
 
@@ -156,7 +155,7 @@ fn main() {
     }
 }
 
-/// What came until the last of so many losses.
+/// Return the arrivals up to the last of `losses` losses.
 fn until_loss(arrivals: &[Arrival], losses: usize) -> &[Arrival] {
     let lost = arrivals
         .iter()

@@ -9,7 +9,7 @@ const MAX_DIFFERENCE: f64 = 0.01;
 const OTHER: f64 = 0.02;
 /// Segments that tell a rate.
 const SENDS: u32 = 4;
-/// So many segments that acknowledgements let out, without a pause, show that the sender does not pace,
+/// The number of ACK-clocked segments in a row that shows that the sender does not pace,
 const MIN_ACK_CLOCKED: u32 = 8;
 /// if so many of them left together with the one before.
 const MIN_BATCHED: u32 = 2;
@@ -17,7 +17,7 @@ const MIN_BATCHED: u32 = 2;
 const MIN_ROUNDS: u32 = 2;
 /// A segment comes evenly if it is no nearer to the one before, or further from it, than makes this share of a rate.
 const MAX_SPACING_ERROR: f64 = 0.25;
-/// Of the segments of a round, so many do.
+/// The share of a round's segments that must be evenly spaced.
 const MIN_EVEN_SHARE: f64 = 0.75;
 
 /// A segment, and the acknowledgement before it.
@@ -32,7 +32,7 @@ pub struct SendEvent {
     /// The first after that.
     pub first: bool,
     /// It was sent before.
-    pub reset: bool,
+    pub is_retransmission: bool,
     /// A repair goes on.
     pub in_recovery: bool,
 }
@@ -76,7 +76,7 @@ impl AppLimitedDetector {
 
     #[inline]
     fn count_ack_clocked(&mut self, sent: &SendEvent, unclocked: bool) {
-        if unclocked || sent.reset || sent.in_recovery {
+        if unclocked || sent.is_retransmission || sent.in_recovery {
             self.ack_clocked = 0;
             self.batched = 0;
             return;
@@ -167,7 +167,7 @@ fn same(bps: f64, other_bps: f64) -> bool {
     (bps - other_bps).abs() < MAX_DIFFERENCE * other_bps
 }
 
-/// That at which the second was reached from the first.
+/// Return the rate between two points (time in ns, bytes), in bit/s.
 pub fn rate(from: (i64, u64), until: (i64, u64)) -> f64 {
     let spent_s = (until.0 - from.0).max(1) as f64 * 1e-9;
     until.1.saturating_sub(from.1) as f64 * 8.0 / spent_s
@@ -213,14 +213,14 @@ mod tests {
     }
 
     #[test]
-    fn an_application_writes_as_before_when_acknowledgements_have_let_out_what_waited() {
+    fn an_application_rate_returns_after_ack_clocked_segments() {
         assert!(returns(2, APART_NS));
         assert!(!returns(2, APART_NS * 9 / 10), "at another rate");
         assert!(!returns(1, APART_NS), "one by one, as who paces may");
     }
 
     #[test]
-    fn another_rate_that_nothing_explains_is_no_applications() {
+    fn a_different_rate_is_not_the_applications() {
         let (mut detector, mut last) = (AppLimitedDetector::default(), SendEvent::default());
         write(&mut detector, 20, APART_NS, &mut last);
         let_out(&mut detector, 12, 2, &mut last);
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_comes_back_after_a_repair_if_it_comes_evenly() {
+    fn an_evenly_spaced_rate_returns_after_a_retransmission() {
         let back = |retransmitted: bool, evenly: bool| {
             let mut recurring = RecurringRate::default();
             assert!(!limits(&mut recurring, 6, APART_NS, evenly));

@@ -7,7 +7,7 @@
 
 /// Segments of a train: with delayed acknowledgements, two acknowledgements behind the one that it begins with.
 const TRAIN: u64 = 4;
-/// So many of the fastest are kept: the median of them is the rate.
+/// The number of fastest trains that are kept; their median is the rate.
 const KEPT: usize = 8;
 /// Fewer are no evidence.
 const MIN_TRAINS: usize = 4;
@@ -16,7 +16,7 @@ const WAITED: f64 = 0.05;
 
 /// A train is stretched if its last packet's round trip is longer than its first's by so large a part of its time.
 const STRETCHED: f64 = 0.25;
-/// Where acknowledgements wait for a sender with a pace of its own, that part of a train is another segment's time.
+/// The same share where acknowledgements wait for a paced sender: less could be the gap to the next paced segment.
 const STRETCHED_AND_PACED: f64 = 0.4;
 
 /// Trains, and the rates that they tell.
@@ -28,18 +28,18 @@ pub struct Capacity {
     is_stretched: usize,
 }
 
-/// What has passed the capture's point: so many bytes by then, with a round trip, or a half of one, of so long.
+/// The bytes that have passed the vantage point, with the latest round trip or a part of it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Progress {
     /// When.
     pub now_ns: i64,
-    /// How much.
+    /// Bytes so far.
     pub bytes: u64,
     /// The round trip, or its half in which there may be a queue.
     pub rtt_ns: i64,
 }
 
-/// How a train began, and with how many bytes it is over.
+/// The start of the current train, and the byte count at which it ends.
 #[derive(Clone, Copy, Debug, Default)]
 struct Train {
     begin: Option<Progress>,
@@ -68,7 +68,7 @@ impl Capacity {
         }
     }
 
-    /// Nothing tells of a train any more.
+    /// Discard the current train.
     #[inline]
     pub fn interrupted(&mut self) {
         self.acknowledged = Train::default();
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_growing_queue_and_a_standing_one_tell_the_rate_and_none_does_not() {
+    fn growing_and_standing_queues_reveal_the_rate() {
         let mut growing = Capacity::default();
         acknowledge(&mut growing, 2_000_000, 0, 1_000_000);
         assert!(unwrap_near(growing.bps(), LINK_BPS) && growing.is_stretched());
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_send_in_between_does_not_make_the_link_slower() {
+    fn cross_traffic_does_not_lower_the_estimate() {
         let mut capacity = Capacity::default();
         acknowledge(&mut capacity, 2_000_000, 0, 1_000_000);
         acknowledge(&mut capacity, 4_000_000, 5_000_000, 0);
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_train_that_is_interrupted_tells_nothing() {
+    fn an_interrupted_train_is_discarded() {
         let mut capacity = Capacity::default();
         for round in 0..20 {
             acknowledge(&mut capacity, 0, 5_000_000, 0);

@@ -4,7 +4,7 @@ use super::sender_view::ip_id::IpIdCounter;
 use super::sender_view::SenderView;
 use ackclock_pcap::packet::{Checksum, Segment};
 
-/// Where positions begin: so that what came before the first packet has one too.
+/// The origin of positions, above 0 so that bytes before the first packet have one too.
 const ORIGIN: u64 = 1 << 33;
 /// The most that Ethernet carries: segments whose limit nobody said are not taken to be larger.
 const DEFAULT_MSS: u32 = 1460;
@@ -22,7 +22,7 @@ pub fn unwrap_near(position: u64, number: u32) -> u64 {
     position.saturating_add_signed(i64::from(ahead))
 }
 
-/// What is known of one direction.
+/// The state of one direction.
 #[derive(Debug, Default)]
 #[allow(clippy::struct_excessive_bools)] // what a SYN says are yes and no
 pub struct Direction {
@@ -49,9 +49,9 @@ pub struct Direction {
     pub size: Size,
     /// TSval and time of the first packet and of the last.
     pub tsval_span: Option<[(u32, i64); 2]>,
-    /// What counts its packets.
+    /// The IP identification counter.
     pub ip_id: IpIdCounter,
-    /// What it sends, once it sends data.
+    /// The sender's view of the data, once there is any.
     pub sender_view: Option<Box<SenderView>>,
     /// Memory for that, of a connection that is over.
     pub spare: Option<Box<SenderView>>,

@@ -8,7 +8,7 @@ const MAX_RANGES: usize = 4096;
 pub struct Ranges(Vec<(u64, u64)>);
 
 impl Ranges {
-    /// Return true if all of this is in them.
+    /// Return true if the ranges cover all of it.
     pub fn contains(&self, start: u64, end: u64) -> bool {
         let index = self.0.partition_point(|range| range.1 < end);
         let range = self.0.get(index);
@@ -35,7 +35,7 @@ impl Ranges {
         self.0.partition_point(|range| range.1 <= position)
     }
 
-    /// That of a number.
+    /// Return the range at an index.
     pub fn get(&self, number: usize) -> Option<(u64, u64)> {
         self.0.get(number).copied()
     }
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_touches_is_one_range_and_what_is_acknowledged_is_forgotten() {
+    fn adjacent_ranges_merge_and_acknowledged_ones_are_removed() {
         let mut ranges = Ranges::default();
         for (start, end) in [(10, 20), (40, 50), (20, 30), (60, 70), (45, 65)] {
             ranges.insert(start, end);

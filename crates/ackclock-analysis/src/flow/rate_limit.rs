@@ -1,6 +1,6 @@
-//! What holds a sender back, round trip by round trip (Siekkinen et al., *Root Cause Analysis for Long-Lived TCP
-//! Connections*, CoNEXT 2005, with rounds in place of their bulk periods; the signature of slow start is that of
-//! Sundaresan et al., *TCP Congestion Signatures*, IMC 2017: the window grows with what is acknowledged).
+//! Classification of what limits a sender, round trip by round trip (Siekkinen et al., *Root Cause Analysis for
+//! Long-Lived TCP Connections*, CoNEXT 2005, with rounds in place of their bulk periods; the signature of slow start is
+//! that of Sundaresan et al., *TCP Congestion Signatures*, IMC 2017: the window grows with what is acknowledged).
 
 use super::app_limited::{AppLimitedDetector, SendEvent};
 use super::capacity::Capacity;
@@ -20,8 +20,8 @@ const SPACED_BYTES: u32 = 1500;
 const MIN_RETRANSMISSIONS: u32 = 4;
 /// Segments sent again, of all in the round: the link is full.
 const FULL_LOSS: f64 = 0.01;
-/// Who sends at a rate of its own that stays the same to this share from so many rounds to the next, has no more to send:
-/// a control that paces would look for more. Who has sent so does so until the rate is another by a larger share.
+/// A sender whose rate stays within this share from one group of rounds to the next is application-limited: a pacing
+/// CCA would probe for more. It stays so until the rate differs by the larger share.
 const STEADY: f64 = 0.01;
 const UNSTEADY: f64 = 0.02;
 const STEADY_ROUNDS: u32 = 4;
@@ -31,15 +31,15 @@ const RISING: u32 = 3;
 const STEADY_SENDS: u32 = 12;
 /// Fewer tell whether it is the rate that it was before something came between.
 const MIN_COMPARED_SENDS: u32 = 4;
-/// What was its rate is forgotten if so many more rates are another.
+/// The score at which a known rate is fully trusted; each deviating round takes one point.
 const TRUST: i32 = 6;
-/// Where nobody knows what let them out, rates must be steady so often.
+/// The number of steady groups required where ACK clocking is not observable.
 const STEADY_REMOTE: u32 = 3;
 /// No queue is to be seen that adds less than this to the least RTT.
 const NO_QUEUE: f64 = 0.015;
-/// Of the segments that are sent evenly over a round, an answer may wait for so many.
+/// The delay of an acknowledgement, in segment spacings of a round, that is no queue.
 const LATE: f64 = 1.25;
-/// Where the sender's clock tells that they waited on the way, this share of that is a queue.
+/// The share of that delay that is a queue, where TSvals show the excess delay.
 const WAITED: f64 = 0.3;
 /// A host answers an acknowledgement sooner, if its window lets it: within the shorter time where acknowledgements come so
 /// many times as often as the longer, at which hosts gather them (generic receive offload) and what they let out.
@@ -47,7 +47,7 @@ const ACK_CLOCK_NS: i64 = 100_000;
 const ACK_CLOCK_SHARE: i64 = 8;
 /// Acknowledgements that come within this time may be heard together, and be answered together.
 const ACK_BATCH_NS: i64 = 1_000_000;
-/// Who sends a larger share of what is sent without that does not wait for acknowledgements.
+/// The share of segments without ACK clocking above which a sender is paced.
 const MAX_UNCLOCKED: f64 = 0.25;
 /// Acknowledgements that are further apart than so many ticks of the sender's clock: it tells what they let out.
 const TICKS_APART: i64 = 4;
@@ -99,7 +99,7 @@ pub struct LimitClassifier {
     total_retransmissions: u32,
     /// Timestamps tell how long packets wait.
     has_delay_samples: bool,
-    /// What was under way when the present loss began.
+    /// The pipe when the current loss began.
     lost_bytes: u64,
     /// A window that no reduction goes below (RFC 5681 equation 4).
     min_window_bytes: u64,
@@ -113,14 +113,14 @@ pub struct LimitClassifier {
     pub capacity: Capacity,
     /// Seconds by [`Limit`].
     pub limited_s: [f64; 7],
-    /// That of the last round.
+    /// The limit of the last round.
     pub latest: u8,
     /// By the sender's clock, packets of the last round waited on their way to the point.
     pub waited: bool,
 }
 
 impl LimitClassifier {
-    /// Those of a flow.
+    /// Create a classifier for a flow.
     pub fn for_flow(flow: u32) -> Self {
         Self {
             flow,
@@ -137,10 +137,10 @@ impl LimitClassifier {
 
     /// Something was sent, all up to `next` so far.
     #[inline]
-    pub fn on_send(&mut self, now_ns: i64, next: u64, pipe_bytes: u64, reset: bool) {
-        self.send_rate.on_send(now_ns, next, reset);
+    pub fn on_send(&mut self, now_ns: i64, next: u64, pipe_bytes: u64, is_retransmission: bool) {
+        self.send_rate.on_send(now_ns, next, is_retransmission);
         self.sends += 1;
-        self.retransmissions += u32::from(reset);
+        self.retransmissions += u32::from(is_retransmission);
         self.max_pipe_bytes = self.max_pipe_bytes.max(pipe_bytes);
     }
 
@@ -163,13 +163,13 @@ impl LimitClassifier {
     /// Repairs may wait for a timer. Who waits for the receiver's window uses it as soon as it opens.
     #[inline]
     fn classify_send(&mut self, sends: &SendEvent) {
-        let unclocked = !sends.reset && sends.after_ns > self.ack_clock_ns();
+        let unclocked = !sends.is_retransmission && sends.after_ns > self.ack_clock_ns();
         self.unclocked_new += u32::from(unclocked);
-        self.released += u32::from(self.opened && !sends.reset && !unclocked);
+        self.released += u32::from(self.opened && !sends.is_retransmission && !unclocked);
         self.app_limited.sent(sends, unclocked);
     }
 
-    /// What is sent within this time after an acknowledgement was let out by it.
+    /// Return the time after an acknowledgement within which a segment counts as ACK-clocked.
     #[inline]
     pub fn ack_clock_ns(&self) -> i64 {
         (self.ack_gap_ns / ACK_CLOCK_SHARE).clamp(ACK_CLOCK_NS, ACK_BATCH_NS)
@@ -229,7 +229,7 @@ impl LimitClassifier {
         self.excess_count += 1;
     }
 
-    /// What was under way at most, in this round and the one before.
+    /// Return the maximum pipe of this round and the one before.
     #[inline]
     pub fn window_bytes(&self) -> u64 {
         self.max_pipe_bytes.max(self.previous_max_pipe_bytes)
@@ -437,8 +437,8 @@ impl LimitClassifier {
         2 * self.unclocked_new > self.sends
     }
 
-    /// Who comes down to much less than any reduction leaves repairs from the start, in slow start, as after a timeout
-    /// (Jacobson 1988).
+    /// Detect a restart in slow start: the pipe falls far below any reduction's result, as after a timeout (Jacobson
+    /// 1988).
     fn detect_restart(&mut self) {
         let little = self.lost_bytes / FROM_START;
         let after = self.after_loss == 1 && self.out_of_slow_start;
@@ -449,7 +449,7 @@ impl LimitClassifier {
         }
     }
 
-    /// How long packets waited on the way, in the mean; where that is not known, at least.
+    /// Return the mean queueing delay; its minimum where only that is known.
     fn queue_ns(&self, rtt_min_ns: i64) -> i64 {
         match (self.rtt_count, self.round_min_rtt_ns) {
             (0, 0) => 0,
@@ -458,7 +458,7 @@ impl LimitClassifier {
         }
     }
 
-    /// How long packets waited before the point, in the mean, by their sender's clock; 0 if that is not known.
+    /// Return the mean delay before the vantage point by the sender's TSval clock; 0 if unknown.
     fn waited_ns(&self) -> f64 {
         self.excess_sum_ns as f64 / f64::from(self.excess_count.max(1))
     }
@@ -480,7 +480,7 @@ impl LimitClassifier {
             && round.bps + shared.links.bps(&spaced) >= FILLS * link_bps
     }
 
-    /// What is sent is sent at a rate of the sender's own: always the same, and not let out by acknowledgements.
+    /// Return true if the sender has its own constant rate, not clocked by acknowledgements.
     fn has_own_rate(&self) -> bool {
         let own = match self.classified_sends {
             0 => self.send_rate.recurring.stays(),

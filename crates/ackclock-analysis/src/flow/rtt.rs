@@ -12,7 +12,7 @@ const WINDOW: u32 = 16;
 /// A series of round-trip times.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RttStats {
-    /// How many.
+    /// The number of them.
     pub count: u64,
     /// Their sum.
     pub sum_ns: i64,
@@ -202,8 +202,8 @@ impl TsvalClock {
         self.tick_ns = TICKS.into_iter().find(|&one| is_near(one)).unwrap_or(0);
     }
 
-    /// How long the last packet took, beyond the least that one took of late: at most. And the clock's tick, by which it
-    /// may be too much.
+    /// Return by how much the last packet's delay exceeds the recent minimum, at most, and the clock's tick, by which
+    /// it may be too much.
     #[inline]
     pub fn excess_delay_ns(&self) -> Option<(i64, i64)> {
         let min_ns = self.min_ns.min(self.previous_ns);
@@ -211,8 +211,8 @@ impl TsvalClock {
     }
 }
 
-/// Whether there is more between the sender and the point than the handshake told: a queue. Each window of samples has
-/// one that was not made longer by a sender that waits.
+/// A windowed minimum of the delay between sender and vantage point: more than the handshake's is a queue. Each window
+/// of samples has one that was not made longer by a sender that waits.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct WindowedMin {
     count: u32,
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_tells_how_long_packets_waited() {
+    fn a_tsval_clock_measures_the_excess_delay() {
         let mut clock = TsvalClock::default();
         for number in 0..1000_i64 {
             let sent_ns = number * 730_000;
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_does_not_tick_as_any_does_tells_nothing() {
+    fn an_unknown_tick_gives_no_delay() {
         let mut clock = TsvalClock::default();
         for number in 0..1000_i64 {
             clock.on_packet(number as u32, number * 1_500_000);

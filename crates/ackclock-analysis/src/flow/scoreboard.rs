@@ -1,4 +1,4 @@
-//! What was sent and not yet acknowledged, as the capture saw it: stretches of bytes with their copies.
+//! The scoreboard of one direction: sent and unacknowledged ranges of bytes, with their transmissions.
 //!
 //! A stretch ends where a segment ended; one that is sent again in other pieces is split. The cost is amortised O(1) per
 //! packet: each stretch is sacked once and taken for lost once after each time it was sent, and the number of stretches
@@ -33,7 +33,7 @@ pub struct Transmission {
     pub dsacked: bool,
 }
 
-/// Where a stretch is.
+/// The state of a range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     /// Under way, for all that the sender knows.
@@ -60,7 +60,7 @@ pub struct SentRange {
     /// All copies, once there are several; a pointer, as most stretches have one.
     #[allow(clippy::box_collection)]
     pub copies: Option<Box<Vec<Transmission>>>,
-    /// How many.
+    /// The number of them.
     pub bytes: u32,
     /// The TSval of the last copy.
     pub tsval: u32,
@@ -68,7 +68,7 @@ pub struct SentRange {
     pub arrival: u32,
     /// The identification of the last copy, if there is one that tells copies apart.
     pub identification: u32,
-    /// Where it is.
+    /// Its state.
     pub state: State,
     /// The capture has no copy of it.
     pub not_captured: bool,
@@ -181,7 +181,7 @@ pub struct Scoreboard {
 }
 
 impl Scoreboard {
-    /// Nothing is outstanding.
+    /// Return true if nothing is outstanding.
     pub fn is_empty(&self) -> bool {
         self.sent_ranges.is_empty()
     }
@@ -288,7 +288,7 @@ impl Scoreboard {
         self.sent_ranges.partition_point(|one| one.end() <= at)
     }
 
-    /// Return true if there is such a stretch.
+    /// Return true if any range matches.
     pub fn any(&self, such: impl Fn(&SentRange) -> bool) -> bool {
         self.sent_ranges.iter().any(such)
     }

@@ -55,12 +55,12 @@ pub struct Data {
     pub identification: Option<u32>,
     /// The bytes of its IP packet.
     pub packet_bytes: u32,
-    /// Where it belongs among its end's packets.
+    /// Its position in the sender's IP identification sequence.
     pub ip_id_order: IpIdOrder,
 }
 
 impl Data {
-    /// What it takes of an Ethernet as so many packets, whose headers an offload has taken for one.
+    /// Return the bytes on an Ethernet wire as `packets` packets, whose headers an offload merged.
     fn wire_bytes(&self, packets: u32) -> u32 {
         let header_bytes = self.packet_bytes.saturating_sub(self.bytes) + ETHERNET_BYTES;
         self.bytes
@@ -68,7 +68,7 @@ impl Data {
     }
 }
 
-/// What an acknowledgement says, unwrapped.
+/// An acknowledgement, with its numbers unwrapped.
 #[derive(Clone, Copy, Debug)]
 pub struct Ack {
     /// When it was seen.
@@ -77,9 +77,9 @@ pub struct Ack {
     pub position: u64,
     /// SACK blocks, but for a DSACK.
     pub sack: [(u64, u64); 4],
-    /// How many of them.
+    /// The number of SACK blocks.
     pub blocks: u8,
-    /// What arrived twice (RFC 2883).
+    /// The DSACK block (RFC 2883).
     pub dsack: Option<(u64, u64)>,
     /// The receiver's window, scaled.
     pub window_bytes: Option<u64>,
@@ -128,19 +128,19 @@ pub struct SenderView {
     pub mss: u32,
     /// The RTT of the handshake, if that was captured.
     pub handshake_ns: Option<i64>,
-    /// Where the capture was taken.
+    /// The vantage point.
     pub vantage: Vantage,
     /// The host that captured sends it.
     pub ours: bool,
-    /// How long acknowledgements take from the capture's point to the sender.
+    /// The delay of acknowledgements from the vantage point to the sender.
     pub sender_delay_ns: i64,
-    /// What is outstanding.
+    /// The outstanding ranges.
     pub board: Scoreboard,
     pub(super) resolution: PendingResolution,
     pub(super) recovery: RecoveryState,
     pub(super) upstream_loss: UpstreamLoss,
     pub(super) pending: VecDeque<Ack>,
-    /// What acknowledgements tell selectively that have passed the point, heard by the sender or not.
+    /// Ranges sacked by captured acknowledgements, processed by the sender or not.
     pub(super) captured_sacks: Ranges,
     pub(super) retransmitted: VecDeque<(i64, u64)>,
     /// Counts.
@@ -153,15 +153,15 @@ pub struct SenderView {
     pub receiver_side_rtt: RttStats,
     /// From the point to the sender and back.
     pub sender_side_rtt: RttStats,
-    /// Whether the sender is further away than the handshake said.
+    /// The delay between sender and vantage point, which grows with a queue.
     pub queue_delay: WindowedMin,
-    /// Of its timestamps.
+    /// The clock of its TSvals.
     pub(super) tsval_clock: TsvalClock,
     /// Smoothed.
     pub rtt_estimator: RttEstimator,
     pub(super) own_timestamps: TimestampMatcher,
     pub(super) ack_timestamps: TimestampMatcher,
-    /// What holds the sender back.
+    /// The classifier of what limits the sender.
     pub limits: LimitClassifier,
     /// First and last data, last acknowledgement of new data.
     pub first_data_ns: i64,
@@ -176,14 +176,14 @@ pub struct SenderView {
     pub(super) empty_since_ns: Option<i64>,
     pub(super) newest_delivered_ns: i64,
     pub(super) duplicate_acks: u32,
-    /// What the last acknowledgement echoed, and when the cumulative one last advanced.
+    /// The TSecr of the last acknowledgement, and when the cumulative acknowledgement last advanced.
     pub(super) last_echo: Option<u32>,
     pub(super) advanced_ns: i64,
     /// Without SACK: segments that came above what was missing, as duplicate acknowledgements tell.
     pub(super) queued: u32,
     pub(super) dup_acks: Option<Box<DupAcks>>,
     pub(super) edge: Option<u64>,
-    /// What it was before the last acknowledgement that moved it, until data has come up to there.
+    /// The right edge before the last update, until data reaches it.
     pub(super) edge_before: Option<u64>,
     /// The receiver's window as it last was.
     pub window_bytes: Option<u64>,
@@ -305,8 +305,8 @@ impl SenderView {
         if end > before {
             self.new_data(data, data.start.max(before), end, arrival, output);
         }
-        let reset = self.last_cause.is_some(); // what is late is no repair
-        self.after_sending(data.now_ns, reset, output);
+        let is_retransmission = self.last_cause.is_some(); // what is late is no repair
+        self.after_sending(data.now_ns, is_retransmission, output);
     }
 
     #[inline]
@@ -351,18 +351,19 @@ impl SenderView {
         }
     }
 
-    fn after_sending(&mut self, now_ns: i64, reset: bool, output: &mut Output) {
+    fn after_sending(&mut self, now_ns: i64, is_retransmission: bool, output: &mut Output) {
         self.last_sent_ns = now_ns;
         self.last_data_ns = now_ns;
         self.sent_since_ack += 1;
         let pipe = self.pipe_bytes();
         self.totals.pipe_max_bytes = self.totals.pipe_max_bytes.max(pipe);
-        self.limits.on_send(now_ns, self.snd_nxt, pipe, reset);
+        self.limits
+            .on_send(now_ns, self.snd_nxt, pipe, is_retransmission);
         if self.sender_delay_ns > 0 && self.has_filled() {
             self.edge_before = None;
             self.limits.on_filled_late();
         }
-        self.classify_ack_clocking(now_ns, reset);
+        self.classify_ack_clocking(now_ns, is_retransmission);
         if !self.has_acks && self.totals.initial_window < u32::MAX {
             self.totals.initial_window = self.totals.data_segments.min(u64::from(u32::MAX)) as u32;
         }
@@ -371,14 +372,14 @@ impl SenderView {
         }
     }
 
-    /// Whether an acknowledgement has let out what was sent just now.
-    fn classify_ack_clocking(&mut self, now_ns: i64, reset: bool) {
+    /// Classify the last transmission as ACK-clocked or not.
+    fn classify_ack_clocking(&mut self, now_ns: i64, is_retransmission: bool) {
         let mut sent = SendEvent {
             now_ns,
             next: self.snd_nxt,
             after_ns: now_ns - self.last_processed_ack_ns,
             first: self.sent_since_ack < 2,
-            reset,
+            is_retransmission,
             in_recovery: self.recovery.within(self.snd_una),
         };
         if self.vantage == Vantage::Sender {
@@ -407,7 +408,7 @@ impl SenderView {
             || self.recovery.within(self.snd_una)
     }
 
-    /// What has reached the receiver, in order or not.
+    /// Return the bytes that reached the receiver, in order or not.
     pub(super) fn arrived_bytes(&self) -> u64 {
         self.totals.delivered_bytes + self.board.sacked_bytes()
     }
@@ -478,7 +479,7 @@ impl SenderView {
         self.retransmitted.push_back((copy.sent_ns, start));
     }
 
-    /// Nothing more comes: what is open is told as such.
+    /// Finish the direction: report the remaining ranges as unresolved.
     pub fn finish(&mut self, output: &mut Output) {
         self.process_due_acks(i64::MAX, None, output);
         self.trace_sent();

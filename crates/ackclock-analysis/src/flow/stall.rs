@@ -23,7 +23,7 @@ const CAPTURE_SHARE: f64 = 0.5;
 const MAX_RESUME_NS: i64 = 50_000_000;
 /// A clock that is behind by more than this share of a silence stood still in it.
 const CLOCK_STOPPED: f64 = 0.8;
-/// What was sent in the first half of a silence, as its sender's clock tells, and came behind it was held up.
+/// The share of a stall in which a packet was sent, by its TSval, that shows that it was held up.
 const EARLY_SHARE: f64 = 0.5;
 /// With fewer segments outstanding there are not enough duplicate acknowledgements.
 const SMALL_WINDOW: u64 = 4;
@@ -34,12 +34,12 @@ const SLOWEST_TICK_NS: f64 = 100e6;
 /// More packets than that are not lost at once without a hole in the data.
 const MAX_IP_ID_GAP: u32 = 256;
 
-/// How far the packets behind a silence have told why it was.
+/// The evidence so far of the cause of a stall.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Evidence {
-    /// Nothing so far.
+    /// No evidence so far.
     Pending,
-    /// What came first was sent before the silence, or early in it.
+    /// The first packet behind the stall was sent before it, or early in it.
     HeldUp,
     /// Data are missing: lost by the network, or by the capture.
     Hole,
@@ -53,11 +53,11 @@ enum Evidence {
 #[derive(Clone, Copy, Debug)]
 #[allow(clippy::struct_excessive_bools)] // what was the case and what was not
 pub struct OpenStall {
-    /// How long it was.
+    /// Its duration.
     pub gap_ns: i64,
     /// When it was over.
     pub end_ns: i64,
-    /// Whose data the connection waited for.
+    /// The direction whose data was awaited.
     pub sender: usize,
     outstanding_bytes: u64,
     snd_nxt: u64,
@@ -73,8 +73,8 @@ pub struct OpenStall {
     evidence: Evidence,
 }
 
-/// Return true if a packet is no end of a silence: it probes a window that is shut, or answers that it still is (RFC 9293 section
-/// 3.8.6.1). As it does not go on, what the receiver does not read is one silence, however often it is asked.
+/// Return true if a packet is a zero-window probe or an ACK that keeps the window closed (RFC 9293 section 3.8.6.1). It
+/// does not end a stall: a receiver that does not read is one stall, however often it is probed.
 pub fn is_zero_window_probe(connection: &Connection, segment: &Segment, from: usize) -> bool {
     if segment.payload_bytes > 0 || segment.flags.has(Flags::FIN) {
         return false;
@@ -187,7 +187,7 @@ fn is_slow(connection: &Connection, segment: &Segment, from: usize, gap_ns: i64)
     gap_ns >= SYN_TIMEOUT_NS || is_retransmitted
 }
 
-/// What a direction has sent and nobody has acknowledged, as far as the capture shows.
+/// Return the bytes that are sent and not acknowledged, as far as captured.
 fn outstanding_bytes(direction: &Direction) -> u64 {
     direction.sender_view.as_deref().map_or(0, |sender_view| {
         let on_ack = sender_view.pending.back().map_or(0, |ack| ack.position);
@@ -327,7 +327,7 @@ impl OpenStall {
         Some(Stall::Application)
     }
 
-    /// What was lost when something is sent again, by TAPO's tree.
+    /// Classify the loss behind a retransmission by TAPO's decision tree.
     fn classify_loss(&self, cause: RetransmitCause, mss: u32) -> Stall {
         match cause {
             _ if self.head_retransmitted => Stall::DoubleRetransmission,
@@ -349,7 +349,7 @@ impl OpenStall {
         (sender_view.vantage == Vantage::Sender).then_some(Stall::Machine)
     }
 
-    /// What just came was sent early in the silence.
+    /// Return true if the last packet was sent early in the stall.
     fn was_held_up(&self, connection: &Connection, from: usize, now_ns: i64) -> bool {
         self.clock_lag(connection, from, now_ns) > EARLY_SHARE
     }

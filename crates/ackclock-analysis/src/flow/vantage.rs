@@ -1,4 +1,4 @@
-//! Where a capture was taken, by the times that packets take from there to each end and back.
+//! Detection of the vantage point from its round-trip times to both ends.
 
 use super::sender_view::SenderView;
 use crate::tables::Vantage;
@@ -64,7 +64,7 @@ fn of(sender_ns: i64, receiver_ns: i64) -> Vantage {
     }
 }
 
-/// How sure a vantage is: the further from the thresholds, the surer.
+/// Return the confidence of the vantage: it grows with the distance from the thresholds.
 pub fn confidence(sender_view: &SenderView, from: usize, side_rtts_ns: [i64; 2]) -> f64 {
     let (sender_ns, receiver_ns) = (side_rtts_ns[from], side_rtts_ns[1 - from]);
     match sender_view.vantage {

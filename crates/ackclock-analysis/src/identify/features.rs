@@ -1,4 +1,4 @@
-//! What can be read off a window without any controller: how much a loss leaves of it, and how it grows.
+//! Features of a window without any controller: the reduction at a loss, and the growth.
 //!
 //! For people, beside the [`crate::identify::ranking`], which does not use it: Reno keeps a half and grows in a straight line by a
 //! segment a round trip, CUBIC keeps 0.7 and slows down before it speeds up.

@@ -1,4 +1,4 @@
-//! How well a replayed window fits the seen one.
+//! The likelihood of an observed window, given a replayed one.
 //!
 //! Once a round trip, the mean of the windows seen stands beside the mean of those that the controller allowed, over the
 //! acknowledgements of the round trip with which something left: where nothing leaves, a batch waits, and the window is
@@ -72,7 +72,7 @@ pub fn rounds(series: &Series, course: &[Option<Allowed>]) -> Vec<Round> {
 /// The same of a course that goes on.
 #[derive(Clone, Debug, Default)]
 pub struct Rounds {
-    /// Those that are over.
+    /// The finished rounds.
     pub matched: Vec<Round>,
     samples: usize,
     unacknowledged: u64,
@@ -134,8 +134,8 @@ impl Rounds {
     }
 }
 
-/// How much of an independent observation a round is: what is wrong after a loss stays wrong until the next one, and
-/// an epoch has ten rounds and more.
+/// The weight of a round as an independent observation: errors persist from one loss to the next, and an epoch has ten
+/// rounds and more.
 pub const WEIGHT: f64 = 0.1;
 
 /// The least scale of errors: what whole segments and the order within a round leave of an exact replay.
@@ -176,12 +176,12 @@ pub fn fit(rounds: &[Round]) -> Fit {
     best
 }
 
-/// What the logarithm of the likelihood can be at most, with so many rounds more: those without any error.
+/// Return an upper bound of the log likelihood with `more` rounds to come, without any error.
 pub fn bound(rounds: &[Round], more: usize) -> f64 {
     bounds(rounds, more).fold(f64::NEG_INFINITY, f64::max)
 }
 
-/// Whether it can be `least`; if not, what it is at most.
+/// Check whether the log likelihood can still reach `least`; return its bound if not.
 ///
 /// # Errors
 /// The bound, which is less.
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn an_exact_replay_has_the_least_scale() {
+    fn an_exact_replay_has_the_minimum_scale() {
         assert_eq!(fit(&off_by(1.0)).scale, MIN_SCALE);
     }
 
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_is_compared_where_something_leaves() {
+    fn windows_are_compared_when_segments_depart() {
         let batches = rounds_of_ten(|number, sample| {
             if number % 2 == 0 {
                 (sample.in_flight, sample.window) = (8, 8);
@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn a_repair_is_not_compared_and_a_reaction_to_marks_is_once_the_window_has_come_down() {
+    fn recovery_is_not_compared_and_a_mark_reaction_after_its_reduction_is() {
         let repaired = |signal| {
             let series = rounds_of_ten(|number, sample| {
                 sample.signal = (number == 10).then_some(signal);

@@ -1,10 +1,10 @@
-//! What a pacing rate lets go.
+//! Departures under a pacing rate.
 
 use std::collections::VecDeque;
 
 use ackclock_units::{Rate, Time};
 
-/// How much a pacing rate has let go by when.
+/// The bytes that a pacing rate has released over time.
 #[derive(Debug, Default)]
 pub struct Paced {
     /// Times, and segments since the first.
@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pacing_rate_lets_go_what_it_says() {
+    fn a_pacing_rate_limits_departures() {
         let mut paced = Paced::default();
         let rate = Some(Rate::from_bytes_per_second(100_000.0));
         for now in [0, 10, 20, 30] {
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_pacing_rate_nothing_but_the_window_limits() {
+    fn without_a_pacing_rate_only_the_window_limits() {
         let mut paced = Paced::default();
         paced.advance(at(0), Some(Rate::from_bytes_per_second(1e5)), MSS_BYTES);
         paced.advance(at(10), None, MSS_BYTES);

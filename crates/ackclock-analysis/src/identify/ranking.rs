@@ -1,4 +1,4 @@
-//! Which control it was: every candidate replayed, ranked by likelihood, with "unknown" among them.
+//! The ranking of CCAs by likelihood, with "unknown" among them.
 //!
 //! Probabilities are Bayes': prior times likelihood, of laws: candidates that did the same over the flow are one, under the
 //! name of the most probable. Those that a kernel or a system has come before those that none has, and among equals the
@@ -19,7 +19,7 @@ use crate::identify::series::{Series, Signal};
 
 mod laws;
 
-/// What is said where no candidate fits.
+/// The name in the ranking for CCAs that are not among the candidates.
 pub const UNKNOWN: &str = "unknown";
 
 /// Mean logarithm of the likelihood of a round: nearly all flows have as much with their true control. Where that is left
@@ -39,13 +39,13 @@ const POOR_ABCC: f64 = -0.2;
 /// else fits better.
 const POOR_MODEL: f64 = -0.4;
 
-/// What is left of the prior of a control that is not deployed: one flow in twenty of the others.
+/// The prior of a CCA that is not deployed, relative to a deployed one.
 const RARE: f64 = 0.05;
 
 /// First windows that stacks have, in segments: RFC 2001, 2581, 3390 and 6928.
 const COMMON_INITIAL_WINDOWS: &[u32] = &[1, 2, 3, 4, 10];
 
-/// Of each other first window, the share of the stacks that have it.
+/// The share of stacks with any other initial window.
 const UNUSUAL: f64 = 0.01;
 
 /// Looks at what can still come of a replay, after an eighth of the flow and so on.
@@ -57,7 +57,7 @@ const NEGLIGIBLE: f64 = 40.0;
 /// Sums of logarithms are not off by more.
 const ROUNDING: f64 = 1e-6;
 
-/// Those that counted ACKs in Linux before 5.7, whose changes are called *fix stretch ACK bugs*.
+/// CCAs that counted ACKs in Linux before 5.7, until the commits *fix stretch ACK bugs*.
 const COUNTED_ACKS: &[&str] = &["bic", "scalable"];
 
 /// The control that is Reno where ECN was not negotiated: Linux takes Reno's functions then.
@@ -72,7 +72,7 @@ pub struct Candidate {
     is_model: bool,
 }
 
-/// How well a candidate fits, driven in one manner.
+/// The fit of a candidate, driven in one manner.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Fitted {
     /// The manner.
@@ -164,14 +164,14 @@ impl Candidate {
             .collect()
     }
 
-    /// What a flow says for it. If that cannot be `least`, it may be called nothing. `begun`: its replay in the usual
-    /// manner.
+    /// Return the evidence of a flow for a candidate, or nothing if it cannot reach `min_log_likelihood`. `begun`: its replay in the
+    /// default manner, begun.
     fn evidence<'a>(
         &self,
         flow: &'a Flow,
         make: Make<'a>,
         begun: Begun<'a>,
-        least: f64,
+        min_log_likelihood: f64,
     ) -> Evidence {
         let manners: Vec<Manner> = self.manners().collect();
         let mut usual = Some(begun);
@@ -179,7 +179,7 @@ impl Candidate {
         let mut tried = |&manner: &Manner| {
             let begun = usual.take_if(|_| manner == Manner::default());
             let begun = begun.unwrap_or_else(|| flow.begun(make, manner));
-            let rounds = flow.rounds_of_at_least(begun, least)?;
+            let rounds = flow.min_rounds(begun, min_log_likelihood)?;
             let log = fit(&rounds).log_likelihood;
             if log > matched.best {
                 matched.best = log;
@@ -239,12 +239,12 @@ impl Candidate {
     }
 }
 
-/// What a flow says for a candidate.
+/// The evidence of a flow for a candidate.
 #[derive(Clone, Debug)]
 struct Evidence {
     /// Logarithm of the mean likelihood over the manners.
     log: f64,
-    /// That of the best manner.
+    /// The log likelihood of the best manner.
     best: f64,
     /// By what its windows are off, one value a round.
     errors: Vec<f64>,
@@ -285,18 +285,18 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// How well a candidate fits.
+    /// Return the fit of a candidate.
     fn fit(&self, candidate: &Candidate, manner: Manner) -> Fit {
         let make = |window| candidate.controller(window);
         fit(&rounds(self.series, &self.prepared.replay(&make, manner)))
     }
 
-    /// The rounds of a replay, or what the logarithm of their likelihood is at most, as soon as it cannot be `least`.
-    fn rounds_of_at_least(&self, mut begun: Begun, least: f64) -> Result<Vec<Round>, f64> {
+    /// The rounds of a replay, or what the logarithm of their likelihood is at most, as soon as it cannot be `min_log_likelihood`.
+    fn min_rounds(&self, mut begun: Begun, min_log_likelihood: f64) -> Result<Vec<Round>, f64> {
         for part in PARTS {
             self.advance(&mut begun, self.prepared.samples() / part);
             let matched = &begun.rounds.matched;
-            reaches(matched, self.rounds - matched.len(), least)?;
+            reaches(matched, self.rounds - matched.len(), min_log_likelihood)?;
         }
         self.advance(&mut begun, usize::MAX);
         Ok(begun.rounds.matched)
@@ -315,7 +315,7 @@ impl<'a> Flow<'a> {
         begun.rounds.advance(self.series, &begun.replay.course);
     }
 
-    /// What can still come of a candidate's replay, by how it begins.
+    /// Return an upper bound of a candidate's likelihood, from the beginning of its replay.
     fn promise(&self, begun: &mut Begun) -> f64 {
         self.advance(begun, self.prepared.samples() / PARTS[0]);
         bound(
@@ -324,8 +324,8 @@ impl<'a> Flow<'a> {
         )
     }
 
-    /// What it says for each candidate. The most promising come first, models of the path last: then it is soon known that
-    /// others neither explain the flow nor fit as well as one that was seen, which is all that theirs is needed for.
+    /// Return the evidence for each candidate. The most promising are evaluated first, models of the path last, so that
+    /// the others can be dropped early.
     fn evidences(&self, candidates: &[Candidate], weight: f64) -> (Vec<Evidence>, f64) {
         let makes: Vec<_> = candidates
             .iter()
@@ -348,12 +348,12 @@ impl<'a> Flow<'a> {
                 continue; // never: each place is there once
             };
             let poor = weight * candidate.poor() - candidate.opening(self) - ROUNDING;
-            let least = if candidate.is_model {
+            let min_log_likelihood = if candidate.is_model {
                 poor.max(exact)
             } else {
                 poor.min(exact)
             };
-            matched[place] = candidate.evidence(self, &makes[place], begun, least);
+            matched[place] = candidate.evidence(self, &makes[place], begun, min_log_likelihood);
             if !candidate.is_model {
                 exact = exact.max(matched[place].best);
             }

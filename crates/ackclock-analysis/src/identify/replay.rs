@@ -16,17 +16,17 @@ pub(crate) use sender::Sender;
 
 mod sender;
 
-/// What a controller allows after a step.
+/// The window that a controller allows after a sample.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Allowed {
     /// Its congestion window, segments.
     pub cwnd: f64,
-    /// What may be in flight until the next step: the window, or what its pacing rate has let go since the oldest
-    /// outstanding segment was sent, if that is less.
+    /// The maximum in flight until the next sample: the window, or the segments that the pacing rate has released since
+    /// the oldest outstanding segment was sent, if that is less.
     pub in_flight: f64,
 }
 
-/// What growth counts in congestion avoidance.
+/// The unit of growth in congestion avoidance.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Counting {
     /// Acknowledged segments.
@@ -36,7 +36,7 @@ pub enum Counting {
     Acks,
 }
 
-/// Where a replayed window comes from.
+/// The origin of a replayed window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Origin {
     /// The connection's opening: the window seen is never looked at again.
@@ -47,19 +47,19 @@ pub enum Origin {
     FirstLoss,
 }
 
-/// How a controller is driven.
+/// The options of a replay.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Manner {
-    /// What growth counts.
+    /// The unit of growth.
     pub counting: Counting,
-    /// Where the window comes from.
+    /// The origin of the window.
     pub origin: Origin,
 }
 
 /// Makes a controller with a window in segments.
 pub type Make<'a> = &'a dyn Fn(u32) -> Box<dyn Controller>;
 
-/// What a sender tells its controller with a step: the same for every controller.
+/// The input of a controller for one sample, the same for every controller.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ControllerInput {
     ack: Ack,
@@ -71,7 +71,7 @@ pub(crate) struct ControllerInput {
     /// Until when what it allows holds.
     end: Time,
     oldest_sent: Time,
-    /// Nothing was in flight after it, and more was sent then.
+    /// The restart, if nothing was in flight after it and more was sent.
     restart: Option<Restart>,
 }
 
@@ -82,15 +82,15 @@ pub struct Prepared {
     uses_ecn: bool,
     opening: Opening,
     initial_window: Option<u32>,
-    /// Where the first loss is, and the window seen before it.
+    /// The index of the first loss, and the window observed before it.
     first_loss: Option<(usize, Option<u32>)>,
-    /// Where controllers begin, at the opening or else at the first loss; from there on all that they are told.
+    /// The index of the first input: the opening, or else the first loss.
     begin: usize,
     input: Vec<ControllerInput>,
 }
 
 impl Prepared {
-    /// Of a flow.
+    /// Prepare a flow.
     pub fn new(series: &Series) -> Self {
         let samples = &series.samples;
         let mut sender = Sender::new(series);
@@ -194,7 +194,7 @@ pub struct Replay<'a> {
     origin: Origin,
     driver: Driver,
     controller: Option<Box<dyn Controller>>,
-    /// What it allowed so far, one value a step; none before its origin.
+    /// The windows so far, one a sample; none before the origin.
     pub course: Vec<Option<Allowed>>,
 }
 
@@ -243,7 +243,7 @@ pub(crate) struct Driver {
     uses_ecn: bool,
     mss_bytes: u32,
     paced: Paced,
-    /// What the controller would have had in flight at most, had it been the sender's.
+    /// The maximum in flight if the controller had been the sender's.
     flight: u32,
 }
 
@@ -347,7 +347,7 @@ mod tests {
     use crate::identify::ranking::Candidate;
 
     #[test]
-    fn a_model_of_the_path_waits_for_its_own_flight_to_come_down() {
+    fn a_path_model_waits_for_its_own_flight_to_drain() {
         let mut driver = Driver::new(Counting::Segments, false, 1448);
         let mut sender = Sender::new(&Series::default());
         let bbr = json!({
@@ -383,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_in_slow_start_of_which_no_more_than_half_is_used_does_not_grow() {
+    fn a_slow_start_window_that_is_half_unused_does_not_grow() {
         let hybla = Candidate::new("hybla", &json!({ "rtt0_s": 0.025 }), true).expect("its card");
         let mut controller = hybla.controller(10);
         let ack = |prior_in_flight| {

@@ -1,4 +1,4 @@
-//! What a capture tells of one flow: a step for each acknowledgement, as its sender saw them.
+//! The window trace of one flow: a sample for each acknowledgement at the sender.
 
 use ackclock_units::Time;
 
@@ -13,15 +13,15 @@ pub enum Signal {
     Timeout,
 }
 
-/// What is being repaired.
+/// The congestion state of the sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CaState {
-    /// Nothing: the window is the controller's.
+    /// No recovery: the window is the controller's.
     #[default]
     Open,
     /// Fast recovery, or the reaction to marks.
     Recovery,
-    /// What a timeout took for lost.
+    /// Slow start after a timeout.
     Loss,
 }
 
@@ -36,7 +36,7 @@ pub struct AckSample {
     pub advanced: u32,
     /// True if it carries SACK blocks or is a duplicate.
     pub selective: bool,
-    /// Of what it delivers, how many are reported as marked.
+    /// Delivered segments that are reported as marked.
     pub marked: u32,
     /// RTT of the newest segment that it delivers, unless that was sent more than once.
     pub rtt: Option<Time>,
@@ -53,11 +53,11 @@ pub struct AckSample {
     pub oldest_sent: Time,
     /// Sequence space between the first unacknowledged and the next new segment, before it lets anything go.
     pub outstanding: u32,
-    /// What comes down with it.
+    /// The congestion signal that begins with it.
     pub signal: Option<Signal>,
-    /// What is being repaired once it has come.
+    /// The congestion state after it.
     pub ca_state: CaState,
-    /// True if something else than the window limits the sender: the application, the receiver.
+    /// True if the application or the receiver limits the sender, and not its window.
     pub not_cwnd_limited: bool,
 }
 

@@ -23,13 +23,13 @@ const GRID: f64 = 1.08;
 const GRID_STEPS: usize = 150;
 /// Packets at whose pace the fastest rate is measured.
 const BURST: usize = 16;
-/// How often a rate of the search is corrected, at most.
+/// The maximum number of corrections of a rate.
 const CORRECTIONS: usize = 12;
 /// Packets in a row that the search takes as one, at most.
 const MERGED: usize = 8;
 /// Half of the 95 % quantile of χ² with one degree of freedom.
 const FALL: f64 = 1.92;
-/// How many of the best rates of the search are refined.
+/// The number of best rates of the search that are refined.
 const REFINED: usize = 3;
 /// Rates of the search whose logarithms are nearer than this are the same; than that, one of them is refined.
 const SAME: f64 = 1e-6;
@@ -292,7 +292,7 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Return true if tokens for all of the depth came while no packet took them, before most losses.
+/// Return true if the bucket filled up completely before most losses.
 fn was_full(trace: &Trace, model: &Model) -> bool {
     let most = trace.losses[trace.losses.len() / 2];
     let (mut level, mut then_s, mut spare) = (0.0, 0.0, 0.0);

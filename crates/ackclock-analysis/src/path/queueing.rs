@@ -1,4 +1,4 @@
-//! What the round-trip times say of a queue.
+//! Estimation of a queue from round-trip times.
 
 use super::trace::{line, quantile, Levels, Trace};
 use super::{Delay, Estimate, RttSample, NOISE_S};
@@ -10,12 +10,12 @@ mod bases;
 const BLOCKS: usize = 10;
 const STUDENT: f64 = 2.262;
 /// Packets in such a part, at least: four classes of two.
-const LEAST: usize = 8;
+const MIN_SAMPLES: usize = 8;
 /// Samples over which a rate is measured.
 const WINDOW: usize = 8;
 /// And for how long at least: ten times the noise.
 const WINDOW_S: f64 = 0.010;
-/// What two measurements of one rate may differ by, from noise.
+/// The relative difference of two measurements of one rate that noise explains.
 const ONE_RATE: f64 = 0.1;
 /// The share of times that is none, nearly.
 const ALWAYS: f64 = 0.1;
@@ -29,9 +29,9 @@ const DROP_TAIL: f64 = 0.5;
 pub struct Delays {
     /// When their packets came, on the trace's clock.
     time_s: Vec<f64>,
-    /// How much longer they took than the shortest of their flow.
+    /// Their excess over the shortest round trip of the flow, in seconds.
     queued_s: Vec<f64>,
-    /// What passed until then, this packet included.
+    /// The bytes until then, this packet included.
     passed: Vec<f64>,
     rtt_s: Vec<f64>,
     base_s: f64,
@@ -128,7 +128,7 @@ impl Delays {
         }
     }
 
-    /// How round trips grow while the path is loaded.
+    /// Return the round trips under load.
     pub fn summary(&self) -> Option<Delay> {
         let mut rtt_s = self.rtt_s.clone();
         let mut queued_s = self.queued_s.clone();
@@ -184,7 +184,7 @@ impl Delays {
     /// between their departures leaves what passed between their arrivals, at the link's rate.
     pub fn queue(&self, trace: &Trace) -> Option<Queue> {
         let windows = self.busy_windows();
-        let length = windows.len().div_ceil(BLOCKS).max(LEAST);
+        let length = windows.len().div_ceil(BLOCKS).max(MIN_SAMPLES);
         let rates: Vec<(f64, f64)> = windows.chunks(length).map(Window::rate_of).collect();
         let rate = weighted(&rates)?;
         let seconds = |of: &mut dyn Iterator<Item = &Window>| -> f64 {
@@ -224,7 +224,7 @@ impl Delays {
         windows
     }
 
-    /// How long packets came without a pause of several round trips.
+    /// Return the time with packets, without pauses of several round trips.
     fn active_s(&self) -> f64 {
         let pauses = self.time_s.windows(2).map(|pair| pair[1] - pair[0]);
         pauses
@@ -234,8 +234,7 @@ impl Delays {
             .sum()
     }
 
-    /// What comes undelayed in the beginning of a busy period, as long as the rate is known well enough for that. Behind the
-    /// queue that is what has come above the rate while the queue lasts: not now and then only, as what comes in lumps.
+    /// Return the burst that passes undelayed at the start of a busy period, if the rate is known well enough.
     fn burst(&self, trace: &Trace, rate: Estimate) -> Option<Estimate> {
         let mut levels = Levels::default();
         levels.fill(trace, rate.value);
@@ -265,7 +264,7 @@ impl Delays {
                 });
             }
         }
-        let length = bursts.len().div_ceil(BLOCKS).max(LEAST);
+        let length = bursts.len().div_ceil(BLOCKS).max(MIN_SAMPLES);
         let share = if self.behind { ALWAYS } else { 0.5 };
         let typical: Vec<(f64, f64)> = bursts
             .chunks(length)
@@ -281,8 +280,7 @@ impl Delays {
         })
     }
 
-    /// How much longer than noise makes them round trips were when packets were lost: the median of the shorter of the
-    /// two before each, as an acknowledgement may have been delayed.
+    /// Return the queueing delay above noise at losses: the median of the shorter of the neighbouring round trips.
     pub fn before_losses(&self, trace: &Trace) -> Option<f64> {
         let mut queued_s = Vec::new();
         let mut next = 0;
@@ -312,7 +310,7 @@ impl Delays {
         usize::from(!trace.losses.is_empty()) + times.filter(|&gap_s| gap_s > rtt_s).count()
     }
 
-    /// What was above the rate when packets were lost, if it was always about the same.
+    /// Return the backlog at losses, if it was always about the same.
     fn depth(&self, trace: &Trace, rate: f64, burst: f64) -> Option<Estimate> {
         let mut depths = Vec::new();
         let (mut place, mut passed, mut sample) = (0, 0.0, 0);
@@ -383,9 +381,12 @@ impl Window {
 
 /// The slope of `y` against `x`: in each block a line through the medians of four classes.
 fn slope(points: &[(f64, f64)]) -> Option<Estimate> {
-    let length = points.len().div_ceil(BLOCKS).max(LEAST);
+    let length = points.len().div_ceil(BLOCKS).max(MIN_SAMPLES);
     let mut slopes = Vec::new();
-    for block in points.chunks(length).filter(|block| block.len() >= LEAST) {
+    for block in points
+        .chunks(length)
+        .filter(|block| block.len() >= MIN_SAMPLES)
+    {
         let mut block = block.to_vec();
         block.sort_by(|one, other| one.0.total_cmp(&other.0));
         let medians: Vec<(f64, f64)> = block

@@ -69,7 +69,7 @@ impl Limits for Chance {
     }
 }
 
-/// What flows with these round trips send in this time, and their samples. A round trip has up to .3 ms of noise.
+/// Return the packets and RTT samples of flows with these round trips, with up to .3 ms of noise.
 fn sent(
     limits: &mut (impl Limits + ?Sized),
     rtts_ms: &[i64],
@@ -125,7 +125,7 @@ fn sent(
     (arrivals, samples)
 }
 
-fn told(limits: &mut impl Limits, rtts_ms: &[i64]) -> Path {
+fn describe(limits: &mut impl Limits, rtts_ms: &[i64]) -> Path {
     let (arrivals, samples) = sent(limits, rtts_ms, 60);
     limiter(&arrivals, &samples)
 }
@@ -143,7 +143,7 @@ fn holds(estimate: Option<Estimate>, truth: f64, within: f64) {
 }
 
 #[test]
-fn a_policer_is_known_with_its_rate_and_depth() {
+fn a_policer_is_detected_with_rate_and_depth() {
     for (rate_bps, depth, rtts_ms) in [
         (1e6, 3e4, &[100][..]),
         (3e6, 1e5, &[100]),
@@ -151,7 +151,7 @@ fn a_policer_is_known_with_its_rate_and_depth() {
         (1e7, 1e6, &[50, 70, 30]),
         (5e7, 3e5, &[10, 10]),
     ] {
-        let path = told(&mut Bucket::new(rate_bps, depth, 0.0), rtts_ms);
+        let path = describe(&mut Bucket::new(rate_bps, depth, 0.0), rtts_ms);
         assert_eq!(path.limiter, Limiter::Policer, "{path:?}");
         holds(path.rate_bps, rate_bps, 0.01);
         holds(path.depth_bytes, depth, 0.05);
@@ -166,7 +166,7 @@ fn a_queue_is_not_a_policer() {
         (1e7, 3e4, &[20, 50]),
         (2e7, 1e5, &[10, 20, 20]),
     ] {
-        let path = told(&mut Bucket::new(rate_bps, 0.0, limit), rtts_ms);
+        let path = describe(&mut Bucket::new(rate_bps, 0.0, limit), rtts_ms);
         assert_eq!(path.limiter, Limiter::Queue, "{path:?}");
         let rate = path.rate_bps.expect("a rate").value;
         assert!(
@@ -183,7 +183,7 @@ fn a_queue_is_not_a_policer() {
 
 #[test]
 fn a_queue_behind_a_bucket_is_a_shaper() {
-    let path = told(&mut Bucket::new(3e6, 3e4, 1e5), &[100]);
+    let path = describe(&mut Bucket::new(3e6, 3e4, 1e5), &[100]);
     assert_eq!(path.limiter, Limiter::Shaper, "{path:?}");
     let burst = path.burst_bytes.expect("a burst").value;
     assert!((burst / 3e4 - 1.0).abs() < 0.1, "{burst}");
@@ -191,7 +191,7 @@ fn a_queue_behind_a_bucket_is_a_shaper() {
     assert!((rate / 3e6 - 1.0).abs() < 0.02, "{rate}");
 }
 
-/// What passes behind a limiter, and when: `at_once` packets leave it together.
+/// Return the path measured behind a limiter that releases `at_once` packets at a time.
 fn behind(limits: &mut impl Limits, rtts_ms: &[i64], at_once: usize) -> Path {
     let (arrivals, samples) = sent(limits, rtts_ms, 60);
     let base_ns = |flow: u32| rtts_ms[flow as usize] * 1_000_000;
@@ -225,15 +225,18 @@ fn behind_a_shaper_its_burst_has_come_before_its_queue() {
     ] {
         let path = behind(&mut Bucket::new(rate_bps, burst, queue), rtts_ms, 1);
         assert_eq!(path.limiter, Limiter::Shaper, "{path:?}");
-        let told = path.burst_bytes.expect("a burst").value;
-        assert!((told / burst - 1.0).abs() < 0.1, "{told} is not {burst}");
+        let describe = path.burst_bytes.expect("a burst").value;
+        assert!(
+            (describe / burst - 1.0).abs() < 0.1,
+            "{describe} is not {burst}"
+        );
         let queue = behind(&mut Bucket::new(rate_bps, 0.0, queue), rtts_ms, 1);
         assert_eq!(queue.limiter, Limiter::Queue, "{queue:?}");
     }
 }
 
 #[test]
-fn behind_a_queue_that_lets_out_lumps_there_is_no_shaper() {
+fn a_queue_that_releases_batches_is_no_shaper() {
     for at_once in [4, 16] {
         let path = behind(&mut Bucket::new(8e6, 0.0, 1e5), &[40, 40], at_once);
         assert_eq!(path.limiter, Limiter::Queue, "{path:?}");
@@ -242,7 +245,7 @@ fn behind_a_queue_that_lets_out_lumps_there_is_no_shaper() {
 
 #[test]
 fn a_full_queue_shows_in_the_round_trips() {
-    let path = told(&mut Bucket::new(3e6, 0.0, 3e5), &[50, 50, 50, 50]);
+    let path = describe(&mut Bucket::new(3e6, 0.0, 3e5), &[50, 50, 50, 50]);
     let delay = path.delay.expect("round trips");
     assert!((delay.rtt_min_s - 0.054).abs() < 0.002, "{delay:?}");
     // The queue is full at 800 ms, and half a window is left after a loss.
@@ -254,8 +257,8 @@ fn a_full_queue_shows_in_the_round_trips() {
 }
 
 #[test]
-fn random_losses_tell_of_no_limiter() {
-    let path = told(&mut Chance(7), &[100, 50]);
+fn random_losses_show_no_limiter() {
+    let path = describe(&mut Chance(7), &[100, 50]);
     assert!(path.evidence.losses > MIN_LOSSES);
     assert_eq!(path.limiter, Limiter::None, "{path:?}");
     assert_eq!(path.rate_bps, None);
@@ -275,7 +278,7 @@ fn losses_in_rows_are_not_by_chance() {
 }
 
 #[test]
-fn where_few_of_many_are_lost_a_queue_is_told_without_a_bucket_and_the_same_with_one() {
+fn with_rare_losses_a_queue_is_detected_with_and_without_a_bucket() {
     for rate_bps in [2e6, 5e6, 1e7, 3e7] {
         let (arrivals, samples) = sent(&mut Bucket::new(rate_bps, 0.0, 2e5), &[60, 30], 120);
         let found = fit(&arrivals, &samples);
@@ -295,7 +298,7 @@ fn where_few_of_many_are_lost_a_queue_is_told_without_a_bucket_and_the_same_with
 }
 
 #[test]
-fn one_path_beside_all_is_chosen_as_if_a_bucket_had_been_looked_for() {
+fn skipping_the_bucket_search_keeps_the_choice_between_one_path_and_all() {
     let mut limits: [Box<dyn Limits>; 4] = [
         Box::new(Bucket::new(3e6, 1e5, 0.0)),
         Box::new(Bucket::new(3e6, 0.0, 3e5)),

@@ -108,7 +108,7 @@ impl Trace {
         rows > expected + 3.0 * expected.sqrt() + 1.0
     }
 
-    /// How long it lasts.
+    /// Return its duration.
     pub fn seconds(&self) -> f64 {
         self.time_s.last().copied().unwrap_or(0.0)
     }
@@ -141,7 +141,7 @@ pub struct Coming {
     pub lost: bool,
 }
 
-/// What is in the bucket when each packet comes, and since when it was not empty.
+/// The bucket's level at each packet, and the start of its busy period.
 #[derive(Clone, Debug, Default)]
 pub struct Levels {
     /// See [`Coming::level`].

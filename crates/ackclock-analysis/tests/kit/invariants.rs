@@ -1,4 +1,4 @@
-//! What must hold whatever comes: called with random bytes in the tests, and by the fuzzers in `fuzz/`.
+//! Invariants for arbitrary input, checked with random bytes in the tests and by the fuzzers in `fuzz/`.
 
 use std::fs;
 

@@ -208,7 +208,7 @@ pub fn stalls(tables: &Tables) -> Vec<&'static str> {
         .collect()
 }
 
-/// How many events there are of a kind.
+/// Return the number of events of a kind.
 pub fn count(tables: &Tables, kind: Happening) -> usize {
     let events = &tables.events.kind;
     events

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::flow::app_limited::{rate, RecurringRate};
 
-/// How fast new data is sent, over some rounds and over those before.
+/// The rate of new data over groups of rounds.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct SendRate {
     pub(super) from: (i64, u64),
@@ -48,7 +48,7 @@ impl SendRate {
         self.since_sends += 1;
     }
 
-    /// What now is sent begins where the last ended.
+    /// Take a segment that follows the previous one without a hole.
     #[inline]
     pub(super) fn on_in_order(&mut self, now_ns: i64, bytes: u32) {
         let bps = rate((self.last_ns, 0), (now_ns, u64::from(bytes)));
@@ -116,7 +116,7 @@ impl SendRate {
     }
 }
 
-/// Whether the pipe grows, of [`STEADY_ROUNDS`] at a time.
+/// The growth of the pipe over groups of [`STEADY_ROUNDS`] rounds.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct PipeGrowth {
     pub(super) limits: u32,

@@ -30,7 +30,7 @@ fn is_link_filled(soon: u64, total_retransmissions: u32, has_delay_samples: bool
 }
 
 #[test]
-fn a_rate_is_the_links_if_nothing_was_faster_where_it_would_have_been() {
+fn a_constant_rate_is_the_links_if_no_spacing_was_shorter() {
     assert!(is_link_filled(0, MIN_RETRANSMISSIONS, false));
     assert!(
         is_link_filled(1, MIN_RETRANSMISSIONS, false),
@@ -48,7 +48,7 @@ fn a_rate_is_the_links_if_nothing_was_faster_where_it_would_have_been() {
 }
 
 #[test]
-fn what_others_send_through_the_same_link_fills_it_too() {
+fn flows_that_share_a_link_fill_it_jointly() {
     let mut shared = SharedBottleneck::default();
     let mut on_filled_late = [false; 4];
     for (number, on_filled_late) in on_filled_late.iter_mut().enumerate() {
@@ -109,7 +109,7 @@ fn begun() -> LimitClassifier {
     limits
 }
 
-/// What holds the sender back in the rounds after a loss with 16 segments under way.
+/// Return the limits of the rounds after a loss with 16 segments in flight.
 fn after_a_loss(pipes: impl IntoIterator<Item = u64>) -> Vec<u8> {
     let mut limits = begun();
     round(&mut limits, 16_000, |limits| limits.on_loss(MSS));
@@ -120,7 +120,7 @@ fn after_a_loss(pipes: impl IntoIterator<Item = u64>) -> Vec<u8> {
 }
 
 #[test]
-fn a_window_that_begins_anew_is_in_slow_start_up_to_half_of_what_was_lost() {
+fn a_restarted_window_is_in_slow_start_up_to_half_the_lost_flight() {
     let anew = after_a_loss([2000, 4000, 7000, 9000]);
     assert_eq!(anew[..3], [Limit::SlowStart as u8; 3]);
     assert_eq!(anew[3], Limit::Cwnd as u8);
@@ -129,7 +129,7 @@ fn a_window_that_begins_anew_is_in_slow_start_up_to_half_of_what_was_lost() {
 }
 
 #[test]
-fn a_timeout_in_a_repair_leaves_the_threshold_where_it_is() {
+fn a_timeout_in_recovery_keeps_the_threshold() {
     let threshold = |in_recovery| {
         let mut limits = begun();
         round(&mut limits, 16_000, |limits| limits.on_loss(MSS));
@@ -160,7 +160,7 @@ fn a_rate_that_stays_while_packets_wait_is_no_sign_of_an_application() {
 }
 
 /// A segment that was sent so long after the acknowledgement before it.
-fn answered_after(limits: &LimitClassifier, number: i64, after_ns: i64) -> SendEvent {
+fn respond_after(limits: &LimitClassifier, number: i64, after_ns: i64) -> SendEvent {
     SendEvent {
         now_ns: limits.start_ns + number * ROUND_NS / 10,
         next: limits.start_delivered + u64::from(MSS) * number as u64,
@@ -178,7 +178,7 @@ fn a_receivers_window_limits_who_uses_it_when_it_opens() {
             round(&mut limits, 10_000, |limits| {
                 for number in 1..10 {
                     limits.on_ack(ROUND_NS / 10, false, true);
-                    limits.ack_clocked(&answered_after(limits, number, after_ns));
+                    limits.ack_clocked(&respond_after(limits, number, after_ns));
                 }
             });
         }
@@ -189,7 +189,7 @@ fn a_receivers_window_limits_who_uses_it_when_it_opens() {
 }
 
 #[test]
-fn a_receivers_window_does_not_hold_back_repairs() {
+fn a_receive_window_does_not_limit_retransmissions() {
     let limit = |is_retransmission: bool| {
         let mut limits = begun();
         for _ in 0..4 {
@@ -213,7 +213,7 @@ fn who_does_not_wait_for_acknowledgements_and_sends_no_more_than_before_is_not_i
         for _ in 0..2 {
             round(&mut limits, 10_000, |limits| {
                 for number in 1..10 {
-                    limits.ack_clocked(&answered_after(limits, number, after_ns));
+                    limits.ack_clocked(&respond_after(limits, number, after_ns));
                 }
             });
         }
@@ -224,7 +224,7 @@ fn who_does_not_wait_for_acknowledgements_and_sends_no_more_than_before_is_not_i
 }
 
 #[test]
-fn what_is_slower_than_the_flow_is_not_its_link() {
+fn a_capacity_below_the_flows_rate_is_not_its_link() {
     // Acknowledgements whose round trips grow, of 8 Mbit/s.
     let limit = |pipe: u64| {
         let mut limits = begun();
@@ -241,7 +241,7 @@ fn what_is_slower_than_the_flow_is_not_its_link() {
         for _ in 0..8 {
             round(&mut limits, pipe, |limits| {
                 for number in 1..10 {
-                    limits.ack_clocked(&answered_after(limits, number, 2 * ACK_BATCH_NS));
+                    limits.ack_clocked(&respond_after(limits, number, 2 * ACK_BATCH_NS));
                 }
             });
         }
@@ -252,7 +252,7 @@ fn what_is_slower_than_the_flow_is_not_its_link() {
 }
 
 #[test]
-fn what_comes_late_comes_no_closer_than_the_link_lets_it() {
+fn reordered_data_does_not_shorten_the_minimum_spacing() {
     let link_bps = |is_retransmission: bool| {
         let mut send_rate = SendRate::default();
         for number in 1..20 {
@@ -268,7 +268,7 @@ fn what_comes_late_comes_no_closer_than_the_link_lets_it() {
 }
 
 #[test]
-fn what_is_not_answered_at_once_waits_for_a_full_link_or_was_never_sent() {
+fn unclocked_segments_wait_for_a_full_link_or_the_application() {
     // Segments that are 1 ms apart, with nothing sent between acknowledgements.
     let limit = |segments: u64| {
         let mut limits = LimitClassifier {

@@ -1,4 +1,4 @@
-//! What the sender hears: acknowledgements, when they have come to it.
+//! Processing of acknowledgements when they have reached the sender.
 
 use super::ack_tracer::AckFlags;
 use super::upstream_loss::Hole;
@@ -12,7 +12,7 @@ use crate::tables::{Fate, Vantage};
 /// Acknowledgements that wait at once.
 const MAX_PENDING: usize = 1 << 14;
 
-/// What an acknowledgement says of a stretch that it takes.
+/// The context of an acknowledged range.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct AckContext {
     /// When the sender hears it.
@@ -36,7 +36,7 @@ impl SenderView {
         }
     }
 
-    /// Return true if the sender has heard the acknowledgement by now that is so many behind the next one.
+    /// Return true if the pending acknowledgement at index `behind` has reached the sender.
     #[inline]
     fn is_due(&self, filled_by: usize, now_ns: i64, echo: Option<u32>) -> bool {
         self.pending.get(filled_by).is_some_and(|ack| {
@@ -59,8 +59,8 @@ impl SenderView {
         }
     }
 
-    /// What is missing before the first answer to an acknowledgement is taken for sent before that was heard: a burst that
-    /// finds a queue full loses its end. That hole, if there is one.
+    /// Process acknowledgements up to a hole: packets missing before the first response to an acknowledgement count as
+    /// sent before it, since a burst that meets a full queue loses its end. Return the hole, if there is one.
     #[inline]
     pub(super) fn process_acks_before_hole(
         &mut self,
@@ -108,7 +108,7 @@ impl SenderView {
         self.pending.push_back(*ack);
     }
 
-    /// What data says of when it was sent, and of the acknowledgement that it echoes.
+    /// Process the timestamps of a data segment.
     #[inline]
     pub(super) fn on_timestamps(&mut self, data: &Data) {
         if let Some(tsval) = data.tsval {
@@ -156,8 +156,8 @@ impl SenderView {
         }
     }
 
-    /// How long the sender had nothing under way, at least, before it sent this so long after all was acknowledged: what
-    /// the packet spent in a queue is no part of it.
+    /// Return the minimum time for which the sender had nothing in flight, `after_ns` after everything was
+    /// acknowledged; queueing delay of the packet is excluded.
     pub(super) fn idle_ns(&self, after_ns: i64, data: &Data) -> i64 {
         match self
             .tsval_clock

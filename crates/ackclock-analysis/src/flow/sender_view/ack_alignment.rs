@@ -1,4 +1,4 @@
-//! Which sending each acknowledgement answers, where a receiver answers each that comes and does not say which.
+//! Alignment of acknowledgements with transmissions, where the receiver acknowledges each segment without SACK.
 //!
 //! Nothing overtakes on most paths, and the round trip of one segment is about that of the one before it. So what was
 //! sent and what was heard are laid beside each other in their orders, such that the round trips of neighbours differ
@@ -31,15 +31,15 @@ pub struct Departure {
 pub struct AckEvent {
     /// When.
     pub ack_ns: i64,
-    /// What was expected next before it.
+    /// The cumulative acknowledgement before it.
     pub before: u64,
-    /// What is with it.
+    /// The cumulative acknowledgement after it.
     pub after: u64,
 }
 
 impl AckEvent {
-    /// Return true if it can answer that sending: what fills a hole lets it advance, or is the last of two in order (RFC 9293
-    /// section 3.8.6.3); what comes above the hole, or below it, does not.
+    /// Return true if it can be the response to a transmission: the segment that fills a hole lets it advance, or the
+    /// last of two in order does (RFC 9293 section 3.8.6.3: every second full segment).
     fn is_response_to(&self, sent: &Departure) -> bool {
         if self.after > self.before {
             let two_bytes = 2 * (sent.end - sent.start);
@@ -51,11 +51,11 @@ impl AckEvent {
     }
 }
 
-/// What leaving out costs, as time by which round trips differ.
+/// The costs of unmatched events, as differences of round-trip times.
 #[derive(Clone, Copy, Debug)]
 struct Costs {
     round_ns: i64,
-    /// What passes a bottleneck comes at least so far apart.
+    /// The minimum spacing behind the bottleneck.
     apart_ns: i64,
 }
 
@@ -72,7 +72,8 @@ impl Costs {
         }
     }
 
-    /// What comes between two others that follow each other at the bottleneck's pace went another way.
+    /// Return the cost of an unmatched acknowledgement: low between two that arrive at the bottleneck's spacing, as it
+    /// took another path.
     fn late(&self, ack: &AckEvent, before_ns: i64) -> i64 {
         if ack.ack_ns - before_ns < self.apart_ns {
             self.round_ns / 50
@@ -242,7 +243,7 @@ mod tests {
 
     const ROUND_NS: i64 = 1_000_000;
 
-    /// What is sent one after the other, each so long after the one before, from the first byte on.
+    /// Return transmissions of consecutive segments with the given spacings.
     fn sent(apart_ns: &[i64]) -> Vec<Departure> {
         let mut sent_ns = 0;
         (0..)
@@ -270,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_answer_is_told_by_the_distances_of_the_others() {
+    fn unacknowledged_transmissions_are_found_by_the_spacing_of_the_others() {
         let sent = sent(&[0, 10_000, 30_000, 20_000, 10_000, 50_000, 10_000]);
         let acks = is_response_to(&sent, &[0, 2, 3, 6]);
         let matched = align(&sent, &acks, ROUND_NS * 9 / 10, ROUND_NS);
@@ -278,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_between_the_others_answers_none_of_them() {
+    fn a_stray_acknowledgement_is_unmatched() {
         let sent = sent(&[50_000; 12]);
         let mut acks = is_response_to(&sent, &[0, 1, 2, 3, 4, 5, 6, 7, 9, 10, 11]);
         let stray = AckEvent {
@@ -292,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fills_a_hole_lets_the_acknowledgement_advance() {
+    fn a_transmission_that_fills_a_hole_advances_the_acknowledgement() {
         let sent = sent(&[50_000; 3]);
         let mut acks = is_response_to(&sent, &[0, 1, 2]);
         acks[1] = AckEvent {
@@ -306,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_found_where_nothing_can_be() {
+    fn acknowledgements_before_the_minimum_delay_are_unmatched() {
         assert_eq!(align(&[], &[], 1, 1), []);
         let sent = sent(&[0]);
         let early = is_response_to(&sent, &[0]);

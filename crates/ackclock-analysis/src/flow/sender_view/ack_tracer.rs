@@ -34,7 +34,7 @@ pub struct AckTracer {
     is_truncated: bool,
     /// Something was lost or marked.
     had_signal: bool,
-    /// There was no room for more.
+    /// The memory limit is reached.
     is_full: bool,
     ca_state: CaState,
     recover: u64,
@@ -53,7 +53,7 @@ pub struct AckTracer {
     last_echo: Option<(Timestamps, i64)>,
 }
 
-/// Of the acknowledgement that is being heard.
+/// The state before the acknowledgement that is being processed.
 #[derive(Clone, Copy, Debug, Default)]
 struct PriorState {
     snd_una: u64,
@@ -64,7 +64,7 @@ struct PriorState {
     newest_ns: Option<i64>,
 }
 
-/// What an acknowledgement says besides its position.
+/// Flags of an acknowledgement.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct AckFlags {
     /// It has SACK blocks, or is a duplicate.
@@ -148,7 +148,7 @@ impl AckTracer {
         }
     }
 
-    /// What an acknowledgement that was heard ends or begins.
+    /// Update the congestion state after an acknowledgement; return the signal that begins.
     fn update_state(&mut self, sender_view: &SenderView, marked: bool) -> Option<Signal> {
         let is_over = self.is_recovery_over(sender_view);
         if is_over {
@@ -321,7 +321,7 @@ fn is_lost_retransmission(one: &SentRange) -> bool {
     !one.sent_once() && one.state != State::Sacked
 }
 
-/// As much as fits: more than any window.
+/// Saturate to `u32`, which is more than any window.
 #[inline]
 fn saturated(bytes: u64) -> u32 {
     bytes.min(u64::from(u32::MAX)) as u32
@@ -407,7 +407,7 @@ impl SenderView {
         }
     }
 
-    /// What was sent since the last step is the last step's: the pipe has only grown.
+    /// Attribute the transmissions since the last sample to it: the pipe has only grown.
     #[inline]
     pub(super) fn trace_sent(&mut self) {
         if let Some(mut tracer) = self.take_tracer() {

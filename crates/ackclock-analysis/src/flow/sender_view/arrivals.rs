@@ -1,9 +1,9 @@
-//! Which copies arrived, from what was sent and which answers came to it.
+//! Inference of the transmissions that arrived, from the acknowledgements.
 
 use super::ack_alignment::{align, AckEvent, Departure};
 
-/// What of it arrived, in the order of sending, and the last that had an answer; both given in the order of their times. No
-/// round trip is shorter than `min_ack_delay_ns`, and most are about `round_ns`.
+/// Return the transmissions that arrived, in sending order, and the last that was acknowledged. Both inputs are in the
+/// order of their times. No round trip is shorter than `min_ack_delay_ns`, and most are about `round_ns`.
 pub fn arrivals(
     sent: &[Departure],
     acks: &[AckEvent],
@@ -45,8 +45,8 @@ fn by_start(sent: &[Departure]) -> Vec<usize> {
     order
 }
 
-/// What is acknowledged has arrived: of what has no answer of its own, the last copy of those that can have, which are the
-/// first ones.
+/// Mark acknowledged ranges as arrived: of those without their own acknowledgement, the last transmission that can have
+/// arrived.
 fn acknowledged(
     ack: &AckEvent,
     can: usize,
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_sent_arrived_if_it_has_an_answer_and_the_last_of_these_is_given() {
+    fn acknowledged_transmissions_arrived_and_the_last_is_returned() {
         let sent: Vec<_> = [0, 10_000, 40_000, 60_000]
             .iter()
             .zip(1..)
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn of_what_is_acknowledged_without_an_answer_the_last_copy_that_can_have_come_did() {
+    fn without_its_own_acknowledgement_the_last_possible_copy_arrived() {
         let sent = [
             departure(0, 0, true),
             departure(0, 500_000, true),
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_between_the_others_is_to_what_waits_or_else_to_a_needless_copy() {
+    fn a_stray_acknowledgement_matches_a_waiting_or_a_spurious_copy() {
         let is_waiting = [
             departure(300, 0, false),
             departure(0, 10_000, true),

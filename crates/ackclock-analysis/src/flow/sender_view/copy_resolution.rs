@@ -1,4 +1,5 @@
-//! Which copy of a stretch arrived: known once it is acknowledged, and for good when no DSACK can come any more.
+//! Resolution of which transmission of a range arrived: inferred when it is acknowledged, final when no DSACK can
+//! follow.
 //!
 //! By the timestamp that the acknowledgement echoes (Eifel, RFC 3522); else a copy is taken for the one that arrived if
 //! an acknowledgement of it can have come back in the time since. A DSACK (RFC 2883) tells of one more that arrived.
@@ -19,15 +20,15 @@ use crate::tables::{Fate, RetransmitCause, Vantage};
 const MAX_WAITING: usize = 4096;
 /// Bytes whose acknowledgement is in the capture before them: how long they may be late.
 const DISORDER_NS: i64 = 3_000_000;
-/// How long a DSACK may take, besides two round trips.
+/// The delay of a DSACK beyond two round trips.
 const DSACK_NS: i64 = 100_000_000;
 /// An acknowledgement after a smaller share of the least RTT is of an earlier copy.
 const MIN_ACK_SHARE: f64 = 0.9;
 /// The same of the least of few samples, each of which may be longer than the path is.
 const MIN_ACK_SHARE_FOR_FEW: f64 = 0.6;
-/// So many samples are few.
+/// Fewer samples than this are few.
 const FEW: u64 = 16;
-/// As surely as an echo tells.
+/// The confidence of a timestamp echo.
 const SURE: f64 = 0.99;
 
 /// A stretch that is acknowledged, and what is known of it.
@@ -37,7 +38,7 @@ struct PendingCopy {
     due_ns: i64,
     arrived: usize,
     confidence: f64,
-    /// Which copy arrived was told by all acknowledgements together.
+    /// The arrived transmission was found by alignment with all acknowledgements.
     is_aligned: bool,
 }
 
@@ -239,9 +240,9 @@ impl SenderView {
         sent_ns
     }
 
-    /// What was taken for lost and arrived a round trip later was sent again, and that the capture does not have; unless it
-    /// has all that the sender counts. For a segment that the capture has, no later packet is needed to show that there was
-    /// no gap; and at its receiver it came.
+    /// Return true if a retransmission is missing in the capture: the range was marked lost and arrived a round trip
+    /// later, and the IP identifications do not show that everything was captured. A captured segment needs no later
+    /// packet to show that there was no gap; at its receiver it arrived.
     fn has_missed_retransmission(&self, range: &SentRange, now_ns: i64) -> bool {
         let arrived_ns = match range.state {
             State::Sacked => range.sacked_ns,
@@ -381,8 +382,8 @@ impl SenderView {
         }
     }
 
-    /// What is known of a stretch that was sent once and is not acknowledged. One that was not seen was lost before the
-    /// point, unless it may have arrived and most that were not seen have.
+    /// Return the outcome of a range that was sent once and is not acknowledged. One that was not captured was lost
+    /// before the vantage point, unless it may have arrived and most ranges that were not captured did.
     fn unacknowledged_outcome(&self, range: &SentRange) -> Option<(Fate, f64)> {
         let is_remote = matches!(self.vantage, Vantage::Middle | Vantage::Receiver);
         let fates = &self.totals.fates;

@@ -16,14 +16,14 @@ const MAX_EVENTS: usize = 4096;
 /// One in so many that the capture lost is not many.
 const MAX_NOT_CAPTURED: u64 = 50;
 
-/// What was sent and heard since something was missing.
+/// Transmissions and acknowledgements since the first duplicate acknowledgement.
 #[derive(Debug, Default)]
 pub struct DupAcks {
     sent: Vec<Departure>,
     acks: Vec<AckEvent>,
     /// When all before is acknowledged, nothing is missing.
     until: u64,
-    /// What was sent up to this one had its answer before: when it was sent, and its first byte.
+    /// The last transmission that was matched before: its time and first byte.
     last_matched: (i64, u64),
 }
 
@@ -99,7 +99,7 @@ impl SenderView {
         }
     }
 
-    /// What may not have had its answer yet, in the order of sending.
+    /// Return the transmissions that may not be acknowledged yet, in sending order.
     fn recent_departures(&self, now_ns: i64) -> Vec<Departure> {
         let lately = (now_ns - 4 * self.rtt_estimator.srtt_ns, 0);
         let last_matched = self.dup_acks.as_ref().map(|before| before.last_matched);
@@ -134,7 +134,7 @@ impl SenderView {
     }
 }
 
-/// What was sent more than once is told.
+/// Mark the transmissions of ranges that were sent more than once.
 fn mark_copies(sent: &mut [Departure]) {
     let mut starts: Vec<u64> = sent.iter().map(|one| one.start).collect();
     starts.sort_unstable();

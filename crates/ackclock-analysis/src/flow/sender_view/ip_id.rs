@@ -9,15 +9,15 @@ const MIN_RUN: u8 = 2;
 /// More packets than that are not missing at once.
 const MAX_MISSING: u16 = 2048;
 
-/// Where a packet belongs among those that its end sends.
+/// The position of a packet in the sender's IP identification sequence.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum IpIdOrder {
-    /// Nobody knows.
+    /// Unknown.
     #[default]
     Unknown,
     /// Behind all that were seen, and so many that were not.
     Next {
-        /// How many.
+        /// The number of them.
         missing: u32,
     },
     /// Before one that was seen.
@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_count_goes_through_0_and_packets_without_one_tell_nothing() {
+    fn a_counter_wraps_through_0_and_constant_0_is_no_counter() {
         let mut counter = IpIdCounter::default();
         let mut on_data = |number: u32| counter.on_data(Some(number), 1, 0, || false);
         for number in 65_500..65_536 {
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn gaps_while_a_sender_repairs_speak_neither_for_nor_against_its_count() {
+    fn gaps_during_recovery_are_neutral() {
         for (is_retransmitting, next_expected) in [
             (true, IpIdOrder::Next { missing: 2 }),
             (false, IpIdOrder::Unknown),
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn what_goes_on_in_bursts_and_jumps_between_them_counts_packets_of_others_too() {
+    fn a_counter_shared_with_other_flows_jumps_between_bursts() {
         for (jump, is_counter) in [(4, true), (40, false)] {
             let mut counter = IpIdCounter::default();
             let mut number = 0;

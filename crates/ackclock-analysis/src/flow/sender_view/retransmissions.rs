@@ -1,4 +1,4 @@
-//! What does not advance: sent again, and why; come late; made twice by the network.
+//! Out-of-sequence data: retransmissions and their causes, reordering, duplication by the network.
 
 use ackclock_record::Happening;
 
@@ -12,7 +12,7 @@ use crate::tables::{Fate, RetransmitCause, Vantage};
 const MIN_RTO_NS: i64 = 190_000_000;
 /// Copies of an acknowledged stretch that are kept with it.
 const MAX_SPURIOUS: usize = 16;
-/// What is late by less was not sent again, if no RTT is known (Wireshark's rule).
+/// The delay below which late data is reordered and not retransmitted, if no RTT is known (Wireshark's rule).
 const UNKNOWN_RTT_NS: i64 = 3_000_000;
 /// A retransmission comes no sooner after the hole than this share of the least RTT.
 const TOO_SOON: f64 = 0.9;
@@ -20,18 +20,18 @@ const TOO_SOON: f64 = 0.9;
 /// A lost repair is repaired a round trip after it, or by this share of one sooner.
 const EARLY: f64 = 0.15;
 
-/// How far repairs are.
+/// The progress of recovery.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RecoveryState {
-    /// What was sent before the timer expired ends here.
+    /// The end of the data sent before the timeout.
     timeout_until: u64,
-    /// What was sent before fast recovery began ends here.
+    /// The end of the data sent before fast recovery.
     recover: u64,
     /// A tail probe is out, sent when this was the last byte.
     probed: u64,
     /// The sender repairs repairs without its timer: it went back to what it had repaired.
     already_resent: bool,
-    /// Where the last hole begins that fast recovery has repaired.
+    /// The start of the last hole that fast recovery has retransmitted.
     pub retransmitted_to: u64,
 }
 
@@ -41,7 +41,7 @@ impl RecoveryState {
         snd_una < self.recover || self.after_timeout(snd_una)
     }
 
-    /// What was outstanding when the timer expired is not all acknowledged.
+    /// Return true if data that was outstanding at the timeout is still unacknowledged.
     pub fn after_timeout(&self, snd_una: u64) -> bool {
         snd_una < self.timeout_until
     }
@@ -55,7 +55,7 @@ impl RecoveryState {
     }
 }
 
-/// What a segment that does not advance is.
+/// The kinds of out-of-sequence segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum OutOfSequence {
     Retransmission,
@@ -242,9 +242,9 @@ impl SenderView {
         self.report(&outcome, output);
     }
 
-    /// Whether a stretch comes late, a second time, or was sent again (Jaiswal et al., *Measurement and Classification
-    /// of Out-of-Sequence Packets in a Tier-1 IP Backbone*, 2003, with timestamps besides). At the sender there is only
-    /// one of them, but for what the capture itself has out of order.
+    /// Classify an out-of-sequence segment as reordered, duplicated or retransmitted (Jaiswal et al., *Measurement and
+    /// Classification of Out-of-Sequence Packets in a Tier-1 IP Backbone*, 2003, with timestamps in addition). At the
+    /// sender there are only retransmissions, except where the capture itself is out of order.
     fn classify(&self, index: usize, data: &Data) -> OutOfSequence {
         let Some(range) = self.board.get(index) else {
             return OutOfSequence::Retransmission;
@@ -287,7 +287,7 @@ impl SenderView {
         }
     }
 
-    /// What fills a hole was sent before what came behind it.
+    /// Return true if the data that fills a hole was sent before the data behind it.
     fn is_reordered(&self, index: usize, data: &Data, lag_ns: i64) -> bool {
         if self.vantage == Vantage::Sender && lag_ns > UNKNOWN_RTT_NS {
             return false;

@@ -1,16 +1,16 @@
-//! What was sent and not seen: lost before the point, or missed by the capture. Gaps in the identifications of a sender that
-//! counts its packets tell how much there was besides the bytes that are missing.
+//! Inference of packets that were sent and not captured: lost before the vantage point, or missed by the capture. Gaps
+//! in the IP identifications of a sender that counts its packets show how many there were besides the missing bytes.
 //!
-//! What it was is guessed when the packet behind the gap is seen, by the order in which holes are repaired, and corrected
-//! by what follows: a gap in new data takes packets back that were taken for repairs since the new data before it, and
-//! nothing is sent twice within a round trip. What nothing explains waits. It was new data that is still to be missed,
-//! as long as none was seen behind it, or a repair that was lost, if the next one is seen a round trip later. A sender that
-//! was seen to go back to what it had repaired may have done so with it, and then its timer has not expired since.
+//! Their content is inferred when the packet behind the gap is captured, by the order in which holes are retransmitted,
+//! and corrected by later packets: a hole in new data retracts retransmissions inferred since the last new data, and
+//! nothing is sent twice within a round trip. Unexplained packets wait. One was new data, as long as no new data was
+//! captured behind it, or a lost retransmission, if the next one follows a round trip later. A sender that was observed
+//! to go back over its retransmissions may have done so with it, without a timeout.
 //!
-//! At the sender there are gaps only once the capture is known to have missed something. There acknowledgements may tell of
-//! new data before the gap does, and a repair in a gap can have arrived: that counts as sent once it was known to be needed,
-//! right behind the last packet that was seen. On the way it was lost before the point, as long as nothing tells otherwise,
-//! and counts as sent with the packet behind the gap.
+//! At the sender there are gaps only after a known capture loss. There, acknowledgements may reveal new data before the
+//! gap does, and a retransmission in a gap can have arrived: it counts as sent once its loss was known, right behind
+//! the last captured packet. Elsewhere on the path it counts as lost before the vantage point, unless other evidence
+//! contradicts, and as sent with the packet behind the gap.
 
 use std::collections::VecDeque;
 
@@ -24,7 +24,7 @@ use crate::tables::{Fate, Vantage};
 const MAX_SCANNED: usize = 4096;
 /// Packets that wait for what they were, and guesses that are remembered.
 const MAX_WAITING: usize = 1024;
-/// Nothing is sent again sooner after it was sent than this share of the least RTT.
+/// The share of the minimum RTT before which nothing is retransmitted.
 const MIN_RESEND_SHARE: f64 = 0.9;
 
 /// A packet that was not seen: it passed between two that were.
@@ -32,11 +32,11 @@ const MIN_RESEND_SHARE: f64 = 0.9;
 struct MissingPacket {
     after_ns: i64,
     before_ns: i64,
-    /// Of what passed before it.
+    /// The TSval of the packet before it.
     tsval: u32,
 }
 
-/// What was taken for the content of a packet that was not seen: a stretch that was sent again.
+/// A retransmission that was inferred for a missing packet.
 #[derive(Clone, Copy, Debug)]
 struct InferredRetransmission {
     start: u64,
@@ -46,21 +46,21 @@ struct InferredRetransmission {
 /// Packets that were not seen, in their order.
 #[derive(Clone, Debug, Default)]
 pub struct UpstreamLoss {
-    /// Those of which nobody knows what was in them.
+    /// Missing packets with unknown content.
     missing: VecDeque<MissingPacket>,
-    /// So many of these came before the last new data: none of them was new data that is still to be missed.
+    /// The number of them that passed before the last new data, so that they were no new data.
     old_missing: usize,
-    /// Those that were taken for repairs.
+    /// Missing packets that count as retransmissions.
     inferred: VecDeque<InferredRetransmission>,
-    /// So many of these came before the last new data.
+    /// The number of them that passed before the last new data.
     old_inferred: usize,
-    /// What ends here and comes now was sent before.
+    /// The end of the data that counts as sent before.
     pub until: u64,
     /// The last data's TSval.
     tsval: u32,
     /// Packets of new data that acknowledgements told of before a gap did.
     pub acknowledged: u32,
-    /// Where the last repair ends: the sender goes on from there.
+    /// The end of the last retransmission, from which the sender continues.
     pub cursor: u64,
     /// The sender counts its packets, and this is when the last gap in them was seen.
     gap_ns: Option<i64>,
@@ -127,7 +127,7 @@ impl UpstreamLoss {
         self.old_inferred = self.inferred.len();
     }
 
-    /// Nothing is outstanding: what was sent before tells nothing any more.
+    /// Forget the packets before the last new data, as nothing is outstanding.
     fn forget_old(&mut self) {
         self.missing.drain(..self.old_missing);
         self.old_missing = 0;
@@ -147,11 +147,11 @@ impl UpstreamLoss {
     }
 }
 
-/// Where bytes are missing, and the packets that they fill.
+/// A hole in the captured data.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Hole {
     start: u64,
-    /// How many.
+    /// The number of them.
     pub packets: u32,
 }
 
@@ -161,7 +161,7 @@ impl SenderView {
     pub(super) fn explain_gap(
         &mut self,
         data: &Data,
-        known_hole: Option<Hole>,
+        hole_before: Option<Hole>,
         output: &mut Output,
     ) {
         self.upstream_loss.on_ip_id(data.ip_id_order, data.now_ns);
@@ -170,13 +170,13 @@ impl SenderView {
             && self.totals.fates[Fate::NotCaptured as usize] == 0
             && self.upstream_loss.acknowledged == 0;
         if !is_complete {
-            self.find_missing(data, known_hole, output);
+            self.find_missing(data, hole_before, output);
         }
         self.upstream_loss.tsval = data.tsval.unwrap_or(0);
     }
 
     #[inline(never)]
-    fn find_missing(&mut self, data: &Data, known_hole: Option<Hole>, output: &mut Output) {
+    fn find_missing(&mut self, data: &Data, hole_before: Option<Hole>, output: &mut Output) {
         let reported = match data.ip_id_order {
             IpIdOrder::Older => 0,
             _ => std::mem::take(&mut self.upstream_loss.acknowledged),
@@ -202,9 +202,9 @@ impl SenderView {
                 before_ns: data.now_ns,
                 tsval: self.upstream_loss.tsval,
             };
-            self.explain_missing(data, new_missing, packet, known_hole, output);
+            self.explain_missing(data, new_missing, packet, hole_before, output);
         }
-        let sent_before = known_hole.is_none()
+        let sent_before = hole_before.is_none()
             && data.start == self.snd_nxt
             && data.start < self.upstream_loss.until;
         if sent_before {
@@ -216,7 +216,7 @@ impl SenderView {
         }
     }
 
-    /// What bytes are missing of before a position.
+    /// Return the hole before a position.
     pub(super) fn hole(&self, until: u64) -> Hole {
         Hole {
             start: self.snd_nxt,
@@ -281,14 +281,14 @@ impl SenderView {
         data: &Data,
         new_missing: u32,
         packet: MissingPacket,
-        known_hole: Option<Hole>,
+        hole_before: Option<Hole>,
         output: &mut Output,
     ) {
         let new = data.start >= self.snd_nxt;
         if self.board.is_empty() {
             self.upstream_loss.forget_old();
         }
-        let hole = known_hole.unwrap_or_else(|| self.hole(data.start));
+        let hole = hole_before.unwrap_or_else(|| self.hole(data.start));
         let mut left = new_missing.saturating_sub(hole.packets);
         self.fill_hole(hole.packets.saturating_sub(new_missing));
         let cursor = self.upstream_loss.cursor.max(self.snd_una);
@@ -311,8 +311,8 @@ impl SenderView {
         }
     }
 
-    /// So many packets more were new data: of those that wait, or else of those that were taken for repairs since the last
-    /// new data was seen.
+    /// Count more missing packets as new data: of those with unknown content, or else of the retransmissions inferred
+    /// since the last new data.
     fn fill_hole(&mut self, packets: u32) {
         let packets = packets as usize;
         let waiting = self.upstream_loss.unexplained().min(packets);
@@ -329,7 +329,8 @@ impl SenderView {
         }
     }
 
-    /// Of what comes now as new, so much was sent before: since the last new data, and long enough ago to be sent again.
+    /// Infer how much of the data that now arrives as new was sent before: since the last new data, and long enough ago
+    /// to be retransmitted.
     fn sent_before(&mut self, data: &Data) {
         let min_resend_ns = self.min_resend_ns();
         let unexplained = self
@@ -359,13 +360,12 @@ impl SenderView {
         has_no_gap && self.last_data_ns >= until_ns
     }
 
-    /// Nothing is sent again sooner.
+    /// Return the minimum time before a retransmission.
     fn min_resend_ns(&self) -> i64 {
         (self.rtt.min_ns as f64 * MIN_RESEND_SHARE) as i64
     }
 
-    /// What was taken for a repair that was not seen was something else if the repair is seen sooner after it than the
-    /// sender can have missed it.
+    /// Retract an inferred retransmission if the real one follows sooner than the sender can have detected its loss.
     pub(super) fn retract_inferred_retransmission(&mut self, index: usize, data: &Data) {
         let min_resend_ns = self.min_resend_ns();
         let Some(start) = self.board.get(index).map(|one| one.start) else {
@@ -396,11 +396,11 @@ impl SenderView {
     pub(super) fn last_missing_ns(&self, now_ns: i64) -> i64 {
         let until_ns = now_ns - self.min_resend_ns();
         let mut latest_first = self.upstream_loss.missing.iter().rev();
-        let known_hole = latest_first.find(|packet| packet.after_ns <= until_ns);
-        known_hole.map_or(i64::MIN, |packet| packet.before_ns)
+        let hole_before = latest_first.find(|packet| packet.after_ns <= until_ns);
+        hole_before.map_or(i64::MIN, |packet| packet.before_ns)
     }
 
-    /// Of what is missing between two positions, in their order, as much was sent again as there are packets.
+    /// Infer retransmissions of lost ranges between two positions, in order, one for each missing packet.
     fn infer_retransmissions(
         &mut self,
         (from, until): (u64, u64),

@@ -8,20 +8,20 @@ use crate::identify::likelihood::MIN_SCALE;
 /// Logarithms of probabilities that differ by less are those of one law, summed in another order.
 const ROUNDING: f64 = 1e-6;
 
-/// What is known of a candidate that explains a flow.
+/// A candidate's evidence for a flow.
 #[derive(Clone, Debug)]
 pub(super) struct Explains {
     /// Its place among the candidates.
     pub place: usize,
     /// Logarithm of prior times likelihood.
     pub log: f64,
-    /// How many parameters it has.
+    /// The number of its parameters.
     pub parameters: usize,
     /// By what its windows were off, one value a round.
     pub errors: Vec<f64>,
 }
 
-/// What did the same over a flow: its first name, and the others.
+/// Candidates with the same windows over a flow: the first name, and the others.
 #[derive(Clone, Debug)]
 pub(super) struct Law {
     pub first: Explains,
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_the_same_is_one_law_under_its_plainest_name() {
+    fn equal_windows_are_one_law_named_after_the_simplest_candidate() {
         let matched = names(vec![
             explains(0, -1.0, 6, 0.0),
             explains(1, -1.0 + 1e-9, 0, 1e-4),
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn without_rounds_nothing_does_the_same() {
+    fn without_rounds_no_candidates_are_equal() {
         let blank = |place| Explains {
             errors: Vec::new(),
             ..explains(place, 0.0, 0, 0.0)

@@ -13,7 +13,7 @@ fn verdict(ranked: &[Ranked]) -> &str {
 }
 
 #[test]
-fn a_flow_is_said_to_have_used_what_it_used() {
+fn each_cca_is_identified_from_its_own_flow() {
     for name in ["reno", "vegas", "scalable", "cubic"] {
         let series = flow_of(name, 60);
         let ranked = rank(&series, &candidates());
@@ -22,7 +22,7 @@ fn a_flow_is_said_to_have_used_what_it_used() {
 }
 
 #[test]
-fn a_law_that_nobody_has_is_unknown() {
+fn a_window_that_no_candidate_has_is_unknown() {
     let mut window = 10.0;
     let series = flow(60, |sample| {
         window = match (sample.signal, sample.ca_state) {
@@ -38,7 +38,7 @@ fn a_law_that_nobody_has_is_unknown() {
 }
 
 #[test]
-fn a_window_that_comes_down_by_the_timer_mostly_tells_of_no_control() {
+fn mostly_timeouts_identify_no_cca() {
     let mut series = flow_of("reno", 60);
     let half = series.epochs() / 2;
     let signals = |series: &mut Series, count: usize| {
@@ -78,7 +78,7 @@ fn controls_that_do_the_same_are_one_law() {
 }
 
 #[test]
-fn controls_that_do_the_same_at_small_windows_are_told_apart_at_large_ones() {
+fn ccas_that_agree_at_small_windows_are_distinguished_at_large_ones() {
     let mut candidates = candidates();
     candidates.push(compound(true));
     let ranked = rank(&flow_of("aimd", 120), &candidates);
@@ -92,14 +92,14 @@ fn controls_that_do_the_same_at_small_windows_are_told_apart_at_large_ones() {
 }
 
 #[test]
-fn what_most_of_them_do_tells_nothing() {
+fn a_behaviour_of_most_candidates_is_no_evidence() {
     let renos: Vec<Candidate> = (0..4).map(|_| candidates().swap_remove(0)).collect();
     let ranked = rank(&flow_of("reno", 60), &renos);
     assert_eq!(verdict(&ranked), UNKNOWN, "{ranked:?}");
 }
 
 #[test]
-fn without_rounds_nothing_is_said() {
+fn without_rounds_the_ranking_is_empty() {
     let ranked = rank(&Series::default(), &candidates());
     assert_eq!(verdict(&ranked), UNKNOWN, "{ranked:?}");
 }
@@ -134,7 +134,7 @@ fn scalable_tcp_may_count_acks() {
 }
 
 #[test]
-fn what_is_dropped_early_changes_nothing() {
+fn dropping_candidates_early_keeps_the_ranking() {
     for name in ["reno", "vegas", "scalable", "cubic"] {
         let series = flow_of(name, 60);
         let flow = Flow::new(&series);
@@ -157,7 +157,7 @@ fn what_is_dropped_early_changes_nothing() {
 }
 
 prop_compose! {
-    fn any_step()(
+    fn any_sample()(
         time_us in 0..10_000_000_u64, counts in prop::array::uniform7(0..200_u32), big in any::<u32>(),
         rtt_us in prop::option::of(0..5_000_000_u64), flags in any::<(bool, bool)>(),
         signal in prop::sample::select(vec![None, Some(Signal::Loss), Some(Signal::Mark), Some(Signal::Timeout)]),
@@ -180,7 +180,7 @@ proptest! {
 
     #[test]
     fn whatever_a_capture_holds_probabilities_sum_to_one(
-        mut samples in prop::collection::vec(any_step(), 0..200), sorted in any::<bool>(),
+        mut samples in prop::collection::vec(any_sample(), 0..200), sorted in any::<bool>(),
         mss_bytes in 0..9000_u32, initial_window in prop::option::of(0..100_u32),
     ) {
         if sorted {
@@ -229,7 +229,7 @@ fn a_first_window_that_only_one_control_sets_speaks_for_it() {
 }
 
 #[test]
-fn what_ends_before_it_can_be_compared_is_told_by_its_first_window() {
+fn a_short_flow_is_identified_by_its_initial_window() {
     let mut series = flow_of("reno", 60);
     series.samples.truncate(40);
     series.handshake = Some(Time::from_milliseconds(498));

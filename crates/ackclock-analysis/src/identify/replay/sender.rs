@@ -1,4 +1,4 @@
-//! What a sender knows beside its controller, and tells it.
+//! The sender's state beside its controller, and the input derived from it.
 
 use std::collections::VecDeque;
 
@@ -8,7 +8,7 @@ use ackclock_units::{Rate, Time};
 use super::ControllerInput;
 use crate::identify::series::{AckSample, CaState, Series, Signal};
 
-/// Where the sender stood when what is delivered now was sent.
+/// The sender's delivery state when a now delivered segment was sent.
 #[derive(Clone, Copy, Debug)]
 struct Delivered {
     time: Time,
@@ -19,7 +19,7 @@ struct Delivered {
 /// The least variance term of a timeout in Linux, `TCP_RTO_MIN`.
 const MIN_RTO_MARGIN: Time = Time::from_milliseconds(200);
 
-/// What a sender knows beside its controller.
+/// The sender's state beside its controller.
 pub(crate) struct Sender {
     mss_bytes: u32,
     initial_window: u32,
@@ -57,7 +57,7 @@ impl Sender {
         }
     }
 
-    /// What a controller is told with a step that is measured.
+    /// Return the controller's input for a measured sample.
     pub(crate) fn controller_input(&mut self, sample: &AckSample, end: Time) -> ControllerInput {
         self.unacknowledged += u64::from(sample.advanced);
         let recovered = self.ca_state == CaState::Recovery && sample.ca_state == CaState::Open;
@@ -73,7 +73,7 @@ impl Sender {
         }
     }
 
-    /// What is sent once all is acknowledged comes after a rest, however short.
+    /// Return the restart if the sample leaves nothing outstanding and more is sent later.
     fn restart(&self, sample: &AckSample) -> Option<Restart> {
         let sent = sample.oldest_sent;
         let rested = sample.outstanding == 0 && sample.window > 0 && sent >= sample.time;
@@ -132,8 +132,8 @@ impl Sender {
         }
     }
 
-    /// What had been delivered when the newest segment was sent, and the rate since: over the longer of the times in
-    /// which the segments were sent and acknowledged; none over less than the smallest RTT.
+    /// Return the segments delivered when the newest segment was sent, and the delivery rate since: over the longer of
+    /// the send and the ACK interval.
     fn rate(&mut self, sample: &AckSample, rtt: Time) -> (u64, Option<Rate>) {
         let sent = sample.time.since(rtt);
         while self.deliveries.get(1).is_some_and(|next| next.time <= sent) {
@@ -158,7 +158,7 @@ impl Sender {
     }
 }
 
-/// What left the pipe without having been delivered.
+/// Return the segments that left the pipe undelivered.
 fn newly_lost(sample: &AckSample) -> u32 {
     let left = sample.prior_in_flight.saturating_sub(sample.in_flight);
     let lost = left.saturating_sub(sample.delivered);
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn what_leaves_the_pipe_undelivered_is_lost() {
+    fn segments_that_leave_the_pipe_undelivered_are_lost() {
         let sample = AckSample {
             delivered: 1,
             prior_in_flight: 20,
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_sent_when_all_is_acknowledged_comes_after_a_rest() {
+    fn transmission_with_nothing_outstanding_is_a_restart() {
         let sample = AckSample {
             time: at(1000),
             delivered: 2,

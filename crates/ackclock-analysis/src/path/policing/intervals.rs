@@ -10,8 +10,8 @@ const WIDEST: f64 = 8.0;
 const BLOCKS: usize = 20;
 
 impl Search<'_> {
-    /// How much more the blocks of the trace differ than those of independent packets: White's variance of the rate,
-    /// with blocks as its observations, over Fisher's. And the rate's standard error.
+    /// Return the overdispersion of the trace's blocks compared with independent packets (White's variance of the rate,
+    /// with blocks as observations, over Fisher's), and the rate's standard error.
     pub(super) fn spread(&mut self, model: &Model) -> (f64, f64) {
         self.levels.fill(self.trace, model.rate);
         let coming = || self.levels.coming(self.trace);

@@ -1,4 +1,4 @@
-//! How likely the fates of packets are if a bucket decides them.
+//! The likelihood of packet losses under a token bucket.
 
 use super::super::trace::Coming;
 use super::Search;
@@ -8,7 +8,7 @@ const LAPSE: f64 = 0.005;
 /// Beyond these widths from the depth a fate is certain.
 const CERTAIN: f64 = 15.0;
 /// Packets after which it is seen whether a model can still be likely enough.
-const LOOK: usize = 512;
+const TABLE: usize = 512;
 
 /// A packet is lost if the level would be above the depth, give or take the width.
 #[derive(Clone, Copy, Debug)]
@@ -27,7 +27,7 @@ pub(super) struct Assessment {
 }
 
 impl Assessment {
-    /// Where to go from here, in rate and depth.
+    /// Return the next step in rate and depth.
     pub(super) fn step(&self) -> [f64; 2] {
         let [rr, rd, dd] = self.inverse();
         let [r, d] = self.growth;
@@ -71,22 +71,22 @@ impl Search<'_> {
         sum
     }
 
-    /// How well a model explains all packets; that it is less likely than `least` is all that is told if it is. Each
-    /// packet makes it less likely, so that is known early.
+    /// Return the likelihood of all packets under a model, or stop early once it is below `least`: each packet lowers
+    /// it.
     pub(super) fn assess(&self, model: &Model, least: f64) -> Assessment {
         model.assess(self.trace.coming(model.rate), least)
     }
 }
 
 impl Model {
-    /// Of these packets, as they come at this model's rate: see [`Search::assess`].
+    /// Assess these packets, in arrival order at this model's rate: see [`Search::assess`].
     #[inline]
     pub(super) fn assess(&self, packets: impl Iterator<Item = Coming>, least: f64) -> Assessment {
         let mut sum = Assessment::default();
         let (surely, hardly) = (surely(), LAPSE.ln());
         let far = (CERTAIN + 1.0) * self.width;
         for (number, packet) in packets.enumerate() {
-            if number % LOOK == 0 && sum.likelihood < least {
+            if number % TABLE == 0 && sum.likelihood < least {
                 break;
             }
             let above = packet.level - self.depth;
@@ -104,7 +104,7 @@ impl Model {
         sum
     }
 
-    /// Of a packet that comes within some widths from the depth.
+    /// Add a packet whose level is near the depth.
     #[inline]
     fn uncertain(&self, above: f64, packet: Coming, sum: &mut Assessment) {
         let full = 1.0 / (1.0 + (-above).exp());

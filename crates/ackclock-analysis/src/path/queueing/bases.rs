@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::super::trace::quantile;
-use super::LEAST;
+use super::MIN_SAMPLES;
 use crate::series::{ByFlow, RttSample};
 
 /// A round trip of an hour is an error; so is a negative one.
@@ -24,13 +24,13 @@ impl Bases {
     pub fn of(samples: &[RttSample]) -> Self {
         let mut flows = ByFlow::of(samples, |sample| (sample.time_ns, possible(sample.rtt_ns)));
         // Shorter ones are not compared, and of their round trips only the shortest counts.
-        flows.sort_parts(LEAST, |&(time_ns, _)| time_ns);
+        flows.sort_parts(MIN_SAMPLES, |&(time_ns, _)| time_ns);
         let shortest = |of: &[(i64, i64)]| of.iter().map(|sample| sample.1).min().unwrap_or(0);
         let most = flows.parts().max_by_key(|(_, part)| part.len());
         let most = most.map_or(&[][..], |(_, part)| part);
         let mut further: BTreeMap<u32, (i64, i64)> = BTreeMap::new();
         let mut base = shortest(most);
-        for (flow, own) in flows.parts().filter(|(_, part)| part.len() >= LEAST) {
+        for (flow, own) in flows.parts().filter(|(_, part)| part.len() >= MIN_SAMPLES) {
             if let Some((longer, scatter)) = apart(own, most) {
                 let least = shortest(own) - longer;
                 if least < base - scatter {
@@ -49,15 +49,15 @@ impl Bases {
         Self(known.collect())
     }
 
-    /// That of a flow.
+    /// Return the base RTT of a flow.
     pub fn ns(&self, flow: u32) -> i64 {
         let place = self.0.binary_search_by_key(&flow, |&(number, _)| number);
         place.map_or(0, |place| self.0[place].1)
     }
 }
 
-/// How much longer a flow's round trips are than another's at the same time, in the median, and the scatter of that; none
-/// where too few can be compared. Both are in the order of time.
+/// Return the median difference between the round trips of two flows at the same time, and its scatter; None if too few
+/// can be compared. Both are in the order of time.
 fn apart(own: &[(i64, i64)], others: &[(i64, i64)]) -> Option<(i64, i64)> {
     let mut after = 0;
     let mut differences: Vec<f64> = own
@@ -69,7 +69,7 @@ fn apart(own: &[(i64, i64)], others: &[(i64, i64)]) -> Option<(i64, i64)> {
             difference(sample, others, after)
         })
         .collect();
-    if differences.len() < LEAST {
+    if differences.len() < MIN_SAMPLES {
         return None;
     }
     let longer = quantile(&mut differences, 0.5) as i64;
@@ -77,8 +77,8 @@ fn apart(own: &[(i64, i64)], others: &[(i64, i64)]) -> Option<(i64, i64)> {
     Some((longer, scatter as i64))
 }
 
-/// How much longer a round trip was than one that began at about the same time: within a sixteenth of it. `after`: the
-/// first of the others that did not begin before.
+/// Return by how much a round trip was longer than one that began within a sixteenth of it. `after`: the first of the
+/// others that did not begin before.
 fn difference((time_ns, rtt_ns): (i64, i64), others: &[(i64, i64)], after: usize) -> Option<f64> {
     let near = |place: usize| {
         others
