@@ -9,7 +9,7 @@ use rustix::time::{
 };
 
 use crate::error::Tried;
-use crate::order::ClockKind;
+use crate::run_spec::ClockKind;
 use crate::{sys, Error};
 
 const NANOSECONDS_PER_SECOND: i64 = 1_000_000_000;

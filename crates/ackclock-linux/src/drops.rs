@@ -28,7 +28,7 @@ const PACKET_MODE: u8 = 1;
 /// Ethernet, IPv4 with options, the ports.
 const HEADERS_BYTES: u32 = 80;
 /// Drops that wait to be told, at most.
-const MOST_WAITING: u32 = 100_000;
+const MAX_PENDING: u32 = 100_000;
 /// Buffer of the socket, in bytes: what may be told between two looks.
 const SOCKET_BYTES: i32 = 16 << 20;
 
@@ -59,21 +59,21 @@ impl Monitor {
     /// The kernel has no drop monitor, or not for this namespace or user.
     pub fn open() -> Result<Monitor, Error> {
         let mut netlink = Netlink::open(Some(rustix::net::netlink::GENERIC))?;
-        let answer = netlink.ask("drop monitor", &family_request("NET_DM"))?;
-        let (family, group) = parse_family(answer).ok_or_else(|| {
-            Error::Order("the kernel's drop monitor does not describe itself".to_owned())
+        let response = netlink.request("drop monitor", &family_request("NET_DM"))?;
+        let (family, group) = parse_family(response).ok_or_else(|| {
+            Error::RunSpec("the kernel's drop monitor does not describe itself".to_owned())
         })?;
         let configure = Message::new(family, ACK, &[CONFIGURE, 1, 0, 0])
             .with(ALERT_MODE, &[PACKET_MODE])
             .with(TRUNCATION, &HEADERS_BYTES.to_ne_bytes())
-            .with(QUEUE_LENGTH, &MOST_WAITING.to_ne_bytes());
-        netlink.ask("drop monitor", &configure.finish())?;
+            .with(QUEUE_LENGTH, &MAX_PENDING.to_ne_bytes());
+        netlink.request("drop monitor", &configure.finish())?;
         let socket = netlink.socket().as_fd();
         // Without the privilege the buffer stays as it is.
         let _ =
             crate::sys::set_option(socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, SOCKET_BYTES);
         let start = Message::new(family, ACK, &[START, 1, 0, 0]).with(SOFTWARE, &[]);
-        netlink.ask("drop monitor", &start.finish())?;
+        netlink.request("drop monitor", &start.finish())?;
         netlink.join(group)?;
         Ok(Monitor { netlink, family })
     }
@@ -88,8 +88,8 @@ impl Monitor {
         let mut drops = Vec::new();
         while let Some(bytes) = self.netlink.poll() {
             let family = self.family;
-            let told = messages(bytes).filter(|(kind, _)| *kind == family);
-            drops.extend(told.filter_map(|(_, body)| parse(body)));
+            let has_event = messages(bytes).filter(|(kind, _)| *kind == family);
+            drops.extend(has_event.filter_map(|(_, body)| parse(body)));
         }
         drops
     }
@@ -115,7 +115,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::frame::tests::{frame, said};
+    use crate::frame::tests::{expected_headers, frame};
 
     const HEADER_BYTES: usize = 16;
 
@@ -132,7 +132,7 @@ mod tests {
     fn an_alert_names_the_packet() {
         let expected = Dropped {
             real_ns: 1_500_000_000,
-            headers: said(),
+            headers: expected_headers(),
             reason: "QDISC_DROP".to_owned(),
             symbol: "__dev_queue_xmit+0x1".to_owned(),
         };

@@ -12,17 +12,17 @@ pub enum Error {
     Json(#[from] serde_json::Error),
     /// The order contradicts itself or the plan.
     #[error("order: {0}")]
-    Order(String),
+    RunSpec(String),
     /// No engine could carry the plan out.
     #[error("plan: {0}")]
     Plan(#[from] ackclock_plan::Error),
     /// A command of the setup failed.
-    #[error("{command}: {said}")]
+    #[error("{command}: {output}")]
     Command {
         /// The line of the script.
         command: String,
         /// What the tool said.
-        said: String,
+        output: String,
     },
     /// A workload cannot be generated.
     #[error("traffic {index}: {source}")]
@@ -33,10 +33,10 @@ pub enum Error {
         source: WorkloadError,
     },
     /// The kernel refused something.
-    #[error("{what}: {source}")]
+    #[error("{operation}: {source}")]
     System {
         /// What was tried.
-        what: String,
+        operation: String,
         /// What the kernel said.
         source: io::Error,
     },
@@ -48,13 +48,13 @@ pub enum Error {
 /// Says what was tried when the kernel refuses it.
 pub(crate) trait Tried<T> {
     /// The value, or the error with what was tried.
-    fn tried(self, what: impl FnOnce() -> String) -> Result<T, Error>;
+    fn tried(self, operation: impl FnOnce() -> String) -> Result<T, Error>;
 }
 
 impl<T, E: Into<io::Error>> Tried<T> for Result<T, E> {
-    fn tried(self, what: impl FnOnce() -> String) -> Result<T, Error> {
+    fn tried(self, operation: impl FnOnce() -> String) -> Result<T, Error> {
         self.map_err(|error| Error::System {
-            what: what(),
+            operation: operation(),
             source: error.into(),
         })
     }

@@ -2,7 +2,7 @@
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
-use crate::netlink::half;
+use crate::netlink::u16_field;
 
 const IPV4: u16 = 0x0800;
 const TCP: u8 = 6;
@@ -19,7 +19,7 @@ pub struct Headers {
 
 /// The headers of a frame with IPv4 (RFC 791) and TCP or UDP; none of any other.
 pub fn headers(frame: &[u8]) -> Option<Headers> {
-    if half(frame, 12).map(u16::from_be)? != IPV4 {
+    if u16_field(frame, 12).map(u16::from_be)? != IPV4 {
         return None;
     }
     let packet = frame.get(14..)?;
@@ -29,7 +29,7 @@ pub fn headers(frame: &[u8]) -> Option<Headers> {
     let ports = usize::from(packet[0] & 0xf) * 4;
     let end = |address: usize, port: usize| {
         let bytes: [u8; 4] = packet.get(address..address + 4)?.try_into().ok()?;
-        let port = u16::from_be(half(packet, port)?);
+        let port = u16::from_be(u16_field(packet, port)?);
         Some(SocketAddrV4::new(Ipv4Addr::from(bytes), port))
     };
     Some(Headers {
@@ -56,7 +56,7 @@ pub(crate) mod tests {
     }
 
     /// What [`frame`] says.
-    pub fn said() -> Headers {
+    pub fn expected_headers() -> Headers {
         Headers {
             from: [2, 0, 0, 0, 0, 7],
             source: SocketAddrV4::new(Ipv4Addr::new(10, 1, 0, 1), 8192),
@@ -66,7 +66,7 @@ pub(crate) mod tests {
 
     #[test]
     fn the_headers_name_both_ends() {
-        assert_eq!(headers(&frame()), Some(said()));
+        assert_eq!(headers(&frame()), Some(expected_headers()));
     }
 
     #[test]

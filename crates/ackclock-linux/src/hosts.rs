@@ -13,7 +13,7 @@ use rustix::net::{
 
 use crate::error::Tried;
 use crate::namespaces::Namespaces;
-use crate::order::{Care, Host, Order, SocketOptions};
+use crate::run_spec::{AppTiming, Host, RunSpec, SocketOptions};
 use crate::{sys, Error};
 
 /// Connections that may wait to be accepted.
@@ -25,10 +25,10 @@ const FIRST_CLIENT_PORT: u16 = 8192;
 /// An immediate reader reads when so many bytes are there: not at every segment, but before they press on the window. Of more
 /// than half of the receive buffer (`tcp_rmem`) the kernel would make the buffer larger, and acknowledge each segment that
 /// opens the window so far at once.
-const PROMPT_BYTES: u32 = 16 << 10;
+const LOW_WATER_BYTES: u32 = 16 << 10;
 /// So many it reads as they come: what the kernel sees read in a round trip is how it sizes the receive buffer, and a round
-/// trip begins with less than [`PROMPT_BYTES`].
-pub const EAGER_BYTES: u64 = 256 << 10;
+/// trip begins with less than [`LOW_WATER_BYTES`].
+pub const UNTHROTTLED_BYTES: u64 = 256 << 10;
 /// But for what fits into the buffer that a connection begins with.
 const BUFFERED_BYTES: u64 = 64 << 10;
 /// What a flow that stops before its end may have written ahead of TCP.
@@ -66,15 +66,15 @@ impl Ports {
     const SPAN: usize = 12_000;
 
     /// Those of an order with so many flows.
-    pub fn of(order: &Order, flows: usize) -> Ports {
-        order.here.as_ref().map_or(
+    pub fn of(run_spec: &RunSpec, flows: usize) -> Ports {
+        run_spec.local.as_ref().map_or(
             Ports {
                 first: FIRST_SERVER_PORT,
                 turns: 1,
                 is_numbered: false,
             },
-            |here| Ports {
-                first: here.first_port,
+            |local| Ports {
+                first: local.first_port,
                 turns: flows.div_ceil(Ports::SPAN).max(1),
                 is_numbered: true,
             },
@@ -120,12 +120,12 @@ pub struct Hosts {
     listeners: Vec<Option<OwnedFd>>,
     /// By address, the port of its next connection.
     next: BTreeMap<Ipv4Addr, u16>,
-    reader: Care,
+    reader: AppTiming,
 }
 
 impl Hosts {
     /// Nobody listens yet.
-    pub fn new(namespaces: Namespaces, ports: Ports, reader: Care) -> Hosts {
+    pub fn new(namespaces: Namespaces, ports: Ports, reader: AppTiming) -> Hosts {
         Hosts {
             namespaces,
             ports,
@@ -313,17 +313,17 @@ impl Hosts {
     }
 
     /// Sets when a receiver's application is woken that has read so much: `expected` bytes are to come, if that is known.
-    pub fn await_data(
+    pub fn set_low_water(
         &self,
         socket: &OwnedFd,
         received: u64,
         expected: Option<u64>,
     ) -> Result<(), Error> {
         let is_small = expected.is_some_and(|expected| received + expected <= BUFFERED_BYTES);
-        if self.reader == Care::Periodic || (received < EAGER_BYTES && !is_small) {
+        if self.reader == AppTiming::Periodic || (received < UNTHROTTLED_BYTES && !is_small) {
             return Ok(());
         }
-        let most = u64::from(PROMPT_BYTES);
+        let most = u64::from(LOW_WATER_BYTES);
         let bytes = expected.map_or(most, |expected| expected.clamp(1, most));
         sys::set_option(
             socket.as_fd(),
@@ -335,7 +335,7 @@ impl Hosts {
     }
 
     /// Keeps the application of a flow that stops from writing far ahead of TCP.
-    pub fn write_late(socket: &OwnedFd) -> Result<(), Error> {
+    pub fn limit_unsent(socket: &OwnedFd) -> Result<(), Error> {
         sys::set_option(
             socket.as_fd(),
             libc::IPPROTO_TCP,

@@ -41,7 +41,7 @@ pub struct Info {
     pub segments_out: u32,
     pub segments_in: u32,
     /// The least round trip of the last minutes (`net.ipv4.tcp_min_rtt_wlen`).
-    pub least_rtt_us: u32,
+    pub min_rtt_us: u32,
     pub busy_us: u64,
     pub window_limited_us: u64,
     pub buffer_limited_us: u64,
@@ -77,7 +77,7 @@ impl Info {
             bytes_received: double(128),
             segments_out: word(136),
             segments_in: word(140),
-            least_rtt_us: word(148),
+            min_rtt_us: word(148),
             busy_us: double(168),
             window_limited_us: double(176),
             buffer_limited_us: double(184),
@@ -115,11 +115,11 @@ impl Info {
     }
 
     /// Least round-trip time, queues and all; NaN before the first sample.
-    pub fn least_rtt_s(&self) -> f64 {
-        if matches!(self.least_rtt_us, 0 | u32::MAX) {
+    pub fn min_rtt_s(&self) -> f64 {
+        if matches!(self.min_rtt_us, 0 | u32::MAX) {
             f64::NAN
         } else {
-            f64::from(self.least_rtt_us) / 1e6
+            f64::from(self.min_rtt_us) / 1e6
         }
     }
 
@@ -165,8 +165,8 @@ mod tests {
         );
         assert_eq!((info.segments_out, info.segments_in), (3, 2));
         assert_eq!(info.timeouts, Some(0));
-        assert_eq!(info.least_rtt_us, 10);
-        assert!((info.least_rtt_s() - 10e-6).abs() < 1e-12);
+        assert_eq!(info.min_rtt_us, 10);
+        assert!((info.min_rtt_s() - 10e-6).abs() < 1e-12);
         assert!(info.is_open() && !info.is_closed());
     }
 
@@ -191,7 +191,7 @@ mod tests {
         #[test]
         fn any_bytes_are_read(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
             let info = Info::parse(&bytes);
-            let _ = (info.in_flight(), info.srtt_s(), info.least_rtt_s());
+            let _ = (info.in_flight(), info.srtt_s(), info.min_rtt_s());
         }
     }
 }

@@ -6,15 +6,15 @@
 //! # Few system calls
 //!
 //! A system call is what costs in a guest, so the kernel is asked to say when there is something to do. A sender is woken
-//! when a third of its send buffer is free, and fills it. An immediate reader is woken when [`order::Care::Immediate`]'s share
+//! when a third of its send buffer is free, and fills it. An immediate reader is woken when [`run_spec::AppTiming::Immediate`]'s share
 //! of data is there (`SO_RCVLOWAT`; at each segment in a flow's beginning), and throws it away without copying
 //! (`MSG_TRUNC`). A transfer's completion is an event of its own: the acknowledgement of its last byte, of which the
 //! kernel tells (`SO_TIMESTAMPING`), or, where the receiver has asked, that byte. An application that stops before its end
 //! has not said which byte is its last: there it is the acknowledgement of the FIN.
 
 mod error;
-pub mod order;
 pub mod result;
+pub mod run_spec;
 
 #[cfg(target_os = "linux")]
 mod capture;
@@ -66,8 +66,8 @@ pub use error::Error;
 /// # Errors
 /// The order is not one, a command failed, or the kernel refused something.
 #[cfg(target_os = "linux")]
-pub fn carry_out(order: &str) -> Result<(), Error> {
-    let prepared = prepare(order, Box::new(tell_on_stdout))?;
+pub fn execute(run_spec: &str) -> Result<(), Error> {
+    let prepared = prepare(run_spec, Box::new(print_progress))?;
     prepared.run(None)
 }
 
@@ -78,16 +78,16 @@ pub struct Prepared {
     result: std::path::PathBuf,
 }
 
-/// Sets up what an order needs; `tell` will hear the share of its traffic that is over.
+/// Sets up what an order needs; `on_progress` will hear the share of its traffic that is over.
 ///
 /// # Errors
-/// As of [`carry_out`].
+/// As of [`execute`].
 #[cfg(target_os = "linux")]
-pub fn prepare(order: &str, tell: Box<dyn FnMut(f64) + Send>) -> Result<Prepared, Error> {
-    let order = order::Order::parse(order)?;
-    let result = order.result.clone();
+pub fn prepare(run_spec: &str, on_progress: Box<dyn FnMut(f64) + Send>) -> Result<Prepared, Error> {
+    let run_spec = run_spec::RunSpec::parse(run_spec)?;
+    let result = run_spec.result.clone();
     Ok(Prepared {
-        run: run::Run::new(order, tell)?,
+        run: run::Run::new(run_spec, on_progress)?,
         result,
     })
 }
@@ -97,7 +97,7 @@ impl Prepared {
     /// Runs the traffic and writes the result. It begins as soon as it can, or at `zero_ns` of the monotonic clock.
     ///
     /// # Errors
-    /// As of [`carry_out`].
+    /// As of [`execute`].
     pub fn run(mut self, zero_ns: Option<i64>) -> Result<(), Error> {
         self.run.begin_at(zero_ns)?;
         let tables = self.run.finish()?;
@@ -106,7 +106,7 @@ impl Prepared {
 }
 
 #[cfg(target_os = "linux")]
-fn tell_on_stdout(share: f64) {
+fn print_progress(share: f64) {
     use std::io::Write;
     // Nobody may be listening.
     let _ = writeln!(std::io::stdout(), "progress {share:.2}");
@@ -117,7 +117,7 @@ fn tell_on_stdout(share: f64) {
 /// # Errors
 /// This is not Linux.
 #[cfg(not(target_os = "linux"))]
-pub fn carry_out(order: &str) -> Result<(), Error> {
-    order::Order::parse(order)?;
-    Err(Error::Order("it needs Linux".to_owned()))
+pub fn execute(run_spec: &str) -> Result<(), Error> {
+    run_spec::RunSpec::parse(run_spec)?;
+    Err(Error::RunSpec("it needs Linux".to_owned()))
 }

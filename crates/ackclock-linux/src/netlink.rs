@@ -34,7 +34,7 @@ const SOL_NETLINK: i32 = 270;
 const ADD_MEMBERSHIP: i32 = 1;
 
 /// Largest message that is read.
-const MOST_BYTES: usize = 1 << 16;
+const MAX_BYTES: usize = 1 << 16;
 
 /// A netlink socket.
 #[derive(Debug)]
@@ -52,7 +52,7 @@ impl Netlink {
         bind(&socket, &SocketAddrNetlink::new(0, 0)).tried(|| "netlink".to_owned())?;
         Ok(Netlink {
             socket,
-            buffer: vec![0; MOST_BYTES],
+            buffer: vec![0; MAX_BYTES],
         })
     }
 
@@ -73,12 +73,12 @@ impl Netlink {
     }
 
     /// Asks, and returns the first message of the answer: its type and what follows the header.
-    pub fn ask(&mut self, what: &str, message: &[u8]) -> Result<(u16, &[u8]), Error> {
+    pub fn request(&mut self, what: &str, message: &[u8]) -> Result<(u16, &[u8]), Error> {
         send(&self.socket, message, SendFlags::empty()).tried(|| what.to_owned())?;
         let (_, length) = recv(&self.socket, self.buffer.as_mut_slice(), RecvFlags::empty())
             .tried(|| what.to_owned())?;
-        let answer = messages(&self.buffer[..length.min(MOST_BYTES)]).next();
-        let (kind, body) = answer.ok_or(Errno::BADMSG).tried(|| what.to_owned())?;
+        let response = messages(&self.buffer[..length.min(MAX_BYTES)]).next();
+        let (kind, body) = response.ok_or(Errno::BADMSG).tried(|| what.to_owned())?;
         if kind == ERROR {
             let code = word(body, 0).unwrap_or(0) as i32;
             if code != 0 {
@@ -95,7 +95,7 @@ impl Netlink {
             self.buffer.as_mut_slice(),
             RecvFlags::DONTWAIT,
         );
-        let length = read.ok()?.1.min(MOST_BYTES);
+        let length = read.ok()?.1.min(MAX_BYTES);
         Some(&self.buffer[..length])
     }
 }
@@ -137,7 +137,7 @@ pub fn messages(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     std::iter::from_fn(move || {
         let length = word(bytes, 0)? as usize;
         let body = bytes.get(HEADER_BYTES..length)?;
-        let kind = half(bytes, 4)?;
+        let kind = u16_field(bytes, 4)?;
         bytes = bytes.get(length.next_multiple_of(4)..).unwrap_or(&[]);
         Some((kind, body))
     })
@@ -146,9 +146,9 @@ pub fn messages(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
 /// The attributes of a message: type without its flags, and value.
 pub fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     std::iter::from_fn(move || {
-        let length = usize::from(half(bytes, 0)?);
+        let length = usize::from(u16_field(bytes, 0)?);
         let value = bytes.get(4..length)?;
-        let kind = half(bytes, 2)? & 0x3fff;
+        let kind = u16_field(bytes, 2)? & 0x3fff;
         bytes = bytes.get(length.next_multiple_of(4)..).unwrap_or(&[]);
         Some((kind, value))
     })
@@ -176,7 +176,7 @@ pub fn word(bytes: &[u8], at: usize) -> Option<u32> {
 }
 
 /// Two bytes as a number.
-pub fn half(bytes: &[u8], at: usize) -> Option<u16> {
+pub fn u16_field(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_ne_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
 }
 
@@ -310,7 +310,7 @@ pub fn parse_family((_, body): (u16, &[u8])) -> Option<(u16, u32)> {
     const GROUPS: u16 = 7;
     const GROUP_NUMBER: u16 = 2;
     let body = body.get(4..)?;
-    let number = attribute(body, NUMBER).and_then(|value| half(value, 0))?;
+    let number = attribute(body, NUMBER).and_then(|value| u16_field(value, 0))?;
     let (_, group) = attributes(attribute(body, GROUPS)?).next()?;
     Some((
         number,
@@ -429,7 +429,7 @@ mod tests {
     #[test]
     fn a_device_of_this_machine_is_found() {
         let mut netlink = Netlink::open(None).expect("netlink");
-        let loopback = parse_link(netlink.ask("lo", &link_request("lo")).expect("lo"));
+        let loopback = parse_link(netlink.request("lo", &link_request("lo")).expect("lo"));
         assert_eq!(
             loopback,
             Some(Interface {
@@ -438,7 +438,7 @@ mod tests {
             })
         );
         let error = netlink
-            .ask("no-device", &link_request("no-device"))
+            .request("no-device", &link_request("no-device"))
             .expect_err("there is none");
         assert!(error.to_string().starts_with("no-device: "), "{error}");
     }

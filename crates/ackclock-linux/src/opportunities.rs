@@ -20,12 +20,12 @@ const PIECE: usize = 480;
 ///
 /// # Errors
 /// The module is not there, or does not take them.
-pub fn tell(plan: &Plan, zero_ns: i64) -> Result<(), Error> {
-    let told: Vec<String> = plan.links.iter().enumerate().flat_map(pieces).collect();
-    for piece in &told {
+pub fn write_traces(plan: &Plan, zero_ns: i64) -> Result<(), Error> {
+    let pieces_of_all: Vec<String> = plan.links.iter().enumerate().flat_map(pieces).collect();
+    for piece in &pieces_of_all {
         fs::write(TRACE, piece).tried(|| TRACE.to_owned())?;
     }
-    if told.is_empty() {
+    if pieces_of_all.is_empty() {
         return Ok(());
     }
     fs::write(ZERO, zero_ns.to_string()).tried(|| ZERO.to_owned())
@@ -83,9 +83,9 @@ mod tests {
     #[test]
     fn a_long_trace_is_told_in_pieces_that_go_on() {
         let at_ms: Vec<u64> = (1..=1000).map(|number| 3 * number).collect();
-        let told = pieces((0, &link(&at_ms)));
-        assert_eq!(told.len(), 3);
-        assert!(told
+        let pieces_of_all = pieces((0, &link(&at_ms)));
+        assert_eq!(pieces_of_all.len(), 3);
+        assert!(pieces_of_all
             .iter()
             .all(|piece| piece.starts_with("0,1514,5000,3,3,")));
     }

@@ -11,8 +11,8 @@ use crate::namespaces::Namespaces;
 use crate::netlink::{
     link_request, parse_handle, parse_link, parse_queue, queue_request, Netlink, QueueCounters,
 };
-use crate::order::{Device, Order};
 use crate::rows::since;
+use crate::run_spec::{Device, RunSpec};
 use crate::Error;
 
 /// A queue discipline that is asked again and again.
@@ -83,16 +83,16 @@ pub enum Fate {
 
 impl Queues {
     /// Finds the devices and their queues.
-    pub fn open(order: &Order, namespaces: &mut Namespaces) -> Result<Queues, Error> {
+    pub fn open(run_spec: &RunSpec, namespaces: &mut Namespaces) -> Result<Queues, Error> {
         let mut sockets = Sockets::default();
         let mut all = |devices: &[Device]| -> Result<Vec<Queue>, Error> {
             let mut open = |device: &Device| {
-                let link = &order.plan.links[device.link as usize];
+                let link = &run_spec.plan.links[device.link as usize];
                 Queue::open(device, link, &mut sockets, namespaces)
             };
             devices.iter().map(&mut open).collect()
         };
-        let (disciplines, losses) = (all(&order.queues)?, all(&order.losses)?);
+        let (disciplines, losses) = (all(&run_spec.queues)?, all(&run_spec.losses)?);
         namespaces.enter("")?;
         Ok(Queues {
             sockets: sockets.open,
@@ -120,16 +120,16 @@ impl Queues {
     pub fn sample(
         &mut self,
         time: Time,
-        order: &Order,
+        run_spec: &RunSpec,
         rows: &mut QueueSamples,
     ) -> Result<Vec<(u32, u64)>, Error> {
         let mut drops = Vec::new();
-        let record = &order.plan.record;
+        let record = &run_spec.plan.record;
         let elapsed_s = time.since(self.sampled).seconds();
         self.sampled = time;
         for queue in &mut self.disciplines {
-            let plan = &order.plan.links[queue.link as usize];
-            let now = queue.ask(&mut self.sockets)?;
+            let plan = &run_spec.plan.links[queue.link as usize];
+            let now = queue.request(&mut self.sockets)?;
             let before = std::mem::replace(&mut queue.sampled, now);
             if self.warmed_up {
                 queue.backlog_p += u64::from(now.backlog_p);
@@ -151,7 +151,7 @@ impl Queues {
             rows.drops_p
                 .push(now.dropped_p.saturating_sub(before.dropped_p));
             rows.marks_p.push(since(now.marked_p, before.marked_p));
-            rows.utilisation.push(share(sent as f64 * 8.0, possible));
+            rows.utilisation.push(ratio(sent as f64 * 8.0, possible));
         }
         self.samples += u64::from(self.warmed_up);
         Ok(drops)
@@ -160,7 +160,7 @@ impl Queues {
     /// The measured part begins.
     pub fn end_warmup(&mut self) -> Result<(), Error> {
         for queue in self.disciplines.iter_mut().chain(&mut self.losses) {
-            queue.at_warmup = queue.ask(&mut self.sockets)?;
+            queue.at_warmup = queue.request(&mut self.sockets)?;
             queue.busy_s = 0.0;
             queue.busy_bytes = queue.at_warmup.departed_bytes;
         }
@@ -175,7 +175,7 @@ impl Queues {
             .iter_mut()
             .filter(|queue| queue.link == link)
         {
-            let now = queue.ask(&mut self.sockets)?;
+            let now = queue.request(&mut self.sockets)?;
             queue.busy_s = queue.busy_until(&now);
             queue.busy_bytes = now.departed_bytes;
             queue.rate_bps = rate_bps;
@@ -184,9 +184,9 @@ impl Queues {
     }
 
     /// The totals of each link of the plan.
-    pub fn totals(&mut self, order: &Order) -> Result<Links, Error> {
+    pub fn totals(&mut self, run_spec: &RunSpec) -> Result<Links, Error> {
         let mut rows = Links::default();
-        for (index, plan) in order.plan.links.iter().enumerate() {
+        for (index, plan) in run_spec.plan.links.iter().enumerate() {
             let lost = self.lost(index as u32)?;
             let queue = self
                 .disciplines
@@ -202,9 +202,9 @@ impl Queues {
             rows.lost_total_p.push(lost.1);
             match queue {
                 Some(queue) => {
-                    let now = queue.ask(&mut self.sockets)?;
+                    let now = queue.request(&mut self.sockets)?;
                     queue.write(&now, self.samples, &mut rows);
-                    let measured_s = order.plan.duration.since(order.plan.warmup).seconds();
+                    let measured_s = run_spec.plan.duration.since(run_spec.plan.warmup).seconds();
                     rows.sojourn_mean_s
                         .push(sojourn_mean_s(plan, measured_s, &rows));
                 }
@@ -218,7 +218,7 @@ impl Queues {
     fn lost(&mut self, link: u32) -> Result<(u64, u64), Error> {
         let (mut measured, mut total) = (0, 0);
         for loss in self.losses.iter().filter(|loss| loss.link == link) {
-            let now = loss.ask(&mut self.sockets)?;
+            let now = loss.request(&mut self.sockets)?;
             measured += now.dropped_p.saturating_sub(loss.at_warmup.dropped_p);
             total += now.dropped_p;
         }
@@ -236,13 +236,13 @@ impl Queue {
         let socket = sockets.in_namespace(&device.namespace, namespaces)?;
         let name = format!("{} in {}", device.device, device.namespace);
         let handle = parse_handle(&device.handle).ok_or_else(|| {
-            Error::Order(format!(
+            Error::RunSpec(format!(
                 "handle {:?} of {name} is none; expected 10:",
                 device.handle
             ))
         })?;
-        let answer = sockets.open[socket].ask(&name, &link_request(&device.device))?;
-        let interface = parse_link(answer)
+        let response = sockets.open[socket].request(&name, &link_request(&device.device))?;
+        let interface = parse_link(response)
             .ok_or(rustix::io::Errno::NODEV)
             .tried(|| name.clone())?;
         Ok(Queue {
@@ -262,9 +262,9 @@ impl Queue {
         })
     }
 
-    fn ask(&self, sockets: &mut [Netlink]) -> Result<QueueCounters, Error> {
-        let answer = sockets[self.netlink].ask(&self.name, &self.request)?;
-        let mut counters = parse_queue(answer)
+    fn request(&self, sockets: &mut [Netlink]) -> Result<QueueCounters, Error> {
+        let response = sockets[self.netlink].request(&self.name, &self.request)?;
+        let mut counters = parse_queue(response)
             .ok_or(rustix::io::Errno::BADMSG)
             .tried(|| format!("statistics of {}", self.name))?;
         if self.marks_in_bands {
@@ -327,7 +327,7 @@ fn marks_in_bands(queue: &QueuePlan) -> bool {
 }
 
 /// Nothing of nothing is 0: the first sample has no time before it.
-fn share(part: f64, whole: f64) -> f64 {
+fn ratio(part: f64, whole: f64) -> f64 {
     if whole > 0.0 {
         part / whole
     } else {

@@ -44,8 +44,8 @@ impl Row {
     pub fn of_stream(stream: Option<&Stream>) -> Row {
         Row {
             start: stream.map_or(Time::NEVER, |stream| stream.start),
-            counts: stream.map_or(Counts::OF_NO_DATAGRAM, Stream::counts),
-            before: stream.map_or(Counts::OF_NO_DATAGRAM, |stream| stream.at_warmup),
+            counts: stream.map_or(Counts::NO_DATAGRAMS, Stream::counts),
+            before: stream.map_or(Counts::NO_DATAGRAMS, |stream| stream.at_warmup),
             sent_bytes: stream.map_or(0, Stream::sent_bytes),
             received_packets: stream.map_or(0, Stream::received_packets),
             delay_mean_s: stream.map_or(f64::NAN, Stream::delay_mean_s),
@@ -119,7 +119,7 @@ impl Row {
         rows.busy_s.push(seconds(info.busy_us));
         rows.window_limited_s.push(seconds(info.window_limited_us));
         rows.buffer_limited_s.push(seconds(info.buffer_limited_us));
-        rows.least_rtt_s.push(info.least_rtt_s());
+        rows.least_rtt_s.push(info.min_rtt_s());
         rows.reordering_p.push(info.reordering);
         rows.delivered_marked_p.push(info.delivered_marked);
     }

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use rustix::fs::{fadvise, statvfs, Advice};
 use rustix::net::{recv, send, RecvFlags, SendFlags};
 
-use crate::order::Stored;
+use crate::run_spec::Stored;
 
 /// What is read or written at a time.
 const BLOCK_BYTES: u64 = 256 << 10;
@@ -82,11 +82,11 @@ impl Source {
         socket: &OwnedFd,
         flow: u32,
         done: u64,
-        most: u64,
+        limit: u64,
     ) -> io::Result<usize> {
         let first = self.bytes / self.flows * (u64::from(flow) % self.flows);
         let at = (first + done) % self.bytes;
-        let length = most.min(BLOCK_BYTES).min(self.bytes - at) as usize;
+        let length = limit.min(BLOCK_BYTES).min(self.bytes - at) as usize;
         let begun = Instant::now();
         let found = self.file.read_at(&mut self.block[..length], at)?;
         self.spent += begun.elapsed();
@@ -128,8 +128,8 @@ impl Sink {
 
     /// Takes what a socket has, a block at most, and writes it; how much that was, 0 at the end of the data.
     pub(crate) fn take(&mut self, socket: &OwnedFd) -> io::Result<usize> {
-        let most = BLOCK_BYTES.min(self.bytes - self.at) as usize;
-        let (_, found) = recv(socket, &mut self.block[..most], RecvFlags::DONTWAIT)?;
+        let limit = BLOCK_BYTES.min(self.bytes - self.at) as usize;
+        let (_, found) = recv(socket, &mut self.block[..limit], RecvFlags::DONTWAIT)?;
         let begun = Instant::now();
         self.file.write_all_at(&self.block[..found], self.at)?;
         self.at = (self.at + found as u64) % self.bytes;

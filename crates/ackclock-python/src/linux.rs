@@ -16,8 +16,8 @@ use crate::guard::guarded;
 #[pyfunction]
 pub fn linux_inside(py: Python<'_>, path: &str) -> PyResult<()> {
     let outcome = py.detach(|| {
-        let order = std::fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))?;
-        guarded(|| ackclock_linux::carry_out(&order).map_err(|error| error.to_string()))?
+        let run_spec = std::fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))?;
+        guarded(|| ackclock_linux::execute(&run_spec).map_err(|error| error.to_string()))?
     });
     outcome.map_err(|error| {
         let line = error.replace('\n', " ");

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::looking;
+use crate::commands;
 
 /// A change, as it is asked for.
 #[derive(Debug, Deserialize)]
@@ -58,7 +58,7 @@ impl Journal {
         let file = OpenOptions::new()
             .append(true)
             .create(true)
-            .open(place(folder))?;
+            .open(journal_path(folder))?;
         Ok(Journal { file })
     }
 
@@ -68,10 +68,10 @@ impl Journal {
             Change::Sysctl { sysctl, value } => self.set(sysctl, value),
             Change::Command { run, undo } => {
                 if let Some(undo) = undo {
-                    self.note(&Line::Begun(Undo::Command(undo.clone())))?;
+                    self.append(&Line::Begun(Undo::Command(undo.clone())))?;
                 }
                 command(run)?;
-                undo.as_ref().map_or(Ok(()), |_| self.note(&Line::Made))
+                undo.as_ref().map_or(Ok(()), |_| self.append(&Line::Made))
             }
         }
     }
@@ -79,17 +79,17 @@ impl Journal {
     fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
         let path =
             sysctl_path(name).ok_or_else(|| format!("{name:?} is no setting of the network"))?;
-        let what = |error: io::Error| format!("{name}: {error}");
-        let before = fs::read_to_string(&path).map_err(what)?;
+        let describe = |error: io::Error| format!("{name}: {error}");
+        let before = fs::read_to_string(&path).map_err(describe)?;
         if before.split_whitespace().eq(value.split_whitespace()) {
             return Ok(());
         }
-        self.note(&Line::Begun(Undo::File(path.clone(), before)))?;
-        fs::write(&path, value).map_err(what)?;
-        self.note(&Line::Made)
+        self.append(&Line::Begun(Undo::File(path.clone(), before)))?;
+        fs::write(&path, value).map_err(describe)?;
+        self.append(&Line::Made)
     }
 
-    fn note(&mut self, line: &Line) -> Result<(), String> {
+    fn append(&mut self, line: &Line) -> Result<(), String> {
         let written = serde_json::to_vec(line)
             .map_err(io::Error::from)
             .and_then(|mut line| {
@@ -102,7 +102,7 @@ impl Journal {
 
 /// Undoes what a folder's journal has; what could not be undone, in one line each.
 pub fn undo_all(folder: &Path) -> Vec<String> {
-    let text = fs::read_to_string(place(folder)).unwrap_or_default();
+    let text = fs::read_to_string(journal_path(folder)).unwrap_or_default();
     let mut problems = Vec::new();
     let mut was_made = false;
     for line in text.lines().rev() {
@@ -125,20 +125,20 @@ fn undo_one(undo: &Undo) -> Result<(), String> {
         Undo::File(path, before) => {
             fs::write(path, before).map_err(|error| format!("{}: {error}", path.display()))
         }
-        Undo::Command(words) => command(words),
+        Undo::Command(arguments) => command(arguments),
     }
 }
 
-fn command(words: &[String]) -> Result<(), String> {
-    match looking::run(words) {
+fn command(arguments: &[String]) -> Result<(), String> {
+    match commands::run(arguments) {
         (Some(0), ..) => Ok(()),
-        (_, _, said) => {
-            let said = said
+        (_, _, outputs) => {
+            let outputs = outputs
                 .lines()
                 .next()
                 .unwrap_or("failed and did not say why")
                 .to_owned();
-            Err(format!("{}: {said}", words.join(" ")))
+            Err(format!("{}: {outputs}", arguments.join(" ")))
         }
     }
 }
@@ -156,7 +156,7 @@ fn sysctl_path(name: &str) -> Option<PathBuf> {
     is_one.then(|| Path::new("/proc/sys").join(parts.join("/")))
 }
 
-fn place(folder: &Path) -> PathBuf {
+fn journal_path(folder: &Path) -> PathBuf {
     folder.join("journal")
 }
 
@@ -181,8 +181,8 @@ mod tests {
         let mut journal = Journal::open(&folder).expect("a journal");
         for before in ["first", "second"] {
             let undo = Undo::File(file.clone(), before.to_owned());
-            journal.note(&Line::Begun(undo)).expect("noted");
-            journal.note(&Line::Made).expect("noted");
+            journal.append(&Line::Begun(undo)).expect("noted");
+            journal.append(&Line::Made).expect("noted");
         }
         assert_eq!(undo_all(&folder), Vec::<String>::new());
         assert_eq!(fs::read_to_string(&file).expect("read"), "first");
@@ -194,9 +194,9 @@ mod tests {
         let folder = folder("stays");
         let mut journal = Journal::open(&folder).expect("a journal");
         let gone = || Undo::File("/no/such/file".into(), String::new());
-        journal.note(&Line::Begun(gone())).expect("noted");
+        journal.append(&Line::Begun(gone())).expect("noted");
         assert_eq!(undo_all(&folder), Vec::<String>::new());
-        journal.note(&Line::Made).expect("noted");
+        journal.append(&Line::Made).expect("noted");
         assert_eq!(undo_all(&folder).len(), 1);
         fs::remove_dir_all(folder).expect("removed");
     }

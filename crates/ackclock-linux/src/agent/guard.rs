@@ -17,7 +17,7 @@ use crate::changes;
 /// which is no file and no port, and ends with its owner.
 const NAME: &[u8] = b"ackclock-agent";
 /// What a guard says first if it has the name.
-pub const HELD: &str = "held";
+pub const NAME_HELD: &str = "held";
 
 /// Watches an agent, whose life comes over standard input; says on standard output what could not be undone.
 pub fn watch(folder: &Path, agent: i32, patience: Duration) -> io::Result<()> {
@@ -28,7 +28,7 @@ pub fn watch(folder: &Path, agent: i32, patience: Duration) -> io::Result<()> {
     writeln!(
         io::stdout(),
         "{}",
-        if held.is_ok() { HELD } else { "taken" }
+        if held.is_ok() { NAME_HELD } else { "taken" }
     )?;
     if !wait(patience)? {
         if let Some(agent) = Pid::from_raw(agent) {
@@ -47,23 +47,23 @@ pub fn watch(folder: &Path, agent: i32, patience: Duration) -> io::Result<()> {
 /// Waits for the end of what comes; false if nothing came for so long.
 fn wait(patience: Duration) -> io::Result<bool> {
     let mut input = io::stdin();
-    let mut heard = Instant::now();
+    let mut responses = Instant::now();
     loop {
-        let left = patience.saturating_sub(heard.elapsed());
+        let left = patience.saturating_sub(responses.elapsed());
         if left.is_zero() {
             return Ok(false);
         }
         let timeout = Timespec::try_from(left).map_err(io::Error::other)?;
         let fd = input.as_fd().try_clone_to_owned()?;
-        let mut asked = [PollFd::new(&fd, PollFlags::IN)];
-        match poll(&mut asked, Some(&timeout)) {
+        let mut request = [PollFd::new(&fd, PollFlags::IN)];
+        match poll(&mut request, Some(&timeout)) {
             Ok(0) | Err(rustix::io::Errno::INTR) => continue,
             Ok(_) => {}
             Err(error) => return Err(error.into()),
         }
         match input.read(&mut [0; 512]) {
             Ok(0) => return Ok(true),
-            Ok(_) => heard = Instant::now(),
+            Ok(_) => responses = Instant::now(),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
         }

@@ -14,9 +14,9 @@
 #[cfg(target_os = "linux")]
 mod changes;
 #[cfg(target_os = "linux")]
-mod guard;
+mod commands;
 #[cfg(target_os = "linux")]
-mod looking;
+mod guard;
 #[cfg(target_os = "linux")]
 mod messages;
 #[cfg(target_os = "linux")]
@@ -30,10 +30,10 @@ fn main() -> std::process::ExitCode {
     use std::process::ExitCode;
     use std::time::Duration;
 
-    let given: Vec<String> = std::env::args().skip(1).collect();
-    let words: Vec<&str> = given.iter().map(String::as_str).collect();
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let seconds = |word: &str| word.parse().map(Duration::from_secs).ok();
-    let done = match words[..] {
+    let send_done = match arguments[..] {
         ["serve", folder, patience] => {
             seconds(patience).map(|patience| serve::serve(Path::new(folder), patience))
         }
@@ -46,7 +46,7 @@ fn main() -> std::process::ExitCode {
         }
         _ => None,
     };
-    match done {
+    match send_done {
         Some(Ok(())) => ExitCode::SUCCESS,
         Some(Err(error)) => {
             eprintln!("ackclock-agent: {error}");

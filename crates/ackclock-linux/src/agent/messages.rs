@@ -15,15 +15,17 @@ pub const FORM: u32 = 2;
 /// What the agent is asked.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "ask", rename_all = "snake_case", deny_unknown_fields)]
-pub enum Ask {
+pub enum Request {
     /// What time it is.
     Clock,
     /// What `ip`, `tc` or `ethtool` say.
-    Look {
+    #[serde(rename = "look")]
+    RunCommands {
         /// Commands, word by word.
         commands: Vec<Vec<String>>,
         /// True if they run in a network that is thrown away.
-        apart: bool,
+        #[serde(rename = "apart")]
+        isolated: bool,
     },
     /// What stands in files of `/proc` and `/sys`.
     Read {
@@ -41,9 +43,11 @@ pub enum Ask {
         changes: Vec<Change>,
     },
     /// To prepare a run.
-    Order {
+    #[serde(rename = "order")]
+    Prepare {
         /// The order of `ackclock-linux`, without the files.
-        order: Value,
+        #[serde(rename = "order")]
+        run_spec: Value,
     },
     /// To begin the run.
     Start {
@@ -57,7 +61,7 @@ pub enum Ask {
 /// What the agent answers.
 #[derive(Debug, Serialize)]
 #[serde(tag = "answer", rename_all = "snake_case")]
-pub enum Answer<'a> {
+pub enum Response<'a> {
     /// First of all.
     Hello {
         /// Of the agent.
@@ -81,9 +85,11 @@ pub enum Answer<'a> {
         real_ns: i64,
     },
     /// For each command.
-    Looked {
+    #[serde(rename = "looked")]
+    Outputs {
         /// Status (none: it could not be run), standard output and error.
-        said: Vec<(Option<i32>, String, String)>,
+        #[serde(rename = "said")]
+        outputs: Vec<(Option<i32>, String, String)>,
     },
     /// For each file; null: it cannot be read.
     Read {
@@ -129,17 +135,17 @@ pub enum Answer<'a> {
 
 /// Where answers go; the threads of an agent share it.
 #[derive(Clone)]
-pub struct Answers(Arc<Mutex<Box<dyn Write + Send>>>);
+pub struct ResponseWriter(Arc<Mutex<Box<dyn Write + Send>>>);
 
-impl Answers {
+impl ResponseWriter {
     /// On standard output.
-    pub fn on_stdout() -> Answers {
-        Answers(Arc::new(Mutex::new(Box::new(io::stdout()))))
+    pub fn on_stdout() -> ResponseWriter {
+        ResponseWriter(Arc::new(Mutex::new(Box::new(io::stdout()))))
     }
 
     /// Says one, and what follows it.
-    pub fn say_with(&self, answer: &Answer, bytes: &[u8]) -> io::Result<()> {
-        let mut line = serde_json::to_vec(answer)?;
+    pub fn send_with_data(&self, response: &Response, bytes: &[u8]) -> io::Result<()> {
+        let mut line = serde_json::to_vec(response)?;
         line.push(b'\n');
         let mut to = self
             .0
@@ -151,7 +157,7 @@ impl Answers {
     }
 
     /// Says one.
-    pub fn say(&self, answer: &Answer) -> io::Result<()> {
-        self.say_with(answer, &[])
+    pub fn send(&self, response: &Response) -> io::Result<()> {
+        self.send_with_data(response, &[])
     }
 }

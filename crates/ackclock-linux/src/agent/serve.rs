@@ -12,9 +12,9 @@ use rustix::time::{clock_gettime, ClockId, Timespec};
 use serde_json::{json, Value};
 
 use crate::changes::{self, Change, Journal};
-use crate::guard::HELD;
-use crate::looking;
-use crate::messages::{Answer, Answers, Ask, FORM};
+use crate::commands;
+use crate::guard::NAME_HELD;
+use crate::messages::{Request, Response, ResponseWriter, FORM};
 
 /// The file of a run's tables.
 const RESULT: &str = "result.bin";
@@ -25,7 +25,7 @@ struct Agent {
     patience: Duration,
     guard: Guard,
     journal: Journal,
-    answers: Answers,
+    responses: ResponseWriter,
     /// Tells the run that is prepared when it begins.
     run: Option<Sender<i64>>,
 }
@@ -37,26 +37,26 @@ pub fn serve(folder: &Path, patience: Duration) -> io::Result<()> {
         patience,
         guard: Guard::start(folder, patience)?,
         journal: Journal::open(folder)?,
-        answers: Answers::on_stdout(),
+        responses: ResponseWriter::on_stdout(),
         run: None,
     };
-    agent.greet()?;
+    agent.send_hello()?;
     for line in io::stdin().lock().lines() {
         let line = line?;
-        agent.tell_guard()?;
+        agent.notify_guard()?;
         if line.is_empty() {
             continue; // it only says that somebody is there
         }
-        let asked = serde_json::from_str(&line);
-        let answer = match asked {
-            Ok(Ask::End) => return agent.end(),
-            Ok(asked) => agent.answer(asked),
+        let request = serde_json::from_str(&line);
+        let response = match request {
+            Ok(Request::End) => return agent.end(),
+            Ok(request) => agent.response(request),
             Err(error) => Err(format!(
                 "it was asked something that it does not know: {error}"
             )),
         };
-        if let Err(why) = answer {
-            agent.answers.say(&Answer::Failed { why })?;
+        if let Err(why) = response {
+            agent.responses.send(&Response::Failed { why })?;
         }
     }
     Ok(())
@@ -65,7 +65,7 @@ pub fn serve(folder: &Path, patience: Duration) -> io::Result<()> {
 /// The guard as the agent knows it.
 struct Guard {
     process: Child,
-    said: BufReader<ChildStdout>,
+    outputs: BufReader<ChildStdout>,
     /// True if another agent's guard has this host.
     taken: bool,
 }
@@ -84,13 +84,14 @@ impl Guard {
             .stderr(Stdio::null())
             .spawn()?;
         let pipe = process.stdout.take();
-        let mut said = BufReader::new(pipe.ok_or_else(|| io::Error::other("the guard is mute"))?);
+        let mut outputs =
+            BufReader::new(pipe.ok_or_else(|| io::Error::other("the guard is mute"))?);
         let mut first = String::new();
-        said.read_line(&mut first)?;
-        let taken = first.trim_end() != HELD;
+        outputs.read_line(&mut first)?;
+        let taken = first.trim_end() != NAME_HELD;
         Ok(Guard {
             process,
-            said,
+            outputs,
             taken,
         })
     }
@@ -98,19 +99,19 @@ impl Guard {
     /// Has it undo everything: what could not be undone, in one line each; an error if it is gone.
     fn end(mut self) -> io::Result<Vec<String>> {
         drop(self.process.stdin.take());
-        let mut said = String::new();
-        self.said.read_to_string(&mut said)?;
+        let mut outputs = String::new();
+        self.outputs.read_to_string(&mut outputs)?;
         if !self.process.wait()?.success() {
             return Err(io::Error::other("the guard is gone"));
         }
-        Ok(said.lines().map(str::to_owned).collect())
+        Ok(outputs.lines().map(str::to_owned).collect())
     }
 }
 
 impl Agent {
-    fn greet(&self) -> io::Result<()> {
+    fn send_hello(&self) -> io::Result<()> {
         let uname = rustix::system::uname();
-        self.answers.say(&Answer::Hello {
+        self.responses.send(&Response::Hello {
             version: env!("CARGO_PKG_VERSION"),
             form: FORM,
             user: rustix::process::geteuid().as_raw(),
@@ -121,9 +122,9 @@ impl Agent {
     }
 
     /// Something was heard. A guard that is gone is replaced: nothing was undone.
-    fn tell_guard(&mut self) -> io::Result<()> {
-        let told = self.guard.process.stdin.as_mut();
-        if matches!(told.map(|pipe| pipe.write_all(b".")), Some(Ok(()))) {
+    fn notify_guard(&mut self) -> io::Result<()> {
+        let pipe = self.guard.process.stdin.as_mut();
+        if matches!(pipe.map(|pipe| pipe.write_all(b".")), Some(Ok(()))) {
             return Ok(());
         }
         self.guard.process.wait()?;
@@ -132,40 +133,40 @@ impl Agent {
     }
 
     /// Does what it is asked; an error is told.
-    fn answer(&mut self, asked: Ask) -> Result<(), String> {
-        let said = match asked {
-            Ask::Clock => self.answers.say(&Answer::Clock {
+    fn response(&mut self, request: Request) -> Result<(), String> {
+        let outputs = match request {
+            Request::Clock => self.responses.send(&Response::Clock {
                 monotonic_ns: nanoseconds(clock_gettime(ClockId::Monotonic)),
                 real_ns: nanoseconds(clock_gettime(ClockId::Realtime)),
             }),
-            Ask::Look { commands, apart } => {
-                let said = looking::run_all(commands, apart);
-                self.answers.say(&Answer::Looked { said })
+            Request::RunCommands { commands, isolated } => {
+                let outputs = commands::run_all(commands, isolated);
+                self.responses.send(&Response::Outputs { outputs })
             }
-            Ask::Read { paths } => {
-                let texts = paths.iter().map(|path| looking::read(path)).collect();
-                self.answers.say(&Answer::Read { texts })
+            Request::Read { paths } => {
+                let texts = paths.iter().map(|path| commands::read(path)).collect();
+                self.responses.send(&Response::Read { texts })
             }
-            Ask::Room { place } => self.answers.say(&room(&place)),
-            Ask::Change { changes } => {
+            Request::Room { place } => self.responses.send(&room(&place)),
+            Request::Change { changes } => {
                 self.change(&changes)?;
-                self.done()
+                self.send_done()
             }
-            Ask::Order { order } => {
-                self.prepare(order)?;
-                self.done()
+            Request::Prepare { run_spec } => {
+                self.prepare(run_spec)?;
+                self.send_done()
             }
-            Ask::Start { at_ns } => {
+            Request::Start { at_ns } => {
                 self.start(at_ns)?;
-                self.done()
+                self.send_done()
             }
-            Ask::End => Ok(()),
+            Request::End => Ok(()),
         };
-        said.map_err(|error| error.to_string())
+        outputs.map_err(|error| error.to_string())
     }
 
-    fn done(&self) -> io::Result<()> {
-        self.answers.say(&Answer::Done)
+    fn send_done(&self) -> io::Result<()> {
+        self.responses.send(&Response::Done)
     }
 
     fn change(&mut self, changes: &[Change]) -> Result<(), String> {
@@ -175,8 +176,8 @@ impl Agent {
     }
 
     /// The order's files are in the agent's own folder.
-    fn prepare(&mut self, mut order: Value) -> Result<(), String> {
-        let fields = order.as_object_mut().ok_or("order: it is no table")?;
+    fn prepare(&mut self, mut run_spec: Value) -> Result<(), String> {
+        let fields = run_spec.as_object_mut().ok_or("order: it is no table")?;
         check_changes(fields.get("changes"))?;
         fields.insert("result".to_owned(), json!(self.folder.join(RESULT)));
         let captures = fields
@@ -188,15 +189,15 @@ impl Agent {
             .collect();
         fields.insert("captures".to_owned(), json!(captures));
         fields.insert("setup".to_owned(), json!([]));
-        let answers = self.answers.clone();
+        let responses = self.responses.clone();
         let files = [vec![self.folder.join(RESULT)], captures].concat();
         let (starter, begun) = channel();
         let (ready, is_ready) = channel();
         thread::spawn(move || {
-            let done = run(&order.to_string(), &answers, &ready, &begun);
-            if let Some(done) = done.transpose() {
+            let send_done = run(&run_spec.to_string(), &responses, &ready, &begun);
+            if let Some(send_done) = send_done.transpose() {
                 // Whoever asked may be gone: then this ends soon.
-                let _ = tell_result(done, &files, &answers);
+                let _ = send_result(send_done, &files, &responses);
             }
         });
         is_ready.recv().map_err(|_| "a thread has failed")??;
@@ -226,23 +227,23 @@ impl Agent {
             );
             problems
         });
-        self.answers.say(&Answer::Restored { problems })
+        self.responses.send(&Response::Restored { problems })
     }
 }
 
 /// Prepares a run and says so, waits until it is to begin, and carries it out; nothing if it never begins.
 fn run(
-    order: &str,
-    answers: &Answers,
+    run_spec: &str,
+    responses: &ResponseWriter,
     ready: &Sender<Result<(), String>>,
     begun: &Receiver<i64>,
 ) -> Result<Option<()>, String> {
-    let heard = answers.clone();
-    let tell = move |share| {
+    let responses = responses.clone();
+    let progress = move |share| {
         // Whoever asked may be gone: then this ends soon.
-        let _ = heard.say(&Answer::Progress { share });
+        let _ = responses.send(&Response::Progress { share });
     };
-    match ackclock_linux::prepare(order, Box::new(tell)) {
+    match ackclock_linux::prepare(run_spec, Box::new(progress)) {
         Err(error) => {
             // As above.
             let _ = ready.send(Err(error.to_string()));
@@ -253,16 +254,20 @@ fn run(
             let Ok(at_ns) = begun.recv() else {
                 return Ok(None);
             };
-            let done = prepared.run(Some(at_ns));
-            done.map(Some).map_err(|error| error.to_string())
+            let send_done = prepared.run(Some(at_ns));
+            send_done.map(Some).map_err(|error| error.to_string())
         }
     }
 }
 
 /// Hands a run's tables and captures over, or says why there are none.
-fn tell_result(done: Result<(), String>, files: &[PathBuf], answers: &Answers) -> io::Result<()> {
-    if let Err(why) = done {
-        return answers.say(&Answer::Failed { why });
+fn send_result(
+    send_done: Result<(), String>,
+    files: &[PathBuf],
+    responses: &ResponseWriter,
+) -> io::Result<()> {
+    if let Err(why) = send_done {
+        return responses.send(&Response::Failed { why });
     }
     // A capture that is no business of this host's is not there.
     for file in files.iter().filter(|file| file.exists()) {
@@ -270,8 +275,8 @@ fn tell_result(done: Result<(), String>, files: &[PathBuf], answers: &Answers) -
             Ok(bytes) => {
                 let name = &file.file_name().unwrap_or_default().to_string_lossy();
                 let length = bytes.len() as u64;
-                answers.say_with(
-                    &Answer::File {
+                responses.send_with_data(
+                    &Response::File {
                         name,
                         bytes: length,
                     },
@@ -280,11 +285,11 @@ fn tell_result(done: Result<(), String>, files: &[PathBuf], answers: &Answers) -
             }
             Err(error) => {
                 let why = error.to_string();
-                return answers.say(&Answer::Failed { why });
+                return responses.send(&Response::Failed { why });
             }
         }
     }
-    answers.say(&Answer::Over)
+    responses.send(&Response::Over)
 }
 
 /// The network changes during a run by `tc` alone: what made it, and undoes it, is in the journal.
@@ -300,14 +305,14 @@ fn check_changes(changes: Option<&Value>) -> Result<(), String> {
 }
 
 /// What there is room for at a place.
-fn room(place: &Path) -> Answer<'static> {
+fn room(place: &Path) -> Response<'static> {
     match ackclock_linux::store::room(place) {
-        Ok(room) => Answer::Room {
+        Ok(room) => Response::Room {
             free_bytes: Some(room.free_bytes),
             file_bytes: room.file_bytes,
             why: None,
         },
-        Err(error) => Answer::Room {
+        Err(error) => Response::Room {
             free_bytes: None,
             file_bytes: None,
             why: Some(error.to_string()),
@@ -328,7 +333,10 @@ mod tests {
         let changes =
             |line: &str| json!([{"at_s": 1.0, "commands": ["tc class change dev x", line]}]);
         assert_eq!(check_changes(Some(&changes("tc qdisc show"))), Ok(()));
-        let refused = check_changes(Some(&changes("rm -r /")));
-        assert_eq!(refused, Err("\"rm -r /\" is no command of tc's".to_owned()));
+        let rejected = check_changes(Some(&changes("rm -r /")));
+        assert_eq!(
+            rejected,
+            Err("\"rm -r /\" is no command of tc's".to_owned())
+        );
     }
 }

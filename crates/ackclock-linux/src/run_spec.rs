@@ -14,7 +14,7 @@ use crate::Error;
 /// What to set up, to send and to write down.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Order {
+pub struct RunSpec {
     /// The plan.
     pub plan: Plan,
     /// The run's seed.
@@ -23,7 +23,8 @@ pub struct Order {
     pub clock: ClockKind,
     /// Where it is carried out, if each host of the order is a machine of its own; `null`: all are namespaces here.
     #[serde(deserialize_with = "Option::deserialize")]
-    pub here: Option<Here>,
+    #[serde(rename = "here")]
+    pub local: Option<LocalHost>,
     /// Commands that make the network, one a line, in order.
     pub setup: Vec<String>,
     /// Commands at given times, in order of time.
@@ -31,12 +32,12 @@ pub struct Order {
     /// By group of the plan: its sockets; `null` if it is not TCP.
     pub sockets: Vec<Option<SocketOptions>>,
     /// By flow of the plan: its two hosts.
-    pub flows: Vec<Way>,
+    pub flows: Vec<HostPair>,
     /// By UDP source of the plan: its two hosts.
-    pub datagrams: Vec<Way>,
+    pub datagrams: Vec<HostPair>,
     /// By traffic of the plan: its ways. Of paths, one each, in their order; of nodes, one for each pair that may
     /// meet, which names it.
-    pub traffic: Vec<Vec<Way>>,
+    pub traffic: Vec<Vec<HostPair>>,
     /// The queues of the links.
     pub queues: Vec<Device>,
     /// Where packets are lost at random.
@@ -45,9 +46,9 @@ pub struct Order {
     #[serde(rename = "app_interval_s")]
     pub app_interval: Time,
     /// When the applications read.
-    pub reader: Care,
+    pub reader: AppTiming,
     /// When the applications write.
-    pub writer: Care,
+    pub writer: AppTiming,
     /// Where the result goes.
     pub result: PathBuf,
     /// Files of the captures, one for each of the plan's vantages; or none.
@@ -67,7 +68,7 @@ pub enum ClockKind {
 /// One of several machines that carry an order out together.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Here {
+pub struct LocalHost {
     /// The host that this machine is: its sockets are made where the process is, and those of others are elsewhere.
     pub host: String,
     /// The first port on which any of them listens.
@@ -93,7 +94,7 @@ pub struct Stored {
 /// When an application looks after its socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Care {
+pub enum AppTiming {
     /// The kernel does as if the application were always there.
     Immediate,
     /// Every `app_interval_s`.
@@ -112,8 +113,9 @@ pub struct Change {
     /// Its rate from now on, 0 if it is down: the value of the event.
     pub rate_bps: f64,
     /// True if there is an event of it.
-    pub told: bool,
-    /// As in [`Order::setup`].
+    #[serde(rename = "told")]
+    pub has_event: bool,
+    /// As in [`RunSpec::setup`].
     pub commands: Vec<String>,
 }
 
@@ -150,7 +152,7 @@ pub struct Host {
 /// The two hosts of a flow.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Way {
+pub struct HostPair {
     /// Where the data come from.
     pub source: Host,
     /// Where they go to.
@@ -174,15 +176,15 @@ pub struct Device {
     pub handle: String,
 }
 
-impl Order {
+impl RunSpec {
     /// Reads an order.
     ///
     /// # Errors
     /// It is not JSON, lacks a field or has an unknown one, no engine could carry its plan out, or its lists do not fit the plan.
-    pub fn parse(json: &str) -> Result<Order, Error> {
-        let order: Order = serde_json::from_str(json)?;
-        order.check()?;
-        Ok(order)
+    pub fn parse(json: &str) -> Result<RunSpec, Error> {
+        let run_spec: RunSpec = serde_json::from_str(json)?;
+        run_spec.check()?;
+        Ok(run_spec)
     }
 
     fn check(&self) -> Result<(), Error> {
@@ -194,17 +196,17 @@ impl Order {
         same_length("sockets", self.sockets.len(), plan.groups.len())?;
         let groups = plan.flows.iter().map(|flow| flow.group);
         for group in groups.chain(plan.traffic.iter().map(|traffic| traffic.group)) {
-            self.sockets_of(group)?;
+            self.sockets_of_group(group)?;
         }
-        for (traffic, ways) in plan.traffic.iter().zip(&self.traffic) {
+        for (traffic, host_pairs) in plan.traffic.iter().zip(&self.traffic) {
             if let PopulationPlan::Paths { paths } = &traffic.population {
-                same_length("traffic's ways", ways.len(), paths.len())?;
+                same_length("traffic's ways", host_pairs.len(), paths.len())?;
             }
         }
         let links = self.queues.iter().chain(&self.losses).map(|of| of.link);
         for link in links.chain(self.changes.iter().map(|change| change.link)) {
             if link as usize >= plan.links.len() {
-                return Err(Error::Order(format!("link {link} is not in the plan")));
+                return Err(Error::RunSpec(format!("link {link} is not in the plan")));
             }
         }
         positive("plan.duration_s", plan.duration)?;
@@ -212,22 +214,22 @@ impl Order {
     }
 
     /// Return true if a host is this machine, or one of its namespaces.
-    pub fn has(&self, host: &Host) -> bool {
-        let here = self.here.as_ref();
-        here.is_none_or(|here| here.host == host.namespace)
+    pub fn is_local(&self, host: &Host) -> bool {
+        let local = self.local.as_ref();
+        local.is_none_or(|local| local.host == host.namespace)
     }
 
     /// The sockets of a group and its TCP.
     ///
     /// # Errors
     /// It has none.
-    pub fn sockets_of(&self, group: u32) -> Result<(&SocketOptions, &TcpPlan), Error> {
+    pub fn sockets_of_group(&self, group: u32) -> Result<(&SocketOptions, &TcpPlan), Error> {
         let sockets = self.sockets.get(group as usize).and_then(Option::as_ref);
         let group_plan = self.plan.groups.get(group as usize);
         let tcp = group_plan.and_then(|group| group.tcp.as_ref());
         sockets
             .zip(tcp)
-            .ok_or_else(|| Error::Order(format!("group {group} has no TCP sockets")))
+            .ok_or_else(|| Error::RunSpec(format!("group {group} has no TCP sockets")))
     }
 }
 
@@ -235,7 +237,7 @@ fn same_length(name: &str, found: usize, expected: usize) -> Result<(), Error> {
     if found == expected {
         return Ok(());
     }
-    Err(Error::Order(format!(
+    Err(Error::RunSpec(format!(
         "{name}: {found} given, but the plan has {expected}"
     )))
 }
@@ -244,7 +246,7 @@ fn positive(name: &str, time: Time) -> Result<(), Error> {
     if time > Time::ZERO {
         return Ok(());
     }
-    Err(Error::Order(format!("{name} must be positive")))
+    Err(Error::RunSpec(format!("{name} must be positive")))
 }
 
 #[cfg(test)]
@@ -258,12 +260,12 @@ mod tests {
     use super::*;
 
     /// The complete plan, between hosts that are not asked.
-    fn order() -> Value {
+    fn run_spec() -> Value {
         let plan = include_str!("../../ackclock-plan/tests/complete.json");
         let plan: Value = serde_json::from_str(plan).expect("JSON");
         let host =
             |namespace: &str, address: &str| json!({"namespace": namespace, "address": address});
-        let way = json!({"source": host("tx0", "10.1.0.1"), "destination": host("rx0", "10.2.0.1"), "nodes": null});
+        let host_pair = json!({"source": host("tx0", "10.1.0.1"), "destination": host("rx0", "10.2.0.1"), "nodes": null});
         json!({
             "plan": plan,
             "seed": 1, "clock": "virtual", "here": null, "setup": ["ip netns add tx0"],
@@ -275,29 +277,29 @@ mod tests {
                 },
                 null
             ],
-            "flows": [way, way], "datagrams": [way], "traffic": [[way], [], [], []],
+            "flows": [host_pair, host_pair], "datagrams": [host_pair], "traffic": [[host_pair], [], [], []],
             "queues": [{"link": 0, "namespace": "q0", "device": "out", "handle": "10:"}], "losses": [],
             "app_interval_s": 0.005, "reader": "immediate", "writer": "immediate", "result": "/run/result.bin", "captures": [],
         })
     }
 
-    fn refusal(change: impl FnOnce(&mut Value)) -> String {
-        let mut changed = order();
+    fn parse_error(change: impl FnOnce(&mut Value)) -> String {
+        let mut changed = run_spec();
         change(&mut changed);
-        Order::parse(&changed.to_string())
+        RunSpec::parse(&changed.to_string())
             .expect_err("refused")
             .to_string()
     }
 
     #[test]
     fn an_order_is_read() {
-        let order = Order::parse(&order().to_string()).expect("an order");
+        let run_spec = RunSpec::parse(&run_spec().to_string()).expect("an order");
         assert_eq!(
-            (order.clock, order.reader),
-            (ClockKind::Virtual, Care::Immediate)
+            (run_spec.clock, run_spec.reader),
+            (ClockKind::Virtual, AppTiming::Immediate)
         );
-        assert_eq!(order.app_interval, Time::from_milliseconds(5));
-        let (sockets, tcp) = order.sockets_of(0).expect("TCP");
+        assert_eq!(run_spec.app_interval, Time::from_milliseconds(5));
+        let (sockets, tcp) = run_spec.sockets_of_group(0).expect("TCP");
         assert_eq!(
             (sockets.congestion.as_str(), tcp.segment_header_bytes()),
             ("cubic", 52)
@@ -306,37 +308,39 @@ mod tests {
 
     #[test]
     fn a_host_is_here_if_all_are_or_it_is_the_one() {
-        let mut changed = order();
+        let mut changed = run_spec();
         changed["here"] =
             json!({"host": "tx0", "first_port": 10_000, "source": null, "sink": null});
-        let one: Order = serde_json::from_value(changed).expect("an order");
-        let all = Order::parse(&order().to_string()).expect("an order");
+        let one: RunSpec = serde_json::from_value(changed).expect("an order");
+        let all = RunSpec::parse(&run_spec().to_string()).expect("an order");
         let (source, destination) = (&one.flows[0].source, &one.flows[0].destination);
-        assert!(one.has(source) && !one.has(destination));
-        assert!(all.has(source) && all.has(destination));
+        assert!(one.is_local(source) && !one.is_local(destination));
+        assert!(all.is_local(source) && all.is_local(destination));
     }
 
     #[test]
     fn each_field_is_required_and_no_other_is_known() {
-        let faults = strict::faults(&order(), |order| Order::parse(&order.to_string()).is_ok());
+        let faults = strict::faults(&run_spec(), |run_spec| {
+            RunSpec::parse(&run_spec.to_string()).is_ok()
+        });
         assert!(faults.is_empty(), "{faults:#?}");
     }
 
     #[test]
     fn lists_must_fit_the_plan() {
         assert_eq!(
-            refusal(|order| order["flows"] = json!([])),
+            parse_error(|run_spec| run_spec["flows"] = json!([])),
             "order: flows: 0 given, but the plan has 2"
         );
         assert_eq!(
-            refusal(|order| order["sockets"][0] = json!(null)),
+            parse_error(|run_spec| run_spec["sockets"][0] = json!(null)),
             "order: group 0 has no TCP sockets"
         );
         assert_eq!(
-            refusal(|order| order["queues"][0]["link"] = json!(7)),
+            parse_error(|run_spec| run_spec["queues"][0]["link"] = json!(7)),
             "order: link 7 is not in the plan"
         );
-        let refused = refusal(|order| order["plan"]["record"]["interval_s"] = json!(0.0));
+        let refused = parse_error(|run_spec| run_spec["plan"]["record"]["interval_s"] = json!(0.0));
         assert_eq!(refused, "plan: record.interval_s must be greater than zero");
     }
 }

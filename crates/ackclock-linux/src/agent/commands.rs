@@ -12,59 +12,59 @@ pub const PROGRAMS: [&str; 3] = ["ip", "tc", "ethtool"];
 /// Where they are besides `PATH`, of which the rest is not for users.
 const SYSTEM: &str = "/usr/local/sbin:/usr/sbin:/sbin:/usr/bin:/bin";
 /// Most of a file.
-const MOST_BYTES: usize = 1 << 20;
+const MAX_BYTES: usize = 1 << 20;
 
 /// Status (none: it could not be run), standard output and error.
-pub type Said = (Option<i32>, String, String);
+pub type CommandOutput = (Option<i32>, String, String);
 
-/// Runs commands one after the other; `apart`, in a network that ends with them.
-pub fn run_all(commands: Vec<Vec<String>>, apart: bool) -> Vec<Said> {
-    if !apart {
-        return commands.iter().map(|words| run(words)).collect();
+/// Runs commands one after the other; `isolated`, in a network that ends with them.
+pub fn run_all(commands: Vec<Vec<String>>, isolated: bool) -> Vec<CommandOutput> {
+    if !isolated {
+        return commands.iter().map(|arguments| run(arguments)).collect();
     }
     let failed = |why: &str| vec![(None, String::new(), why.to_owned())];
     // A thread of its own, for the network is the thread's.
-    let there = thread::spawn(move || match sys::own_network() {
-        Ok(()) => commands.iter().map(|words| run(words)).collect(),
+    let isolated_thread = thread::spawn(move || match sys::own_network() {
+        Ok(()) => commands.iter().map(|arguments| run(arguments)).collect(),
         Err(error) => failed(&error.to_string()),
     });
-    there
+    isolated_thread
         .join()
         .unwrap_or_else(|_| failed("a thread has failed"))
 }
 
 /// Runs one of [`PROGRAMS`].
-pub fn run(words: &[String]) -> Said {
-    let refused = |why: String| (None, String::new(), why);
-    let Some((name, rest)) = words.split_first() else {
-        return refused("no command".to_owned());
+pub fn run(arguments: &[String]) -> CommandOutput {
+    let rejected = |why: String| (None, String::new(), why);
+    let Some((name, rest)) = arguments.split_first() else {
+        return rejected("no command".to_owned());
     };
     if !PROGRAMS.contains(&name.as_str()) {
-        return refused(format!("{name:?} is no program of the agent's"));
+        return rejected(format!("{name:?} is no program of the agent's"));
     }
-    let done = Command::new(name)
+    let send_done = Command::new(name)
         .args(rest)
         .env_clear()
         .env("PATH", SYSTEM)
         .env("LC_ALL", "C")
         .stdin(Stdio::null())
         .output();
-    match done {
-        Ok(done) => (
-            done.status.code(),
-            String::from_utf8_lossy(&done.stdout).into_owned(),
-            String::from_utf8_lossy(&done.stderr).trim().to_owned(),
+    match send_done {
+        Ok(send_done) => (
+            send_done.status.code(),
+            String::from_utf8_lossy(&send_done.stdout).into_owned(),
+            String::from_utf8_lossy(&send_done.stderr).trim().to_owned(),
         ),
-        Err(error) => refused(format!("{name}: {error}")),
+        Err(error) => rejected(format!("{name}: {error}")),
     }
 }
 
 /// What stands in a file of `/proc` or `/sys`.
 pub fn read(path: &Path) -> Option<String> {
-    let is_kernels = path.starts_with("/proc") || path.starts_with("/sys");
+    let is_kernel_file = path.starts_with("/proc") || path.starts_with("/sys");
     let is_plain = !path.components().any(|part| part == Component::ParentDir);
-    let text = fs::read(path).ok().filter(|_| is_kernels && is_plain)?;
-    Some(String::from_utf8_lossy(&text[..text.len().min(MOST_BYTES)]).into_owned())
+    let text = fs::read(path).ok().filter(|_| is_kernel_file && is_plain)?;
+    Some(String::from_utf8_lossy(&text[..text.len().min(MAX_BYTES)]).into_owned())
 }
 
 #[cfg(test)]

@@ -10,8 +10,8 @@ use super::serving::active;
 use super::{Run, Stage};
 use crate::connection::Connection;
 use crate::error::Tried;
-use crate::order::{Host, Order, Way};
 use crate::plans::Description;
+use crate::run_spec::{Host, HostPair, RunSpec};
 use crate::store::Store;
 use crate::Error;
 
@@ -24,8 +24,8 @@ const TURN_BYTES: u64 = 4 << 20;
 
 impl Run {
     /// How much a flow may write at a time. Where time stands still for work, or a link is slow, nobody waits for it.
-    pub(super) fn most_at_a_time(&self) -> u64 {
-        if self.order.here.is_some() {
+    pub(super) fn max_write_bytes(&self) -> u64 {
+        if self.run_spec.local.is_some() {
             TURN_BYTES
         } else {
             u64::MAX
@@ -33,16 +33,16 @@ impl Run {
     }
 
     /// Whether a flow's client is here.
-    pub(super) fn begins_here(&self, index: usize) -> Result<bool, Error> {
-        if self.order.here.is_none() {
+    pub(super) fn is_client_local(&self, index: usize) -> Result<bool, Error> {
+        if self.run_spec.local.is_none() {
             return Ok(true);
         }
-        let (_, client) = self.way(index)?;
-        Ok(self.order.has(client))
+        let (_, client) = self.host_pair(index)?;
+        Ok(self.run_spec.is_local(client))
     }
 
     /// The flow of a connection that a client elsewhere has opened; none if it is not one that is expected.
-    pub(super) fn begun_elsewhere(
+    pub(super) fn begin_remote(
         &mut self,
         listener: usize,
         from: SocketAddrV4,
@@ -51,15 +51,15 @@ impl Run {
         let Some(index) = index.filter(|&index| self.is_awaited(index)) else {
             return Ok(None);
         };
-        let plan = self.plans.describe(&self.order, index)?;
+        let plan = self.plans.describe(&self.run_spec, index)?;
         if client(&plan).address != *from.ip() {
             return Ok(None);
         }
-        let is_asked = plan.task.request_bytes.is_some();
-        let own = if is_asked {
-            plan.way.source.address
+        let is_receiver_initiated = plan.task.request_bytes.is_some();
+        let own = if is_receiver_initiated {
+            plan.host_pair.source.address
         } else {
-            plan.way.destination.address
+            plan.host_pair.destination.address
         };
         let port = self.hosts.ports.listening(listener).unwrap_or(0);
         let own = SocketAddrV4::new(own, port);
@@ -68,30 +68,30 @@ impl Run {
         let flow = index as u32;
         self.flows[index] = Stage::Active(Box::new(connection));
         self.active.insert(flow);
-        if is_asked {
-            self.follow(own, from);
+        if is_receiver_initiated {
+            self.capture_flow(own, from);
         } else {
-            self.follow(from, own);
+            self.capture_flow(from, own);
         }
         Ok(Some(flow))
     }
 
     /// The two hosts of a flow of any kind, and the one that begins.
-    fn way(&self, index: usize) -> Result<(&Way, &Host), Error> {
+    fn host_pair(&self, index: usize) -> Result<(&HostPair, &Host), Error> {
         let datagrams = self.plans.datagrams();
         if datagrams.contains(&index) {
-            let way = &self.order.datagrams[index - datagrams.start];
-            return Ok((way, &way.source));
+            let host_pair = &self.run_spec.datagrams[index - datagrams.start];
+            return Ok((host_pair, &host_pair.source));
         }
-        let plan = self.plans.describe(&self.order, index)?;
-        Ok((plan.way, client(&plan)))
+        let plan = self.plans.describe(&self.run_spec, index)?;
+        Ok((plan.host_pair, client(&plan)))
     }
 
     /// UDP sinks whose sources are elsewhere wait from the beginning: clocks differ a little.
     pub(super) fn open_sinks(&mut self) -> Result<(), Error> {
         for index in self.plans.datagrams() {
-            let (way, source) = self.way(index)?;
-            if self.order.has(&way.destination) && !self.order.has(source) {
+            let (host_pair, source) = self.host_pair(index)?;
+            if self.run_spec.is_local(&host_pair.destination) && !self.run_spec.is_local(source) {
                 self.begin_stream(index as u32)?;
             }
         }
@@ -108,12 +108,12 @@ impl Run {
         if waits && index >= self.plans.first_transfer() {
             return Ok(false);
         }
-        let (way, client) = self.way(index)?;
+        let (host_pair, client) = self.host_pair(index)?;
         let (sender, receiver) = (
-            self.order.has(&way.source),
-            self.order.has(&way.destination),
+            self.run_spec.is_local(&host_pair.source),
+            self.run_spec.is_local(&host_pair.destination),
         );
-        let is_client = self.order.has(client);
+        let is_client = self.run_spec.is_local(client);
         let ends = &mut self.record.ends;
         if sender || receiver {
             ends.flow.push(index as u32);
@@ -125,7 +125,7 @@ impl Run {
     }
 
     /// Lets go of all connections, so that nothing of them goes on: what is not sent by now is thrown away.
-    pub(super) fn leave(&mut self) {
+    pub(super) fn abort_connections(&mut self) {
         thread::sleep(LINGER);
         let flows: Vec<u32> = self.active.iter().copied().collect();
         for flow in flows {
@@ -144,23 +144,28 @@ impl Run {
 }
 
 /// The disks that an order names, at the ends of its flows that are here.
-pub(super) fn store(order: &Order) -> Result<Store, Error> {
-    let Some(here) = &order.here else {
+pub(super) fn store(run_spec: &RunSpec) -> Result<Store, Error> {
+    let Some(local) = &run_spec.local else {
         return Ok(Store::default());
     };
-    let places = [&here.source, &here.sink].into_iter().flatten();
+    let places = [&local.source, &local.sink].into_iter().flatten();
     let what = || {
         let places: Vec<String> = places.map(|of| of.place.display().to_string()).collect();
         places.join(", ")
     };
-    Store::open(here.source.as_ref(), here.sink.as_ref(), order.flows.len()).tried(what)
+    Store::open(
+        local.source.as_ref(),
+        local.sink.as_ref(),
+        run_spec.flows.len(),
+    )
+    .tried(what)
 }
 
 /// Who opens a flow's connection.
 fn client<'a>(plan: &Description<'a>) -> &'a Host {
     if plan.task.request_bytes.is_some() {
-        &plan.way.destination
+        &plan.host_pair.destination
     } else {
-        &plan.way.source
+        &plan.host_pair.source
     }
 }
