@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn other_parameters_are_refused() {
+    fn other_parameters_are_rejected() {
         assert!(make(&json!({ "tick_s": 0.004 }), 10.0).is_err());
     }
 }

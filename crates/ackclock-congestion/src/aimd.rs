@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_timeout_starts_from_one_and_what_slow_start_leaves_over_counts() {
+    fn a_timeout_restarts_from_one_and_the_slow_start_remainder_counts() {
         let mut aimd = aimd(1.0, 0.5, 1.0);
         aimd.on_timeout(Time::ZERO, 16);
         assert_eq!((aimd.cwnd(), aimd.ssthresh()), (1.0, 8.0));
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_that_make_no_sense_are_refused() {
+    fn invalid_parameters_are_rejected() {
         for (increase, beta, step) in [
             (0.0, 0.5, 1.0),
             (1.0, 1.0, 1.0),

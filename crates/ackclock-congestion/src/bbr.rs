@@ -163,7 +163,7 @@ impl Bbr {
         self.path.pipe.batch(rate, self.min_tso_segs())
     }
 
-    /// What will be in flight when pacing lets the next batch go: it goes on being delivered until then.
+    /// Return the expected flight when pacing releases the next batch, as delivery continues until then.
     fn in_flight_at_departure(&self, in_flight: u32, ack: &Ack) -> f64 {
         let wait_s = ack.next_departure.since(ack.now).seconds();
         let probing = self.mode == Mode::ProbeBw && self.pacing_gain() > 1.0;
@@ -278,8 +278,7 @@ impl Controller for Bbr {
         self.window.bound(1);
     }
 
-    /// As Linux: the search for a full pipe and for a policer begins anew; the window comes back with the end of the
-    /// repair.
+    /// Restart the search for a full pipe and for a policer, as in Linux; the window is restored when recovery ends.
     fn undo(&mut self, _before: &PriorWindow) {
         self.path.full.begin_anew();
         self.lt_bw.reset();

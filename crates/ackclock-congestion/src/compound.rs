@@ -165,7 +165,7 @@ impl Controller for Compound {
         self.round = None;
     }
 
-    /// Of the two parts together, Reno's takes all that comes back.
+    /// Undo a reduction: Reno's part takes the whole restored window.
     fn undo(&mut self, before: &PriorWindow) {
         self.dwnd = 0.0;
         self.window.undo(before);
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn in_slow_start_there_is_no_delay_part() {
+    fn slow_start_has_no_delay_window() {
         let mut compound = compound(100.0, 0.0);
         compound.window = FractionalWindow::new(100.0);
         update_delay_window(&mut compound, 100);
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_that_make_no_sense_are_refused() {
+    fn invalid_parameters_are_rejected() {
         let card = |name: &str, value: f64| {
             let mut card = json!({
                 "alpha": 0.125, "beta": 0.5, "k": 0.75, "eta": 1.0, "gamma": 30.0, "low_window": 38.0,

@@ -1,4 +1,4 @@
-//! What holds for every congestion control, whatever happens to it: what its sender relies on.
+//! The contract of every congestion control algorithm: properties its sender relies on, for arbitrary histories.
 //!
 //! The tests try it with proptest, which looks for the shortest history that breaks a law; [`run_trials`] with histories
 //! from a seed, so that a control can be tried where nothing is compiled.
@@ -32,16 +32,16 @@ pub struct Trial<'a> {
     pub parameters: &'a Value,
     /// The path's RTT without queues, in microseconds.
     pub base_rtt_us: u64,
-    /// What it draws its random numbers from.
+    /// The seed of its random numbers.
     pub seed: u64,
-    /// What happens.
+    /// The history.
     pub steps: &'a [Step],
 }
 
-/// What a controller shows of its state: window, threshold, rate in bit/s.
+/// The observable state of a controller: window, threshold, rate in bit/s.
 type Shown = (f64, f64, Option<f64>);
 
-/// What holds of a trial; or in words what does not.
+/// The verdict of a check: an error describes the violation.
 type Verdict = Result<(), String>;
 
 impl Trial<'_> {
@@ -198,12 +198,12 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_control_that_is_there_keeps_the_contract() {
+    fn an_existing_cca_keeps_the_contract() {
         assert_eq!(run_trials("reno", &json!({}), 20), Ok(()));
     }
 
     #[test]
-    fn what_cannot_be_made_is_said_in_words() {
+    fn invalid_parameters_are_reported() {
         let broken =
             run_trials("reno", &json!({ "no_such": 1 }), 1).expect_err("an unknown parameter");
         assert!(

@@ -63,7 +63,7 @@ const PLATEAU_WINDOWS: u32 = 100;
 /// Linux's pacing rate in slow start and later, in windows per smoothed RTT.
 const PACING_RATIOS: (f64, f64) = (2.0, 1.2);
 
-/// How the window follows the curve: where CUBIC's relatives in whole segments differ from it.
+/// The tracking of the curve by the window, in which CUBIC's variants in whole segments differ.
 pub trait Tracking: Copy + Send + Sync + 'static {
     /// Acknowledged segments per increment at `cwnd` after a loss at `w_max` (0 before the first one),
     /// where the curve asks for `curve`.

@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_that_make_no_sense_are_refused() {
+    fn invalid_parameters_are_rejected() {
         for (alpha, gamma) in [(0.0, 0.5), (20.0, 0.0), (20.0, 1.5)] {
             assert!(make(&json!({ "alpha": alpha, "gamma": gamma }), 10.0).is_err());
         }

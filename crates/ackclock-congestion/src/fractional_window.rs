@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_threshold_nothing_is_left_over() {
+    fn without_a_threshold_slow_start_uses_all_segments() {
         let mut window = FractionalWindow::new(10.0);
         assert_eq!(window.slow_start(7.0, 1.0), 0.0);
         assert_eq!(window.cwnd(), 17.0);
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_no_loss_leaves_nothing() {
+    fn a_spurious_loss_is_undone() {
         let mut window = below_a_threshold();
         window.undo(&PriorWindow {
             cwnd: 12.5,

@@ -48,7 +48,7 @@ const BETA_MIN: u64 = 64;
 const BETA_MAX: u64 = 102;
 /// RTTs of this and less say nothing about the queue.
 const SHORT_RTT: Time = Time::from_milliseconds(10);
-/// How far above the largest RTT a sample may be and count for it.
+/// The maximum step above the largest RTT for which a sample counts.
 const MAX_RTT_STEP: Time = Time::from_milliseconds(20);
 /// Share of its distance to the smallest RTT that the largest one keeps at a loss, percent.
 const MAX_RTT_KEPT: u64 = 95;
@@ -92,7 +92,7 @@ struct Htcp {
     max_rtt: u64,
     /// Tick from which Δ counts.
     epoch: u64,
-    /// What it was before the last loss.
+    /// Its value before the last loss.
     epoch_before: u64,
     /// The ACK before this one told of a hole.
     disordered: bool,

@@ -39,7 +39,7 @@ use super::{require, Ack, Controller, Loss, Made, Opening};
 const SCALE: u64 = 128;
 /// ρ counts in parts of this.
 const EIGHTHS: u64 = 8;
-/// What of a larger whole ρ counts in 2^ρ.
+/// The largest integer ρ that counts in 2^ρ.
 const MAX_EXPONENT: u64 = 16;
 /// Largest window, in segments.
 const MAX_WINDOW: u32 = 65_535;
@@ -88,9 +88,9 @@ struct Hybla {
     window: Window,
     /// Smallest smoothed RTT; [`Time::NEVER`] before the first.
     min_srtt: Time,
-    /// That of this RTT.
+    /// ρ of the current RTT.
     rho: Rho,
-    /// What increments have left over, in 1/128 of a segment.
+    /// The fraction left by increments, in 1/128 of a segment.
     fraction: u64,
 }
 
@@ -121,7 +121,7 @@ impl Hybla {
         }
     }
 
-    /// What an ACK brings; the window's credit counts ACKs since it has grown.
+    /// Grow by an ACK; the window's credit counts ACKs since the last growth.
     fn grow(&mut self) {
         let cwnd = self.window.cwnd();
         let (increment, limit) = if self.window.in_slow_start() {
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn rho_counts_in_eighths_and_is_at_least_one() {
+    fn rho_is_in_eighths_and_min_one() {
         let eighths = |rtt| Rho::of(rtt, MS(25)).0;
         assert_eq!([MS(0), MS(25), MS(28)].map(eighths), [8, 8, 8]);
         assert_eq!([MS(29), MS(50), MS(200)].map(eighths), [9, 16, 64]);
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ack_counts_once_however_much_it_acknowledges() {
+    fn growth_counts_acks_not_segments() {
         let mut hybla = opened(MS(50));
         hybla.on_ack(&ack(Time::ZERO, 2));
         assert_eq!(hybla.cwnd(), 5.0);
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn repairs_and_reordering_are_renos() {
+    fn recovery_and_reordering_are_as_in_reno() {
         let mut hybla = avoiding(MS(100), 20.0);
         hybla.on_ack(&Ack {
             has_sack: true,
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_halves_and_nothing_grows_until_it_is_repaired() {
+    fn a_loss_halves_and_blocks_growth_until_recovery_ends() {
         let mut hybla = avoiding(MS(100), 25.0);
         hybla.on_loss(&LOSS);
         hybla.on_ack(&recovering(Time::ZERO, 5));
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_that_make_no_sense_are_refused() {
+    fn invalid_parameters_are_rejected() {
         assert!(make(&json!({ "rtt0_s": 0.0 }), 10.0).is_err());
         assert!(make(&json!({}), 10.0).is_err());
     }

@@ -63,7 +63,7 @@ pub struct HyStart {
     samples: u32,
 }
 
-/// What the detectors compare with.
+/// The path properties that the detectors compare with.
 #[derive(Clone, Copy, Debug)]
 pub struct Path {
     /// The congestion window, in segments.
@@ -145,7 +145,7 @@ impl HyStart {
     }
 }
 
-/// How much longer a train may last because segments leave in batches.
+/// Return the extra duration of a train because segments leave in batches.
 fn batch_allowance(pacing_rate_bytes_per_s: f64) -> Time {
     Time::from_seconds(BATCH_BYTES / pacing_rate_bytes_per_s).min(BATCH_ALLOWANCE_MAX)
 }
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn a_paced_train_may_last_a_whole_rtt() {
+    fn a_paced_train_may_last_one_rtt() {
         let paced = Path {
             paced: true,
             ..PATH
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn a_small_window_tells_nothing() {
+    fn a_small_window_never_exits() {
         let small = Path { cwnd: 15, ..PATH };
         assert_eq!(
             exit_after(&mut HyStart::from_start(), us(1200), &small),
@@ -274,14 +274,14 @@ mod tests {
     }
 
     #[test]
-    fn one_low_sample_in_a_round_speaks_against_a_standing_queue() {
+    fn one_low_sample_in_a_round_prevents_the_exit() {
         let mut samples = [80_000; 20];
         samples[5] = 50_000;
         assert_eq!(exit_with(&samples), None);
     }
 
     #[test]
-    fn the_increase_is_at_least_4_ms_and_at_most_16_ms() {
+    fn the_delay_threshold_is_4_to_16_ms() {
         let exits = |min_rtt: Time, rtt: Time| {
             let mut hystart = HyStart::from_start();
             let path = Path { min_rtt, ..PATH };
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn once_found_it_is_silent_until_a_timeout() {
+    fn after_the_exit_no_other_follows_until_a_timeout() {
         let mut hystart = HyStart::from_start();
         assert!(exit_after(&mut hystart, us(1200), &PATH).is_some());
         assert_eq!(exit_after(&mut hystart, us(1200), &PATH), None);

@@ -182,7 +182,7 @@ impl Controller for Ledbat {
         self.window.cwnd()
     }
 
-    /// There is no slow start: the threshold is where the window is.
+    /// Return the window: there is no slow start.
     fn ssthresh(&self) -> f64 {
         self.window.cwnd().max(2.0)
     }
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shorter_path_is_the_base_at_once() {
+    fn a_shorter_path_updates_the_base_immediately() {
         let mut ledbat = ledbat(16.0);
         ledbat.on_ack(&delayed(0, 150, 0));
         ledbat.on_ack(&delayed(0, 50, 8));
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn the_window_is_one_above_the_flight_at_most_and_two_at_least() {
+    fn the_window_is_between_two_and_one_above_the_flight() {
         let mut ledbat = ledbat(16.0);
         ledbat.on_ack(&Ack {
             prior_in_flight: 9,
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_that_make_no_sense_are_refused() {
+    fn invalid_parameters_are_rejected() {
         let with = |name: &str, value: Value| {
             let mut card = card();
             card[name] = value;

@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn elsewhere_it_is_cubic() {
+    fn outside_the_linear_phase_it_is_cubic() {
         let lin = rounds(lincubic(83.0, 2).as_mut(), 20);
         let cubic = {
             let card = json!({
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn other_parameters_are_refused() {
+    fn other_parameters_are_rejected() {
         assert!(make(&json!({ "distance": 2 }), 10.0).is_err());
     }
 }

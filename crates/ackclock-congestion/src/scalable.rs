@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_that_make_no_sense_are_refused() {
+    fn invalid_parameters_are_rejected() {
         for (a, b) in [
             (0.0, 0.1),
             (2.0, 0.1),

@@ -112,12 +112,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_outstanding_at_a_loss_is_sent_again_from_the_start() {
+    fn a_loss_restarts_from_slow_start() {
         assert_eq!(tahoe(10.0).recovery_policy(), RecoveryPolicy::SlowStart);
     }
 
     #[test]
-    fn a_second_loss_halves_the_threshold_again() {
+    fn a_second_loss_halves_the_threshold() {
         let mut tahoe = tahoe(16.0);
         tahoe.on_loss(&LOSS);
         round(tahoe.as_mut());
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_are_refused() {
+    fn parameters_are_rejected() {
         assert!(make(&json!({ "beta": 0.5 }), 10.0).is_err());
     }
 }

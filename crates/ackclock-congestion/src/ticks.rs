@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tick_of_nothing_is_refused() {
+    fn a_zero_tick_is_rejected() {
         assert!(Clock::new(Time::ZERO).is_err());
         assert!(Clock::new(Time::from_milliseconds(2_000)).is_err());
     }

@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_no_loss_leaves_nothing() {
+    fn a_spurious_loss_is_undone() {
         let mut window = window(40, Some(10));
         window.reduce(20);
         window.undo(&PriorWindow {
@@ -385,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn it_does_not_grow_in_fast_recovery_but_in_the_repair_after_a_timeout() {
+    fn the_window_grows_after_a_timeout_but_not_in_fast_recovery() {
         let mut window = window(10, None);
         window.reduce(5);
         assert!(!window.on_ack(&recovering(Time::ZERO, 1)));
@@ -396,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn the_repair_lasts_as_long_as_the_sender_says() {
+    fn the_loss_state_lasts_until_the_sender_ends_it() {
         let mut window = window(10, None);
         window.restart(5);
         let _ = window.on_ack(&Ack {
@@ -423,7 +423,7 @@ mod tests {
     }
 
     #[test]
-    fn the_threshold_is_at_least_two() {
+    fn the_minimum_threshold_is_two() {
         let mut window = window(2, None);
         window.reduce(1);
         assert_eq!((window.cwnd(), window.ssthresh()), (2, 2.0));

@@ -23,9 +23,9 @@ use crate::run_spec::RunSpec;
 use crate::sys::ring::{Frame, Ring, BLOCK_BYTES};
 use crate::Error;
 
-/// How often the rings are emptied.
+/// The interval at which the rings are emptied.
 pub const INTERVAL: Time = Time::from_milliseconds(10);
-/// How late a packet may be in its ring. None is where time stands still for work.
+/// The maximum delay of a packet in its ring. In virtual time there is none.
 const MAX_DELAY: Time = Time::from_milliseconds(100);
 /// Memory of all rings, and the most blocks that one is given.
 const RINGS_BYTES: usize = 64 << 20;
@@ -40,11 +40,11 @@ pub struct Capture {
     rings: Vec<Ring>,
     /// The two ends of the flows: who sends, and to whom.
     flows: HashSet<(SocketAddrV4, SocketAddrV4)>,
-    /// What may not be written yet: another may come that is older.
+    /// Packets that may not be written yet, since an older one may follow.
     pending: Vec<Captured>,
 }
 
-/// Where the data of the flows come from, or go to.
+/// The end of the flows at which packets are captured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
     Senders,

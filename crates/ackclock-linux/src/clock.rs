@@ -14,7 +14,7 @@ use crate::{sys, Error};
 
 const NANOSECONDS_PER_SECOND: i64 = 1_000_000_000;
 
-/// How late something came, again and again.
+/// Statistics of the lateness of events.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Lateness {
     /// At worst, in seconds.
@@ -82,7 +82,7 @@ impl Clock {
         self.zero_ns
     }
 
-    /// What becomes readable at the time that is armed.
+    /// Return the descriptor that becomes readable at the armed time.
     pub fn timer(&self) -> BorrowedFd<'_> {
         self.timer.as_fd()
     }

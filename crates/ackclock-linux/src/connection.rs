@@ -13,19 +13,20 @@ use crate::sys;
 
 /// Most bytes that are taken out of a socket at once.
 const READ_BYTES: usize = 1 << 30;
-/// Of what goes to a disk, so many at a time: others have their turn.
+/// The bytes that one connection writes to a disk before the others are served.
 const TURN_BYTES: u64 = 1 << 20;
 
-/// What a SYN has beyond the options of every segment: segment size and window scale, padded (RFC 9293, RFC 7323).
+/// The length of a SYN's additional options: MSS and window scale, padded (RFC 9293, RFC 7323).
 const SYN_OPTIONS_BYTES: u64 = 8;
 
-/// What asks the kernel to tell when what is written next is acknowledged (Documentation/networking/timestamping.rst).
+/// Flags that request a timestamp when the next bytes written are acknowledged
+/// (Documentation/networking/timestamping.rst).
 const TIMESTAMP_ACKED: u32 = libc::SOF_TIMESTAMPING_TX_ACK | libc::SOF_TIMESTAMPING_OPT_TSONLY;
 
-/// What is written, again and again.
+/// The payload of generated data.
 static ZEROS: [u8; 1 << 20] = [0; 1 << 20];
 
-/// What a transfer is asked to do.
+/// The parameters of a transfer.
 #[derive(Clone, Copy, Debug)]
 pub struct Task {
     /// Bytes to transfer; none: endless.
@@ -40,12 +41,12 @@ pub struct Task {
     pub header_bytes: u32,
 }
 
-/// What a reader has found.
+/// The outcome of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadOutcome {
     /// All that there was.
     Drained,
-    /// There may be more, when others have had their turn.
+    /// More data may be available after the other connections are served.
     More,
     /// The end of the data.
     End,
@@ -72,7 +73,7 @@ pub struct Connection {
     pub start: Time,
     pub established: Time,
     pub finished: Time,
-    /// Of the sender, when it was last looked at.
+    /// The sender's last sample of `TCP_INFO`.
     pub info: Info,
     pub counts: Counts,
     pub at_warmup: Counts,
@@ -94,7 +95,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// What a UDP flow has before its first datagram.
+    /// The counts of a UDP flow before its first datagram.
     pub const NO_DATAGRAMS: Counts = Counts {
         delivered_bytes: 0,
         sent_packets: 0,

@@ -37,11 +37,11 @@ const SOCKET_BYTES: i32 = 16 << 20;
 pub struct Dropped {
     /// By the real-time clock.
     pub real_ns: u64,
-    /// Of the frame that was to be sent.
+    /// The headers of the dropped frame.
     pub headers: Headers,
     /// The kernel's word for the reason; empty if it has none.
     pub reason: String,
-    /// Where in the kernel.
+    /// The kernel function that dropped it.
     pub symbol: String,
 }
 
@@ -78,7 +78,7 @@ impl Monitor {
         Ok(Monitor { netlink, family })
     }
 
-    /// What becomes readable when there is news.
+    /// Return the descriptor that becomes readable when drops are reported.
     pub fn socket(&self) -> impl AsFd + '_ {
         self.netlink.socket()
     }
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn an_alert_of_something_else_is_left_out() {
+    fn an_unrelated_alert_is_ignored() {
         let mut arp = frame();
         arp[13] = 6;
         assert_eq!(parse(&alert(&arp)[HEADER_BYTES..]), None);

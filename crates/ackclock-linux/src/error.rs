@@ -1,4 +1,4 @@
-//! What can go wrong inside, in one line each.
+//! Errors of a run, one line each.
 
 use std::io;
 
@@ -21,13 +21,13 @@ pub enum Error {
     Command {
         /// The line of the script.
         command: String,
-        /// What the tool said.
+        /// The tool's error output.
         output: String,
     },
     /// A workload cannot be generated.
     #[error("traffic {index}: {source}")]
     Traffic {
-        /// Which of the plan's.
+        /// Its index in the plan.
         index: usize,
         /// Why.
         source: WorkloadError,
@@ -35,9 +35,9 @@ pub enum Error {
     /// The kernel refused something.
     #[error("{operation}: {source}")]
     System {
-        /// What was tried.
+        /// The operation that failed.
         operation: String,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
     /// The bytes are not a result.

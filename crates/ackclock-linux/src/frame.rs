@@ -1,4 +1,4 @@
-//! Who sends an Ethernet frame, and from where to where the packet in it goes.
+//! Headers of an Ethernet frame: the sending device, and the endpoints of the packet in it.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
@@ -8,7 +8,7 @@ const IPV4: u16 = 0x0800;
 const TCP: u8 = 6;
 const UDP: u8 = 17;
 
-/// What the headers of a frame say.
+/// The headers of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Headers {
     /// The Ethernet address of the device that sends it.
@@ -55,7 +55,7 @@ pub(crate) mod tests {
         frame
     }
 
-    /// What [`frame`] says.
+    /// Return the headers of [`frame`].
     pub fn expected_headers() -> Headers {
         Headers {
             from: [2, 0, 0, 0, 0, 7],
@@ -70,7 +70,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_is_no_ipv4_packet_with_ports_is_left_out() {
+    fn frames_without_ipv4_ports_have_no_headers() {
         let mut arp = frame();
         arp[13] = 6;
         assert_eq!(headers(&arp), None);

@@ -23,8 +23,7 @@ use crate::error::Tried;
 use crate::{sys, Error};
 
 const NANOSECONDS_PER_SECOND: i64 = 1_000_000_000;
-/// What one sees of other guests is counted in ticks of USER_HZ, which is 100 on every machine that Linux runs on but
-/// the Alpha.
+/// The unit of steal time: a tick of USER_HZ, which is 100 on every machine that Linux runs on but the Alpha.
 const TICK_NS: i64 = 10_000_000;
 /// `/proc/stat` is read so often, in wakes: it takes as long as a few hundred wakes' other calls.
 const STAT_EVERY: u32 = 100;
@@ -58,13 +57,13 @@ pub struct Gap {
     pub start_ns: i64,
     /// The wall clock then, since 1970.
     pub wall_ns: i64,
-    /// How long it was; of a step forwards, its size; of one backwards 0.
+    /// Its duration; of a step forwards, its size; of one backwards 0.
     pub duration_ns: i64,
     /// Why.
     pub kind: Kind,
-    /// How long the watch waited for a processor.
+    /// The time the watch waited for a processor.
     pub waited_ns: i64,
-    /// How long other guests had a processor of this one.
+    /// The time a processor was stolen by other guests.
     pub stolen_ns: i64,
     /// By how much the wall clock was set forwards.
     pub stepped_ns: i64,
@@ -72,7 +71,7 @@ pub struct Gap {
     pub clock_stopped_ns: i64,
 }
 
-/// What the clocks and counters said at one wake.
+/// The clocks and counters at one wake-up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Reading {
     monotonic_ns: i64,
@@ -85,7 +84,7 @@ struct Reading {
     continued: u32,
 }
 
-/// What is a gap, and on what machine.
+/// The thresholds of a gap.
 #[derive(Clone, Copy, Debug)]
 struct Rule {
     period_ns: i64,
@@ -281,7 +280,7 @@ impl Watch {
         }
     }
 
-    /// How long this thread has waited for a processor.
+    /// Return the time this thread has waited for a processor.
     fn waited_ns(&self) -> i64 {
         let text = self.schedule.as_ref().and_then(read_start);
         let word = text
@@ -290,8 +289,7 @@ impl Watch {
         word.and_then(|word| word.parse().ok()).unwrap_or(0)
     }
 
-    /// How long other guests had processors of this one: the one from which most was taken, since the ones that idle
-    /// lose nothing.
+    /// Return the steal time of the processor from which most was taken, since idle ones lose nothing.
     fn stolen_ns(&self) -> i64 {
         let text = self.stat.as_ref().and_then(read_start);
         let ticks = text.as_deref().map_or(0, max_stolen);
@@ -299,7 +297,7 @@ impl Watch {
     }
 }
 
-/// Of the lines `cpuN user nice system idle iowait irq softirq steal …`, the largest steal in ticks.
+/// Return the largest steal time of the lines `cpuN user nice system idle iowait irq softirq steal …`, in ticks.
 fn max_stolen(stat: &str) -> u64 {
     let processors = stat
         .lines()
@@ -309,7 +307,7 @@ fn max_stolen(stat: &str) -> u64 {
     stolen.max().unwrap_or(0)
 }
 
-/// What a file of /proc says now, as far as it is needed here.
+/// Read the start of a file of /proc.
 fn read_start(file: &File) -> Option<String> {
     let mut bytes = vec![0; 1 << 14];
     let read = file.read_at(&mut bytes, 0).ok()?;
@@ -368,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn each_kind_is_told_by_its_evidence() {
+    fn each_kind_is_classified_by_its_evidence() {
         let late = after(40 * MS);
         let continued = Reading {
             continued: 1,
@@ -405,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_that_stood_still_is_told_by_what_went_on() {
+    fn a_stopped_machine_is_detected_by_running_counters() {
         let held = Reading {
             counter: Some(2 * 501 * MS as u64),
             ..after(MS)
@@ -444,7 +442,7 @@ mod tests {
     }
 
     #[test]
-    fn a_counter_that_goes_back_tells_nothing() {
+    fn a_counter_that_goes_back_is_ignored() {
         let other = Reading {
             counter: Some(0),
             ..after(MS)
@@ -457,7 +455,7 @@ mod tests {
     }
 
     #[test]
-    fn the_processor_that_lost_most_is_read() {
+    fn the_largest_steal_time_is_read() {
         let stat = "cpu  1 2 3 4 5 6 7 80 0 0\ncpu0 1 2 3 4 5 6 7 50 0 0\ncpu1 1 2 3 4 5 6 7 30 0 0\nintr 9 9 9 9 9 9 9 99\n";
         assert_eq!(max_stolen(stat), 50);
         assert_eq!(max_stolen(""), 0);

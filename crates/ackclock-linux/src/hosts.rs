@@ -22,24 +22,24 @@ const BACKLOG: i32 = 4096;
 const FIRST_SERVER_PORT: u16 = 1024;
 /// The first port of those that connect.
 const FIRST_CLIENT_PORT: u16 = 8192;
-/// An immediate reader reads when so many bytes are there: not at every segment, but before they press on the window. Of more
-/// than half of the receive buffer (`tcp_rmem`) the kernel would make the buffer larger, and acknowledge each segment that
-/// opens the window so far at once.
+/// The low-water mark of an immediate reader: it is not woken at every segment, but before the data press on the
+/// window. With more than half of the receive buffer (`tcp_rmem`) the kernel would enlarge the buffer, and acknowledge
+/// each segment that opens the window so far at once.
 const LOW_WATER_BYTES: u32 = 16 << 10;
-/// So many it reads as they come: what the kernel sees read in a round trip is how it sizes the receive buffer, and a round
-/// trip begins with less than [`LOW_WATER_BYTES`].
+/// The bytes that are read without a low-water mark: the kernel sizes the receive buffer by the bytes read in a round
+/// trip, and the first round trips have less than [`LOW_WATER_BYTES`].
 pub const UNTHROTTLED_BYTES: u64 = 256 << 10;
-/// But for what fits into the buffer that a connection begins with.
+/// The initial receive buffer, within which every byte is read at the low-water mark.
 const BUFFERED_BYTES: u64 = 64 << 10;
-/// What a flow that stops before its end may have written ahead of TCP.
+/// The unsent bytes that a flow with a stop time may write ahead of TCP.
 const AHEAD_BYTES: i32 = 64 << 10;
 
 const NONBLOCKING: SocketFlags = SocketFlags::NONBLOCK.union(SocketFlags::CLOEXEC);
 
-/// Who serves whom: flows of a group with a priority, in a namespace.
+/// A listening service: flows of a group with a priority, in a namespace.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Service {
-    /// Where it listens.
+    /// The namespace in which it listens.
     pub namespace: String,
     /// The group whose sockets are like it.
     pub group: u32,
@@ -47,15 +47,15 @@ pub struct Service {
     pub priority: u8,
 }
 
-/// Which ports connections have.
+/// The assignment of ports to connections.
 ///
-/// In namespaces, whoever connects takes the next that is free, and says here which. Between machines nobody can be asked:
-/// a flow's number is in its two ports, the rest by `SPAN` at the client, the quotient at the server.
+/// In namespaces, a client takes the next free port and reports it here. Between machines the ports are fixed: a flow's
+/// number modulo `SPAN` gives the client's port, the quotient the server's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ports {
     /// The first that listens.
     first: u16,
-    /// So many for each service; 1 in namespaces.
+    /// The number of listeners of each service; 1 in namespaces.
     turns: usize,
     is_numbered: bool,
 }
@@ -65,7 +65,7 @@ impl Ports {
     const FIRST_NUMBERED: u16 = 20_000;
     const SPAN: usize = 12_000;
 
-    /// Those of an order with so many flows.
+    /// Return the ports of a run spec with `flows` flows.
     pub fn of(run_spec: &RunSpec, flows: usize) -> Ports {
         run_spec.local.as_ref().map_or(
             Ports {
@@ -124,7 +124,7 @@ pub struct Hosts {
 }
 
 impl Hosts {
-    /// Nobody listens yet.
+    /// Create the hosts without listeners.
     pub fn new(namespaces: Namespaces, ports: Ports, reader: AppTiming) -> Hosts {
         Hosts {
             namespaces,
@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn in_namespaces_a_port_says_nothing() {
+    fn in_namespaces_ports_do_not_encode_flows() {
         let ports = Ports {
             first: FIRST_SERVER_PORT,
             turns: 1,

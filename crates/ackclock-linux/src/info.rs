@@ -13,13 +13,13 @@ pub const CLOSED: u8 = 7;
 
 /// The congestion state from which on a window is reduced: CWR, recovery, loss.
 pub const RECOVERY: u8 = 3;
-/// As [`RECOVERY`]: a retransmission timeout.
+/// The congestion state after a retransmission timeout (`TCP_CA_Loss`).
 pub const LOSS: u8 = 4;
 
 /// A slow start threshold that is none.
 const INFINITE_SSTHRESH: u32 = 0x7fff_ffff;
 
-/// What is read of `struct tcp_info` (include/uapi/linux/tcp.h); what a kernel lacks is 0.
+/// The fields read from `struct tcp_info` (include/uapi/linux/tcp.h); fields that a kernel lacks are 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[allow(missing_docs)]
 pub struct Info {
@@ -144,7 +144,7 @@ mod tests {
 
     use super::*;
 
-    /// What Linux 6.18 told of a loopback connection with 1000 bytes sent and acknowledged.
+    /// `TCP_INFO` of Linux 6.18 for a loopback connection with 1000 bytes sent and acknowledged.
     const RECORDED: &str = "010000000007aa01e01c030000000000008a000018020000000000000000000000000000000000000000000064000000\
         000000006400000064000000ffff0000d7ff00001a0000000e000000ffffff7f0b000000cbff00000300000000000000d7ff00000000\
         0000c4f3268307000000ffffffffffffffffe90300000000000000000000000000000300000002000000000000000a00000000000000\
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn the_pipe_is_what_was_sent_and_has_not_left() {
+    fn the_pipe_is_outstanding_minus_sacked_and_lost() {
         let info = Info {
             unacked: 10,
             sacked: 3,

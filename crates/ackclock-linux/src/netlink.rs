@@ -214,7 +214,7 @@ pub fn parse_link((kind, body): (u16, &[u8])) -> Option<Interface> {
     })
 }
 
-/// What a queue discipline counts; `marked_p` is [`UNKNOWN`] of one of which it is not known.
+/// The counters of a qdisc; `marked_p` is [`UNKNOWN`] if the qdisc does not report it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub struct QueueCounters {
@@ -335,7 +335,7 @@ mod tests {
 
     use super::*;
 
-    /// What Linux 6.18 told of `pfifo limit 42` with handle 10: after five packets of 142 B.
+    /// The response of Linux 6.18 for `pfifo limit 42` with handle 10, after five packets of 142 B.
     const PFIFO: &str = "9c0000002400000000000000f45a000000000000030000000000100000000000030000000a000100706669666f000000\
         080002002a00000005000c00000000003000070014000100c6020000000000000500000000000000180003000000000000000000\
         0000000000000000000000002c000300c6020000000000000500000000000000000000000000000000000000000000000000000000000000";
@@ -427,7 +427,7 @@ mod tests {
     }
 
     #[test]
-    fn a_device_of_this_machine_is_found() {
+    fn the_loopback_device_is_parsed() {
         let mut netlink = Netlink::open(None).expect("netlink");
         let loopback = parse_link(netlink.request("lo", &link_request("lo")).expect("lo"));
         assert_eq!(

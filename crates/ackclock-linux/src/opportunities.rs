@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trace_is_told_as_gaps() {
+    fn a_trace_is_written_as_gaps() {
         assert_eq!(
             pieces((3, &link(&[2, 2, 5, 5000]))),
             ["3,1514,5000,2,0,3,4995"]
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_trace_is_told_in_pieces_that_go_on() {
+    fn a_long_trace_is_written_in_consecutive_pieces() {
         let at_ms: Vec<u64> = (1..=1000).map(|number| 3 * number).collect();
         let pieces_of_all = pieces((0, &link(&at_ms)));
         assert_eq!(pieces_of_all.len(), 3);

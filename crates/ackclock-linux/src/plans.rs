@@ -11,7 +11,7 @@ use crate::connection::Task;
 use crate::run_spec::{HostPair, RunSpec};
 use crate::Error;
 
-/// What a flow is asked to do, and between whom.
+/// The parameters of a flow and its two hosts.
 #[derive(Clone, Copy, Debug)]
 #[allow(missing_docs)]
 pub struct Description<'a> {
@@ -22,7 +22,7 @@ pub struct Description<'a> {
     pub host_pair: &'a HostPair,
 }
 
-/// What the table of flows says of a flow, however it goes.
+/// The columns of a flow that do not depend on its outcome.
 #[derive(Clone, Copy, Debug)]
 #[allow(missing_docs)]
 pub struct About {
@@ -97,7 +97,7 @@ impl Plans {
         Ok(())
     }
 
-    /// How many there are.
+    /// Return the number of flows.
     pub fn len(&self) -> usize {
         self.first_transfer + self.schedule.len()
     }
@@ -126,7 +126,7 @@ impl Plans {
         }
     }
 
-    /// What a connection is asked to do.
+    /// Return the parameters of a connection.
     pub fn describe<'a>(
         &self,
         run_spec: &'a RunSpec,
@@ -207,7 +207,7 @@ impl Plans {
         })
     }
 
-    /// What a flow of any kind is.
+    /// Return the fixed columns of a flow of any kind.
     pub fn about(&self, run_spec: &RunSpec, index: usize) -> Result<About, Error> {
         if !self.datagrams().contains(&index) {
             return Ok(self.describe(run_spec, index)?.about);

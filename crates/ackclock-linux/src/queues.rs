@@ -26,9 +26,9 @@ struct Queue {
     name: String,
     /// True if its bands mark, which are not asked.
     marks_in_bands: bool,
-    /// Of its link, as it is now.
+    /// The current rate of its link.
     rate_bps: f64,
-    /// How long the link sent in the measured part, until the rate changed last, and what it had sent by then.
+    /// The busy time of the link in the measurement interval up to the last rate change, and the bytes sent by then.
     busy_s: f64,
     busy_bytes: u64,
     sampled: QueueCounters,
@@ -72,7 +72,7 @@ pub struct Queues {
     warmed_up: bool,
 }
 
-/// What a device does to the packets that it does not send.
+/// The fates of packets that a device does not send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     /// Its queue drops them.
@@ -104,7 +104,7 @@ impl Queues {
         })
     }
 
-    /// Whose a dropped packet is that this device was to send: the link, and what it means.
+    /// Return the link of a dropped packet by its device's address, and its fate.
     pub fn origin(&self, address: [u8; 6]) -> Option<(u32, Fate)> {
         let of = |queues: &[Queue]| {
             queues
@@ -273,13 +273,13 @@ impl Queue {
         Ok(counters)
     }
 
-    /// How long the link has sent in the measured part.
+    /// Return the busy time of the link in the measurement interval.
     fn busy_until(&self, now: &QueueCounters) -> f64 {
         let sent_bytes = now.departed_bytes.saturating_sub(self.busy_bytes);
         self.busy_s + sent_bytes as f64 * 8.0 / self.rate_bps
     }
 
-    /// What the kernel counts; of the time only what its counters imply.
+    /// Write the kernel's counters; times only as far as the counters imply them.
     fn write(&self, now: &QueueCounters, samples: u64, rows: &mut Links) {
         let before = &self.at_warmup;
         let arrived = |of: &QueueCounters| of.departed_p + of.dropped_p + u64::from(of.backlog_p);
@@ -303,8 +303,8 @@ impl Queue {
     }
 }
 
-/// Of the last row's link the mean backlog over the rate of what has waited (Little's law): of what left and, where the
-/// discipline drops at its head, of what was dropped.
+/// Return the mean sojourn time of the last row's link by Little's law: the mean backlog over the rate of departures
+/// and, where the qdisc drops at its head, of drops.
 fn sojourn_mean_s(plan: &LinkPlan, measured_s: f64, rows: &Links) -> f64 {
     let last = rows.departed_p.len() - 1;
     let dropped_p = rows.dropped_p[last] * u64::from(drops_at_its_head(&plan.queue));
@@ -326,7 +326,7 @@ fn marks_in_bands(queue: &QueuePlan) -> bool {
     queue.discipline == "spa" && queue.parameters["ecn"] == true
 }
 
-/// Nothing of nothing is 0: the first sample has no time before it.
+/// Return a ratio, 0 for an empty interval: the first sample has none before it.
 fn ratio(part: f64, whole: f64) -> f64 {
     if whole > 0.0 {
         part / whole
@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn what_sfq_drops_has_waited_where_it_drops_at_the_head() {
+    fn sfq_drops_have_a_sojourn_time_with_headdrop() {
         for headdrop in [false, true] {
             let sfq = plan("sfq", json!({"headdrop": headdrop}));
             assert_eq!(drops_at_its_head(&sfq), headdrop);
@@ -383,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_waited_and_was_dropped_counts_in_the_mean_sojourn() {
+    fn head_drops_count_in_the_mean_sojourn() {
         let mut link: LinkPlan = serde_json::from_value(json!({
             "name": "bottleneck", "ends": null, "rate_bps": 1e8, "delay_s": 0.0, "weight": 1.0, "burst_bytes": null,
             "frame_overhead_bytes": 14, "queue": {"discipline": "sfq", "parameters": {"headdrop": true}}, "loss": null, "medium": null, "trace": null,
@@ -402,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_of_bands_are_not_known() {
+    fn marks_of_bands_are_unknown() {
         assert!(marks_in_bands(&plan("spa", json!({"ecn": true}))));
         assert!(!marks_in_bands(&plan("spa", json!({"ecn": false}))));
         assert!(!marks_in_bands(&plan("codel", json!({"ecn": true}))));

@@ -1,4 +1,4 @@
-//! What is left of a connection: its row in the table of flows.
+//! The row of a connection in the table of flows.
 
 use ackclock_record::{Flows, UNKNOWN};
 use ackclock_units::Time;
@@ -20,7 +20,7 @@ pub struct Row {
     sent_bytes: u64,
     received_packets: u64,
     delay_mean_s: f64,
-    /// Of a TCP sender, when it was last looked at.
+    /// The last sample of a TCP sender.
     info: Option<Info>,
 }
 
@@ -125,7 +125,7 @@ impl Row {
     }
 }
 
-/// What was counted since an earlier count; unknown stays unknown.
+/// Return the difference of two counts; unknown stays unknown.
 pub fn since(all: u64, before: u64) -> u64 {
     if all == UNKNOWN {
         UNKNOWN

@@ -38,10 +38,10 @@ mod serving;
 
 /// Events that are taken from the kernel at once, at most.
 const MAX_EVENTS: usize = 256;
-/// How often progress is told.
+/// The number of progress reports.
 const STEPS: f64 = 50.0;
 
-/// What is to be done at a time; at the same time, in this order.
+/// A scheduled task; tasks at the same time run in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Task {
     /// A change of the network, by its number.
@@ -65,7 +65,7 @@ enum Task {
     End,
 }
 
-/// Whom an event of a file descriptor concerns.
+/// The token of a file descriptor's events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Token {
     Clock,
@@ -136,7 +136,7 @@ pub struct Run {
     /// Disks at the ends of the flows that are here; perhaps none.
     store: Store,
     record: Record,
-    /// Of the samples; nothing in virtual time.
+    /// The lateness of samples; zero in virtual time.
     lateness: Lateness,
     /// Samples whose time had passed before the one before was taken.
     left_out: u64,
@@ -144,7 +144,7 @@ pub struct Run {
     warmed_up: bool,
     is_over: bool,
     reported: f64,
-    /// Whom progress is told.
+    /// The receiver of progress reports.
     on_progress: Box<dyn FnMut(f64) + Send>,
 }
 
@@ -208,7 +208,7 @@ impl Run {
         self.watch(self.clock.timer(), Token::Clock, epoll::EventFlags::IN)
     }
 
-    /// Everybody listens that somebody may connect with.
+    /// Open the listeners of all services.
     fn listen(&mut self) -> Result<(), Error> {
         let flows = self.run_spec.plan.flows.iter().zip(&self.run_spec.flows);
         let flows = flows

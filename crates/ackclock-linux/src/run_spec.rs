@@ -1,4 +1,4 @@
-//! The order: what the process inside is told, as JSON.
+//! The run spec: the input of the process inside the kernel, as JSON.
 //!
 //! Each field is required (`null` where a quantity is absent) and an unknown field is an error, in the plan inside as well.
 
@@ -11,7 +11,7 @@ use serde::Deserialize;
 
 use crate::Error;
 
-/// What to set up, to send and to write down.
+/// The specification of a run: the network, the traffic and the records.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunSpec {
@@ -19,9 +19,9 @@ pub struct RunSpec {
     pub plan: Plan,
     /// The run's seed.
     pub seed: u64,
-    /// Whose time it is.
+    /// The clock of the run.
     pub clock: ClockKind,
-    /// Where it is carried out, if each host of the order is a machine of its own; `null`: all are namespaces here.
+    /// This machine, if each host of the run spec is a machine; `null`: all hosts are namespaces here.
     #[serde(deserialize_with = "Option::deserialize")]
     #[serde(rename = "here")]
     pub local: Option<LocalHost>,
@@ -40,22 +40,23 @@ pub struct RunSpec {
     pub traffic: Vec<Vec<HostPair>>,
     /// The queues of the links.
     pub queues: Vec<Device>,
-    /// Where packets are lost at random.
+    /// Devices with random loss.
     pub losses: Vec<Device>,
-    /// How often a periodic application reads or writes, and one of a given rate writes at most.
+    /// The interval at which a periodic application reads or writes, and the shortest interval between writes of one
+    /// with a rate.
     #[serde(rename = "app_interval_s")]
     pub app_interval: Time,
     /// When the applications read.
     pub reader: AppTiming,
     /// When the applications write.
     pub writer: AppTiming,
-    /// Where the result goes.
+    /// The path of the result.
     pub result: PathBuf,
     /// Files of the captures, one for each of the plan's vantages; or none.
     pub captures: Vec<PathBuf>,
 }
 
-/// Whose time a run has.
+/// The kind of clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ClockKind {
@@ -73,10 +74,10 @@ pub struct LocalHost {
     pub host: String,
     /// The first port on which any of them listens.
     pub first_port: u16,
-    /// Where the data that are sent here come from; `null`: from memory.
+    /// The file from which data are sent; `null`: memory.
     #[serde(deserialize_with = "Option::deserialize")]
     pub source: Option<Stored>,
-    /// Where the data that arrive here go to; `null`: nowhere.
+    /// The file to which received data are written; `null`: they are discarded.
     #[serde(deserialize_with = "Option::deserialize")]
     pub sink: Option<Stored>,
 }
@@ -87,7 +88,7 @@ pub struct LocalHost {
 pub struct Stored {
     /// A folder, in which a file without a name is made; of a source perhaps a file, which is read.
     pub place: PathBuf,
-    /// What is read or written there at most, again and again.
+    /// The size of the file, which is read or written cyclically.
     pub bytes: u64,
 }
 
@@ -115,11 +116,11 @@ pub struct Change {
     /// True if there is an event of it.
     #[serde(rename = "told")]
     pub has_event: bool,
-    /// As in [`RunSpec::setup`].
+    /// The commands, as in [`RunSpec::setup`].
     pub commands: Vec<String>,
 }
 
-/// What the sockets of a group are set to; `null` is the kernel's default.
+/// The socket options of a group; `null` is the kernel's default.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SocketOptions {
@@ -153,9 +154,9 @@ pub struct Host {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HostPair {
-    /// Where the data come from.
+    /// The sender.
     pub source: Host,
-    /// Where they go to.
+    /// The receiver.
     pub destination: Host,
     /// The plan's nodes for which they stand; `null`: the plan gives paths.
     #[serde(deserialize_with = "Option::deserialize")]
@@ -292,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn an_order_is_read() {
+    fn a_run_spec_is_parsed() {
         let run_spec = RunSpec::parse(&run_spec().to_string()).expect("an order");
         assert_eq!(
             (run_spec.clock, run_spec.reader),
@@ -307,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_is_here_if_all_are_or_it_is_the_one() {
+    fn a_host_is_local_if_all_are_or_it_is_this_machine() {
         let mut changed = run_spec();
         changed["here"] =
             json!({"host": "tx0", "first_port": 10_000, "source": null, "sink": null});
@@ -319,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn each_field_is_required_and_no_other_is_known() {
+    fn each_field_is_required_and_unknown_fields_are_rejected() {
         let faults = strict::faults(&run_spec(), |run_spec| {
             RunSpec::parse(&run_spec.to_string()).is_ok()
         });

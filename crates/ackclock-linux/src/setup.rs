@@ -136,7 +136,7 @@ fn step(given: &str) -> Step<'_> {
         .unwrap_or_else(program)
 }
 
-/// Where a line runs, and what: `ip netns exec NAME COMMAND` is a command in a namespace.
+/// Split a line into its namespace and command: `ip netns exec NAME COMMAND` is a command in a namespace.
 fn placed(given: &str) -> (&str, &str) {
     given
         .strip_prefix("ip netns exec ")
@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn the_failed_line_of_a_batch_is_found() {
+    fn the_failed_line_of_a_batch_is_reported() {
         assert_eq!(
             batch_line("Error: no such device\nCommand failed -:3"),
             Some(3)

@@ -18,17 +18,17 @@ use rustix::net::{recv, send, RecvFlags, SendFlags};
 
 use crate::run_spec::Stored;
 
-/// What is read or written at a time.
+/// The size of a read or write.
 const BLOCK_BYTES: u64 = 256 << 10;
-/// So much is forgotten, or waited for, at a time.
+/// The bytes that are dropped from the page cache, or written back, at a time.
 const STRETCH_BYTES: u64 = 8 << 20;
 
 /// A disk at either end of a host's flows.
 #[derive(Debug, Default)]
 pub(crate) struct Store {
-    /// Where the data that are sent come from; none: from memory.
+    /// The source of sent data; none: memory.
     pub source: Option<Source>,
-    /// Where those that arrive go to; none: nowhere.
+    /// The sink of received data; none: they are discarded.
     pub sink: Option<Sink>,
 }
 
@@ -48,14 +48,14 @@ impl Store {
     }
 }
 
-/// Where data come from.
+/// A file from which data are sent.
 #[derive(Debug)]
 pub(crate) struct Source {
     file: File,
     bytes: u64,
     flows: u64,
     block: Vec<u8>,
-    /// How long its reader waited for it.
+    /// The time its reader waited.
     pub spent: Duration,
 }
 
@@ -102,7 +102,7 @@ impl Source {
     }
 }
 
-/// Where data go to.
+/// A file to which data are written.
 #[derive(Debug)]
 pub(crate) struct Sink {
     file: File,
@@ -110,7 +110,7 @@ pub(crate) struct Sink {
     at: u64,
     unsynced: u64,
     block: Vec<u8>,
-    /// How long its writer waited for it.
+    /// The time its writer waited.
     pub spent: Duration,
 }
 
@@ -143,12 +143,12 @@ impl Sink {
     }
 }
 
-/// How much room there is at a place, and the length of a file there: what `Store` would be opened with.
+/// The free space at a path, and the length of a file there, as `Store` would open it.
 #[derive(Clone, Copy, Debug)]
 pub struct Room {
     /// Bytes that may be written.
     pub free_bytes: u64,
-    /// Of a file; none of a folder.
+    /// The length of a file; none for a folder.
     pub file_bytes: Option<u64>,
 }
 
@@ -171,7 +171,7 @@ pub fn room(place: &Path) -> io::Result<Room> {
     })
 }
 
-/// Where a file would be written: in a folder, or beside a file.
+/// Return the folder in which a file would be written: the folder itself, or the parent of a file.
 fn folder_of(place: &Path) -> &Path {
     if place.is_dir() {
         return place;
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_goes_round_and_round_and_leaves_nothing() {
+    fn a_file_is_read_and_written_cyclically_and_removed() {
         let folder = std::env::temp_dir().join(format!("ackclock-store-{}", std::process::id()));
         fs::create_dir_all(&folder).expect("a folder");
         let (bytes, own) = (3 * BLOCK_BYTES, stored(&folder, 3 * BLOCK_BYTES));

@@ -20,7 +20,7 @@ const NUMBER_BYTES: usize = 8;
 pub struct Stream {
     /// None: it is another machine's.
     pub source: Option<OwnedFd>,
-    /// As the source.
+    /// The receiving socket; none if it is on another machine.
     pub sink: Option<OwnedFd>,
     pub departures: Departures,
     pub start: Time,
@@ -109,7 +109,7 @@ impl Stream {
         }
     }
 
-    /// What has been sent and received.
+    /// Return the counts of sent and received datagrams.
     pub fn counts(&self) -> Counts {
         Counts {
             delivered_bytes: self.received_packets * self.datagram.len() as u64,
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_datagram_is_found_by_what_fits_of_its_number() {
+    fn a_datagram_is_identified_by_its_truncated_number() {
         let (mut departed, mut first) = (sent(700), 0);
         assert_eq!(
             take(&mut departed, &mut first, &[200]),

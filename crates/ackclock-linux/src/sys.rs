@@ -79,7 +79,7 @@ pub fn load_module(file: BorrowedFd, parameters: &str) -> io::Result<()> {
     outcome(code as isize).map(drop)
 }
 
-/// How often the process was told to continue since it counts.
+/// The number of SIGCONT signals since counting began.
 static CONTINUED: AtomicU32 = AtomicU32::new(0);
 
 extern "C" fn continued(_signal: libc::c_int) {
@@ -98,7 +98,7 @@ pub fn count_continuations() -> io::Result<()> {
     outcome(code as isize).map(drop)
 }
 
-/// How often it was.
+/// Return the number of SIGCONT signals.
 pub fn continuations() -> u32 {
     CONTINUED.load(Ordering::Relaxed)
 }

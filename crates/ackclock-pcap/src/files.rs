@@ -271,7 +271,8 @@ pub struct Capture {
 }
 
 impl Capture {
-    /// Opens files; `-` is standard input. A file that cannot be read has its [`File::reason`].
+    /// Open files; `-` is standard input. Raises `ValueError` for an invalid filter. Files that cannot be read raise
+    /// nothing: `files` reports the reason.
     pub fn open<P: AsRef<Path>>(paths: &[P]) -> Self {
         let mut files = Vec::with_capacity(paths.len());
         let mut order = BinaryHeap::with_capacity(paths.len());

@@ -1,4 +1,4 @@
-//! Captures, analysed from Python: files in, rows out, as fast as they are asked for; or only what answers need of them.
+//! Capture analysis for Python: files in, rows out on request; or only sums and top talkers.
 //!
 //! The interpreter is released while the analysis works. A panic in it becomes a `RuntimeError`.
 
@@ -27,7 +27,7 @@ pub struct Capture {
     session: Mutex<Option<Session>>,
 }
 
-/// The analysis, and what answers need of the rows that were taken from it.
+/// The analysis, and the sums and top talkers of the rows taken from it.
 struct Session {
     file_analysis: FileAnalysis,
     top_talkers: TopTalkers,
@@ -35,8 +35,8 @@ struct Session {
 
 #[pymethods]
 impl Capture {
-    /// Opens files; `-` is standard input. `ValueError` says what is no filter; nothing is raised for files that cannot be
-    /// read: `files` says why.
+    /// Open files; `-` is standard input. Raises `ValueError` for an invalid filter. Files that cannot be read raise
+    /// nothing: `files` reports the reason.
     #[new]
     #[allow(clippy::needless_pass_by_value)] // what Python gives is owned
     #[pyo3(signature = (paths, filter="", interval_s=0.1, events=true, segments=false, most_flows=10_000))]
@@ -65,12 +65,12 @@ impl Capture {
         })
     }
 
-    /// Takes in at most so many segments, without holding the interpreter; false when nothing is left.
+    /// Analyse at most `segments` segments, without holding the interpreter; return false at the end.
     fn advance(&self, py: Python<'_>, segments: u64) -> PyResult<bool> {
         self.with(py, |session| session.file_analysis.advance(segments))
     }
 
-    /// Takes the rows that are there: table name → column name → values.
+    /// Take the accumulated rows: table name → column name → values.
     fn drain<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let tables = self.with(py, |session| {
             let tables = session.file_analysis.drain();
@@ -80,7 +80,7 @@ impl Capture {
         columns::tables(py, tables.tables())
     }
 
-    /// The same as `advance` and `drain`, but that the rows are thrown away.
+    /// Advance and discard the rows, keeping the sums.
     fn skim(&self, py: Python<'_>, segments: u64) -> PyResult<bool> {
         self.with(py, |session| {
             let more = session.file_analysis.advance(segments);
@@ -90,7 +90,7 @@ impl Capture {
         })
     }
 
-    /// Sums over the directions that were seen from each vantage, of the rows that were taken.
+    /// Return sums over the directions of each vantage, for the rows taken so far.
     fn seen<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let seen = self.with(py, |session| session.top_talkers.totals().to_vec())?;
         let list = PyList::empty(py);
@@ -110,8 +110,8 @@ impl Capture {
         Ok(list)
     }
 
-    /// Of the rows that were taken those of the connections with the most data, with these columns, in the order of their
-    /// numbers; None is what is not known.
+    /// Return the rows of the connections with the most data, with these columns, in the order of their numbers; None
+    /// is an unknown value.
     #[allow(clippy::needless_pass_by_value)] // what Python gives is owned
     fn largest<'py>(&self, py: Python<'py>, columns: Vec<String>) -> PyResult<Bound<'py, PyList>> {
         let flows = self.with(py, |session| session.top_talkers.rows())?;
@@ -131,7 +131,7 @@ impl Capture {
         PyList::new(py, list)
     }
 
-    /// The silences of those connections, in the order of time.
+    /// Return the stalls of those connections, in the order of time.
     fn largest_stalls<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let stalls = self.with(py, |session| session.top_talkers.stalls())?;
         let list = PyList::empty(py);
@@ -146,23 +146,23 @@ impl Capture {
         Ok(list)
     }
 
-    /// What is known of each file so far.
+    /// Return a report on each file so far.
     fn files<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let files = self.with(py, |session| session.file_analysis.files())?;
         let rows = files.iter().map(|file| report(py, file));
         PyList::new(py, rows.collect::<PyResult<Vec<_>>>()?)
     }
 
-    /// What limits the path that carries most data, without holding the interpreter; None without data.
+    /// Return what limits the path that carries most data, without holding the interpreter; None without data.
     fn path<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
         let found = self.with(py, |session| session.file_analysis.path())?;
         found.map(|path| limited(py, &path)).transpose()
     }
 
-    /// Which congestion control each flow used that is over and lost anything, the longest of them: its number → names,
-    /// those of others that did the same, their probabilities, the most probable first, and by what share their windows
-    /// are off in half of the round trips or more. Candidates are JSON: `[{"name", "parameters", "deployed"}]`, the last
-    /// says whether it is in use. Raises `ValueError` for what is none.
+    /// Identify the CCA of each finished flow with losses, the longest of them: its number → names, those of other
+    /// candidates with the same windows, their probabilities, the most probable first, and the median relative error of
+    /// their windows. Candidates are JSON: `[{"name", "parameters", "deployed"}]`. Raises `ValueError` for an invalid
+    /// candidate.
     fn congestion(
         &self,
         py: Python<'_>,
@@ -178,7 +178,7 @@ impl Capture {
         })
     }
 
-    /// How many flows `congestion` tells of.
+    /// The number of flows that `congestion` identifies.
     #[getter]
     fn ranked(&self, py: Python<'_>) -> PyResult<usize> {
         self.with(py, |session| {
@@ -186,7 +186,7 @@ impl Capture {
         })
     }
 
-    /// What was above a rate on that path: the columns `time_s`, `level_bytes` and `lost`, thinned.
+    /// Return the bucket level of that path at a rate: the columns `time_s`, `level_bytes` and `lost`, thinned.
     fn levels<'py>(
         &self,
         py: Python<'py>,
@@ -210,7 +210,7 @@ impl Capture {
         self.with(py, |session| session.file_analysis.analysis.connections())
     }
 
-    /// Those of them that were open and were ended for want of memory: what went on of them counts as others.
+    /// Open connections that were ended because memory was short; their rest counts as other connections.
     #[getter]
     fn cut_short(&self, py: Python<'_>) -> PyResult<u32> {
         self.with(py, |session| session.file_analysis.analysis.cut_short())
@@ -222,7 +222,7 @@ impl Capture {
         self.with(py, |session| session.file_analysis.analysis.segments())
     }
 
-    /// Those of them whose times are 4.5 years or more from the first's.
+    /// Segments whose times are 4.5 years or more from the first's.
     #[getter]
     fn far_off(&self, py: Python<'_>) -> PyResult<u64> {
         self.with(py, |session| session.file_analysis.analysis.far_off())
@@ -234,7 +234,7 @@ impl Capture {
         self.with(py, |session| session.file_analysis.analysis.origin_ns())
     }
 
-    /// How long after it the last one was.
+    /// The time from the first segment to the last, in seconds.
     #[getter]
     fn duration_s(&self, py: Python<'_>) -> PyResult<f64> {
         self.with(py, |session| session.file_analysis.analysis.duration_s())

@@ -1,4 +1,4 @@
-//! Which congestion control a captured flow used: the steps of its analysis, handed to `ackclock_analysis::identify`.
+//! Identification of the CCA of a captured flow: converts its trace for `ackclock_analysis::identify`.
 
 use ackclock_analysis::ack_trace::{self, AckTrace};
 use ackclock_analysis::identify::ranking::{rank, Candidate};
@@ -34,7 +34,7 @@ pub fn candidates(json: &str) -> Result<Vec<Candidate>, String> {
 /// A name, those of others that did the same, how probable it is, and by what share its windows are off.
 pub type Named = (String, Vec<String>, f64, Option<f64>);
 
-/// What explains a flow, the most probable first.
+/// Rank the candidates for a flow, the most probable first.
 pub fn ranked(flow: &AckTrace, candidates: &[Candidate]) -> Vec<Named> {
     let ranked = rank(&series(flow), candidates);
     let named = ranked

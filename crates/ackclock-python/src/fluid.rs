@@ -32,7 +32,7 @@ pub fn fluid_many<'py>(
     let progress = progress.map(Bound::unbind);
     let mut raised = None;
     let outcomes = py.detach(|| {
-        let proceed = |done| match tell(progress.as_ref(), done) {
+        let proceed = |done| match report_progress(progress.as_ref(), done) {
             Ok(()) => true,
             Err(error) => {
                 raised = Some(error);
@@ -53,7 +53,7 @@ pub fn fluid_many<'py>(
     PyList::new(py, rows.collect::<PyResult<Vec<_>>>()?)
 }
 
-fn tell(progress: Option<&Py<PyAny>>, done: usize) -> PyResult<()> {
+fn report_progress(progress: Option<&Py<PyAny>>, done: usize) -> PyResult<()> {
     Python::attach(|py| {
         py.check_signals()?;
         progress.map_or(Ok(()), |call| call.call1(py, (done,)).map(|_| ()))

@@ -1,4 +1,4 @@
-//! What runs inside a Linux kernel, and what it brings back.
+//! The run inside a Linux kernel, and its result.
 
 use std::io::{self, Write};
 

@@ -33,12 +33,12 @@ impl Listing {
         })
     }
 
-    /// Takes in at most so many segments, without holding the interpreter; false when nothing is left.
+    /// Analyse at most `segments` segments, without holding the interpreter; return false at the end.
     fn advance(&self, py: Python<'_>, segments: u64) -> PyResult<bool> {
         self.with(py, |listing| listing.advance(segments))
     }
 
-    /// Takes the rows that are there: table name → column name → values.
+    /// Take the accumulated rows: table name → column name → values.
     fn drain<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         columns::tables(py, self.with(py, listing::Listing::drain)?.tables())
     }

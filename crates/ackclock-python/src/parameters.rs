@@ -1,4 +1,4 @@
-//! Whether an algorithm can be made of its parameters: asked when a scenario is checked, not when it runs.
+//! Checks of an algorithm's parameters, made when a scenario is checked.
 
 use ackclock_congestion::{contract, CONTROLLERS};
 use ackclock_packet::queue::{Surroundings, DISCIPLINES};

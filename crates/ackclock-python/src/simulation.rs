@@ -16,7 +16,7 @@ use crate::columns::tables;
 use crate::guard::guarded;
 
 /// Most events between two looks at the outside world.
-const MOST_EVENTS: u32 = 2_000_000;
+const MAX_EVENTS: u32 = 2_000_000;
 
 fn time(seconds: f64) -> PyResult<Time> {
     if seconds.is_nan() {
@@ -52,12 +52,12 @@ impl Simulation {
         self.with(py, |engine| engine.advance(until).seconds())
     }
 
-    /// As `advance`, but stops after some tenths of a second's work. Returns the time reached and whether
-    /// that is all.
+    /// Advance like `advance`, but stop after some tenths of a second's work. Returns the time reached and whether that
+    /// is all.
     fn advance_some(&self, py: Python<'_>, until_s: f64) -> PyResult<(f64, bool)> {
         let until = time(until_s)?;
         self.with(py, |engine| {
-            let all = engine.advance_within(until, MOST_EVENTS);
+            let all = engine.advance_within(until, MAX_EVENTS);
             (engine.now().seconds(), all)
         })
     }

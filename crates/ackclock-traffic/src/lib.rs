@@ -63,7 +63,7 @@ pub use departures::{DatagramSource, Departures};
 pub use duration::Duration;
 pub use error::WorkloadError;
 pub use generate::{generate, supply, Arriving, Supply};
-pub use generated::{Gate, Generated, Start, Transfer, MOST_TRANSFERS};
+pub use generated::{Gate, Generated, Start, Transfer, MAX_TRANSFERS};
 pub use plan::{Arrivals, Web, Workload};
 pub use population::{Ends, Pairing, Population};
 pub use random::{flow_stream, host_stream, start_draw, stream, Purpose};

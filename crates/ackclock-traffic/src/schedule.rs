@@ -15,7 +15,7 @@ pub struct Schedule {
     first_waiting: Vec<u32>,
 }
 
-/// Where the transfers and gates of one workload begin.
+/// The first transfer and gate of one workload.
 #[derive(Debug)]
 struct Part {
     first: usize,
@@ -67,7 +67,7 @@ impl Schedule {
         self.waiting = waiting;
     }
 
-    /// How many transfers there are.
+    /// Return the number of transfers.
     pub fn len(&self) -> usize {
         self.list.len()
     }
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gate_that_opens_at_the_stop_begins_nothing() {
+    fn a_gate_that_opens_at_the_stop_starts_no_transfer() {
         let mut schedule = Schedule::new([pair_and_one()]);
         assert_eq!(schedule.complete(0, seconds(1)), None);
         assert_eq!(schedule.complete(1, seconds(9)), None);

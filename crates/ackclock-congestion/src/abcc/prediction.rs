@@ -7,7 +7,7 @@ use rand_pcg::Pcg64Mcg;
 use super::Parameters;
 use crate::Ack;
 
-/// Where in the stream of ACKs it is.
+/// The position in the stream of ACKs.
 #[derive(Clone, Copy, Debug)]
 enum Place {
     /// Between groups: so many segments are still to pass.
@@ -44,7 +44,7 @@ pub struct Prediction {
 }
 
 impl Prediction {
-    /// Nothing is measured yet; the groups' sizes and distances come from `seed`.
+    /// Create a prediction without measurements; the groups' sizes and distances are drawn from `seed`.
     pub fn new(parameters: &Parameters, seed: u64) -> Prediction {
         Prediction {
             random: Pcg64Mcg::new(u128::from(seed) << 1 | 1),

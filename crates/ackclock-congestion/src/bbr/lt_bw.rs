@@ -30,7 +30,7 @@ const MAX_DIFFERENCE_BYTES_PER_S: f64 = 500.0;
 /// Rounds for which a policer's rate is used before probing again.
 const USE_ROUNDS: u32 = 48;
 
-/// What an ACK tells besides itself.
+/// The context of an ACK.
 #[derive(Clone, Copy, Debug)]
 pub struct RoundInfo {
     /// True if it began a round.

@@ -206,7 +206,7 @@ fn it_governs_its_recovery_and_its_pacing() {
 }
 
 #[test]
-fn gains_that_do_not_probe_are_refused() {
+fn gains_that_do_not_probe_are_rejected() {
     let with = |name: &str, value: f64| {
         let mut parameters = parameters();
         parameters[name] = value.into();

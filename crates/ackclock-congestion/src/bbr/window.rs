@@ -8,7 +8,7 @@ use super::super::Ack;
 use super::path::pipe::{SavedWindow, MIN_WINDOW};
 use super::path::rounds::Rounds;
 
-/// Where the window goes.
+/// The target of the window.
 #[derive(Clone, Copy, Debug)]
 pub struct Goal {
     /// Segments.
@@ -19,7 +19,7 @@ pub struct Goal {
     pub first: u32,
 }
 
-/// What the sender was repairing at the last delivery.
+/// The sender's recovery state at the last delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Recovery {
     None,
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn it_grows_by_what_is_delivered_up_to_the_goal() {
+    fn the_window_grows_by_delivered_segments_up_to_the_goal() {
         let mut window = Window::new(100.0);
         let two = ack(Time::ZERO, 2);
         assert_eq!(after(&mut window, &two, &goal(180)), 102);
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn after_a_timeout_it_starts_from_one_and_comes_back() {
+    fn after_a_timeout_the_window_restarts_from_one_and_is_restored() {
         let mut window = Window::new(100.0);
         window.restart(false);
         assert_eq!(window.cwnd(), 1);

@@ -46,7 +46,7 @@ pub struct Latest {
 /// The rounds in which losses are counted.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Signals {
-    /// What the round delivered.
+    /// The delivery of the round.
     pub latest: Latest,
     /// A round begins with its first loss.
     pub round: Rounds,
@@ -180,7 +180,7 @@ mod tests {
     use ackclock_units::Time;
 
     #[test]
-    fn a_lossy_round_leaves_what_it_delivered_and_beta_at_least() {
+    fn a_lossy_round_leaves_its_delivery_or_beta() {
         let latest = Latest {
             bandwidth: 900.0,
             volume: 60.0,
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn headroom_is_15_percent_a_segment_at_least_and_leaves_four() {
+    fn headroom_is_15_percent_min_one_segment_and_leaves_four() {
         let bound = |volume: f64| LongTerm {
             volume,
             ..LongTerm::NONE

@@ -1,4 +1,4 @@
-//! What was in flight, and lost so far, when the newest delivered segment was sent.
+//! The flight and losses when the newest delivered segment was sent.
 //!
 //! Draft-ietf-ccwg-bbr section 4.1 keeps `P.tx_in_flight` and `P.lost` with each packet. Here one snapshot is
 //! kept for each ACK: a segment that was sent after `delivered` segments had been delivered finds the snapshot
@@ -24,7 +24,7 @@ pub struct Flights {
     lost: u64,
 }
 
-/// What an ACK says of the flight of the segment that it delivered.
+/// The flight of the segment that an ACK delivered.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Flight {
     /// Segments in flight when it was sent, itself included.

@@ -24,7 +24,7 @@ pub struct Parameters {
     pub probe_rtt_cwnd_gain: f64,
     /// Share of a flight whose loss says that it was too large.
     pub loss_threshold: f64,
-    /// What a round with losses leaves at least.
+    /// The minimum share that a round with losses leaves.
     pub beta: f64,
     /// Share of the long-term bound that is left to others.
     pub headroom: f64,

@@ -127,7 +127,7 @@ fn a_flight_with_more_than_2_percent_lost_in_a_probe_bounds_the_long_term() {
 }
 
 #[test]
-fn the_bound_is_at_least_beta_of_the_bdp() {
+fn the_bound_is_min_beta_of_the_bdp() {
     let mut path = probing();
     path.round(40, 20);
     path.round(40, 20);
@@ -215,7 +215,7 @@ fn it_governs_its_recovery_and_its_pacing() {
 }
 
 #[test]
-fn parameters_that_make_no_sense_are_refused() {
+fn invalid_parameters_are_rejected() {
     let with = |name: &str, value: f64| {
         let mut parameters = parameters();
         parameters[name] = value.into();

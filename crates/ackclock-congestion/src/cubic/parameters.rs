@@ -8,7 +8,7 @@ use crate::require;
 /// Linux counts β in parts of this.
 pub const BETA_SCALE: u32 = 1024;
 
-/// What the cards of CUBIC and its relatives have in common.
+/// Parameters shared by CUBIC and its variants.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[allow(clippy::struct_excessive_bools)]

@@ -71,7 +71,7 @@ fn all_marked_keeps_alpha_at_one_and_an_end_of_marks_lets_it_vanish() {
 }
 
 #[test]
-fn a_window_of_data_is_observed_as_a_whole() {
+fn the_marked_fraction_is_measured_per_window() {
     let mut dctcp = dctcp(0.0, 10.0);
     let mut feedback = EcnFeedback {
         delivered: 1,
@@ -119,7 +119,7 @@ fn a_loss_halves_whatever_alpha_is() {
 }
 
 #[test]
-fn a_loss_during_the_reaction_halves_what_is_in_flight() {
+fn a_loss_during_the_reaction_halves_the_flight() {
     let mut dctcp = dctcp(0.1, 100.0);
     dctcp.on_loss(&MARK);
     dctcp.on_loss_after_mark(&Loss {
@@ -168,7 +168,7 @@ fn g_is_a_power_of_two() {
 }
 
 #[test]
-fn other_parameters_are_refused() {
+fn other_parameters_are_rejected() {
     for refused in [
         parameters(11, 1.0),
         parameters(4, 1.5),

@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn samples_are_averaged_once_settled_and_the_largest_counts() {
+    fn samples_are_averaged_after_warmup_and_the_maximum_counts() {
         let mut throughput = Throughput::default();
         let mut take = |now, segments, settled| {
             throughput.count(segments);

@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn what_duplicates_stood_for_is_not_counted_twice() {
+    fn segments_counted_by_duplicate_acks_are_not_counted_twice() {
         let mut bandwidth = Bandwidth::default();
         bandwidth.count(&ack(Time::ZERO, 2));
         assert_eq!(bandwidth.bytes, 2 * 1448, "a delayed ACK");
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ack_without_sack_blocks_counts_twice_what_duplicates_stood_for() {
+    fn an_ack_without_sack_blocks_double_counts_duplicate_acks() {
         let mut bandwidth = Bandwidth::default();
         bandwidth.count(&ack(Time::ZERO, 1));
         for _ in 0..5 {
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ack_that_opens_the_window_counts_what_duplicates_stood_for_once() {
+    fn a_window_update_counts_duplicate_acks_correctly() {
         let mut bandwidth = Bandwidth::default();
         bandwidth.count(&ack(Time::ZERO, 1));
         for _ in 0..5 {

@@ -1,4 +1,4 @@
-//! What is changed on a host, and how it is undone.
+//! Changes to a host, with a journal to undo them.
 //!
 //! The journal is a file with a line for each change, written before it is made, and one when it is. It is undone from
 //! its end; of what was begun and perhaps not made, an undoing may fail.
@@ -19,7 +19,7 @@ pub enum Change {
     Sysctl {
         /// Its name, with dots.
         sysctl: String,
-        /// What it becomes.
+        /// Its new value.
         value: String,
     },
     /// A command.
@@ -31,7 +31,7 @@ pub enum Change {
     },
 }
 
-/// How a change is undone.
+/// The inverse of a change.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 enum Undo {
     /// A file has this content again.
@@ -53,7 +53,7 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// That of a folder, which goes on.
+    /// Open the journal of a folder to append to it.
     pub fn open(folder: &Path) -> io::Result<Journal> {
         let file = OpenOptions::new()
             .append(true)
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_changed_is_undone_from_the_end() {
+    fn changes_are_undone_in_reverse() {
         let folder = folder("undone");
         let file = folder.join("value");
         fs::write(&file, "third").expect("written");
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_was_made_and_stays_is_a_problem() {
+    fn only_completed_changes_that_cannot_be_undone_are_problems() {
         let folder = folder("stays");
         let mut journal = Journal::open(&folder).expect("a journal");
         let gone = || Undo::File("/no/such/file".into(), String::new());

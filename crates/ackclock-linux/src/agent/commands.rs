@@ -9,7 +9,7 @@ use crate::sys;
 
 /// The programs that the agent runs, all of them.
 pub const PROGRAMS: [&str; 3] = ["ip", "tc", "ethtool"];
-/// Where they are besides `PATH`, of which the rest is not for users.
+/// The `PATH` of these programs.
 const SYSTEM: &str = "/usr/local/sbin:/usr/sbin:/sbin:/usr/bin:/bin";
 /// Most of a file.
 const MAX_BYTES: usize = 1 << 20;
@@ -59,7 +59,7 @@ pub fn run(arguments: &[String]) -> CommandOutput {
     }
 }
 
-/// What stands in a file of `/proc` or `/sys`.
+/// Read a file of `/proc` or `/sys`.
 pub fn read(path: &Path) -> Option<String> {
     let is_kernel_file = path.starts_with("/proc") || path.starts_with("/sys");
     let is_plain = !path.components().any(|part| part == Component::ParentDir);
@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_its_own_programs_run() {
+    fn only_listed_programs_run() {
         let (status, _, why) = run(&["sh".to_owned(), "-c".to_owned(), "true".to_owned()]);
         assert_eq!(status, None);
         assert_eq!(why, "\"sh\" is no program of the agent's");

@@ -16,7 +16,7 @@ use crate::changes;
 /// The name that one guard at a time has on a host, or in a network namespace, until all is undone: an abstract socket,
 /// which is no file and no port, and ends with its owner.
 const NAME: &[u8] = b"ackclock-agent";
-/// What a guard says first if it has the name.
+/// The first line of a guard that holds the name.
 pub const NAME_HELD: &str = "held";
 
 /// Watches an agent, whose life comes over standard input; says on standard output what could not be undone.

@@ -1,4 +1,4 @@
-//! What is asked and answered: a line of JSON each. After an answer `file`, that file's bytes follow as they are.
+//! Requests and responses of the agent: a line of JSON each. After a response `file` the raw bytes of that file follow.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -12,13 +12,13 @@ use crate::changes::Change;
 /// The form of these messages; one that differs is of another version.
 pub const FORM: u32 = 2;
 
-/// What the agent is asked.
+/// A request to the agent.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "ask", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Request {
-    /// What time it is.
+    /// Read the clocks.
     Clock,
-    /// What `ip`, `tc` or `ethtool` say.
+    /// Run `ip`, `tc` or `ethtool` and return their output.
     #[serde(rename = "look")]
     RunCommands {
         /// Commands, word by word.
@@ -27,48 +27,48 @@ pub enum Request {
         #[serde(rename = "apart")]
         isolated: bool,
     },
-    /// What stands in files of `/proc` and `/sys`.
+    /// Read files of `/proc` and `/sys`.
     Read {
         /// The files.
         paths: Vec<PathBuf>,
     },
-    /// How much room there is at a place, in which a file may be written without a trace.
+    /// Report the free space at a path at which an unnamed file may be written.
     Room {
         /// A folder, or a file.
         place: PathBuf,
     },
-    /// To change something, until the end.
+    /// Change the host, until the end.
     Change {
         /// In their order.
         changes: Vec<Change>,
     },
-    /// To prepare a run.
+    /// Prepare a run.
     #[serde(rename = "order")]
     Prepare {
         /// The order of `ackclock-linux`, without the files.
         #[serde(rename = "order")]
         run_spec: Value,
     },
-    /// To begin the run.
+    /// Start the run.
     Start {
         /// At this time of the monotonic clock.
         at_ns: i64,
     },
-    /// To undo everything and end.
+    /// Undo all changes and end.
     End,
 }
 
-/// What the agent answers.
+/// A response of the agent.
 #[derive(Debug, Serialize)]
 #[serde(tag = "answer", rename_all = "snake_case")]
 pub enum Response<'a> {
     /// First of all.
     Hello {
-        /// Of the agent.
+        /// The agent's version.
         version: &'a str,
-        /// Of the messages.
+        /// The version of the message format.
         form: u32,
-        /// Whose rights it has; 0: all.
+        /// The effective user; 0: root.
         user: u32,
         /// The machine's kernel.
         release: &'a str,
@@ -93,26 +93,26 @@ pub enum Response<'a> {
     },
     /// For each file; null: it cannot be read.
     Read {
-        /// What stands in them.
+        /// Their contents.
         texts: Vec<Option<String>>,
     },
-    /// Of a place.
+    /// The free space at a path.
     Room {
-        /// Of its disk; null: nothing can be read or written there.
+        /// The free space of its disk; null: the path cannot be read or written.
         free_bytes: Option<u64>,
         /// The length of a file; null: it is a folder.
         file_bytes: Option<u64>,
         /// Why not, in one line.
         why: Option<String>,
     },
-    /// What was asked for is so.
+    /// The request succeeded.
     Done,
-    /// It is not: why.
+    /// The request failed.
     Failed {
         /// In one line.
         why: String,
     },
-    /// How far the run is.
+    /// The progress of the run.
     Progress {
         /// From 0 to 1.
         share: f64,
@@ -123,17 +123,17 @@ pub enum Response<'a> {
     File {
         /// Its name.
         name: &'a str,
-        /// How many.
+        /// The number of bytes.
         bytes: u64,
     },
     /// Everything is as before.
     Restored {
-        /// What could not be undone, in one line each.
+        /// The changes that could not be undone, one line each.
         problems: Vec<String>,
     },
 }
 
-/// Where answers go; the threads of an agent share it.
+/// The writer of responses, shared by the agent's threads.
 #[derive(Clone)]
 pub struct ResponseWriter(Arc<Mutex<Box<dyn Write + Send>>>);
 

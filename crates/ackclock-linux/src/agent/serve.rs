@@ -304,7 +304,7 @@ fn check_changes(changes: Option<&Value>) -> Result<(), String> {
     }
 }
 
-/// What there is room for at a place.
+/// Return the free space at a path as a response.
 fn room(place: &Path) -> Response<'static> {
     match ackclock_linux::store::room(place) {
         Ok(room) => Response::Room {
@@ -329,7 +329,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_run_changes_the_network_by_tc_alone() {
+    fn a_run_changes_the_network_only_by_tc() {
         let changes =
             |line: &str| json!([{"at_s": 1.0, "commands": ["tc class change dev x", line]}]);
         assert_eq!(check_changes(Some(&changes("tc qdisc show"))), Ok(()));

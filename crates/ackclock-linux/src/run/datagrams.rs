@@ -1,4 +1,4 @@
-//! What the UDP sources and their sinks do.
+//! UDP sources and sinks.
 
 use std::cmp::Reverse;
 use std::net::SocketAddrV4;
@@ -31,7 +31,7 @@ impl Run {
             connect(sink, &own).tried(|| format!("UDP to {own}"))?;
             self.watch(sink, Token::Sink(flow), EventFlags::IN)?;
         }
-        let has_responses = plan.source.is_answered();
+        let has_responses = plan.source.has_responses();
         let answered = source.as_ref().filter(|_| has_responses);
         if let Some(source) = &source {
             connect(source, &there).tried(|| format!("UDP to {there}"))?;

@@ -1,4 +1,4 @@
-//! What differs where each host is a machine of its own: of most connections, one end is elsewhere.
+//! Runs with one machine per host: most connections have one remote end.
 
 use std::net::SocketAddrV4;
 use std::thread;
@@ -19,11 +19,11 @@ use crate::Error;
 /// connection end before its own end. Clocks are related to far less.
 const LINGER: Duration = Duration::from_millis(300);
 
-/// What a flow writes at most before others have their turn: what 10 Gb/s take in 3 ms.
+/// The bytes a flow writes before the others are served: 3 ms at 10 Gb/s.
 const TURN_BYTES: u64 = 4 << 20;
 
 impl Run {
-    /// How much a flow may write at a time. Where time stands still for work, or a link is slow, nobody waits for it.
+    /// Return how much a flow may write at a time. In virtual time, and on slow links, there is no limit.
     pub(super) fn max_write_bytes(&self) -> u64 {
         if self.run_spec.local.is_some() {
             TURN_BYTES
@@ -32,7 +32,7 @@ impl Run {
         }
     }
 
-    /// Whether a flow's client is here.
+    /// Return whether a flow's client is on this machine.
     pub(super) fn is_client_local(&self, index: usize) -> Result<bool, Error> {
         if self.run_spec.local.is_none() {
             return Ok(true);
@@ -161,7 +161,7 @@ pub(super) fn store(run_spec: &RunSpec) -> Result<Store, Error> {
     .tried(what)
 }
 
-/// Who opens a flow's connection.
+/// Return the host that opens a flow's connection.
 fn client<'a>(plan: &Description<'a>) -> &'a Host {
     if plan.task.request_bytes.is_some() {
         &plan.host_pair.destination

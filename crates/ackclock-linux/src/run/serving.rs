@@ -1,4 +1,4 @@
-//! What the applications do: connect, write, read, close.
+//! The applications: connect, write, read, close.
 
 use std::cmp::Reverse;
 use std::io;
@@ -334,7 +334,7 @@ impl Run {
         Ok(true)
     }
 
-    /// Of a connection whose ends are both closed only the row is kept.
+    /// Replace a connection whose ends are both closed by its row.
     fn end_if_over(&mut self, flow: u32) -> Result<(), Error> {
         let Some(connection) = active(&mut self.flows, flow) else {
             return Ok(());

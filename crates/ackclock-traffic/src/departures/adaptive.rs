@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn it_changes_once_in_a_period_or_a_round_trip() {
+    fn the_rate_changes_at_most_once_per_period_and_round_trip() {
         let mut control = control();
         let ms = Time::from_milliseconds;
         assert!(

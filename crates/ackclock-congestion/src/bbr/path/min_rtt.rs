@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dip_is_due_when_nothing_as_small_was_seen_for_the_interval() {
+    fn probe_rtt_is_due_without_a_smaller_rtt_for_the_interval() {
         let mut min_rtt = version_3();
         assert!(!min_rtt.observe(ms(1_000), Some(ms(50))));
         assert!(!min_rtt.observe(ms(6_000), Some(ms(55))));
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn version_1_forgets_and_dips_at_once() {
+    fn version_1_expires_and_probes_immediately() {
         let mut min_rtt = MinRtt::new(ms(10_000), ms(10_000));
         min_rtt.open(ms(0), ms(50));
         assert!(!min_rtt.observe(ms(10_000), Some(ms(58))));

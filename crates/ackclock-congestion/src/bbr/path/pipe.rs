@@ -13,7 +13,7 @@ const BATCH_S: f64 = 1.0 / 1024.0;
 /// receiver (draft-ietf-ccwg-bbr section 5.5.8.1).
 pub const BATCHES: u32 = 3;
 
-/// What turns rates into segments.
+/// The conversion of rates to segments.
 #[derive(Clone, Copy, Debug)]
 pub struct Pipe {
     /// Payload of a segment.
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_is_a_millisecond_between_the_least_and_64_kilobytes() {
+    fn a_batch_is_a_millisecond_between_the_minimum_and_64_kilobytes() {
         assert_eq!(pipe().batch(2.5e6, 2), 2);
         assert_eq!(pipe().batch(1024.0 * 1448.0 * 7.5, 2), 7);
         assert_eq!(pipe().batch(1e12, 2), 45);

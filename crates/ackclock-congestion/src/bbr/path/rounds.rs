@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn a_round_lasts_until_what_was_sent_in_it_is_delivered() {
+    fn a_round_ends_when_its_segments_are_delivered() {
         let mut rounds = Rounds::default();
         rounds.observe(&delivering(0, 1));
         assert!(rounds.started);
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_sent_while_holding_back_is_limited() {
+    fn segments_sent_while_holding_back_are_limited() {
         let mut held = HeldBack::default();
         held.mark(&Ack {
             in_flight: 4,
