@@ -1,6 +1,6 @@
 //! One connection: its handshake, its ends and its two directions.
 
-use ackclock_record::Happening;
+use ackclock_core::tables::EventKind;
 
 use crate::capture_gap::CaptureGap;
 use crate::output::{EventDetail, Output};
@@ -212,9 +212,9 @@ impl Connection {
         if direction.initial == Some(segment.sequence) {
             direction.syn_retransmissions += 1;
             let (kind, cause) = if is_synack {
-                (Happening::SynAckRetransmission, RetransmitCause::SynAck)
+                (EventKind::SynAckRetransmission, RetransmitCause::SynAck)
             } else {
-                (Happening::SynRetransmission, RetransmitCause::Syn)
+                (EventKind::SynRetransmission, RetransmitCause::Syn)
             };
             let detail = EventDetail {
                 class: cause as u8,
@@ -255,7 +255,7 @@ impl Connection {
         rows.event(
             now_ns,
             self.flow(0),
-            Happening::Established,
+            EventKind::Established,
             f64::NAN,
             EventDetail::default(),
         );
@@ -453,7 +453,7 @@ impl Connection {
             confidence,
         };
         let begin_ns = open_stall.end_ns - open_stall.gap_ns;
-        rows.event(begin_ns, flow, Happening::Stall, f64::NAN, detail);
+        rows.event(begin_ns, flow, EventKind::Stall, f64::NAN, detail);
     }
 
     /// Gives back memory while nothing is under way.

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use ackclock_record::{Happening, NONE};
+use ackclock_core::tables::{EventKind, NONE};
 
 use crate::ack_trace::{self, AckTraces};
 use crate::series::{Arrival, PathSeries, RttSample};
@@ -127,11 +127,11 @@ impl Output {
         &mut self,
         time_ns: i64,
         flow: u32,
-        kind: Happening,
+        kind: EventKind,
         value: f64,
         detail: EventDetail,
     ) {
-        if !self.options.events && kind != Happening::Stall {
+        if !self.options.events && kind != EventKind::Stall {
             return;
         }
         let begin_s = self.seconds(time_ns);
@@ -149,11 +149,11 @@ impl Output {
     /// Adds a segment's fate, and the event that belongs to it.
     pub fn outcome(&mut self, outcome: &SegmentOutcome) {
         let kind = match outcome.fate {
-            Fate::Lost | Fate::LostBefore => Some(Happening::Loss),
-            Fate::Reordered => Some(Happening::Reordering),
-            Fate::Duplicate => Some(Happening::Duplicate),
-            Fate::Spurious => Some(Happening::SpuriousRetransmission),
-            Fate::NotCaptured => Some(Happening::CaptureLoss),
+            Fate::Lost | Fate::LostBefore => Some(EventKind::Loss),
+            Fate::Reordered => Some(EventKind::Reordering),
+            Fate::Duplicate => Some(EventKind::Duplicate),
+            Fate::Spurious => Some(EventKind::SpuriousRetransmission),
+            Fate::NotCaptured => Some(EventKind::CaptureLoss),
             Fate::Delivered | Fate::Unresolved => None,
         };
         if let Some(kind) = kind {

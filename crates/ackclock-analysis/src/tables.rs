@@ -1,9 +1,9 @@
 //! The rows that an analysis fills: the dataset's names and units where the same thing is meant, with what only a
 //! capture has beside them. Missing values are as in `ackclock-record`.
 
-use ackclock_record::{kinds, record, table};
+use ackclock_core::tables::{codes, record, table};
 
-kinds!(
+codes!(
     /// The vantage point, relative to the data's sender.
     Vantage {
         /// Not known.
@@ -17,7 +17,7 @@ kinds!(
     }
 );
 
-kinds!(
+codes!(
     /// The fate of a transmission.
     Fate {
         /// The capture ends before it is known.
@@ -39,7 +39,7 @@ kinds!(
     }
 );
 
-kinds!(
+codes!(
     /// Why something was sent again.
     RetransmitCause {
         /// Not sent again, or nobody knows.
@@ -61,7 +61,7 @@ kinds!(
     }
 );
 
-kinds!(
+codes!(
     /// The limit of a sender.
     Limit {
         /// Unknown.
@@ -81,7 +81,7 @@ kinds!(
     }
 );
 
-kinds!(
+codes!(
     /// Why nothing was to be seen for a while.
     Stall {
         /// Unknown.
@@ -132,7 +132,7 @@ table!(
 );
 
 table!(
-    /// Events; `kind` is a [`ackclock_record::Happening`].
+    /// Events; `kind` is a [`ackclock_core::tables::EventKind`].
     Events {
         time_s: f64,
         flow: u32,

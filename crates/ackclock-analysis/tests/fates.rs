@@ -1,7 +1,7 @@
 //! Fates of segments and causes of retransmissions, on hand-made captures.
 
 use ackclock_analysis::tables::{Fate, RetransmitCause, Vantage};
-use ackclock_record::Happening;
+use ackclock_core::tables::EventKind;
 use kit::{analysed, count, fates, segment, Trace, MSS};
 
 mod kit;
@@ -32,7 +32,7 @@ fn acknowledged_data_is_delivered() {
     }
     let flows = &found.flows;
     assert_eq!(flows.flow, [0]);
-    assert_eq!(Vantage::WORDS[usize::from(flows.vantage[0])], "sender");
+    assert_eq!(Vantage::NAMES[usize::from(flows.vantage[0])], "sender");
     assert_eq!(
         (flows.delivered_bytes[0], flows.initial_window[0]),
         (4000, 4)
@@ -57,8 +57,8 @@ fn fast_retransmit_follows_sack_blocks() {
         fates(&found, 1),
         [LOST, (Fate::Delivered, RetransmitCause::Fast)]
     );
-    assert_eq!(count(&found, Happening::Recovery), 1);
-    assert_eq!(count(&found, Happening::Loss), 1);
+    assert_eq!(count(&found, EventKind::Recovery), 1);
+    assert_eq!(count(&found, EventKind::Loss), 1);
     assert_eq!(found.flows.retransmissions_fast, [1]);
 }
 
@@ -100,7 +100,7 @@ fn the_timer_retransmits_without_loss_reports() {
             "{number}"
         );
     }
-    assert_eq!(count(&found, Happening::Timeout), 1);
+    assert_eq!(count(&found, EventKind::Timeout), 1);
     assert_eq!(kit::stalls(&found), ["continuous_loss"]);
 }
 
@@ -116,7 +116,7 @@ fn the_end_of_a_flight_is_probed() {
     let found = trace.analysed();
     let probe = fates(&found, 7)[1];
     assert_eq!(probe, (Fate::Delivered, RetransmitCause::TailProbe));
-    assert_eq!(count(&found, Happening::TailProbe), 1);
+    assert_eq!(count(&found, EventKind::TailProbe), 1);
 }
 
 #[test]
@@ -297,7 +297,7 @@ fn syns_are_counted_by_their_number() {
     let found = analysed(&segments);
     assert_eq!(found.flows.flow, [0, 2]);
     assert_eq!(found.flows.syn_retransmissions, [1, 0]);
-    assert_eq!(count(&found, Happening::SynRetransmission), 1);
+    assert_eq!(count(&found, EventKind::SynRetransmission), 1);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Tables that a run writes in addition to those of the dataset.
 
-use ackclock_record::{record, table, Events, FlowSamples, Flows, Links, QueueSamples};
+use ackclock_core::tables::{record, table, Events, FlowSamples, Flows, Links, QueueSamples};
 
 table!(
     /// The kernel's account of what limited the senders, one row per TCP flow that began: of the time with data to

@@ -94,7 +94,7 @@ impl Capture {
     fn seen<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let seen = self.with(py, |session| session.top_talkers.totals().to_vec())?;
         let list = PyList::empty(py);
-        for (vantage, sums) in Vantage::WORDS.iter().zip(seen) {
+        for (vantage, sums) in Vantage::NAMES.iter().zip(seen) {
             let entry = PyDict::new(py);
             entry.set_item("vantage", vantage)?;
             entry.set_item("directions", sums.directions)?;
@@ -140,7 +140,7 @@ impl Capture {
             entry.set_item("flow", stall.flow)?;
             entry.set_item("time_s", stall.time_s)?;
             entry.set_item("duration_s", stall.duration_s)?;
-            entry.set_item("class", Stall::WORDS[usize::from(stall.class)])?;
+            entry.set_item("class", Stall::NAMES[usize::from(stall.class)])?;
             list.append(entry)?;
         }
         Ok(list)
@@ -261,7 +261,7 @@ impl Capture {
 
 fn limited<'py>(py: Python<'py>, path: &Path) -> PyResult<Bound<'py, PyDict>> {
     let entry = PyDict::new(py);
-    entry.set_item("limiter", Limiter::WORDS[path.limiter as usize])?;
+    entry.set_item("limiter", Limiter::NAMES[path.limiter as usize])?;
     for (name, interval, estimate) in [
         ("rate_bps", "rate_ci95", path.rate_bps),
         ("depth_bytes", "depth_ci95", path.depth_bytes),

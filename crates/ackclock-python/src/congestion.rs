@@ -2,8 +2,8 @@
 
 use ackclock_analysis::ack_trace::{self, AckTrace};
 use ackclock_analysis::identify::ranking::{rank, Candidate};
-use ackclock_analysis::identify::series::{AckSample, CaState, Series, Signal};
-use ackclock_units::Time;
+use ackclock_analysis::identify::series::{AckSample, Series};
+use ackclock_core::Time;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -88,16 +88,8 @@ fn step(one: &ack_trace::AckSample, mss_bytes: u32, origin_ns: i64) -> AckSample
         window: segments(one.window_bytes),
         oldest_sent: time(one.oldest_sent_ns, origin_ns),
         outstanding: segments(one.outstanding_bytes),
-        signal: one.signal.map(|signal| match signal {
-            ack_trace::Signal::Loss => Signal::Loss,
-            ack_trace::Signal::Mark => Signal::Mark,
-            ack_trace::Signal::Timeout => Signal::Timeout,
-        }),
-        ca_state: match one.ca_state {
-            ack_trace::CaState::Open => CaState::Open,
-            ack_trace::CaState::Recovery => CaState::Recovery,
-            ack_trace::CaState::Loss => CaState::Loss,
-        },
+        signal: one.signal,
+        ca_state: one.ca_state,
         not_cwnd_limited: one.not_cwnd_limited,
     }
 }

@@ -1,6 +1,6 @@
 //! The distributions of think times, on periods and off periods.
 
-use ackclock_units::Time;
+use ackclock_core::Time;
 use rand::distributions::{Distribution, OpenClosed01};
 use rand::Rng;
 use rand_distr::Exp1;

@@ -1,6 +1,6 @@
 //! Generated transfers, and the gates that they wait for.
 
-use ackclock_units::Time;
+use ackclock_core::Time;
 
 use crate::{Ends, WorkloadError};
 

@@ -2,6 +2,7 @@
 
 use super::sender_view::ip_id::IpIdCounter;
 use super::sender_view::SenderView;
+use ackclock_core::tcp::seq;
 use ackclock_pcap::packet::{Checksum, Segment};
 
 /// The origin of positions, above 0 so that bytes before the first packet have one too.
@@ -18,7 +19,7 @@ const TIMESTAMPS_BYTES: u32 = 12;
 /// A sequence number as a position, near another position.
 #[inline]
 pub fn unwrap_near(position: u64, number: u32) -> u64 {
-    let ahead = number.wrapping_sub(position as u32) as i32;
+    let ahead = seq::distance(number, position as u32);
     position.saturating_add_signed(i64::from(ahead))
 }
 

@@ -7,7 +7,7 @@ use super::sender_view::{SenderView, Totals};
 use super::{vantage, Connection};
 use crate::output::Output;
 use crate::tables::{Fate, Flows, Limit, RetransmitCause, Vantage};
-use ackclock_record::{NONE, UNKNOWN};
+use ackclock_core::tables::{NONE, UNKNOWN};
 
 impl Connection {
     /// Ends it: all that is open is told, and its rows are written. Its memory may be used again.

@@ -4,6 +4,7 @@
 //! packet: each stretch is sacked once and taken for lost once after each time it was sent, and the number of stretches
 //! is bounded.
 
+use ackclock_core::tcp::seq;
 use std::collections::VecDeque;
 
 use super::ranges::Ranges;
@@ -121,7 +122,7 @@ impl SentRange {
     ) -> Option<usize> {
         let copies = self.copies.as_deref_mut()?;
         let not_older =
-            |copy: &Transmission| tsval.is_some_and(|own| copy.tsval.wrapping_sub(own) as i32 >= 0);
+            |copy: &Transmission| tsval.is_some_and(|own| !seq::is_before(copy.tsval, own));
         let first = copies
             .iter()
             .position(|copy| !copy.captured && not_older(copy));

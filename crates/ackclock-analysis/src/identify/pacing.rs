@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use ackclock_units::{Rate, Time};
+use ackclock_core::{Rate, Time};
 
 /// The bytes that a pacing rate has released over time.
 #[derive(Debug, Default)]

@@ -8,7 +8,7 @@
 //! times of delivery (Cheng et al., draft-ietf-ccwg-bbr section 4.1) with the sending times that RTTs give.
 
 use ackclock_congestion::{Ack, Controller, EcnFeedback, Loss, Opening, RecoveryPolicy, Restart};
-use ackclock_units::Time;
+use ackclock_core::Time;
 
 use crate::identify::pacing::Paced;
 use crate::identify::series::{AckSample, CaState, Series, Signal};

@@ -1,29 +1,7 @@
 //! The window trace of one flow: a sample for each acknowledgement at the sender.
 
-use ackclock_units::Time;
-
-/// Why a window has to come down.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Signal {
-    /// A fast recovery begins with this acknowledgement.
-    Loss,
-    /// A reaction to ECN marks begins with it.
-    Mark,
-    /// The retransmission timer expired after it.
-    Timeout,
-}
-
-/// The congestion state of the sender.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum CaState {
-    /// No recovery: the window is the controller's.
-    #[default]
-    Open,
-    /// Fast recovery, or the reaction to marks.
-    Recovery,
-    /// Slow start after a timeout.
-    Loss,
-}
+pub use ackclock_core::tcp::ack_trace::{CaState, Signal};
+use ackclock_core::Time;
 
 /// One acknowledgement. Counts are of full segments.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

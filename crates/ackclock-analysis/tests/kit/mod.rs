@@ -4,8 +4,8 @@
 use ackclock_analysis::analysis::Analysis;
 use ackclock_analysis::output::Options;
 use ackclock_analysis::tables::{Fate, RetransmitCause, Stall, Tables};
+use ackclock_core::tables::EventKind;
 use ackclock_pcap::packet::{Address, Checksum, Endpoint, Flags, Options as TcpOptions, Segment};
-use ackclock_record::Happening;
 
 pub mod invariants;
 
@@ -203,13 +203,13 @@ fn cause(code: u8) -> RetransmitCause {
 pub fn stalls(tables: &Tables) -> Vec<&'static str> {
     let events = &tables.events;
     (0..events.kind.len())
-        .filter(|&row| events.kind[row] == Happening::Stall as u8)
-        .map(|row| Stall::WORDS[usize::from(events.class[row])])
+        .filter(|&row| events.kind[row] == EventKind::Stall as u8)
+        .map(|row| Stall::NAMES[usize::from(events.class[row])])
         .collect()
 }
 
 /// Return the number of events of a kind.
-pub fn count(tables: &Tables, kind: Happening) -> usize {
+pub fn count(tables: &Tables, kind: EventKind) -> usize {
     let events = &tables.events.kind;
     events
         .iter()

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use ackclock_units::Time;
+use ackclock_core::Time;
 use rand::seq::SliceRandom;
 use rand_pcg::Pcg64Mcg;
 
@@ -122,6 +122,9 @@ fn enough(senders: u32, found: usize) -> Result<(), WorkloadError> {
     if senders as usize <= found {
         Ok(())
     } else {
-        Err(WorkloadError::TooFewSenders { senders, value: found })
+        Err(WorkloadError::TooFewSenders {
+            senders,
+            value: found,
+        })
     }
 }

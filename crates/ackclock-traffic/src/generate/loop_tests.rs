@@ -223,7 +223,7 @@ fn an_incast_requires_enough_senders() {
         of(3, Pairing::Random),
         Err(WorkloadError::TooFewSenders {
             senders: 3,
-            found: 2
+            value: 2
         })
     );
     assert_eq!(of(2, Pairing::All), Err(WorkloadError::IncastPairing));

@@ -1,6 +1,7 @@
 //! Out-of-sequence data: retransmissions and their causes, reordering, duplication by the network.
 
-use ackclock_record::Happening;
+use ackclock_core::tables::EventKind;
+use ackclock_core::tcp::seq;
 
 use super::{Data, IpIdOrder, SenderView};
 use crate::ack_trace::Signal;
@@ -281,9 +282,7 @@ impl SenderView {
         match data.ip_id_order {
             IpIdOrder::Older => true,
             IpIdOrder::Next { .. } => false,
-            IpIdOrder::Unknown => data
-                .tsval
-                .is_some_and(|own| (own.wrapping_sub(tsval) as i32) < 0),
+            IpIdOrder::Unknown => data.tsval.is_some_and(|own| seq::is_before(own, tsval)),
         }
     }
 
@@ -300,7 +299,7 @@ impl SenderView {
         let behind = self.board.get(index + 1).filter(|next| next.sent_once());
         let tsval = data.tsval.zip(behind.map(|next| next.tsval));
         if let Some((own, next)) = tsval.filter(|(own, next)| own != next) {
-            return (own.wrapping_sub(next) as i32) < 0;
+            return seq::is_before(own, next);
         }
         let identification = data.identification.zip(
             behind
@@ -350,7 +349,7 @@ impl SenderView {
                 output.event(
                     now_ns,
                     self.flow,
-                    Happening::Timeout,
+                    EventKind::Timeout,
                     number,
                     EventDetail::default(),
                 );
@@ -366,7 +365,7 @@ impl SenderView {
                 output.event(
                     now_ns,
                     self.flow,
-                    Happening::Recovery,
+                    EventKind::Recovery,
                     number,
                     EventDetail::default(),
                 );
@@ -376,7 +375,7 @@ impl SenderView {
                 output.event(
                     now_ns,
                     self.flow,
-                    Happening::TailProbe,
+                    EventKind::TailProbe,
                     number,
                     EventDetail::default(),
                 );
@@ -446,7 +445,7 @@ impl SenderView {
             ..EventDetail::default()
         };
         let (now_ns, number) = (data.now_ns, self.number(data.start));
-        output.event(now_ns, self.flow, Happening::Retransmission, number, detail);
+        output.event(now_ns, self.flow, EventKind::Retransmission, number, detail);
     }
 
     fn idle_ns_before(&self, now_ns: i64) -> i64 {

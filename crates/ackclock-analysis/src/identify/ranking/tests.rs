@@ -1,4 +1,4 @@
-use ackclock_units::Time;
+use ackclock_core::Time;
 use proptest::prelude::*;
 use serde_json::json;
 

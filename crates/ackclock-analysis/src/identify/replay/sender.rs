@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use ackclock_congestion::{Ack, Opening, Restart};
-use ackclock_units::{Rate, Time};
+use ackclock_core::{Rate, Time};
 
 use super::ControllerInput;
 use crate::identify::series::{AckSample, CaState, Series, Signal};
