@@ -116,7 +116,7 @@ enum Stage {
 
 /// A run under way.
 pub struct Run {
-    run_spec: RunSpec,
+    spec: RunSpec,
     clock: Clock,
     poll: OwnedFd,
     agenda: BinaryHeap<Reverse<(Time, Task)>>,
@@ -187,7 +187,7 @@ impl Run {
             reported: 0.0,
             on_progress,
             plans,
-            run_spec,
+            spec: run_spec,
         };
         run.listen()?;
         run.schedule()?;
@@ -201,24 +201,24 @@ impl Run {
     /// It begins: now that all is ready, or at a time to come of the kernel's monotonic clock.
     pub fn begin_at(&mut self, zero_ns: Option<i64>) -> Result<(), Error> {
         self.clock = match zero_ns {
-            Some(zero_ns) => Clock::at(self.run_spec.clock, zero_ns)?,
-            None => Clock::new(self.run_spec.clock)?,
+            Some(zero_ns) => Clock::at(self.spec.clock, zero_ns)?,
+            None => Clock::new(self.spec.clock)?,
         };
-        opportunities::write_traces(&self.run_spec.plan, self.clock.zero_ns())?;
+        opportunities::write_traces(&self.spec.plan, self.clock.zero_ns())?;
         self.watch(self.clock.timer(), Token::Clock, epoll::EventFlags::IN)
     }
 
     /// Open the listeners of all services.
     fn listen(&mut self) -> Result<(), Error> {
-        let flows = self.run_spec.plan.flows.iter().zip(&self.run_spec.flows);
+        let flows = self.spec.plan.flows.iter().zip(&self.spec.flows);
         let flows = flows
             .map(|(flow, host_pair)| (flow.group, flow.priority, flow.request_bytes, host_pair));
         let traffic = self
-            .run_spec
+            .spec
             .plan
             .traffic
             .iter()
-            .zip(&self.run_spec.traffic);
+            .zip(&self.spec.traffic);
         let traffic = traffic.flat_map(|(traffic, host_pairs)| {
             let of = (traffic.group, traffic.priority, traffic.request_bytes);
             host_pairs
@@ -237,8 +237,8 @@ impl Run {
                 group,
                 priority,
             };
-            let options = self.run_spec.sockets_of_group(group)?.0;
-            let is_here = self.run_spec.is_local(server);
+            let options = self.spec.sockets_of_group(group)?.0;
+            let is_here = self.spec.is_local(server);
             listeners.extend(self.hosts.serve(service, options, is_here)?);
         }
         self.hosts.namespaces.enter("")?;
@@ -252,15 +252,15 @@ impl Run {
     }
 
     fn schedule(&mut self) -> Result<(), Error> {
-        let plan = &self.run_spec.plan;
+        let plan = &self.spec.plan;
         for index in 0..self.plans.len() {
-            let start = self.plans.start(&self.run_spec, index);
+            let start = self.plans.start(&self.spec, index);
             if start <= plan.duration && self.is_client_local(index)? {
                 self.agenda
                     .push(Reverse((start, Task::Start(index as u32))));
             }
         }
-        let changes = self.run_spec.changes.iter().enumerate();
+        let changes = self.spec.changes.iter().enumerate();
         let changes = changes.map(|(number, change)| (change.at, Task::Change(number)));
         let others = [
             (Time::ZERO, Task::Sample),
@@ -268,9 +268,9 @@ impl Run {
             (plan.duration, Task::End),
         ];
         self.agenda.extend(changes.chain(others).map(Reverse));
-        if [self.run_spec.writer, self.run_spec.reader].contains(&AppTiming::Periodic) {
+        if [self.spec.writer, self.spec.reader].contains(&AppTiming::Periodic) {
             self.agenda
-                .push(Reverse((self.run_spec.app_interval, Task::Serve)));
+                .push(Reverse((self.spec.app_interval, Task::Serve)));
         }
         if !self.captures.is_empty() {
             self.agenda
@@ -291,7 +291,7 @@ impl Run {
     /// Goes on to the end; the tables of the run.
     pub fn finish(mut self) -> Result<NamedTables, Error> {
         self.go_on_to_the_end()?;
-        if self.run_spec.local.is_some() {
+        if self.spec.local.is_some() {
             self.abort_connections();
         }
         Ok(self.record.tables())
@@ -360,7 +360,7 @@ impl Run {
             }
             Task::Serve => {
                 self.agenda
-                    .push(Reverse((at + self.run_spec.app_interval, Task::Serve)));
+                    .push(Reverse((at + self.spec.app_interval, Task::Serve)));
                 self.serve_all()
             }
             Task::Capture => {
@@ -385,20 +385,20 @@ impl Run {
 
     /// The next sample after the one that was due, in time.
     fn schedule_sample(&mut self, due: Time, now: Time) {
-        let interval = self.run_spec.plan.record.interval;
+        let interval = self.spec.plan.record.interval;
         let mut next = due + interval;
         while next < now {
             next += interval;
             self.left_out += 1;
         }
-        if next <= self.run_spec.plan.duration {
+        if next <= self.spec.plan.duration {
             self.agenda.push(Reverse((next, Task::Sample)));
         }
     }
 
     /// The network changes.
     fn change(&mut self, number: usize) -> Result<(), Error> {
-        let change = &self.run_spec.changes[number];
+        let change = &self.spec.changes[number];
         setup::run(&change.commands, &mut self.hosts.namespaces)?;
         let (link, rate_bps, is_told) = (change.link, change.rate_bps, change.has_event);
         if rate_bps > 0.0 {
@@ -466,7 +466,7 @@ impl Run {
 
     /// Tells how far the run is.
     fn report_progress(&mut self, at: Time) {
-        let share = at.seconds() / self.run_spec.plan.duration.seconds();
+        let share = at.seconds() / self.spec.plan.duration.seconds();
         if share >= self.reported + 1.0 / STEPS {
             self.reported = (share * STEPS).floor() / STEPS;
             (self.on_progress)(self.reported);

@@ -18,11 +18,11 @@ impl Run {
     /// A UDP source begins.
     pub(super) fn begin_stream(&mut self, flow: u32) -> Result<(), Error> {
         let number = flow as usize - self.plans.datagrams().start;
-        let plan = self.run_spec.plan.datagrams[number].clone();
-        let (host_pair, priority) = (self.run_spec.datagrams[number].clone(), plan.priority);
+        let plan = self.spec.plan.datagrams[number].clone();
+        let (host_pair, priority) = (self.spec.datagrams[number].clone(), plan.priority);
         let start = self
             .plans
-            .start(&self.run_spec, flow as usize)
+            .start(&self.spec, flow as usize)
             .max(self.now);
         let (source, own) = self.end_of_stream(flow, &host_pair.source, priority)?;
         let (sink, there) = self.end_of_stream(flow, &host_pair.destination, priority)?;
@@ -43,7 +43,7 @@ impl Run {
             &plan.source,
             start,
             plan.stop,
-            self.run_spec.seed,
+            self.spec.seed,
             number as u64,
         );
         let sizes = (plan.payload_bytes, plan.header_bytes);
@@ -64,7 +64,7 @@ impl Run {
         priority: u8,
     ) -> Result<(Option<OwnedFd>, SocketAddrV4), Error> {
         match self.hosts.datagrams_at(flow, host) {
-            Some(address) if !self.run_spec.is_local(host) => Ok((None, address)),
+            Some(address) if !self.spec.is_local(host) => Ok((None, address)),
             _ => {
                 let (socket, own) = self.hosts.datagrams(flow, host, priority)?;
                 Ok((Some(socket), own))

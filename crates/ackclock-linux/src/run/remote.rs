@@ -25,7 +25,7 @@ const TURN_BYTES: u64 = 4 << 20;
 impl Run {
     /// Return how much a flow may write at a time. In virtual time, and on slow links, there is no limit.
     pub(super) fn max_write_bytes(&self) -> u64 {
-        if self.run_spec.local.is_some() {
+        if self.spec.local.is_some() {
             TURN_BYTES
         } else {
             u64::MAX
@@ -34,11 +34,11 @@ impl Run {
 
     /// Return whether a flow's client is on this machine.
     pub(super) fn is_client_local(&self, index: usize) -> Result<bool, Error> {
-        if self.run_spec.local.is_none() {
+        if self.spec.local.is_none() {
             return Ok(true);
         }
         let (_, client) = self.host_pair(index)?;
-        Ok(self.run_spec.is_local(client))
+        Ok(self.spec.is_local(client))
     }
 
     /// The flow of a connection that a client elsewhere has opened; none if it is not one that is expected.
@@ -51,7 +51,7 @@ impl Run {
         let Some(index) = index.filter(|&index| self.is_awaited(index)) else {
             return Ok(None);
         };
-        let plan = self.plans.describe(&self.run_spec, index)?;
+        let plan = self.plans.describe(&self.spec, index)?;
         if client(&plan).address != *from.ip() {
             return Ok(None);
         }
@@ -80,10 +80,10 @@ impl Run {
     fn host_pair(&self, index: usize) -> Result<(&HostPair, &Host), Error> {
         let datagrams = self.plans.datagrams();
         if datagrams.contains(&index) {
-            let host_pair = &self.run_spec.datagrams[index - datagrams.start];
+            let host_pair = &self.spec.datagrams[index - datagrams.start];
             return Ok((host_pair, &host_pair.source));
         }
-        let plan = self.plans.describe(&self.run_spec, index)?;
+        let plan = self.plans.describe(&self.spec, index)?;
         Ok((plan.host_pair, client(&plan)))
     }
 
@@ -91,7 +91,7 @@ impl Run {
     pub(super) fn open_sinks(&mut self) -> Result<(), Error> {
         for index in self.plans.datagrams() {
             let (host_pair, source) = self.host_pair(index)?;
-            if self.run_spec.is_local(&host_pair.destination) && !self.run_spec.is_local(source) {
+            if self.spec.is_local(&host_pair.destination) && !self.spec.is_local(source) {
                 self.begin_stream(index as u32)?;
             }
         }
@@ -110,10 +110,10 @@ impl Run {
         }
         let (host_pair, client) = self.host_pair(index)?;
         let (sender, receiver) = (
-            self.run_spec.is_local(&host_pair.source),
-            self.run_spec.is_local(&host_pair.destination),
+            self.spec.is_local(&host_pair.source),
+            self.spec.is_local(&host_pair.destination),
         );
-        let is_client = self.run_spec.is_local(client);
+        let is_client = self.spec.is_local(client);
         let ends = &mut self.record.ends;
         if sender || receiver {
             ends.flow.push(index as u32);

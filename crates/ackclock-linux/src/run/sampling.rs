@@ -35,7 +35,7 @@ impl Run {
             // A sender that the kernel gave up is closed when its socket says so.
             let news = connection.sample().unwrap_or_default();
             record_events(&news, at, flow, &mut self.record.events);
-            let is_recorded = self.run_spec.plan.record.traffic || (flow as usize) < first_transfer;
+            let is_recorded = self.spec.plan.record.traffic || (flow as usize) < first_transfer;
             if is_recorded && connection.sender.is_some() && connection.info.is_open() {
                 write(connection, at, flow, &mut self.record.flow_samples);
             }
@@ -46,7 +46,7 @@ impl Run {
     fn sample_queues(&mut self, at: Time) -> Result<(), Error> {
         let drops = self
             .queues
-            .sample(at, &self.run_spec, &mut self.record.queue_samples)?;
+            .sample(at, &self.spec, &mut self.record.queue_samples)?;
         if self.monitor.is_some() {
             return Ok(());
         }
@@ -84,7 +84,7 @@ impl Run {
     /// Writes the tables that are complete only at the end.
     pub(super) fn total(&mut self, at: Time) -> Result<(), Error> {
         self.on_drops();
-        self.record.links = self.queues.totals(&self.run_spec)?;
+        self.record.links = self.queues.totals(&self.spec)?;
         for &flow in &self.active {
             let Some(connection) = active(&mut self.flows, flow) else {
                 continue;
@@ -120,7 +120,7 @@ impl Run {
 
     /// A row for each flow of the plan, and for each generated transfer that has begun.
     fn write_row(&mut self, index: usize) -> Result<(), Error> {
-        if self.run_spec.local.is_some() && !self.write_ends(index)? {
+        if self.spec.local.is_some() && !self.write_ends(index)? {
             return Ok(());
         }
         let row = match &self.flows[index] {
@@ -131,7 +131,7 @@ impl Run {
             Stage::Stream(stream) => Row::of_stream(Some(stream)),
             Stage::Over(row) => **row,
         };
-        let about = self.plans.about(&self.run_spec, index)?;
+        let about = self.plans.about(&self.spec, index)?;
         let dropped = self.dropped.get(index).copied();
         row.write(index as u32, &about, dropped, &mut self.record.flows);
         row.write_limits(index as u32, &mut self.record.limits);

@@ -25,8 +25,8 @@ impl Run {
     /// A flow begins: its client connects.
     pub(super) fn begin(&mut self, flow: u32) -> Result<(), Error> {
         let index = flow as usize;
-        let plan = self.plans.describe(&self.run_spec, index)?;
-        let (options, _) = self.run_spec.sockets_of_group(plan.about.group)?;
+        let plan = self.plans.describe(&self.spec, index)?;
+        let (options, _) = self.spec.sockets_of_group(plan.about.group)?;
         let is_receiver_initiated = plan.task.request_bytes.is_some();
         let (client, server) = if is_receiver_initiated {
             (&plan.host_pair.destination, &plan.host_pair.source)
@@ -70,7 +70,7 @@ impl Run {
         self.unaccepted.insert(own, flow);
         self.flows[index] = Stage::Active(Box::new(connection));
         self.active.insert(flow);
-        if let Some(stop) = stop.filter(|&stop| stop <= self.run_spec.plan.duration) {
+        if let Some(stop) = stop.filter(|&stop| stop <= self.spec.plan.duration) {
             self.agenda
                 .push(Reverse((stop.max(self.now), Task::Stop(flow))));
         }
@@ -112,7 +112,7 @@ impl Run {
     }
 
     fn receiving(&self) -> EventFlags {
-        match self.run_spec.reader {
+        match self.spec.reader {
             AppTiming::Immediate => PROMPT_RECEIVERS,
             AppTiming::Periodic => LAZY_RECEIVERS,
         }
@@ -149,7 +149,7 @@ impl Run {
             connection.established = now;
             self.opened(flow);
         }
-        if self.run_spec.writer == AppTiming::Immediate {
+        if self.spec.writer == AppTiming::Immediate {
             self.write(flow)?;
         }
         self.close_sender(flow)
@@ -169,7 +169,7 @@ impl Run {
 
     /// The application writes what it has and TCP takes.
     pub(super) fn write(&mut self, flow: u32) -> Result<(), Error> {
-        let (now, serve) = (self.now, self.run_spec.app_interval);
+        let (now, serve) = (self.now, self.spec.app_interval);
         let most_bytes = self.max_write_bytes();
         let Some(connection) = active(&mut self.flows, flow) else {
             return Ok(());
@@ -287,10 +287,10 @@ impl Run {
     /// Lazy applications write what they have, and then read what there is.
     pub(super) fn serve_all(&mut self) -> Result<(), Error> {
         let flows: Vec<u32> = self.active.iter().copied().collect();
-        if self.run_spec.writer == AppTiming::Periodic {
+        if self.spec.writer == AppTiming::Periodic {
             flows.iter().try_for_each(|&flow| self.write(flow))?;
         }
-        if self.run_spec.reader == AppTiming::Periodic {
+        if self.spec.reader == AppTiming::Periodic {
             flows.iter().try_for_each(|&flow| self.read(flow, false))?;
         }
         Ok(())
