@@ -213,12 +213,7 @@ impl Run {
         let flows = self.spec.plan.flows.iter().zip(&self.spec.flows);
         let flows = flows
             .map(|(flow, host_pair)| (flow.group, flow.priority, flow.request_bytes, host_pair));
-        let traffic = self
-            .spec
-            .plan
-            .traffic
-            .iter()
-            .zip(&self.spec.traffic);
+        let traffic = self.spec.plan.traffic.iter().zip(&self.spec.traffic);
         let traffic = traffic.flat_map(|(traffic, host_pairs)| {
             let of = (traffic.group, traffic.priority, traffic.request_bytes);
             host_pairs

@@ -20,10 +20,7 @@ impl Run {
         let number = flow as usize - self.plans.datagrams().start;
         let plan = self.spec.plan.datagrams[number].clone();
         let (host_pair, priority) = (self.spec.datagrams[number].clone(), plan.priority);
-        let start = self
-            .plans
-            .start(&self.spec, flow as usize)
-            .max(self.now);
+        let start = self.plans.start(&self.spec, flow as usize).max(self.now);
         let (source, own) = self.end_of_stream(flow, &host_pair.source, priority)?;
         let (sink, there) = self.end_of_stream(flow, &host_pair.destination, priority)?;
         self.hosts.namespaces.enter("")?;
