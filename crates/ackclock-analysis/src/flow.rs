@@ -241,8 +241,8 @@ impl Connection {
             .initial
             .map(|initial| initial.wrapping_add(1));
         self.delayed_establishment = first.is_some_and(|first| first != segment.sequence);
-        let sent_once = |direction: &Direction| direction.syn_retransmissions == 0;
-        if self.directions.iter().all(sent_once) {
+        let has_one_transmission = |direction: &Direction| direction.syn_retransmissions == 0;
+        if self.directions.iter().all(has_one_transmission) {
             if let Some(syn_ns) = self.syn_ns {
                 self.side_rtts_ns = [(now_ns - synack_ns).max(1), (synack_ns - syn_ns).max(1)];
                 let timestamps = segment

@@ -425,7 +425,7 @@ pub fn levels(arrivals: &[Arrival], rate_bps: f64, most: usize) -> Vec<Level> {
         let now_s = second(arrival);
         let level = Level {
             time_ns: arrival.time_ns,
-            bytes: leak.comes(now_s, f64::from(arrival.bytes), arrival.lost),
+            bytes: leak.arrives(now_s, f64::from(arrival.bytes), arrival.lost),
             lost: arrival.lost,
         };
         let its_part = (now_s / part_s) as usize;

@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn of_equally_large_ones_the_later_stay_however_many_come() {
+    fn of_equally_large_ones_the_later_are_kept() {
         let mut largest = TopTalkers::new(3);
         for number in 0..100 {
             largest.take(&rows(&[(2 * number, 10)]), &Events::default());

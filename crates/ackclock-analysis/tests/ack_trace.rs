@@ -111,7 +111,7 @@ fn without_a_loss_or_memory_no_trace_is_kept() {
 }
 
 #[test]
-fn beyond_the_memory_limit_the_first_samples_are_kept() {
+fn above_the_memory_limit_the_first_samples_are_kept() {
     let options = Options {
         max_samples: 4,
         ..Options::default()

@@ -14,7 +14,7 @@ const BEFORE: (Fate, RetransmitCause) = (Fate::LostBefore, RetransmitCause::Unkn
 /// The sixth of the ten segments.
 const SIXTH: u32 = 15;
 
-const fn repair(fate: Fate) -> (Fate, RetransmitCause) {
+const fn retransmission(fate: Fate) -> (Fate, RetransmitCause) {
     (fate, RetransmitCause::Fast)
 }
 
@@ -64,8 +64,12 @@ fn at_the_sender_an_uncaptured_retransmission_was_lost_if_the_next_follows_a_rou
         trace.ack(1330, 21, &[]);
         fates(&trace.analysed(), SIXTH)
     };
-    let once = [LOST, repair(Fate::Delivered)];
-    let twice = [LOST, repair(Fate::Lost), repair(Fate::Delivered)];
+    let once = [LOST, retransmission(Fate::Delivered)];
+    let twice = [
+        LOST,
+        retransmission(Fate::Lost),
+        retransmission(Fate::Delivered),
+    ];
     assert_eq!(repaired_by(22, &[2]), once);
     assert_eq!(repaired_by(23, &[2]), twice);
     assert_eq!(repaired_by(23, &[]), once, "the capture misses nothing");
@@ -83,9 +87,9 @@ fn at_the_sender_an_uncaptured_retransmission_counts_from_its_loss_detection() {
         (fates(&found, SIXTH), sent_ms(&found, SIXTH))
     };
     let sent = vec![1005, 1109];
-    let repaired = vec![LOST, repair(Fate::NotCaptured)];
+    let repaired = vec![LOST, retransmission(Fate::NotCaptured)];
     assert_eq!(outcome(1211), (repaired, sent.clone()));
-    let needless = vec![DELIVERED, repair(Fate::Spurious)];
+    let needless = vec![DELIVERED, retransmission(Fate::Spurious)];
     assert_eq!(outcome(1150), (needless, sent));
 }
 
@@ -127,10 +131,14 @@ fn an_uncaptured_segment_sacked_a_round_trip_after_its_loss_was_retransmitted() 
         fates(&trace.analysed(), SIXTH)
     };
     let outcome = arrives_at(1210, AT_SENDER);
-    assert_eq!(outcome, [LOST, repair(Fate::NotCaptured)]);
+    assert_eq!(outcome, [LOST, retransmission(Fate::NotCaptured)]);
     for to_ms in [IN_THE_MIDDLE, AT_RECEIVER] {
         let outcome = arrives_at(1110 + to_ms.1, to_ms);
-        assert_eq!(outcome, [BEFORE, repair(Fate::NotCaptured)], "{to_ms:?}");
+        assert_eq!(
+            outcome,
+            [BEFORE, retransmission(Fate::NotCaptured)],
+            "{to_ms:?}"
+        );
     }
     assert_eq!(arrives_at(1130, AT_SENDER), [MISSED], "it came late");
 }
@@ -163,7 +171,7 @@ fn uncaptured_data_at_the_end_is_not_reported_if_capture_losses_dominate() {
 }
 
 #[test]
-fn mid_path_an_early_arrival_implies_another_copy_only_with_known_capture_losses() {
+fn mid_path_an_early_arrival_implies_another_copy_only_after_capture_losses() {
     let sixth = |missed: &[u32]| {
         let mut trace = sixth_lost(IN_THE_MIDDLE, missed);
         // The repair has the number 21.
@@ -173,8 +181,16 @@ fn mid_path_an_early_arrival_implies_another_copy_only_with_known_capture_losses
         trace.ack(1225, 21, &[]);
         fates(&trace.analysed(), SIXTH)
     };
-    let whole = [BEFORE, repair(Fate::LostBefore), repair(Fate::Delivered)];
+    let whole = [
+        BEFORE,
+        retransmission(Fate::LostBefore),
+        retransmission(Fate::Delivered),
+    ];
     assert_eq!(sixth(&[SIXTH]), whole);
-    let missing = [BEFORE, repair(Fate::NotCaptured), repair(Fate::Spurious)];
+    let missing = [
+        BEFORE,
+        retransmission(Fate::NotCaptured),
+        retransmission(Fate::Spurious),
+    ];
     assert_eq!(sixth(&[2, SIXTH]), missing);
 }

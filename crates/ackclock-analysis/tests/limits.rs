@@ -59,7 +59,7 @@ fn ack_clocked_data_is_cwnd_limited() {
 }
 
 #[test]
-fn the_receiver_limits_if_its_window_is_full_when_acknowledgements_come() {
+fn the_receiver_limits_if_its_window_is_full_at_acknowledgements() {
     let three_segments = (3 * kit::MSS).div_ceil(128) as u16; // shifted by 7
     let (_, limited) = seconds_by_limit(Some(3), three_segments);
     assert_eq!(mostly(&limited), "receiver", "{limited:?}");

@@ -24,7 +24,7 @@ fn ten_without(lost: &[u32]) -> Trace {
 }
 
 #[test]
-fn the_timer_may_expire_though_acknowledgements_come() {
+fn the_timer_may_expire_despite_acknowledgements() {
     let repaired_at = |at_ms: i64| {
         let mut trace = Trace::after_handshake(0, 100);
         for number in 0..3 {
@@ -109,13 +109,13 @@ fn ip_ids_reveal_retransmissions_lost_before_the_vantage_point() {
     trace.ack(260, 5, &[(6, 11)]);
     numbered(&mut trace, 320, 5, 13);
     trace.ack(370, 11, &[]);
-    let repair = |fate: Fate| (fate, RetransmitCause::Fast);
+    let retransmission = |fate: Fate| (fate, RetransmitCause::Fast);
     assert_eq!(
         fates(&trace.analysed(), 5),
         [
             NOT_CAPTURED,
-            repair(Fate::LostBefore),
-            repair(Fate::Delivered)
+            retransmission(Fate::LostBefore),
+            retransmission(Fate::Delivered)
         ]
     );
 }
@@ -143,16 +143,19 @@ fn an_inferred_retransmission_is_retracted_if_new_data_is_missing() {
         trace.ack(400, 12, &[]);
         fates(&trace.analysed(), 7)
     };
-    let repair = |fate: Fate| (fate, RetransmitCause::Fast);
+    let retransmission = |fate: Fate| (fate, RetransmitCause::Fast);
     assert_eq!(
         seven(true),
         [
             NOT_CAPTURED,
-            repair(Fate::LostBefore),
-            repair(Fate::Delivered)
+            retransmission(Fate::LostBefore),
+            retransmission(Fate::Delivered)
         ]
     );
-    assert_eq!(seven(false), [NOT_CAPTURED, repair(Fate::Delivered)]);
+    assert_eq!(
+        seven(false),
+        [NOT_CAPTURED, retransmission(Fate::Delivered)]
+    );
 }
 
 #[test]
@@ -165,14 +168,14 @@ fn no_data_is_retransmitted_twice_within_a_round_trip() {
         trace.ack(at_ms + 50, 12, &[]);
         fates(&trace.analysed(), 7)
     };
-    let repair = |fate: Fate| (fate, RetransmitCause::Fast);
-    assert_eq!(seven(214), [NOT_CAPTURED, repair(Fate::Delivered)]);
+    let retransmission = |fate: Fate| (fate, RetransmitCause::Fast);
+    assert_eq!(seven(214), [NOT_CAPTURED, retransmission(Fate::Delivered)]);
     assert_eq!(
         seven(314),
         [
             NOT_CAPTURED,
-            repair(Fate::LostBefore),
-            repair(Fate::Delivered)
+            retransmission(Fate::LostBefore),
+            retransmission(Fate::Delivered)
         ]
     );
 }
@@ -188,16 +191,16 @@ fn a_retransmission_a_round_trip_late_is_the_second_if_a_packet_was_missing() {
         trace.ack(364, 13, &[]);
         fates(&trace.analysed(), 7)
     };
-    let repair = |fate: Fate| (fate, RetransmitCause::Fast);
+    let retransmission = |fate: Fate| (fate, RetransmitCause::Fast);
     assert_eq!(
         seven(1),
         [
             NOT_CAPTURED,
-            repair(Fate::LostBefore),
-            repair(Fate::Delivered)
+            retransmission(Fate::LostBefore),
+            retransmission(Fate::Delivered)
         ]
     );
-    assert_eq!(seven(0), [NOT_CAPTURED, repair(Fate::Delivered)]);
+    assert_eq!(seven(0), [NOT_CAPTURED, retransmission(Fate::Delivered)]);
 }
 
 /// Return the fates of the first of segments 5, 7 and 8, which is retransmitted at 530 ms. The sender has gone back to
@@ -333,12 +336,15 @@ fn arrived_data_was_not_retransmitted_uncaptured_unless_marked_lost() {
     numbered(&mut trace, 410, 6, 14);
     trace.ack(460, 11, &[]);
     let found = trace.analysed();
-    let repair = |fate: Fate| (fate, RetransmitCause::Fast);
-    assert_eq!(fates(&found, 5), [NOT_CAPTURED, repair(Fate::Delivered)]);
+    let retransmission = |fate: Fate| (fate, RetransmitCause::Fast);
+    assert_eq!(
+        fates(&found, 5),
+        [NOT_CAPTURED, retransmission(Fate::Delivered)]
+    );
     let twice = [
         NOT_CAPTURED,
-        repair(Fate::LostBefore),
-        repair(Fate::Delivered),
+        retransmission(Fate::LostBefore),
+        retransmission(Fate::Delivered),
     ];
     assert_eq!(fates(&found, 6), twice);
 }

@@ -96,7 +96,7 @@ fn a_window_that_is_full_is_not_shut() {
 }
 
 #[test]
-fn a_zero_window_probe_needs_no_response() {
+fn a_zero_window_probe_without_response_is_classified() {
     let mut trace = working();
     let ack = trace.ack(1700, 16, &[]);
     ack.window = 0;

@@ -146,7 +146,7 @@ impl Bbr {
     /// `gain` × BDP of the largest bandwidth, with room for batches.
     fn target_in_flight(&self, gain: f64) -> u32 {
         let volume = self.path.volume(self.path.bandwidth.get(), gain);
-        self.with_room_for_batches(pipe::whole_segments(volume))
+        self.with_room_for_batches(pipe::floor_segments(volume))
     }
 
     /// Room for batches, an even number because of delayed ACKs, and two more to probe a small BDP.
@@ -220,7 +220,7 @@ impl Bbr {
         } else {
             0.0
         };
-        self.with_room_for_batches(pipe::whole_segments(volume).saturating_add(aggregated as u32))
+        self.with_room_for_batches(pipe::floor_segments(volume).saturating_add(aggregated as u32))
     }
 }
 

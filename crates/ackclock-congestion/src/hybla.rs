@@ -63,7 +63,7 @@ impl Rho {
         Rho(eighths.max(EIGHTHS))
     }
 
-    fn whole_part(self) -> u64 {
+    fn integer_part(self) -> u64 {
         self.0 / EIGHTHS
     }
 
@@ -71,7 +71,7 @@ impl Rho {
     fn in_slow_start(self) -> u64 {
         let fraction = (self.0 % EIGHTHS) as f64 / EIGHTHS as f64;
         let power = (SCALE as f64 * fraction.exp2()) as u64;
-        (power << self.whole_part().min(MAX_EXPONENT)) - SCALE
+        (power << self.integer_part().min(MAX_EXPONENT)) - SCALE
     }
 
     /// ρ² / cwnd, in 1/128.
@@ -146,7 +146,7 @@ impl Controller for Hybla {
     fn on_established(&mut self, opening: &Opening) {
         self.observe(opening.srtt);
         if opening.srtt > Time::ZERO {
-            let first = self.rho.whole_part().min(u64::from(MAX_WINDOW));
+            let first = self.rho.integer_part().min(u64::from(MAX_WINDOW));
             self.window.set(first as u32);
         }
     }
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn in_slow_start_an_ack_brings_two_to_rho_less_one() {
+    fn in_slow_start_an_ack_adds_two_to_rho_less_one() {
         assert_eq!(after(1, opened(MS(20))), 2.0);
         assert_eq!(after(2, opened(MS(50))), 2.0 + 2.0 * 3.0);
         assert_eq!(after(1, opened(MS(100))), 4.0 + 15.0);
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn in_avoidance_a_round_trip_brings_the_square_of_rho() {
+    fn in_avoidance_a_round_trip_adds_the_square_of_rho() {
         assert_eq!(after(100, avoiding(MS(25), 25.0)), 28.0);
         // 16 · 128 / 100 is 20/128 an ACK, rounded down: 19.2 ACKs to 103 segments; there 19/128, 33.7 ACKs to 108; and
         // 18/128, 42.7 ACKs to 114.

@@ -462,7 +462,7 @@ mod tests {
     }
 
     #[test]
-    fn a_watch_comes_back_in_time() {
+    fn a_watch_returns_in_time() {
         let mut watch =
             Watch::new(Duration::from_millis(1), Duration::from_millis(1)).expect("a clock");
         let (begun_ns, _) = watch.clocks_ns();

@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn an_older_kernel_lacks_the_count_of_timeouts() {
+    fn an_older_kernel_has_no_count_of_timeouts() {
         assert_eq!(Info::parse(&[1; 232]).timeouts, None);
     }
 

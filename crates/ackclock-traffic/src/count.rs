@@ -6,7 +6,7 @@ use rand_distr::Geometric;
 use rand_pcg::Pcg64Mcg;
 use serde::Deserialize;
 
-use crate::error::{at_most, not_negative};
+use crate::error::{check_max, not_negative};
 use crate::{WorkloadError, MAX_TRANSFERS};
 
 /// A distribution of counts.
@@ -37,16 +37,16 @@ impl Count {
     pub(crate) fn check(&self) -> Result<(), WorkloadError> {
         let most = MAX_TRANSFERS as f64;
         match *self {
-            Count::Fixed { n } => at_most("n", f64::from(n), most),
+            Count::Fixed { n } => check_max("n", f64::from(n), most),
             Count::Geometric { mean } => {
                 not_negative("mean", mean)?;
-                at_most("mean", mean, most)
+                check_max("mean", mean, most)
             }
             Count::Uniform { from, to } if from > to => Err(WorkloadError::Reversed {
                 from: "from",
                 to: "to",
             }),
-            Count::Uniform { to, .. } => at_most("to", f64::from(to), most),
+            Count::Uniform { to, .. } => check_max("to", f64::from(to), most),
         }
     }
 

@@ -132,7 +132,11 @@ pub(crate) fn not_negative(quantity: &'static str, value: f64) -> Result<(), Wor
 }
 
 /// Refuses what is larger than `limit`.
-pub(crate) fn at_most(quantity: &'static str, value: f64, limit: f64) -> Result<(), WorkloadError> {
+pub(crate) fn check_max(
+    quantity: &'static str,
+    value: f64,
+    limit: f64,
+) -> Result<(), WorkloadError> {
     if value <= limit {
         Ok(())
     } else {

@@ -5,7 +5,7 @@
 use ackclock_core::Time;
 use serde::Deserialize;
 
-use crate::error::{at_most, positive};
+use crate::error::{check_max, positive};
 use crate::{Count, Duration, Size, WorkloadError, MAX_TRANSFERS};
 
 #[cfg(test)]
@@ -165,7 +165,7 @@ impl Arrivals {
                 rounds,
             } => {
                 positive("senders", f64::from(senders))?;
-                at_most("senders", f64::from(senders), MAX_TRANSFERS as f64)?;
+                check_max("senders", f64::from(senders), MAX_TRANSFERS as f64)?;
                 positive("every_s", every.map_or(1.0, Time::seconds))?;
                 self.check_limit(every.is_some(), "every_s", "rounds", rounds)
             }

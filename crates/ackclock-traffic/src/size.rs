@@ -6,7 +6,7 @@ use rand_distr::{Exp1, Pareto, StandardNormal, Zipf};
 use rand_pcg::Pcg64Mcg;
 use serde::Deserialize;
 
-use crate::error::{at_most, not_negative, positive};
+use crate::error::{check_max, not_negative, positive};
 use crate::WorkloadError;
 
 #[cfg(test)]
@@ -277,7 +277,7 @@ fn zipf(exponent: f64, most: u64, unit_bytes: u64) -> Result<Law, WorkloadError>
     check_integer("most", most)?;
     check_integer("unit_bytes", unit_bytes)?;
     let (units, unit) = (most as f64, unit_bytes as f64);
-    at_most("most × unit_bytes", units * unit, LARGEST_BYTES as f64)?;
+    check_max("most × unit_bytes", units * unit, LARGEST_BYTES as f64)?;
     let law = Zipf::new(most, exponent).map_err(|_| WorkloadError::NotPositive("most"))?;
     Ok(Law::Zipf {
         law,
@@ -288,7 +288,7 @@ fn zipf(exponent: f64, most: u64, unit_bytes: u64) -> Result<Law, WorkloadError>
 
 fn check_integer(what: &'static str, found: u64) -> Result<(), WorkloadError> {
     positive(what, found as f64)?;
-    at_most(what, found as f64, LARGEST_BYTES as f64)
+    check_max(what, found as f64, LARGEST_BYTES as f64)
 }
 
 fn check_points(points: &[(u64, f64)]) -> Result<(), WorkloadError> {

@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn growing_and_standing_queues_reveal_the_rate() {
+    fn growing_and_persistent_queues_reveal_the_rate() {
         let mut growing = Capacity::default();
         acknowledge(&mut growing, 2_000_000, 0, 1_000_000);
         assert!(unwrap_near(growing.bps(), LINK_BPS) && growing.is_stretched());

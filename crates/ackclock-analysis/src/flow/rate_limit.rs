@@ -58,7 +58,7 @@ const FROM_START: u64 = 4;
 /// Rounds without that growth, until slow start is over.
 const FLAT_ROUNDS: u32 = 3;
 /// A standing queue adds this share to the shortest RTT.
-const STANDING_QUEUE: f64 = 0.1;
+const PERSISTENT_QUEUE: f64 = 0.1;
 
 /// The round trips of a direction.
 #[derive(Clone, Copy, Debug, Default)]
@@ -360,7 +360,7 @@ impl LimitClassifier {
         self.waited = waited_ns > calm_ns;
         let waited = self.waited && waited_ns > WAITED * ack_wait_ns;
         let is_queued = queue_ns > calm_ns && queue_ns > ack_wait_ns || waited;
-        let has_standing_queue = queue_ns > STANDING_QUEUE * rtt_min_ns as f64;
+        let has_standing_queue = queue_ns > PERSISTENT_QUEUE * rtt_min_ns as f64;
         if self.retransmissions > 0 {
             self.send_rate.recurring.retransmitted();
         }

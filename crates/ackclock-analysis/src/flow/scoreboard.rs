@@ -86,7 +86,7 @@ impl SentRange {
 
     /// Return true if it was sent once.
     #[inline]
-    pub fn sent_once(&self) -> bool {
+    pub fn has_one_transmission(&self) -> bool {
         self.copies.is_none()
     }
 
@@ -430,7 +430,7 @@ impl Scoreboard {
             if one.end() > position {
                 break;
             }
-            if one.sent_once() && one.state == State::InFlight {
+            if one.has_one_transmission() && one.state == State::InFlight {
                 self.in_flight_bytes -= u64::from(one.bytes);
                 one.state = State::Lost;
                 one.lost_ns = now_ns;

@@ -161,7 +161,7 @@ pub fn detect(
         sacked: sender_view.is_some_and(|sender_view| sender_view.board.sacked_bytes() > 0),
         head_retransmitted: sender_view
             .and_then(|sender_view| sender_view.board.front())
-            .is_some_and(|first| !first.sent_once()),
+            .is_some_and(|first| !first.has_one_transmission()),
         capture_stalled,
         others_stopped: capture_stalled && gap.active > 1 && stopped,
         handshake,

@@ -280,8 +280,8 @@ impl<'a> Search<'a> {
                     width: packets * self.packet,
                     ..model
                 };
-                let coming = self.levels.coming(self.trace);
-                let found = other.assess(coming, likelihood).likelihood;
+                let arrivals_at = self.levels.arrivals_at(self.trace);
+                let found = other.assess(arrivals_at, likelihood).likelihood;
                 if found > likelihood {
                     (model, likelihood) = (other, found);
                 }

@@ -96,7 +96,7 @@ impl Delays {
     }
 
     /// When a packet came to the queue.
-    fn comes_s(&self, place: usize) -> f64 {
+    fn arrival_s(&self, place: usize) -> f64 {
         let waits_s = if self.behind {
             self.queued_s[place]
         } else {
@@ -107,7 +107,7 @@ impl Delays {
 
     /// When it left.
     fn leaves_s(&self, place: usize) -> f64 {
-        self.comes_s(place) + self.queued_s[place]
+        self.arrival_s(place) + self.queued_s[place]
     }
 
     /// A queue lets nobody overtake: what took longer than later packets show, or than those before it show behind the
@@ -208,9 +208,9 @@ impl Delays {
         let mut begin = 0;
         for place in 1..self.len() {
             let left_s = self.leaves_s(place - 1);
-            if self.comes_s(place) >= left_s || self.queued_s[place] < NOISE_S {
+            if self.arrival_s(place) >= left_s || self.queued_s[place] < NOISE_S {
                 begin = place;
-            } else if place - begin >= WINDOW && left_s - self.comes_s(begin) > WINDOW_S {
+            } else if place - begin >= WINDOW && left_s - self.arrival_s(begin) > WINDOW_S {
                 let departures_s = self.leaves_s(place) - self.leaves_s(begin);
                 if departures_s > 0.0 {
                     windows.push(Window {

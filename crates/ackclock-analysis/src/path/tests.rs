@@ -14,7 +14,7 @@ const SPACING_NS: i64 = 121_440;
 
 /// A limiter: what passes waits for this long; what is lost does not.
 trait Limits {
-    fn comes(&mut self, time_ns: i64) -> Option<i64>;
+    fn arrives(&mut self, time_ns: i64) -> Option<i64>;
 }
 
 /// A token bucket and the queue behind it.
@@ -39,7 +39,7 @@ impl Bucket {
 }
 
 impl Limits for Bucket {
-    fn comes(&mut self, time_ns: i64) -> Option<i64> {
+    fn arrives(&mut self, time_ns: i64) -> Option<i64> {
         self.level = (self.level - self.bytes_per_ns * (time_ns - self.then_ns) as f64).max(0.0);
         self.then_ns = time_ns;
         let level = self.level + f64::from(PACKET);
@@ -64,7 +64,7 @@ impl Chance {
 }
 
 impl Limits for Chance {
-    fn comes(&mut self, _time_ns: i64) -> Option<i64> {
+    fn arrives(&mut self, _time_ns: i64) -> Option<i64> {
         (self.below(50) > 0).then_some(0)
     }
 }
@@ -78,14 +78,14 @@ fn sent(
     let mut noise = Chance(1);
     let (mut arrivals, mut samples) = (Vec::new(), Vec::new());
     let mut windows = vec![(10_u32, false); rtts_ms.len()];
-    let mut coming: BinaryHeap<Reverse<(i64, usize, u32, i64)>> = (0..rtts_ms.len())
+    let mut arrivals_at: BinaryHeap<Reverse<(i64, usize, u32, i64)>> = (0..rtts_ms.len())
         .map(|flow| Reverse((flow as i64 * 50_000_000, flow, 10, 0)))
         .collect();
-    while let Some(Reverse((time_ns, flow, left, waited_ns))) = coming.pop() {
+    while let Some(Reverse((time_ns, flow, left, waited_ns))) = arrivals_at.pop() {
         if time_ns > seconds * 1_000_000_000 {
             break;
         }
-        let waits = limits.comes(time_ns);
+        let waits = limits.arrives(time_ns);
         let (number, rtt_ns) = (flow as u32, rtts_ms[flow] * 1_000_000);
         arrivals.push(Arrival {
             time_ns,
@@ -105,7 +105,7 @@ fn sent(
             None => windows[flow].1 = true,
         }
         if left > 1 {
-            coming.push(Reverse((time_ns + SPACING_NS, flow, left - 1, waited_ns)));
+            arrivals_at.push(Reverse((time_ns + SPACING_NS, flow, left - 1, waited_ns)));
             continue;
         }
         let (window, lost) = windows[flow];
@@ -115,7 +115,7 @@ fn sent(
             window + 1
         };
         windows[flow] = (window, false);
-        coming.push(Reverse((
+        arrivals_at.push(Reverse((
             time_ns + rtt_ns + waited_ns,
             flow,
             window,
@@ -217,7 +217,7 @@ fn behind(limits: &mut impl Limits, rtts_ms: &[i64], at_once: usize) -> Path {
 }
 
 #[test]
-fn behind_a_shaper_its_burst_has_come_before_its_queue() {
+fn behind_a_shaper_the_burst_precedes_the_queue() {
     for (rate_bps, burst, queue, rtts_ms) in [
         (3e6, 3e4, 1e5, &[100][..]),
         (8e6, 5e4, 1e5, &[40, 40]),
@@ -449,7 +449,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn whatever_comes_gives_finite_numbers(
+    fn arbitrary_input_gives_finite_numbers(
         arrivals in prop::collection::vec(arrival(), 0..120),
         samples in prop::collection::vec(sample(), 0..120),
     ) {

@@ -30,11 +30,11 @@ impl Trace {
         let stretch = [first(STRETCH), first(LONG_STRETCH)]
             .into_iter()
             .find(enough);
-        Self::whole(stretch.unwrap_or_else(|| busiest(arrivals, LONG_STRETCH)))
+        Self::from_arrivals(stretch.unwrap_or_else(|| busiest(arrivals, LONG_STRETCH)))
     }
 
     /// All of `arrivals`, which are in the order of time.
-    pub fn whole(arrivals: &[Arrival]) -> Self {
+    pub fn from_arrivals(arrivals: &[Arrival]) -> Self {
         let start_ns = arrivals.first().map_or(0, |first| first.time_ns);
         let lost: Vec<bool> = arrivals.iter().map(|arrival| arrival.lost).collect();
         Self {
@@ -86,11 +86,11 @@ impl Trace {
     }
 
     /// The packets, as they come to a bucket that leaks `rate` bytes a second, and that what is lost does not enter.
-    pub fn coming(&self, rate: f64) -> impl Iterator<Item = Coming> + '_ {
+    pub fn arrivals_at(&self, rate: f64) -> impl Iterator<Item = BucketArrival> + '_ {
         let packets = self.time_s.iter().zip(&self.bytes).zip(&self.lost);
         let mut leak = LeakyBucket::new(rate);
-        packets.map(move |((&now_s, &bytes), &lost)| Coming {
-            level: leak.comes(now_s, bytes, lost),
+        packets.map(move |((&now_s, &bytes), &lost)| BucketArrival {
+            level: leak.arrives(now_s, bytes, lost),
             age_s: now_s - leak.empty_s,
             lost,
         })
@@ -132,7 +132,7 @@ fn busiest(arrivals: &[Arrival], length: usize) -> &[Arrival] {
 
 /// A packet that comes to the bucket.
 #[derive(Clone, Copy, Debug)]
-pub struct Coming {
+pub struct BucketArrival {
     /// Bytes above the rate, with this packet: V(t).
     pub level: f64,
     /// Seconds since the bucket was last empty.
@@ -144,9 +144,9 @@ pub struct Coming {
 /// The bucket's level at each packet, and the start of its busy period.
 #[derive(Clone, Debug, Default)]
 pub struct Levels {
-    /// See [`Coming::level`].
+    /// See [`BucketArrival::level`].
     pub level: Vec<f64>,
-    /// See [`Coming::age_s`].
+    /// See [`BucketArrival::age_s`].
     pub age_s: Vec<f64>,
 }
 
@@ -157,15 +157,15 @@ impl Levels {
         self.level.resize(trace.len(), 0.0);
         self.age_s.resize(trace.len(), 0.0);
         let found = self.level.iter_mut().zip(&mut self.age_s);
-        for ((level, age_s), coming) in found.zip(trace.coming(rate)) {
-            (*level, *age_s) = (coming.level, coming.age_s);
+        for ((level, age_s), arrivals_at) in found.zip(trace.arrivals_at(rate)) {
+            (*level, *age_s) = (arrivals_at.level, arrivals_at.age_s);
         }
     }
 
     /// The packets, as they came.
-    pub fn coming<'a>(&'a self, trace: &'a Trace) -> impl Iterator<Item = Coming> + 'a {
+    pub fn arrivals_at<'a>(&'a self, trace: &'a Trace) -> impl Iterator<Item = BucketArrival> + 'a {
         let found = self.level.iter().zip(&self.age_s).zip(&trace.lost);
-        found.map(|((&level, &age_s), &lost)| Coming { level, age_s, lost })
+        found.map(|((&level, &age_s), &lost)| BucketArrival { level, age_s, lost })
     }
 }
 
@@ -190,7 +190,7 @@ impl LeakyBucket {
 
     /// The level with a packet that comes. What is lost does not enter.
     #[inline]
-    pub fn comes(&mut self, now_s: f64, bytes: f64, lost: bool) -> f64 {
+    pub fn arrives(&mut self, now_s: f64, bytes: f64, lost: bool) -> f64 {
         self.level -= self.rate * (now_s - self.then_s);
         if self.level <= 0.0 {
             self.level = 0.0;

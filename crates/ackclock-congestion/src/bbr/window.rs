@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_recovery_conserves_packets_for_a_round_then_grows_and_comes_back() {
+    fn a_recovery_conserves_packets_for_a_round_then_grows_and_restores() {
         let mut window = Window::new(100.0);
         window.save(false);
         let mut rounds = Rounds::default();
@@ -180,8 +180,8 @@ mod tests {
         assert_eq!(at(0, 3), 61, "in flight, and one for the one delivered");
         assert_eq!(at(999, 0), 61, "sent before the recovery began");
         assert_eq!(at(1000, 0), 62, "a round later");
-        let whole_segments = after(&mut window, &ack(Time::ZERO, 1), &goal(180));
-        assert_eq!(whole_segments, 101, "back at 100, and one more");
+        let restored = after(&mut window, &ack(Time::ZERO, 1), &goal(180));
+        assert_eq!(restored, 101, "back at 100, and one more");
     }
 
     #[test]
@@ -194,7 +194,7 @@ mod tests {
             ..ack(Time::ZERO, 1)
         };
         assert_eq!(after(&mut window, &recovery, &goal(180)), MIN_WINDOW);
-        let whole_segments = after(&mut window, &ack(Time::ZERO, 1), &goal(180));
-        assert_eq!(whole_segments, 101);
+        let restored = after(&mut window, &ack(Time::ZERO, 1), &goal(180));
+        assert_eq!(restored, 101);
     }
 }

@@ -165,7 +165,7 @@ fn a_round_adds_a_and_a_loss_takes_b() {
 }
 
 #[test]
-fn each_ack_counts_once_however_many_segments_it_acknowledges() {
+fn growth_counts_acks_not_segments() {
     let mut highspeed = highspeed(76.0);
     highspeed.on_loss(&LOSS);
     assert_eq!(highspeed.cwnd(), 38.0);

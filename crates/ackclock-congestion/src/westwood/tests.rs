@@ -26,7 +26,7 @@ fn steady(westwood: &mut Westwood, milliseconds: std::ops::Range<u64>) {
 }
 
 #[test]
-fn a_recovery_comes_down_to_half_and_ends_at_bandwidth_times_smallest_rtt() {
+fn a_recovery_halves_and_ends_at_bandwidth_times_smallest_rtt() {
     let mut westwood = westwood(100.0);
     westwood.window.end_slow_start();
     steady(&mut westwood, 51..5000);
@@ -119,7 +119,7 @@ fn a_loss_before_the_first_sample_leaves_two_segments() {
 }
 
 #[test]
-fn a_loss_that_the_end_of_a_recovery_brings_halves_the_measured_window() {
+fn a_loss_at_the_end_of_a_recovery_halves_the_measured_window() {
     let mut westwood = westwood(100.0);
     steady(&mut westwood, 51..5000);
     let measured = f64::from(westwood.measured());

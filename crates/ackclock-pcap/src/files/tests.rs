@@ -70,7 +70,7 @@ fn files_are_merged_in_the_order_of_time() {
 }
 
 #[test]
-fn many_files_are_opened_when_their_time_comes() {
+fn files_are_opened_when_they_are_due() {
     let folder = Folder::new("many");
     let paths: Vec<_> = (0..20_u32)
         .rev()

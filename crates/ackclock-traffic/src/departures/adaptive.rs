@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rate_changes_at_most_once_per_period_and_round_trip() {
+    fn the_rate_changes_at_intervals_of_a_period_and_round_trip() {
         let mut control = control();
         let ms = Time::from_milliseconds;
         assert!(

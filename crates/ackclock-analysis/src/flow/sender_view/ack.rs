@@ -291,7 +291,7 @@ impl SenderView {
             if let Some(tracer) = &mut self.tracer {
                 tracer.on_delivered(&range);
             }
-            if range.sent_once() && !range.not_captured && !range.late {
+            if range.has_one_transmission() && !range.not_captured && !range.late {
                 if range.state != State::Sacked && context.filled_ns.is_none() {
                     rtt = Some((range.last_ns, now_ns - range.last_ns));
                 }
@@ -366,7 +366,7 @@ impl SenderView {
                 if let Some(tracer) = tracer {
                     tracer.on_delivered(range);
                 }
-                if range.sent_once() && !range.not_captured && !range.late {
+                if range.has_one_transmission() && !range.not_captured && !range.late {
                     let sent_ns = range.last_ns;
                     if rtt.is_none_or(|(before_ns, _)| sent_ns > before_ns) {
                         *rtt = Some((sent_ns, now_ns - sent_ns));

@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn unacknowledged_transmissions_are_found_by_the_spacing_of_the_others() {
+    fn spacing_identifies_unacknowledged_transmissions() {
         let sent = sent(&[0, 10_000, 30_000, 20_000, 10_000, 50_000, 10_000]);
         let acks = is_response_to(&sent, &[0, 2, 3, 6]);
         let matched = align(&sent, &acks, ROUND_NS * 9 / 10, ROUND_NS);

@@ -78,7 +78,8 @@ impl AckTracer {
     #[inline]
     pub fn on_delivered(&mut self, range: &SentRange) {
         let prior = &mut self.prior;
-        prior.has_retransmitted |= !range.sent_once() || range.not_captured || range.late;
+        prior.has_retransmitted |=
+            !range.has_one_transmission() || range.not_captured || range.late;
         if range.state != State::Sacked {
             prior.oldest_ns = prior.oldest_ns.or(Some(range.last_ns));
             prior.newest_ns = Some(range.last_ns);
@@ -318,7 +319,7 @@ fn has_lost_retransmission(board: &Scoreboard) -> bool {
 }
 
 fn is_lost_retransmission(one: &SentRange) -> bool {
-    !one.sent_once() && one.state != State::Sacked
+    !one.has_one_transmission() && one.state != State::Sacked
 }
 
 /// Saturate to `u32`, which is more than any window.

@@ -72,7 +72,11 @@ impl PendingResolution {
             return false;
         };
         let hole = &mut one.range;
-        if !hole.not_captured || !hole.sent_once() || hole.start > start || hole.end() < end {
+        if !hole.not_captured
+            || !hole.has_one_transmission()
+            || hole.start > start
+            || hole.end() < end
+        {
             return false;
         }
         let mut pieces = Vec::with_capacity(2);
@@ -193,7 +197,7 @@ impl SenderView {
         output: &mut Output,
     ) -> i64 {
         let now_ns = context.now_ns;
-        if range.sent_once() && self.has_missed_retransmission(&range, now_ns) {
+        if range.has_one_transmission() && self.has_missed_retransmission(&range, now_ns) {
             let missed_ns = range.lost_ns;
             range.add(Transmission {
                 sent_ns: missed_ns,
@@ -207,7 +211,7 @@ impl SenderView {
             self.report_copies(&range, Some(1), 0.6, output);
             return missed_ns;
         }
-        if range.sent_once() && !range.not_captured {
+        if range.has_one_transmission() && !range.not_captured {
             let late = range.late && self.vantage != Vantage::Sender;
             let (fate, confidence) = if late {
                 (Fate::Reordered, 0.95)
@@ -223,7 +227,7 @@ impl SenderView {
         }
         let copies = range.copies.as_deref();
         let sent_ns = copies.map_or(range.last_ns, |copies| copies[arrived].sent_ns);
-        let due_ns = if range.sent_once() {
+        let due_ns = if range.has_one_transmission() {
             now_ns + DISORDER_NS.max(self.rtt_estimator.srtt_ns / 4)
         } else {
             now_ns + 2 * self.rtt_estimator.srtt_ns + DSACK_NS

@@ -33,9 +33,9 @@ fn copies(range: &SentRange) -> impl Iterator<Item = Departure> + '_ {
         start: range.start,
         end: range.end(),
         sent_ns,
-        is_retransmission: !range.sent_once(),
+        is_retransmission: !range.has_one_transmission(),
     };
-    let single = range.sent_once().then(|| sent(range.last_ns));
+    let single = range.has_one_transmission().then(|| sent(range.last_ns));
     let several = range.copies.iter().flat_map(|all| all.iter());
     single
         .into_iter()

@@ -296,7 +296,10 @@ impl SenderView {
             IpIdOrder::Older => return true,
             _ => {}
         }
-        let behind = self.board.get(index + 1).filter(|next| next.sent_once());
+        let behind = self
+            .board
+            .get(index + 1)
+            .filter(|next| next.has_one_transmission());
         let tsval = data.tsval.zip(behind.map(|next| next.tsval));
         if let Some((own, next)) = tsval.filter(|(own, next)| own != next) {
             return seq::is_before(own, next);
@@ -407,15 +410,15 @@ impl SenderView {
         let Some(range) = self.board.get(index) else {
             return;
         };
-        let (sent_once, lost_ns) = (range.sent_once(), range.lost_ns);
-        let is_first = sent_once && self.recovery.retransmitted_to <= data.start;
-        let already_resent = !sent_once && range.state != State::Lost;
+        let (has_one_transmission, lost_ns) = (range.has_one_transmission(), range.lost_ns);
+        let is_first = has_one_transmission && self.recovery.retransmitted_to <= data.start;
+        let already_resent = !has_one_transmission && range.state != State::Lost;
         if !pending || is_first || already_resent || lost_ns == 0 || cause != RetransmitCause::Fast
         {
             return;
         }
         let late = (data.now_ns - lost_ns) as f64 >= (1.0 - EARLY) * srtt_ns as f64;
-        let sent_ns = match (next_expected, sent_once) {
+        let sent_ns = match (next_expected, has_one_transmission) {
             (true, _) => self.take_missing_between(lost_ns, data.now_ns),
             (false, true) if late && srtt_ns > 0 => Some(lost_ns),
             _ => None,
@@ -490,7 +493,7 @@ impl SenderView {
         };
         let sacked = self.board.sacked_bytes() > 0;
         let outcome = sacked || self.duplicate_acks > 0;
-        let tail = range.end() == self.snd_nxt && range.sent_once();
+        let tail = range.end() == self.snd_nxt && range.has_one_transmission();
         let no_recovery =
             !outcome && !self.recovery.within(self.snd_una) && self.recovery.probed == 0;
         let probes = tail && no_recovery && (index > 0 || self.has_sack);

@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn a_more_probable_name_comes_first_however_plain_the_other() {
+    fn a_more_probable_name_precedes_a_simpler_one() {
         let matched = names(vec![explains(0, -4.0, 0, 0.0), explains(1, -1.0, 6, 0.0)]);
         assert_eq!(matched, [(1, vec![0])]);
     }

@@ -92,7 +92,7 @@ fn ccas_that_agree_at_small_windows_are_distinguished_at_large_ones() {
 }
 
 #[test]
-fn a_behaviour_of_most_candidates_is_no_evidence() {
+fn a_common_behaviour_is_no_evidence() {
     let renos: Vec<Candidate> = (0..4).map(|_| candidates().swap_remove(0)).collect();
     let ranked = rank(&flow_of("reno", 60), &renos);
     assert_eq!(verdict(&ranked), UNKNOWN, "{ranked:?}");

@@ -14,13 +14,13 @@ impl Search<'_> {
     /// with blocks as observations, over Fisher's), and the rate's standard error.
     pub(super) fn spread(&mut self, model: &Model) -> (f64, f64) {
         self.levels.fill(self.trace, model.rate);
-        let coming = || self.levels.coming(self.trace);
+        let arrivals_at = || self.levels.arrivals_at(self.trace);
         let any = f64::NEG_INFINITY;
-        let [rr, rd, _] = model.assess(coming(), any).inverse();
+        let [rr, rd, _] = model.assess(arrivals_at(), any).inverse();
         let length = self.trace.len().div_ceil(BLOCKS);
         let mut variance = 0.0;
         for begin in (0..self.trace.len()).step_by(length) {
-            let block = coming().skip(begin).take(length);
+            let block = arrivals_at().skip(begin).take(length);
             let [rate, depth] = model.assess(block, any).growth;
             variance += (rr * rate + rd * depth).powi(2);
         }
@@ -39,8 +39,8 @@ impl Search<'_> {
         // Depths change no level.
         self.levels.fill(self.trace, rate);
         let assess = |model: &Model, least: f64| {
-            let coming = self.levels.coming(self.trace);
-            model.assess(coming, least)
+            let arrivals_at = self.levels.arrivals_at(self.trace);
+            model.assess(arrivals_at, least)
         };
         let mut here = assess(&model, f64::NEG_INFINITY);
         for _ in 0..4 {
@@ -110,8 +110,8 @@ impl Search<'_> {
                     depth: model.depth + sign * by,
                     ..*model
                 };
-                let coming = self.levels.coming(self.trace);
-                other.assess(coming, least).likelihood >= least
+                let arrivals_at = self.levels.arrivals_at(self.trace);
+                other.assess(arrivals_at, least).likelihood >= least
             };
             let (mut inside, mut outside) = (0.0, self.packet / 64.0);
             while outside < model.depth && likely(outside) {

@@ -1,6 +1,6 @@
 //! The likelihood of packet losses under a token bucket.
 
-use super::super::trace::Coming;
+use super::super::trace::BucketArrival;
 use super::Search;
 
 /// λ: the share of fates that a bucket need not explain: losses elsewhere, and fates that were told wrongly.
@@ -74,14 +74,18 @@ impl Search<'_> {
     /// Return the likelihood of all packets under a model, or stop early once it is below `least`: each packet lowers
     /// it.
     pub(super) fn assess(&self, model: &Model, least: f64) -> Assessment {
-        model.assess(self.trace.coming(model.rate), least)
+        model.assess(self.trace.arrivals_at(model.rate), least)
     }
 }
 
 impl Model {
     /// Assess these packets, in arrival order at this model's rate: see [`Search::assess`].
     #[inline]
-    pub(super) fn assess(&self, packets: impl Iterator<Item = Coming>, least: f64) -> Assessment {
+    pub(super) fn assess(
+        &self,
+        packets: impl Iterator<Item = BucketArrival>,
+        least: f64,
+    ) -> Assessment {
         let mut sum = Assessment::default();
         let (surely, hardly) = (surely(), LAPSE.ln());
         let far = (CERTAIN + 1.0) * self.width;
@@ -106,7 +110,7 @@ impl Model {
 
     /// Add a packet whose level is near the depth.
     #[inline]
-    fn uncertain(&self, above: f64, packet: Coming, sum: &mut Assessment) {
+    fn uncertain(&self, above: f64, packet: BucketArrival, sum: &mut Assessment) {
         let full = 1.0 / (1.0 + (-above).exp());
         let probability = LAPSE + (1.0 - 2.0 * LAPSE) * full;
         let slope = (1.0 - 2.0 * LAPSE) * full * (1.0 - full) / self.width;

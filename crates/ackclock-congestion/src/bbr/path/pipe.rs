@@ -79,7 +79,7 @@ impl Pipe {
 
 /// The next whole number of segments.
 #[inline]
-pub fn whole_segments(segments: f64) -> u32 {
+pub fn floor_segments(segments: f64) -> u32 {
     // Conversions are instructions; `ceil` is a call.
     let below = segments as u32;
     below.saturating_add(u32::from(f64::from(below) < segments))
