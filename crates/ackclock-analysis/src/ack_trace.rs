@@ -1,13 +1,14 @@
 //! Traces of flows' windows, one sample for each acknowledgement: the input of the identification of CCAs.
 //!
-//! Memory is bounded: there is room for so many steps, of one flow and of all together. A flow in which nothing was lost
-//! when it is over, or rests, gives its room back; of those that are over the longest are kept.
+//! Memory is bounded: there is room for so many samples, of one flow and of all together. A flow in which nothing was
+//! lost when it is over, or rests, frees its room; of those that are over the longest are kept.
 
 pub use ackclock_core::tcp::ack_trace::{CaState, Signal};
 
-/// Steps of a flow: with four times as many no control is named better. Of one that lost nothing in so many, later ones.
+/// Samples of a flow: with four times as many no control is named better. Of one that lost nothing in so many, later
+/// ones.
 pub const MAX_FLOW_SAMPLES: usize = 1 << 14;
-/// Steps of all flows: 16 MB of them.
+/// Samples of all flows: 16 MB of them.
 pub const MAX_SAMPLES: usize = 1 << 18;
 /// Flows that are over and kept: more than anybody reads one by one.
 pub const MAX_FLOWS: usize = 32;
@@ -31,7 +32,7 @@ pub struct AckSample {
     pub prior_in_flight_bytes: u32,
     /// The pipe after it, before it lets anything go.
     pub in_flight_bytes: u32,
-    /// The pipe at most until the next step.
+    /// The pipe at most until the next sample.
     pub window_bytes: u32,
     /// From what is acknowledged to what is next, before it lets anything go.
     pub outstanding_bytes: u32,
@@ -47,7 +48,7 @@ pub struct AckSample {
     pub ca_state: CaState,
 }
 
-/// The steps of a direction with data.
+/// The samples of a direction with data.
 #[derive(Clone, Debug, Default)]
 pub struct AckTrace {
     /// Its number.
@@ -62,7 +63,7 @@ pub struct AckTrace {
     pub samples: Vec<AckSample>,
 }
 
-/// The steps that are kept of all flows.
+/// The samples that are kept of all flows.
 #[derive(Debug)]
 pub struct AckTraces {
     room: usize,
@@ -71,7 +72,7 @@ pub struct AckTraces {
 }
 
 impl AckTraces {
-    /// With room for at most so many steps.
+    /// With room for at most so many samples.
     pub fn new(room: usize) -> Self {
         Self {
             room,
@@ -84,7 +85,7 @@ impl AckTraces {
         self.room > 0
     }
 
-    /// Takes room for a step, if there is any.
+    /// Take room for a sample, if there is any.
     #[inline]
     pub fn take_room(&mut self) -> bool {
         let left = self.room > 0;
@@ -92,12 +93,12 @@ impl AckTraces {
         left
     }
 
-    /// Gives room back.
+    /// Free the room of samples.
     pub fn give_room(&mut self, samples: usize) {
         self.room += samples;
     }
 
-    /// Keeps a flow that is over; of too many the shortest goes.
+    /// Keep a flow that is over; of too many, drop the shortest.
     pub fn keep(&mut self, flow: AckTrace) {
         self.flows.push(flow);
         if self.flows.len() <= MAX_FLOWS {

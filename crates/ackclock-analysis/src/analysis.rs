@@ -31,7 +31,7 @@ pub struct Analysis {
 }
 
 impl Analysis {
-    /// Begins.
+    /// Begin.
     pub fn new(options: Options) -> Self {
         Self {
             connections: Connections::within(options.max_bytes),
@@ -43,7 +43,7 @@ impl Analysis {
         }
     }
 
-    /// Takes a segment in; one without a time has that of the one before.
+    /// Take a segment in; one without a time has that of the one before.
     #[inline]
     pub fn take(&mut self, segment: &Segment) {
         if segment.duplicate {
@@ -55,8 +55,8 @@ impl Analysis {
         self.connections.take(segment, now_ns, &mut self.output);
     }
 
-    /// The time since the first segment. Where it goes back by a little it stands still, as order is what tells; by more,
-    /// somebody has set the clock.
+    /// The time since the first segment. Where it goes back by a little it stands still, as order is what tells; by
+    /// more, somebody has set the clock.
     #[inline]
     fn time_ns(&mut self, segment: &Segment) -> i64 {
         let Some(before_ns) = self.now_ns else {
@@ -77,12 +77,12 @@ impl Analysis {
         }
     }
 
-    /// Ends what is open.
+    /// End what is open.
     pub fn finish(&mut self) {
         self.finish_some(u64::MAX);
     }
 
-    /// Ends at most so many of the connections that are open; false when none is left.
+    /// End at most so many of the connections that are open; false when none is left.
     pub fn finish_some(&mut self, most: u64) -> bool {
         self.connections.finish_some(most, &mut self.output)
     }
@@ -147,7 +147,7 @@ pub struct FileAnalysis {
 }
 
 impl FileAnalysis {
-    /// Opens files; those that cannot be read say so in [`FileAnalysis::files`].
+    /// Open files; those that cannot be read say so in [`FileAnalysis::files`].
     pub fn open<P: AsRef<Path>>(paths: &[P], options: Options) -> Self {
         Self {
             capture: Capture::open(paths),
@@ -167,7 +167,7 @@ impl FileAnalysis {
         }
     }
 
-    /// Takes in at most so many segments, fewer when many connections end meanwhile; false when nothing is left.
+    /// Take in at most so many segments, fewer when many connections end meanwhile; false when nothing is left.
     pub fn advance(&mut self, segments: u64) -> bool {
         let enough = self.analysis.output.tables.flows.flow.len() + MAX_FLOWS;
         for _ in 0..segments {
@@ -252,7 +252,7 @@ impl FileAnalysis {
     }
 }
 
-/// Analyses files as a whole.
+/// Analyse files as a whole.
 pub fn analyse<P: AsRef<Path>>(paths: &[P], options: Options) -> (Tables, FileAnalysis) {
     let mut reading = FileAnalysis::open(paths, options);
     while reading.advance(u64::MAX) {}

@@ -1,11 +1,11 @@
-//! Silences of a capture as a whole, and how many connections they found at work: a host that stands still stops all.
+//! Gaps of a capture as a whole, and how many connections they found at work: a host that stands still stops all.
 
-/// A shorter gap of the whole capture is none. A connection's own silence is longer, by what it waits besides.
+/// A shorter gap of the whole capture is none. A connection's own gap is longer, by what it waits besides.
 const MIN_GAP_NS: i64 = 100_000_000;
 /// Connections that sent within such a window were at work.
 const WINDOW_NS: i64 = 200_000_000;
 
-/// The last silence of all connections.
+/// The last gap of all connections.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CaptureGap {
     /// From the last packet before it to the first behind it; the same if there was none.

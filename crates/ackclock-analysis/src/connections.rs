@@ -1,7 +1,7 @@
 //! The connections of a capture: segments find theirs, and those that are over make room.
 //!
-//! Memory is bounded by the connections at a time: one that is closed, or of which long nothing was seen, is finished and
-//! its rows are written. The more memory there is in use, the shorter is "long".
+//! Memory is bounded by the connections at a time: one that is closed, or of which long nothing was seen, is finished
+//! and its rows are written. The more memory there is in use, the shorter is "long".
 
 use std::collections::hash_map::RandomState;
 use std::collections::HashMap;
@@ -101,7 +101,7 @@ impl Connections {
         self.cut_short
     }
 
-    /// Gives a segment to its connection.
+    /// Return a segment to its connection.
     #[inline]
     pub fn take(&mut self, segment: &Segment, now_ns: i64, output: &mut Output) {
         self.gap.packet(now_ns);
@@ -188,7 +188,7 @@ impl Connections {
         }
     }
 
-    /// Looks at one connection more, whether it is over.
+    /// Inspect at one connection more, whether it is over.
     #[inline]
     fn sweep(&mut self, now_ns: i64, output: &mut Output) {
         self.hand += 1;
@@ -230,7 +230,7 @@ impl Connections {
         (PRESSURE_RETENTION_NS * left.powi(4)) as i64
     }
 
-    /// Ends at most so many of those that are left; false when none is.
+    /// End at most so many of those that are left; false when none is.
     pub fn finish_some(&mut self, most: u64, output: &mut Output) -> bool {
         let first = self.ended;
         self.ended = self.slots.len().min(first.saturating_add(most as usize));

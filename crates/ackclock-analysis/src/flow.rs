@@ -55,14 +55,14 @@ pub struct Connection {
     /// The client's direction and the server's.
     directions: [Direction; 2],
     reset: bool,
-    /// The last silence, until it is told why it was.
+    /// The last stall, until it is told why it was.
     open_stall: Option<Box<OpenStall>>,
     /// Since when there was nothing but probes of a shut window and their answers.
     zero_window_since_ns: Option<i64>,
     bad_checksums: u32,
     stalls: u32,
     stalled_ns: i64,
-    /// From the point to the client and back, and to the server and back; 0 if not known.
+    /// From the vantage point to the client and back, and to the server and back; 0 if not known.
     side_rtts_ns: [i64; 2],
     /// The handshake's last ACK was lost, and later data completed the handshake.
     delayed_establishment: bool,
@@ -71,7 +71,7 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Begins with a segment.
+    /// Begin with a segment.
     pub fn new(number: u32, segment: &Segment, now_ns: i64) -> Self {
         let [client, server] = ends(segment);
         Self {
@@ -95,7 +95,7 @@ impl Connection {
         }
     }
 
-    /// Begins with a segment, in the memory of one that is over.
+    /// Begin with a segment, in the memory of one that is over.
     pub fn reset(&mut self, number: u32, segment: &Segment, now_ns: i64) {
         let spare = self
             .directions
@@ -107,8 +107,8 @@ impl Connection {
         }
     }
 
-    /// Return true if a segment with its addresses and ports begins another connection: a SYN with another number, or one that
-    /// comes when no copy of the first can be under way any more.
+    /// Return true if a segment with its addresses and ports begins another connection: a SYN with another number, or
+    /// one that comes when no copy of the first can be in flight any more.
     #[inline]
     pub fn is_new_connection(&self, segment: &Segment, now_ns: i64) -> bool {
         let Flags(flags) = segment.flags;
@@ -171,7 +171,7 @@ impl Connection {
         })
     }
 
-    /// Takes a segment in. `gap`: the last silence of the whole capture.
+    /// Take a segment in. `gap`: the last stall of the whole capture.
     #[inline]
     pub fn take(&mut self, segment: &Segment, now_ns: i64, gap: &CaptureGap, rows: &mut Output) {
         let from = self.from(segment);
@@ -456,7 +456,7 @@ impl Connection {
         rows.event(begin_ns, flow, EventKind::Stall, f64::NAN, detail);
     }
 
-    /// Gives back memory while nothing is under way.
+    /// Free unused memory while nothing is in flight.
     pub fn shrink(&mut self, rows: &mut Output) {
         for direction in &mut self.directions {
             if let Some(sender_view) = &mut direction.sender_view {

@@ -8,9 +8,9 @@
 //!
 //! What it needs of a flow is a [`series`], which names no capture: it can come of one, of a run or of a log.
 //!
-//! What cannot be told apart is not: where the window stays below their thresholds several controls *are* Reno, and DCTCP
-//! without marks, LP without delay or Vegas without enough samples a round trip as well. Then the likelihoods are the
-//! same, and the one that is more common has the greater probability.
+//! What cannot be told apart is not: where the window stays below their thresholds several controls *are* Reno, and
+//! DCTCP without marks, LP without delay or Vegas without enough samples a round trip as well. Then the likelihoods are
+//! the same, and the one that is more common has the greater probability.
 
 pub mod features;
 pub mod likelihood;

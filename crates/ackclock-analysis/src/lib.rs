@@ -1,6 +1,7 @@
-//! Packet captures, and what happened in them: records ([`framing`]) of a stream of bytes ([`source`]), the TCP segments
-//! in them ([`packet`]), those of several files in one order of time ([`files`]) or a choice of them ([`filter`]), the
-//! connections that they belong to ([`connections`], [`flow`]), what limits their path ([`path`]), and all that is found ([`analysis`], [`tables`]).
+//! Packet captures, and what happened in them: records ([`framing`]) of a stream of bytes ([`source`]), the TCP
+//! segments in them ([`packet`]), those of several files in one order of time ([`files`]) or a choice of them
+//! ([`filter`]), the connections that they belong to ([`connections`], [`flow`]), what limits their path ([`path`]),
+//! and all that is found ([`analysis`], [`tables`]).
 
 pub mod ack_trace;
 pub mod analysis;

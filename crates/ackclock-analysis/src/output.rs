@@ -15,13 +15,13 @@ use ackclock_pcap::packet::Address;
 pub struct Options {
     /// A flow is sampled at most once in this time, in nanoseconds; 0: no samples.
     pub interval_ns: i64,
-    /// Losses, repairs and reorderings are wanted as events, not stalls alone.
+    /// Losses, retransmissions and reorderings are wanted as events, not stalls alone.
     pub events: bool,
     /// The fate of each copy of each segment is wanted.
     pub segments: bool,
     /// At most so many arrivals are kept for the analysis of paths, over all of them.
     pub max_arrivals: usize,
-    /// At most so many steps are kept to tell congestion controls, over all flows.
+    /// At most so many samples are kept to tell CCAs, over all flows.
     pub max_samples: usize,
     /// Memory for connections that are open, in bytes: idle ones make room.
     pub max_bytes: usize,
@@ -122,7 +122,7 @@ impl Output {
         })
     }
 
-    /// Adds an event.
+    /// Add an event.
     pub fn event(
         &mut self,
         time_ns: i64,
@@ -146,7 +146,7 @@ impl Output {
         events.confidence.push(detail.confidence);
     }
 
-    /// Adds a segment's fate, and the event that belongs to it.
+    /// Add a segment's fate, and the event that belongs to it.
     pub fn outcome(&mut self, outcome: &SegmentOutcome) {
         let kind = match outcome.fate {
             Fate::Lost | Fate::LostBefore => Some(EventKind::Loss),
@@ -189,7 +189,7 @@ impl Output {
         segments.confidence.push(outcome.confidence);
     }
 
-    /// Keeps an arrival for the analysis of its path: gives its place.
+    /// Keep an arrival for the analysis of its path; return its place.
     #[inline]
     pub fn arrival(&mut self, arrival: Arrival) -> u32 {
         if !self.has_room() {
@@ -205,14 +205,14 @@ impl Output {
         self.series.arrivals.len() < self.options.max_arrivals
     }
 
-    /// A kept arrival was lost behind the point.
+    /// A kept arrival was lost behind the vantage point.
     pub fn lost(&mut self, arrival: u32) {
         if let Some(arrival) = self.series.arrivals.get_mut(arrival as usize) {
             arrival.lost = true;
         }
     }
 
-    /// Keeps a round-trip time.
+    /// Keep a round-trip time.
     #[inline]
     pub fn rtt(&mut self, sample: RttSample) {
         if self.has_room() {

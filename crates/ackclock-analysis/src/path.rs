@@ -1,25 +1,25 @@
 //! Detection of what limits a path (a policer, a shaper, a queue or nothing), its rate and depth, and the round trips
 //! under load.
 //!
-//! A token bucket of rate r and depth B drops what comes when more than B was sent above the rate. With A(t) what passed,
-//! V(t) = A(t) − r t − min over s ≤ t of (A(s) − r s) is what was sent above it. For the right r, packets are lost where V
-//! would be above B and pass below: `policing` looks for the r and B under which the losses are most likely. That holds
-//! for a queue that drops when it is full as well, V being its length; but there a packet waits for V/r, and behind a
-//! policer for nothing. `queueing` asks the round trips: do they grow with V/r; were they longer just before losses; at
-//! what rate does a queue drain, if there is one. A queue that lets a burst through undelayed is a shaper.
-//! At the receiver, behind the limiter, packets have waited when they come: V is then what the limiter let through above
-//! its rate, and while its queue lasts that stays what a shaper's bucket holds.
+//! A token bucket of rate r and depth B drops what comes when more than B was sent above the rate. With A(t) what
+//! passed, V(t) = A(t) − r t − min over s ≤ t of (A(s) − r s) is what was sent above it. For the right r, packets are
+//! lost where V would be above B and pass below: `policing` looks for the r and B under which the losses are most
+//! likely. That holds for a queue that drops when it is full as well, V being its length; but there a packet waits for
+//! V/r, and behind a policer for nothing. `queueing` asks the round trips: do they grow with V/r; were they longer just
+//! before losses; at what rate does a queue drain, if there is one. A queue that lets a burst through undelayed is a
+//! shaper. At the receiver, behind the limiter, packets have waited when they come: V is then what the limiter let
+//! through above its rate, and while its queue lasts that stays what a shaper's bucket holds.
 //!
 //! Sources: T. Flach et al., An Internet-Wide Analysis of Traffic Policing, SIGCOMM 2016, section 3 (losses at full
-//! level, passes below, flat RTT, 15 losses, three parts of the trace); P. Kanuparthy, C. Dovrolis, ShaperProbe: End-to-end
-//! Detection of ISP Traffic Shaping using Active Methods, IMC 2011 (a level shift in the rate of a probing stream: this
-//! needs no probes and, as it looks at V, no shift).
+//! level, passes below, flat RTT, 15 losses, three parts of the trace); P. Kanuparthy, C. Dovrolis, ShaperProbe:
+//! End-to-end Detection of ISP Traffic Shaping using Active Methods, IMC 2011 (a level shift in the rate of a probing
+//! stream: this needs no probes and, as it looks at V, no shift).
 //!
 //! Departures from Flach et al.: the bytes of all flows of a path are pooled, where theirs looks at one connection and
-//! loses policers that several share; the rate is fitted, and not the goodput between the first and the last loss, which
-//! is too low after any pause; one likelihood stands for their thresholds on losses, passes and outliers, and gives
-//! intervals; a slope of RTT against V/r stands for their 1.3 times the tenth percentile, which long queues elsewhere
-//! break.
+//! loses policers that several share; the rate is fitted, and not the goodput between the first and the last loss,
+//! which is too low after any pause; one likelihood stands for their thresholds on losses, passes and outliers, and
+//! gives intervals; a slope of RTT against V/r stands for their 1.3 times the tenth percentile, which long queues
+//! elsewhere break.
 //!
 //! What bytes a limiter counts, only the caller knows: on Ethernet, policers that were measured count frames with their
 //! check sequence. A rate comes in bits of the bytes that were given.
@@ -59,7 +59,8 @@ const SAME_RATE: f64 = 0.2;
 const CLOCKS: f64 = 2e-4;
 /// The noise of times from hosts, fast links, interrupts and processing.
 const NOISE_S: f64 = 0.001;
-/// Two full Ethernet frames: a burst above that is a bucket's, not the granularity of a queue; if it is more than noise.
+/// Two full Ethernet frames: a burst above that is a bucket's, not the granularity of a queue; if it is more than
+/// noise.
 const SHAPED_BYTES: f64 = 3036.0;
 
 codes!(
@@ -141,7 +142,8 @@ pub struct Path {
     /// The depth: a policer's burst; a shaper's burst and queue. None if it drops at no certain length, or was not
     /// observed to.
     pub depth_bytes: Option<Estimate>,
-    /// The limiter was never seen to be empty before most losses: what was sent before the trace is missing in its depth.
+    /// The limiter was never seen to be empty before most losses: what was sent before the trace is missing in its
+    /// depth.
     pub is_depth_a_minimum: bool,
     /// The burst that a shaper passes undelayed.
     pub burst_bytes: Option<Estimate>,
@@ -156,8 +158,8 @@ pub struct Path {
 pub struct Evidence {
     /// Lost segments that were looked at.
     pub losses: usize,
-    /// The share of the uncertainty about which segments were lost that a bucket takes away; None, as all that is said of
-    /// a bucket, where none could change the answer.
+    /// The share of the uncertainty about which segments were lost that a bucket takes away; None, as all that is said
+    /// of a bucket, where none could change the answer.
     pub explained: Option<f64>,
     /// The bucket's rate.
     pub bucket_bps: Option<Estimate>,
@@ -190,8 +192,8 @@ pub fn fit(arrivals: &[Arrival], rtts: &[RttSample]) -> PathFit {
     fit_if(arrivals, rtts, |queue, trace| !is_decided(queue, trace))
 }
 
-/// The same for one path of those that are `together`: without a bucket where it cannot be told better than they are, which
-/// is all that is asked then.
+/// The same for one path of those that are `together`: without a bucket where it cannot be told better than they are,
+/// which is all that is asked then.
 pub fn fit_with(arrivals: &[Arrival], rtts: &[RttSample], together: &PathFit) -> PathFit {
     fit_if(arrivals, rtts, |queue, trace| {
         let most = policing::max_explained(trace).max(strength_of(queue));
@@ -291,7 +293,7 @@ impl PathFit {
         match path.limiter {
             Limiter::Policer => path.takes_bucket(bucket),
             Limiter::Queue => path.takes_queue(self.queue, bucket),
-            // Without round trips nobody knows of a queue.
+            // Without round trips it is unknown of a queue.
             Limiter::None if self.delay.is_none() => path.limiter = Limiter::Undecided,
             _ => {}
         }
@@ -456,7 +458,7 @@ impl Extremes {
     }
 }
 
-/// Moves the extremes of a part of the time to those that are kept, in the order of time.
+/// Move the extremes of a part of the time to those that are kept, in the order of time.
 fn take_out(extremes: &mut [Extremes; 2], kept: &mut Vec<Level>) {
     let taken = extremes.iter_mut().filter_map(|one| one.0.take());
     let mut found: Vec<(usize, Level)> = taken.flatten().collect();

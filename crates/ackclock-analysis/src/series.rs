@@ -9,7 +9,7 @@ pub struct Arrival {
     pub bytes: u32,
     /// Its path.
     pub path: u16,
-    /// It was lost behind the point.
+    /// It was lost behind the vantage point.
     pub lost: bool,
 }
 
@@ -24,7 +24,7 @@ pub struct RttSample {
     pub flow: u32,
     /// Its path.
     pub path: u16,
-    /// The point is at the receiver: what it waited for on its way was before that.
+    /// The vantage point is at the receiver: what it waited for on its way was before that.
     pub behind: bool,
 }
 
@@ -107,7 +107,7 @@ impl<T: Copy + Default> ByFlow<T> {
         }
     }
 
-    /// Puts the samples of each flow in order that has at least so many.
+    /// Put the samples of each flow in order that has at least so many.
     pub fn sort_parts<K: Ord>(&mut self, least: usize, key: impl Fn(&T) -> K) {
         let mut begin = 0;
         for &(_, end) in &self.ends {

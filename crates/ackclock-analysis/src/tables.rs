@@ -24,9 +24,9 @@ codes!(
         Unresolved => "unresolved",
         /// It reached its receiver.
         Delivered => "delivered",
-        /// It was seen, and lost behind the point.
+        /// It was seen, and lost behind the vantage point.
         Lost => "lost",
-        /// It was lost before the point: it was not seen.
+        /// It was lost before the vantage point: it was not seen.
         LostBefore => "lost_before",
         /// It came later than others that were sent after it, and reached its receiver.
         Reordered => "reordered",
@@ -40,15 +40,15 @@ codes!(
 );
 
 codes!(
-    /// Why something was sent again.
+    /// Why something was retransmitted.
     RetransmitCause {
-        /// Not sent again, or nobody knows.
+        /// Not retransmitted, or it is unknown.
         Unknown => "unknown",
         /// Acknowledgements told that it was missing.
         Fast => "fast",
-        /// The end of a flight, sent again to provoke an acknowledgement (RFC 8985 section 7).
+        /// The end of a flight, retransmitted to provoke an acknowledgement (RFC 8985 section 7).
         TailProbe => "tail_probe",
-        /// The retransmission timer, with all that is sent again because of it.
+        /// The retransmission timer, with all that is retransmitted because of it.
         Timeout => "timeout",
         /// A SYN.
         Syn => "syn",
@@ -56,7 +56,7 @@ codes!(
         SynAck => "synack",
         /// The retransmission was spurious.
         Spurious => "spurious",
-        /// A byte into a closed window, or at the edge of what is acknowledged: not a repair.
+        /// A byte into a closed window, or at the edge of what is acknowledged: not a retransmission.
         WindowProbe => "window_probe",
     }
 );
@@ -96,11 +96,11 @@ codes!(
         TailLoss => "tail_loss",
         /// A retransmission was lost too.
         DoubleRetransmission => "double_retransmission",
-        /// Too few segments were under way for fast retransmit.
+        /// Too few segments were in flight for fast retransmit.
         SmallWindow => "small_window",
         /// A whole window was lost.
         ContinuousLoss => "continuous_loss",
-        /// Acknowledgements came late, and nothing was sent again.
+        /// Acknowledgements came late, and nothing was retransmitted.
         AckDelay => "ack_delay",
         /// The handshake was not answered.
         Handshake => "handshake",

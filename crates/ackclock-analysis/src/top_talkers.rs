@@ -9,7 +9,7 @@ use ackclock_core::tables::EventKind;
 
 use crate::tables::{Events, Flows, Vantage};
 
-/// Connections that were left out before their silences are looked for.
+/// Connections that were left out before their stalls are looked for.
 const MAX_EVICTED: usize = 1 << 16;
 
 /// Sums over the directions that were seen from a vantage; of delivered bytes, over those that carry their connection's
@@ -25,7 +25,7 @@ pub struct VantageTotals {
     pub data_segments: u64,
 }
 
-/// A silence.
+/// A stall.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StallEvent {
     /// The flow.
@@ -69,7 +69,7 @@ impl TopTalkers {
         }
     }
 
-    /// Takes rows in; those of one connection come together, and its events no later.
+    /// Add rows; those of one connection are contiguous, and its events are not later.
     pub fn take(&mut self, flows: &Flows, events: &Events) {
         let stalls =
             (0..events.kind.len()).filter(|&row| events.kind[row] == EventKind::Stall as u8);
@@ -105,7 +105,7 @@ impl TopTalkers {
         totals.data_segments += flows.data_segments[row];
     }
 
-    /// Keeps a connection if it is larger than the smallest; of equally large ones the later.
+    /// Keep a connection if it is larger than the smallest; of equally large ones the later.
     fn add_connection(&mut self, bytes: u64, number: u32, rows: Range<usize>, flows: &Flows) {
         if self.kept.len() == self.capacity {
             let larger =
@@ -128,7 +128,7 @@ impl TopTalkers {
         self.kept.push(Reverse((bytes, number, slots)));
     }
 
-    /// Forgets the silences of connections that were left out.
+    /// Forget the stalls of connections that were left out.
     fn forget_evicted(&mut self) {
         let mut evicted = std::mem::take(&mut self.evicted);
         evicted.sort_unstable();
@@ -157,7 +157,7 @@ impl TopTalkers {
         rows
     }
 
-    /// Their silences, in the order of time.
+    /// Their stalls, in the order of time.
     pub fn stalls(&self) -> Vec<StallEvent> {
         let mut kept: Vec<u32> = self.kept.iter().map(|kept| kept.0 .1).collect();
         kept.sort_unstable();

@@ -19,7 +19,7 @@ fn flows(trace: &Trace, options: Options) -> Vec<AckTrace> {
     std::mem::take(&mut analysis.output.ack_traces.flows)
 }
 
-/// Six segments, of which the second is lost; the acknowledgement of the fifth lets its repair go.
+/// Six segments, of which the second is lost; the acknowledgement of the fifth lets its retransmission go.
 fn one_loss(to_client_ms: i64, to_server_ms: i64) -> Trace {
     let mut trace = Trace::after_handshake(to_client_ms, to_server_ms);
     for number in 0..6 {
@@ -56,7 +56,7 @@ fn a_sample_is_an_acknowledgement_and_the_segments_it_clocks_out() {
     };
     assert_eq!(outcome(0), [1, 1, 5, 6]);
     assert_eq!(outcome(1), [1, 0, 5, 5]);
-    assert_eq!(outcome(3), [1, 0, 2, 3]); // the second is taken for lost, and is sent again
+    assert_eq!(outcome(3), [1, 0, 2, 3]); // the second is marked lost, and is retransmitted
     assert_eq!(outcome(4), [3, 6, 0, 1]); // three were sacked before
     assert_eq!(flow.samples[0].rtt_ns, Some(100 * MS as u32));
     assert_eq!(flow.samples[4].rtt_ns, None); // Karn's rule
@@ -172,7 +172,7 @@ fn losses_before_a_receiver_and_before_the_retransmission_are_one_epoch() {
         counted(&mut trace, 200, number, number + 1);
     }
     trace.ack(200, 3, &[(6, 15), (4, 5)]);
-    // The sixteenth was lost too, as the identifications tell: it was sent before the first repair.
+    // The sixteenth was lost too, as the identifications tell: it was sent before the first retransmission.
     counted(&mut trace, 202, 3, 17);
     trace.ack(202, 5, &[(6, 15)]);
     counted(&mut trace, 203, 16, 18);
@@ -190,7 +190,7 @@ fn losses_before_a_receiver_and_before_the_retransmission_are_one_epoch() {
 }
 
 /// Seen at the receiver: the third and the fifth of ten segments are lost, and the eleventh, which is seen to miss at
-/// `at_ms`; it is repaired last. Fast recovery begins at 200 ms.
+/// `at_ms`; it is retransmitted last. Fast recovery begins at 200 ms.
 fn loss_after_recovery_began(at_ms: i64) -> Vec<Signal> {
     let mut trace = Trace::after_handshake(100, 0);
     for number in [0, 1, 3, 5, 6, 7, 8, 9] {
@@ -219,8 +219,8 @@ fn at_a_receiver_losses_right_after_recovery_began_belong_to_it() {
     assert_eq!(loss_after_recovery_began(250), [Signal::Loss; 2]);
 }
 
-/// Seen at the receiver: ten segments, of which the first is marked, and the eleventh, which passes at `at_ms` and is marked
-/// too. The sender hears of the first at 200 ms.
+/// Seen at the receiver: ten segments, of which the first is marked, and the eleventh, which passes at `at_ms` and is
+/// marked too. The sender hears of the first at 200 ms.
 fn marked_after_a_reaction_began(at_ms: i64) -> Vec<Signal> {
     let mut trace = Trace::after_handshake(100, 0);
     for number in 0..10 {

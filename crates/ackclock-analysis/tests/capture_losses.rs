@@ -23,8 +23,8 @@ fn numbered(trace: &mut Trace, at_ms: i64, number: u32, identification: u32) {
     trace.data(at_ms, number).identification = Some(identification);
 }
 
-/// Ten segments, 0 to 9 at 100 ms, that all come, and then ten, 10 to 19 from 1000 to 1009 ms with the identifications 11 to
-/// 20, of which the sixth does not. Those named are not in the capture.
+/// Ten segments, 0 to 9 at 100 ms, that all come, and then ten, 10 to 19 from 1000 to 1009 ms with the identifications
+/// 11 to 20, of which the sixth does not. Those named are not in the capture.
 fn sixth_lost((to_sender_ms, to_receiver_ms): (i64, i64), missed: &[u32]) -> Trace {
     let mut trace = Trace::after_handshake(to_sender_ms, to_receiver_ms);
     for number in (0..20).filter(|number| !missed.contains(number)) {
@@ -79,7 +79,7 @@ fn at_the_sender_an_uncaptured_retransmission_was_lost_if_the_next_follows_a_rou
 fn at_the_sender_an_uncaptured_retransmission_counts_from_its_loss_detection() {
     let outcome = |acked_ms: i64| {
         let mut trace = sixth_lost(AT_SENDER, &[2]);
-        // The repair has the number 21, and passes at 1110 ms; the next data waits.
+        // The retransmission has the number 21, and passes at 1110 ms; the next data waits.
         numbered(&mut trace, 1140, 20, 22);
         trace.ack(acked_ms, 20, &[]);
         trace.ack(1240, 21, &[]);
@@ -174,7 +174,7 @@ fn uncaptured_data_at_the_end_is_not_reported_if_capture_losses_dominate() {
 fn mid_path_an_early_arrival_implies_another_copy_only_after_capture_losses() {
     let sixth = |missed: &[u32]| {
         let mut trace = sixth_lost(IN_THE_MIDDLE, missed);
-        // The repair has the number 21.
+        // The retransmission has the number 21.
         numbered(&mut trace, 1110, 20, 22);
         trace.ack(1160, SIXTH, &[(16, 21)]);
         numbered(&mut trace, 1220, SIXTH, 23);

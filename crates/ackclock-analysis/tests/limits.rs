@@ -65,8 +65,9 @@ fn the_receiver_limits_if_its_window_is_full_at_acknowledgements() {
     assert_eq!(mostly(&limited), "receiver", "{limited:?}");
 }
 
-/// Behind a queue that sends a segment each 11 ms, in the middle of 100 ms: a window of so many segments, the receiver's of
-/// four, two acknowledgements a round trip. What the first lets out has not all come when the second is heard.
+/// Behind a queue that sends a segment each 11 ms, in the middle of 100 ms: a window of so many segments, the
+/// receiver's of four, two acknowledgements a round trip. What the first lets out has not all come when the second is
+/// heard.
 fn seconds_behind_a_queue(window: u32) -> Vec<(&'static str, f64)> {
     let mut trace = Trace::after_handshake(50, 50);
     let mut sent = 0;
@@ -98,8 +99,8 @@ fn behind_a_queue_a_receive_window_is_full_when_its_data_has_arrived() {
     assert_eq!(limited[0].1, 0.0, "a segment less: {limited:?}");
 }
 
-/// At the receiver, of a round trip of 100 ms: flights of eight segments, each sent when the one before is acknowledged and
-/// so many milliseconds after that, which wait in a queue as long as `queue_ms` says of each flight.
+/// At the receiver, of a round trip of 100 ms: flights of eight segments, each sent when the one before is acknowledged
+/// and so many milliseconds after that, which wait in a queue as long as `queue_ms` says of each flight.
 fn seconds_at_receiver(
     after_ms: i64,
     queue_ms: impl Fn(u32) -> i64,
@@ -144,8 +145,9 @@ fn before_the_receiver_a_rest_of_the_sender_is_no_queue() {
     assert!(limited[0].1 > 20.0, "the rests alone: {limited:?}");
 }
 
-/// In the middle of 100 ms, without timestamps: for 30 s a segment each 30 ms, of which so many are lost behind the point, a
-/// hundred apart, and sent again in place of a new one. Seconds that the application is said to limit.
+/// In the middle of 100 ms, without timestamps: for 30 s a segment each 30 ms, of which so many are lost behind the
+/// vantage point, a hundred apart, and retransmitted in place of a new one. Seconds that the application is said to
+/// limit.
 fn seconds_at_one_rate(losses: u32) -> f64 {
     let mut trace = Trace::after_handshake(50, 50);
     let mut next = 0;

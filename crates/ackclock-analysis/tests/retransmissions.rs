@@ -104,7 +104,7 @@ fn ip_ids_reveal_retransmissions_lost_before_the_vantage_point() {
     let mut trace = ten_without(&[5]);
     trace.ack(150, 5, &[]);
     trace.ack(159, 5, &[(6, 10)]);
-    // The repair has the number 11, and is lost too.
+    // The retransmission has the number 11, and is lost too.
     numbered(&mut trace, 210, 10, 12);
     trace.ack(260, 5, &[(6, 11)]);
     numbered(&mut trace, 320, 5, 13);
@@ -120,8 +120,8 @@ fn ip_ids_reveal_retransmissions_lost_before_the_vantage_point() {
     );
 }
 
-/// In the middle: of eleven segments 5, 7 and 8 are lost before the point, as the sender hears at 210 ms; the twelfth passes
-/// before that, with the identification 12.
+/// In the middle: of eleven segments 5, 7 and 8 are lost before the vantage point, as the sender hears at 210 ms; the
+/// twelfth passes before that, with the identification 12.
 fn three_lost() -> Trace {
     let mut trace = ten_without(&[5, 7, 8]);
     numbered(&mut trace, 110, 10, 11);
@@ -184,7 +184,7 @@ fn no_data_is_retransmitted_twice_within_a_round_trip() {
 fn a_retransmission_a_round_trip_late_is_the_second_if_a_packet_was_missing() {
     let seven = |missing: u32| {
         let mut trace = three_lost();
-        numbered(&mut trace, 211, 5, 13 + missing); // before the first repair nothing explains it
+        numbered(&mut trace, 211, 5, 13 + missing); // before the first retransmission nothing explains it
         numbered(&mut trace, 212, 12, 14 + missing);
         numbered(&mut trace, 213, 8, 15 + missing);
         numbered(&mut trace, 314, 7, 16 + missing);
@@ -207,7 +207,7 @@ fn a_retransmission_a_round_trip_late_is_the_second_if_a_packet_was_missing() {
 /// 7 for a retransmission, with `missing` packets in the IP identifications before it.
 fn first_of_three(missing: u32) -> Vec<(Fate, RetransmitCause)> {
     let mut trace = three_lost();
-    numbered(&mut trace, 213, 8, 15); // behind repairs of 5 and 7
+    numbered(&mut trace, 213, 8, 15); // behind retransmissions of 5 and 7
     for (number, identification) in [(12, 16), (14, 18), (16, 20), (17, 21)] {
         let at_ms = 230 + i64::from(number);
         numbered(&mut trace, at_ms, number, identification);
@@ -266,7 +266,7 @@ fn without_an_ip_id_gap_late_data_is_reordered() {
 fn ip_ids_reveal_a_tail_lost_before_the_vantage_point() {
     let mut trace = ten_without(&[]);
     trace.ack(159, 10, &[]);
-    // 11 and 12 are lost, and sent again when the timer expires.
+    // 11 and 12 are lost, and retransmitted when the timer expires.
     numbered(&mut trace, 600, 10, 13);
     trace.ack(650, 11, &[]);
     numbered(&mut trace, 700, 11, 14);
@@ -329,7 +329,8 @@ fn arrived_data_was_not_retransmitted_uncaptured_unless_marked_lost() {
     trace.ack(150, 5, &[]);
     trace.ack(159, 5, &[(7, 10)]);
     numbered(&mut trace, 210, 5, 11);
-    // Of the repair of 6, number 12, nothing is seen; the first repair has arrived, though that is not yet heard.
+    // Of the retransmission of 6, number 12, nothing is seen; the first retransmission has arrived, though that is not
+    // yet heard.
     trace.ack(260, 6, &[(7, 10)]);
     numbered(&mut trace, 305, 10, 13);
     trace.ack(355, 6, &[(7, 11)]);

@@ -88,7 +88,7 @@ fn a_probe_may_be_of_new_data() {
 fn a_window_that_is_full_is_not_shut() {
     let mut trace = working();
     for one in &mut trace.segments {
-        one.window = 8; // 1,024 bytes: one segment, and that is under way
+        one.window = 8; // 1,024 bytes: one segment, and that is in flight
     }
     stamped(&mut trace, 3000, 15, 3000);
     acknowledged(&mut trace, 3100, 16, 3050);

@@ -62,7 +62,7 @@ impl Transfer {
     }
 }
 
-/// The fifth segment is missing; with the third duplicate it is sent again, which arrives.
+/// The fifth segment is missing; with the third duplicate it is retransmitted, which arrives.
 fn retransmit() -> Transfer {
     let mut transfer = Transfer::without(20, &[5]);
     transfer

@@ -14,7 +14,7 @@
 //! (4.4), δ from 8 (shortest RTT) to 2 (longest):  R ← R (1 − 1/δ)
 //!
 //! Deviations and what the thesis leaves open, here decided:
-//! - n, the group sizes (x, y), α, β and γ have no values in the thesis; the card says where ours come from.
+//! - n, the group sizes (x, y), α, β and γ have no values in the thesis; the algorithm spec says where ours come from.
 //! - D in (4.1) is what arrives after the group's first ACK: N segments leave N − 1 gaps. `count_first` takes
 //!   all N, as the thesis writes it, which is too much by 1/(N − 1).
 //! - The groups are runs of ACKs within one flight of slow start, as far apart as a further random size, and not
@@ -53,7 +53,7 @@ const MIN_WINDOW: f64 = 4.0;
 /// While no rate is known the sender is not paced: a rate that no link has.
 const UNPACED: Rate = Rate::from_bits_per_second(1e18);
 
-/// Parameters as on the card.
+/// Parameters as in the algorithm spec.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Parameters {
@@ -102,10 +102,10 @@ struct Abcc {
     seed: u64,
 }
 
-/// Makes the controller.
+/// Create the controller.
 ///
 /// # Errors
-/// Parameters other than those of the card, or such that make no sense.
+/// Parameters other than those of the algorithm spec, or such that make no sense.
 pub fn make(parameters: &Value, initial_window: f64) -> Made {
     Ok(Box::new(Abcc::new(parameters, initial_window)?))
 }

@@ -26,7 +26,7 @@ use super::fractional_window::FractionalWindow;
 use super::window::delegate_to_window;
 use super::{require, Ack, Controller, Loss, Made};
 
-/// Parameters as on the card.
+/// Parameters as in the algorithm spec.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Parameters {
@@ -45,10 +45,10 @@ struct Aimd {
     window: FractionalWindow,
 }
 
-/// Makes the controller.
+/// Create the controller.
 ///
 /// # Errors
-/// Parameters other than the card's, an increase or a step ≤ 0, or β outside (0, 1).
+/// Parameters other than the spec's, an increase or a step ≤ 0, or β outside (0, 1).
 pub fn make(parameters: &Value, initial_window: f64) -> Made {
     let parameters = Parameters::deserialize(parameters)?;
     let above_zero = |value: f64| value > 0.0 && value.is_finite();

@@ -74,10 +74,10 @@ struct Bbr {
     random: Pcg64Mcg,
 }
 
-/// Makes the controller.
+/// Create the controller.
 ///
 /// # Errors
-/// Parameters other than those of the card, or gains with which there is no probing.
+/// Parameters other than those of the algorithm spec, or gains with which there is no probing.
 pub fn make(parameters: &Value, initial_window: f64) -> Made {
     let parameters = Parameters::deserialize(parameters)?;
     parameters.check()?;

@@ -108,10 +108,10 @@ struct Bbr3 {
     random: Pcg64Mcg,
 }
 
-/// Makes the controller.
+/// Create the controller.
 ///
 /// # Errors
-/// Parameters other than those of the card, or that make no sense.
+/// Parameters other than those of the algorithm spec, or that make no sense.
 pub fn make(parameters: &Value, initial_window: f64) -> Made {
     let parameters = Parameters::deserialize(parameters)?;
     parameters.check()?;

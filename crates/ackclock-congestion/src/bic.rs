@@ -1,6 +1,6 @@
 //! BIC: a binary search for the window at which losses begin.
 //!
-//! L. Xu, K. Harfoush, I. Rhee: Binary increase congestion control (BIC) for fast long-distance networks,
+//! L. Xu, K. Harfoush, I. Rhee: Binary increase CCA (BIC) for fast long-distance networks,
 //! INFOCOM 2004, as Linux 6.1 behaves (`tcp_bic.c`). After a loss at the window `w_max` the window comes
 //! down to β `w_max` and goes back, in segments per round trip, by
 //!
@@ -49,7 +49,7 @@ const RATIO_SCALE: u32 = 16;
 /// Segments per ACK to begin with: a receiver with delayed ACKs.
 const INITIAL_RATIO: u32 = 2 * RATIO_SCALE;
 
-/// Parameters as on the card.
+/// Parameters as in the algorithm spec.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Parameters {
@@ -86,10 +86,10 @@ struct Bic {
     updated: Option<(u32, Time)>,
 }
 
-/// Makes the controller.
+/// Create the controller.
 ///
 /// # Errors
-/// Parameters other than the card's, β outside (0, 1), or an increment or a plateau of 0.
+/// Parameters other than the spec's, β outside (0, 1), or an increment or a plateau of 0.
 pub fn make(parameters: &Value, initial_window: f64) -> Made {
     let parameters = Parameters::deserialize(parameters)?;
     // Linux's 819 for 0.8 is rounded down.
@@ -115,7 +115,7 @@ pub fn make(parameters: &Value, initial_window: f64) -> Made {
 }
 
 impl Bic {
-    /// Follows the number of segments per ACK, while all is in order and nothing is being repaired.
+    /// Track the number of segments per ACK, while all is in order and nothing is being repaired.
     fn observe_ratio(&mut self, ack: &Ack) {
         let counts = self.window.is_open() && !self.disordered;
         self.disordered = ack.has_sack;
@@ -125,7 +125,7 @@ impl Bic {
         }
     }
 
-    /// Finds how many acknowledged segments the next increment takes.
+    /// Find how many acknowledged segments the next increment takes.
     fn update(&mut self, now: Time) {
         let cwnd = self.window.cwnd();
         let recent = |(looked_cwnd, at)| looked_cwnd == cwnd && now.since(at) <= STALE;

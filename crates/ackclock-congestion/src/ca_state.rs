@@ -1,4 +1,5 @@
-//! The congestion state of a connection (Linux's `tcp_ca_state`), as far as a window that grows with ACKs depends on it.
+//! The congestion state of a connection (Linux's `tcp_ca_state`), as far as a window that grows with ACKs depends on
+//! it.
 //!
 //! ```text
 //!              reduce                   restart

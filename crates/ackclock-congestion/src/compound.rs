@@ -1,6 +1,6 @@
 //! Compound TCP: Reno's window plus a second one that delay takes back.
 //!
-//! M. Sridharan, K. Tan, D. Bansal, D. Thaler: Compound TCP: a new TCP congestion control for high-speed and
+//! M. Sridharan, K. Tan, D. Bansal, D. Thaler: Compound TCP: a new TCP CCA for high-speed and
 //! long distance networks, draft-sridharan-tcpm-ctcp-02, 2008; K. Tan, J. Song, Q. Zhang, M. Sridharan: A
 //! Compound TCP approach for high-speed and long distance networks, INFOCOM 2006.
 //! The window is win = cwnd + dwnd. cwnd is Reno's, but grows by 1/win per acknowledged segment, so by one
@@ -28,7 +28,7 @@ use super::fractional_window::FractionalWindow;
 use super::round::Round;
 use super::{require, Ack, Controller, Loss, Made, PriorWindow, Restart};
 
-/// Parameters as on the card.
+/// Parameters as in the algorithm spec.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Parameters {
@@ -59,10 +59,10 @@ struct Compound {
     round: Option<Round>,
 }
 
-/// Makes the controller.
+/// Create the controller.
 ///
 /// # Errors
-/// Parameters other than the card's, or out of the range in which they make sense.
+/// Parameters other than the spec's, or out of the range in which they make sense.
 pub fn make(parameters: &Value, initial_window: f64) -> Made {
     let parameters = Parameters::deserialize(parameters)?;
     let Parameters { alpha, beta, k, .. } = parameters;

@@ -1,7 +1,7 @@
 //! The contract of every congestion control algorithm: properties its sender relies on, for arbitrary histories.
 //!
-//! The tests try it with proptest, which looks for the shortest history that breaks a law; [`run_trials`] with histories
-//! from a seed, so that a control can be tried where nothing is compiled.
+//! The tests try it with proptest, which looks for the shortest history that breaks a law; [`run_trials`] with
+//! histories from a seed, so that a control can be tried where nothing is compiled.
 
 mod history;
 
@@ -68,8 +68,8 @@ impl Trial<'_> {
     }
 
     /// Windows are at least one segment, finite, and no more than 40 segments for each one sent and a thousand more
-    /// (the fastest slow starts of the cards add 32 for each acknowledged one; but see `LARGE_INCREASE`); thresholds are at
-    /// least one; rates above nothing.
+    /// (the fastest slow starts of the algorithm specs add 32 for each acknowledged one; but see `LARGE_INCREASE`);
+    /// thresholds are at least one; rates above nothing.
     ///
     /// # Errors
     /// What it shows instead, and after which step.
@@ -154,7 +154,7 @@ impl Trial<'_> {
     }
 }
 
-/// Tries a control with so many random histories, always the same ones.
+/// Try a control with so many random histories, always the same ones.
 ///
 /// # Errors
 /// The first law that is broken, in words.

@@ -77,7 +77,7 @@ pub trait Tracking: Copy + Send + Sync + 'static {
         f64::from(epoch.w_cubic_towards_flat(t + min_rtt))
     }
 
-    /// Lets the window follow the curve when segments have been acknowledged.
+    /// Let the window follow the curve when segments have been acknowledged.
     fn follow(cubic: &mut Cubic<Self>, now: Time, acked: u32) {
         cubic.step(now, acked);
     }
@@ -116,10 +116,10 @@ pub struct Cubic<T = Stepwise> {
     hystart: Option<HyStart>,
 }
 
-/// Makes the controller.
+/// Create the controller.
 ///
 /// # Errors
-/// Parameters other than the card's, C ≤ 0, or β outside (0, 1).
+/// Parameters other than the spec's, C ≤ 0, or β outside (0, 1).
 pub fn make(parameters: &Value, initial_window: f64) -> Made {
     let Parameters {
         common,
@@ -180,7 +180,7 @@ impl<T: Tracking> Cubic<T> {
         })
     }
 
-    /// Keeps the smallest RTT, and leaves slow start when `HyStart` says so.
+    /// Keep the smallest RTT, and leave slow start when `HyStart` says so.
     fn observe(&mut self, ack: &Ack, rtt: Time) {
         let settling = |epoch: Epoch| ack.now.since(epoch.start) < MIN_RTTS;
         if self.epoch.is_some_and(settling) {
@@ -211,7 +211,7 @@ impl<T: Tracking> Cubic<T> {
         }
     }
 
-    /// Raises the window by a segment each time enough have been acknowledged.
+    /// Raise the window by a segment each time enough have been acknowledged.
     fn step(&mut self, now: Time, acked: u32) {
         let mut epoch = self.epoch_at(now, acked);
         if !self.is_fresh(now) {
@@ -221,7 +221,7 @@ impl<T: Tracking> Cubic<T> {
         self.window.additive_increase(self.per_increment, acked);
     }
 
-    /// Raises the window to `target`, but by no more than what has been acknowledged.
+    /// Raise the window to `target`, but by no more than what has been acknowledged.
     pub fn rise_to(&mut self, target: u32, acked: u32) {
         let cwnd = self.window.cwnd();
         self.window

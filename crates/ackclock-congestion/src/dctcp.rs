@@ -31,7 +31,7 @@ const HALF_ALPHA_SHIFT: u32 = 11;
 /// The greatest `shift_g`: g F of a fully marked window is then still one unit.
 const SHIFT_G_MAX: u32 = 10;
 
-/// Parameters as on the card.
+/// Parameters as in the algorithm spec.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Parameters {
@@ -57,10 +57,10 @@ struct Dctcp {
     marked: u32,
 }
 
-/// Makes the controller.
+/// Create the controller.
 ///
 /// # Errors
-/// Parameters other than those of the card, a `shift_g` above 10, or an α outside 0 to 1.
+/// Parameters other than those of the algorithm spec, a `shift_g` above 10, or an α outside 0 to 1.
 pub fn make(parameters: &Value, initial_window: f64) -> Made {
     Ok(Box::new(Dctcp::new(parameters, initial_window)?))
 }

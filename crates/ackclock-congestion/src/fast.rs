@@ -29,7 +29,7 @@ const MAX_WEIGHT: f64 = 0.25;
 /// The average's memory is a third of a window.
 const SAMPLES_PER_WINDOW: f64 = 3.0;
 
-/// Parameters as on the card.
+/// Parameters as in the algorithm spec.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Parameters {
@@ -47,23 +47,23 @@ struct Fast {
     base_rtt: Time,
     /// Seconds; none before the first sample.
     average_rtt_s: Option<f64>,
-    /// The round trip under way; none in fast recovery.
+    /// The round trip in flight; none in fast recovery.
     round: Option<Round>,
     /// The change of this round trip, if it is one of change.
     change: Option<Change>,
 }
 
-/// A change of the window under way.
+/// A change of the window in flight.
 #[derive(Clone, Copy, Debug)]
 struct Change {
     from: f64,
     to: f64,
 }
 
-/// Makes the controller.
+/// Create the controller.
 ///
 /// # Errors
-/// Parameters other than the card's, α ≤ 0, or γ outside (0, 1].
+/// Parameters other than the spec's, α ≤ 0, or γ outside (0, 1].
 pub fn make(parameters: &Value, initial_window: f64) -> Made {
     let parameters = Parameters::deserialize(parameters)?;
     require(
@@ -124,7 +124,7 @@ impl Fast {
         };
     }
 
-    /// Goes on with the change, if there is one.
+    /// Continue on with the change, if there is one.
     fn approach(&mut self, acked: f64) {
         let Some(Change { from, to }) = self.change else {
             return;

@@ -1,7 +1,7 @@
 //! The congestion window in fractions of segments, for controls whose papers count so.
 //!
-//! The phases are those of [`super::ca_state`]; slow start and idle times work as in [`super::window`]. The sender sends
-//! whole segments: it rounds down.
+//! The phases are those of [`super::ca_state`]; slow start and idle times work as in [`super::window`]. The sender
+//! sends whole segments: it rounds down.
 
 use super::ca_state::CaState;
 use super::window::MIN_SSTHRESH;
@@ -45,15 +45,16 @@ impl FractionalWindow {
         self.ca_state == CaState::Recovery
     }
 
-    /// Update the congestion state with an ACK; return true if the ACK may make the window grow: it is one that may raise
-    /// cwnd, the sender used the window, and no fast recovery is going on. Call it once for each ACK, before any growth.
+    /// Update the congestion state with an ACK; return true if the ACK may make the window grow: it is one that may
+    /// raise cwnd, the sender used the window, and no fast recovery is going on. Call it once for each ACK, before any
+    /// growth.
     #[must_use = "the window may only grow if this is true"]
     pub fn on_ack(&mut self, ack: &Ack) -> bool {
         self.ca_state.on_ack(ack);
         self.ca_state != CaState::Recovery && ack.may_raise_cwnd && ack.window_limited
     }
 
-    /// Grows by `step` segments for each acknowledged one, up to ssthresh. Returns the acknowledged
+    /// Grow by `step` segments for each acknowledged one, up to ssthresh. Returns the acknowledged
     /// segments that are left over for congestion avoidance: all where the window is there already.
     #[must_use]
     pub fn slow_start(&mut self, acked: f64, step: f64) -> f64 {
@@ -69,25 +70,25 @@ impl FractionalWindow {
         acked - needed
     }
 
-    /// Sets the window (at least 1), for controls that compute it; the threshold stays.
+    /// Set the window (at least 1), for controls that compute it; the threshold stays.
     pub fn set(&mut self, cwnd: f64) {
         self.cwnd = cwnd.max(1.0);
     }
 
-    /// Makes the present window the threshold.
+    /// Create the present window the threshold.
     pub fn end_slow_start(&mut self) {
         self.ssthresh = self.cwnd.max(f64::from(MIN_SSTHRESH));
     }
 
-    /// Comes down to `ssthresh` (at least [`MIN_SSTHRESH`]) for a recovery episode.
+    /// Reduce to `ssthresh` (at least [`MIN_SSTHRESH`]) for a recovery episode.
     pub fn reduce(&mut self, ssthresh: f64) {
         self.ca_state = CaState::Recovery;
         self.ssthresh = ssthresh.max(f64::from(MIN_SSTHRESH));
         self.cwnd = self.ssthresh;
     }
 
-    /// Starts again from one segment after a timeout, with `ssthresh` (at least [`MIN_SSTHRESH`]) as
-    /// the threshold unless the episode under way has set it already.
+    /// Start again from one segment after a timeout, with `ssthresh` (at least [`MIN_SSTHRESH`]) as
+    /// the threshold unless the episode in flight has set it already.
     pub fn restart(&mut self, ssthresh: f64) {
         if self.ca_state != CaState::Recovery {
             self.ssthresh = ssthresh.max(f64::from(MIN_SSTHRESH));
@@ -96,14 +97,14 @@ impl FractionalWindow {
         self.cwnd = 1.0;
     }
 
-    /// Comes back to what was before a reduction, as [`super::window::Window::undo`].
+    /// Reduce back to what was before a reduction, as [`super::window::Window::undo`].
     pub fn undo(&mut self, before: &PriorWindow) {
         self.ca_state = CaState::Open;
         self.cwnd = self.cwnd.max(before.cwnd);
         self.ssthresh = self.ssthresh.max(before.ssthresh);
     }
 
-    /// Comes down after an idle time, as [`super::window::Window::restart_after_idle`].
+    /// Reduce down after an idle time, as [`super::window::Window::restart_after_idle`].
     pub fn restart_after_idle(&mut self, restart: &Restart) {
         let mut idle = restart.now.since(restart.idle_since);
         if idle <= restart.rto {

@@ -53,7 +53,7 @@ const ROWS: usize = 72;
 /// Linux counts b in parts of this.
 const DECREASE_SCALE: u32 = 256;
 
-/// Parameters as on the card.
+/// Parameters as in the algorithm spec.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Parameters {
@@ -78,10 +78,10 @@ struct HighSpeed {
     row: usize,
 }
 
-/// Makes the controller.
+/// Create the controller.
 ///
 /// # Errors
-/// Parameters other than those of the card.
+/// Parameters other than those of the algorithm spec.
 pub fn make(parameters: &Value, initial_window: f64) -> Made {
     let parameters = Parameters::deserialize(parameters)?;
     if parameters.whole_segments {

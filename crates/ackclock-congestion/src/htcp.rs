@@ -11,8 +11,8 @@
 //!   β    = RTT_min / RTT_max, within 0.5 … 0.8     share of the window that is kept at a loss
 //! ```
 //!
-//! where RTT / 100 ms, the RTT scaling by the smallest RTT, lies within 0.1 … 2. β is 0.5 at a loss at which the throughput
-//! was more than a fifth away from that at the loss before, and at the next one.
+//! where RTT / 100 ms, the RTT scaling by the smallest RTT, lies within 0.1 … 2. β is 0.5 at a loss at which the
+//! throughput was more than a fifth away from that at the loss before, and at the next one.
 //!
 //! Where Linux departs from the paper, and this file with it:
 //! - Time and RTTs are whole ticks of the kernel's clock, a begun tick of an RTT counting.
@@ -59,7 +59,7 @@ const SCALING: u64 = 8;
 /// Its limits: 0.5 and 10.
 const SCALING_LIMITS: (u64, u64) = (SCALING / 2, 10 * SCALING);
 
-/// Parameters as on the card.
+/// Parameters as in the algorithm spec.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Parameters {
@@ -101,10 +101,10 @@ struct Htcp {
     throughput: Throughput,
 }
 
-/// Makes the controller.
+/// Create the controller.
 ///
 /// # Errors
-/// Parameters other than the card's, or a tick of no length.
+/// Parameters other than the spec's, or a tick of no length.
 pub fn make(parameters: &Value, initial_window: f64) -> Made {
     Ok(Box::new(Htcp::new(
         Parameters::deserialize(parameters)?,
@@ -148,7 +148,7 @@ impl Htcp {
         })
     }
 
-    /// Keeps the smallest and the largest RTT.
+    /// Keep the smallest and the largest RTT.
     fn observe_rtt(&mut self, rtt: u64) {
         if self.min_rtt == 0 || rtt < self.min_rtt {
             self.min_rtt = rtt;

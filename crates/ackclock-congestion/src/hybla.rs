@@ -19,14 +19,15 @@
 //!   eighths, rounded down; the first window in whole segments.
 //! - There is no ssthresh before the first loss; the paper multiplies Reno's by ρ. Nor are the packets spaced.
 //! - An ACK counts once, however many segments it acknowledges: a receiver that delays ACKs slows all growth down.
-//! - Increments are whole 1/128 of a segment, rounded down. While ρ² / cwnd is less than one of them, a window's worth of
+//! - Increments are whole 1/128 of a segment, rounded down. While ρ² / cwnd is less than one of them, a window's worth
+//!   of
 //!   ACKs brings a segment. So at ρ = 1 it takes 128 ACKs with 65 to 128 segments, and with more as many ACKs as the window
 //!   has segments.
 //! - Of ρ above 16 only the eighths count in 2^ρ, and no window has more than 65535 segments.
 //! - While losses are repaired after a timeout, and where SACKs tell of reordering, the window grows like Reno's.
 //!
-//! Deviation from Linux: a connection that opens without an RTT (no timestamps, and the SYN was sent more than once) has
-//! the stack's initial window, and ρ from its first RTT. In Linux both remain at 1.
+//! Deviation from Linux: a connection that opens without an RTT (no timestamps, and the SYN was sent more than once)
+//! has the stack's initial window, and ρ from its first RTT. In Linux both remain at 1.
 
 use ackclock_core::Time;
 use serde::Deserialize;
@@ -44,7 +45,7 @@ const MAX_EXPONENT: u64 = 16;
 /// Largest window, in segments.
 const MAX_WINDOW: u32 = 65_535;
 
-/// Parameters as on the card.
+/// Parameters as in the algorithm spec.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Parameters {
@@ -94,10 +95,10 @@ struct Hybla {
     fraction: u64,
 }
 
-/// Makes the controller.
+/// Create the controller.
 ///
 /// # Errors
-/// Parameters other than the card's, or a reference without length.
+/// Parameters other than the spec's, or a reference without length.
 pub fn make(parameters: &Value, initial_window: f64) -> Made {
     let Parameters { rtt0 } = Parameters::deserialize(parameters)?;
     require(

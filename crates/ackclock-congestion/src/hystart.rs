@@ -82,7 +82,7 @@ impl HyStart {
         HyStart::searching(Time::ZERO, 0)
     }
 
-    /// Searches again, after a timeout at `now`.
+    /// Search again, after a timeout at `now`.
     pub fn restart(&mut self, now: Time) {
         *self = HyStart::searching(now, UNTIL_RECOVERED);
     }

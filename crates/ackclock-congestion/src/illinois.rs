@@ -44,7 +44,7 @@ const BETA_SCALE: u64 = 64;
 /// Reno's β.
 const BETA_RENO: u64 = BETA_SCALE / 2;
 
-/// Parameters as on the card.
+/// Parameters as in the algorithm spec.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Parameters {
@@ -91,10 +91,10 @@ struct Illinois {
     round_end: Option<u64>,
 }
 
-/// Makes the controller.
+/// Create the controller.
 ///
 /// # Errors
-/// Parameters other than the card's, or limits in the wrong order.
+/// Parameters other than the spec's, or limits in the wrong order.
 pub fn make(parameters: &Value, initial_window: f64) -> Made {
     let parameters = Parameters::deserialize(parameters)?;
     Ok(Box::new(Illinois::new(

@@ -33,7 +33,7 @@ const MINUTE_S: f64 = 60.0;
 /// Most samples and minutes that are kept, whatever the parameters.
 const MAX_WINDOW: u32 = 10_000;
 
-/// Parameters as on the card.
+/// Parameters as in the algorithm spec.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Parameters {
@@ -65,10 +65,10 @@ struct Ledbat {
     current_delays: VecDeque<Time>,
 }
 
-/// Makes the controller.
+/// Create the controller.
 ///
 /// # Errors
-/// Parameters other than the card's, or out of the range in which they make sense.
+/// Parameters other than the spec's, or out of the range in which they make sense.
 pub fn make(parameters: &Value, initial_window: f64) -> Made {
     let parameters = Parameters::deserialize(parameters)?;
     let Parameters {

@@ -229,8 +229,8 @@ pub trait Controller: Send + Sync + CloneBox {
     fn on_loss_after_mark(&mut self, loss: &Loss) {
         let _ = loss;
     }
-    /// End a fast recovery or a reaction to marks: called before the other events of the same ACK, which may include the
-    /// next loss. `rtt` is that ACK's [`Ack::rtt`].
+    /// End a fast recovery or a reaction to marks: called before the other events of the same ACK, which may include
+    /// the next loss. `rtt` is that ACK's [`Ack::rtt`].
     fn on_recovered(&mut self, now: Time, rtt: Option<Time>) {
         let _ = (now, rtt);
     }
@@ -241,11 +241,12 @@ pub trait Controller: Send + Sync + CloneBox {
     /// React to an expired retransmission timer: the window restarts from one segment. `in_flight` is in segments, lost
     /// segments included.
     fn on_timeout(&mut self, now: Time, in_flight: u32);
-    /// React to the backed-off repetition of a timeout. As in Linux, only the window changes, back to one segment; only a
-    /// controller whose window grows without new acknowledgements has to implement it.
+    /// React to the backed-off repetition of a timeout. As in Linux, only the window changes, back to one segment; only
+    /// a controller whose window grows without new acknowledgements has to implement it.
     fn on_repeated_timeout(&mut self) {}
-    /// Undo the reduction of a spurious loss or timeout (RFC 4015 section 3): restore the window and threshold unless they
-    /// have grown larger since, and end the episode. A controller that does not reduce its window has nothing to do.
+    /// Undo the reduction of a spurious loss or timeout (RFC 4015 section 3): restore the window and threshold unless
+    /// they have grown larger since, and end the episode. A controller that does not reduce its window has nothing to
+    /// do.
     fn undo(&mut self, before: &PriorWindow) {
         let _ = before;
     }

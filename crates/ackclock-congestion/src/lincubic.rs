@@ -19,7 +19,7 @@ use serde_json::Value;
 use super::cubic::{self, Cubic, Tracking};
 use super::Made;
 
-/// Parameters as on the card.
+/// Parameters as in the algorithm spec.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Parameters {
@@ -47,10 +47,10 @@ impl Tracking for LinearNear {
     }
 }
 
-/// Makes the controller.
+/// Create the controller.
 ///
 /// # Errors
-/// Parameters other than the card's, C ≤ 0, or β outside (0, 1).
+/// Parameters other than the spec's, C ≤ 0, or β outside (0, 1).
 pub fn make(parameters: &Value, initial_window: f64) -> Made {
     let Parameters {
         cubic,

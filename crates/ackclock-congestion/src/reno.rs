@@ -30,7 +30,7 @@ struct Reno {
     window: Window,
 }
 
-/// Makes the controller.
+/// Create the controller.
 ///
 /// # Errors
 /// Any parameter: there are none.

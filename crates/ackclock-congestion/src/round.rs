@@ -29,7 +29,7 @@ impl Round {
         Round::until(ack.next)
     }
 
-    /// Counts an RTT.
+    /// Count an RTT.
     pub fn sample(&mut self, rtt: Time) {
         self.samples += 1;
         self.min_rtt = self.min_rtt.min(rtt);

@@ -24,7 +24,7 @@ use serde_json::Value;
 use super::window::{delegate_to_window, Window};
 use super::{require, Ack, Controller, Loss, Made};
 
-/// Parameters as on the card.
+/// Parameters as in the algorithm spec.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Parameters {
@@ -43,10 +43,10 @@ struct Scalable {
     window: Window,
 }
 
-/// Makes the controller.
+/// Create the controller.
 ///
 /// # Errors
-/// Parameters other than the card's, a outside (0, 1], or b outside (0, 1).
+/// Parameters other than the spec's, a outside (0, 1], or b outside (0, 1).
 pub fn make(parameters: &Value, initial_window: f64) -> Made {
     let Parameters { a, b } = Parameters::deserialize(parameters)?;
     require(

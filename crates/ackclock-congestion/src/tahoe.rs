@@ -2,7 +2,7 @@
 //!
 //! V. Jacobson: Congestion avoidance and control, SIGCOMM 1988, section 3 and appendix B; fast retransmit came
 //! with the code of 4.3BSD-Tahoe. The third duplicate ACK does what the timeout does: half the window
-//! becomes the threshold, and everything outstanding is sent again in slow start. Fast recovery came later, with
+//! becomes the threshold, and everything outstanding is retransmitted in slow start. Fast recovery came later, with
 //! Reno.
 //!
 //! ```text
@@ -35,7 +35,7 @@ struct Tahoe {
     window: Window,
 }
 
-/// Makes the controller.
+/// Create the controller.
 ///
 /// # Errors
 /// Any parameter: there are none.
@@ -84,7 +84,7 @@ mod tests {
         make(&json!({}), initial_window).expect("no parameters are needed")
     }
 
-    /// Acknowledges a whole window, segment by segment.
+    /// Acknowledge a whole window, segment by segment.
     fn round(controller: &mut dyn Controller) -> f64 {
         for _ in 0..controller.cwnd() as u32 {
             controller.on_ack(&Ack {

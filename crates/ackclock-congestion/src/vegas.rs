@@ -40,7 +40,7 @@ const MIN_SAMPLES: u32 = 3;
 /// Smallest window, so that a delayed ACK does not stop the clock.
 const MIN_CWND: u32 = 2;
 
-/// Parameters as on the card, in packets.
+/// Parameters as in the algorithm spec, in packets.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Parameters {
@@ -65,10 +65,10 @@ struct Vegas {
     in_loss: bool,
 }
 
-/// Makes the controller.
+/// Create the controller.
 ///
 /// # Errors
-/// Parameters other than the card's, α = 0, or α > β.
+/// Parameters other than the spec's, α = 0, or α > β.
 pub fn make(parameters: &Value, initial_window: f64) -> Made {
     let parameters = Parameters::deserialize(parameters)?;
     require(

@@ -7,8 +7,8 @@
 use super::ca_state::CaState;
 use super::{Ack, PriorWindow, Restart};
 
-/// Implement the methods that a [`super::Controller`] delegates to its field `window`: the getters, the restart after an
-/// idle time, and the undo of a spurious reduction.
+/// Implement the methods that a [`super::Controller`] delegates to its field `window`: the getters, the restart after
+/// an idle time, and the undo of a spurious reduction.
 macro_rules! delegate_to_window {
     () => {
         fn undo(&mut self, before: &$crate::PriorWindow) {
@@ -80,16 +80,17 @@ impl Window {
         self.ca_state == CaState::Open
     }
 
-    /// Update the congestion state with an ACK; return true if the ACK may make the window grow: it is one that may raise
-    /// cwnd, the sender used the window, and no fast recovery is going on. Call it once for each ACK, before any growth.
+    /// Update the congestion state with an ACK; return true if the ACK may make the window grow: it is one that may
+    /// raise cwnd, the sender used the window, and no fast recovery is going on. Call it once for each ACK, before any
+    /// growth.
     #[must_use = "the window may only grow if this is true"]
     pub fn on_ack(&mut self, ack: &Ack) -> bool {
         self.ca_state.on_ack(ack);
         self.ca_state != CaState::Recovery && ack.may_raise_cwnd && ack.window_limited
     }
 
-    /// Grow by one segment for each acknowledged one, up to ssthresh. Return the acknowledged segments that are left for
-    /// congestion avoidance: all of them if the window has reached ssthresh already.
+    /// Grow by one segment for each acknowledged one, up to ssthresh. Return the acknowledged segments that are left
+    /// for congestion avoidance: all of them if the window has reached ssthresh already.
     #[must_use]
     pub fn slow_start(&mut self, acked: u32) -> u32 {
         if !self.in_slow_start() {
@@ -177,8 +178,8 @@ impl Window {
         self.end_slow_start();
     }
 
-    /// Restart from one segment after a timeout, with `ssthresh` (at least [`MIN_SSTHRESH`]) as the threshold unless the
-    /// current recovery episode has set it already.
+    /// Restart from one segment after a timeout, with `ssthresh` (at least [`MIN_SSTHRESH`]) as the threshold unless
+    /// the current recovery episode has set it already.
     pub fn restart(&mut self, ssthresh: u32) {
         if self.ca_state != CaState::Recovery {
             self.ssthresh = Some(ssthresh.max(MIN_SSTHRESH));
@@ -188,8 +189,8 @@ impl Window {
         self.credit = 0;
     }
 
-    /// Undo a spurious reduction: restore the window and threshold before it, unless they have grown larger since (Linux's
-    /// `undo_cwnd`; RFC 4015 section 3.2).
+    /// Undo a spurious reduction: restore the window and threshold before it, unless they have grown larger since
+    /// (Linux's `undo_cwnd`; RFC 4015 section 3.2).
     pub fn undo(&mut self, before: &PriorWindow) {
         self.ca_state = CaState::Open;
         self.cwnd = self.cwnd.max(before.cwnd as u32);
@@ -201,8 +202,8 @@ impl Window {
     }
 
     /// Reduce the window after an idle time: by half for each retransmission timeout that has passed, but not below the
-    /// initial window (RFC 5681 section 4.1, in the steps of RFC 2861 as in Linux). The threshold keeps three quarters of
-    /// the window.
+    /// initial window (RFC 5681 section 4.1, in the steps of RFC 2861 as in Linux). The threshold keeps three quarters
+    /// of the window.
     pub fn restart_after_idle(&mut self, restart: &Restart) {
         if restart.now.since(restart.idle_since) <= restart.rto {
             return;
@@ -264,7 +265,7 @@ pub mod testing {
         }
     }
 
-    /// Acknowledges a whole window, `per_ack` segments at a time.
+    /// Acknowledge a whole window, `per_ack` segments at a time.
     pub fn round(controller: &mut dyn Controller, per_ack: u32) {
         let mut left = controller.cwnd() as u32;
         while left > 0 {

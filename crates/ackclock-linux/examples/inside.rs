@@ -1,4 +1,4 @@
-//! Carries an order out without Python: `unshare -Urnm cargo run --example inside -- run_spec.json`.
+//! Carries a run spec out without Python: `unshare -Urnm cargo run --example inside -- run_spec.json`.
 
 use std::process::ExitCode;
 

@@ -1,9 +1,9 @@
 //! A packet capture at the senders or at the receivers, readable by tcpdump and Wireshark.
 //!
-//! Each namespace that data come from, or go to, has a packet socket. Of what it hears, the packets of the flows that it
-//! sends, or receives, are written down, both ways: what leaves and what comes back. So each packet of a flow is there
-//! once, also where two hosts send to each other. One file has them all, in the order of their times, which count from
-//! the run's beginning.
+//! Each namespace that data come from, or go to, has a packet socket. Of what it hears, the packets of the flows that
+//! it sends, or receives, are written down, both ways: what leaves and what comes back. So each packet of a flow is
+//! there once, also where two hosts send to each other. One file has them all, in the order of their times, which count
+//! from the run's beginning.
 
 use std::collections::{BTreeSet, HashSet};
 use std::fs::File;
@@ -60,7 +60,7 @@ struct Captured {
 }
 
 impl Capture {
-    /// Begins to listen wherever the order asks for a capture.
+    /// Begin to listen wherever the run spec asks for a capture.
     pub fn open_all(
         run_spec: &RunSpec,
         namespaces: &mut Namespaces,
@@ -108,13 +108,13 @@ impl Capture {
         self.flows.insert((sender, receiver));
     }
 
-    /// Empties the rings, and writes what is old enough at `now`.
+    /// Empty the rings, and write what is old enough at `now`.
     pub fn take(&mut self, now: Time, clock: &Clock) -> Result<(), Error> {
         self.empty(clock);
         self.write(now.since(MAX_DELAY))
     }
 
-    /// Writes the rest; the number of packets for which there was no room.
+    /// Write the rest; the number of packets for which there was no room.
     pub fn finish(&mut self, clock: &Clock) -> Result<u64, Error> {
         self.empty(clock);
         self.write(Time::NEVER)?;

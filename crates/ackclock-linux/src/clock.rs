@@ -50,8 +50,8 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// A clock whose time 0 is the second whole second from now, so that the kernel's ticks are in the same phase in each
-    /// run.
+    /// A clock whose time 0 is the second whole second from now, so that the kernel's ticks are in the same phase in
+    /// each run.
     pub fn new(kind: ClockKind) -> Result<Clock, Error> {
         let now_ns = nanoseconds(clock_gettime(ClockId::Monotonic));
         Clock::at(

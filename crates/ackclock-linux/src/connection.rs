@@ -146,7 +146,7 @@ impl Connection {
         self.sender.is_none() && self.receiver.is_none()
     }
 
-    /// Asks for the data, as the receiver.
+    /// Request for the data, as the receiver.
     pub fn send_request(&self) -> io::Result<()> {
         let bytes = self.task.request_bytes.unwrap_or(0) as usize;
         if let Some(receiver) = self.receiver.as_ref().filter(|_| bytes > 0) {
@@ -159,7 +159,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Takes what there is of the request, as the sender.
+    /// Take what there is of the request, as the sender.
     pub fn read_request(&mut self) -> io::Result<()> {
         while let Some(sender) = self.sender.as_ref().filter(|_| self.unread_request > 0) {
             match sys::discard(sender.as_fd(), self.unread_request as usize) {
@@ -172,7 +172,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Writes what TCP takes and the application has; closes the sender's side when that is all.
+    /// Write what TCP takes and the application has; close the sender's side when that is all.
     ///
     /// Of a path that is as fast as the application it takes no more than about `max_bytes` at a time; whether that was
     /// why it stopped. The data are those of a flow of `from`, if they are any.
@@ -232,7 +232,8 @@ impl Connection {
         Ok(false)
     }
 
-    /// Bytes that an application of a given rate has ready: a segment when the connection opens, then one after the other.
+    /// Bytes that an application of a given rate has ready: a segment when the connection opens, then one after the
+    /// other.
     fn available(&self, now: Time) -> u64 {
         let Some(period) = self.period() else {
             return u64::MAX;
@@ -241,8 +242,8 @@ impl Connection {
         (segments * u64::from(self.task.mss_bytes)).saturating_sub(self.written)
     }
 
-    /// When an application of a given rate writes again; none if that is known already, or it writes as TCP takes it, or
-    /// has written all.
+    /// When an application of a given rate writes again; none if that is known already, or it writes as TCP takes it,
+    /// or has written all.
     pub fn next_write(&mut self, now: Time, serve: Time) -> Option<Time> {
         let period = self
             .period()
@@ -266,7 +267,7 @@ impl Connection {
         self.write(now, u64::MAX, None).map(drop)
     }
 
-    /// Takes what the kernel has told the sender; an error if it has given the connection up.
+    /// Take what the kernel has told the sender; an error if it has given the connection up.
     pub fn drain_error_queue(&self) -> io::Result<()> {
         let Some(sender) = &self.sender else {
             return Ok(());
@@ -276,7 +277,7 @@ impl Connection {
         Ok(sockopt::socket_error(sender)??)
     }
 
-    /// Reads what there is, and throws it away or has it written.
+    /// Read what there is, and throws it away or have it written.
     pub fn read(&mut self, to_the_end: bool, mut to: Option<&mut Sink>) -> io::Result<ReadOutcome> {
         let before = self.received;
         while let Some(receiver) = &self.receiver {
@@ -300,7 +301,7 @@ impl Connection {
         Ok(ReadOutcome::Drained)
     }
 
-    /// Looks at the sender; what has happened since the last look.
+    /// Inspect at the sender; what has happened since the last look.
     pub fn sample(&mut self) -> io::Result<Counts> {
         let Some(sender) = &self.sender else {
             return Ok(Counts::default());
@@ -333,7 +334,7 @@ impl Connection {
         Ok(news)
     }
 
-    /// Counts what the receiver has, read or not.
+    /// Count what the receiver has, read or not.
     pub fn count_delivered(&mut self) -> io::Result<()> {
         if let Some(receiver) = &self.receiver {
             let (bytes, length) = sys::tcp_info(receiver.as_fd())?;

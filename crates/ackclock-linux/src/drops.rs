@@ -1,7 +1,7 @@
 //! The drop monitor: which packet the kernel dropped, where and when (include/uapi/linux/net_dropmon.h).
 //!
-//! It tells of the drops of all namespaces, in the first namespace alone. The link is found by the Ethernet address that
-//! the queue's device wrote onto the packet.
+//! It tells of the drops of all namespaces, in the first namespace alone. The link is found by the Ethernet address
+//! that the queue's device wrote onto the packet.
 
 use std::os::fd::AsFd;
 
@@ -53,7 +53,7 @@ pub struct Monitor {
 }
 
 impl Monitor {
-    /// Begins to listen, in the thread's namespace.
+    /// Begin to listen, in the thread's namespace.
     ///
     /// # Errors
     /// The kernel has no drop monitor, or not for this namespace or user.

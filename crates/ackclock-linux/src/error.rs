@@ -32,7 +32,7 @@ pub enum Error {
         /// Why.
         source: WorkloadError,
     },
-    /// The kernel refused something.
+    /// A system call failed.
     #[error("{operation}: {source}")]
     System {
         /// The operation that failed.
@@ -45,7 +45,7 @@ pub enum Error {
     Result(#[from] postcard::Error),
 }
 
-/// Says what was tried when the kernel refuses it.
+/// Says what was tried when the kernel rejects it.
 pub(crate) trait Tried<T> {
     /// The value, or the error with what was tried.
     fn tried(self, operation: impl FnOnce() -> String) -> Result<T, Error>;

@@ -1,7 +1,7 @@
 //! Gaps in the clock of a host: who looks at it every millisecond sees when nothing ran, and much of why.
 //!
-//! A watch sleeps until the next millisecond of the monotonic clock, again and again. A wake-up that is late is a gap, from
-//! the last time that it was awake to this one. What tells the kinds apart, in this order:
+//! A watch sleeps until the next millisecond of the monotonic clock, again and again. A wake-up that is late is a gap,
+//! from the last time that it was awake to this one. What tells the kinds apart, in this order:
 //!
 //! | kind | told by |
 //! |---|---|
@@ -234,7 +234,7 @@ impl Watch {
         (self.last.monotonic_ns, self.last.wall_ns)
     }
 
-    /// Watches for a while: the gaps, in the order of time. What happened since the last call belongs to it.
+    /// Watch for a while: the gaps, in the order of time. What happened since the last call belongs to it.
     pub fn watch(&mut self, time: Duration) -> Vec<Gap> {
         // This thread's; it may be another one than last time.
         self.schedule = File::open("/proc/thread-self/schedstat").ok();

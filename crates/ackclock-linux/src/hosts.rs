@@ -136,7 +136,7 @@ impl Hosts {
         }
     }
 
-    /// Has a service listen, if its host is here; the numbers of its listeners, if it did not.
+    /// Have a service listen, if its host is here; the numbers of its listeners, if it did not.
     pub fn serve(
         &mut self,
         service: Service,
@@ -175,13 +175,13 @@ impl Hosts {
         self.listeners[number].as_ref()
     }
 
-    /// Takes a connection of a service: the socket and who has connected; none if there is none.
+    /// Take a connection of a service: the socket and who has connected; none if there is none.
     pub fn accept(&self, number: usize) -> Option<(OwnedFd, SocketAddrV4)> {
         let (socket, peer) = acceptfrom_with(self.listener(number)?, NONBLOCKING).ok()?;
         Some((socket, peer?.try_into().ok()?))
     }
 
-    /// Begins to connect a host with a service at another for a flow: the socket, and its address.
+    /// Begin to connect a host with a service at another for a flow: the socket, and its address.
     pub fn connect(
         &mut self,
         flow: u32,
@@ -250,7 +250,7 @@ impl Hosts {
         port.map(|port| SocketAddrV4::new(host.address, port))
     }
 
-    /// Binds to the next port of an address that is free.
+    /// Bind to the next port of an address that is free.
     fn bind(&mut self, socket: &OwnedFd, address: Ipv4Addr) -> Result<SocketAddrV4, Errno> {
         let next = self.next.entry(address).or_insert(FIRST_CLIENT_PORT);
         for _ in FIRST_CLIENT_PORT..=u16::MAX {
@@ -276,8 +276,8 @@ impl Hosts {
         let socket =
             socket_with(AddressFamily::INET, SocketType::STREAM, NONBLOCKING, None).tried(what)?;
         match sockopt::set_tcp_congestion(&socket, &options.congestion) {
-            // Without rights only some can be chosen; of a machine that receives none matters, and whoever sent it the
-            // order has looked whether one that sends may have it.
+            // Without rights only some can be chosen; of a machine that receives none matters, and anyone who sent it
+            // the order has looked whether one that sends may have it.
             Err(Errno::PERM) if self.ports.is_numbered => {}
             set => set.tried(|| format!("congestion control {}", options.congestion))?,
         }
@@ -312,7 +312,8 @@ impl Hosts {
         Ok(socket)
     }
 
-    /// Sets when a receiver's application is woken that has read so much: `expected` bytes are to come, if that is known.
+    /// Set when a receiver's application is woken that has read so much: `expected` bytes are to come, if that is
+    /// known.
     pub fn set_low_water(
         &self,
         socket: &OwnedFd,
@@ -334,7 +335,7 @@ impl Hosts {
         .tried(|| "SO_RCVLOWAT".to_owned())
     }
 
-    /// Keeps the application of a flow that stops from writing far ahead of TCP.
+    /// Keep the application of a flow that stops from writing far ahead of TCP.
     pub fn limit_unsent(socket: &OwnedFd) -> Result<(), Error> {
         sys::set_option(
             socket.as_fd(),

@@ -40,7 +40,7 @@ pub struct Info {
     pub bytes_received: u64,
     pub segments_out: u32,
     pub segments_in: u32,
-    /// The least round trip of the last minutes (`net.ipv4.tcp_min_rtt_wlen`).
+    /// The minimum round trip of the last minutes (`net.ipv4.tcp_min_rtt_wlen`).
     pub min_rtt_us: u32,
     pub busy_us: u64,
     pub window_limited_us: u64,
@@ -55,7 +55,7 @@ pub struct Info {
 }
 
 impl Info {
-    /// Reads the kernel's bytes, however many it gave.
+    /// Read the kernel's bytes, however many it gave.
     pub fn parse(bytes: &[u8]) -> Info {
         let byte = |at: usize| bytes.get(at).copied().unwrap_or(0);
         let word = |at: usize| read(bytes, at).map_or(0, u32::from_ne_bytes);

@@ -38,7 +38,7 @@ impl Namespaces {
         })
     }
 
-    /// Moves the thread into a namespace; the empty name is home.
+    /// Move the thread into a namespace; the empty name is home.
     pub fn enter(&mut self, name: &str) -> Result<(), Error> {
         let name = if self.own.as_deref() == Some(name) {
             ""

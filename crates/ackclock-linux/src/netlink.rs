@@ -1,4 +1,4 @@
-//! Netlink messages: devices, queue disciplines, generic families.
+//! Netlink messages: devices, qdisc, generic families.
 //!
 //! Sources: netlink(7), rtnetlink(7), include/uapi/linux/{rtnetlink,gen_stats,pkt_sched,genetlink}.h.
 
@@ -61,7 +61,7 @@ impl Netlink {
         &self.socket
     }
 
-    /// Listens to what is told to a group.
+    /// Listen to what is told to a group.
     pub fn join(&self, group: u32) -> Result<(), Error> {
         sys::set_option(
             self.socket.as_fd(),
@@ -72,7 +72,7 @@ impl Netlink {
         .tried(|| format!("netlink group {group}"))
     }
 
-    /// Asks, and returns the first message of the answer: its type and what follows the header.
+    /// Request, and return the first message of the answer: its type and what follows the header.
     pub fn request(&mut self, what: &str, message: &[u8]) -> Result<(u16, &[u8]), Error> {
         send(&self.socket, message, SendFlags::empty()).tried(|| what.to_owned())?;
         let (_, length) = recv(&self.socket, self.buffer.as_mut_slice(), RecvFlags::empty())
@@ -114,7 +114,7 @@ impl Message {
         Message(bytes)
     }
 
-    /// Adds an attribute.
+    /// Add an attribute.
     #[must_use]
     pub fn with(mut self, kind: u16, value: &[u8]) -> Message {
         self.0.extend((4 + value.len() as u16).to_ne_bytes());
@@ -194,7 +194,7 @@ pub struct Interface {
     pub address: [u8; 6],
 }
 
-/// Asks for a device by its name.
+/// Request for a device by its name.
 pub fn link_request(name: &str) -> Vec<u8> {
     const NAME: u16 = 3;
     let name = [name.as_bytes(), &[0]].concat();
@@ -226,7 +226,7 @@ pub struct QueueCounters {
     pub marked_p: u64,
 }
 
-/// Asks for a queue discipline by its device and handle.
+/// Request for a qdisc by its device and handle.
 pub fn queue_request(interface: u32, handle: u32) -> Vec<u8> {
     let mut header = [0; 20];
     header[4..8].copy_from_slice(&interface.to_ne_bytes());
@@ -275,8 +275,9 @@ pub fn parse_queue((kind, body): (u16, &[u8])) -> Option<QueueCounters> {
 
 /// Packets that a discipline has marked itself, from its own statistics; none if it is not known where it counts them.
 ///
-/// CoDel counts what its law marks (`ecn_mark`) and what it marks beyond `ce_threshold` (`ce_mark`), and a packet that is
-/// both twice. A threshold below the target marks all that the law marks, so the larger count is that of the packets.
+/// CoDel counts what its law marks (`ecn_mark`) and what it marks beyond `ce_threshold` (`ce_mark`), and a packet that
+/// is both twice. A threshold below the target marks all that the law marks, so the larger count is that of the
+/// packets.
 fn marks(discipline: &str, counts: &[u8]) -> Option<u64> {
     let places: &[usize] = match discipline {
         "pfifo" | "bfifo" | "prio" | "sfq" | "tbf" => &[],
@@ -293,7 +294,7 @@ fn marks(discipline: &str, counts: &[u8]) -> Option<u64> {
     counts.try_fold(0, |most, count| Some(most.max(count?)))
 }
 
-/// Asks for a generic family by its name.
+/// Request for a generic family by its name.
 pub fn family_request(name: &str) -> Vec<u8> {
     const CONTROL: u16 = 16;
     const GET_FAMILY: u8 = 3;
@@ -340,7 +341,7 @@ mod tests {
         080002002a00000005000c00000000003000070014000100c6020000000000000500000000000000180003000000000000000000\
         0000000000000000000000002c000300c6020000000000000500000000000000000000000000000000000000000000000000000000000000";
 
-    /// A queue discipline's message, made by hand.
+    /// A qdisc's message, made by hand.
     fn queue(discipline: &str, application: &[u8]) -> Vec<u8> {
         let nested = |attributes: &[(u16, &[u8])]| {
             let made = attributes
@@ -404,7 +405,8 @@ mod tests {
         assert_eq!(counted("codel", &[1, 2, 3, 4, 5, 6, 70, 8, 0]), 70);
         assert_eq!(counted("codel", &[1, 2, 3, 4, 5, 6, 0, 8, 90]), 90);
         assert_eq!(counted("codel", &[1, 2, 3, 4, 5, 6, 70, 8, 90]), 90);
-        // type, maxpacket, drop_overlimit, ecn_mark, new_flow_count, new_flows_len, old_flows_len, ce_mark, memory_usage.
+        // type, maxpacket, drop_overlimit, ecn_mark, new_flow_count, new_flows_len, old_flows_len, ce_mark,
+        // memory_usage.
         assert_eq!(counted("fq_codel", &[0, 1, 2, 30, 4, 5, 6, 0, 8]), 30);
         assert_eq!(counted("fq_codel", &[0, 1, 2, 0, 4, 5, 6, 70, 8]), 70);
         assert_eq!(counted("sfq", &[1, 2, 3, 4]), 0);

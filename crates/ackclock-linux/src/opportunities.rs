@@ -16,7 +16,7 @@ const ZERO: &str = "/sys/module/opportunities/parameters/zero_ns";
 /// Gaps that are told at once.
 const PIECE: usize = 480;
 
-/// Tells the opportunities of all links that have them, and when the run's time is 0 by the monotonic clock.
+/// Report the opportunities of all links that have them, and when the run's time is 0 by the monotonic clock.
 ///
 /// # Errors
 /// The module is not there, or does not take them.

@@ -43,7 +43,7 @@ pub struct Plans {
 }
 
 impl Plans {
-    /// Draws the generated transfers.
+    /// Draw the generated transfers.
     pub fn new(run_spec: &RunSpec) -> Result<Plans, Error> {
         let mut workloads = Vec::new();
         for (index, traffic) in run_spec.plan.traffic.iter().enumerate() {

@@ -15,7 +15,7 @@ use crate::rows::since;
 use crate::run_spec::{Device, RunSpec};
 use crate::Error;
 
-/// A queue discipline that is asked again and again.
+/// A qdisc that is asked again and again.
 #[derive(Debug)]
 struct Queue {
     link: u32,
@@ -33,7 +33,7 @@ struct Queue {
     busy_bytes: u64,
     sampled: QueueCounters,
     at_warmup: QueueCounters,
-    /// Sums over the samples of the measured part.
+    /// Sums over the samples of the measurement interval.
     backlog_p: u64,
     backlog_bytes: u64,
 }
@@ -67,7 +67,7 @@ pub struct Queues {
     losses: Vec<Queue>,
     /// When the last sample was taken.
     sampled: Time,
-    /// Samples of the measured part.
+    /// Samples of the measurement interval.
     samples: u64,
     warmed_up: bool,
 }
@@ -82,7 +82,7 @@ pub enum Fate {
 }
 
 impl Queues {
-    /// Finds the devices and their queues.
+    /// Find the devices and their queues.
     pub fn open(run_spec: &RunSpec, namespaces: &mut Namespaces) -> Result<Queues, Error> {
         let mut sockets = Sockets::default();
         let mut all = |devices: &[Device]| -> Result<Vec<Queue>, Error> {
@@ -116,7 +116,7 @@ impl Queues {
         dropped.or_else(|| of(&self.losses).map(|link| (link, Fate::Lost)))
     }
 
-    /// Writes a sample of each queue; returns what each link has dropped since the last one.
+    /// Write a sample of each queue; return what each link has dropped since the last one.
     pub fn sample(
         &mut self,
         time: Time,
@@ -214,7 +214,7 @@ impl Queues {
         Ok(rows)
     }
 
-    /// Packets that a link has lost at random: in the measured part, and in all.
+    /// Packets that a link has lost at random: in the measurement interval, and in all.
     fn lost(&mut self, link: u32) -> Result<(u64, u64), Error> {
         let (mut measured, mut total) = (0, 0);
         for loss in self.losses.iter().filter(|loss| loss.link == link) {

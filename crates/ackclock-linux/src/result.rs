@@ -12,7 +12,7 @@ use crate::Error;
 /// Table name → column name → values, as they are read.
 pub type Tables = Vec<(String, Vec<(String, Column)>)>;
 
-/// Writes the tables as a file, whole or not at all.
+/// Write the tables as a file, whole or not at all.
 ///
 /// # Errors
 /// The file cannot be written.
@@ -28,7 +28,7 @@ pub fn write(tables: &[(&str, Columns)], path: &Path) -> Result<(), Error> {
     fs::rename(&unfinished, path).tried(what)
 }
 
-/// Reads what [`write()`] has written.
+/// Read what [`write()`] has written.
 ///
 /// # Errors
 /// The bytes are something else.

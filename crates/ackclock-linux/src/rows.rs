@@ -9,7 +9,7 @@ use crate::plans::About;
 use crate::stream::Stream;
 use crate::tables::Limits;
 
-/// A flow's totals, and those before the measured part.
+/// A flow's totals, and those before the measurement interval.
 #[derive(Clone, Copy, Debug)]
 pub struct Row {
     start: Time,
@@ -68,12 +68,12 @@ impl Row {
         }
     }
 
-    /// The flow was over before the measured part began.
+    /// The flow was over before the measurement interval began.
     pub fn forget(&mut self) {
         self.before = self.counts;
     }
 
-    /// Adds the row to the table; `dropped` of its packets were dropped.
+    /// Add the row to the table; `dropped` of its packets were dropped.
     pub fn write(&self, flow: u32, about: &About, dropped: Option<u64>, rows: &mut Flows) {
         let (all, before) = (&self.counts, &self.before);
         rows.flow.push(flow);
@@ -111,7 +111,7 @@ impl Row {
         rows.measured_delay_p95_s.push(f64::NAN);
     }
 
-    /// Adds what the kernel says held the sender back.
+    /// Add what the kernel says held the sender back.
     pub fn write_limits(&self, flow: u32, rows: &mut Limits) {
         let Some(info) = &self.info else { return };
         let seconds = |microseconds: u64| microseconds as f64 / 1e6;

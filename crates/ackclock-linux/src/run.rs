@@ -114,7 +114,7 @@ enum Stage {
     Over(Box<Row>),
 }
 
-/// A run under way.
+/// A run in flight.
 pub struct Run {
     spec: RunSpec,
     clock: Clock,
@@ -149,7 +149,7 @@ pub struct Run {
 }
 
 impl Run {
-    /// Sets the network up, and has everybody listen; `on_progress` hears the share of the run that is done.
+    /// Set the network up, and have everybody listen; `on_progress` hears the share of the run that is done.
     pub fn new(run_spec: RunSpec, on_progress: Box<dyn FnMut(f64) + Send>) -> Result<Run, Error> {
         let plans = Plans::new(&run_spec)?;
         let own = run_spec.local.as_ref().map(|local| local.host.as_str());
@@ -283,7 +283,7 @@ impl Run {
         epoll::add(&self.poll, source, token.data(), flags).tried(|| "epoll".to_owned())
     }
 
-    /// Goes on to the end; the tables of the run.
+    /// Continue on to the end; the tables of the run.
     pub fn finish(mut self) -> Result<NamedTables, Error> {
         self.go_on_to_the_end()?;
         if self.spec.local.is_some() {
@@ -405,7 +405,7 @@ impl Run {
         Ok(())
     }
 
-    /// Takes the packets that were captured.
+    /// Take the packets that were captured.
     fn capture(&mut self) -> Result<(), Error> {
         for capture in &mut self.captures {
             capture.take(self.now, &self.clock)?;
@@ -459,7 +459,7 @@ impl Run {
         }
     }
 
-    /// Tells how far the run is.
+    /// Report how far the run is.
     fn report_progress(&mut self, at: Time) {
         let share = at.seconds() / self.spec.plan.duration.seconds();
         if share >= self.reported + 1.0 / STEPS {

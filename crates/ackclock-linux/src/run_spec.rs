@@ -1,6 +1,7 @@
 //! The run spec: the input of the process inside the kernel, as JSON.
 //!
-//! Each field is required (`null` where a quantity is absent) and an unknown field is an error, in the plan inside as well.
+//! Each field is required (`null` where a quantity is absent) and an unknown field is an error, in the plan inside as
+//! well.
 
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
@@ -66,7 +67,7 @@ pub enum ClockKind {
     Real,
 }
 
-/// One of several machines that carry an order out together.
+/// One of several machines that carry a run spec out together.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LocalHost {
@@ -163,7 +164,7 @@ pub struct HostPair {
     pub nodes: Option<[u32; 2]>,
 }
 
-/// A queue discipline on a device.
+/// A qdisc on a device.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Device {
@@ -178,10 +179,10 @@ pub struct Device {
 }
 
 impl RunSpec {
-    /// Reads an order.
+    /// Read a run spec.
     ///
-    /// # Errors
-    /// It is not JSON, lacks a field or has an unknown one, no engine could carry its plan out, or its lists do not fit the plan.
+    /// # Errors It is not JSON, lacks a field or has an unknown one, no engine could carry its plan out, or its lists
+    /// do not fit the plan.
     pub fn parse(json: &str) -> Result<RunSpec, Error> {
         let run_spec: RunSpec = serde_json::from_str(json)?;
         run_spec.check()?;

@@ -45,7 +45,7 @@ enum Step<'a> {
     },
 }
 
-/// Runs the lines of a script.
+/// Run the lines of a script.
 ///
 /// # Errors
 /// The first command that failed, and what it said.
@@ -242,7 +242,7 @@ fn program(command: &str, given: &str) -> Result<(), Error> {
     }
 }
 
-/// Runs a program; what it said if it failed.
+/// Run a program; what it said if it failed.
 fn output(mut command: Command, input: &str, given: &str) -> Result<Option<String>, Error> {
     command
         .stdin(Stdio::piped())

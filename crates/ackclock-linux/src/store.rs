@@ -2,8 +2,8 @@
 //!
 //! What is read is a regular file of somebody's, or one without a name that is filled first; what arrives goes into one
 //! without a name. Such a file is gone when its process ends, however it does. Neither grows: it is read, and written,
-//! round and round. The system's cache does not stand in for the disk: what was read is forgotten, and what was written is
-//! waited for.
+//! round and round. The system's cache does not stand in for the disk: what was read is forgotten, and what was written
+//! is waited for.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
@@ -33,7 +33,7 @@ pub(crate) struct Store {
 }
 
 impl Store {
-    /// Opens what is asked for; the flows of a source begin at different places, or one would warm the cache for all.
+    /// Open what is asked for; the flows of a source begin at different places, or one would warm the cache for all.
     pub(crate) fn open(
         source: Option<&Stored>,
         sink: Option<&Stored>,
@@ -76,7 +76,7 @@ impl Source {
         })
     }
 
-    /// Sends on what follows the first `done` bytes of a flow, at most so much; how much the socket took.
+    /// Send on what follows the first `done` bytes of a flow, at most so much; how much the socket took.
     pub(crate) fn send(
         &mut self,
         socket: &OwnedFd,
@@ -126,7 +126,7 @@ impl Sink {
         })
     }
 
-    /// Takes what a socket has, a block at most, and writes it; how much that was, 0 at the end of the data.
+    /// Take what a socket has, a block at most, and write it; how much that was, 0 at the end of the data.
     pub(crate) fn take(&mut self, socket: &OwnedFd) -> io::Result<usize> {
         let limit = BLOCK_BYTES.min(self.bytes - self.at) as usize;
         let (_, found) = recv(socket, &mut self.block[..limit], RecvFlags::DONTWAIT)?;
@@ -152,7 +152,7 @@ pub struct Room {
     pub file_bytes: Option<u64>,
 }
 
-/// Looks at a place, where a file without a name is made, and gone again.
+/// Inspect at a place, where a file without a name is made, and gone again.
 ///
 /// # Errors
 /// It is no folder and no regular file, or cannot be read, or not be written in.
@@ -220,7 +220,7 @@ fn filled(folder: &Path, bytes: u64) -> io::Result<File> {
     Ok(file)
 }
 
-/// Has the system's cache forget a stretch of a file; of no length: all of it. One that does not is memory.
+/// Have the system's cache forget a stretch of a file; of no length: all of it. One that does not is memory.
 fn forget(file: &File, at: u64, length: u64) {
     let _ = fadvise(file, at, NonZeroU64::new(length), Advice::DontNeed);
 }

@@ -66,7 +66,7 @@ impl Stream {
         }
     }
 
-    /// Sends the datagram that is due at `now`.
+    /// Send the datagram that is due at `now`.
     pub fn send(&mut self, now: Time) {
         let Some(source) = &self.source else { return };
         let number = self.departures.count().to_le_bytes();
@@ -142,7 +142,7 @@ impl Stream {
     }
 }
 
-/// Takes out when the datagram left that begins with these bytes; those before it are lost.
+/// Remove and return the departure time of the datagram that begins with these bytes; those before it are lost.
 fn take(departed: &mut VecDeque<Time>, first: &mut u64, bytes: &[u8]) -> Option<Time> {
     let number_bytes = bytes.len().min(NUMBER_BYTES);
     let mut number = [0; NUMBER_BYTES];

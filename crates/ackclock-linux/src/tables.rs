@@ -16,9 +16,9 @@ table!(
     }
 );
 table!(
-    /// The kernel, one row: its version, how late the samples were, how many were left out because their time had passed
-    /// before the one before was taken, how many packets the capture lacks, how often all TCP together had more memory
-    /// than it may, and how long the applications waited for files.
+    /// The kernel, one row: its version, how late the samples were, how many were left out because their time had
+    /// passed before the one before was taken, how many packets the capture lacks, how often all TCP together had more
+    /// memory than it may, and how long the applications waited for files.
     Kernel {
         release: String,
         late_mean_s: f64,

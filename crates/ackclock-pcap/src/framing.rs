@@ -15,8 +15,8 @@ mod pcap;
 mod pcapng;
 mod read_buffer;
 
-/// The longest packet or block, in bytes. Captures have up to the largest snaplen, 256 KiB, or a super-segment of 512 KiB;
-/// a longer one is a damaged length.
+/// The longest packet or block, in bytes. Captures have up to the largest snaplen, 256 KiB, or a super-segment of 512
+/// KiB; a longer one is a damaged length.
 pub const MAX_RECORD_BYTES: usize = 16 << 20;
 /// The maximum number of interfaces, more than any machine has; each takes memory.
 pub const MAX_INTERFACES: usize = 1 << 16;

@@ -1,7 +1,8 @@
 //! Capture files: written as `savefile(5)` has them ([`savefile`]), and read.
 //!
-//! Reading (feature `reader`) goes from a stream of bytes ([`source`]) to its records ([`framing`]), the TCP segments in them
-//! ([`packet`]), those of several files in one order of time ([`files`]), and a selection of them ([`filter`], [`listing`]).
+//! Reading (feature `reader`) goes from a stream of bytes ([`source`]) to its records ([`framing`]), the TCP segments
+//! in them ([`packet`]), those of several files in one order of time ([`files`]), and a selection of them ([`filter`],
+//! [`listing`]).
 
 pub mod savefile;
 

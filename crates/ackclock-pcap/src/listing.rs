@@ -1,8 +1,8 @@
 //! The segments of a capture as rows, each with a key that is the same in another capture of the same path.
 //!
-//! The key hashes the fields that no hop changes: addresses, ports, sequence and acknowledgement numbers, flags, window,
-//! timestamps, and the IP identification, which distinguishes retransmissions. Super-segments are listed as the segments
-//! on the wire; PSH is left out, as offloads change it.
+//! The key hashes the fields that no hop changes: addresses, ports, sequence and acknowledgement numbers, flags,
+//! window, timestamps, and the IP identification, which distinguishes retransmissions. Super-segments are listed as the
+//! segments on the wire; PSH is left out, as offloads change it.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
@@ -66,7 +66,7 @@ struct Pair {
 }
 
 impl Listing {
-    /// Opens a file.
+    /// Open a file.
     pub fn open(path: &Path, filter: Option<Filter>) -> Self {
         Self {
             capture: Capture::open(&[path]),

@@ -2,8 +2,8 @@
 //! identify.
 //!
 //! The libraries are Rust: `flate2` with `zlib-rs`, `ruzstd`, `lzma-rust2`. The formats' own libraries in C decompress
-//! captures in half the time (47 MB: xz .09 s and not .17 s, zstd .014 s and not .023 s), but take 41 s to compile, these
-//! 16 s, on every installation from source.
+//! captures in half the time (47 MB: xz .09 s and not .17 s, zstd .014 s and not .023 s), but take 41 s to compile,
+//! these 16 s, on every installation from source.
 
 use std::fmt;
 use std::fs::File;

@@ -1,4 +1,4 @@
-//! Every file of a folder of captures is read, or refused with a reason, within bounds.
+//! Every file of a folder of captures is read, or rejected with a reason, within bounds.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     actual
 }
 
-/// Reads a file; gives its segments and packets, and its reason.
+/// Read a file; return its segments and packets, and its reason.
 fn read(path: &Path) -> (u64, u64, Option<String>, bool) {
     let start = Instant::now();
     let mut capture = Capture::open(&[path]);
@@ -45,8 +45,8 @@ fn read(path: &Path) -> (u64, u64, Option<String>, bool) {
     )
 }
 
-/// Packets and segments of the files in `data`. tcpdump counts the same packets, and the same segments where it looks into
-/// what they are wrapped in.
+/// Packets and segments of the files in `data`. tcpdump counts the same packets, and the same segments where it looks
+/// into what they are wrapped in.
 const DATA: [(&str, u64, u64); 37] = [
     ("pcapng/test002.pcapng", 0, 0),
     ("pcapng/test005.pcapng", 4, 0),
@@ -114,7 +114,7 @@ fn captures_of_other_projects_are_read() {
 }
 
 /// All that the project was ever handed, where it is there: `cargo test -p ackclock-pcap --test formats -- --ignored
-/// --nocapture` prints what is refused or breaks off, and why.
+/// --nocapture` prints what is rejected or breaks off, and why.
 #[test]
 #[ignore = "reads captures that are beside the repository"]
 fn every_capture_is_read_or_rejected() {

@@ -242,7 +242,7 @@ impl Capture {
 }
 
 impl Capture {
-    /// Calls the analysis without holding the interpreter.
+    /// Call the analysis without holding the interpreter.
     fn with<T: Send>(
         &self,
         py: Python<'_>,

@@ -18,7 +18,7 @@ struct Card {
     deployed: bool,
 }
 
-/// Reads candidates, a JSON array of objects with `name`, `parameters` and `deployed`.
+/// Read candidates, a JSON array of objects with `name`, `parameters` and `deployed`.
 ///
 /// # Errors
 /// Says what is wrong with them.

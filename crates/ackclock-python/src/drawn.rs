@@ -44,8 +44,8 @@ ackclock_core::tables::table! {
 /// Return the random draws of a plan (JSON) with a seed: `flows` with `start_s`, `transfers`, `gates`, `datagrams` with
 /// `departures_s`, and `ways`, which has rows only where there are nodes.
 ///
-/// A flow that is not routed, or whose packets draw their ways, has none. Of a transfer without end `size_bytes` is 0; a number that is not there is 2³² − 1. Raises `ValueError` for a plan
-/// that cannot be run.
+/// A flow that is not routed, or whose packets draw their ways, has none. Of a transfer without end `size_bytes` is 0;
+/// a number that is not there is 2³² − 1. Raises `ValueError` for a plan that cannot be run.
 #[pyfunction]
 pub fn drawn<'py>(py: Python<'py>, plan_json: &str, seed: u64) -> PyResult<Bound<'py, PyDict>> {
     let found = py.detach(|| guarded(|| of_plan(plan_json, seed)));

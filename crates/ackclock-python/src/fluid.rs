@@ -11,7 +11,7 @@ use pyo3::types::PyList;
 use crate::columns::tables;
 use crate::guard::guarded;
 
-/// Runs each plan (JSON) with its seed on so many threads; the results come in the order of the plans and do not
+/// Run each plan (JSON) with its seed on so many threads; the results come in the order of the plans and do not
 /// depend on the number of threads.
 ///
 /// `progress` is called with the number of runs that are done; what it raises ends the call. Raises `ValueError`

@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 
-/// Runs `call`. What it worked on is not to be used again after an error.
+/// Run `call`. What it worked on is not to be used again after an error.
 ///
 /// # Errors
 /// `call` panicked; the message says with what words.

@@ -23,7 +23,7 @@ impl ClockWatch {
         Ok(ClockWatch(watch))
     }
 
-    /// Watches for a while, without holding the interpreter: column name → values, a row for each gap.
+    /// Watch for a while, without holding the interpreter: column name → values, a row for each gap.
     fn watch<'py>(&mut self, py: Python<'py>, for_s: f64) -> PyResult<Bound<'py, PyDict>> {
         let time = seconds("for_s", for_s)?;
         let gaps = py.detach(|| self.0.watch(time));

@@ -9,7 +9,8 @@ use pyo3::types::PyDict;
 use crate::columns::tables;
 use crate::guard::guarded;
 
-/// Carries out the order in a file, inside namespaces of its own: sets the network up, runs the traffic, writes the result.
+/// Carries out the order in a file, inside namespaces of its own: sets the network up, runs the traffic, writes the
+/// result.
 ///
 /// Tells how far it is on the standard output (`progress 0.25`); after an error (`error …`) it raises `SystemExit` with
 /// status 1.

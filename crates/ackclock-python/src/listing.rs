@@ -20,7 +20,7 @@ pub struct Listing {
 
 #[pymethods]
 impl Listing {
-    /// Opens a file; `ValueError` says what is no filter.
+    /// Open a file; `ValueError` says what is no filter.
     #[new]
     #[allow(clippy::needless_pass_by_value)] // what Python gives is owned
     #[pyo3(signature = (path, filter=""))]

@@ -100,7 +100,7 @@ impl Walk {
         }
     }
 
-    /// Notes the path one step deeper, and visits what is inside.
+    /// Record the path one step deeper, and visits what is inside.
     fn step(
         &mut self,
         step: Step,

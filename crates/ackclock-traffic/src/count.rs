@@ -33,7 +33,7 @@ pub enum Count {
 }
 
 impl Count {
-    /// Refuses parameters that make no distribution, and means beyond the number of transfers possible.
+    /// Reject parameters that make no distribution, and means beyond the number of transfers possible.
     pub(crate) fn check(&self) -> Result<(), WorkloadError> {
         let most = MAX_TRANSFERS as f64;
         match *self {

@@ -294,7 +294,7 @@ impl Periods {
         self.start
     }
 
-    /// Goes to the next period that takes time.
+    /// Continue to the next period that takes time.
     fn turn(&mut self) {
         self.sent = 0;
         while !self.end.is_never() {

@@ -41,7 +41,7 @@ pub enum Duration {
 }
 
 impl Duration {
-    /// Refuses parameters that make no distribution.
+    /// Reject parameters that make no distribution.
     ///
     /// # Errors
     /// The first parameter that is negative or, where it must not be, zero; a range that is reversed.

@@ -113,7 +113,7 @@ pub enum WorkloadError {
     },
 }
 
-/// Refuses what is not a positive, finite number.
+/// Reject what is not a positive, finite number.
 pub(crate) fn positive(quantity: &'static str, value: f64) -> Result<(), WorkloadError> {
     if value > 0.0 && value.is_finite() {
         Ok(())
@@ -122,7 +122,7 @@ pub(crate) fn positive(quantity: &'static str, value: f64) -> Result<(), Workloa
     }
 }
 
-/// Refuses what is negative or no finite number.
+/// Reject what is negative or no finite number.
 pub(crate) fn not_negative(quantity: &'static str, value: f64) -> Result<(), WorkloadError> {
     if value >= 0.0 && value.is_finite() {
         Ok(())
@@ -131,7 +131,7 @@ pub(crate) fn not_negative(quantity: &'static str, value: f64) -> Result<(), Wor
     }
 }
 
-/// Refuses what is larger than `limit`.
+/// Reject what is larger than `limit`.
 pub(crate) fn check_max(
     quantity: &'static str,
     value: f64,

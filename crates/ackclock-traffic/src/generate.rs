@@ -147,7 +147,7 @@ impl Work {
         Ok(Supply::Drawn(self.made.finish(self.end)))
     }
 
-    /// Draws the transfers of all pairs.
+    /// Draw the transfers of all pairs.
     fn draw(&mut self, arrivals: &Arrivals, pairs: &Pairs) -> Result<(), WorkloadError> {
         match arrivals {
             Arrivals::Once { jitter } => self.single_transfers(*jitter, pairs),

@@ -86,7 +86,7 @@ impl Builder {
         }
     }
 
-    /// Refuses more transfers than are possible before they are made.
+    /// Reject more transfers than are possible before they are made.
     pub fn expect(&self, about: f64) -> Result<(), WorkloadError> {
         if about <= self.limit as f64 {
             return Ok(());
@@ -104,7 +104,7 @@ impl Builder {
         self.expect(self.transfers.len() as f64)
     }
 
-    /// Makes a gate; its index.
+    /// Create a gate; its index.
     pub fn gate(&mut self, awaits: u32, delay: Time) -> u32 {
         self.gates.push(Gate { awaits, delay });
         self.gates.len() as u32 - 1

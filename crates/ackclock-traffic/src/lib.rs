@@ -32,7 +32,7 @@
 //! a [`Gate`]; a gate counts completions and opens, perhaps after a think time. Sizes, think times and
 //! ends are drawn ahead all the same. A loop is drawn until its think times alone reach the end of the
 //! run, as though transfers took no time; what a run does not come to never begins. A loop without think
-//! times needs a limit, or it is refused.
+//! times needs a limit, or it is rejected.
 //!
 //! # Randomness
 //!

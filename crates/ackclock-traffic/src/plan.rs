@@ -109,7 +109,7 @@ pub struct Web {
 }
 
 impl Workload {
-    /// Refuses what cannot be generated, whatever the population. Sizes are checked when their samplers
+    /// Reject what cannot be generated, whatever the population. Sizes are checked when their samplers
     /// are made.
     pub(crate) fn check(&self) -> Result<(), WorkloadError> {
         if let Some(stop) = self.stop.filter(|&stop| stop <= self.start) {

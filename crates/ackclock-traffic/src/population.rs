@@ -76,7 +76,7 @@ pub(crate) enum Pairs {
 }
 
 impl Pairs {
-    /// Checks a population and finds its pairs.
+    /// Check a population and find its pairs.
     pub fn of(population: Population<'_>, random: &mut Pcg64Mcg) -> Result<Self, WorkloadError> {
         let (sources, destinations, pairing) = match population {
             Population::Paths(0) => return Err(WorkloadError::NoPair),
@@ -168,7 +168,7 @@ pub(crate) fn one_of(nodes: &[u32], random: &mut Pcg64Mcg) -> u32 {
     nodes[random.gen_range(0..nodes.len())]
 }
 
-/// Refuses nodes that stand twice in a list, and lists without a pair.
+/// Reject nodes that stand twice in a list, and lists without a pair.
 pub(crate) fn check_nodes(sources: &[u32], destinations: &[u32]) -> Result<(), WorkloadError> {
     for (list, nodes) in [("sources", sources), ("destinations", destinations)] {
         let mut seen = BTreeSet::new();

@@ -53,7 +53,7 @@ impl Schedule {
         self.list.shrink_to_fit();
     }
 
-    /// Sorts by gate what waits for one; the order within a gate stays.
+    /// Sort by gate what waits for one; the order within a gate stays.
     fn sort_waiting(&mut self) {
         let gate = |index: &u32| self.gate_of(*index as usize);
         let mut waiting: Vec<u32> = (0..self.list.len() as u32)

@@ -122,7 +122,7 @@ enum Law {
 }
 
 impl Size {
-    /// Checks the parameters and makes what draws from the distribution.
+    /// Check the parameters and create what draws from the distribution.
     ///
     /// # Errors
     /// A parameter that is not positive or too large, points that do not rise to 1, a truncation by

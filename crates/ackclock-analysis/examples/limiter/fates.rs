@@ -130,7 +130,7 @@ impl Flow {
         }
     }
 
-    /// Marks what was lost. A copy that had no time to be acknowledged is not the one that arrived.
+    /// Mark what was lost. A copy that had no time to be acknowledged is not the one that arrived.
     fn finish(&self, direction: &mut Direction) {
         let least_ns = self.rtt_min_ns.unwrap_or(0) * 9 / 10;
         let mut known = HashMap::new();

@@ -2,9 +2,10 @@
 //!
 //! `cargo run --release -p ackclock-analysis --example limiter -- FILE…`
 //!
-//! A line a file, and a summary of each half of the files: what was chosen while looking was chosen on the first, to which
-//! a file belongs if the FNV hash of its name is even. With `--pool`, the flows of all hosts are one path: captures of
-//! `ackclock run`, where each flow has hosts of its own. With `--losses=N`, nothing after the Nth loss is looked at.
+//! A line a file, and a summary of each half of the files: what was chosen while looking was chosen on the first, to
+//! which a file belongs if the FNV hash of its name is even. With `--pool`, the flows of all hosts are one path:
+//! captures of `ackclock run`, where each flow has hosts of its own. With `--losses=N`, nothing after the Nth loss is
+//! looked at.
 
 use std::env;
 use std::fmt::Write as _;

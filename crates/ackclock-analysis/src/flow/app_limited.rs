@@ -1,7 +1,7 @@
 //! An application that writes at a rate of its own. What it writes goes out at once while the window has room (such a
-//! sender is application-limited, RFC 7661), evenly, and at no time of an acknowledgement's. A control that paces sends so,
-//! too. But a repair holds an application back: afterwards acknowledgements let out what waits, several segments
-//! together, and then the rate is again what it was. Who paces never sends so, or at another rate then.
+//! sender is application-limited, RFC 7661), evenly, and at no time of an acknowledgement's. A control that paces sends
+//! so, too. But a retransmission holds an application back: afterwards acknowledgements let out what waits, several
+//! segments together, and then the rate is again what it was. Who paces never sends so, or at another rate then.
 
 /// Rates are the same that differ by less than this share.
 const MAX_DIFFERENCE: f64 = 0.01;
@@ -33,7 +33,7 @@ pub struct SendEvent {
     pub first: bool,
     /// It was sent before.
     pub is_retransmission: bool,
-    /// A repair goes on.
+    /// A retransmission goes on.
     pub in_recovery: bool,
 }
 
@@ -101,7 +101,7 @@ impl AppLimitedDetector {
     }
 }
 
-/// The same where nobody knows what let segments out: the rate of each round.
+/// The same where it is unknown what let segments out: the rate of each round.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RecurringRate {
     bps: f64,
@@ -126,13 +126,13 @@ impl RecurringRate {
         self.until = (now_ns, next);
     }
 
-    /// Something was sent again.
+    /// Something was retransmitted.
     pub fn retransmitted(&mut self) {
         self.retransmitted = true;
     }
 
-    /// A round, or some, had this rate. Says whether it is what it was before a repair and others since. Without a repair,
-    /// nothing holds an application back that could send so fast.
+    /// A round, or some, had this rate. Says whether it is what it was before a retransmission and others since.
+    /// Without a retransmission, nothing holds an application back that could send so fast.
     pub fn round(&mut self, bps: f64) -> bool {
         let evenly = f64::from(self.even) >= MIN_EVEN_SHARE * f64::from(self.sends);
         let retransmitted = std::mem::take(&mut self.retransmitted);

@@ -2,8 +2,8 @@
 //! (C. Dovrolis, P. Ramanathan, D. Moore: *Packet-Dispersion Techniques and a Capacity-Estimation Methodology*,
 //! IEEE/ACM Transactions on Networking 12(6), 2004).
 //!
-//! Deviations: trains are what a flow sends anyway, and count if their packets waited; what others send in between makes
-//! a train slower, so the fastest count, but for a few that acknowledgements heard together make too fast.
+//! Deviations: trains are what a flow sends anyway, and count if their packets waited; what others send in between
+//! makes a train slower, so the fastest count, but for a few that acknowledgements heard together make too fast.
 
 /// Segments of a train: with delayed acknowledgements, two acknowledgements behind the one that it begins with.
 const TRAIN: u64 = 4;
@@ -47,8 +47,8 @@ struct Train {
 }
 
 impl Capacity {
-    /// An acknowledgement that tells of what lies behind the point; `min_rtts_ns`: how long that takes at least, and how long
-    /// a whole round trip; `mss`: the size of a segment.
+    /// An acknowledgement that tells of what lies behind the vantage point; `min_rtts_ns`: how long that takes at
+    /// least, and how long a whole round trip; `mss`: the size of a segment.
     #[inline]
     pub fn acknowledged(&mut self, progress: Progress, min_rtts_ns: (i64, i64), mss: u32) {
         if progress.bytes >= self.acknowledged.over {
@@ -58,7 +58,7 @@ impl Capacity {
         }
     }
 
-    /// Data that tells of what lies before the point.
+    /// Data that tells of what lies before the vantage point.
     #[inline]
     pub fn arrived(&mut self, progress: Progress, min_rtts_ns: (i64, i64), mss: u32) {
         if progress.bytes >= self.arrived.over {
@@ -110,7 +110,7 @@ impl Capacity {
 }
 
 impl Train {
-    /// The next begins; gives how the last one began.
+    /// The next begins; return how the last one began.
     fn next(&mut self, progress: Progress, mss: u32) -> Option<Progress> {
         self.over = progress.bytes + TRAIN * u64::from(mss);
         self.begin.replace(progress)

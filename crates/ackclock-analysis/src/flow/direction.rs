@@ -59,7 +59,7 @@ pub struct Direction {
 }
 
 impl Direction {
-    /// Counts a packet.
+    /// Count a packet.
     #[inline]
     pub fn count(&mut self, segment: &Segment, now_ns: i64) {
         self.packets += 1;

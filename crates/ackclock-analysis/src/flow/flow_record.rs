@@ -10,7 +10,7 @@ use crate::tables::{Fate, Flows, Limit, RetransmitCause, Vantage};
 use ackclock_core::tables::{NONE, UNKNOWN};
 
 impl Connection {
-    /// Ends it: all that is open is told, and its rows are written. Its memory may be used again.
+    /// End the connection: report everything open and write its rows. Its memory may be reused.
     pub fn finish(&mut self, output: &mut Output) {
         self.close_stall(output);
         let mut any = false;

@@ -15,7 +15,7 @@ impl Ranges {
         range.is_some_and(|range| range.0 <= start && end <= range.1)
     }
 
-    /// Adds one.
+    /// Add one.
     pub fn insert(&mut self, start: u64, end: u64) {
         let first = self.0.partition_point(|range| range.1 < start);
         let last = self.0.partition_point(|range| range.0 <= end);
@@ -40,7 +40,7 @@ impl Ranges {
         self.0.get(number).copied()
     }
 
-    /// Forgets those below what is acknowledged.
+    /// Forget those below what is acknowledged.
     #[inline]
     pub fn forget_below(&mut self, on_ack: u64) {
         if self.0.first().is_some_and(|range| range.1 <= on_ack) {
@@ -49,12 +49,12 @@ impl Ranges {
         }
     }
 
-    /// Forgets all.
+    /// Forget all.
     pub fn clear(&mut self) {
         self.0.clear();
     }
 
-    /// Gives back memory.
+    /// Free unused memory.
     pub fn shrink(&mut self) {
         self.0 = Vec::new();
     }

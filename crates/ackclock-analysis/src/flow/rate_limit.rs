@@ -16,9 +16,9 @@ const UNSHARED: f64 = 0.85;
 const FILLS: f64 = 0.9;
 /// Links are compared by the time that they take for so many bytes.
 const SPACED_BYTES: u32 = 1500;
-/// After so many repairs, who can send faster than at a rate of its own has done so more than once.
+/// After so many retransmissions, who can send faster than at a rate of its own has done so more than once.
 const MIN_RETRANSMISSIONS: u32 = 4;
-/// Segments sent again, of all in the round: the link is full.
+/// Segments retransmitted, of all in the round: the link is full.
 const FULL_LOSS: f64 = 0.01;
 /// A sender whose rate stays within this share from one group of rounds to the next is application-limited: a pacing
 /// CCA would probe for more. It stays so until the rate differs by the larger share.
@@ -35,14 +35,14 @@ const MIN_COMPARED_SENDS: u32 = 4;
 const TRUST: i32 = 6;
 /// The number of steady groups required where ACK clocking is not observable.
 const STEADY_REMOTE: u32 = 3;
-/// No queue is to be seen that adds less than this to the least RTT.
+/// No queue is to be seen that adds less than this to the minimum RTT.
 const NO_QUEUE: f64 = 0.015;
 /// The delay of an acknowledgement, in segment spacings of a round, that is no queue.
 const LATE: f64 = 1.25;
 /// The share of that delay that is a queue, where TSvals show the excess delay.
 const WAITED: f64 = 0.3;
-/// A host answers an acknowledgement sooner, if its window lets it: within the shorter time where acknowledgements come so
-/// many times as often as the longer, at which hosts gather them (generic receive offload) and what they let out.
+/// A host answers an acknowledgement sooner, if its window lets it: within the shorter time where acknowledgements come
+/// so many times as often as the longer, at which hosts gather them (generic receive offload) and what they let out.
 const ACK_CLOCK_NS: i64 = 100_000;
 const ACK_CLOCK_SHARE: i64 = 8;
 /// Acknowledgements that come within this time may be heard together, and be answered together.
@@ -53,7 +53,7 @@ const MAX_UNCLOCKED: f64 = 0.25;
 const TICKS_APART: i64 = 4;
 /// Growth of the window from round to round in slow start; with delayed acknowledgements it is 1.5.
 const SLOW_START_GROWTH: f64 = 1.25;
-/// A round after a loss, what was under way before is so many times as much, where the window begins anew.
+/// A round after a loss, what was in flight before is so many times as much, where the window begins anew.
 const FROM_START: u64 = 4;
 /// Rounds without that growth, until slow start is over.
 const FLAT_ROUNDS: u32 = 3;
@@ -115,7 +115,7 @@ pub struct LimitClassifier {
     pub limited_s: [f64; 7],
     /// The limit of the last round.
     pub latest: u8,
-    /// By the sender's clock, packets of the last round waited on their way to the point.
+    /// By the sender's clock, packets of the last round waited on their way to the vantage point.
     pub waited: bool,
 }
 
@@ -128,8 +128,8 @@ impl LimitClassifier {
         }
     }
 
-    /// Data that is to be sent next follows what was sent last, without a hole: elsewhere than at its sender, no closer than
-    /// the link before lets it.
+    /// Data that is to be sent next follows what was sent last, without a hole: elsewhere than at its sender, no closer
+    /// than the link before lets it.
     #[inline]
     pub fn on_in_order(&mut self, now_ns: i64, bytes: u32) {
         self.send_rate.on_in_order(now_ns, bytes);
@@ -160,7 +160,7 @@ impl LimitClassifier {
         }
     }
 
-    /// Repairs may wait for a timer. Who waits for the receiver's window uses it as soon as it opens.
+    /// Retransmissions may wait for a timer. Who waits for the receiver's window uses it as soon as it opens.
     #[inline]
     fn classify_send(&mut self, sends: &SendEvent) {
         let unclocked = !sends.is_retransmission && sends.after_ns > self.ack_clock_ns();
@@ -175,8 +175,8 @@ impl LimitClassifier {
         (self.ack_gap_ns / ACK_CLOCK_SHARE).clamp(ACK_CLOCK_NS, ACK_BATCH_NS)
     }
 
-    /// In the last round or in this one, much was not let out by acknowledgements: the window is larger than what is under
-    /// way.
+    /// In the last round or in this one, much was not let out by acknowledgements: the window is larger than what is
+    /// under way.
     pub fn is_paced(&self) -> bool {
         self.is_paced || self.is_mostly_unclocked()
     }
@@ -185,9 +185,9 @@ impl LimitClassifier {
         f64::from(self.unclocked) > MAX_UNCLOCKED * f64::from(self.classified_sends)
     }
 
-    /// An acknowledgement came, so long after the one before; `unused_acks`: both made room, but nothing was sent between them;
-    /// `zero_window_acks`: until then the receiver's window had no room for a segment more. Of those that come together the host may
-    /// hear all before it sends.
+    /// An acknowledgement came, so long after the one before; `unused_acks`: both made room, but nothing was sent
+    /// between them; `zero_window_acks`: until then the receiver's window had no room for a segment more. Of those that
+    /// come together the host may hear all before it sends.
     #[inline]
     pub fn on_ack(&mut self, after_ns: i64, unused_acks: bool, zero_window_acks: bool) {
         let spaced_acks = after_ns > ACK_BATCH_NS;
@@ -222,7 +222,8 @@ impl LimitClassifier {
         self.rtt_count += 1;
     }
 
-    /// Data passed that took this much longer on its way to the point than other data did, by its sender's clock.
+    /// Data passed that took this much longer on its way to the vantage point than other data did, by its sender's
+    /// clock.
     #[inline]
     pub fn add_excess_delay(&mut self, ack_wait_ns: i64) {
         self.excess_sum_ns += ack_wait_ns;
@@ -243,8 +244,8 @@ impl LimitClassifier {
         self.after_loss = 2;
     }
 
-    /// The retransmission timer expired: slow start again. While something is `in_recovery` already, it is the same loss, and
-    /// ssthresh stays (RFC 5681 section 3.1, equation 4).
+    /// The retransmission timer expired: slow start again. While something is `in_recovery` already, it is the same
+    /// loss, and ssthresh stays (RFC 5681 section 3.1, equation 4).
     pub fn on_timeout(&mut self, mss: u32, in_recovery: bool) {
         if !in_recovery {
             self.lost_bytes = self.window_bytes();
@@ -256,7 +257,7 @@ impl LimitClassifier {
         self.after_loss = 2;
     }
 
-    /// All was acknowledged from `since_ns` on, and now there is something to send again.
+    /// All was acknowledged from `since_ns` on, and now there is something to retransmit.
     pub fn on_idle(
         &mut self,
         (since_ns, now_ns): (i64, i64),
@@ -267,7 +268,7 @@ impl LimitClassifier {
         self.end(since_ns, delivered, rtt_min_ns, shared);
         self.limited_s[Limit::Application as usize] += (now_ns - since_ns).max(0) as f64 * 1e-9;
         self.latest = Limit::Application as u8;
-        self.max_pipe_bytes = 0; // what was under way before tells nothing of the window after (RFC 5681 section 4.1)
+        self.max_pipe_bytes = 0; // what was in flight before tells nothing of the window after (RFC 5681 section 4.1)
         self.begin(now_ns, delivered);
     }
 
@@ -295,7 +296,7 @@ impl LimitClassifier {
         self.max_pipe_bytes = 0;
     }
 
-    /// Looks whether a round is over.
+    /// Inspect whether a round is over.
     #[inline]
     pub fn step(
         &mut self,
@@ -312,7 +313,7 @@ impl LimitClassifier {
         }
     }
 
-    /// Ends a round.
+    /// End a round.
     pub fn end(
         &mut self,
         now_ns: i64,
@@ -353,7 +354,8 @@ impl LimitClassifier {
         self.detect_restart();
         let is_losing = f64::from(self.retransmissions) > FULL_LOSS * f64::from(self.sends.max(1));
         self.pipe_growth.round(self.max_pipe_bytes);
-        // Delayed acknowledgements of a few segments look like a queue, and so does a sender that waits for its application.
+        // Delayed acknowledgements of a few segments look like a queue, and so does a sender that waits for its
+        // application.
         let ack_wait_ns = LATE * round.spent_ns as f64 / f64::from(self.sends.max(1));
         let calm_ns = NO_QUEUE * rtt_min_ns as f64;
         let waited_ns = self.waited_ns();
@@ -378,7 +380,7 @@ impl LimitClassifier {
             return Limit::Application;
         }
         let fills_link_without_queue = self.fills_link(round, shared);
-        // What answers acknowledgements may wait for a full link before the point.
+        // What answers acknowledgements may wait for a full link before the vantage point.
         let is_app_limited = !fills_link_without_queue
             && self.after_loss == 0
             && self.unused_acks * 2 > self.spaced_acks.max(1);
@@ -386,7 +388,7 @@ impl LimitClassifier {
             return Limit::Application;
         }
         // One window that was shut at its end is enough: else the congestion window may be smaller by a segment.
-        // A repair has its room already; and at the sender one sees what the window's opening let out.
+        // A retransmission has its room already; and at the sender one sees what the window's opening let out.
         let new = self.retransmissions == 0 || 2 * self.retransmissions < self.sends;
         let waits_for_window =
             new && (self.classified_sends == 0 || 2 * self.released >= self.classified_sends);
@@ -463,9 +465,10 @@ impl LimitClassifier {
         self.excess_sum_ns as f64 / f64::from(self.excess_count.max(1))
     }
 
-    /// Segments never followed each other faster than they do all the time, together with those of others that follow each
-    /// other as closely: a rate that stays the same is the link's, if nothing tells whether they wait for it. Who has a rate of
-    /// its own sends repairs in between, and catches up when they held it back. At the sender there is no link before.
+    /// Segments never followed each other faster than they do all the time, together with those of others that follow
+    /// each other as closely: a rate that stays the same is the link's, if nothing tells whether they wait for it. Who
+    /// has a rate of its own sends repairs in between, and catches up when they held it back. At the sender there is no
+    /// link before.
     fn fills_link(&self, round: &Round, shared: &mut SharedBottleneck) -> bool {
         let link_bps = self.send_rate.link_bps();
         if self.classified_sends > 0 || link_bps <= 0.0 || self.has_delay_samples {

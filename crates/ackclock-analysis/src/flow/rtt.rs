@@ -24,7 +24,7 @@ pub struct RttStats {
 }
 
 impl RttStats {
-    /// Adds one.
+    /// Add one.
     #[inline]
     pub fn add(&mut self, rtt_ns: i64) {
         self.min_ns = if self.count == 0 {
@@ -74,7 +74,7 @@ pub struct RttEstimator {
 }
 
 impl RttEstimator {
-    /// Takes a sample in.
+    /// Take a sample in.
     #[inline]
     pub fn add(&mut self, rtt_ns: i64) {
         if self.srtt_ns == 0 {
@@ -133,7 +133,7 @@ impl TimestampMatcher {
         !self.waiting.is_empty()
     }
 
-    /// Gives back memory.
+    /// Free unused memory.
     pub fn shrink(&mut self) {
         self.waiting = VecDeque::new();
     }
@@ -237,7 +237,7 @@ impl WindowedMin {
         }
     }
 
-    /// A sample of the sender's half; `superseded`: a later acknowledgement had passed the point.
+    /// A sample of the sender's half; `superseded`: a later acknowledgement had passed the vantage point.
     #[inline]
     pub fn add(&mut self, side_rtt_ns: i64, superseded: bool) {
         self.superseded += u32::from(superseded);

@@ -1,8 +1,8 @@
 //! The scoreboard of one direction: sent and unacknowledged ranges of bytes, with their transmissions.
 //!
-//! A stretch ends where a segment ended; one that is sent again in other pieces is split. The cost is amortised O(1) per
-//! packet: each stretch is sacked once and taken for lost once after each time it was sent, and the number of stretches
-//! is bounded.
+//! A range ends where a segment ended; one that is retransmitted in other pieces is split. The cost is amortised O(1)
+//! per packet: each range is sacked once and marked lost once after each time it was sent, and the number of ranges is
+//! bounded.
 
 use ackclock_core::tcp::seq;
 use std::collections::VecDeque;
@@ -10,12 +10,12 @@ use std::collections::VecDeque;
 use super::ranges::Ranges;
 use crate::tables::RetransmitCause;
 
-/// Stretches that are kept of a flow: beyond, the oldest are given up. A window of 90 MB at 1448 bytes.
+/// Ranges that are kept of a flow: beyond, the oldest are given up. A window of 90 MB at 1448 bytes.
 pub const MAX_RANGES: usize = 1 << 16;
-/// Copies that are kept of a stretch.
+/// Copies that are kept of a range.
 const MAX_COPIES: usize = 32;
 
-/// One copy of a stretch that has several.
+/// One copy of a range that has several.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Transmission {
     /// When it was seen; of an unseen one, about when it was sent.
@@ -37,15 +37,15 @@ pub struct Transmission {
 /// The state of a range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// Under way, for all that the sender knows.
+    /// In flight, for all that the sender knows.
     InFlight,
-    /// Taken for lost, not sent again.
+    /// Marked lost, not retransmitted.
     Lost,
     /// Acknowledged selectively.
     Sacked,
 }
 
-/// A stretch of bytes.
+/// A range of bytes.
 #[derive(Clone, Debug)]
 pub struct SentRange {
     /// Its first byte.
@@ -56,9 +56,9 @@ pub struct SentRange {
     pub last_ns: i64,
     /// When it was sacked.
     pub sacked_ns: i64,
-    /// When it was taken for lost; 0: never.
+    /// When it was marked lost; 0: never.
     pub lost_ns: i64,
-    /// All copies, once there are several; a pointer, as most stretches have one.
+    /// All copies, once there are several; a pointer, as most ranges have one.
     #[allow(clippy::box_collection)]
     pub copies: Option<Box<Vec<Transmission>>>,
     /// The number of them.
@@ -90,7 +90,7 @@ impl SentRange {
         self.copies.is_none()
     }
 
-    /// Remembers another copy; of many, the second is given up.
+    /// Store another copy; of many, the second is given up.
     pub fn add(&mut self, copy: Transmission) -> Option<Transmission> {
         let first = Transmission {
             sent_ns: self.first_ns,
@@ -111,9 +111,9 @@ impl SentRange {
         given_up
     }
 
-    /// A copy that was not seen came, behind one that was sent later: gives its number. It is the first whose TSval is not
-    /// older, as what tells of an unseen copy was sent behind it; without TSvals the last, as what overtakes it does so
-    /// within less than a round trip.
+    /// A copy that was not seen came, behind one that was sent later; return its number. It is the first whose TSval is
+    /// not older, as what tells of an unseen copy was sent behind it; without TSvals the last, as what overtakes it
+    /// does so within less than a round trip.
     pub fn on_late_copy(
         &mut self,
         sent_ns: i64,
@@ -136,7 +136,7 @@ impl SentRange {
         Some(number)
     }
 
-    /// Takes its last copy back, if that was not seen.
+    /// Retract its last transmission, if that was not captured.
     fn retract_last(&mut self) -> bool {
         let Some(copies) = self.copies.as_deref_mut() else {
             return false;
@@ -159,7 +159,7 @@ impl SentRange {
         true
     }
 
-    /// Ends it at a position; gives what is behind.
+    /// End it at a position; return what is behind.
     pub fn split(&mut self, at: u64) -> Self {
         let mut behind = self.clone();
         behind.start = at;
@@ -169,11 +169,11 @@ impl SentRange {
     }
 }
 
-/// The stretches of one direction.
+/// The ranges of one direction.
 #[derive(Debug, Default)]
 pub struct Scoreboard {
     sent_ranges: VecDeque<SentRange>,
-    /// Stretches before this one were looked at for losses.
+    /// Ranges before this one were looked at for losses.
     scanned: usize,
     in_flight_bytes: u64,
     sacked_bytes: u64,
@@ -187,7 +187,7 @@ impl Scoreboard {
         self.sent_ranges.is_empty()
     }
 
-    /// Bytes under way: RFC 6675's pipe, without copies of what is not lost.
+    /// Bytes in flight: RFC 6675's pipe, without copies of what is not lost.
     pub fn in_flight_bytes(&self) -> u64 {
         self.in_flight_bytes
     }
@@ -197,7 +197,7 @@ impl Scoreboard {
         self.sacked_bytes
     }
 
-    /// Bytes that are taken for lost and not sent again.
+    /// Bytes that are marked lost and not retransmitted.
     pub fn lost_bytes(&self) -> u64 {
         let ends = self.sent_ranges.front().zip(self.sent_ranges.back());
         ends.map_or(0, |(first, last)| {
@@ -211,29 +211,29 @@ impl Scoreboard {
         self.high_sacked
     }
 
-    /// All stretches.
+    /// All ranges.
     pub fn iter(&self) -> impl Iterator<Item = &SentRange> {
         self.sent_ranges.iter()
     }
 
-    /// The first stretch.
+    /// The first range.
     pub fn front(&self) -> Option<&SentRange> {
         self.sent_ranges.front()
     }
 
-    /// Adds what follows the last stretch.
+    /// Add what follows the last range.
     #[inline]
     pub fn push(&mut self, range: SentRange) {
         self.in_flight_bytes += u64::from(range.bytes);
         self.sent_ranges.push_back(range);
     }
 
-    /// Gives up the oldest stretch if there are too many.
+    /// Return up the oldest range if there are too many.
     pub fn overflow(&mut self, most: usize) -> Option<SentRange> {
         (self.sent_ranges.len() > most).then(|| self.pop())?
     }
 
-    /// Takes the first stretch, if it ends at or before `on_ack`; one that goes beyond is split.
+    /// Take the first range, if it ends at or before `on_ack`; one that goes beyond is split.
     #[inline]
     pub fn take_acked(&mut self, on_ack: u64) -> Option<SentRange> {
         let front = self.sent_ranges.front_mut()?;
@@ -263,14 +263,14 @@ impl Scoreboard {
         Some(range)
     }
 
-    /// The stretches between two positions, split where they reach beyond: their indices.
+    /// The ranges between two positions, split where they reach beyond: their indices.
     pub fn split_range(&mut self, start: u64, end: u64) -> std::ops::Range<usize> {
         let first = self.split_at(start);
         let last = self.split_at(end);
         first..last.max(first)
     }
 
-    /// Splits the stretch that holds a position; gives the index of the first that begins at or behind it.
+    /// Split the range that holds a position; return the index of the first that begins at or behind it.
     fn split_at(&mut self, at: u64) -> usize {
         let index = self.sent_ranges.partition_point(|one| one.end() <= at);
         match self.sent_ranges.get_mut(index) {
@@ -284,7 +284,7 @@ impl Scoreboard {
         }
     }
 
-    /// The index of the stretch that holds a position, or of the first behind it.
+    /// The index of the range that holds a position, or of the first behind it.
     pub fn index_of(&self, at: u64) -> usize {
         self.sent_ranges.partition_point(|one| one.end() <= at)
     }
@@ -294,17 +294,17 @@ impl Scoreboard {
         self.sent_ranges.iter().any(such)
     }
 
-    /// The last such stretch.
+    /// The last such range.
     pub fn last(&self, such: impl Fn(&SentRange) -> bool) -> Option<&SentRange> {
         self.sent_ranges.iter().rev().find(|one| such(one))
     }
 
-    /// The stretch of an index.
+    /// The range of an index.
     pub fn get(&self, index: usize) -> Option<&SentRange> {
         self.sent_ranges.get(index)
     }
 
-    /// Another copy of a stretch was sent; gives the one that is given up for it.
+    /// Another copy of a range was sent; return the one that is dropped for it.
     pub fn add_transmission(
         &mut self,
         index: usize,
@@ -321,7 +321,7 @@ impl Scoreboard {
         given_up
     }
 
-    /// The bytes of a hole came: later than what was sent after them, not sent again.
+    /// The bytes of a hole came: later than what was sent after them, not retransmitted.
     pub fn on_filled_late(
         &mut self,
         index: usize,
@@ -351,7 +351,7 @@ impl Scoreboard {
         }
     }
 
-    /// The last copy of a stretch was not sent, if it is one that was not seen: then it is forgotten.
+    /// The last copy of a range was not sent, if it is one that was not seen: then it is forgotten.
     pub fn retract_last(&mut self, index: usize) -> bool {
         let Some(one) = self.sent_ranges.get_mut(index) else {
             return false;
@@ -364,7 +364,7 @@ impl Scoreboard {
         taken
     }
 
-    /// A stretch that arrived twice, as a DSACK tells.
+    /// A range that arrived twice, as a DSACK tells.
     pub fn on_dsack(&mut self, start: u64) {
         let index = self.sent_ranges.partition_point(|one| one.end() <= start);
         let one = self.sent_ranges.get_mut(index);
@@ -376,7 +376,7 @@ impl Scoreboard {
         }
     }
 
-    /// A block is acknowledged selectively: `each` gets the stretches of which that is new.
+    /// A block is acknowledged selectively: `each` gets the ranges of which that is new.
     pub fn sack(&mut self, start: u64, end: u64, now_ns: i64, each: impl FnMut(&SentRange)) {
         let (Some(first), Some(last)) = (self.sent_ranges.front(), self.sent_ranges.back()) else {
             return;
@@ -418,13 +418,13 @@ impl Scoreboard {
         }
     }
 
-    /// Forgets the ranges below what is acknowledged.
+    /// Forget the ranges below what is acknowledged.
     #[inline]
     pub fn forget_below(&mut self, on_ack: u64) {
         self.ranges.forget_below(on_ack);
     }
 
-    /// Takes what was sent once and lies below a position for lost; `each` gets how much.
+    /// Mark what was sent once and lies below a position lost.
     pub fn mark_lost_below(&mut self, position: u64, now_ns: i64) {
         while let Some(one) = self.sent_ranges.get_mut(self.scanned) {
             if one.end() > position {
@@ -439,7 +439,7 @@ impl Scoreboard {
         }
     }
 
-    /// Takes a copy of the stretch at a position for lost, if it is the last that was sent.
+    /// Mark the copy of the range at a position lost, if it is the last that was sent.
     pub fn mark_copy_lost(&mut self, start: u64, sent_ns: i64, now_ns: i64) {
         let index = self.sent_ranges.partition_point(|one| one.start < start);
         if let Some(one) = self.sent_ranges.get_mut(index) {
@@ -451,7 +451,7 @@ impl Scoreboard {
         }
     }
 
-    /// Takes all for lost that is not sacked: the retransmission timer expired, which tells of no segment by itself.
+    /// Mark everything lost that is not sacked: the retransmission timer expired.
     pub fn mark_all_lost(&mut self) {
         for one in &mut self.sent_ranges {
             if one.state == State::InFlight {
@@ -461,7 +461,7 @@ impl Scoreboard {
         self.in_flight_bytes = 0;
     }
 
-    /// Takes everything away, from the first on.
+    /// Remove all ranges, from the first on.
     pub fn drain(&mut self) -> impl Iterator<Item = SentRange> + '_ {
         self.in_flight_bytes = 0;
         self.sacked_bytes = 0;
@@ -470,7 +470,7 @@ impl Scoreboard {
         self.sent_ranges.drain(..)
     }
 
-    /// Gives back memory that is not needed.
+    /// Free unused memory that is not needed.
     pub fn shrink(&mut self) {
         if self.sent_ranges.is_empty() {
             self.sent_ranges = VecDeque::new();

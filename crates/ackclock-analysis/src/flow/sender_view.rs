@@ -1,7 +1,7 @@
-//! The data of one direction, as its sender sees it: what is sent, acknowledged, lost and repaired.
+//! The data of one direction, as its sender sees it: what is sent, acknowledged, lost and retransmitted.
 //!
-//! Acknowledgements wait here for as long as they take from the capture's point to the sender. So wherever a capture was
-//! taken, the order of data and acknowledgements is the sender's, and its round trips are whole.
+//! Acknowledgements wait here for as long as they take from the capture's point to the sender. So wherever a capture
+//! was taken, the order of data and acknowledgements is the sender's, and its round trips are whole.
 
 use std::collections::VecDeque;
 
@@ -31,7 +31,7 @@ mod retransmissions;
 mod sampling;
 mod upstream_loss;
 
-/// Stretches that are kept of a flow of which no acknowledgement is seen.
+/// Ranges that are kept of a flow of which no acknowledgement is seen.
 const MAX_ONE_WAY_RANGES: usize = 1024;
 /// Header and check sequence of an Ethernet frame.
 const ETHERNET_BYTES: u32 = 18;
@@ -149,9 +149,9 @@ pub struct SenderView {
     pub rtt: RttStats,
     /// By timestamps.
     pub rtt_timestamps: RttStats,
-    /// From the point to the receiver and back, by either.
+    /// From the vantage point to the receiver and back, by either.
     pub receiver_side_rtt: RttStats,
-    /// From the point to the sender and back.
+    /// From the vantage point to the sender and back.
     pub sender_side_rtt: RttStats,
     /// The delay between sender and vantage point, which grows with a queue.
     pub queue_delay: WindowedMin,
@@ -171,7 +171,7 @@ pub struct SenderView {
     pub last_ack_ns: i64,
     pub(super) last_sent_ns: i64,
     pub(super) last_processed_ack_ns: i64,
-    /// When that passed the point.
+    /// When that passed the vantage point.
     pub(super) last_ack_captured_ns: i64,
     pub(super) empty_since_ns: Option<i64>,
     pub(super) newest_delivered_ns: i64,
@@ -193,11 +193,11 @@ pub struct SenderView {
     next_sample_ns: i64,
     pub(super) has_acks: bool,
     pub(super) has_sack: bool,
-    /// The cause of the last packet, if it was sent again.
+    /// The cause of the last packet, if it was retransmitted.
     pub last_cause: Option<RetransmitCause>,
     /// The last packet left a hole behind.
     pub left_hole: bool,
-    /// Takes steps, if they are wanted.
+    /// Takes samples, if they are wanted.
     pub(super) tracer: Option<Box<AckTracer>>,
 }
 
@@ -305,7 +305,7 @@ impl SenderView {
         if end > before {
             self.new_data(data, data.start.max(before), end, arrival, output);
         }
-        let is_retransmission = self.last_cause.is_some(); // what is late is no repair
+        let is_retransmission = self.last_cause.is_some(); // what is late is no retransmission
         self.after_sending(data.now_ns, is_retransmission, output);
     }
 
@@ -401,7 +401,7 @@ impl SenderView {
         self.edge.is_some_and(|edge| edge < end)
     }
 
-    /// Something is missing that the sender knows of: what passes may be repairs.
+    /// Something is missing that the sender knows of: what passes may be retransmissions.
     pub fn has_holes(&self) -> bool {
         self.board.sacked_bytes() > 0
             || self.duplicate_acks > 0
@@ -456,7 +456,7 @@ impl SenderView {
         }
     }
 
-    /// Another copy of a stretch.
+    /// Another copy of a range.
     pub(super) fn record_retransmission(
         &mut self,
         index: usize,
@@ -493,7 +493,7 @@ impl SenderView {
         self.resolve_due(i64::MAX, output);
     }
 
-    /// Gives back memory while nothing is outstanding.
+    /// Free unused memory while nothing is outstanding.
     pub fn shrink(&mut self, output: &mut Output) {
         if let Some(tracer) = &mut self.tracer {
             tracer.on_idle(output);

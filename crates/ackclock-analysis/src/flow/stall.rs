@@ -1,9 +1,9 @@
-//! Silences of a connection, and why (Mihály et al.; TAPO: *Demystifying and Mitigating TCP Stalls at the Server Side*,
+//! Stalls of a connection, and why (Mihály et al.; TAPO: *Demystifying and Mitigating TCP Stalls at the Server Side*,
 //! CoNEXT 2015, whose tree the transport's classes follow).
 //!
-//! What a silence was is told by the packets that end it, and the first is not always enough: an acknowledgement that was
+//! What a stall was is told by the packets that end it, and the first is not always enough: an acknowledgement that was
 //! sent before it and lay somewhere meanwhile tells that a host stood still, and the clock of the data's sender, in its
-//! next packet, whether that host's machine did. So a silence stays open until something is decided by what comes.
+//! next packet, whether that host's machine did. So a stall stays open until something is decided by what comes.
 
 use super::direction::Direction;
 use super::sender_view::SenderView;
@@ -12,16 +12,18 @@ use crate::capture_gap::CaptureGap;
 use crate::tables::{RetransmitCause, Vantage};
 use ackclock_pcap::packet::{Flags, Segment};
 
-/// No shorter gap is a silence.
+/// No shorter gap is a stall.
 pub const MIN_STALL_NS: i64 = 200_000_000;
 /// Nor one of fewer smoothed RTTs.
 const MIN_STALL_RTTS: i64 = 4;
-/// A handshake is silent if it takes longer without a SYN that is sent again: the first timeout (RFC 6298 section 2).
+/// A handshake is silent if it takes longer without a SYN that is retransmitted: the first timeout (RFC 6298 section
+/// 2).
 const SYN_TIMEOUT_NS: i64 = 1_000_000_000;
-/// The whole capture was as silent as the connection if it was for this share of the time, until so long before its end.
+/// The whole capture was as silent as the connection if it was for this share of the time, until so long before its
+/// end.
 const CAPTURE_SHARE: f64 = 0.5;
 const MAX_RESUME_NS: i64 = 50_000_000;
-/// A clock that is behind by more than this share of a silence stood still in it.
+/// A clock that is behind by more than this share of a stall stood still in it.
 const CLOCK_STOPPED: f64 = 0.8;
 /// The share of a stall in which a packet was sent, by its TSval, that shows that it was held up.
 const EARLY_SHARE: f64 = 0.5;
@@ -43,13 +45,13 @@ enum Evidence {
     HeldUp,
     /// Data are missing: lost by the network, or by the capture.
     Hole,
-    /// This was sent again, maybe by a host that woke up.
+    /// This was retransmitted, maybe by a host that woke up.
     Retransmission(Stall),
     /// The sender's clock stood still, or its first packet was held up on its way.
     ClockStopped,
 }
 
-/// A silence that is over.
+/// A stall that is over.
 #[derive(Clone, Copy, Debug)]
 #[allow(clippy::struct_excessive_bools)] // what was the case and what was not
 pub struct OpenStall {
@@ -99,14 +101,14 @@ pub fn is_zero_window_probe(connection: &Connection, segment: &Segment, from: us
     is_probe || is_still_closed()
 }
 
-/// The last window that passed the point has no room for a segment.
+/// The last window that passed the vantage point has no room for a segment.
 fn is_shut(sender_view: &SenderView) -> bool {
     let pending = sender_view.pending.back().and_then(|ack| ack.window_bytes);
     let window = pending.or(sender_view.window_bytes);
     window.is_some_and(|window| window < u64::from(sender_view.mss))
 }
 
-/// A gap before a packet, if it is a silence, which began then.
+/// A gap before a packet, if it is a stall, which began then.
 pub fn detect(
     connection: &Connection,
     segment: &Segment,
@@ -171,8 +173,8 @@ pub fn detect(
     })
 }
 
-/// The SYN is not answered, or its answer is not, for all that was seen before this segment: one that is no SYN comes behind
-/// an answer, seen or not.
+/// The SYN is not answered, or its answer is not, for all that was seen before this segment: one that is no SYN comes
+/// behind an answer, seen or not.
 fn is_opening(connection: &Connection, segment: &Segment) -> bool {
     let is_opening_segment = segment.flags.has(Flags::SYN) || segment.flags.has(Flags::RST);
     let is_established = connection.established_ns.is_some();
@@ -181,7 +183,7 @@ fn is_opening(connection: &Connection, segment: &Segment) -> bool {
         && (is_opening_segment || connection.synack_ns.is_some())
 }
 
-/// A handshake takes longer than its round trip: something is sent again, or a timer would have expired.
+/// A handshake takes longer than its round trip: something is retransmitted, or a timer would have expired.
 fn is_slow(connection: &Connection, segment: &Segment, from: usize, gap_ns: i64) -> bool {
     let is_retransmitted = connection.directions[from].initial == Some(segment.sequence);
     gap_ns >= SYN_TIMEOUT_NS || is_retransmitted
@@ -198,7 +200,7 @@ fn outstanding_bytes(direction: &Direction) -> u64 {
 }
 
 impl OpenStall {
-    /// Looks at a packet behind it, which has been taken in: why it was, if nothing that may come can tell otherwise.
+    /// Inspect at a packet behind it, which has been taken in: why it was, if nothing that may come can tell otherwise.
     pub fn on_packet(
         &mut self,
         connection: &Connection,
@@ -354,8 +356,8 @@ impl OpenStall {
         self.clock_lag(connection, from, now_ns) > EARLY_SHARE
     }
 
-    /// By how much less than the time since its last packet before the silence an end's clock moved, as timestamps tell,
-    /// in shares of the silence; 0 if nobody knows.
+    /// By how much less than the time since its last packet before the stall an end's clock moved, as timestamps tell,
+    /// in shares of the stall; 0 if it is unknown.
     fn clock_lag(&self, connection: &Connection, from: usize, now_ns: i64) -> f64 {
         let Some((before, [first, last])) =
             self.clocks[from].zip(connection.directions[from].tsval_span)
@@ -373,7 +375,7 @@ impl OpenStall {
         (passed_ns as f64 - moved_ns) / self.gap_ns as f64
     }
 
-    /// The sender has sent packets in the silence that did not come so far, by the identification of the next.
+    /// The sender has sent packets in the stall that did not come so far, by the identification of the next.
     fn has_ip_id_gap(&self, segment: &Segment) -> bool {
         let ahead = self
             .expected

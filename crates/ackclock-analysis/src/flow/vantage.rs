@@ -9,12 +9,12 @@ const AT_THE_END: f64 = 0.04;
 const HOST_NS: i64 = 60_000;
 /// Samples of each half that are enough.
 const ENOUGH: u64 = 16;
-/// A queue before the point is this share of the least RTT, and longer than two ticks of a clock.
+/// A queue before the vantage point is this share of the minimum RTT, and longer than two ticks of a clock.
 const QUEUE: f64 = 0.1;
 const TICKS_NS: i64 = 2_000_000;
 
-/// Finds the vantage of a direction. `side_rtts_ns`: the halves of the handshake, to the client and to the server; `ours`: the
-/// packet was sent by the host that captured.
+/// Find the vantage of a direction. `side_rtts_ns`: the halves of the handshake, to the client and to the server;
+/// `ours`: the packet was sent by the host that captured.
 #[inline]
 pub fn classify(sender_view: &mut SenderView, from: usize, side_rtts_ns: [i64; 2], ours: bool) {
     if sender_view.vantage != Vantage::Unknown {

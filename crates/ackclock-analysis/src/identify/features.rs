@@ -1,14 +1,14 @@
 //! Features of a window without any controller: the reduction at a loss, and the growth.
 //!
-//! For people, beside the [`crate::identify::ranking`], which does not use it: Reno keeps a half and grows in a straight line by a
-//! segment a round trip, CUBIC keeps 0.7 and slows down before it speeds up.
+//! For people, beside the [`crate::identify::ranking`], which does not use it: Reno keeps a half and grows in a
+//! straight line by a segment a round trip, CUBIC keeps 0.7 and slows down before it speeds up.
 
 use ackclock_core::Time;
 
 use crate::identify::likelihood::{windows, Round};
 use crate::identify::series::Series;
 
-/// The time between the repair of a loss and the next one.
+/// The time between the retransmission of a loss and the next one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Epoch {
     /// When its first and its last round trip ended.
@@ -26,7 +26,7 @@ pub struct Epoch {
     pub later: Option<f64>,
 }
 
-/// The epochs of a flow in which there are round trips without repair.
+/// The epochs of a flow in which there are round trips without retransmission.
 pub fn epochs(series: &Series) -> Vec<Epoch> {
     let mut losses = series
         .samples

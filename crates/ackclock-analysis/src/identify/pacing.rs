@@ -11,7 +11,7 @@ pub struct Paced {
     course: VecDeque<(Time, f64)>,
 }
 
-/// More steps than an RTT has; what is older is forgotten.
+/// More samples than an RTT has; what is older is forgotten.
 const MAX_SAMPLES: usize = 1 << 16;
 
 impl Paced {

@@ -1,11 +1,11 @@
 //! The ranking of CCAs by likelihood, with "unknown" among them.
 //!
-//! Probabilities are Bayes': prior times likelihood, of laws: candidates that did the same over the flow are one, under the
-//! name of the most probable. Those that a kernel or a system has come before those that none has, and among equals the
-//! one with the fewest parameters. A candidate that fits as badly as only one in a hundred of our own
-//! engine's flows fits its true control is no explanation; *unknown* is one more control that fits just so well. The
-//! bounds come from our engine alone: flows of the scoreboard's cases, seen at the senders and at the receivers, each
-//! replayed by all controls. `POOR` was chosen with transfers of others' kernels in view as well.
+//! Probabilities are Bayes': prior times likelihood, of laws: candidates that did the same over the flow are one, under
+//! the name of the most probable. Those that a kernel or a system has come before those that none has, and among equals
+//! the one with the fewest parameters. A candidate that fits as badly as only one in a hundred of our own engine's
+//! flows fits its true control is no explanation; *unknown* is one more control that fits just so well. The bounds come
+//! from our engine alone: flows of the scoreboard's cases, seen at the senders and at the receivers, each replayed by
+//! all controls. `POOR` was chosen with transfers of others' kernels in view as well.
 //!
 //! A first window that stacks do not have speaks for a control that sets just this one itself (`UNUSUAL`).
 
@@ -22,21 +22,21 @@ mod laws;
 /// The name in the ranking for CCAs that are not among the candidates.
 pub const UNKNOWN: &str = "unknown";
 
-/// Mean logarithm of the likelihood of a round: nearly all flows have as much with their true control. Where that is left
-/// out with all that are the same, "unknown" is not always said: many windows are so small that several controls do nearly
-/// the same.
+/// Mean logarithm of the likelihood of a round: nearly all flows have as much with their true control. Where that is
+/// left out with all that are the same, "unknown" is not always said: many windows are so small that several controls
+/// do nearly the same.
 const POOR: f64 = 0.8;
 
-/// The same for LEDBAT, which moves as freely as the delay does and fits many a flow by chance: its own have more at the
-/// sender, though not all at the receiver, and hardly any other has as much.
+/// The same for LEDBAT, which moves as freely as the delay does and fits many a flow by chance: its own have more at
+/// the sender, though not all at the receiver, and hardly any other has as much.
 const POOR_LEDBAT: f64 = 2.5;
 
-/// The same for ABCC, which draws its first rate by chance, so that a small window is off by half a segment for long. Its own
-/// have more at the sender, though not all at the receiver.
+/// The same for ABCC, which draws its first rate by chance, so that a small window is off by half a segment for long.
+/// Its own have more at the sender, though not all at the receiver.
 const POOR_ABCC: f64 = -0.2;
 
-/// The same for controls that pace by a model of the path, whose cycles begin at random. They are believed only where nothing
-/// else fits better.
+/// The same for controls that pace by a model of the path, whose cycles begin at random. They are believed only where
+/// nothing else fits better.
 const POOR_MODEL: f64 = -0.4;
 
 /// The prior of a CCA that is not deployed, relative to a deployed one.
@@ -57,13 +57,13 @@ const NEGLIGIBLE: f64 = 40.0;
 /// Sums of logarithms are not off by more.
 const ROUNDING: f64 = 1e-6;
 
-/// CCAs that counted ACKs in Linux before 5.7, until the commits *fix stretch ACK bugs*.
+/// CCAs that counted ACKs in Linux before 5.7, until the commits *fix range ACK bugs*.
 const COUNTED_ACKS: &[&str] = &["bic", "scalable"];
 
 /// The control that is Reno where ECN was not negotiated: Linux takes Reno's functions then.
 const ECN_ONLY: &str = "dctcp";
 
-/// A congestion control that may have been it, with its card's complete parameters.
+/// A CCA that may have been it, with its card's complete parameters.
 #[derive(Clone, Debug)]
 pub struct Candidate {
     name: String,
@@ -90,8 +90,8 @@ pub struct Ranked {
     pub same: Vec<String>,
     /// Between 0 and 1.
     pub probability: f64,
-    /// By what share its windows are off in half of the round trips or more; none where no round trip could be compared, and
-    /// for [`UNKNOWN`].
+    /// By what share its windows are off in half of the round trips or more; none where no round trip could be
+    /// compared, and for [`UNKNOWN`].
     pub off: Option<f64>,
 }
 
@@ -110,7 +110,7 @@ impl Candidate {
     /// A candidate; `deployed` if a mainline kernel has it, or a system takes it by default.
     ///
     /// # Errors
-    /// An unknown name, or parameters that are not those of the card.
+    /// An unknown name, or parameters that are not those of the algorithm spec.
     pub fn new(name: &str, parameters: &Value, deployed: bool) -> Result<Self, Error> {
         let controller = make(name, parameters, 10)?;
         Ok(Self {
@@ -141,7 +141,8 @@ impl Candidate {
         } else {
             &[Counting::Segments]
         };
-        // A model of the path that begins anew in a full queue paces at the bottleneck's rate, as whoever fills it does.
+        // A model of the path that begins anew in a full queue paces at the bottleneck's rate, as anyone who fills it
+        // does.
         let origins: &[Origin] = if self.is_model {
             &[Origin::Opening]
         } else {
@@ -164,8 +165,8 @@ impl Candidate {
             .collect()
     }
 
-    /// Return the evidence of a flow for a candidate, or nothing if it cannot reach `min_log_likelihood`. `begun`: its replay in the
-    /// default manner, begun.
+    /// Return the evidence of a flow for a candidate, or nothing if it cannot reach `min_log_likelihood`. `begun`: its
+    /// replay in the default manner, begun.
     fn evidence<'a>(
         &self,
         flow: &'a Flow,
@@ -209,8 +210,8 @@ impl Candidate {
         }
     }
 
-    /// By how much likelier the first window is with it than with a control that leaves that to the stack: the logarithm.
-    /// Only a control that sets the first window itself, as Hybla by the handshake's RTT, can be told by it.
+    /// By how much likelier the first window is with it than with a control that leaves that to the stack: the
+    /// logarithm. Only a control that sets the first window itself, as Hybla by the handshake's RTT, can be told by it.
     fn opening(&self, flow: &Flow) -> f64 {
         let make = |window| self.controller(window);
         let Some((observed, own)) = flow.prepared.opening_of(&make) else {
@@ -274,7 +275,7 @@ pub struct Flow<'a> {
 }
 
 impl<'a> Flow<'a> {
-    /// Prepares it.
+    /// Prepare it.
     pub fn new(series: &'a Series) -> Self {
         let prepared = Prepared::new(series);
         let rounds = rounds(series, &prepared.blank()).len();
@@ -291,7 +292,8 @@ impl<'a> Flow<'a> {
         fit(&rounds(self.series, &self.prepared.replay(&make, manner)))
     }
 
-    /// The rounds of a replay, or what the logarithm of their likelihood is at most, as soon as it cannot be `min_log_likelihood`.
+    /// The rounds of a replay, or what the logarithm of their likelihood is at most, as soon as it cannot be
+    /// `min_log_likelihood`.
     fn min_rounds(&self, mut begun: Begun, min_log_likelihood: f64) -> Result<Vec<Round>, f64> {
         for part in PARTS {
             self.advance(&mut begun, self.prepared.samples() / part);
@@ -362,8 +364,8 @@ impl<'a> Flow<'a> {
     }
 }
 
-/// The window came down by the timer more often than by anything else: that begins at one segment with every control, and
-/// hardly leads to where they part.
+/// The window came down by the timer more often than by anything else: that begins at one segment with every control,
+/// and hardly leads to where they part.
 fn is_by_the_timer(series: &Series) -> bool {
     let signals = || series.samples.iter().filter_map(|sample| sample.signal);
     let timeouts = signals().filter(|&signal| signal == Signal::Timeout);

@@ -1,11 +1,11 @@
 //! A controller is driven with a flow's own acknowledgements, losses and RTTs: the window that it would have had.
 //!
 //! It is never told the window that was seen, nor a model of the path a flight that it would not have allowed: it would
-//! wait for it to come down. Its errors fade nevertheless, as losses and delays come at the flow's times and a loss keeps
-//! a share only of what is wrong.
+//! wait for it to come down. Its errors fade nevertheless, as losses and delays come at the flow's times and a loss
+//! keeps a share only of what is wrong.
 //!
-//! What a capture does not tell is made of what it does: smoothed RTT and least RTT (RFC 6298), delivery rates from the
-//! times of delivery (Cheng et al., draft-ietf-ccwg-bbr section 4.1) with the sending times that RTTs give.
+//! What a capture does not tell is made of what it does: smoothed RTT and minimum RTT (RFC 6298), delivery rates from
+//! the times of delivery (Cheng et al., draft-ietf-ccwg-bbr section 4.1) with the sending times that RTTs give.
 
 use ackclock_congestion::{Ack, Controller, EcnFeedback, Loss, Opening, RecoveryPolicy, Restart};
 use ackclock_core::Time;
@@ -147,7 +147,7 @@ impl Prepared {
         (own == first(observed.saturating_add(1))).then_some((observed, own))
     }
 
-    /// The course of a controller, one value a step; none before its origin.
+    /// The course of a controller, one value a sample; none before its origin.
     pub fn replay(&self, make: Make, manner: Manner) -> Vec<Option<Allowed>> {
         let mut replay = self.started(make, manner);
         replay.advance(usize::MAX);
@@ -181,7 +181,7 @@ impl Prepared {
         course
     }
 
-    /// Steps.
+    /// Samples.
     pub fn samples(&self) -> usize {
         self.begin + self.input.len()
     }
@@ -199,7 +199,7 @@ pub struct Replay<'a> {
 }
 
 impl Replay<'_> {
-    /// Goes on until so many steps are done.
+    /// Continue on until so many samples are done.
     pub fn advance(&mut self, samples: usize) {
         let done = self.course.len();
         let until = samples.min(self.flow.samples()).max(done);
@@ -222,7 +222,7 @@ impl Replay<'_> {
 /// The largest window of RFC 7323 section 2.3, bytes; of segments there are fewer.
 const MAX_SEGMENTS: u32 = 1 << 30;
 
-/// The step as a sender could have had it.
+/// The sample as a sender could have had it.
 fn plausible(sample: &AckSample, now: Time) -> AckSample {
     AckSample {
         time: now,
@@ -258,8 +258,8 @@ impl Driver {
         }
     }
 
-    /// A model of the path waits until its flight has come down to what it allows. Where the seen one does not, as it was
-    /// another that allowed it, its own would have.
+    /// A model of the path waits until its flight has come down to what it allows. Where the seen one does not, as it
+    /// was another that allowed it, its own would have.
     fn with_own_flight(&self, ack: &Ack) -> Ack {
         let prior_in_flight = ack.prior_in_flight.min(self.flight);
         let left = prior_in_flight.saturating_sub(ack.newly_acked);

@@ -1,14 +1,14 @@
 //! The bucket that explains best which packets were lost.
 //!
-//! A packet that comes when the bucket has the level V, itself counted, is lost with the probability
-//! λ + (1 − 2λ) / (1 + exp((B − V) / w)). The rate r, the depth B and the width w with the greatest likelihood are those
-//! of the path; the interval of a parameter is where the likelihood, greatest over the others, falls by less than 1.92
-//! times what the blocks of the trace differ more than independent packets would.
+//! A packet that comes when the bucket has the level V, itself counted, is lost with the probability λ + (1 − 2λ) / (1
+//! + exp((B − V) / w)). The rate r, the depth B and the width w with the greatest likelihood are those of the path; the
+//! interval of a parameter is where the likelihood, greatest over the others, falls by less than 1.92 times what the
+//! blocks of the trace differ more than independent packets would.
 //!
-//! Near the right rate r' the likelihood has a peak that is as narrow as a packet in all that passed: no grid meets it, and
-//! other peaks, at 1.25 to 1.6 r', are wide. But at losses V = B + (r' − r) · age, with the age of the busy period, at any
-//! assumed rate r from about .7 r' to 1.05 r': a regression over the losses gives r' in a few steps, from a grid that is
-//! fine enough for that.
+//! Near the right rate r' the likelihood has a peak that is as narrow as a packet in all that passed: no grid meets it,
+//! and other peaks, at 1.25 to 1.6 r', are wide. But at losses V = B + (r' − r) · age, with the age of the busy period,
+//! at any assumed rate r from about .7 r' to 1.05 r': a regression over the losses gives r' in a few samples, from a
+//! grid that is fine enough for that.
 
 use super::trace::{line, quantile, Levels, Trace};
 use super::Estimate;
@@ -17,9 +17,9 @@ use likelihood::Model;
 mod intervals;
 mod likelihood;
 
-/// Steps of the search for the rate: several in the range over which the regression finds it.
+/// Samples of the search for the rate: several in the range over which the regression finds it.
 const GRID: f64 = 1.08;
-/// Steps of the search, at most.
+/// Samples of the search, at most.
 const GRID_STEPS: usize = 150;
 /// Packets at whose pace the fastest rate is measured.
 const BURST: usize = 16;
@@ -52,7 +52,7 @@ pub struct Bucket {
     pub explained: f64,
 }
 
-/// Looks for the bucket; none where too little was lost, or where time stands still.
+/// Inspect for the bucket; none where too little was lost, or where time stands still.
 pub fn fit(trace: &Trace) -> Option<Bucket> {
     let mut search = Search::new(trace)?;
     let (slowest, fastest) = search.range()?;
@@ -181,7 +181,7 @@ impl<'a> Search<'a> {
         best
     }
 
-    /// Corrects a rate until it stays, becomes one that is known, or explains ever less.
+    /// Correct a rate until it stays, becomes one that is known, or explains ever less.
     fn follow(&mut self, start: f64, found: &mut Vec<(Model, f64)>) {
         let (mut rate, mut best, mut worse) = (start, f64::NEG_INFINITY, 0);
         for _ in 0..=CORRECTIONS {

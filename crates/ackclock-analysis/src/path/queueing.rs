@@ -202,7 +202,7 @@ impl Delays {
         })
     }
 
-    /// Stretches of samples between which the link was busy.
+    /// Ranges of samples between which the link was busy.
     fn busy_windows(&self) -> Vec<Window> {
         let mut windows = Vec::new();
         let mut begin = 0;
@@ -353,7 +353,7 @@ impl Delays {
     }
 }
 
-/// A stretch while the link was busy.
+/// A range while the link was busy.
 #[derive(Clone, Copy, Debug)]
 struct Window {
     bytes: f64,

@@ -366,7 +366,7 @@ fn one_overshoot_is_no_evidence() {
         }
         episodes == 3
     });
-    // Each loss is fifteen: the same packet, sent again at once.
+    // Each loss is fifteen: the same packet, retransmitted at once.
     let repeated: Vec<Arrival> = arrivals[..end.expect("three episodes")]
         .iter()
         .flat_map(|arrival| vec![*arrival; if arrival.lost { 15 } else { 1 }])

@@ -96,7 +96,8 @@ impl Trace {
         })
     }
 
-    /// Return true if losses follow losses more often than independent ones would, by three standard deviations (Poisson).
+    /// Return true if losses follow losses more often than independent ones would, by three standard deviations
+    /// (Poisson).
     pub fn losses_in_rows(&self) -> bool {
         let losses = self.losses.len() as f64;
         let rows = self
@@ -114,7 +115,7 @@ impl Trace {
     }
 }
 
-/// The stretch of this length with the most losses, the first of several.
+/// The range of this length with the most losses, the first of several.
 fn busiest(arrivals: &[Arrival], length: usize) -> &[Arrival] {
     let (mut lost, mut most, mut best_end) = (0_usize, 0, length);
     for (end, arrival) in (1..).zip(arrivals) {
@@ -151,7 +152,7 @@ pub struct Levels {
 }
 
 impl Levels {
-    /// Fills them for a bucket that leaks `rate` bytes a second, and that what is lost does not enter.
+    /// Fill them for a bucket that leaks `rate` bytes a second, and that what is lost does not enter.
     pub fn fill(&mut self, trace: &Trace, rate: f64) {
         // In place, as this goes over the trace again and again: nothing in the loop may have to grow.
         self.level.resize(trace.len(), 0.0);

@@ -59,7 +59,7 @@ impl Prediction {
         }
     }
 
-    /// Follows an ACK that advances. With the last of the last group: the predicted rate (4.2).
+    /// Track an ACK that advances. With the last of the last group: the predicted rate (4.2).
     pub fn observe(&mut self, ack: &Ack) -> Option<f64> {
         let new_flight = ack.unacknowledged > self.flight_end;
         if new_flight {

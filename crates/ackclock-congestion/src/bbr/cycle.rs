@@ -52,7 +52,7 @@ impl Bbr {
         };
     }
 
-    /// Begins the gain cycle in any phase but the draining one, so that flows do not probe together.
+    /// Begin the gain cycle in any phase but the draining one, so that flows do not probe together.
     pub(super) fn enter_probe_bw(&mut self) {
         self.mode = Mode::ProbeBw;
         let choice = self.random.next_u32() % (PHASES - 1);

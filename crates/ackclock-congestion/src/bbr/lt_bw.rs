@@ -64,7 +64,7 @@ impl LongTermBandwidth {
         self.rate.filter(|_| self.in_use)
     }
 
-    /// Forgets all but the count of losses.
+    /// Forget all but the count of losses.
     pub fn reset(&mut self) {
         *self = LongTermBandwidth {
             lost: self.lost,
@@ -72,12 +72,12 @@ impl LongTermBandwidth {
         };
     }
 
-    /// Counts losses that no ACK reported.
+    /// Count losses that no ACK reported.
     pub fn count_lost(&mut self, segments: u32) {
         self.lost += u64::from(segments);
     }
 
-    /// Takes an ACK. Returns whether the rate in use has been given up.
+    /// Take an ACK. Returns whether the rate in use has been given up.
     #[inline]
     pub fn observe(&mut self, ack: &Ack, round: &RoundInfo) -> bool {
         self.lost += u64::from(ack.newly_lost);

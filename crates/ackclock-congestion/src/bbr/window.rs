@@ -53,30 +53,30 @@ impl Window {
         self.cwnd
     }
 
-    /// Remembers the window; `probing_rtt` says that it is small to measure the delay.
+    /// Store the window; `probing_rtt` says that it is small to measure the delay.
     pub fn save(&mut self, probing_rtt: bool) {
         let was_cut = probing_rtt || self.recovery != Recovery::None;
         self.saved.save(self.cwnd, was_cut);
     }
 
-    /// Comes back to the remembered window.
+    /// Reduce back to the remembered window.
     pub fn restore(&mut self) {
         self.cwnd = self.saved.restore(self.cwnd);
     }
 
-    /// Starts again from one segment after a timeout.
+    /// Start again from one segment after a timeout.
     pub fn restart(&mut self, probing_rtt: bool) {
         self.save(probing_rtt);
         self.recovery = Recovery::Timeout;
         self.cwnd = 1;
     }
 
-    /// Comes down to at most `segments`.
+    /// Reduce to at most `segments`.
     pub fn bound(&mut self, segments: u32) {
         self.cwnd = self.cwnd.min(segments);
     }
 
-    /// Takes an ACK that delivered something. The window grows to `goal`; a recovery starts a round.
+    /// Take an ACK that delivered something. The window grows to `goal`; a recovery starts a round.
     #[inline]
     pub fn update(&mut self, ack: &Ack, goal: &Goal, rounds: &mut Rounds) {
         self.conserving &= !rounds.started;

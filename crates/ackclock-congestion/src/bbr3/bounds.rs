@@ -66,7 +66,7 @@ impl Signals {
         self.reports += 1;
     }
 
-    /// Takes an ACK with its delivery rate.
+    /// Take an ACK with its delivery rate.
     #[inline]
     pub fn observe(&mut self, ack: &Ack, bandwidth: f64) {
         self.latest.bandwidth = self.latest.bandwidth.max(bandwidth);
@@ -86,7 +86,7 @@ impl Signals {
         }
     }
 
-    /// Forgets all but where the round ends.
+    /// Forget all but where the round ends.
     pub fn reset(&mut self) {
         self.lost = false;
         self.latest = Latest::default();
@@ -146,7 +146,7 @@ impl LongTerm {
         }
     }
 
-    /// Grows by what a probe that uses the bound has delivered.
+    /// Grow by what a probe that uses the bound has delivered.
     pub fn grow(&mut self, ack: &Ack, cwnd: f64, round_started: bool) {
         if !ack.window_limited || cwnd < self.volume.floor() {
             return;

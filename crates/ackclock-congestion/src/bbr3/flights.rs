@@ -50,12 +50,12 @@ impl Flight {
 }
 
 impl Flights {
-    /// Counts losses.
+    /// Count losses.
     pub fn count_lost(&mut self, segments: u32) {
         self.lost += u64::from(segments);
     }
 
-    /// Looks up the flight of the newest segment that an ACK delivered.
+    /// Inspect up the flight of the newest segment that an ACK delivered.
     #[inline]
     pub fn lookup(&mut self, ack: &Ack) -> Flight {
         if let Some(newest) = self.snapshots.back_mut() {
@@ -71,7 +71,7 @@ impl Flights {
         })
     }
 
-    /// Remembers the connection as an ACK left it.
+    /// Store the connection as an ACK left it.
     #[inline]
     pub fn remember(&mut self, ack: &Ack) {
         let snapshot = Snapshot {

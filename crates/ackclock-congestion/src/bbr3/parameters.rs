@@ -1,10 +1,10 @@
-//! The parameters of the card, and what they must satisfy.
+//! The parameters of the algorithm spec, and what they must satisfy.
 
 use serde::Deserialize;
 
 use crate::require;
 
-/// Parameters as on the card.
+/// Parameters as in the algorithm spec.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Parameters {
@@ -45,7 +45,7 @@ pub struct Parameters {
 }
 
 impl Parameters {
-    /// Refuses gains without a probe, shares that are none, and times without a length.
+    /// Reject gains without a probe, shares that are none, and times without a length.
     ///
     /// # Errors
     /// What must hold and does not.

@@ -89,7 +89,7 @@ impl History {
         });
     }
 
-    /// Tells the controller of a step.
+    /// Report the controller of a step.
     pub fn apply(&mut self, step: Step, controller: &mut dyn Controller) {
         match step {
             Step::Send(segments, limited) => {

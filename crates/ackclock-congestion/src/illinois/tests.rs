@@ -24,7 +24,7 @@ fn illinois(initial_window: f64) -> Illinois {
     Illinois::new(curves, &parameters, initial_window)
 }
 
-/// Acknowledges what had been sent up to the round's end and some, with a queueing delay over a base of 50 ms.
+/// Acknowledge what had been sent up to the round's end and some, with a queueing delay over a base of 50 ms.
 fn round(illinois: &mut Illinois, delay_us: u64) {
     let end = illinois.round_end.unwrap_or(0);
     illinois.on_ack(&Ack {

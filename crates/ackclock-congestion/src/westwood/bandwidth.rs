@@ -3,9 +3,9 @@
 //! An ACK that does not advance stands for a segment. What such ACKs have counted is taken off the cumulative ACK
 //! that follows: of `n` segments when at least `n` were counted before, one counts (ICC 2004 section II-B).
 //!
-//! Linux does so only off its fast path, on ACKs with SACK blocks or, while the receiver's window opens, another window.
-//! Any other that advances counts in full, the ACK that fills the last hole too: the segments beyond the hole count
-//! twice, and the next loss finds what is still to be taken off.
+//! Linux does so only off its fast path, on ACKs with SACK blocks or, while the receiver's window opens, another
+//! window. Any other that advances counts in full, the ACK that fills the last hole too: the segments beyond the hole
+//! count twice, and the next loss finds what is still to be taken off.
 
 use crate::Ack;
 
@@ -35,12 +35,12 @@ fn filtered(old: u64, new: u64) -> u64 {
 }
 
 impl Bandwidth {
-    /// Starts the first sample.
+    /// Start the first sample.
     pub fn begin(&mut self, now: u64) {
         self.since = now;
     }
 
-    /// Ends the sample when it is longer than `window` ticks; the first one fills the filter.
+    /// End the sample when it is longer than `window` ticks; the first one fills the filter.
     pub fn close_sample(&mut self, now: u64, window: u64) {
         let span = now.saturating_sub(self.since);
         if span <= window {
@@ -58,7 +58,7 @@ impl Bandwidth {
         self.since = now;
     }
 
-    /// Counts what an ACK says has arrived.
+    /// Count what an ACK says has arrived.
     pub fn count(&mut self, ack: &Ack) {
         if let Some(bytes) = ack
             .newly_acked_bytes

@@ -62,7 +62,7 @@ impl Journal {
         Ok(Journal { file })
     }
 
-    /// Makes a change. Errors say in one line why not.
+    /// Apply a change. Errors give the reason in one line.
     pub fn make(&mut self, change: &Change) -> Result<(), String> {
         match change {
             Change::Sysctl { sysctl, value } => self.set(sysctl, value),
@@ -100,7 +100,7 @@ impl Journal {
     }
 }
 
-/// Undoes what a folder's journal has; what could not be undone, in one line each.
+/// Undo what a folder's journal has; what could not be undone, in one line each.
 pub fn undo_all(folder: &Path) -> Vec<String> {
     let text = fs::read_to_string(journal_path(folder)).unwrap_or_default();
     let mut problems = Vec::new();

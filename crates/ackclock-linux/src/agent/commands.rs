@@ -17,7 +17,7 @@ const MAX_BYTES: usize = 1 << 20;
 /// Status (none: it could not be run), standard output and error.
 pub type CommandOutput = (Option<i32>, String, String);
 
-/// Runs commands one after the other; `isolated`, in a network that ends with them.
+/// Run commands one after the other; `isolated`, in a network that ends with them.
 pub fn run_all(commands: Vec<Vec<String>>, isolated: bool) -> Vec<CommandOutput> {
     if !isolated {
         return commands.iter().map(|arguments| run(arguments)).collect();
@@ -33,7 +33,7 @@ pub fn run_all(commands: Vec<Vec<String>>, isolated: bool) -> Vec<CommandOutput>
         .unwrap_or_else(|_| failed("a thread has failed"))
 }
 
-/// Runs one of [`PROGRAMS`].
+/// Run one of [`PROGRAMS`].
 pub fn run(arguments: &[String]) -> CommandOutput {
     let rejected = |why: String| (None, String::new(), why);
     let Some((name, rest)) = arguments.split_first() else {

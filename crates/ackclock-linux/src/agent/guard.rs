@@ -19,7 +19,7 @@ const NAME: &[u8] = b"ackclock-agent";
 /// The first line of a guard that holds the name.
 pub const NAME_HELD: &str = "held";
 
-/// Watches an agent, whose life comes over standard input; says on standard output what could not be undone.
+/// Watch an agent, whose life comes over standard input; report on standard output what could not be undone.
 pub fn watch(folder: &Path, agent: i32, patience: Duration) -> io::Result<()> {
     // What ends the agent's session shall not end the guard. It leads one already if it was told to.
     let _ = setsid();
@@ -44,7 +44,7 @@ pub fn watch(folder: &Path, agent: i32, patience: Duration) -> io::Result<()> {
     Ok(())
 }
 
-/// Waits for the end of what comes; false if nothing came for so long.
+/// Wait for the end of what comes; false if nothing came for so long.
 fn wait(patience: Duration) -> io::Result<bool> {
     let mut input = io::stdin();
     let mut responses = Instant::now();

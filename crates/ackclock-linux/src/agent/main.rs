@@ -1,7 +1,7 @@
 //! The agent: what runs on a host of a testbed while a scenario does.
 //!
-//! It is copied into a private folder, told over standard input what to do, and answers on standard output, a line of JSON
-//! each. It listens on no port but those of the scenario's own traffic.
+//! It is copied into a private folder, told over standard input what to do, and answers on standard output, a line of
+//! JSON each. It listens on no port but those of the scenario's own traffic.
 //!
 //! ```text
 //!   agent serve FOLDER SECONDS     what is told and done; ends with its standard input

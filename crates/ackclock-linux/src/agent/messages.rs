@@ -143,7 +143,7 @@ impl ResponseWriter {
         ResponseWriter(Arc::new(Mutex::new(Box::new(io::stdout()))))
     }
 
-    /// Says one, and what follows it.
+    /// Report one, and what follows it.
     pub fn send_with_data(&self, response: &Response, bytes: &[u8]) -> io::Result<()> {
         let mut line = serde_json::to_vec(response)?;
         line.push(b'\n');
@@ -156,7 +156,7 @@ impl ResponseWriter {
         to.flush()
     }
 
-    /// Says one.
+    /// Report one.
     pub fn send(&self, response: &Response) -> io::Result<()> {
         self.send_with_data(response, &[])
     }

@@ -30,7 +30,7 @@ struct Agent {
     run: Option<Sender<i64>>,
 }
 
-/// Serves to the end of standard input. What was changed is undone by the guard.
+/// Serve to the end of standard input. What was changed is undone by the guard.
 pub fn serve(folder: &Path, patience: Duration) -> io::Result<()> {
     let mut agent = Agent {
         folder: folder.to_owned(),
@@ -71,7 +71,7 @@ struct Guard {
 }
 
 impl Guard {
-    /// Starts it; it hears that the agent lives as long as it does.
+    /// Start it; it hears that the agent lives as long as it does.
     fn start(folder: &Path, patience: Duration) -> io::Result<Guard> {
         let mut process = Command::new("/proc/self/exe")
             .arg("guard")
@@ -96,7 +96,7 @@ impl Guard {
         })
     }
 
-    /// Has it undo everything: what could not be undone, in one line each; an error if it is gone.
+    /// Have it undo everything: what could not be undone, in one line each; an error if it is gone.
     fn end(mut self) -> io::Result<Vec<String>> {
         drop(self.process.stdin.take());
         let mut outputs = String::new();
@@ -205,7 +205,7 @@ impl Agent {
         Ok(())
     }
 
-    /// Begins the prepared run.
+    /// Begin the prepared run.
     fn start(&mut self, at_ns: i64) -> Result<(), String> {
         let run = self.run.take().ok_or("there is no order")?;
         if nanoseconds(clock_gettime(ClockId::Monotonic)) >= at_ns {
@@ -215,7 +215,7 @@ impl Agent {
             .map_err(|_| "a thread has failed".to_owned())
     }
 
-    /// Has the guard undo everything, and says what is left.
+    /// Have the guard undo everything, and report what is left.
     fn end(self) -> io::Result<()> {
         let problems = self.guard.end().unwrap_or_else(|_| {
             let mut problems = changes::undo_all(&self.folder);
@@ -231,7 +231,7 @@ impl Agent {
     }
 }
 
-/// Prepares a run and says so, waits until it is to begin, and carries it out; nothing if it never begins.
+/// Prepare a run and report so, wait until it is to begin, and carries it out; nothing if it never begins.
 fn run(
     run_spec: &str,
     responses: &ResponseWriter,
@@ -260,7 +260,7 @@ fn run(
     }
 }
 
-/// Hands a run's tables and captures over, or says why there are none.
+/// Hand a run's tables and captures over, or report why there are none.
 fn send_result(
     send_done: Result<(), String>,
     files: &[PathBuf],

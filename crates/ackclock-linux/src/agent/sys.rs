@@ -3,7 +3,7 @@
 
 use std::io;
 
-/// Gives the calling thread a network of its own, which ends with the thread and its children.
+/// Return the calling thread a network of its own, which ends with the thread and its children.
 pub fn own_network() -> io::Result<()> {
     // SAFETY: the call takes a number; of the thread it changes the network alone, which shares no memory.
     let code = unsafe { libc::unshare(libc::CLONE_NEWNET) };

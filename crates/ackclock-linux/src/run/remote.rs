@@ -102,7 +102,7 @@ impl Run {
         matches!(self.flows.get(index), Some(Stage::Waiting))
     }
 
-    /// Notes which ends of a flow are here; whether any is, and the flow is one that has begun or the plan names.
+    /// Record which ends of a flow are here; whether any is, and the flow is one that has begun or the plan names.
     pub(super) fn write_ends(&mut self, index: usize) -> Result<bool, Error> {
         let waits = self.is_awaited(index);
         if waits && index >= self.plans.first_transfer() {
@@ -124,7 +124,7 @@ impl Run {
         Ok(sender || receiver)
     }
 
-    /// Lets go of all connections, so that nothing of them goes on: what is not sent by now is thrown away.
+    /// Let go of all connections, so that nothing of them goes on: what is not sent by now is thrown away.
     pub(super) fn abort_connections(&mut self) {
         thread::sleep(LINGER);
         let flows: Vec<u32> = self.active.iter().copied().collect();
@@ -143,7 +143,7 @@ impl Run {
     }
 }
 
-/// The disks that an order names, at the ends of its flows that are here.
+/// The disks that a run spec names, at the ends of its flows that are here.
 pub(super) fn store(run_spec: &RunSpec) -> Result<Store, Error> {
     let Some(local) = &run_spec.local else {
         return Ok(Store::default());

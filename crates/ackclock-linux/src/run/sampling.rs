@@ -18,7 +18,7 @@ use crate::stream::Stream;
 use crate::Error;
 
 impl Run {
-    /// Samples the active connections in their order, and the queues.
+    /// Sample the active connections in their order, and the queues.
     pub(super) fn sample(&mut self, at: Time) -> Result<(), Error> {
         let first_transfer = self.plans.first_transfer();
         for &flow in &self.active {
@@ -81,7 +81,7 @@ impl Run {
         Ok(())
     }
 
-    /// Writes the tables that are complete only at the end.
+    /// Write the tables that are complete only at the end.
     pub(super) fn total(&mut self, at: Time) -> Result<(), Error> {
         self.on_drops();
         self.record.links = self.queues.totals(&self.spec)?;

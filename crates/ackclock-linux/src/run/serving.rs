@@ -355,7 +355,7 @@ impl Run {
     }
 }
 
-/// A connection under way.
+/// A connection in flight.
 pub(super) fn active(flows: &mut [Stage], flow: u32) -> Option<&mut Connection> {
     match flows.get_mut(flow as usize) {
         Some(Stage::Active(connection)) => Some(connection),

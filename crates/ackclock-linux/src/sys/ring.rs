@@ -60,7 +60,7 @@ pub struct Ring {
 }
 
 impl Ring {
-    /// Opens a ring of so many blocks in the thread's namespace.
+    /// Open a ring of so many blocks in the thread's namespace.
     ///
     /// # Errors
     /// The kernel has no packet sockets, or not for this user, or no memory.
@@ -99,7 +99,7 @@ impl Ring {
         Ok(ring)
     }
 
-    /// Has the frames of all protocols and devices come in.
+    /// Have the frames of all protocols and devices come in.
     fn listen(&self) -> io::Result<()> {
         // SAFETY: all fields of the address are numbers, for which zeros are values.
         let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
@@ -116,7 +116,7 @@ impl Ring {
         outcome(code as isize).map(drop)
     }
 
-    /// Hands over the frames that have come, in their order, and gives their slots back.
+    /// Hand over the frames that have come, in their order, and return their slots back.
     pub fn take(&mut self, mut with: impl FnMut(Frame)) {
         loop {
             // SAFETY: the slot is inside the mapping, which lives as long as `self`, and begins at a multiple of its

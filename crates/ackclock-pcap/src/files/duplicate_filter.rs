@@ -1,8 +1,8 @@
 //! Detection of packets that one host captured several times, as in captures of `any` and of several interfaces: on a
 //! bridge and its port, incoming and outgoing on a router, outgoing and incoming on loopback.
 //!
-//! A packet is a duplicate if it has the same bytes as an earlier one and another capture point. At the same capture point
-//! it is another packet: retransmitted, or duplicated by the network.
+//! A packet is a duplicate if it has the same bytes as an earlier one and another capture point. At the same capture
+//! point it is another packet: retransmitted, or duplicated by the network.
 
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 

@@ -42,7 +42,7 @@ enum Lengths {
 }
 
 impl Savefile {
-    /// Reads the header, and describes the one interface.
+    /// Read the header, and describe the one interface.
     pub fn open<R: Read>(
         buffer: &mut ReadBuffer<R>,
         interfaces: &mut Vec<Interface>,

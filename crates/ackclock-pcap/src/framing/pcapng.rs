@@ -1,5 +1,5 @@
-//! pcapng files (draft-ietf-opsawg-pcapng): sections, interfaces, enhanced, simple and obsolete packets, statistics. All
-//! other blocks are passed over.
+//! pcapng files (draft-ietf-opsawg-pcapng): sections, interfaces, enhanced, simple and obsolete packets, statistics.
+//! All other blocks are passed over.
 
 use std::io::Read;
 
@@ -42,7 +42,8 @@ impl Blocks {
         }
     }
 
-    /// Return the layout of the next packet; none at the end of the file. Interface blocks before it go to `interfaces`.
+    /// Return the layout of the next packet; none at the end of the file. Interface blocks before it go to
+    /// `interfaces`.
     #[inline]
     pub fn next<R: Read>(
         &mut self,
@@ -123,7 +124,7 @@ impl Blocks {
         Ok(Some((kind, length)))
     }
 
-    /// Makes the whole block available; gives its length.
+    /// Create the whole block available; return its length.
     #[inline]
     fn buffer_block<R: Read>(
         &self,

@@ -3,8 +3,8 @@
 use super::dissector::Dissector;
 use super::{Address, Checksum};
 
-/// The sum of 16-bit words in the machine's byte order, not yet folded: additions of four bytes at a time, whose carries
-/// are kept (RFC 1071 section 2).
+/// The sum of 16-bit words in the machine's byte order, not yet folded: additions of four bytes at a time, whose
+/// carries are kept (RFC 1071 section 2).
 #[inline]
 pub fn sum(bytes: &[u8]) -> u64 {
     let tokens = bytes.chunks_exact(4);

@@ -1,5 +1,5 @@
-//! Fast path for the common packet: Ethernet, IPv4 without options, TCP. Any other packet takes the dissector; both give
-//! the same segment.
+//! Fast path for the common packet: Ethernet, IPv4 without options, TCP. Any other packet takes the dissector; both
+//! give the same segment.
 
 use super::dissector::{u16_at, u32_at};
 use super::link::ETHERNET;

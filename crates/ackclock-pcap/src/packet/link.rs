@@ -44,7 +44,7 @@ pub const SUPPORTED: [u16; 16] = [
 /// `PACKET_OUTGOING` of Linux, in cooked headers.
 const OUTGOING: u16 = 4;
 
-/// Goes past the header of a link type.
+/// Continue past the header of a link type.
 #[inline]
 pub fn enter(link: u16, dissector: &mut Dissector) -> Result<Layer, Skipped> {
     match link {

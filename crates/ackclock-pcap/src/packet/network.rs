@@ -20,7 +20,7 @@ const SHIM6: u8 = 140;
 const JUMBO_PAYLOAD: u8 = 0xc2;
 const HOME_ADDRESS: u8 = 0xc9;
 
-/// Goes past an IP header of either version.
+/// Continue past an IP header of either version.
 #[inline]
 pub fn ip(dissector: &mut Dissector) -> Result<Layer, Skipped> {
     dissector.ip_headers = dissector.ip_headers.saturating_add(1);
@@ -97,7 +97,7 @@ fn version_6(dissector: &mut Dissector) -> Result<Layer, Skipped> {
     extensions(header[6], dissector)
 }
 
-/// Goes past extension headers; each takes at least eight bytes, so there is an end.
+/// Continue past extension headers; each takes at least eight bytes, so there is an end.
 #[inline]
 fn extensions(mut next: u8, dissector: &mut Dissector) -> Result<Layer, Skipped> {
     loop {
@@ -136,7 +136,7 @@ fn extensions(mut next: u8, dissector: &mut Dissector) -> Result<Layer, Skipped>
     }
 }
 
-/// Takes the length of a jumbogram from its hop-by-hop option. It counts from the extension header on.
+/// Take the length of a jumbogram from its hop-by-hop option. It counts from the extension header on.
 fn jumbo(header: &[u8], dissector: &mut Dissector) {
     if let Some(length @ [_, _, _, _]) = option(header, JUMBO_PAYLOAD) {
         if dissector.has_no_length {

@@ -74,7 +74,7 @@ pub fn place(interface: u32, outbound: Option<bool>, link_tag: u32) -> u32 {
     (interface << 2 | direction) ^ link_tag
 }
 
-/// Fills in the options between the header's twentieth byte and its end, where there were none. They are written where
+/// Fill in the options between the header's twentieth byte and its end, where there were none. They are written where
 /// they belong: a copy made of what was just written in smaller pieces has to wait for it.
 #[inline]
 pub fn options(bytes: &[u8], header_bytes: usize, actual: &mut Options) {

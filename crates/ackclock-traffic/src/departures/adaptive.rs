@@ -80,7 +80,7 @@ impl Control {
         self.rtt
     }
 
-    /// Takes an RTT; returns whether the rate has changed.
+    /// Take an RTT; return whether the rate has changed.
     pub fn on_rtt(&mut self, rtt: Time, now: Time) -> bool {
         self.smallest = self.smallest.min(rtt);
         self.rtt = Some(rtt);

@@ -45,7 +45,7 @@ impl Work {
         }
     }
 
-    /// Counts the arrivals; draws nothing else.
+    /// Count the arrivals; draw nothing else.
     pub(super) fn arriving(self, mut gaps: Gaps, pairs: Pairs) -> Result<Arriving, WorkloadError> {
         let next = self.start + gaps.before_first();
         let (mut time, mut later, mut left) = (next, gaps.clone(), 0);

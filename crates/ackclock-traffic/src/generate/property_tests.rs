@@ -7,7 +7,7 @@ use super::testing::played;
 use super::*;
 use crate::Pairing;
 
-/// Numbers that break things, and some that do not.
+/// Number that break things, and some that do not.
 fn number() -> impl Strategy<Value = Value> {
     prop_oneof![
         Just(json!(null)),

@@ -83,7 +83,7 @@ fn a_window_that_grows_by_a_segment_a_round_rises_and_a_rate_does_not() {
 const MSS: u32 = 1000;
 const ROUND_NS: i64 = 10_000_000;
 
-/// A round in which so much is under way at most, from the end of the one before on.
+/// A round in which so much is in flight at most, from the end of the one before on.
 fn round(
     limits: &mut LimitClassifier,
     pipe: u64,

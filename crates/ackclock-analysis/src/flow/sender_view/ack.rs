@@ -10,7 +10,7 @@ use crate::series::RttSample;
 use crate::tables::{Fate, Vantage};
 use ackclock_core::tcp::seq;
 
-/// Acknowledgements that wait at once.
+/// The maximum number of pending acknowledgements.
 const MAX_PENDING: usize = 1 << 14;
 
 /// The context of an acknowledged range.
@@ -25,7 +25,7 @@ pub(super) struct AckContext {
 }
 
 impl SenderView {
-    /// Takes in what the sender has heard by now, and tells what is settled. What it echoes says what it has heard, but
+    /// Take in what the sender has heard by now, and report what is settled. What it echoes says what it has heard, but
     /// for acknowledgements of the same tick.
     #[inline]
     pub fn process_due_acks(&mut self, now_ns: i64, echo: Option<u32>, output: &mut Output) {
@@ -174,7 +174,8 @@ impl SenderView {
         }
     }
 
-    /// Data has come to the end of the window before the last one: the sender sent it when it had not heard of the last.
+    /// Data has come to the end of the window before the last one: the sender sent it when it had not heard of the
+    /// last.
     pub(super) fn has_filled(&self) -> bool {
         let end = self.snd_nxt + u64::from(self.mss);
         self.edge_before
@@ -191,7 +192,7 @@ impl SenderView {
             self.open_hole(ack.position, now_ns, 0);
         }
         let position = ack.position.min(self.snd_nxt);
-        // The rate is that at which acknowledgements pass the point: their way to the sender may vary.
+        // The rate is that at which acknowledgements pass the vantage point: their way to the sender may vary.
         if self.empty_since_ns.is_none() {
             let report_delivered = self.arrived_bytes();
             let (srtt_ns, min_rtt_ns) = (self.rtt_estimator.srtt_ns, self.rtt.min_ns);
@@ -269,7 +270,7 @@ impl SenderView {
         );
     }
 
-    /// The cumulative acknowledgement advances; gives when the newest segment in it was sent, and its RTT.
+    /// The cumulative acknowledgement advances; return when the newest segment in it was sent, and its RTT.
     #[inline]
     fn on_advance(
         &mut self,
@@ -324,7 +325,7 @@ impl SenderView {
     }
 
     /// Without SACK, what is acknowledged together with what filled a hole waited behind it, as many as duplicate
-    /// acknowledgements told of: gives when that was sent, which is later than what waited.
+    /// acknowledgements told of; return when that was sent, which is later than what waited.
     fn filled_by(&mut self, sent_ns: i64) -> Option<i64> {
         if self.has_sack || self.queued == 0 {
             return None;
@@ -376,7 +377,7 @@ impl SenderView {
         }
     }
 
-    /// Takes for lost what RACK does: three segments were sacked above it, or its last copy was sent well before one
+    /// Take for lost what RACK does: three segments were sacked above it, or its last copy was sent well before one
     /// that arrived (RFC 8985 section 6.2).
     fn detect_losses(&mut self, now_ns: i64) {
         if self.board.sacked_bytes() >= 3 * u64::from(self.mss) {

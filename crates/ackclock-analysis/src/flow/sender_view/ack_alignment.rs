@@ -117,8 +117,8 @@ impl Row {
     }
 }
 
-/// For each answer the sending that it answers, if there is one; no round trip is shorter than `min_ack_delay_ns`, and most are
-/// about `round_ns`. Both are in the order of their times.
+/// For each answer the sending that it answers, if there is one; no round trip is shorter than `min_ack_delay_ns`, and
+/// most are about `round_ns`. Both are in the order of their times.
 pub fn align(
     sent: &[Departure],
     acks: &[AckEvent],

@@ -1,7 +1,7 @@
-//! Steps of a direction, taken while its acknowledgements are heard (see [`crate::samples`]).
+//! Samples of a direction, taken while its acknowledgements are heard (see [`crate::samples`]).
 //!
-//! Fast recovery ends when all is acknowledged that was sent before it began. What was sent again beyond that is lost:
-//! the next one begins at once.
+//! Fast recovery ends when all is acknowledged that was sent before it began. What was retransmitted beyond that is
+//! lost: the next one begins at once.
 
 use std::collections::VecDeque;
 
@@ -11,26 +11,27 @@ use crate::flow::scoreboard::{Scoreboard, SentRange, State};
 use crate::output::Output;
 use crate::tables::{Limit, Vantage};
 
-/// Answers that are remembered: more than segments are under way for most.
+/// Answers that are remembered: more than segments are in flight for most.
 const MAX_DELAY_SAMPLES: usize = 1024;
 
 /// Segments of the largest initial window (RFC 6928 section 2).
 const INITIAL_WINDOW: u64 = 10;
 
-/// A clock of timestamps that ticks each millisecond tells only so well what was sent before an acknowledgement was heard.
+/// A clock of timestamps that ticks each millisecond tells only so well what was sent before an acknowledgement was
+/// heard.
 const TICK_NS: i64 = 2_000_000;
 
 /// TSval and TSecr.
 type Timestamps = (Option<u32>, Option<u32>);
 
-/// Takes steps.
+/// Takes samples.
 #[derive(Debug, Default)]
 #[allow(clippy::struct_excessive_bools)] // each says another thing of the flow
 pub struct AckTracer {
     samples: Vec<AckSample>,
     /// Sent before the first acknowledgement was heard.
     opening_bytes: u64,
-    /// Steps were thrown away, so the opening is not among them.
+    /// Samples were thrown away, so the opening is not among them.
     is_truncated: bool,
     /// Something was lost or marked.
     had_signal: bool,
@@ -38,16 +39,16 @@ pub struct AckTracer {
     is_full: bool,
     ca_state: CaState,
     recover: u64,
-    /// When the repair began.
+    /// When the retransmission began.
     begin_ns: i64,
     /// It is none, but the reaction to a mark.
     marked: bool,
     /// Without SACK: what left the path, by duplicate acknowledgements.
     duplicate_bytes: u64,
     prior: PriorState,
-    /// The last step with which data were seen to leave.
+    /// The last sample with which data were seen to leave.
     on_echo: usize,
-    /// When data passed the point, and how long after the acknowledgement that it echoes.
+    /// When data passed the vantage point, and how long after the acknowledgement that it echoes.
     delay_samples: VecDeque<(i64, i64)>,
     /// The last of those: its timestamps, and when it was sent.
     last_echo: Option<(Timestamps, i64)>,
@@ -74,7 +75,7 @@ pub(super) struct AckFlags {
 }
 
 impl AckTracer {
-    /// An acknowledgement delivers a stretch, or advances over one that was sacked before.
+    /// An acknowledgement delivers a range, or advances over one that was sacked before.
     #[inline]
     pub fn on_delivered(&mut self, range: &SentRange) {
         let prior = &mut self.prior;
@@ -86,8 +87,8 @@ impl AckTracer {
         }
     }
 
-    /// Bytes from so far behind the beginning on were lost before the point. Where the opening ended there, as far as it was
-    /// seen, they are the rest of it, up to the window that RFC 6928 allows.
+    /// Bytes from so far behind the beginning on were lost before the vantage point. Where the opening ended there, as
+    /// far as it was seen, they are the rest of it, up to the window that RFC 6928 allows.
     pub fn on_missing(&mut self, offset: u64, bytes: u64, mss: u32) {
         if offset == self.opening_bytes && offset > 0 {
             let limit = INITIAL_WINDOW * u64::from(mss);
@@ -96,8 +97,8 @@ impl AckTracer {
         self.attribute_missing(bytes);
     }
 
-    /// Bytes that were lost before the point left with the acknowledgements since the last data that were seen: where the
-    /// window seems to come down. What is left of them belongs to the last.
+    /// Bytes that were lost before the vantage point left with the acknowledgements since the last data that were seen:
+    /// where the window seems to come down. What is left of them belongs to the last.
     fn attribute_missing(&mut self, mut bytes: u64) {
         let first = self.on_echo.max(1);
         let last = self.samples.len().saturating_sub(1);
@@ -125,7 +126,7 @@ impl AckTracer {
         }
     }
 
-    /// A repair begins; what was sent so far ends at `next`.
+    /// A retransmission begins; what was sent so far ends at `next`.
     pub fn signal(&mut self, signal: Signal, next: u64, now_ns: i64) {
         if self.is_full || (signal == Signal::Loss && self.ca_state != CaState::Open) {
             return;
@@ -172,8 +173,8 @@ impl AckTracer {
         Some(signal)
     }
 
-    /// All is acknowledged that was sent before the repair began. Away from the sender, what is still lost and was sent
-    /// hardly later was sent before it.
+    /// All is acknowledged that was sent before the retransmission began. Away from the sender, what is still lost and
+    /// was sent hardly later was sent before it.
     fn is_recovery_over(&mut self, sender_view: &SenderView) -> bool {
         if self.ca_state == CaState::Open || sender_view.snd_una < self.recover {
             return false;
@@ -237,7 +238,8 @@ impl AckTracer {
         }
     }
 
-    /// Away from the sender, what was sent hardly later than a mark was heard was sent before it, and may be marked too.
+    /// Away from the sender, what was sent hardly later than a mark was heard was sent before it, and may be marked
+    /// too.
     fn extend_reaction(&mut self, sender_view: &SenderView) {
         let newest = sender_view.board.last(|_| true);
         if newest.is_some_and(|one| one.first_ns <= self.begin_ns + TICK_NS) {
@@ -245,7 +247,7 @@ impl AckTracer {
         }
     }
 
-    /// Data passed the point so long after the acknowledgement that it echoes.
+    /// Data passed the vantage point so long after the acknowledgement that it echoes.
     pub fn on_echo(&mut self, data: &Data, delay_ns: i64) {
         if self.delay_samples.len() == MAX_DELAY_SAMPLES {
             self.delay_samples.pop_front();
@@ -259,8 +261,8 @@ impl AckTracer {
         self.last_echo = Some(((Some(tsval), Some(tsecr)), sent_ns));
     }
 
-    /// Data that echoes nothing new. What has the timestamps of the packet before was sent together with it, and so was all
-    /// that was sent before anything was acknowledged: it only waited longer on its way.
+    /// Data that echoes nothing new. What has the timestamps of the packet before was sent together with it, and so was
+    /// all that was sent before anything was acknowledged: it only waited longer on its way.
     pub fn on_same_echo(&mut self, data: &Data, sender_delay_ns: i64) {
         let timestamps = (data.tsval, data.tsecr);
         match self.last_echo {
@@ -272,8 +274,9 @@ impl AckTracer {
         }
     }
 
-    /// When data was sent, in a time in which the sender hears an acknowledgement as it passes the point. The queue that
-    /// the data went through before the point is as long as the time since the acknowledgement which it answers says.
+    /// When data was sent, in a time in which the sender hears an acknowledgement as it passes the vantage point. The
+    /// queue that the data went through before the vantage point is as long as the time since the acknowledgement which
+    /// it answers says.
     fn sent_ns(&self, passed_ns: i64, sender_view: &SenderView) -> i64 {
         let after = self
             .delay_samples
@@ -298,7 +301,7 @@ impl AckTracer {
         }
     }
 
-    /// Gives the room back: nothing was lost, and what comes after a rest is no opening.
+    /// Return the room back: nothing was lost, and what comes after a rest is no opening.
     pub fn on_idle(&mut self, output: &mut Output) {
         if !self.had_signal {
             self.discard(output);
@@ -313,7 +316,7 @@ impl AckTracer {
     }
 }
 
-/// Something was sent again and has not arrived.
+/// Something was retransmitted and has not arrived.
 fn has_lost_retransmission(board: &Scoreboard) -> bool {
     board.any(is_lost_retransmission)
 }
@@ -329,7 +332,7 @@ fn saturated(bytes: u64) -> u32 {
 }
 
 impl SenderView {
-    /// Steps are wanted of it.
+    /// Samples are wanted of it.
     pub fn with_tracer(mut self, output: &Output) -> Self {
         self.tracer = output.ack_traces.is_enabled().then(Box::default);
         self
@@ -417,7 +420,8 @@ impl SenderView {
         }
     }
 
-    /// It is over: its steps are kept if they tell anything. `from_opening`: the capture has the connection's beginning.
+    /// It is over: its samples are kept if they tell anything. `from_opening`: the capture has the connection's
+    /// beginning.
     pub fn finish_trace(
         &mut self,
         from_opening: bool,

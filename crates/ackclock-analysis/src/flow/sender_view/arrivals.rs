@@ -69,8 +69,8 @@ fn acknowledged(
     }
 }
 
-/// An answer that comes between the others is to one that has none and can have: to what was sent once, and waits, else to
-/// the last copy of what was acknowledged before.
+/// An answer that comes between the others is to one that has none and can have: to what was sent once, and waits, else
+/// to the last copy of what was acknowledged before.
 fn match_late_ack(ack: &AckEvent, can: usize, sent: &[Departure], arrived: &mut [Option<i64>]) {
     let is_waiting =
         |index: &usize| !sent[*index].is_retransmission && sent[*index].start > ack.before;

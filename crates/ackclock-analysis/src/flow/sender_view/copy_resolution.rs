@@ -4,8 +4,9 @@
 //! By the timestamp that the acknowledgement echoes (Eifel, RFC 3522); else a copy is taken for the one that arrived if
 //! an acknowledgement of it can have come back in the time since. A DSACK (RFC 2883) tells of one more that arrived.
 //!
-//! Confidences are rounded from the shares that were right in every sixth case of the scoreboard, over all its vantages:
-//! surest is what an echo, a DSACK or the receiver's side tells, less so what times tell, least a repair that nobody saw.
+//! Confidences are rounded from the shares that were right in every sixth case of the scoreboard, over all its
+//! vantages: surest is what an echo, a DSACK or the receiver's side tells, less so what times tell, least a
+//! retransmission that nobody saw.
 
 use ackclock_core::tcp::seq;
 use std::collections::VecDeque;
@@ -17,13 +18,13 @@ use crate::flow::scoreboard::{SentRange, State, Transmission};
 use crate::output::{Output, SegmentOutcome, NOT_KEPT};
 use crate::tables::{Fate, RetransmitCause, Vantage};
 
-/// Stretches that wait at once.
+/// The maximum number of pending ranges.
 const MAX_WAITING: usize = 4096;
 /// Bytes whose acknowledgement is in the capture before them: how long they may be late.
 const DISORDER_NS: i64 = 3_000_000;
 /// The delay of a DSACK beyond two round trips.
 const DSACK_NS: i64 = 100_000_000;
-/// An acknowledgement after a smaller share of the least RTT is of an earlier copy.
+/// An acknowledgement after a smaller share of the minimum RTT is of an earlier copy.
 const MIN_ACK_SHARE: f64 = 0.9;
 /// The same of the least of few samples, each of which may be longer than the path is.
 const MIN_ACK_SHARE_FOR_FEW: f64 = 0.6;
@@ -32,7 +33,7 @@ const FEW: u64 = 16;
 /// The confidence of a timestamp echo.
 const SURE: f64 = 0.99;
 
-/// A stretch that is acknowledged, and what is known of it.
+/// A range that is acknowledged, and what is known of it.
 #[derive(Debug)]
 struct PendingCopy {
     range: SentRange,
@@ -43,7 +44,7 @@ struct PendingCopy {
     is_aligned: bool,
 }
 
-/// Stretches that are acknowledged and not settled, in the order of their positions.
+/// Ranges that are acknowledged and not settled, in the order of their positions.
 #[derive(Debug, Default)]
 pub struct PendingResolution {
     waiting: VecDeque<PendingCopy>,
@@ -110,7 +111,7 @@ impl PendingResolution {
         true
     }
 
-    /// The stretch that holds a position, to which something happened late.
+    /// The range that holds a position, to which something happened late.
     pub fn range(&mut self, start: u64) -> Option<&mut SentRange> {
         self.find(start).map(|one| &mut one.range)
     }
@@ -189,7 +190,7 @@ impl SenderView {
         }
     }
 
-    /// A stretch is acknowledged that is not simply delivered; gives when what arrived was sent.
+    /// A range is acknowledged that is not simply delivered; return when what arrived was sent.
     pub(super) fn on_range_acked(
         &mut self,
         mut range: SentRange,
@@ -267,8 +268,8 @@ impl SenderView {
             && !self.has_all_captured(range.lost_ns, until_ns)
     }
 
-    /// In the middle, what the capture has, while it is not known to miss anything that came: what it has not was lost before
-    /// the point.
+    /// In the middle, what the capture has, while it is not known to miss anything that came: what it has not was lost
+    /// before the vantage point.
     fn prefer_captured(&self, range: &SentRange, arrived: usize) -> usize {
         let is_complete = self.totals.fates[Fate::NotCaptured as usize] == 0;
         match range.copies.as_deref() {
@@ -325,8 +326,8 @@ impl SenderView {
         (arrived.unwrap_or(0), 0.9)
     }
 
-    /// An acknowledgement comes no sooner. Each RTT of a short flow may be longer by a delayed acknowledgement, or by the
-    /// burst that was sent with its segment; the handshake's is not.
+    /// An acknowledgement comes no sooner. Each RTT of a short flow may be longer by a delayed acknowledgement, or by
+    /// the burst that was sent with its segment; the handshake's is not.
     pub(super) fn min_ack_delay_ns(&self) -> i64 {
         let min_rtt_ns = match self.handshake_ns {
             Some(handshake_ns) => self.rtt.min_ns.min(handshake_ns),
@@ -340,7 +341,7 @@ impl SenderView {
         (min_rtt_ns as f64 * share) as i64
     }
 
-    /// Tells what is due.
+    /// Report what is due.
     pub(super) fn resolve_due(&mut self, now_ns: i64, output: &mut Output) {
         while self.resolution.due(now_ns) {
             self.resolve_first(output);
@@ -366,7 +367,7 @@ impl SenderView {
         }
     }
 
-    /// A stretch of which nobody will hear any more. Where no acknowledgements are seen, what has passed counts as
+    /// A range of which nobody will hear any more. Where no acknowledgements are seen, what has passed counts as
     /// delivered.
     pub(super) fn abandon(&mut self, range: SentRange, output: &mut Output) {
         if !self.has_acks && !range.not_captured {
@@ -430,7 +431,7 @@ impl SenderView {
             };
             if fate == Fate::Lost && !copy.captured && self.ours {
                 // It must have passed: the capture lost it, and the network too. Where times alone say that this is the
-                // sender, it may have been lost on a short way to the point.
+                // sender, it may have been lost on a short way to the vantage point.
                 self.totals.fates[Fate::NotCaptured as usize] += u64::from(self.units(range.bytes));
             }
             if fate == Fate::Lost && copy.captured {
@@ -448,7 +449,7 @@ impl SenderView {
         }
     }
 
-    /// Counts a fate and tells it.
+    /// Count a fate and report it.
     pub(super) fn report(&mut self, outcome: &SegmentOutcome, output: &mut Output) {
         let fate = outcome.fate as usize;
         self.totals.fates[fate] += u64::from(outcome.units);

@@ -1,9 +1,9 @@
 //! Without SACK: which copies arrived is told by how acknowledgements come.
 //!
-//! A receiver answers at once what comes above a hole, what fills it, and what it has already (RFC 5681 section 4.2). So
-//! while something is missing there is an answer to each segment that arrives, and the times of all of them tell which of
-//! several copies came: see `aligning.rs`. They are looked at when all is acknowledged that was sent before the last
-//! duplicate. An answer that none of them gets came late: to a copy that was taken for lost.
+//! A receiver answers at once what comes above a hole, what fills it, and what it has already (RFC 5681 section 4.2).
+//! So while something is missing there is an answer to each segment that arrives, and the times of all of them tell
+//! which of several copies came: see `aligning.rs`. They are looked at when all is acknowledged that was sent before
+//! the last duplicate. An answer that none of them gets came late: to a copy that was marked lost.
 
 use super::ack_alignment::{AckEvent, Departure};
 use super::arrivals::arrivals;
@@ -27,7 +27,7 @@ pub struct DupAcks {
     last_matched: (i64, u64),
 }
 
-/// All copies of a stretch.
+/// All copies of a range.
 fn copies(range: &SentRange) -> impl Iterator<Item = Departure> + '_ {
     let sent = move |sent_ns: i64| Departure {
         start: range.start,
@@ -112,7 +112,7 @@ impl SenderView {
         sent
     }
 
-    /// Tells which copies arrived.
+    /// Report which copies arrived.
     fn match_acks(&mut self) {
         let Some(dup_acks) = self.dup_acks.as_deref_mut() else {
             return;

@@ -47,8 +47,8 @@ impl IpIdCounter {
         }
     }
 
-    /// Data in so many packets, behind a hole of so many: 0 too if it is none that nobody saw. A gap that is wider than the
-    /// hole tells nothing of the sender while it repairs: that can be repairs that were lost.
+    /// Data in so many packets, behind a hole of so many: 0 too if it is none that nobody saw. A gap that is wider than
+    /// the hole tells nothing of the sender while it retransmissions: that can be retransmissions that were lost.
     #[inline]
     pub fn on_data(
         &mut self,

@@ -11,14 +11,14 @@ use crate::tables::{Fate, RetransmitCause, Vantage};
 
 /// The shortest retransmission timeout that is in use: Linux's, with some slack.
 const MIN_RTO_NS: i64 = 190_000_000;
-/// Copies of an acknowledged stretch that are kept with it.
+/// Copies of an acknowledged range that are kept with it.
 const MAX_SPURIOUS: usize = 16;
 /// The delay below which late data is reordered and not retransmitted, if no RTT is known (Wireshark's rule).
 const UNKNOWN_RTT_NS: i64 = 3_000_000;
-/// A retransmission comes no sooner after the hole than this share of the least RTT.
+/// A retransmission comes no sooner after the hole than this share of the minimum RTT.
 const TOO_SOON: f64 = 0.9;
 
-/// A lost repair is repaired a round trip after it, or by this share of one sooner.
+/// A lost retransmission is retransmitted a round trip after it, or by this share of one sooner.
 const EARLY: f64 = 0.15;
 
 /// The progress of recovery.
@@ -30,7 +30,7 @@ pub struct RecoveryState {
     recover: u64,
     /// A tail probe is out, sent when this was the last byte.
     probed: u64,
-    /// The sender repairs repairs without its timer: it went back to what it had repaired.
+    /// The sender retransmissions retransmissions without its timer: it went back to what it had retransmitted.
     already_resent: bool,
     /// The start of the last hole that fast recovery has retransmitted.
     pub retransmitted_to: u64,
@@ -60,7 +60,7 @@ impl RecoveryState {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum OutOfSequence {
     Retransmission,
-    /// A copy that was lost before the point, as it seemed.
+    /// A copy that was lost before the vantage point, as it seemed.
     LateCopy,
     Reordered,
     NetworkDuplicate,
@@ -122,7 +122,7 @@ impl SenderView {
         self.last_cause = cause.or(self.last_cause);
     }
 
-    /// Data where there is no stretch: before the numbering began anew.
+    /// Data where there is no range: before the numbering began anew.
     fn between_numberings(&mut self, data: &Data, end: u64, output: &mut Output) {
         let from = data.start.max(self.snd_una);
         let indices = self.board.split_range(from, end);
@@ -194,7 +194,7 @@ impl SenderView {
             outcome.fate = Fate::Unresolved;
         }
         if let Some(range) = self.resolution.range(data.start) {
-            // The copies of one stretch are as long as it is.
+            // The copies of one range are as long as it is.
             let is_same_range = range.start == data.start && range.bytes == bytes;
             if same(range.identification, range.tsval) {
                 outcome.fate = Fate::Duplicate;
@@ -274,7 +274,7 @@ impl SenderView {
         }
     }
 
-    /// It was sent before what was seen of the stretch.
+    /// It was sent before what was seen of the range.
     fn older(&self, data: &Data, tsval: u32) -> bool {
         if self.vantage == Vantage::Sender {
             return false;
@@ -322,7 +322,7 @@ impl SenderView {
         }
     }
 
-    /// Why a stretch is sent again; keeps what follows from it.
+    /// Why a range is retransmitted; keeps what follows from it.
     pub(super) fn on_retransmission(
         &mut self,
         index: usize,
@@ -389,10 +389,10 @@ impl SenderView {
         cause
     }
 
-    /// A repair that comes a round trip after its segment was taken for lost is not the first if what is behind it was
-    /// repaired before, since holes are repaired in their order (RFC 6675 section 4, `NextSeg`): another was lost, before the
-    /// point or, at the sender, by the capture and behind it. Else the window had no room for it. Of several that were lost
-    /// one after the other one is told.
+    /// A retransmission that comes a round trip after its segment was marked lost is not the first if what is behind it
+    /// was retransmitted before, since holes are retransmitted in their order (RFC 6675 section 4, `NextSeg`): another
+    /// was lost, before the point or, at the sender, by the capture and behind it. Else the window had no room for it.
+    /// Of several that were lost one after the other one is told.
     fn infer_lost_retransmission(
         &mut self,
         index: usize,
@@ -459,8 +459,8 @@ impl SenderView {
         MIN_RTO_NS.max(self.rtt_estimator.srtt_ns + self.rtt_estimator.srtt_ns / 10)
     }
 
-    /// The retransmission timer can have expired: what is sent is the first that is missing, and quiet for long, or what
-    /// is heard has not advanced for long and tells nothing new of it.
+    /// The retransmission timer can have expired: what is sent is the first that is missing, and quiet for long, or
+    /// what is heard has not advanced for long and tells nothing new of it.
     fn expired(&self, index: usize, data: &Data) -> bool {
         let Some(head) = self.board.get(index).filter(|_| index == 0) else {
             return false;
@@ -469,7 +469,7 @@ impl SenderView {
             return true;
         }
         let rtt_estimator = &self.rtt_estimator;
-        // SACK tells of lost repairs too, later than the first hole's last copy if that was not seen.
+        // SACK tells of lost retransmissions too, later than the first hole's last copy if that was not seen.
         let variation_ns = if self.has_sack {
             rtt_estimator.variation_ns
         } else {
@@ -507,7 +507,7 @@ impl SenderView {
             return RetransmitCause::Timeout;
         }
         let above = self.board.high_sacked() > range.start && sacked;
-        // What was sent later has arrived, or the window before it is being repaired.
+        // What was sent later has arrived, or the window before it is being retransmitted.
         let overtaken = self.newest_delivered_ns > range.last_ns;
         let recovering = self.snd_una < self.recovery.recover;
         let is_first = self.duplicate_acks > 0 && index == 0;

@@ -5,7 +5,7 @@ use crate::flow::is_window_limit;
 use crate::output::Output;
 
 impl SenderView {
-    /// Notes an acknowledgement, if segments are wanted.
+    /// Record an acknowledgement, if segments are wanted.
     #[inline]
     pub(super) fn write_ack(&self, ack: &Ack, output: &mut Output) {
         if !output.options.segments {
@@ -27,7 +27,7 @@ impl SenderView {
         acks.sack_end_bytes.push(end);
     }
 
-    /// Notes the state of the flow, once an interval.
+    /// Record the state of the flow, once an interval.
     pub(super) fn sample(&mut self, now_ns: i64, output: &mut Output) {
         let interval_ns = output.options.interval_ns;
         if interval_ns <= 0 {
@@ -42,7 +42,7 @@ impl SenderView {
         samples.time_s.push(time_s);
         samples.flow.push(self.flow);
         let latched = self.latched_pipe_bytes.max(self.pipe_bytes()) as f64 / mss;
-        // In recovery a part of the window goes out, and what is under way is not all known.
+        // In recovery a part of the window goes out, and what is in flight is not all known.
         let free = self.limits.is_paced() || self.recovery.within(self.snd_una);
         samples.cwnd.push(if is_window_limit(limit) && !free {
             latched

@@ -20,7 +20,7 @@ use crate::flow::scoreboard::{SentRange, State, Transmission};
 use crate::output::{Output, NOT_KEPT};
 use crate::tables::{Fate, Vantage};
 
-/// Stretches that are looked at for those that can have been sent again.
+/// Ranges that are looked at for those that can have been retransmitted.
 const MAX_SCANNED: usize = 4096;
 /// Packets that wait for what they were, and guesses that are remembered.
 const MAX_WAITING: usize = 1024;
@@ -72,7 +72,7 @@ impl UpstreamLoss {
         self.missing.len() - self.old_missing
     }
 
-    /// One more that nobody knows the content of.
+    /// One more that it is unknown the content of.
     fn add_missing(&mut self, packet: MissingPacket) {
         if self.missing.len() == MAX_WAITING {
             self.missing.pop_front();
@@ -94,14 +94,14 @@ impl UpstreamLoss {
             .push_back(InferredRetransmission { start, packet });
     }
 
-    /// Takes the last guess of a stretch back.
+    /// Take the last guess of a range back.
     fn retract(&mut self, start: u64) -> Option<MissingPacket> {
         let at = self.inferred.iter().rposition(|one| one.start == start)?;
         self.old_inferred -= usize::from(at < self.old_inferred);
         self.inferred.remove(at).map(|one| one.packet)
     }
 
-    /// Takes the last packet out that passed between two times.
+    /// Take the last packet out that passed between two times.
     fn take_between(&mut self, since_ns: i64, until_ns: i64) -> Option<MissingPacket> {
         let between = |one: &MissingPacket| one.after_ns <= until_ns && one.before_ns >= since_ns;
         let at = self.missing.iter().rposition(between)?;
@@ -109,7 +109,7 @@ impl UpstreamLoss {
         self.missing.remove(at)
     }
 
-    /// Notes a gap, or that there was none.
+    /// Record a gap, or that there was none.
     #[inline]
     pub fn on_ip_id(&mut self, place: IpIdOrder, now_ns: i64) {
         match place {
@@ -135,7 +135,7 @@ impl UpstreamLoss {
         self.old_inferred = 0;
     }
 
-    /// Gives back memory.
+    /// Free unused memory.
     pub fn shrink(&mut self) {
         *self = Self {
             until: self.until,
@@ -156,7 +156,7 @@ pub(super) struct Hole {
 }
 
 impl SenderView {
-    /// Finds what was in the packets that are missing before this one. The hole before it may have been found already.
+    /// Find what was in the packets that are missing before this one. The hole before it may have been found already.
     #[inline]
     pub(super) fn explain_gap(
         &mut self,
@@ -236,15 +236,16 @@ impl SenderView {
         }
     }
 
-    /// Packets of new data that were not seen before a position, with those that acknowledgements told of since the last data.
+    /// Packets of new data that were not seen before a position, with those that acknowledgements told of since the
+    /// last data.
     #[inline]
     pub fn missing_before(&self, start: u64) -> u32 {
         self.hole_before(start)
             .saturating_add(self.upstream_loss.acknowledged)
     }
 
-    /// Bytes up to a position were not seen. A hole that is wider than any window is none: the numbering begins anew, and
-    /// nothing of it is told.
+    /// Bytes up to a position were not seen. A hole that is wider than any window is none: the numbering begins anew,
+    /// and nothing of it is told.
     pub(super) fn open_hole(&mut self, until: u64, now_ns: i64, tsval: u32) {
         if until - self.snd_nxt < MAX_HOLE {
             if let Some(tracer) = &mut self.tracer {
@@ -269,8 +270,8 @@ impl SenderView {
         self.snd_nxt = until;
     }
 
-    /// The byte after the last that the sender has sent before what it sends again now: packets that are missing before
-    /// that, and no repairs, were new.
+    /// The byte after the last that the sender has sent before what it retransmits now: packets that are missing before
+    /// that, and no retransmissions, were new.
     pub(super) fn sent_until(&self) -> u64 {
         let missing_bytes = self.upstream_loss.unexplained() as u64 * u64::from(self.mss);
         self.upstream_loss.until.max(self.snd_nxt + missing_bytes)
@@ -350,8 +351,8 @@ impl SenderView {
         }
     }
 
-    /// All data that was sent between two times was seen: the sender counts its packets, and there was no gap up to data that
-    /// was sent later.
+    /// All data that was sent between two times was seen: the sender counts its packets, and there was no gap up to
+    /// data that was sent later.
     pub(super) fn has_all_captured(&self, since_ns: i64, until_ns: i64) -> bool {
         let has_no_gap = self
             .upstream_loss
@@ -385,14 +386,15 @@ impl SenderView {
         }
     }
 
-    /// A packet that was not seen between two times: gives when it passed at the latest.
+    /// A packet that was not seen between two times; return when it passed at the latest.
     pub(super) fn take_missing_between(&mut self, since_ns: i64, now_ns: i64) -> Option<i64> {
         let until_ns = now_ns - self.min_resend_ns();
         let packet = self.upstream_loss.take_between(since_ns, until_ns)?;
         Some(packet.before_ns)
     }
 
-    /// When the last packet of which nobody knows what it was passed at the latest, if that can have been repaired by now.
+    /// When the last packet of which it is unknown what it was passed at the latest, if that can have been
+    /// retransmitted by now.
     pub(super) fn last_missing_ns(&self, now_ns: i64) -> i64 {
         let until_ns = now_ns - self.min_resend_ns();
         let mut latest_first = self.upstream_loss.missing.iter().rev();
@@ -446,8 +448,8 @@ impl SenderView {
         }
     }
 
-    /// It has arrived, as acknowledgements that have passed the point tell: it was not sent again, unless the timer made the
-    /// sender begin anew before it could hear of them.
+    /// It has arrived, as acknowledgements that have passed the vantage point tell: it was not retransmitted, unless
+    /// the timer made the sender begin anew before it could hear of them.
     fn has_arrived(&self, start: u64, end: u64) -> bool {
         let on_ack = self.pending.back().map_or(self.snd_una, |ack| ack.position);
         end <= on_ack || self.captured_sacks.contains(start, end)

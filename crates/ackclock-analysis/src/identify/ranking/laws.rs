@@ -1,7 +1,8 @@
 //! Controls that did the same over a flow: one law, and several names for it.
 //!
-//! Where a window stays below their thresholds several controls *are* Reno; DCTCP without marks is, and Compound is AIMD.
-//! No flow tells them apart there. What is known is the law, and it is as probable whatever the number of its names.
+//! Where a window stays below their thresholds several controls *are* Reno; DCTCP without marks is, and Compound is
+//! AIMD. No flow tells them apart there. What is known is the law, and it is as probable whatever the number of its
+//! names.
 
 use crate::identify::likelihood::MIN_SCALE;
 
@@ -57,7 +58,8 @@ impl Explains {
         off.get(off.len() / 2).map(|error| error.exp_m1())
     }
 
-    /// Return true if their windows differ by no more, in the mean, than those of an exact replay do from what was seen.
+    /// Return true if their windows differ by no more, in the mean, than those of an exact replay do from what was
+    /// seen.
     fn does_the_same(&self, other: &Self) -> bool {
         let pairs = self.errors.iter().zip(&other.errors);
         let off: f64 = pairs.map(|(one, other)| (one - other).abs()).sum();

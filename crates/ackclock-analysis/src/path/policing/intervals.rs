@@ -94,9 +94,9 @@ impl Search<'_> {
         }
     }
 
-    /// The depth's interval, also over the rates of theirs. It has at least a packet on each side, as some limiters pass
-    /// what finds a part of its tokens, and what comes in the time by which packets reach the limiter sooner or later than
-    /// they seem to.
+    /// The depth's interval, also over the rates of theirs. It has at least a packet on each side, as some limiters
+    /// pass what finds a part of its tokens, and what comes in the time by which packets reach the limiter sooner or
+    /// later than they seem to.
     pub(super) fn depth_interval(&mut self, model: &Model, rate: Estimate, least: f64) -> Estimate {
         let (slow, fast) = (
             self.at_rate(rate.low, model, f64::INFINITY).1,

@@ -24,7 +24,7 @@ impl WindowedMax {
         self.best[0].value
     }
 
-    /// Takes a sample at time `at`; those older than `window` are forgotten.
+    /// Take a sample at time `at`; those older than `window` are forgotten.
     #[inline]
     pub fn update(&mut self, window: u64, at: u64, value: f64) {
         let new = Sample { at, value };

@@ -21,7 +21,7 @@ pub struct MinRtt {
 }
 
 impl MinRtt {
-    /// Remembers for `window`; a dip is due after `interval`.
+    /// Store for `window`; a dip is due after `interval`.
     pub fn new(window: Time, interval: Time) -> MinRtt {
         MinRtt {
             window,
@@ -50,7 +50,7 @@ impl MinRtt {
         self.value
     }
 
-    /// Takes an ACK's sample; tells whether a dip is due.
+    /// Take an ACK's sample; report whether a dip is due.
     #[inline]
     pub fn observe(&mut self, now: Time, rtt: Option<Time>) -> bool {
         let due = now > self.recent_at + self.interval;
@@ -77,7 +77,7 @@ pub struct ProbeRtt {
 }
 
 impl ProbeRtt {
-    /// Follows an ACK during a dip to `window` segments; tells whether it has lasted long enough.
+    /// Track an ACK during a dip to `window` segments; report whether it has lasted long enough.
     pub fn follow(&mut self, ack: &Ack, window: u32, duration: Time, rounds: &mut Rounds) -> bool {
         if self.end.is_some() {
             self.round_done |= rounds.started;

@@ -15,7 +15,7 @@ pub struct Rounds {
 }
 
 impl Rounds {
-    /// Takes an ACK that delivered something.
+    /// Take an ACK that delivered something.
     #[inline]
     pub fn observe(&mut self, ack: &Ack) {
         self.started = ack.prior_delivered >= self.end;
@@ -30,7 +30,7 @@ impl Rounds {
         self.end
     }
 
-    /// Lets a round begin now, without counting it.
+    /// Let a round begin now, without counting it.
     pub fn restart(&mut self, delivered: u64) {
         self.end = delivered;
     }
