@@ -1,12 +1,12 @@
-//! The rows that an analysis fills: the dataset's names and units where the same thing is meant, with what only a
-//! capture has beside them. Missing values are as in `ackclock-record`.
+//! The rows that an analysis fills: the dataset's names and units where the same thing is meant, with columns that only a
+//! capture has in addition. Missing values are as in `ackclock_core::tables`.
 
 use ackclock_core::tables::{codes, record, table};
 
 codes!(
     /// The vantage point, relative to the data's sender.
     Vantage {
-        /// Not known.
+        /// Unknown.
         Unknown => "unknown",
         /// At the data's sender.
         Sender => "sender",
@@ -24,15 +24,15 @@ codes!(
         Unresolved => "unresolved",
         /// It reached its receiver.
         Delivered => "delivered",
-        /// It was seen, and lost behind the vantage point.
+        /// It was captured, and lost behind the vantage point.
         Lost => "lost",
-        /// It was lost before the vantage point: it was not seen.
+        /// It was lost before the vantage point, so it was not captured.
         LostBefore => "lost_before",
-        /// It came later than others that were sent after it, and reached its receiver.
+        /// It arrived behind segments sent after it (reordering).
         Reordered => "reordered",
-        /// The network made it.
+        /// The network duplicated it.
         Duplicate => "duplicate",
-        /// Sent again although an earlier copy had arrived or was to arrive.
+        /// Retransmitted although an earlier transmission had arrived or would arrive.
         Spurious => "spurious",
         /// It reached its receiver, but the capture does not have it.
         NotCaptured => "capture_lost",
@@ -44,7 +44,7 @@ codes!(
     RetransmitCause {
         /// Not retransmitted, or it is unknown.
         Unknown => "unknown",
-        /// Acknowledgements told that it was missing.
+        /// Fast retransmit: acknowledgements reported it missing.
         Fast => "fast",
         /// The end of a flight, retransmitted to provoke an acknowledgement (RFC 8985 section 7).
         TailProbe => "tail_probe",
@@ -70,11 +70,11 @@ codes!(
         Application => "application",
         /// The receiver's window.
         Receiver => "receiver",
-        /// Its congestion window, without a queue to be seen.
+        /// Its congestion window, without an observable queue.
         Cwnd => "control",
         /// Slow start.
         SlowStart => "slow_start",
-        /// A link that it fills by itself.
+        /// A link that it fills alone.
         Bottleneck => "bottleneck",
         /// A link that others fill too.
         SharedBottleneck => "shared_bottleneck",
@@ -82,17 +82,17 @@ codes!(
 );
 
 codes!(
-    /// Why nothing was to be seen for a while.
+    /// The cause of a stall.
     Stall {
         /// Unknown.
         Unknown => "unknown",
         /// The application: nothing was outstanding.
         Application => "application",
-        /// The receiver's window was shut.
+        /// The receiver's window was closed.
         Receiver => "receiver",
         /// It ended with the retransmission timer.
         Timeout => "timeout",
-        /// The end of a flight was lost: no acknowledgement could tell.
+        /// The end of a flight was lost, which no acknowledgement reports.
         TailLoss => "tail_loss",
         /// A retransmission was lost too.
         DoubleRetransmission => "double_retransmission",
@@ -100,13 +100,13 @@ codes!(
         SmallWindow => "small_window",
         /// A whole window was lost.
         ContinuousLoss => "continuous_loss",
-        /// Acknowledgements came late, and nothing was retransmitted.
+        /// Acknowledgements were delayed, and nothing was retransmitted.
         AckDelay => "ack_delay",
         /// The handshake was not answered.
         Handshake => "handshake",
-        /// The host that sends stood still, its clock went on.
+        /// The sending host stopped, but its clock went on.
         Host => "host",
-        /// The host stood still, and its clock.
+        /// The host and its clock stopped.
         Machine => "machine",
         /// The flow went on, but the capture does not have it.
         CaptureLoss => "capture_loss",
@@ -148,7 +148,7 @@ table!(
 );
 
 table!(
-    /// The fate of each copy of each segment, if asked for.
+    /// The fate of each copy of each segment, if recorded.
     Segments {
         time_s: f64,
         flow: u32,
@@ -168,7 +168,7 @@ table!(
 );
 
 table!(
-    /// Acknowledgements as they passed the capture's point, if segments are asked for.
+    /// Acknowledgements as they passed the vantage point, if segments are recorded.
     Acknowledgements {
         time_s: f64,
         /// The flow whose data it acknowledges.
@@ -191,19 +191,19 @@ table!(
         server: String,
         client_port: u32,
         server_port: u32,
-        /// The client's SYN or the server's answer was seen.
+        /// The client's SYN or the server's SYN/ACK was captured.
         opened: bool,
-        /// A FIN or RST was seen.
+        /// A FIN or RST was captured.
         closed: bool,
         reset: bool,
         start_s: f64,
         established_s: f64,
         end_s: f64,
         handshake_s: f64,
-        /// The capture's point, by [`Vantage`].
+        /// The vantage point, by [`Vantage`].
         vantage: u8,
         vantage_confidence: f64,
-        /// From the capture's point to the data's receiver and back; to its sender and back.
+        /// From the vantage point to the data's receiver and back; to its sender and back.
         rtt_receiver_half_s: f64,
         rtt_sender_half_s: f64,
         sent_packets: u64,

@@ -120,5 +120,5 @@ fn print_progress(share: f64) {
 #[cfg(not(target_os = "linux"))]
 pub fn execute(run_spec: &str) -> Result<(), Error> {
     run_spec::RunSpec::parse(run_spec)?;
-    Err(Error::RunSpec("it needs Linux".to_owned()))
+    Err(Error::RunSpec("it requires Linux".to_owned()))
 }

@@ -237,7 +237,7 @@ impl Queue {
         let name = format!("{} in {}", device.device, device.namespace);
         let handle = parse_handle(&device.handle).ok_or_else(|| {
             Error::RunSpec(format!(
-                "handle {:?} of {name} is none; expected 10:",
+                "handle {:?} of {name} is invalid; expected 10:",
                 device.handle
             ))
         })?;

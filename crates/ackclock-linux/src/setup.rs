@@ -262,7 +262,7 @@ fn first_line(output: &str) -> &str {
     output
         .lines()
         .next()
-        .unwrap_or("failed and did not say why")
+        .unwrap_or("failed without an error message")
 }
 
 fn failed(command: &str, output: &str) -> Error {

@@ -35,7 +35,7 @@ pub enum WorkloadError {
         to: &'static str,
     },
     /// More than half of all draws would be thrown away.
-    #[error("redraw to at most {max_bytes} bytes, below the median of {median_bytes:.0}, throws most draws away; clip, or choose a smaller size")]
+    #[error("redraw to at most {max_bytes} bytes, below the median of {median_bytes:.0}, rejects most draws; clip, or choose a smaller size")]
     RedrawBelowMedian {
         /// The largest size.
         max_bytes: u64,
@@ -54,10 +54,10 @@ pub enum WorkloadError {
         stop: Time,
     },
     /// The next transfer waits for the end of one that has none.
-    #[error("{0} arrivals need a size: what begins next waits for the end of what was before")]
+    #[error("{0} arrivals require a size: the next transfer waits for the end of the previous one")]
     Endless(&'static str),
     /// The number of transfers is unbounded.
-    #[error("{kind} arrivals without {missing} never come to an end; give {limit}")]
+    #[error("{kind} arrivals without {missing} never end; give {limit}")]
     Unbounded {
         /// The kind of arrivals.
         kind: &'static str,
@@ -70,7 +70,7 @@ pub enum WorkloadError {
     #[error("the population has no pair of a source and another destination")]
     NoPair,
     /// A node stands in a list twice.
-    #[error("node {node} stands twice among the {list}")]
+    #[error("node {node} is listed twice among the {list}")]
     Repeated {
         /// The node.
         node: u32,
@@ -78,7 +78,7 @@ pub enum WorkloadError {
         list: &'static str,
     },
     /// A pairing of one to one needs lists of the same length.
-    #[error("pairing one to one needs as many destinations as sources; found {sources} sources and {destinations} destinations")]
+    #[error("pairing one to one requires as many destinations as sources; found {sources} sources and {destinations} destinations")]
     Unequal {
         /// The number of sources.
         sources: usize,
@@ -100,7 +100,7 @@ pub enum WorkloadError {
     #[error("incast takes the pairings random and in_turn")]
     IncastPairing,
     /// More transfers than are possible.
-    #[error("{kind} arrivals over {span} come to about {about:.0} transfers, but at most {limit} are possible")]
+    #[error("{kind} arrivals over {span} give about {about:.0} transfers, but at most {limit} are possible")]
     TooMany {
         /// The kind of arrivals.
         kind: &'static str,

@@ -136,7 +136,7 @@ fn command(arguments: &[String]) -> Result<(), String> {
             let outputs = outputs
                 .lines()
                 .next()
-                .unwrap_or("failed and did not say why")
+                .unwrap_or("failed without an error message")
                 .to_owned();
             Err(format!("{}: {outputs}", arguments.join(" ")))
         }

@@ -64,5 +64,5 @@ fn main() -> std::process::ExitCode {
 
 #[cfg(not(target_os = "linux"))]
 fn main() {
-    eprintln!("ackclock-agent: it needs Linux");
+    eprintln!("ackclock-agent: it requires Linux");
 }

@@ -52,7 +52,7 @@ pub fn serve(folder: &Path, patience: Duration) -> io::Result<()> {
             Ok(Request::End) => return agent.end(),
             Ok(request) => agent.response(request),
             Err(error) => Err(format!(
-                "it was asked something that it does not know: {error}"
+                "unknown request: {error}"
             )),
         };
         if let Err(why) = response {
@@ -209,7 +209,7 @@ impl Agent {
     fn start(&mut self, at_ns: i64) -> Result<(), String> {
         let run = self.run.take().ok_or("there is no order")?;
         if nanoseconds(clock_gettime(ClockId::Monotonic)) >= at_ns {
-            return Err("its beginning had passed when it was told".to_owned());
+            return Err("its start time had passed when it was received".to_owned());
         }
         run.send(at_ns)
             .map_err(|_| "a thread has failed".to_owned())

@@ -190,7 +190,7 @@ fn too_many_transfers_are_rejected_with_their_number() {
     let error = among(1, &workload(&poisson(1e6), &fixed()), 21.0).expect_err("too many");
     assert_eq!(
         error.to_string(),
-        "poisson arrivals over 20.000000 s come to about 20000000 transfers, but at most 10000000 are possible"
+        "poisson arrivals over 20.000000 s give about 20000000 transfers, but at most 10000000 are possible"
     );
     let all = json!({ "kind": "once", "jitter_s": 0 });
     let nodes: Vec<u32> = (0..3200).collect();
@@ -273,7 +273,7 @@ fn mistakes_are_named() {
         (
             sources(0.0),
             fixed(),
-            "sources arrivals without think time never come to an end; give transfers",
+            "sources arrivals without think time never end; give transfers",
         ),
         (
             sources(-1.0),
@@ -283,13 +283,13 @@ fn mistakes_are_named() {
         (
             sources(1.0),
             json!(null),
-            "sources arrivals need a size: what begins next waits for the end of what was before",
+            "sources arrivals require a size: the next transfer waits for the end of the previous one",
         ),
         (web(0), fixed(), "parallel must be greater than zero"),
         (
             incast(2, json!(null)),
             fixed(),
-            "incast arrivals without every_s never come to an end; give rounds",
+            "incast arrivals without every_s never end; give rounds",
         ),
         (
             incast(0, json!(1)),
