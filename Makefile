@@ -115,7 +115,7 @@ docs: $(VENV)/.docs  ## the documentation site, in site/
 
 # Linked statically, it runs on any Linux of the same processor, whatever libraries are there.
 $(AGENT): $(RUST_SOURCES)
-	RUSTFLAGS='-C target-feature=+crt-static -C strip=symbols' cargo build --locked --release --package ackclock-agent --target $(HOST)
+	RUSTFLAGS='-C target-feature=+crt-static -C strip=symbols' cargo build --locked --release --package ackclock-linux --bin ackclock-agent --target $(HOST)
 	install -m 755 $(TARGET)/$(HOST)/release/ackclock-agent $@.new
 	mv $@.new $@
 

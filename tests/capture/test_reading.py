@@ -191,7 +191,7 @@ def test_what_is_whole_of_a_file_that_breaks_off_is_told(pcap, place):
     assert done.exit_code == 0
     assert "2 connections" in done.stdout
     assert "breaks off" in done.stderr
-    assert "what is before it is whole" in done.stderr
+    assert "what is before it is complete" in done.stderr
 
 
 def packets(pcap):

@@ -10,7 +10,7 @@ import pytest
 
 from ackclock.cli import plain
 
-DATA = Path(__file__).parents[2] / "crates/ackclock-capture/tests/data"
+DATA = Path(__file__).parents[2] / "crates/ackclock-pcap/tests/data"
 GOOD, BROKEN = str(DATA / "pcapplusplus/tcp-malformed.pcap"), str(DATA / "zeek/truncated-header.pcap")
 
 

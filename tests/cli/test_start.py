@@ -27,7 +27,7 @@ flows = [{ count = 2, congestion = "cubic" }]
 """
 
 #: A capture with TCP.
-CAPTURE = Path(__file__).parents[2] / "crates/ackclock-capture/tests/data/pcapplusplus/tcp-malformed.pcap"
+CAPTURE = Path(__file__).parents[2] / "crates/ackclock-pcap/tests/data/pcapplusplus/tcp-malformed.pcap"
 
 #: What only scenarios with other topologies, generated traffic or UDP need.
 OTHER_KINDS = {

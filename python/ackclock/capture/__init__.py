@@ -1,6 +1,6 @@
 """Packet captures: what happened to the TCP connections in them, as the dataset that engines write.
 
-`crates/ackclock-capture` reads and analyses; its rows become tables (`tabling`), and its findings answers (`telling`).
+`crates/ackclock-analysis` reads and analyses; its rows become tables (`tabling`), and its findings answers (`telling`).
 Answers alone need no tables: they are told sooner.
 """
 

@@ -1,7 +1,7 @@
 """An agent on another host: copied there, checked, told what to do, and gone at the end.
 
-`crates/ackclock-agent` is its other side. What is said goes over the standard input and output of one ssh: a line of
-JSON each. The agent's guard undoes all changes when the connection ends, and when nothing was heard for `PATIENCE_S`.
+`crates/ackclock-linux/src/agent` is its other side. Messages are lines of JSON over the standard input and output of one
+ssh. The agent's guard undoes all changes when the connection ends, and when nothing was heard for `PATIENCE_S`.
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ enum Fate {
 /// A queue and the account of what is in it.
 struct Account {
     queue: Queue,
-    inside: HashMap<u64, Packet>,
+    cubic_state: HashMap<u64, Packet>,
     bytes: u64,
     now: Time,
     number: u64,
@@ -73,7 +73,7 @@ impl Account {
     fn new(plan: &QueuePlan, seed: u64) -> Account {
         Account {
             queue: make(plan, seed),
-            inside: HashMap::new(),
+            cubic_state: HashMap::new(),
             bytes: 0,
             now: Time::ZERO,
             number: 0,
@@ -87,7 +87,7 @@ impl Account {
             Step::Arrive(us, flow, bytes, kind, ecn) => {
                 self.now += Time::from_microseconds(u64::from(us));
                 let packet = self.packet(flow, bytes, kind, ecn);
-                self.inside.insert(packet.sequence, packet);
+                self.cubic_state.insert(packet.sequence, packet);
                 self.bytes += u64::from(bytes);
                 self.queue.enqueue(packet, self.now, &mut drops);
             }
@@ -127,7 +127,10 @@ impl Account {
 
     /// A packet leaves the account: once, and as it came in but for its ECN bits.
     fn gone(&mut self, packet: &Packet) {
-        let entered = self.inside.remove(&packet.sequence).expect("it was inside");
+        let entered = self
+            .cubic_state
+            .remove(&packet.sequence)
+            .expect("it was inside");
         assert_eq!(
             Packet {
                 ecn: entered.ecn,
@@ -142,7 +145,7 @@ impl Account {
 
     fn agrees(&self) -> bool {
         let Backlog { packets, bytes } = self.queue.backlog();
-        packets as usize == self.inside.len() && bytes == self.bytes
+        packets as usize == self.cubic_state.len() && bytes == self.bytes
     }
 }
 
@@ -170,11 +173,11 @@ proptest! {
         steps in steps(),
     ) {
         let mut account = run(&plan, seed, &steps);
-        let before = account.inside.len();
+        let before = account.cubic_state.len();
         for _ in 0..4 * before {
             account.apply(Step::Leave(1_000_000));
         }
-        prop_assert!(account.inside.is_empty(), "{} keeps packets", plan.discipline);
+        prop_assert!(account.cubic_state.is_empty(), "{} keeps packets", plan.discipline);
     }
 
     #[test]
@@ -194,15 +197,15 @@ proptest! {
         steps in steps(),
     ) {
         let mut account = run(&plan, 1, &steps);
-        while !account.inside.is_empty() {
-            let before = account.inside.len();
+        while !account.cubic_state.is_empty() {
+            let before = account.cubic_state.len();
             account.apply(Step::Leave(0));
-            if account.inside.len() == before {
+            if account.cubic_state.len() == before {
                 let ready = account.queue.ready(account.now);
                 prop_assert!(ready > account.now && !ready.is_never(), "{}: ready at {ready:?}", plan.discipline);
                 account.now = ready;
                 account.apply(Step::Leave(0));
-                prop_assert!(account.inside.len() < before, "{} breaks its word", plan.discipline);
+                prop_assert!(account.cubic_state.len() < before, "{} breaks its word", plan.discipline);
             }
         }
     }

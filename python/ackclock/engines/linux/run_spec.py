@@ -1,4 +1,4 @@
-"""The order: what the process inside is told, as JSON. `crates/ackclock-linux/src/order.rs` reads it."""
+"""The order: what the process inside is told, as JSON. `crates/ackclock-linux/src/run_spec.rs` reads it."""
 
 from __future__ import annotations
 
