@@ -16,13 +16,13 @@ fn read(plan: &Value) -> Result<Plan, serde_json::Error> {
 }
 
 #[test]
-fn each_field_is_required_and_no_other_is_known() {
+fn each_field_is_required_and_unknown_ones_are_rejected() {
     let faults = strict::faults(&complete(), |plan| read(plan).is_ok());
     assert!(faults.is_empty(), "{faults:#?}");
 }
 
 #[test]
-fn a_complete_plan_is_possible() {
+fn a_complete_plan_is_accepted() {
     let plan = read(&complete()).expect("a plan");
     plan.check().expect("a sound plan");
     assert_eq!(plan.flows[1].tcp.segment_header_bytes(), 52);
@@ -48,7 +48,7 @@ fn refusal(place: &str, value: Value) -> String {
 }
 
 #[test]
-fn what_cannot_be_is_refused_in_words() {
+fn impossible_values_are_rejected_with_a_message() {
     let cases = [
         ("/flows/0/group", json!(1), "group 1 describes no TCP"),
         ("/flows/0/group", json!(7), "group 7 describes no TCP"),

@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_agenda_never_fires() {
+    fn an_empty_tree_has_no_event() {
         assert_eq!(TournamentTree::new(0).next().0, Time::NEVER);
         assert_eq!(TournamentTree::new(3).next().0, Time::NEVER);
     }
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn more_room_keeps_the_events() {
+    fn reserve_keeps_the_events() {
         let mut tree = TournamentTree::new(2);
         tree.register(0, 5);
         for source in [0, 1] {

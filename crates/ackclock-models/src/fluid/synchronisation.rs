@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn full_is_all_and_shares_come_round() {
+    fn full_synchronisation_hits_all_flows_and_shares_rotate() {
         assert_eq!(drawn(&Synchronisation::Full {}, 7, 2), [7, 7]);
         let shares = Synchronisation::Replayed {
             shares: vec![0.2, 0.0, 1.0],

@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn rate_and_window_order_by_what_they_say() {
+    fn rate_and_window_policies_order_by_rate_and_window() {
         assert_eq!(ordered(&Victims::Rate {}, 1), [1, 3, 0, 2]);
         assert_eq!(ordered(&Victims::Window {}, 1), [3, 0, 2, 1]);
     }
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn the_replayed_come_first_then_the_fastest() {
+    fn replayed_flows_precede_the_fastest() {
         let kind = Victims::Replayed {
             flows: vec![vec![2], vec![0, 3]],
         };

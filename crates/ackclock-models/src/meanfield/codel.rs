@@ -131,7 +131,7 @@ mod tests {
 
     /// Above the target for an interval, then at intervals of 1/√count: 0.1, 0.1, 0.071, 0.058 s …
     #[test]
-    fn drops_come_at_intervals_that_shrink_with_the_root_of_their_number() {
+    fn drop_intervals_shrink_with_the_root_of_the_count() {
         let mut state = state();
         let drops: Vec<u32> = (0..4000)
             .filter(|step| state.drops_p(f64::from(*step) * 1e-4, 0.01, 100.0) > 0.0)

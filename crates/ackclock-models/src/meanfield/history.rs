@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_are_linear_between_steps_and_zero_elsewhere() {
+    fn values_are_linear_between_steps_and_zero_outside() {
         let mut history = History::default();
         for (step, value) in [(3, 0.5), (4, 0.0), (5, 0.25), (6, 0.75)] {
             history.push(step, value);

@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_keeps_beta_and_the_curve_comes_back_after_v() {
+    fn a_loss_keeps_beta_and_the_curve_recovers_after_v() {
         let start = cubic(true).after_loss(100.0, 90.0);
         assert_eq!((start.window, start.plateau), (80.0, 100.0));
         let v = cubic(true).inflection_s(start);

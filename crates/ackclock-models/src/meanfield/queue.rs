@@ -124,7 +124,7 @@ mod tests {
     };
 
     #[test]
-    fn what_does_not_fit_is_dropped_and_nothing_else_is_lost() {
+    fn only_the_excess_is_dropped() {
         let mut queue = Queue::new(100.0, 5.0, Policy::Droptail {});
         let step = queue.step(130.0, 0.1);
         assert_eq!(

@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_loss_is_heard_of_once_and_in_order() {
+    fn each_loss_is_detected_in_order_and_not_repeated() {
         let mut unheard = Unheard::default();
         for (now_s, lost_p) in [(1.0, 0.5), (2.0, 0.0), (3.0, 0.25), (4.0, 1.0)] {
             unheard.push(now_s, lost_p);

@@ -78,7 +78,7 @@ fn networks() -> Vec<Plan> {
 }
 
 #[test]
-fn shares_add_up_to_one_and_packets_that_came_left_or_wait_or_were_dropped() {
+fn shares_sum_to_one_and_packets_are_conserved() {
     for plan in networks() {
         let mut model = MeanField::new(&plan, 1).expect("a sound plan");
         model.advance(plan.duration_s);
@@ -181,7 +181,7 @@ fn the_number_of_cohorts_stays_bounded() {
 }
 
 #[test]
-fn plans_that_are_none_are_refused() {
+fn invalid_plans_are_rejected() {
     let sound = ftth(Control::Reno {}, 2);
     let refused = |plan: Plan| MeanField::new(&plan, 1).is_err();
     assert!(!refused(sound.clone()));
@@ -243,7 +243,7 @@ fn hit_first(per_loss: f64, by_rate: f64) -> (f64, f64) {
 
 /// Flows alike though their rates are not: only their round trips tell them apart. Rates tell them by lot.
 #[test]
-fn who_loses_goes_by_a_power_of_the_rate() {
+fn losses_follow_a_power_of_the_rate() {
     let (near, far) = hit_first(0.5, 0.0);
     assert_near("shares of alike", near, far, 0.03);
     let (near, far) = hit_first(0.5, 3.0);

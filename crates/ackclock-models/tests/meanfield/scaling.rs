@@ -50,7 +50,7 @@ fn in_cubic_mode_scaling_down_hides_synchronisation() {
 }
 
 #[test]
-fn a_scaled_run_speaks_of_the_network_that_is_meant() {
+fn a_scaled_run_reports_the_original_network() {
     let whole = Plan {
         duration_s: 200.0,
         ..ftth(cubic(Mode::Tcp), 10)
@@ -76,7 +76,7 @@ fn a_scaled_run_speaks_of_the_network_that_is_meant() {
 }
 
 #[test]
-fn scaling_wants_one_mode_for_all() {
+fn scaling_requires_a_common_mode() {
     let scaled = |control| {
         MeanField::new(
             &Plan {

@@ -32,7 +32,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_that_open_or_close_go_first_and_nothing_else_does() {
+    fn only_syns_and_fins_go_first() {
         let mut queue = synfinprio(10);
         assert!(offer(&mut queue, &KINDS).is_empty());
         let expected = [
@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_parameters_are_refused() {
+    fn wrong_parameters_are_rejected() {
         assert!(make(&json!({ "limit_packets": 0 }), &CONTEXT).is_err());
         assert!(make(&json!({}), &CONTEXT).is_err());
     }

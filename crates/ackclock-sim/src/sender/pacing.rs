@@ -225,7 +225,7 @@ mod tests {
     /// Rates and batches as a kernel's module printed them (Reno, 100 Mb/s, 10 ms): at 1.2 × 73 segments in 10.670 ms
     /// eight leave together, and seven in 10.794 ms, where a decimal millisecond sends eight.
     #[test]
-    fn a_batch_is_what_a_binary_millisecond_sends() {
+    fn a_batch_is_the_rate_times_a_binary_millisecond() {
         let segments = |bytes| segments_at(Rate::from_bytes_per_second(bytes), 1448);
         assert_eq!(segments(11_887_706.0), 8);
         assert_eq!(segments(11_751_417.0), 7);

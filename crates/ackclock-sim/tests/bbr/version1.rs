@@ -137,7 +137,7 @@ fn each_ten_seconds_the_window_is_four_for_200_ms_and_a_round() {
 }
 
 #[test]
-fn a_standing_queue_of_others_ends_with_the_dips() {
+fn probe_rtt_drains_a_persistent_queue_of_other_flows() {
     let shared = run(&sharing(&[bbr(), bbr(), bbr()], DEEP, seconds(40)), 3);
     let bytes = &shared.totals.flows.delivered_bytes;
     let total: u64 = bytes.iter().sum();

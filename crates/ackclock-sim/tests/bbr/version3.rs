@@ -85,7 +85,7 @@ fn each_five_seconds_half_a_bdp_is_in_flight_for_200_ms() {
 
 /// A quarter of a BDP of buffer: a probe of 1.25 overflows it, and more than 2 % of a flight is lost.
 #[test]
-fn a_probe_that_loses_too_much_bounds_what_is_in_flight() {
+fn a_probe_with_excessive_loss_bounds_inflight() {
     let limit = (0.25 * BDP) as u32;
     let run = alone(limit, 60);
     let pipe = BDP + f64::from(limit);
@@ -114,7 +114,7 @@ fn version_1_in_the_same_buffer_keeps_its_window_and_loses_on() {
 
 /// The draft's aim (section 5.3.3.8): Reno and CUBIC can live besides it in a shallow buffer.
 #[test]
-fn it_leaves_reno_and_cubic_several_times_what_version_1_leaves() {
+fn version_3_leaves_reno_and_cubic_several_times_the_share_of_version_1() {
     let limit = (0.5 * BDP) as u32;
     for other in [reno(), cubic()] {
         let left = |congestion| {

@@ -164,7 +164,7 @@ proptest! {
 
     /// Every packet leaves once, is dropped once, or is in the backlog; what is marked was capable of it.
     #[test]
-    fn packets_are_conserved_and_the_backlog_is_told(
+    fn packets_are_conserved_and_the_backlog_is_reported(
         plan in select(disciplines(20)),
         seed in any::<u64>(),
         steps in steps(),
@@ -189,7 +189,7 @@ proptest! {
     /// A discipline without a reason to hold packets back gives one whenever there is one; one that does names
     /// the time, and keeps it.
     #[test]
-    fn a_packet_that_waits_goes_when_it_was_said_to(
+    fn a_waiting_packet_leaves_at_its_ready_time(
         plan in select(disciplines(10)),
         steps in steps(),
     ) {

@@ -164,7 +164,7 @@ fn a_buffer_without_limit_grows_with_the_best_round_trip() {
 }
 
 #[test]
-fn a_delay_by_ticks_ends_with_one() {
+fn a_delay_in_jiffies_ends_with_a_jiffy() {
     // Timers that tick every 10 ms: four ticks for 40 ms, and one lest it be early.
     let mut ear = Ear::of(TcpPlan {
         delayed_ack: DelayedAck::On,
@@ -182,7 +182,7 @@ fn a_delay_by_ticks_ends_with_one() {
 }
 
 #[test]
-fn a_duplicate_makes_acks_quick_again() {
+fn a_duplicate_restarts_quick_acks() {
     let mut ear = with(DelayedAck::Quick);
     let segments: Vec<u64> = (0..17).collect();
     ear.hears_all(&segments);
@@ -196,7 +196,7 @@ fn a_duplicate_makes_acks_quick_again() {
 }
 
 #[test]
-fn so_does_a_silence() {
+fn an_idle_time_restarts_quick_acks() {
     let mut ear = with_window(Some(65_535));
     for segment in 0..18 {
         ear.hears(ms(100), segment);
@@ -209,7 +209,7 @@ fn so_does_a_silence() {
 }
 
 #[test]
-fn disorder_is_reported_at_once() {
+fn disorder_is_reported_immediately() {
     // RFC 5681 section 4.2: out of order, and what fills a hole in part or whole.
     assert_reads(
         &with(DelayedAck::On).hears_all(&[0, 2, 4, 1, 3, 5]),
@@ -223,7 +223,7 @@ fn disorder_is_reported_at_once() {
 }
 
 #[test]
-fn the_last_segment_is_not_delayed_when_the_fin_comes() {
+fn a_fin_acknowledges_the_last_segment_without_delay() {
     let tcp = TcpPlan {
         delayed_ack: DelayedAck::On,
         ..linux()
@@ -285,7 +285,7 @@ fn rfc_2018_case_3_each_second_of_eight_is_missing() {
 }
 
 #[test]
-fn three_blocks_fit_beside_timestamps_four_without() {
+fn three_blocks_fit_with_timestamps_and_four_without() {
     assert_reads(
         &with(DelayedAck::Off).hears_all(&[1, 3, 5, 7]),
         "1: ack 0 1-2
@@ -308,7 +308,7 @@ fn three_blocks_fit_beside_timestamps_four_without() {
 }
 
 #[test]
-fn a_block_that_grows_downwards_or_between_comes_first() {
+fn a_block_extended_downwards_or_joined_is_reported_first() {
     assert_reads(
         &with(DelayedAck::Off).hears_all(&[2, 6, 10, 5, 9, 1]),
         "2: ack 0 2-3
@@ -337,7 +337,7 @@ fn a_duplicate_is_reported_first_and_takes_the_place_of_a_block() {
 }
 
 #[test]
-fn without_sack_there_are_neither_blocks_nor_duplicate_reports() {
+fn disabled_sack_sends_neither_blocks_nor_dsacks() {
     let mut ear = Ear::of(TcpPlan {
         sack: false,
         ..linux()

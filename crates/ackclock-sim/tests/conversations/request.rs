@@ -54,7 +54,7 @@ fn two_round_trips_from_the_syn_to_the_first_data() {
 }
 
 #[test]
-fn a_lost_syn_is_sent_again_after_a_second_then_two() {
+fn a_lost_syn_is_retransmitted_after_one_and_two_seconds() {
     let mut tcp = asking(100, [nth(Kind::ClientSyn, 1).times(2)]);
     assert_reads(
         &tcp.run(ms(3200)).text(),
@@ -149,7 +149,7 @@ fn after_a_lost_syn_the_request_waits_three_seconds() {
 }
 
 #[test]
-fn a_lost_request_is_sent_again_after_the_timeout_of_the_handshakes_rtt() {
+fn a_lost_request_is_retransmitted_after_the_timeout_of_the_handshake_rtt() {
     // Linux's timeout: 100 ms and the floor of 200 ms, from 100 on. Then twice as long.
     let mut tcp = asking(100, [nth(Kind::Request, 1).times(2)]);
     assert_reads(
@@ -216,7 +216,7 @@ fn without_bytes_any_acknowledgement_of_the_handshake_is_the_request() {
 }
 
 #[test]
-fn lost_data_leave_the_request_unanswered_and_it_is_sent_again() {
+fn lost_data_cause_a_retransmission_of_the_request() {
     // All three segments and the FIN are lost: the client asks again, which changes nothing; the sender's probe
     // at 150 + 2 RTT + 2 ms sends the last segment again, the FIN.
     let losses = [data(0), data(1), data(2), nth(Kind::Fin, 1)];
@@ -229,7 +229,7 @@ fn lost_data_leave_the_request_unanswered_and_it_is_sent_again() {
 }
 
 #[test]
-fn a_client_completes_a_round_trip_before_its_sender_knows() {
+fn a_client_completes_half_a_round_trip_before_its_sender() {
     let plan = FlowPlan {
         request_bytes: Some(1),
         ..transfer(linux(), 30)

@@ -111,21 +111,21 @@ fn check(plan: &Plan) -> Simulation {
 }
 
 #[test]
-fn no_packet_is_lost_from_sight_on_a_path() {
+fn packets_are_conserved_on_explicit_paths() {
     for medium in impairments() {
         check(&by_paths(medium));
     }
 }
 
 #[test]
-fn no_packet_is_lost_from_sight_between_hosts() {
+fn packets_are_conserved_between_hosts() {
     for medium in impairments() {
         check(&between_hosts(medium));
     }
 }
 
 #[test]
-fn each_is_counted_at_its_link() {
+fn each_impairment_is_counted_at_its_link() {
     let harms = impairments().map(|medium| {
         let links = check(&by_paths(medium)).finish().links;
         (
@@ -150,7 +150,7 @@ fn each_is_counted_at_its_link() {
 }
 
 #[test]
-fn loss_and_media_change_during_a_run() {
+fn loss_and_impairments_change_during_a_run() {
     let mut plan = by_paths(MediumPlan::PLAIN);
     plan.links[0].medium = None;
     plan.links[0].loss = None;

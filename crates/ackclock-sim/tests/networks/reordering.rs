@@ -39,7 +39,7 @@ fn stalled(medium: MediumPlan, control: &str) -> Vec<u64> {
 
 /// A hole whose mark of loss was undone waits for the timeout, which no later reordering may put off.
 #[test]
-fn a_connection_goes_on_however_its_packets_are_reordered() {
+fn a_connection_progresses_under_any_reordering() {
     let jitter = |deviation| MediumPlan {
         jitter: Some(JitterPlan {
             deviation: ms(deviation),

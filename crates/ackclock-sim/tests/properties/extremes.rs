@@ -91,12 +91,12 @@ fn is_refused(spoil: impl Fn(&mut Plan)) -> bool {
 }
 
 #[test]
-fn a_sound_plan_is_not_refused() {
+fn a_valid_plan_is_accepted() {
     assert!(!is_refused(|_| {}));
 }
 
 #[test]
-fn what_would_stand_still_or_divide_by_zero_is_refused() {
+fn plans_that_would_stall_or_divide_by_zero_are_rejected() {
     assert!(is_refused(|plan| plan.record.interval = Time::ZERO));
     assert!(is_refused(
         |plan| plan.links[0].rate = Rate::from_bits_per_second(0.0)
@@ -114,7 +114,7 @@ fn what_would_stand_still_or_divide_by_zero_is_refused() {
 }
 
 #[test]
-fn each_zeroth_packet_cannot_be_lost() {
+fn a_loss_period_of_zero_is_rejected() {
     assert!(is_refused(
         |plan| plan.links[0].loss = Some(LossPlan::Every { packets: 0 })
     ));
@@ -127,7 +127,7 @@ fn a_timeout_of_zero_would_repeat_for_ever() {
 }
 
 #[test]
-fn sizes_that_no_packet_has_are_refused() {
+fn impossible_packet_sizes_are_rejected() {
     assert!(is_refused(|plan| plan.flows[0].tcp.mss_bytes = u32::MAX));
     assert!(is_refused(|plan| plan.flows[0].tcp.header_bytes = u32::MAX));
     assert!(is_refused(
@@ -167,7 +167,7 @@ fn time_passes_however_fast_a_link() {
 }
 
 #[test]
-fn time_does_not_run_backwards() {
+fn negative_times_are_rejected() {
     let plan = sound();
     let mut simulation = simulate(&plan, 1);
     simulation.advance(ms(500));
@@ -175,7 +175,7 @@ fn time_does_not_run_backwards() {
 }
 
 #[test]
-fn a_network_without_flows_or_links_is_quiet() {
+fn a_network_without_flows_or_links_has_no_events() {
     for plan in [
         plan(ms(1000), vec![link(1e6, 10)], vec![]),
         plan(ms(1000), vec![], vec![]),

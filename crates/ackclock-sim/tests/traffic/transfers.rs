@@ -128,7 +128,7 @@ fn every_transfer_of_a_poisson_process_completes() {
 }
 
 #[test]
-fn what_is_kept_is_that_of_the_transfers_that_are_there() {
+fn state_is_kept_only_for_concurrent_transfers() {
     let of = |seconds: u64| {
         let stop_s = seconds as f64;
         let traffic = vec![
@@ -150,7 +150,7 @@ fn what_is_kept_is_that_of_the_transfers_that_are_there() {
 }
 
 #[test]
-fn samples_of_transfers_are_taken_when_asked_for() {
+fn transfers_are_sampled_only_on_request() {
     let mut plan = network(ms(3000), vec![traffic(2, poisson(100.0, 2.0, 50_000))]);
     plan.record.traffic = true;
     plan.record.interval = ms(10);
@@ -216,7 +216,7 @@ fn a_source_thinks_between_its_transfers() {
 
 /// The think time begins when the last byte reaches the client that has asked for it.
 #[test]
-fn a_client_thinks_when_it_has_its_answer() {
+fn a_client_thinks_after_its_response() {
     let mut asking = traffic(1, sources(0.3, 5));
     asking.request_bytes = Some(200);
     let plan = network(ms(10_000), vec![asking]);
@@ -239,7 +239,7 @@ fn a_client_thinks_when_it_has_its_answer() {
 }
 
 #[test]
-fn what_the_run_does_not_come_to_has_no_row() {
+fn transfers_after_the_end_have_no_row() {
     let plan = network(ms(1000), vec![traffic(1, sources(0.3, 4))]);
     let (_, _, totals) = run(&plan, 1);
     // A transfer takes two round trips, 0.04 s: the first starts are 0.5, 0.84 and 1.18 s.
@@ -253,7 +253,7 @@ fn what_the_run_does_not_come_to_has_no_row() {
 
 /// At the stop itself nothing begins any more; a picosecond earlier it does.
 #[test]
-fn a_gate_that_opens_at_the_stop_begins_nothing() {
+fn a_start_at_the_stop_begins_no_transfer() {
     let until = |stop_s: Option<f64>| {
         let mut stopping = sources(0.3, 4);
         stopping["stop_s"] = json!(stop_s);
@@ -352,7 +352,7 @@ fn the_seed_draws_the_transfers() {
 }
 
 #[test]
-fn what_cannot_be_generated_is_refused_with_its_number() {
+fn impossible_traffic_is_rejected_with_its_number() {
     let plan = network(ms(1000), vec![traffic(1, poisson(0.0, 1.0, 1))]);
     let refused = Simulation::new(&plan, 1).map(|_| ());
     let message = refused.expect_err("no arrivals").to_string();

@@ -61,7 +61,7 @@ fn a_syn_of_linux_has_20_bytes_of_options() {
 }
 
 #[test]
-fn sack_blocks_beyond_the_room_are_left_out() {
+fn excess_sack_blocks_are_left_out() {
     let blocks = [(1, 2), (3, 4), (5, 6), (7, 8), (9, 10)];
     let with = |timestamps| {
         let options = Options {
@@ -78,7 +78,7 @@ fn sack_blocks_beyond_the_room_are_left_out() {
 proptest! {
     /// Whatever a segment says can be read back, with checksums that hold.
     #[test]
-    fn what_is_written_is_read(
+    fn frames_round_trip(
         fields in any::<(u32, bool, u32, u32, u16)>(),
         payload_bytes in 0_u32..9000,
         mss in any::<Option<u16>>(),
