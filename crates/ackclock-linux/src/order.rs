@@ -281,7 +281,7 @@ mod tests {
         })
     }
 
-    fn refusal(change: impl FnOnce(&mut Value)) -> String {
+    fn rejection(change: impl FnOnce(&mut Value)) -> String {
         let mut changed = order();
         change(&mut changed);
         Order::parse(&changed.to_string())
@@ -325,18 +325,18 @@ mod tests {
     #[test]
     fn lists_must_fit_the_plan() {
         assert_eq!(
-            refusal(|order| order["flows"] = json!([])),
+            rejection(|order| order["flows"] = json!([])),
             "order: flows: 0 given, but the plan has 2"
         );
         assert_eq!(
-            refusal(|order| order["sockets"][0] = json!(null)),
+            rejection(|order| order["sockets"][0] = json!(null)),
             "order: group 0 has no TCP sockets"
         );
         assert_eq!(
-            refusal(|order| order["queues"][0]["link"] = json!(7)),
+            rejection(|order| order["queues"][0]["link"] = json!(7)),
             "order: link 7 is not in the plan"
         );
-        let refused = refusal(|order| order["plan"]["record"]["interval_s"] = json!(0.0));
+        let refused = rejection(|order| order["plan"]["record"]["interval_s"] = json!(0.0));
         assert_eq!(refused, "plan: record.interval_s must be greater than zero");
     }
 }

@@ -12,7 +12,7 @@ use crate::network::{EndsPlan, PathPlan};
 pub struct DatagramPlan {
     /// Index into the plan's groups.
     pub group: u32,
-    /// When the first datagram is sent.
+    /// Time of the first datagram.
     #[serde(rename = "start_s")]
     pub start: Time,
     /// No datagram is sent at or after this; `null` is never.
@@ -31,7 +31,7 @@ pub struct DatagramPlan {
     pub payload_bytes: u32,
     /// IPv4 and UDP headers (28).
     pub header_bytes: u32,
-    /// When datagrams leave.
+    /// Schedule of datagrams.
     pub source: DatagramSource,
 }
 

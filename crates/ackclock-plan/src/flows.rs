@@ -12,11 +12,11 @@ use crate::tcp::{CongestionPlan, TcpPlan};
 pub struct FlowPlan {
     /// Index into the plan's groups.
     pub group: u32,
-    /// When the SYN is sent.
+    /// Time of the SYN.
     pub start: Time,
     /// The start moves by a uniform draw from [0, this) per seed.
     pub start_jitter: Time,
-    /// When the application has no more to send; `null` is never.
+    /// Time at which the application stops; `null` is never.
     pub stop: Option<Time>,
     /// Bytes to transfer; `null` is endless.
     pub size_bytes: Option<u64>,

@@ -1,4 +1,4 @@
-//! The plan as it is written: flows name their group, and what a group has in common is said once.
+//! Serialised form of the plan: flows name their group, which holds their common parameters.
 
 use std::sync::Arc;
 

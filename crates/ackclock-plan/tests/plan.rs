@@ -1,4 +1,4 @@
-//! Plans as they are read: complete, without anything else, and possible.
+//! Plans as they are read: complete, without unknown fields, and possible.
 
 mod strict;
 
@@ -38,8 +38,8 @@ fn the_base_rtt_is_the_delays_of_both_paths_and_their_links() {
     assert_eq!(pair.base_rtt(&plan.links), Time::from_milliseconds(30));
 }
 
-/// What is wrong with a plan in which the value at a JSON pointer is another.
-fn refusal(place: &str, value: Value) -> String {
+/// Error of a plan with another value at a JSON pointer.
+fn rejection(place: &str, value: Value) -> String {
     let mut plan = complete();
     *plan.pointer_mut(place).expect("a place") = value;
     let plan = read(&plan).map_err(|error| error.to_string());
@@ -120,7 +120,7 @@ fn impossible_values_are_rejected_with_a_message() {
         ),
     ];
     for (place, value, expected) in cases {
-        let found = refusal(place, value);
+        let found = rejection(place, value);
         assert!(found.starts_with(expected), "{place}: {found}");
     }
 }

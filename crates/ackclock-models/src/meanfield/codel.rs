@@ -19,12 +19,12 @@ pub struct Codel {
     pub target_s: f64,
     /// Time that the delay may be above the target before the first drop.
     pub interval_s: f64,
-    /// Whether 1/√count is followed by a Newton step per drop, as Linux does.
+    /// True if 1/√count is followed by a Newton step per drop, as Linux does.
     pub newton: bool,
 }
 
 impl Codel {
-    /// Whether times are positive.
+    /// True if times are positive.
     pub fn is_sound(&self) -> bool {
         [self.target_s, self.interval_s]
             .iter()

@@ -1,4 +1,4 @@
-//! The loss probability of the recent past, to be heard of a round trip later.
+//! Loss probability of the recent past, for detection a round trip later.
 
 use std::collections::VecDeque;
 
@@ -16,7 +16,7 @@ impl History {
         }
     }
 
-    /// Forgets the steps before one.
+    /// Clear the steps before one.
     pub fn forget(&mut self, before: f64) {
         while self
             .kept
@@ -27,7 +27,7 @@ impl History {
         }
     }
 
-    /// Whether there was no loss in all of the kept past.
+    /// True if there was no loss in all of the kept past.
     pub fn is_empty(&self) -> bool {
         self.kept.is_empty()
     }

@@ -1,4 +1,4 @@
-//! Plans as they are read: complete, and nothing else.
+//! Plans as they are read: complete, without unknown fields.
 
 #[path = "../../../ackclock-plan/tests/strict/mod.rs"]
 mod strict;

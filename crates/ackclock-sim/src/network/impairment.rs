@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 
 use ackclock_core::tables::EventKind;
 use ackclock_core::Time;
-use ackclock_plan::{Distribution, JitterPlan, LinkPlan, MediumPlan, Plan};
+use ackclock_plan::{Distribution, JitterPlan, LinkPlan, ImpairmentPlan, Plan};
 use rand_core::RngCore;
 use rand_pcg::Pcg64Mcg;
 
@@ -29,7 +29,7 @@ pub struct ImpairmentCounters {
 
 /// An impairment, and the packets that it delays.
 pub struct Impairment {
-    plan: MediumPlan,
+    plan: ImpairmentPlan,
     delay: Time,
     jitter: Pcg64Mcg,
     reorder: Pcg64Mcg,
@@ -95,7 +95,7 @@ impl Impairment {
     fn new(plan: &LinkPlan, seed: u64) -> Impairment {
         let stream = |number: u128| Pcg64Mcg::new(u128::from(seed) << 64 | number << 8 | 1);
         Impairment {
-            plan: plan.medium.unwrap_or(MediumPlan::PLAIN),
+            plan: plan.medium.unwrap_or(ImpairmentPlan::PLAIN),
             delay: plan.delay,
             jitter: stream(2),
             reorder: stream(3),
@@ -110,7 +110,7 @@ impl Impairment {
     }
 
     /// Set the parameters.
-    pub fn set(&mut self, plan: MediumPlan) {
+    pub fn set(&mut self, plan: ImpairmentPlan) {
         self.plan = plan;
     }
 

@@ -1,4 +1,4 @@
-//! Nothing is lost from the books, on any plan.
+//! Conservation of packets, on any plan.
 
 use super::*;
 

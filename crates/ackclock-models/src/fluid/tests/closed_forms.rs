@@ -1,4 +1,4 @@
-//! Runs beside what can be computed by hand.
+//! Runs compared with closed forms.
 
 use super::*;
 
@@ -86,8 +86,8 @@ fn the_smooth_form_fills_the_link_with_any_buffer() {
     }
 }
 
-/// Smooth losses under RED: a = W² b k, so that Reno's window is √(2/k) and the average is where the share k = 2p/(1 + p)
-/// is dropped.
+/// Smooth losses under RED: a = W² b k, so that Reno's window is √(2/k) and the average is where the share k = 2p/(1 +
+/// p) is dropped.
 #[test]
 fn reno_under_red_balances_growth_and_loss() {
     let red = json!({ "kind": "red", "limit_p": 4000.0, "min_p": 100.0, "max_p": 2100.0,
@@ -253,7 +253,7 @@ fn the_largest_window_holds() {
     }
 }
 
-/// Where every other packet is dropped early a flow hears of a loss at once, reduces a round trip later, and is deaf
+/// With every other packet dropped early, a flow detects a loss immediately, reduces a round trip later, and is deaf
 /// for one more: two round trips at least from one reduction to the next.
 #[test]
 fn losses_within_a_round_trip_of_a_reduction_do_not_count() {

@@ -1,12 +1,12 @@
-//! What becomes of packets behind a link's transmitter.
+//! Impairments behind a link's transmitter.
 
 use ackclock_core::Time;
 use serde::Deserialize;
 
-/// What a link's medium does to packets that have left the transmitter. Each is drawn from a stream of its own.
+/// Impairments of packets behind a link's transmitter. Each has a separate stream of random numbers.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct MediumPlan {
+pub struct ImpairmentPlan {
     /// The propagation delay varies.
     #[serde(deserialize_with = "Option::deserialize")]
     pub jitter: Option<JitterPlan>,
@@ -18,9 +18,9 @@ pub struct MediumPlan {
     pub corrupt: f64,
 }
 
-impl MediumPlan {
+impl ImpairmentPlan {
     /// One that does nothing.
-    pub const PLAIN: MediumPlan = MediumPlan {
+    pub const PLAIN: ImpairmentPlan = ImpairmentPlan {
         jitter: None,
         reorder: 0.0,
         duplicate: 0.0,
@@ -28,16 +28,16 @@ impl MediumPlan {
     };
 }
 
-/// How a propagation delay varies: each packet's is drawn, and is not below zero.
+/// Jitter of the propagation delay: drawn for each packet, not below zero.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct JitterPlan {
     /// Half the width of a uniform distribution, the standard deviation of a normal one.
     #[serde(rename = "deviation_s")]
     pub deviation: Time,
-    /// Of the differences from the link's delay.
+    /// Distribution of the deviation from the link's delay.
     pub distribution: Distribution,
-    /// Whether no packet overtakes another.
+    /// True if no packet overtakes another.
     pub in_order: bool,
 }
 
