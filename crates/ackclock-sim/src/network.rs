@@ -19,7 +19,7 @@ use rand_pcg::Pcg64Mcg;
 use crate::flow_slots::FlowSlots;
 use crate::link::{DropLog, Due, Link};
 use crate::options::Blocks;
-use crate::packet::{Ecn, Packet, NO_SACK};
+use crate::packet::{Packet, NO_SACK};
 use crate::path::{first_due, push_delayed, DelayLine, Hop, Path, Route};
 use crate::pcap::Captures;
 use crate::queue::Priorities;
@@ -256,7 +256,7 @@ impl Network {
             packet.hop += 1;
             self.send_to_hop(hop, packet);
             None
-        } else if packet.ecn == Ecn::Damaged {
+        } else if packet.is_corrupted() {
             self.discard_corrupted(packet.for_record())
         } else if forward {
             let local = self.now + route.forward_delay;

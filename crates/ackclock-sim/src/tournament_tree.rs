@@ -5,7 +5,7 @@
 //! plays the matches up to the root, log4(n) of them without a search, and a timer moves
 //! without leaving a cancelled entry behind.
 //!
-//! Order is total: by time, then by the source's rank, which is its number unless said otherwise.
+//! The order is total: by time, then by the source's rank, which is its number by default.
 
 use ackclock_core::Time;
 

@@ -192,8 +192,8 @@ impl Ledger {
             let measured = book.since(&self.flows_before[flow]);
             let of = &network.flows[flow];
             let (start_s, stop_s) = (of.start_s, of.stop_s.max(of.start_s));
-            rows.start_s.push(known(start_s, start_s < now_s));
-            rows.end_s.push(known(stop_s, stop_s <= now_s));
+            rows.start_s.push(value_or_nan(start_s, start_s < now_s));
+            rows.end_s.push(value_or_nan(stop_s, stop_s <= now_s));
             rows.sent_p.push(book.sent_p);
             rows.delivered_p.push(book.delivered_p);
             rows.dropped_p.push(book.dropped_p);
@@ -241,8 +241,8 @@ fn sojourns(network: &Network) -> Vec<Sojourns> {
     longest_s.map(Sojourns::new).collect()
 }
 
-fn known(value: f64, is_known: bool) -> f64 {
-    if is_known {
+fn value_or_nan(value: f64, exists: bool) -> f64 {
+    if exists {
         value
     } else {
         f64::NAN

@@ -4,7 +4,7 @@
 //! (sections 2.3.1 and 7.4) describes and uses it: RED with a treatment of its own for SYNs. RED itself is in
 //! `red.rs`.
 //!
-//! Our reading: a SYN or SYN/ACK counts in the average like any packet, but is neither picked nor marked; it is
+//! Our interpretation: a SYN or SYN/ACK counts in the average like any packet, but is neither picked nor marked; it is
 //! queued in its turn as long as there is room. If there is none, data that were queued last make room
 //! (`push_out`), so no SYN is lost while data are queued; no SYN is ever pushed out.
 //!

@@ -3,7 +3,7 @@
 //! T. Braud's thesis of 2016, section 7.3 and listing 7.1; CoDel as in `codel.rs`. The thesis ran it as a
 //! priority queue (`tc-prio(8)`) over two `codel` queues, so each has a limit of its own.
 //!
-//! Deviations: if CoDel drops all that the first queue holds, the second is asked immediately; the listing would
+//! Deviations: if CoDel drops all packets of the first queue, the second is served immediately; the listing would
 //! send nothing.
 
 use ackclock_core::Time;

@@ -1,7 +1,7 @@
 //! `synfinprio`: SYNs and FINs before everything else.
 //!
 //! T. Braud's thesis of 2016, section 7.4 ("SYN/FIN Prio"). As `synprio`, with the packets that end a connection
-//! also in the FIFO that is served first: a lost FIN too is repaired by a timeout alone.
+//! also in the FIFO that is served first: a lost FIN too is recovered only by a timeout.
 //!
 //! Deviations: those of `synprio`. A FIN overtakes the data before it, with the data that it carries if it carries
 //! some; the receiver keeps it until they have come.

@@ -12,7 +12,7 @@
 //!
 //! An ACK has room for three ranges, those added to last. So since 5.8 one that waits goes before a range becomes the
 //! third or later ([`MAX_RANGES`]): else holes that open in the meantime would push ranges out that the sender has
-//! never heard of, and it would take what has arrived for lost.
+//! never received, and it would mark delivered segments lost.
 //!
 //! Deviations: an ACK that waits while the next is sent immediately is sent with it, not before; Linux takes the
 //! smaller of the handshake's RTT and the receiver's own estimate; a timer that is due within the slack may take this

@@ -277,12 +277,12 @@ fn a_waiting_ack_precedes_a_third_range() {
     let lost = (0..100)
         .find(|&segment| data(segment).is_none())
         .map_or(0, |waiting| waiting + 1);
-    // The first range, told three times; then it grows, and a second begins: these wait.
+    // The first range, reported three times; then it grows, and a second begins: these wait.
     let told: Vec<bool> = [1, 2, 3, 4, 6]
         .map(|behind| data(lost + behind).is_some())
         .to_vec();
     assert_eq!(told, [true, true, true, false, false]);
-    // A third one: the two that wait are told without it, and it waits.
+    // A third one: the two that wait are reported without it, and it waits.
     let first = data(lost + 8).expect("the ACK that waits");
     let blocks = |reply: &Reply| reply.blocks.expect("it is selective").as_slice().to_vec();
     assert_eq!(blocks(&first), [(lost + 6, lost + 7), (lost + 1, lost + 5)]);

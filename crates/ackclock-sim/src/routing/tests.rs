@@ -1,4 +1,4 @@
-//! Shortest paths in graphs whose number of paths is known, and who gets which.
+//! Shortest paths in graphs with a known number of paths, and the choice among them.
 
 use std::collections::{HashMap, HashSet};
 

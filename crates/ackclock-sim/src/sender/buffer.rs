@@ -19,7 +19,7 @@
 //! The application is woken when a third of the memory is free, so behind a hole that stays open the sender may run
 //! dry.
 //!
-//! Seen of Linux 6.1 by a module that printed its queues at each ACK: memory, sizes, and when they change.
+//! Source for Linux 6.1: a module that printed its queues at each ACK: memory, sizes, and when they change.
 
 use std::collections::VecDeque;
 

@@ -7,7 +7,7 @@
 //! `batches` off, each segment leaves by itself.
 //!
 //! Pacing holds back whole batches. What a batch was late is taken off the distance to the next one, but at most
-//! half of that; a connection's first ten segments are not paced. All this is what Linux 6.1 was seen to do.
+//! half of that; a connection's first ten segments are not paced. All this was measured in Linux 6.1.
 
 use ackclock_core::{Rate, Time};
 

@@ -37,7 +37,7 @@ impl Simulation {
         self.timers.set(SAMPLER, next);
     }
 
-    /// Sample the active flows in their order; of generated transfers only if asked for.
+    /// Sample the active flows in their order; generated transfers only if configured.
     fn sample_flows(&mut self) {
         let end = if self.plan.record.traffic {
             u32::MAX

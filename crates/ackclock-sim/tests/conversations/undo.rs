@@ -145,7 +145,7 @@ fn a_timestamp_reveals_a_spurious_timeout_immediately() {
 }
 
 /// True if the third SACK above a hole marks it lost, after reordering.
-fn condemns_at_once(tcp: TcpPlan) -> bool {
+fn marks_lost_immediately(tcp: TcpPlan) -> bool {
     let mut script = ten_out(tcp);
     script.sack(ms(200), 0, &[(1, 3)]);
     script.ack(ms(201), 3);
@@ -159,8 +159,8 @@ fn condemns_at_once(tcp: TcpPlan) -> bool {
 
 #[test]
 fn a_reordering_path_widens_the_reordering_window() {
-    assert!(!condemns_at_once(linux()));
-    assert!(condemns_at_once(TcpPlan {
+    assert!(!marks_lost_immediately(linux()));
+    assert!(marks_lost_immediately(TcpPlan {
         adaptive_reordering: false,
         ..linux()
     }));

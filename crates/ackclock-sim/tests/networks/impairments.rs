@@ -2,7 +2,7 @@
 
 use ackclock_core::Time;
 use ackclock_plan::{
-    ChangePlan, CoursePlan, Distribution, FlowPlan, JitterPlan, LossPlan, ImpairmentPlan, Plan,
+    ChangePlan, CoursePlan, Distribution, FlowPlan, ImpairmentPlan, JitterPlan, LossPlan, Plan,
     TracePlan,
 };
 use ackclock_sim::Simulation;

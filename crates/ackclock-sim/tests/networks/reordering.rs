@@ -1,6 +1,6 @@
 //! Packets that overtake each other: whatever the sender marks lost, the connection goes on.
 
-use ackclock_plan::{Distribution, JitterPlan, ImpairmentPlan, Plan};
+use ackclock_plan::{Distribution, ImpairmentPlan, JitterPlan, Plan};
 use ackclock_sim::sender::Sender;
 use ackclock_sim::Simulation;
 
@@ -9,7 +9,7 @@ use crate::kit::{flow, link, linux, ms, path, plan};
 
 /// One flow without end over a link of 10 Mb/s with this medium, an RTT of 40 ms and a buffer of one bandwidth-delay
 /// product.
-fn alone(medium: ImpairmentPlan, control: &str) -> Plan {
+fn single_flow(medium: ImpairmentPlan, control: &str) -> Plan {
     let mut there = link(10e6, 33);
     (there.medium, there.delay) = (Some(medium), ms(20));
     let mut flow = flow(linux());
@@ -23,7 +23,7 @@ fn alone(medium: ImpairmentPlan, control: &str) -> Plan {
 
 /// Seeds, of 36, whose last two seconds deliver nothing.
 fn stalled(medium: ImpairmentPlan, control: &str) -> Vec<u64> {
-    let plan = alone(medium, control);
+    let plan = single_flow(medium, control);
     let stalls = |seed: &u64| {
         let mut simulation = Simulation::new(&plan, *seed).expect("a sound plan");
         let delivered = |simulation: &Simulation| -> u64 {

@@ -84,7 +84,7 @@ fn sound() -> Plan {
     plan(ms(1000), vec![link(1e6, 10)], vec![one])
 }
 
-fn is_refused(spoil: impl Fn(&mut Plan)) -> bool {
+fn is_rejected(spoil: impl Fn(&mut Plan)) -> bool {
     let mut plan = sound();
     spoil(&mut plan);
     Simulation::new(&plan, 1).is_err()
@@ -92,52 +92,58 @@ fn is_refused(spoil: impl Fn(&mut Plan)) -> bool {
 
 #[test]
 fn a_valid_plan_is_accepted() {
-    assert!(!is_refused(|_| {}));
+    assert!(!is_rejected(|_| {}));
 }
 
 #[test]
 fn plans_that_would_stall_or_divide_by_zero_are_rejected() {
-    assert!(is_refused(|plan| plan.record.interval = Time::ZERO));
-    assert!(is_refused(
+    assert!(is_rejected(|plan| plan.record.interval = Time::ZERO));
+    assert!(is_rejected(
         |plan| plan.links[0].rate = Rate::from_bits_per_second(0.0)
     ));
-    assert!(is_refused(
+    assert!(is_rejected(
         |plan| plan.links[0].rate = Rate::from_bits_per_second(-1.0)
     ));
-    assert!(is_refused(
+    assert!(is_rejected(
         |plan| plan.links[0].rate = Rate::from_bits_per_second(f64::NAN)
     ));
-    assert!(is_refused(|plan| plan.links[0].queue = pfifo(0)));
-    assert!(is_refused(|plan| plan.flows[0].tcp.mss_bytes = 0));
-    assert!(is_refused(|plan| plan.flows[0].forward = path(ms(10), &[1])));
-    assert!(is_refused(|plan| plan.flows[0].reverse = path(ms(10), &[9])));
+    assert!(is_rejected(|plan| plan.links[0].queue = pfifo(0)));
+    assert!(is_rejected(|plan| plan.flows[0].tcp.mss_bytes = 0));
+    assert!(is_rejected(
+        |plan| plan.flows[0].forward = path(ms(10), &[1])
+    ));
+    assert!(is_rejected(
+        |plan| plan.flows[0].reverse = path(ms(10), &[9])
+    ));
 }
 
 #[test]
 fn a_loss_period_of_zero_is_rejected() {
-    assert!(is_refused(
+    assert!(is_rejected(
         |plan| plan.links[0].loss = Some(LossPlan::Every { packets: 0 })
     ));
 }
 
 #[test]
 fn a_timeout_of_zero_would_repeat_for_ever() {
-    assert!(is_refused(|plan| plan.flows[0].tcp.initial_rto = Time::ZERO));
-    assert!(is_refused(|plan| plan.flows[0].tcp.max_rto = Time::ZERO));
+    assert!(is_rejected(
+        |plan| plan.flows[0].tcp.initial_rto = Time::ZERO
+    ));
+    assert!(is_rejected(|plan| plan.flows[0].tcp.max_rto = Time::ZERO));
 }
 
 #[test]
 fn impossible_packet_sizes_are_rejected() {
-    assert!(is_refused(|plan| plan.flows[0].tcp.mss_bytes = u32::MAX));
-    assert!(is_refused(|plan| plan.flows[0].tcp.header_bytes = u32::MAX));
-    assert!(is_refused(
+    assert!(is_rejected(|plan| plan.flows[0].tcp.mss_bytes = u32::MAX));
+    assert!(is_rejected(|plan| plan.flows[0].tcp.header_bytes = u32::MAX));
+    assert!(is_rejected(
         |plan| plan.links[0].frame_overhead_bytes = u32::MAX
     ));
 }
 
 #[test]
 fn a_path_has_no_more_hops_than_a_packet_can_count() {
-    assert!(is_refused(
+    assert!(is_rejected(
         |plan| plan.flows[0].forward = path(ms(10), &[0; 300])
     ));
 }

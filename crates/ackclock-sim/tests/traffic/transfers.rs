@@ -10,12 +10,12 @@ use super::run;
 use crate::kit::{link, linux, ms, path, plan, reno, transfer};
 
 /// Paths over one link, of 20 ms, 22 ms, … there and back.
-fn ways(number: u64) -> Vec<PathPairPlan> {
-    let way = |index| PathPairPlan {
+fn paths_of_link(number: u64) -> Vec<PathPairPlan> {
+    let path = |index| PathPairPlan {
         forward: path(ms(10 + index), &[0]),
         reverse: path(ms(10 + index), &[]),
     };
-    (0..number).map(way).collect()
+    (0..number).map(path).collect()
 }
 
 fn traffic(paths: u64, workload: Value) -> TrafficPlan {
@@ -24,7 +24,9 @@ fn traffic(paths: u64, workload: Value) -> TrafficPlan {
         priority: 0,
         request_bytes: None,
         application_rate: None,
-        population: PopulationPlan::Paths { paths: ways(paths) },
+        population: PopulationPlan::Paths {
+            paths: paths_of_link(paths),
+        },
         workload: serde_json::from_value(workload).expect("a workload"),
     }
 }
@@ -177,12 +179,12 @@ fn a_generated_transfer_is_a_flow() {
     generated.warmup = ms(400);
     let mut given = generated.clone();
     given.traffic.clear();
-    given.flows = ways(8)
+    given.flows = paths_of_link(8)
         .into_iter()
-        .map(|way| ackclock_plan::FlowPlan {
+        .map(|path| ackclock_plan::FlowPlan {
             start: ms(250),
-            forward: way.forward,
-            reverse: way.reverse,
+            forward: path.forward,
+            reverse: path.reverse,
             ..transfer(linux(), 300)
         })
         .collect();
@@ -201,10 +203,10 @@ fn a_source_thinks_between_its_transfers() {
     let (_, _, totals) = run(&plan, 1);
     let flows = &totals.flows;
     assert_eq!(flows.flow.len(), 8);
-    for way in 0..2 {
+    for path in 0..2 {
         // The first of each are numbered 0 and 1; then come those behind gates, source by source.
-        let mine: Vec<usize> = std::iter::once(way)
-            .chain(2 + 3 * way..5 + 3 * way)
+        let mine: Vec<usize> = std::iter::once(path)
+            .chain(2 + 3 * path..5 + 3 * path)
             .collect();
         assert_eq!(flows.start_s[mine[0]], 0.5);
         for pair in mine.windows(2) {

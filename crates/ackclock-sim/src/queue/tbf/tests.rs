@@ -192,7 +192,7 @@ fn wrong_parameters_are_rejected() {
 }
 
 proptest! {
-    /// Whatever arrives, and however often the link asks: in no stretch of time does a flow send more than
+    /// For any arrivals and polls of the link: in no interval does a flow send more than
     /// burst + rate × time; a flow that always has packets sends exactly that; its order is kept.
     #[test]
     fn never_above_the_bucket_and_never_below_the_rate(
@@ -209,7 +209,7 @@ proptest! {
         let mut left: Vec<(Time, Packet)> = Vec::new();
         for (sequence, (gap_us, flow, wire_bytes)) in arrivals.into_iter().enumerate() {
             let next = now + us(gap_us);
-            // The link asks when it may; a slow one asks only when a packet arrives.
+            // The link polls when it may; a slow one polls only when a packet arrives.
             while !slow && tbf.ready(now) <= next {
                 now = tbf.ready(now).max(now);
                 left.extend(tbf.dequeue(now, &mut drops).map(|packet| (now, packet)));

@@ -95,7 +95,7 @@ fn duplicates_without_sack_leave_the_hole_in_flight_or_lost() {
 
 #[test]
 fn the_cost_of_an_ack_is_independent_of_the_window() {
-    // 300,000 segments behind a hole, SACKed one by one, with detection and a look for repairs at each
+    // 300,000 segments behind a hole, SACKed one by one, with loss detection and a search for retransmissions at each
     // ACK: were it linear in the window, this would be 10^11 steps.
     let segments = 300_000;
     let started = std::time::Instant::now();
