@@ -18,7 +18,7 @@ from typing import Any
 
 from run import Bench, Cost, Workload, build_ackclock, verdict
 
-from ackclock import catalog
+from ackclock import algorithms
 
 #: At most so many times the cost of `reno`, and of `pfifo`.
 REQUIRED_CONTROL, REQUIRED_FQ_CODEL = 1.10, 1.5
@@ -47,12 +47,12 @@ def workload(name: str, congestion: str, queue: str = "") -> Algorithm:
     return Algorithm(name, 20, 1e9, 0.02, 10.0, congestion=congestion, queue=queue)
 
 
-def plan_json(card: catalog.Card) -> str:
+def plan_json(card: algorithms.Card) -> str:
     """An algorithm as a plan has it: the card's defaults, and a buffer of one BDP."""
     limit = LIMIT_BYTES if "limit" in card.parameters and card.parameters["limit"].kind == "bytes" else LIMIT_PACKETS
     values = card.complete({"limit": limit} if "limit" in card.parameters else {})
     parameters = {card.key(name): plain(card.parameters[name].kind, value) for name, value in values.items()}
-    return json.dumps({catalog.NAME_KEYS[card.family]: card.name, "parameters": parameters})
+    return json.dumps({algorithms.NAME_KEYS[card.family]: card.name, "parameters": parameters})
 
 
 def plain(kind: str, value: Any) -> Any:
@@ -68,9 +68,11 @@ def main() -> int:
     parser.add_argument("--repeats", type=int, help="runs of each (default 9)")
     options = parser.parse_args()
     bench = Bench({"ackclock": [str(build_ackclock())]}, options.repeats or (3 if options.quick else 9))
-    reno = plan_json(catalog.card("congestion", "reno"))
-    controls = [workload(name, plan_json(catalog.card("congestion", name))) for name in catalog.names("congestion")]
-    queues = [workload(name, reno, plan_json(catalog.card("queue", name))) for name in catalog.names("queue")]
+    reno = plan_json(algorithms.card("congestion", "reno"))
+    controls = [
+        workload(name, plan_json(algorithms.card("congestion", name))) for name in algorithms.names("congestion")
+    ]
+    queues = [workload(name, reno, plan_json(algorithms.card("queue", name))) for name in algorithms.names("queue")]
     held = compared(bench, "Congestion controls beside reno", controls, "reno")
     held += compared(bench, "Queue disciplines beside pfifo", queues, "pfifo")
     return int(not all(held))

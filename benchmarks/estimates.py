@@ -4,7 +4,7 @@
 
 The plans are those of `scenarios/` (a sweep's first point) and so many at random, the same ones in each call. Those
 that are estimated to take longer than `--longest` are left out. Each is run once, written and measured, in a process
-whose imports are done; times are those of a machine of speed 1 (`ackclock.campaigns.cost.speed`, measured beside
+whose imports are done; times are those of a machine of speed 1 (`ackclock.experiments.cost.speed`, measured beside
 each run). `--fit` prints the packet engine's unit costs that fit the measured times best.
 """
 
@@ -22,10 +22,10 @@ import numpy as np
 from scipy.optimize import nnls
 
 from ackclock import engines
-from ackclock.campaigns import running
-from ackclock.campaigns.cost import Cost, cost, packet, speed
-from ackclock.campaigns.cost.loads import loads
 from ackclock.errors import ScenarioError
+from ackclock.experiments import runner
+from ackclock.experiments.cost import Cost, cost, packet, speed
+from ackclock.experiments.cost.loads import loads
 from ackclock.plan import Plan
 from ackclock.scenario import planning
 
@@ -102,7 +102,7 @@ def measured(plan: Plan, engine: str) -> Cost:
     with tempfile.TemporaryDirectory() as folder:
         captures = Path(folder) / "captures"
         begun_s = time.process_time()
-        data = running.run(plan, engine, plan.seeds[:1], jobs=1, captures=captures if plan.record.pcap else None)
+        data = runner.run(plan, engine, plan.seeds[:1], jobs=1, captures=captures if plan.record.pcap else None)
         data.metrics()
         data.write(Path(folder) / "result", captures if plan.record.pcap else None)
         cpu_s = time.process_time() - begun_s
@@ -187,7 +187,7 @@ def _flows(draw: random.Random, count: int) -> str:
 
 def _traffic(draw: random.Random) -> str:
     size = draw.choice(
-        ['"20KB"', '{ distribution = "pareto", shape = 1.3, min = "4KB", max = "10MB", beyond = "clip" }']
+        ['"20KB"', '{ distribution = "pareto", shape = 1.3, min = "4KB", max = "10MB", truncation = "clip" }']
     )
     return draw.choice(
         [

@@ -18,10 +18,10 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from ackclock.campaigns.sweep.folder import Parts, scan
-from ackclock.campaigns.sweep.order import Order
-from ackclock.campaigns.sweep.runs import Runs
 from ackclock.dataset.manifests import RUNS
+from ackclock.experiments.sweep.folder import Parts, scan
+from ackclock.experiments.sweep.runs import Runs
+from ackclock.experiments.sweep.spec import Order
 
 SEEDS = tuple(range(1, 11))
 METRICS = ("utilisation", "jain", "queue_delay_mean_s")

@@ -15,8 +15,8 @@ from pathlib import Path
 from rich.console import Console
 
 import ackclock as ac
-from ackclock import captures
-from ackclock.captures.diagnosis import diagnose
+from ackclock import capture
+from ackclock.capture.diagnosis import diagnose
 from ackclock.cli.terminal import capture as terminal
 from ackclock.reproductions import impose, pcap
 
@@ -125,8 +125,8 @@ def main() -> None:
     text = PAGE
     with tempfile.TemporaryDirectory() as place:
         for name, (heading, scenario, before, caption, (kind, between)) in CASES.items():
-            capture = made(Path(place) / name, scenario, stalls=name == "stall")
-            found = captures.read([capture], segments=True)
+            file = made(Path(place) / name, scenario, stalls=name == "stall")
+            found = capture.read([file], segments=True)
             picture = f"doctor-{name}.png"
             getattr(ac.plot, kind)(found.data, between=between).savefig(DOCS / "assets" / picture, dpi=150)
             text += (
@@ -156,7 +156,7 @@ def known(record: pcap.Record) -> pcap.Record:
     return replace(record, kept=bytes(kept))
 
 
-def said(found: captures.Captured) -> str:
+def said(found: capture.Captured) -> str:
     """What `ackclock doctor` prints."""
     into = StringIO()
     terminal.print_diagnosis(found.answers, diagnose(found.answers), Console(file=into, width=80, highlight=False))

@@ -14,9 +14,9 @@ import claims
 import numpy as np
 
 import ackclock as ac
-from ackclock.campaigns import fit
-from ackclock.campaigns.fit import written
 from ackclock.dataset import Dataset
+from ackclock.experiments import fit
+from ackclock.experiments.fit import output
 
 DOCS = Path(__file__).resolve().parent
 SEEDS = (1, 2, 3)
@@ -206,9 +206,9 @@ Packet runs of seeds 1 to 3, 60 s of which 20 s are warm-up, on
 
 Tail-drop queues select flows by rate a little: the exponent of the rate is below a third, far from the 1 of the mean
 field's default and from the fluid's “fastest first”. <!-- so: max(map(abs,
-numbers(r"rate: (-?[\\d.]+) \\(|by_rate = (-?[\\d.]+)"))) < 1 / 3 --> In each round trip a full queue loses as many
-packets as the windows grow by. The mean field has that without being fitted, since lost packets clock nothing out
-(`recovery`, on by default). The fitted values are estimated for the equations without it, and come with `recovery =
+numbers(r"rate: (-?[\\d.]+) \\(|loss_rate_exponent = (-?[\\d.]+)"))) < 1 / 3 --> In each round trip a full
+queue loses as many packets as the windows grow by. The mean field has that without being fitted, since lost packets
+clock nothing out (`recovery`, on by default). The fitted values are estimated for the equations without it, and come with `recovery =
 false`.
 
 ## What the models predict
@@ -237,9 +237,9 @@ The scenario of [B3.5–3.8](../gallery/B3.5-3.8.md), with what was fitted to it
 def main() -> None:
     """Writes the page."""
     seen = {name: run(text, "packet") for name, text in SEEN.items()}
-    table = written.toml(fit.fit(seen), ["RUN…"])
+    table = output.toml(fit.fit(seen), ["RUN…"])
     names = "".join(f"- {name}\n" for name in SEEN).rstrip()
-    ftth = written.toml(fit.fit({"FTTH": run(FTTH, "packet")}), ["results/ftth-packet"])
+    ftth = output.toml(fit.fit({"FTTH": run(FTTH, "packet")}), ["results/ftth-packet"])
     own, _ = beside("FTTH", FTTH, ftth)
     page = INTRODUCTION + FITTED.format(names=names, table=table) + predicted(UNSEEN, table, MODELS)
     page += CHOSEN + predicted(FRESH, table, ("meanfield",))

@@ -18,9 +18,9 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from ackclock.campaigns.reproduce import Entry, Result, entries, find, mechanisms, page, switching
-from ackclock.campaigns.reproduce.result import FULL
-from ackclock.campaigns.reproduce.work import TABLE, slug
+from ackclock.gallery import Entry, Result, ablation_runner, ablations, entries, find, page
+from ackclock.gallery.result import FULL
+from ackclock.gallery.runner import TABLE, slug
 
 GALLERY = Path(__file__).resolve().parent / "gallery"
 
@@ -60,7 +60,7 @@ def main(results: Path | None, ids: Sequence[str]) -> None:
     GALLERY.mkdir(exist_ok=True)
     if results is not None:
         for entry in [find(name) for name in ids] or entries():
-            switched = switching.place(results, entry) / mechanisms.TABLE
+            switched = ablation_runner.place(results, entry) / ablations.TABLE
             if switched.is_file():
                 take_mechanisms(entry, switched)
             if (results / entry.id).is_dir() or not switched.is_file():
@@ -100,10 +100,10 @@ def take_mechanisms(entry: Entry, table: Path) -> None:
     new = Result.read(table, entry.id)
     if new.scale != FULL:
         raise SystemExit(f"{table.parent}: a result of --quick; the gallery needs the full scale")
-    every = Result.last(entry.folder / mechanisms.TABLE, entry.id).beside(new)
+    every = Result.last(entry.folder / ablations.TABLE, entry.id).beside(new)
     there = [each.name for each in entry.mechanisms]
     kept = [row for row in every.rows if row.reading in there]
-    Result(entry.id, kept).write(entry.folder / mechanisms.TABLE)
+    Result(entry.id, kept).write(entry.folder / ablations.TABLE)
 
 
 def _if_some(names: Sequence[str], every: Sequence[str]) -> Sequence[str]:
@@ -132,7 +132,7 @@ def pages(known: Iterable[Entry]) -> dict[str, str]:
             entry,
             result,
             *(figures(entry) if result.rows else []),
-            switched=Result.last(entry.folder / mechanisms.TABLE, entry.id),
+            switched=Result.last(entry.folder / ablations.TABLE, entry.id),
         )
         for entry, result in found
     }

@@ -24,12 +24,12 @@ from typing import Any
 
 import typer
 
-from ackclock import catalog, cli
-from ackclock.catalog import NAME_KEYS, Card, Parameter
+from ackclock import algorithms, cli
+from ackclock.algorithms import NAME_KEYS, Card, Parameter
 from ackclock.dataset import tables
 from ackclock.dataset.tables import TABLES
 from ackclock.metrics import METRICS
-from ackclock.scenario import editors
+from ackclock.scenario import json_schema as schema_file
 from ackclock.scenario.scenario import json_schema
 from ackclock.scenario.topology import TOPOLOGIES
 from ackclock.scenario.traffic import KINDS
@@ -49,12 +49,12 @@ FAMILY_PLACES = {"congestion": "[[flows]]", "queue": "[network]", "stack": "[tcp
 def main() -> None:
     """Writes all pages and the configuration."""
     shutil.rmtree(DOCS / "algorithms", ignore_errors=True)
-    cards = catalog.every()
+    cards = algorithms.every()
     for card in cards:
         write(page_path(card), algorithm_page(card))
     write("algorithms/index.md", algorithms_index(cards))
     write("reference/scenario.md", scenario_page())
-    (DOCS / "reference" / "scenario.schema.json").write_text(editors.text(), encoding="utf-8")
+    (DOCS / "reference" / "scenario.schema.json").write_text(schema_file.text(), encoding="utf-8")
     write("reference/metrics.md", metrics_page())
     write("reference/dataset.md", dataset_page())
     write("reference/command-line.md", command_line_page())
@@ -185,7 +185,7 @@ def variants(card: Card) -> str:
     return table(("variant", "", "sets"), rows) if rows else ""
 
 
-def reference(item: catalog.Reference) -> str:
+def reference(item: algorithms.Reference) -> str:
     """A reference with its link and section."""
     title = f"[{item.title}]({item.url})" if item.url else item.title
     return f"{title}, {item.section}" if item.section else title
@@ -203,7 +203,7 @@ def belongs(path: Path, card: Card) -> bool:
     if path.suffix == ".pyc":
         return False
     if card.family == "stack":
-        return path == ROOT / f"python/ackclock/catalog/stack/{card.name}.toml"
+        return path == ROOT / f"python/ackclock/algorithms/stack/{card.name}.toml"
     words = re.split(r"[^a-z0-9_]+", str(path.relative_to(ROOT)).lower())
     return any(word == card.name or word.startswith(f"{card.name}_") for word in words)
 

@@ -24,8 +24,8 @@ from ackclock.engines.ns2 import Ns2Engine
 from ackclock.engines.ns3 import Ns3Engine
 from ackclock.engines.packet import PacketEngine
 from ackclock.errors import UnsupportedError
+from ackclock.figures import numbers
 from ackclock.plan import Plan
-from ackclock.views import numbers
 
 PAGE = Path(__file__).resolve().parent / "concepts" / "simulators.md"
 

@@ -22,10 +22,10 @@ from pathlib import Path
 import claims
 import polars as pl
 
-from ackclock.campaigns.sweep.table import read
+from ackclock.experiments.sweep.result import read
+from ackclock.figures import numbers
 from ackclock.metrics import METRICS, student
 from ackclock.scenario import planning
-from ackclock.views import numbers
 
 DOCS = Path(__file__).resolve().parent
 SCENARIO = DOCS.parent / "tests" / "agreement" / "two-kernels.toml"

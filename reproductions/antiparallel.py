@@ -9,11 +9,11 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ackclock.campaigns.reproduce.measured import Measured, Values
-from ackclock.campaigns.reproduce.verdict import Row
 from ackclock.dataset import Dataset
+from ackclock.figures.plots import style
+from ackclock.gallery.measurements import Measured, Values
+from ackclock.gallery.verdict import Row
 from ackclock.metrics import RunView, runs, value
-from ackclock.views.plots import style
 
 
 def throughput_ratio(view: RunView) -> float | None:

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 import polars as pl
 
+from ackclock.figures import curves
 from ackclock.metrics import RunView, delay, epoch, value
-from ackclock.views import curves
 
 #: How long after an epoch's last drop the total window may still be on its way down, in round-trip times: one until
 #: the senders hear of it, one to bring the window down in proportion to what is delivered, one in reserve.

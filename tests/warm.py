@@ -50,7 +50,7 @@ class Warm:
 
 def _sweep(scenario: str, out: str) -> None:
     """A sweep whose runs are made in this process, with a part for each."""
-    from ackclock.campaigns.sweep import folder, run, work, worker
+    from ackclock.experiments.sweep import executor, folder, run, worker
 
     def run_all(order: Any, tasks: Any, parts: Any, *_: Any) -> None:
         made = worker._Worker(order, Event())
@@ -58,7 +58,7 @@ def _sweep(scenario: str, out: str) -> None:
             parts.add(made.rows([one]))
 
     folder.PART_S = folder.PART_SHARE = 0.0
-    work.run_all = run_all
+    executor.run_all = run_all
     run.sweep(Path(scenario), out=out)
 
 

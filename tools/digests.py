@@ -26,7 +26,7 @@ from pathlib import Path
 import polars as pl
 
 import ackclock as ac
-from ackclock import catalog
+from ackclock import algorithms
 
 ROOT = Path(__file__).parents[1]
 TABLES = ("events", "flow_samples", "flows", "links", "packets", "queue_samples")
@@ -60,12 +60,12 @@ def scenarios() -> Iterator[tuple[str, str]]:
     """Names and texts."""
     for path in sorted([*ROOT.glob("scenarios/*.toml"), *ROOT.glob("reproductions/*/scenario.toml")]):
         yield str(path.relative_to(ROOT)), path.read_text(encoding="utf-8")
-    for card in catalog.every():
+    for card in algorithms.every():
         for name, text in made(card):
             yield f"{card.family}/{card.name}/{name}", text
 
 
-def made(card: catalog.Card) -> Iterator[tuple[str, str]]:
+def made(card: algorithms.Card) -> Iterator[tuple[str, str]]:
     """The scenarios of one card."""
     usual = {"queue": FIFO, "loss": "", "stack": "linux", "ecn": "", "congestion": "cubic"}
     if card.family == "congestion":
@@ -84,7 +84,7 @@ def made(card: catalog.Card) -> Iterator[tuple[str, str]]:
         yield "loss", MADE.format(**usual | {"stack": card.name, "loss": "loss = { probability = 1e-2 }"})
 
 
-def queue(card: catalog.Card) -> str:
+def queue(card: algorithms.Card) -> str:
     """The table of a discipline, with what it requires."""
     room = {"bytes": '"64KB"', "packets": '"100p"'}
     required = {name: room[parameter.kind] for name, parameter in card.parameters.items() if parameter.required}

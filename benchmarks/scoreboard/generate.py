@@ -29,11 +29,11 @@ import polars as pl
 from cases import Case, case, numbers
 
 import ackclock as ac
-from ackclock.campaigns import running
-from ackclock.campaigns.cluster import pool
-from ackclock.campaigns.cluster.place import Place
-from ackclock.cli import jobs as work
+from ackclock.cli import run_jobs as work
 from ackclock.dataset import folders
+from ackclock.experiments import runner
+from ackclock.experiments.cluster import pool
+from ackclock.experiments.cluster.target import Place
 from ackclock.plan import Plan
 
 #: What was drawn, beside a case's result.
@@ -76,7 +76,7 @@ def make(one: Case, out: Path) -> str:
     """Runs a case and writes its result; says in a line what came of it."""
     with tempfile.TemporaryDirectory(dir=out, prefix=".making-") as place:
         captures = Path(place) / "captures"
-        data = running.run(_plan(one), ENGINE, captures=captures, jobs=1)
+        data = runner.run(_plan(one), ENGINE, captures=captures, jobs=1)
         data.write(out / one.name, captures)
     return _kept(one, data, out)
 
@@ -87,10 +87,10 @@ def _there(left: Sequence[Case], out: Path, at: Place) -> Iterator[str]:
     with pool.opened(at, [ENGINE]) as workers:
         while True:
             while len(waiting) < 2 * workers.places and (one := next(more, None)):
-                waiting[workers.submit(running.written_there, ENGINE, _plan(one))] = one
+                waiting[workers.submit(runner.written_there, ENGINE, _plan(one))] = one
             if not waiting:
                 return
-            done, _ = wait(waiting, timeout=running.WAKE_S, return_when=FIRST_COMPLETED)
+            done, _ = wait(waiting, timeout=runner.WAKE_S, return_when=FIRST_COMPLETED)
             for future in sorted(done, key=lambda ended: ended.exception() is not None):  # what is done is kept
                 yield _came(waiting.pop(future), future.result(), out)
 

@@ -21,7 +21,7 @@ from pathlib import Path
 import polars as pl
 
 import ackclock as ac
-from ackclock.captures import joining
+from ackclock.capture import match
 from ackclock.reproductions import pcap
 
 #: Of the second clock: most seconds ahead or behind, and most of its drift.
@@ -56,8 +56,8 @@ def scored(case: Path) -> Iterator[tuple[str, dict[str, float]]]:
         moved = case / "moved.pcap"
         later = (replace(record, time_ns=_moved(record.time_ns, offset_s, drift)) for record in pcap.read(at[second]))
         pcap.write(moved, later)
-        told = joining.read(at[first], moved).answers["joined"]
-        relation = joining.join(at[first], moved).relation
+        told = match.read(at[first], moved).answers["joined"]
+        relation = match.join(at[first], moved).relation
         moved.unlink()
         if relation is None:
             continue

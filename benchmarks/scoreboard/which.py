@@ -27,8 +27,8 @@ import tshark
 from cases import CONTROLS, control, numbers
 
 import ackclock as ac
-from ackclock import _core, captures
-from ackclock.captures import congestion
+from ackclock import _core, capture
+from ackclock.capture import congestion
 
 #: All that the packet engine has.
 OURS = frozenset(_core.CONGESTION_CONTROLS)
@@ -135,7 +135,7 @@ def of_case(number: int) -> list[Named]:
     """The flows of a case."""
     with tempfile.TemporaryDirectory() as place:
         data = ac.run(ac.loads(_text(number), name=f"which-{number}.toml").plan(), captures=Path(place), jobs=1)
-        found = {path.stem.rsplit("-")[-1]: captures.read([path]) for path in sorted(Path(place).iterdir())}
+        found = {path.stem.rsplit("-")[-1]: capture.read([path]) for path in sorted(Path(place).iterdir())}
     hits = pl.col("kind").cast(pl.String).is_in(["recovery", "timeout", "mark_reaction"])
     epochs = Counter(data.events.filter(hits)["flow"].to_list())
     true = dict(data.flows.select("flow", "congestion").rows())
@@ -205,9 +205,9 @@ def _between(draw: random.Random, least: float, most: float) -> float:
 def of_csv(path: Path) -> Named:
     """The flow of a transfer, by way of a capture."""
     with tempfile.TemporaryDirectory() as place:
-        capture = Path(place) / "transfer.pcap"
-        tshark.write(path, capture)
-        flows = captures.read([capture]).answers["flows"]
+        file = Path(place) / "transfer.pcap"
+        tshark.write(path, file)
+        flows = capture.read([file]).answers["flows"]
     most = max(flows, key=lambda flow: flow["bytes"] or 0)
     ranking = most["congestion"]
     source = f"{path.parent.name}/{path.name}"

@@ -26,16 +26,16 @@ if TYPE_CHECKING:
 
     from ackclock import metrics as metrics
     from ackclock import theory as theory
-    from ackclock.campaigns.compare.compare import compare
-    from ackclock.campaigns.running import run
-    from ackclock.campaigns.sweep.run import sweep
     from ackclock.dataset import Dataset
     from ackclock.engines.fluid.replay import replay
     from ackclock.errors import AckclockError, InputError, ScenarioError, Unsupported, UnsupportedError
+    from ackclock.experiments.compare.compare import compare
+    from ackclock.experiments.runner import run
+    from ackclock.experiments.sweep.run import sweep
+    from ackclock.figures import plots as plot
     from ackclock.plan import Plan
+    from ackclock.scenario.builder import scenario as scenario
     from ackclock.scenario.planning import Loaded, load, loads
-    from ackclock.scenario.usual import scenario as scenario
-    from ackclock.views import plots as plot
 
     __version__: str
 
@@ -50,15 +50,15 @@ _PUBLIC: dict[str, tuple[str, str | None]] = {
     "Unsupported": ("ackclock.errors", "Unsupported"),
     "UnsupportedError": ("ackclock.errors", "UnsupportedError"),
     "__version__": ("ackclock._core", "version"),
-    "compare": ("ackclock.campaigns.compare.compare", "compare"),
+    "compare": ("ackclock.experiments.compare.compare", "compare"),
     "load": ("ackclock.scenario.planning", "load"),
     "loads": ("ackclock.scenario.planning", "loads"),
     "metrics": ("ackclock.metrics", None),
-    "plot": ("ackclock.views.plots", None),
+    "plot": ("ackclock.figures.plots", None),
     "replay": ("ackclock.engines.fluid.replay", "replay"),
-    "run": ("ackclock.campaigns.running", "run"),
+    "run": ("ackclock.experiments.runner", "run"),
     "scenario": ("ackclock.scenario", None),
-    "sweep": ("ackclock.campaigns.sweep.run", "sweep"),
+    "sweep": ("ackclock.experiments.sweep.run", "sweep"),
     "theory": ("ackclock.theory", None),
 }
 

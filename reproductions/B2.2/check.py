@@ -8,9 +8,9 @@ from math import inf
 
 import numpy as np
 
-from ackclock.campaigns.reproduce import Measured, Row, near
-from ackclock.campaigns.reproduce.entry import Published
-from ackclock.campaigns.reproduce.measured import Values
+from ackclock.gallery import Measured, Row, near
+from ackclock.gallery.entry import Published
+from ackclock.gallery.measurements import Values
 from ackclock.metrics import RunView
 from ackclock.theory import single_flow
 

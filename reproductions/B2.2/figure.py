@@ -6,8 +6,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from ackclock.dataset import Dataset
+from ackclock.figures.plots import style
 from ackclock.theory import single_flow
-from ackclock.views.plots import style
 
 RATES = (("100 Mb/s", 1e8, 0.039), ("1 Gb/s", 1e9, 0.018))
 BUFFERS_P = ((0.0, "-", "no buffer"), (50.0, "--", "50 packets"))

@@ -6,11 +6,11 @@ from itertools import islice
 import numpy as np
 from matplotlib.figure import Figure
 
-from ackclock.campaigns.reproduce import figures
 from ackclock.dataset import Dataset
+from ackclock.figures.plots import style
+from ackclock.gallery import figures
 from ackclock.metrics import RunView
 from ackclock.theory import single_flow
-from ackclock.views.plots import style
 
 SPAN_S = 30.0
 

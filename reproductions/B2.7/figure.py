@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 from matplotlib.figure import Figure
 
-from ackclock.campaigns.reproduce import figures
 from ackclock.dataset import Dataset
-from ackclock.views.plots import style
+from ackclock.figures.plots import style
+from ackclock.gallery import figures
 
 SPAN_S = 8.0
 

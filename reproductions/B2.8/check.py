@@ -5,8 +5,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ackclock.campaigns.reproduce import Measured, Row
-from ackclock.campaigns.reproduce.entry import Published
+from ackclock.gallery import Measured, Row
+from ackclock.gallery.entry import Published
 from ackclock.metrics import RunView
 from ackclock.metrics.oscillation import swings
 from ackclock.theory import single_flow

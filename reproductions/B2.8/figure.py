@@ -4,10 +4,10 @@ from collections.abc import Mapping
 
 from matplotlib.figure import Figure
 
-from ackclock.campaigns.reproduce import figures
 from ackclock.dataset import Dataset
+from ackclock.figures.plots import style
+from ackclock.gallery import figures
 from ackclock.metrics.oscillation import swings
-from ackclock.views.plots import style
 
 #: Seconds of the windows, and of their peaks.
 SPAN_S, PEAKS_S = 8.0, 40.0

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 from matplotlib.figure import Figure
 
-from ackclock.campaigns.reproduce import figures
 from ackclock.dataset import Dataset
-from ackclock.views.plots import style
+from ackclock.figures.plots import style
+from ackclock.gallery import figures
 
 #: Set-up → seconds that are shown.
 SPANS_S = {"ADSL": 10.0, "100 Mb/s": 30.0, "200 Mb/s": 10.0, "300 Mb/s": 25.0, "400 Mb/s": 10.0}

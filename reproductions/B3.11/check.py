@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ackclock.campaigns.reproduce import Measured, Row, near, ratio
-from ackclock.campaigns.reproduce.entry import Published
+from ackclock.gallery import Measured, Row, near, ratio
+from ackclock.gallery.entry import Published
 from ackclock.metrics import RunView
 
 #: Goodput is seen over so long, in which a link of this rate sends thousands of packets.

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from matplotlib.figure import Figure
 
 from ackclock.dataset import Dataset
+from ackclock.figures.plots import style
 from ackclock.reproductions.measures import mean_windows
-from ackclock.views.plots import style
 
 #: What is drawn of a series.
 LAST_S = 20.0

@@ -5,8 +5,8 @@ from math import inf
 
 import numpy as np
 
-from ackclock.campaigns.reproduce import Measured, Row, Values, ratio
-from ackclock.campaigns.reproduce.entry import Published
+from ackclock.gallery import Measured, Row, Values, ratio
+from ackclock.gallery.entry import Published
 from ackclock.metrics import RunView
 from ackclock.reproductions.measures import mean_windows, window_quantile
 

@@ -6,8 +6,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from ackclock.dataset import Dataset
+from ackclock.figures.plots import style
 from ackclock.reproductions.measures import mean_windows
-from ackclock.views.plots import style
 
 
 @style.styled

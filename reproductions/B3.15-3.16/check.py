@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from itertools import pairwise
 from math import inf
 
-from ackclock.campaigns.reproduce import Measured, Row, ratio
-from ackclock.campaigns.reproduce.entry import Published
+from ackclock.gallery import Measured, Row, ratio
+from ackclock.gallery.entry import Published
 from ackclock.metrics import RunView
 from ackclock.metrics.delay import queue_mean_p
 
@@ -21,7 +21,7 @@ def occupancy_p(view: RunView) -> float | None:
 
 
 ENGINES = ("meanfield", "packet")
-MEASURES = {"empty": "queue_empty_fraction", "queue": occupancy_p, "utilisation": "utilisation"}
+MEASURES = {"empty": "queue_empty_share", "queue": occupancy_p, "utilisation": "utilisation"}
 
 #: “A significant fraction of mass at zero”: the queue is empty a fifth of the time and more; a twentieth at least.
 SIGNIFICANT, SOME = (0.2, 1.0), (0.05, 1.0)

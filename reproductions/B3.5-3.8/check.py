@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from ackclock.campaigns.reproduce import Measured, Row, near, ratio
-from ackclock.campaigns.reproduce.entry import Published
+from ackclock.gallery import Measured, Row, near, ratio
+from ackclock.gallery.entry import Published
 from ackclock.reproductions.measures import queue_swing, window_quantile, window_swing
 
 ENGINES = ("meanfield", "packet")

@@ -7,10 +7,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ackclock.dataset import Dataset
+from ackclock.figures.plots import style
 from ackclock.metrics import RunView
 from ackclock.metrics.oscillation import cwnd_period_s
 from ackclock.reproductions.measures import mean_windows
-from ackclock.views.plots import style
 
 #: What is drawn of a series, in periods of the model's mean window.
 PERIODS = 8

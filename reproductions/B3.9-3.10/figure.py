@@ -7,8 +7,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ackclock.dataset import Dataset
+from ackclock.figures.plots import style
 from ackclock.reproductions.measures import mean_windows
-from ackclock.views.plots import style
 
 #: What is drawn of a series.
 LAST_S = 60.0

@@ -5,10 +5,10 @@ from math import inf
 
 import polars as pl
 
-from ackclock.campaigns.reproduce import Measured, Row, ratio
-from ackclock.campaigns.reproduce.entry import Published
-from ackclock.campaigns.reproduce.measured import Values
 from ackclock.dataset import Dataset
+from ackclock.gallery import Measured, Row, ratio
+from ackclock.gallery.entry import Published
+from ackclock.gallery.measurements import Values
 
 #: “Memory access speed and not disk speed”: twice the disk's and more; more.
 MEMORY, MORE = (2.0, inf), (1.0, inf)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from matplotlib.figure import Figure
 
 from ackclock.dataset import Dataset
-from ackclock.views import plots
+from ackclock.figures import plots
 
 
 def draw(found: Mapping[str, Dataset]) -> Figure:

@@ -8,9 +8,9 @@ from typing import Any
 
 import polars as pl
 
-from ackclock import captures, metrics
-from ackclock.campaigns.reproduce import Measured, Row, near, ratio
-from ackclock.campaigns.reproduce.entry import Published
+from ackclock import metrics
+from ackclock.gallery import Measured, Row, near, ratio
+from ackclock.gallery.entry import Published
 from ackclock.metrics import RunView
 from ackclock.reproductions import impose, pcap
 from ackclock.reproductions.imposed import CLASSES, Windows, judged, resting
@@ -59,7 +59,7 @@ def imposed(case: str, capture: Path) -> Any:
 
     And what was told of the path before: behind a silence it is as if there had been none.
     """
-    path = captures.read([capture]).answers["path"]
+    path = capture.read([capture]).answers["path"]
     records = pcap.read(capture)
     whole_ns = records[-1].time_ns
     truth, added_ns = {}, 0

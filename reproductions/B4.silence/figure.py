@@ -7,7 +7,7 @@ import polars as pl
 from matplotlib.figure import Figure
 
 from ackclock.dataset import Dataset
-from ackclock.views.plots import style
+from ackclock.figures.plots import style
 
 #: The case shown, which part of a second rates are taken over, and the classes in the order of their colours.
 CASE, STEP_S = "17", 0.25

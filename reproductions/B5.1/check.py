@@ -6,13 +6,13 @@ from math import inf
 
 import numpy as np
 
-from ackclock.campaigns.reproduce import Measured, Row
-from ackclock.campaigns.reproduce.entry import Published
-from ackclock.campaigns.reproduce.measured import Values
+from ackclock.figures import curves
+from ackclock.gallery import Measured, Row
+from ackclock.gallery.entry import Published
+from ackclock.gallery.measurements import Values
 from ackclock.metrics import RunView, epoch
 from ackclock.metrics.view import Array
 from ackclock.reproductions.measures import SETTLING_RTTS, window_fall
-from ackclock.views import curves
 
 ENGINES = ("packet", "ns2", "linux")
 

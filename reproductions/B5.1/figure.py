@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from matplotlib.figure import Figure
 
 from ackclock.dataset import Dataset
-from ackclock.views import curves
-from ackclock.views.plots import style
+from ackclock.figures import curves
+from ackclock.figures.plots import style
 
 #: So much is drawn, from the warm-up on.
 SPAN_S = 60.0

@@ -7,8 +7,8 @@ import numpy as np
 import polars as pl
 
 from ackclock import theory
-from ackclock.campaigns.reproduce import Measured, Row, near, ratio
-from ackclock.campaigns.reproduce.entry import Published
+from ackclock.gallery import Measured, Row, near, ratio
+from ackclock.gallery.entry import Published
 from ackclock.metrics import RunView
 
 ENGINES = ("theory", "packet")

@@ -9,8 +9,8 @@ from matplotlib.figure import Figure
 
 from ackclock import theory
 from ackclock.dataset import Dataset
+from ackclock.figures.plots import style
 from ackclock.metrics import runs
-from ackclock.views.plots import style
 
 CAPACITY_P, RTT_S, BETA, RAISED_S = 80, 1.0, 0.8, 200.0
 

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 from matplotlib.figure import Figure
 
-from ackclock.campaigns.reproduce import figures
 from ackclock.dataset import Dataset
-from ackclock.views.plots import style
+from ackclock.figures.plots import style
+from ackclock.gallery import figures
 
 #: Some epochs, the windows between a loss and the next, and what path and buffer hold.
 SPAN_S, SHOWN_SEGMENTS, CAPACITY_P = 60, (60, 100), 82

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 from matplotlib.figure import Figure
 
-from ackclock.campaigns.reproduce import figures
 from ackclock.dataset import Dataset
+from ackclock.gallery import figures
 
 
 def draw(packet: Mapping[str, Dataset], linux: Mapping[str, Dataset]) -> Figure:

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 from itertools import combinations
 from math import inf
 
-from ackclock.campaigns.reproduce import Measured, Row, Values, ratio
-from ackclock.campaigns.reproduce.entry import Published
+from ackclock.gallery import Measured, Row, Values, ratio
+from ackclock.gallery.entry import Published
 from ackclock.metrics import RunView
 
 ENGINES = ("packet", "linux")

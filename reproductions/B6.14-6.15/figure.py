@@ -7,8 +7,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ackclock.dataset import Dataset
+from ackclock.figures.plots import style
 from ackclock.metrics import METRICS
-from ackclock.views.plots import style
 
 AQMS = {"ared": "ARED", "codel": "CoDel", "pie": "PIE"}
 TARGETS = ("1 ms", "5 ms", "10 ms", "20 ms", "30 ms")

@@ -3,15 +3,15 @@
 from collections.abc import Mapping
 from math import inf
 
-from ackclock.campaigns.reproduce import Measured, Row, ratio
-from ackclock.campaigns.reproduce.entry import Published
+from ackclock.gallery import Measured, Row, ratio
+from ackclock.gallery.entry import Published
 from ackclock.reproductions.measures import window_fall
 
 ENGINES = ("packet",)
 MEASURES = {
     "fall": window_fall,
     "delay": "queue_delay_mean_s",
-    "empty": "queue_empty_fraction",
+    "empty": "queue_empty_share",
     "used": "utilisation",
 }
 CONTROLS = {"lincubic": "LinCubic", "accucubic": "AccuCubic"}

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from itertools import combinations
 from math import inf
 
-from ackclock.campaigns.reproduce import Measured, Row, Values, near, ratio
-from ackclock.campaigns.reproduce.entry import Published
+from ackclock.gallery import Measured, Row, Values, near, ratio
+from ackclock.gallery.entry import Published
 from ackclock.metrics import RunView
 from ackclock.reproductions.measures import queue_delay_quantile
 

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from itertools import combinations
 from math import fsum, inf
 
-from ackclock.campaigns.reproduce import Measured, Row, Values, near, ratio
-from ackclock.campaigns.reproduce.entry import Published
+from ackclock.gallery import Measured, Row, Values, near, ratio
+from ackclock.gallery.entry import Published
 from ackclock.reproductions.measures import queue_delay_quantile, served_bps
 
 ENGINES = ("packet",)

@@ -6,8 +6,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from ackclock.dataset import Dataset
+from ackclock.figures.plots import style
 from ackclock.reproductions.measures import queue_delay_quantile, served_bps
-from ackclock.views.plots import style
 
 AQMS = {"ared": "ARED", "ared-gentle": "ARED, gentle", "codel": "CoDel", "pie": "PIE"}
 TARGETS = ("1 ms", "5 ms", "10 ms", "20 ms", "30 ms")

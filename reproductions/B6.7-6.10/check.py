@@ -3,8 +3,8 @@
 from collections.abc import Callable, Mapping
 from itertools import combinations
 
-from ackclock.campaigns.reproduce import Measured, Row, Values, near, ratio
-from ackclock.campaigns.reproduce.entry import Published
+from ackclock.gallery import Measured, Row, Values, near, ratio
+from ackclock.gallery.entry import Published
 from ackclock.metrics import RunView
 from ackclock.reproductions.measures import queue_delay_quantile, served_bps
 

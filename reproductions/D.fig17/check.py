@@ -4,10 +4,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ackclock.campaigns.reproduce import Measured, Row, near
-from ackclock.campaigns.reproduce.entry import Published
-from ackclock.campaigns.reproduce.measured import Measure
-from ackclock.campaigns.reproduce.verdict import Band
+from ackclock.gallery import Measured, Row, near
+from ackclock.gallery.entry import Published
+from ackclock.gallery.measurements import Measure
+from ackclock.gallery.verdict import Band
 from ackclock.metrics import RunView
 from ackclock.metrics.fairness import jain_index
 from ackclock.metrics.throughput import flow_rates_bps

@@ -6,8 +6,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from ackclock.dataset import Dataset
+from ackclock.figures.plots import style
 from ackclock.metrics.throughput import flow_rates_bps
-from ackclock.views.plots import style
 
 #: Mb/s of a sender of S1, S2, S3: the paper's on the wire; ns-3's is payload.
 PUBLISHED_MBPS = {"SIGCOMM 2010": (46.0, 475.0, 54.0)}

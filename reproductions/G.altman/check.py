@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from math import inf
 
-from ackclock.campaigns.reproduce import Measured, Row, Values, near
-from ackclock.campaigns.reproduce.entry import Published
+from ackclock.gallery import Measured, Row, Values, near
+from ackclock.gallery.entry import Published
 from ackclock.metrics import RunView, value
 from ackclock.theory import altman
 

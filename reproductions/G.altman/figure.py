@@ -6,9 +6,9 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from ackclock.dataset import Dataset
+from ackclock.figures.plots import style
 from ackclock.metrics.throughput import goodput_bps
 from ackclock.theory import altman
-from ackclock.views.plots import style
 
 #: As in the slide's table, Mb/s.
 PUBLISHED_MBPS = {1: 8353.66, 2: 8793.92, 5: 8987.49, 10: 9207.78}

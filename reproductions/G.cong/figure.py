@@ -8,12 +8,12 @@ from matplotlib.figure import Figure, SubFigure
 from matplotlib.patches import Patch
 from matplotlib.ticker import PercentFormatter
 
-from ackclock.campaigns.reproduce import Row, figures, find
-from ackclock.campaigns.reproduce.entry import Published
-from ackclock.campaigns.reproduce.measured import Measure, Measured, of_run
 from ackclock.dataset import Dataset
+from ackclock.figures.plots import style
+from ackclock.gallery import Row, figures, find
+from ackclock.gallery.entry import Published
+from ackclock.gallery.measurements import Measure, Measured, of_run
 from ackclock.metrics import runs
-from ackclock.views.plots import style
 
 CONTROLS, LEVELS = ("CUBIC", "Scalable"), ("90 %", "150 %", "210 %")
 
@@ -87,6 +87,6 @@ def _legend(above: SubFigure, ax: Axes) -> None:
 
 def _ended(ax: Axes, data: Dataset, colour: str, control: str) -> None:
     """The files of all seeds together."""
-    times_s = np.sort(np.concatenate([view.flows["completion_s"].to_numpy() for view in runs(data)]))
+    times_s = np.sort(np.concatenate([view.flows["fct_s"].to_numpy() for view in runs(data)]))
     shares = np.arange(times_s.size + 1) / times_s.size
     ax.step([times_s[0], *times_s], shares, where="post", color=colour, linewidth=1.2, label=control)

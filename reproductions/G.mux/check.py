@@ -5,8 +5,8 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
-from ackclock.campaigns.reproduce import Measured, Row, ratio
-from ackclock.campaigns.reproduce.entry import Published
+from ackclock.gallery import Measured, Row, ratio
+from ackclock.gallery.entry import Published
 from ackclock.metrics import RunView
 
 ENGINES = ("packet",)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from matplotlib.figure import Figure
 
 from ackclock.dataset import Dataset
-from ackclock.views.plots import style
+from ackclock.figures.plots import style
 
 CASES = ("2 sources", "20 sources")
 

@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping
 import numpy as np
 import numpy.typing as npt
 
-from ackclock.campaigns.reproduce import Measured, Row
-from ackclock.campaigns.reproduce.entry import Published
+from ackclock.gallery import Measured, Row
+from ackclock.gallery.entry import Published
 from ackclock.metrics import RunView
 
 #: When the others join and leave, when the last phase ends (s), and how much of a light phase is measured.

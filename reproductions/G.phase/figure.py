@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from ackclock.dataset import Dataset
-from ackclock.views.plots import style
+from ackclock.figures.plots import style
 
 JOIN_S = 60.0
 

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 
 from ackclock import theory
-from ackclock.campaigns.reproduce import Measured, Row, near
-from ackclock.campaigns.reproduce.entry import Published
+from ackclock.gallery import Measured, Row, near
+from ackclock.gallery.entry import Published
 from ackclock.metrics import RunView
 
 ENGINES = ("theory",)

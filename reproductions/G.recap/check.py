@@ -6,9 +6,9 @@ from math import inf
 import numpy as np
 import numpy.typing as npt
 
-from ackclock.campaigns.reproduce import Measured, Row, Values, near, ratio
-from ackclock.campaigns.reproduce.entry import Published
-from ackclock.campaigns.reproduce.verdict import Band
+from ackclock.gallery import Measured, Row, Values, near, ratio
+from ackclock.gallery.entry import Published
+from ackclock.gallery.verdict import Band
 from ackclock.metrics import RunView
 from ackclock.metrics.fairness import jain_index
 

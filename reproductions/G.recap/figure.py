@@ -6,7 +6,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ackclock.dataset import Dataset
-from ackclock.views.plots import style
+from ackclock.figures.plots import style
 
 #: A goodput is drawn as its mean over this share of the run.
 SMOOTH = 1 / 240

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from math import log
 
 from ackclock import theory
-from ackclock.campaigns.reproduce import Measured, Row, Values, near, ratio
-from ackclock.campaigns.reproduce.entry import Published
+from ackclock.gallery import Measured, Row, Values, near, ratio
+from ackclock.gallery.entry import Published
 
 ENGINES = ("theory", "packet")
 MEASURES = {"window": "cwnd_mean"}

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 from ackclock import theory
 from ackclock.dataset import Dataset
-from ackclock.views.plots import style
+from ackclock.figures.plots import style
 
 NAMES = {"reno": "Reno", "bic": "BIC", "highspeed": "HighSpeed TCP", "htcp": "H-TCP", "scalable": "Scalable TCP"}
 

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterator, Mapping
 
 from ackclock import replay
-from ackclock.campaigns.reproduce import Measured, Row
-from ackclock.campaigns.reproduce.entry import Published
 from ackclock.dataset import Dataset
+from ackclock.gallery import Measured, Row
+from ackclock.gallery.entry import Published
 from ackclock.plan import Plan
 
 ENGINES = ("packet", "fluid")

@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 
 from ackclock import metrics
 from ackclock.dataset import Dataset
-from ackclock.views.plots import style
+from ackclock.figures.plots import style
 
 VARIANTS = ("HSTCP", "CUBIC", "AIMD", "H-TCP")
 #: End of a case's name → how its points look.

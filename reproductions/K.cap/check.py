@@ -3,9 +3,9 @@
 from collections.abc import Callable, Mapping
 
 from ackclock import metrics, replay
-from ackclock.campaigns.reproduce import Measured, Row
-from ackclock.campaigns.reproduce.entry import Published
 from ackclock.dataset import Dataset
+from ackclock.gallery import Measured, Row
+from ackclock.gallery.entry import Published
 from ackclock.metrics import RunView
 from ackclock.plan import Plan
 

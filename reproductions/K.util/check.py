@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping
 from math import inf
 from statistics import fmean
 
-from ackclock.campaigns.reproduce import Measured, Row, ratio
-from ackclock.campaigns.reproduce.entry import Published
-from ackclock.campaigns.reproduce.measured import Values
+from ackclock.gallery import Measured, Row, ratio
+from ackclock.gallery.entry import Published
+from ackclock.gallery.measurements import Values
 
 ENGINES = ("fluid", "packet")
 MEASURES = {"utilisation": "utilisation", "jain": "jain"}

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 from ackclock import metrics
 from ackclock.dataset import Dataset
-from ackclock.views.plots import style
+from ackclock.figures.plots import style
 
 PANELS = ("HSTCP", "CUBIC", "AIMD", "H-TCP")
 TICKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.4, 1.0)

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ackclock.campaigns.reproduce import Measured, Row
-from ackclock.campaigns.reproduce.entry import Published
+from ackclock.gallery import Measured, Row
+from ackclock.gallery.entry import Published
 
 ENGINES = ("packet", "fluid")
 MEASURES = {"utilisation": "utilisation", "queue": "queue_mean_p"}

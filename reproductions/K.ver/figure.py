@@ -6,8 +6,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ackclock.dataset import Dataset
+from ackclock.figures.plots import style
 from ackclock.metrics import runs
-from ackclock.views.plots import style
 
 PANELS = ("HSTCP 0.02", "HSTCP 0.1", "CUBIC 0.02", "CUBIC 0.1")
 

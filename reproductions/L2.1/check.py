@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from itertools import pairwise
 
-from ackclock.campaigns.reproduce import Measured, Row, ratio
-from ackclock.campaigns.reproduce.entry import Published
+from ackclock.gallery import Measured, Row, ratio
+from ackclock.gallery.entry import Published
 
 ENGINES = ("packet",)
 MEASURES = {"utilisation": "utilisation"}

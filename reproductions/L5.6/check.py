@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from math import inf
 
-from ackclock.campaigns.reproduce import Measured, Row, near, ratio
-from ackclock.campaigns.reproduce.entry import Published
+from ackclock.gallery import Measured, Row, near, ratio
+from ackclock.gallery.entry import Published
 from ackclock.reproductions.measures import transfer_loss
 
 SCHEMES = ("single path", "ECMP, TCP", "ECMP, ABCC")

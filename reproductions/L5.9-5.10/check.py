@@ -6,8 +6,8 @@ from math import inf
 import numpy as np
 import polars as pl
 
-from ackclock.campaigns.reproduce import Measured, Row, Values, near, ratio
-from ackclock.campaigns.reproduce.entry import Published
+from ackclock.gallery import Measured, Row, Values, near, ratio
+from ackclock.gallery.entry import Published
 from ackclock.metrics import RunView, one_way
 from ackclock.reproductions.measures import transfer_loss
 

@@ -5,9 +5,9 @@ from statistics import fmean
 
 import numpy as np
 
-from ackclock.campaigns.reproduce import Measured, Row
-from ackclock.campaigns.reproduce.entry import Published
-from ackclock.campaigns.reproduce.measured import Values
+from ackclock.gallery import Measured, Row
+from ackclock.gallery.entry import Published
+from ackclock.gallery.measurements import Values
 from ackclock.metrics import RunView, epoch
 from ackclock.reproductions import antiparallel
 

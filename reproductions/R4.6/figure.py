@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from matplotlib.figure import Figure
 
 from ackclock.dataset import Dataset
+from ackclock.figures.plots import style
 from ackclock.reproductions import antiparallel
-from ackclock.views.plots import style
 
 #: One for each probability, from 0 to 1.
 DASHES = ((0, (1, 1)), (0, (3, 1.5)), (0, (5, 1.5)), "-")

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from statistics import fmean
 
-from ackclock.campaigns.reproduce import Measured, Row, near, ratio
-from ackclock.campaigns.reproduce.entry import Published
-from ackclock.campaigns.reproduce.measured import Values
+from ackclock.gallery import Measured, Row, near, ratio
+from ackclock.gallery.entry import Published
+from ackclock.gallery.measurements import Values
 from ackclock.reproductions import antiparallel
 
 ENGINES = ("packet", "theory", "ns2")

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Mapping
 from math import inf
 
-from ackclock.campaigns.reproduce import Measured, Row, ratio
-from ackclock.campaigns.reproduce.entry import Published
-from ackclock.campaigns.reproduce.measured import Measure, Values
+from ackclock.gallery import Measured, Row, ratio
+from ackclock.gallery.entry import Published
+from ackclock.gallery.measurements import Measure, Values
 from ackclock.metrics import RunView
 from ackclock.reproductions.measures import rtt_of_acks_s
 

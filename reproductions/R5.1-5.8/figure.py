@@ -9,8 +9,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from ackclock.dataset import Dataset
+from ackclock.figures.plots import style
 from ackclock.metrics import runs
-from ackclock.views.plots import style
 
 LINES = ("slow right-sized", "fast right-sized", "slow bloated", "fast bloated")
 NAMES = {"reno": "N", "cubic": "C", "vegas": "V", "compound": "T"}

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 import polars as pl
 
-from ackclock.campaigns.reproduce import Measured, Row, Values, near, ratio
-from ackclock.campaigns.reproduce.entry import Published
+from ackclock.gallery import Measured, Row, Values, near, ratio
+from ackclock.gallery.entry import Published
 from ackclock.metrics import RunView
 
 ENGINES = ("packet",)
@@ -34,7 +34,7 @@ SAME_COUNT, ALIKE_COUNT = 0.05, 0.25
 
 def response_s(view: RunView) -> float | None:
     """The mean over finished downloads."""
-    mean = view.flows.filter(pl.col("flow") != UPLOAD)["completion_s"].mean()
+    mean = view.flows.filter(pl.col("flow") != UPLOAD)["fct_s"].mean()
     return float(mean) if isinstance(mean, (int, float)) else None
 
 

@@ -5,8 +5,8 @@ from math import inf
 
 import polars as pl
 
-from ackclock.campaigns.reproduce import Measured, Row, Values, near, ratio
-from ackclock.campaigns.reproduce.entry import Published
+from ackclock.gallery import Measured, Row, Values, near, ratio
+from ackclock.gallery.entry import Published
 from ackclock.metrics import RunView
 from ackclock.reproductions.transfers import completion_of
 

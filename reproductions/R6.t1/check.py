@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 
 import polars as pl
 
-from ackclock.campaigns.reproduce import Measured, Row, near, ratio
-from ackclock.campaigns.reproduce.entry import Published
+from ackclock.gallery import Measured, Row, near, ratio
+from ackclock.gallery.entry import Published
 from ackclock.metrics import RunView
 
 ENGINES = ("packet",)

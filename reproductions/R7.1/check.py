@@ -7,8 +7,8 @@ from math import inf, log2
 import polars as pl
 
 from ackclock import theory
-from ackclock.campaigns.reproduce import Measured, Row, Values, near, ratio
-from ackclock.campaigns.reproduce.entry import Published
+from ackclock.gallery import Measured, Row, Values, near, ratio
+from ackclock.gallery.entry import Published
 from ackclock.metrics import RunView, value
 from ackclock.metrics.completion import transfers
 from ackclock.theory.syn_loss import avoidance_rate
@@ -40,12 +40,12 @@ SHARES = {"share-1": "1000 RTO 1 s", "share-3": "2000 RTO 3 s"}
 
 def kept(view: RunView) -> float | None:
     """The mean time of transfers whose first SYN was answered, with the FIN's round trip: the dataset leaves it out."""
-    return _with_fin(value(view, "completion_syn_kept_s"))
+    return _with_fin(value(view, "fct_syn_kept_s"))
 
 
 def lost(view: RunView) -> float | None:
     """The same of those that lost at least one."""
-    return _with_fin(value(view, "completion_syn_lost_s"))
+    return _with_fin(value(view, "fct_syn_lost_s"))
 
 
 def once(view: RunView) -> float | None:

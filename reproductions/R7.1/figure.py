@@ -8,9 +8,9 @@ from matplotlib.figure import Figure
 
 from ackclock import theory
 from ackclock.dataset import Dataset
+from ackclock.figures.plots import style
 from ackclock.metrics import runs
 from ackclock.metrics.completion import transfers
-from ackclock.views.plots import style
 
 #: Section 7.1.6; the repair of a loss takes 1 s in the traces, and one RTT in the packet engine.
 RTT_S, P = 0.2, 0.02

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import inf
 
-from ackclock.campaigns.reproduce import Measured, Row, ratio
-from ackclock.campaigns.reproduce.entry import Published
-from ackclock.campaigns.reproduce.measured import Values
+from ackclock.gallery import Measured, Row, ratio
+from ackclock.gallery.entry import Published
+from ackclock.gallery.measurements import Values
 from ackclock.reproductions.transfers import completion_of
 
 ENGINES = ("packet",)

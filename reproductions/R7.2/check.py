@@ -6,8 +6,8 @@ from math import inf
 import polars as pl
 
 from ackclock import metrics
-from ackclock.campaigns.reproduce import Measured, Row, near, ratio
-from ackclock.campaigns.reproduce.entry import Published
+from ackclock.gallery import Measured, Row, near, ratio
+from ackclock.gallery.entry import Published
 from ackclock.metrics import RunView
 
 ENGINES = ("packet",)

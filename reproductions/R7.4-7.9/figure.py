@@ -9,9 +9,9 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from ackclock.dataset import Dataset
+from ackclock.figures.plots import style
 from ackclock.metrics import METRICS, RunView, runs
 from ackclock.reproductions.transfers import completion_of, line_rtt, retransmission_time
-from ackclock.views.plots import style
 
 #: The panels, from left to right.
 PANELS: Mapping[str, Callable[[RunView], object]] = {

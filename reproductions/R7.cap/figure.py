@@ -6,9 +6,9 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from ackclock.dataset import Dataset
+from ackclock.figures.plots import style
 from ackclock.metrics import runs
 from ackclock.reproductions.transfers import captured_completion_of, completion_of
-from ackclock.views.plots import style
 
 QUEUES = ("pfifo", "bfifo", "sfq", "spa")
 

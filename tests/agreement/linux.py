@@ -26,8 +26,8 @@ import numpy.typing as npt
 import polars as pl
 
 import ackclock as ac
-from ackclock import catalog, metrics
-from ackclock.catalog import Family
+from ackclock import algorithms, metrics
+from ackclock.algorithms import Family
 from ackclock.dataset import Dataset
 from ackclock.metrics.metric import Value
 
@@ -156,9 +156,9 @@ def _given(words: str) -> dict[str, str]:
 
 def _table(family: Family, name: str, given: dict[str, str]) -> str:
     """The table of a scenario: tc's parameters with the units of the card, and the kernel's clock."""
-    card = catalog.card(family, name)
+    card = algorithms.card(family, name)
     ticks = {key: value for key, value in TICKS.items() if key in card.parameters}
-    values = {f'{catalog.NAME_KEYS[family]} = "{name}"'}
+    values = {f'{algorithms.NAME_KEYS[family]} = "{name}"'}
     for key, value in {**ticks, **given}.items():
         kind = card.parameters[key].kind
         text = value if kind in ("number", "integer", "boolean") else f'"{value}{UNITS.get(kind, "")}"'

@@ -18,22 +18,23 @@ FLOORS = (
     ("ackclock", "__main__"),
     ("cli", "reproductions"),
     ("bundles",),
-    ("campaigns",),
+    ("gallery",),
+    ("experiments",),
     ("doctor",),
-    ("captures", "controls", "exporting", "importing"),
-    ("engines", "views"),
+    ("capture", "scaffold", "exporters", "importers"),
+    ("engines", "figures"),
     ("dataset", "scenario"),
-    ("catalog", "metrics"),
-    ("completion", "known"),
+    ("algorithms", "metrics"),
+    ("completion", "partial_plan"),
     ("input", "plan"),
     ("theory",),
     ("hosts",),
     ("system",),
-    ("errors", "notebook", "_core"),
+    ("errors", "repr_format", "_core"),
 )
 
 #: What the engines share; else none knows another.
-OF_ALL_ENGINES = ("engine", "features", "red", "traced")
+OF_ALL_ENGINES = ("engine", "features", "red", "external")
 
 PACKAGE = {
     **house.read(HOME, "ackclock"),

@@ -17,7 +17,7 @@ SMALL = ("--first", "202", "--cases", "2")
 
 #: What a worker begins with: it notes each result that it is asked for.
 NOTING = (
-    "import ackclock.campaigns.running as r; made = r.written_there; "
+    "import ackclock.experiments.runner as r; made = r.written_there; "
     "r.written_there = lambda *given: (open({path!r}, 'a').write('x'), made(*given))[1]"
 )
 

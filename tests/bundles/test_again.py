@@ -10,7 +10,7 @@ import synthetic
 from typer.testing import CliRunner
 
 from ackclock import cli
-from ackclock.bundles import again, archive, content, verdict
+from ackclock.bundles import archive, content, rerun, verdict
 from ackclock.dataset import Dataset, manifests
 from ackclock.errors import InputError
 
@@ -226,7 +226,7 @@ def test_verdicts():
 def test_nothing_is_run_for_a_bundle_of_nothing(tmp_path):
     archive.write(tmp_path / "x.tar", {"results": []}, {})
     with pytest.raises(InputError, match="found no results"):
-        list(again.rerun(tmp_path / "x.tar"))
+        list(rerun.rerun(tmp_path / "x.tar"))
 
 
 def test_a_bundle_does_not_go_into_what_it_holds(results, tmp_path, monkeypatch):

@@ -19,7 +19,7 @@ from ackclock import cli
 from ackclock.cli.plot import KINDS
 from ackclock.cli.terminal import forecast, progress
 from ackclock.cli.terminal.result import _answer as answer
-from ackclock.views import plots
+from ackclock.figures import plots
 
 ROOT = Path(__file__).parents[2]
 DUMBBELL = str(ROOT / "scenarios" / "dumbbell.toml")
@@ -373,7 +373,7 @@ def test_show_lists_all_cards():
 def test_show_prints_a_card_and_the_algorithms_files():
     result = call("show", "cubic")
     assert result.exit_code == 0
-    for word in ("CUBIC", "beta", "0.7", "RFC 9438", "catalog/congestion/cubic.toml"):
+    for word in ("CUBIC", "beta", "0.7", "RFC 9438", "algorithms/congestion/cubic.toml"):
         assert word in result.stdout
     from_checkout = ROOT in Path(cli.__file__).parents
     assert ("ackclock-congestion/src/cubic.rs" in result.stdout) == from_checkout

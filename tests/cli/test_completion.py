@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from ackclock import catalog
-from ackclock.campaigns.reproduce import entries
+from ackclock import algorithms
 from ackclock.cli import application, completing
 from ackclock.completion import words
+from ackclock.gallery import entries
 from ackclock.metrics import METRICS
 from ackclock.scenario import planning
-from ackclock.scenario.described import dotted_keys
+from ackclock.scenario.key_reference import dotted_keys
 from ackclock.scenario.topology import TOPOLOGIES
 
 SCENARIO = Path(__file__).parents[2] / "scenarios" / "dumbbell.toml"
@@ -88,7 +88,7 @@ def test_topologies():
 def test_zsh_and_fish_have_the_whole_word_and_what_it_is():
     line = "ackclock find --try fq_codel,cod"
     assert asked(_ACKCLOCK_COMPLETE="complete_zsh", _TYPER_COMPLETE_ARGS=line) == (
-        f"""_arguments '*: :(("fq_codel,codel":"{catalog.title("queue", "codel")}"))'\n"""
+        f"""_arguments '*: :(("fq_codel,codel":"{algorithms.title("queue", "codel")}"))'\n"""
     )
     line = "ackclock run --set network.topology=dumb"
     assert asked(_ACKCLOCK_COMPLETE="complete_zsh", _TYPER_COMPLETE_ARGS=line) == (

@@ -7,7 +7,7 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from ackclock.captures import clock
+from ackclock.capture import clock
 from ackclock.cli.program import application
 from ackclock.cli.terminal import host
 from ackclock.dataset import Dataset

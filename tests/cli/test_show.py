@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 from ackclock import cli
 from ackclock.metrics import METRICS
 from ackclock.metrics.metric import LESS, MORE
-from ackclock.scenario import described
+from ackclock.scenario import key_reference
 from ackclock.scenario.topology import TOPOLOGIES
 
 
@@ -47,10 +47,10 @@ def test_a_topology_shows_its_keys(name):
 
 
 def test_keys_have_their_values_and_defaults():
-    keys = {key.name: key for key in described.described("dumbbell")[0].keys}
+    keys = {key.name: key for key in key_reference.described("dumbbell")[0].keys}
     assert (keys["rate"].default, keys["rate"].value) == ("required", "rate or a table")
     assert (keys["frame_overhead"].default, keys["frame_overhead"].value) == ('"14B"', "bytes")
-    keys = {key.name: key for key in described.described("flows")[0].keys}
+    keys = {key.name: key for key in key_reference.described("flows")[0].keys}
     assert (keys["count"].default, keys["count"].value) == ("1", "whole number from 1 to 1,000,000")
     assert keys["congestion"].value == "a congestion control"
     assert keys["direction"].value == '"down" or "up"'
@@ -62,9 +62,9 @@ def test_the_scenario_and_where_to_look_further():
         assert word in said
 
 
-@pytest.mark.parametrize("name", described.names())
+@pytest.mark.parametrize("name", key_reference.names())
 def test_every_name_is_known(name):
-    assert described.described(name)
+    assert key_reference.described(name)
 
 
 def test_what_is_several_things_shows_them_all():

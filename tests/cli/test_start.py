@@ -75,7 +75,7 @@ def test_a_run_imports_what_it_needs(tmp_path: Path, report):
     assert (out / "report.html").exists() == report
     assert "polars" in found
     unwanted = HEAVY | OTHER_KINDS | {"rich.progress", "rich._emoji_codes"}
-    assert not found & (unwanted | (set() if report else {"jinja2", "ackclock.views.report"}))
+    assert not found & (unwanted | (set() if report else {"jinja2", "ackclock.figures.report"}))
 
 
 def test_a_capture_needs_neither_scenarios_nor_plans():

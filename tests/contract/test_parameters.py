@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from ackclock import catalog
-from ackclock.catalog import NAME_KEYS, Card, Parameter
+from ackclock import algorithms
+from ackclock.algorithms import NAME_KEYS, Card, Parameter
 from ackclock.errors import ScenarioError
 from ackclock.scenario import planning
 
@@ -58,7 +58,7 @@ def scenario(card: Card, name: str, value: str) -> str:
     return SCENARIO.format(**parts)
 
 
-@pytest.mark.parametrize("card", catalog.every(), ids=lambda card: f"{card.family}/{card.name}")
+@pytest.mark.parametrize("card", algorithms.every(), ids=lambda card: f"{card.family}/{card.name}")
 def test_what_is_outside_the_range_is_refused_where_it_stands(card):
     line, prefix = PLACES[card.family]
     for name, parameter in card.parameters.items():
@@ -70,7 +70,7 @@ def test_what_is_outside_the_range_is_refused_where_it_stands(card):
             assert "; expected " in problem
 
 
-@pytest.mark.parametrize("card", catalog.every(), ids=lambda card: f"{card.family}/{card.name}")
+@pytest.mark.parametrize("card", algorithms.every(), ids=lambda card: f"{card.family}/{card.name}")
 def test_what_is_at_the_ends_of_the_range_is_accepted(card):
     for parameter in card.parameters.values():
         for end in (parameter.minimum, parameter.maximum):

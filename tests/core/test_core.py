@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ackclock import _core, catalog, load
+from ackclock import _core, algorithms, load
 from ackclock.dataset.tables import CAUSES, ENDS, EVENT_KINDS, FATES, LIMITS, PACKET_ACTIONS
 
 SCENARIO = Path(__file__).parents[2] / "scenarios" / "dumbbell.toml"
@@ -204,7 +204,7 @@ def test_the_lines_of_a_text() -> None:
 
 
 def test_the_values_of_all_cards_are_what_python_reads() -> None:
-    texts = [path.read_text("utf-8") for path in sorted(Path(catalog.__file__).parent.glob("*/*.toml"))]
+    texts = [path.read_text("utf-8") for path in sorted(Path(algorithms.__file__).parent.glob("*/*.toml"))]
     texts.append(
         'a = [[1, -2.5e-3], [], "\\u00e4"]\nb.c = { d = true, e = inf }\n[[f]]\n[[f.g]]\nh = 9223372036854775807\n[f.i]'
     )

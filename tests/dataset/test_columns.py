@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ackclock.dataset import tables
-from ackclock.dataset.columns import Columns, frame, joined
+from ackclock.dataset.lazy_frame import Columns, frame, joined
 from ackclock.dataset.tables import TABLES, Field
 from ackclock.metrics.rows import Block
 

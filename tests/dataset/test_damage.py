@@ -13,10 +13,10 @@ from typer.testing import CliRunner
 
 import ackclock as ac
 from ackclock import cli
-from ackclock.campaigns.sweep import table
-from ackclock.dataset import Dataset, archives
+from ackclock.dataset import Dataset, verify
 from ackclock.dataset.manifests import POINTS
 from ackclock.errors import InputError
+from ackclock.experiments.sweep import result
 
 #: Damaged results, half of them runs and half sweeps, in a short form and in a long one.
 CASES = (60, pytest.param(500, marks=pytest.mark.oracle))
@@ -99,7 +99,7 @@ def views(folder: Path) -> list[str]:
     if folder.name == "run":
         readers = [lambda: Dataset.read(folder).metrics()]
     else:
-        readers = [lambda: table.read(folder).as_dict(), *(lambda t=t: _scan(folder, t) for t in ("flows", "links"))]
+        readers = [lambda: result.read(folder).as_dict(), *(lambda t=t: _scan(folder, t) for t in ("flows", "links"))]
     for read in readers:
         try:
             read()
@@ -109,7 +109,7 @@ def views(folder: Path) -> list[str]:
 
 
 def _scan(folder: Path, name: str) -> None:
-    table.read(folder).scan(name).collect()
+    result.read(folder).scan(name).collect()
 
 
 @pytest.mark.parametrize("cases", CASES)
@@ -123,11 +123,11 @@ def test_all_damage_is_named(tmp_path, whole, cases):
         damage = draw.choice(list(counts))
         if damaged := damage(files, draw):
             counts[damage] += 1
-            checked = archives.check(folder)
-            assert checked.state == archives.DAMAGED, (damage, damaged)
+            checked = verify.check(folder)
+            assert checked.state == verify.DAMAGED, (damage, damaged)
             named = {name for name in damaged if any(str(name.relative_to(folder)) in p for p in checked.problems)}
             assert named == damaged or folder / "manifest.json" in damaged
-            assert list(archives.find(tmp_path)) == [folder]
+            assert list(verify.find(tmp_path)) == [folder]
             captures = all(path.parent.name in ("captures", "runs.parquet") for path in damaged) and damage is not add
             said = views(folder)
             assert said or captures, "a number came of it"
@@ -159,7 +159,7 @@ def test_what_is_not_ours_is_no_damage(tmp_path, whole):
         shutil.copytree(whole / name, tmp_path / name)
         (tmp_path / name / "notes.txt").write_text("mine")
         (tmp_path / name / "report.html").write_text("made anew")
-        assert archives.check(tmp_path / name).state == archives.SOUND
+        assert verify.check(tmp_path / name).state == verify.SOUND
     assert Dataset.read(tmp_path / "run").runs
 
 

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from ackclock import cli
 from ackclock.dataset import Dataset, manifests, tables
-from ackclock.dataset.kinds import Kind, kind
+from ackclock.dataset.result_kind import Kind, kind
 from ackclock.errors import InputError
 
 SCENARIO = """\

@@ -8,11 +8,11 @@ import synthetic
 from typer.testing import CliRunner
 
 from ackclock import cli, metrics
-from ackclock.campaigns.compare.compare import Comparison
 from ackclock.cli.terminal.result import print_result
 from ackclock.dataset import Dataset, Spool, tables
 from ackclock.errors import InputError
-from ackclock.views import plots, report
+from ackclock.experiments.compare.compare import Comparison
+from ackclock.figures import plots, report
 
 #: What two flows tell by their starts, ends, round-trip times and acknowledged bytes.
 KNOWN = {
@@ -25,10 +25,10 @@ KNOWN = {
     "sd_goodput_bps": 0.25e6,
     "rtt_mean_s": 0.05,
     "rtt_p95_s": 0.05,
-    "completion_mean_s": 8.0,
-    "completion_p95_s": 8.0,
-    "completion_km_mean_s": 8.0,
-    "completion_km_median_s": 8.0,
+    "fct_mean_s": 8.0,
+    "fct_p95_s": 8.0,
+    "fct_km_mean_s": 8.0,
+    "fct_km_median_s": 8.0,
     "unfinished": 0.0,
     "unfinished_share": 0.0,
     "cov_goodput_time": 0.0,

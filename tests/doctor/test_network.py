@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ackclock.doctor.network import Asked, Network, cells, explaining, files, transfers, ways
-from ackclock.doctor.network.cells import FILE, FROM, MEMORY, THERE, TO, Cell, Found
-from ackclock.doctor.network.cells import HERE as HERE_SIDE
-from ackclock.doctor.network.sides import THIS, Side, Worked
-from ackclock.doctor.network.ways import Address
+from ackclock.doctor.network import Asked, Network, addresses, files, findings, test_matrix, transfers
+from ackclock.doctor.network.addresses import Address
+from ackclock.doctor.network.endpoints import THIS, Side, Worked
+from ackclock.doctor.network.test_matrix import FILE, FROM, MEMORY, THERE, TO, Cell, Found
+from ackclock.doctor.network.test_matrix import HERE as HERE_SIDE
 from ackclock.doctor.settings import Settings
 from ackclock.engines.linux.testbed.facts import OFFLOADS, Facts
 from ackclock.errors import InputError
@@ -60,7 +60,7 @@ def row(direction: str = TO, flows: int = 1, **more: Any) -> dict[str, Any]:
 def said(*rows: dict[str, Any], here: Side = HERE, alice: Side = ALICE) -> dict[str, bool]:
     """Sentences, and whether each is bad."""
     found = [Found.of(Cell(each["direction"], each["flows"]), [each]) for each in rows]
-    return {finding.sentence: finding.bad for finding in explaining.findings(found, (here, alice))}
+    return {finding.sentence: finding.bad for finding in findings.findings(found, (here, alice))}
 
 
 def test_a_path_that_is_full_is_the_path():
@@ -92,7 +92,7 @@ def test_the_send_buffer_is_the_senders():
 def test_a_buffer_that_does_not_grow_is_let_grow():
     alice = side("alice", "10.0.0.2", tcp_moderate_rcvbuf="0")
     found = [Found.of(Cell(TO, 1), [row(receive_window=0.9, congestion_window=0.1)])]
-    advice = [each.next for each in explaining.findings(found, (HERE, alice))]
+    advice = [each.next for each in findings.findings(found, (HERE, alice))]
     assert "On alice: sysctl -w net.ipv4.tcp_moderate_rcvbuf=1, so that the buffer grows with the path." in advice
 
 
@@ -163,7 +163,7 @@ def test_turns_are_drawn_and_always_the_same():
     assert repeats[0] != repeats[1]
 
 
-@pytest.mark.parametrize("listen", [cells.THERE, cells.HERE])
+@pytest.mark.parametrize("listen", [test_matrix.THERE, test_matrix.HERE])
 @pytest.mark.parametrize("direction", [TO, FROM])
 def test_one_side_listens_whichever_way_the_data_go(listen: str, direction: str):
     """Each host binds its own address, and knows its peer by the one that is seen."""
@@ -178,7 +178,7 @@ def test_one_side_listens_whichever_way_the_data_go(listen: str, direction: str)
         assert (way["source"]["namespace"], way["destination"]["namespace"]) == (sender, receiver)
         assert {way["source"]["address"], way["destination"]["address"]} == {of_this, "10.0.0.2"}
         server = receiver if flow["request_bytes"] is None else sender
-        assert server == ("alice" if listen == cells.THERE else THIS)
+        assert server == ("alice" if listen == test_matrix.THERE else THIS)
 
 
 def test_a_transfer_in_numbers():
@@ -210,7 +210,7 @@ def test_a_transfer_in_numbers():
     assert found["rtt_loaded_s"] == pytest.approx(0.04)
     assert found["retransmitted"] == pytest.approx(0.01)
     assert found["lost"] == pytest.approx((12_000 - 11_830 - 50) / 12_000)
-    limits = [found[name] for name in cells.LIMITS]
+    limits = [found[name] for name in test_matrix.LIMITS]
     assert limits == pytest.approx([0.4, 0.1, 0.5])
 
 
@@ -220,7 +220,7 @@ def test_a_transfer_that_never_began_has_no_figures():
     flows = dict.fromkeys((*names, "timeouts"), one) | {"established_s": np.array([np.nan])}
     found = transfers._figures(Asked("alice"), {"flows": flows})
     assert (found["connected"], found["goodput_bps"]) == (0, 0.0)
-    assert [found[name] for name in ("rtt_idle_s", "rtt_loaded_s", "lost", *cells.LIMITS)] == [None] * 6
+    assert [found[name] for name in ("rtt_idle_s", "rtt_loaded_s", "lost", *test_matrix.LIMITS)] == [None] * 6
 
 
 def test_a_processor_with_the_kernels_work_is_busy_and_one_of_others_is_not():
@@ -233,7 +233,7 @@ def test_a_processor_with_the_kernels_work_is_busy_and_one_of_others_is_not():
 @pytest.mark.parametrize("given", ["alice", "10.0.0", "10.0.0.1,", "10.0.0.1,10.0.0.2,10.0.0.3", "fe80::1"])
 def test_addresses_are_of_ipv4(given: str):
     with pytest.raises(InputError, match="--data: found .*; expected --data HERE,THERE: IPv4 addresses of both hosts"):
-        ways.checked(given.split(","))
+        addresses.checked(given.split(","))
 
 
 def told(memory_bps: float, file_bps: float, **waits: float) -> tuple[str, bool, str]:

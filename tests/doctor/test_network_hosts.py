@@ -14,7 +14,7 @@ import pytest
 import testbeds
 from testbeds import Testbed
 
-from ackclock.dataset import Dataset, kinds
+from ackclock.dataset import Dataset, result_kind
 
 LACKING = testbeds.lacking()
 pytestmark = pytest.mark.skipif(LACKING is not None, reason=LACKING or "")
@@ -100,7 +100,7 @@ def test_a_slow_router_is_found_in_both_directions(bed: Testbed):
 
 def _check_tables(folder: Path, network: dict[str, Any]) -> None:
     data = Dataset.read(folder)
-    assert kinds.of(data.manifest) is kinds.Kind.HOST
+    assert result_kind.of(data.manifest) is result_kind.Kind.HOST
     assert [run["direction"] for run in data.runs] == [run["direction"] for run in network["runs"]]
     for number, run in enumerate(network["runs"]):
         flows = data.flows.filter(data.flows["run"] == number)

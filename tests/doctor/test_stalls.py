@@ -13,13 +13,13 @@ import polars as pl
 import pytest
 
 from ackclock import doctor
-from ackclock.captures import clock
-from ackclock.doctor import stalls
+from ackclock.capture import clock
+from ackclock.doctor import clock_gaps
 
 #: Watches in a process of its own, which says when it has begun and what it found.
 WATCHER = """
 import json
-from ackclock.doctor import stalls
+from ackclock.doctor import clock_gaps
 def begun(share, told=[]):
     if not told:
         told.append(print("begun", flush=True))
@@ -76,18 +76,20 @@ def test_each_stop_is_found_with_its_edges():
     raise AssertionError(f"edges off by {worst_s} s")
 
 
-def seen(*gaps: tuple[float, float, str]) -> stalls.Stalls:
+def seen(*gaps: tuple[float, float, str]) -> clock_gaps.Stalls:
     """As if these had been found in ten seconds: when, how long, of which kind."""
     rows = [
         {"start_s": 100 + at_s, "wall_s": 1e9 + at_s, "duration_s": long_s, "class": kind}
         | dict.fromkeys(("waited_s", "stolen_s", "stepped_s", "stood_still_s"), 0.0)
         for at_s, long_s, kind in gaps
     ]
-    return stalls.Stalls(pl.DataFrame(rows, schema=stalls._schema()), 100.0, 1e9, 110.0, 1e9 + 10, counter=True)
+    return clock_gaps.Stalls(pl.DataFrame(rows, schema=clock_gaps._schema()), 100.0, 1e9, 110.0, 1e9 + 10, counter=True)
 
 
 def test_the_log_is_what_captures_are_joined_with(tmp_path):
-    path = stalls.write_log(seen((1.0, 0.5, "steal"), (2.0, 0.25, "pause"), (3.0, 0.0, "step")), tmp_path / "clock.csv")
+    path = clock_gaps.write_log(
+        seen((1.0, 0.5, "steal"), (2.0, 0.25, "pause"), (3.0, 0.0, "step")), tmp_path / "clock.csv"
+    )
     log = clock.read(path)
     assert (log.first_s, log.last_s) == (1e9, 1e9 + 10)
     assert log.begin_s.tolist() == [1e9 + 1, 1e9 + 2]
@@ -121,5 +123,5 @@ def test_a_result_has_the_gaps(tmp_path):
 
 def test_where_the_clock_cannot_be_watched_it_says_so(monkeypatch):
     monkeypatch.delattr("ackclock._core.ClockWatch")
-    with pytest.raises(stalls.WatchError, match="the clock can be watched on Linux only"):
-        stalls.watch(1.0)
+    with pytest.raises(clock_gaps.WatchError, match="the clock can be watched on Linux only"):
+        clock_gaps.watch(1.0)

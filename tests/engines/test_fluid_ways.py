@@ -11,7 +11,7 @@ import pytest
 import ackclock as ac
 from ackclock import engines
 from ackclock.engines import features
-from ackclock.engines.fluid import ways
+from ackclock.engines.fluid import routing
 from ackclock.errors import UnsupportedError
 
 ALPHA_P = 20
@@ -127,7 +127,7 @@ def refused(text, more=""):
 
 
 def names(given):
-    return [[given.links[hop.link].name for hop in flow.forward.hops] for flow in ways.laid(given).flows]
+    return [[given.links[hop.link].name for hop in flow.forward.hops] for flow in routing.laid(given).flows]
 
 
 @pytest.fixture(scope="module")
@@ -170,11 +170,11 @@ def test_the_base_rtt_is_the_packet_engines(parking_lot):
 # --- what is refused ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("routing", ["single", "ecmp", "ecmp-packet", "weighted"])
-def test_a_choice_of_ways_is_refused(routing):
-    text = GRAPH.replace('topology = "graph"', f'topology = "graph"\nrouting = "{routing}"')
+@pytest.mark.parametrize("choice", ["single", "ecmp", "ecmp-packet", "weighted"])
+def test_a_choice_of_ways_is_refused(choice):
+    text = GRAPH.replace('topology = "graph"', f'topology = "graph"\nrouting = "{choice}"')
     assert refused(text) == set()
-    assert refused(text, AGAIN) == {ways.SEVERAL_WAYS}
+    assert refused(text, AGAIN) == {routing.SEVERAL_WAYS}
     with pytest.raises(UnsupportedError, match='engine "fluid" has no several equally short ways'):
         ac.run(plan(text, AGAIN), engine="fluid")
 
@@ -183,7 +183,7 @@ def test_a_choice_on_the_way_back_is_refused():
     given = plan(GRAPH, AGAIN)
     one_way = replace(given, links=tuple(link for link in given.links if link.name != "s-0>other"))
     assert names(one_way) == names(plan(GRAPH))
-    assert list(ways.beyond(one_way)) == [ways.SEVERAL_WAYS]
+    assert list(routing.beyond(one_way)) == [routing.SEVERAL_WAYS]
 
 
 def test_acknowledgements_do_not_wait_behind_data():

@@ -9,7 +9,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import ackclock as ac
-from ackclock import _core, catalog
+from ackclock import _core, algorithms
 from ackclock.dataset import Spool
 from ackclock.engines import packet
 from ackclock.engines.engine import RunOptions, manifest
@@ -115,13 +115,16 @@ def test_the_lists_of_algorithms_are_those_of_the_simulator():
     """What is listed can be made, and what has a card but is not listed cannot."""
     plan = ac.loads(TEXT).plan().engine_input()
 
-    def complete(family: catalog.Family, name: str) -> dict[str, object]:
-        card = catalog.card(family, name)
+    def complete(family: algorithms.Family, name: str) -> dict[str, object]:
+        card = algorithms.card(family, name)
         given = {key: 300_000 for key, parameter in card.parameters.items() if parameter.required}
         plain = {key: getattr(value, "value", value) for key, value in card.complete(given).items()}
         whole = ("packets", "bytes")
         sized = {k: int(v) if card.parameters[k].kind in whole and v is not None else v for k, v in plain.items()}
-        return {catalog.NAME_KEYS[family]: name, "parameters": {card.key(key): value for key, value in sized.items()}}
+        return {
+            algorithms.NAME_KEYS[family]: name,
+            "parameters": {card.key(key): value for key, value in sized.items()},
+        }
 
     def accepted(kind: str, discipline: str) -> bool:
         for group in plan["groups"]:
@@ -133,9 +136,9 @@ def test_the_lists_of_algorithms_are_those_of_the_simulator():
             return False
         return True
 
-    made = {kind for kind in catalog.names("congestion") if accepted(kind, "pfifo")}
+    made = {kind for kind in algorithms.names("congestion") if accepted(kind, "pfifo")}
     assert made == set(_core.CONGESTION_CONTROLS)
-    assert all(accepted("cubic", queue) for queue in catalog.names("queue"))
+    assert all(accepted("cubic", queue) for queue in algorithms.names("queue"))
     plan["links"][0]["queue"]["discipline"] = "no such discipline"
     with pytest.raises(ValueError, match="no such discipline"):
         _core.Simulation(json.dumps(plan), 1)

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from ackclock.campaigns import running
-from ackclock.cli import jobs
+from ackclock.cli import run_jobs
+from ackclock.experiments import runner
 from ackclock.scenario import planning
 
 SCENARIOS = sorted((Path(__file__).parents[2] / "scenarios").glob("*.toml"))
@@ -19,8 +19,8 @@ SCENARIOS = sorted((Path(__file__).parents[2] / "scenarios").glob("*.toml"))
 @pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.stem)
 def test_a_look_at_each(path):
     plans = [point.plan for point in planning.load(path).points()]
-    plan = jobs.shortened(plans[0], jobs.Options(quick=True))
-    data = running.run(plan)
+    plan = run_jobs.shortened(plans[0], run_jobs.Options(quick=True))
+    data = runner.run(plan)
     assert data.flows["run"].n_unique() == 1
     assert data.flows["delivered_bytes"].sum() > 0
     assert data.links["departed_p"].sum() > 0

@@ -9,8 +9,8 @@ import pytest
 
 import ackclock as ac
 from ackclock import engines, theory
-from ackclock.campaigns import running
 from ackclock.errors import UnsupportedError
+from ackclock.experiments import runner
 from ackclock.scenario import planning
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
@@ -45,7 +45,7 @@ def answer(asked) -> dict[str, float]:
     """The theory engine's metrics."""
     return {
         name: found["mean"]
-        for name, found in running.run(asked, "theory", seeds=(1,)).metrics()["summary"].items()
+        for name, found in runner.run(asked, "theory", seeds=(1,)).metrics()["summary"].items()
         if found["mean"] is not None
     }
 
@@ -93,7 +93,7 @@ def test_the_others_have_their_response_functions(congestion, window):
 def test_each_flow_has_its_own_rtt_and_a_receive_window_bounds_it():
     asked = plan('"scalable"', flows="count = 2", tcp='receive_window = "57920B"')
     assert answer(asked)["cwnd_mean"] == pytest.approx(40)
-    two = running.run(plan(flows='rtt = ["50ms", "100ms"]\ncount = 2'), "theory", seeds=(1,)).metrics()["runs"][0]
+    two = runner.run(plan(flows='rtt = ["50ms", "100ms"]\ncount = 2'), "theory", seeds=(1,)).metrics()["runs"][0]
     near, far = two["metrics"]["goodput_flow_bps"]
     assert near == pytest.approx(theory.pftk(1e-3, 0.05, 1448, rto_s=0.25) * 0.999)
     assert far == pytest.approx(theory.pftk(1e-3, 0.1, 1448, rto_s=0.3) * 0.999)
@@ -114,14 +114,14 @@ def test_what_random_loss_does_not_answer(changes, what):
     asked = plan(**changes | {"further": changes.get("further", "") + '\n[theory]\nmodel = "random-loss"'})
     assert any(what in reason for reason in refused(asked)), refused(asked)
     with pytest.raises(UnsupportedError):
-        running.run(asked, "theory")
+        runner.run(asked, "theory")
 
 
 @pytest.mark.parametrize("p", [1e-3, 1e-2])
 def test_reno_in_the_packet_engine_is_near(p):
     """Independent losses give 1.31 where Padhye's process in the limit has 1.22: 7 %, and half as much for SACK."""
     asked = plan(loss=f"loss = {{ probability = {p} }}", seconds=400)
-    measured = running.run(asked, "packet").metrics()["summary"]["goodput_bps"]["mean"]
+    measured = runner.run(asked, "packet").metrics()["summary"]["goodput_bps"]["mean"]
     assert measured == pytest.approx(answer(asked)["goodput_bps"], rel=0.15)
 
 
@@ -133,20 +133,20 @@ SYN = "syn-loss.toml"
 def test_the_response_time_is_the_formula_s_without_the_fin():
     asked = ac.load(SCENARIOS / SYN).plan()
     found, formula = answer(asked), theory.response_time(36, 0.2, 0.02, p_syn=0.12, rto_s=3.0)
-    assert found["completion_mean_s"] == pytest.approx(formula.total_s - 0.2)
-    assert found["completion_syn_kept_s"] == pytest.approx(found["completion_mean_s"] - 3 * 0.12 / 0.76)
-    assert found["completion_syn_lost_s"] == pytest.approx(found["completion_syn_kept_s"] + 3 / 0.76)
+    assert found["fct_mean_s"] == pytest.approx(formula.total_s - 0.2)
+    assert found["fct_syn_kept_s"] == pytest.approx(found["fct_mean_s"] - 3 * 0.12 / 0.76)
+    assert found["fct_syn_lost_s"] == pytest.approx(found["fct_syn_kept_s"] + 3 / 0.76)
     assert found["syn_retransmission_probability"] == 0.12
 
 
 def test_the_packet_engine_takes_as_long_from_the_same_scenario():
     """The mean time within a tenth; the cost of a lost SYN, which is a mean of doubled timeouts, within 3 %."""
     asked = ac.load(SCENARIOS / SYN).plan()
-    expected, summary = answer(asked), running.run(asked, "packet").metrics()["summary"]
+    expected, summary = answer(asked), runner.run(asked, "packet").metrics()["summary"]
     measured = {name: found["mean"] for name, found in summary.items()}
-    for name in ("completion_mean_s", "completion_syn_kept_s", "completion_syn_lost_s"):
+    for name in ("fct_mean_s", "fct_syn_kept_s", "fct_syn_lost_s"):
         assert measured[name] == pytest.approx(expected[name], rel=0.1)
-    costs = [found["completion_syn_lost_s"] - found["completion_syn_kept_s"] for found in (expected, measured)]
+    costs = [found["fct_syn_lost_s"] - found["fct_syn_kept_s"] for found in (expected, measured)]
     assert costs[1] == pytest.approx(costs[0], rel=0.03)
     assert measured["syn_retransmission_rate"] == pytest.approx(0.12, abs=0.01)
 
@@ -158,8 +158,8 @@ def transfers(further="", **lines):
 def test_recovery_initial_window_and_timeout_are_the_plan_s():
     found = answer(transfers('[theory.syn_loss]\nrecovery = "1s"', tcp="initial_window = 4"))
     formula = theory.response_time(50, 0.1, 1e-3, recovery_s=1.0, initial_window=4)
-    assert found["completion_mean_s"] == pytest.approx(formula.total_s - 0.1)
-    assert "completion_syn_lost_s" not in found
+    assert found["fct_mean_s"] == pytest.approx(formula.total_s - 0.1)
+    assert "fct_syn_lost_s" not in found
 
 
 @pytest.mark.parametrize(
@@ -221,7 +221,7 @@ def test_small_packets_take_their_places():
 @pytest.mark.parametrize("further", ["", UDP], ids=["alone", "beside UDP"])
 def test_the_packet_engine_s_upload_is_near(further):
     expected = answer(upload(further))
-    summary = running.run(upload(further), "packet").metrics()["summary"]
+    summary = runner.run(upload(further), "packet").metrics()["summary"]
     assert summary["rtt_mean_s"]["mean"] == pytest.approx(expected["rtt_mean_s"], rel=0.05)
     assert summary["goodput_bps"]["mean"] == pytest.approx(expected["goodput_bps"], rel=0.02)
 
@@ -306,6 +306,6 @@ def test_every_scenario_is_answered_or_refused_in_words():
 
 
 def test_all_seeds_have_the_same_answer():
-    first, second = (running.run(plan(), "theory", seeds=(seed,)).metrics()["runs"][0] for seed in (1, 2))
+    first, second = (runner.run(plan(), "theory", seeds=(seed,)).metrics()["runs"][0] for seed in (1, 2))
     assert first["metrics"] == second["metrics"]
-    assert [run["seed"] for run in running.run(plan(), "theory", seeds=(3, 4)).metrics()["runs"]] == [3]
+    assert [run["seed"] for run in runner.run(plan(), "theory", seeds=(3, 4)).metrics()["runs"]] == [3]

@@ -16,7 +16,7 @@ from typing import Any
 
 import recipes
 
-from ackclock import catalog
+from ackclock import algorithms
 from ackclock.engines import ENGINES
 from ackclock.scenario.scenario import json_schema
 
@@ -62,7 +62,7 @@ def examples() -> tuple[str, ...]:
 def words() -> tuple[str, ...]:
     """Every key and word that a scenario may hold."""
     found = set(_named(json_schema())) | set(ENGINES)
-    for card in catalog.every():
+    for card in algorithms.every():
         found |= {card.name, *card.parameters, *card.variants}
     for text in examples():
         found |= set(KEY.findall(text))
@@ -97,7 +97,7 @@ def values_of() -> dict[str, tuple[str, ...]]:
 def beside() -> dict[str, tuple[str, ...]]:
     """The keys that may stand in one table with a key."""
     found: dict[str, set[str]] = {}
-    for keys in [*_tables(json_schema()), *(card.parameters for card in catalog.every())]:
+    for keys in [*_tables(json_schema()), *(card.parameters for card in algorithms.every())]:
         for key in keys:
             found.setdefault(key, set()).update(keys)
     return {key: tuple(sorted(known)) for key, known in found.items()}

@@ -19,7 +19,7 @@ import testbeds
 from testbeds import CHANGE, LINUX, Testbed, run, start, with_traffic
 
 import ackclock as ac
-from ackclock import captures
+from ackclock import capture
 from ackclock.hosts import agent
 
 LACKING = testbeds.lacking()
@@ -93,14 +93,14 @@ def test_transfers_are_those_of_the_other_engines(bed: Testbed):
     assert len(done) > 0.9 * len(ours)
     assert (done["delivered_bytes"] == done["size_bytes"]).all()
     for place in ("senders", "receivers"):
-        seen = captures.read([bed.folder / "web" / "captures" / f"seed-1-{place}.pcap"]).data.flows
+        seen = capture.read([bed.folder / "web" / "captures" / f"seed-1-{place}.pcap"]).data.flows
         asked = ours.filter(ours["congestion"] == "reno")
         assert abs(len(seen) - len(ours) - len(asked)) <= 2  # those that ask have data both ways
 
 
 @pytest.mark.usefixtures("unchanged")
 def test_a_path_is_left_as_it_is(bed: Testbed):
-    path = testbeds.scenario(bed, duration=1.5, more="leave = true", name="left.toml")
+    path = testbeds.scenario(bed, duration=1.5, more="existing_path = true", name="left.toml")
     text = path.read_text()
     router = text[text.index('[[network.hosts]]\nname = "router"') : text.index('[[network.hosts]]\nname = "bob"')]
     path.write_text(text.replace(router, ""))

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ackclock.input import typed
+from ackclock.input import cli_values
 
 
 @pytest.mark.parametrize(
@@ -27,12 +27,12 @@ from ackclock.input import typed
     ],
 )
 def test_a_comma_inside_braces_brackets_or_quotes_is_the_items_own(text, items):
-    assert typed.items(text) == items
+    assert cli_values.items(text) == items
 
 
 @given(st.text(alphabet="ab ,{}[]\"'\\"))
 def test_nothing_is_lost(text):
-    assert ",".join(typed.split(text)) == text
+    assert ",".join(cli_values.split(text)) == text
 
 
 @pytest.mark.parametrize(
@@ -50,4 +50,4 @@ def test_nothing_is_lost(text):
     ],
 )
 def test_a_value_is_what_toml_reads_or_itself(text, value):
-    assert typed.value(text) == value
+    assert cli_values.value(text) == value

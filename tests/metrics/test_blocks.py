@@ -19,7 +19,7 @@ import synthetic
 import ackclock as ac
 from ackclock import metrics
 from ackclock.dataset import Dataset
-from ackclock.dataset.columns import Columns
+from ackclock.dataset.lazy_frame import Columns
 from ackclock.engines import packet
 from ackclock.engines.engine import RunOptions
 from ackclock.engines.packet import PacketEngine
@@ -157,7 +157,7 @@ DIGEST = """
 import sys, json
 from ackclock import metrics
 from ackclock.dataset import Dataset
-from ackclock.dataset.columns import Columns
+from ackclock.dataset.lazy_frame import Columns
 from ackclock.engines import packet
 from ackclock.engines.engine import RunOptions
 from ackclock.engines.packet import PacketEngine

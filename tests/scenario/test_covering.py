@@ -8,7 +8,7 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ackclock.scenario.covering import covering
+from ackclock.scenario.covering_array import covering
 
 
 def places(number: int, lengths: list[int]) -> list[int]:

@@ -12,11 +12,11 @@ import jsonschema
 import pytest
 
 from ackclock.input import patterns, units
-from ackclock.scenario import editors
+from ackclock.scenario import json_schema
 
 ROOT = Path(__file__).parents[2]
 
-SCHEMA = jsonschema.Draft202012Validator(json.loads(editors.FILE.read_text("utf-8")))
+SCHEMA = jsonschema.Draft202012Validator(json.loads(json_schema.FILE.read_text("utf-8")))
 
 WHOLE = [*sorted((ROOT / "scenarios").glob("*.toml")), *sorted((ROOT / "reproductions").glob("*/scenario.toml"))]
 
@@ -35,12 +35,12 @@ def mistakes(text: str) -> list[str]:
 
 def test_the_file_is_what_the_program_would_write():
     old = "old: python -m ackclock show --schema > python/ackclock/scenario/schema.json"
-    assert editors.FILE.read_text("utf-8") == editors.text(), old
+    assert json_schema.FILE.read_text("utf-8") == json_schema.text(), old
 
 
 def test_it_is_a_schema_and_small():
     SCHEMA.check_schema(SCHEMA.schema)
-    assert editors.FILE.stat().st_size < 100_000
+    assert json_schema.FILE.stat().st_size < 100_000
 
 
 @pytest.mark.parametrize("path", WHOLE, ids=lambda path: str(path.relative_to(ROOT)))
@@ -53,7 +53,7 @@ def test_a_scenario_points_to_it(path):
     first = path.read_text("utf-8").split("\n", 1)[0]
     assert first.startswith("#:schema ") or path.is_relative_to(ROOT / "reproductions")
     if first.startswith("#:schema "):
-        assert (path.parent / first.removeprefix("#:schema ")).resolve() == editors.FILE
+        assert (path.parent / first.removeprefix("#:schema ")).resolve() == json_schema.FILE
 
 
 @pytest.mark.parametrize(
@@ -104,6 +104,6 @@ def test_sizes(text):
 
 
 def test_a_description_is_short():
-    assert editors.first_clause('a list; or "a; b"') == "a list"
-    assert editors.first_clause('a (b; c), "d; e"; f') == 'a (b; c), "d; e"'
-    assert editors.first_clause("word " * 40) == "word " * 14 + "…"
+    assert json_schema.first_clause('a list; or "a; b"') == "a list"
+    assert json_schema.first_clause('a (b; c), "d; e"; f') == 'a (b; c), "d; e"'
+    assert json_schema.first_clause("word " * 40) == "word " * 14 + "…"

@@ -8,7 +8,7 @@ import pytest
 
 import ackclock as ac
 from ackclock.errors import InputError, ScenarioError
-from ackclock.scenario.rewriting import settings
+from ackclock.scenario.overrides import settings
 
 TEXT = """
 # A comment.

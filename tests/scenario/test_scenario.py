@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ackclock import catalog
+from ackclock import algorithms
 from ackclock.errors import ScenarioError
 from ackclock.scenario import planning, scenario
 
@@ -425,7 +425,7 @@ def test_any_value_anywhere_is_accepted_or_a_fault(top, network):
 
 def test_the_schema_says_each_card_once():
     text = json.dumps(scenario.json_schema())
-    for card in catalog.every():
+    for card in algorithms.every():
         assert text.count(f'"title": "{card.family}_{card.name}"') == 1
 
 

@@ -25,8 +25,8 @@
 //!   without synchronisation they are smooth.
 
 pub mod counters;
-pub mod drop_policy;
 pub mod growth;
+pub mod loss_assignment;
 pub mod plan;
 pub mod queue;
 pub mod record;

@@ -18,9 +18,9 @@ from typing import Any
 
 from ackclock.bundles import archive
 from ackclock.bundles.archive import Given
-from ackclock.dataset import Dataset, archives, manifests
-from ackclock.dataset.kinds import LOCK, MANIFEST, Kind, kind
+from ackclock.dataset import Dataset, manifests, verify
 from ackclock.dataset.manifests import PLACES
+from ackclock.dataset.result_kind import LOCK, MANIFEST, Kind, kind
 from ackclock.errors import InputError
 from ackclock.system.files import readable
 from ackclock.system.temporary import is_private
@@ -65,10 +65,10 @@ def _told(about: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _check(folder: Path) -> None:
-    checked = archives.check(folder)
+    checked = verify.check(folder)
     if checked.problems:
         raise InputError(f"{readable(folder)}: {checked.problems[0]}")
-    if checked.state == archives.UNFINISHED:
+    if checked.state == verify.UNFINISHED:
         raise InputError(f"{readable(folder)}: found a sweep that is not finished; expected all its runs")
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ackclock.campaigns.compare.difference import Sample, difference
+from ackclock.experiments.compare.difference import Sample, difference
 from ackclock.metrics import METRICS
 
 #: Verdicts, the worst last.

@@ -33,7 +33,7 @@ def bundle(
     """
     from ackclock.bundles import content
     from ackclock.errors import InputError
-    from ackclock.views import numbers
+    from ackclock.figures import numbers
 
     if out is None and len(results) > 1:
         raise InputError(f"--out: found none for {len(results)} results; expected the name of the file")

@@ -11,7 +11,7 @@ import typer
 from ackclock.cli.options import command
 
 if TYPE_CHECKING:
-    from ackclock.captures import Captured, Told
+    from ackclock.capture import Captured, Told
 
 Files: TypeAlias = Annotated[
     list[Path],
@@ -72,13 +72,13 @@ def capture(
 
         ackclock capture sender.pcap receiver.pcap --join
     """
-    from ackclock import captures
+    from ackclock import capture
 
     if out is None and not join and not tables:
-        _print(captures.tell(files, expression, clock_log=clock_log), as_json)
+        _print(capture.tell(files, expression, clock_log=clock_log), as_json)
         return
     from ackclock.dataset.folders import check
-    from ackclock.dataset.kinds import Kind
+    from ackclock.dataset.result_kind import Kind
     from ackclock.system.files import readable
 
     if out is not None:
@@ -87,12 +87,12 @@ def capture(
     if join:
         found = _joined(files, expression, clock_log=clock_log, command=command())
     else:
-        found = captures.read(files, expression, clock_log=clock_log, segments=segments, command=command())
+        found = capture.read(files, expression, clock_log=clock_log, segments=segments, command=command())
     _print(found, as_json)
     if tables:
-        from ackclock.cli.terminal import traced
+        from ackclock.cli.terminal import trace_tables
 
-        traced.print_tables(found.data, err=as_json)
+        trace_tables.print_tables(found.data, err=as_json)
     if out is not None:
         typer.echo(f"wrote {readable(found.data.write(out))}", err=as_json)
 
@@ -109,9 +109,9 @@ def _print(found: Told | Captured, as_json: bool) -> None:
 
 
 def _joined(files: list[Path], expression: str, **options: Any) -> Captured:
-    from ackclock.captures import joining
+    from ackclock.capture import match
     from ackclock.errors import InputError
 
     if len(files) != 2:
         raise InputError(f"--join: found {len(files)} file{'s' if len(files) > 1 else ''}; expected two")
-    return joining.read(files[0], files[1], expression, **options)
+    return match.read(files[0], files[1], expression, **options)

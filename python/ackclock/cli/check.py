@@ -11,8 +11,8 @@ import typer
 from ackclock.errors import InputError
 
 if TYPE_CHECKING:
-    from ackclock.controls.contract import Kept
-    from ackclock.dataset.archives import Checked
+    from ackclock.dataset.verify import Checked
+    from ackclock.scaffold.contract import Kept
 
 app = typer.Typer(rich_markup_mode="rich")
 
@@ -35,22 +35,22 @@ def check(
 
         ackclock check archive/2024 archive/2025 --json
     """
-    from ackclock.dataset import archives
+    from ackclock.dataset import verify
 
     found = [folder for place in places for folder in _results(place)]
     damaged = 0
     for folder in dict.fromkeys(found):
-        checked = archives.check(folder)
-        damaged += checked.state == archives.DAMAGED
+        checked = verify.check(folder)
+        damaged += checked.state == verify.DAMAGED
         typer.echo(_json(checked) if as_json else _line(checked))
     if damaged:
         raise InputError(f"found damage in {damaged} of {len(set(found))}; expected results as they were written")
 
 
 def _results(place: Path) -> list[Path]:
-    from ackclock.dataset import archives
+    from ackclock.dataset import verify
 
-    found = list(archives.find(place))
+    found = list(verify.find(place))
     if not found:
         what = "no ackclock result in it" if place.is_dir() else "no such folder"
         raise InputError(f"{place}: found {what}; expected a result, or a folder with results")
@@ -58,7 +58,7 @@ def _results(place: Path) -> list[Path]:
 
 
 def _line(checked: Checked) -> str:
-    from ackclock.views import numbers
+    from ackclock.figures import numbers
 
     if checked.problems:
         return f"{checked.folder}: {checked.state}: {'; '.join(checked.problems)}"
@@ -94,8 +94,8 @@ def control(
     Examples:
         ackclock check control cubic
     """
-    from ackclock.catalog import code
-    from ackclock.controls import contract
+    from ackclock.algorithms import code
+    from ackclock.scaffold import contract
 
     parts = contract.kept(name)
     if changed := code.stale(name):

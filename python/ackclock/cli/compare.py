@@ -55,14 +55,14 @@ def compare(  # noqa: PLR0913 (each is an option of the command line)
         ackclock compare scenarios/pendulum.toml --engine packet,theory --repeats 20 --json
     """
     from ackclock import engines
-    from ackclock.campaigns import phase
-    from ackclock.campaigns.compare import compare as comparing
-    from ackclock.campaigns.compare import folder as folders
     from ackclock.cli import forecasts
-    from ackclock.cli import jobs as work
+    from ackclock.cli import run_jobs as work
     from ackclock.cli.terminal import forecast
     from ackclock.cli.terminal.comparison import print_comparison
     from ackclock.cli.terminal.progress import progress
+    from ackclock.experiments import phase_effects
+    from ackclock.experiments.compare import compare as comparing
+    from ackclock.experiments.compare import folder as folders
     from ackclock.input.source import named
 
     base = work.Options(engine, kernel, ssh_config, seed, repeats, out, jobs, report, command=command())
@@ -73,7 +73,7 @@ def compare(  # noqa: PLR0913 (each is an option of the command line)
     place = out or Path("results") / f"{Path(named(scenario)).stem}-compare"
     runs = plan if seeds is None else replace(plan, seeds=seeds)
     able = [name for name in names if not engines.refusals(engines.engine(name), plan)]
-    twins = phase.having(runs, able) if check_phase else []
+    twins = phase_effects.having(runs, able) if check_phase else []
     expected = forecasts.of_plans([(runs, name) for name in able], jobs, report=report)
     if dry_run:
         told = {"scenario": plan.name, "engines": able, "forecast": expected.as_dict()}
@@ -85,7 +85,7 @@ def compare(  # noqa: PLR0913 (each is an option of the command line)
     forecast.warn(expected, place)
     with progress(f"{place.name}: {', '.join(names)}") as tell, work.brought_in(plan, *able):
         found = comparing.compare(plan, names, seeds, jobs=jobs, progress=tell, command=options.command)
-        beside = {name: phase.checked(found.data[name], runs, name, jobs=jobs) for name in twins}
+        beside = {name: phase_effects.checked(found.data[name], runs, name, jobs=jobs) for name in twins}
     found = replace(found, data={**found.data, **beside})
     folders.write(found, place, report=report, command=options.command)
     if as_json:

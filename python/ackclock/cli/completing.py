@@ -92,10 +92,11 @@ def _kinds() -> dict[str, Mapping[str, Any]]:
 
 
 def _families() -> dict[str, dict[str, str]]:
-    from ackclock import catalog
+    from ackclock import algorithms
 
     return {
-        family: {name: catalog.title(family, name) for name in catalog.names(family)} for family in catalog.FAMILIES
+        family: {name: algorithms.title(family, name) for name in algorithms.names(family)}
+        for family in algorithms.FAMILIES
     }
 
 
@@ -107,35 +108,35 @@ def _metrics() -> dict[str, dict[str, str]]:
 
 
 def _of_options() -> dict[str, dict[str, str]]:
-    from ackclock.campaigns.cluster.place import KINDS
     from ackclock.cli import plot
     from ackclock.engines import ENGINES
-    from ackclock.engines.linux.kernel import ours
+    from ackclock.engines.linux.kernel import bundled_modules
+    from ackclock.experiments.cluster.target import KINDS
 
     clusters = [f"{name}:" for name in KINDS]
     every = {
         "engines": ENGINES,
         "plots": plot.all_kinds(),
         "shapes": plot.SHAPES,
-        "ours": ours.NAMES,
+        "ours": bundled_modules.NAMES,
         "clusters": clusters,
     }
     return {name: dict.fromkeys(words, "") for name, words in every.items()}
 
 
 def _keys() -> dict[str, Mapping[str, Any]]:
-    from ackclock.campaigns.find import candidates
-    from ackclock.scenario import described
+    from ackclock.experiments.search import candidates
+    from ackclock.scenario import key_reference
 
-    keys = described.dotted_keys()
+    keys = key_reference.dotted_keys()
     return {"keys": keys, "short": {short: keys.get(key, []) for short, key in candidates.KEYS.items()}}
 
 
 def _shown() -> dict[str, str]:
     """Whatever `ackclock show` answers for."""
     from ackclock.engines import ENGINES
-    from ackclock.scenario import described
+    from ackclock.scenario import key_reference
 
-    tables = {**dict.fromkeys(described.names(), "keys of a scenario"), **dict.fromkeys(ENGINES, "an engine")}
+    tables = {**dict.fromkeys(key_reference.names(), "keys of a scenario"), **dict.fromkeys(ENGINES, "an engine")}
     cards = {name: title for known in _families().values() for name, title in known.items()}
     return {"metrics": "all metrics", **tables, **_metrics()["metrics"], **cards}

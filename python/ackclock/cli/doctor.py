@@ -40,8 +40,8 @@ def doctor(
 
         ackclock doctor slow.pcap --html why.html
     """
-    from ackclock import captures
-    from ackclock.captures.diagnosis import diagnose
+    from ackclock import capture
+    from ackclock.capture.diagnosis import diagnose
     from ackclock.cli.terminal import capture as terminal
     from ackclock.errors import InputError
     from ackclock.system.files import readable
@@ -51,9 +51,9 @@ def doctor(
     if len(files) == 1 and files[0].is_dir():
         if expression:
             raise InputError(f"--filter: found {readable(files[0])}, a result; expected captures")
-        found = captures.of_result(files[0], clock_log)
+        found = capture.of_result(files[0], clock_log)
     else:
-        found = captures.read(files, expression, clock_log=clock_log, segments=html is not None)
+        found = capture.read(files, expression, clock_log=clock_log, segments=html is not None)
     for note in found.notes:
         typer.echo(note, err=True)
     diagnosis = diagnose(found.answers)
@@ -62,9 +62,9 @@ def doctor(
     else:
         terminal.print_diagnosis(found.answers, diagnosis)
     if html is not None:
-        from ackclock.views.report import diagnosed
+        from ackclock.figures.report import diagnosis as page_of
 
-        page = diagnosed.write(found.data, found.answers, diagnosis, html)
+        page = page_of.write(found.data, found.answers, diagnosis, html)
         typer.echo(f"wrote {readable(page)}", err=as_json)
     raise typer.Exit(diagnosis.verdict.exit_status)
 

@@ -31,13 +31,13 @@ def effects(
 
         ackclock effects results/buffers-packet-sweep --metric queue_delay_mean,jain --json
     """
-    from ackclock.campaigns.effects import effects as of_sweep
-    from ackclock.campaigns.sweep import table
     from ackclock.cli.terminal.effects import print_effects
-    from ackclock.input import typed
+    from ackclock.experiments.effects import effects as of_sweep
+    from ackclock.experiments.sweep import result
+    from ackclock.input import cli_values
 
-    read = table.read(sweep)
-    found = [of_sweep.effects(read, name) for name in typed.items(metric)]
+    read = result.read(sweep)
+    found = [of_sweep.effects(read, name) for name in cli_values.items(metric)]
     for each in found:
         if as_json:
             typer.echo(json.dumps(each.as_dict(), allow_nan=False))

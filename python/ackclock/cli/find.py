@@ -15,10 +15,10 @@ from ackclock.errors import InputError
 from ackclock.system import signals
 
 if TYPE_CHECKING:
-    from ackclock.campaigns.cluster.place import Place
-    from ackclock.campaigns.find.answer import Answer
-    from ackclock.campaigns.find.question import Question
-    from ackclock.cli.jobs import Options
+    from ackclock.cli.run_jobs import Options
+    from ackclock.experiments.cluster.target import Place
+    from ackclock.experiments.search.result import Answer
+    from ackclock.experiments.search.spec import Question
 
 #: The exit statuses of verdicts.
 STATUSES = {"holds": 0, "none": 4, "undecided": 5}
@@ -156,7 +156,7 @@ def find(  # noqa: PLR0913 (each is an option of the command line)
 
         ackclock find mine.toml --need 'jain >= 0.9' --vary flows=2..64 --largest --confirm linux
     """
-    from ackclock.cli import jobs as work
+    from ackclock.cli import run_jobs as work
 
     work.check_number("--seed", seed, 0, 2**62)
     work.check_number("--repeats", repeats, 1, 1_000)
@@ -177,7 +177,7 @@ def find(  # noqa: PLR0913 (each is an option of the command line)
     if dry_run:
         _tell(asked, as_json)
         return
-    from ackclock.campaigns.find import folder
+    from ackclock.experiments.search import folder
 
     _perform(asked, out or folder.default(text[1], asked), confirm, options, budget_s, as_json, there)
 
@@ -227,11 +227,11 @@ def _text(
 def _dumbbell(network: dict[str, str | None], flows: int | None, congestion: str | None, duration: str | None) -> str:
     """The scenario of a question that came without one."""
     from ackclock.input import units
-    from ackclock.scenario import usual
+    from ackclock.scenario import builder
 
     given = {**network, "flows": flows, "congestion": congestion, "duration": duration}
     try:
-        return usual.text(**{name: value for name, value in given.items() if value is not None})
+        return builder.text(**{name: value for name, value in given.items() if value is not None})
     except units.UnitError as error:
         raise InputError(f"--duration: found {duration!r}; expected {error.expected}") from None
 
@@ -239,14 +239,16 @@ def _dumbbell(network: dict[str, str | None], flows: int | None, congestion: str
 def _question(
     text: tuple[str, str], options: Options, asked: _Asked, end: str | None, more: dict[str, Any]
 ) -> Question:
-    from ackclock.campaigns.find import candidates, goals, needs
-    from ackclock.campaigns.find.question import question
-    from ackclock.cli import jobs as work
+    from ackclock.cli import run_jobs as work
+    from ackclock.experiments.search import candidates, constraints, objectives
+    from ackclock.experiments.search.spec import question
     from ackclock.scenario import planning
 
     loaded = work.equipped(lambda: planning.loads(*text), options)
     axes = [*map(candidates.vary, asked.varied), *([candidates.tried(asked.tried)] if asked.tried else [])]
-    return question(loaded, axes, [*map(needs.need, asked.needs)], [*map(goals.goal, asked.goals)], end=end, **more)
+    return question(
+        loaded, axes, [*map(constraints.need, asked.needs)], [*map(objectives.goal, asked.goals)], end=end, **more
+    )
 
 
 def _tell(asked: Question, as_json: bool) -> None:
@@ -271,19 +273,19 @@ def _perform(
     as_json: bool,
     there: Place | None,
 ) -> None:
-    from ackclock.campaigns.cluster import pool
-    from ackclock.campaigns.find import find as finding
-    from ackclock.campaigns.find import folder, looking
-    from ackclock.cli import jobs as work
-    from ackclock.cli.terminal import answer as shown
+    from ackclock.cli import run_jobs as work
+    from ackclock.cli.terminal import search_result as shown
     from ackclock.cli.terminal.progress import progress
+    from ackclock.experiments.cluster import pool
+    from ackclock.experiments.search import evaluator, folder
+    from ackclock.experiments.search import search as finding
 
     if confirm and not asked.needs:
         raise InputError(f"--confirm: found {confirm} and no need; expected --need, which is what an engine confirms")
     for name in filter(None, [asked.engine, confirm]):
-        looking.check(asked, name)
+        evaluator.check(asked, name)
     if options.check_phase:
-        looking.check_twin(asked)
+        evaluator.check_twin(asked)
     folder.check(place)
     names = work.engine_names(options.engines)
     if options.module and work.LINUX in names:

@@ -24,12 +24,12 @@ def fit(
 
         ackclock fit results/dumbbell-packet results/upload --out learnt.toml
     """
-    from ackclock.campaigns import fit as fitting
-    from ackclock.campaigns.fit import written
     from ackclock.dataset import folders
+    from ackclock.experiments import fit as fitting
+    from ackclock.experiments.fit import output
 
     found = fitting.fit(results)
-    text = written.as_json(found) if as_json else written.toml(found, map(str, results))
+    text = output.as_json(found) if as_json else output.toml(found, map(str, results))
     if out is None:
         typer.echo(text, nl=False)
         return

@@ -6,14 +6,14 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from ackclock import engines
-from ackclock.campaigns import running
-from ackclock.campaigns.cost import Cost, cost, speed
-from ackclock.campaigns.cost.forecast import REPORT_BYTES, Forecast, forecast
+from ackclock.experiments import runner
+from ackclock.experiments.cost import Cost, cost, speed
+from ackclock.experiments.cost.forecast import REPORT_BYTES, Forecast, forecast
 from ackclock.plan import Plan
 
 if TYPE_CHECKING:
-    from ackclock.campaigns.reproduce.work import Case
-    from ackclock.campaigns.sweep.run import Job
+    from ackclock.experiments.sweep.run import Job
+    from ackclock.gallery.runner import Case
 
 
 #: To plan the whole gallery takes longer than anybody would wait for an estimate.
@@ -49,7 +49,7 @@ def of_sweep(job: Job) -> Forecast:
 
 def _on_this_machine(costs: Sequence[tuple[Cost, int]], jobs: int | None, extra_bytes: float) -> Forecast:
     """How fast it is does not matter where there is little to do."""
-    at_a_time = jobs or running.cores()
+    at_a_time = jobs or runner.cores()
     found = forecast(costs, at_a_time, 1.0, extra_bytes=extra_bytes)
     if found.wall_s < LITTLE_S:
         return found

@@ -14,9 +14,9 @@ from ackclock.cli.options import command
 
 if TYPE_CHECKING:
     from ackclock.doctor import Examined
+    from ackclock.doctor.clock_gaps import Stalls
     from ackclock.doctor.disk import Disk
     from ackclock.doctor.network import Network
-    from ackclock.doctor.stalls import Stalls
 
 For: TypeAlias = Annotated[
     str, typer.Option("--for", metavar="TIME", help="How long the clock is watched, such as 60s or 1h.")
@@ -179,11 +179,11 @@ def network(  # noqa: PLR0913 (each is an option of the command line)
 
         ackclock doctor host network alice --file /var/captures --file :/var/captures
     """
-    from ackclock.cli import asking
+    from ackclock.cli import network_args
     from ackclock.cli.terminal.progress import progress
     from ackclock.doctor.network import transfers
 
-    asked = asking.of_network(host, for_, flows, direction, repeats, listen, port, data, file or (), ssh_config)
+    asked = network_args.of_network(host, for_, flows, direction, repeats, listen, port, data, file or (), ssh_config)
     _check(out, None)
     with progress("Measuring the network") as tell:
         found = transfers.measure(asked, tell)
@@ -192,7 +192,7 @@ def network(  # noqa: PLR0913 (each is an option of the command line)
 
 def _watched(for_s: float) -> Stalls:
     from ackclock.cli.terminal.progress import progress
-    from ackclock.doctor import stalls as watching
+    from ackclock.doctor import clock_gaps as watching
 
     with progress("Watching the clock") as tell:
         return watching.watch(for_s, tell)
@@ -217,7 +217,7 @@ def _told(
 ) -> None:
     from ackclock import doctor
     from ackclock.cli.terminal import host as terminal
-    from ackclock.doctor import stalls as watching
+    from ackclock.doctor import clock_gaps as watching
 
     examined: Examined = doctor.examined(stalls=seen, disk=found, network=between, rate_bps=rate_bps, command=command())
     if as_json:
@@ -232,13 +232,13 @@ def _told(
 
 def _check(out: Path | None, log: Path | None, folder: Path | None = None) -> None:
     """What could not be written is found out before the work. Raises `InputError`."""
-    from ackclock.dataset import kinds
+    from ackclock.dataset import result_kind
     from ackclock.doctor import disk as measuring
 
     if folder is not None:
         measuring.room_for(folder)
     if out is not None:
-        kinds.check(out, kinds.Kind.HOST)
+        result_kind.check(out, result_kind.Kind.HOST)
     if log is not None:
         _check_log(log)
 

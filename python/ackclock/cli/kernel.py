@@ -64,7 +64,7 @@ def list_() -> None:
     from rich.table import Table
 
     from ackclock.engines.linux.kernel import cache
-    from ackclock.views import numbers
+    from ackclock.figures import numbers
 
     kernels = cache.every()
     if not kernels:

@@ -28,14 +28,14 @@ def merge(
     Examples:
         ackclock merge from-*/results/buffers-packet-sweep-*-of-20 --out results/buffers-packet-sweep
     """
-    from ackclock.campaigns.sweep import merging
     from ackclock.cli.report import write_report
     from ackclock.cli.terminal.progress import progress
     from ackclock.cli.terminal.sweep import print_sweep
     from ackclock.dataset.manifests import POINTS
+    from ackclock.experiments.sweep import merge_shards
 
     with progress(f"{out.name}: {len(shards)} shards") as tell:
-        done = merging.merge(shards, out, progress=tell, command=command())
+        done = merge_shards.merge(shards, out, progress=tell, command=command())
     if as_json:
         typer.echo(json.dumps(done.as_dict(), allow_nan=False))
     else:

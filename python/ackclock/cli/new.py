@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from ackclock.controls.new import Written
+    from ackclock.scaffold.new import Written
 
 app = typer.Typer(
     no_args_is_help=True, rich_markup_mode="rich", help="Add an algorithm of your own to a source checkout."
@@ -40,8 +40,8 @@ def control(
 
         ackclock new control my_reno --dry-run
     """
-    from ackclock.controls import new
-    from ackclock.controls.checkout import checkout as found
+    from ackclock.scaffold import new
+    from ackclock.scaffold.checkout import checkout as found
 
     place = found(checkout)
     files = new.control(place, name)

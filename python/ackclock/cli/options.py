@@ -101,7 +101,7 @@ def command() -> str:
 
 def having(given: Sequence[str] | None) -> dict[str, list[str]]:
     """`KEY=VALUE,VALUE` each, the values of a key together."""
-    from ackclock.input import typed
+    from ackclock.input import cli_values
     from ackclock.input.fields import shown
 
     found: dict[str, list[str]] = {}
@@ -109,5 +109,5 @@ def having(given: Sequence[str] | None) -> dict[str, list[str]]:
         key, sign, values = text.partition("=")
         if not sign:
             raise InputError(f"--where: found {shown(text)}; expected KEY=VALUE, such as network.queue.limit=1bdp")
-        found.setdefault(key.strip(), []).extend(typed.items(values))
+        found.setdefault(key.strip(), []).extend(cli_values.items(values))
     return found

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from ackclock.cli import ending
+from ackclock.cli import exit
 from ackclock.errors import AckclockError
 from ackclock.system import signals
 
@@ -30,22 +30,22 @@ def main(words: Sequence[str]) -> bool:
     files = [word for word in words[1:] if word != "--json"]
     if not files or any(word.startswith("-") and word != "-" for word in files) or not all(map(may_be_read, files)):
         return False
-    ending.prepare()
+    exit.prepare()
     try:
         _capture(files)
     except (AckclockError, OSError) as error:
-        if not ending.is_unread(error):
+        if not exit.is_unread(error):
             with suppress(BrokenPipeError):
-                sys.exit(ending.status(error))
+                sys.exit(exit.status(error))
         signals.leave_quietly(signal.SIGPIPE)
     return True
 
 
 def _capture(files: Sequence[str]) -> None:
     """As `ackclock.cli.capture` prints it."""
-    from ackclock import captures
+    from ackclock import capture
 
-    found = captures.tell([Path(file) for file in files])
+    found = capture.tell([Path(file) for file in files])
     for note in found.notes:
-        ending.say(note)
+        exit.say(note)
     print(json.dumps(found.answers, allow_nan=False), flush=True)

@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 
     from ackclock.dataset import Dataset
 
-#: Kinds of figures, for the help; `ackclock.views.plots.KINDS` is the list itself.
+#: Kinds of figures, for the help; `ackclock.figures.plots.KINDS` is the list itself.
 KINDS = "cwnd, cwnd_total, goodput, queue, cdf, epochs, response, boxes"
 
-#: Those of what is recorded on request; `ackclock.views.plots.ON_REQUEST` is the list itself.
+#: Those of what is recorded on request; `ackclock.figures.plots.ON_REQUEST` is the list itself.
 ON_REQUEST = "delay, tracking"
 
-#: Those of what captures show; `ackclock.views.plots.OF_CAPTURES` is the list itself.
+#: Those of what captures show; `ackclock.figures.plots.OF_CAPTURES` is the list itself.
 OF_CAPTURES = "sequence, pipe, rtt, limits, silences, level"
 
-#: Those of a host; `ackclock.views.plots.OF_HOSTS` is the list itself.
+#: Those of a host; `ackclock.figures.plots.OF_HOSTS` is the list itself.
 OF_HOSTS = "gaps, disk"
 
 #: The kind of figure that shows a sweep, and the ways to show it; the list itself is `plots.swept`'s.
@@ -161,8 +161,8 @@ def _width_in(text: str | None) -> float | None:
     """`3.5in`, `89mm`, `252pt` (of TeX). Raises `InputError`."""
     if text is None:
         return None
+    from ackclock.figures.plots.layout import WIDTHS_IN
     from ackclock.input.fields import shown
-    from ackclock.views.plots.layout import WIDTHS_IN
 
     match = re.fullmatch(r"(\d+(?:\.\d*)?|\.\d+)\s*(in|cm|mm|pt)", text.strip(), re.ASCII)
     found = float(match[1]) * INCHES[match[2]] if match else 0.0
@@ -179,7 +179,7 @@ def _dots(dpi: int | None) -> int | None:
 
 def _kind(result: Path, given: str | None) -> str:
     """The kind of figure; that of a sweep need not be said. Raises `InputError`."""
-    from ackclock.dataset.kinds import Kind, kind
+    from ackclock.dataset.result_kind import Kind, kind
 
     if given is not None:
         return given
@@ -198,9 +198,9 @@ def draw(
 ) -> Path:
     """Draws a figure of a result, others laid over, into a file; returns its path. Raises `InputError`."""
     from ackclock.dataset import Dataset, folders
+    from ackclock.figures import plots
+    from ackclock.figures.plots.layout import WIDTH_IN
     from ackclock.input.fields import shown
-    from ackclock.views import plots
-    from ackclock.views.plots.layout import WIDTH_IN
 
     asked, paper = wish or Wish(), page or Page()
     _check(kind, over, asked)
@@ -220,12 +220,12 @@ def draw(
 
 def _figure(result: Path, kind: str, over: Sequence[Path], wish: Wish) -> Figure:
     from ackclock.dataset import Dataset
-    from ackclock.views import plots
+    from ackclock.figures import plots
 
     if kind == SWEEP:
-        from ackclock.campaigns.sweep import table
+        from ackclock.experiments.sweep import result as sweep_result
 
-        return plots.swept(*(table.read(each).only(wish.where) for each in [result, *over]), **wish.of_sweep)
+        return plots.swept(*(sweep_result.read(each).only(wish.where) for each in [result, *over]), **wish.of_sweep)
     if kind in plots.OF_CAPTURES:
         return plots.OF_CAPTURES[kind](Dataset.read(result), flow=wish.flow, between=wish.between)
     if kind in (others := {**plots.OF_HOSTS, **plots.ON_REQUEST}):
@@ -237,7 +237,7 @@ def _figure(result: Path, kind: str, over: Sequence[Path], wish: Wish) -> Figure
 def _file(figure: Figure, form: str, dpi: int | None) -> bytes:
     """The figure as a file, made in memory: where a disk is full, matplotlib fails in many ways."""
     if form == "pgf":
-        from ackclock.views.plots import pgf
+        from ackclock.figures.plots import pgf
 
         return pgf.picture(figure)
     drawn = BytesIO()
@@ -248,9 +248,9 @@ def _file(figure: Figure, form: str, dpi: int | None) -> bytes:
 
 def _check(kind: str, over: Sequence[Path], wish: Wish) -> None:
     """Raises `InputError` for what does not go together."""
+    from ackclock.figures import plots
     from ackclock.input import arguments
     from ackclock.input.fields import nearest, shown
-    from ackclock.views import plots
 
     kinds = (*plots.KINDS, *plots.ON_REQUEST, *plots.OF_CAPTURES, *plots.OF_HOSTS, SWEEP)
     if kind not in kinds:
@@ -271,14 +271,14 @@ def _check(kind: str, over: Sequence[Path], wish: Wish) -> None:
 def _xplot(data: Dataset, kind: str, path: Path, flow: int | None, between: tuple[float, float] | None) -> Path:
     from ackclock import metrics
     from ackclock.dataset import folders
+    from ackclock.figures import capture_figures, xplot
     from ackclock.input.fields import shown
-    from ackclock.views import seen, xplot
 
-    if kind not in seen.KINDS:
+    if kind not in capture_figures.KINDS:
         raise InputError(f"--out: found {shown(path.suffix)} for {kind}; expected .png, .pdf or .svg")
     view = next(iter(metrics.runs(data)), None)
     if view is None:
         raise InputError("the result holds no runs to draw")
-    text = "\n".join(xplot.lines(seen.KINDS[kind](view, flow, between))) + "\n"
+    text = "\n".join(xplot.lines(capture_figures.KINDS[kind](view, flow, between))) + "\n"
     folders.put(path, lambda new: new.write_text(text, encoding="ascii"))
     return path

@@ -20,7 +20,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from ackclock.cli import ending, quick
+from ackclock.cli import exit, quick
 from ackclock.errors import AckclockError
 from ackclock.system import signals
 
@@ -41,8 +41,8 @@ COMMANDS = {
     "check": "check",
     "bundle": "bundle",
     "rerun": "rerun",
-    "import": "importing",
-    "export": "exporting",
+    "import": "import_",
+    "export": "export",
     "show": "show",
     "reproduce": "reproduce",
 }
@@ -94,7 +94,7 @@ def _misused(error: Any) -> typer.Exit:
     """Says in one line what is wrong with the words."""
     path = error.ctx.command_path if error.ctx else "ackclock"
     message = " ".join(error.format_message().split()).rstrip(".")
-    ending.say(f"{path}: {message[:1].lower()}{message[1:]}; see {path} --help")
+    exit.say(f"{path}: {message[:1].lower()}{message[1:]}; see {path} --help")
     return typer.Exit(2)
 
 
@@ -119,7 +119,7 @@ class _Group(TyperGroup):
         except BrokenPipeError:
             raise
         except OSError as error:  # where the completion of a shell cannot be installed
-            ending.say(f"{error.filename or 'ackclock'}: cannot be written: {error.strerror or error}")
+            exit.say(f"{error.filename or 'ackclock'}: cannot be written: {error.strerror or error}")
             raise typer.Exit(2) from error
 
     def invoke(self, ctx: Any) -> Any:
@@ -127,9 +127,9 @@ class _Group(TyperGroup):
             with _in_one_line():
                 return super().invoke(ctx)
         except (AckclockError, OSError) as error:
-            if ending.is_unread(error):
+            if exit.is_unread(error):
                 raise
-            raise typer.Exit(ending.status(error)) from error
+            raise typer.Exit(exit.status(error)) from error
 
 
 HELP = """A laboratory for transport protocols: who gets how much of a link, at what delay.
@@ -209,9 +209,9 @@ def _flowing(paragraph: str) -> str:
 def main() -> None:
     """The program `ackclock`, once its packages are imported: `ackclock.__main__` is where it begins."""
     signals.listen()
-    ending.prepare()
+    exit.prepare()
     quick.start()
-    warnings.showwarning = lambda message, *_: ending.say(f"warning: {message}")
+    warnings.showwarning = lambda message, *_: exit.say(f"warning: {message}")
     if any(word.endswith("-completion") for word in sys.argv[1:2]):
         from ackclock.cli import completing
 

@@ -37,12 +37,12 @@ def write_report(results: Sequence[Path], out: Path | None) -> Path:
 
 def _written(results: Sequence[Path], out: Path | None) -> tuple[Path, list[str]]:
     """The report's path, and in sentences how several results differ."""
-    from ackclock.campaigns.sweep import table
-    from ackclock.dataset.kinds import Kind, kind
+    from ackclock.dataset.result_kind import Kind, kind
     from ackclock.errors import InputError
+    from ackclock.experiments.sweep import result
+    from ackclock.figures import report
+    from ackclock.figures.report import sweep
     from ackclock.system.files import readable
-    from ackclock.views import report
-    from ackclock.views.report import swept
 
     for folder in results:
         if kind(folder) is Kind.HOST:
@@ -52,5 +52,5 @@ def _written(results: Sequence[Path], out: Path | None) -> tuple[Path, list[str]
             )
     path = out or (results[0] / "report.html" if len(results) == 1 else Path("report.html"))
     if any(kind(folder) is Kind.SWEEP for folder in results):
-        return swept.write([table.read(folder) for folder in results], path), []
+        return sweep.write([result.read(folder) for folder in results], path), []
     return report.told(results, path)

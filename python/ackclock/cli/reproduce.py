@@ -12,11 +12,11 @@ from ackclock.cli.options import Cluster, DryRun, Jobs, Scheduler, command
 from ackclock.completion import words as completing
 
 if TYPE_CHECKING:
-    from ackclock.campaigns.cluster.place import Place
-    from ackclock.campaigns.cost.forecast import Forecast
-    from ackclock.campaigns.reproduce import Entry
-    from ackclock.campaigns.reproduce.mechanisms import Mechanism as Switched
     from ackclock.cli.terminal.reproduction import Running
+    from ackclock.experiments.cluster.target import Place
+    from ackclock.experiments.cost.forecast import Forecast
+    from ackclock.gallery import Entry
+    from ackclock.gallery.ablations import Mechanism as Switched
 
 Mechanism = Annotated[
     str,
@@ -76,12 +76,12 @@ def reproduce(  # noqa: PLR0913 (each is an option of the command line)
 
         ackclock reproduce --all --out results/gallery
     """
-    from ackclock.campaigns.reproduce import entries, find
-    from ackclock.cli import jobs as work
+    from ackclock.cli import run_jobs
     from ackclock.cli.terminal import reproduction
+    from ackclock.gallery import entries, find
 
-    work.check_number("--jobs", jobs, 1, 10_000)
-    there = work.place(scheduler, cluster, jobs)
+    run_jobs.check_number("--jobs", jobs, 1, 10_000)
+    there = run_jobs.place(scheduler, cluster, jobs)
     known = entries()
     if not ids and not every:
         reproduction.print_entries(known)
@@ -98,13 +98,13 @@ def reproduce(  # noqa: PLR0913 (each is an option of the command line)
 
 def _run(chosen: Sequence[Entry], how: Running, there: Place | None, *, dry_run: bool) -> None:
     """Runs entries, but for those that stand."""
-    from ackclock.campaigns.cluster import pool
-    from ackclock.campaigns.reproduce import work
     from ackclock.cli import forecasts
     from ackclock.cli.terminal import forecast, reproduction
+    from ackclock.experiments.cluster import pool
+    from ackclock.gallery import runner
 
     stand = how.standing(chosen)
-    cases = {entry.id: work.listed(entry, quick=how.quick) for entry in chosen if entry.id not in stand}
+    cases = {entry.id: runner.listed(entry, quick=how.quick) for entry in chosen if entry.id not in stand}
     expected = forecasts.of_entries(cases.values(), how.jobs)
     if dry_run:
         _show(cases, expected, how)
@@ -118,14 +118,14 @@ def _run(chosen: Sequence[Entry], how: Running, there: Place | None, *, dry_run:
 
 def _switch(chosen: Mapping[Entry, Sequence[Switched]], how: Running, there: Place | None, *, dry_run: bool) -> None:
     """Runs mechanisms of entries, but for those that stand."""
-    from ackclock.campaigns.cluster import pool
-    from ackclock.campaigns.reproduce import switching
     from ackclock.cli import forecasts
     from ackclock.cli.terminal import forecast, reproduction
+    from ackclock.experiments.cluster import pool
+    from ackclock.gallery import ablation_runner
 
     stand = how.switched(chosen)
     left = {entry: of for entry, of in chosen.items() if entry.id not in stand}
-    plans = {entry.id: switching.listed(entry, of, quick=how.quick) for entry, of in left.items()}
+    plans = {entry.id: ablation_runner.listed(entry, of, quick=how.quick) for entry, of in left.items()}
     expected = forecasts.of_plans([pair for listed in plans.values() for pair in listed], how.jobs, report=False)
     if dry_run:
         _show(plans, expected, how)
@@ -150,15 +150,15 @@ def _show(found: Mapping[str, Sequence[object]], expected: Forecast, how: Runnin
 
 def _names(text: str, known: Iterable[str]) -> list[str]:
     """What a list with commas names; one that is the name of something known is no list."""
-    from ackclock.input import typed
+    from ackclock.input import cli_values
 
-    return [text] if text in known else typed.items(text)
+    return [text] if text in known else cli_values.items(text)
 
 
 def _partly(entry: Entry, engine: str, reading: str) -> Entry:
     """The entry with the engines and the readings that are named, where some are."""
-    from ackclock.cli import jobs as work
+    from ackclock.cli import run_jobs
 
-    some = entry.alone(work.engine_names(engine)) if engine else entry
+    some = entry.alone(run_jobs.engine_names(engine)) if engine else entry
     known = [each.name for each in entry.readings.every]
     return some.read_as(_names(reading, known)) if reading else some

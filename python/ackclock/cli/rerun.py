@@ -33,14 +33,14 @@ def rerun(
 
         ackclock rerun paper.bundle.tar --out results/again --json
     """
-    from ackclock.bundles import again, verdict
-    from ackclock.cli.terminal.again import print_outcome
+    from ackclock.bundles import rerun, verdict
     from ackclock.cli.terminal.progress import progress
+    from ackclock.cli.terminal.rerun import print_outcome
 
     worst = False
     with progress(f"{file.name}: again") as tell:
-        options = again.Options(jobs=jobs, kernel=kernel, command=command(), progress=tell)
-        outcomes = list(again.rerun(file, out, options))
+        options = rerun.Options(jobs=jobs, kernel=kernel, command=command(), progress=tell)
+        outcomes = list(rerun.rerun(file, out, options))
     for outcome in outcomes:
         if as_json:
             typer.echo(json.dumps(outcome.as_dict(), allow_nan=False))

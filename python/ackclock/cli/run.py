@@ -26,7 +26,7 @@ from ackclock.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from ackclock.cli.jobs import Options
+    from ackclock.cli.run_jobs import Options
     from ackclock.plan import Plan
 
 
@@ -75,7 +75,7 @@ def run(  # noqa: PLR0913 (each is an option of the command line)
     With several scenarios or engines, --out is the folder of the results' folders, and --json prints a line for each.
     """
     from ackclock.cli import forecasts
-    from ackclock.cli import jobs as work
+    from ackclock.cli import run_jobs as work
     from ackclock.cli.terminal import forecast
 
     base = work.Options(engine, kernel, ssh_config, seed, repeats, out, jobs, report, quick, command())

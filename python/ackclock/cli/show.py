@@ -44,9 +44,9 @@ def show(
     from ackclock.cli.terminal import cards
 
     if schema:
-        from ackclock.scenario import editors
+        from ackclock.scenario import json_schema
 
-        typer.echo(editors.text(), nl=False)
+        typer.echo(json_schema.text(), nl=False)
     elif name is None:
         cards.print_catalog()
     elif not any([_is_card(name), _is_metric(name), _is_engine(name), _is_table(name)]):
@@ -55,19 +55,19 @@ def show(
 
 def _is_card(name: str) -> bool:
     """Whether it is a card's name, or several cards', which are shown; and so on below."""
-    from ackclock import catalog
+    from ackclock import algorithms
     from ackclock.cli.terminal import cards
 
-    found = catalog.find(name)
+    found = algorithms.find(name)
     for card in found:
         cards.print_card(card)
     return bool(found)
 
 
 def _is_metric(name: str) -> bool:
-    from ackclock import catalog
+    from ackclock import algorithms
 
-    if catalog.find(name):  # no metric is called so, and all metrics take longer to import than a card
+    if algorithms.find(name):  # no metric is called so, and all metrics take longer to import than a card
         return False
     from ackclock.cli.terminal import metrics
 
@@ -89,19 +89,19 @@ def _is_table(name: str) -> bool:
     if not _may_be_more(name):
         return False
     from ackclock.cli.terminal import keys
-    from ackclock.scenario import described
+    from ackclock.scenario import key_reference
 
-    found = described.described(name)
+    found = key_reference.described(name)
     if found:
-        keys.print_keys(found, described.further() if name == described.SCENARIO else {})
+        keys.print_keys(found, key_reference.further() if name == key_reference.SCENARIO else {})
     return bool(found)
 
 
 def _may_be_more(name: str) -> bool:
     """Whether it is more than a card, as far as is known without what takes long to import."""
-    from ackclock import catalog
+    from ackclock import algorithms
 
-    return name in CALLED_ALIKE or not catalog.find(name)
+    return name in CALLED_ALIKE or not algorithms.find(name)
 
 
 #: Cards' names that are those of an engine and of a scenario's table, too.
@@ -112,14 +112,14 @@ def _nearest(name: str) -> str:
     """The names that may have been meant."""
     import difflib
 
-    from ackclock import catalog
+    from ackclock import algorithms
     from ackclock.engines import ENGINES
     from ackclock.input.fields import EXCERPT
     from ackclock.metrics import METRICS
-    from ackclock.scenario import described
+    from ackclock.scenario import key_reference
 
-    cards = [known for family in catalog.FAMILIES for known in catalog.names(family)]
-    known = dict.fromkeys([*cards, *METRICS, "metrics", *described.names(), *ENGINES])
+    cards = [known for family in algorithms.FAMILIES for known in algorithms.names(family)]
+    known = dict.fromkeys([*cards, *METRICS, "metrics", *key_reference.names(), *ENGINES])
     close = difflib.get_close_matches(name[:EXCERPT].lower(), known, n=NEAREST)
     if not close:
         return "a name that `ackclock show`, `show metrics` or `show scenario` lists"

@@ -35,12 +35,12 @@ from ackclock.errors import InputError
 from ackclock.system import signals
 
 if TYPE_CHECKING:
-    from ackclock.campaigns.find.goals import Goal
-    from ackclock.campaigns.find.grid import Grid
-    from ackclock.campaigns.find.needs import Need
-    from ackclock.campaigns.sweep.run import Job
-    from ackclock.campaigns.sweep.table import Sweep
-    from ackclock.cli.jobs import Options
+    from ackclock.cli.run_jobs import Options
+    from ackclock.experiments.search.constraints import Need
+    from ackclock.experiments.search.grid import Grid
+    from ackclock.experiments.search.objectives import Goal
+    from ackclock.experiments.sweep.result import Sweep
+    from ackclock.experiments.sweep.run import Job
 
 #: What is required of points, and what is best.
 Asked: TypeAlias = "tuple[tuple[Need, ...], tuple[Goal, ...]]"
@@ -108,7 +108,7 @@ def sweep(  # noqa: PLR0913 (each is an option of the command line)
 
         ackclock sweep mine.toml --require 'utilisation >= 99%' --best min:queue_delay_mean
     """
-    from ackclock.cli import jobs as work
+    from ackclock.cli import run_jobs as work
 
     base = work.Options(engine, kernel, ssh_config, seed, repeats, out, jobs, report, command=command())
     options = replace(base, module=module, check_phase=check_phase, values=tuple(values or ()))
@@ -133,18 +133,18 @@ def _asked(require: Sequence[str], best: Sequence[str]) -> Asked:
     """What each point must do, and which is the best of those."""
     if not require and not best:
         return (), ()
-    from ackclock.campaigns.find import goals, needs
+    from ackclock.experiments.search import constraints, objectives
 
-    return tuple(map(needs.required, require)), tuple(map(goals.goal, best))
+    return tuple(map(constraints.required, require)), tuple(map(objectives.goal, best))
 
 
 def _with(metrics: str | None, asked: Asked) -> str | None:
     """The metrics to compute, those that are asked about among them."""
     if metrics is None:
         return None
-    from ackclock.input import typed
+    from ackclock.input import cli_values
 
-    return ",".join(dict.fromkeys([*typed.items(metrics), *_names(asked)]))
+    return ",".join(dict.fromkeys([*cli_values.items(metrics), *_names(asked)]))
 
 
 def _names(asked: Asked) -> list[str]:
@@ -157,14 +157,14 @@ def _prepared(
     scenario: Path, options: Options, metrics: str | None, samples: bool, where: Sequence[str], part: Part
 ) -> Iterator[Job]:
     """A sweep for each engine. Everything that can be refused is refused before anything runs."""
-    from ackclock.campaigns.sweep import run as sweeps
-    from ackclock.cli import jobs as work
+    from ackclock.cli import run_jobs as work
     from ackclock.cli.terminal.progress import late
-    from ackclock.input import typed
+    from ackclock.experiments.sweep import run as sweeps
+    from ackclock.input import cli_values
 
     seeds = work.seeds(options)
     shard, design = part
-    chosen = None if metrics is None else typed.items(metrics)
+    chosen = None if metrics is None else cli_values.items(metrics)
     points = having(where)
     loaded = work.loaded(scenario, options)
     names = work.engine_names(options.engines)
@@ -214,7 +214,7 @@ FIRST = 5
 
 def _perform(job: Job, asked: Asked, *, as_json: bool, report: bool) -> None:
     from ackclock.cli import forecasts
-    from ackclock.cli import jobs as work
+    from ackclock.cli import run_jobs as work
     from ackclock.cli.report import write_report
     from ackclock.cli.terminal import forecast
     from ackclock.cli.terminal.progress import progress
@@ -246,7 +246,7 @@ def _perform(job: Job, asked: Asked, *, as_json: bool, report: bool) -> None:
 def _judged(job: Job, done: Sweep, asked: Asked) -> Grid:
     """A verdict on each point."""
     from ackclock import engines
-    from ackclock.campaigns.find.grid import judge
+    from ackclock.experiments.search.grid import judge
 
     groups = done.table.group_by("point", maintain_order=True)
     runs = [group.select(_names(asked)).to_dicts() for _, group in groups]

@@ -36,16 +36,16 @@ def table(
 
         ackclock table results/buffer-sizing-fluid-sweep --csv --where congestion=cubic --out cubic.csv
     """
-    from ackclock.campaigns.sweep import table as tables
     from ackclock.dataset import folders
-    from ackclock.input import typed
-    from ackclock.views import written
+    from ackclock.experiments.sweep import result as tables
+    from ackclock.figures import table_export
+    from ackclock.input import cli_values
 
-    asked = [form for form, given in zip(written.FORMS, (latex, markdown, as_csv), strict=True) if given]
+    asked = [form for form, given in zip(table_export.FORMS, (latex, markdown, as_csv), strict=True) if given]
     if len(asked) > 1:
         raise InputError(f"--{asked[1]}: found both --{asked[0]} and --{asked[1]}; expected one of them")
-    names = typed.items(metrics) if metrics else []
-    text = written.table(tables.read(sweep).only(having(where)), asked[0] if asked else "markdown", names)
+    names = cli_values.items(metrics) if metrics else []
+    text = table_export.table(tables.read(sweep).only(having(where)), asked[0] if asked else "markdown", names)
     if out is None:
         typer.echo(text, nl=False)
         return

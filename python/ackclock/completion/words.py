@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ackclock.input import typed
+from ackclock.input import cli_values
 
 #: What `words.json` holds.
 Known = Mapping[str, Any]
@@ -56,7 +56,7 @@ def values(kind: str, incomplete: str, everything: Known) -> list[tuple[str, str
         return [(f"{sign}:{word}", about) for word, about in _plain("metrics", name, everything)]
     if not kind.endswith(","):
         return _plain(kind, incomplete, everything)
-    *taken, last = typed.split(incomplete)
+    *taken, last = cli_values.split(incomplete)
     found = [(word, about) for word, about in _plain(kind[:-1], last, everything) if word not in taken]
     return [(",".join([*taken, word]), about) for word, about in found]
 
@@ -84,7 +84,7 @@ def _pairs(kind: str, incomplete: str, everything: Known) -> Iterator[tuple[str,
         return
     of_key = keys.get(key, [])
     words = everything["kinds"].get(of_key, {}) if isinstance(of_key, str) else dict.fromkeys(of_key, "")
-    *taken, last = typed.split(given) if kind.endswith(",") else [given]
+    *taken, last = cli_values.split(given) if kind.endswith(",") else [given]
     yield from (
         (f"{key}={','.join([*taken, word])}", about)
         for word, about in words.items()

@@ -28,9 +28,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import polars as pl
 
-from ackclock.dataset import checksums, folders, kinds, manifests, sound, tables
-from ackclock.dataset import columns as as_columns
-from ackclock.dataset.columns import Columns
+from ackclock.dataset import checksums, folders, manifests, result_kind, tables, validate
+from ackclock.dataset import lazy_frame as as_columns
+from ackclock.dataset.lazy_frame import Columns
 from ackclock.dataset.manifests import CAPTURES
 from ackclock.dataset.tables import Column
 from ackclock.errors import InputError
@@ -40,7 +40,7 @@ from ackclock.system.files import check_name
 from ackclock.system.temporary import Private
 
 if TYPE_CHECKING:
-    from ackclock.known import KnownPlan
+    from ackclock.partial_plan import KnownPlan
 
 #: Rows waiting in memory go to disk beyond this many bytes.
 SPOOL_BYTES = 8 << 20
@@ -95,7 +95,7 @@ class Part:
     def _collected(self, rows: pl.LazyFrame) -> pl.DataFrame:
         try:
             found = rows.collect()
-        except sound.UNREADABLE as error:
+        except validate.UNREADABLE as error:
             raise InputError(f"{self.source}: cannot be read: {_first_line(error)}") from error
         self.check()
         return found
@@ -156,7 +156,7 @@ class Dataset:
             return as_columns.frame(in_memory)
         try:
             found = self.scan(table).collect()
-        except sound.UNREADABLE as error:
+        except validate.UNREADABLE as error:
             raise InputError(f"the table {table!r} cannot be read: {_first_line(error)}") from error
         for part in parts:
             part.check()
@@ -206,7 +206,7 @@ class Dataset:
     @cached_property
     def plan(self) -> KnownPlan:
         """What is known of the plan behind the result. Raises `InputError` if that is damaged."""
-        from ackclock.known import KnownPlan
+        from ackclock.partial_plan import KnownPlan
 
         return KnownPlan.from_dict(self.manifest.get("plan") or {})
 
@@ -243,14 +243,14 @@ class Dataset:
         return pandas.frame(self.flows if table == "flows" else self.frame(table))
 
     def __repr__(self) -> str:
-        from ackclock.dataset import told
+        from ackclock.dataset import reprs
 
-        return told.lines(self)
+        return reprs.lines(self)
 
     def _repr_html_(self) -> str:
-        from ackclock.dataset import told
+        from ackclock.dataset import reprs
 
-        return told.html(self)
+        return reprs.html(self)
 
     @staticmethod
     @checked(datasets=several(arguments.RECORDED, "datasets"))
@@ -282,7 +282,7 @@ class Dataset:
         written.
         """
         target = Path(folder)
-        kinds.check(target, kinds.of(self.manifest))
+        result_kind.check(target, result_kind.of(self.manifest))
         with folders.replacing(target, manifests.is_note(target)) as new:
             with folders.writing(new):
                 self._write(new, captures)
@@ -308,14 +308,14 @@ class Dataset:
         Every part is compared with its SHA-256 in the manifest, once.
         """
         place = check_name(Path(folder))
-        manifest = manifests.read(place, *kinds.DATASETS)
-        sound.check_runs(manifest.about, place)
+        manifest = manifests.read(place, *result_kind.DATASETS)
+        validate.check_runs(manifest.about, place)
         names = {table: manifest.under(f"{table}.parquet") for table in tables.TABLES}
         states = {name: checksums.state(place / name) for found in names.values() for name in found}
         manifest.check(states, [f"{table}.parquet" for table in names])
         parts = {
             table: tuple(
-                Part(place / name, state=states[name], words=sound.check_part(place / name, table)) for name in found
+                Part(place / name, state=states[name], words=validate.check_part(place / name, table)) for name in found
             )
             for table, found in names.items()
         }

@@ -17,8 +17,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from ackclock.dataset import kinds
-from ackclock.dataset.kinds import Kind
+from ackclock.dataset import result_kind
+from ackclock.dataset.result_kind import Kind
 from ackclock.errors import InputError
 from ackclock.system import signals
 from ackclock.system.temporary import Private, held, is_private
@@ -84,7 +84,7 @@ def private() -> Private:
 
 def check(target: Path, wanted: Kind) -> None:
     """Refuses a folder that is something else, or cannot be made, before work is spent on it. Raises `InputError`."""
-    kinds.check(target, wanted)
+    result_kind.check(target, wanted)
     beside(target).close()
 
 

@@ -14,15 +14,15 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from ackclock.dataset import checksums, sound
-from ackclock.dataset.kinds import KEYS, LONGEST_MANIFEST, MANIFEST, Kind, kind
+from ackclock.dataset import checksums, validate
+from ackclock.dataset.result_kind import KEYS, LONGEST_MANIFEST, MANIFEST, Kind, kind
 from ackclock.dataset.tables import TABLES
 from ackclock.errors import InputError
 from ackclock.system import files
 from ackclock.system.temporary import is_private
 
 #: Version of the folders' layout and of the tables' columns; a reader refuses another.
-FORMAT = 4
+FORMAT = 5
 
 #: A sweep's table of metrics, beside the dataset's; and the file of its result, when it is finished.
 RUNS, POINTS = "runs", "points.parquet"
@@ -158,7 +158,7 @@ def _checked(folder: Path, manifest: Any, signed: bool) -> dict[str, Any]:
         raise InputError(f"{folder}: not an ackclock result: {MANIFEST} does not name an ackclock version")
     if manifest.get("format") != FORMAT:
         again = "run the scenario again" if not KEYS.keys() & manifest.keys() else "run it again"
-        version, found = (sound.excerpt(manifest.get(key)) for key in ("ackclock", "format"))
+        version, found = (validate.excerpt(manifest.get(key)) for key in ("ackclock", "format"))
         wrote = f"written by ackclock {version} in format {found}"
         raise InputError(f"{folder}: {wrote}; this ackclock reads format {FORMAT}: {again}")
     if not signed:

@@ -25,8 +25,8 @@ import polars as pl
 from ackclock.dataset.tables import DISK_OPERATIONS, Column
 from ackclock.doctor.finding import Finding
 from ackclock.errors import InputError
+from ackclock.figures import numbers
 from ackclock.system.files import readable
-from ackclock.views import numbers
 
 #: Blocks in bytes, how much is written or read of them at a time, and how often.
 BLOCKS_BYTES = (4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ackclock.doctor.finding import Finding
-from ackclock.views import numbers
+from ackclock.figures import numbers
 
 #: Where the kernel tells them.
 SYSCTLS, INTERFACES = Path("/proc/sys/net"), Path("/sys/class/net")

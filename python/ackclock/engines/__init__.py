@@ -60,7 +60,7 @@ def refusals(chosen: Engine, plan: Plan) -> list[Unsupported]:
 
 def check_needs(chosen: Engine, plan: Plan, coming: Collection[Path] = ()) -> None:
     """Refuses a plan that needs what is no result, nor one of the folders that are still to come."""
-    from ackclock.dataset.kinds import DATASETS, kind
+    from ackclock.dataset.result_kind import DATASETS, kind
 
     for need in _needs(chosen, plan):
         place = os.path.realpath(check_name(need.folder))

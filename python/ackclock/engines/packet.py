@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ackclock import _core, catalog
-from ackclock.catalog import code
+from ackclock import _core, algorithms
+from ackclock.algorithms import code
 from ackclock.dataset import Dataset, Spool, folders
 from ackclock.dataset.tables import TABLES, Column
 from ackclock.engines import features
@@ -67,7 +67,7 @@ def _explained(lacking: Unsupported, plan: Plan) -> Unsupported:
     """With the reason, if it is a control whose code is not built."""
     kinds = {group.congestion.kind for group in plan.groups if group.congestion}
     kind = next((kind for kind in kinds if lacking.what == features.congestion(kind)), None)
-    why = code.reason(catalog.card("congestion", kind)) if kind else ""
+    why = code.reason(algorithms.card("congestion", kind)) if kind else ""
     return replace(lacking, what=f"{lacking.what}: {why}") if why else lacking
 
 

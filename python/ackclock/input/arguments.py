@@ -208,7 +208,7 @@ SEEDS: Take = _seeds
 BETWEEN: Take = _between
 TEXTS_BY_KEY: Take = _texts_by_key
 JOBS = whole(1, 10_000)
-#: `ackclock.metrics.recorded.Recorded`, whatever class it is of.
+#: `ackclock.metrics.protocols.Recorded`, whatever class it is of.
 RECORDED = having(("manifest", "plan", "runs", "scan"), 'a dataset, as ackclock.run and Dataset.read("…") give')
-#: `ackclock.views.charts.Swept`, whatever class it is of.
+#: `ackclock.figures.charts.Swept`, whatever class it is of.
 SWEPT = having(("name", "engine", "axes", "metrics", "points"), "what ackclock.sweep gives")

@@ -14,7 +14,7 @@
     metrics.flow_goodput(data)                     # goodput of each flow, with its label
     metrics.flow_means(data)                       # goodput, loss, RTT and window of each flow
     metrics.losses_before_capture_loss(captured)   # losses where the capture misses nothing
-    metrics.cdf(data, "completion_s")              # distribution functions
+    metrics.cdf(data, "fct_s")              # distribution functions
     metrics.windows_over_time(data)                # mean and coefficient of variation of the windows at each instant
     metrics.slowdowns(data)                        # completion times over those of an empty network, by size
     metrics.within_deadline(data, [0.01, 0.1])     # share of the transfers that met a deadline
@@ -54,15 +54,14 @@ from ackclock.metrics import (
     tracking,
 )
 from ackclock.metrics.distributions import cdf, windows_over_time
-from ackclock.metrics.falls import window_falls
 from ackclock.metrics.flow_goodput import flow_goodput
 from ackclock.metrics.flow_means import flow_means
 from ackclock.metrics.metric import PLACES, Metric, Value
 from ackclock.metrics.paths import shared_paths
-from ackclock.metrics.recorded import PHASE, Recorded
+from ackclock.metrics.protocols import PHASE, Recorded
 from ackclock.metrics.response import response_times
+from ackclock.metrics.responsiveness import responsiveness_at
 from ackclock.metrics.rules import epochs_by_rule
-from ackclock.metrics.settling import responsiveness_at
 from ackclock.metrics.sharing import shared_bottlenecks
 from ackclock.metrics.slowdown import slowdowns, within_deadline
 from ackclock.metrics.summary import Summary, summarise
@@ -70,6 +69,7 @@ from ackclock.metrics.trace import trace
 from ackclock.metrics.traced_loss import losses_before_capture_loss
 from ackclock.metrics.tracking import cubic_epochs
 from ackclock.metrics.view import RunView, runs
+from ackclock.metrics.window_reduction import window_falls
 
 __all__ = [
     "METRICS",

@@ -22,9 +22,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from ackclock.metrics.epoch_rules import RULES
 from ackclock.metrics.instants import mean_by_instant
 from ackclock.metrics.metric import Metric
-from ackclock.metrics.numbering import RULES
 from ackclock.metrics.view import Array, Lives, RunView, lives
 
 

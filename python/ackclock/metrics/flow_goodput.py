@@ -7,10 +7,10 @@ import polars as pl
 
 from ackclock.input import arguments
 from ackclock.input.arguments import checked, optional
-from ackclock.known import KnownPlan
-from ackclock.metrics.recorded import Recorded
+from ackclock.metrics.protocols import Recorded
 from ackclock.metrics.throughput import flow_rates_bps, present_flows
 from ackclock.metrics.view import RunView, runs
+from ackclock.partial_plan import KnownPlan
 
 SCHEMA = {
     "run": pl.UInt32(),

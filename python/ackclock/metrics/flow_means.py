@@ -7,7 +7,7 @@ import polars as pl
 
 from ackclock.input import arguments
 from ackclock.input.arguments import checked, optional
-from ackclock.metrics.recorded import Recorded
+from ackclock.metrics.protocols import Recorded
 from ackclock.metrics.view import RunView, runs
 
 SCHEMA = {

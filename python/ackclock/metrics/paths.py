@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from ackclock.metrics.metric import Metric
-from ackclock.metrics.recorded import Recorded
+from ackclock.metrics.protocols import Recorded
 from ackclock.metrics.view import RunView, runs
 
 SCHEMA: dict[str, Any] = {

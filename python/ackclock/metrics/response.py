@@ -14,12 +14,12 @@ from typing import Any
 import polars as pl
 
 from ackclock.input.arguments import one_of
-from ackclock.known import KnownPlan
 from ackclock.metrics import survival
 from ackclock.metrics.completion import transfers, watched
-from ackclock.metrics.recorded import Recorded
+from ackclock.metrics.protocols import Recorded
 from ackclock.metrics.summary import Summary, summarise
 from ackclock.metrics.view import RunView, group_label, runs
+from ackclock.partial_plan import KnownPlan
 
 #: Up to this many different sizes have a row each; more are put into octaves.
 MOST_SIZES = 16

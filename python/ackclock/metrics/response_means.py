@@ -14,7 +14,7 @@ import numpy.typing as npt
 import polars as pl
 
 from ackclock.metrics.completion import Transfers, transfers_in_blocks
-from ackclock.metrics.recorded import Recorded
+from ackclock.metrics.protocols import Recorded
 from ackclock.metrics.response import MOST_SIZES, SCHEMA
 from ackclock.metrics.rows import Array
 from ackclock.metrics.summary import Summary, of_sums, summarise

@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from ackclock.metrics.protocols import Handed, Piece
 from ackclock.metrics.quantiles import quantile
-from ackclock.metrics.recorded import Handed, Piece
 
 Array: TypeAlias = npt.NDArray[np.float64]
 Column: TypeAlias = npt.NDArray[Any]

@@ -6,8 +6,8 @@ import numpy as np
 import polars as pl
 
 from ackclock.metrics.epoch import Epochs, rtt_at
-from ackclock.metrics.numbering import RULES
-from ackclock.metrics.recorded import Recorded
+from ackclock.metrics.epoch_rules import RULES
+from ackclock.metrics.protocols import Recorded
 from ackclock.metrics.view import RunView, runs
 
 SCHEMA = {

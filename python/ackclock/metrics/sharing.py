@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ackclock.metrics.recorded import Recorded
+from ackclock.metrics.protocols import Recorded
 from ackclock.metrics.view import RunView, runs
 
 #: From this correlation on two flows share a queue.

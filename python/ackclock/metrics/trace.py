@@ -23,7 +23,7 @@ import polars as pl
 from ackclock.errors import InputError
 from ackclock.input import arguments
 from ackclock.input.arguments import checked, optional
-from ackclock.metrics.recorded import Recorded
+from ackclock.metrics.protocols import Recorded
 from ackclock.metrics.student import NORMAL
 from ackclock.metrics.summary import summarise
 from ackclock.metrics.view import runs

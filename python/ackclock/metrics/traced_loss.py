@@ -10,7 +10,7 @@ import polars as pl
 
 from ackclock.input import arguments
 from ackclock.input.arguments import checked
-from ackclock.metrics.recorded import Recorded
+from ackclock.metrics.protocols import Recorded
 from ackclock.metrics.trace import check_captured
 
 #: Fates of segments that did not reach their receivers.

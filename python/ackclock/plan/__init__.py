@@ -158,7 +158,7 @@ class CongestionPlan:
 
 @dataclass(frozen=True, slots=True)
 class TcpPlan:
-    """A TCP apart from its congestion control; the cards in `catalog/stack` say what each field means."""
+    """A TCP apart from its congestion control; the cards in `algorithms/stack` say what each field means."""
 
     mss_bytes: int
     header_bytes: int
@@ -176,13 +176,13 @@ class TcpPlan:
     receive_window_bytes: int | None
     loss_detection: str
     tail_loss_probe: bool
-    undo: bool
+    undo_spurious: bool
     frto: bool
     adaptive_reordering: bool
     limited_transmit: bool
-    reduction: str
+    recovery_reduction: str
     pacing: bool
-    batches: bool
+    tso_batching: bool
     window_validation: bool
     ecn: str
     processing: Parameters | None = field(default=None, hash=False)
@@ -317,7 +317,7 @@ class RecordPlan:
     traffic: bool
     all_links: bool
     delays: bool
-    cubic: bool
+    cubic_state: bool
     paths: bool
 
     @property
@@ -360,14 +360,14 @@ class Plan:
     scenario_text: str = field(default="", compare=False, repr=False)
 
     def __repr__(self) -> str:
-        from ackclock.plan import told
+        from ackclock.plan import reprs
 
-        return told.lines(self)
+        return reprs.lines(self)
 
     def _repr_html_(self) -> str:
-        from ackclock.plan import told
+        from ackclock.plan import reprs
 
-        return told.html(self)
+        return reprs.html(self)
 
     @staticmethod
     def from_dict(values: Mapping[str, Any]) -> Plan:

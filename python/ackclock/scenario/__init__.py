@@ -11,8 +11,8 @@ from typing import Any
 
 class _Package(ModuleType):
     def __call__(self, **given: Any) -> Any:
-        """See `ackclock.scenario.usual.scenario`."""
-        from ackclock.scenario.usual import scenario
+        """See `ackclock.scenario.builder.scenario`."""
+        from ackclock.scenario.builder import scenario
 
         return scenario(**given)
 

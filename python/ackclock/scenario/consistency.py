@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from pydantic_core import InitErrorDetails
 
 from ackclock.input.fields import Loc, fault_at, shown
-from ackclock.scenario.topology.pairing import DRAWN
-from ackclock.scenario.topology.placed import MOST_FLOWS, not_longer
+from ackclock.scenario.file_schema import MOST_RUNS, Written
+from ackclock.scenario.topology.endpoints import MOST_FLOWS, not_longer
+from ackclock.scenario.topology.traffic_matrix import DRAWN
 from ackclock.scenario.traffic.flows import Flows
-from ackclock.scenario.written import MOST_RUNS, Written
 
 #: Most samples of all flows in one run: tens of gigabytes.
 MOST_SAMPLES = 1e9

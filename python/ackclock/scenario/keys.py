@@ -11,7 +11,7 @@ from pydantic import AfterValidator, Field
 from pydantic_core import core_schema
 from typing_extensions import TypeAliasType
 
-from ackclock.catalog.given import FromCard, Given
+from ackclock.algorithms.selection import FromCard, Given
 from ackclock.input import units
 from ackclock.input.fields import Quantity, SizeQuantity, Table, fault, fault_at, faults, shown
 from ackclock.plan import AT_LINK, RECEIVERS, SENDERS

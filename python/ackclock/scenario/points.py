@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ackclock.errors import InputError, Problem, ScenarioError
-from ackclock.input import typed
+from ackclock.input import cli_values
 from ackclock.input.fields import Loc, dotted, nearest, shown
 from ackclock.input.source import Source
 
@@ -192,7 +192,7 @@ def _some(axis: Axis, texts: Sequence[str] | None) -> Axis:
 def _places(values: Sequence[Any], text: str) -> list[int]:
     """Which values a text means: as tables and figures name them, or as TOML has them, however it is spaced."""
     names = zip(values, short_labels(values), strict=True)
-    meant = _exact(typed.value(text))
+    meant = _exact(cli_values.value(text))
     return [
         place for place, (value, short) in enumerate(names) if text in (label(value), short) or _exact(value) == meant
     ]

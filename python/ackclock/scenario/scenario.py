@@ -16,7 +16,7 @@ from ackclock.errors import ScenarioError
 from ackclock.input.fields import faults
 from ackclock.input.source import Source
 from ackclock.scenario import consistency
-from ackclock.scenario.written import Written
+from ackclock.scenario.file_schema import Written
 
 
 class Scenario(Written):

@@ -13,7 +13,6 @@ argument.
 from __future__ import annotations
 
 from ackclock.theory import pendulum, single_flow
-from ackclock.theory.alone import completion_alone
 from ackclock.theory.buffers import (
     BUFFER_RULES,
     bdp_buffer,
@@ -30,6 +29,7 @@ from ackclock.theory.cubic_curve import (
     time_after_plateau,
 )
 from ackclock.theory.emulation import emulation_limit
+from ackclock.theory.ideal_fct import ideal_fct_s
 from ackclock.theory.responses import (
     cubic_window,
     highspeed_window,
@@ -53,7 +53,6 @@ __all__ = [
     "ResponseTime",
     "altman",
     "bdp_buffer",
-    "completion_alone",
     "cubic_convergence",
     "cubic_curve",
     "cubic_k",
@@ -62,6 +61,7 @@ __all__ = [
     "emulation_limit",
     "handshake_time",
     "highspeed_window",
+    "ideal_fct_s",
     "loss_at",
     "loss_free_packets",
     "many_flows_buffer",

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ackclock.theory.checks import POSITIVE, SHARE, at_least, checked
-from ackclock.theory.shapes import Number
+from ackclock.theory.array_types import Number
+from ackclock.theory.domains import POSITIVE, SHARE, at_least, checked
 
 #: Wischik and McKeown 2005, for `many_flows_buffer`.
 WISCHIK = 0.63

@@ -12,8 +12,8 @@ from functools import partial
 
 import numpy as np
 
-from ackclock.theory.checks import FINITE, POSITIVE, SHARE, WHOLE, at_least, checked, single
-from ackclock.theory.shapes import Array, Number
+from ackclock.theory.array_types import Array, Number
+from ackclock.theory.domains import FINITE, POSITIVE, SHARE, WHOLE, at_least, checked, single
 
 ONE_POSITIVE = single(POSITIVE)
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ackclock.theory.checks import POSITIVE, SHARE_TO_1, checked
-from ackclock.theory.shapes import Number
+from ackclock.theory.array_types import Number
+from ackclock.theory.domains import POSITIVE, SHARE_TO_1, checked
 
 #: Braud halves the result, so that the host that emulates has room.
 MARGIN = 0.5

@@ -14,8 +14,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ackclock.theory.checks import POSITIVE, PROBABILITY_TO_1, SHARE, Words, at_least, checked
-from ackclock.theory.shapes import Number
+from ackclock.theory.array_types import Number
+from ackclock.theory.domains import POSITIVE, PROBABILITY_TO_1, SHARE, Words, at_least, checked
 
 #: c and d of c/pᵈ (Guillier 2008).
 GUILLIER: Mapping[str, tuple[float, float]] = {

@@ -14,8 +14,8 @@ from __future__ import annotations
 import numpy as np
 
 from ackclock.errors import InputError
-from ackclock.theory.checks import POSITIVE, at_least, checked
-from ackclock.theory.shapes import Number
+from ackclock.theory.array_types import Number
+from ackclock.theory.domains import POSITIVE, at_least, checked
 
 
 @checked(slots=at_least(1), capacity_bps=POSITIVE, segment_bytes=POSITIVE)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ackclock.theory.checks import POSITIVE, SHARE, at_least, checked
-from ackclock.theory.shapes import Number
+from ackclock.theory.array_types import Number
+from ackclock.theory.domains import POSITIVE, SHARE, at_least, checked
 
 
 @checked(streams=at_least(1), capacity_bps=POSITIVE, beta=SHARE)

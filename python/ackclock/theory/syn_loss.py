@@ -22,8 +22,8 @@ from typing import Generic
 
 import numpy as np
 
-from ackclock.theory.checks import POSITIVE, PROBABILITY, PROBABILITY_FROM_0, at_least, checked, single
-from ackclock.theory.shapes import Number
+from ackclock.theory.array_types import Number
+from ackclock.theory.domains import POSITIVE, PROBABILITY, PROBABILITY_FROM_0, at_least, checked, single
 
 ONE_POSITIVE = single(POSITIVE)
 

@@ -14,8 +14,8 @@ import math
 
 import numpy as np
 
-from ackclock.theory.checks import LIMIT, POSITIVE, PROBABILITY, PROBABILITY_TO_1, checked
-from ackclock.theory.shapes import Number
+from ackclock.theory.array_types import Number
+from ackclock.theory.domains import LIMIT, POSITIVE, PROBABILITY, PROBABILITY_TO_1, checked
 
 #: √(3/2): a sawtooth between W/2 and W of which each 1/p-th packet is lost (Mathis 1997, section 2).
 PERIODIC = math.sqrt(3 / 2)

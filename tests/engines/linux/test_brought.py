@@ -11,13 +11,13 @@ import pytest
 from typer.testing import CliRunner
 
 import ackclock as ac
-from ackclock import catalog
-from ackclock.campaigns.sweep import table as sweeps
-from ackclock.catalog import Linux
-from ackclock.cli import application, jobs
-from ackclock.controls.new import TEMPLATES
-from ackclock.engines.linux.kernel import bpf, brought, cache, headers
+from ackclock import algorithms
+from ackclock.algorithms import Linux
+from ackclock.cli import application, run_jobs
+from ackclock.engines.linux.kernel import bpf, cache, headers, user_module
 from ackclock.errors import InputError
+from ackclock.experiments.sweep import result as sweeps
+from ackclock.scaffold.new import TEMPLATES
 
 SCENARIO = """
 duration = "3s"
@@ -34,9 +34,9 @@ congestion = {congestion}
 @pytest.fixture(autouse=True)
 def no_cards_stay():
     yield
-    catalog._BROUGHT.clear()
-    catalog.names.cache_clear()
-    catalog.card.cache_clear()
+    algorithms._BROUGHT.clear()
+    algorithms.names.cache_clear()
+    algorithms.card.cache_clear()
 
 
 @pytest.fixture
@@ -64,12 +64,12 @@ def refusal(*words, status=2):
 
 class TestAFile:
     def test_its_name_is_that_of_its_operations_else_the_files_own(self, folder):
-        assert brought.read(Path("mine.c")).name == brought.read(Path("mine.bpf.c")).name == "mine"
+        assert user_module.read(Path("mine.c")).name == user_module.read(Path("mine.bpf.c")).name == "mine"
         text = Path("mine.c").read_text()
         Path("other.c").write_text(text.replace('.name = "mine"', '.name\t= "his"'))
         Path("third.c").write_text(text.replace('.name = "mine"', ".name = NAME"))
         Path("fourth.bpf.c").write_text("")
-        assert [brought.read(Path(name)).name for name in ("other.c", "third.c", "fourth.bpf.c")] == [
+        assert [user_module.read(Path(name)).name for name in ("other.c", "third.c", "fourth.bpf.c")] == [
             "his", "third", "fourth",
         ]  # fmt: skip
 
@@ -78,11 +78,11 @@ class TestAFile:
         Path("mine.c").write_text('#include "one.h"\n' + text)
         Path("one.h").write_text('#include "two.h"\n#include <net/tcp.h>\n')
         Path("two.h").write_text("")
-        assert list(brought.sources(Path("mine.c"))) == ["mine.c", "one.h", "two.h"]
-        before = brought.read(Path("mine.c")).sha256
-        assert brought.read(Path("mine.c")).sha256 == before
+        assert list(user_module.sources(Path("mine.c"))) == ["mine.c", "one.h", "two.h"]
+        before = user_module.read(Path("mine.c")).sha256
+        assert user_module.read(Path("mine.c")).sha256 == before
         Path("two.h").write_text("#define TWO 2\n")
-        assert brought.read(Path("mine.c")).sha256 != before
+        assert user_module.read(Path("mine.c")).sha256 != before
 
     @pytest.mark.parametrize(
         ("name", "text", "what"),
@@ -109,10 +109,10 @@ class TestItsCard:
     def brought(self, **changes):
         import dataclasses
 
-        aimd = catalog.card("congestion", "aimd")
-        catalog.bring(dataclasses.replace(aimd, name="mine", **changes))
-        brought.bring(brought.Module("mine", "mine.c", "0" * 64))
-        return catalog.card("congestion", "mine")
+        aimd = algorithms.card("congestion", "aimd")
+        algorithms.bring(dataclasses.replace(aimd, name="mine", **changes))
+        user_module.bring(user_module.Module("mine", "mine.c", "0" * 64))
+        return algorithms.card("congestion", "mine")
 
     def plan(self, congestion, **module):
         loaded = ac.loads(SCENARIO.format(congestion=congestion))
@@ -129,8 +129,8 @@ class TestItsCard:
         return [each.what for each in LinuxEngine().check(plan)]
 
     def test_without_one_it_has_no_parameters(self):
-        brought.bring(brought.Module("mine", "mine.c", "0" * 64))
-        assert catalog.card("congestion", "mine").parameters == {}
+        user_module.bring(user_module.Module("mine", "mine.c", "0" * 64))
+        assert algorithms.card("congestion", "mine").parameters == {}
         assert self.refused('"mine"') == []
 
     def test_one_that_says_nothing_of_a_module_has_its_defaults(self):
@@ -139,13 +139,13 @@ class TestItsCard:
         assert self.refused('{ kind = "mine", beta = 0.8 }') == ['congestion control "mine" with beta = 0.8']
 
     def test_one_that_says_how_gives_the_module_its_parameters(self):
-        from ackclock.catalog.kernel import Fixed, Knob
+        from ackclock.algorithms.kernel import Fixed, Knob
 
         told = {"beta": Knob(knob="beta_1024", scale=1024), "increase": Fixed(fixed=1.0)}
         self.brought(linux=Linux(brought=True, parameters={**told, "slow_start_step": Fixed(fixed=1.0)}))
         plan = self.plan('{ kind = "mine", beta = 0.75 }', name="mine", file="mine.c", sha256="")
         assert self.refused('{ kind = "mine", beta = 0.75 }') == []
-        assert brought.values(plan, brought.of(plan)) == {"beta_1024": 768}
+        assert user_module.values(plan, user_module.of(plan)) == {"beta_1024": 768}
 
     def test_without_a_module_it_is_refused(self):
         from ackclock.engines.linux import LinuxEngine
@@ -179,9 +179,9 @@ class TestWhatIsMissing:
         assert "found a BPF program with --kernel" in said
         assert "expected --kernel live" in said
         with pytest.raises(InputError, match=r"found a module with --kernel live; expected a guest, or a \.bpf\.c"):
-            brought.check(brought.read(Path("mine.c")), "live")
+            user_module.check(user_module.read(Path("mine.c")), "live")
         with pytest.raises(InputError, match="with the kernels of a testbed"):
-            brought.check(brought.read(Path("mine.c")), "hosts")
+            user_module.check(user_module.read(Path("mine.c")), "hosts")
 
     def test_another_engine(self):
         done = CliRunner().invoke(application(), ["run", "mine.toml", "--module", "mine.c"])
@@ -189,7 +189,7 @@ class TestWhatIsMissing:
         assert done.stderr == '--module: found "mine.c" with --engine packet; expected --engine linux\n'
 
     def test_flows_that_have_it(self, guest, monkeypatch):
-        monkeypatch.setattr(brought, "compiled", lambda *_: None)
+        monkeypatch.setattr(user_module, "compiled", lambda *_: None)
         Path("mine.toml").write_text(SCENARIO.format(congestion='"reno"'))
         said = refusal("--kernel", str(guest), "--module", "mine.c")
         assert 'found no flows with congestion = "mine"' in said
@@ -202,7 +202,7 @@ class TestWhatIsMissing:
         assert (done.exit_code, done.stderr) == (
             2, '--module: found "mine.c" with --engine packet,fluid; expected --engine linux\n',
         )  # fmt: skip
-        monkeypatch.setattr(brought, "compiled", lambda *_: None)
+        monkeypatch.setattr(user_module, "compiled", lambda *_: None)
         Path("mine.toml").write_text(SCENARIO.format(congestion='"reno"'))
         done = CliRunner().invoke(application(), [*compare, "--engine", "packet,linux"])
         assert (done.exit_code, Path("out").exists()) == (2, False)
@@ -221,22 +221,22 @@ def test_mistakes_are_the_compilers_first_lines():
         *(f"mine.c:{line}:5: error: no such thing" for line in range(10, 20)),
         "make[1]: *** [mine.o] Error 1",
     ])  # fmt: skip
-    lines = brought.mistakes(said).splitlines()
+    lines = user_module.mistakes(said).splitlines()
     assert lines[0] == "mine.c:10:5: error: no such thing"
     assert len(lines) == bpf.MOST_MISTAKES
-    undefined = brought.mistakes('ERROR: modpost: "no_such" [/tmp/x/mine.ko] undefined!\nmake: *** Error 2\n')
+    undefined = user_module.mistakes('ERROR: modpost: "no_such" [/tmp/x/mine.ko] undefined!\nmake: *** Error 2\n')
     assert undefined == '--module: found "no_such"; expected what the kernel exports to modules'
-    assert brought.mistakes("gcc: out of memory\n") == "gcc: out of memory"
+    assert user_module.mistakes("gcc: out of memory\n") == "gcc: out of memory"
 
 
 def test_a_live_kernel_has_it_while_runs_go_on_and_no_longer(folder, monkeypatch):
     said = []
     monkeypatch.setattr(bpf, "register", lambda source, values, _: said.append(("in", source.name, values)) or 7)
     monkeypatch.setattr(bpf, "unregister", lambda number: said.append(("out", number)))
-    module = brought.read(Path("mine.bpf.c"))
-    brought.bring(module)
-    plan = TestItsCard().plan('"mine"', **brought.option(module))
-    with pytest.raises(RuntimeError), brought.there(plan):
+    module = user_module.read(Path("mine.bpf.c"))
+    user_module.bring(module)
+    plan = TestItsCard().plan('"mine"', **user_module.option(module))
+    with pytest.raises(RuntimeError), user_module.there(plan):
         said.append("running")
         raise RuntimeError
     assert said == [("in", "mine.bpf.c", {}), "running", ("out", 7)]
@@ -246,7 +246,7 @@ def test_a_live_kernel_has_it_while_runs_go_on_and_no_longer(folder, monkeypatch
 def kernel_with_headers(guest_kernel):
     if not (guest_kernel.parent / headers.PACKED).is_file():
         pytest.skip(f"the guest has no {headers.PACKED}: run `make kernel`")
-    missing = [tool for tool in brought.TOOLS if not shutil.which(tool)]
+    missing = [tool for tool in user_module.TOOLS if not shutil.which(tool)]
     if missing:
         pytest.skip(f"needs {', '.join(missing)}")
     return guest_kernel
@@ -256,12 +256,12 @@ def test_a_guest_runs_it_and_the_manifest_says_so(folder, kernel_with_headers, m
     done = run("--module", "mine.c")
     assert done.exit_code == 0, done.output
     manifest = json.loads(Path("out/manifest.json").read_text())
-    module = brought.read(Path("mine.c"))
+    module = user_module.read(Path("mine.c"))
     assert manifest["linux"]["module"] == {"name": "mine", "sha256": module.sha256}
     goodput_bps = 8 * ac.Dataset.read("out").flows["delivered_bytes"][0] / 3
     assert goodput_bps > 8e6
-    monkeypatch.setattr(brought, "_make", lambda *_: pytest.fail("it was compiled again"))
-    assert brought.compiled(module, kernel_with_headers).is_file()
+    monkeypatch.setattr(user_module, "_make", lambda *_: pytest.fail("it was compiled again"))
+    assert user_module.compiled(module, kernel_with_headers).is_file()
 
 
 def test_a_mistake_gives_the_compilers_lines(folder, kernel_with_headers):
@@ -286,7 +286,7 @@ def test_points_of_a_sweep_have_it_too(folder, kernel_with_headers):
     Path("swept.toml").write_text(Path("mine.toml").read_text() + SWEPT)
     done = sweep("--module", "mine.c")
     assert done.exit_code == 0, done.output
-    module = brought.read(Path("mine.c"))
+    module = user_module.read(Path("mine.c"))
     found = sweeps.read(Path("out"))
     assert found.manifest["sweep"]["module"] == {"name": "mine", "sha256": module.sha256}
     assert found.table["goodput_bps"].min() > 8e6
@@ -302,7 +302,7 @@ def test_a_question_has_it_too(folder, kernel_with_headers):
     found = json.loads((Path("answer") / "answer.json").read_text())
     assert [point["verdict"] for point in found["points"]] == ["holds", "holds"]
     manifest = json.loads((Path("answer") / "manifest.json").read_text())
-    assert manifest["find"]["module"]["sha256"] == brought.read(Path("mine.c")).sha256
+    assert manifest["find"]["module"]["sha256"] == user_module.read(Path("mine.c")).sha256
     done = CliRunner().invoke(application(), ["find", *asked, "--module", "mine.c"])
     assert (done.exit_code, done.stderr.count("\n")) == (2, 1), done.output
     assert done.stderr.startswith('--module: found "mine.c" with --engine packet; expected --engine linux')
@@ -319,10 +319,10 @@ def test_a_sweep_is_refused_as_a_run_is(folder):
 
 
 def test_a_program_of_the_live_kernel_has_one_set_of_parameters(folder, monkeypatch):
-    monkeypatch.setattr(brought, "check", lambda *_: None)
+    monkeypatch.setattr(user_module, "check", lambda *_: None)
     told = iter([{"increase": 1}, {"increase": 2}])
-    monkeypatch.setattr(brought, "values", lambda *_: next(told))
-    options = jobs.Options("linux", kernel="live", module=Path("mine.bpf.c"))
-    plan = jobs.loaded(Path("mine.toml"), options).plan()
+    monkeypatch.setattr(user_module, "values", lambda *_: next(told))
+    options = run_jobs.Options("linux", kernel="live", module=Path("mine.bpf.c"))
+    plan = run_jobs.loaded(Path("mine.toml"), options).plan()
     with pytest.raises(InputError, match="found points that give it different parameters; expected one set"):
-        jobs.check_module([plan, plan], Path("mine.bpf.c"))
+        run_jobs.check_module([plan, plan], Path("mine.bpf.c"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import ackclock as ac
-from ackclock import catalog, engines
+from ackclock import algorithms, engines
 from ackclock.engines.linux import disciplines
 
 TEXT = """
@@ -110,7 +110,7 @@ def test_every_parameter_is_used_or_fixed():
     """No parameter of a card is forgotten: another value gives other words, or is refused."""
     others = {"boolean": lambda p: not p.default, "choice": lambda p: p.choices[-1]}
     for name, given, _ in WORDS:
-        card = catalog.card("queue", name)
+        card = algorithms.card("queue", name)
         before = words(plan(name, given))
         for key, parameter in card.parameters.items():
             old = plan(name, given).links[0].queue.parameters[card.key(key)]

@@ -15,7 +15,7 @@ from changed import changed
 
 import ackclock as ac
 from ackclock import engines
-from ackclock.engines.linux import held, live
+from ackclock.engines.linux import live, timing_quality
 from ackclock.errors import InputError
 
 TEXT = """
@@ -266,33 +266,33 @@ def found(backlog_p, utilisation, late_s=(0.0, 0.0)):
 
 
 def test_a_shortage_of_memory_is_said():
-    assert list(held.squeezed(0)) == []
-    (doubt,) = held.squeezed(3)
+    assert list(timing_quality.squeezed(0)) == []
+    (doubt,) = timing_quality.squeezed(3)
     assert doubt.startswith("TCP ran out of memory (net.ipv4.tcp_mem) 3 times")
 
 
 def test_a_capture_that_lacks_packets_says_so():
-    assert list(held.uncaptured(0)) == []
-    (doubt,) = held.uncaptured(12)
+    assert list(timing_quality.uncaptured(0)) == []
+    (doubt,) = timing_quality.uncaptured(12)
     assert doubt == "the packet capture lacks 12 packets: too many came within 10 ms"
 
 
 def test_the_rate_that_was_held():
     """Of 21 samples, 20 come after one with packets waiting: 10 at 1.0 and 10 at 0.9."""
-    kept = held.measured(plan(), found([5] * 21, [0.0] + [1.0, 0.9] * 10))
+    kept = timing_quality.measured(plan(), found([5] * 21, [0.0] + [1.0, 0.9] * 10))
     assert kept["shares"] == {"bottleneck": pytest.approx(0.95)}
-    (doubt,) = held.doubts(plan(), kept)
+    (doubt,) = timing_quality.doubts(plan(), kept)
     assert doubt == 'this machine could not keep up: the link "bottleneck" held 95.0 % of its rate while busy'
 
 
 def test_an_idle_link_says_nothing_of_the_machine():
-    kept = held.measured(plan(), found([0, 0, 0], [0.1, 0.1, 0.1]))
+    kept = timing_quality.measured(plan(), found([0, 0, 0], [0.1, 0.1, 0.1]))
     assert kept["shares"] == {"bottleneck": None}
-    assert list(held.doubts(plan(), kept)) == []
+    assert list(timing_quality.doubts(plan(), kept)) == []
 
 
 def test_a_sample_that_comes_late():
-    kept = held.measured(plan(), found([0] * 4, [0.0] * 4, (0.005, 0.015)))
+    kept = timing_quality.measured(plan(), found([0] * 4, [0.0] * 4, (0.005, 0.015)))
     assert (kept["late_mean_s"], kept["late_max_s"], kept["samples_left_out"]) == (0.005, 0.015, 2)
-    (doubt,) = held.doubts(plan(), kept)
+    (doubt,) = timing_quality.doubts(plan(), kept)
     assert doubt == "this machine could not keep up: a sample came 15 ms late, of 10 ms"

@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from ackclock import catalog
+from ackclock import algorithms
 from ackclock.cli import application
 from ackclock.cli import kernel as kernels
-from ackclock.engines.linux.kernel import bpf, ours
+from ackclock.engines.linux.kernel import bpf, bundled_modules
 from ackclock.errors import InputError
 
 HERE = Path(__file__).parent
@@ -31,8 +31,8 @@ class Module:
     def __init__(self, library, **parameters):
         self.library = ctypes.CDLL(str(library))
         kind = library.stem
-        card = catalog.card("congestion", kind).parameters
-        for key, value in ours.values(kind, bpf.complete(kind, parameters)).items():
+        card = algorithms.card("congestion", kind).parameters
+        for key, value in bundled_modules.values(kind, bpf.complete(kind, parameters)).items():
             of = ctypes.c_bool if key in card and card[key].kind == "boolean" else ctypes.c_uint
             of.in_dll(self.library, key).value = value
 
@@ -71,11 +71,11 @@ class Module:
 @pytest.fixture(scope="module")
 def libraries(tmp_path_factory):
     folder = tmp_path_factory.mktemp("modules")
-    for name in ours.NAMES:
-        source = f'-DMODULE="{ours.FOLDER / name}.c"'
+    for name in bundled_modules.NAMES:
+        source = f'-DMODULE="{bundled_modules.FOLDER / name}.c"'
         options = ["-O2", "-Wall", "-Werror", "-Wno-unused", "-shared", "-fPIC", source]
         subprocess.run(["cc", *options, str(HERE / "module_on_host.c"), "-o", str(folder / f"{name}.so")], check=True)
-    return {name: folder / f"{name}.so" for name in ours.NAMES}
+    return {name: folder / f"{name}.so" for name in bundled_modules.NAMES}
 
 
 @pytest.fixture
@@ -210,7 +210,7 @@ class TestAccuCubic:
 
 @needs_compiler
 class TestBoth:
-    @pytest.fixture(params=ours.NAMES)
+    @pytest.fixture(params=bundled_modules.NAMES)
     def module(self, request, libraries):
         own = {"tick": "0ms", "distance": 0} if request.param == "lincubic" else {}
         return lambda **parameters: Module(libraries[request.param], **own, **parameters)
@@ -261,8 +261,8 @@ class TestBoth:
 
     def test_it_has_the_cards_defaults(self, libraries):
         for name, library in libraries.items():
-            card = ours.values(name, bpf.complete(name, {}))
-            code = (ours.FOLDER / "cubic.h").read_text() + (ours.FOLDER / f"{name}.c").read_text()
+            card = bundled_modules.values(name, bpf.complete(name, {}))
+            code = (bundled_modules.FOLDER / "cubic.h").read_text() + (bundled_modules.FOLDER / f"{name}.c").read_text()
             defaults = {
                 key.lower(): int(value) for key, value in re.findall(r"^#define (\w+) (\d+)$", code, re.MULTILINE)
             }
@@ -273,17 +273,22 @@ class TestBoth:
 class TestParameters:
     def test_values_are_counted_as_in_the_code(self):
         complete = bpf.complete("lincubic", {"c": 0.2, "beta": 0.7, "tick": "1ms", "distance": 3})
-        values = ours.values("lincubic", complete)
+        values = bundled_modules.values("lincubic", complete)
         assert values["c_micro"] == 200_000
         assert values["beta_1024"] == 717
         assert values["tick_us"] == 1000
         assert values["distance"] == 3
-        assert values.keys() - {"tick_us", "distance"} == ours.values("accucubic", bpf.complete("accucubic", {})).keys()
+        assert (
+            values.keys() - {"tick_us", "distance"}
+            == bundled_modules.values("accucubic", bpf.complete("accucubic", {})).keys()
+        )
 
     def test_every_parameter_of_the_cards_is_known(self):
-        for name in ours.NAMES:
-            card = catalog.card("congestion", name)
-            assert len(ours.values(name, bpf.complete(name, {}))) == len(card.parameters) - 1, "all but hystart"
+        for name in bundled_modules.NAMES:
+            card = algorithms.card("congestion", name)
+            assert len(bundled_modules.values(name, bpf.complete(name, {}))) == len(card.parameters) - 1, (
+                "all but hystart"
+            )
 
     @pytest.mark.parametrize(
         ("name", "parameters", "message"),
@@ -380,7 +385,7 @@ def missing_for_live():
 
 
 @pytest.mark.skipif(bool(missing_for_live()), reason=f"live: needs {missing_for_live()}")
-@pytest.mark.parametrize("name", ours.NAMES)
+@pytest.mark.parametrize("name", bundled_modules.NAMES)
 def test_live_it_is_loaded_carries_a_transfer_and_is_gone(name):
     runner = CliRunner()
     loaded = runner.invoke(application(), ["kernel", "load", name, "--set", "beta=0.5"])

@@ -7,7 +7,7 @@ import pytest
 import ackclock as ac
 from ackclock import engines
 from ackclock.engines.linux import stack
-from ackclock.engines.linux.kernel import ours
+from ackclock.engines.linux.kernel import bundled_modules
 
 TEXT = """
 duration = "10s"
@@ -66,7 +66,7 @@ def test_the_kernel_has_these_controls_and_these_are_ours():
         "accucubic", "bbr", "bic", "cdg", "cubic", "dctcp", "highspeed", "htcp", "hybla", "illinois", "lincubic", "lp",
         "nv", "reno", "scalable", "vegas", "veno", "westwood", "yeah",
     )  # fmt: skip
-    assert ours.NAMES == ("accucubic", "lincubic")
+    assert bundled_modules.NAMES == ("accucubic", "lincubic")
 
 
 @pytest.mark.parametrize("kind", stack.CONTROLS)
@@ -140,8 +140,8 @@ def test_a_receive_window_is_a_clamp_and_a_buffer_that_does_not_grow():
         ('timer_tick = "0ms"', "a clock with ticks of 0 ms"),
         ('receive_window = "2000B"', "a receive window below 2304 B"),
         ("limited_transmit = false", "fast retransmit without limited transmit"),
-        ("undo = false", "reductions that are not undone"),
-        ('reduction = "immediate"', "a window that comes down at once"),
+        ("undo_spurious = false", "reductions that are not undone"),
+        ('recovery_reduction = "immediate"', "a window that comes down at once"),
         ("pacing = true", 'pacing with "cubic"'),
         ("window_validation = false", "a window that grows unused"),
         (

@@ -12,7 +12,17 @@ import pytest
 from changed import changed
 
 import ackclock as ac
-from ackclock.engines.linux.testbed import beyond, facts, gathered, layout, measuring, orders, preflight, router, tcp
+from ackclock.engines.linux.testbed import (
+    facts,
+    layout,
+    measuring,
+    merge_tables,
+    preflight,
+    router,
+    run_specs,
+    tcp,
+    unsupported,
+)
 from ackclock.engines.linux.testbed.facts import Facts
 from ackclock.hosts.clocks import Offset
 from ackclock.plan import Plan
@@ -96,7 +106,7 @@ def test_sources_take_senders_and_receivers_in_turn():
 
 def test_only_the_router_has_the_queue():
     plan, testbed = planned()
-    told = {host.name: orders.order(plan, 7, testbed, host, 10_000, 0) for host in testbed.hosts}
+    told = {host.name: run_specs.order(plan, 7, testbed, host, 10_000, 0) for host in testbed.hosts}
     queue = {"link": 0, "namespace": "r", "device": "eth2", "handle": "10:"}
     assert {name: order.pop("queues") for name, order in told.items()} == {"a": [], "r": [queue], "b": [], "c": []}
     assert {name: order.pop("here")["host"] for name, order in told.items()} == {name: name for name in told}
@@ -118,7 +128,7 @@ def test_what_changes_at_a_time_is_changed_by_the_router_alone():
     text = '[[network.changes]]\nat = "1s"\nlink = "bottleneck"\n{}\n[[flows]]'
     changed = text.format('rate = "5Mbit"').replace("[[flows]]", text.format('delay = "5ms"'))
     plan, testbed = planned(("[[flows]]", changed))
-    told = {host.name: orders.order(plan, 7, testbed, host, 10_000, 0)["changes"] for host in testbed.hosts}
+    told = {host.name: run_specs.order(plan, 7, testbed, host, 10_000, 0)["changes"] for host in testbed.hosts}
     assert told["a"] == told["b"] == told["c"] == []
     first, second = told["r"]
     assert (first["at_s"], first["rate_bps"], second["rate_bps"]) == (1.0, 5e6, 5e6)
@@ -171,7 +181,7 @@ def test_what_is_lost_before_the_queue_goes_through_a_device_of_its_own():
 
 def test_losses_are_counted_by_the_router_alone():
     plan, testbed = planned(LOSS)
-    told = {host.name: orders.order(plan, 7, testbed, host, 10_000, 0)["losses"] for host in testbed.hosts}
+    told = {host.name: run_specs.order(plan, 7, testbed, host, 10_000, 0)["losses"] for host in testbed.hosts}
     lost = {"link": 0, "namespace": "r", "device": "ackclock-loss", "handle": "13:"}
     assert told == {"a": [], "r": [lost], "b": [], "c": []}
 
@@ -190,13 +200,13 @@ def test_a_loss_that_comes_later_is_made_at_the_beginning():
 
 
 def test_nothing_is_lost_on_a_path_that_is_left():
-    with pytest.raises(ac.InputError, match=r"network\.loss.*expected none, with leave = true"):
-        planned(("queue =", "leave = true\nloss = { probability = 0.01 }\nqueue ="), (ROUTER, ""))
+    with pytest.raises(ac.InputError, match=r"network\.loss.*expected none, with existing_path = true"):
+        planned(("queue =", "existing_path = true\nloss = { probability = 0.01 }\nqueue ="), (ROUTER, ""))
 
 
 def beyonds(*pairs: tuple[str, str]) -> list[str]:
     plan, _ = planned(*pairs)
-    return [*beyond.beyond(plan)]
+    return [*unsupported.beyond(plan)]
 
 
 @pytest.mark.parametrize(
@@ -245,7 +255,7 @@ def test_hosts_of_their_own_hold_settings_of_their_own():
     before = '[[network.hosts]]\nname = "r"'
     sender = '[[network.hosts]]\nname = "a2"\naddress = "a2"\nrole = "sender"\ndata = "10.1.0.3"\n'
     plan, testbed = planned(('[[flows]]\ncount = 3\ncongestion = "reno"\n', groups), (before, sender + before))
-    assert [*beyond.beyond(plan)] == []
+    assert [*unsupported.beyond(plan)] == []
     sacks = {host.name: tcp.sysctls(plan, testbed, host).get("net.ipv4.tcp_sack") for host in testbed.hosts}
     assert sacks == {"a": "1", "a2": "0", "r": None, "b": "1", "c": "0"}
 
@@ -349,7 +359,7 @@ def test_only_offloads_that_are_on_and_can_be_switched_are_switched():
     assert [*facts.switchable(text)] == ["tx-tcp-segmentation", "generic-receive-offload"]
 
 
-def tables(flow: int, *, sender: bool, **values: float) -> gathered.Tables:
+def tables(flow: int, *, sender: bool, **values: float) -> merge_tables.Tables:
     columns = {name: np.array([value]) for name, value in values.items()}
     ends = {"flow": [flow], "sender": [sender], "receiver": [not sender], "client": [sender]}
     samples = {"time_s": np.array([0.0, values["start_s"]]), "flow": np.array([flow, flow])} if sender else {}
@@ -365,7 +375,7 @@ def test_each_column_of_a_flow_is_of_the_host_that_can_say_it():
         "b": tables(0, sender=False, start_s=1.5, delivered_bytes=9000, retransmissions=0),
         "c": tables(1, sender=False, start_s=2.0, delivered_bytes=70, retransmissions=0),
     }
-    made = gathered.together(hosts, found, {"a": 2.0, "r": 1.0, "b": 1.0, "c": 1.0})
+    made = merge_tables.together(hosts, found, {"a": 2.0, "r": 1.0, "b": 1.0, "c": 1.0})
     flows = {name: column.tolist() for name, column in made["flows"].items()}
     assert flows == {"flow": [0, 1], "start_s": [2.0, 2.0], "delivered_bytes": [9000, 70], "retransmissions": [5, 0]}
     assert made["flow_samples"]["time_s"].tolist() == [0.0, 2.0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ackclock.engines.traced import tables
+from ackclock.engines.external import tables
 
 
 def test_a_transmission_may_go_on_in_the_next_interval():

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ackclock.errors import InputError, ScenarioError
-from ackclock.known import KnownPlan
+from ackclock.partial_plan import KnownPlan
 from ackclock.plan import Plan
 from ackclock.scenario import planning
 
@@ -105,13 +105,13 @@ LINUX = {
     "receive_window_bytes": None,
     "loss_detection": "rack",
     "tail_loss_probe": True,
-    "undo": True,
+    "undo_spurious": True,
     "frto": True,
     "adaptive_reordering": True,
     "limited_transmit": True,
-    "reduction": "prr",
+    "recovery_reduction": "prr",
     "pacing": False,
-    "batches": True,
+    "tso_batching": True,
     "window_validation": True,
     "ecn": "off",
     "processing": {"kind": "uniform", "from_s": 0.0, "to_s": 20e-6},
@@ -168,7 +168,7 @@ def test_what_the_engine_reads_has_the_fields_of_the_contract():
         "bottleneck": False,
         "queue": {"discipline": "pfifo", "parameters": {"limit_packets": 100}},
     }
-    asked = dict.fromkeys(("packets", "pcap", "traffic", "delays", "cubic", "paths"), False)
+    asked = dict.fromkeys(("packets", "pcap", "traffic", "delays", "cubic_state", "paths"), False)
     assert made["record"] == {"interval_s": 0.01, "all_links": True, **asked}
 
 

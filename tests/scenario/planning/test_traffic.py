@@ -10,7 +10,7 @@ import pytest
 from ackclock.errors import ScenarioError
 from ackclock.plan import Plan
 from ackclock.scenario import planning
-from ackclock.scenario.traffic import laws
+from ackclock.scenario.traffic import moments
 
 HEAD = """
 duration = "60s"
@@ -97,7 +97,7 @@ def test_a_load_of_sizes_without_a_mean_is_refused():
 
 
 def test_a_truncation_that_throws_most_away_is_refused():
-    size = '{ distribution = "exponential", mean = "100KB", max = "10KB", beyond = "redraw" }'
+    size = '{ distribution = "exponential", mean = "100KB", max = "10KB", truncation = "redraw" }'
     found = refused(f'[[traffic]]\nkind = "poisson"\nrate = "1/s"\nsize = {size}')
     assert found.startswith("x.toml:10: traffic[0].size.max: found 10000B; expected at least the median (69315 B)")
 
@@ -160,7 +160,7 @@ def test_each_source_user_and_sender_has_a_way():
     [
         ('"10p"', {"kind": "fixed", "bytes": 14_480}),
         (
-            '{ distribution = "exponential", mean = "10p", max = "1MB", beyond = "clip" }',
+            '{ distribution = "exponential", mean = "10p", max = "1MB", truncation = "clip" }',
             {"kind": "exponential", "mean_bytes": 14_480, "truncation": {"kind": "clip", "most_bytes": 1_000_000}},
         ),
         (
@@ -204,7 +204,7 @@ priority = 3
 [[traffic]]
 kind = "udp"
 packet = "1B"
-follow = { target = "20ms", least = "10/s", most = "500/s" }
+rate_adaptation = { target = "20ms", min = "10/s", max = "500/s" }
 [[traffic]]
 kind = "on-off"
 packet = "1B"
@@ -216,7 +216,7 @@ off = { distribution = "uniform", from = "1s", to = "3s" }
     assert (first.start_s, second.start_s) == (1.0, 3.0)
     assert (first.stop_s, first.priority, first.group, adaptive.group) == (9.0, 3, 0, 1)
     assert first.source == {"kind": "constant", "per_s": 50.0}
-    assert adaptive.source == {"kind": "adaptive", "target_s": 0.02, "least_per_s": 10.0, "most_per_s": 500.0}
+    assert adaptive.source == {"kind": "adaptive", "target_s": 0.02, "min_per_s": 10.0, "max_per_s": 500.0}
     assert on_off.source == {
         "kind": "on_off",
         "per_s": 50.0,
@@ -244,24 +244,24 @@ def test_what_is_sampled():
 
 def test_the_pareto_of_the_data_centre_has_its_mean_and_its_median():
     """Le 2011 section 5.2: shape 1.16, at least 1.37 KB, mean 10 KB, median 2.5 KB, all rounded there."""
-    pareto = laws.Pareto(1.16, 1370)
+    pareto = moments.Pareto(1.16, 1370)
     assert pareto.mean_bytes == pytest.approx(10_000, rel=0.01)
     assert pareto.quantile(0.5) == pytest.approx(2500, rel=0.01)
 
 
 LAWS = [
-    laws.Fixed(1000),
-    laws.Truncated(laws.Exponential(1000), None, None),
-    laws.Truncated(laws.Exponential(1000), 1500, "redraw"),
-    laws.Truncated(laws.Exponential(1000), 1500, "clip"),
-    laws.Truncated(laws.Lognormal(1000, 1.0), None, None),
-    laws.Truncated(laws.Lognormal(1000, 1.0), 3000, "redraw"),
-    laws.Truncated(laws.Lognormal(1000, 1.0), 3000, "clip"),
-    laws.Truncated(laws.Pareto(3.0, 1000), None, None),
-    laws.Truncated(laws.Pareto(1.0, 1000), 5000, "redraw"),
-    laws.Truncated(laws.Pareto(1.16, 1000), 5000, "clip"),
-    laws.Zipf(1.7, 50, 100),
-    laws.Empirical(((100, 0.25), (500, 0.5), (1000, 1.0))),
+    moments.Fixed(1000),
+    moments.Truncated(moments.Exponential(1000), None, None),
+    moments.Truncated(moments.Exponential(1000), 1500, "redraw"),
+    moments.Truncated(moments.Exponential(1000), 1500, "clip"),
+    moments.Truncated(moments.Lognormal(1000, 1.0), None, None),
+    moments.Truncated(moments.Lognormal(1000, 1.0), 3000, "redraw"),
+    moments.Truncated(moments.Lognormal(1000, 1.0), 3000, "clip"),
+    moments.Truncated(moments.Pareto(3.0, 1000), None, None),
+    moments.Truncated(moments.Pareto(1.0, 1000), 5000, "redraw"),
+    moments.Truncated(moments.Pareto(1.16, 1000), 5000, "clip"),
+    moments.Zipf(1.7, 50, 100),
+    moments.Empirical(((100, 0.25), (500, 0.5), (1000, 1.0))),
 ]
 
 
@@ -277,17 +277,17 @@ def test_the_mean_is_that_of_the_quantiles(law):
 def test_the_harmonic_numbers_beyond_the_terms_that_are_added_up(exponent):
     most = 20_000
     added = math.fsum(number**-exponent for number in range(1, most + 1))
-    assert laws.harmonic(most, exponent) == pytest.approx(added, rel=1e-12)
+    assert moments.harmonic(most, exponent) == pytest.approx(added, rel=1e-12)
 
 
 def test_the_segments_of_a_transfer():
-    assert laws.mean_segments(laws.Fixed(1), 1448) == pytest.approx(1)
-    assert laws.mean_segments(laws.Fixed(1449), 1448) == pytest.approx(2)
+    assert moments.mean_segments(moments.Fixed(1), 1448) == pytest.approx(1)
+    assert moments.mean_segments(moments.Fixed(1449), 1448) == pytest.approx(2)
     # k segments with probability proportional to 1/k, k = 1 … 3: 3 ÷ (1 + 1/2 + 1/3)
-    assert laws.mean_segments(laws.Zipf(1.0, 3, 1448), 1448) == pytest.approx(3 / (11 / 6))
+    assert moments.mean_segments(moments.Zipf(1.0, 3, 1448), 1448) == pytest.approx(3 / (11 / 6))
     # Geometric: the sum over k of P(S > k m) is 1 ÷ (1 − exp(−m/mean)).
-    exponential = laws.Truncated(laws.Exponential(2000), None, None)
-    assert laws.mean_segments(exponential, 1448) == pytest.approx(1 / (1 - math.exp(-1448 / 2000)), rel=1e-3)
+    exponential = moments.Truncated(moments.Exponential(2000), None, None)
+    assert moments.mean_segments(exponential, 1448) == pytest.approx(1 / (1 - math.exp(-1448 / 2000)), rel=1e-3)
 
 
 @pytest.mark.parametrize(

@@ -4,13 +4,13 @@ use ackclock_core::tables::{EventKind, Events, NONE};
 use rand_distr::{Distribution, Exp1};
 use rand_pcg::Pcg64Mcg;
 
-use super::drop_policy::Candidate;
 use super::growth::{Growth, Moment};
+use super::loss_assignment::Candidate;
 use super::network::{Network, Rates, Regime, State};
 use super::plan::{Cuts, Plan};
 use super::record::Epochs;
 use super::synchronisation::Overload;
-use super::{drop_policy, random, synchronisation};
+use super::{loss_assignment, random, synchronisation};
 
 /// Smallest window, packets.
 pub const MIN_WINDOW: f64 = 1.0;
@@ -28,7 +28,7 @@ struct Event {
 pub struct Congestion {
     /// Number of flows that an event hits.
     pub synchronisation: synchronisation::Controller,
-    victims: drop_policy::Controller,
+    victims: loss_assignment::Controller,
     cuts: Cuts,
     random: Pcg64Mcg,
     by_link: Vec<Event>,
@@ -46,7 +46,7 @@ impl Congestion {
         let mut random = random::stream(seed, random::EARLY);
         Congestion {
             synchronisation: synchronisation::Controller::new(&plan.synchronisation, seed),
-            victims: drop_policy::Controller::new(&plan.victims, seed),
+            victims: loss_assignment::Controller::new(&plan.loss_assignment, seed),
             cuts: plan.cuts,
             by_link: vec![Event::default(); plan.links.len()],
             until_early: plan

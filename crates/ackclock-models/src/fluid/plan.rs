@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::checks::{between, positive, PlanError};
-use super::drop_policy::DropPolicy;
+use super::loss_assignment::LossAssignment;
 use super::queue::Queue;
 use super::synchronisation::Synchronisation;
 
@@ -32,7 +32,7 @@ pub struct Plan {
     /// Number of flows that an event hits.
     pub synchronisation: Synchronisation,
     /// Flows that an event hits.
-    pub victims: DropPolicy,
+    pub loss_assignment: LossAssignment,
     /// Number of cuts by which an event reduces the window of a flow that it hits.
     pub cuts: Cuts,
 }
@@ -143,7 +143,7 @@ impl Plan {
         let of_flow = |flow: &Flow| flow.check(self.links.len());
         self.flows.iter().try_for_each(of_flow)?;
         self.synchronisation.check()?;
-        self.victims.check(self.flows.len())
+        self.loss_assignment.check(self.flows.len())
     }
 }
 

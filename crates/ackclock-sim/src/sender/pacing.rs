@@ -4,7 +4,7 @@
 //! leaves the cutting to the device or to the software before it: with or without offload, the segments of such a batch
 //! follow each other without a gap. Half a batch is worth waiting for: while the window has room for less than a batch
 //! and less than a third of itself, and the next ACK is due within a millisecond, nothing new is sent. With the card's
-//! `batches` off, each segment leaves by itself.
+//! `tso_batching` off, each segment leaves by itself.
 //!
 //! Pacing holds back whole batches. What a batch was late is taken off the distance to the next one, but at most
 //! half of that; a connection's first ten segments are not paced. All this was measured in Linux 6.1.
@@ -99,14 +99,14 @@ impl Sender {
     /// Decide whether the next segment, a `new` one or a retransmission, may be sent.
     #[inline]
     pub(super) fn decide_send(&mut self, new: bool, now: Time) -> SendDecision {
-        if !self.pacing.is_on && !self.tcp.batches {
+        if !self.pacing.is_on && !self.tcp.tso_batching {
             return SendDecision::Now;
         }
         if self.pacing.left == 0 {
             if self.pacing.is_on && now < self.pacing.next {
                 return SendDecision::Later;
             }
-            if new && self.tcp.batches && !self.pacing.pushes && self.should_defer(now) {
+            if new && self.tcp.tso_batching && !self.pacing.pushes && self.should_defer(now) {
                 return SendDecision::Defer;
             }
             self.pacing.pushes = false;
@@ -129,7 +129,7 @@ impl Sender {
         if new && std::mem::replace(&mut self.pacing.follows, true) {
             self.wake_application_if_room();
         }
-        self.pacing.left = if self.tcp.batches {
+        self.pacing.left = if self.tcp.tso_batching {
             let buffer = self.buffer.as_ref().filter(|_| new);
             let whole = buffer.map_or(u32::MAX, SendBuffer::first);
             self.batch_segments()

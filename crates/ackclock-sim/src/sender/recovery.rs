@@ -93,7 +93,7 @@ impl Sender {
             self.reduce(in_flight, now);
         }
         let target = floor_segments(self.controller.cwnd());
-        match (self.controller.repair(), self.tcp.reduction) {
+        match (self.controller.repair(), self.tcp.recovery_reduction) {
             (Repair::Controller, _) => {}
             (Repair::FromStart, _) => self.restart_from_one(now, out),
             (Repair::Stack, Reduction::Prr) => match &mut self.prr {

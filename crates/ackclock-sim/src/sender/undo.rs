@@ -104,7 +104,7 @@ impl Undo {
 impl Sender {
     /// Save the window and threshold that a reduction is about to change.
     pub(super) fn save_prior_window(&mut self, reduces: bool) {
-        if !self.tcp.undo && !self.tcp.frto {
+        if !self.tcp.undo_spurious && !self.tcp.frto {
             return;
         }
         let cwnd = self.controller.cwnd();
@@ -116,7 +116,7 @@ impl Sender {
         if !self.board.has_retransmission() {
             self.undo.first_retransmission = None;
         }
-        let from = (self.tcp.undo && self.tcp.sack).then_some(self.board.unacknowledged());
+        let from = (self.tcp.undo_spurious && self.tcp.sack).then_some(self.board.unacknowledged());
         let retrans_out = self.board.retrans_out();
         self.undo
             .begin(from, reduces.then_some(before), retrans_out);

@@ -54,7 +54,7 @@ fn an_ack_of_the_original_transmission_undoes_a_reduction() {
 #[test]
 fn without_the_option_the_reduction_stays() {
     let mut kept = first_repeated(TcpPlan {
-        undo: false,
+        undo_spurious: false,
         ..linux()
     });
     kept.ack_echoing(ms(203), 4, ms(100));
@@ -115,7 +115,7 @@ fn an_application_woken_during_frto_adds_only_new_segments() {
         initial_window: 1,
         receive_window_bytes: Some(704),
         tail_loss_probe: false,
-        batches: true,
+        tso_batching: true,
         ..without_timestamps()
     };
     let mut conversation =

@@ -75,7 +75,7 @@ fn read(family: &str, name: &str) -> Table {
 }
 
 fn catalog() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../python/ackclock/catalog")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../python/ackclock/algorithms")
 }
 
 fn suffix(kind: &str) -> &'static str {

@@ -37,7 +37,7 @@ fn times_are_measured_at_the_client() {
         "{}",
         flows.end_s[0]
     );
-    assert!((flows.completion_s[0] - (complete_s - 1.0)).abs() < 1e-12);
+    assert!((flows.fct_s[0] - (complete_s - 1.0)).abs() < 1e-12);
     assert_eq!(flows.delivered_bytes, [3000]);
     assert_eq!(simulation.packets_in_transit(), 0);
     let (sent, gone) = simulation.packets_sent_and_accounted();

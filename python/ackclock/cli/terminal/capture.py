@@ -9,10 +9,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ackclock.captures import congestion
-from ackclock.captures.diagnosis import Diagnosis
+from ackclock.capture import congestion
+from ackclock.capture.diagnosis import Diagnosis
+from ackclock.figures import evidence, numbers
 from ackclock.system.files import readable
-from ackclock.views import evidence, numbers
 
 #: Connections that are listed, those with the most data.
 LISTED = 20

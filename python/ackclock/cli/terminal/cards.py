@@ -11,11 +11,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ackclock import catalog
-from ackclock.catalog import code
+from ackclock import algorithms
+from ackclock.algorithms import code
 
 if TYPE_CHECKING:
-    from ackclock.catalog import Card
+    from ackclock.algorithms import Card
 
 #: Folders of a checkout where an algorithm's files may be.
 PLACES = ("crates", "python", "tests", "reproductions", "scenarios", "modules", "benchmarks", "docs")
@@ -26,9 +26,9 @@ def print_catalog() -> None:
     table = Table(box=None, pad_edge=False, header_style="bold")
     for heading in ("family", "name", "what it is"):
         table.add_column(heading)
-    for family in catalog.FAMILIES:
-        for name in catalog.names(family):
-            table.add_row(family, name, catalog.title(family, name))
+    for family in algorithms.FAMILIES:
+        for name in algorithms.names(family):
+            table.add_row(family, name, algorithms.title(family, name))
     console = Console(emoji=False, highlight=False)
     console.print(table)
     console.print("\nackclock show NAME prints a card and the algorithm's files.")

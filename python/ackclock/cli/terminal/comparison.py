@@ -9,10 +9,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ackclock.campaigns.compare.compare import Comparison
+from ackclock.experiments.compare.compare import Comparison
+from ackclock.figures import numbers, phase
 from ackclock.metrics import METRICS, main
-from ackclock.metrics.recorded import PHASE
-from ackclock.views import numbers, phase
+from ackclock.metrics.protocols import PHASE
 
 
 def print_comparison(comparison: Comparison) -> None:

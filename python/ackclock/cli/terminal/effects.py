@@ -6,9 +6,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ackclock.campaigns.effects.effects import Effects
-from ackclock.campaigns.effects.words import effect, sentences, share
-from ackclock.views import numbers
+from ackclock.experiments.effects.effects import Effects
+from ackclock.experiments.effects.summary_text import effect, sentences, share
+from ackclock.figures import numbers
 
 
 def print_effects(found: Effects) -> None:

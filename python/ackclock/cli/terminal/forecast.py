@@ -9,7 +9,7 @@ from typing import Any
 
 import typer
 
-from ackclock.campaigns.cost.forecast import Forecast
+from ackclock.experiments.cost.forecast import Forecast
 
 #: Work that takes less goes without saying, in seconds.
 LONG_S = 60.0

@@ -10,8 +10,8 @@ from rich.table import Table
 from rich.text import Text
 
 from ackclock.doctor import Examined, Finding
-from ackclock.doctor.network.cells import THERE
-from ackclock.views import evidence, numbers
+from ackclock.doctor.network.test_matrix import THERE
+from ackclock.figures import evidence, numbers
 
 #: Kinds of gaps, in people's words.
 GAPS = {

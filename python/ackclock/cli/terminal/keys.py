@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
-    from ackclock.scenario.described import Described
+    from ackclock.scenario.key_reference import Described
 
 #: What the words of values mean that have a unit.
 UNITS = "Quantities are texts with their unit: 100Mbit, 20ms, 64KB, 50p (packets), 1bdp, 250/s."

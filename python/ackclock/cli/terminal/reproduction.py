@@ -11,14 +11,14 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ackclock.campaigns.reproduce import mechanisms, page, switching, work
-from ackclock.campaigns.reproduce.entry import Entry
-from ackclock.campaigns.reproduce.mechanisms import Mechanism
-from ackclock.campaigns.reproduce.result import QUICK, Judged, Result
-from ackclock.campaigns.reproduce.verdict import AGREES, CONTRADICTS, DIFFERS, NOT_MEASURED, UNDETERMINED
 from ackclock.cli.terminal.progress import progress
 from ackclock.errors import InputError
-from ackclock.views import numbers
+from ackclock.figures import numbers
+from ackclock.gallery import ablation_runner, ablations, page, runner
+from ackclock.gallery.ablations import Mechanism
+from ackclock.gallery.entry import Entry
+from ackclock.gallery.result import QUICK, Judged, Result
+from ackclock.gallery.verdict import AGREES, CONTRADICTS, DIFFERS, NOT_MEASURED, UNDETERMINED
 
 COLOURS = {AGREES: "green", DIFFERS: "yellow", UNDETERMINED: "cyan", NOT_MEASURED: "magenta", CONTRADICTS: "red"}
 
@@ -43,7 +43,7 @@ class Running:
         """Results of entries that need not be made again, by their names."""
         if self.again:
             return {}
-        found = {entry.id: work.standing_result(entry, self.out / entry.id, quick=self.quick) for entry in entries}
+        found = {entry.id: runner.standing_result(entry, self.out / entry.id, quick=self.quick) for entry in entries}
         return {name: result for name, result in found.items() if result}
 
     def switched(self, chosen: Mapping[Entry, Sequence[Mechanism]]) -> dict[str, Result]:
@@ -51,7 +51,9 @@ class Running:
         if self.again:
             return {}
         found = {
-            entry.id: switching.standing_result(entry, of, switching.place(self.out, entry), quick=self.quick)
+            entry.id: ablation_runner.standing_result(
+                entry, of, ablation_runner.place(self.out, entry), quick=self.quick
+            )
             for entry, of in chosen.items()
         }
         return {name: result for name, result in found.items() if result}
@@ -69,7 +71,7 @@ class Running:
 def run_all(entries: Sequence[Entry], how: Running, standing: Mapping[str, Result]) -> None:
     """Runs entries one after the other, each into its folder of `out`, and shows each when it is done, or stands."""
     for entry in entries:
-        work.check_folder(how.out / entry.id)
+        runner.check_folder(how.out / entry.id)
     for entry in entries:
         folder = how.out / entry.id
         result = standing.get(entry.id) or _run(entry, folder, how)
@@ -82,7 +84,7 @@ def run_all(entries: Sequence[Entry], how: Running, standing: Mapping[str, Resul
 
 def _run(entry: Entry, folder: Path, how: Running) -> Result:
     with progress(entry.id) as tell:
-        return work.run(entry, folder, quick=how.quick, jobs=how.jobs, progress=tell, command=how.command)
+        return runner.run(entry, folder, quick=how.quick, jobs=how.jobs, progress=tell, command=how.command)
 
 
 def switched(entries: Sequence[Entry], names: Sequence[str]) -> dict[Entry, Sequence[Mechanism]]:
@@ -96,24 +98,26 @@ def switched(entries: Sequence[Entry], names: Sequence[str]) -> dict[Entry, Sequ
 def switch_all(chosen: Mapping[Entry, Sequence[Mechanism]], how: Running, standing: Mapping[str, Result]) -> None:
     """Runs mechanisms of entries, each entry's into a folder of `out`, and shows what they move."""
     for entry in chosen:
-        work.check_folder(switching.place(how.out, entry))
+        runner.check_folder(ablation_runner.place(how.out, entry))
     for entry, of in chosen.items():
         if not of:
             continue
-        folder = switching.place(how.out, entry)
+        folder = ablation_runner.place(how.out, entry)
         found = standing.get(entry.id) or _switch(entry, of, folder, how)
         if how.as_json:
             rows = [asdict(row) for row in found.rows]
             print(json.dumps({"id": entry.id, "scale": found.scale, "mechanisms": rows}, allow_nan=False), flush=True)
         else:
             how.screen.print(Text(f"{entry.id}: {entry.title}", style="bold"))
-            print_mechanisms(entry, Result.last(entry.folder / work.TABLE, entry.id), found, how.screen)
+            print_mechanisms(entry, Result.last(entry.folder / runner.TABLE, entry.id), found, how.screen)
         how.told(folder, stood=entry.id in standing)
 
 
 def _switch(entry: Entry, of: Sequence[Mechanism], folder: Path, how: Running) -> Result:
     with progress(entry.id) as tell:
-        return switching.run(entry, of, folder, quick=how.quick, jobs=how.jobs, progress=tell, command=how.command)
+        return ablation_runner.run(
+            entry, of, folder, quick=how.quick, jobs=how.jobs, progress=tell, command=how.command
+        )
 
 
 def print_entries(entries: Sequence[Entry]) -> None:
@@ -122,7 +126,7 @@ def print_entries(entries: Sequence[Entry]) -> None:
     for heading in ("id", "what it is", "verdict"):
         table.add_column(heading)
     for entry in entries:
-        last = Result.last(entry.folder / work.TABLE, entry.id)
+        last = Result.last(entry.folder / runner.TABLE, entry.id)
         table.add_row(entry.id, Text(entry.title), _verdict(last.verdict if last.rows else "not run yet"))
         for reading in entry.readings.every:
             table.add_row("", Text(f"  read as: {reading.name}"), Text(page.outcome(entry, last, reading.name)[0]))
@@ -139,7 +143,7 @@ def print_result(entry: Entry, result: Result, screen: Console) -> None:
         screen.print(Text.assemble("\n", claim.what, "; published: ", (claim.published, "bold")))
         _print_rows([row for row in result.rows if row.claim == claim.claim], claim.unit, width, screen)
     _print_readings(entry, result, screen)
-    print_mechanisms(entry, result, Result.last(entry.folder / mechanisms.TABLE, entry.id), screen)
+    print_mechanisms(entry, result, Result.last(entry.folder / ablations.TABLE, entry.id), screen)
     screen.print(Text.assemble("\nOver all: ", _verdict(result.verdict)))
     if result.scale == QUICK:
         screen.print("At the reduced scale of --quick this is a preview, not a verdict.")

@@ -10,9 +10,9 @@ from rich.table import Table
 from rich.text import Text
 
 from ackclock.dataset import Dataset
+from ackclock.figures import numbers, phase
 from ackclock.metrics import METRICS, main
-from ackclock.metrics.recorded import PHASE
-from ackclock.views import numbers, phase
+from ackclock.metrics.protocols import PHASE
 
 #: The answer in words: metric, and what is said of its mean.
 ANSWER = (

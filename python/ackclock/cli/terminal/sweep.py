@@ -9,12 +9,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ackclock.campaigns.find.grid import Grid
-from ackclock.campaigns.sweep.table import Sweep
+from ackclock.experiments.search.grid import Grid
+from ackclock.experiments.sweep.result import Sweep
+from ackclock.figures import numbers, sweep_summary
+from ackclock.figures.charts import values_of
 from ackclock.metrics import METRICS, main
 from ackclock.scenario.points import short_keys
-from ackclock.views import best, numbers
-from ackclock.views.charts import values_of
 
 #: Columns of metrics: the first for which there are values.
 MOST_COLUMNS = 4
@@ -35,7 +35,7 @@ def print_sweep(sweep: Sweep, grid: Grid | None = None, asked: Sequence[str] = (
     counts = {point["n"] for point in points}
     each = _counted(max(counts), "run") if len(counts) == 1 else f"{min(counts)} to {max(counts)} runs"
     console.print(f"{sweep.engine} engine, {_counted(len(points), 'point')}, {each} each")
-    for line in best.phases(sweep):
+    for line in sweep_summary.phases(sweep):
         console.print(line)
     names = list(dict.fromkeys([*asked, *(_named(sweep) or _columns(sweep, points))]))
     while names:

@@ -16,9 +16,9 @@ from typing import Any
 
 from ackclock.dataset import Dataset
 from ackclock.doctor.finding import Finding
-from ackclock.doctor.network import explaining, files
-from ackclock.doctor.network.cells import MEMORY, Asked, Cell, Found
-from ackclock.doctor.network.sides import Side
+from ackclock.doctor.network import files, findings
+from ackclock.doctor.network.endpoints import Side
+from ackclock.doctor.network.test_matrix import MEMORY, Asked, Cell, Found
 
 __all__ = ["Asked", "Cell", "Network"]
 
@@ -55,5 +55,5 @@ class Network:
     def findings(self) -> Iterator[Finding]:
         """What explains the figures."""
         cells = self.cells()
-        yield from explaining.findings([cell for cell in cells if cell.cell.medium == MEMORY], self.sides)
+        yield from findings.findings([cell for cell in cells if cell.cell.medium == MEMORY], self.sides)
         yield from files.findings(cells, self.sides, self.asked.files)

@@ -14,13 +14,13 @@ from typing import Any
 
 from ackclock.doctor.disk import OF_FREE
 from ackclock.doctor.finding import Finding
-from ackclock.doctor.network.cells import FILE, HERE, MEMORY, THERE, TO, Asked, Cell, Found
-from ackclock.doctor.network.sides import THIS, Side
+from ackclock.doctor.network.endpoints import THIS, Side
+from ackclock.doctor.network.test_matrix import FILE, HERE, MEMORY, THERE, TO, Asked, Cell, Found
 from ackclock.errors import InputError
+from ackclock.figures import numbers
 from ackclock.hosts.agent import Agent
 from ackclock.input.fields import shown
 from ackclock.system.files import readable
-from ackclock.views import numbers
 
 #: What is read or written of a disk at most, again and again; and the least that is worth it.
 MOST_BYTES, LEAST_BYTES = 256 << 20, 16 << 20

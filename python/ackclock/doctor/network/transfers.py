@@ -13,17 +13,17 @@ import numpy as np
 from ackclock import _core
 from ackclock.dataset import Dataset, Spool
 from ackclock.dataset.tables import TABLES
-from ackclock.doctor.network import Network, files, sides, ways
-from ackclock.doctor.network.cells import LIMITS, THERE, TO, Asked, Cell
+from ackclock.doctor.network import Network, addresses, endpoints, files
+from ackclock.doctor.network.endpoints import THIS, Side
 from ackclock.doctor.network.files import Store
-from ackclock.doctor.network.sides import THIS, Side
+from ackclock.doctor.network.test_matrix import LIMITS, THERE, TO, Asked, Cell
 from ackclock.engines.engine import Progress
 from ackclock.engines.linux import testbed
 from ackclock.engines.linux.network import End, Ends
-from ackclock.engines.linux.order import REAL
-from ackclock.engines.linux.testbed import gathered
-from ackclock.engines.linux.testbed.gathered import Tables
+from ackclock.engines.linux.run_spec import REAL
+from ackclock.engines.linux.testbed import merge_tables
 from ackclock.engines.linux.testbed.layout import RECEIVER, SENDER, Host
+from ackclock.engines.linux.testbed.merge_tables import Tables
 from ackclock.errors import InputError
 from ackclock.hosts.agent import Agent, HostError, agents
 from ackclock.plan import EndsPlan, FlowPlan, NodePlan, PathPlan, Plan
@@ -75,7 +75,7 @@ def measure(asked: Asked, tell: Tell = lambda _: None) -> Network:
         pair = _met(asked, there)
         stores = files.stores(asked, there)
         for side in pair.sides:
-            sides.make_cold(there[side.name], side)
+            endpoints.make_cold(there[side.name], side)
         order = _in_turns(asked)
         rows: list[dict[str, Any]] = []
         found: list[Dataset] = []
@@ -95,8 +95,8 @@ def _tell(tell: Tell, done: int, of: int, share: float) -> None:
 
 def _met(asked: Asked, there: Mapping[str, Agent]) -> Pair:
     here, other = there[THIS], there[asked.host]
-    own, others = ways.addresses(asked.host, asked.ssh_config, here, other, asked.data)
-    both = sides.look(THIS, here, own, others), sides.look(asked.host, other, others, own)
+    own, others = addresses.addresses(asked.host, asked.ssh_config, here, other, asked.data)
+    both = endpoints.look(THIS, here, own, others), endpoints.look(asked.host, other, others, own)
     return Pair(both, there)
 
 
@@ -116,14 +116,14 @@ def _transfer(
         | {"here": files.here(side.name, port, cell, stores, sends=side is sender)}
         for side in pair.sides
     }
-    before = {name: sides.worked(agent) for name, agent in pair.agents.items()}
+    before = {name: endpoints.worked(agent) for name, agent in pair.agents.items()}
     clocks, found = testbed.carried_out(pair.agents, orders, asked.duration_s, tell)
-    busy = {name: sides.worked(agent).busy(before[name], asked.duration_s) for name, agent in pair.agents.items()}
+    busy = {name: endpoints.worked(agent).busy(before[name], asked.duration_s) for name, agent in pair.agents.items()}
     hosts = {
         side.name: Host(side.name, "", SENDER if side is sender else RECEIVER, side.address.own, None, None)
         for side in pair.sides
     }
-    tables = gathered.together(hosts, found, {name: clock.stretch for name, clock in clocks.items()})
+    tables = merge_tables.together(hosts, found, {name: clock.stretch for name, clock in clocks.items()})
     row = _figures(asked, tables) | {"busy": busy, **files.waits(asked, cell, found)}
     if not row["connected"]:
         raise InputError(_unreachable(asked, pair, port))
@@ -162,9 +162,9 @@ def _order(asked: Asked, pair: Pair, cell: Cell, seed: int, port: int, side: Sid
         "traffic": [],
         "queues": [],
         "losses": [],
-        "serve_s": 0.01,
-        "reader": "prompt",
-        "writer": "prompt",
+        "app_interval_s": 0.01,
+        "reader": "immediate",
+        "writer": "immediate",
         "result": "",
         "captures": [],
     }

@@ -12,7 +12,7 @@ from ackclock import _core
 from ackclock.dataset import Dataset
 from ackclock.engines import features
 from ackclock.engines.engine import Need, RunOptions, missing
-from ackclock.engines.fluid import plans, replay, tables, ways
+from ackclock.engines.fluid import plans, replay, routing, tables
 from ackclock.engines.fluid.queues import QUEUES
 from ackclock.errors import InputError, Unsupported, UnsupportedError
 from ackclock.plan import Plan
@@ -30,7 +30,7 @@ class FluidEngine:
 
     def check(self, plan: Plan) -> list[Unsupported]:
         """What is not a long-lived flow, a choice of ways, and what its queues have no probability for."""
-        finer = [*ways.beyond(plan), *plans.beyond(ways.laid(plan))]
+        finer = [*routing.beyond(plan), *plans.beyond(routing.laid(plan))]
         return [*missing(plan, self), *(Unsupported(what, self.name) for what in finer)]
 
     def draws(self, plan: Plan) -> bool:
@@ -64,7 +64,7 @@ class FluidEngine:
         def tell(done: int) -> None:
             around.progress(done / len(runs))
 
-        inputs = [plans.fluid(ways.laid(plan), samples=around.samples) for plan, _ in runs]
+        inputs = [plans.fluid(routing.laid(plan), samples=around.samples) for plan, _ in runs]
         try:
             outcomes = _core.fluid_many(inputs, [seed for _, seed in runs], jobs or _cores(), tell)
         except ValueError as error:

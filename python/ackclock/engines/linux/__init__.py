@@ -13,17 +13,27 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ackclock import _core, catalog
+from ackclock import _core, algorithms
 from ackclock.dataset import Dataset, folders
 from ackclock.engines import features
 from ackclock.engines.engine import RunOptions, missing
-from ackclock.engines.linux import disciplines, guest, held, live, network, opportunities, result, routed, stack
-from ackclock.engines.linux.kernel import brought, cache
+from ackclock.engines.linux import (
+    delivery_trace,
+    disciplines,
+    guest,
+    live,
+    network,
+    result,
+    routed,
+    stack,
+    timing_quality,
+)
+from ackclock.engines.linux.kernel import cache, user_module
 from ackclock.engines.linux.network import Network
-from ackclock.engines.linux.order import Order, order
-from ackclock.engines.linux.stepped import stepped
-from ackclock.engines.linux.testbed.beyond import beyond as beyond_testbed
+from ackclock.engines.linux.run_spec import Order, order
 from ackclock.engines.linux.testbed.layout import HOSTS, TESTBED
+from ackclock.engines.linux.testbed.unsupported import beyond as beyond_testbed
+from ackclock.engines.linux.trace_steps import stepped
 from ackclock.errors import InputError, Unsupported, UnsupportedError
 from ackclock.input.fields import shown
 from ackclock.plan import Plan
@@ -51,7 +61,7 @@ class LinuxEngine:
     @property
     def has(self) -> frozenset[str]:
         """Those with a module that is brought included."""
-        controls = {features.congestion(name) for name in catalog.in_linux("congestion")}
+        controls = {features.congestion(name) for name in algorithms.in_linux("congestion")}
         return frozenset({*HAS, *controls})
 
     def lacking(self) -> str | None:
@@ -63,7 +73,7 @@ class LinuxEngine:
         lacking = missing(plan, self)
         lacking += [
             Unsupported(f"{features.congestion(kind)} without --module FILE", self.name)
-            for kind in brought.lacking(plan)
+            for kind in user_module.lacking(plan)
         ]
         lacking += [Unsupported(what, self.name) for what in dict.fromkeys(_finer(plan))]
         if _on_hosts(plan):
@@ -133,7 +143,7 @@ def _finer(plan: Plan) -> Iterator[str]:
     losses = features.losses(plan)
     if any(loss["kind"] == "every" for loss in losses):
         yield "loss of every n-th packet"
-    if opportunities.links(plan) and plan.options["linux"]["kernel"] in ("live", HOSTS):
+    if delivery_trace.links(plan) and plan.options["linux"]["kernel"] in ("live", HOSTS):
         yield features.OPPORTUNITIES
     if losses and any(group.tcp and group.tcp.packet_bytes <= ACK_BYTES for group in plan.groups):
         yield f"random loss of packets of {ACK_BYTES} B and less"
@@ -167,18 +177,18 @@ def _carried_out(plan: Plan, seed: int, around: RunOptions) -> Dataset:
 def _loaded(plan: Plan, kernel: Path) -> Iterator[str]:
     """The commands that load modules into a guest: ours, and the user's."""
     yield from stack.loaded(plan, kernel.parent / "modules")
-    yield from opportunities.loaded(plan, kernel)
-    if module := brought.of(plan):
-        yield stack.insmod(brought.compiled(module, kernel), brought.values(plan, module))
+    yield from delivery_trace.loaded(plan, kernel)
+    if module := user_module.of(plan):
+        yield stack.insmod(user_module.compiled(module, kernel), user_module.values(plan, module))
 
 
 def ready(plan: Plan) -> None:
     """Compiles the module that a plan brings, if it does. Raises `InputError` with its mistakes."""
-    if module := brought.of(plan):
+    if module := user_module.of(plan):
         kernel = plan.options["linux"]["kernel"]
-        brought.check(module, kernel)
+        user_module.check(module, kernel)
         if kernel != "live":
-            brought.compiled(module, _kernel(kernel))
+            user_module.compiled(module, _kernel(kernel))
 
 
 def _kernel(name: str) -> Path:
@@ -203,7 +213,9 @@ def _about(given: Order, release: str) -> dict[str, Any]:
         "setup": list(given.setup),
         "sysctls": dict(given.plan.options["linux"]["sysctls"]),
         "parameters": stack.modules(given.plan),
-        **({"module": {"name": module.name, "sha256": module.sha256}} if (module := brought.of(given.plan)) else {}),
+        **(
+            {"module": {"name": module.name, "sha256": module.sha256}} if (module := user_module.of(given.plan)) else {}
+        ),
     }
 
 
@@ -211,10 +223,13 @@ def _read(given: Order, file: Path, around: RunOptions) -> Dataset:
     found = _core.linux_result(file.read_bytes())
     about = _about(given, str(found["kernel"]["release"][0]))
     of_run: dict[str, Any] = {"memory_pressures": int(found["kernel"]["memory_pressures"][0])}
-    doubts = [*held.squeezed(of_run["memory_pressures"]), *held.uncaptured(int(found["kernel"]["capture_lost_p"][0]))]
+    doubts = [
+        *timing_quality.squeezed(of_run["memory_pressures"]),
+        *timing_quality.uncaptured(int(found["kernel"]["capture_lost_p"][0])),
+    ]
     if about["mode"] == "live":
-        of_run["held"] = held.measured(given.plan, found)
-        doubts += held.doubts(given.plan, of_run["held"])
+        of_run["held"] = timing_quality.measured(given.plan, found)
+        doubts += timing_quality.doubts(given.plan, of_run["held"])
     for doubt in doubts:
         warnings.warn(doubt, stacklevel=2)
     return result.dataset(given.plan, given.seed, found, around, about, of_run)

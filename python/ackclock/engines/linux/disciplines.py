@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
-from ackclock import catalog
-from ackclock.catalog.kernel import Word
+from ackclock import algorithms
+from ackclock.algorithms.kernel import Word
 from ackclock.plan import LinkPlan, QueuePlan
 
 #: The disciplines that the kernel has, by their cards.
-NAMES = frozenset(catalog.in_linux("queue"))
+NAMES = frozenset(algorithms.in_linux("queue"))
 
 #: The handle of a link's discipline.
 HANDLE = "10:"
@@ -66,7 +66,7 @@ def commands(link: LinkPlan, device: str, priorities: Collection[int]) -> Iterat
 
 def beyond(queue: QueuePlan) -> Iterator[str]:
     """What of a discipline's parameters the kernel has not."""
-    card, given = catalog.card("queue", queue.discipline), queue.parameters
+    card, given = algorithms.card("queue", queue.discipline), queue.parameters
     words = card.told(Word)
     whole = [card.key(name) for name in card.parameters if name in words and words[name].whole]
     finer = [key for key, value in card.fixed.items() if given[key] != value]
@@ -80,8 +80,8 @@ def _shown(value: object) -> str:
 
 def _words(name: str, parameters: Parameters) -> str:
     """A discipline and its parameters, by its card or that of the one that it is made of."""
-    linux = catalog.card("queue", name).linux
-    card = catalog.card("queue", (linux and linux.discipline) or name)
+    linux = algorithms.card("queue", name).linux
+    card = algorithms.card("queue", (linux and linux.discipline) or name)
     words = [card.name]
     for key, word in card.told(Word).items():
         words += _word(word, card.parameters[key].kind, parameters.get(card.key(key)))

@@ -10,7 +10,7 @@ import numpy as np
 from ackclock.dataset import Dataset, Spool
 from ackclock.dataset.tables import EVENT_KINDS, TABLES, Column
 from ackclock.engines.engine import RunOptions, manifest
-from ackclock.engines.linux.stepped import capacity_bps
+from ackclock.engines.linux.trace_steps import capacity_bps
 from ackclock.plan import DatagramPlan, FlowPlan, GroupPlan, Plan
 
 Tables: TypeAlias = Mapping[str, Mapping[str, Column]]

@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ackclock import catalog
-from ackclock.catalog.kernel import Clock, Knob
+from ackclock import algorithms
+from ackclock.algorithms.kernel import Clock, Knob
 from ackclock.engines import features
-from ackclock.engines.linux.kernel import ours
+from ackclock.engines.linux.kernel import bundled_modules
 from ackclock.plan import TIMESTAMPS_BYTES, CongestionPlan, GroupPlan, Plan, TcpPlan
 
 #: Most that a socket may buffer, as in the recorded runs of Linux: never what holds a flow back.
@@ -46,7 +46,7 @@ def settings(group: GroupPlan) -> HostSettings:
     tcp = group.tcp
     if tcp is None:
         return HostSettings()
-    return HostSettings(_sysctls(tcp), _metrics(tcp), tcp.batches, _processing(tcp))
+    return HostSettings(_sysctls(tcp), _metrics(tcp), tcp.tso_batching, _processing(tcp))
 
 
 def _processing(tcp: TcpPlan) -> tuple[float, float] | None:
@@ -141,9 +141,9 @@ def _of_tcp(tcp: TcpPlan, kind: str) -> Iterator[str]:
         f"a clock with ticks of {_ms(tcp.timer_tick_s)}": tcp.timer_tick_s not in TICKS_S,
         f"a receive window below {LEAST_WINDOW_BYTES} B": tcp.receive_window_bytes is not None
         and tcp.receive_window_bytes < LEAST_WINDOW_BYTES,
-        "reductions that are not undone": tcp.sack and not tcp.undo,
+        "reductions that are not undone": tcp.sack and not tcp.undo_spurious,
         "fast retransmit without limited transmit": not tcp.limited_transmit,
-        "a window that comes down at once": tcp.reduction != "prr",
+        "a window that comes down at once": tcp.recovery_reduction != "prr",
         f'pacing with "{kind}"': tcp.pacing and kind != "bbr",
         "a window that grows unused": not tcp.window_validation,
         f"hosts whose time for a packet is {(tcp.processing or {}).get('kind')}": tcp.processing is not None
@@ -165,8 +165,8 @@ def _ms(time_s: float) -> str:
 
 
 #: The congestion controls that the kernel has or is given, by their cards, and those that are modules of our own.
-CONTROLS = catalog.in_linux("congestion")
-OURS = ours.NAMES
+CONTROLS = algorithms.in_linux("congestion")
+OURS = bundled_modules.NAMES
 
 
 def knobs(plan: Plan) -> dict[str, int]:
@@ -192,7 +192,7 @@ def loaded(plan: Plan, folder: Path) -> Iterator[str]:
     """The commands that load our own controls, with the plan's parameters, from a guest's folder of modules."""
     found = {group.congestion.kind: group.congestion for group in plan.groups if group.congestion}
     for kind in sorted(found.keys() & set(OURS)):
-        yield insmod(folder / f"{kind}.ko", ours.values(kind, found[kind].parameters))
+        yield insmod(folder / f"{kind}.ko", bundled_modules.values(kind, found[kind].parameters))
 
 
 def insmod(module: Path, values: Mapping[str, int]) -> str:
@@ -207,14 +207,14 @@ def _values(congestion: CongestionPlan) -> dict[str, int]:
 
 def _knobs(kind: str) -> dict[str, tuple[str, Knob]]:
     """The knobs of the kernel's own module, each with its key in a plan: `{"tcp_hybla.rtt0": ("rtt0_s", …)}`."""
-    card = catalog.card("congestion", kind)
+    card = algorithms.card("congestion", kind)
     if card.linux is None or not card.linux.module:
         return {}
     return {f"{card.linux.module}.{knob.knob}": (card.key(name), knob) for name, knob in card.told(Knob).items()}
 
 
 def _of_control(congestion: CongestionPlan) -> Iterator[str]:
-    card = catalog.card("congestion", congestion.kind)
+    card = algorithms.card("congestion", congestion.kind)
     clocks = {card.key(name) for name in card.told(Clock)}
     for name, value in congestion.parameters.items():
         if name in card.fixed and value != card.fixed[name]:
@@ -231,7 +231,7 @@ def _several(plan: Plan) -> Iterator[str]:
     """A module's parameters are one for all its flows."""
     found: dict[str, dict[str, Any]] = {}
     for group in plan.groups:
-        if group.congestion is not None and (linux := catalog.card("congestion", group.congestion.kind).linux):
+        if group.congestion is not None and (linux := algorithms.card("congestion", group.congestion.kind).linux):
             knobs = _values(group.congestion) if linux.module else dict(group.congestion.parameters)
             if found.setdefault(group.congestion.kind, knobs) != knobs:
                 yield f'congestion control "{group.congestion.kind}" with two sets of parameters'

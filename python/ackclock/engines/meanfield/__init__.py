@@ -18,8 +18,8 @@ from ackclock.dataset.tables import EVENT_KINDS
 from ackclock.engines import features
 from ackclock.engines.engine import RunOptions, manifest, missing
 from ackclock.engines.meanfield.classes import classes, model_input
-from ackclock.engines.meanfield.limits import limits
 from ackclock.engines.meanfield.rows import Tables
+from ackclock.engines.meanfield.unsupported import limits
 from ackclock.errors import Unsupported, UnsupportedError
 from ackclock.plan import Plan
 

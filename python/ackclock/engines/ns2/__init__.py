@@ -22,10 +22,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ackclock.dataset import Dataset
-from ackclock.engines import features, traced
+from ackclock.engines import external, features
 from ackclock.engines.engine import RunOptions, missing
+from ackclock.engines.external import planned_traffic
 from ackclock.engines.ns2 import agents, impairments, queues, script
-from ackclock.engines.traced import told
 from ackclock.errors import Unsupported
 from ackclock.plan import Plan
 
@@ -60,7 +60,7 @@ class Ns2Engine:
 
     def draws(self, plan: Plan) -> bool:
         """Traffic may be drawn, and so may losses; RED draws."""
-        return told.draws(plan) or any(link.loss or queues.draws(link) for link in plan.links)
+        return planned_traffic.draws(plan) or any(link.loss or queues.draws(link) for link in plan.links)
 
     def make(self, plan: Plan, seed: int, folder: Path) -> Sequence[Sequence[str]]:
         """Writes the script."""
@@ -69,7 +69,7 @@ class Ns2Engine:
 
     def run(self, plan: Plan, seed: int, options: RunOptions | None = None) -> Dataset:
         """One run: see `traced.carried_out`."""
-        return traced.carried_out(self, plan, seed, options or RunOptions())
+        return external.carried_out(self, plan, seed, options or RunOptions())
 
 
 def beyond(plan: Plan) -> Iterator[str]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from ackclock import catalog
-from ackclock.catalog.kernel import Knob
+from ackclock import algorithms
+from ackclock.algorithms.kernel import Knob
 from ackclock.plan import CongestionPlan, GroupPlan, Plan, TcpPlan
 
 #: What `Agent/TCP/Linux` calls a control, by ours; those that need no SACK have an agent of their own.
@@ -118,7 +118,7 @@ def _of_sink(tcp: TcpPlan, overhead_bytes: int) -> dict[str, str]:
 
 def _parameters(congestion: CongestionPlan) -> dict[str, int]:
     """What `Agent/TCP/Linux` is told of the control, as its module counts it."""
-    card, told = catalog.card("congestion", congestion.kind), TOLD.get(congestion.kind, frozenset())
+    card, told = algorithms.card("congestion", congestion.kind), TOLD.get(congestion.kind, frozenset())
     knobs = card.told(Knob).items() if card.linux else ()
     return {knob.knob: knob.number(congestion.parameters[card.key(name)]) for name, knob in knobs if name in told}
 
@@ -135,11 +135,11 @@ def _of_tcp(tcp: TcpPlan, kind: str) -> Iterator[str]:
     found = {
         "RACK": tcp.loss_detection == "rack",
         "tail loss probes": tcp.tail_loss_probe,
-        "undone reductions": tcp.undo or tcp.frto,
-        "proportional rate reduction": tcp.reduction == "prr",
+        "undone reductions": tcp.undo_spurious or tcp.frto,
+        "proportional rate reduction": tcp.recovery_reduction == "prr",
         "quick ACKs": tcp.delayed_ack == "quick",
         "pacing": tcp.pacing,
-        "batches of segments": tcp.batches,
+        "batches of segments": tcp.tso_batching,
         "a minimum timeout that applies to the variance": tcp.rto_floor_on_variance,
         "a timeout with something added": tcp.rto_slop_s != 0,
         "congestion window validation": tcp.window_validation,
@@ -151,7 +151,7 @@ def _of_tcp(tcp: TcpPlan, kind: str) -> Iterator[str]:
 
 
 def _of_control(congestion: CongestionPlan) -> Iterator[str]:
-    kind, card = congestion.kind, catalog.card("congestion", congestion.kind)
+    kind, card = congestion.kind, algorithms.card("congestion", congestion.kind)
     free = COUNTING | TOLD.get(kind, frozenset())
     for name, parameter in card.parameters.items():
         value = congestion.parameters[card.key(name)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ackclock.engines.traced import told
+from ackclock.engines.external import planned_traffic
 from ackclock.plan import ChangePlan, Plan
 
 LOSS = """
@@ -39,8 +39,8 @@ def lines(plan: Plan, used: Sequence[int]) -> Iterator[str]:
 
 
 def _change(change: ChangePlan) -> Iterator[str]:
-    told = {"bandwidth_": change.rate_bps, "delay_": change.delay_s}
-    for name, value in told.items():
+    settings = {"bandwidth_": change.rate_bps, "delay_": change.delay_s}
+    for name, value in settings.items():
         if value is not None:
             link = f"[[$ns link $in{change.link} $out{change.link}] link]"
             yield f'$ns at {change.at_s:.12g} "{link} set {name} {value:.12g}"'
@@ -48,6 +48,6 @@ def _change(change: ChangePlan) -> Iterator[str]:
 
 def beyond(plan: Plan) -> Iterator[str]:
     """What of it ns-2 has not."""
-    yield from told.beyond_losses(plan)
+    yield from planned_traffic.beyond_losses(plan)
     if any(change.up is not None for change in plan.changes):
         yield "links that fail"

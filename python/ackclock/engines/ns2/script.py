@@ -1,4 +1,4 @@
-"""A plan as a script of ns-2: what a person would write, and what `ackclock.engines.traced` reads afterwards.
+"""A plan as a script of ns-2: what a person would write, and what `ackclock.engines.external` reads afterwards.
 
 The script writes into the folder it runs in: `samples` (a line for each flow and each link at each instant), `drops`
 (ns-2's own trace lines, of dropped packets only), `flows` and `links` (the counts at the warm-up's end and at the end).
@@ -15,11 +15,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from ackclock.engines.external import planned_traffic
+from ackclock.engines.external.planned_traffic import Connection, Stream, Told
 from ackclock.engines.ns2 import agents, impairments, queues, traffic
 from ackclock.engines.ns2.agents import Agents
-from ackclock.engines.traced import told
-from ackclock.engines.traced.told import Connection, Stream, Told
-from ackclock.input.names import one_line
+from ackclock.input.identifiers import one_line
 from ackclock.plan import PathPlan, Plan
 
 #: The rate of links that only delay, in bit/s: a packet of 1500 B takes 1.2 ns.
@@ -76,7 +76,7 @@ class _Net:
 def _net(plan: Plan, sent: Told | None = None) -> _Net:
     """That of a plan's ways, and of those that routed flows are told to take."""
     net = _Net()
-    for ways in told.ways(plan):
+    for ways in planned_traffic.ways(plan):
         net.add(ways)
     if sent:
         both: list[Connection | Stream] = [*sent.connections, *sent.streams]
@@ -90,7 +90,7 @@ def beyond(plan: Plan) -> Iterator[str]:
     """What of a plan's ways and flows a script cannot say."""
     yield from beyond_ways(plan)
     yield from beyond_sizes(plan)
-    yield from told.beyond(plan)
+    yield from planned_traffic.beyond(plan)
 
 
 def beyond_ways(plan: Plan) -> Iterator[str]:
@@ -107,7 +107,7 @@ def beyond_sizes(plan: Plan) -> Iterator[str]:
 
 def tcl(plan: Plan, seed: int) -> str:
     """The script of one run. The plan must be one that `beyond` finds nothing in."""
-    sent = told.told(plan, seed)
+    sent = planned_traffic.told(plan, seed)
     net = _net(plan, sent)
     lines = [*_head(plan, seed, sent), *_links(plan, net), *_senders(plan), *traffic.lines(plan, sent, net.ends)]
     return "\n".join([*lines, TAIL]) + "\n"

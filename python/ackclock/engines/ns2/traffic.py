@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeAlias
 
+from ackclock.engines.external.planned_traffic import Connection, Gate, Stream, Told
 from ackclock.engines.ns2 import agents
-from ackclock.engines.traced.told import Connection, Gate, Stream, Told
 from ackclock.plan import PathPlan, Plan
 
 #: The two nodes of each pair of ways.

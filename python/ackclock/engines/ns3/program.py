@@ -1,16 +1,16 @@
 """A plan as a program for ns-3: what a person would write, with the flows as a table at its top.
 
-It writes the files that `ackclock.engines.traced` reads, into the folder it runs in.
+It writes the files that `ackclock.engines.external` reads, into the folder it runs in.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ackclock.engines.external import planned_traffic
+from ackclock.engines.external.planned_traffic import Connection, Stream, Told
 from ackclock.engines.ns3 import settings
-from ackclock.engines.traced import told
-from ackclock.engines.traced.told import Connection, Stream, Told
-from ackclock.input.names import one_line
+from ackclock.input.identifiers import one_line
 from ackclock.plan import UDP_HEADER_BYTES, Plan, TcpPlan
 
 #: What is linked with it.
@@ -22,7 +22,7 @@ PPP_BYTES = 2
 
 def cpp(plan: Plan, seed: int) -> str:
     """The program of one run."""
-    sent = told.told(plan, seed)
+    sent = planned_traffic.told(plan, seed)
     lines = [*_head(plan, seed), *_flows(plan, sent), *_streams(plan, sent), *_changes(plan)]
     return "\n".join([*lines, BODY, *_defaults(plan), *_queue(plan), MAIN]) + "\n"
 

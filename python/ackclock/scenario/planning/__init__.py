@@ -9,7 +9,7 @@ from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import Any
 
-from ackclock import notebook
+from ackclock import repr_format
 from ackclock.errors import InputError, Problem, ScenarioError
 from ackclock.input import arguments
 from ackclock.input.arguments import checked, optional
@@ -26,9 +26,9 @@ from ackclock.plan import (
     TrafficPlan,
 )
 from ackclock.scenario import points, scenario
-from ackclock.scenario.covering import covering
+from ackclock.scenario.covering_array import covering
 from ackclock.scenario.options import OPTIONS
-from ackclock.scenario.pieces import Pieces
+from ackclock.scenario.overrides import rewritten, without_file
 from ackclock.scenario.planning.changes import change_plans
 from ackclock.scenario.planning.flows import flow_plans
 from ackclock.scenario.planning.groups import datagram_group, group_plan
@@ -36,11 +36,11 @@ from ackclock.scenario.planning.memo import Memo
 from ackclock.scenario.planning.sizes import Sizes
 from ackclock.scenario.planning.spread import spread
 from ackclock.scenario.planning.vantages import vantages
-from ackclock.scenario.rewriting import rewritten, without_file
 from ackclock.scenario.scenario import Scenario
-from ackclock.scenario.topology.drawing import Drawing, Hosts, Link, Way
+from ackclock.scenario.topology.network import Drawing, Hosts, Link, Way
 from ackclock.scenario.traces import OPPORTUNITY_BYTES, Traced, with_traces
-from ackclock.scenario.traffic.sending import Transfers
+from ackclock.scenario.traffic.flow_group import Transfers
+from ackclock.scenario.validated_parts import Pieces
 
 #: The option that says where a testbed is, and the kernel that is its hosts'.
 TESTBED, HOSTS = "testbed", "hosts"
@@ -84,12 +84,12 @@ class Loaded:
     module: Mapping[str, str] | None = None
 
     def __repr__(self) -> str:
-        what = notebook.counted(self.count, "point") if self.sweep else "one scenario, no sweep"
-        swept = f": {notebook.listed(axis.key for axis in self.sweep.axes)}" if self.sweep else ""
-        return notebook.lines(self._title, what + swept, ".plan() completes it, .source.text is its file")
+        what = repr_format.counted(self.count, "point") if self.sweep else "one scenario, no sweep"
+        swept = f": {repr_format.listed(axis.key for axis in self.sweep.axes)}" if self.sweep else ""
+        return repr_format.lines(self._title, what + swept, ".plan() completes it, .source.text is its file")
 
     def _repr_html_(self) -> str:
-        return notebook.text(self._title, self.source.text)
+        return repr_format.text(self._title, self.source.text)
 
     @property
     def _title(self) -> str:
@@ -367,7 +367,7 @@ def _record(given: Scenario, drawing: Drawing, source: Source) -> RecordPlan:
     record = given.record
     all_links = len(drawing.links) <= FEW_LINKS if record.links is None else record.links == "all"
     pcap = vantages(record.pcap, drawing, source)
-    asked = (record.delays, record.cubic, record.paths)
+    asked = (record.delays, record.cubic_state, record.paths)
     return RecordPlan(record.interval, record.packets, pcap, record.traffic, all_links, *asked)
 
 

@@ -8,7 +8,7 @@ from ackclock.errors import Problem, ScenarioError
 from ackclock.input.fields import closest, shown
 from ackclock.input.source import Source
 from ackclock.plan import ChangePlan, MediumPlan
-from ackclock.scenario.topology.drawing import Drawing
+from ackclock.scenario.topology.network import Drawing
 from ackclock.scenario.topology.topology import Change
 from ackclock.scenario.traces import Traced
 

@@ -9,7 +9,7 @@ from ackclock.input.fields import Spread
 from ackclock.input.units import Size
 from ackclock.plan import FlowPlan, TcpPlan
 from ackclock.scenario.planning.spread import PICOSECOND_DIGITS
-from ackclock.scenario.topology.drawing import Way
+from ackclock.scenario.topology.network import Way
 from ackclock.scenario.traffic.flows import Flows
 
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ackclock import catalog
-from ackclock.catalog.given import Given
+from ackclock import algorithms
+from ackclock.algorithms.selection import Given
 from ackclock.errors import ScenarioError
 from ackclock.input.fields import Loc
 from ackclock.input.source import Source
 from ackclock.plan import HEADER_BYTES, TIMESTAMPS_BYTES, GroupPlan, TcpPlan
 from ackclock.scenario.keys import DEFAULT_STACK
 from ackclock.scenario.planning import parameters
-from ackclock.scenario.traffic.sending import Sending, Transfers
+from ackclock.scenario.traffic.flow_group import Sending, Transfers
 
 #: How a plan names the choices of `delayed_ack`.
 DELAYED_ACK: Mapping[object, str] = {False: "off", True: "on", "quick": "quick"}
@@ -22,7 +22,7 @@ DELAYED_ACK: Mapping[object, str] = {False: "off", True: "on", "quick": "quick"}
 def group_plan(group: Transfers, common: Given, place: Loc, source: Source) -> GroupPlan:
     """A group of TCP flows. `common` is `[tcp]`; `place` is the group's, for what does not fit together."""
     congestion = _congestion(group, common)
-    card = catalog.card("congestion", str(congestion.name))
+    card = algorithms.card("congestion", str(congestion.name))
     values = card.complete(congestion.values, congestion.variant)
     complete = {card.key(name): _plain(card, name, value) for name, value in values.items()}
     control = parameters.congestion(card.name, complete, (*place, "congestion"), source)
@@ -51,9 +51,9 @@ def _tcp(group: Transfers, common: Given, ecn: str, place: Loc, source: Source) 
     return TcpPlan(header_bytes=HEADER_BYTES, **{card.key(name): _plain(card, name, values[name]) for name in values})
 
 
-def _stack(group: Transfers, common: Given) -> catalog.Card:
+def _stack(group: Transfers, common: Given) -> algorithms.Card:
     own = group.tcp.name if group.tcp else None
-    return catalog.card("stack", own or common.name or DEFAULT_STACK)
+    return algorithms.card("stack", own or common.name or DEFAULT_STACK)
 
 
 def _congestion(group: Transfers, common: Given) -> Given:
@@ -74,7 +74,7 @@ def _check_tcp(values: Mapping[str, Any], room: int, place: Callable[[str], Loc]
         raise ScenarioError(source.problem(place(key), f"{values[key]:g} {unit}", told) for key, unit, told in wrong)
 
 
-def _plain(card: catalog.Card, name: str, value: Any) -> Any:
+def _plain(card: algorithms.Card, name: str, value: Any) -> Any:
     """Bytes are whole numbers in a plan, and no time is none."""
     kind = card.parameters[name].kind
     if kind == "times":

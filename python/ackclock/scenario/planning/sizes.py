@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from ackclock import catalog
-from ackclock.catalog.given import Given
+from ackclock import algorithms
+from ackclock.algorithms.selection import Given
 from ackclock.errors import ScenarioError
 from ackclock.input.fields import Loc
 from ackclock.input.source import Source
@@ -33,7 +33,7 @@ class Sizes:
 
     def queue(self, given: Given, number: int, rate_bps: float, loc: Loc) -> QueuePlan:
         """A discipline with complete parameters on a link with that number and rate."""
-        card = catalog.card("queue", str(given.name))
+        card = algorithms.card("queue", str(given.name))
         values = card.complete(given.values, given.variant)
         packet_bytes = self._each_bytes(values)
         sized, rules = {}, {}

@@ -10,8 +10,8 @@ from ackclock.errors import ScenarioError
 from ackclock.input.fields import Loc
 from ackclock.input.source import Source
 from ackclock.plan import PathPlan
-from ackclock.scenario.topology.drawing import Drawing, Hosts, Way
-from ackclock.scenario.topology.placed import Placed
+from ackclock.scenario.topology.endpoints import Placed
+from ackclock.scenario.topology.network import Drawing, Hosts, Way
 
 #: Decimals of a second that an engine can tell apart.
 PICOSECOND_DIGITS = 12

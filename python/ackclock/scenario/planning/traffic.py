@@ -24,13 +24,13 @@ from ackclock.plan import (
 from ackclock.scenario.planning.flows import transfer_bytes
 from ackclock.scenario.planning.spread import PICOSECOND_DIGITS
 from ackclock.scenario.scenario import Scenario
-from ackclock.scenario.topology.drawing import Drawing, Hosts, Way
+from ackclock.scenario.topology.network import Drawing, Hosts, Way
 from ackclock.scenario.topology.topology import Topology
 from ackclock.scenario.traffic import AnyTraffic
 from ackclock.scenario.traffic.datagrams import Datagrams
 from ackclock.scenario.traffic.flows import Flows
 from ackclock.scenario.traffic.generated import Generated, Poisson, Web
-from ackclock.scenario.traffic.laws import Fixed, Law, mean_segments
+from ackclock.scenario.traffic.moments import Fixed, Law, mean_segments
 from ackclock.scenario.traffic.sizes import AnySize
 
 #: Most transfers that the engines draw for one `[[traffic]]`.

@@ -7,7 +7,7 @@ from ackclock.input.fields import shown
 from ackclock.input.source import Source
 from ackclock.plan import AT_LINK, RECEIVERS, SENDERS
 from ackclock.scenario.planning.changes import expected_link, link_names
-from ackclock.scenario.topology.drawing import Drawing
+from ackclock.scenario.topology.network import Drawing
 
 
 def vantages(written: bool | tuple[str, ...], drawing: Drawing, source: Source) -> bool | tuple[str, ...]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Annotated, TypeAlias
 
-from ackclock.input.choice import Chosen
+from ackclock.input.tagged_union import Chosen
 from ackclock.scenario.keys import Tables
 from ackclock.scenario.topology.topology import Topology
 

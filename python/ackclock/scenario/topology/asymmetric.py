@@ -15,9 +15,9 @@ from pydantic_core import InitErrorDetails
 from ackclock.input.fields import Loc, fault_at
 from ackclock.plan import HopPlan, PathPlan
 from ackclock.scenario.keys import Burst, Delay, LinkRate, Queue
-from ackclock.scenario.topology.drawing import Drawing, Link, Way
+from ackclock.scenario.topology.endpoints import Placed
 from ackclock.scenario.topology.impairments import Impaired
-from ackclock.scenario.topology.placed import Placed
+from ackclock.scenario.topology.network import Drawing, Link, Way
 from ackclock.scenario.topology.topology import Topology
 
 DOWN, UP = 0, 1

@@ -11,9 +11,9 @@ from pydantic_core import InitErrorDetails
 from ackclock.input.fields import Loc, Spread, Spreadable, Table, fault_at, faults
 from ackclock.plan import HopPlan, LoadPlan, PathPlan
 from ackclock.scenario.keys import RTT, Burst, LinkRate, Queue
-from ackclock.scenario.topology.drawing import Drawing, Link, Way
+from ackclock.scenario.topology.endpoints import MOST_FLOWS, Placed, not_longer
 from ackclock.scenario.topology.impairments import Impaired
-from ackclock.scenario.topology.placed import MOST_FLOWS, Placed, not_longer
+from ackclock.scenario.topology.network import Drawing, Link, Way
 from ackclock.scenario.topology.topology import ACCESS_QUEUE, Topology
 
 #: What the shared link is called.

@@ -9,13 +9,13 @@ from typing import ClassVar
 from pydantic import Field, model_validator
 from pydantic_core import InitErrorDetails
 
-from ackclock.catalog.given import Given
+from ackclock.algorithms.selection import Given
 from ackclock.input.fields import Loc, Table, fault, fault_at
 from ackclock.input.units import Size
 from ackclock.scenario.keys import Delay, Moment, Name, Overhead, Rate
-from ackclock.scenario.topology.drawing import Drawing
+from ackclock.scenario.topology.endpoints import PLACING, Placed
 from ackclock.scenario.topology.impairments import Impaired
-from ackclock.scenario.topology.placed import PLACING, Placed
+from ackclock.scenario.topology.network import Drawing
 
 #: The queue of an access link or a network card that the scenario gives none: Linux's default transmit queue.
 ACCESS_QUEUE = Given("pfifo", {"limit": Size(1000, "p")})

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from ackclock.catalog.given import Given
+from ackclock.algorithms.selection import Given
 from ackclock.input.fields import Loc
 from ackclock.plan import EndsPlan, MediumPlan, NodePlan
-from ackclock.scenario.topology.drawing import Link
+from ackclock.scenario.topology.network import Link
 
 
 @dataclass(frozen=True, slots=True)

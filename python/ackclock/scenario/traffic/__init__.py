@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
-from ackclock.input.choice import Chosen
+from ackclock.input.tagged_union import Chosen
 from ackclock.scenario.keys import Tables
-from ackclock.scenario.traffic.sending import Sending
+from ackclock.scenario.traffic.flow_group import Sending
 
 if TYPE_CHECKING:
     from ackclock.scenario.traffic.datagrams import Datagrams

@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import Field, model_validator
 
-from ackclock.input.choice import Chosen, told_apart
 from ackclock.input.fields import Table, fault, fault_at, faults, shown
+from ackclock.input.tagged_union import Chosen, told_apart
 
 #: Most objects of a web page.
 MOST_OBJECTS = 100_000

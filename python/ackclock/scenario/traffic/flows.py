@@ -9,8 +9,8 @@ from pydantic_core import core_schema
 
 from ackclock.input.fields import Spread, Spreadable, Table
 from ackclock.scenario.keys import MOMENT, RATE, TRANSFER, Moment
-from ackclock.scenario.topology.placed import MOST_FLOWS
-from ackclock.scenario.traffic.sending import Transfers
+from ackclock.scenario.topology.endpoints import MOST_FLOWS
+from ackclock.scenario.traffic.flow_group import Transfers
 
 
 class Starts(Table):

@@ -11,11 +11,11 @@ from pydantic import Field, model_validator
 from pydantic_core import InitErrorDetails
 
 from ackclock.input.fields import Loc, fault, fault_at, faults
-from ackclock.input.times import Period, Times
+from ackclock.input.time_distributions import Period, Times
 from ackclock.scenario.keys import EventRate, Moment, Rate
-from ackclock.scenario.topology.placed import MOST_FLOWS
+from ackclock.scenario.topology.endpoints import MOST_FLOWS
 from ackclock.scenario.traffic.counts import Counts
-from ackclock.scenario.traffic.sending import Transfers
+from ackclock.scenario.traffic.flow_group import Transfers
 from ackclock.scenario.traffic.sizes import Sizes
 
 #: How many lanes a browser opens to a server over HTTP/1.1, as the common ones do.
@@ -221,11 +221,11 @@ class Incast(Generated):
     count: Annotated[int, Field(ge=1, le=MOST_FLOWS)] = Field(
         alias="senders", description="number of senders in a round"
     )
-    between: Literal["random", "in-turn"] | None = Field(
+    between: Literal["random", "round-robin"] | None = Field(
         None,
         description=(
             'between hosts: each round draws its receiver and its senders ("random", the default), or all '
-            'rounds have the first receiver and the first senders ("in-turn")'
+            'rounds have the first receiver and the first senders ("round-robin")'
         ),
     )
     every: Period | None = Field(

@@ -7,12 +7,12 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import Field, model_validator
 from pydantic_core import core_schema
 
-from ackclock.input.choice import Chosen, told_apart
 from ackclock.input.fields import Table, fault, fault_at, faults, shown
+from ackclock.input.tagged_union import Chosen, told_apart
 from ackclock.input.units import Size
 from ackclock.scenario.keys import TRANSFER, Transfer
-from ackclock.scenario.traffic import laws
-from ackclock.scenario.traffic.laws import Law, Truncated
+from ackclock.scenario.traffic import moments
+from ackclock.scenario.traffic.moments import Law, Truncated
 
 Beyond: TypeAlias = Literal["redraw", "clip"]
 Shape: TypeAlias = Annotated[float, Field(gt=0, le=100, allow_inf_nan=False)]
@@ -31,34 +31,34 @@ class Fixed(Table):
 
     def law(self, mss_bytes: int) -> Law:
         """In bytes."""
-        return laws.Fixed(max(1, round(bytes_of(self.value, mss_bytes))))
+        return moments.Fixed(max(1, round(bytes_of(self.value, mss_bytes))))
 
 
 class Tailed(Table):
     """A distribution without a largest size of its own."""
 
     max: Transfer | None = Field(None, description="the largest size; absent: none")
-    beyond: Beyond | None = Field(
+    truncation: Beyond | None = Field(
         None, description='what becomes of draws above max: "redraw" (drawn again) or "clip" (they become max)'
     )
 
     @model_validator(mode="after")
     def _truncation_is_explicit(self) -> Tailed:
-        if self.max is not None and self.beyond is None:
-            raise faults([fault_at(("beyond",), 0, '"redraw" or "clip" beside max', "nothing")])
-        if self.max is None and self.beyond is not None:
-            raise faults([fault_at(("beyond",), self.beyond, 'a max = "…" beside it')])
+        if self.max is not None and self.truncation is None:
+            raise faults([fault_at(("truncation",), 0, '"redraw" or "clip" beside max', "nothing")])
+        if self.max is None and self.truncation is not None:
+            raise faults([fault_at(("truncation",), self.truncation, 'a max = "…" beside it')])
         return self
 
-    def truncated(self, law: laws.Exponential | laws.Lognormal | laws.Pareto, mss_bytes: int) -> Law:
+    def truncated(self, law: moments.Exponential | moments.Lognormal | moments.Pareto, mss_bytes: int) -> Law:
         """The law up to max. Raises `ValueError` if that leaves too little of it."""
         if self.max is None:
             return Truncated(law, None, None)
         most = round(bytes_of(self.max, mss_bytes))
         median = law.quantile(0.5)
         if most < median:
-            raise ValueError(f"at least the median ({median:.0f} B), or most draws would be beyond it")
-        return Truncated(law, most, self.beyond)
+            raise ValueError(f"at least the median ({median:.0f} B), or most draws would be truncation it")
+        return Truncated(law, most, self.truncation)
 
 
 class Exponential(Tailed):
@@ -69,7 +69,7 @@ class Exponential(Tailed):
 
     def law(self, mss_bytes: int) -> Law:
         """In bytes."""
-        return self.truncated(laws.Exponential(bytes_of(self.mean, mss_bytes)), mss_bytes)
+        return self.truncated(moments.Exponential(bytes_of(self.mean, mss_bytes)), mss_bytes)
 
 
 class Lognormal(Tailed):
@@ -88,11 +88,11 @@ class Lognormal(Tailed):
     def law(self, mss_bytes: int) -> Law:
         """In bytes."""
         if self.mean is not None:
-            median = bytes_of(self.mean, mss_bytes) / laws.Lognormal(1.0, self.sigma).mean_bytes
+            median = bytes_of(self.mean, mss_bytes) / moments.Lognormal(1.0, self.sigma).mean_bytes
         else:
             assert self.median is not None
             median = bytes_of(self.median, mss_bytes)
-        return self.truncated(laws.Lognormal(median, self.sigma), mss_bytes)
+        return self.truncated(moments.Lognormal(median, self.sigma), mss_bytes)
 
 
 class Pareto(Tailed):
@@ -117,7 +117,7 @@ class Pareto(Tailed):
         else:
             assert self.min is not None
             least = bytes_of(self.min, mss_bytes)
-        return self.truncated(laws.Pareto(self.shape, least), mss_bytes)
+        return self.truncated(moments.Pareto(self.shape, least), mss_bytes)
 
 
 class Zipf(Table):
@@ -130,7 +130,7 @@ class Zipf(Table):
     def law(self, mss_bytes: int) -> Law:
         """In bytes."""
         unit = mss_bytes if self.max.unit == "p" else 1
-        return laws.Zipf(self.exponent, max(1, int(self.max.value)), unit)
+        return moments.Zipf(self.exponent, max(1, int(self.max.value)), unit)
 
 
 class _Point:
@@ -174,7 +174,7 @@ class Empirical(Table):
 
     def law(self, mss_bytes: int) -> Law:
         """In bytes."""
-        return laws.Empirical(tuple((round(bytes_of(size, mss_bytes)), share) for size, share in self.points))
+        return moments.Empirical(tuple((round(bytes_of(size, mss_bytes)), share) for size, share in self.points))
 
 
 def _one_of(table: Table, first: str, second: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from ackclock.theory.checks import POSITIVE, SHARE, at_least, checked, single
+from ackclock.theory.domains import POSITIVE, SHARE, at_least, checked, single
 from ackclock.theory.single_flow.flow import SingleFlow
 
 

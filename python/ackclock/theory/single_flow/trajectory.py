@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ackclock.theory.checks import POSITIVE, checked, single
+from ackclock.theory.domains import POSITIVE, checked, single
 from ackclock.theory.single_flow.cycle import Cycle, cycles
 from ackclock.theory.single_flow.flow import SingleFlow
 

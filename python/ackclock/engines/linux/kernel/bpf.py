@@ -17,9 +17,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from ackclock import catalog
+from ackclock import algorithms
 from ackclock.dataset import folders
-from ackclock.engines.linux.kernel import ours
+from ackclock.engines.linux.kernel import bundled_modules
 from ackclock.errors import AckclockError, InputError
 from ackclock.input.fields import dotted, nearest, shown
 
@@ -57,12 +57,12 @@ def load(name: str, parameters: Mapping[str, Any]) -> dict[str, int]:
         InputError: an unknown name or parameter, a value out of the card's range, a name that is loaded already, a
             missing tool or right, or a kernel that cannot.
     """
-    values = ours.values(name, complete(name, parameters))
+    values = bundled_modules.values(name, complete(name, parameters))
     if name in loaded():
         raise InputError(f"{name} is loaded already; ackclock kernel unload {name} removes it")
     _require_kernel()
     with folders.private() as folder:
-        program = _compiled(ours.FOLDER / f"{name}.c", values, folder)
+        program = _compiled(bundled_modules.FOLDER / f"{name}.c", values, folder)
         _bpftool("struct_ops", "register", str(program))
     return values
 
@@ -110,13 +110,13 @@ def loaded() -> tuple[str, ...]:
     if not AVAILABLE.exists():
         return ()
     available = AVAILABLE.read_text(encoding="ascii").split()
-    return tuple(name for name in ours.NAMES if name in available)
+    return tuple(name for name in bundled_modules.NAMES if name in available)
 
 
 def complete(name: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
     """All parameters, with the names and units of a plan; raises `InputError` for what the card does not accept."""
     _require_known(name)
-    card = catalog.card("congestion", name)
+    card = algorithms.card("congestion", name)
     try:
         table = card.table.model_validate({"kind": name, **parameters})
     except ValidationError as error:
@@ -127,8 +127,8 @@ def complete(name: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _require_known(name: str) -> None:
-    if name not in ours.NAMES:
-        raise InputError(f"found {shown(name)}; expected {nearest(name, ours.NAMES)}")
+    if name not in bundled_modules.NAMES:
+        raise InputError(f"found {shown(name)}; expected {nearest(name, bundled_modules.NAMES)}")
 
 
 def _require_kernel() -> None:

@@ -19,8 +19,8 @@ from typing import Any
 from ackclock import _core
 from ackclock.dataset import Dataset, folders
 from ackclock.engines.engine import Progress, RunOptions, no_progress
-from ackclock.engines.linux import held, result
-from ackclock.engines.linux.testbed import gathered, layout, measuring, orders
+from ackclock.engines.linux import result, timing_quality
+from ackclock.engines.linux.testbed import layout, measuring, merge_tables, run_specs
 from ackclock.engines.linux.testbed.layout import Host, Testbed
 from ackclock.engines.linux.testbed.preflight import Preflight, changes, look_at
 from ackclock.errors import InputError
@@ -80,10 +80,10 @@ def measured(plan: Plan) -> Plan:
     return measuring.filled(plan, measuring.found(plan, transfers))
 
 
-def _measured(probe: Plan, seed: int, testbed: Testbed, there: Mapping[str, Agent]) -> gathered.Tables:
+def _measured(probe: Plan, seed: int, testbed: Testbed, there: Mapping[str, Agent]) -> merge_tables.Tables:
     clocks, found = _between(probe, seed, testbed, there, 0, no_progress)
     hosts = {host.name: host for host in testbed.hosts}
-    return gathered.together(hosts, found, {name: clock.stretch for name, clock in clocks.items()})
+    return merge_tables.together(hosts, found, {name: clock.stretch for name, clock in clocks.items()})
 
 
 def _controls(seen: Preflight) -> frozenset[str]:
@@ -107,7 +107,7 @@ def _between(
 ) -> tuple[dict[str, Relation], dict[str, Any]]:
     """Has a plan carried out between the hosts."""
     first_port = random.choice(PORTS)
-    told = {host.name: orders.order(plan, seed, testbed, host, first_port, captures) for host in testbed.hosts}
+    told = {host.name: run_specs.order(plan, seed, testbed, host, first_port, captures) for host in testbed.hosts}
     return carried_out(there, told, plan.duration_s, progress)
 
 
@@ -180,10 +180,10 @@ def _dataset(
     clocks: Mapping[str, Relation],
     seen: Preflight,
 ) -> Dataset:
-    tables = gathered.together(hosts, found, {name: clock.stretch for name, clock in clocks.items()})
-    of_hosts = {name: held.measured(plan, tables | {"kernel": of["kernel"]}) for name, of in found.items()}
+    tables = merge_tables.together(hosts, found, {name: clock.stretch for name, clock in clocks.items()})
+    of_hosts = {name: timing_quality.measured(plan, tables | {"kernel": of["kernel"]}) for name, of in found.items()}
     lost_p = sum(int(of["kernel"]["capture_lost_p"][0]) for of in found.values())
-    for doubt in (*seen.doubts, *held.uncaptured(lost_p), *_doubts(plan, of_hosts)):
+    for doubt in (*seen.doubts, *timing_quality.uncaptured(lost_p), *_doubts(plan, of_hosts)):
         warnings.warn(doubt, stacklevel=2)
     about = {
         "release": ", ".join(dict.fromkeys(seen.facts[name].release for name in hosts)),
@@ -213,7 +213,7 @@ def _held(of_hosts: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
 def _doubts(plan: Plan, of_hosts: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
     said = set()
     for name, of in of_hosts.items():
-        for doubt in held.doubts(plan, of):
+        for doubt in timing_quality.doubts(plan, of):
             line = doubt if "the link" in doubt else f'host "{name}": {doubt}'
             if line not in said:
                 said.add(line)

@@ -1,0 +1,281 @@
+"""The catalog: one card per congestion control, queue discipline and TCP stack.
+
+A card is a TOML file named like the algorithm: `algorithms/congestion/cubic.toml`. It says what the algorithm is, where
+it comes from, how ours differs, and lists its parameters with units, defaults and ranges. A parameter's default lives
+here and nowhere else; a scenario gives some parameters, the card completes them, and an engine receives all of them.
+Where the real kernel has the algorithm, its table `[linux]` says how the kernel is told.
+
+Cards are our own files and the tests check them, so they are read without pydantic; it is imported when a user's
+values are checked by a card.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypeVar, get_args
+
+from ackclock.algorithms.kernel import Absent, Fixed, Linux, Plain, linux
+from ackclock.errors import InputError
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
+    from ackclock.input.fields import Quantity, SizeQuantity, Table
+    from ackclock.input.units import SizeUnit
+
+Family: TypeAlias = Literal["congestion", "queue", "stack"]
+FAMILIES: tuple[Family, ...] = get_args(Family)
+
+#: The key that names the algorithm in a scenario's table of each family.
+NAME_KEYS: Mapping[Family, str] = {"congestion": "kind", "queue": "discipline", "stack": "stack"}
+
+#: How a parameter's kind ends its name in a plan.
+SUFFIXES = {"time": "_s", "rate": "_bps", "bytes": "_bytes", "packets": "_packets"}
+
+#: Accepted range of a size in bandwidth–delay products.
+BDP_BOUNDS: tuple[SizeUnit, float, float] = ("bdp", 0.001, 1000.0)
+
+#: The same of a number of packets, where bytes may be given so.
+PACKET_BOUNDS: tuple[SizeUnit, float, float] = ("p", 1.0, 1e9)
+
+Told = TypeVar("Told")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reference:
+    """Where an algorithm or a value is written down."""
+
+    title: str
+    url: str = ""
+    section: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameter:
+    """A parameter of an algorithm: what it means, in which unit, from where to where."""
+
+    kind: Literal["time", "rate", "bytes", "packets", "number", "integer", "boolean", "choice", "text", "times"]
+    description: str
+    default: Plain | Mapping[str, Plain] | None = None
+    required: bool = False
+    minimum: Plain | None = None
+    maximum: Plain | None = None
+    choices: Sequence[str | bool] = ()
+    #: A text: the regular expression that all of it must match; its unit says that in words.
+    pattern: str = ""
+    unit: str = ""
+    bdp: bool = False
+    #: A size in bytes that may be given as packets.
+    packets: bool = False
+    unlimited: bool = False
+    source: str = ""
+
+    @cached_property
+    def annotation(self) -> Any:
+        """The type that reads a user's value: `Annotated[float, Quantity(…)]` for a time."""
+        from pydantic import Field
+
+        from ackclock.input.fields import Form, OneOf
+
+        if self.kind == "boolean":
+            return bool
+        if self.kind == "choice":
+            return Annotated[Any, OneOf(tuple(self.choices))]
+        if self.kind == "text":
+            return Annotated[Any, Form(self.pattern, self.unit)]
+        if self.kind == "integer":
+            return Annotated[int, Field(ge=self.minimum, le=self.maximum)]
+        if self.kind == "number":
+            return Annotated[float, Field(ge=self.minimum, le=self.maximum, allow_inf_nan=False)]
+        return self._of_times() if self.kind == "times" else Annotated[Any, self._with_unit()]
+
+    def _of_times(self) -> Any:
+        from pydantic import AfterValidator
+
+        from ackclock.input.time_distributions import Times, mean_within
+
+        return Annotated[Times, AfterValidator(mean_within(str(self.minimum), str(self.maximum)))]
+
+    def _with_unit(self) -> Quantity | SizeQuantity:
+        from ackclock.input import units
+        from ackclock.input.fields import Quantity, SizeQuantity
+
+        low, high = str(self.minimum), str(self.maximum)
+        if self.kind == "packets" or self.bdp:
+            own = units.size(low), units.size(high)
+            bounds = (own[0].unit, own[0].value, own[1].value)
+            others = [more for more, given in ((PACKET_BOUNDS, self.packets), (BDP_BOUNDS, self.bdp)) if given]
+            return SizeQuantity(units.size, (bounds, *others))
+        parse = {"time": units.time_s, "rate": units.rate_bps, "bytes": units.bytes_of}[self.kind]
+        return Quantity(parse, low, high, self.unlimited)
+
+    def read(self, value: object) -> Any:
+        """A value in SI units. Raises pydantic's `ValidationError`."""
+        return self._adapter.validate_python(value, strict=True)
+
+    def of_card(self, value: Any) -> Any:
+        """A value that the card itself has, in SI units: as `read`, where it can without pydantic, a large import."""
+        from ackclock.input import units
+
+        if self.kind in ("boolean", "choice", "text", "integer"):
+            return value
+        if self.kind == "number":
+            return float(value)
+        return units.time_s(value) if self.kind == "time" and not self.unlimited else self.read(value)
+
+    @cached_property
+    def _adapter(self) -> TypeAdapter[Any]:
+        from pydantic import TypeAdapter
+
+        return TypeAdapter(self.annotation)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Variant:
+    """A named set of parameter values."""
+
+    summary: str
+    parameters: Mapping[str, Plain]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Card:
+    """All that is known of an algorithm or a TCP stack, apart from its code."""
+
+    name: str
+    title: str
+    summary: str
+    family: Family
+    references: Sequence[Reference] = ()
+    deviations: Sequence[str] = ()
+    parameters: Mapping[str, Parameter] = field(default_factory=dict)
+    variants: Mapping[str, Variant] = field(default_factory=dict)
+    #: A congestion control: the ECN feedback that it lives on, if any.
+    ecn: Literal["", "dctcp", "accurate", "l4s"] = ""
+    #: A stack: its congestion control where a scenario names none.
+    congestion: str = ""
+    #: That the real kernel has the algorithm, and how it is told of it.
+    linux: Linux | None = None
+
+    @cached_property
+    def table(self) -> type[Table]:
+        """The model of the table that a scenario may write: every parameter, each optional unless required."""
+        from pydantic import Field, create_model
+
+        from ackclock.input.fields import OneOf, Table
+
+        fields: dict[str, Any] = {NAME_KEYS[self.family]: (Literal[self.name], self.name)}
+        for name, parameter in self.parameters.items():
+            default: Any = ... if parameter.required else None
+            shown_default: Any = {} if parameter.default is None else {"default": parameter.default}
+            about = Field(default, description=parameter.description, json_schema_extra=shown_default)
+            fields[name] = (parameter.annotation, about)
+        if self.variants:
+            fields["variant"] = (Annotated[Any, OneOf(tuple(self.variants))], Field(None, description="a named set"))
+        return create_model(f"{self.family}_{self.name}", __base__=Table, **fields)
+
+    def key(self, name: str) -> str:
+        """A parameter's name in a plan, with its unit: `target_s`."""
+        return name + SUFFIXES.get(self.parameters[name].kind, "")
+
+    def complete(self, given: Mapping[str, Any], variant: str | None = None) -> dict[str, Any]:
+        """Every parameter in SI units: what is given, else the variant's value, else the default."""
+        defaults = self._defaults.get(variant) or self._defaults.setdefault(variant, self._read(variant))
+        return {name: given.get(name, value) for name, value in defaults.items()}
+
+    @cached_property
+    def _defaults(self) -> dict[str | None, dict[str, Any]]:
+        """Of each variant that was asked for, and of none: each parameter's value, read once."""
+        return {}
+
+    def _read(self, variant: str | None) -> dict[str, Any]:
+        chosen = self.variants[variant].parameters if variant else {}
+        found = {name: chosen.get(name, parameter.default) for name, parameter in self.parameters.items()}
+        return {name: None if value is None else self.parameters[name].of_card(value) for name, value in found.items()}
+
+    def told(self, form: type[Told]) -> dict[str, Told]:
+        """The parameters that the kernel is told in this form: `told(Word)` is `{"limit": Word(word="limit"), …}`."""
+        parameters = self.linux.parameters if self.linux else {}
+        return {name: told for name, told in parameters.items() if isinstance(told, form)}
+
+    @cached_property
+    def fixed(self) -> Mapping[str, Any]:
+        """What the kernel's code fixes, as a plan has it: `{"max_burst_s": 0.15}`; None is what must not be given."""
+        fixed = {name: self.parameters[name].read(told.fixed) for name, told in self.told(Fixed).items()}
+        values = {**fixed, **dict.fromkeys(self.told(Absent))}
+        return {self.key(name): values[name] for name in self.parameters if name in values}
+
+
+#: Cards that are in no file, or in place of a file's: of what one call brings along.
+_BROUGHT: dict[tuple[Family, str], Card] = {}
+
+
+def bring(card_of_call: Card) -> None:
+    """Adds a card for as long as this process lasts, in place of one of the same name."""
+    _BROUGHT[card_of_call.family, card_of_call.name] = card_of_call
+    names.cache_clear()
+    card.cache_clear()
+
+
+@cache
+def names(family: Family) -> tuple[str, ...]:
+    """The names of a family's cards, sorted."""
+    brought = {name for other, name in _BROUGHT if other == family}
+    return tuple(sorted(brought | {path.stem for path in (Path(__file__).parent / family).glob("*.toml")}))
+
+
+@cache
+def card(family: Family, name: str) -> Card:
+    """A card. Raises `InputError` for an unknown name."""
+    if brought := _BROUGHT.get((family, name)):
+        return brought
+    if name not in names(family):
+        from ackclock.input.fields import nearest, shown
+
+        raise InputError(f"found {shown(name)}; expected {nearest(name, names(family))}")
+    return made(family, _values(_text(family, name)))
+
+
+def made(family: Family, content: Mapping[str, Any]) -> Card:
+    """The card that a file's content is. Raises `TypeError` for a key that cards do not have, or that is missing."""
+    tables: dict[str, Any] = {
+        "references": [Reference(**table) for table in content.get("references", ())],
+        "parameters": {name: Parameter(**table) for name, table in content.get("parameters", {}).items()},
+        "variants": {name: Variant(**table) for name, table in content.get("variants", {}).items()},
+        "linux": linux(content["linux"]) if "linux" in content else None,
+    }
+    return Card(family=family, **{**content, **tables})
+
+
+def title(family: Family, name: str) -> str:
+    """What the algorithm of that name is called. Only the head of its card is read, which is all before a table."""
+    head, _, _ = _text(family, name).partition("\n[")
+    return str(_values(head)["title"])
+
+
+def _values(text: str) -> dict[str, Any]:
+    from ackclock import _core  # reads all cards much faster than `tomllib`
+
+    return _core.toml_values(text)
+
+
+def _text(family: Family, name: str) -> str:
+    return (Path(__file__).parent / family / f"{name}.toml").read_text(encoding="utf-8")
+
+
+def in_linux(family: Family) -> tuple[str, ...]:
+    """The names of a family's algorithms that the real kernel has, sorted."""
+    return tuple(name for name in names(family) if card(family, name).linux)
+
+
+def find(name: str) -> list[Card]:
+    """The cards of that name in any family (`linux` is a stack, `cubic` a congestion control)."""
+    return [card(family, name) for family in FAMILIES if name in names(family)]
+
+
+def every() -> list[Card]:
+    """All cards, by family and name."""
+    return [card(family, name) for family in FAMILIES for name in names(family)]

@@ -1,0 +1,70 @@
+"""Whether a congestion control that has a card has its code in this build: the packet engine's is compiled."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from ackclock.algorithms import Card
+
+#: The top of the checkout that this package is in, if it is in one.
+CHECKOUT = Path(__file__).parents[3]
+
+#: Where in a checkout the code of the controls is, and the file with their list.
+SOURCES = Path("crates/ackclock-congestion/src")
+LIST = SOURCES / "lib.rs"
+
+
+def missing(card: Card) -> str:
+    """That a control's code is not in this build, in one line with what to do; empty if it is."""
+    why = reason(card)
+    return why and f"the card {card.name} has no code in this build of ackclock: {why}"
+
+
+def reason(card: Card) -> str:
+    """Why a control's code is not in this build; empty if it is.
+
+    Nothing is missing of what only the real kernel has by design: a card with a table `[linux]`, and no Rust file.
+    """
+    source = SOURCES / f"{card.name}.rs"
+    if card.family != "congestion" or _only_in_kernel(card, source) or _is_built(card.name, source):
+        return ""
+    if not (CHECKOUT / LIST).is_file():
+        return "found no checkout around it; expected a card of this version"
+    if not (CHECKOUT / source).is_file():
+        return f"found no {source}; expected its Rust file"
+    if not _is_listed(card.name):
+        return f"found no line {card.name} in controllers! of {LIST}; expected one"
+    return f"{source} is not compiled yet; `make setup` builds it"
+
+
+def stale(name: str) -> str:
+    """The file that has changed since a control was built; empty if none has, or outside a checkout."""
+    changed = [file for file in (SOURCES / f"{name}.rs", LIST) if _newer(CHECKOUT / file)]
+    return str(changed[0]) if changed else ""
+
+
+def _only_in_kernel(card: Card, source: Path) -> bool:
+    return card.linux is not None and not card.linux.brought and not (CHECKOUT / source).is_file()
+
+
+def _is_built(name: str, source: Path) -> bool:
+    """Nothing is imported where files show that all is older than the build."""
+    file = CHECKOUT / source
+    if file.is_file() and _is_listed(name) and not _newer(file) and not _newer(CHECKOUT / LIST):
+        return True
+    from ackclock import _core
+
+    return name in _core.CONGESTION_CONTROLS
+
+
+def _is_listed(name: str) -> bool:
+    text = (CHECKOUT / LIST).read_text(encoding="utf-8")
+    found = re.search(r"^controllers! \{(.*?)^\}", text, re.MULTILINE | re.DOTALL)
+    return bool(found and name in re.findall(r"^ +(\w+),$", found[1], re.MULTILINE))
+
+
+def _newer(file: Path) -> bool:
+    """Whether a file has changed since ackclock was built."""
+    built = [path.stat().st_mtime for path in (CHECKOUT / "python/ackclock").glob("_core*.so")]
+    return file.is_file() and file.stat().st_mtime > max(built, default=0.0)

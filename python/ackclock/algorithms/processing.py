@@ -1,0 +1,17 @@
+"""What hosts take for a packet unless a scenario says otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from ackclock.algorithms import card
+
+
+@cache
+def usual() -> Mapping[str, Any]:
+    """The default of the stacks that are a system's, as a plan has it: what was measured of Linux."""
+    parameter = card("stack", "linux").parameters["processing"]
+    found: Mapping[str, Any] = parameter.read(parameter.default).planned()
+    return found

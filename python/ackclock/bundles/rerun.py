@@ -1,0 +1,328 @@
+"""Runs again what is in a bundle, and compares.
+
+Of a bundle only its scenario's text is used, with the engine's name, the seeds and what a sweep was asked for; it goes
+the way of any scenario, checks included. Nothing in a bundle is executed, and no file of this machine that a bundle
+names is used as a kernel.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from ackclock import engines
+from ackclock import metrics as measured
+from ackclock.bundles import archive, content, verdict
+from ackclock.bundles.verdict import Metric
+from ackclock.dataset import Dataset, folders, manifests, result_kind, validate
+from ackclock.dataset.manifests import CAPTURES, POINTS, Manifest
+from ackclock.dataset.result_kind import MANIFEST, Kind
+from ackclock.engines.engine import Progress, no_progress
+from ackclock.errors import InputError
+from ackclock.experiments import runner
+from ackclock.experiments.compare import compare as comparing
+from ackclock.experiments.compare import folder as comparisons
+from ackclock.experiments.sweep import result as sweep_result
+from ackclock.experiments.sweep import run as sweeps
+from ackclock.plan import Plan
+from ackclock.scenario import planning
+from ackclock.scenario.options.linux import KERNEL
+from ackclock.scenario.points import described
+from ackclock.system.files import printable, readable
+
+#: What can be run again.
+RUNNABLE = (Kind.RUN, Kind.SWEEP, Kind.COMPARISON)
+
+#: The files of a bundle that are looked into; the others have only to be whole.
+NEEDED = frozenset((MANIFEST, comparisons.TABLE, POINTS, content.METRICS))
+
+#: The engine that has kernels.
+LINUX = "linux"
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Around the runs: `kernel` in place of what was used, for the engine linux."""
+
+    jobs: int | None = None
+    kernel: str | None = None
+    command: str = ""
+    progress: Progress = no_progress
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of one result: the data files that are equal byte for byte, of how many; and the metrics.
+
+    `notes` say what else is not as it was.
+    """
+
+    name: str
+    kind: Kind
+    files: int
+    equal_files: int
+    metrics: tuple[Metric, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def same_bytes(self) -> bool:
+        """Whether all data are the same, byte for byte."""
+        return 0 < self.files == self.equal_files
+
+    @property
+    def verdict(self) -> str:
+        """The worst of the metrics'."""
+        return verdict.worst(self.metrics)
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON: what `ackclock rerun --json` prints."""
+        return {
+            "name": self.name,
+            "kind": self.kind.name.lower(),
+            "verdict": self.verdict,
+            "same_bytes": self.same_bytes,
+            "files": self.files,
+            "equal_files": self.equal_files,
+            "notes": list(self.notes),
+            "metrics": [metric.as_dict() for metric in self.metrics],
+        }
+
+
+@contextmanager
+def _told(result: str) -> Iterator[None]:
+    """A block that reads what a bundle says, which has its sums and may yet be anything."""
+    try:
+        yield
+    except (TypeError, ValueError, KeyError, AttributeError, IndexError) as error:
+        raise InputError(
+            f"{result}: found a manifest that ackclock does not write; expected {archive.EXPECTED}"
+        ) from error
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """One result in a bundle; `folder` has what of it is `NEEDED`."""
+
+    name: str
+    kind: Kind
+    folder: Path
+    notes: list[str] = field(default_factory=list)
+
+
+def rerun(path: Path, out: Path | None = None, options: Options | None = None) -> Iterator[Outcome]:
+    """Runs all results of a bundle again, one after the other, and compares each with what the bundle has.
+
+    What is run goes into `out`: a folder for each of several. Raises `InputError` if the file is no bundle or damaged,
+    before anything runs, if nothing in it can be run, and as running its scenarios does.
+    """
+    with folders.private() as place:
+        opened = list(_open(path, place))
+        able = [result for result in opened if result.kind in RUNNABLE]
+        if not able:
+            raise _nothing_to_run(path, opened)
+        with ExitStack() as stack:
+            target = out or stack.enter_context(folders.private())
+            own = {result.name: target if out and len(able) == 1 else target / result.name for result in able}
+            for result in able:
+                result_kind.check(own[result.name], result.kind)
+            for result in able:
+                yield _AGAIN[result.kind](result, own[result.name], options or Options())
+
+
+def _nothing_to_run(path: Path, opened: Sequence[Opened]) -> InputError:
+    found = opened[0].kind.value if opened else "no results"
+    return InputError(f"{readable(path)}: found {found}; expected runs, sweeps or comparisons, to run them again")
+
+
+def _open(path: Path, place: Path) -> Iterator[Opened]:
+    """The results; all of the file has been compared with its list, and what is needed here is in `place`."""
+    bundle = archive.read(path, place, lambda name: name.rpartition("/")[2] in NEEDED)
+    listed = bundle.about.get("results")
+    for item in listed if isinstance(listed, list) else []:
+        name = item.get("name") if isinstance(item, dict) else None
+        if not isinstance(name, str) or f"{content.RESULTS}/{name}/{MANIFEST}" not in bundle.parts:
+            raise InputError(f"{readable(path)}: {archive.LIST}: found a result without its manifest; expected both")
+        folder = place / content.RESULTS / name
+        yield Opened(name, result_kind.of(manifests.read(folder).about), folder)
+
+
+def _run(result: Opened, target: Path, options: Options) -> Outcome:
+    """A run again."""
+    manifest = manifests.read(result.folder, Kind.RUN)
+    with _told(result.name):
+        name = str(manifest.about["engine"])
+        plan = _planned(result, manifest.about, [name], options)
+    _write_run(plan, name, target, options)
+    return _outcome(result, manifest, target, _metrics_of(result, target, "", name, plan), manifest.files)
+
+
+def _write_run(plan: Plan, engine: str, target: Path, options: Options) -> None:
+    with folders.beside(target) as private:
+        captures = private / CAPTURES if plan.record.pcap else None
+        data = runner.run(
+            plan,
+            engine,
+            jobs=options.jobs,
+            progress=options.progress,
+            captures=captures,
+            command=options.command,
+        )
+        data.write(target, captures)
+
+
+def _comparison(result: Opened, target: Path, options: Options) -> Outcome:
+    """A comparison again, with the engines that could not run it too."""
+    told = _values(result.folder / comparisons.TABLE)
+    with _told(result.name):
+        names = [engines.engine(name).name for name in (*told["engines"], *told["unsupported"])]
+        of_engines = {name: manifests.read(result.folder / name, Kind.RUN) for name in told["engines"]}
+        most = max(of_engines.values(), key=lambda found: len(found.about["runs"]))
+        plan = _planned(result, most.about, names, options)
+    found = comparing.compare(plan, names, jobs=options.jobs, progress=options.progress, command=options.command)
+    comparisons.write(found, target, report=False, command=options.command)
+    equal = _equal(_files(of_engines), _files({name: manifests.read(target / name) for name in found.engines}))
+    rows = [row for name in of_engines for row in _metrics_of(result, target / name, name, name, plan)]
+    return Outcome(result.name, result.kind, *equal, tuple(rows), tuple(result.notes))
+
+
+def _files(of_engines: Mapping[str, Manifest]) -> dict[str, str]:
+    """The sums of all engines' files."""
+    return {f"{name}/{file}": known for name, engine in of_engines.items() for file, known in engine.files.items()}
+
+
+def _sweep(result: Opened, target: Path, options: Options) -> Outcome:
+    """A sweep again; its runs go into parts as they are done, so only the table of all is compared."""
+    with _told(result.name):
+        given = sweep_result.read(result.folder)
+        order = given.manifest["sweep"]
+        loaded = planning.loads(order["scenario"], _name_of(given.manifest))
+        loaded = loaded.on(_kernel(result, order["kernel"], options, [order["engine"]]))
+        chosen = {key: order[key] for key in ("seeds", "metrics", "samples", "where")}
+        job = sweeps.prepare(loaded, order["engine"], out=target, **chosen)
+    done = replace(job, jobs=options.jobs, command=options.command).perform(options.progress)
+    rows = [row for pair in _points(given, done) for row in verdict.metrics(pair[1], pair[2], where=pair[0])]
+    equal = _equal(*({POINTS: manifests.read(folder).files[POINTS]} for folder in (result.folder, target)))
+    return Outcome(result.name, result.kind, *equal, tuple(rows), tuple(result.notes))
+
+
+def _points(
+    given: sweep_result.Sweep, again: sweep_result.Sweep
+) -> Iterator[tuple[str, list[dict[str, Any]], list[dict[str, Any]]]]:
+    """The runs of each point of both."""
+    keys = [axis.key for axis in given.axes]
+    second = {point[0]: rows.to_dicts() for point, rows in again.table.group_by("point", maintain_order=True)}
+    for point, rows in given.table.group_by("point", maintain_order=True):
+        where = described({key: rows[key][0] for key in keys}) if keys else ""
+        yield where, rows.to_dicts(), second.get(point[0], [])
+
+
+#: What runs a result of a kind again.
+_AGAIN = {Kind.RUN: _run, Kind.SWEEP: _sweep, Kind.COMPARISON: _comparison}
+
+
+def _planned(result: Opened, about: Mapping[str, Any], names: Sequence[str], options: Options) -> Plan:
+    """The plan of the scenario, as this ackclock makes it, for the engines by name and the seeds of the result."""
+    text, known = _given(result, about)
+    loaded = planning.loads(text, _name_of(about)).on(_kernel(result, _kernel_of(known), options, names))
+    plan = _as_long(replace(loaded.plan(), seeds=_seeds(result, about)), known)
+    _note_difference(result, known, engines.fed(engines.engine(about["engine"]), plan))
+    return plan
+
+
+def _given(result: Opened, about: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    text, known = about.get("scenario"), about.get("plan")
+    if not isinstance(text, str) or not text or not isinstance(known, dict):
+        raise InputError(f"{result.name}: found a result without a scenario; expected one that a scenario was run for")
+    return text, known
+
+
+def _kernel_of(known: Mapping[str, Any]) -> object:
+    return ((known.get("options") or {}).get(LINUX) or {}).get("kernel")
+
+
+def _seeds(result: Opened, about: Mapping[str, Any]) -> tuple[int, ...]:
+    return tuple(int(run["seed"]) for run in _runs(result, about))
+
+
+def _as_long(plan: Plan, known: Mapping[str, Any]) -> Plan:
+    """Quick, if it was."""
+    quick = replace(runner.quick(plan), seeds=plan.seeds)
+    return quick if known.get("duration_s") == quick.duration_s else plan
+
+
+def _note_difference(result: Opened, known: Mapping[str, Any], plan: Plan) -> None:
+    ours = json.loads(json.dumps(plan.to_dict()))
+    if differs := _first_difference({**known, "seeds": None}, {**ours, "seeds": None}):
+        result.notes.append(f"this version of ackclock plans the scenario differently: {differs}")
+
+
+def _kernel(result: Opened, kernel: object, options: Options, names: Sequence[str]) -> str | None:
+    """The kernel to be used, if Linux is among the engines: never a file that a bundle names."""
+    if LINUX not in names:
+        return None
+    if options.kernel is not None or kernel is None:
+        return options.kernel
+    if not isinstance(kernel, str) or not re.fullmatch(KERNEL, kernel):
+        raise InputError(f"{result.name}: found a run with a kernel that was a file; expected one of yours (--kernel)")
+    return kernel
+
+
+def _runs(result: Opened, about: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    validate.check_runs(about, Path(result.name))
+    if not about["runs"] or any(run.get("seed") is None for run in about["runs"]):
+        raise InputError(f"{result.name}: found runs without seeds; expected those of an engine")
+    return list(about["runs"])
+
+
+def _metrics_of(result: Opened, target: Path, part: str, engine: str, plan: Plan) -> list[Metric]:
+    """Of one dataset: what the bundle says of it, and what there is now."""
+    told = _values(result.folder.parents[1] / content.ABOUT / result.name / content.METRICS)
+    with _told(result.name):
+        given = [dict(run["metrics"]) for run in (told[part] if part else told)["runs"]]
+    again = [measured.of_run(view) for view in measured.runs(Dataset.read(target))]
+    exact = not engines.engine(engine).draws(plan)
+    return verdict.metrics(given, again, exact=exact, where=part)
+
+
+def _outcome(result: Opened, manifest: Manifest, target: Path, rows: list[Metric], files: Mapping[str, str]) -> Outcome:
+    equal = _equal(files, manifests.read(target).files)
+    return Outcome(result.name, result.kind, *equal, tuple(rows), tuple(result.notes))
+
+
+def _equal(given: Mapping[str, str], again: Mapping[str, str]) -> tuple[int, int]:
+    """How many files either has, and how many of them are equal."""
+    return len(given.keys() | again.keys()), sum(again.get(name) == known for name, known in given.items())
+
+
+def _values(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise InputError(f"{path.parent.name}: found no {path.name} that can be read; expected {archive.EXPECTED}")
+    return found
+
+
+def _name_of(about: Mapping[str, Any]) -> str:
+    return Path(str(about.get("scenario_path") or "scenario.toml")).name
+
+
+def _first_difference(given: Any, again: Any, place: str = "") -> str:
+    """Where two values differ first, and how; empty if they do not."""
+    if isinstance(given, dict) and isinstance(again, dict):
+        keys = [*given, *(key for key in again if key not in given)]
+        found = (_first_difference(given.get(key), again.get(key), f"{place}.{key}" if place else key) for key in keys)
+        return next(filter(None, found), "")
+    if isinstance(given, list) and isinstance(again, list) and len(given) == len(again):
+        pairs = enumerate(zip(given, again, strict=True))
+        found = (_first_difference(one, other, f"{place}[{number}]") for number, (one, other) in pairs)
+        return next(filter(None, found), "")
+    return (
+        "" if given == again else f"{printable(place)} was {validate.excerpt(given)} and is {validate.excerpt(again)}"
+    )

@@ -1,0 +1,188 @@
+"""Packet captures: what happened to the TCP connections in them, as the dataset that engines write.
+
+`crates/ackclock-capture` reads and analyses; its rows become tables (`tabling`), and its findings answers (`telling`).
+Answers alone need no tables: they are told sooner.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ackclock import _core
+from ackclock.capture import congestion, fast_summary
+from ackclock.errors import InputError
+from ackclock.input import arguments
+from ackclock.input.arguments import checked, optional, several
+from ackclock.system import files as regular
+from ackclock.system.files import readable
+
+if TYPE_CHECKING:
+    from ackclock.capture.clock import ClockLog
+    from ackclock.dataset import Dataset
+
+#: Standard input, among the files.
+STANDARD_INPUT = "-"
+
+#: A flow is sampled at most once in this time, in seconds.
+INTERVAL_S = 0.1
+
+#: Connections that answers have one by one. The tables have all.
+MOST_FLOWS = 10_000
+
+#: What may be read: captures, and which of their packets.
+READ = {
+    "files": several(arguments.PATH, "paths of captures"),
+    "expression": arguments.TEXT,
+    "clock_log": optional(arguments.PATH),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What captures tell: answers (see `answers`), and why files, or the rest of them, could not be read."""
+
+    answers: Mapping[str, Any]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Captured:
+    """The same, with tables."""
+
+    data: Dataset
+    answers: Mapping[str, Any]
+    notes: tuple[str, ...] = ()
+
+
+@checked(**READ)
+def tell(files: Sequence[Path | str], expression: str = "", *, clock_log: Path | str | None = None) -> Told:
+    """The answers of `read`, without its tables: several times as fast where there are many connections.
+
+    Raises:
+        InputError: as for `read`.
+    """
+    capture = _opened(files, expression, interval_s=0.0, events=False)
+    log = _log(clock_log)
+    while capture.skim(fast_summary.AT_A_TIME):
+        pass
+    notes = _checked(capture, log)
+    return Told(fast_summary.answers_of(capture, congestion.rankings(capture), log), notes)
+
+
+@checked(
+    **READ,
+    interval_s=arguments.number(1e-6, expected="a time in seconds"),
+    segments=arguments.FLAG,
+    command=optional(arguments.TEXT),
+)
+def read(
+    files: Sequence[Path | str],
+    expression: str = "",
+    *,
+    interval_s: float = INTERVAL_S,
+    segments: bool = False,
+    clock_log: Path | str | None = None,
+    command: str | None = None,
+) -> Captured:
+    """Analyses captures (pcap or pcapng, also as gz, zst or xz; `-` is standard input) as one, in the order of time.
+
+    Args:
+        files: the captures.
+        expression: only these packets, in the words of pcap-filter(7): addresses and ports.
+        interval_s: flows are sampled at most once in this time, in seconds.
+        segments: also the fate of each copy of each data segment and each acknowledgement, as the tables `segments`
+            and `acknowledgements`.
+        clock_log: a log of gaps in the clock of the host (see `clock`): silences that coincide with one have its class.
+        command: for the manifest.
+
+    Raises:
+        InputError: nothing could be read, the expression is none, or the log is none of the captures' time.
+    """
+    from ackclock.capture import tables
+
+    capture = _opened(files, expression, interval_s=interval_s, segments=segments)
+    log = _log(clock_log)
+    spool = tables.spooled(capture, interval_s, log)
+    notes = _checked(capture, log)
+    rankings = congestion.rankings(capture)
+    told = fast_summary.answers_of(capture, rankings, log)
+    return Captured(tables.dataset(spool, capture, rankings, told, command), told, notes)
+
+
+@checked(folder=arguments.PATH, clock_log=optional(arguments.PATH))
+def of_result(folder: Path | str, clock_log: Path | str | None = None) -> Captured:
+    """What captures told when their result was written. Raises `InputError` if it is none, and for a clock log."""
+    from ackclock.dataset import Dataset, result_kind
+    from ackclock.dataset.result_kind import Kind
+
+    if clock_log is not None:
+        raise InputError(f"--clock: found {readable(folder)}, a result; expected captures, which a log is joined with")
+    data = Dataset.read(folder)
+    if "capture" not in data.manifest:
+        raise InputError(
+            f"{readable(folder)}: found {result_kind.of(data.manifest).value}; expected {Kind.CAPTURE.value}"
+        )
+    return Captured(data, data.manifest["capture"])
+
+
+def _opened(files: Sequence[Path | str], expression: str, **options: Any) -> _core.Capture:
+    if not files:
+        raise InputError("files: found none; expected paths of captures")
+    names = [str(path) for path in files]
+    if twice := next((name for place, name in enumerate(names) if name in names[:place]), None):
+        raise InputError(f"files: found {readable(twice)} twice; expected each once")
+    for path in map(Path, files):
+        if str(path) != STANDARD_INPUT:
+            _check(path)
+    try:
+        return _core.Capture(list(files), expression, most_flows=MOST_FLOWS, **options)
+    except ValueError as error:
+        from ackclock.input.fields import shown
+
+        raise InputError(f"--filter {shown(expression)}: {error}") from error
+
+
+def _check(path: Path) -> None:
+    try:
+        regular.check(path)
+    except regular.UnreadableError as error:
+        raise InputError(f"{readable(path)}: found {error.found}; expected a capture (pcap or pcapng)") from error
+
+
+def _log(path: Path | str | None) -> ClockLog | None:
+    if path is None:
+        return None
+    from ackclock.capture import clock
+
+    return clock.read(path)
+
+
+def _checked(capture: _core.Capture, log: ClockLog | None) -> tuple[str, ...]:
+    """Why files, or the rest of them, could not be read, if anything could; and what to doubt of the answers."""
+    found = capture.files()
+    notes = tuple(f"{readable(file['path'])}: {file['note']}" for file in found if file["note"])
+    if all(file["refused"] for file in found):
+        raise InputError("\n".join(notes))
+    if log is not None:
+        origin_s = 1e-9 * (capture.origin_ns or 0)
+        log.check(origin_s, origin_s + capture.duration_s)
+    return notes + tuple(_doubts(capture, found))
+
+
+def _doubts(capture: _core.Capture, files: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """What is to be known of the answers, where the times of packets cannot be right or memory was short."""
+    for file in files:
+        if untimed := file["without_time"]:
+            those = f"{untimed:,} of {file['packets']:,} packets"
+            yield f"{readable(file['path'])}: {those} have no time; each takes that of the packet before it"
+    if far := capture.far_off:
+        those = "1 segment is" if far == 1 else f"{far:,} segments are"
+        yield f"{those} 4.5 years or more from the first by the clock, and counted as exactly that far"
+    if cut := capture.cut_short:
+        yield (
+            f"{cut:,} connections were ended before their time, for want of memory, and may count as several; "
+            "--filter takes some addresses or ports only"
+        )

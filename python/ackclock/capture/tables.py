@@ -1,0 +1,138 @@
+"""What captures tell, as the tables that engines write."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ackclock import _core
+from ackclock.capture import clock, congestion
+from ackclock.capture.fast_summary import AT_A_TIME, end
+from ackclock.dataset import Dataset, Spool
+from ackclock.dataset.tables import EVENT_KINDS, SENDERS, SILENCES, TABLES, Column
+
+#: Parts of the time, of each of which the extremes of what came above the path's rate are kept.
+LEVEL_PARTS = 2000
+
+Columns = Mapping[str, Column]
+
+#: Words behind integer codes.
+NAMES: Mapping[str, Sequence[str]] = {
+    "events.kind": EVENT_KINDS,
+    "captured.sender": SENDERS,
+    "captured.vantage": _core.CAPTURE_VANTAGES,
+    "stalls.class": SILENCES,
+    "windows.limit": _core.CAPTURE_LIMITS,
+    "segments.fate": _core.CAPTURE_FATES,
+    "segments.cause": _core.CAPTURE_CAUSES,
+}
+
+
+def spooled(capture: _core.Capture, interval_s: float, log: clock.ClockLog | None) -> Spool:
+    """All rows of a capture."""
+    spool = Spool(names=NAMES)
+    for rows in _rows(capture):
+        for table, columns in _tables(rows, interval_s):
+            spool.append(table, columns if log is None or table != "stalls" else _logged(columns, log, capture))
+    return spool
+
+
+def dataset(
+    spool: Spool,
+    capture: _core.Capture,
+    rankings: Mapping[int, congestion.Ranking],
+    told: Mapping[str, Any],
+    command: str | None,
+) -> Dataset:
+    """The rows with what was found of all together, and the answers in the manifest."""
+    spool.revise("flows", "congestion", "flow", {flow: congestion.word(ranking) for flow, ranking in rankings.items()})
+    if told["path"]["rate_bps"]:
+        spool.append("levels", capture.levels(told["path"]["rate_bps"], LEVEL_PARTS))
+    about = {"ackclock": _core.version, "runs": [{"run": 0}], **({"command": command} if command else {})}
+    return spool.dataset({**about, "capture": told})
+
+
+def _rows(capture: _core.Capture) -> Iterator[Mapping[str, Columns]]:
+    """Rows as they are found."""
+    more = True
+    while more:
+        more = capture.advance(AT_A_TIME)
+        yield capture.drain()
+
+
+def _tables(rows: Mapping[str, Columns], interval_s: float) -> Iterator[tuple[str, Columns]]:
+    """The dataset's tables of what the analysis found.
+
+    A sample is taken when its flow sends; here all get the next instant that is a multiple of the interval, since
+    metrics take means over the flows of an instant.
+    """
+    flows, events, samples = rows["flows"], rows["events"], rows["flow_samples"]
+    if len(flows["flow"]):
+        ends = _ends(flows)
+        yield "flows", _known("flows", {**flows, **_as_flows(flows, ends)})
+        yield "captured", _known("captured", {**flows, **ends})
+    samples = {**samples, "time_s": interval_s * np.ceil(np.asarray(samples["time_s"]) / interval_s)}
+    yield "flow_samples", _known("flow_samples", samples)
+    yield "windows", _known("windows", samples)
+    yield "events", _known("events", events)
+    stood = np.asarray(events["kind"]) == EVENT_KINDS.index("stall")
+    yield "stalls", {name: np.asarray(events[name])[stood] for name in TABLES["stalls"] if name in events}
+    for table in ("segments", "acknowledgements"):
+        yield table, _known(table, rows[table])
+
+
+def _logged(stalls: Columns, log: clock.ClockLog, capture: _core.Capture) -> Columns:
+    """Silences with the classes of the log where they coincide with its gaps."""
+    begin_s = 1e-9 * (capture.origin_ns or 0) + np.asarray(stalls["time_s"])
+    which, kinds, sure = log.explains(begin_s, np.asarray(stalls["duration_s"]))
+    classes, confidence = np.array(stalls["class"]), np.array(stalls["confidence"])
+    classes[which], confidence[which] = len(_core.CAPTURE_STALLS) + kinds, sure
+    return {**stalls, "class": classes, "confidence": confidence}
+
+
+def _known(table: str, columns: Columns) -> dict[str, Column]:
+    """Those that the table has."""
+    return {name: columns[name] for name in TABLES[table] if name in columns}
+
+
+def _ends(flows: Columns) -> dict[str, Column]:
+    """Of each direction its connection, and who its ends are."""
+    flow = np.asarray(flows["flow"])
+    return {
+        "connection": flow // 2,
+        "sender": flow % 2,
+        "client": [end(*each) for each in zip(flows["client"], flows["client_port"], strict=True)],
+        "server": [end(*each) for each in zip(flows["server"], flows["server_port"], strict=True)],
+    }
+
+
+def _as_flows(flows: Columns, ends: Columns) -> dict[str, Column]:
+    """What an engine would say of the same flows. A flow is over when its connection is closed and all has arrived.
+
+    What was opened in the capture is a transfer. One that is not over is unfinished, and its size is what was
+    delivered, since it is at least that. Of one that began before nobody knows how long it took. All is measured:
+    a capture has no warm-up; what is sent are segments with data, as the acknowledgements are those of a flow, too.
+    """
+    pairs = list(zip(ends["client"], ends["server"], ends["sender"], strict=True))
+    start_s, end_s = np.asarray(flows["start_s"]), np.asarray(flows["last_ack_s"])
+    is_over = np.asarray(flows["closed"], dtype=bool) & (np.asarray(flows["unresolved"]) == 0)
+    over_s = np.where(is_over, end_s, np.nan)
+    delivered = np.asarray(flows["delivered_bytes"])
+    is_transfer = np.asarray(flows["opened"], dtype=bool) & (np.asarray(flows["payload_bytes"]) > 0)
+    return {
+        "group": np.zeros(len(pairs), np.uint32),
+        "congestion": [congestion.UNKNOWN] * len(pairs),
+        "source": [server if sender else client for client, server, sender in pairs],
+        "destination": [client if sender else server for client, server, sender in pairs],
+        "received_packets": np.full(len(pairs), np.iinfo(np.uint64).max, np.uint64),
+        "base_rtt_s": flows["rtt_min_s"],
+        "tail_probes": flows["retransmissions_tail_probe"],
+        "end_s": over_s,
+        "fct_s": np.where(is_transfer, over_s - start_s, np.nan),
+        "size_bytes": np.where(is_transfer, delivered, np.iinfo(delivered.dtype).max),
+        "measured_sent_packets": flows["data_segments"],
+        "measured_retransmissions": flows["retransmissions"],
+        "measured_timeouts": flows["timeouts"],
+    }

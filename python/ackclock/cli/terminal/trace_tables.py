@@ -1,0 +1,103 @@
+"""What `ackclock capture --tables` shows."""
+
+from __future__ import annotations
+
+import polars as pl
+from rich.console import Console
+from rich.table import Table
+
+from ackclock import metrics
+from ackclock.dataset import Dataset
+from ackclock.figures import numbers
+
+#: What `metrics.trace` has → its words and unit.
+TRACED = {
+    "retransmission": ("packets sent again", "share"),
+    "syn_share": ("SYNs and SYN/ACKs among them", "share"),
+    "syn_packets": ("SYNs sent again", "share"),
+    "syn_connections": ("connections that did so", "share"),
+    "retransmission_time_s": ("retransmission time", "s"),
+    "retransmission_time_s_with_syn_loss": ("… with a SYN sent again", "s"),
+    "retransmission_time_s_without_syn_loss": ("… without", "s"),
+    "rate_bps": ("all IP packets", "bit/s"),
+    "utilisation": ("… of the path's rate", "share"),
+}
+
+#: What `metrics.flow_means` has → its words and unit.
+MEANS = {
+    "goodput_bps": ("goodput", "bit/s"),
+    "loss": ("segments lost", "share"),
+    "rtt_s": ("RTT", "s"),
+    "window": ("pipe (segments)", ""),
+}
+
+
+def print_tables(data: Dataset, *, err: bool = False) -> None:
+    """Retransmissions by direction; how the flows are spread; epochs by rule; which flows go together."""
+    console = Console(emoji=False, highlight=False, stderr=err)
+    console.print()
+    console.print(_trace(data))
+    console.print()
+    console.print(_means(data))
+    _print_loss(console, data)
+    console.print()
+    console.print(_epochs(data))
+    shared = metrics.shared_bottlenecks(data).drop_nulls("bottleneck")
+    if shared.height:
+        console.print()
+        for number, flows in sorted(shared.group_by("bottleneck").agg("flow").iter_rows()):
+            console.print(f"bottleneck {number + 1} is shared by the flows {', '.join(map(str, sorted(flows)))}")
+
+
+def _trace(data: Dataset) -> Table:
+    table = _table("with a SYN in the trace", "clients", "95 %", "servers", "95 %")
+    link_bps = data.manifest["capture"]["path"]["rate_bps"]
+    found = {(row["sender"], row["what"]): row for row in metrics.trace(data, link_bps=link_bps).iter_rows(named=True)}
+    for what, (words, unit) in TRACED.items():
+        cells: list[str] = []
+        for sender in ("client", "server"):
+            row = found[sender, what]
+            cells += numbers.interval(row["value"], row["ci95_low"], row["ci95_high"], unit)
+        table.add_row(words, *cells)
+    return table
+
+
+def _means(data: Dataset) -> Table:
+    found = metrics.flow_means(data)
+    table = _table(f"over {found.height:,} flows", "least", "quartile", "median", "quartile", "most")
+    for column, (words, unit) in MEANS.items():
+        values = found[column]
+        quantiles = [values.quantile(share, interpolation="linear") for share in (0, 0.25, 0.5, 0.75, 1)]
+        table.add_row(words, *(numbers.value(value, unit) for value in quantiles))
+    return table
+
+
+def _print_loss(console: Console, data: Dataset) -> None:
+    """Losses where the capture misses nothing, if it misses anything."""
+    found = metrics.losses_before_capture_loss(data)
+    until_s = found["until_s"].min()
+    if isinstance(until_s, float):
+        share = numbers.value(found.select(pl.col("lost").sum() / pl.col("segments").sum()).item(), "share")
+        console.print(f"Before the capture missed anything, until {until_s:.3f} s, {share} of the segments were lost.")
+
+
+def _epochs(data: Dataset) -> Table:
+    table = _table("loss epochs by", "epochs", "synchronisation", "flows hit", "packets lost", "duration")
+    for row in metrics.epochs_by_rule(data).iter_rows(named=True):
+        cells = (
+            numbers.value(row["epochs"], ""),
+            numbers.value(row["synchronisation"], "share"),
+            numbers.value(row["flows_per_epoch"], ""),
+            numbers.value(row["losses_per_epoch"], ""),
+            numbers.value(row["duration_mean_s"], "s"),
+        )
+        table.add_row(row["rule"], *cells)
+    return table
+
+
+def _table(first: str, *others: str) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column(first, no_wrap=True)
+    for name in others:
+        table.add_column(name, justify="right", no_wrap=True)
+    return table

@@ -1,0 +1,71 @@
+"""A dataset in three lines, and as a table for notebooks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ackclock import metrics, repr_format
+from ackclock.errors import InputError
+from ackclock.metrics import METRICS
+from ackclock.metrics.protocols import Recorded
+
+#: With at most so many rows, metrics are quick enough to be shown unasked: about a second.
+MOST_ROWS = 1_000_000
+
+
+def title(data: Recorded) -> str:
+    """What it is of."""
+    engine = f"engine {data.manifest['engine']}, " if data.manifest.get("engine") else ""
+    seeds = [run["seed"] for run in data.runs if run.get("seed") is not None]
+    of = f" (seed{'s' * (len(seeds) > 1)} {repr_format.listed(seeds)})" if seeds else ""
+    return f"Dataset{_name(data)}: {engine}{repr_format.counted(len(data.runs), 'run')}{of}"
+
+
+def _name(data: Recorded) -> str:
+    name = data.plan.name or data.manifest.get("name")
+    return f' "{name}"' if name else " without a name"
+
+
+def part(data: Recorded) -> str:
+    """How long its runs are."""
+    if data.plan.duration_s is None:
+        return "measured, not planned"
+    return repr_format.measured(data.plan.duration_s, data.plan.warmup_s)
+
+
+def counts(data: Recorded) -> dict[str, int]:
+    """Rows of the tables that have some."""
+    found = {table: sum(piece.height for piece in pieces) for table, pieces in data.parts.items()}
+    return {table: height for table, height in found.items() if height}
+
+
+def lines(data: Recorded) -> str:
+    """What `repr` gives; of a damaged result as well."""
+    try:
+        told = [title(data), part(data), ", ".join(f"{table} {rows:,}" for table, rows in counts(data).items())]
+    except InputError as error:
+        return repr_format.lines("Dataset", "damaged", str(error))
+    return repr_format.lines(*told[:2], f"rows: {told[2] or 'none'}")
+
+
+def html(data: Recorded) -> str:
+    """What a notebook shows: the same, and the main metrics."""
+    told = lines(data).split("\n")
+    try:
+        rows = list(_metrics(data)) if sum(counts(data).values()) <= MOST_ROWS else []
+    except InputError:
+        rows = []
+    return repr_format.html(
+        told[0], told[1:], ("metric", "unit", "mean", "95 % interval", "runs") if rows else (), rows
+    )
+
+
+def _metrics(data: Recorded) -> Iterator[tuple[str, str, str, str, str]]:
+    views = list(metrics.runs(data))
+    for name in metrics.main("table"):
+        values = [metrics.value(view, name) for view in views]
+        found = metrics.summarise([value for value in values if isinstance(value, float)], 0.0, METRICS[name].most)
+        if found.mean is not None:
+            known = found.ci95_low is not None and found.ci95_high is not None
+            interval = f"{found.ci95_low:.4g} to {found.ci95_high:.4g}" if known else "–"
+            yield METRICS[name].label, METRICS[name].unit, f"{found.mean:.4g}", interval, str(found.n)

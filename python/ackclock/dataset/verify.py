@@ -1,0 +1,64 @@
+"""Results in folders, found and compared with their manifests, file by file: captures and tables alike."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from ackclock.dataset import manifests
+from ackclock.dataset.manifests import PLACES, POINTS
+from ackclock.dataset.result_kind import DATASETS, MANIFEST, MARKS, Kind, kind
+from ackclock.errors import InputError
+from ackclock.system.temporary import is_private
+
+#: States of a result: as it was written; as far as it got; not as it was written.
+SOUND, UNFINISHED, DAMAGED = "sound", "unfinished", "damaged"
+
+_RESULTS = (*DATASETS, Kind.SWEEP, Kind.COMPARISON, Kind.REPRODUCTION, Kind.ANSWER)
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A result and its state; `problems` say what is damaged. Files and bytes are those that are sound."""
+
+    folder: Path
+    kind: Kind
+    state: str
+    files: int
+    size_bytes: int
+    problems: tuple[str, ...]
+
+
+def find(folder: Path) -> Iterator[Path]:
+    """The results in a folder, itself among them, in the order of their names; and what is left of results."""
+    for path, below, _ in os.walk(folder):
+        below[:] = sorted(name for name in below if name not in PLACES and not is_private(Path(name)))
+        if _was_result(Path(path)):
+            yield Path(path)
+
+
+def check(folder: Path) -> Checked:
+    """Compares a result with its manifest."""
+    what = kind(folder)
+    try:
+        manifest = manifests.read(folder)
+    except InputError as error:
+        return Checked(folder, what, DAMAGED, 0, 0, (_within(folder, str(error)),))
+    problems = manifest.problems()
+    sound = [folder / name for name in manifest.files if name not in problems]
+    unfinished = what is Kind.SWEEP and POINTS not in manifest.files
+    state = DAMAGED if problems else UNFINISHED if unfinished else SOUND
+    size_bytes = sum(path.stat().st_size for path in sound)
+    return Checked(folder, what, state, len(sound), size_bytes, tuple(f"{name}: {problems[name]}" for name in problems))
+
+
+def _was_result(folder: Path) -> bool:
+    tables = (place for place in PLACES if place.endswith(".parquet"))
+    return kind(folder) in _RESULTS or any((folder / name).exists() for name in (*tables, *MARKS))
+
+
+def _within(folder: Path, message: str) -> str:
+    """A message that names the folder, where the folder is named already."""
+    return message.removeprefix(f"{folder / MANIFEST}: ").removeprefix(f"{folder}: ")

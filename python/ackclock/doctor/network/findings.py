@@ -1,0 +1,225 @@
+"""What explains the figures of a network: the path, a buffer, a processor, a setting; sentences with what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from ackclock.doctor.finding import Finding
+from ackclock.doctor.network.endpoints import THIS, Side
+from ackclock.doctor.network.test_matrix import FROM, TO, Found
+from ackclock.doctor.settings import SWITCHES
+from ackclock.figures import numbers
+
+#: From such a share of the time on, a limit is worth a word; from such a one, it is what holds transfers back.
+SOME, MOST = 0.1, 0.5
+
+#: A queue is worth a word if it makes the round trip so much longer: in seconds, and beside the idle one.
+LONGER_S, LONGER = 0.005, 2.0
+
+#: From here on people notice it, in seconds.
+BLOATED_S = 0.1
+
+#: Shares of packets that were sent again.
+AGAIN, OFTEN = 0.001, 0.01
+
+#: Processors that work for such a share of the time have no more to give.
+WORN_OUT = 0.9
+
+#: Several flows that get so much more than one: the path has room that one flow does not use.
+MORE = 1.3
+
+#: Offloads without which a processor handles each segment by itself: who needs them, and what they are called.
+OFFLOADS = {
+    "sender": ("tx-tcp-segmentation", "generic-segmentation-offload"),
+    "receiver": ("generic-receive-offload", "large-receive-offload"),
+}
+
+PART = "network"
+
+
+def findings(cells: Sequence[Found], sides: tuple[Side, Side]) -> Iterator[Finding]:
+    """All that is worth reporting."""
+    for direction in dict.fromkeys(cell.cell.direction for cell in cells):
+        these = [cell for cell in cells if cell.cell.direction == direction]
+        sender, receiver = sides if direction == TO else (sides[1], sides[0])
+        yield from _unconnected(these, receiver)
+        yield from _buffers(these, sender, receiver)
+        yield from _queue(these, sender, receiver)
+        yield from _losses(these, sender, receiver)
+        yield from _path(these, sender, receiver)
+        yield from _alone(these, sender, receiver)
+        yield from _offloads(these, sender, receiver)
+    yield from _worn_out(cells)
+    for side in sides:
+        yield from _switches(side)
+
+
+def _buffers(cells: Iterable[Found], sender: Side, receiver: Side) -> Iterator[Finding]:
+    """A window or a buffer of the hosts that is smaller than the path."""
+    for limit, of, name, words in (
+        ("receive_window", receiver, "tcp_rmem", "The receive window"),
+        ("send_buffer", sender, "tcp_wmem", "The send buffer"),
+    ):
+        worst = max(cells, key=lambda cell: cell.mean(limit))
+        share = worst.mean(limit)
+        if share < SOME:
+            continue
+        most_bytes, rtt_s = of.most_bytes(name), worst.mean("rtt_loaded_s")
+        each_bps = worst.mean("goodput_bps") / worst.cell.flows
+        said = (
+            f"{words} held {_flows(worst)} from {sender.name} to {receiver.name} back for {_percent(share)} of the time"
+        )
+        if most_bytes is not None:
+            said += (
+                f": net.ipv4.{name} of {of.name} lets a connection buffer {numbers.value(most_bytes, 'bytes')}, and "
+                f"each got {numbers.value(each_bps, 'bit/s')} over a round trip of {numbers.value(rtt_s, 's')}"
+            )
+        evidence = {
+            limit: share, "flows": worst.cell.flows, f"net.ipv4.{name}": most_bytes or 0, "each_bps": each_bps,
+            "rtt_loaded_s": rtt_s,
+        }  # fmt: skip
+        yield Finding(PART, said + ".", evidence, _larger(of, name), bad=share >= MOST)
+
+
+def _larger(of: Side, name: str) -> str:
+    words = of.settings.sysctls.get(f"ipv4.{name}", "").split()
+    if of.settings.sysctls.get("ipv4.tcp_moderate_rcvbuf") == "0" and name == "tcp_rmem":
+        return f"On {of.name}: sysctl -w net.ipv4.tcp_moderate_rcvbuf=1, so that the buffer grows with the path."
+    if len(words) != 3:
+        return ""
+    return f'On {of.name}: sysctl -w net.ipv4.{name}="{words[0]} {words[1]} N", N twice the wanted rate × round trip.'
+
+
+def _queue(cells: Iterable[Found], sender: Side, receiver: Side) -> Iterator[Finding]:
+    """What waits on the way (bufferbloat)."""
+    worst = max(cells, key=lambda cell: cell.mean("rtt_loaded_s") - cell.mean("rtt_idle_s"))
+    idle_s, loaded_s = worst.mean("rtt_idle_s"), worst.mean("rtt_loaded_s")
+    if loaded_s - idle_s < LONGER_S or loaded_s < LONGER * idle_s:
+        return
+    waiting_bytes = (loaded_s - idle_s) * worst.mean("goodput_bps") / 8
+    yield Finding(
+        PART,
+        f"Under the load of {_flows(worst)} from {sender.name} to {receiver.name} the round trip grows from "
+        f"{numbers.value(idle_s, 's')} to {numbers.value(loaded_s, 's')}: about "
+        f"{numbers.value(waiting_bytes, 'bytes')} wait in a queue on the path, and all that shares it waits too.",
+        {"rtt_idle_s": idle_s, "rtt_loaded_s": loaded_s, "queue_bytes": waiting_bytes},
+        "Where the queue is (the slowest link, a shaper, a host's interface): fq_codel or CAKE, or a shorter one.",
+        bad=loaded_s - idle_s >= BLOATED_S,
+    )
+
+
+def _losses(cells: Iterable[Found], sender: Side, receiver: Side) -> Iterator[Finding]:
+    worst = max(cells, key=lambda cell: cell.mean("retransmitted"))
+    share, lost = worst.mean("retransmitted"), worst.mean("lost")
+    if share < AGAIN:
+        return
+    yield Finding(
+        PART,
+        f"With {_flows(worst)}, {sender.name} retransmitted {_percent(share)} of its packets to {receiver.name}; "
+        f"{_percent(lost)} did not arrive.",
+        {"retransmitted": share, "lost": lost, "flows": worst.cell.flows},
+        "A capture says why: ackclock doctor FILE." if share >= OFTEN else "",
+        bad=share >= OFTEN,
+    )
+
+
+def _path(cells: Iterable[Found], sender: Side, receiver: Side) -> Iterator[Finding]:
+    """Where nothing of the hosts' held the senders back, the congestion window did: the path's own limit."""
+    best = max(cells, key=lambda cell: cell.mean("goodput_bps"))
+    share = best.mean("congestion_window")
+    if share < MOST or max(best.busy.values(), default=0.0) >= WORN_OUT:
+        return
+    yield Finding(
+        PART,
+        f"From {sender.name} to {receiver.name} {_flows(best)} got {numbers.value(best.mean('goodput_bps'), 'bit/s')}; "
+        f"the congestion window held {'it' if best.cell.flows == 1 else 'them'} back for {_percent(share)} of the "
+        "time: the path, or who else is on it.",
+        {"goodput_bps": best.mean("goodput_bps"), "congestion_window": share, "flows": best.cell.flows},
+    )
+
+
+def _alone(cells: Sequence[Found], sender: Side, receiver: Side) -> Iterator[Finding]:
+    """One flow gets less than the path has."""
+    one = next((cell for cell in cells if cell.cell.flows == 1), None)
+    if one is None:
+        return
+    best = max(cells, key=lambda cell: cell.mean("goodput_bps"))
+    alone_bps, most_bps = one.mean("goodput_bps"), best.mean("goodput_bps")
+    if best is one or most_bps < MORE * alone_bps:
+        return
+    why = max(("receive_window", "send_buffer", "congestion_window"), key=one.mean)
+    yield Finding(
+        PART,
+        f"From {sender.name} to {receiver.name} one flow gets {numbers.value(alone_bps, 'bit/s')}, "
+        f"{_flows(best)} get {numbers.value(most_bps, 'bit/s')}: what holds the one back is its "
+        f"{why.replace('_', ' ')} ({_percent(one.mean(why))} of the time), not the link.",
+        {"one_bps": alone_bps, "flows": best.cell.flows, "all_bps": most_bps, why: one.mean(why)},
+    )
+
+
+def _offloads(cells: Iterable[Found], sender: Side, receiver: Side) -> Iterator[Finding]:
+    for role, of in (("sender", sender), ("receiver", receiver)):
+        if not of.hardware or "ethtool" in of.facts.lacks or set(OFFLOADS[role]) & set(of.offloads):
+            continue
+        busy = max(cell.busy.get(of.name, 0.0) for cell in cells)
+        names = " and ".join(OFFLOADS[role])
+        yield Finding(
+            PART,
+            f"On {of.name}, {of.facts.data} has neither {names.replace(' and ', ' nor ')} on: as {role} its processor "
+            f"handles each segment by itself; it was busy for {_percent(busy)} of the time.",
+            {"busy": busy},
+            f"On {of.name}: ethtool -K {of.facts.data} {OFFLOADS[role][-1 if role == 'sender' else 0]} on",
+            bad=busy >= WORN_OUT,
+        )
+
+
+def _worn_out(cells: Iterable[Found]) -> Iterator[Finding]:
+    """A host that has no more to give."""
+    every = list(cells)
+    for name in every[0].busy:
+        worst = max(every, key=lambda cell: cell.busy[name])
+        if worst.busy[name] >= WORN_OUT:
+            yield Finding(
+                PART,
+                f"The processors of {name} were busy for {_percent(worst.busy[name])} of the time with "
+                f"{_flows(worst)}: what was measured may be the host's speed, not the network's.",
+                {"busy": worst.busy[name], "flows": worst.cell.flows},
+                "Move other work elsewhere, or take the figures as a lower bound for the network.",
+                bad=True,
+            )
+
+
+def _switches(side: Side) -> Iterator[Finding]:
+    for name, cost in SWITCHES.items():
+        if side.settings.sysctls.get(name) == "0":
+            said = f"On {side.name}, net.{name} is off: {cost}."
+            yield Finding(PART, said, {f"net.{name}": 0}, f"On {side.name}: sysctl -w net.{name}=1", bad=True)
+    if not side.facts.root and side.settings.sysctls.get("ipv4.tcp_no_metrics_save") == "0":
+        yield Finding(
+            PART,
+            f"Without root on {side.name} its kernel remembered its peer from one transfer to the next: the repeats "
+            "are not independent.",
+            {"net.ipv4.tcp_no_metrics_save": 0},
+            f"Log in as root, or on {side.name}: sysctl -w net.ipv4.tcp_no_metrics_save=1 while measuring.",
+        )
+
+
+def _unconnected(cells: Iterable[Found], receiver: Side) -> Iterator[Finding]:
+    for cell in cells:
+        if cell.unconnected:
+            yield Finding(
+                PART,
+                f"Of the transfers of {_flows(cell)} {'to' if receiver.name != THIS else FROM} the other host, "
+                f"{cell.unconnected} had no connection by their end.",
+                {"unconnected": cell.unconnected, "flows": cell.cell.flows},
+                "A firewall that lets few connections begin at a time, or a path that loses them.",
+                bad=True,
+            )
+
+
+def _flows(of: Found) -> str:
+    return "one flow" if of.cell.flows == 1 else f"{of.cell.flows} flows"
+
+
+def _percent(share: float) -> str:
+    return numbers.value(share, "share")

@@ -1,0 +1,57 @@
+"""What of a plan cannot be on a testbed: a line each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ackclock.engines import features
+from ackclock.engines.linux.testbed import tcp
+from ackclock.engines.linux.testbed.layout import RECEIVER, SENDER, Testbed
+from ackclock.plan import RECEIVERS, SENDERS, Plan, TrafficPlan
+
+#: UDP sources that have ports of their own: 20000 to 31999.
+MOST_DATAGRAMS = 12_000
+
+
+def beyond(plan: Plan) -> Iterator[str]:
+    """What no hosts could hold, or these cannot."""
+    testbed = Testbed.of(plan)
+    yield from tcp.differences(plan, testbed)
+    yield from _beyond_hosts(plan, testbed)
+    yield from _changes(plan, testbed)
+    if len(plan.datagrams) > MOST_DATAGRAMS:
+        yield f"more than {MOST_DATAGRAMS:,} UDP sources on a testbed"
+    if any(group.tcp and not group.tcp.tso_batching for group in plan.groups):
+        yield "senders that send no batches, on a testbed"
+    if any(map(features.takes_other_time, plan.groups)):
+        yield f"{features.PROCESSING}, on a testbed"
+
+
+def _beyond_hosts(plan: Plan, testbed: Testbed) -> Iterator[str]:
+    """What takes no more than two hosts."""
+    several = {SENDERS: len(testbed.role(SENDER)) > 1, RECEIVERS: len(testbed.role(RECEIVER)) > 1}
+    captured = [vantage for vantage, found in several.items() if found and vantage in plan.record.vantages]
+    yield from (f"a packet capture at several {vantage} of a testbed" for vantage in captured)
+    if any(map(_waits, plan.traffic)) and several[_clients(plan)]:
+        yield f"incast whose rounds wait for several {_clients(plan)} of a testbed"
+
+
+def _waits(traffic: TrafficPlan) -> bool:
+    """Whether a transfer waits for those of other sources. The loops of sources and users wait for their own alone."""
+    arrivals = traffic.workload["arrivals"]
+    return bool(arrivals["kind"] == "incast" and arrivals["every_s"] is None)
+
+
+def _clients(plan: Plan) -> str:
+    """Who begins the transfers of what waits, and sees their end: one host, or nobody knows when all are complete."""
+    asked = all(traffic.request_bytes is not None for traffic in plan.traffic if _waits(traffic))
+    return RECEIVERS if asked else SENDERS
+
+
+def _changes(plan: Plan, testbed: Testbed) -> Iterator[str]:
+    if plan.changes and testbed.existing_path:
+        yield "changes of a path that is left as it is"
+    if any(change.up is not None for change in plan.changes):
+        yield "links that fail, on a testbed"
+    if any(change.medium is not None for change in plan.changes):
+        yield "jitter, reordering, duplication or corruption on a testbed"

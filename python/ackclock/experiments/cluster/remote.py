@@ -1,0 +1,75 @@
+"""What happens on a worker of a cluster."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+from ackclock.errors import AckclockError
+from ackclock.experiments.runner import ONE_THREAD
+
+_Found = TypeVar("_Found")
+
+
+class Seen(NamedTuple):
+    """Of a worker: its host, its version of ackclock (None: it has none), and what it lacks to run engines."""
+
+    host: str
+    version: str | None
+    lacking: str | None
+
+
+def looking(names: Sequence[str]) -> Callable[[], tuple[str, str | None, str | None]]:
+    """What looks at a worker. It goes there whole, since a worker may have no ackclock, or another one."""
+
+    def look() -> tuple[str, str | None, str | None]:
+        import socket
+
+        try:
+            import ackclock._core
+        except ImportError:
+            return socket.gethostname(), None, None
+        from ackclock import engines
+
+        lacking = next(filter(None, map(engines.lacking, names)), None)
+        return socket.gethostname(), ackclock._core.version, lacking
+
+    return look
+
+
+def called(version: str, function: Callable[..., _Found], *arguments: Any) -> _Found:
+    """A task: calls the function, unless this worker has another ackclock. Raises `AckclockError`, or what it raises.
+
+    A worker that comes when the work is under way is asked by this alone.
+    """
+    from ackclock import _core
+
+    if _core.version != version:
+        raise AckclockError(other_version(_here(), _core.version, version))
+    for name in ONE_THREAD:
+        os.environ.setdefault(name, "1")
+    return function(*arguments)
+
+
+def other_version(worker: str, found: str | None, wanted: str) -> str:
+    """What is said of a worker with another ackclock."""
+    return f"worker {worker}: found {f'ackclock {found}' if found else 'no ackclock'}; expected {wanted}, as here"
+
+
+class Unwanted:
+    """Whether nobody waits any more for what this thread is doing, as for an `Event` that is set then."""
+
+    def is_set(self) -> bool:
+        """Asks the worker, by its own books."""
+        from distributed import get_worker
+
+        worker = get_worker()
+        task = worker.state.tasks.get(worker.get_current_task())
+        return task is None or task.state == "cancelled"
+
+
+def _here() -> str:
+    from distributed import get_worker
+
+    return str(get_worker().address)

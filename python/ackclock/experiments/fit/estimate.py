@@ -1,0 +1,219 @@
+"""The parameters of how losses meet flows, by maximum likelihood, with intervals of 95 %.
+
+- ρ, `loss_weight`: an event of D packets hits each of N flows with probability 1 − exp(−ρ D / N), one at least; it
+  counts D packets as ρ D independent losses, so that losses in clumps to the same flow give ρ < 1. The number hit is
+  binomial. For the fluid engine D is what the windows grow by in a round trip, for the mean field what is lost: that is
+  what each of them has.
+- Who is hit: each next one of those left, in the order of their first losses, with a probability in proportion to
+  A^γ (dW/dt)^δ (R. L. Plackett: The analysis of permutations, Applied Statistics 24(2), 1975; R. D. Luce: Individual
+  choice behavior, 1959). The likelihood is log-concave in γ and δ. The mean field has γ alone, fitted with δ = 0.
+- How events merge: pauses between losses, in RTTs and without those of a burst, are short or long. `gap` is where their
+  logarithms fall into two groups (N. Otsu: A threshold selection method from gray-level histograms, IEEE Transactions
+  on Systems, Man, and Cybernetics 9(1), 1979).
+
+Intervals are Wald's with the sandwich over events (H. White: Maximum likelihood estimation of misspecified models,
+Econometrica 50(1), 1982), ρ's on its logarithm: numbers hit need not spread as a binomial does. `gap`'s runs from the
+longest of the short pauses to the shortest of the long ones: any threshold between them merges the same.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+
+from ackclock.dataset import Dataset
+from ackclock.errors import InputError
+from ackclock.experiments.fit.events import Event, losses
+from ackclock.metrics.student import NORMAL
+from ackclock.metrics.view import Array
+
+#: Fewer events than this say nothing with an interval.
+LEAST_EVENTS = 10
+
+#: Losses that follow each other within so many RTTs are of one burst: nothing was heard of the first by then.
+BURST_RTTS = 0.1
+
+#: Exponents beyond this are refused by the engines: who loses is then certain.
+MOST_EXPONENT = 20.0
+
+#: What ρ is looked for between: beyond, every event hits one flow, or all.
+BOUNDS = (1e-3, 1e3)
+
+#: An estimate with the ends of its interval.
+Interval: TypeAlias = tuple[float, float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """What was found, as estimate, low, high.
+
+    Attributes:
+        runs: how many runs there were.
+        events: how many loss events.
+        flows: mean number of flows in an event.
+        lost_p: mean packets lost in an event.
+        share: mean share of the flows that an event hits; interval of the mean.
+        interval_s: mean time from an event to the next.
+        excess_p: mean packets that the windows were growing by in a round trip, in an event.
+        fluid_loss_weight: ρ of the fluid engine.
+        field_loss_weight: ρ of the mean field.
+        rate: γ beside δ.
+        growth: δ; None where all grow alike, so that nothing tells.
+        loss_rate_exponent: γ with δ = 0.
+        gap: RTTs of a pause that ends an event; None where pauses are of one kind.
+    """
+
+    runs: int
+    events: int
+    flows: float
+    lost_p: float
+    excess_p: float
+    share: Interval
+    interval_s: float
+    fluid_loss_weight: Interval
+    field_loss_weight: Interval
+    rate: Interval
+    growth: Interval | None
+    loss_rate_exponent: Interval
+    gap: Interval | None
+
+
+def fit(results: Mapping[str, Dataset] | Sequence[Path | str]) -> Fitted:
+    """What the runs of some results say together: folders, or datasets by name.
+
+    Raises:
+        InputError: a result lacks a table, or all together have too few events.
+    """
+    named = results if isinstance(results, Mapping) else {str(folder): Dataset.read(folder) for folder in results}
+    found = [one for name, data in named.items() for one in losses(data, name)]
+    events = [event for one in found for event in one.events]
+    if len(events) < LEAST_EVENTS:
+        names = ", ".join(named) or "no results"
+        raise InputError(f"{names}: found {len(events)} loss events; expected {LEAST_EVENTS} or more: run it longer")
+    if all(event.flows < 2 for event in events):
+        raise InputError(f"{', '.join(named)}: found one flow; expected several, of which an event hits some")
+    rate, growth = _both(events)
+    intervals_s = np.concatenate([one.intervals_s for one in found])
+    return Fitted(
+        runs=len(found),
+        events=len(events),
+        flows=float(np.mean([event.flows for event in events])),
+        lost_p=float(np.mean([event.lost_p for event in events])),
+        excess_p=float(np.mean([event.excess_p for event in events])),
+        share=_mean(np.array([event.share for event in events])),
+        interval_s=float(intervals_s.mean()) if intervals_s.size else float("nan"),
+        fluid_loss_weight=loss_weight(events, np.array([event.excess_p for event in events])),
+        field_loss_weight=loss_weight(events, np.array([event.lost_p for event in events])),
+        rate=rate,
+        growth=growth,
+        loss_rate_exponent=weights(events, (True, False))[0],
+        gap=gap(np.concatenate([one.pauses for one in found])),
+    )
+
+
+def _mean(values: Array) -> Interval:
+    return _around(float(values.mean()), float(values.std(ddof=1)) / math.sqrt(values.size))
+
+
+def _around(at: float, error: float) -> Interval:
+    return at, at - NORMAL * error, at + NORMAL * error
+
+
+def _both(events: Sequence[Event]) -> tuple[Interval, Interval | None]:
+    """γ and δ together; δ alone falls where growth does not tell flows apart."""
+    if all(np.ptp(event.growths) < 1e-9 for event in events if event.growths.size):
+        return weights(events, (True, False))[0], None
+    rate, growth = weights(events, (True, True))
+    return rate, growth
+
+
+# ---- how many ----
+
+
+def loss_weight(events: Sequence[Event], packets: Array) -> Interval:
+    """ρ for events of so many packets, a draw of none counted as one as the engine does."""
+    from scipy.optimize import minimize_scalar  # it takes long to import
+
+    flows = np.array([event.flows for event in events], dtype=np.float64)
+    free = np.array([event.free for event in events], dtype=np.float64)
+    hit = np.array([event.hit.size for event in events], dtype=np.float64)
+    lost = np.maximum(packets, 1e-9)
+
+    def each(logarithm: float) -> Array:
+        meant = np.exp(logarithm) * lost / flows
+        spared = (hit - free) * meant
+        some = np.log(-np.expm1(-meant)) * hit + spared
+        one_or_none = np.logaddexp(np.log(free) + some, -free * meant)
+        return np.asarray(np.where(hit == 1, one_or_none, some))
+
+    best = minimize_scalar(lambda at: -each(at).sum(), bounds=tuple(np.log(BOUNDS)), method="bounded")
+    error = _sandwich(lambda at: each(at[0]), np.array([best.x]))[0]
+    best_log, low_log, high_log = _around(float(best.x), float(error))
+    return math.exp(best_log), math.exp(low_log), math.exp(high_log)
+
+
+def _sandwich(each: Callable[[Array], Array], best: Array, step: float = 1e-4) -> Array:
+    """Standard errors of parameters, from the log-likelihoods of the events near the best ones."""
+    moves = np.eye(best.size) * step
+    scores = np.array([each(best + move) - each(best - move) for move in moves]) / (2 * step)
+    bent = np.array(
+        [
+            [(each(best + a + b) - each(best + a - b) - each(best - a + b) + each(best - a - b)).sum() for b in moves]
+            for a in moves
+        ]
+    ) / (4 * step**2)
+    inverse = np.linalg.pinv(bent)
+    return np.asarray(np.sqrt(np.diag(inverse @ (scores @ scores.T) @ inverse)))
+
+
+# ---- which ----
+
+
+def weights(events: Sequence[Event], wanted: tuple[bool, bool]) -> list[Interval]:
+    """The exponents of rate and growth that are wanted, the others 0."""
+    from scipy.optimize import minimize  # it takes long to import
+
+    telling = [event for event in events if 0 < event.hit.size < event.rates.size or event.hit.size > 1]
+    features = [np.array([event.rates, event.growths])[list(wanted)] for event in telling]
+    centred = [one - one.mean(axis=1, keepdims=True) for one in features]
+
+    def each(at: Array) -> Array:
+        return np.array([_placed(at @ one, event) for one, event in zip(centred, telling, strict=True)])
+
+    count = sum(wanted)
+    if not telling:
+        return [(0.0, -MOST_EXPONENT, MOST_EXPONENT)] * count
+    bounds = [(-MOST_EXPONENT, MOST_EXPONENT)] * count
+    start: Array = np.zeros(count)
+    best = minimize(lambda at: -float(each(at).sum()), start, bounds=bounds, method="L-BFGS-B").x  # type: ignore[call-overload]
+    errors = _sandwich(each, best)
+    return [_around(float(at), float(error)) for at, error in zip(best, errors, strict=True)]
+
+
+def _placed(logs: Array, event: Event) -> float:
+    """The log-likelihood of an order of the flows hit, by log weights: each against all that are left."""
+    first = logs[event.hit]
+    rest = np.logaddexp.reduce(np.delete(logs, event.hit)) if event.hit.size < logs.size else -np.inf
+    left = np.logaddexp.accumulate(np.concatenate([[rest], first[::-1]]))[1:][::-1]
+    return float((first - left).sum())
+
+
+# ---- how they merge ----
+
+
+def gap(pauses: Array) -> Interval | None:
+    """The threshold of pauses, in RTTs, with the ends of the stretch in which there is none."""
+    logs = np.sort(np.log(pauses[pauses > BURST_RTTS]))
+    if logs.size < LEAST_EVENTS or np.ptp(logs) < 1e-9:
+        return None
+    below = np.arange(1, logs.size)
+    sums = np.cumsum(logs)
+    low, high = sums[:-1] / below, (sums[-1] - sums[:-1]) / (logs.size - below)
+    cut = int(np.argmax(below * (logs.size - below) * (high - low) ** 2))
+    ends = np.exp(logs[[cut, cut + 1]])
+    return float(np.sqrt(ends[0] * ends[1])), float(ends[0]), float(ends[1])

@@ -1,0 +1,105 @@
+"""Runs settings, with the same seeds each (common random numbers), and judges them; what was run is not run again."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+from ackclock import engines, metrics
+from ackclock.errors import UnsupportedError
+from ackclock.experiments import phase_effects, runner
+from ackclock.experiments.search.hypothesis_test import UNDECIDED, Judgement, judged
+from ackclock.experiments.search.spec import Question
+from ackclock.metrics.metric import Value
+
+#: The metrics of one run by name.
+Row: TypeAlias = dict[str, float | None]
+
+#: The runs of each setting, in the order of their seeds.
+Runs: TypeAlias = dict[int, list[Row]]
+
+
+class SpentError(Exception):
+    """The budget is spent."""
+
+
+@dataclass
+class Looker:
+    """`runs` are those that there are; `tell` is called after each look.
+
+    Settings with the same plan, as limits that are the same number of packets, have the same runs. However little time
+    is left until `until_s`, some runs are made: whoever asks again gets on. To guess, one run of a setting is enough.
+    """
+
+    question: Question
+    runs: Runs = field(default_factory=dict)
+    jobs: int | None = None
+    until_s: float | None = None
+    guesses: bool = False
+    tell: Callable[[], object] = lambda: None
+    judged: dict[int, Judgement] = field(default_factory=dict)
+    same: dict[str, int] = field(default_factory=dict)
+    done: int = 0
+
+    def look(self, number: int) -> Judgement:
+        """Judges a setting, with more seeds as long as it is not decided. Raises `SpentError`."""
+        if number not in self.judged:
+            like = self.same.setdefault(self.question.plan(number).to_json(), number)
+            self.judged[number] = self._judged(number) if like == number else self.judged[like]
+            self.runs[number] = self.runs[like]
+            self.tell()
+        return self.judged[number]
+
+    def _judged(self, number: int) -> Judgement:
+        found, rows = Judgement(UNDECIDED, frozenset(), 0), list[Row]()
+        for count in self.question.looks:
+            rows = self.rows(number, count)[:count]  # of other questions there may be more
+            values = {name: [row[name] for row in rows] for name in self.question.metrics}
+            found = judged(self.question.needs, values, self.question.risk, exact=self._exact(number))
+            if found.verdict != UNDECIDED or len(rows) < count:
+                break
+        self.runs[number] = rows
+        return found
+
+    def rows(self, number: int, count: int) -> list[Row]:
+        """At least so many runs of a setting; one, of a deterministic engine."""
+        rows = self.runs.setdefault(number, [])
+        if len(rows) < count and not (rows and self._exact(number)):
+            self._check_time()
+            rows += self._run(number, range(self.question.seed + len(rows), self.question.seed + count))
+        return rows
+
+    def _run(self, number: int, seeds: Iterable[int]) -> Iterable[Row]:
+        data = runner.run(self.question.plan(number), self.question.engine, seeds, jobs=self.jobs)
+        names = self.question.metrics
+        rows = [{name: _number(metrics.value(view, name)) for name in names} for view in metrics.runs(data)]
+        self.done += len(rows)
+        return rows
+
+    def _exact(self, number: int) -> bool:
+        return self.guesses or not engines.engine(self.question.engine).draws(self.question.plan(number))
+
+    def _check_time(self) -> None:
+        if self.done and self.until_s is not None and time.monotonic() > self.until_s:
+            raise SpentError
+
+
+def check(question: Question, engine: str) -> None:
+    """Refuses a question that an engine cannot run, before anything runs. Raises `UnsupportedError`."""
+    for number in question.looked_at:
+        if reasons := engines.refusals(engines.engine(engine), question.plan(number)):
+            raise UnsupportedError(reasons)
+
+
+def check_twin(question: Question) -> None:
+    """Refuses a question whose settings have no noisy twins. Raises `InputError`, `UnsupportedError`."""
+    for number in question.looked_at:
+        plan = question.plan(number)
+        count = question.repeats if engines.engine(question.engine).draws(plan) else 1
+        phase_effects.check(replace(plan, seeds=tuple(range(count))), question.engine)
+
+
+def _number(value: Value) -> float | None:
+    return value if isinstance(value, float | int) else None

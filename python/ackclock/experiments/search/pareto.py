@@ -1,0 +1,70 @@
+"""What several goals say of settings: which ones no other one beats, and which ones need not be run to know that.
+
+A setting between two others is taken to have metrics between theirs. Then it can at most be as good in each goal as the
+better of the two; and if one that is known to meet all needs is not worse than that by more than 1 %, running what is
+between would add nothing that is called a difference. So what is run stands for all settings, to within 1 % in each
+goal: an ε-approximate frontier (Papadimitriou & Yannakakis 2000, Laumanns et al. 2002) with ε = 1 %. *Not worse* is
+tested on pairs of the same seeds, as needs are (`deciding`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeAlias
+
+from ackclock.experiments.search.evaluator import Looker, Row
+from ackclock.experiments.search.hypothesis_test import chance
+from ackclock.experiments.search.objectives import Goal
+from ackclock.figures.sweep_summary import LEAST_DIFFERENCE
+
+#: For each goal what it says of each run, the smaller the better; None if it does not know it.
+Costs: TypeAlias = list[list[float] | None]
+
+
+def covered(looker: Looker, low: int, high: int) -> bool:
+    """Whether no setting between two is more than 1 % better in some goal than one that meets all needs."""
+    question = looker.question
+    ends = [_costs(question.goals, looker.runs[number]) for number in (low, high)]
+    best = [_better(*found) for found in zip(*ends, strict=True)]
+    holding = (number for number, found in looker.judged.items() if found.holds)
+    return any(_as_good(_costs(question.goals, looker.runs[number]), best, question.risk) for number in holding)
+
+
+def dominating(costs: Mapping[int, Sequence[float]]) -> Iterator[int]:
+    """Those than which none is at least as good in every cost and better in one: the frontier of Pareto."""
+    for number, own in costs.items():
+        if not any(_beats(other, own) for other in costs.values()):
+            yield number
+
+
+def _beats(other: Sequence[float], own: Sequence[float]) -> bool:
+    return all(a <= b for a, b in zip(other, own, strict=True)) and tuple(other) != tuple(own)
+
+
+def _costs(goals: Sequence[Goal], rows: Sequence[Row]) -> Costs:
+    return [_known([row[goal.metric] for row in rows], goal) for goal in goals]
+
+
+def _known(values: Sequence[float | None], goal: Goal) -> list[float] | None:
+    known = [goal.cost(value) for value in values if value is not None]
+    return known if len(known) == len(values) else None
+
+
+def _better(one: list[float] | None, other: list[float] | None) -> list[float] | None:
+    return None if one is None or other is None else min(one, other, key=_mean)
+
+
+def _as_good(own: Costs, best: Costs, risk: float) -> bool:
+    """Whether costs are in no goal more than 1 % above the best that there can be."""
+    return all(a is not None and b is not None and _no_worse(a, b, risk) for a, b in zip(own, best, strict=True))
+
+
+def _no_worse(own: Sequence[float], best: Sequence[float], risk: float) -> bool:
+    pairs = [*zip(own, best, strict=False)]
+    allowed = LEAST_DIFFERENCE * abs(_mean([b for _, b in pairs]))
+    return chance([b + allowed - a for a, b in pairs]) <= risk
+
+
+def _mean(values: Sequence[float]) -> float:
+    return math.fsum(values) / len(values)

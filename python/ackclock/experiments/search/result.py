@@ -1,0 +1,166 @@
+"""The answer: the best setting that meets all needs, with everything that was found on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from ackclock import metrics
+from ackclock.experiments.phase_effects import compared
+from ackclock.experiments.search.evaluator import Row, Runs
+from ackclock.experiments.search.hypothesis_test import FAILS, HOLDS, RISK, UNDECIDED, Judgement, chance
+from ackclock.experiments.search.spec import Question
+from ackclock.metrics import METRICS, Summary
+from ackclock.metrics.protocols import PHASE
+from ackclock.scenario.points import short_keys
+
+#: A verdict of what ran a setting otherwise; one that is undecided says nothing.
+SAID = {HOLDS: True, FAILS: False}
+
+#: No setting meets all needs.
+NONE = "none"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """`best` is the number of the setting, or None; `ends` the one found in each row where an end is looked for.
+
+    `complete` says that the search came to its end; `runs` are all there are of each setting that was looked at,
+    `made` those of this call. `cpu_s` is what this call took, a confirmation included. `confirmed` says by engine
+    whether it agrees: None if undecided. `twin` are the runs of the best one's noisy twin, if that was asked for, and
+    `twin_holds` says whether it meets the needs.
+    """
+
+    question: Question
+    judged: Mapping[int, Judgement]
+    runs: Runs
+    best: int | None
+    ends: Mapping[int, int | None]
+    frontier: Sequence[int]
+    complete: bool
+    made: int = 0
+    cpu_s: float = 0.0
+    confirmed: Mapping[str, bool | None] | None = None
+    confirming: Mapping[str, Sequence[Row]] | None = None
+    twin: Sequence[Row] | None = None
+    twin_holds: bool | None = None
+
+    @property
+    def verdict(self) -> str:
+        """*holds* if there is a setting, *none* if none is, else *undecided*."""
+        if self.best is not None and self.complete:
+            return HOLDS
+        doubts = any(judged.verdict == UNDECIDED for judged in self.judged.values())
+        return NONE if self.complete and not doubts else UNDECIDED
+
+    @cached_property
+    def points(self) -> list[dict[str, Any]]:
+        """The settings that were looked at, in their order: `values`, `verdict`, `n`, and the `metrics`' summaries."""
+        return [
+            {
+                "values": dict(self.question.values(number)),
+                "verdict": self.judged[number].verdict,
+                "n": len(self.runs[number]),
+                "metrics": {name: found.as_dict() for name, found in self.summary(number).items()},
+            }
+            for number in sorted(self.judged)
+        ]
+
+    @property
+    def count(self) -> int:
+        """How many runs there are; settings with the same plan share theirs."""
+        return sum({id(rows): len(rows) for rows in self.runs.values()}.values())
+
+    @property
+    def short_keys(self) -> list[str]:
+        """What tables call the keys."""
+        sweep = self.question.loaded.sweep
+        return short_keys(sweep.axes) if sweep else []
+
+    def summary(self, number: int) -> dict[str, Summary]:
+        """The metrics of a setting over its seeds."""
+        return summary(self.runs[number], self.question.metrics)
+
+    def with_confirmation(self, engine: str, found: Judgement, rows: Sequence[Row], cpu_s: float) -> Answer:
+        """The answer with what another engine says to it, and the CPU time which that took."""
+        return replace(
+            self,
+            cpu_s=self.cpu_s + cpu_s,
+            confirmed={**(self.confirmed or {}), engine: SAID.get(found.verdict)},
+            confirming={**(self.confirming or {}), engine: rows},
+        )
+
+    def with_twin(self, found: Judgement, rows: Sequence[Row], cpu_s: float) -> Answer:
+        """The answer with its noisy twin, and the CPU time which that took."""
+        return replace(self, cpu_s=self.cpu_s + cpu_s, twin=rows, twin_holds=SAID.get(found.verdict))
+
+    @property
+    def phase(self) -> dict[str, Any] | None:
+        """What the noisy twin says of the best setting, as `experiments.phase_effects` does."""
+        if self.best is None or self.twin is None:
+            return None
+        here, there = (
+            {name: found.as_dict() for name, found in summary(rows, self.question.metrics).items()}
+            for rows in (self.runs[self.best], self.twin)
+        )
+        return compared(here, there)
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON: what `ackclock find --json` prints."""
+        best = self.best
+        return {
+            "verdict": self.verdict,
+            "answer": None if best is None else dict(self.question.values(best)),
+            "metrics": {} if best is None else {name: found.as_dict() for name, found in self.summary(best).items()},
+            "points": self.points,
+            "frontier": [dict(self.question.values(number)) for number in self.frontier],
+            "runs": self.count,
+            "cpu_s": self.cpu_s,
+            "confirmed": {"linux": None, **(self.confirmed or {})},
+            **({PHASE: self.phase} if self.phase else {}),
+        }
+
+    def as_good(self) -> list[int]:
+        """The settings that the best one is not clearly better than by the first goal: pairs of the same seeds tell."""
+        question, best = self.question, self.best
+        if best is None or len(question.goals) != 1:
+            return []
+        own = costs(question, self.runs[best])
+        others = [number for number, found in self.judged.items() if found.holds and number != best]
+        return sorted(number for number in others if not _clearly(costs(question, self.runs[number]), own))
+
+    def before(self) -> int | None:
+        """The nearest setting that was looked at before the best one, from the end that is looked for."""
+        return next(self._before(), None)
+
+    def doubtful(self) -> list[int]:
+        """Settings further towards that end that are undecided: a metric may turn more than once."""
+        return [number for number in list(self._before())[1:] if self.judged[number].verdict == UNDECIDED]
+
+    def _before(self) -> Iterator[int]:
+        """The settings that were looked at before the best one, the nearest first."""
+        question = self.question
+        if self.best is None or question.end is None:
+            return
+        row = self.best // question.row
+        numbers = [question.number(row, place) for place in range(question.row)]
+        yield from (n for n in reversed(numbers[: numbers.index(self.best)]) if n in self.judged)
+
+
+def summary(rows: Sequence[Row], names: Sequence[str]) -> dict[str, Summary]:
+    """The metrics of some runs."""
+    return {name: metrics.summarise([row[name] for row in rows], 0.0, METRICS[name].most) for name in names}
+
+
+def costs(question: Question, rows: Sequence[Row]) -> list[float]:
+    """What the first goal says of each run, the smaller the better; of those that have its metric."""
+    goal = question.goals[0]
+    return [goal.cost(value) for row in rows if (value := row[goal.metric]) is not None]
+
+
+def _clearly(others: Sequence[float], own: Sequence[float]) -> bool:
+    """Whether the others cost more, seed by seed."""
+    margins = [other - mine for other, mine in zip(others, own, strict=False)]
+    return bool(margins) and any(margins) and chance(margins) <= RISK

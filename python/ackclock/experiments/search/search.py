@@ -1,0 +1,165 @@
+"""Finds the setting that a question asks for."""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from ackclock.experiments.search.bisection import Frontier, Minimum, first_holding
+from ackclock.experiments.search.evaluator import Looker, Row, Runs, SpentError, check
+from ackclock.experiments.search.hypothesis_test import RISK, UNDECIDED, Judgement, judged, measured
+from ackclock.experiments.search.pareto import covered, dominating
+from ackclock.experiments.search.result import Answer
+from ackclock.experiments.search.spec import Question
+from ackclock.experiments.search.surrogate import Proposer
+
+#: So many runs of another engine confirm an answer.
+CONFIRMING = 4
+
+
+def find(
+    question: Question,
+    *,
+    runs: Runs | None = None,
+    jobs: int | None = None,
+    budget_s: float | None = None,
+    tell: Callable[[Answer], object] = lambda _: None,
+) -> Answer:
+    """Answers a question: the same one and seed give the same answer, however often it was interrupted.
+
+    Args:
+        question: what is asked.
+        runs: those that an earlier call made; they are not run again.
+        jobs: runs at a time; by default one for each core.
+        budget_s: after this time, and the first runs, none begin any more, and the answer is incomplete.
+        tell: called after each setting with what is known so far.
+
+    Raises:
+        UnsupportedError: the engine cannot run it.
+        ScenarioError: a setting that is no scenario.
+        InputError: a metric that the runs do not have.
+    """
+    check(question, question.engine)
+    begun_s = _cpu_s()
+    until_s = None if budget_s is None else time.monotonic() + budget_s
+    looker = Looker(question, dict(runs or {}), jobs, until_s)
+    ends: dict[int, int | None] = {}
+
+    def known(*, complete: bool = False) -> Answer:
+        made, spent_s = looker.done, _cpu_s() - begun_s
+        found = Answer(question, dict(looker.judged), looker.runs, None, dict(ends), (), complete, made, spent_s)
+        found = replace(found, frontier=_frontier(found))
+        return replace(found, best=_best(found))
+
+    looker.tell = lambda: tell(known())
+    try:
+        _search(looker, ends)
+    except SpentError:
+        return known()
+    return known(complete=True)
+
+
+def confirm(answer: Answer, engine: str, *, jobs: int | None = None) -> Answer:
+    """Asks another engine whether the best setting meets the needs that it can measure. Raises as `find`."""
+    if answer.best is None:
+        return answer
+    question, begun_s = replace(answer.question, engine=engine, repeats=CONFIRMING), _cpu_s()
+    found, rows = _again(question, answer.best, CONFIRMING, jobs)
+    return answer.with_confirmation(engine, found, rows, _cpu_s() - begun_s)
+
+
+def beside_its_twin(answer: Answer, *, jobs: int | None = None) -> Answer:
+    """Runs the noisy twin of the best setting with the seeds that it had: whether the answer hangs on a coincidence.
+
+    Raises as `find`.
+    """
+    if answer.best is None:
+        return answer
+    question, begun_s = replace(answer.question, twin=True), _cpu_s()
+    found, rows = _again(question, answer.best, len(answer.runs[answer.best]), jobs)
+    return answer.with_twin(found, rows, _cpu_s() - begun_s)
+
+
+def _again(question: Question, number: int, count: int, jobs: int | None) -> tuple[Judgement, list[Row]]:
+    """A setting that is run otherwise than it was found: what the needs that can be measured there say of it."""
+    rows = Looker(question, jobs=jobs).rows(number, count)
+    needs = measured(question.needs, rows)
+    values = {need.metric: [row[need.metric] for row in rows] for need in needs}
+    return judged(needs, values, RISK) if needs else Judgement(UNDECIDED, frozenset(), len(rows)), rows
+
+
+def _cpu_s() -> float:
+    """The CPU time of this process and of those that it has started, as guest kernels are."""
+    used = os.times()
+    return used.user + used.system + used.children_user + used.children_system
+
+
+def _search(looker: Looker, ends: dict[int, int | None]) -> None:
+    question = looker.question
+    if question.trades:
+        Frontier(question.rows, question.row, looker.look, lambda low, high: covered(looker, low, high)).find()
+        return
+    proposer = Proposer(question)
+    for row in range(question.rows):
+        if question.end is not None:
+            ends[row] = _end(looker, proposer, row)
+        elif question.refines:
+            Minimum(question.row, lambda place, row=row: _cost(looker, question.number(row, place))).find()  # type: ignore[misc]
+        else:
+            for place in range(question.row):
+                looker.look(question.number(row, place))
+
+
+def _end(looker: Looker, proposer: Proposer, row: int) -> int | None:
+    """The first setting of a row that meets all needs, from the end that is looked for."""
+    question = looker.question
+    place = first_holding(question.row, lambda at: looker.look(question.number(row, at)), proposer.guess(row))
+    proposer.learn(row, place)
+    return None if place is None else question.number(row, place)
+
+
+def _cost(looker: Looker, number: int) -> float:
+    """What the goal says of a setting; one that does not meet the needs is worth nothing."""
+    if not looker.look(number).holds:
+        return math.inf
+    return _costs(looker.question, looker.runs[number])[0]
+
+
+def _costs(question: Question, rows: list[Row]) -> tuple[float, ...]:
+    """The means of the goals' metrics, the smaller the better."""
+    means = [[value for row in rows if (value := row[goal.metric]) is not None] for goal in question.goals]
+    return tuple(
+        goal.cost(math.fsum(found) / len(found)) if found else math.inf
+        for goal, found in zip(question.goals, means, strict=True)
+    )
+
+
+def _frontier(known: Answer) -> tuple[int, ...]:
+    """With goals, the settings that meet all needs and that no other one beats."""
+    question = known.question
+    holding = [number for number, found in known.judged.items() if found.holds]
+    if not question.goals or (question.end is not None and not known.complete):
+        return ()
+    candidates = holding if question.end is None else [number for number in holding if number in known.ends.values()]
+    costs: Mapping[int, tuple[float, ...]] = {number: _costs(question, known.runs[number]) for number in candidates}
+    return tuple(sorted(dominating(costs)))
+
+
+def _best(known: Answer) -> int | None:
+    """Of the frontier the best by the first goal; without goals the first end, or the first that meets all needs."""
+    question = known.question
+    if question.goals:
+        return min(known.frontier, key=lambda number: (_costs(question, known.runs[number]), number), default=None)
+    if question.end is not None:
+        found = [number for number in known.ends.values() if number is not None]
+        return min(found, key=lambda number: (_place(question, number), number), default=None)
+    return min((number for number, found in known.judged.items() if found.holds), default=None)
+
+
+def _place(question: Question, number: int) -> int:
+    """How far from the end that is looked for."""
+    place = number % question.row
+    return question.row - 1 - place if question.end == "largest" else place

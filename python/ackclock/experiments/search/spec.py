@@ -1,0 +1,192 @@
+"""A question: a scenario, the settings that come into question, what is needed, and which setting is the best."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ackclock.errors import InputError, Problem, ScenarioError
+from ackclock.experiments import phase_effects
+from ackclock.experiments.search.bisection import COARSE, looks_closer, looks_of
+from ackclock.experiments.search.candidates import MOST_CANDIDATES, Vary
+from ackclock.experiments.search.constraints import Need
+from ackclock.experiments.search.hypothesis_test import LOOKS, RISK
+from ackclock.experiments.search.objectives import Goal
+from ackclock.metrics import main
+from ackclock.plan import Plan
+from ackclock.scenario.planning import Loaded, Point
+from ackclock.scenario.points import Sweep, label
+
+#: Which end of a ladder is looked for.
+SMALLEST, LARGEST = "smallest", "largest"
+
+#: So many keys are in a question's name, and so many digits.
+MOST_NAMED, DIGITS = 3, 6
+
+
+@dataclass(frozen=True)
+class Question:
+    """`loaded` has a point for each setting. `end` says which end of the first ladder is looked for, if one is; the
+    keys before it have a search each. Without it settings are judged by the goals, along a ladder coarsely at first.
+    A `twin` runs each setting's noisy twin (`experiments.phase_effects`) in its place.
+    """  # noqa: D205
+
+    loaded: Loaded
+    varied: tuple[Vary, ...]
+    needs: tuple[Need, ...]
+    goals: tuple[Goal, ...] = ()
+    end: str | None = None
+    engine: str = "packet"
+    seed: int = 1
+    repeats: int = LOOKS[-1]
+    twin: bool = False
+
+    @property
+    def row(self) -> int:
+        """How many values the last key has, along which is searched."""
+        return len(self.varied[-1].values)
+
+    @property
+    def rows(self) -> int:
+        """How many combinations the other keys have."""
+        return math.prod(len(vary.values) for vary in self.varied[:-1])
+
+    @property
+    def refines(self) -> bool:
+        """Whether one goal is followed along a ladder."""
+        return self.end is None and len(self.goals) == 1 and self.varied[-1].ordered and self.row > COARSE
+
+    @property
+    def trades(self) -> bool:
+        """Whether several goals are followed along a ladder."""
+        return self.end is None and len(self.goals) > 1 and self.varied[-1].ordered
+
+    def number(self, row: int, place: int) -> int:
+        """The setting at a place of a row; places count from the end that is looked for."""
+        return row * self.row + (self.row - 1 - place if self.end == LARGEST else place)
+
+    def point(self, number: int) -> Point:
+        """A setting's values and its plan. Raises `ScenarioError` if it is none."""
+        try:
+            return self.loaded.point(number)
+        except ScenarioError as error:
+            raise ScenarioError([self._told(problem) for problem in error.problems]) from None
+
+    def plan(self, number: int) -> Plan:
+        """What is run at a setting. Raises as `point`."""
+        plan = self.point(number).plan
+        return phase_effects.twin(plan) if self.twin else plan
+
+    @property
+    def looked_at(self) -> list[int]:
+        """Settings that are looked at before anything runs: both ends of the first row, and where the others begin."""
+        return sorted({0, self.row - 1, *range(0, self.rows * self.row, self.row)})
+
+    def _told(self, problem: Problem) -> Problem:
+        """A mistake in a value that is varied is none of the file's."""
+        keys = [vary.key for vary in self.varied if problem.key.startswith(f"{vary.key}[")]
+        return replace(problem, file="--vary", line=None, key=keys[0]) if keys else problem
+
+    def values(self, number: int) -> Mapping[str, Any]:
+        """What a setting has at each key."""
+        sweep = self.loaded.sweep
+        assert sweep is not None
+        return sweep.values(number)
+
+    @property
+    def metrics(self) -> list[str]:
+        """What is taken of each run: what is asked for, and the main metrics."""
+        asked = [need.metric for need in self.needs] + [goal.metric for goal in self.goals]
+        return list(dict.fromkeys([*asked, *main("table")]))
+
+    @property
+    def looks(self) -> tuple[int, ...]:
+        """So many seeds has a setting at each look."""
+        return (*(count for count in LOOKS if count < self.repeats), self.repeats)
+
+    @property
+    def risk(self) -> float:
+        """That of one look at one setting."""
+        each = looks_of(self.row) if self.end else looks_closer(self.row) if self.refines else self.row
+        return RISK / (self.rows * each) / len(self.looks)
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """All that an answer depends on, for the manifest."""
+        return {
+            "scenario": self.loaded.source.text,
+            "scenario_name": self.loaded.source.name,
+            "varied": {vary.key: [label(value) for value in vary.values] for vary in self.varied},
+            "needs": [need.text for need in self.needs],
+            "bounds": [(need.metric, need.bound) for need in self.needs],
+            "goals": [self.end] * bool(self.end) + [str(goal) for goal in self.goals],
+            "engine": self.engine,
+            "seed": self.seed,
+            "repeats": self.repeats,
+            **self._given,
+        }
+
+    @property
+    def _given(self) -> dict[str, Any]:
+        """The kernel and the module that were given beside the scenario, if they were."""
+        module = self.loaded.module and {key: self.loaded.module[key] for key in ("name", "sha256")}
+        return {key: value for key, value in (("kernel", self.loaded.kernel), ("module", module)) if value}
+
+    @property
+    def name(self) -> str:
+        """What tells it from other questions about a scenario: its keys, and the beginning of a sum of all it asks."""
+        keys = [vary.axis.last for vary in self.varied[:MOST_NAMED]]
+        asked = {key: value for key, value in self.about.items() if key != "scenario_name"}
+        return "-".join([*keys, hashlib.sha256(json.dumps(asked).encode()).hexdigest()[:DIGITS]])
+
+    @property
+    def sum(self) -> str:
+        """The SHA-256 of what runs depend on: with the same one, what was run need not be run again."""
+        runs = {key: value for key, value in self.about.items() if key not in ("needs", "bounds", "goals", "repeats")}
+        return hashlib.sha256(json.dumps([runs, sorted(self.metrics)]).encode()).hexdigest()
+
+
+def question(
+    loaded: Loaded,
+    varied: Sequence[Vary],
+    needs: Sequence[Need],
+    goals: Sequence[Goal] = (),
+    *,
+    end: str | None = None,
+    engine: str = "packet",
+    seed: int = 1,
+    repeats: int = LOOKS[-1],
+) -> Question:
+    """Puts a question together. Raises `InputError` for one that has no answer."""
+    if loaded.sweep is not None:
+        raise InputError(f"{loaded.source.name}: found a sweep; expected one scenario, and what to vary by --vary")
+    if not needs and not goals:
+        raise InputError('--need: found none; expected what is needed, such as --need "utilisation >= 99%"')
+    goal_metrics = [goal.metric for goal in goals]
+    if twice := next((name for name in goal_metrics if goal_metrics.count(name) > 1), None):
+        raise InputError(f"--best: found {twice} twice; expected each metric once")
+    ordered = [vary for vary in varied if vary.ordered]
+    if end and not ordered:
+        raise InputError(f"--{end}: found no range; expected one, such as --vary limit=0.01bdp..2bdp")
+    if end is None and ordered and not goals:
+        end = SMALLEST
+    kept = sorted(varied, key=lambda vary: bool(ordered) and vary is ordered[0])
+    made = Question(replace(loaded, scenario=None, sweep=_sweep(loaded, kept)), tuple(kept), tuple(needs), tuple(goals))
+    return replace(made, end=end, engine=engine, seed=seed, repeats=repeats)
+
+
+def _sweep(loaded: Loaded, varied: Sequence[Vary]) -> Sweep:
+    """The settings as a sweep has its points."""
+    if not varied:
+        raise InputError("--vary: found nothing; expected a key and its values, such as --vary limit=0.01bdp..2bdp")
+    keys = [vary.key for vary in varied]
+    if twice := next((key for key in keys if keys.count(key) > 1), None):
+        raise InputError(f"--vary: found {twice} twice; expected each key once")
+    count = math.prod(len(vary.values) for vary in varied)
+    if count > MOST_CANDIDATES:
+        raise InputError(f"--vary: found {count:,} settings; expected at most {MOST_CANDIDATES:,}")
+    return Sweep(tuple(vary.axis for vary in varied), loaded.source.toml(), loaded.source)

@@ -1,0 +1,165 @@
+"""The answer in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence, Sized
+
+from ackclock.experiments.search import hypothesis_test
+from ackclock.experiments.search.constraints import Need
+from ackclock.experiments.search.hypothesis_test import FAILS, HOLDS
+from ackclock.experiments.search.result import NONE, Answer, summary
+from ackclock.experiments.search.spec import Question
+from ackclock.figures import numbers, phase
+from ackclock.metrics import METRICS, Summary
+from ackclock.scenario.points import described, label
+
+#: So many settings that are as good as the best are named.
+MOST_ALIKE = 5
+
+#: A verdict of another engine in words.
+CONFIRMED = {True: "agrees", False: "disagrees", None: "does not decide it"}
+
+
+def sentences(answer: Answer) -> list[str]:
+    """What was found, what was found beside it, and how sure that is."""
+    said = [*_found(answer), *_beside(answer), *_others(answer), *_confirmed(answer), *_twin(answer), *_left(answer)]
+    return [sentence for sentence in said if sentence]
+
+
+def _are(count: int) -> str:
+    return "is" if count == 1 else "are"
+
+
+def measured(need: Need, found: Summary) -> str:
+    """`utilisation 99.4 ± 0.1 % (needed: ≥ 99%)`."""
+    metric = METRICS[need.metric]
+    value = numbers.estimate(found.mean, found.ci95_low, found.ci95_high, metric.unit)
+    bound = need.text.removeprefix(need.metric).strip().replace(">=", "≥").replace("<=", "≤")
+    return f"{metric.label.lower() if metric.label[1:2].islower() else metric.label} {value} (needed: {bound})"
+
+
+def _found(answer: Answer) -> Iterator[str]:
+    question, best = answer.question, answer.best
+    if best is None:
+        what = "No setting" if answer.verdict == NONE else "No setting yet"
+        yield f"{what} of {question.rows * question.row:,} meets all needs."
+        return
+    values, settings = (
+        described(question.values(best)),
+        "settings that meet all needs" if question.needs else "settings",
+    )
+    if len(question.goals) > 1:
+        count = len(answer.frontier)
+        goals = " and ".join(map(str, question.goals))
+        yield (
+            f"By {goals}, {count:,} of the {settings} {_are(count)} on the frontier: no other one is "
+            "better in one of these goals and at least as good in the others."
+        )
+        return
+    if question.goals:
+        how = f"Of the {settings} the best by {question.goals[0]}"
+    else:
+        how = f"The {question.end} setting that meets all needs" if question.end else "A setting that meets all needs"
+    yield f"{how} is {values}{_limit(answer, best)}."
+    yield _evidence(answer, best, question.needs, "There: ")
+
+
+def _limit(answer: Answer, best: int) -> str:
+    """What a limit in other units is, if one was varied."""
+    if not any(vary.key.endswith(".limit") for vary in answer.question.varied):
+        return ""
+    parameters = answer.question.point(best).plan.bottleneck_link.queue.parameters
+    sizes = [(parameters.get(f"limit_{unit}"), unit) for unit in ("packets", "bytes")]
+    return next((f" ({numbers.value(float(size), unit)})" for size, unit in sizes if isinstance(size, int | float)), "")
+
+
+def _evidence(answer: Answer, number: int, needs: Sequence[Need], begin: str) -> str:
+    found = answer.summary(number)
+    said = ", ".join(measured(need, found[need.metric]) for need in needs)
+    return f"{begin}{said}; {_seeds(answer.runs[number])}." if said else ""
+
+
+def _beside(answer: Answer) -> Iterator[str]:
+    """What is wrong with the next setting, and which ones beyond it are undecided."""
+    number = answer.before()
+    if number is None:
+        if answer.best is not None and answer.question.end and answer.question.number(0, 0) == answer.best:
+            yield f"It is the {answer.question.end} that was asked about."
+        return
+    yield _judged(answer, number, "fails" if answer.judged[number].verdict == FAILS else "is undecided")
+    yield from (_judged(answer, other, "is undecided") for other in answer.doubtful())
+
+
+def _seeds(runs: Sized) -> str:
+    return f"{len(runs)} seed{'' if len(runs) == 1 else 's'}"
+
+
+def _judged(answer: Answer, number: int, verdict: str) -> str:
+    """`0.143bdp fails: utilisation 97.5 ± 0.1 % (needed: ≥ 98%); 8 seeds.`."""
+    needs = [need for need in answer.question.needs if need in answer.judged[number].lacking]
+    value = label(answer.question.values(number)[answer.question.varied[-1].key])
+    return _evidence(answer, number, needs, f"{value} {verdict}: ")
+
+
+def _others(answer: Answer) -> Iterator[str]:
+    """The ends of the other rows, and the frontier."""
+    question = answer.question
+    if len(answer.ends) > 1:
+        yield from (f"  {_end(question, row, number)}" for row, number in answer.ends.items())
+    if len(question.goals) > 1:
+        yield from (f"  {described(question.values(number))}" for number in answer.frontier)
+        yield _not_run(question, len(answer.judged))
+    if alike := answer.as_good():
+        values = "; ".join(described(question.values(number)) for number in alike[:MOST_ALIKE])
+        more = f" and {len(alike) - MOST_ALIKE} more" if len(alike) > MOST_ALIKE else ""
+        yield f"Not clearly worse: {values}{more}."
+
+
+def _not_run(question: Question, judged: int) -> str:
+    """What is known of the settings that a frontier was found without."""
+    settings = question.rows * question.row
+    if judged == settings:
+        return ""
+    which = "fails a need, or is" if question.needs else "is"
+    return (
+        f"{judged:,} of {settings:,} settings were run. Each of the others {which} in no goal more than "
+        "1 % better than one on the frontier, provided that its metrics lie between those of its neighbours."
+    )
+
+
+def _end(question: Question, row: int, number: int | None) -> str:
+    """What was found in a row: `network.queue.discipline = codel: 0.133bdp`."""
+    key = question.varied[-1].key
+    others = {name: value for name, value in question.values(question.number(row, 0)).items() if name != key}
+    found = "none" if number is None else label(question.values(number)[key])
+    return f"{described(others)}: {found}"
+
+
+def _confirmed(answer: Answer) -> Iterator[str]:
+    for engine, agrees in (answer.confirmed or {}).items():
+        rows = (answer.confirming or {})[engine]
+        found, needs = summary(rows, answer.question.metrics), hypothesis_test.measured(answer.question.needs, rows)
+        said = [measured(need, found[need.metric]) for need in needs]
+        said += [f"{need.metric} is not measured there" for need in answer.question.needs if need not in needs]
+        yield f"The engine {engine} {CONFIRMED[agrees]}: {', '.join(said)}; {_seeds(rows)}."
+
+
+def _twin(answer: Answer) -> Iterator[str]:
+    """Whether the answer hangs on a coincidence, and whether it stands without."""
+    if answer.phase is None or answer.twin is None:
+        return
+    yield phase.said(answer.phase)
+    if answer.question.needs and answer.twin_holds is not True:
+        found = summary(answer.twin, answer.question.metrics)
+        said = ", ".join(measured(need, found[need.metric]) for need in answer.question.needs)
+        how = "fails" if answer.twin_holds is False else "is undecided"
+        yield f"With noise in the hosts the setting {how}: {said}; {_seeds(answer.twin)}."
+
+
+def _left(answer: Answer) -> Iterator[str]:
+    if any(len(rows) > 1 and all(row == rows[0] for row in rows) for rows in answer.runs.values()):
+        yield "All seeds gave the same result: nothing in this scenario is random; a start with jitter would be."
+    if not answer.complete:
+        yield "The budget was spent before the search ended: the same command resumes it."
+    elif answer.verdict not in (HOLDS, NONE):
+        yield "Some settings remain undecided: more seeds (--repeats) may decide them."

@@ -1,0 +1,41 @@
+"""Noisy twins of a sweep's points: which of them hang on a coincidence of phases (`experiments.phase_effects`).
+
+The twins are a sweep of their own, in a folder beside: it is kept and goes on as any other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from ackclock.errors import InputError
+from ackclock.experiments import phase_effects
+from ackclock.experiments.sweep import folder as parts
+from ackclock.experiments.sweep import result
+from ackclock.experiments.sweep.result import Sweep
+from ackclock.experiments.sweep.spec import Order
+from ackclock.metrics import main
+from ackclock.metrics.protocols import PHASE
+
+
+def order(of: Order) -> Order:
+    """The order of the twins. Raises `InputError` for one part of a sweep, and for metrics that do not tell."""
+    if of.shard is not None:
+        raise InputError("--check-phase: found --shard beside it; expected the whole sweep")
+    if not set(of.metrics) & set(main("table")):
+        raise InputError(f"--check-phase: found none of the main metrics; expected one of {', '.join(main('table'))}")
+    return replace(of, twin=True)
+
+
+def beside(folder: Path) -> Path:
+    """The twins' folder."""
+    return folder.with_name(f"{folder.name}-twin")
+
+
+def told(done: Sweep, other: Sweep) -> Sweep:
+    """The sweep, whose manifest has from now on what the twins say of each point."""
+    noisy = {point["point"]: point["summary"] for point in other.points}
+    pairs = {point["point"]: (point["summary"], noisy[point["point"]]) for point in done.points}
+    found = {str(number): phase_effects.compared(*pair) for number, pair in pairs.items()}
+    parts.say(done.folder, {PHASE: found})
+    return replace(result.read(done.folder), keep=done.keep)

@@ -1,0 +1,204 @@
+"""The result of a sweep: a row for each run with what was swept, its seed and its metrics; and the means over seeds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from ackclock import metrics
+from ackclock.dataset import pandas
+from ackclock.dataset.manifests import PLACES, POINTS, RUNS
+from ackclock.errors import InputError
+from ackclock.experiments.sweep import folder as parts
+from ackclock.experiments.sweep.folder import Parts
+from ackclock.input import arguments
+from ackclock.input.arguments import checked, optional
+from ackclock.input.source import Source
+from ackclock.metrics import METRICS, Summary
+from ackclock.metrics.protocols import PHASE
+from ackclock.scenario import planning, points, swept_quantities
+from ackclock.scenario.points import Axis
+from ackclock.scenario.swept_quantities import Beside
+from ackclock.system import files
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """A finished sweep. `table` has the columns `run`, `point`, `seed`, a column for each swept key, and the metrics.
+
+    Swept numbers and booleans are columns of their type; all else is text, as in the file. Next to the texts of
+    quantities of one kind are their numbers, in a column whose name has the unit: `network.rate_bps` (bit/s),
+    `network.rtt_s` (seconds), `network.queue.limit_bdp`, `…_bytes`, `…_p` (packets), `…_hz` (per second).
+    """
+
+    folder: Path
+    manifest: Mapping[str, Any]
+    axes: tuple[Axis, ...]
+    table: pl.DataFrame
+    keep: object = field(default=None, repr=False, compare=False)
+
+    @property
+    def engine(self) -> str:
+        """The engine's name."""
+        return str(self.manifest["sweep"]["engine"])
+
+    @property
+    def name(self) -> str:
+        """The scenario's title."""
+        return str(self.manifest["name"])
+
+    @property
+    def metrics(self) -> list[str]:
+        """The metrics that were computed."""
+        return [str(name) for name in self.manifest["sweep"]["metrics"]]
+
+    def scan(self, table: str) -> pl.LazyFrame:
+        """A table of the dataset over all runs, with the columns `run` and `point`, in the order of the runs.
+
+        `flows` and `links` are always there, the others if samples were kept; `InputError` is raised for what is not,
+        or is damaged.
+        """
+        manifest = parts.read_manifest(self.folder)
+        place = f"{table}.parquet"
+        if not manifest.under(place):
+            raise InputError(f"{self.folder}: found no table {table!r}; expected a sweep that was run with --samples")
+        manifest.check(manifest.under(place), [place])
+        return parts.scan(self.folder, table, manifest.files).sort("run", maintain_order=True)
+
+    @checked(table=optional(arguments.WORD))
+    def to_pandas(self, table: str | None = None) -> Any:
+        """The table, or one of the dataset's over all runs, as a `pandas.DataFrame`: see `Dataset.to_pandas`."""
+        return pandas.frame(self.table if table is None else self.scan(table).collect())
+
+    def __repr__(self) -> str:
+        from ackclock.experiments.sweep import reprs
+
+        return reprs.lines(self)
+
+    def _repr_html_(self) -> str:
+        from ackclock.experiments.sweep import reprs
+
+        return reprs.html(self)
+
+    @cached_property
+    def points(self) -> list[dict[str, Any]]:
+        """For each point its number, the swept `values`, and the `summary` of each metric over the seeds.
+
+        `numbers` has the values that are quantities by the names of their columns, as in the table. If noisy twins were
+        run, `phase` has what that of the point says.
+        """
+        keys, beside = [axis.key for axis in self.axes], _beside(self.axes)
+        twins = self.manifest.get(PHASE, {})
+        return [
+            {
+                "point": point[0],
+                "values": {key: group[key][0] for key in keys},
+                "numbers": {of.column: of.numbers[group[key][0]] for key, of in beside.items()},
+                "n": group.height,
+                "summary": {name: found.as_dict() for name, found in self._summary(group).items()},
+                **({PHASE: twins[str(point[0])]} if twins else {}),
+            }
+            for point, group in self.table.group_by("point", maintain_order=True)
+        ]
+
+    def _summary(self, group: pl.DataFrame) -> dict[str, Summary]:
+        scalars = [name for name in self.metrics if not METRICS[name].per_flow]
+        return {name: metrics.summarise(group[name].to_list(), 0.0, METRICS[name].most) for name in scalars}
+
+    def only(self, where: Mapping[str, Sequence[str]]) -> Sweep:
+        """The points that have some of the values only, by keys: `{"network.queue.limit": ["1bdp"]}`.
+
+        Raises `InputError` for keys and values that are not swept.
+        """
+        if not where:
+            return self
+        whole = points.Sweep(self.axes, {}, Source("", ""))
+        axes = whole.only(where).axes
+        table = self.table
+        for before, axis in zip(self.axes, axes, strict=True):
+            kept = {_as_json(value) for value in axis.values}
+            texts = _column(axis.key, list(before.values)).to_list()
+            some = [text for text, value in zip(texts, before.values, strict=True) if _as_json(value) in kept]
+            table = table.filter(pl.col(axis.key).is_in(some))
+        return replace(self, axes=axes, table=table)
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON: what `ackclock sweep --json` prints."""
+        return {"scenario": self.name, "engine": self.engine, "points": self.points}
+
+
+def finish(opened: Parts, loaded: planning.Loaded) -> Sweep:
+    """Writes the table of a sweep whose runs are all there, and returns the sweep."""
+    folder = opened.folder
+    found = parts.scan(folder, RUNS, parts.read_manifest(folder).files).collect().sort("run")
+    axes = loaded.sweep.axes if loaded.sweep else ()
+    table = found.select("run", "point", "seed").with_columns(
+        column.gather(found["point"]).alias(column.name) for column in _columns(loaded)
+    )
+    opened.finish(_with_numbers(table, axes).hstack(found.drop("run", "point", "seed")))
+    return read(opened.given)
+
+
+def read(folder: Path | str) -> Sweep:
+    """The sweep in a folder. Raises `InputError` if there is none, or one that is not finished, or damaged."""
+    place = Path(folder)
+    manifest = parts.read_manifest(place)
+    if POINTS not in manifest.files:
+        raise InputError(f"{folder}: found a sweep that is not finished; expected all its runs: run it again to go on")
+    manifest.check([POINTS], PLACES)
+    about, given = manifest.about, manifest.about["sweep"]
+    loaded = planning.loads(given["scenario"], about["scenario_path"]).only(given["where"])
+    axes = loaded.sweep.axes if loaded.sweep else ()
+    return Sweep(place, about, axes, _with_numbers(parts.read_table(files.check_name(place) / POINTS), axes))
+
+
+def _beside(axes: Sequence[Axis]) -> dict[str, Beside]:
+    """The columns of numbers, by the keys beside which they stand; none that is called as another column."""
+    taken = {axis.key for axis in axes} | METRICS.keys()
+    found = ((axis.key, swept_quantities.beside(axis)) for axis in axes)
+    return {key: of for key, of in found if of is not None and of.column not in taken}
+
+
+def _with_numbers(table: pl.DataFrame, axes: Sequence[Axis]) -> pl.DataFrame:
+    """The table with the columns of numbers, each behind its texts; those that are there are left."""
+    beside = _beside(axes)
+    columns: list[str | pl.Expr] = []
+    for name in table.columns:
+        columns.append(name)
+        if (of := beside.get(name)) and of.column not in table.columns:
+            columns.append(pl.col(name).replace_strict(of.numbers, return_dtype=pl.Float64).alias(of.column))
+    return table.select(columns)
+
+
+def _as_json(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, default=str)
+
+
+def _columns(loaded: planning.Loaded) -> list[pl.Series]:
+    """What every point has at each swept key."""
+    if loaded.sweep is None:
+        return []
+    columns = []
+    together = 1
+    for axis in reversed(loaded.sweep.axes):
+        places = pl.int_range(loaded.sweep.count, dtype=pl.UInt32, eager=True) // together % len(axis.values)
+        columns.append(_column(axis.key, list(axis.values)).gather(places))
+        together *= len(axis.values)
+    return columns[::-1]
+
+
+def _column(key: str, values: list[Any]) -> pl.Series:
+    kinds = {type(value) for value in values}
+    if kinds == {bool}:
+        return pl.Series(key, values, dtype=pl.Boolean)
+    if kinds == {int}:
+        return pl.Series(key, values, dtype=pl.Int64)
+    if kinds <= {int, float}:
+        return pl.Series(key, values, dtype=pl.Float64)
+    return pl.Series(key, [points.label(value) for value in values], dtype=pl.String)

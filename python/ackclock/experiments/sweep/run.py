@@ -1,0 +1,235 @@
+"""Runs a sweep, or what is left of it, into a folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ackclock import engines
+from ackclock.dataset import folders
+from ackclock.engines.engine import Progress, no_progress
+from ackclock.errors import InputError
+from ackclock.experiments import runner
+from ackclock.experiments.cluster.target import Place, place
+from ackclock.experiments.cost import Cost, cost
+from ackclock.experiments.sweep import check, designs, executor, perturbed, result, shards, weights
+from ackclock.experiments.sweep import spec as orders
+from ackclock.experiments.sweep.folder import Parts
+from ackclock.experiments.sweep.result import Sweep
+from ackclock.experiments.sweep.runs import GOLDEN, Runs
+from ackclock.experiments.sweep.spec import Order
+from ackclock.input import arguments
+from ackclock.input.arguments import checked, optional, several
+from ackclock.plan import Plan
+from ackclock.scenario import coerce
+from ackclock.scenario.coerce import Accepted, taken
+from ackclock.scenario.planning import Loaded
+
+
+@checked(
+    jobs=optional(arguments.JOBS),
+    scheduler=optional(arguments.WORD),
+    cluster=optional(arguments.WORD),
+    fresh=arguments.FLAG,
+    progress=arguments.CALL,
+    command=arguments.TEXT,
+)
+def sweep(  # noqa: PLR0913 (all but the first have defaults)
+    loaded: Accepted,
+    engine: str = "packet",
+    *,
+    out: Path | str | None = None,
+    seeds: Iterable[int] | None = None,
+    metrics: Iterable[str] | None = None,
+    samples: bool = False,
+    where: Mapping[str, Iterable[str]] | None = None,
+    shard: str | None = None,
+    design: str | None = None,
+    check_phase: bool = False,
+    jobs: int | None = None,
+    scheduler: str | None = None,
+    cluster: str | None = None,
+    fresh: bool = False,
+    progress: Progress = no_progress,
+    command: str = "",
+) -> Sweep:
+    """Runs every point of the scenario's `[sweep]` with every seed, and returns the table of all runs.
+
+    Runs of this sweep that the folder `out` already has are not repeated, so the same call resumes an interrupted one.
+    The runs are made in separate processes: in a script, call it under `if __name__ == "__main__":`.
+
+    Args:
+        loaded: the scenario: whatever `run` takes. One without a sweep is a sweep of one point.
+        engine: name of the engine.
+        out: folder of the result; by default a temporary one, deleted with the returned object.
+        seeds: the seeds to run, instead of the scenario's own.
+        metrics: names of the metrics to compute; by default all.
+        samples: keep samples and events too, not only the tables `flows` and `links`.
+        where: run only the points that have one of these values at these keys, as written in the file.
+        shard: one part of the points only: "3/20" is the third of twenty, for `ackclock merge`.
+        design: "fractional:4" runs the points of a two-level design of resolution IV only (3 to 5).
+        check_phase: run every point's noisy twin too, and say which points are phase-locked.
+        jobs: processes; by default one for each core.
+        scheduler: the address of a Dask scheduler, whose workers run it instead.
+        cluster: workers to start for it: "local:8", or those of a batch system, "slurm:40".
+        fresh: start again from scratch in a folder that has a sweep.
+        progress: called with the fraction completed, 0 to 1.
+        command: the command recorded in the manifest.
+
+    Raises:
+        ScenarioError: the mistakes of all points. Of more than 3,000 points, some are checked before anything runs
+            (`ackclock.scenario.covering_array`), the others in the first minutes; what was done before is kept.
+        UnsupportedError: the engine cannot model something at some point.
+        InputError: an unknown engine or metric, no metric at all, invalid seeds, or a folder that holds
+            something else.
+        TypeError: an argument of another type.
+        AckclockError: a run failed; what was done before is kept.
+    """
+    job = prepare(
+        loaded,
+        engine,
+        out=out,
+        seeds=seeds,
+        metrics=metrics,
+        samples=samples,
+        where=where,
+        shard=shard,
+        design=design,
+        check_phase=check_phase,
+    )
+    there = place(scheduler, cluster)
+    return replace(job, jobs=jobs, fresh=fresh, command=command, place=there).perform(progress)
+
+
+#: The cost of a sweep is told from so many points; multiples of the golden ratio lie evenly (H. Weyl 1916).
+MOST_COSTED = 200
+
+
+@dataclass(frozen=True)
+class Job:
+    """A sweep that is known to be good: what is to be run, and where it goes (None: a temporary folder)."""
+
+    loaded: Loaded
+    order: Order
+    runs: Runs
+    out: Path | None
+    jobs: int | None = None
+    fresh: bool = False
+    command: str = ""
+    place: Place | None = None
+    twin: Job | None = None
+
+    @property
+    def title(self) -> str:
+        """What it is called on a terminal."""
+        return f"{self.out.name if self.out else self.order.title}, {self.order.engine} engine"
+
+    @property
+    def points(self) -> list[int]:
+        """The points that are run, by their numbers among all."""
+        return list(self.runs.points)
+
+    def looked_at(self) -> list[Plan]:
+        """The plans of the points that are looked at before anything runs."""
+        return [point.plan for point in self.loaded.points(self.loaded.covering())]
+
+    def costs(self) -> Iterator[tuple[Cost, int]]:
+        """What a run costs at some points, spread over the sweep, and how many runs each stands for."""
+        count = self.loaded.count
+        chosen = range(count) if count <= MOST_COSTED else [int(count * (k * GOLDEN % 1)) for k in range(MOST_COSTED)]
+        for done, number in enumerate(chosen):
+            found = cost(self.loaded.point(number).plan, self.order.engine)
+            runs = len(self.runs) * (done + 1) // len(chosen) - len(self.runs) * done // len(chosen)
+            yield found.in_sweep(samples=self.order.samples), runs if self.twin is None else 2 * runs
+
+    def perform(self, progress: Progress = no_progress) -> Sweep:
+        """Runs what is left. `progress` is called with the share of the work that is done."""
+        if self.out is not None:
+            return self._checked(self.out, progress)
+        own = folders.private()
+        return replace(self._checked(own.path / "sweep", progress), keep=own)
+
+    def _checked(self, folder: Path, progress: Progress) -> Sweep:
+        """With what the twin says of each point, if there is one: a sweep of its own, beside this one."""
+        if self.twin is None:
+            return self._performed(folder, progress)
+        done = self._performed(folder, lambda share: progress(share / 2))
+        twin = replace(self.twin, jobs=self.jobs, fresh=self.fresh, command=self.command, place=self.place)
+        other = twin._performed(perturbed.beside(folder), lambda share: progress((1 + share) / 2))
+        return perturbed.told(done, other)
+
+    def _performed(self, folder: Path, progress: Progress) -> Sweep:
+        with Parts(folder, self.order, command=self.command, fresh=self.fresh) as parts:
+            left = self.runs.without(parts.done)
+            if left:
+                self._run(left, parts, progress)
+            progress(1.0)
+            return result.finish(parts, self.loaded)
+
+    def _run(self, left: Runs, parts: Parts, progress: Progress) -> None:
+        of_points, mixed = weights.of_points(self.loaded, self.order.engine), left.mixed()
+        waiting = of_points[mixed.point_numbers]
+        there = 1.0 - waiting.sum() / of_points[self.runs.point_numbers].sum()
+        is_alone = engines.alone(engines.engine(self.order.engine), self.loaded.point(0).plan)
+        if is_alone and self.place is not None:
+            raise InputError(f"{self.place.option}: found a testbed, whose hosts have one network; expected it without")
+        tasks = executor.Tasks(mixed, waiting, 1 if is_alone else self.jobs or runner.cores())
+        with check.beside(self.loaded, self.order, left, progress) as tell:
+            executor.run_all(self.order, tasks, parts, lambda share: tell(there + share * (1.0 - there)), self.place)
+
+
+@checked(
+    loaded=taken,
+    engine=arguments.WORD,
+    out=optional(arguments.PATH),
+    seeds=optional(arguments.SEEDS),
+    metrics=optional(several(arguments.WORD, "names of metrics")),
+    samples=arguments.FLAG,
+    where=optional(arguments.TEXTS_BY_KEY),
+    shard=optional(arguments.WORD),
+    design=optional(arguments.WORD),
+    check_phase=arguments.FLAG,
+)
+def prepare(  # noqa: PLR0913 (all but the first have defaults)
+    loaded: Accepted,
+    engine: str = "packet",
+    *,
+    out: Path | str | None = None,
+    seeds: Iterable[int] | None = None,
+    metrics: Iterable[str] | None = None,
+    samples: bool = False,
+    where: Mapping[str, Iterable[str]] | None = None,
+    shard: str | None = None,
+    design: str | None = None,
+    check_phase: bool = False,
+    progress: Progress = no_progress,
+) -> Job:
+    """Checks a sweep, up to `planning.MOST_CHECKED` points of it; runs nothing.
+
+    Arguments and errors are those of `sweep`; `progress` is called with the share of the check that is done.
+    """
+    chosen = {key: tuple(texts) for key, texts in (where or {}).items()}
+    whole, own = coerce.scenario("loaded", loaded)
+    scenario, seeds = whole.only(chosen), own if seeds is None else seeds
+    source = scenario.source
+    order = Order(
+        text=source.text,
+        name=source.name,
+        engine=engine,
+        seeds=None if seeds is None else tuple(seeds),
+        metrics=orders.chosen_metrics(metrics),
+        samples=samples,
+        where=chosen,
+        kernel=scenario.kernel,
+        ssh_config=scenario.ssh_config,
+        shard=None if shard is None else shards.parsed(shard),
+        design=None if design == designs.FULL else design,
+        module=scenario.module,
+    )
+    place = None if out is None else Path(out)
+    twin = None
+    if check_phase:
+        noisy = perturbed.order(order)
+        twin = Job(scenario, noisy, orders.runs(scenario, noisy, lambda share: progress(share / 2)), None)
+    return Job(scenario, order, orders.runs(scenario, order, progress), place, twin=twin)

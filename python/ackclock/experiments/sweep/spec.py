@@ -1,0 +1,172 @@
+"""What a sweep is to run, as plain values: they go to the worker processes and into the folder's manifest."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ackclock import _core, engines
+from ackclock.engines.engine import Progress, no_progress
+from ackclock.errors import InputError, Unsupported, UnsupportedError
+from ackclock.experiments import phase_effects
+from ackclock.experiments.sweep import designs, shards
+from ackclock.experiments.sweep.runs import Runs
+from ackclock.experiments.sweep.shards import Shard
+from ackclock.input.fields import nearest, shown
+from ackclock.metrics import METRICS, full_name
+from ackclock.plan import Plan
+from ackclock.scenario import planning
+from ackclock.scenario.planning import Loaded, Point
+
+#: Tables that are kept of every run; the others are samples.
+KEPT = ("flows", "links")
+SAMPLES = ("flow_samples", "queue_samples", "events", "packets", "transmissions")
+
+#: Most runs of a sweep.
+MOST_RUNS = 10_000_000
+
+#: Progress is told after so many points.
+POINTS_PER_LOOK = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What is run and what is kept of it: the file's text and name, the engine, metrics by name, samples or not.
+
+    `seeds` stand in place of the scenario's own, which may differ from point to point; `where` leaves only the points
+    with these values at these keys; `kernel` stands in place of the scenario's, for the engine linux, and `ssh_config`
+    in place of the user's own, for a testbed; `module` is a congestion control for the kernel. `shard` leaves one part
+    of the points, `design` those of a fractional design (`designs`). A `twin` runs each point's noisy twin
+    (`experiments.phase_effects`) in its place.
+    """
+
+    text: str
+    name: str
+    engine: str
+    seeds: tuple[int, ...] | None
+    metrics: tuple[str, ...]
+    samples: bool
+    where: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    kernel: str | None = None
+    ssh_config: str | None = None
+    shard: Shard | None = None
+    design: str | None = None
+    module: Mapping[str, str] | None = None
+    twin: bool = False
+
+    @property
+    def title(self) -> str:
+        """What tables and figures call it: the scenario's `name`, else the file's."""
+        return str(tomllib.loads(self.text).get("name") or Path(self.name).stem)
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """The tables that are kept."""
+        return KEPT + SAMPLES if self.samples else KEPT
+
+    def identity(self) -> dict[str, Any]:
+        """What must be the same for a sweep to go on where it was; the keys say it in a user's words."""
+        return {
+            "scenario": self.text,
+            "engine": self.engine,
+            "ackclock version": _core.version,
+            "seeds": list(self.seeds) if self.seeds is not None else None,
+            "metrics": list(self.metrics),
+            "samples": self.samples,
+            "where": {key: list(texts) for key, texts in self.where.items()},
+            "kernel": self.kernel,
+            "shard": None if self.shard is None else str(self.shard),
+            "design": self.design,
+            "module": None if self.module is None else {key: self.module[key] for key in ("name", "sha256")},
+            "twin": self.twin or None,
+        }
+
+    def scenario(self) -> Loaded:
+        """The scenario with what stands in place of its own, in a process that knows the order alone."""
+        if self.module is not None:
+            from ackclock.engines.linux.kernel import user_module
+
+            user_module.bring(user_module.Module(**self.module))
+        loaded = planning.loads(self.text, self.name).only(self.where).on(self.kernel, self.ssh_config)
+        return replace(loaded, module=self.module)
+
+    def plan(self, point: Point) -> Plan:
+        """What is run at a point."""
+        return phase_effects.twin(point.plan) if self.twin else point.plan
+
+
+def chosen_metrics(names: Iterable[str] | None) -> tuple[str, ...]:
+    """Metrics by name, all of them for None. Raises `InputError` for one that there is not, and for none at all."""
+    found = {name: full_name(name) for name in (METRICS if names is None else names)}
+    if not found:
+        raise InputError("metrics: found none; expected one or more, or nothing for all of them")
+    if unknown := [name for name, known in found.items() if known is None]:
+        raise InputError(f"metrics: found {shown(unknown[0])}; expected {nearest(unknown[0], tuple(METRICS))}")
+    return tuple(dict.fromkeys(filter(None, found.values())))
+
+
+def runs(loaded: Loaded, order: Order, progress: Progress = no_progress) -> Runs:
+    """Every run, of the order's shard; one per point where the engine is deterministic.
+
+    Of more than `planning.MOST_CHECKED` points a covering array is checked (`ackclock.scenario.covering_array`); if
+    these have one set of seeds, so have all. The others are checked while the sweep runs (`check`). `progress` is
+    called with the share of these points that has been checked. Raises `ScenarioError` with the mistakes of these
+    points, `UnsupportedError`, `InputError`.
+    """
+    count = loaded.count
+    seeds = _seeds(loaded, order, loaded.covering(), progress)
+    if len(seeds) < count:
+        different = set(seeds)
+        seeds = [*different] * count if len(different) == 1 else _seeds(loaded, order, range(count), progress)
+    if sum(map(len, seeds)) > MOST_RUNS:
+        raise InputError(f"{order.name}: found more than {MOST_RUNS:,} runs; expected fewer points or seeds")
+    return _chosen(Runs(seeds), loaded, order)
+
+
+def _chosen(every: Runs, loaded: Loaded, order: Order) -> Runs:
+    """The runs of the design's points, and of those the ones of the shard. Raises `InputError` if there are no such."""
+    if order.design is None and order.shard is None:
+        return every
+    axes = loaded.sweep.axes if loaded.sweep else ()
+    resolution = designs.resolution(order.design or designs.FULL)
+    points = np.arange(loaded.count) if resolution is None else designs.points(axes, resolution)
+    if order.shard is not None:
+        order.shard.check(len(points))
+        points = points[shards.of_points(len(points), order.shard.count) == order.shard.number - 1]
+    return every.of_points(points)
+
+
+def _seeds(loaded: Loaded, order: Order, numbers: Sequence[int], progress: Progress) -> list[tuple[int, ...]]:
+    """The seeds of these points, each set once in memory. Raises as `runs` does."""
+    engine = engines.engine(order.engine)
+    reasons: dict[Unsupported, None] = {}
+    known: dict[tuple[int, ...], tuple[int, ...]] = {}
+    found = []
+    for done, point in enumerate(loaded.points(numbers)):
+        reasons.update(dict.fromkeys(engines.refusals(engine, point.plan)))
+        engines.check_needs(engine, point.plan)
+        seeds = point.plan.seeds if order.seeds is None else order.seeds
+        own = seeds if engine.draws(point.plan) else seeds[:1]
+        if order.twin:
+            phase_effects.check(replace(point.plan, seeds=own), order.engine)
+        found.append(known.setdefault(own, own))
+        if done % POINTS_PER_LOOK == 0:
+            progress(done / len(numbers))
+    if reasons:
+        raise UnsupportedError(reasons)
+    return found
+
+
+def check(loaded: Loaded, order: Order, number: int) -> None:
+    """One point. Raises `ScenarioError` with its mistakes, `UnsupportedError`, `InputError`."""
+    _seeds(loaded, order, [number], no_progress)
+
+
+def different(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> Sequence[str]:
+    """In which of the values of `Order.identity` two sweeps differ."""
+    return [key for key, value in wanted.items() if found.get(key) != value]

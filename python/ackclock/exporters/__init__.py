@@ -1,0 +1,51 @@
+"""Scenarios as scripts for other programs, as a person would have written them: comments and all.
+
+A file a program, each with `write(plan) -> Script`. What a program cannot say is named in the script's comments and in
+`Script.notes`; where it would be another scenario, `UnsaidError` is raised. To add one, write such a file and add it to
+`TARGETS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+
+from ackclock.exporters.script import Script, UnsaidError
+from ackclock.input import arguments
+from ackclock.input.arguments import checked, one_of, optional
+from ackclock.plan import Plan
+
+__all__ = ["TARGETS", "Script", "UnsaidError", "export"]
+
+#: What a scenario can be written for: the word for `--to`, and what comes of it. Each is a module here.
+TARGETS: Mapping[str, str] = {
+    "tc": "a shell script for network namespaces, or with a device for that alone",
+    "flent": "a shell script that runs flent from one host to another",
+    "mermaid": "the network as a diagram for Markdown",
+    "ns2": "a simulation in Tcl for ns-2.35",
+    "ns3": "a simulation in C++ for ns-3.37",
+}
+
+
+@checked(
+    plan=arguments.a(Plan, 'a plan, as ackclock.load("…").plan() gives'),
+    target=one_of(*TARGETS),
+    device=optional(arguments.WORD),
+)
+def export(plan: Plan, target: str, device: str | None = None) -> Script:
+    """The script of a plan for another program.
+
+    Args:
+        plan: what to write.
+        target: one of `TARGETS`.
+        device: only with "tc": the script shapes this device as the bottleneck, and does nothing else.
+
+    Raises:
+        InputError: an unknown target, or a device for another one than tc.
+        UnsaidError: something without which the scenario would be another one.
+    """
+    if device is not None and target != "tc":
+        arguments.wrong_value("device", device, 'a device with the target "tc" only')
+    module = import_module(f"ackclock.exporters.{target}")
+    found: Script = module.write(plan) if device is None else module.of_device(plan, device)
+    return found

@@ -1,0 +1,116 @@
+"""The network as a Mermaid flowchart (https://mermaid.js.org/syntax/flowchart.html), which Markdown pages show.
+
+A queue is a box with its discipline, its link the arrow behind it with the rate; delays are on the arrows. Flows that
+take the same way stand together.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+
+from ackclock.exporters.script import Script, comments, heading
+from ackclock.input.identifiers import LONGEST
+from ackclock.plan import DatagramPlan, FlowPlan, LinkPlan, PathPairPlan, PathPairsPlan, Plan, TrafficPlan
+
+#: More nodes than this are no picture.
+MOST_ARROWS = 400
+
+
+def write(plan: Plan) -> Script:
+    """The diagram."""
+    arrows = list(_routed(plan) if plan.nodes else _paths(plan))
+    notes = []
+    if len(arrows) > MOST_ARROWS:
+        notes.append(f"{len(arrows) - MOST_ARROWS} of {len(arrows)} lines: a picture of all would show none")
+    if plan.changes:
+        notes.append("links that change: the picture is that of the beginning")
+    about = comments(heading(plan, ["A diagram: in Markdown between ```mermaid and ```."], notes), "%%")
+    return Script(
+        "\n".join(["flowchart LR", *about, *(f"    {arrow}" for arrow in arrows[:MOST_ARROWS])]) + "\n", tuple(notes)
+    )
+
+
+def _routed(plan: Plan) -> Iterator[str]:
+    """Hosts and switches. The two directions of a cable that are alike are one line."""
+    yield from _nodes(plan)
+    done: set[tuple[int, int, str]] = set()
+    cables = [cable for link in plan.links if (cable := _cable(link))]
+    for source, destination, told in cables:
+        if (destination, source, told) not in done:
+            done.add((source, destination, told))
+            arrow = "<-->" if (destination, source, told) in cables else "-->"
+            yield f'n{source} {arrow}|"{told}"| n{destination}'
+
+
+def _nodes(plan: Plan) -> Iterator[str]:
+    for number, node in enumerate(plan.nodes):
+        shape = ("([", "])") if node.host else ("[", "]")
+        yield f'n{number}{shape[0]}"{_label(node.name)}"{shape[1]}'
+
+
+def _cable(link: LinkPlan) -> tuple[int, int, str] | None:
+    """The nodes at its ends, and what is written at it; None for a link that is between no nodes."""
+    told = f"{_rate(link)}, {_ms(link.delay_s)}<br/>{_queue(link)}"
+    return None if link.ends is None else (link.ends.source, link.ends.destination, told)
+
+
+def _paths(plan: Plan) -> Iterator[str]:
+    """Queues, and the ways through them."""
+    for number, link in enumerate(plan.links):
+        yield f'q{number}["{_label(link.name)}<br/>{_queue(link)}"]'
+    ways = Counter(_way(plan, item, path) for item, path in _sent(plan))
+    for number, ((name, hops, last_s, rtt_s), count) in enumerate(ways.items()):
+        yield f's{number}(["{count} × {name}"])'
+        yield f'r{number}(["receiver{"s" if count > 1 else ""}"])'
+        place, told = f"s{number}", ""
+        for delay_s, hop in hops:
+            yield f'{place} -->|"{", ".join(filter(None, (told, _ms(delay_s))))}"| q{hop}'
+            place, told = f"q{hop}", _rate(plan.links[hop])
+        delay_s = last_s + (plan.links[hops[-1][1]].delay_s if hops else 0.0)
+        yield f'{place} -->|"{", ".join(filter(None, (told, _ms(delay_s))))}"| r{number}'
+        yield f'r{number} -.->|"base RTT {_ms(rtt_s)}"| s{number}'
+
+
+def _sent(plan: Plan) -> Iterator[tuple[FlowPlan | DatagramPlan | TrafficPlan, FlowPlan | DatagramPlan | PathPairPlan]]:
+    yield from ((flow, flow) for flow in plan.flows)
+    yield from ((source, source) for source in plan.datagrams)
+    for traffic in plan.traffic:
+        if isinstance(traffic.population, PathPairsPlan):
+            yield from ((traffic, path) for path in traffic.population.paths)
+
+
+def _way(
+    plan: Plan, item: FlowPlan | DatagramPlan | TrafficPlan, path: FlowPlan | DatagramPlan | PathPairPlan
+) -> tuple[str, tuple[tuple[float, int], ...], float, float]:
+    """Its name, the queues with the delays before them, the delay behind the last, and the base RTT."""
+    name = _label(plan.groups[item.group].label)
+    before_s, hops = 0.0, []
+    for hop in path.forward.hops:
+        hops.append((before_s + hop.delay_s, hop.link))
+        before_s = plan.links[hop.link].delay_s
+    return name, tuple(hops), path.forward.delay_s, path.base_rtt_s
+
+
+def _label(text: str) -> str:
+    """A text of the scenario's on one line; what would end a label or be read as markup is an entity of Mermaid's."""
+    shown = " ".join(text.split())[:LONGEST]
+    return re.sub(r"[^\w .,:()/+−–×%=↓↑←→-]", lambda found: f"#{ord(found[0])};", shown) or "scenario"
+
+
+def _queue(link: LinkPlan) -> str:
+    limits = {"limit_packets": "packets", "limit_bytes": "bytes"}
+    told = [f"{link.queue.parameters[key]} {unit}" for key, unit in limits.items() if link.queue.parameters.get(key)]
+    return " ".join((link.queue.discipline, *told[:1]))
+
+
+def _rate(link: LinkPlan) -> str:
+    for unit, size in (("Gb/s", 1e9), ("Mb/s", 1e6), ("kb/s", 1e3)):
+        if link.rate_bps >= size:
+            return f"{link.rate_bps / size:g} {unit}"
+    return f"{link.rate_bps:g} b/s"
+
+
+def _ms(time_s: float) -> str:
+    return f"{1e3 * time_s:g} ms"

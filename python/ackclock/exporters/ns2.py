@@ -1,0 +1,37 @@
+"""A simulation for ns-2.35 in Tcl: the script that the engine `ns2` runs, with a heading.
+
+The engine refuses what ns-2 does otherwise; here that is named, unless it would be another network or other traffic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ackclock.engines import ns2
+from ackclock.engines.external import planned_traffic
+from ackclock.engines.ns2 import agents, impairments, queues, script
+from ackclock.exporters.script import Script, UnsaidError, comments, heading, needs, too_many, too_many_drawn
+from ackclock.plan import Plan
+
+#: What to do with the file.
+SENTENCES = (
+    "ns FILE runs it (Debian: ns2). It leaves its samples, drops and counts as files here; `ackclock run --engine ns2`",
+    "runs the same and reads them.",
+)
+
+
+def write(plan: Plan) -> Script:
+    """The script. Raises `UnsaidError` for what ns-2 has not."""
+    needs(plan, "ns-2", ns2.Ns2Engine.has)
+    if lacking := [*too_many(plan), *too_many_drawn(plan), *script.beyond_ways(plan)]:
+        raise UnsaidError("ns-2", lacking)
+    notes = tuple(dict.fromkeys(_notes(plan)))
+    about = comments(heading(plan, SENTENCES, notes))
+    return Script("\n".join([*about, "", script.tcl(plan, plan.seeds[0])]), notes)
+
+
+def _notes(plan: Plan) -> Iterator[str]:
+    for of in (agents, queues, impairments, planned_traffic):
+        yield from of.beyond(plan)
+    yield from script.beyond_sizes(plan)
+    yield "the handshake, but for a first packet of headers alone, and the last exchange"

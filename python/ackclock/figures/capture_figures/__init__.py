@@ -1,0 +1,30 @@
+"""What captures show, as drawings; of runs too, where they have the tables.
+
+Each kind is one file with one function of a run, a flow's number (None: the one with the most data) and a part of the
+time; `KINDS` is the list of all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from ackclock.figures.capture_figures.level import level
+from ackclock.figures.capture_figures.limits import limits
+from ackclock.figures.capture_figures.pipe import pipe
+from ackclock.figures.capture_figures.rtt import rtt
+from ackclock.figures.capture_figures.sequence import sequence
+from ackclock.figures.capture_figures.silences import silences
+from ackclock.figures.figure_spec import Drawing
+
+#: Every kind by its name.
+KINDS: Mapping[str, Callable[..., Drawing]] = {
+    "sequence": sequence,
+    "pipe": pipe,
+    "rtt": rtt,
+    "limits": limits,
+    "silences": silences,
+    "level": level,
+}
+
+#: Those of one flow.
+OF_A_FLOW = ("sequence", "pipe", "rtt", "limits")

@@ -1,0 +1,75 @@
+"""Silences of all flows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import polars as pl
+
+from ackclock.errors import InputError
+from ackclock.figures import figure_spec
+from ackclock.figures.capture_figures.part import Between, Part, array
+from ackclock.figures.figure_spec import Drawing, Panel, Strokes
+from ackclock.metrics.view import RunView
+
+#: Words and colour → the classes of stalls that are meant.
+LOOKS = {
+    ("host stood still", figure_spec.RED): ("host",),
+    ("machine stood still", figure_spec.PURPLE): ("machine",),
+    ("capture lost packets", figure_spec.INK): ("capture_loss",),
+    ("timeout, or nothing left to tell of a loss", figure_spec.ORANGE): (
+        "timeout",
+        "tail_loss",
+        "double_retransmission",
+        "small_window",
+        "continuous_loss",
+        "handshake",
+    ),
+    ("acknowledgements late", figure_spec.SKY): ("ack_delay",),
+    ("receiver’s window shut", figure_spec.PINK): ("receiver",),
+    ("application had nothing", figure_spec.GREEN): ("application",),
+    ("nobody knows", figure_spec.LIGHT): ("unknown",),
+}
+
+
+def silences(view: RunView, flow: int | None = None, between: Between = None) -> Drawing:
+    """When each flow lived, and when nothing was to be seen of it, by the reason. All flows, or one of them.
+
+    Directions that only carry requests are left out, unless it was for a request that somebody waited.
+    """
+    part = Part.of(view, between)
+    wanted = pl.lit(value=True) if flow is None else pl.col("flow") == part.flow(flow)
+    heading = "Silences of all flows" if flow is None else f"Silences of {part.name(flow)}"
+    flows = view.data.scan("flows").filter((pl.col("run") == view.run) & wanted)
+    stalls = view.data.scan("stalls").filter((pl.col("run") == view.run) & wanted).collect()
+    idle = np.setdiff1d(view.requests, stalls["flow"].to_numpy())
+    shown = ~pl.col("flow").is_in(idle) if flow is None else pl.lit(value=True)
+    lives = flows.filter(shown).select("flow", "start_s", "end_s").sort("flow").collect()
+    if "capture" not in view.data.manifest:
+        raise InputError("only captured results know silences: found a run; expected what ackclock capture wrote")
+    carried = view.data.scan("captured").filter((pl.col("run") == view.run) & wanted).select("payload_bytes").collect()
+    if not carried["payload_bytes"].sum() and not stalls.height:
+        raise InputError("the result holds no flows with data to draw")
+    places = pl.DataFrame({"flow": lives["flow"], "place": np.arange(lives.height, dtype=float)})
+    rows = lives.join(places, on="flow")
+    layers = [_lives(rows, part.end_s), *_stalls(stalls.join(places, on="flow"))]
+    names = tuple(f"flow {number}" for number in lives["flow"]) if lives.height <= 12 else ()
+    panel = Panel("Flow (number, in the order of their beginnings)" if not names else "", layers, (), False, names)
+    caption = "A thin line while a flow lives, a bar while nothing of it is to be seen."
+    return Drawing("silences", heading, caption, (panel,), part.start_s, part.end_s)
+
+
+def _lives(rows: pl.DataFrame, end_s: float) -> Strokes:
+    starts = array(rows["start_s"].fill_null(0.0))
+    ends = array(rows["end_s"].fill_null(end_s))
+    return Strokes("", starts, array(rows["place"]), ends, array(rows["place"]), figure_spec.LIGHT)
+
+
+def _stalls(stalls: pl.DataFrame) -> Iterator[Strokes]:
+    for (name, colour), classes in LOOKS.items():
+        rows = stalls.filter(pl.col("class").cast(pl.String).is_in(classes))
+        if rows.height:
+            starts, places = array(rows["time_s"]), array(rows["place"])
+            label = f"{name} ({rows.height:,})"
+            yield Strokes(label, starts, places, starts + array(rows["duration_s"]), places, colour, wide=True)

@@ -1,0 +1,377 @@
+"""What the figures show, as numbers: curves of a run, for matplotlib and for the report alike.
+
+Curves are thinned by minimum and maximum: an axis cannot show more than a few thousand points, so the time is cut into
+buckets and each keeps its first, lowest, highest and last point. Peaks and valleys survive; averages should be taken
+from the tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from ackclock.errors import InputError
+from ackclock.figures import decimation
+from ackclock.figures.decimation import Instants, Matrix
+from ackclock.metrics import completion, dynamics, epoch
+from ackclock.metrics.distributions import DISTRIBUTIONS
+from ackclock.metrics.instants import instants
+from ackclock.metrics.view import Array, Grid, Lives, RunView, group_label, lives
+from ackclock.partial_plan import KnownLink
+
+#: Points a bucket keeps.
+KEPT = 4
+
+#: Quantities that are distributions of samples, and which.
+SAMPLES = {"rtt_s": ("flow_samples", "srtt_s"), "cwnd": ("flow_samples", "cwnd")}
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """Several quantities over the same times: `values` is times × lines, with NaN where there is none."""
+
+    times_s: Array
+    values: Array
+    labels: tuple[str, ...]
+    groups: tuple[str, ...]
+
+    def beside(self, other: Lines) -> Lines:
+        """These lines and others over the same times."""
+        values = np.concatenate([self.values, other.values], axis=1)
+        return Lines(self.times_s, values, self.labels + other.labels, self.groups + other.groups)
+
+    @property
+    def count(self) -> int:
+        """Number of lines."""
+        return int(self.values.shape[1])
+
+    def by_group(self) -> list[tuple[str, Lines]]:
+        """The lines of each group, with its name."""
+        found = []
+        for name in dict.fromkeys(self.groups):
+            chosen = [column for column, group in enumerate(self.groups) if group == name]
+            labels = tuple(self.labels[column] for column in chosen)
+            found.append((name, Lines(self.times_s, self.values[:, chosen], labels, (name,) * len(chosen))))
+        return found
+
+    def total(self) -> Array:
+        """Sum over the lines at each time, missing values as 0."""
+        return np.asarray(np.nansum(self.values, axis=1))
+
+    def mean(self) -> Array:
+        """Mean over the lines that exist at each time (NaN where none does)."""
+        known = np.sum(~np.isnan(self.values), axis=1)
+        nothing = np.full(known.shape, np.nan)
+        return np.asarray(np.divide(self.total(), known, out=nothing, where=known > 0))
+
+    def quantiles(self, *shares: float) -> list[Array]:
+        """Quantiles over the lines at each time, on a thinned set of times; the first array is those times."""
+        step = max(1, self.times_s.size // 600)
+        rows = self.values[::step]
+        known = ~np.isnan(rows).all(axis=1)
+        return [self.times_s[::step][known], *np.nanquantile(rows[known], shares, axis=1)]
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """The bottleneck's queue over time; `limit_p` is None where the plan has no packet limit.
+
+    `link` is its number, `where` names it: *the bottleneck*, or the link where there are several.
+    """
+
+    link: int
+    where: str
+    times_s: Array
+    backlog_p: Array
+    sojourn_s: Array
+    limit_p: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Responses:
+    """A group's mean completion times by size (NaN where unknown), and how many transfers were finished."""
+
+    label: str
+    sizes_bytes: Array
+    means_s: Array
+    lows_s: Array
+    highs_s: Array
+    whole_means_s: Array
+    cut: npt.NDArray[np.bool_]
+    finished: int
+    unfinished: int
+
+
+def flow_labels(rows: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    """`flow 3`, and `flow 3 cubic` where the flows' congestion controls differ."""
+    differ = len({row["congestion"] for row in rows}) > 1
+    return tuple(f"flow {row['flow']}{' ' + row['congestion'] if differ else ''}" for row in rows)
+
+
+def flow_count(view: RunView) -> int:
+    """How many places an axis of flow numbers needs: one more than the greatest number."""
+    return max((int(block["flow"].max()) + 1 for block in view.rows("flows").blocks("flow") if block.size), default=0)
+
+
+def flows_seen(view: RunView) -> int:
+    """How many TCP flows started."""
+    return sum(block.size for block in view.rows("flows").blocks("flow"))
+
+
+def distribution(view: RunView, quantity: str) -> tuple[Array, Array]:
+    """A quantity of `metrics.cdf` in the measured part: ascending values and the share at or below each.
+
+    Of many, only as many as an axis can show.
+    """
+    if quantity in SAMPLES:
+        table, column = SAMPLES[quantity]
+        return decimation.distribution(lambda: view.measured(table).known(column))
+    if quantity == "fct_s" and not view.rows("flows").is_small:
+        return completion.ended_by(view, decimation.BINS)
+    values, share = DISTRIBUTIONS[quantity](view)
+    if values.size <= decimation.SORTED:
+        return values, share
+    shown = np.linspace(0, values.size - 1, decimation.BINS).astype(np.intp)
+    return values[shown], share[shown]
+
+
+def windows(view: RunView) -> Lines:
+    """The congestion window of each flow (segments). Raises `InputError` if no window is known."""
+    _check(view, "cwnd", "congestion windows")
+    return _lines(view, *decimation.of_flows(view.rows("flow_samples"), view.once(_instants), "cwnd"))
+
+
+def windows_to_add(view: RunView) -> Lines:
+    """The same where each is known all the time, so that their sum means something. Of captures: `InputError`."""
+    if "capture" in view.data.manifest:
+        raise InputError("windows of a capture are known only while they limit: they have no sum; draw pipe")
+    return windows(view)
+
+
+def goodputs(view: RunView, window_s: float | None = None) -> Lines:
+    """Goodput of each flow over the preceding `window_s` (default: `goodput_window`), in bit/s, at most 1,000 times.
+
+    Raises `InputError` if nothing tells what was delivered.
+    """
+    _check(view, "delivered_bytes", "bytes delivered")
+    span_s = goodput_window(view) if window_s is None else window_s
+    found = view.once(_instants)
+    chosen = np.arange(0, found.times_s.size, max(1, found.times_s.size // 1000))
+    times_s = found.times_s[chosen]
+    before = np.searchsorted(found.times_s, times_s - span_s * (1 + 1e-9))
+    sofar = decimation.last_known(view.rows("flow_samples"), found, "delivered_bytes", np.concatenate([chosen, before]))
+    bits, over_s = 8 * (sofar[: chosen.size] - sofar[chosen.size :]), (times_s - found.times_s[before])[:, None]
+    rates = np.divide(bits, over_s, out=np.zeros_like(bits), where=over_s > 0)
+    return _lines(view, times_s, np.where(_there(view, times_s, span_s), rates, np.nan))
+
+
+def _instants(view: RunView) -> Instants:
+    return decimation.instants(view.rows("flow_samples"), view.once(instants).times_s)
+
+
+def datagram_goodputs(view: RunView, times_s: Array, window_s: float) -> Lines:
+    """Payload of each UDP flow that arrived over the `window_s` before these times, in bit/s."""
+    grid = Grid.of(view.datagram_samples)
+    values = np.empty((times_s.size, grid.flows.size))
+    for column, sofar in enumerate(grid.delivered_bytes.T):
+        now, before = (np.interp(at_s, grid.times_s, sofar) for at_s in (times_s, times_s - window_s))
+        values[:, column] = 8 * (now - before) / window_s
+    rows = view.datagrams.filter(pl.col("flow").is_in(pl.Series(grid.flows).implode())).iter_rows(named=True)
+    named = [(f"flow {row['flow']} {row['congestion']}", group_label(row, view.plan)) for row in rows]
+    return Lines(times_s, values, tuple(label for label, _ in named), tuple(group for _, group in named))
+
+
+def _there(view: RunView, times_s: Array, after_s: float) -> npt.NDArray[np.bool_]:
+    """At which times (rows) which of the sampled flows (columns) had started and not been over for `after_s`."""
+    begun, over = view.once(_lives)
+    return np.asarray((times_s[:, None] >= begun) & (times_s[:, None] <= over + after_s))
+
+
+def _lives(view: RunView) -> tuple[Array, Array]:
+    """When the sampled flows started and ended (s)."""
+    flows = view.once(_instants).flows
+    begun, over = np.full(flows.size, -np.inf), np.full(flows.size, np.inf)
+    for block in view.rows("flows").blocks(*Lives.COLUMNS):
+        known, place = lives(block), np.searchsorted(block["flow"], flows)
+        here = np.flatnonzero(np.isin(flows, block["flow"]))
+        begun[here], over[here] = known.starts_s[place[here]], known.ends_s[place[here]]
+    return begun, over
+
+
+def goodput_window(view: RunView) -> float:
+    """The averaging window of the goodput curves in seconds: as the metrics', at most a tenth of the run."""
+    return min(dynamics.window(view), max(view.duration_s / 10, view.once(_instants).interval_s))
+
+
+def queue(view: RunView, link: int | None = None) -> Queue:
+    """A link's queue, warm-up included: by default the busiest bottleneck's.
+
+    Raises `InputError` if nothing was sampled.
+    """
+    link = view.once(busiest) if link is None else link
+    if link is None:
+        raise InputError("the result names no bottleneck link: there is no queue to draw")
+    found = list(decimation.thinned(_queue_samples(view, link), _queue_instants(view, link), 2))
+    if not found[0].size:
+        raise InputError("the result has no queue samples to draw")
+    return Queue(link, _where(view, link), found[0], found[1][:, 0], found[1][:, 1], queue_limit(view))
+
+
+def _queue_samples(view: RunView, link: int) -> Iterator[Matrix]:
+    """The samples of a link's backlog (packets) and sojourn time (s), in blocks."""
+    for block in view.rows("queue_samples").blocks("link", "backlog_p", "sojourn_s"):
+        here = block["link"] == link
+        yield block["time_s"][here], np.stack([block["backlog_p"][here], block["sojourn_s"][here]], axis=1)
+
+
+def _queue_instants(view: RunView, link: int) -> int:
+    return sum(int((block["link"] == link).sum()) for block in view.rows("queue_samples").blocks("link"))
+
+
+def busiest(view: RunView) -> int | None:
+    """The bottleneck link of whose rate most was used in the measured part (of equals the first); None without one."""
+    links = view.links.sort("link")
+    place = (links["departed_bytes"].cast(pl.Float64) / links["rate_bps"]).arg_max()
+    if place is not None:
+        return int(links["link"][place])
+    return view.bottlenecks[0] if view.bottlenecks else None
+
+
+def _where(view: RunView, link: int) -> str:
+    if not is_shared(view):
+        return "the bottleneck"
+    name = _bottleneck(view).name or f"link {link}"
+    return f"{name}, the busiest of {len(view.bottlenecks):,} bottlenecks"
+
+
+def is_shared(view: RunView) -> bool:
+    """Whether several bottlenecks share the flows: then no one rate limits their sum."""
+    return len(view.bottlenecks) > 1
+
+
+def queue_limit(view: RunView) -> float | None:
+    """The bottleneck queue's limit in packets, if the plan has one."""
+    queue = _bottleneck(view).queue
+    limit = queue.parameters.get("limit_packets") if queue else None
+    return float(limit) if isinstance(limit, (int, float)) else None
+
+
+def limit_name(view: RunView) -> str:
+    """What to call that limit: with the buffer rule that gave it, if one did."""
+    queue = _bottleneck(view).queue
+    rule = queue.rules.get("limit_packets") if queue else None
+    return f"limit ({rule})" if rule else "limit"
+
+
+def in_sight(value: float | None, peak: float) -> bool:
+    """Whether a reference line at `value` leaves a curve with this peak room enough to be seen."""
+    return value is not None and value <= 4 * peak
+
+
+def link_rate(view: RunView) -> float | None:
+    """The bottleneck's rate in bit/s; None where there are several."""
+    if is_shared(view):
+        return None
+    return _bottleneck(view).rate_bps
+
+
+def pipe_segments(view: RunView) -> float | None:
+    """The bandwidth-delay product in full packets: bottleneck rate × mean base RTT / wire size; None if unknown."""
+    rate_bps, rtt_s, packet_bytes = _bottleneck(view).rate_bps, view.plan.mean_base_rtt_s, view.plan.packet_bytes
+    if rate_bps is None or rtt_s is None or packet_bytes is None:
+        return None
+    return rate_bps * rtt_s / (8 * packet_bytes)
+
+
+def path_limits(view: RunView) -> list[tuple[float, str]]:
+    """What the path holds, in segments, where known: the bandwidth-delay product, and with the buffer full.
+
+    Nothing where there are several bottlenecks: the flows' paths differ.
+    """
+    pipe, limit = pipe_segments(view), queue_limit(view)
+    if pipe is None or is_shared(view):
+        return []
+    return [(pipe, "BDP")] if limit is None else [(pipe, "BDP"), (pipe + limit, "BDP + buffer")]
+
+
+def sum_label(lines: Lines) -> str:
+    """The label of an axis for the sum of the windows."""
+    return f"Sum of {lines.count} windows (segments)" if lines.count > 1 else "Window (segments)"
+
+
+def loss_epochs(view: RunView) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The drops with their epoch, and the epochs (see `metrics.epoch`)."""
+    return view.once(epoch.drops_by_epoch), view.once(epoch.epochs)
+
+
+def responses(found: pl.DataFrame) -> list[Responses]:
+    """The lines of `metrics.response_times`, one a group; a bin stands at the geometric mean of its ends.
+
+    `whole_means_s` counts unfinished transfers, `cut` says where there are some. Raises `InputError` if no transfer of
+    known size was finished.
+    """
+    known = found.filter(pl.col("n") > 0, pl.col("size_low_bytes") > 0)
+    if not known.height:
+        raise InputError("the result has no finished transfers to draw")
+    return [_responses(rows) for rows in known.partition_by("group", maintain_order=True)]
+
+
+def _responses(rows: pl.DataFrame) -> Responses:
+    ends = [rows[name].cast(pl.Float64).to_numpy() for name in ("size_low_bytes", "size_high_bytes")]
+    left = rows["unfinished"].to_numpy()
+    return Responses(
+        label=str(rows["label"][0]),
+        sizes_bytes=np.sqrt(ends[0] * ends[1]),
+        means_s=rows["mean_s"].to_numpy(),
+        lows_s=rows["ci95_low_s"].to_numpy(),
+        highs_s=rows["ci95_high_s"].to_numpy(),
+        whole_means_s=rows["km_mean_s"].to_numpy(),
+        cut=left > 0,
+        finished=int(rows["n"].sum()),
+        unfinished=int(left.sum()),
+    )
+
+
+def thinned(x: Array, y: Array, points: int) -> tuple[Array, Array]:
+    """At most about `points` of a curve's points, with the extremes of each bucket kept; gaps (NaN) are dropped."""
+    known = ~np.isnan(y)
+    x, y = x[known], y[known]
+    buckets = max(1, points // KEPT)
+    if x.size <= points:
+        return x, y
+    size = -(-x.size // buckets)
+    padded = np.append(y, np.full(-x.size % size, y[-1])).reshape(-1, size)
+    first = np.arange(padded.shape[0]) * size
+    low, high = first + padded.argmin(axis=1), first + padded.argmax(axis=1)
+    last = first + size - 1
+    rows = np.unique(np.minimum(np.concatenate([first, low, high, last]), x.size - 1))
+    return x[rows], y[rows]
+
+
+def _check(view: RunView, column: str, what: str) -> None:
+    rows = view.rows("flow_samples")
+    if not view.once(_instants).times_s.size:
+        raise InputError("the result has no flow samples to draw")
+    if not any(values.size for values in rows.known(column)):
+        raise InputError(f"the result has no {what} to draw")
+
+
+def _lines(view: RunView, times_s: Array, values: Array) -> Lines:
+    flows = view.once(_instants).flows
+    known: dict[int, Mapping[str, Any]] = {}
+    for block in view.rows("flows").blocks("flow", "group", "congestion"):
+        found = block.frame.select("flow", "group", "congestion").filter(np.isin(block["flow"], flows))
+        known |= {row["flow"]: row for row in found.iter_rows(named=True)}
+    rows = [known.get(int(flow), {"flow": int(flow), "group": 0, "congestion": ""}) for flow in flows]
+    return Lines(times_s, values, flow_labels(rows), tuple(group_label(row, view.plan) for row in rows))
+
+
+def _bottleneck(view: RunView) -> KnownLink:
+    """What the plan says of the busiest bottleneck."""
+    number, links = view.once(busiest), view.plan.links
+    return links[number] if number is not None and number < len(links) else KnownLink()

@@ -1,0 +1,66 @@
+"""How a metric is spread over the runs of a sweep: boxes along a key, or distribution functions."""
+
+from __future__ import annotations
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from ackclock.figures import metric_distributions, palette
+from ackclock.figures.charts import Choice
+from ackclock.figures.metric_distributions import Runs, Spread
+from ackclock.figures.plots import style
+
+
+def boxes(sweep: Runs, chosen: Choice) -> Figure:
+    """A box for each group at each place: the median and quartiles, whiskers to the extremes."""
+    found = metric_distributions.spread(sweep, chosen, along=True)
+    fig = style.figure(3.4)
+    ax = fig.subplots()
+    assert found.across is not None
+    every = sorted({group.place for group in found.groups})
+    kinds = 1 + max(group.kind for group in found.groups)
+    names = found.across.names or [f"{place:g}" for place in every]
+    for group in found.groups:
+        place = every.index(group.place) + (group.kind - (kinds - 1) / 2) * 0.8 / kinds
+        look = {"color": palette.colour(group.kind), "linewidth": 1}
+        ax.boxplot([group.values], positions=[place], widths=0.6 / kinds, whis=(0, 100), manage_ticks=False,
+                   boxprops=look, whiskerprops=look, capprops=look, medianprops={**look, "linewidth": 1.8})  # fmt: skip
+    ax.set_xticks(range(len(every)), names)
+    ax.set_xlim(-0.5, len(every) - 0.5)
+    ax.set_xlabel(found.across.title)
+    ax.set_ylabel(_title(found))
+    _finish(fig, found, sweep, "medians, quartiles and extremes")
+    return fig
+
+
+def steps(sweep: Runs, chosen: Choice) -> Figure:
+    """The share of the values at or below each, a line for each group."""
+    found = metric_distributions.spread(sweep, chosen, along=False)
+    fig = style.figure(3.4)
+    ax = fig.subplots()
+    for group in found.groups:
+        _step(ax, group.values, group.kind)
+    ax.set_ylim(0, 1.02)
+    ax.set_xlabel(_title(found))
+    ax.set_ylabel("Share at or below")
+    _finish(fig, found, sweep, "distribution functions")
+    return fig
+
+
+def _step(ax: Axes, values: list[float], kind: int) -> None:
+    shares = np.arange(len(values) + 1) / len(values)
+    ax.step([values[0], *values], shares, where="post", **style.look(kind))
+
+
+def _title(found: Spread) -> str:
+    return f"{found.title} ({found.unit})" if found.unit else found.title
+
+
+def _finish(fig: Figure, found: Spread, sweep: Runs, how: str) -> None:
+    names = dict.fromkeys((group.kind, group.name) for group in found.groups)
+    if len(names) > 1:
+        handles = [Line2D([], [], label=name, **style.look(kind)) for kind, name in names]
+        style.legend(fig, handles=handles, ncols=5)
+    style.headline(fig, sweep.name, f"{sweep.engine} engine, {sweep.table.height:,} runs: {how}")

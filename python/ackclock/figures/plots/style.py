@@ -1,0 +1,225 @@
+"""How the figures look: light, colour-blind safe, legible in grey, at the width of a journal's page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
+from inspect import signature
+from typing import Any, ParamSpec
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
+
+from ackclock.dataset import Dataset
+from ackclock.errors import InputError
+from ackclock.figures import numbers, palette
+from ackclock.figures.curves import Lines, thinned
+from ackclock.figures.plots import layout
+from ackclock.figures.plots.layout import WIDTH_IN, columns, figure, legend, log_axis, panel_title
+from ackclock.input.arguments import BETWEEN, RECORDED, SWEPT, Take, checked, optional, several, whole
+from ackclock.metrics.view import Array, RunView, runs
+
+COLOURS, INK = palette.COLOURS, palette.INK
+QUIET, FAINT = "#777777", "#DDDDDD"
+
+#: Points of a drawn curve: several for each dot of a printed line.
+POINTS = 4000
+
+#: Lines of a cloud that are drawn, evenly chosen.
+MOST_CLOUD_LINES = 200
+
+STYLE: dict[str, Any] = {
+    "font.size": 8.5,
+    "font.family": "sans-serif",
+    "axes.titlesize": 9,
+    "axes.titlelocation": "left",
+    "axes.labelsize": 8.5,
+    "axes.labelcolor": INK,
+    "axes.edgecolor": QUIET,
+    "axes.linewidth": 0.6,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "axes.xmargin": 0.01,
+    "grid.color": FAINT,
+    "grid.linewidth": 0.5,
+    "xtick.color": QUIET,
+    "ytick.color": QUIET,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "xtick.labelsize": 8,
+    "ytick.labelsize": 8,
+    "lines.linewidth": 1.0,
+    "lines.solid_joinstyle": "round",
+    "legend.frameon": False,
+    "legend.fontsize": 8,
+    "figure.titlesize": 10,
+    "figure.facecolor": "white",
+    "savefig.dpi": 200,
+    "pdf.fonttype": 42,
+    "svg.fonttype": "none",
+}
+
+__all__ = ["WIDTH_IN", "columns", "figure", "legend", "log_axis", "panel_title"]  # and what is defined here
+
+Given = ParamSpec("Given")
+
+
+def _over(name: str, value: Any) -> Any:
+    if value is None or isinstance(value, Dataset):
+        return value
+    return several(RECORDED, "a dataset, or several")(name, value)
+
+
+#: What figures are drawn of, by the names of their arguments.
+DRAWN: Mapping[str, Take] = {
+    "data": RECORDED,
+    "over": _over,
+    "sweeps": several(SWEPT, "what ackclock.sweep gives"),
+    "flow": optional(whole(0, 2**32 - 1)),
+    "between": optional(BETWEEN),
+}
+
+
+def styled(draw: Callable[Given, Figure]) -> Callable[Given, Figure]:
+    """The same figure, drawn in this style whatever the caller's settings are."""
+
+    @wraps(draw)
+    def in_style(*given: Given.args, **named: Given.kwargs) -> Figure:
+        with mpl.rc_context(_settings()):
+            drawn = draw(*given, **named)
+            layout.settle(drawn)
+            return drawn
+
+    return in_style
+
+
+def public(draw: Callable[Given, Figure]) -> Callable[Given, Figure]:
+    """A figure of the Python interface: its arguments are checked, and it is drawn in this style."""
+    takes = {name: take for name, take in DRAWN.items() if name in signature(draw).parameters}
+    return checked(**takes)(styled(draw))
+
+
+def _settings() -> Any:
+    return dict(mpl.rcParamsDefault) | STYLE | {"backend": mpl.rcParams["backend"]}
+
+
+def first_run(data: Dataset) -> RunView:
+    """The run that is drawn: the first. Raises `InputError` if there is none."""
+    for view in runs(data):
+        return view
+    raise InputError("the result holds no runs to draw")
+
+
+def title(fig: Figure, what: str, data: Dataset, *, pooled: bool = False) -> None:
+    """The title: what is shown, of which scenario, from which run."""
+    headline(fig, what, " · ".join(filter(None, (data.plan.name, _which(data, pooled)))))
+
+
+def headline(fig: Figure, what: str, below: str) -> None:
+    """What is shown, and a line in small letters under it; nothing on a page without headings."""
+    look = {"fontweight": "bold", "color": INK}
+    layout.headline(fig, _escaped(what), _escaped(below), look, {"fontsize": 8, "color": QUIET})
+
+
+def _which(data: Dataset, pooled: bool) -> str:
+    names = [view.name for view in runs(data) if view.seed is not None or len(data.runs) > 1]
+    which = names[:1]
+    if len(names) > 1:
+        which = [f"{len(names)} runs" if pooled else f"{names[0]} (one of {len(names)} runs)"]
+    return ", ".join(filter(None, (numbers.engine(data.manifest), *which)))
+
+
+def _escaped(text: str) -> str:
+    """Text without mathtext: a dollar sign is a dollar sign."""
+    return "".join(letter if letter.isprintable() else "?" for letter in text).replace("$", r"\$")
+
+
+def curve(ax: Axes, x: Array, y: Array, **look: Any) -> None:
+    """Draws one curve, thinned."""
+    ax.plot(*thinned(x, y, POINTS), **look)
+
+
+def look(number: int) -> dict[str, Any]:
+    """Colour and dash of line `number`: each colour solid, then each dashed."""
+    return {"color": palette.colour(number), "linestyle": palette.dashed(number, ("-", (0, (4, 1.2))))}
+
+
+def cloud(ax: Axes, lines: Lines, scale: float = 1.0) -> None:
+    """Many lines: thin and translucent, with each group's mean and the band that holds 80 % of its lines."""
+    for number, (name, group) in enumerate(lines.by_group()):
+        scaled = Lines(group.times_s, group.values * scale, group.labels, group.groups)
+        if group.count <= palette.FEW:
+            for column in range(group.count):
+                label = f"{name}: {group.count}" if column == 0 and group.count > 1 else name if column == 0 else None
+                curve(ax, group.times_s, scaled.values[:, column], color=palette.colour(number), label=label)
+        else:
+            _cloud_of(ax, scaled, palette.colour(number), name)
+
+
+def _cloud_of(ax: Axes, lines: Lines, colour: str, name: str) -> None:
+    drawn = palette.drawn(lines.count, MOST_CLOUD_LINES)
+    points = max(200, POINTS * 20 // drawn.size)
+    paths = [np.column_stack(thinned(lines.times_s, lines.values[:, column], points)) for column in drawn]
+    alpha = max(0.12, min(0.4, 6 / drawn.size))
+    ax.add_collection(LineCollection(paths, colors=colour, linewidths=0.45, alpha=alpha, rasterized=True))
+    times_s, low, high = lines.quantiles(0.1, 0.9)
+    band = f"{name}: the middle 80 % of {lines.count:,} flows"
+    ax.fill_between(times_s, low, high, color=colour, alpha=0.22, linewidth=0, label=band)
+    curve(ax, lines.times_s, lines.mean(), color=_dark(colour), linewidth=1.4, label=f"{name}: mean")
+    ax.autoscale_view()
+
+
+def _dark(colour: str) -> tuple[float, ...]:
+    return tuple(0.6 * part for part in to_rgb(colour))
+
+
+def reference(ax: Axes, value: float, text: str, *, side: str = "center") -> None:
+    """A horizontal dashed line with its name in the right margin; `side` is the label's vertical alignment there."""
+    ax.axhline(value, color=INK, linewidth=0.8, linestyle=(0, (5, 2)), zorder=2.5)
+    ax.annotate(
+        text,
+        (1.0, value),
+        xycoords=("axes fraction", "data"),
+        xytext=(3, 0),
+        textcoords="offset points",
+        ha="left",
+        va=side,
+        fontsize=7.5,
+        color=INK,
+        annotation_clip=False,
+        gid=layout.REFERENCE,
+    )
+
+
+def warmup(axes: Sequence[Axes], view: RunView, *, text: bool = True) -> None:
+    """Shades the warm-up, which the metrics leave out."""
+    if view.warmup_s <= 0:
+        return
+    for ax in axes:
+        ax.axvspan(0, view.warmup_s, color="#F3F3F3", zorder=0)
+    if text:
+        axes[0].annotate(
+            "warm-up",
+            (0, 1),
+            xycoords=("data", "axes fraction"),
+            xytext=(4, -3),
+            textcoords="offset points",
+            va="top",
+            fontsize=7.5,
+            color=QUIET,
+            annotation_clip=True,
+            bbox={"facecolor": "#F3F3F3", "edgecolor": "none", "pad": 0.5},
+            zorder=5,
+        )
+
+
+def time_axis(ax: Axes, view: RunView) -> None:
+    """The horizontal axis: the run from start to end."""
+    ax.set_xlim(0, view.duration_s)
+    ax.set_xlabel("Time (s)")

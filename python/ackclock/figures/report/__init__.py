@@ -1,0 +1,202 @@
+"""The report: one self-contained HTML file that answers first and shows its evidence after.
+
+    from ackclock.figures import report
+    report.write(["results/dumbbell-packet"], "report.html")
+
+It opens offline: style, script, plotly.js and data are inside, and its content security policy forbids
+it to load anything. Several results are compared side by side.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ackclock import metrics
+from ackclock.dataset import Dataset
+from ackclock.errors import InputError
+from ackclock.figures import phase
+from ackclock.figures.report import comparison, figures, page, rows, search_result
+from ackclock.figures.report.plotly import Figure
+from ackclock.figures.report.runs import Runs, gathered
+from ackclock.figures.report.search_result import Subject
+from ackclock.metrics import RunView, Summary
+from ackclock.metrics.protocols import PHASE
+from ackclock.system.files import readable
+
+#: Points of all curves of a report; about 11 bytes each.
+POINTS = 220_000
+
+TEMPLATE = "report.html.j2"
+
+#: Lists in the printed manifest are cut after this many items.
+MOST_ITEMS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A result with what the report says of it, and the figures of its first run."""
+
+    name: str
+    first: RunView
+    runs: Runs
+    summaries: Mapping[str, Summary]
+    figures: list[Figure]
+
+    @property
+    def subject(self) -> Subject:
+        """What the answer's sentences need."""
+        return search_result.subject_of(
+            self.name, self.first, self.summaries, self.runs.range_bps, len(self.runs.names)
+        )
+
+
+def write(results: Sequence[Path | str], out: Path | str) -> Path:
+    """Writes the report of one or more result folders to `out`, whole or not at all, and returns its path.
+
+    Raises `InputError` for a folder that is no result and for a place that cannot be written.
+    """
+    return told(results, out)[0]
+
+
+def told(results: Sequence[Path | str], out: Path | str) -> tuple[Path, list[str]]:
+    """As `write`; of several results also the sentences that compare them."""
+    names = [readable(Path(os.path.realpath(folder)).name) for folder in results]
+    content = _of_datasets([Dataset.read(folder) for folder in results], names)
+    return page.write(page.render(TEMPLATE, **content), out), content["compared"]
+
+
+def render(datasets: Sequence[Dataset], names: Sequence[str] | None = None) -> str:
+    """The report as HTML. `names` tell the datasets apart where their scenarios' names do not."""
+    return page.render(TEMPLATE, **_of_datasets(datasets, names))
+
+
+def _of_datasets(datasets: Sequence[Dataset], names: Sequence[str] | None) -> dict[str, Any]:
+    if not datasets:
+        raise InputError("nothing to report on: give one result folder or more")
+    titles = _titles(datasets, names or [f"result {number + 1}" for number in range(len(datasets))])
+    points = POINTS // (6 * len(datasets))
+    results = [_result(name, data, points) for name, data in zip(titles, datasets, strict=True)]
+    return _content(results, points)
+
+
+def _result(name: str, data: Dataset, points: int) -> Result:
+    first, runs = gathered(data)
+    return Result(name, first, runs, runs.summaries, figures.of_result(first, runs, points))
+
+
+def _content(results: Sequence[Result], points: int) -> dict[str, Any]:
+    sections = [_section(number, result) for number, result in enumerate(results)]
+    shared = _shared(results, points) if len(results) > 1 else []
+    every = [("together", figure) for figure in shared] + [(s["key"], f) for s in sections for f in s["figures"]]
+    summaries, values = [r.summaries for r in results], [r.runs.values for r in results]
+    return {
+        "title": _title(results),
+        "compared": search_result.comparison([result.subject for result in results]) if len(results) > 1 else [],
+        "sections": sections,
+        "shared": shared,
+        "metric_rows": rows.metric_rows(summaries, values),
+        "missing": rows.missing(summaries),
+        "names": [result.name for result in results],
+        "runs_note": _runs_note(
+            [len(result.runs.names) for result in results],
+            seen=not any(result.subject.bottlenecks for result in results),
+        ),
+        "figures": {f"{key}-{figure.key}": figure.spec() for key, figure in every},
+        "version": results[0].runs.data.manifest.get("ackclock"),
+    }
+
+
+def _shared(results: Sequence[Result], points: int) -> list[Figure]:
+    names, views = [result.name for result in results], [result.first for result in results]
+    return comparison.figures(names, views, [result.runs.distributions[0] for result in results], points)
+
+
+def _section(number: int, result: Result) -> dict[str, Any]:
+    manifest = result.runs.data.manifest
+    return {
+        "key": f"result{number}",
+        "name": result.name,
+        "sentences": [*search_result.sentences(result.subject), *(phase.said(found) for found in _checked(manifest))],
+        "cards": _cards(result.summaries),
+        "figures": result.figures,
+        "drawn": _drawn(result.first, len(result.runs.names)),
+        "warms_up": result.first.warmup_s > 0,
+        "flows": rows.flow_table(result.runs),
+        "runs": len(result.runs.names),
+        "scenario": manifest.get("scenario") or "",
+        "file": manifest.get("scenario_path") or "scenario.toml",
+        "command": manifest.get("command") or "",
+        "engine": manifest.get("engine") or "",
+        "manifest": _readable({key: value for key, value in manifest.items() if key != "scenario"}),
+    }
+
+
+def _checked(manifest: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """What a noisy twin said, if there was one."""
+    return [manifest[PHASE]] if PHASE in manifest else []
+
+
+def _cards(summaries: Mapping[str, Summary]) -> list[dict[str, str]]:
+    known = [(metrics.METRICS[name], summaries[name]) for name in metrics.main("card") if summaries[name].n]
+    return [_card(metric, summary) for metric, summary in known]
+
+
+def _card(metric: metrics.Metric, summary: Summary) -> dict[str, str]:
+    from ackclock.figures import numbers
+
+    mean, interval = numbers.interval(summary.mean, summary.ci95_low, summary.ci95_high, metric.unit)
+    return {"label": metric.label, "value": mean, "interval": interval if summary.n > 1 else ""}
+
+
+def _drawn(view: RunView, runs: int) -> str:
+    which = "the run" if view.seed is None else f"the run with {view.name}"
+    return which if runs == 1 else f"{which}, the first of {runs}; the distributions show all runs"
+
+
+def _runs_note(counts: Sequence[int], *, seen: bool) -> str:
+    if max(counts) == 1 and seen:
+        return "Seen once: no intervals."
+    if max(counts) == 1:
+        return "One run: no intervals. Run with more repeats to see how much runs differ."
+    said = (
+        f"{counts[0]} runs"
+        if len(set(counts)) == 1
+        else " and ".join(f"{n} runs" if n > 1 else "1 run (no interval)" for n in counts)
+    )
+    return f"Means over {said} with different seeds, and Student’s 95 % confidence intervals of these means."
+
+
+def _title(results: Sequence[Result]) -> str:
+    if len(results) == 1:
+        return results[0].name
+    return f"{search_result.counted(len(results), 'result').capitalize()} compared"
+
+
+def _titles(datasets: Sequence[Dataset], names: Iterable[str]) -> list[str]:
+    """The scenarios' names; with engine or folder where they alone would be the same."""
+    plans = [data.plan.name or name for data, name in zip(datasets, names, strict=False)]
+    engines = [f"{plan} · {data.manifest.get('engine')}" for plan, data in zip(plans, datasets, strict=True)]
+    folders = [f"{plan} · {name}" for plan, name in zip(plans, names, strict=False)]
+    for titles in (plans, engines, folders):
+        if len(set(titles)) == len(titles):
+            return titles
+    return [f"{title} ({number})" for number, title in enumerate(folders, start=1)]
+
+
+def _readable(value: Any) -> str:
+    return json.dumps(_cut(value), indent=2, ensure_ascii=False)
+
+
+def _cut(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _cut(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        kept = [_cut(item) for item in value[:MOST_ITEMS]]
+        left = len(value) - len(kept)
+        return [*kept, f"… {left:,} more in manifest.json"] if left else kept
+    return value

@@ -1,0 +1,128 @@
+"""The page of `ackclock doctor`: what each cause cost, and every finding with its figures and pictures.
+
+The diagnosis comes from above: here it is only what it says (`_Diagnosed`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import polars as pl
+
+from ackclock.dataset import Dataset
+from ackclock.figures import capture_figures as drawings
+from ackclock.figures import evidence, numbers
+from ackclock.figures.capture_figures.part import Between
+from ackclock.figures.report import capture_figures, page
+from ackclock.figures.report.figures import possible
+from ackclock.figures.report.plotly import Figure
+from ackclock.metrics.view import RunView, runs
+from ackclock.system.files import readable
+
+#: Points of a figure.
+POINTS = 40_000
+
+#: A picture of a silence shows so many times its length before and after it, and at least so much, in seconds.
+AROUND, AT_LEAST_S = 1.0, 0.5
+
+
+class _Words(Protocol):
+    """A cause in words."""
+
+    @property
+    def words(self) -> str:
+        """As people say it."""
+
+    @property
+    def cost_words(self) -> str:
+        """What took its share of the time."""
+
+
+class _Found(Protocol):
+    """A finding: see `ackclock.capture.diagnosis.Finding`."""
+
+    @property
+    def sentence(self) -> str: ...
+    @property
+    def evidence(self) -> Mapping[str, Any]: ...
+    @property
+    def next(self) -> str: ...
+    @property
+    def shown(self) -> tuple[str, ...]: ...
+
+
+class _Diagnosed(Protocol):
+    """A diagnosis: see `ackclock.capture.diagnosis.Diagnosis`."""
+
+    @property
+    def verdict(self) -> _Words: ...
+    @property
+    def dearest(self) -> Sequence[tuple[Any, float]]: ...
+    @property
+    def findings(self) -> Sequence[_Found]: ...
+
+
+def write(data: Dataset, answers: Mapping[str, Any], diagnosed: _Diagnosed, out: Path | str) -> Path:
+    """Writes the page, whole or not at all, and returns its path. Raises `InputError` if it cannot be written."""
+    return page.write(render(data, answers, diagnosed), out)
+
+
+def render(data: Dataset, answers: Mapping[str, Any], diagnosed: _Diagnosed) -> str:
+    """The page as HTML."""
+    views = list(runs(data))
+    findings = list(_findings(views[0] if views else None, diagnosed.findings))
+    verdict = diagnosed.verdict.words
+    return page.render(
+        "doctor.html.j2",
+        title=verdict[:1].upper() + verdict[1:],
+        summary=answers["summary"],
+        costs=[(cause.cost_words, share, numbers.value(share, "share")) for cause, share in diagnosed.dearest],
+        findings=findings,
+        files=[readable(str(file["path"])) for file in answers["files"]],
+        drawn="the flow with the most data, unless all flows are drawn",
+        figures={
+            f"finding{found['number']}-{figure.key}": figure.spec() for found in findings for figure in found["figures"]
+        },
+        version=data.manifest.get("ackclock"),
+    )
+
+
+def _findings(view: RunView | None, found: Sequence[_Found]) -> Iterator[dict[str, Any]]:
+    shown: set[tuple[str, Any]] = set()
+    for number, finding in enumerate(found):
+        figures = [] if view is None else _figures(view, finding, shown)
+        yield {
+            "number": number,
+            "sentence": finding.sentence,
+            "next": finding.next,
+            "evidence": evidence.figures(finding.evidence),
+            "figures": figures,
+        }
+
+
+def _figures(view: RunView, finding: _Found, shown: set[tuple[str, Any]]) -> list[Figure]:
+    """The finding's pictures, but for those that stand above."""
+    figures = []
+    for kind in finding.shown:
+        flow, between = _where(view, kind, finding.evidence.get("class"))
+        if (kind, between) in shown:
+            continue
+        shown.add((kind, between))
+        made = possible(lambda: capture_figures.of(drawings.KINDS[kind](view, flow, between), POINTS))  # noqa: B023
+        figures += [made] if made else []
+    return figures
+
+
+def _where(view: RunView, kind: str, stall: str | None) -> tuple[int | None, Between]:
+    """The flow and the time of the longest silence of a class; else the flow with the most data, and all the time."""
+    if kind != "sequence" or stall is None:
+        return None, None
+    stalls = view.data.scan("stalls").filter((pl.col("run") == view.run) & (pl.col("class") == stall))
+    longest = stalls.sort("duration_s", "flow", descending=[True, False]).head(1).collect()
+    if not longest.height:
+        return None, None
+    row = longest.row(0, named=True)
+    around_s = max(AROUND * row["duration_s"], AT_LEAST_S)
+    return row["flow"], (max(0.0, row["time_s"] - around_s), row["time_s"] + row["duration_s"] + around_s)

@@ -1,0 +1,226 @@
+"""How the report draws: plotly.js traces and layouts as plain dictionaries.
+
+Numbers travel as base64 of 32-bit floats, which plotly.js reads directly; long curves are thinned by minimum and
+maximum (see `curves`), so that peaks survive and a report stays small.
+"""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ackclock.figures import curves, palette
+from ackclock.figures.curves import Lines
+from ackclock.metrics.view import Array, RunView
+
+QUIET, FAINT, SHADE = "#6b6b6b", "#e3e3e3", "#f4f4f4"
+
+#: Right margin in pixels; a reference line's name needs more.
+RIGHT = 16
+
+#: Lines of a cloud that are drawn, evenly chosen.
+MOST_CLOUD_LINES = 60
+
+Trace = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A plotly figure with its heading, what it shows in words, and a note under it."""
+
+    key: str
+    heading: str
+    caption: str
+    data: list[Trace]
+    layout: dict[str, Any]
+    narrow: dict[str, Any] = field(default_factory=dict)
+
+    def spec(self) -> dict[str, Any]:
+        """What the page's script draws; `narrow` is merged into the layout on a narrow page."""
+        return {"data": self.data, "layout": self.layout, "narrow": self.narrow}
+
+
+def traces(lines: Lines, points: int, hover: str) -> list[Trace]:
+    """All the lines: each for itself, or as a cloud where there are many; `points` in all."""
+    if lines.count > palette.MOST_LINES:
+        return _cloud(lines, points, hover)
+    each = points // lines.count
+    return [
+        curve(lines.times_s, lines.values[:, n], each, look(n), label, hover) for n, label in enumerate(lines.labels)
+    ]
+
+
+def _cloud(lines: Lines, points: int, hover: str) -> list[Trace]:
+    """Thin lines of some flows, the band of 80 % of all, and the mean, for each group."""
+    found: list[Trace] = []
+    for number, (name, group) in enumerate(lines.by_group()):
+        if group.count <= palette.FEW:
+            labels = [label if group.count > 1 else name for label in group.labels]
+            each = points // lines.count
+            found += [
+                curve(group.times_s, group.values[:, n], each, look(number), labels[n], hover)
+                for n in range(group.count)
+            ]
+        else:
+            found += _cloud_of(group, name, palette.colour(number), points, hover)
+    return found
+
+
+def _cloud_of(lines: Lines, name: str, colour: str, points: int, hover: str) -> list[Trace]:
+    drawn = palette.drawn(lines.count, MOST_CLOUD_LINES)
+    thin = [
+        curve(lines.times_s, lines.values[:, c], points // drawn.size, {"color": colour}, lines.labels[c], hover)
+        | {"opacity": 0.25, "showlegend": bool(c == drawn[0]), "legendgroup": f"{name} flows"}
+        for c in drawn
+    ]
+    thin[0]["name"] = f"{name}: {drawn.size} of {lines.count} flows"
+    for trace in thin:
+        trace["line"] = {"color": colour, "width": 0.8}
+    times_s, low, high = lines.quantiles(0.1, 0.9)
+    band = {
+        "type": "scatter",
+        "mode": "lines",
+        "name": f"{name}: the middle 80 %",
+        "fill": "toself",
+        "line": {"width": 0},
+        "fillcolor": _translucent(colour),
+        "hoverinfo": "skip",
+        "x": numbers(np.concatenate([times_s, times_s[::-1]])),
+        "y": numbers(np.concatenate([low, high[::-1]])),
+    }
+    mean = curve(lines.times_s, lines.mean(), points // 4, {"color": _dark(colour), "width": 2}, f"{name}: mean", hover)
+    return [*thin, band, mean]
+
+
+def curve(x: Array, y: Array, points: int, look: dict[str, Any], name: str, hover: str) -> Trace:
+    """One thinned curve; `hover` is what pointing at it says (a plotly template)."""
+    x, y = curves.thinned(x, y, max(points, 200))
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "name": name,
+        "x": numbers(x),
+        "y": numbers(y),
+        "line": {"width": 1.3, **look},
+        "hovertemplate": hover,
+    }
+
+
+def numbers(values: Array) -> dict[str, str]:
+    """A typed array as plotly.js takes it."""
+    return {"dtype": "f4", "bdata": base64.b64encode(np.asarray(values, dtype="<f4").tobytes()).decode()}
+
+
+def plain() -> dict[str, Any]:
+    """What all layouts have in common."""
+    return {
+        "font": {"family": "system-ui, sans-serif", "size": 13, "color": palette.INK},
+        "paper_bgcolor": "white",
+        "plot_bgcolor": "white",
+        "hovermode": "closest",
+        "margin": {"l": 64, "r": RIGHT, "t": 12, "b": 56},
+        "legend": {
+            "orientation": "h",
+            "x": 0,
+            "y": 1.02,
+            "yanchor": "bottom",
+            "itemclick": "toggle",
+            "itemdoubleclick": "toggleothers",
+        },
+        "shapes": [],
+        "annotations": [],
+    }
+
+
+def over_time(view: RunView, axes: dict[str, Any]) -> dict[str, Any]:
+    """A layout over the run's time with these vertical axes, the warm-up shaded."""
+    layout = plain() | {"xaxis": axis("Time (s)", range=[0, view.duration_s])} | axes
+    if view.warmup_s > 0:
+        layout["shapes"] += [_warmup(view, name.replace("axis", "")) for name in axes if name.startswith("yaxis")]
+        layout["annotations"].append(
+            _note("warm-up", QUIET)
+            | {"xref": "x", "yref": "paper", "x": 0, "y": 1, "xanchor": "left", "yanchor": "top"}
+        )
+    return layout
+
+
+def _warmup(view: RunView, axis: str) -> dict[str, Any]:
+    place = {"xref": "x", "yref": f"{axis} domain", "x0": 0, "x1": view.warmup_s, "y0": 0, "y1": 1}
+    return {"type": "rect", **place, "fillcolor": SHADE, "line": {"width": 0}, "layer": "below"}
+
+
+def _note(text: str, colour: str) -> dict[str, Any]:
+    return {"text": text, "showarrow": False, "font": {"size": 11, "color": colour}}
+
+
+def two_panels(view: RunView, above: str, below: str) -> dict[str, Any]:
+    """Two panels over one time axis."""
+    layout = over_time(
+        view,
+        {
+            "yaxis": axis(above, domain=[0.54, 1], rangemode="tozero"),
+            "yaxis2": axis(below, domain=[0, 0.46], rangemode="tozero", anchor="x"),
+        },
+    )
+    layout["xaxis"]["anchor"] = "y2"
+    return layout | {"height": 520}
+
+
+def axis(title: str, **more: Any) -> dict[str, Any]:
+    """An axis with a title (and its unit)."""
+    common = {
+        "title": {"text": title, "standoff": 8},
+        "gridcolor": FAINT,
+        "zeroline": False,
+        "linecolor": QUIET,
+        "ticks": "outside",
+        "tickcolor": QUIET,
+        "nticks": 7,
+    }
+    return {**common, **more}
+
+
+def reference(layout: dict[str, Any], axis: str, value: float, text: str) -> None:
+    """A horizontal line with its name in the right margin."""
+    line = {"color": palette.INK, "width": 1, "dash": "dash"}
+    place = {"xref": "paper", "x0": 0, "x1": 1, "yref": axis, "y0": value, "y1": value}
+    layout["shapes"].append({"type": "line", **place, "line": line})
+    beside = {
+        "xref": "paper",
+        "x": 1,
+        "xanchor": "left",
+        "yref": axis,
+        "y": value,
+        "yanchor": "middle",
+        "align": "left",
+    }
+    layout["annotations"].append(_note(text, palette.INK) | beside)
+    layout["margin"] = {**layout["margin"], "r": 68}
+
+
+def explained(lines: Lines, what: str) -> str:
+    """A caption for lines or for a cloud of them."""
+    if lines.count > palette.MOST_LINES:
+        some = f"some of the {lines.count:,} flows as thin lines, the mean as a thick one"
+        return f"{what}: {some}, and the band that holds 80 % of all flows."
+    return f"{what}. Click a name in the legend to hide it, double-click to see it alone."
+
+
+def look(number: int) -> dict[str, str]:
+    """Colour and dash of line `number`: each colour solid, then dashed, then dotted."""
+    return {"color": palette.colour(number), "dash": palette.dashed(number, ("solid", "dash", "dot"))}
+
+
+def _translucent(colour: str) -> str:
+    return "rgba({},{},{},0.18)".format(*_parts(colour))
+
+
+def _dark(colour: str) -> str:
+    return "rgb({},{},{})".format(*(round(0.6 * part) for part in _parts(colour)))
+
+
+def _parts(colour: str) -> list[int]:
+    return [int(colour[at : at + 2], 16) for at in (1, 3, 5)]

@@ -1,0 +1,167 @@
+"""What a report says of all the runs of a result, gathered from one at a time: the tables of no two are in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from ackclock import metrics
+from ackclock.errors import InputError
+from ackclock.figures.report import distributions
+from ackclock.figures.report.distributions import OfRun
+from ackclock.metrics import RunView, Summary, throughput
+from ackclock.metrics.metric import Value
+from ackclock.metrics.protocols import Recorded
+from ackclock.metrics.view import Array
+
+#: Flows that the report's table shows: those with the smallest numbers.
+MOST_FLOWS = 100
+
+#: How much of a long array is reckoned with at a time.
+PART = 2**20
+
+#: What the table says of a flow, of the dataset's `flows`.
+COLUMNS = (
+    "flow",
+    "group",
+    "congestion",
+    "base_rtt_s",
+    "start_s",
+    "size_bytes",
+    "fct_s",
+    "measured_retransmissions",
+    "measured_sent_packets",
+    "measured_timeouts",
+)
+
+#: What it says beside that: goodput, and the share of all the data (not of UDP flows).
+RATES = {"flow": pl.UInt32, "goodput_bps": pl.Float64, "share": pl.Float64}
+
+
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """The runs of a result: each one's metrics and distributions; the first flows; of all flows, what is needed.
+
+    `flows` has the first flows of each run, `rates` what they got on average; `range_bps` is from the least to the most
+    that any TCP flow got on average (None: nothing known).
+    """
+
+    data: Recorded
+    names: tuple[str, ...]
+    values: tuple[Mapping[str, Value], ...]
+    distributions: tuple[OfRun, ...]
+    flows: pl.DataFrame
+    rates: pl.DataFrame
+    flow_count: int
+    range_bps: tuple[float | None, float | None]
+
+    @property
+    def summaries(self) -> Mapping[str, Summary]:
+        """Each metric over the runs."""
+        return metrics.summary([dict(values) for values in self.values])
+
+
+def gathered(data: Recorded) -> tuple[RunView, Runs]:
+    """The first run, which is drawn, and what is said of all. Raises `InputError` for a result without runs."""
+    first: RunView | None = None
+    names, values, found, flows, rates, goodputs = [], [], [], [], [], _Means()
+    for view in metrics.runs(data):
+        first = first or view
+        names.append(view.name)
+        values.append(metrics.of_run(view))
+        found.append(distributions.of_run(view))
+        flows += _first_flows(view, goodputs)
+        rates += _first_rates(view, goodputs)
+    if first is None:
+        raise InputError("the result holds no runs to report on")
+    means = pl.concat(rates).group_by("flow").agg(pl.col("goodput_bps", "share").mean()).sort("flow")
+    runs = Runs(
+        data, tuple(names), tuple(values), tuple(found), pl.concat(flows), means, goodputs.numbers, goodputs.range
+    )
+    return first, runs
+
+
+def _first_flows(view: RunView, seen: _Means) -> list[pl.DataFrame]:
+    """The first TCP flows, and the first UDP flows, of a run."""
+    found = pl.DataFrame()
+    for block in view.rows("flows").blocks(*COLUMNS):
+        seen.see(block["flow"])
+        found = pl.concat([found, block.frame.select(COLUMNS)], how="vertical" if found.width else "diagonal")
+        found = found.sort("flow").head(MOST_FLOWS)
+    seen.see(view.datagrams["flow"].to_numpy())
+    others = view.datagrams.select(COLUMNS).head(MOST_FLOWS)
+    return [found, others] if found.width else [others]
+
+
+def _first_rates(view: RunView, goodputs: _Means) -> list[pl.DataFrame]:
+    """Goodput while it was there and share of all the data of the first TCP flows; goodput of the first UDP flows."""
+    udp = pl.DataFrame({"flow": view.datagrams["flow"], "goodput_bps": throughput.datagram_rates_bps(view)})
+    found = [udp.head(MOST_FLOWS).with_columns(pl.lit(None, dtype=pl.Float64).alias("share"))]
+    rates, data = view.once(throughput.rates_while_there_bps), throughput.flow_rates_bps(view)
+    if rates is not None and data is not None:
+        flows = throughput.present_flows(view)
+        first = _lowest(flows, MOST_FLOWS)
+        share = data[first] / (data.sum() or 1.0)
+        del data  # there may be ten million
+        goodputs.add(flows, rates)
+        found.append(pl.DataFrame({"flow": flows[first], "goodput_bps": rates[first], "share": share}, schema=RATES))
+    return found
+
+
+def _lowest(numbers: npt.NDArray[np.uint32], count: int) -> npt.NDArray[np.intp]:
+    """The places of the lowest numbers, at most so many, in the order of the numbers."""
+    if numbers.size > count:
+        few = np.flatnonzero(numbers <= np.partition(numbers, count - 1)[count - 1])
+    else:
+        few = np.arange(numbers.size)
+    return few[np.argsort(numbers[few], kind="stable")][:count]
+
+
+class _Means:
+    """Values of things that have numbers, added up over runs."""
+
+    def __init__(self) -> None:
+        self._seen = np.zeros(0, dtype=bool)
+        self._sums = np.zeros(0)
+        self._counts = np.zeros(0, dtype=np.uint32)
+
+    def see(self, numbers: npt.NDArray[np.uint32]) -> None:
+        """Counts the things, each once."""
+        self._seen = _grown(self._seen, numbers)
+        self._seen[numbers] = True
+
+    def add(self, numbers: npt.NDArray[np.uint32], values: Array) -> None:
+        """A run's value of each of some different things."""
+        self._sums, self._counts = _grown(self._sums, numbers), _grown(self._counts, numbers)
+        for part in _parts(numbers.size):
+            self._sums[numbers[part]] += values[part]
+            self._counts[numbers[part]] += 1
+
+    @property
+    def numbers(self) -> int:
+        """How many different things there were."""
+        return int(self._seen.sum())
+
+    @property
+    def range(self) -> tuple[float | None, float | None]:
+        """The least and the most of the means."""
+        least, most = np.inf, -np.inf
+        for part in _parts(self._counts.size):
+            known = self._counts[part] > 0
+            means = self._sums[part][known] / self._counts[part][known]
+            least, most = min(least, means.min(initial=np.inf)), max(most, means.max(initial=-np.inf))
+        return (float(least), float(most)) if least <= most else (None, None)
+
+
+def _parts(size: int) -> Iterator[slice]:
+    """An array in parts, so that what is reckoned with each takes little memory beside the array."""
+    return (slice(first, first + PART) for first in range(0, size, PART))
+
+
+def _grown(array: npt.NDArray, numbers: npt.NDArray[np.uint32]) -> npt.NDArray:  # type: ignore[type-arg]
+    more = int(numbers.max(initial=0)) + 1 - array.size if numbers.size else 0
+    return np.concatenate([array, np.zeros(more, dtype=array.dtype)]) if more > 0 else array

@@ -1,0 +1,49 @@
+"""The gallery: published results as runnable entries, each with the rule that judges it.
+
+    from ackclock import gallery
+    entry = reproduce.find("B5.4")
+    result = reproduce.run(entry, Path("results/B5.4-5.6"), quick=True)
+    result.verdict                  # agrees, differs, undetermined, … by the rule in its check.py
+
+An entry is a folder of `reproductions/`:
+
+- `README.md`: its heading is the entry's title; what the paper did, how we read it, what differs and why
+- `scenario.toml`: what all its runs have in common
+- `cases.toml` (if there are several): what differs from case to case
+- `readings.toml` (if the paper can be read in several ways): what each reading changes (`readings`)
+- `mechanisms.toml` (optional): what runs show to make the result what it is, by switching it off or on (`mechanisms`)
+- `quick.toml`: what `--quick` changes, for a short look
+- `host.py`, in place of these three: what measures the machine itself
+- `published.csv`: what the paper says, where, and how it was read
+- `check.py`: what is measured in each run, and the rule of the verdict
+- `figure.py` (optional): the figure; without it every row is drawn with its bands
+- `reproduced.csv`: what the last run at full scale gave; the documentation's page is made from it,
+  and from `switched.csv`, what the mechanisms' last runs gave
+"""
+
+from __future__ import annotations
+
+from ackclock.gallery.entry import Entry, entries, find
+from ackclock.gallery.measurements import Measured, Values, ratio
+from ackclock.gallery.result import Judged, Result
+from ackclock.gallery.runner import run
+from ackclock.gallery.verdict import AGREES, CONTRADICTS, DIFFERS, NOT_MEASURED, UNDETERMINED, Row, near
+
+__all__ = [
+    "AGREES",
+    "CONTRADICTS",
+    "DIFFERS",
+    "NOT_MEASURED",
+    "UNDETERMINED",
+    "Entry",
+    "Judged",
+    "Measured",
+    "Result",
+    "Row",
+    "Values",
+    "entries",
+    "find",
+    "near",
+    "ratio",
+    "run",
+]

@@ -1,0 +1,113 @@
+"""Runs the mechanisms of an entry: its cases with what each switches, and the rows that this should move."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from ackclock import _core
+from ackclock.dataset import folders, manifests, result_kind
+from ackclock.dataset.result_kind import Kind
+from ackclock.engines.engine import Progress, circumstances, no_progress
+from ackclock.errors import InputError
+from ackclock.gallery import cases, page, runner, staleness
+from ackclock.gallery.ablations import TABLE, Mechanism
+from ackclock.gallery.entry import Entry
+from ackclock.gallery.result import FULL, QUICK, Judged, Result
+from ackclock.gallery.verdict import Row
+from ackclock.plan import Plan
+
+
+def place(out: Path, entry: Entry) -> Path:
+    """Where switched runs of an entry go: beside its own result."""
+    return out / f"{entry.id}-switched"
+
+
+def standing_result(entry: Entry, chosen: Sequence[Mechanism], folder: Path, *, quick: bool = False) -> Result | None:
+    """What mechanisms moved by the folder's result, if nothing that it comes of has changed since it was made."""
+    names = [each.name for each in chosen]
+    made = staleness.made_of(entry, QUICK if quick else FULL, runner.lacking(entry), names)
+    return staleness.result(entry, folder, TABLE, made)
+
+
+def run(
+    entry: Entry,
+    chosen: Sequence[Mechanism],
+    folder: Path,
+    *,
+    quick: bool = False,
+    jobs: int | None = None,
+    progress: Progress = no_progress,
+    command: str = "",
+) -> Result:
+    """Runs mechanisms of an entry and writes a folder, whole or not at all.
+
+    The folder holds `MECHANISM/ENGINE/CASE/` (datasets), `switched.csv` and `page.md`. In the rows the mechanism's name
+    stands for the reading's. The arguments are those of `work.run`.
+
+    Raises:
+        InputError: something is wrong in the entry's files, or something else is in the folder's place.
+    """
+    result_kind.check(folder, Kind.REPRODUCTION)
+    names, scale = [each.name for each in chosen], QUICK if quick else FULL
+    made = staleness.made_of(entry, scale, runner.lacking(entry), names)
+    passes = [_pass(entry, each, quick=quick) for each in chosen]
+    tell = runner.Part(progress, sum(len(plans) for each in passes for plans in each.plans.values()))
+    how = runner.How(jobs, command, twins=False)
+    with folders.replacing(folder, manifests.is_note(folder)) as new:
+        rows: list[Judged] = []
+        for mechanism, each in zip(chosen, passes, strict=True):
+            found = {engine: runner.Found() for engine in each.plans}
+            for engine, plans in each.plans.items():
+                runner.measure(entry, plans, found[engine], each.folder(new) / engine, tell, how)
+            if entry.examine:
+                place = each.folder(new) / runner.HOST
+                found[runner.HOST] = runner.Found(runner.examined(entry, place, quick=quick, **mechanism.changes))
+            rows += _moved(entry, mechanism, runner.rows_of(entry, found, [each], each), scale)
+        result = Result(entry.id, rows)
+        with folders.writing(new):
+            result.write(new / TABLE)
+            last = Result.last(entry.folder / runner.TABLE, entry.id)
+            (new / "page.md").write_text(page.entry_page(entry, last, switched=result), encoding="utf-8")
+            about = {"id": entry.id, "scale": scale, "mechanisms": names, staleness.KEY: made}
+            manifest = {"ackclock": _core.version, "reproduction": about, **circumstances(command)}
+            manifests.write(new, manifest, manifests.written(new))
+    return result
+
+
+def plans(entry: Entry, mechanism: Mechanism, engine: str, *, quick: bool = False) -> dict[str, Plan]:
+    """What an engine runs of a mechanism, by case. Raises `InputError` for what is wrong in the entry's files."""
+    reading, switched = mechanism.layers(entry.readings)
+    every = cases.contents(entry.folder, engine=engine, quick=quick, reading=reading, switched=switched)
+    for name in mechanism.cases or ():
+        if name not in every:
+            raise InputError(
+                f"{entry.folder / 'mechanisms.toml'}: cases: found {name!r}; expected one of {list(every)}"
+            )
+    return {
+        case: cases.plan(entry.folder, case, content)
+        for case, content in every.items()
+        if mechanism.runs(engine, case) and entry.runs(engine, case, quick=quick)
+    }
+
+
+def listed(entry: Entry, chosen: Sequence[Mechanism], *, quick: bool = False) -> list[tuple[Plan, str]]:
+    """What mechanisms of an entry run: plans, each with its engine. Raises `InputError` as `plans` does."""
+    passes = [_pass(entry, each, quick=quick) for each in chosen]
+    return [(plan, engine) for each in passes for engine, of in each.plans.items() for plan in of.values()]
+
+
+def _pass(entry: Entry, mechanism: Mechanism, *, quick: bool) -> runner.Pass:
+    lacks = runner.lacks_of(entry)
+    found = {name: {} if lacks[name] else plans(entry, mechanism, name, quick=quick) for name in lacks}
+    return runner.Pass(mechanism.layers(entry.readings)[1], {name: of for name, of in found.items() if of})
+
+
+def _moved(entry: Entry, mechanism: Mechanism, rows: Mapping[str, Sequence[Row]], scale: str) -> list[Judged]:
+    """The rows of the claims that a mechanism moves, where the switched runs have a value."""
+    return [
+        Judged.of(row, label, entry.published[row.claim].unit, scale, mechanism.name)
+        for label, found in rows.items()
+        for row in found
+        if row.claim in mechanism.moves and row.summary.n
+    ]

@@ -1,0 +1,140 @@
+"""The rule of a verdict: two bands around what the paper says.
+
+A row's value is the mean over its runs. Inside the inner band it *agrees* with the paper; inside the outer one it
+*differs*: what the paper says still holds in kind, not in size; outside both it *contradicts* the paper. A row of
+which no run has a value is *not measured*. It is *undetermined* what a row says whose 95 % interval reaches from what
+agrees to what contradicts, or that has another verdict in the noisy twin of its runs (`experiments.phase_effects`).
+The bands are the entry's, written as numbers beside the paper's words in its `check.py`.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from ackclock.figures import numbers
+from ackclock.gallery.measurements import Values
+from ackclock.metrics.summary import Summary, summarise
+
+AGREES, DIFFERS, UNDETERMINED = "agrees", "differs", "undetermined"
+NOT_MEASURED, CONTRADICTS = "not measured", "contradicts"
+
+#: From best to worst, for all that ranks verdicts. What is undetermined might contradict, so it is worse than a
+#: difference in size; what was not measured might too, and nothing is known of it; a contradiction stays one, whatever
+#: else was not measured.
+VERDICTS = (AGREES, DIFFERS, UNDETERMINED, NOT_MEASURED, CONTRADICTS)
+
+#: From the least to the greatest value that a band holds; ±infinity where it is open.
+Band: TypeAlias = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One reproduced value beside a published claim.
+
+    `claim` is its row in `published.csv`, `at` the case, if the claim is about several. `aside` marks a row that is
+    shown but does not count for the entry's verdict: another reading of the set-up, say. `because` says why a row has
+    no value, where that is known. `decides` marks a figure that the paper prints beside its claims (utilisation, counts
+    of packets): a reading in which such a row contradicts is refuted. `limits` are what the value can be at all, where
+    an interval is cut; a lower bound of 0 and an upper one of 1 that both bands have are such limits anyway. `twin` are
+    the values in the noisy twin, where that was run.
+    """
+
+    claim: str
+    values: Values
+    agrees: Band
+    differs: Band
+    at: str = ""
+    aside: bool = False
+    because: str = ""
+    decides: bool = False
+    limits: Band = (-math.inf, math.inf)
+    twin: Values = ()
+
+    @property
+    def summary(self) -> Summary:
+        """Mean and 95 % interval over the runs."""
+        return summarise(self.values)
+
+    @property
+    def verdict(self) -> str:
+        """One of `VERDICTS`."""
+        if (mean := self.summary.mean) is None:
+            return NOT_MEASURED
+        return UNDETERMINED if self._reaches or self._locked else self._of(mean)
+
+    def _of(self, mean: float) -> str:
+        return AGREES if _inside(mean, self.agrees) else DIFFERS if _inside(mean, self.differs) else CONTRADICTS
+
+    @property
+    def _reaches(self) -> bool:
+        """Whether the interval reaches from what agrees to what contradicts."""
+        found = self.summary
+        if found.ci95_low is None or found.ci95_high is None:
+            return False
+        least, most = self.limits
+        if self.agrees[0] == self.differs[0] == 0:
+            least = max(least, 0.0)
+        if self.agrees[1] == self.differs[1] == 1:
+            most = min(most, 1.0)
+        low, high = max(found.ci95_low, least), min(found.ci95_high, most)
+        agrees = low <= self.agrees[1] and high >= self.agrees[0]
+        return agrees and (low < self.differs[0] or high > self.differs[1])
+
+    @property
+    def _locked(self) -> bool:
+        """Whether the noisy twin has another verdict."""
+        here, there = self.summary.mean, summarise(self.twin).mean if self.twin else None
+        return here is not None and there is not None and self._of(here) != self._of(there)
+
+    def why(self, unit: str) -> str:
+        """The reason of the verdict: where the value lies, with the bounds in `unit`."""
+        bands = {
+            NOT_MEASURED: self.because or "without a value in any run",
+            AGREES: f"{_words(self.agrees, unit)}",
+            DIFFERS: f"not {_words(self.agrees, unit)}, but {_words(self.differs, unit)}",
+            UNDETERMINED: self._doubt(unit),
+            CONTRADICTS: f"not {_words(self.differs, unit)}",
+        }
+        return bands[self.verdict]
+
+    def _doubt(self, unit: str) -> str:
+        here, there = self.summary.mean, summarise(self.twin).mean if self.twin else None
+        if self._locked and here is not None and there is not None:
+            noisy = f"{self._of(there)}, {numbers.value(there, unit)}, where hosts take time for packets"
+            return f"phase-locked: {self._of(here)} here; {noisy}"
+        return f"the interval reaches from {_words(self.agrees, unit)} to beyond {_words(self.differs, unit)}"
+
+
+def near(published: float, tolerance: float) -> Band:
+    """The band of values that are off by at most this share of the published one."""
+    return published - tolerance * abs(published), published + tolerance * abs(published)
+
+
+def worst(verdicts: Iterable[str]) -> str:
+    """The verdict on several rows: that of the worst. Of none: not measured."""
+    return max(verdicts, key=VERDICTS.index, default=NOT_MEASURED)
+
+
+def best(verdicts: Iterable[str]) -> str:
+    """The verdict of several readings: that of the best which was measured. Of none: not measured."""
+    return min((each for each in verdicts if each != NOT_MEASURED), key=VERDICTS.index, default=NOT_MEASURED)
+
+
+def _inside(value: float, band: Band) -> bool:
+    return band[0] <= value <= band[1]
+
+
+def _words(band: Band, unit: str) -> str:
+    low, high = (_bound(bound, unit) if math.isfinite(bound) else "" for bound in band)
+    if low and high:
+        return f"{low} to {high}"
+    return f"at least {low}" if low else f"at most {high}" if high else "any"
+
+
+def _bound(value: float, unit: str) -> str:
+    """`15 %` for 0.15, as a rule is written: without the zeros of a measured value."""
+    return re.sub(r"(\.\d*?)0+(?!\d)", r"\1", numbers.value(value, unit)).replace(". ", " ").removesuffix(".")

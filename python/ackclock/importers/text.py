@@ -1,0 +1,172 @@
+"""Files of others as text, and values in their JSON: all that is used of them is checked, with its place."""
+
+from __future__ import annotations
+
+import json
+import math
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NoReturn
+
+from ackclock.errors import InputError
+from ackclock.partial_plan import LONGEST_S
+from ackclock.system import files
+from ackclock.system.files import printable, readable
+
+#: Longest file, in bytes, also once it is decompressed.
+LONGEST = 256 << 20
+
+#: Greatest whole number that all programs agree on (RFC 8259 section 6).
+GREATEST = 2.0**53
+
+_GZIP = b"\x1f\x8b"
+
+
+@dataclass(frozen=True)
+class Text:
+    """A file's text."""
+
+    path: Path
+    text: str
+
+    @property
+    def name(self) -> str:
+        """The file's name without what gzip adds."""
+        return self.path.name.removesuffix(".gz")
+
+    @property
+    def looks(self) -> str:
+        """What it is, in a word or two, for a message."""
+        return "an empty file" if not self.text.strip() else "JSON of another program" if self.is_json else "other text"
+
+    @property
+    def is_json(self) -> bool:
+        """Whether it may be a JSON object."""
+        return self.text.lstrip()[:1] == "{"
+
+    @cached_property
+    def json(self) -> Value:
+        """The file as JSON. Raises `InputError` if it is none."""
+        try:
+            return Value(self.path, "", json.loads(self.text))
+        except RecursionError:
+            self.wrong(1, "JSON that is nested too deeply", "a program's measurements")
+        except json.JSONDecodeError as error:
+            self.wrong(error.lineno, f"broken JSON ({error.msg} in column {error.colno})", "a whole file")
+        except ValueError:  # more digits than Python reads
+            self.wrong(1, "a number of thousands of digits", "a program's measurements")
+
+    def lines(self) -> Iterator[tuple[int, str]]:
+        """The lines with their numbers."""
+        return enumerate(self.text.splitlines(), 1)
+
+    def wrong(self, line: int, found: str, expected: str) -> NoReturn:
+        """Raises `InputError` for a line."""
+        raise InputError(f"{readable(self.path)}:{line}: found {found}; expected {expected}")
+
+    def number(self, line: int, word: str, what: str, most: float = GREATEST) -> float:
+        """A number ≥ 0 in a line. Raises `InputError`."""
+        try:
+            value = float(word)
+        except ValueError:
+            value = math.nan
+        if not 0 <= value <= most:
+            self.wrong(line, f"{word[:40]!r} for {what}", f"a number from 0 to {most:.4g}")
+        return value
+
+
+@dataclass(frozen=True)
+class Value:
+    """A value in a file's JSON, and its place there: `intervals[2].streams[0]`."""
+
+    path: Path
+    place: str
+    value: Any
+
+    def wrong(self, expected: str) -> NoReturn:
+        """Raises `InputError`: this was found there."""
+        shown = "nothing" if self.value is None else json.dumps(self.value)[:40]
+        place = f"{printable(self.place)}: " if self.place else ""
+        raise InputError(f"{readable(self.path)}: {place}found {shown}; expected {expected}")
+
+    def __getitem__(self, key: str) -> Value:
+        """What a table has there, null for nothing. Raises `InputError` if this is no table."""
+        if not isinstance(self.value, dict):
+            self.wrong("a table")
+        return Value(self.path, f"{self.place}.{key}" if self.place else key, self.value.get(key))
+
+    def __bool__(self) -> bool:
+        """Whether there is anything."""
+        return self.value is not None
+
+    @property
+    def items(self) -> list[Value]:
+        """A list's. Raises `InputError` if this is none."""
+        if not isinstance(self.value, list):
+            self.wrong("a list")
+        return [Value(self.path, f"{self.place}[{number}]", value) for number, value in enumerate(self.value)]
+
+    @property
+    def table(self) -> dict[str, Value]:
+        """A table's. Raises `InputError` if this is none."""
+        if not isinstance(self.value, dict):
+            self.wrong("a table")
+        return {key: self[key] for key in self.value}
+
+    def number(self, most: float = GREATEST) -> float | None:
+        """A number from 0 to `most`; None for null. Raises `InputError` for all else."""
+        if self.value is None:
+            return None
+        is_number = isinstance(self.value, (int, float)) and not isinstance(self.value, bool)
+        if not is_number or not 0 <= self.value <= most:
+            self.wrong(f"a number from 0 to {most:.4g}")
+        return float(self.value)
+
+    def needed(self, most: float = GREATEST) -> float:
+        """A number that must be there."""
+        found = self.number(most)
+        return self.wrong("a number") if found is None else found
+
+    def time_s(self) -> float:
+        """Seconds since a measurement began."""
+        return self.needed(LONGEST_S)
+
+    def text(self) -> str | None:
+        """A text on one line; None for null. Raises `InputError` for all else."""
+        if self.value is not None and not isinstance(self.value, str):
+            self.wrong("a text")
+        return None if self.value is None else printable(self.value)
+
+
+def read(path: Path) -> Text:
+    """A file's text. Raises `InputError` if it cannot be read, is too long, cut off, or no text."""
+    content = files.content(path, LONGEST)
+    return Text(path, _decoded(path, _decompressed(path, content) if content.startswith(_GZIP) else content))
+
+
+def _decoded(path: Path, content: bytes) -> str:
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        found = f"byte {error.start}, which is no text"
+        raise InputError(f"{readable(path)}: found {found}; expected measurements") from None
+
+
+def _decompressed(path: Path, content: bytes) -> bytes:
+    found, rest = b"", content
+    while rest:
+        stream = zlib.decompressobj(wbits=31)
+        try:
+            found += stream.decompress(rest, LONGEST + 1 - len(found))
+        except zlib.error as error:
+            reason = str(error).rpartition(": ")[2]
+            raise InputError(f"{readable(path)}: found damaged gzip ({reason}); expected a whole file") from None
+        if len(found) > LONGEST:
+            raise InputError(f"{readable(path)}: found more than {LONGEST >> 20} MiB in gzip; expected less")
+        if not stream.eof:
+            raise InputError(f"{readable(path)}: found gzip that is cut off; expected a whole file")
+        rest = stream.unused_data
+    return found

@@ -1,0 +1,114 @@
+"""The usual scenario, of a rate and a round-trip time: long flows through one bottleneck.
+
+What `ackclock.scenario(…)` gives, and what `ackclock find` looks into if it is given no file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ackclock.errors import InputError
+from ackclock.input import units
+from ackclock.input.arguments import found
+from ackclock.scenario import overrides
+from ackclock.scenario.planning import Loaded, mapped
+
+#: The share of a run that is not measured.
+WARMUP = 1 / 4
+
+#: What differs between seeds: starts, by up to so much, or by the warm-up if that is shorter. A part of that is between
+#: one flow and the next.
+JITTER_S = 1.0
+APART = 1 / 100
+
+
+def text(
+    rate: object,
+    rtt: object,
+    *,
+    flows: object = 1,
+    congestion: object = "cubic",
+    discipline: object = "pfifo",
+    limit: object = "1bdp",
+    duration: object = "40s",
+) -> str:
+    """The scenario as TOML; values as in a file. Raises `units.UnitError` for what is no duration."""
+    warmup_s = WARMUP * units.time_s(duration)
+    jitter_s = min(JITTER_S, warmup_s)
+    value = overrides.inline
+    return "\n".join(
+        [
+            f"duration = {value(duration)}",
+            f"warmup = {_seconds(warmup_s)}",
+            "[network]",
+            'topology = "dumbbell"',
+            f"rate = {value(rate)}",
+            f"rtt = {value(rtt)}",
+            f"queue = {{ discipline = {value(discipline)}, limit = {value(limit)} }}",
+            "[[flows]]",
+            f"count = {value(flows)}",
+            f"congestion = {value(congestion)}",
+            f"start = {{ every = {_seconds(APART * jitter_s)}, jitter = {_seconds(jitter_s)} }}",
+            "",
+        ]
+    )
+
+
+def _seconds(time_s: float) -> str:
+    return f'"{time_s:.12g}s"' if time_s >= 1 else f'"{1000 * time_s:.12g}ms"'
+
+
+def scenario(  # noqa: PLR0913 (all but two have defaults)
+    *,
+    rate: str,
+    rtt: str,
+    flows: int = 1,
+    congestion: str | Mapping[str, Any] = "cubic",
+    discipline: str = "pfifo",
+    limit: str = "1bdp",
+    duration: str = "40s",
+    repeats: int = 1,
+    name: str | None = None,
+    sweep: Mapping[str, Sequence[Any]] | None = None,
+) -> Loaded:
+    """A scenario without a file: long flows through one bottleneck, that of `ackclock find --rate … --rtt …`.
+
+    The first quarter of a run is the warm-up; the flows start 10 ms apart, with up to 1 s of jitter, closer in runs
+    shorter than 4 s. All other keys have the defaults of a scenario file; `.with_({…})` sets them, and `.source.text`
+    is the file.
+
+    Args:
+        rate: the bottleneck's rate, such as "1Gbit".
+        rtt: the base round-trip time, such as "40ms".
+        flows: their number.
+        congestion: their congestion control, by name or with parameters: `{"kind": "cubic", "beta": 0.8}`.
+        discipline: the bottleneck's queue discipline.
+        limit: its size: "1bdp", "100p", "64KB".
+        duration: length of a run.
+        repeats: number of runs, with the seeds 1, 2, 3 …
+        name: a title.
+        sweep: lists of values by keys, such as `{"network.queue.limit": ["0.1bdp", "1bdp"]}`: every combination is a
+            point, for `ackclock.sweep`.
+
+    Raises:
+        ScenarioError: values that a scenario cannot have, each in a line.
+        InputError: a malformed duration.
+        TypeError: a value that a scenario file cannot hold.
+    """
+    asked = {
+        "rate": rate,
+        "rtt": rtt,
+        "flows": flows,
+        "congestion": congestion,
+        "discipline": discipline,
+        "limit": limit,
+        "duration": duration,
+    }
+    try:
+        written = text(**overrides.plain(asked, ""))
+    except units.UnitError as error:
+        raise InputError(f"duration: found {found(duration)}; expected {error.expected}") from None
+    content = overrides.values(written)
+    also = {"name": name, "repeats": None if repeats == 1 else repeats, "sweep": sweep}
+    return mapped({**content, **{key: value for key, value in also.items() if value is not None}})

@@ -1,0 +1,104 @@
+"""Where a group's data goes in a network, and how many send it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, ClassVar, Literal, TypeAlias
+
+from pydantic import BeforeValidator, Field
+from pydantic_core import InitErrorDetails
+
+from ackclock.input.fields import Loc, Spread, Spreadable, Table, fault, fault_at, shown
+from ackclock.scenario.keys import RTT, Delay, Name
+
+#: Most flows of a scenario, and most ways of its generated traffic.
+MOST_FLOWS = 1_000_000
+
+Direction: TypeAlias = Literal["down", "up"]
+
+
+def _names(value: object) -> object:
+    """One name, or a list of them."""
+    if isinstance(value, str) or (isinstance(value, list) and all(isinstance(name, str) for name in value)):
+        return value
+    raise fault(shown(value), 'the name of a host, a pattern such as "h*", or a list of them')
+
+
+HostNames: TypeAlias = Annotated[str | list[str], BeforeValidator(_names)]
+
+
+class Placed(Table):
+    """Where a group's data goes, and how many send it. Which of the keys there are depends on the topology."""
+
+    count: Annotated[int, Field(ge=1, le=MOST_FLOWS)] = Field(
+        1, description="number of sources; between hosts: for each pair"
+    )
+    congestion_factor: Annotated[float, Field(gt=0, le=1000)] | None = Field(
+        None,
+        description=(
+            "instead of count: as many sources as make their total access rate this multiple of the rate of the "
+            "link that their data share; dumbbell with access_rate or aggregation"
+        ),
+    )
+    direction: Direction | None = Field(
+        None, description='direction of the data: "down" (the default) or "up"; dumbbell and asymmetric'
+    )
+    rtt: Annotated[Spread, Spreadable(RTT)] | None = Field(
+        None,
+        description="base RTT of these flows, instead of network.rtt; on an asymmetric line, including all beyond it",
+    )
+    rtt_spread: Delay | None = Field(
+        None,
+        description=(
+            "how much longer or shorter the base RTT of each source may be: drawn uniformly from the scenario's first "
+            "seed, so the same in all runs"
+        ),
+    )
+    from_: HostNames | None = Field(None, alias="from", description='sending hosts: a name, "h*", a list; absent: all')
+    to: HostNames | None = Field(None, description="receiving hosts, as from")
+    between: Literal["all", "round-robin", "permutation", "random"] | None = Field(
+        None,
+        description=(
+            'who sends to whom: "all" (absent), "round-robin" (first to first, second to second …), "permutation" or '
+            '"random" (drawn from the seed)'
+        ),
+    )
+    path: Name | None = Field(None, description='a path by its name, such as "long" or "hop-2" of a parking lot')
+
+    #: Whether the transfers and their ends are drawn from the seed.
+    generated: ClassVar[bool] = False
+
+    def between_hosts(
+        self, sources: Sequence[int], destinations: Sequence[int], place: Loc
+    ) -> Iterator[InitErrorDetails]:
+        """What the group asks for that cannot be between these hosts."""
+        yield from ()
+
+    @property
+    def pattern(self) -> str:
+        """Who may send to whom, as the scenario says it."""
+        return self.between or "all"
+
+    @property
+    def pairing(self) -> str:
+        """Who sends to whom, as a plan says it of what is drawn."""
+        return self.pattern.replace("-", "_")
+
+
+#: The fields of `Placed` that only some topologies have: the key, and what to write where there is none.
+PLACING: Mapping[str, tuple[str, str]] = {
+    "congestion_factor": ("congestion_factor", "count = …: a congestion factor is that of a dumbbell's access links"),
+    "direction": ("direction", "no direction: name hosts with from and to"),
+    "rtt": ("rtt", "no rtt: the delays of the links make it"),
+    "rtt_spread": ("rtt_spread", "no rtt_spread: the delays of the links make the RTT"),
+    "from_": ("from", "no from: this topology has no hosts to name"),
+    "to": ("to", "no to: this topology has no hosts to name"),
+    "between": ("between", "no between: this topology has no hosts to name"),
+    "path": ("path", "no path: this topology has none to name"),
+}
+
+
+def not_longer(spread: Spread | None, flows: int, loc: Loc) -> Iterator[InitErrorDetails]:
+    """A list is not longer than the flows that it is for."""
+    if spread is not None and not spread.evenly and len(spread.values) > flows:
+        yield fault_at(loc, 0, f"at most one for each of {flows} flows", f"{len(spread.values)} values")

@@ -1,0 +1,252 @@
+"""Laws of sizes: their means, shares and quantiles, for what is worked out from them before a run.
+
+The draws themselves are the engines' (`crates/ackclock-traffic`). Sizes are in bytes.
+"""
+
+from __future__ import annotations
+
+import bisect
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Any, Literal, Protocol
+
+#: Quantiles over which the rounding up to whole segments is averaged; the error is below one in so many.
+QUANTILES = 10_000
+
+#: So many terms of a Zipf law are added up one by one, the rest by the Euler–Maclaurin formula.
+TERMS = 1000
+
+NORMAL = NormalDist()
+
+
+class Law(Protocol):
+    """A distribution of sizes."""
+
+    @property
+    def mean_bytes(self) -> float: ...  # noqa: D102
+
+    def quantile(self, share: float) -> float:
+        """The size up to which this share of the transfers is."""
+
+    def planned(self) -> Mapping[str, Any]:
+        """As a plan has it."""
+
+
+class Tailed(Law, Protocol):
+    """A law without a largest size."""
+
+    def share(self, most: float) -> float:
+        """Of the transfers up to this size."""
+
+    def mean_up_to(self, most: float) -> float:
+        """What the sizes up to this one contribute to the mean."""
+
+
+def mean_segments(law: Law, mss_bytes: int) -> float:
+    """Mean number of segments of a transfer: the last one of each may be short."""
+    if isinstance(law, Zipf) and law.unit_bytes % mss_bytes == 0:
+        return law.mean_bytes / mss_bytes
+    shares = ((number + 0.5) / QUANTILES for number in range(QUANTILES))
+    sizes = (law.quantile(share) / mss_bytes for share in shares)
+    rounding = sum(math.ceil(size) - size for size in sizes) / QUANTILES
+    return law.mean_bytes / mss_bytes + rounding
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """Always the same."""
+
+    bytes: int
+
+    @property
+    def mean_bytes(self) -> float:  # noqa: D102
+        return self.bytes
+
+    def quantile(self, share: float) -> float:  # noqa: D102
+        return self.bytes
+
+    def planned(self) -> Mapping[str, Any]:  # noqa: D102
+        return {"kind": "fixed", "bytes": self.bytes}
+
+
+@dataclass(frozen=True, slots=True)
+class Exponential:
+    """Larger than x with probability exp(−x/mean)."""
+
+    mean_bytes: float
+
+    def share(self, most: float) -> float:  # noqa: D102
+        return -math.expm1(-most / self.mean_bytes)
+
+    def mean_up_to(self, most: float) -> float:  # noqa: D102
+        return self.mean_bytes - (most + self.mean_bytes) * math.exp(-most / self.mean_bytes)
+
+    def quantile(self, share: float) -> float:  # noqa: D102
+        return -self.mean_bytes * math.log1p(-share)
+
+    def planned(self) -> Mapping[str, Any]:  # noqa: D102
+        return {"kind": "exponential", "mean_bytes": self.mean_bytes}
+
+
+@dataclass(frozen=True, slots=True)
+class Lognormal:
+    """The logarithm is normal with standard deviation sigma."""
+
+    median_bytes: float
+    sigma: float
+
+    @property
+    def mean_bytes(self) -> float:  # noqa: D102
+        return self.median_bytes * math.exp(self.sigma**2 / 2)
+
+    def share(self, most: float) -> float:  # noqa: D102
+        return NORMAL.cdf(math.log(most / self.median_bytes) / self.sigma)
+
+    def mean_up_to(self, most: float) -> float:  # noqa: D102
+        return self.mean_bytes * NORMAL.cdf(math.log(most / self.median_bytes) / self.sigma - self.sigma)
+
+    def quantile(self, share: float) -> float:  # noqa: D102
+        return self.median_bytes * math.exp(self.sigma * NORMAL.inv_cdf(share))
+
+    def planned(self) -> Mapping[str, Any]:  # noqa: D102
+        return {"kind": "lognormal", "median_bytes": self.median_bytes, "sigma": self.sigma}
+
+
+@dataclass(frozen=True, slots=True)
+class Pareto:
+    """Larger than x with probability (least/x)^shape."""
+
+    shape: float
+    least_bytes: float
+
+    @property
+    def mean_bytes(self) -> float:
+        """Infinite for a shape up to 1."""
+        return self.shape * self.least_bytes / (self.shape - 1) if self.shape > 1 else math.inf
+
+    def share(self, most: float) -> float:  # noqa: D102
+        return 1 - math.pow(self.least_bytes / most, self.shape)
+
+    def mean_up_to(self, most: float) -> float:  # noqa: D102
+        if self.shape == 1:
+            return self.least_bytes * math.log(most / self.least_bytes)
+        rest = math.pow(self.least_bytes / most, self.shape - 1)
+        return self.shape * self.least_bytes / (self.shape - 1) * (1 - rest)
+
+    def quantile(self, share: float) -> float:  # noqa: D102
+        return self.least_bytes * math.pow(1 - share, -1 / self.shape)
+
+    def planned(self) -> Mapping[str, Any]:  # noqa: D102
+        return {"kind": "pareto", "shape": self.shape, "least_bytes": self.least_bytes}
+
+
+@dataclass(frozen=True, slots=True)
+class Truncated:
+    """A law up to a largest size: draws beyond it are drawn again, or become that size."""
+
+    law: Exponential | Lognormal | Pareto
+    most_bytes: int | None
+    truncation: Literal["redraw", "clip"] | None
+
+    @property
+    def mean_bytes(self) -> float:  # noqa: D102
+        if self.most_bytes is None:
+            return self.law.mean_bytes
+        share, mean = self.law.share(self.most_bytes), self.law.mean_up_to(self.most_bytes)
+        return mean / share if self.truncation == "redraw" else mean + self.most_bytes * (1 - share)
+
+    def quantile(self, share: float) -> float:  # noqa: D102
+        if self.most_bytes is None:
+            return self.law.quantile(share)
+        if self.truncation == "redraw":
+            return self.law.quantile(share * self.law.share(self.most_bytes))
+        return min(self.law.quantile(share), self.most_bytes)
+
+    def planned(self) -> Mapping[str, Any]:  # noqa: D102
+        truncation = None if self.most_bytes is None else {"kind": self.truncation, "most_bytes": self.most_bytes}
+        return {**self.law.planned(), "truncation": truncation}
+
+
+@dataclass(frozen=True, slots=True)
+class Zipf:
+    """k units with probability proportional to k^−exponent, k = 1 … most."""
+
+    exponent: float
+    most: int
+    unit_bytes: int
+
+    @property
+    def mean_bytes(self) -> float:  # noqa: D102
+        return self.unit_bytes * harmonic(self.most, self.exponent - 1) / harmonic(self.most, self.exponent)
+
+    def quantile(self, share: float) -> float:
+        """Where the sum of the probabilities reaches the share, found by bisection."""
+        whole, low, high = harmonic(self.most, self.exponent), 1, self.most
+        while low < high:
+            middle = (low + high) // 2
+            low, high = (low, middle) if harmonic(middle, self.exponent) >= share * whole else (middle + 1, high)
+        return low * self.unit_bytes
+
+    def planned(self) -> Mapping[str, Any]:  # noqa: D102
+        return {"kind": "zipf", "exponent": self.exponent, "most": self.most, "unit_bytes": self.unit_bytes}
+
+
+def harmonic(most: int, exponent: float) -> float:
+    """The sum of k^−exponent for k = 1 … most; beyond `TERMS` the integral, the ends' halves and a first correction."""
+    first = min(most, TERMS)
+    added = math.fsum(math.pow(k, -exponent) for k in range(1, first + 1))
+    if most == first:
+        return added
+    power = 1 - exponent
+    between = math.log(most / first) if power == 0 else (math.pow(most, power) - math.pow(first, power)) / power
+    ends = (math.pow(most, -exponent) - math.pow(first, -exponent)) / 2
+    slopes = -exponent * (math.pow(most, -exponent - 1) - math.pow(first, -exponent - 1)) / 12
+    return added + between + ends + slopes
+
+
+@dataclass(frozen=True, slots=True)
+class Empirical:
+    """A cumulative distribution through points (bytes, share), straight between them."""
+
+    points: tuple[tuple[int, float], ...]
+
+    @property
+    def mean_bytes(self) -> float:  # noqa: D102
+        (least, atom), *_ = self.points
+        pairs = zip(self.points, self.points[1:], strict=False)
+        return least * atom + sum((one[0] + two[0]) / 2 * (two[1] - one[1]) for one, two in pairs)
+
+    def quantile(self, share: float) -> float:  # noqa: D102
+        above = bisect.bisect_right([point[1] for point in self.points], share)
+        if above == 0:
+            return self.points[0][0]
+        one, two = self.points[above - 1], self.points[min(above, len(self.points) - 1)]
+        return one[0] + (two[0] - one[0]) * ((share - one[1]) / (two[1] - one[1]) if two[1] > one[1] else 0)
+
+    def planned(self) -> Mapping[str, Any]:  # noqa: D102
+        return {"kind": "empirical", "points": [list(point) for point in self.points]}
+
+
+def planned(size: Mapping[str, Any]) -> Law:
+    """The law that a plan has: the inverse of `Law.planned`."""
+    match size["kind"]:
+        case "fixed":
+            return Fixed(size["bytes"])
+        case "zipf":
+            return Zipf(size["exponent"], size["most"], size["unit_bytes"])
+        case "empirical":
+            return Empirical(tuple((most, share) for most, share in size["points"]))
+        case "exponential":
+            law: Exponential | Lognormal | Pareto = Exponential(size["mean_bytes"])
+        case "lognormal":
+            law = Lognormal(size["median_bytes"], size["sigma"])
+        case _:
+            law = Pareto(size["shape"], size["least_bytes"])
+    truncation = size["truncation"]
+    return (
+        Truncated(law, None, None)
+        if truncation is None
+        else Truncated(law, truncation["most_bytes"], truncation["kind"])
+    )

@@ -1,0 +1,115 @@
+"""Which congestion control captured flows used: ours are named, what is foreign or too short is not."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+import ackclock
+from ackclock import _core, capture, cli
+from ackclock.capture import candidates, congestion
+
+#: Controls that share a link, the last with a law that no card has as its default (and which is not, as with β = 0.85,
+#: within 5 % of LINCUBIC's); and a transfer without a loss.
+SCENARIO = """\
+name = "which"
+duration = "20s"
+seeds = [3]
+[network]
+topology = "dumbbell"
+rate = "20Mbit"
+rtt = "40ms"
+queue = { discipline = "pfifo", limit = "1bdp" }
+[[flows]]
+congestion = "cubic"
+[[flows]]
+congestion = "reno"
+[[flows]]
+congestion = "bbr"
+[[flows]]
+congestion = { kind = "aimd", increase = 0.3, beta = 0.5 }
+[[flows]]
+congestion = "cubic"
+size = "5kB"
+[record]
+pcap = true
+"""
+
+TRUE = ["cubic", "reno", "bbr", congestion.UNKNOWN]
+
+
+@pytest.fixture(scope="module")
+def pcap(tmp_path_factory):
+    place = tmp_path_factory.mktemp("which")
+    ackclock.run(ackclock.loads(SCENARIO).plan(), captures=place)
+    (found,) = place.iterdir()
+    return found
+
+
+@pytest.fixture(scope="module")
+def found(pcap):
+    return capture.read([pcap])
+
+
+def test_our_own_are_named_and_what_is_foreign_is_unknown(found):
+    rankings = [flow["congestion"] for flow in found.answers["flows"][:4]]
+    assert [congestion.word(ranking) for ranking in rankings] == TRUE
+    for ranking in rankings:
+        assert congestion.UNKNOWN in [one["name"] for one in ranking]
+        assert 0.9 < sum(one["probability"] for one in ranking) <= 1.0 + 1e-9
+        assert ranking == sorted(ranking, key=lambda one: -one["probability"])
+        assert all((one["off"] is None) == (one["name"] == congestion.UNKNOWN) for one in ranking)
+    assert all(ranking[0]["off"] < 0.01 for ranking in rankings[:2])  # a replay of what loses by itself alone is exact
+
+
+def test_of_a_short_flow_nothing_is_said(found):
+    assert found.answers["flows"][4]["congestion"] is None
+
+
+def test_the_table_of_flows_has_the_name(found):
+    flows = found.data.flows.sort("flow")
+    assert flows["congestion"].to_list() == [*TRUE, congestion.UNKNOWN]
+
+
+def test_the_terminal_shows_it(pcap):
+    done = CliRunner().invoke(cli.application(), ["capture", str(pcap)])
+    assert done.exit_code == 0
+    assert sorted(line.split()[-1] for line in done.stdout.splitlines() if "→" in line) == sorted([*TRUE, "–"])
+
+
+def test_the_file_of_candidates_is_what_their_cards_say():
+    assert congestion.CANDIDATES.read_text("utf-8") == candidates.text(), "old: python tools/words.py"
+
+
+def test_every_control_is_a_candidate_with_all_its_parameters():
+    told = json.loads(congestion.CANDIDATES.read_text("utf-8"))
+    assert [one["name"] for one in told] == list(_core.CONGESTION_CONTROLS)
+    for one in told:
+        _core.check_congestion(one["name"], json.dumps(one["parameters"]))
+    deployed = {one["name"] for one in told if one["deployed"]}
+    assert {"reno", "cubic", "bbr", "dctcp", "compound"} <= deployed
+    assert not deployed & {"aimd", "tahoe", "lincubic"}
+
+
+def test_a_name_that_may_as_well_be_another_is_not_said():
+    ranking = [{"name": "reno", "probability": 0.4}, {"name": "cubic", "probability": 0.35}]
+    assert congestion.word(ranking) == congestion.UNKNOWN
+    assert congestion.word(None) == congestion.UNKNOWN
+
+
+def test_what_does_the_same_is_told_beside_the_name(found, pcap):
+    reno = found.answers["flows"][1]["congestion"]
+    assert congestion.word(reno) == "reno"
+    # Without marks, DCTCP takes Reno's functions.
+    assert "dctcp" in congestion.same(reno)
+    assert not any("reno" in one["same"] for one in reno)
+    assert "reno: or " in CliRunner().invoke(cli.application(), ["capture", str(pcap)]).stdout
+    assert congestion.same(None) == congestion.same([{"name": "reno", "same": ["dctcp"], "probability": 0.4}]) == ()
+
+
+def test_what_is_no_candidate_is_refused(pcap):
+    capture = _core.Capture([pcap])
+    with pytest.raises(ValueError, match="deployed"):
+        capture.congestion('[{"name": "reno", "parameters": {}}]')

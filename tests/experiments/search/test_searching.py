@@ -1,0 +1,106 @@
+"""Which setting is looked at next."""
+
+from dataclasses import dataclass
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ackclock.experiments.search.bisection import Frontier, Minimum, coarse, first_holding, looks_closer, looks_of
+
+
+@dataclass(frozen=True)
+class Seen:
+    lacking: frozenset
+
+    @property
+    def holds(self):
+        return not self.lacking
+
+
+class Row:
+    """Need "a" is met from `rises` on, need "b" below `falls`."""
+
+    def __init__(self, rises: int, falls: int) -> None:
+        self.rises, self.falls, self.asked = rises, falls, []
+
+    def look(self, number: int) -> Seen:
+        self.asked.append(number)
+        return self.seen(number)
+
+    def seen(self, number: int) -> Seen:
+        return Seen(frozenset("a" * (number < self.rises) + "b" * (number >= self.falls)))
+
+
+@given(st.integers(1, 200), st.integers(0, 210), st.integers(0, 210), st.none() | st.integers(-5, 210))
+def test_the_first_is_found_wherever_it_is(count, rises, falls, guess):
+    row = Row(rises, falls)
+    expected = rises if rises < min(falls, count) else None
+    assert first_holding(count, row.look, guess) == expected
+
+
+def test_a_good_guess_saves_looks():
+    plain, guessed = Row(77, 200), Row(77, 200)
+    first_holding(200, plain.look)
+    first_holding(200, guessed.look, 78)
+    assert len(set(guessed.asked)) <= 6 < len(set(plain.asked)) <= looks_of(200) + 1
+
+
+@given(st.integers(1, 300))
+def test_some_of_a_row_have_both_ends(count):
+    found = coarse(count)
+    assert found[0] == 0
+    assert found[-1] == count - 1
+    assert len(found) == min(count, 9)
+
+
+@pytest.mark.parametrize("best", [0, 1, 17, 50, 98, 99])
+def test_the_cheapest_of_a_valley_is_found(best):
+    search = Minimum(100, lambda number: abs(number - best))
+    assert search.find() == best
+    assert len(search.seen) <= looks_closer(100) + 4
+
+
+def cover(costs, seen, low, high):
+    """Whether one of those seen is as good, to within 1 %, as the best that may lie between two."""
+    best = [min(pair) for pair in zip(costs(low), costs(high), strict=True)]
+    return any(all(a <= b + 0.01 * abs(b) for a, b in zip(costs(number), best, strict=True)) for number in seen)
+
+
+@given(
+    st.lists(st.tuples(st.floats(0, 100), st.floats(0, 100)), min_size=1, max_size=120),
+    st.integers(0, 120),
+    st.integers(0, 130),
+)
+def test_what_a_frontier_leaves_out_adds_nothing(steps, rises, falls):
+    """One cost rises along the row and the other falls; what is between the ends of the needs holds."""
+    row, count = Row(rises, falls), len(steps)
+    up = [sum(step for step, _ in steps[: place + 1]) for place in range(count)]
+    down = [-sum(step for _, step in steps[: place + 1]) for place in range(count)]
+
+    def costs(number):
+        return up[number], down[number]
+
+    def holding():
+        return {number for number in row.asked if row.seen(number).holds}
+
+    Frontier(1, count, row.look, lambda low, high: cover(costs, holding(), low, high)).find()
+    held = holding()
+    for number in range(count):
+        assert not row.seen(number).holds or cover(costs, held, number, number)
+
+
+def test_a_frontier_needs_few_settings_where_one_goal_hardly_changes():
+    row = Row(0, 1000)
+
+    def costs(number):
+        return number, -min(number, 40)
+
+    Frontier(2, 400, row.look, lambda low, high: cover(costs, set(row.asked), low, high)).find()
+    assert len(set(row.asked)) < 150
+
+
+def test_between_two_settings_that_lack_the_same_none_is_looked_at():
+    row = Row(300, 400)
+    Frontier(1, 200, row.look, lambda *_: False).find()
+    assert len(set(row.asked)) == 9

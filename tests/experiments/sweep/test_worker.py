@@ -1,0 +1,78 @@
+"""What a process of a sweep makes of the runs that it is given."""
+
+from __future__ import annotations
+
+import threading
+
+import polars as pl
+import pytest
+
+import ackclock as ac
+from ackclock import engines
+from ackclock.dataset import tables
+from ackclock.experiments.sweep import worker as workers
+from ackclock.experiments.sweep.run import prepare
+from ackclock.experiments.sweep.worker import StoppedError, _Worker
+
+SCENARIO = """\
+duration = "1s"
+[network]
+topology = "dumbbell"
+rate = "1Mbit"
+rtt = "20ms"
+queue = { discipline = "pfifo", limit = "1bdp" }
+[[flows]]
+count = 2
+congestion = "cubic"
+[sweep]
+"flows[0].count" = [1, 2]
+"""
+
+
+def test_a_plan_is_made_once_for_all_seeds_of_its_point_whatever_their_order(monkeypatch):
+    planned = []
+    whole = engines.fed
+    monkeypatch.setattr(engines, "fed", lambda engine, plan: planned.append(plan) or whole(engine, plan))
+    job = prepare(ac.loads(SCENARIO), seeds=[1, 2, 3], metrics=["jain", "goodput_flow_bps"])
+    planned.clear()
+    worker = _Worker(job.order, threading.Event())
+    for number in (0, 3, 1, 4, 2, 5):
+        rows = worker.rows([job.runs[number]])
+        assert rows["runs"].select("run", "point", "seed").rows() == [(number, number // 3, number % 3 + 1)]
+    assert len(planned) == 2
+
+
+def test_the_rows_of_many_runs_are_those_of_each():
+    job = prepare(ac.loads(SCENARIO), seeds=[1, 2], metrics=["jain", "goodput_flow_bps"], samples=True)
+    worker = _Worker(job.order, threading.Event())
+    together = worker.rows([*job.runs])
+    each = [worker.rows([run]) for run in job.runs]
+    assert set(together) == {*job.order.tables, "runs"}
+    for table, rows in together.items():
+        assert rows.equals(pl.concat([one[table] for one in each])), table
+        assert rows.columns[:2] == ["run", "point"]
+    assert together["flows"]["run"].to_list() == [0, 1, 2, 2, 3, 3]
+    assert together["flows"]["point"].to_list() == [0, 0, 1, 1, 1, 1]
+
+
+def test_of_many_runs_each_table_becomes_a_frame_once(monkeypatch):
+    made = []
+    whole = tables.frame
+    monkeypatch.setattr(tables, "frame", lambda table, *more: made.append(table) or whole(table, *more))
+    job = prepare(ac.loads(SCENARIO), seeds=[1, 2, 3])
+    _Worker(job.order, threading.Event()).rows([*job.runs])
+    assert sorted(made) == ["flows", "links"]
+
+
+def test_a_run_asks_now_and_then_whether_it_shall_stop(monkeypatch):
+    stop = threading.Event()
+    job = prepare(ac.loads(SCENARIO), seeds=[1])
+    stop.set()
+    with pytest.raises(StoppedError):
+        _Worker(job.order, stop).rows([job.runs[0]])
+    monkeypatch.setattr(workers, "LOOK_S", 1e9)
+    worker = _Worker(job.order, threading.Event())
+    asked = []
+    monkeypatch.setattr(threading.Event, "is_set", lambda self: bool(asked.append(1)))
+    worker.rows([job.runs[0]])
+    assert len(asked) <= 1

@@ -1,0 +1,182 @@
+import io
+import math
+import re
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+import pytest
+import synthetic
+from hypothesis import given
+from hypothesis import strategies as st
+from matplotlib.figure import Figure
+
+from ackclock import metrics
+from ackclock.dataset import Dataset, Part
+from ackclock.errors import InputError
+from ackclock.figures import curves, plots
+from ackclock.metrics.distributions import empirical
+
+
+@pytest.fixture(scope="module")
+def demo() -> Dataset:
+    return synthetic.sawtooth(flow_count=10, seeds=2, duration_s=30, warmup_s=5, step_s=0.05)
+
+
+@pytest.fixture(scope="module")
+def crowd() -> Dataset:
+    return synthetic.sawtooth(flow_count=100, seeds=1, duration_s=20, warmup_s=5, step_s=0.05)
+
+
+def drawable(data: Dataset, kind: str) -> Dataset:
+    """What a kind can draw: response times need transfers that end, which the endless flows of `data` do not."""
+    return named(synthetic.transfers(), data.manifest["plan"]["name"]) if kind == "response" else data
+
+
+def named(data: Dataset, name: str) -> Dataset:
+    return replace(data, manifest={**data.manifest, "plan": {**data.manifest["plan"], "name": name}})
+
+
+def mixed(data: Dataset, name: str) -> Dataset:
+    even = pl.col("flow") % 2 == 0
+    flows = data.frame("flows").with_columns(congestion=pl.when(even).then(pl.lit("reno")).otherwise(pl.lit("cubic")))
+    return replace(named(data, name), parts={**data.parts, "flows": (Part(flows),)})
+
+
+def texts(figure: Figure) -> str:
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="svg")
+    return buffer.getvalue().decode()
+
+
+@pytest.mark.parametrize("kind", plots.KINDS)
+def test_every_kind_says_what_it_shows_with_units(demo: Dataset, kind: str) -> None:
+    figure = plots.KINDS[kind](drawable(demo, kind))
+    words = [axes.get_xlabel() + axes.get_ylabel() for axes in figure.axes]
+    words += [figure.get_supylabel()]
+    assert re.search(r"\((s|ms|Mb/s|segments|packets)\)", "".join(words))
+    svg = texts(figure)
+    assert "10 CUBIC flows through one bottleneck" in svg
+    assert "2 runs" in svg
+    assert "nan" not in svg.lower().replace("financ", "")
+
+
+@pytest.mark.parametrize("kind", plots.KINDS)
+def test_every_kind_takes_a_crowd_without_a_long_legend(crowd: Dataset, kind: str) -> None:
+    figure = plots.KINDS[kind](drawable(crowd, kind))
+    entries = [text for legend in figure.legends for text in legend.get_texts()]
+    assert len(entries) <= 4
+    assert len(texts(figure)) < 3_000_000
+
+
+@pytest.mark.parametrize("kind", plots.KINDS)
+def test_odd_names_are_text_and_not_markup(demo: Dataset, kind: str) -> None:
+    svg = texts(plots.KINDS[kind](mixed(drawable(demo, kind), "costs $5 & <b>$x_1^$")))
+    assert "costs $5" in svg
+
+
+@pytest.mark.parametrize("kind", plots.KINDS)
+def test_the_callers_settings_stay_as_they_are(demo: Dataset, kind: str) -> None:
+    import matplotlib as mpl
+
+    before = dict(mpl.rcParams)
+    plots.KINDS[kind](drawable(demo, kind))
+    assert dict(mpl.rcParams) == before
+
+
+@pytest.mark.parametrize("kind", [kind for kind in plots.KINDS if kind not in ("cdf", "epochs", "response", "boxes")])
+def test_without_samples_there_is_a_reason(kind: str) -> None:
+    rows = {"flows": synthetic.flows(2), "links": synthetic.link()}
+    data = synthetic.dataset(synthetic.plan(rate_bps=1e7, duration_s=10), rows)
+    with pytest.raises(InputError, match=r"no (flow|queue) samples"):
+        plots.KINDS[kind](data)
+    with pytest.raises(InputError, match="no runs"):
+        plots.KINDS[kind](Dataset({"runs": []}, {}))
+
+
+def test_boxes_have_the_median_and_the_extremes_of_each_result() -> None:
+    made = [synthetic.sawtooth(flow_count=count, seeds=1, duration_s=20, warmup_s=2, step_s=0.05) for count in (5, 3)]
+    axes = plots.boxes(made[0], over=made[1]).axes
+    assert [label.get_text() for label in axes[3].get_xticklabels()] == ["3", "5"]
+    values = metrics.flow_means(made[0])["window"]
+    ends = {float(value) for line in axes[3].lines for value in line.get_ydata()}
+    assert {values.min(), values.max()} <= ends
+    with pytest.raises(InputError, match="no flows to draw"):
+        plots.boxes(Dataset({"runs": []}, {}))
+
+
+def test_response_draws_the_means_of_its_table() -> None:
+    data = synthetic.transfers(seeds=1)
+    line = plots.response(data).axes[0].lines[0]
+    found = metrics.response_times(data)
+    np.testing.assert_allclose(line.get_xdata(), [0.01, 0.1, 1.0])  # MB
+    np.testing.assert_allclose(line.get_ydata(), found["mean_s"].to_numpy())
+
+
+def test_without_finished_transfers_there_is_no_response_time(demo: Dataset) -> None:
+    with pytest.raises(InputError, match="no finished transfers"):
+        plots.response(demo)
+
+
+def test_completion_times_have_a_panel_where_transfers_were_finished(demo: Dataset) -> None:
+    def labels(data: Dataset) -> str:
+        return " ".join(axes.get_xlabel() for axes in plots.cdf(data).axes if axes.get_visible())
+
+    assert "Completion time" in labels(synthetic.transfers())
+    assert "Completion time" not in labels(demo)
+
+
+def test_cwnd_draws_the_samples(demo: Dataset) -> None:
+    figure = plots.cwnd(demo)
+    first = demo.flow_samples.filter(pl.col("run") == 0, pl.col("flow") == 0).drop_nulls("cwnd")
+    drawn = figure.axes[0].lines[1].get_xydata()
+    assert drawn.shape == (first.height, 2)
+    np.testing.assert_allclose(drawn[:, 1], first["cwnd"].to_numpy())
+
+
+def test_mixed_controls_are_named(demo: Dataset) -> None:
+    svg = texts(plots.goodput(mixed(demo, "two controls")))
+    assert "flow 0 reno" in svg
+    assert "flow 1 cubic" in svg
+
+
+def test_epochs_show_every_drop(demo: Dataset) -> None:
+    view = next(metrics.runs(demo))
+    figure = plots.epochs(demo)
+    assert figure.axes[0].collections[-1].get_offsets().shape[0] == view.drops.height > 0
+
+
+def test_no_drop_is_said() -> None:
+    rows = {"flows": synthetic.flows(2), "links": synthetic.link(dropped_p=0)}
+    data = synthetic.dataset(synthetic.plan(rate_bps=1e7, duration_s=10), rows)
+    assert "no packet was dropped" in texts(plots.epochs(data))
+
+
+def test_bandwidth_delay_product_and_limit(demo: Dataset) -> None:
+    view = next(metrics.runs(demo))
+    assert curves.pipe_segments(view) == pytest.approx(1e8 * 0.1 / 8 / 1514)
+    assert curves.queue_limit(view) == 825
+
+
+@given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=3000), st.integers(8, 400))
+def test_thinning_keeps_peaks_ends_and_order(values: list[float], points: int) -> None:
+    x, y = np.arange(len(values), dtype=float), np.array(values)
+    thin_x, thin_y = curves.thinned(x, y, points)
+    assert thin_y.min() == y.min()
+    assert thin_y.max() == y.max()
+    assert (thin_x[0], thin_x[-1]) == (x[0], x[-1])
+    assert (np.diff(thin_x) > 0).all()
+    assert set(zip(thin_x, thin_y, strict=True)) <= set(zip(x, y, strict=True))
+    assert thin_x.size <= points + 4
+
+
+def test_thinning_drops_gaps() -> None:
+    x, y = np.arange(5.0), np.array([1.0, math.nan, 3.0, math.nan, 5.0])
+    assert [list(part) for part in curves.thinned(x, y, 100)] == [[0, 2, 4], [1, 3, 5]]
+    assert [list(part) for part in curves.thinned(x, np.full(5, math.nan), 2)] == [[], []]
+
+
+def test_distribution_function() -> None:
+    values, share = empirical(np.array([3.0, 1.0, math.nan, 2.0]), np.array([1.0, 1.0, 9.0, 2.0]))
+    assert list(values) == [1, 2, 3]
+    assert list(share) == [0.25, 0.75, 1.0]

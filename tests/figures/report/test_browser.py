@@ -1,0 +1,146 @@
+"""Opens reports in headless Chromium, without a network."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import synthetic
+
+from ackclock.dataset import Dataset
+from ackclock.figures import report
+
+ARGUMENTS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+
+#: Sizes and contents of the figures, as the page has them.
+DRAWN = """() => [...document.querySelectorAll('.plot')].map(plot => ({
+    id: plot.id,
+    drawn: plot.dataset.drawn === 'yes',
+    width: plot.getBoundingClientRect().width,
+    height: plot.getBoundingClientRect().height,
+    traces: plot.querySelectorAll('.trace').length,
+    inked: [...plot.querySelectorAll('.trace path')].filter(path => path.getTotalLength() > 5).length,
+    titles: [...plot.querySelectorAll('.xtitle, .ytitle, .x2title, .y2title')].map(title => title.textContent),
+}))"""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    executable = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if executable is None:
+        message = "no Chromium: install the Debian package chromium"
+        pytest.fail(message) if os.environ.get("CI") else pytest.skip(message)
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        running = playwright.chromium.launch(executable_path=executable, args=list(ARGUMENTS))
+        yield running
+        running.close()
+
+
+class Page:
+    """A report opened offline, with what went wrong and what it asked for."""
+
+    def __init__(self, browser: Any, path: Path, width: int = 1200, height: int = 900) -> None:
+        self.errors: list[str] = []
+        self.requests: list[str] = []
+        self.context = browser.new_context(viewport={"width": width, "height": height}, offline=True)
+        self.page = self.context.new_page()
+        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
+        self.page.on("console", lambda message: self.errors.append(message.text) if message.type == "error" else None)
+        self.page.on("request", lambda request: self.requests.append(request.url))
+        self.page.goto(path.as_uri())
+        self.page.wait_for_selector("html[data-ready=yes]", timeout=30_000)
+
+
+@pytest.fixture(scope="module")
+def demo() -> Dataset:
+    return synthetic.sawtooth(flow_count=10, seeds=2, duration_s=30, warmup_s=5)
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory, demo: Dataset) -> Path:
+    place = tmp_path_factory.mktemp("report")
+    return report.write([demo.write(place / "result")], place / "report.html")
+
+
+def test_the_figures_are_drawn_without_errors_or_requests(browser: Any, path: Path) -> None:
+    opened = Page(browser, path)
+    assert opened.errors == []
+    assert opened.requests == [path.as_uri()]
+    figures = {figure["id"]: figure for figure in opened.page.evaluate(DRAWN)}
+    assert len(figures) == 6
+    for name, figure in figures.items():
+        assert figure["drawn"], name
+        assert figure["width"] > 500, name
+        assert figure["height"] > 300, name
+        assert figure["inked"] >= 1, name
+        assert any("(" in title for title in figure["titles"]), name
+    assert figures["result0-cwnd"]["inked"] >= 10
+    assert figures["result0-cdf"]["inked"] >= 6
+
+
+def test_definitions_appear_on_hover_and_on_focus(browser: Any, path: Path) -> None:
+    page = Page(browser, path).page
+    about = page.locator("#about-jain")
+    assert not about.is_visible()
+    page.locator("[aria-describedby=about-jain]").hover()
+    assert about.is_visible()
+    assert "Jain" in about.inner_text()
+    page.mouse.move(0, 0)
+    page.locator("[aria-describedby=about-synchronisation]").focus()
+    assert page.locator("#about-synchronisation").is_visible()
+
+
+def test_a_click_in_the_legend_hides_a_flow(browser: Any, path: Path) -> None:
+    page = Page(browser, path).page
+    visible = "() => document.getElementById('result0-cwnd').data.filter(t => t.visible !== 'legendonly').length"
+    assert page.evaluate(visible) == 10
+    page.locator("#result0-cwnd .legendtoggle").first.click()
+    for _ in range(50):  # a click waits for a possible double click
+        if page.evaluate(visible) == 9:
+            break
+        page.wait_for_timeout(100)
+    assert page.evaluate(visible) == 9
+
+
+@pytest.mark.parametrize("width", [360, 800])
+def test_a_narrow_page_does_not_scroll_sideways(browser: Any, path: Path, width: int) -> None:
+    opened = Page(browser, path, width)
+    assert opened.page.evaluate("document.documentElement.scrollWidth") <= width
+    assert all(figure["width"] <= width for figure in opened.page.evaluate(DRAWN))
+    assert opened.errors == []
+
+
+def test_it_prints_on_paper(browser: Any, path: Path, tmp_path: Path) -> None:
+    page = Page(browser, path).page
+    page.pdf(path=str(tmp_path / "report.pdf"), format="A4")
+    assert (tmp_path / "report.pdf").read_bytes().count(b"/Type /Page\n") in range(4, 14)
+
+
+def test_several_results_and_odd_names(browser: Any, tmp_path: Path, demo: Dataset) -> None:
+    evil = "</script><script>window.broken = 1</script><img src=x onerror='window.broken = 1'>"
+    crowd = synthetic.sawtooth(flow_count=40, seeds=1, duration_s=20, warmup_s=5, step_s=0.05)
+    crowd.manifest["plan"]["name"] = evil
+    crowd.manifest["scenario"] = evil
+    out = report.write([demo.write(tmp_path / "a"), crowd.write(tmp_path / "b")], tmp_path / "both.html")
+    opened = Page(browser, out)
+    assert opened.errors == []
+    assert opened.requests == [out.as_uri()]
+    assert opened.page.evaluate("window.broken") is None
+    figures = opened.page.evaluate(DRAWN)
+    assert len(figures) == 3 + 6 + 6
+    assert all(figure["drawn"] and figure["inked"] for figure in figures)

@@ -1,0 +1,480 @@
+"""Measurements of other programs: what they say is there, what they do not say is null, and nonsense is one line."""
+
+from __future__ import annotations
+
+import copy
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from ackclock import cli, importers
+from ackclock.dataset import Dataset
+from ackclock.dataset.result_kind import Kind, kind
+from ackclock.errors import InputError
+
+DATA = Path(__file__).parent / "data"
+
+
+def call(*arguments):
+    return CliRunner().invoke(cli.application(), [str(argument) for argument in arguments])
+
+
+def metrics(data: Dataset) -> dict:
+    (run,) = data.metrics()["runs"]
+    return {name: value for name, value in run["metrics"].items() if value is not None}
+
+
+def saved(tmp_path, name: str, content: str | bytes | dict) -> Path:
+    path = tmp_path / name
+    text = json.dumps(content) if isinstance(content, dict) else content
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+def refused(*paths, kind=None) -> str:
+    with pytest.raises(InputError) as error:
+        importers.read(paths, kind)
+    assert "\n" not in str(error.value)
+    return str(error.value)
+
+
+# ---- iperf3 ----
+
+
+def test_iperf3_tells_windows_round_trips_bytes_and_retransmissions():
+    data = importers.read([DATA / "tcp.json"])
+    flows, samples = data.flows, data.flow_samples
+    assert flows["source"].to_list() == ["10.9.0.1:33606", "10.9.0.1:33616"]
+    assert set(flows["destination"]) == {"10.9.0.2:5201"}
+    assert set(flows["congestion"]) == {"cubic"}
+    assert flows["delivered_bytes"].to_list() == [2631016, 2481872]
+    assert flows["sent_bytes"].to_list() == [2832288, 2671560]
+    assert flows["retransmissions"].to_list() == [0, 0]
+    assert flows["base_rtt_s"].to_list() == pytest.approx([0.041904, 0.048923])
+    assert samples.height == 8
+    second = samples.filter((samples["flow"] == 0) & samples["time_s"].is_between(0.9, 1.1)).row(0, named=True)
+    assert (second["cwnd"], second["srtt_s"]) == (pytest.approx(95568 / 1448), pytest.approx(0.058149))
+    assert samples["time_s"].n_unique() == 4
+    assert flows["start_s"].to_list() == [0.0, 0.0]
+    assert metrics(data)["goodput_bps"] == pytest.approx(8 * (2631016 + 2481872) / 2.015624, rel=1e-3)
+    assert data.manifest["imported"]["began_s"] == [1795442506.0]
+    assert data.queue_samples.height == data.links.height == data.events.height == 0
+    assert samples["ssthresh"].null_count() == samples.height
+
+
+def test_iperf3_in_reverse_has_the_other_direction_and_no_window():
+    data = importers.read([DATA / "reverse.json"])
+    (flow,) = data.flows.to_dicts()
+    assert (flow["source"], flow["destination"]) == ("10.9.0.2:5201", "10.9.0.1:33628")
+    assert flow["retransmissions"] == 5
+    assert flow["base_rtt_s"] is None
+    assert set(data.flow_samples["cwnd"]) == {None}
+    assert data.plan.groups[0].label == "cubic down"
+
+
+def test_iperf3_of_udp_is_no_tcp():
+    (flow,) = importers.read([DATA / "udp.json"]).flows.to_dicts()
+    assert (flow["congestion"], flow["sent_packets"], flow["dropped_packets"]) == ("udp", 863, 0)
+    assert "goodput_bps" not in metrics(importers.read([DATA / "udp.json"]))
+
+
+def test_iperf3_in_both_directions_has_a_flow_for_each():
+    flows = importers.read([DATA / "bidir.json"]).flows
+    assert flows["source"].to_list() == ["127.0.0.1:38960", "127.0.0.1:5201"]
+    assert flows["delivered_bytes"].to_list() == [227934208, 277872640]
+
+
+def test_iperf3_at_the_receiver_knows_what_arrived_and_not_what_was_sent():
+    (flow,) = importers.read([DATA / "server.json"]).flows.to_dicts()
+    assert (flow["source"], flow["destination"]) == ("127.0.0.1:38990", "127.0.0.1:5201")
+    assert (flow["delivered_bytes"], flow["sent_bytes"], flow["retransmissions"]) == (1123287040, None, None)
+
+
+def test_what_iperf3_leaves_out_is_left_out(tmp_path):
+    whole = json.loads((DATA / "tcp.json").read_text())
+    whole["intervals"][0]["streams"][0]["omitted"] = True
+    data = importers.read([saved(tmp_path, "omitted.json", whole)])
+    assert data.flow_samples.height == 7
+    del whole["end"]["streams"], whole["start"]["tcp_mss_default"], whole["end"]["sender_tcp_congestion"]
+    data = importers.read([saved(tmp_path, "less.json", whole)])
+    assert set(data.flows["congestion"]) == {"unknown"}
+    assert set(data.flow_samples["cwnd"]) == {None}
+    assert data.flows["delivered_bytes"].null_count() == 2
+
+
+def test_files_of_one_test_are_runs_with_intervals():
+    data = importers.read([DATA / "tcp.json", DATA / "reverse.json"])
+    found = data.metrics()
+    assert [run["seed"] for run in found["runs"]] == [None, None]
+    assert found["summary"]["goodput_bps"]["n"] == 2
+    assert data.plan.groups[1].label == "cubic down"
+
+
+# ---- flent ----
+
+
+def flent(**series) -> dict:
+    return {
+        "version": 4,
+        "x_values": [0.0, 0.2, 0.4, 0.6],
+        "results": {name.replace("_", " "): values for name, values in series.items()},
+        "metadata": {"NAME": "tcp_2up", "TITLE": "two", "LOCAL_HOST": "here", "HOST": "there", "SERIES_META": {}},
+    }
+
+
+def test_flent_has_a_flow_for_each_tcp_series(tmp_path):
+    whole = flent(TCP_upload=[8.0, 8.0, None, 8.0], TCP_download=[4.0] * 4, TCP_upload_sum=[8.0] * 4)
+    whole["results"]["TCP upload::tcp_cwnd"] = [10, 20, None, 40]
+    whole["results"]["TCP upload::tcp_rtt"] = [20.5, None, 30, 40]
+    whole["results"]["Ping (ms) ICMP"] = [20.0, 21.0, 22.0, 23.0]
+    whole["results"]["Ping (ms) avg"] = [20.0, 21.0, 22.0, 23.0]
+    whole["metadata"]["SERIES_META"] = {"TCP upload": {"CONGESTION_CONTROL": "bbr"}}
+    data = importers.read([saved(tmp_path, "two.flent", gzip.compress(json.dumps(whole).encode()))])
+    assert data.plan.name == "tcp_2up two"
+    assert [group.label for group in data.plan.groups] == ["TCP upload", "TCP download", "Ping (ms) ICMP"]
+    assert data.flows["congestion"].to_list() == ["bbr", "unknown", "udp"]
+    assert data.flows["source"].to_list() == ["here", "there", "here"]
+    up = data.flow_samples.filter(data.flow_samples["flow"] == 0)
+    assert up["cwnd"].to_list() == [10, 20, 40]
+    assert up["srtt_s"].to_list() == [pytest.approx(0.0205), None, pytest.approx(0.04)]
+    assert up["delivered_bytes"].to_list() == [0, 200_000, 600_000]  # 8 Mb/s over 0.2 s, and over 0.4 s
+    assert metrics(data)["goodput_bps"] == pytest.approx(12e6)
+
+
+def test_flent_of_a_real_ping():
+    data = importers.read([DATA / "ping.flent.gz"])
+    assert data.flows["congestion"].to_list() == ["udp", "udp"]
+    assert data.flow_samples["srtt_s"].min() == pytest.approx(0.043e-3, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("whole", "said"),
+    [
+        (flent(CPU_load=[1.0] * 4), "results: found the test 'tcp_2up' with CPU load; expected series of TCP"),
+        (flent(), "with no series"),
+        (flent(UDP_upload=[1.0] * 4), "found the test 'tcp_2up' with UDP upload; expected series of TCP"),
+        (
+            flent(TCP_upload=[None] * 4),
+            "found the test 'tcp_2up' with TCP upload without a value; expected series of TCP",
+        ),
+        (flent(TCP_upload=[1.0]), "results.TCP upload: found [1.0]; expected 4 values"),
+        (flent(TCP_upload=[1.0, "2", 3, 4]), 'results.TCP upload[1]: found "2"; expected a number'),
+        (flent(TCP_upload=[1.0, float("nan"), 3, 4]), "results.TCP upload[1]: found NaN; expected a number"),
+        (flent(TCP_upload=[1.0, -1, 3, 4]), "found -1; expected a number from 0"),
+        (flent(TCP_upload=[1.0, True, 3, 4]), "found true; expected a number"),
+        ({**flent(), "x_values": [0, 1, 1, 2]}, "x_values: found times that do not grow"),
+        ({**flent(), "x_values": [0, 1e9]}, "x_values[1]: found 1000000000.0; expected a number"),
+        ({**flent(), "version": 99}, "version: found 99; expected a version up to 4"),
+        ({**flent(), "results": 7}, "results: found 7; expected a table"),
+    ],
+)
+def test_flent_of_another_kind_is_a_line_with_its_place(tmp_path, whole, said):
+    assert said in refused(saved(tmp_path, "other.flent", whole))
+
+
+# ---- logs of ss and tc ----
+
+
+def test_ss_and_tc_together_are_one_run():
+    data = importers.read([DATA / "ss.log", DATA / "tc.log"])
+    assert len(data.runs) == 1
+    assert data.flows.height == 3
+    busy = data.flows.filter(data.flows["congestion"] == "cubic").row(0, named=True)
+    assert busy["destination"] == "10.9.0.2:5201"
+    assert busy["base_rtt_s"] == pytest.approx(6e-6)
+    first = data.flow_samples.filter(data.flow_samples["flow"] == 1).row(0, named=True)
+    assert (first["cwnd"], first["in_flight"], first["srtt_s"]) == (21, 21, pytest.approx(1.186e-3))
+    (queue,) = [link for link in data.plan.links if link.bottleneck]
+    assert (queue.name, queue.queue.discipline) == ("pfifo 10: at 1:1", "pfifo")
+    fifo = data.queue_samples.filter(data.queue_samples["link"] == 1)
+    assert fifo["departures_p"].to_list()[0] is None
+    assert fifo["departures_p"].drop_nulls().sum() == 3760 - 16  # before the first look
+    assert {"goodput_bps", "rtt_mean_s", "queue_mean_p"} <= metrics(data).keys()
+    assert data.links.height == 0
+
+
+def test_logs_of_one_line_each_and_of_json_are_the_same():
+    data = importers.read([DATA / "oneline.log"], "ss")
+    assert set(data.flows["congestion"]) == {"bbr", "cubic"}
+    assert data.flow_samples["ssthresh"].drop_nulls().to_list()[0] == 30
+    data = importers.read([DATA / "oneline.log"], "tc")
+    assert [link.queue.discipline for link in data.plan.links] == ["htb", "pfifo"]
+    assert data.queue_samples["backlog_bytes"].max() == 84784
+
+
+def test_tc_in_kilobytes_with_marks_and_a_new_discipline(tmp_path):
+    log = """\
+2026-11-23T14:00:00.000+00:00
+qdisc fq_codel 0: dev eth0 root refcnt 2 limit 10240p flows 1024 target 5ms
+ Sent 1000 bytes 10 pkt (dropped 1, overlimits 0 requeues 0)
+ backlog 2Kb 3p requeues 0
+  maxpacket 1514 drop_overlimit 0 new_flow_count 1 ecn_mark 2
+2026-11-23T14:00:01.500+00:00
+qdisc fq_codel 0: dev eth0 root refcnt 2 limit 10240p flows 1024 target 5ms
+ Sent 1000 bytes 4 pkt (dropped 0, overlimits 0 requeues 0)
+ backlog 0b 0p requeues 0
+  maxpacket 1514 drop_overlimit 0 new_flow_count 1 ecn_mark 5
+"""
+    rows = importers.read([saved(tmp_path, "tc.log", log)]).queue_samples
+    assert rows["time_s"].to_list() == [0.0, 1.5]
+    assert rows["backlog_bytes"].to_list() == [2048, 0]
+    assert rows["departures_p"].to_list() == [None, 4]
+    assert rows["marks_p"].to_list() == [None, 3]
+
+
+def test_queues_of_several_devices_are_several(tmp_path):
+    look = """\
+{}
+qdisc htb 10: dev q0 root refcnt 3
+ Sent 0 bytes 0 pkt (dropped 0, overlimits 0 requeues 0)
+ backlog 0b 0p requeues 0
+qdisc pfifo 20: dev q0 parent 10:1 limit 8p
+ Sent 0 bytes 0 pkt (dropped {}, overlimits 0 requeues 0)
+ backlog 0b 0p requeues 0
+qdisc pfifo 10: dev q1 root limit 8p
+ Sent 0 bytes 0 pkt (dropped {}, overlimits 0 requeues 0)
+ backlog 0b 0p requeues 0
+"""
+    log = look.format(1700000000, 0, 0) + look.format(1700000001, 3, 5)
+    links = importers.read([saved(tmp_path, "tc.log", log)]).plan.links
+    assert [(link.name, link.bottleneck) for link in links] == [
+        ("q0 htb 10:", False),
+        ("q0 pfifo 20: at 10:1", False),
+        ("q1 pfifo 10:", True),
+    ]
+
+
+def test_a_connection_that_was_there_before_counts_from_the_first_look(tmp_path):
+    line = "ESTAB 0 0 10.0.0.1:1 10.0.0.2:2 reno wscale:7,7 rto:204 rtt:1/2 cwnd:{} bytes_acked:{} retrans:0/{}\n"
+    log = "".join(f"{1.7e9 + k:.1f} {line.format(10 + k, 1000 + 500 * k, k)}" for k in range(4))
+    data = importers.read([saved(tmp_path, "ss.log", log)])
+    assert data.flows.select("delivered_bytes", "retransmissions", "congestion").row(0) == (1500, 3, "reno")
+    assert metrics(data)["goodput_bps"] == pytest.approx(4000)
+
+
+def test_a_connection_that_came_later_began_before_it_was_seen(tmp_path):
+    line = "ESTAB 0 0 10.0.0.1:{} 10.0.0.2:2\n\t reno wscale:7,7 rto:204 rtt:1/2 cwnd:10 bytes_acked:{}\n"
+    log = f"1700000000\n{line.format(7, 5)}1700000001\n1700000002\n{line.format(8, 4000)}1700000003\n"
+    (flow,) = importers.read([saved(tmp_path, "ss.log", log)]).flows.to_dicts()
+    assert (flow["source"], flow["start_s"], flow["end_s"]) == ("10.0.0.1:8", 1.0, 2.0)
+    assert flow["delivered_bytes"] == 4000
+
+
+@pytest.mark.parametrize(
+    ("log", "said"),
+    [
+        ("ESTAB 0 0 a:1 b:2\n rto:1 cwnd:1", ":1: found 'ESTAB 0 0 a:1 b:2' before any time"),
+        ("1700000000\nESTAB 0 0 a:1 b:2\n rto:1 cwnd:1e400", ":3: found '1e400' for cwnd"),
+        ("1700000000\nESTAB 0 0 a:1 b:2\n rto:1 cwnd:1x", ":3: found '1x' for cwnd"),
+        ("1700000000\n rto:1 cwnd:1", ":1: found no connection with its details at two times"),
+        ("1700000009\n1700000001\nESTAB 0 0 a:1 b:2\n rto:1 cwnd:1", ":2: found a time -8 s after the one before"),
+        ("2026-99-99 00:00:00\nESTAB 0 0 a:1 b:2\n rto:1 cwnd:1", ":1: found '2026-99-99 00:00:00'"),
+        ("1700000000\nqdisc pfifo 1: root\n backlog 99999999999999999999b 1p", ":3: found '99999999999999999999'"),
+        ('1700000000\n[{"kind": "pfifo", "packets": []}]\nqdisc pfifo 1: root', "line 2[0].packets: found []"),
+        ('1700000000\n[{"kind"\nqdisc pfifo 1: root', ":2: found broken JSON"),
+    ],
+)
+def test_logs_that_say_nonsense_are_a_line_with_its_number(tmp_path, log, said):
+    assert said in refused(saved(tmp_path, "x.log", log))
+
+
+# ---- TEACUP ----
+
+
+def test_teacup_tables_of_one_test_are_a_run(tmp_path):
+    flow = "exp_20150401_tcp_cubic_run_0_172.16.10.2_5001_172.16.11.2_80"
+    files = [
+        saved(tmp_path, f"{flow}_web10g.cwnd", "1427900000.1,14480\n1427900000.2,28960\n"),
+        saved(tmp_path, f"{flow}_web10g.tcp_rtt", "1427900000.1,40,41\n1427900000.2,50,60\n"),
+        saved(tmp_path, f"{flow}.psiz.gz", gzip.compress(b"1427900000.05,1000\n1427900000.15,500\n")),
+    ]
+    data = importers.read(files)
+    assert len(data.runs) == 1
+    assert data.plan.name == "exp_20150401_tcp_cubic_run_0"
+    (row,) = data.flows.to_dicts()
+    assert (row["source"], row["destination"]) == ("172.16.10.2:5001", "172.16.11.2:80")
+    assert data.flow_samples["cwnd"].to_list() == [10, 20]
+    assert data.flow_samples["srtt_s"].to_list() == pytest.approx([0.04, 0.05])
+    assert data.flow_samples["delivered_bytes"].to_list() == [1000, 1500]
+
+
+def test_teacup_logs_of_web10g_are_read_by_the_names_of_their_columns(tmp_path):
+    log = """\
+Timestamp,Cid,LocalAddress,LocalPort,RemAddress,RemPort,SmoothedRTT,CurCwnd,CurMSS,CurSsthresh,ThruOctetsAcked,SegsRetrans
+1427900000.1,7,10.0.0.1,5001,10.0.0.2,80,40,14000,1400,2147483647,0,0
+1427900000.2,7,10.0.0.1,5001,10.0.0.2,80,44,28000,1400,14000,28000,2
+1427900000.3,7,10.0.0.1,50
+"""
+    data = importers.read([saved(tmp_path, "exp_1_host1_web10g.log", log)])
+    assert data.flow_samples["cwnd"].to_list() == [10, 20]
+    assert data.flows["retransmissions"].to_list() == [2]
+    assert data.flow_samples["delivered_bytes"].to_list() == [0, 28000]
+    cut = log.replace("40,14000", "40")
+    assert ":2: found 11 columns; expected 12" in refused(saved(tmp_path, "exp_2_host1_web10g.log", cut))
+    assert "names of the columns" in refused(saved(tmp_path, "exp_3_host1_web10g.log", "1,2,3\n"))
+    assert "found another name" in refused(saved(tmp_path, "x.csv", log), kind="teacup")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        (
+            "t_10.0.0.1_5001_10.0.0.2_80_siftr.cwnd",
+            "1427900000.1,14480\nx,1\n",
+            ":2: found 'x' for a time; expected a number",
+        ),
+        (
+            "t_10.0.0.1_5001_10.0.0.2_80_ttprobe.cwnd",
+            "1427900000.1,nan\n",
+            ":1: found 'nan' for cwnd; expected a number",
+        ),
+        ("t_10.0.0.1_5001_10.0.0.2_80_web10g.tcp_rtt", " \n", ":1: found no samples; expected a table of TEACUP"),
+        ("t_10.0.0.1_5001_10.0.0.2_80.rtt", "1427900000.1,2\n", "found other text; expected a data file of flent"),
+    ],
+)
+def test_teacup_tables_of_another_kind_are_a_line(tmp_path, name, content, said):
+    assert said in refused(saved(tmp_path, name, content))
+
+
+# ---- whatever comes ----
+
+
+def test_what_is_imported_goes_through_every_view(tmp_path):
+    out = tmp_path / "result"
+    result = call("import", DATA / "ss.log", DATA / "tc.log", "--out", out)
+    assert result.exit_code == 0, result.output
+    assert "Total goodput" in result.stdout
+    assert kind(out) is Kind.IMPORTED
+    assert json.loads(call("import", DATA / "tcp.json", "--out", out, "--json").stdout)["engine"] is None
+    assert call("check", out).exit_code == 0
+    assert call("report", out).exit_code == 0
+    assert call("plot", out, "cwnd").exit_code == 0
+    assert Dataset.read(out).manifest["imported"]["files"][0]["kind"] == "iperf3"
+
+
+def test_a_folder_of_another_kind_is_left_alone(tmp_path):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "notes").write_text("mine")
+    result = call("import", DATA / "tcp.json", "--out", tmp_path / "mine")
+    assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("x", b"", "found an empty file; expected a data file of flent"),
+        ("x.json", b"{}", "found JSON of another program"),
+        ("x.json", b"{" * 100_000, "broken JSON"),
+        ("x.json", b'{"a":' * 100_000, "nested too deeply"),
+        ("x.json", b'{"start":' + b"9" * 5000 + b"}", "thousands of digits"),
+        ("x.json", b'{"start": {}, "intervals": [', ":1: found broken JSON"),
+        ("x.gz", gzip.compress(b"x" * 1000, mtime=0)[:20], "found gzip that is cut off"),
+        ("x.gz", b"\x1f\x8b" + bytes(50), "found damaged gzip"),
+        ("x", b"\xff\xfe\x00", "found byte 0, which is no text"),
+    ],
+)
+def test_files_that_are_none_are_one_line(tmp_path, name, content, said):
+    assert said in refused(saved(tmp_path, name, content))
+
+
+def test_a_small_file_that_becomes_a_large_one_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("ackclock.importers.text.LONGEST", 1 << 20)
+    assert "more than 1 MiB in gzip" in refused(saved(tmp_path, "bomb.gz", gzip.compress(bytes(1 << 22))))
+
+
+def test_a_test_that_failed_says_so():
+    assert "found a test that failed (unable to connect to server" in refused(DATA / "error.json")
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "said"),
+    [
+        (("intervals", 1, "streams", 0, "bytes"), 1e400, "intervals[1].streams[0].bytes: found Infinity"),
+        (("intervals", 1, "streams", 0, "end"), "x", 'intervals[1].streams[0].end: found "x"'),
+        (("intervals", 1, "streams"), {}, "intervals[1].streams: found {}; expected a list"),
+        (("start", "connected"), None, "start.connected: found nothing; expected a list"),
+        (("intervals", 0, "streams", 0, "rtt"), -5, "found -5; expected a number from 0"),
+        (("intervals",), [], "intervals: found no streams"),
+    ],
+)
+def test_wrong_values_of_iperf3_are_named(tmp_path, place, value, said):
+    whole = json.loads((DATA / "tcp.json").read_text())
+    inner = whole
+    for key in place[:-1]:
+        inner = inner[key]
+    inner[place[-1]] = value
+    assert said in refused(saved(tmp_path, "x.json", json.dumps(whole)))
+
+
+def test_names_with_control_characters_stay_text(tmp_path):
+    whole = flent(**{"TCP_upload\n\x1b[2J": [1.0, "x", 3, 4]})
+    said = refused(saved(tmp_path, "x.flent", whole))
+    assert said.isprintable()
+    whole = flent(**{"TCP_upload\x1b[2J": [1.0, 2, 3, 4]})
+    whole["metadata"]["TITLE"] = "a\nb\x07"
+    plan = importers.read([saved(tmp_path, "x.flent", whole)]).plan
+    assert (plan.name, plan.groups[0].label) == ("tcp_2up a b?", "TCP upload?[2J")
+    failed = {"start": {}, "intervals": [], "end": {}, "error": "a\nb"}
+    assert "(a b)" in refused(saved(tmp_path, "x.json", failed))
+
+
+#: Whatever JSON can say.
+JSON = st.recursive(
+    st.none() | st.booleans() | st.floats() | st.text(max_size=5) | st.integers() | st.just(1e308),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=5,
+)
+
+
+def places(value, at=()) -> list[tuple]:
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [place for key, item in inner for place in ((*at, key), *places(item, (*at, key)))]
+
+
+def tried(path: Path, kind: str | None = None) -> None:
+    """It is read, and measured, or refused with a line."""
+    try:
+        data = importers.read([path], kind)
+    except InputError as error:
+        assert "\n" not in str(error)
+    else:
+        json.dumps(data.metrics(), allow_nan=False)
+
+
+@settings(max_examples=60)
+@given(st.data())
+@pytest.mark.parametrize("name", ["tcp.json", "udp.json", "ping.flent.gz"])
+def test_any_value_in_any_place_is_read_or_refused(tmp_path_factory, name, data):
+    content = (DATA / name).read_bytes()
+    whole = json.loads(gzip.decompress(content) if name.endswith("gz") else content)
+    changed = copy.deepcopy(whole)
+    *way, last = data.draw(st.sampled_from(places(whole)))
+    inner = changed
+    for key in way:
+        inner = inner[key]
+    inner[last] = data.draw(JSON)
+    tried(saved(tmp_path_factory.getbasetemp(), "any.json", json.dumps(changed)))
+
+
+@settings(max_examples=60)
+@given(st.data())
+@pytest.mark.parametrize("name", ["ss.log", "tc.log", "oneline.log"])
+def test_any_change_of_a_log_is_read_or_refused(tmp_path_factory, name, data):
+    text = (DATA / name).read_text()
+    begin = data.draw(st.integers(0, len(text)))
+    end = min(len(text), begin + data.draw(st.integers(0, 50)))
+    changed = text[:begin] + data.draw(st.text(max_size=20)) + text[end:]
+    path = saved(tmp_path_factory.getbasetemp(), "any.log", changed.encode("utf-8", "replace"))
+    tried(path, "tc" if name == "tc.log" else "ss")
+    tried(path)
+
+
+@given(st.binary(max_size=300) | st.text(max_size=300).map(lambda text: text.encode("utf-8", "replace")))
+@pytest.mark.parametrize("kind", importers.KINDS)
+def test_any_bytes_are_refused_with_a_line(tmp_path_factory, kind, content):
+    tried(saved(tmp_path_factory.getbasetemp(), "t_a_1_b_2.cwnd", content), kind)

@@ -1,0 +1,166 @@
+"""`ackclock check control`: what holds of each control, and what is said of one that breaks it."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import time
+
+import pytest
+from typer.testing import CliRunner
+
+from ackclock import _core, algorithms
+from ackclock.algorithms import code
+from ackclock.cli import application
+from ackclock.scaffold import contract
+from ackclock.scaffold.checkout import LIST
+
+SCENARIO = contract.SCENARIO.format(name="mine")
+
+
+def ran(*words):
+    return CliRunner().invoke(application(), [str(word) for word in words])
+
+
+def check(name="reno"):
+    return ran("check", "control", name)
+
+
+def test_a_control_that_is_there_keeps_it_in_seconds():
+    began_s = time.process_time()
+    done = check("cubic")
+    assert done.exit_code == 0, done.output
+    assert [line.split(":")[0] for line in done.stdout.splitlines()] == ["ok"] * 4
+    assert time.process_time() - began_s < 20
+    assert "cargo test -p ackclock-congestion cubic" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("changes", "what"),
+    [
+        ({"summary": " "}, "found no summary"),
+        ({"references": ()}, "found no [[references]]"),
+        ({"source": ""}, "parameters.beta: found no source"),
+        ({"description": ""}, "parameters.beta: found no description"),
+        ({"maximum": None}, "parameters.beta: found no maximum; expected one"),
+        ({"kind": "boolean"}, "parameters.beta: found a minimum; expected none"),
+        ({"choices": (1, 2)}, "parameters.beta: found choices"),
+        ({"default": 7.0}, "parameters.beta: found 7.0; expected"),
+    ],
+)
+def test_a_card_that_is_not_complete(changes, what):
+    card = algorithms.card("congestion", "aimd")
+    beta = {key: value for key, value in changes.items() if key not in ("summary", "references")}
+    own = {key: value for key, value in changes.items() if key not in beta}
+    parameters = {**card.parameters, "beta": dataclasses.replace(card.parameters["beta"], **beta)}
+    found = [*contract.of_card(dataclasses.replace(card, parameters=parameters, **own))]
+    assert any(each.startswith(what) for each in found), found
+
+
+def test_code_that_takes_anything_breaks_it(monkeypatch):
+    monkeypatch.setattr(_core, "check_congestion", lambda *_: None)
+    done = check("aimd")
+    assert done.exit_code == 2
+    assert "broken: the code takes the card's parameters and no others" in done.stdout
+    assert "a parameter that is not on the card is accepted" in done.stdout
+    assert "found 1 of the contract broken" in done.stderr
+
+
+def test_code_that_refuses_the_card_breaks_it(monkeypatch):
+    def refuse(*_):
+        raise ValueError("missing field `beta`")
+
+    monkeypatch.setattr(_core, "check_congestion", refuse)
+    assert "the values of the card are refused: missing field `beta`" in check().stdout
+
+
+def test_windows_that_are_not_sane_break_it(monkeypatch):
+    monkeypatch.setattr(_core, "try_congestion", lambda *_: "history 3: cwnd 0 after step 7")
+    done = check()
+    assert done.exit_code == 2
+    assert f"broken: windows, thresholds and rates stay sane in {contract.HISTORIES} random histories" in done.stdout
+    assert "    history 3: cwnd 0 after step 7" in done.stdout
+
+
+def test_what_breaks_the_windows_is_said_in_words():
+    broken = _core.try_congestion("reno", '{"beta": 1}', 1)
+    assert broken is not None
+    assert "unknown field `beta`" in broken
+    assert _core.try_congestion("reno", "{}", 5) is None
+
+
+def test_runs_that_differ_break_it(monkeypatch):
+    from ackclock.engines.packet import PacketEngine
+
+    run, seeds = PacketEngine.run, iter((1, 2))
+    monkeypatch.setattr(PacketEngine, "run", lambda self, plan, _: run(self, plan, next(seeds)))
+    assert "two runs with the same seed differ in the table" in check().stdout
+
+
+def test_what_the_packet_engine_has_not_is_refused():
+    only_linux = check("veno")
+    assert only_linux.exit_code == 2
+    assert "which only real kernels have" in only_linux.stderr
+    unknown = check("renno")
+    assert unknown.exit_code == 2
+    assert 'found "renno"; expected "reno"' in unknown.stderr
+
+
+class TestACardWithoutCode:
+    """It is said in one line wherever the control is asked for."""
+
+    @pytest.fixture(autouse=True)
+    def checkout(self, tmp_path, monkeypatch, card_alone):
+        for path in (LIST, code.SOURCES / "mine.rs"):
+            (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / path).write_text("controllers! {\n    mine,\n    reno,\n}\n")
+        monkeypatch.setattr(code, "CHECKOUT", tmp_path)
+        return tmp_path
+
+    def said(self):
+        return code.reason(algorithms.card("congestion", "mine"))
+
+    def test_check(self):
+        done = check("mine")
+        assert (done.exit_code, done.stderr.count("\n")) == (2, 1)
+        assert "the card mine has no code in this build of ackclock: " in done.stderr
+        assert "mine.rs is not compiled yet; `make setup` builds it" in done.stderr
+
+    def test_show(self):
+        shown = ran("show", "mine").stdout
+        assert "Note: the card mine has no code in this build" in shown
+        assert "Note" not in ran("show", "reno").stdout
+
+    def test_run(self, tmp_path):
+        (tmp_path / "mine.toml").write_text(SCENARIO)
+        done = ran("run", tmp_path / "mine.toml", "--out", tmp_path / "out")
+        assert (done.exit_code, done.stderr.count("\n")) == (3, 1)
+        assert 'no congestion control "mine": ' in done.stderr
+        assert "`make setup` builds it" in done.stderr
+        assert not (tmp_path / "out").exists()
+
+    def test_what_is_missing_is_named(self, checkout):
+        (checkout / LIST).write_text("controllers! {\n    reno,\n}\n")
+        assert "found no line mine in controllers!" in self.said()
+        (checkout / code.SOURCES / "mine.rs").unlink()
+        assert "found no crates/ackclock-congestion/src/mine.rs" in self.said()
+        (checkout / LIST).unlink()
+        assert "expected a card of this version" in self.said()
+
+    def test_code_that_is_older_than_the_build_is_in_it(self, checkout):
+        (built := checkout / "python/ackclock/_core.abi3.so").parent.mkdir(parents=True)
+        built.touch()
+        for path in (LIST, code.SOURCES / "mine.rs"):
+            os.utime(checkout / path, (1, 1))
+        assert self.said() == ""
+        assert code.stale("mine") == ""
+        os.utime(checkout / code.SOURCES / "mine.rs", None)
+        os.utime(built, (2, 2))
+        assert code.stale("mine") == "crates/ackclock-congestion/src/mine.rs"
+        assert "not compiled yet" in self.said()
+
+
+def test_folders_are_still_checked(tmp_path):
+    done = ran("check", tmp_path / "control")
+    assert done.exit_code == 2
+    assert "found no such folder; expected a result" in done.stderr
