@@ -230,7 +230,7 @@ impl MeanField {
                     hazard,
                     by_lot,
                     loss_rate_exponent: self.plan.loss_rate_exponent,
-                    once: self.plan.one_reduction_per_rtt,
+                    is_limited: self.plan.one_reduction_per_rtt,
                     rests: true,
                 };
                 let ago_s = now_s - class.rtt_s;
@@ -262,7 +262,7 @@ impl MeanField {
                     hazard: of_a_step / class.rtt_s.powf(self.plan.loss_rate_exponent),
                     by_lot: self.plan.loss_weight * probability * step_s / class.rtt_s,
                     loss_rate_exponent: self.plan.loss_rate_exponent,
-                    once: self.plan.one_reduction_per_rtt,
+                    is_limited: self.plan.one_reduction_per_rtt,
                     rests: false,
                 };
                 lose(

@@ -283,9 +283,9 @@ impl Network {
         match hop {
             Hop::Direct(link) => self.offer(packet, link),
             Hop::Delayed { delay, delay_line } => {
-                self.enter_delay_line(delay_line, self.now + delay, packet)
+                self.enter_delay_line(delay_line, self.now + delay, packet);
             }
-            Hop::Routed => self.push_delayed(packet.entering(self.now)),
+            Hop::Routed => self.send_from_host(packet.entering(self.now)),
         }
     }
 
@@ -420,9 +420,9 @@ impl Network {
         };
         match route.first_reverse_hop() {
             Some(Hop::Delayed { delay, delay_line }) => {
-                self.enter_delay_line(delay_line, local + delay, packet)
+                self.enter_delay_line(delay_line, local + delay, packet);
             }
-            Some(Hop::Direct(_) | Hop::Routed) => self.push_delayed(packet.entering(self.now)),
+            Some(Hop::Direct(_) | Hop::Routed) => self.send_from_host(packet.entering(self.now)),
             None => {
                 let first = route.queue_return(local + route.reverse_delay, packet);
                 self.schedule_return(slot, first);

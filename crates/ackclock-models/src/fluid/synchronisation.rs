@@ -51,7 +51,7 @@ pub enum Synchronisation {
 pub struct Overload {
     /// Flows that cross the queue.
     pub flows: usize,
-    /// Those that a loss may hit.
+    /// Flows that a loss may hit.
     pub free: usize,
     /// D: packets beyond the queue's rate in one round trip.
     pub lost_p: f64,

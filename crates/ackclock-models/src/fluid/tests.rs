@@ -149,7 +149,7 @@ fn sampling_moves_nothing() {
 }
 
 #[test]
-fn a_flow_reduces_a_round_trip_after_a_loss_and_at_most_every_round_trip() {
+fn a_flow_reduces_a_round_trip_after_a_loss_and_ignores_losses_for_another() {
     let plan = kumar(
         "scalable",
         0.05,

@@ -50,7 +50,7 @@ pub struct DetectedLoss {
     /// γ.
     pub loss_rate_exponent: f64,
     /// True if a flow reduces at most every round trip.
-    pub once: bool,
+    pub is_limited: bool,
     /// True if windows rest for a round trip.
     pub rests: bool,
 }
@@ -185,7 +185,7 @@ impl Class {
             by_lot: heard.by_lot,
             loss_rate_exponent: heard.loss_rate_exponent,
             rest_s: if heard.rests { self.rtt_s } else { 0.0 },
-            until_s: if heard.once {
+            until_s: if heard.is_limited {
                 now_s - self.rtt_s
             } else {
                 f64::INFINITY

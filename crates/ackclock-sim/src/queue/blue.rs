@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn an_overflow_adds_d1_at_most_every_freeze_time() {
+    fn overflows_add_d1_no_more_often_than_every_freeze_time() {
         let mut blue = blue();
         offer(&mut blue, 10, ms(1000));
         assert_probability(&blue, 0.02);

@@ -371,7 +371,7 @@ fn an_unreachable_host_is_reported_with_both_names() {
 }
 
 #[test]
-fn a_long_path_is_looked_up_at_each_node() {
+fn a_long_path_is_chosen_at_each_node() {
     // Two hosts at the ends of a row of 20 switches.
     let mut row: Vec<(u32, u32)> = (2..21).map(|node| (node, node + 1)).collect();
     row.extend([(0, 2), (21, 1)]);

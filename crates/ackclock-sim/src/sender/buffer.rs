@@ -368,7 +368,7 @@ mod tests {
 
     /// A small receive window makes small buffers.
     #[test]
-    fn a_buffer_is_half_of_the_receive_window_at_most() {
+    fn a_buffer_is_limited_to_half_of_the_receive_window() {
         let mut buffer = SendBuffer::of(1448, 14_480, false);
         write(&mut buffer, 12, 1000, outstanding(0, 0, 0));
         assert_eq!(buffer.unsent, [5, 5, 2]);

@@ -124,7 +124,7 @@ fn the_queue_swings_below_the_threshold_by_the_papers_amplitude() {
 }
 
 #[test]
-fn coming_down_over_a_round_trip_widens_the_swing() {
+fn reducing_over_a_round_trip_widens_the_oscillation() {
     // The paper's window falls immediately. PRR spreads the fall over a round trip, in which the queue is still above
     // the threshold for a while: those marks call for a second reduction after the first.
     for threshold in [20, 40, 80] {

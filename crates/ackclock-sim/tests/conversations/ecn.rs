@@ -215,7 +215,7 @@ fn a_timeout_sends_cwr_on_the_first_new_segment() {
 }
 
 #[test]
-fn without_prr_the_sender_is_silent_until_the_pipe_has_drained() {
+fn without_prr_the_sender_pauses_until_the_pipe_has_drained() {
     let mut tcp = conversation(with(EcnMode::Classic, &new_reno())).marking([data(3)]);
     assert_reads(
         &tcp.run(ms(401)).sent(),

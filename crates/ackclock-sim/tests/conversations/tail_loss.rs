@@ -87,7 +87,7 @@ fn a_single_segment_waits_for_the_worst_delayed_ack() {
 }
 
 #[test]
-fn there_is_one_probe_in_a_tail_then_the_timeout() {
+fn a_tail_gets_one_probe_and_then_the_timeout() {
     let lost = [data(9), nth(Kind::Fin, 1).times(2)];
     let mut tcp = Conversation::new(&short(), ms(50)).losing(lost);
     assert_reads(

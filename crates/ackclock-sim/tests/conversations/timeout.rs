@@ -30,7 +30,7 @@ fn timeouts(tcp: TcpPlan, until_s: u64) -> Vec<u64> {
 }
 
 #[test]
-fn the_rfcs_timeout_is_at_least_a_second_and_doubles_to_two_minutes() {
+fn the_rfc_timeout_has_a_floor_of_a_second_and_doubles_to_two_minutes() {
     let waits = [1, 2, 4, 8, 16, 32, 64, 120, 120, 120];
     let expected = waits.iter().scan(100, |time, wait| {
         *time += 1000 * wait;

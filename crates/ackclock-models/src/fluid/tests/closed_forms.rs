@@ -189,7 +189,7 @@ fn of_two_links_the_slower_one_queues() {
 
 /// A flow over two full links, each shared with a flow of its own, gets less than either: the parking lot.
 #[test]
-fn the_long_flow_of_a_parking_lot_gets_least() {
+fn the_long_flow_of_a_parking_lot_gets_the_smallest_rate() {
     let mut flows = [
         flow("reno", 0.1, 50.0),
         flow("reno", 0.1, 50.0),

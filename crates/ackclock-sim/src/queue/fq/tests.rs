@@ -89,7 +89,7 @@ fn an_empty_old_queue_returns_as_a_new_one() {
 }
 
 #[test]
-fn the_fattest_queue_is_the_one_with_most_bytes() {
+fn the_fattest_queue_has_the_largest_backlog() {
     let mut queues = queues();
     assert_eq!(queues.fattest(), None);
     fill(&mut queues, 2, 30, 100);

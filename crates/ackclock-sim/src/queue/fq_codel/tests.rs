@@ -74,7 +74,7 @@ fn above_the_limit_half_of_the_fattest_queue_is_dropped() {
 }
 
 #[test]
-fn drop_batch_limits_the_packets_dropped_together() {
+fn drop_batch_limits_the_packets_of_a_drop() {
     let mut queue = fq_codel(&json!({ "limit_packets": 1000 }));
     let mut drops = Drops::default();
     for sequence in 0..1001 {

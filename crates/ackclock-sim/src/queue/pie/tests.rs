@@ -116,7 +116,7 @@ fn the_next_update_compares_with_the_delay_of_this_one() {
 }
 
 #[test]
-fn from_ten_percent_on_a_step_is_at_most_two_percent() {
+fn from_ten_percent_on_a_step_is_limited_to_two_percent() {
     // 0.125 × 35 ms + 1.25 × 50 ms = 0.066875
     let mut capped = control(settings(), 0.1, 0, 50);
     capped.update(LONG);
