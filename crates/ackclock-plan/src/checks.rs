@@ -2,8 +2,8 @@
 
 use ackclock_core::{Rate, Time};
 
-use crate::datagrams::DatagramPlan;
 use crate::error::Error;
+use crate::flows::DatagramPlan;
 use crate::network::{ChangePlan, EndsPlan, LinkPlan, LossPlan, PathPlan};
 use crate::plan::Plan;
 use crate::record::Vantage;

@@ -5,10 +5,8 @@
 //! a quantity is absent) and an unknown field is an error.
 
 mod checks;
-mod datagrams;
 mod error;
 mod flows;
-mod impairment;
 mod network;
 mod plan;
 mod record;
@@ -18,13 +16,11 @@ mod traffic;
 mod wire;
 
 pub use ackclock_traffic::DatagramSource;
-pub use datagrams::DatagramPlan;
 pub use error::Error;
-pub use flows::FlowPlan;
-pub use impairment::{Distribution, ImpairmentPlan, JitterPlan};
+pub use flows::{DatagramPlan, FlowPlan};
 pub use network::{
-    ChangePlan, EndsPlan, HopPlan, LinkPlan, LossPlan, NodePlan, PathPairPlan, PathPlan, QueuePlan,
-    Routing,
+    ChangePlan, Distribution, EndsPlan, HopPlan, ImpairmentPlan, JitterPlan, LinkPlan, LossPlan,
+    NodePlan, PathPairPlan, PathPlan, QueuePlan, Routing,
 };
 pub use plan::Plan;
 pub use record::{PcapPlan, RecordPlan, Vantage};

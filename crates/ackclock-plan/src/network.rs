@@ -1,9 +1,8 @@
-//! Nodes, links, and paths over them.
+//! Nodes, links with their impairments, and paths.
 
 use ackclock_core::{Rate, Time};
 use serde::Deserialize;
 
-use crate::impairment::ImpairmentPlan;
 use crate::trace::TracePlan;
 
 /// A host or a switch.
@@ -196,4 +195,52 @@ impl PathPairPlan {
         };
         one_way(&self.forward) + one_way(&self.reverse)
     }
+}
+
+/// Impairments of packets behind a link's transmitter. Each has a separate stream of random numbers.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ImpairmentPlan {
+    /// The propagation delay varies.
+    #[serde(deserialize_with = "Option::deserialize")]
+    pub jitter: Option<JitterPlan>,
+    /// Chance of a packet to arrive without the propagation delay, before others.
+    pub reorder: f64,
+    /// Chance of a packet to arrive twice.
+    pub duplicate: f64,
+    /// Chance of a packet to be corrupted: its destination discards it for its checksum.
+    pub corrupt: f64,
+}
+
+impl ImpairmentPlan {
+    /// No impairment.
+    pub const NONE: ImpairmentPlan = ImpairmentPlan {
+        jitter: None,
+        reorder: 0.0,
+        duplicate: 0.0,
+        corrupt: 0.0,
+    };
+}
+
+/// Jitter of the propagation delay: drawn for each packet, not below zero.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct JitterPlan {
+    /// Half the width of a uniform distribution, the standard deviation of a normal one.
+    #[serde(rename = "deviation_s")]
+    pub deviation: Time,
+    /// Distribution of the deviation from the link's delay.
+    pub distribution: Distribution,
+    /// True if no packet overtakes another.
+    pub in_order: bool,
+}
+
+/// A distribution of differences, as `tc` names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Distribution {
+    /// Evenly from −1 to 1 deviation.
+    Uniform,
+    /// Gaussian.
+    Normal,
 }

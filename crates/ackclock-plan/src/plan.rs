@@ -3,8 +3,8 @@
 use ackclock_core::Time;
 use serde::Deserialize;
 
-use crate::datagrams::DatagramPlan;
 use crate::error::Error;
+use crate::flows::DatagramPlan;
 use crate::flows::FlowPlan;
 use crate::network::{ChangePlan, LinkPlan, NodePlan, Routing};
 use crate::record::RecordPlan;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use ackclock_core::{Rate, Time};
 use serde::Deserialize;
 
-use crate::datagrams::DatagramPlan;
 use crate::error::Error;
+use crate::flows::DatagramPlan;
 use crate::flows::FlowPlan;
 use crate::network::{ChangePlan, EndsPlan, LinkPlan, NodePlan, PathPlan, Routing};
 use crate::record::RecordPlan;

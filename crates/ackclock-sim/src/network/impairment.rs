@@ -94,7 +94,7 @@ impl Impairment {
     fn new(plan: &LinkPlan, seed: u64) -> Impairment {
         let stream = |number: u128| Pcg64Mcg::new(u128::from(seed) << 64 | number << 8 | 1);
         Impairment {
-            plan: plan.medium.unwrap_or(ImpairmentPlan::PLAIN),
+            plan: plan.medium.unwrap_or(ImpairmentPlan::NONE),
             delay: plan.delay,
             jitter: stream(2),
             reorder: stream(3),

@@ -6,7 +6,7 @@ use ackclock_core::{Time, PICOSECONDS_PER_SECOND};
 
 use super::rows::{Description, Row};
 use super::stage::Stage;
-use super::stream::Stream;
+use super::stage::Stream;
 use super::transfers::Task;
 use super::{Simulation, SAMPLER};
 use crate::link::Counters;

@@ -18,7 +18,7 @@ fn jitter(in_order: bool) -> JitterPlan {
 }
 
 fn impairments() -> [ImpairmentPlan; 6] {
-    let plain = ImpairmentPlan::PLAIN;
+    let plain = ImpairmentPlan::NONE;
     [
         ImpairmentPlan {
             jitter: Some(jitter(true)),
@@ -151,7 +151,7 @@ fn each_impairment_is_counted_at_its_link() {
 
 #[test]
 fn loss_and_impairments_change_during_a_run() {
-    let mut plan = by_paths(ImpairmentPlan::PLAIN);
+    let mut plan = by_paths(ImpairmentPlan::NONE);
     plan.links[0].medium = None;
     plan.links[0].loss = None;
     plan.changes = vec![
@@ -164,7 +164,7 @@ fn loss_and_impairments_change_during_a_run() {
             ..change(ms(800), 0)
         },
         ChangePlan {
-            medium: Some(ImpairmentPlan::PLAIN),
+            medium: Some(ImpairmentPlan::NONE),
             loss: Some(LossPlan::Bernoulli { probability: 0.0 }),
             ..change(ms(1500), 0)
         },
@@ -192,7 +192,7 @@ fn loss_and_impairments_change_during_a_run() {
 /// A rate of 1 Mb/s that pauses for the second half of each second; a flow has all of it.
 #[test]
 fn a_traced_link_is_full_at_its_mean_rate() {
-    let mut plan = by_paths(ImpairmentPlan::PLAIN);
+    let mut plan = by_paths(ImpairmentPlan::NONE);
     plan.duration = ms(10_000);
     plan.flows.truncate(1);
     plan.flows[0].size_bytes = None;

@@ -46,11 +46,11 @@ fn a_connection_progresses_under_any_reordering() {
             distribution: Distribution::Normal,
             in_order: false,
         }),
-        ..ImpairmentPlan::PLAIN
+        ..ImpairmentPlan::NONE
     };
     let reorder = |reorder| ImpairmentPlan {
         reorder,
-        ..ImpairmentPlan::PLAIN
+        ..ImpairmentPlan::NONE
     };
     for control in ["reno", "cubic", "bbr"] {
         for medium in [reorder(0.01), reorder(0.05), jitter(1), jitter(5)] {
