@@ -20,7 +20,7 @@ gc.set_threshold(250_000)
 
 def main() -> None:
     """What the script `ackclock` and `python -m ackclock` call."""
-    signals.listen()
+    signals.install_handlers()
     if "_ACKCLOCK_COMPLETE" in os.environ:  # a shell waits for an answer, which needs nothing of what is below
         from ackclock import completion
 
@@ -31,9 +31,9 @@ def main() -> None:
 
         command_line()
     except KeyboardInterrupt:  # of a package that catches SIGINT itself
-        signals.leave(signals.SIGNALS[0])
+        signals.exit_by_signal(signals.SIGNALS[0])
     finally:
-        signals.ignore()  # what is left is short
+        signals.ignore_signals()  # what is left is short
         gc.freeze()  # and is not spent on collecting what ends anyway
 
 

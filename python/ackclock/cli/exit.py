@@ -39,7 +39,7 @@ def say(message: str) -> None:
 
 def is_unread(error: BaseException | None) -> bool:
     """Nobody reads the output any more (`ackclock … | head`): a program ends without a word then."""
-    return isinstance(error, BrokenPipeError) and signals.unread()
+    return isinstance(error, BrokenPipeError) and signals.is_output_closed()
 
 
 def status(error: AckclockError | OSError) -> int:

@@ -293,7 +293,7 @@ def _perform(
     kept = f"interrupted; what is done is kept in {place}: the same command resumes"
     title = f"{place.name}: {asked.rows * asked.row:,} settings"
     with (
-        signals.saying(kept),
+        signals.exit_message(kept),
         pool.running_at(there, names),
         work.brought_in(asked.plan(0), *names),
         progress(title) as bar,

@@ -37,7 +37,7 @@ def main(words: Sequence[str]) -> bool:
         if not exit.is_unread(error):
             with suppress(BrokenPipeError):
                 sys.exit(exit.status(error))
-        signals.leave_quietly(signal.SIGPIPE)
+        signals.exit_silently(signal.SIGPIPE)
     return True
 
 

@@ -208,7 +208,7 @@ def _flowing(paragraph: str) -> str:
 
 def main() -> None:
     """The program `ackclock`, once its packages are imported: `ackclock.__main__` is where it begins."""
-    signals.listen()
+    signals.install_handlers()
     exit.prepare()
     quick.start()
     warnings.showwarning = lambda message, *_: exit.say(f"warning: {message}")
@@ -227,7 +227,7 @@ def _end(asked: SystemExit) -> None:
     try:
         sys.stdout.flush()
     except BrokenPipeError:
-        signals.leave_quietly(signal.SIGPIPE)
+        signals.exit_silently(signal.SIGPIPE)
     if isinstance(asked.__context__, BrokenPipeError):  # Typer's or Rich's word for it
-        signals.leave_quietly(signal.SIGPIPE)
+        signals.exit_silently(signal.SIGPIPE)
     raise asked

@@ -226,7 +226,7 @@ def _perform(job: Job, asked: Asked, *, as_json: bool, report: bool) -> None:
     count = len(job.runs) * (1 if job.twin is None else 2)
     first = job.loaded.point(job.points[0]).plan
     with (
-        signals.saying(kept),
+        signals.exit_message(kept),
         work.brought_in(first, job.order.engine),
         progress(f"{job.title}: {count:,} runs") as tell,
     ):

@@ -321,10 +321,10 @@ def agents(
         for name, address in destinations.items()
     }
     processes: list[subprocess.Popen[bytes]] = []
-    with signals.undoing(partial(_kill, processes)):
+    with signals.cleanup(partial(_kill, processes)):
         started: dict[str, Agent] = {}
         for name, words in commands.items():
-            with signals.making():
+            with signals.register_cleanup():
                 processes.append(_started(words))
             started[name] = Agent(name, processes[-1])
         with _alive(started.values()):

@@ -75,7 +75,7 @@ def control(checkout: Path, name: str) -> tuple[Written, ...]:
 def write(checkout: Path, files: tuple[Written, ...]) -> None:
     """Writes all files, or none: what is there already goes again if one cannot be written (`InputError`)."""
     before = {path: path.read_bytes() for each in files if (path := checkout / each.path).exists()}
-    with signals.whole():
+    with signals.defer_signals():
         try:
             for each in files:
                 folders.put(checkout / each.path, each.write)

@@ -16,7 +16,7 @@ import pytest
 
 import ackclock as ac
 from ackclock import metrics
-from ackclock.dataset.folders import is_private
+from ackclock.dataset.folders import is_temporary
 from ackclock.experiments.sweep import result
 from ackclock.experiments.sweep.folder import Parts, read_manifest
 from ackclock.experiments.sweep.folder import scan as scan_files
@@ -184,7 +184,7 @@ def test_a_sweep_may_be_killed_at_any_moment(place, whole):
     for name in ("flows", "links"):
         order = ["run", name.removesuffix("s")]
         assert scan(folder, name).sort(order).collect().equals(whole.scan(name).sort(order).collect())
-    assert not [*filter(is_private, folder.rglob("*"))]
+    assert not [*filter(is_temporary, folder.rglob("*"))]
 
 
 def test_what_a_kill_leaves_of_a_part_is_removed_and_its_runs_are_made_again(place, whole, tmp_path):

@@ -33,7 +33,7 @@ from ackclock.dataset.result_kind import LOCK, MANIFEST, Kind
 from ackclock.errors import InputError
 from ackclock.experiments.sweep.spec import Order, different
 from ackclock.system.files import check, check_name
-from ackclock.system.temporary import Private
+from ackclock.system.temporary import LockedTempDir
 
 #: A part is written after so many seconds, and after this share of the time so far if that is longer: a kill costs at
 #: most that much work, and a sweep of many hours still has only hundreds of parts.
@@ -59,7 +59,7 @@ class Parts:
             self.folder = folders.resolved(folder)
             self.folder.mkdir(parents=True, exist_ok=True)
             self._lock = _locked(self.folder)
-            self._private = Private(self.folder)
+            self._private = LockedTempDir(self.folder)
             if fresh:
                 _empty(self.folder)
             self._begin(order, command)

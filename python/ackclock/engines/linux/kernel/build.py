@@ -146,7 +146,7 @@ def _workshop() -> Iterator[Path]:
     work = cache.home() / ".build"
     remove = partial(shutil.rmtree, work, ignore_errors=True)
     remove()
-    with signals.undoing(remove):
+    with signals.cleanup(remove):
         work.mkdir()
         yield work
 
@@ -262,7 +262,7 @@ def _ended(command: Sequence[str], environment: dict[str, str]) -> Iterator[subp
         errors="replace",
         start_new_session=True,
     )
-    with process, signals.undoing(partial(_kill, process)):
+    with process, signals.cleanup(partial(_kill, process)):
         yield process
         process.wait()
 
