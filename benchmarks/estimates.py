@@ -187,7 +187,7 @@ def _flows(draw: random.Random, count: int) -> str:
 
 def _traffic(draw: random.Random) -> str:
     size = draw.choice(
-        ['"20KB"', '{ distribution = "pareto", shape = 1.3, min = "4KB", max = "10MB", beyond = "clip" }']
+        ['"20KB"', '{ distribution = "pareto", shape = 1.3, min = "4KB", max = "10MB", truncation = "clip" }']
     )
     return draw.choice(
         [

@@ -147,12 +147,12 @@ def mean_and_deviation(values: Sequence[float], shape: str) -> str:
     return f"{shape.format(mean)} ± {shape.format(deviation)}"
 
 
-def completion_ms(congestion: str, size: str, beside: str = "") -> str:
+def fct_ms(congestion: str, size: str, beside: str = "") -> str:
     """How long the short transfer takes."""
     text = SHORT.format(congestion=congestion, size=size, beside=beside)
     data = ac.run(ac.loads(text, "sensitivity.toml").plan(), seeds=MANY_SEEDS)
     first = data.flows.filter(data.flows["flow"] == 0)
-    return mean_and_deviation([1e3 * seconds for seconds in first["completion_s"].to_list()], "{:.0f}")
+    return mean_and_deviation([1e3 * seconds for seconds in first["fct_s"].to_list()], "{:.0f}")
 
 
 def law(name: str, cases: Mapping[str, Mapping[str, object]]) -> str:
@@ -170,8 +170,8 @@ SHORT_HEAD = ("64 KB, idle", "1 MB, idle", "10 MB, idle", "1 MB beside two CUBIC
 
 def short_row(congestion: str) -> tuple[str, ...]:
     """Completion times in ms, by size, alone and not."""
-    idle = [completion_ms(congestion, size) for size in ("64KB", "1MB", "10MB")]
-    return (*idle, completion_ms(congestion, "1MB", BESIDE))
+    idle = [fct_ms(congestion, size) for size in ("64KB", "1MB", "10MB")]
+    return (*idle, fct_ms(congestion, "1MB", BESIDE))
 
 
 def prediction(name: str, cases: Mapping[str, Mapping[str, object]]) -> str:

@@ -105,7 +105,7 @@ In order of importance:
   of 20 packets sooner. <!-- so: (changed := csv("tests/agreement/data/mechanisms.csv")) is not None and (of := lambda
   run, change, column: changed.filter(run=run, change=change)[column][0]) and of("reno-100M-10ms-20p-1x", "no batches:
   one segment a packet from the sender", "goodput_bps") > 1.03 * of("reno-100M-10ms-20p-1x", "over the token bucket",
-  "goodput_bps") --> The engine's stack `linux` does the same (`batches`).
+  "goodput_bps") --> The engine's stack `linux` does the same (`tso_batching`).
 - **A pushed segment is acknowledged when the application reads.** Each batch ends with a push. An ACK that would wait
   for a second segment goes out with the application's next read, so ACKs fall back into step with the batches, and
   the mean round trip is shorter. <!-- so: all(of(run, "no immediate ACK of a pushed segment", "srtt_mean_s") > of(run,

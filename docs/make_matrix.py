@@ -88,7 +88,7 @@ CAUSES = """
 ## What is behind the differences
 
 Without batches some of the differences of single flows at 10 Mb/s shrink or vanish. Loss rates in 1/10000, the kernel's
-first; *no batches* was measured once, by `ackclock sweep` as above with `--set tcp.batches=false`:
+first; *no batches* was measured once, by `ackclock sweep` as above with `--set tcp.tso_batching=false`:
 
 {batches}
 

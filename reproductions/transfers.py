@@ -21,7 +21,7 @@ def completion_of(*, least: int = 1, most: int) -> Callable[[RunView], float | N
         if mss is None:
             return None
         wanted = view.flows.filter(pl.col("size_bytes").is_between(least * mss, most * mss))
-        mean = wanted["completion_s"].mean()
+        mean = wanted["fct_s"].mean()
         return float(mean) if isinstance(mean, (int, float)) else None
 
     return completion
@@ -75,7 +75,7 @@ def captured_completion_of(*, least: int = 1, most: int) -> Callable[[RunView], 
 
     def completion(view: RunView) -> float | None:
         wanted = view.flows.filter(pl.col("size_bytes").is_between(least * FULL_BYTES, most * FULL_BYTES))
-        mean = wanted["completion_s"].mean()
+        mean = wanted["fct_s"].mean()
         return float(mean) if isinstance(mean, (int, float)) else None
 
     return completion

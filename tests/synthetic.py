@@ -107,7 +107,7 @@ def _transfers_run(made: Mapping[str, Any], count: int, seed: int, sampled: bool
     columns = {
         "start_s": starts,
         "size_bytes": sizes.astype(np.uint64),
-        "completion_s": np.where(done, times, np.nan),
+        "fct_s": np.where(done, times, np.nan),
         "measured_bytes": np.where(done, sizes, 0).astype(np.uint64),
         "delivered_bytes": np.where(done, sizes, 0).astype(np.uint64),
         "syn_retransmissions": np.zeros(count, np.uint64),
@@ -258,7 +258,7 @@ def unplanned(duration_s: float = 10.0, **more: Any) -> Dataset:
             "source": ["10.0.0.1:5001", "10.0.0.2:5001"],
             "start_s": np.array([0.5, 1.0]),
             "end_s": np.array([math.nan, 9.0]),
-            "completion_s": np.array([math.nan, 8.0]),
+            "fct_s": np.array([math.nan, 8.0]),
             "size_bytes": [None, 500_000],
         },
         "flow_samples": samples(times_s, srtt_s=np.full(both.shape, 0.05), delivered_bytes=both),

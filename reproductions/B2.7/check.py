@@ -7,7 +7,7 @@ from ackclock.gallery import Measured, Row, near, ratio
 from ackclock.gallery.entry import Published
 from ackclock.gallery.measurements import Values
 from ackclock.metrics import RunView
-from ackclock.metrics.oscillation import cwnd_high, cwnd_low, cwnd_period_s
+from ackclock.metrics.oscillation import cwnd_peak, cwnd_period_s, cwnd_trough
 
 ENGINES = ("theory", "packet")
 
@@ -25,7 +25,7 @@ def runs(engine: str, case: str) -> bool:
 
 def slope(view: RunView) -> float | None:
     """Packets per second from trough to peak."""
-    high, low, period_s = cwnd_high(view), cwnd_low(view), cwnd_period_s(view)
+    high, low, period_s = cwnd_peak(view), cwnd_trough(view), cwnd_period_s(view)
     return None if high is None or low is None or period_s is None else (high - low) / period_s
 
 

@@ -6,7 +6,7 @@ from math import inf
 from ackclock.gallery import Measured, Row, near, ratio
 from ackclock.gallery.entry import Published
 from ackclock.metrics import RunView, value
-from ackclock.metrics.oscillation import cwnd_high, cwnd_low, cwnd_period_s
+from ackclock.metrics.oscillation import cwnd_peak, cwnd_period_s, cwnd_trough
 
 ENGINES = ("theory", "packet", "linux", "ns2")
 SET_UPS = ("ADSL", "100 Mb/s", "200 Mb/s", "300 Mb/s", "400 Mb/s")
@@ -38,7 +38,7 @@ def looks(engine: str, case: str) -> bool:
 
 def amplitude(view: RunView) -> float | None:
     """From the mean trough to the mean peak of the window."""
-    high, low = cwnd_high(view), cwnd_low(view)
+    high, low = cwnd_peak(view), cwnd_trough(view)
     return None if high is None or low is None else high - low
 
 

@@ -21,7 +21,7 @@ def occupancy_p(view: RunView) -> float | None:
 
 
 ENGINES = ("meanfield", "packet")
-MEASURES = {"empty": "queue_empty_fraction", "queue": occupancy_p, "utilisation": "utilisation"}
+MEASURES = {"empty": "queue_empty_share", "queue": occupancy_p, "utilisation": "utilisation"}
 
 #: “A significant fraction of mass at zero”: the queue is empty a fifth of the time and more; a twentieth at least.
 SIGNIFICANT, SOME = (0.2, 1.0), (0.05, 1.0)

@@ -11,7 +11,7 @@ ENGINES = ("packet",)
 MEASURES = {
     "fall": window_fall,
     "delay": "queue_delay_mean_s",
-    "empty": "queue_empty_fraction",
+    "empty": "queue_empty_share",
     "used": "utilisation",
 }
 CONTROLS = {"lincubic": "LinCubic", "accucubic": "AccuCubic"}

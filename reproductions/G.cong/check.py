@@ -23,12 +23,12 @@ DECIDES = "90 %"
 
 def spread(view: RunView) -> float | None:
     """Standard deviation of the files' completion times as a share of their mean; null until all have ended."""
-    times_s = view.flows["completion_s"].to_numpy()
+    times_s = view.flows["fct_s"].to_numpy()
     found = float(times_s.std() / times_s.mean())
     return None if np.isnan(found) else found
 
 
-MEASURES = {"completion": "completion_mean_s", "spread": spread}
+MEASURES = {"completion": "fct_mean_s", "spread": spread}
 
 
 def check(measured: Measured, published: Mapping[str, Published]) -> list[Row]:

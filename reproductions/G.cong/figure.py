@@ -87,6 +87,6 @@ def _legend(above: SubFigure, ax: Axes) -> None:
 
 def _ended(ax: Axes, data: Dataset, colour: str, control: str) -> None:
     """The files of all seeds together."""
-    times_s = np.sort(np.concatenate([view.flows["completion_s"].to_numpy() for view in runs(data)]))
+    times_s = np.sort(np.concatenate([view.flows["fct_s"].to_numpy() for view in runs(data)]))
     shares = np.arange(times_s.size + 1) / times_s.size
     ax.step([times_s[0], *times_s], shares, where="post", color=colour, linewidth=1.2, label=control)

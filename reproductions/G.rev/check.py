@@ -28,8 +28,8 @@ MB, MIB = 1_000_000, 1 << 20
 def in_full(view: RunView) -> float | None:
     """Mean completion time of the files, in the slides' time: by size over rate; null until all have ended."""
     files = view.flows.filter(pl.col("size_bytes").is_not_null())
-    mean_s = files["completion_s"].mean()
-    if files["completion_s"].null_count() or not isinstance(mean_s, float):
+    mean_s = files["fct_s"].mean()
+    if files["fct_s"].null_count() or not isinstance(mean_s, float):
         return None
     size_bytes, link_bps = int(files["size_bytes"][0]), view.plan.links[view.plan.bottleneck].rate_bps
     unit = MB if size_bytes % MIB else MIB

@@ -34,7 +34,7 @@ SAME_COUNT, ALIKE_COUNT = 0.05, 0.25
 
 def response_s(view: RunView) -> float | None:
     """The mean over finished downloads."""
-    mean = view.flows.filter(pl.col("flow") != UPLOAD)["completion_s"].mean()
+    mean = view.flows.filter(pl.col("flow") != UPLOAD)["fct_s"].mean()
     return float(mean) if isinstance(mean, (int, float)) else None
 
 

@@ -40,12 +40,12 @@ SHARES = {"share-1": "1000 RTO 1 s", "share-3": "2000 RTO 3 s"}
 
 def kept(view: RunView) -> float | None:
     """The mean time of transfers whose first SYN was answered, with the FIN's round trip: the dataset leaves it out."""
-    return _with_fin(value(view, "completion_syn_kept_s"))
+    return _with_fin(value(view, "fct_syn_kept_s"))
 
 
 def lost(view: RunView) -> float | None:
     """The same of those that lost at least one."""
-    return _with_fin(value(view, "completion_syn_lost_s"))
+    return _with_fin(value(view, "fct_syn_lost_s"))
 
 
 def once(view: RunView) -> float | None:

@@ -11,12 +11,12 @@ ENGINES = ("packet",)
 MEASURES = {
     "run 2": completion_of(least=2, most=2),
     "run 1-6": completion_of(most=6),
-    "run all": "completion_km_mean_s",
+    "run all": "fct_km_mean_s",
 }
 CAPTURED = {
     "2": captured_completion_of(least=2, most=2),
     "1-6": captured_completion_of(most=6),
-    "all": "completion_km_mean_s",
+    "all": "fct_km_mean_s",
 }
 
 LEADERS, OTHERS = ("fq_codel", "sfq", "redfavor", "spa"), ("pfifo", "bfifo", "codel", "pie")

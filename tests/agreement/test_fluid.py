@@ -37,7 +37,7 @@ frame_overhead = "0B"
 queue = {{ discipline = "pfifo", limit = "{buffer}bdp" }}
 [tcp]
 pacing = true
-batches = false
+tso_batching = false
 [[flows]]
 count = 10
 congestion = {congestion}

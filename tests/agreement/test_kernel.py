@@ -27,8 +27,8 @@ GOODPUT, DROPS, DROPPED_P = 0.005, 0.05, 2
 #: The recording's receiver read every 5 ms; a receive buffer that is large from the start comes nearest to it.
 RECORDED = """
 [linux]
-reader = "lazy"
-serve = "5ms"
+reader = "periodic"
+app_interval = "5ms"
 sysctls = { "net.ipv4.tcp_rmem" = "4096 16777216 268435456" }
 """
 

@@ -50,7 +50,7 @@ def measured(engine: str, set_up: str, more: str = "", tcp: str = "", theory: st
     text = TEXT.format(rate=rate, rtt=rtt, buffer=buffer, more=more, tcp=tcp, theory=theory)
     data = ac.run(ac.loads(text, "one.toml").plan(), engine=engine)
     found = {name: value["mean"] for name, value in data.metrics()["summary"].items()}
-    return found | {"amplitude": found["cwnd_high"] - found["cwnd_low"]}
+    return found | {"amplitude": found["cwnd_peak"] - found["cwnd_trough"]}
 
 
 @pytest.mark.parametrize("set_up", SET_UPS)
@@ -58,7 +58,7 @@ def test_windows_agree(set_up: str) -> None:
     packet, theory = measured("packet", set_up), measured("theory", set_up)
     for name in ("cwnd_period_s", "amplitude", "loss_rate"):
         assert theory[name] == pytest.approx(packet[name], rel=0.1), name
-    for name in ("cwnd_mean", "cwnd_high", "cwnd_low", "utilisation", "rtt_mean_s"):
+    for name in ("cwnd_mean", "cwnd_peak", "cwnd_trough", "utilisation", "rtt_mean_s"):
         assert theory[name] == pytest.approx(packet[name], rel=0.03), name
     assert theory["queue_mean_p"] == pytest.approx(packet["queue_mean_p"], rel=0.1)
 

@@ -81,10 +81,14 @@ def test_defaults_of_the_stacks():
     linux = algorithms.card("stack", "linux").complete({})
     assert (linux["min_rto"], linux["initial_rto"], linux["max_rto"]) == (0.2, 1.0, 120.0)
     assert (linux["delayed_ack"], linux["delayed_ack_timeout"]) == ("quick", 0.04)
-    assert (linux["loss_detection"], linux["reduction"], linux["tail_loss_probe"]) == ("rack", "prr", True)
+    assert (linux["loss_detection"], linux["recovery_reduction"], linux["tail_loss_probe"]) == ("rack", "prr", True)
     rfc = algorithms.card("stack", "rfc").complete({})
     assert (rfc["min_rto"], rfc["rto_floor_on_variance"]) == (1.0, False)
-    assert (rfc["loss_detection"], rfc["reduction"], rfc["tail_loss_probe"]) == ("duplicate_acks", "immediate", False)
+    assert (rfc["loss_detection"], rfc["recovery_reduction"], rfc["tail_loss_probe"]) == (
+        "duplicate_acks",
+        "immediate",
+        False,
+    )
     assert linux["initial_window"] == rfc["initial_window"] == 10
 
 

@@ -82,7 +82,7 @@ def test_what_began_before_the_capture_is_no_transfer(made, tmp_path):
     rows = data.flows.join(data.scan("captured").collect(), on="flow")
     before = rows.filter(~pl.col("opened"))
     assert before.height >= 2
-    assert before["size_bytes"].null_count() == before["completion_s"].null_count() == before.height
+    assert before["size_bytes"].null_count() == before["fct_s"].null_count() == before.height
     assert rows.filter("opened", pl.col("payload_bytes") > 0)["size_bytes"].null_count() == 0
 
 

@@ -64,11 +64,11 @@ def test_sentinels_become_null_only_where_null_is_possible() -> None:
 
 def test_lists_with_none_strings_and_nested_lists() -> None:
     spool = Spool()
-    spool.append("flows", synthetic.flows(2, size_bytes=[None, 9], completion_s=[math.nan, 1.5], source=["a", None]))
+    spool.append("flows", synthetic.flows(2, size_bytes=[None, 9], fct_s=[math.nan, 1.5], source=["a", None]))
     spool.append("links", synthetic.link(sojourn_edges_s=np.array([0.1, 0.2]), sojourn_counts=[3, 4]))
     data = spool.dataset({"runs": []})
     assert data.flows["size_bytes"].to_list() == [None, 9]
-    assert data.flows["completion_s"].to_list() == [None, 1.5]
+    assert data.flows["fct_s"].to_list() == [None, 1.5]
     assert data.flows["source"].to_list() == ["a", None]
     assert data.links["sojourn_edges_s"].to_list() == [[0.1, 0.2]]
     assert data.links["sojourn_counts"].to_list() == [[3, 4]]

@@ -99,7 +99,7 @@ def test_samples_and_totals_are_one_run(data):
 def test_every_metric_that_the_tables_allow_is_there(data):
     (run,) = data.metrics()["runs"]
     found = run["metrics"]
-    known = ("utilisation", "jain", "rtt_mean_s", "queue_delay_p95_s", "queue_empty_fraction", "loss_rate")
+    known = ("utilisation", "jain", "rtt_mean_s", "queue_delay_p95_s", "queue_empty_share", "loss_rate")
     assert all(found[name] is not None for name in known)
     assert found["congestion_epochs"] > 5
     assert 0.3 <= found["synchronisation"] <= 1
@@ -182,7 +182,7 @@ def test_byte_limits_become_packets():
 def test_the_defaults_of_the_options():
     assert plan().options["fluid"] == {
         "synchronisation": {"kind": "normal", "least": 0.3, "mean": None, "sd": 1.5},
-        "victims": {"kind": "rate"},
+        "loss_assignment": {"kind": "rate"},
         "slow_start": True,
         "cuts": "once",
         "step_s": None,
@@ -193,7 +193,7 @@ def test_words_stand_for_tables():
     found = plan(fluid('synchronisation = "full"\nvictims = "random"\nslow_start = false\nstep = "2ms"'))
     options = found.options["fluid"]
     assert options["synchronisation"] == {"kind": "full"}
-    assert options["victims"] == {"kind": "random"}
+    assert options["loss_assignment"] == {"kind": "random"}
     assert (options["slow_start"], options["step_s"]) == (False, 0.002)
 
 
@@ -204,8 +204,8 @@ def test_words_stand_for_tables():
         ("synchronisation = 0.3", "found 0.3; expected"),
         ('synchronisation = { kind = "normal", least = 1.5 }', "least: found 1.5; expected at most 1"),
         ('synchronisation = { kind = "replayed" }', "found neither shares nor from; expected one of shares and from"),
-        ('victims = { kind = "replayed", flows = [[0]], from = "x" }', "found both flows and from"),
-        ('victims = "replayed"', 'found "replayed"; expected one of "rate", "window", "random"'),
+        ('loss_assignment = { kind = "replayed", flows = [[0]], from = "x" }', "found both flows and from"),
+        ('loss_assignment = "replayed"', 'found "replayed"; expected one of "rate", "window", "random"'),
         ('step = "0s"', 'found "0s"; expected 1us to 1h'),
     ],
 )
@@ -229,10 +229,10 @@ def test_synchronisation_is_what_was_asked_for():
 
 
 def test_replay_measures_the_epochs(data):
-    found = ac.replay(plan(), data, victims=True).options["fluid"]
+    found = ac.replay(plan(), data, loss_assignment=True).options["fluid"]
     epochs = metrics.epochs(data)
     assert found["synchronisation"]["shares"] == epochs["share"].to_list()
-    hit = found["victims"]["flows"]
+    hit = found["loss_assignment"]["flows"]
     assert [len(flows) for flows in hit] == epochs["flows_hit"].to_list()
     assert {flow for flows in hit for flow in flows} <= {0, 1, 2, 3}
 
@@ -247,9 +247,9 @@ def test_a_capture_is_replayed_with_the_numbers_of_its_connections(tmp_path):
     text = TEXT.replace('"60s"', '"20s"').replace("[record]", "[record]\npcap = true")
     ac.run(ac.loads(text).plan(), captures=tmp_path)
     seen = capture.read([next(tmp_path.iterdir())]).data
-    found = ac.replay(plan(), seen, victims=True).options["fluid"]
+    found = ac.replay(plan(), seen, loss_assignment=True).options["fluid"]
     assert found["synchronisation"]["shares"] == metrics.epochs(seen)["share"].to_list()
-    assert {flow for flows in found["victims"]["flows"] for flow in flows} == {0, 1, 2, 3}
+    assert {flow for flows in found["loss_assignment"]["flows"] for flow in flows} == {0, 1, 2, 3}
 
 
 def test_a_replayed_run_has_the_synchronisation_of_its_source():
@@ -270,7 +270,7 @@ def test_a_result_folder_is_measured(data, tmp_path):
     followed = ac.run(named, engine="fluid")
     found = followed.manifest["plan"]["options"]["fluid"]
     assert found["synchronisation"]["shares"] == metrics.epochs(data)["share"].to_list()
-    assert found["victims"] == {"kind": "rate"}
+    assert found["loss_assignment"] == {"kind": "rate"}
     assert_frame_equal(followed.links, ac.run(ac.replay(plan(), data), engine="fluid").links)
 
 
@@ -284,9 +284,9 @@ def test_a_sweep_measures_a_result_folder(data, tmp_path):
 
 
 def test_a_folder_that_is_no_result_is_refused(tmp_path):
-    named = plan(fluid(f'victims = {{ kind = "replayed", from = "{tmp_path / "none"}" }}'))
+    named = plan(fluid(f'loss_assignment = {{ kind = "replayed", from = "{tmp_path / "none"}" }}'))
     for refused in (engines.check_needs, engines.fed):
-        with pytest.raises(InputError, match=r"fluid\.victims\.from: found .*none\", which is no result"):
+        with pytest.raises(InputError, match=r"fluid\.loss_assignment\.from: found .*none\", which is no result"):
             refused(engines.engine("fluid"), named)
     engines.check_needs(engines.engine("fluid"), named, [tmp_path / "none"])
     engines.check_needs(engines.engine("packet"), named)

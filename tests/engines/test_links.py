@@ -93,7 +93,7 @@ def arrivals(data: ac.Dataset) -> pl.DataFrame:
 
 def test_bursts_are_as_long_as_the_chain_says():
     """30 000 packets, 300 bursts of 5 in the mean: the standard error of their length is .26, of the share .31 %."""
-    lost = np.array(sequences(with_keys("loss = { to_bad = 0.01, to_good = 0.2 }"), "loss"))
+    lost = np.array(sequences(with_keys("loss = { p_good_to_bad = 0.01, p_bad_to_good = 0.2 }"), "loss"))
     bursts = 1 + (np.diff(lost) > 1).sum()
     assert lost.size / bursts == pytest.approx(5, abs=0.8)
     assert lost.size / 30_000 == pytest.approx(0.01 / 0.21, abs=0.01)
@@ -141,7 +141,7 @@ def test_jitter_in_order_lets_no_packet_overtake():
 def test_each_has_a_stream_of_its_own():
     """Whatever is added, the same packets are lost, damaged and doubled."""
     loss, corrupt, duplicate = (
-        "loss = { to_bad = 0.01, to_good = 0.2 }",
+        "loss = { p_good_to_bad = 0.01, p_bad_to_good = 0.2 }",
         "corrupt = { probability = 0.01 }",
         "duplicate = { probability = 0.01 }",
     )
@@ -198,7 +198,7 @@ def test_the_base_rtt_of_a_path_stays_where_a_delay_varies():
 
 
 REFUSED = {
-    "loss = { to_bad = 0.01, to_good = 0.2 }": "random loss in bursts",
+    "loss = { p_good_to_bad = 0.01, p_bad_to_good = 0.2 }": "random loss in bursts",
     'jitter = { deviation = "1ms" }': "jitter",
     "reorder = { probability = 0.01 }": "packets that are reordered",
     "duplicate = { probability = 0.01 }": "packets that are duplicated",
@@ -231,8 +231,8 @@ def test_what_does_not_fit_together_is_told():
     traced = changed(FLOW, ('rate = "10Mbit"', 'rate = { trace = "t" }\nburst = "3KB"')) + '[traces]\nt = "1\\n"\n'
     with pytest.raises(ScenarioError, match="found a burst beside a trace; expected one of them"):
         ac.loads(traced).plan()
-    loss = changed(FLOW, ('rtt = "40ms"', 'rtt = "40ms"\nloss = { to_bad = 0.1 }'))
-    with pytest.raises(ScenarioError, match="network.loss: found to_bad without to_good; expected"):
+    loss = changed(FLOW, ('rtt = "40ms"', 'rtt = "40ms"\nloss = { p_good_to_bad = 0.1 }'))
+    with pytest.raises(ScenarioError, match="network.loss: found p_good_to_bad without p_bad_to_good; expected"):
         ac.loads(loss).plan()
     y = """
 duration = "1s"

@@ -133,9 +133,9 @@ SYN = "syn-loss.toml"
 def test_the_response_time_is_the_formula_s_without_the_fin():
     asked = ac.load(SCENARIOS / SYN).plan()
     found, formula = answer(asked), theory.response_time(36, 0.2, 0.02, p_syn=0.12, rto_s=3.0)
-    assert found["completion_mean_s"] == pytest.approx(formula.total_s - 0.2)
-    assert found["completion_syn_kept_s"] == pytest.approx(found["completion_mean_s"] - 3 * 0.12 / 0.76)
-    assert found["completion_syn_lost_s"] == pytest.approx(found["completion_syn_kept_s"] + 3 / 0.76)
+    assert found["fct_mean_s"] == pytest.approx(formula.total_s - 0.2)
+    assert found["fct_syn_kept_s"] == pytest.approx(found["fct_mean_s"] - 3 * 0.12 / 0.76)
+    assert found["fct_syn_lost_s"] == pytest.approx(found["fct_syn_kept_s"] + 3 / 0.76)
     assert found["syn_retransmission_probability"] == 0.12
 
 
@@ -144,9 +144,9 @@ def test_the_packet_engine_takes_as_long_from_the_same_scenario():
     asked = ac.load(SCENARIOS / SYN).plan()
     expected, summary = answer(asked), runner.run(asked, "packet").metrics()["summary"]
     measured = {name: found["mean"] for name, found in summary.items()}
-    for name in ("completion_mean_s", "completion_syn_kept_s", "completion_syn_lost_s"):
+    for name in ("fct_mean_s", "fct_syn_kept_s", "fct_syn_lost_s"):
         assert measured[name] == pytest.approx(expected[name], rel=0.1)
-    costs = [found["completion_syn_lost_s"] - found["completion_syn_kept_s"] for found in (expected, measured)]
+    costs = [found["fct_syn_lost_s"] - found["fct_syn_kept_s"] for found in (expected, measured)]
     assert costs[1] == pytest.approx(costs[0], rel=0.03)
     assert measured["syn_retransmission_rate"] == pytest.approx(0.12, abs=0.01)
 
@@ -158,8 +158,8 @@ def transfers(further="", **lines):
 def test_recovery_initial_window_and_timeout_are_the_plan_s():
     found = answer(transfers('[theory.syn_loss]\nrecovery = "1s"', tcp="initial_window = 4"))
     formula = theory.response_time(50, 0.1, 1e-3, recovery_s=1.0, initial_window=4)
-    assert found["completion_mean_s"] == pytest.approx(formula.total_s - 0.1)
-    assert "completion_syn_lost_s" not in found
+    assert found["fct_mean_s"] == pytest.approx(formula.total_s - 0.1)
+    assert "fct_syn_lost_s" not in found
 
 
 @pytest.mark.parametrize(

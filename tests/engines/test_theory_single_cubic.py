@@ -61,8 +61,8 @@ def test_the_plan_becomes_the_flow() -> None:
         (("beta = 0.8", "whole_segments = false"), "whole", "nothing"),
         (('mss = "1460B"', 'mss = "1460B"\ndelayed_ack = true'), "packets_per_ack", 1.0),
         (("\n[theory]", '\n[theory]\nsingle_cubic = { growth = "rtt" }'), "growth", "rtt"),
-        (("\n[theory]", '\n[theory]\nsingle_cubic = { whole = "loss" }'), "whole", "loss"),
-        (("\n[theory]", '\n[theory]\nsingle_cubic = { seen = "at_once" }'), "seen", "at_once"),
+        (("\n[theory]", '\n[theory]\nsingle_cubic = { rounding = "loss" }'), "rounding", "loss"),
+        (("\n[theory]", '\n[theory]\nsingle_cubic = { loss_detection = "at_once" }'), "loss_detection", "at_once"),
         (('pfifo", limit = "50p"', 'bfifo", limit = "75KB"'), "buffer_p", 50),
         (('overhead = "0B"', 'overhead = "500B"'), "capacity_pps", pytest.approx(1e8 / 16_000)),
     ],
@@ -136,7 +136,7 @@ def test_metrics_are_the_averages(data: ac.Dataset) -> None:
     assert found["rtt_mean_s"] == pytest.approx(expected.rtt_s, rel=2e-3)
     assert found["cwnd_mean"] == pytest.approx(expected.window_p, rel=2e-3)
     assert found["cwnd_period_s"] == pytest.approx(expected.period_s, rel=0.01)
-    assert found["cwnd_high"] == pytest.approx(expected.high_p, rel=2e-3)
+    assert found["cwnd_peak"] == pytest.approx(expected.high_p, rel=2e-3)
     assert found["goodput_bps"] == pytest.approx(found["utilisation"] * 1e8 * 1460 / 1500, rel=1e-6)
     assert found["congestion_epochs"] == pytest.approx(2980 / expected.period_s, abs=2)
     assert found["queue_mean_p"] == pytest.approx(expected.queue_p - 1, abs=1), "the one in transmission is not in it"

@@ -20,7 +20,7 @@ def view(events: list[tuple[float, int, str, float]] = (), **tables: dict) -> Ru
     flows = synthetic.flows(
         3,
         size_bytes=np.array([1, 2, 7], np.uint64) * MSS,
-        completion_s=np.array([1.0, 3.0, 8.0]),
+        fct_s=np.array([1.0, 3.0, 8.0]),
         start_s=np.array([10.0, 20.0, 30.0]),
         base_rtt_s=np.array([0.05, 0.04, 0.06]),
     )

@@ -100,7 +100,7 @@ def test_transfers_are_those_of_the_other_engines(bed: Testbed):
 
 @pytest.mark.usefixtures("unchanged")
 def test_a_path_is_left_as_it_is(bed: Testbed):
-    path = testbeds.scenario(bed, duration=1.5, more="leave = true", name="left.toml")
+    path = testbeds.scenario(bed, duration=1.5, more="existing_path = true", name="left.toml")
     text = path.read_text()
     router = text[text.index('[[network.hosts]]\nname = "router"') : text.index('[[network.hosts]]\nname = "bob"')]
     path.write_text(text.replace(router, ""))

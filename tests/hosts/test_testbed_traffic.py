@@ -42,7 +42,7 @@ def test_udp_sources_send_between_hosts(bed: Testbed):
 @pytest.mark.usefixtures("unchanged")
 def test_answers_come_back_to_udp_sources_that_follow_the_delay(bed: Testbed):
     """A flow fills the queue: more delay than the target, so more datagrams than the 100 a second of its beginning."""
-    follow = 'follow = { target = "2ms", least = "100/s", most = "2000/s" }'
+    follow = 'rate_adaptation = { target = "2ms", min = "100/s", max = "2000/s" }'
     udp = f'[[traffic]]\nkind = "udp"\n{follow}\npacket = "50B"\n'
     path = with_traffic(bed, f'[[flows]]\ncongestion = "cubic"\n{udp}', "follow.toml")
     status, _, errors = run(bed, path, out="follow")
@@ -110,7 +110,7 @@ def test_sources_transfer_think_and_transfer_between_hosts(bed: Testbed):
 @pytest.mark.usefixtures("unchanged")
 def test_a_path_is_measured_before_it_is_used(bed: Testbed):
     """A router that is none of ackclock's lets 10 Mb/s through: the utilisation is that of what was found."""
-    path = testbeds.scenario(bed, duration=3, more='leave = true\nrtt = "measured"', name="measured.toml")
+    path = testbeds.scenario(bed, duration=3, more='existing_path = true\nrtt = "measured"', name="measured.toml")
     text = path.read_text().replace('rate = "20Mbit"', 'rate = "measured"')
     router = text[text.index('[[network.hosts]]\nname = "router"') : text.index('[[network.hosts]]\nname = "bob"')]
     path.write_text(text.replace(router, ""))

@@ -108,7 +108,7 @@ WRONG = [
     ("ac.compare(plan, ['packet', 'fluid'], jobs=0)", INPUT, JOBS.format("0")),
     ("ac.replay(loaded, data)", TYPE, "plan: found a Loaded; expected a plan, as Loaded.plan() gives"),
     ("ac.replay(plan, None)", TYPE, A_DATASET.format("None")),
-    ("ac.replay(plan, data, victims=3)", TYPE, "victims: found 3; expected True or False"),
+    ("ac.replay(plan, data, loss_assignment=3)", TYPE, "loss_assignment: found 3; expected True or False"),
     # scenario
     ("ac.scenario(rate=None, rtt='1ms')", TYPE, "rate: found None; expected what TOML has"),
     ("ac.scenario(rate='1Mbit', rtt='1ms', sweep=3)", SCENARIO, "scenario: sweep: found 3; expected a table"),
@@ -134,7 +134,7 @@ WRONG = [
     ("ac.metrics.table(data, between=(True, 2))", TYPE, "between[0]: found True; expected"),
     ("ac.metrics.table(data, between=(float('nan'), 1))", INPUT, "between[0]: found nan; expected"),
     ("ac.metrics.table(data, between=(0, 1e9))", INPUT, "expected a part of 0 s to 1 s"),
-    ("ac.metrics.cdf(data, 'nope')", INPUT, 'quantity: found "nope"; expected one of "completion_s"'),
+    ("ac.metrics.cdf(data, 'nope')", INPUT, 'quantity: found "nope"; expected one of "fct_s"'),
     ("ac.metrics.cdf(data, None)", TYPE, "quantity: found None; expected a name"),
     ("ac.metrics.response_times(data, by=3)", TYPE, "by: found 3; expected a name"),
     ("ac.metrics.responsiveness_at(data, 3)", TYPE, "instants: found 3; expected ascending times"),

@@ -86,7 +86,7 @@ def test_flows_without_samples_change_nothing() -> None:
 def test_an_unsampled_flow_takes_no_part_in_the_answer_to_a_change() -> None:
     stays = np.interp(TIMES, [50, 60], [5e6, 10e6])
     leaves = np.where(TIMES <= 50, 5e6, 0)
-    flows = synthetic.flows(3, completion_s=[np.nan, 50.0, np.nan])
+    flows = synthetic.flows(3, fct_s=[np.nan, 50.0, np.nan])
     found = of("responsiveness_s", view(np.column_stack([stays, leaves]), flows))
     assert found == pytest.approx(5.1, abs=0.25)
 
@@ -100,7 +100,7 @@ def test_responsiveness_to_a_flow_that_leaves() -> None:
     """The other flow leaves at 50 s; the one that stays goes from 5 to 10 Mb/s in 10 s: half the way takes 5 s."""
     stays = np.interp(TIMES, [50, 60], [5e6, 10e6])
     leaves = np.where(TIMES <= 50, 5e6, 0)
-    flows = synthetic.flows(2, completion_s=[np.nan, 50.0])
+    flows = synthetic.flows(2, fct_s=[np.nan, 50.0])
     found = of("responsiveness_s", view(np.column_stack([stays, leaves]), flows))
     assert found == pytest.approx(5.1, abs=0.25)
 

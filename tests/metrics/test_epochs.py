@@ -85,7 +85,7 @@ def test_the_rtt_is_the_one_of_the_moment() -> None:
 
 
 def test_flows_that_are_not_there_are_not_counted() -> None:
-    flows = synthetic.flows(4, start_s=[0.0, 0.0, 10.0, 15.0], completion_s=[np.nan, 8.0, np.nan, np.nan])
+    flows = synthetic.flows(4, start_s=[0.0, 0.0, 10.0, 15.0], fct_s=[np.nan, 8.0, np.nan, np.nan])
     found = epochs(view([6.0, 9.0, 16.0], [0, 0, 0], flows=flows))
     assert found["flows_active"].to_list() == [2, 1, 3]
     assert found["share"].to_list() == [0.5, 1.0, pytest.approx(1 / 3)]

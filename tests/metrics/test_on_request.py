@@ -27,7 +27,7 @@ queue = { discipline = "pfifo", limit = "1bdp" }
 congestion = "cubic"
 [record]
 delays = true
-cubic = true
+cubic_state = true
 """
 
 LEAVES = """
@@ -197,7 +197,7 @@ def test_flows_share_paths_from_switch_to_switch(leaves):
 def test_other_routing_arrives_and_says_its_paths_if_flows_have_one(routing, known):
     text = LEAVES.replace('topology = "leaf-spine"', f'topology = "leaf-spine"\nrouting = "{routing}"')
     found = ac.run(planning.loads(text.replace('"1s"', '"200ms"')).plan())
-    assert found.flows["completion_s"].drop_nulls().len() > 10
+    assert found.flows["fct_s"].drop_nulls().len() > 10
     assert found.frame("paths").is_empty() != known
     assert found.flows["path_rate_bps"].unique().to_list() == [1e8]
     if known:  # by a leaf that is drawn: up, down, up and down again
@@ -236,21 +236,21 @@ def test_a_transfer_alone_has_a_slowdown_of_one():
     alone = ac.run(planning.loads(text.replace("30s", "10s")).plan())
     assert measured(alone, "slowdown_p50") == pytest.approx(1.0, abs=0.03)
     wire_bytes = 2e6 + np.ceil(2e6 / 1448) * 66
-    expected_s = theory.completion_alone(wire_bytes, 5e6, 0.1, 1514.0, 10.0)
-    assert alone.flows["completion_s"][0] == pytest.approx(expected_s, rel=0.03)
+    expected_s = theory.ideal_fct_s(wire_bytes, 5e6, 0.1, 1514.0, 10.0)
+    assert alone.flows["fct_s"][0] == pytest.approx(expected_s, rel=0.03)
 
 
 def test_the_empty_network_by_hand():
     # 30 packets of 0.1 s, a window of 10, an RTT of 2 s: 10, then 20; the link waits 0.1 + 2 - 1 s after the first.
-    found = theory.completion_alone(30 * 1000.0, 80e3, 2.0, 1000.0, 10.0)
+    found = theory.ideal_fct_s(30 * 1000.0, 80e3, 2.0, 1000.0, 10.0)
     assert found == pytest.approx(2 * 2.0 + 3.0 + 1.1)
-    assert theory.completion_alone(10 * 1000.0, 80e3, 2.0, 1000.0, 10.0) == pytest.approx(4.0 + 1.0)
-    assert theory.completion_alone([1e4, 3e4], 80e3, 2.0, 1000.0, 10.0) == pytest.approx([5.0, 8.1])
+    assert theory.ideal_fct_s(10 * 1000.0, 80e3, 2.0, 1000.0, 10.0) == pytest.approx(4.0 + 1.0)
+    assert theory.ideal_fct_s([1e4, 3e4], 80e3, 2.0, 1000.0, 10.0) == pytest.approx([5.0, 8.1])
 
 
 def test_slowdowns_by_size_and_deadlines(leaves):
     found = metrics.slowdowns(leaves)
-    assert found["n"].sum() == leaves.flows["completion_s"].drop_nulls().len()
+    assert found["n"].sum() == leaves.flows["fct_s"].drop_nulls().len()
     (row,) = found.iter_rows(named=True)  # all are of one size
     assert row["size_low_bytes"] == row["size_high_bytes"] == 20_000
     assert 0.9 < row["p50"] <= row["p99"]

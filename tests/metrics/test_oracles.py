@@ -55,7 +55,7 @@ def test_goodput_between_samples_is_interpolated() -> None:
 
 
 def test_a_flow_that_was_over_before_the_measured_part_does_not_count() -> None:
-    rows = {"flows": synthetic.flows(2, measured_bytes=[15_000_000, 0], completion_s=[math.nan, 3.0])}
+    rows = {"flows": synthetic.flows(2, measured_bytes=[15_000_000, 0], fct_s=[math.nan, 3.0])}
     assert value("goodput_flow_bps", rows) == pytest.approx([8e6])
     assert value("jain", rows) == 1.0
 
@@ -63,9 +63,7 @@ def test_a_flow_that_was_over_before_the_measured_part_does_not_count() -> None:
 def test_a_short_transfer_is_judged_by_its_rate_and_not_by_its_size() -> None:
     """1 MB in the two seconds from 10 to 12 s is 4 Mb/s, as is 7.5 MB in the 15 s of the measured part."""
     rows = {
-        "flows": synthetic.flows(
-            2, start_s=[0.0, 10.0], completion_s=[math.nan, 2.0], measured_bytes=[7_500_000, 1_000_000]
-        )
+        "flows": synthetic.flows(2, start_s=[0.0, 10.0], fct_s=[math.nan, 2.0], measured_bytes=[7_500_000, 1_000_000])
     }
     assert value("jain", rows) == pytest.approx(1.0)
     assert value("cov_goodput", rows) == pytest.approx(0.0)
@@ -167,10 +165,10 @@ def test_queue_delay_from_samples_is_weighted_by_departures() -> None:
 def test_queue_length_and_emptiness() -> None:
     link = {"links": synthetic.link(backlog_mean_p=12.5, empty_s=3.0)}
     assert value("queue_mean_p", link) == 12.5
-    assert value("queue_empty_fraction", link) == pytest.approx(0.2)
+    assert value("queue_empty_share", link) == pytest.approx(0.2)
     samples = {"queue_samples": {"time_s": [6.0, 7.0], "link": [0, 0], "backlog_p": [0.0, 4.0]}}
     assert value("queue_mean_p", samples) == 2.0
-    assert value("queue_empty_fraction", samples) == 0.5
+    assert value("queue_empty_share", samples) == 0.5
 
 
 def test_other_links_are_not_the_bottleneck() -> None:
@@ -209,12 +207,12 @@ def test_weighted_quantile_is_the_quantile_of_the_spread_out_values(pairs: list,
 def test_completion_of_transfers_that_ended_in_the_measured_part() -> None:
     rows = {
         "flows": synthetic.flows(
-            4, start_s=[0.0, 4.0, 10.0, 19.0], completion_s=[2.0, 2.0, 4.0, math.nan], size_bytes=[1, 1, 1, 1]
+            4, start_s=[0.0, 4.0, 10.0, 19.0], fct_s=[2.0, 2.0, 4.0, math.nan], size_bytes=[1, 1, 1, 1]
         )
     }
-    assert value("completion_mean_s", rows) == pytest.approx(3.0)
-    assert value("completion_p95_s", rows) == pytest.approx(3.9)
-    assert value("completion_mean_s", {"flows": synthetic.flows(1)}) is None
+    assert value("fct_mean_s", rows) == pytest.approx(3.0)
+    assert value("fct_p95_s", rows) == pytest.approx(3.9)
+    assert value("fct_mean_s", {"flows": synthetic.flows(1)}) is None
 
 
 # --- the whole list
@@ -235,11 +233,11 @@ def test_every_metric_of_the_design_is_there_and_says_what_it_is() -> None:
         "queue_delay_mean_s",
         "queue_delay_p95_s",
         "queue_mean_p",
-        "queue_empty_fraction",
+        "queue_empty_share",
         "congestion_epochs",
         "synchronisation",
-        "completion_mean_s",
-        "completion_p95_s",
+        "fct_mean_s",
+        "fct_p95_s",
         "syn_retransmission_rate",
         "convergence_s",
         "smoothness",
@@ -260,7 +258,7 @@ def test_every_metric_of_the_design_is_there_and_says_what_it_is() -> None:
         "syn_retransmission_probability",
         "unfinished",
         "unfinished_share",
-        "completion_km_mean_s",
+        "fct_km_mean_s",
         "flows_per_epoch",
     ]
     assert set(promised) <= set(metrics.METRICS)

@@ -15,7 +15,7 @@ def measured(cwnd: np.ndarray, warmup_s: float = 0.0) -> dict[str, float | None]
     made = synthetic.plan(rate_bps=1e7, duration_s=100, warmup_s=warmup_s)
     rows = {"flows": synthetic.flows(cwnd.shape[1]), "flow_samples": synthetic.samples(TIMES_S, cwnd=cwnd)}
     view = next(metrics.runs(synthetic.dataset(made, rows)))
-    return {name: metrics.value(view, name) for name in ("cwnd_period_s", "cwnd_high", "cwnd_low")}
+    return {name: metrics.value(view, name) for name in ("cwnd_period_s", "cwnd_peak", "cwnd_trough")}
 
 
 def sawtooth(period_s: float, low: float = 50, high: float = 100) -> np.ndarray:
@@ -41,8 +41,8 @@ def test_a_known_period_with_its_peaks_and_troughs(shape, period_s: float) -> No
     curve = shape(period_s)
     found = measured(curve)
     assert found["cwnd_period_s"] == pytest.approx(period_s, rel=0.002, abs=STEP_S)
-    assert found["cwnd_high"] == pytest.approx(curve.max(), rel=0.015)
-    assert found["cwnd_low"] == pytest.approx(curve.min(), rel=0.015)
+    assert found["cwnd_peak"] == pytest.approx(curve.max(), rel=0.015)
+    assert found["cwnd_trough"] == pytest.approx(curve.min(), rel=0.015)
 
 
 @pytest.mark.parametrize("shape", [sawtooth, cubic])
@@ -52,13 +52,13 @@ def test_the_noise_of_many_flows_adds_no_peaks(shape) -> None:  # type: ignore[n
     off = np.repeat(np.random.default_rng(1).uniform(-0.2, 0.2, (TIMES_S.size // 10, 100)), 10, axis=0)
     found = measured(curve * (1 + off))
     assert found["cwnd_period_s"] == pytest.approx(5.0, rel=0.02)
-    assert found["cwnd_high"] == pytest.approx(curve.max(), rel=0.04)
-    assert found["cwnd_low"] == pytest.approx(curve.min(), rel=0.04)
+    assert found["cwnd_peak"] == pytest.approx(curve.max(), rel=0.04)
+    assert found["cwnd_trough"] == pytest.approx(curve.min(), rel=0.04)
 
 
 def test_whole_segments_are_no_swings() -> None:
     found = measured(np.floor(sawtooth(4.0, 8, 16)))
-    assert found == pytest.approx({"cwnd_period_s": 4.0, "cwnd_high": 15.0, "cwnd_low": 8.0}, abs=0.02)
+    assert found == pytest.approx({"cwnd_period_s": 4.0, "cwnd_peak": 15.0, "cwnd_trough": 8.0}, abs=0.02)
 
 
 def test_teeth_of_two_heights_count_each() -> None:
@@ -66,7 +66,7 @@ def test_teeth_of_two_heights_count_each() -> None:
     high = np.where((TIMES_S // 2.0) % 2 == 0, 100.0, 92.0)
     found = measured((high * (0.8 + 0.2 * (TIMES_S % 2.0) / 2.0))[:, None])
     assert found["cwnd_period_s"] == pytest.approx(2.0, rel=0.01)
-    assert found["cwnd_high"] == pytest.approx(96.0, rel=0.005)
+    assert found["cwnd_peak"] == pytest.approx(96.0, rel=0.005)
 
 
 def test_a_slow_start_does_not_hide_the_teeth_after_it() -> None:
@@ -75,19 +75,19 @@ def test_a_slow_start_does_not_hide_the_teeth_after_it() -> None:
 
 def test_the_warm_up_is_not_looked_at() -> None:
     curve = np.where(TIMES_S[:, None] < 50, sawtooth(10.0, 200, 400), sawtooth(5.0))
-    assert measured(curve, 50.0) == pytest.approx({"cwnd_period_s": 5.0, "cwnd_high": 100, "cwnd_low": 50}, rel=0.01)
+    assert measured(curve, 50.0) == pytest.approx({"cwnd_period_s": 5.0, "cwnd_peak": 100, "cwnd_trough": 50}, rel=0.01)
 
 
 def test_it_is_the_mean_window_over_the_flows() -> None:
     """Two flows in opposite phases: their mean stands still, but for rounding."""
     one = 100 + 50 * np.sin(2 * np.pi * TIMES_S / 5)
     assert measured(np.column_stack([one, 200 - one]))["cwnd_period_s"] is None
-    assert measured(np.column_stack([one, one + 100]))["cwnd_high"] == pytest.approx(200, rel=0.01)
+    assert measured(np.column_stack([one, one + 100]))["cwnd_peak"] == pytest.approx(200, rel=0.01)
 
 
 @pytest.mark.parametrize("curve", [np.full((10_000, 1), 80.0), sawtooth(45.0), 80 + 0.1 * sawtooth(1.0, 0, 1)])
 def test_fewer_than_three_peaks_and_flat_curves_have_none(curve: np.ndarray) -> None:
-    assert measured(curve) == {"cwnd_period_s": None, "cwnd_high": None, "cwnd_low": None}
+    assert measured(curve) == {"cwnd_period_s": None, "cwnd_peak": None, "cwnd_trough": None}
 
 
 def test_a_run_without_windows_has_none() -> None:

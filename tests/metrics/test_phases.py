@@ -32,7 +32,7 @@ def phases() -> Dataset:
     flows = synthetic.flows(
         2,
         start_s=[0.0, 30.0],
-        completion_s=[np.nan, 30.0],
+        fct_s=[np.nan, 30.0],
         delivered_bytes=np.array([60_000_000, 7_500_000], np.uint64),
         measured_bytes=np.array([1, 1], np.uint64),
         measured_sent_packets=np.array([7, 7], np.uint64),
@@ -76,7 +76,7 @@ def test_without_parts_the_counts_are_used() -> None:
 
 def test_a_flow_without_samples_delivers_evenly() -> None:
     """10 MB from 10 to 50 s; between 40 and 60 s that is 2.5 MB, over 20 s 1 Mb/s."""
-    rows = synthetic.flows(1, start_s=[10.0], completion_s=[40.0], delivered_bytes=np.array([10_000_000], np.uint64))
+    rows = synthetic.flows(1, start_s=[10.0], fct_s=[40.0], delivered_bytes=np.array([10_000_000], np.uint64))
     found = metrics.table(synthetic.dataset(PLAN, {"flows": rows}), between=(40, 60))
     assert found["runs"][0]["metrics"]["goodput_bps"] == pytest.approx(1e6)
 
@@ -84,7 +84,7 @@ def test_a_flow_without_samples_delivers_evenly() -> None:
 def test_the_last_bytes_of_a_sampled_transfer_count() -> None:
     """A transfer of 1 MB from 10 to 10.95 s whose last sample, at 10.9 s, saw half of it."""
     samples = synthetic.samples(np.array([10.9]), delivered_bytes=np.array([[500_000]]))
-    rows = synthetic.flows(1, start_s=[10.0], completion_s=[0.95], delivered_bytes=np.array([1_000_000], np.uint64))
+    rows = synthetic.flows(1, start_s=[10.0], fct_s=[0.95], delivered_bytes=np.array([1_000_000], np.uint64))
     data = synthetic.dataset(PLAN, {"flows": rows, "flow_samples": samples})
     found = metrics.table(data, between=(10, 20))
     assert found["runs"][0]["metrics"]["goodput_bps"] == pytest.approx(8e6 / 10)

@@ -18,7 +18,7 @@ def made(sizes: list[int], times_s: list[float], seed: int = 1, **more: object) 
     columns = {
         "start_s": np.full(len(sizes), 10.0),
         "size_bytes": np.array(sizes, np.uint64),
-        "completion_s": np.array(times_s),
+        "fct_s": np.array(times_s),
     }
     return synthetic.dataset(PLAN, {"flows": synthetic.flows(len(sizes), **(columns | more))}, seed)
 
@@ -60,7 +60,7 @@ def test_groups_are_apart_and_named() -> None:
         4,
         start_s=np.full(4, 10.0),
         size_bytes=np.array([10, 20, 20, 20], np.uint64),
-        completion_s=[1.0, 2.0, 3.0, 5.0],
+        fct_s=[1.0, 2.0, 3.0, 5.0],
         group=np.array([0, 0, 1, 1], np.uint32),
     )
     data = synthetic.dataset(plan, {"flows": rows})
@@ -73,7 +73,7 @@ def test_what_is_not_there() -> None:
     assert metrics.response_times(synthetic.dataset(PLAN, {"flows": synthetic.flows(2)})).height == 0
     with pytest.raises(InputError, match='by: found "colour"; expected one of "size", "group"'):
         metrics.response_times(made([1], [1.0]), by="colour")
-    with pytest.raises(InputError, match='expected one of "completion_s", "cwnd", "rtt_s", "queue_delay_s", '):
+    with pytest.raises(InputError, match='expected one of "fct_s", "cwnd", "rtt_s", "queue_delay_s", '):
         metrics.cdf(made([1], [1.0]), "size")
 
 

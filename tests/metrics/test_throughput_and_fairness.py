@@ -147,7 +147,7 @@ def test_only_whole_seconds_in_which_the_flow_was_there() -> None:
     """Steady at 4 Mb/s from 7.5 s to 12.5 s: the two half seconds at the ends would show as a variation."""
     there = (TIMES > 7.5 + 1e-9) & (TIMES <= 12.5 + 1e-9)
     rates = np.where(there, 4e6, 0.0)[:, None]
-    ended = {"start_s": [7.5], "completion_s": [5.0], "delivered_bytes": [2_500_000]}
+    ended = {"start_s": [7.5], "fct_s": [5.0], "delivered_bytes": [2_500_000]}
     assert moving(rates, **ended)["cov_goodput_time"] == pytest.approx(0, abs=1e-9)
     assert moving(rates[:, :0])["cov_goodput_time"] is None
 

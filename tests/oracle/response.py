@@ -138,7 +138,7 @@ def measure(cell: Cell, method: Method) -> Measured:
         '"reno"' if cell.c is None else f'{{ kind = "cubic", c = {cell.c}{method.keys} }}',
         warmup_s=warmup_s,
         network=f"loss = {{ every = {cell.period} }}",
-        tcp=f'delayed_ack = false\nbatches = false\nreceive_window = "{window_bytes}B"',
+        tcp=f'delayed_ack = false\ntso_batching = false\nreceive_window = "{window_bytes}B"',
         interval_s=max(cell.rtt_s, duration_s / 20_000),
     )
     epochs = data.flows["measured_sent_packets"][0] / cell.period

@@ -117,10 +117,10 @@ def test_a_short_transfer_takes_a_round_trip_for_each_doubling(segments: int, ba
 
     Linux's last segment, which takes the FIN along, needs no room in the window.
     """
-    tcp = f'delayed_ack = false\nprocessing = "0s"\nbatches = {batches}'
+    tcp = f'delayed_ack = false\nprocessing = "0s"\ntso_batching = {batches}'
     data = lab.run(5.0, RTT_S, '"reno"', tcp=tcp, flows=f'size = "{segments}p"')
     expected_s = (1 + formulas.slow_start_rounds(max(1, segments - exempt))) * RTT_S
-    assert data.flows["completion_s"][0] == pytest.approx(expected_s, abs=2e-6)
+    assert data.flows["fct_s"][0] == pytest.approx(expected_s, abs=2e-6)
 
 
 def test_a_receive_window_gives_a_window_per_round_trip() -> None:

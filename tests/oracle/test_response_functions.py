@@ -37,7 +37,7 @@ def window(congestion: str, period: int, expected: float, skipped: int = HALVING
         congestion,
         warmup_s=skipped * epoch_s,
         network=f"loss = {{ every = {period} }}",
-        tcp=f'delayed_ack = false\nbatches = false\nreceive_window = "{int(3 * expected * lab.MSS_BYTES)}B"',
+        tcp=f'delayed_ack = false\ntso_batching = false\nreceive_window = "{int(3 * expected * lab.MSS_BYTES)}B"',
         interval_s=max(RTT_S, epoch_s / 200),
     )
     windows = data.flow_samples.filter(pl.col("time_s") >= skipped * epoch_s)["cwnd"]

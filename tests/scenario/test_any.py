@@ -110,7 +110,7 @@ PLACED = {
     "rtt": st.sampled_from(["1ms", "100ms"]),
     "from": HOSTS,
     "to": HOSTS,
-    "between": st.sampled_from(["all", "in-turn", "permutation", "random"]),
+    "between": st.sampled_from(["all", "round-robin", "permutation", "random"]),
     "path": st.sampled_from(["long", "hop-1", "branch-1"]),
     "stop": TIMES,
     "priority": COUNTS,
@@ -121,8 +121,8 @@ SIZES = st.sampled_from(
         "10p",
         {"distribution": "zipf", "exponent": 1.7, "max": "100p"},
         {"distribution": "pareto", "shape": 1.16, "min": "1KB"},
-        {"distribution": "pareto", "shape": 0.9, "min": "1KB", "max": "1p", "beyond": "redraw"},
-        {"distribution": "lognormal", "sigma": 1.0, "mean": "1KB", "max": "100KB", "beyond": "clip"},
+        {"distribution": "pareto", "shape": 0.9, "min": "1KB", "max": "1p", "truncation": "redraw"},
+        {"distribution": "lognormal", "sigma": 1.0, "mean": "1KB", "max": "100KB", "truncation": "clip"},
         {"distribution": "exponential", "mean": "3p"},
         {"distribution": "empirical", "points": [["1KB", 0.5], ["1MB", 1]]},
     ]
@@ -158,7 +158,7 @@ TRAFFIC = st.one_of(
         {
             "rate": EVENTS,
             "burst": st.just({"packets": 10, "every": "1s"}),
-            "follow": st.just({"target": "20ms", "least": "1/s", "most": "9/s"}),
+            "rate_adaptation": st.just({"target": "20ms", "min": "1/s", "max": "9/s"}),
         },
     ),
     traffic("on-off", {"packet": st.just("1B"), "rate": EVENTS, "on": TIMES, "off": TIMES}, {}),

@@ -39,11 +39,11 @@ MISTAKES = {
     ),
     "silent truncation": (
         POISSON + 'size = { distribution = "exponential", mean = "1KB", max = "9KB" }',
-        '10: traffic[0].size.beyond: found nothing; expected "redraw" or "clip" beside max',
+        '10: traffic[0].size.truncation: found nothing; expected "redraw" or "clip" beside max',
     ),
     "truncation at nothing": (
-        POISSON + 'size = { distribution = "exponential", mean = "1KB", beyond = "clip" }',
-        '10: traffic[0].size.beyond: found "clip"; expected a max = "…" beside it',
+        POISSON + 'size = { distribution = "exponential", mean = "1KB", truncation = "clip" }',
+        '10: traffic[0].size.truncation: found "clip"; expected a max = "…" beside it',
     ),
     "a Pareto without mean": (
         POISSON + 'size = { distribution = "pareto", shape = 1, mean = "1KB" }',
@@ -97,15 +97,18 @@ MISTAKES = {
         UDP + 'rate = "1/s"\ncongestion = "cubic"',
         "11: traffic[0].congestion: found a key that does not belong here; expected no congestion: UDP has none",
     ),
-    "UDP of no rate": (UDP, '7: traffic[0]: found neither rate nor follow; expected rate = "250/s" or follow ='),
+    "UDP of no rate": (
+        UDP,
+        '7: traffic[0]: found neither rate nor rate_adaptation; expected rate = "250/s" or follow =',
+    ),
     "bursts that overlap": (
         UDP + 'rate = "100/s"\nburst = { packets = 200, every = "1s" }',
         "11: traffic[0].burst.every: found 1 s; expected at least 2 s, which 200 datagrams take",
     ),
     "a rate in bits": (UDP + 'rate = "1Mbit"', '10: traffic[0].rate: found "1Mbit"; expected a number per second such'),
     "bounds that cross": (
-        UDP + 'follow = { target = "20ms", least = "10/s", most = "5/s" }',
-        "10: traffic[0].follow.most: found 5/s; expected at least as much as least (10/s)",
+        UDP + 'rate_adaptation = { target = "20ms", min = "10/s", max = "5/s" }',
+        "10: traffic[0].rate_adaptation.max: found 5/s; expected at least as much as min (10/s)",
     ),
     "on and off in no time": (
         'kind = "on-off"\npacket = "1B"\nrate = "1/s"\non = "0s"\noff = "0s"',

@@ -26,7 +26,7 @@ RIGHT: dict[Callable[..., Any], dict[str, Any]] = {
     theory.cubic_window: {"p": 0.01, "rtt_s": 0.1, "c": 0.4, "beta": 0.7},
     theory.loss_at: {"variant": "reno", "window": 10},
     theory.altman: {"streams": 2, "capacity_bps": 1e9, "beta": 0.5},
-    theory.completion_alone: {"wire_bytes": 1e5, "rate_bps": 1e7, "rtt_s": 0.1, "packet_bytes": 1514}
+    theory.ideal_fct_s: {"wire_bytes": 1e5, "rate_bps": 1e7, "rtt_s": 0.1, "packet_bytes": 1514}
     | {"initial_window": 10},
     theory.bdp_buffer: {"capacity_bps": 1e9, "rtt_s": 0.1, "share": 0.2},
     theory.many_flows_buffer: {"flows": 4, "capacity_bps": 1e9, "rtt_s": 0.1, "factor": 0.63},

@@ -22,7 +22,7 @@ const BACKLOG: i32 = 4096;
 const FIRST_SERVER_PORT: u16 = 1024;
 /// The first port of those that connect.
 const FIRST_CLIENT_PORT: u16 = 8192;
-/// A prompt reader reads when so many bytes are there: not at every segment, but before they press on the window. Of more
+/// An immediate reader reads when so many bytes are there: not at every segment, but before they press on the window. Of more
 /// than half of the receive buffer (`tcp_rmem`) the kernel would make the buffer larger, and acknowledge each segment that
 /// opens the window so far at once.
 const PROMPT_BYTES: u32 = 16 << 10;
@@ -320,7 +320,7 @@ impl Hosts {
         expected: Option<u64>,
     ) -> Result<(), Error> {
         let is_small = expected.is_some_and(|expected| received + expected <= BUFFERED_BYTES);
-        if self.reader == Care::Lazy || (received < EAGER_BYTES && !is_small) {
+        if self.reader == Care::Periodic || (received < EAGER_BYTES && !is_small) {
             return Ok(());
         }
         let most = u64::from(PROMPT_BYTES);

@@ -6,7 +6,7 @@
 //! # Few system calls
 //!
 //! A system call is what costs in a guest, so the kernel is asked to say when there is something to do. A sender is woken
-//! when a third of its send buffer is free, and fills it. A prompt reader is woken when [`order::Care::Prompt`]'s share
+//! when a third of its send buffer is free, and fills it. An immediate reader is woken when [`order::Care::Immediate`]'s share
 //! of data is there (`SO_RCVLOWAT`; at each segment in a flow's beginning), and throws it away without copying
 //! (`MSG_TRUNC`). A transfer's completion is an event of its own: the acknowledgement of its last byte, of which the
 //! kernel tells (`SO_TIMESTAMPING`), or, where the receiver has asked, that byte. An application that stops before its end

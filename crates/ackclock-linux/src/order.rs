@@ -41,9 +41,9 @@ pub struct Order {
     pub queues: Vec<Device>,
     /// Where packets are lost at random.
     pub losses: Vec<Device>,
-    /// How often a lazy application reads or writes, and one of a given rate writes at most.
-    #[serde(rename = "serve_s")]
-    pub serve: Time,
+    /// How often a periodic application reads or writes, and one of a given rate writes at most.
+    #[serde(rename = "app_interval_s")]
+    pub app_interval: Time,
     /// When the applications read.
     pub reader: Care,
     /// When the applications write.
@@ -95,9 +95,9 @@ pub struct Stored {
 #[serde(rename_all = "snake_case")]
 pub enum Care {
     /// The kernel does as if the application were always there.
-    Prompt,
-    /// Every `serve_s`.
-    Lazy,
+    Immediate,
+    /// Every `app_interval_s`.
+    Periodic,
 }
 
 /// Commands at a time.
@@ -208,7 +208,7 @@ impl Order {
             }
         }
         positive("plan.duration_s", plan.duration)?;
-        positive("serve_s", self.serve)
+        positive("app_interval_s", self.app_interval)
     }
 
     /// Whether a host is this machine, or one of its namespaces.
@@ -277,7 +277,7 @@ mod tests {
             ],
             "flows": [way, way], "datagrams": [way], "traffic": [[way], [], [], []],
             "queues": [{"link": 0, "namespace": "q0", "device": "out", "handle": "10:"}], "losses": [],
-            "serve_s": 0.005, "reader": "prompt", "writer": "prompt", "result": "/run/result.bin", "captures": [],
+            "app_interval_s": 0.005, "reader": "immediate", "writer": "immediate", "result": "/run/result.bin", "captures": [],
         })
     }
 
@@ -294,9 +294,9 @@ mod tests {
         let order = Order::parse(&order().to_string()).expect("an order");
         assert_eq!(
             (order.clock, order.reader),
-            (ClockKind::Virtual, Care::Prompt)
+            (ClockKind::Virtual, Care::Immediate)
         );
-        assert_eq!(order.serve, Time::from_milliseconds(5));
+        assert_eq!(order.app_interval, Time::from_milliseconds(5));
         let (sockets, tcp) = order.sockets_of(0).expect("TCP");
         assert_eq!(
             (sockets.congestion.as_str(), tcp.segment_header_bytes()),

@@ -86,7 +86,7 @@ impl Row {
         rows.start_s.push(seconds(self.start));
         rows.established_s.push(seconds(self.established));
         rows.end_s.push(seconds(self.finished));
-        rows.completion_s
+        rows.fct_s
             .push(seconds(self.finished) - seconds(self.start));
         rows.delivered_bytes.push(all.delivered_bytes);
         rows.measured_bytes

@@ -260,8 +260,9 @@ impl Run {
             (plan.duration, Task::End),
         ];
         self.agenda.extend(changes.chain(others).map(Reverse));
-        if [self.order.writer, self.order.reader].contains(&Care::Lazy) {
-            self.agenda.push(Reverse((self.order.serve, Task::Serve)));
+        if [self.order.writer, self.order.reader].contains(&Care::Periodic) {
+            self.agenda
+                .push(Reverse((self.order.app_interval, Task::Serve)));
         }
         if !self.captures.is_empty() {
             self.agenda
@@ -351,7 +352,7 @@ impl Run {
             }
             Task::Serve => {
                 self.agenda
-                    .push(Reverse((at + self.order.serve, Task::Serve)));
+                    .push(Reverse((at + self.order.app_interval, Task::Serve)));
                 self.serve_all()
             }
             Task::Capture => {

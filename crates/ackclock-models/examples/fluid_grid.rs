@@ -112,7 +112,7 @@ fn plan(rate_bps: f64, law: &str, buffer: f64, least: f64) -> Plan {
         "links": [{ "rate_p_s": rate_p_s, "queue": { "kind": "droptail", "limit_p": BUFFER_S * rate_p_s * buffer } }],
         "flows": (0..FLOWS).map(flow).collect::<Vec<_>>(),
         "synchronisation": { "kind": "normal", "least": least, "mean": null, "sd": 1.5 },
-        "victims": { "kind": "rate" }, "cuts": "once",
+        "loss_assignment": { "kind": "rate" }, "cuts": "once",
     });
     Plan::from_json(&plan.to_string()).expect("a plan")
 }

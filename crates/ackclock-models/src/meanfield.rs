@@ -21,7 +21,7 @@
 //! - An empty queue may grow again, and a full one drops: see [`queue`].
 //!
 //! - Who loses need not be by lot, as behind a tail-drop queue it is not: a flow's hazard is
-//!   ρ k Σx x_i^γ / Σx^γ, with its rate x_i = w/r; ρ (`per_loss`) and γ (`by_rate`) are 1 in the thesis, and may be
+//!   ρ k Σx x_i^γ / Σx^γ, with its rate x_i = w/r; ρ (`loss_weight`) and γ (`loss_rate_exponent`) are 1 in the thesis, and may be
 //!   fitted to packets.
 //!
 //! Mixtures of controls and of round-trip times, RED, CoDel, PIE, slow start and a finite number of flows go beyond the
@@ -204,10 +204,17 @@ impl MeanField {
         if !self.plan.recovery {
             self.history.push(self.step, found.loss_probability());
         } else if found.dropped_p > 0.0 {
-            let by_rate = self.plan.by_rate;
-            let all: f64 = self.classes.iter().map(|class| class.weight(by_rate)).sum();
+            let loss_rate_exponent = self.plan.loss_rate_exponent;
+            let all: f64 = self
+                .classes
+                .iter()
+                .map(|class| class.weight(loss_rate_exponent))
+                .sum();
             for class in &mut self.classes {
-                class.lost(now_s, found.dropped_p * class.weight(by_rate) / all);
+                class.lost(
+                    now_s,
+                    found.dropped_p * class.weight(loss_rate_exponent) / all,
+                );
             }
         }
     }
@@ -216,13 +223,13 @@ impl MeanField {
     fn hear(&mut self, now_s: f64) {
         let at_head = self.plan.policy.drops_at_the_head();
         for class in &mut self.classes {
-            let losses = self.plan.per_loss * class.hear(now_s, at_head);
+            let losses = self.plan.loss_weight * class.hear(now_s, at_head);
             if losses > 0.0 {
-                let (hazard, by_lot) = class.hazards(losses, self.plan.by_rate);
+                let (hazard, by_lot) = class.hazards(losses, self.plan.loss_rate_exponent);
                 let heard = Heard {
                     hazard,
                     by_lot,
-                    by_rate: self.plan.by_rate,
+                    loss_rate_exponent: self.plan.loss_rate_exponent,
                     once: self.plan.one_reduction_per_rtt,
                     rests: true,
                 };
@@ -245,16 +252,16 @@ impl MeanField {
             return;
         }
         let step_s = self.step_s;
-        let counted = self.plan.per_loss * self.lean();
+        let counted = self.plan.loss_weight * self.lean();
         for class in &mut self.classes {
             let then_s = now_s - class.rtt_s;
             let probability = self.history.at(then_s / step_s);
             if probability > 0.0 {
                 let of_a_step = counted * probability * step_s;
                 let heard = Heard {
-                    hazard: of_a_step / class.rtt_s.powf(self.plan.by_rate),
-                    by_lot: self.plan.per_loss * probability * step_s / class.rtt_s,
-                    by_rate: self.plan.by_rate,
+                    hazard: of_a_step / class.rtt_s.powf(self.plan.loss_rate_exponent),
+                    by_lot: self.plan.loss_weight * probability * step_s / class.rtt_s,
+                    loss_rate_exponent: self.plan.loss_rate_exponent,
                     once: self.plan.one_reduction_per_rtt,
                     rests: false,
                 };
@@ -274,12 +281,12 @@ impl MeanField {
 
     /// What makes losses as many as they are where flows' chances go with a power of their rates: Σ x / Σ x^γ.
     fn lean(&self) -> f64 {
-        if self.plan.by_rate == 1.0 {
+        if self.plan.loss_rate_exponent == 1.0 {
             return 1.0;
         }
         let sum =
             |power: f64| -> f64 { self.classes.iter().map(|class| class.weight(power)).sum() };
-        sum(1.0) / sum(self.plan.by_rate)
+        sum(1.0) / sum(self.plan.loss_rate_exponent)
     }
 
     fn longest_rtt_s(&self) -> f64 {

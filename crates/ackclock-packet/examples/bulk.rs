@@ -124,7 +124,7 @@ impl Workload {
                 "traffic": false,
                 "all_links": true,
                 "delays": false,
-                "cubic": false,
+                "cubic_state": false,
                 "paths": false,
             },
         }))

@@ -159,7 +159,7 @@ fn plan(tree: &FatTree, options: &Options) -> Result<Plan, Failure> {
             "traffic": false,
             "all_links": false,
             "delays": false,
-            "cubic": false,
+            "cubic_state": false,
             "paths": false,
         },
     }))?)

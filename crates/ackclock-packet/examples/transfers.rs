@@ -114,7 +114,7 @@ fn plan(number: u32, segments: u32) -> serde_json::Result<Plan> {
             "traffic": false,
             "all_links": true,
             "delays": false,
-            "cubic": false,
+            "cubic_state": false,
             "paths": false,
         },
     }))

@@ -26,7 +26,7 @@
 //! ```
 //!
 //! Deviations: sequence numbers count segments, so nothing is ever re-segmented; a connection carries data one way.
-//! The FIN is a segment of its own after the data, unless there is a send buffer (`batches`): then it goes with the last
+//! The FIN is a segment of its own after the data, unless there is a send buffer (`tso_batching`): then it goes with the last
 //! segment if that is not sent when the application closes, and a single segment with the FIN needs no room in the
 //! window, as Linux does both. What proves needless leads from `Recovery` and
 //! `Loss` back to `Open` at once (`undoing.rs`, `frto.rs`).
@@ -202,7 +202,7 @@ impl Sender {
         let controller = prototype.controller();
         let paced = tcp.pacing || controller.needs_pacing();
         let buffer = tcp
-            .batches
+            .tso_batching
             .then(|| SendBuffer::new(&tcp, controller.needs_pacing()));
         Sender {
             flow,

@@ -90,9 +90,9 @@ pub enum LossPlan {
     /// Each data packet is lost with the probability of the state that it finds, good or bad (Gilbert and Elliott).
     GilbertElliott {
         /// Probability that the bad state follows the good one, drawn with each data packet.
-        to_bad: f64,
+        p_good_to_bad: f64,
         /// Probability that the good state follows the bad one.
-        to_good: f64,
+        p_bad_to_good: f64,
         /// Probability of loss in the bad state.
         in_bad: f64,
         /// Probability of loss in the good state.

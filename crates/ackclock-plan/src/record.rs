@@ -22,7 +22,7 @@ pub struct RecordPlan {
     /// Measure how long data packets take from end to end.
     pub delays: bool,
     /// Sample what CUBIC looks at inside.
-    pub cubic: bool,
+    pub cubic_state: bool,
     /// Write down the links of each routed flow's path.
     pub paths: bool,
 }

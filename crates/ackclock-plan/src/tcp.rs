@@ -73,7 +73,7 @@ pub struct TcpPlan {
     /// Tail loss probes (RFC 8985 section 7).
     pub tail_loss_probe: bool,
     /// Reductions are taken back that timestamps or DSACKs prove needless (RFC 3522, RFC 3708, RFC 4015).
-    pub undo: bool,
+    pub undo_spurious: bool,
     /// Timeouts are taken back that the ACKs behind them prove needless (RFC 5682).
     pub frto: bool,
     /// RACK's reordering window follows what is seen of the path (RFC 8985 section 6.2, step 4).
@@ -81,11 +81,11 @@ pub struct TcpPlan {
     /// A new segment for each of the first two duplicate ACKs (RFC 3042).
     pub limited_transmit: bool,
     /// How the window comes down in fast recovery.
-    pub reduction: Reduction,
+    pub recovery_reduction: Reduction,
     /// Pace at the controller's rate, or at 2 (slow start) and 1.2 × cwnd/srtt when it names none.
     pub pacing: bool,
     /// Whether segments leave in batches of what the pacing rate sends in a millisecond.
-    pub batches: bool,
+    pub tso_batching: bool,
     /// Whether the window grows only while the sender fills it (RFC 7661 in spirit; Linux).
     pub window_validation: bool,
     /// Explicit congestion notification, at both ends.

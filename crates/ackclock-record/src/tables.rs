@@ -142,7 +142,7 @@ table!(
         start_s: f64,
         established_s: f64,
         end_s: f64,
-        completion_s: f64,
+        fct_s: f64,
         delivered_bytes: u64,
         measured_bytes: u64,
         sent_packets: u64,

@@ -46,9 +46,9 @@ pub enum DatagramSource {
         #[serde(rename = "target_s")]
         target: Time,
         /// The lowest rate, in datagrams a second.
-        least_per_s: f64,
+        min_per_s: f64,
         /// The highest.
-        most_per_s: f64,
+        max_per_s: f64,
     },
 }
 
@@ -173,14 +173,14 @@ impl DatagramSource {
                 .or_else(|| (on.mean_s() <= 0.0).then(|| "on takes no time".to_owned())),
             DatagramSource::Adaptive {
                 target,
-                least_per_s,
-                most_per_s,
-            } => rate_fault("least_per_s", least_per_s)
-                .or_else(|| rate_fault("most_per_s", most_per_s))
+                min_per_s,
+                max_per_s,
+            } => rate_fault("min_per_s", min_per_s)
+                .or_else(|| rate_fault("max_per_s", max_per_s))
                 .or_else(|| (target == Time::ZERO).then(|| "target_s must be positive".to_owned()))
                 .or_else(|| {
-                    (least_per_s > most_per_s).then(|| {
-                        format!("least_per_s is {least_per_s}, more than most_per_s, {most_per_s}")
+                    (min_per_s > max_per_s).then(|| {
+                        format!("min_per_s is {min_per_s}, more than max_per_s, {max_per_s}")
                     })
                 }),
         }
@@ -225,9 +225,9 @@ impl Law {
             ))),
             DatagramSource::Adaptive {
                 target,
-                least_per_s,
-                most_per_s,
-            } => Law::Adaptive(Box::new(Control::new(target, least_per_s, most_per_s))),
+                min_per_s,
+                max_per_s,
+            } => Law::Adaptive(Box::new(Control::new(target, min_per_s, max_per_s))),
         }
     }
 

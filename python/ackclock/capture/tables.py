@@ -130,7 +130,7 @@ def _as_flows(flows: Columns, ends: Columns) -> dict[str, Column]:
         "base_rtt_s": flows["rtt_min_s"],
         "tail_probes": flows["retransmissions_tail_probe"],
         "end_s": over_s,
-        "completion_s": np.where(is_transfer, over_s - start_s, np.nan),
+        "fct_s": np.where(is_transfer, over_s - start_s, np.nan),
         "size_bytes": np.where(is_transfer, delivered, np.iinfo(delivered.dtype).max),
         "measured_sent_packets": flows["data_segments"],
         "measured_retransmissions": flows["retransmissions"],

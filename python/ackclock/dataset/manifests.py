@@ -22,7 +22,7 @@ from ackclock.system import files
 from ackclock.system.temporary import is_temporary
 
 #: Version of the folders' layout and of the tables' columns; a reader refuses another.
-FORMAT = 4
+FORMAT = 5
 
 #: A sweep's table of metrics, beside the dataset's; and the file of its result, when it is finished.
 RUNS, POINTS = "runs", "points.parquet"

@@ -112,7 +112,7 @@ FLOWS = {
     **_required(U32, "run flow group"),
     **_nullable(STR, "source destination"),
     **_required(STR, "congestion"),
-    **_nullable(F64, "base_rtt_s path_rate_bps start_s established_s end_s completion_s delay_mean_s"),
+    **_nullable(F64, "base_rtt_s path_rate_bps start_s established_s end_s fct_s delay_mean_s"),
     **_nullable(F64, "measured_delay_mean_s measured_delay_p95_s"),
     **_nullable(
         U64,

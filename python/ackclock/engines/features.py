@@ -22,7 +22,7 @@ ROUTED = "routed networks"
 SEVERAL_LINKS = "path through several queues"
 REVERSE = "queue on the way back"
 RANDOM_LOSS = "random loss"
-BURST_LOSS = "random loss in bursts (to_bad, to_good)"
+BURST_LOSS = "random loss in bursts (p_good_to_bad, p_bad_to_good)"
 TRACES = "rates that follow a trace"
 OPPORTUNITIES = "delivery opportunities of a trace (it takes a CSV of rates)"
 JITTER = "jitter"
@@ -38,10 +38,10 @@ CAPTURES = "packet captures"
 LINK_CAPTURES = "packet captures at links"
 SIZES = "packets of several sizes"
 DELAYS = "one-way delays (record.delays)"
-INSIDE = "CUBIC's inside (record.cubic)"
+INSIDE = "CUBIC's inside (record.cubic_state)"
 PATHS = "paths of flows (record.paths)"
 UNKNOWN_DELAY = "a testbed whose delay is not said (network.rtt)"
-LEFT = "a path that is left as it is (network.leave)"
+LEFT = "a path that is left as it is (network.existing_path)"
 MEASURED = "a path that is measured"
 
 #: What only the hosts of a testbed can have.
@@ -94,14 +94,14 @@ def _features(plan: Plan) -> Iterator[str]:
             ROUTED: bool(plan.nodes),
             CHANGES: bool(plan.changes),
             UNKNOWN_DELAY: "testbed" in plan.options and plan.options["testbed"]["rtt_s"] is None,
-            LEFT: "testbed" in plan.options and plan.options["testbed"]["leave"],
+            LEFT: "testbed" in plan.options and plan.options["testbed"]["existing_path"],
             MEASURED: "testbed" in plan.options and bool(plan.options["testbed"]["measure"]),
             PACKET_LOG: plan.record.packets,
             CAPTURES: bool(plan.record.pcap),
             LINK_CAPTURES: any(vantage.startswith(AT_LINK) for vantage in plan.record.vantages),
             PROCESSING: any(map(takes_other_time, plan.groups)),
             DELAYS: plan.record.delays,
-            INSIDE: plan.record.cubic,
+            INSIDE: plan.record.cubic_state,
             PATHS: plan.record.paths,
             ECN: any(map(_marks, plan.groups)),
             RANDOM_LOSS: any(loss["kind"] != "gilbert_elliott" for loss in losses(plan)),

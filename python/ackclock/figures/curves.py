@@ -131,7 +131,7 @@ def distribution(view: RunView, quantity: str) -> tuple[Array, Array]:
     if quantity in SAMPLES:
         table, column = SAMPLES[quantity]
         return decimation.distribution(lambda: view.measured(table).known(column))
-    if quantity == "completion_s" and not view.rows("flows").is_small:
+    if quantity == "fct_s" and not view.rows("flows").is_small:
         return completion.ended_by(view, decimation.BINS)
     values, share = DISTRIBUTIONS[quantity](view)
     if values.size <= decimation.SORTED:

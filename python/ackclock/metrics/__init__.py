@@ -14,7 +14,7 @@
     metrics.flow_goodput(data)                     # goodput of each flow, with its label
     metrics.flow_means(data)                       # goodput, loss, RTT and window of each flow
     metrics.losses_before_capture_loss(captured)   # losses where the capture misses nothing
-    metrics.cdf(data, "completion_s")              # distribution functions
+    metrics.cdf(data, "fct_s")              # distribution functions
     metrics.windows_over_time(data)                # mean and coefficient of variation of the windows at each instant
     metrics.slowdowns(data)                        # completion times over those of an empty network, by size
     metrics.within_deadline(data, [0.01, 0.1])     # share of the transfers that met a deadline

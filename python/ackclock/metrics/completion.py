@@ -1,8 +1,8 @@
 """How long finite transfers took: RFC 5166's completion times (throughput as the user sees it).
 
-A run ends before its last transfers do. `completion_mean_s` and `completion_p95_s` leave those out, and since it is
+A run ends before its last transfers do. `fct_mean_s` and `fct_p95_s` leave those out, and since it is
 the long ones that do not end, they are too small by some amount (Braud 2016 section 7.4.1). `unfinished` says how many
-were left out; `completion_km_mean_s` and `completion_km_median_s` count each for as long as it was watched.
+were left out; `fct_km_mean_s` and `fct_km_median_s` count each for as long as it was watched.
 
 A capture ends as a run does: of the connections that were opened in it, those that were not closed are unfinished. The
 size of one is not known; what was delivered stands for it. Connections that began before the capture are left out.
@@ -23,19 +23,19 @@ from ackclock.metrics.quantiles import quantile
 from ackclock.metrics.view import Array, RunView
 
 
-def completion_mean_s(view: RunView) -> float | None:
+def fct_mean_s(view: RunView) -> float | None:
     """Mean completion time of the transfers that were completed in the measured part.
 
     From the SYN to the acknowledgement of the last byte at the sender; null if no transfer was completed. Transfers
     that were still under way at the end are not counted, which makes the mean too small: see `unfinished` and
-    `completion_km_mean_s`. Source: RFC 5166 (throughput), Guillier 2008 (completion time T).
+    `fct_km_mean_s`. Source: RFC 5166 (throughput), Guillier 2008 (completion time T).
     """
     found = [(float(times_s.sum()), times_s.size) for times_s in _completions_s(view)]
     total_s, count = map(sum, zip(*found, strict=True))
     return total_s / count if count else None
 
 
-def completion_p95_s(view: RunView) -> float | None:
+def fct_p95_s(view: RunView) -> float | None:
     """95th percentile of the completion times of the same transfers; `unfinished` ones are not counted here either.
 
     Source: RFC 5166 (throughput).
@@ -61,19 +61,19 @@ def unfinished_share(view: RunView) -> float | None:
     return (begun - finished) / begun if begun else None
 
 
-def completion_km_mean_s(view: RunView) -> float | None:
+def fct_km_mean_s(view: RunView) -> float | None:
     """Mean completion time of the transfers begun in the measured part, unfinished ones counted as far as watched.
 
     The area under the Kaplan–Meier estimate of the share still under way, up to the longest time that one of them was
     watched: a restricted mean. With nothing unfinished it is their plain mean; else it is less biased than
-    `completion_mean_s`, and still too small by what lies beyond that time. Null if none was finished. Source: Kaplan
+    `fct_mean_s`, and still too small by what lies beyond that time. Null if none was finished. Source: Kaplan
     and Meier 1958; Braud 2016 section 7.4.1.
     """
     _, finished = view.once(_begun)
     return survival.restricted_mean(lambda: _watched(view)) if finished else None
 
 
-def completion_km_median_s(view: RunView) -> float | None:
+def fct_km_median_s(view: RunView) -> float | None:
     """Median completion time of the same transfers by the Kaplan–Meier estimate.
 
     The first time by which half are finished; null if that is never reached. Source: Kaplan and Meier 1958.
@@ -81,7 +81,7 @@ def completion_km_median_s(view: RunView) -> float | None:
     return survival.median(lambda: _watched(view))
 
 
-def completion_syn_lost_s(view: RunView) -> float | None:
+def fct_syn_lost_s(view: RunView) -> float | None:
     """Mean completion time of the finished transfers that had to send their SYN again.
 
     Of those that began in the measured part and were completed in it; null if there is none. The SYN or the SYN/ACK
@@ -91,10 +91,10 @@ def completion_syn_lost_s(view: RunView) -> float | None:
     return view.once(_means_by_syn)[1]
 
 
-def completion_syn_kept_s(view: RunView) -> float | None:
+def fct_syn_kept_s(view: RunView) -> float | None:
     """Mean completion time of the finished transfers whose first SYN was answered, to compare with the others.
 
-    As `completion_syn_lost_s`. Source: Braud 2016, figure 7-1.
+    As `fct_syn_lost_s`. Source: Braud 2016, figure 7-1.
     """
     return view.once(_means_by_syn)[0]
 
@@ -105,12 +105,12 @@ def transfers(view: RunView) -> pl.DataFrame:
     `group`, `congestion`, `size_bytes`, `syn_retransmissions`; `time_s`, how long it took or, if not `finished`
     by the end of the measured part, how long it had been under way.
     """
-    finite = pl.col("size_bytes").is_not_null() | pl.col("completion_s").is_not_null()
+    finite = pl.col("size_bytes").is_not_null() | pl.col("fct_s").is_not_null()
     begun = pl.col("start_s").is_between(view.warmup_s, view.duration_s, closed="left")
-    in_time = (pl.col("start_s") + pl.col("completion_s") <= view.duration_s).fill_null(value=False)
+    in_time = (pl.col("start_s") + pl.col("fct_s") <= view.duration_s).fill_null(value=False)
     found = view.flows.filter(finite, begun).with_columns(in_time.alias("finished"))
     so_far_s = view.duration_s - pl.col("start_s")
-    time_s = pl.when("finished").then("completion_s").otherwise(so_far_s).alias("time_s")
+    time_s = pl.when("finished").then("fct_s").otherwise(so_far_s).alias("time_s")
     return found.select("group", "congestion", "size_bytes", "syn_retransmissions", time_s, "finished")
 
 
@@ -131,9 +131,9 @@ def ended_by(view: RunView, instants: int) -> tuple[Array, Array]:
 
 def _completions_s(view: RunView) -> Iterator[Array]:
     """Completion times of the transfers that were completed in the measured part, in blocks."""
-    for block in view.rows("flows").blocks("start_s", "completion_s"):
-        ends_s = block["start_s"] + block["completion_s"]
-        yield block["completion_s"][(ends_s >= view.warmup_s) & (ends_s <= view.duration_s)]
+    for block in view.rows("flows").blocks("start_s", "fct_s"):
+        ends_s = block["start_s"] + block["fct_s"]
+        yield block["fct_s"][(ends_s >= view.warmup_s) & (ends_s <= view.duration_s)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,9 +149,9 @@ class Transfers:
 
 def transfers_in_blocks(view: RunView) -> Iterator[Transfers]:
     """As `transfers`, in blocks."""
-    columns = ("group", "start_s", "completion_s", "size_bytes", "syn_retransmissions")
+    columns = ("group", "start_s", "fct_s", "size_bytes", "syn_retransmissions")
     for block in view.rows("flows").blocks(*columns):
-        starts_s, taken_s = block["start_s"], block["completion_s"]
+        starts_s, taken_s = block["start_s"], block["fct_s"]
         finite = ~np.isnan(block["size_bytes"]) | ~np.isnan(taken_s)
         begun = np.flatnonzero(finite & (starts_s >= view.warmup_s) & (starts_s < view.duration_s))
         finished = starts_s[begun] + taken_s[begun] <= view.duration_s
@@ -184,14 +184,12 @@ def _means_by_syn(view: RunView) -> tuple[float | None, float | None]:
 
 
 METRICS = (
-    Metric(
-        "completion_mean_s", "s", "Mean completion time", completion_mean_s, ranks=(14, 0, 4, 2), short="completion"
-    ),
-    Metric("completion_p95_s", "s", "95th percentile of the completion time", completion_p95_s, ranks=(15,)),
+    Metric("fct_mean_s", "s", "Mean completion time", fct_mean_s, ranks=(14, 0, 4, 2), short="completion"),
+    Metric("fct_p95_s", "s", "95th percentile of the completion time", fct_p95_s, ranks=(15,)),
     Metric("unfinished", "", "Transfers not finished", unfinished, ranks=(16,)),
     Metric("unfinished_share", "share", "Share of the transfers not finished", unfinished_share),
-    Metric("completion_km_mean_s", "s", "Mean completion time, unfinished counted", completion_km_mean_s, ranks=(17,)),
-    Metric("completion_km_median_s", "s", "Median completion time, unfinished counted", completion_km_median_s),
-    Metric("completion_syn_lost_s", "s", "Mean completion time with a SYN sent again", completion_syn_lost_s),
-    Metric("completion_syn_kept_s", "s", "Mean completion time without", completion_syn_kept_s),
+    Metric("fct_km_mean_s", "s", "Mean completion time, unfinished counted", fct_km_mean_s, ranks=(17,)),
+    Metric("fct_km_median_s", "s", "Median completion time, unfinished counted", fct_km_median_s),
+    Metric("fct_syn_lost_s", "s", "Mean completion time with a SYN sent again", fct_syn_lost_s),
+    Metric("fct_syn_kept_s", "s", "Mean completion time without", fct_syn_kept_s),
 )

@@ -55,7 +55,7 @@ def queue_mean_p(view: RunView) -> float | None:
     return view.measured("queue_samples").mean("backlog_p") if mean is None else mean
 
 
-def queue_empty_fraction(view: RunView) -> float | None:
+def queue_empty_share(view: RunView) -> float | None:
     """Share of the measured time in which no packet waited in the bottleneck's queue (one may be in transmission).
 
     Without the time itself, the share of the samples with an empty queue. Source: RFC 5166 (delay).
@@ -111,5 +111,5 @@ METRICS = (
     ),
     Metric("queue_delay_p95_s", "s", "95th percentile of the queueing delay", queue_delay_p95_s, ranks=(5, 0, 5)),
     Metric("queue_mean_p", "packets", "Mean queue length", queue_mean_p, ranks=(7,)),
-    Metric("queue_empty_fraction", "share", "Time with an empty queue", queue_empty_fraction, ranks=(8,)),
+    Metric("queue_empty_share", "share", "Time with an empty queue", queue_empty_share, ranks=(8,)),
 )

@@ -19,7 +19,7 @@ Distribution = Callable[[RunView], tuple[Array, Array]]
 def cdf(data: Recorded, quantity: str, between: tuple[float, float] | None = None) -> pl.DataFrame:
     """The distribution function of a quantity in the measured part: `run`, `seed`, the quantity, `share`.
 
-    `share` of the values of the run are at or below. Quantities: `completion_s` (of the transfers begun in the
+    `share` of the values of the run are at or below. Quantities: `fct_s` (of the transfers begun in the
     measured part, by Kaplan and Meier: unfinished ones count, so that it ends below 1 if some are), `cwnd` (segments)
     and `rtt_s` (smoothed) over samples, `queue_delay_s` over packets, `queue_p` over samples of the bottleneck's queue,
     `goodput_bps` over flows. `between` looks at a
@@ -104,7 +104,7 @@ def goodputs(view: RunView) -> tuple[Array, Array]:
 
 #: Every distribution by its quantity.
 DISTRIBUTIONS: Mapping[str, Distribution] = {
-    "completion_s": completions,
+    "fct_s": completions,
     "cwnd": windows,
     "rtt_s": rtts,
     "queue_delay_s": queue_delays,

@@ -31,7 +31,7 @@ MORE = (
     "max_min_fairness",
 )
 LESS = (
-    "completion_",
+    "fct_",
     "convergence_s",
     "cov_",
     "epsilon_fairness",

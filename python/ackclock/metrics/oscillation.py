@@ -69,17 +69,17 @@ def cwnd_period_s(view: RunView) -> float | None:
     return None if found is None else float(np.diff(found.times_s).mean())
 
 
-def cwnd_high(view: RunView) -> float | None:
+def cwnd_peak(view: RunView) -> float | None:
     """Height of the window's peaks: mean over the peaks of the mean window over the flows, in segments.
 
-    Peaks as in cwnd_period_s; null with fewer than three. With cwnd_low, the amplitude that Belhareth 2014 (section
+    Peaks as in cwnd_period_s; null with fewer than three. With cwnd_trough, the amplitude that Belhareth 2014 (section
     2.4.2) compares by eye.
     """
     found = view.once(swings)
     return None if found is None else float(found.peaks.mean())
 
 
-def cwnd_low(view: RunView) -> float | None:
+def cwnd_trough(view: RunView) -> float | None:
     """Depth of the window's troughs: mean of the lowest values between successive peaks, in segments.
 
     Of the mean window over the flows; peaks as in cwnd_period_s; null with fewer than three. A timeout, or a recovery
@@ -91,6 +91,6 @@ def cwnd_low(view: RunView) -> float | None:
 
 METRICS = (
     Metric("cwnd_period_s", "s", "Period of the window", cwnd_period_s),
-    Metric("cwnd_high", "segments", "Peaks of the window", cwnd_high),
-    Metric("cwnd_low", "segments", "Troughs of the window", cwnd_low),
+    Metric("cwnd_peak", "segments", "Peaks of the window", cwnd_peak),
+    Metric("cwnd_trough", "segments", "Troughs of the window", cwnd_trough),
 )

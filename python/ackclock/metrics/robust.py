@@ -29,7 +29,7 @@ SCHEMA = {
 }
 
 #: Those of which it is asked: what users and networks get, and how evenly.
-OF = ("goodput_bps", "utilisation", "jain", "completion_mean_s", "queue_delay_mean_s", "loss_rate", "timeouts")
+OF = ("goodput_bps", "utilisation", "jain", "fct_mean_s", "queue_delay_mean_s", "loss_rate", "timeouts")
 
 
 def compared(pairs: Sequence[tuple[RunView, RunView]], value: Callable[[RunView, str], Value]) -> pl.DataFrame:

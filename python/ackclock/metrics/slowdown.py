@@ -1,6 +1,6 @@
 """Slowdown: how much longer a transfer took than it would have in an empty network.
 
-An empty network is `ackclock.theory.completion_alone` with the transfer's size, the rate of the slowest link on its
+An empty network is `ackclock.theory.ideal_fct_s` with the transfer's size, the rate of the slowest link on its
 path, its base RTT, and its TCP's initial window. 1 is as good as alone; a little less is possible where the path has
 links whose transmissions that form counts once.
 """
@@ -46,7 +46,7 @@ SCHEMA = {
 def slowdown_p50(view: RunView) -> float | None:
     """Median slowdown of the transfers that were completed in the measured part.
 
-    Their completion times over those of an empty network: `ackclock.theory.completion_alone`. Null where no engine says
+    Their completion times over those of an empty network: `ackclock.theory.ideal_fct_s`. Null where no engine says
     what rate the path has, or no finite transfer ended. Source: Alizadeh et al. 2013 (pFabric, normalised completion
     times).
     """
@@ -68,7 +68,7 @@ def _quantile(view: RunView, share: float) -> float | None:
     return quantile(lambda: _slowdowns(view), share, view.rows("flows").block_rows)
 
 
-COLUMNS = ("group", "start_s", "completion_s", "size_bytes", "delivered_bytes", "base_rtt_s", "path_rate_bps")
+COLUMNS = ("group", "start_s", "fct_s", "size_bytes", "delivered_bytes", "base_rtt_s", "path_rate_bps")
 
 
 def _slowdowns(view: RunView) -> Iterator[Array]:
@@ -81,18 +81,18 @@ def _ended(view: RunView) -> Iterator[tuple[Block, Array, Array]]:
     Those of which the latter is not known are left out.
     """
     for block in view.rows("flows").blocks(*COLUMNS):
-        ends_s = block["start_s"] + block["completion_s"]
+        ends_s = block["start_s"] + block["fct_s"]
         alone_s = _alone_s(view, block)
         inside = (ends_s >= view.warmup_s) & (ends_s <= view.duration_s) & ~np.isnan(alone_s)
         found = block.masked(inside)
-        yield found, found["completion_s"], alone_s[inside]
+        yield found, found["fct_s"], alone_s[inside]
 
 
 def _alone_s(view: RunView, block: Block) -> Array:
     """How long each would have taken alone (s); NaN where that is not known."""
     groups, alone_s = block["group"], np.full(block.size, np.nan)
     rtts_s = np.where(np.isnan(block["base_rtt_s"]), view.plan.mean_base_rtt_s or np.nan, block["base_rtt_s"])
-    known = ~np.isnan(block["completion_s"]) & (_sizes(block) > 0) & (block["path_rate_bps"] > 0) & (rtts_s > 0)
+    known = ~np.isnan(block["fct_s"]) & (_sizes(block) > 0) & (block["path_rate_bps"] > 0) & (rtts_s > 0)
     for group in np.unique(groups[known]):
         some = known & (groups == group)
         tcp = view.plan.groups[int(group)].tcp if group < len(view.plan.groups) else None
@@ -101,14 +101,14 @@ def _alone_s(view: RunView, block: Block) -> Array:
 
 
 def _each_s(tcp: KnownTcp, sizes_bytes: Array, rates_bps: Array, rtts_s: Array) -> Array:
-    from ackclock.theory import completion_alone  # where nothing ends, it is not needed
+    from ackclock.theory import ideal_fct_s  # where nothing ends, it is not needed
 
     segment_bytes = float(tcp.mss_bytes or SEGMENT_BYTES)
     headers_bytes = HEADERS_BYTES if tcp.header_bytes is None else tcp.header_bytes + TIMESTAMPS_BYTES * tcp.timestamps
     beside_bytes = headers_bytes + FRAME_BYTES
     wire_bytes = sizes_bytes + np.ceil(sizes_bytes / segment_bytes) * beside_bytes
     window = float(tcp.initial_window or INITIAL_WINDOW)
-    return completion_alone(wire_bytes, rates_bps, rtts_s, segment_bytes + beside_bytes, window)
+    return ideal_fct_s(wire_bytes, rates_bps, rtts_s, segment_bytes + beside_bytes, window)
 
 
 def _sizes(block: Block) -> Array:
@@ -148,12 +148,12 @@ def within_deadline(
 
 
 def _met(view: RunView, deadline_s: float) -> Iterator[tuple[int, str, bool]]:
-    for block in view.rows("flows").blocks("group", "congestion", "start_s", "completion_s", "size_bytes"):
-        starts_s, taken_s = block["start_s"], block["completion_s"]
+    for block in view.rows("flows").blocks("group", "congestion", "start_s", "fct_s", "size_bytes"):
+        starts_s, taken_s = block["start_s"], block["fct_s"]
         finite = ~np.isnan(block["size_bytes"]) | ~np.isnan(taken_s)
         begun = finite & (starts_s >= view.warmup_s) & (starts_s + deadline_s <= view.duration_s)
-        for row in block.masked(begun).frame.select("group", "congestion", "completion_s").iter_rows(named=True):
-            met = row["completion_s"] is not None and row["completion_s"] <= deadline_s
+        for row in block.masked(begun).frame.select("group", "congestion", "fct_s").iter_rows(named=True):
+            met = row["fct_s"] is not None and row["fct_s"] <= deadline_s
             yield row["group"], group_label(row, view.plan), met
 
 

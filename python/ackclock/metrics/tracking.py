@@ -1,4 +1,4 @@
-"""How CUBIC's window follows its curve, where `[record] cubic = true` wrote down what it looks at inside.
+"""How CUBIC's window follows its curve, where `[record] cubic_state = true` wrote down what it looks at inside.
 
 An epoch of a flow is a stretch of samples with the same curve: the same origin and K. The curve is the greater of
 W_cubic(t) and W_est, which is where RFC 9438 wants the window. Belhareth 2014 section 5.5.2 finds that Linux runs ahead

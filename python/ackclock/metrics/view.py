@@ -55,7 +55,7 @@ class Lives:
     delivered_bytes: Array
 
     #: What they are made of.
-    COLUMNS = ("flow", "start_s", "completion_s", "end_s", "delivered_bytes")
+    COLUMNS = ("flow", "start_s", "fct_s", "end_s", "delivered_bytes")
 
     def of(self, chosen: npt.NDArray[np.bool_] | npt.NDArray[np.intp]) -> Lives:
         """Some of them."""
@@ -70,7 +70,7 @@ def lives(block: Block) -> Lives:
     flows = block["flow"]
     if (flows[1:] <= flows[:-1]).any() and np.unique(flows).size < flows.size:
         raise InputError("the table 'flows': found a flow twice in a run; expected a row for each")
-    done_s = block["start_s"] + block["completion_s"]
+    done_s = block["start_s"] + block["fct_s"]
     ends_s = np.where(np.isnan(done_s), block["end_s"], done_s)
     ends_s[np.isnan(ends_s)] = np.inf
     return Lives(block["flow"], block["start_s"], ends_s, block["delivered_bytes"])
@@ -177,7 +177,7 @@ class RunView:
         return self.duration_s - self.warmup_s
 
     def _last_seen_s(self) -> float:
-        flows = ("start_s", "established_s", "end_s", pl.col("start_s") + pl.col("completion_s"))
+        flows = ("start_s", "established_s", "end_s", pl.col("start_s") + pl.col("fct_s"))
         latest = {table: pl.col("time_s") for table in TIMED} | {"flows": pl.max_horizontal(*flows)}
         rows = {table: self.data.scan(table).filter(pl.col("run") == self.run) for table in latest}
         seen_s = [_collected(table, rows[table].select(found.max().alias("at_s"))) for table, found in latest.items()]

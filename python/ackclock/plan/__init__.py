@@ -176,13 +176,13 @@ class TcpPlan:
     receive_window_bytes: int | None
     loss_detection: str
     tail_loss_probe: bool
-    undo: bool
+    undo_spurious: bool
     frto: bool
     adaptive_reordering: bool
     limited_transmit: bool
-    reduction: str
+    recovery_reduction: str
     pacing: bool
-    batches: bool
+    tso_batching: bool
     window_validation: bool
     ecn: str
     processing: Parameters | None = field(default=None, hash=False)
@@ -317,7 +317,7 @@ class RecordPlan:
     traffic: bool
     all_links: bool
     delays: bool
-    cubic: bool
+    cubic_state: bool
     paths: bool
 
     @property

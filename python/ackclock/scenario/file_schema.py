@@ -33,7 +33,7 @@ class Record(Table):
         None, description='links whose queues are sampled: "bottlenecks" or "all"; absent: all if there are 16 or fewer'
     )
     delays: bool = Field(False, description="end-to-end delays of data packets: the table delays, and metrics")
-    cubic: bool = Field(
+    cubic_state: bool = Field(
         False, description="internal state of CUBIC and its variants at each sample: the table cubic_samples"
     )
     epochs: Literal["gap", "first", "per RTT"] = Field(

@@ -29,7 +29,7 @@ from ackclock.theory.cubic_curve import (
     time_after_plateau,
 )
 from ackclock.theory.emulation import emulation_limit
-from ackclock.theory.ideal_fct import completion_alone
+from ackclock.theory.ideal_fct import ideal_fct_s
 from ackclock.theory.responses import (
     cubic_window,
     highspeed_window,
@@ -53,7 +53,7 @@ __all__ = [
     "ResponseTime",
     "altman",
     "bdp_buffer",
-    "completion_alone",
+    "ideal_fct_s",
     "cubic_convergence",
     "cubic_curve",
     "cubic_k",

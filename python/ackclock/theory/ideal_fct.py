@@ -14,7 +14,7 @@ MOST_ROUNDS = 60
 
 
 @checked(wire_bytes=POSITIVE, rate_bps=POSITIVE, rtt_s=POSITIVE, packet_bytes=POSITIVE, initial_window=POSITIVE)
-def completion_alone(
+def ideal_fct_s(
     wire_bytes: Number, rate_bps: Number, rtt_s: Number, packet_bytes: float = 1514.0, initial_window: float = 10.0
 ) -> Number:
     """Seconds from the SYN to the last byte's ACK of a transfer that has its path to itself.

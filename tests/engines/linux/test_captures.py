@@ -90,7 +90,7 @@ def test_hosts_that_send_to_each_other_write_down_their_own_flows(tmp_path):
     assert len(packets) == 4, "two connections, both ways"
     opened = [frame for frame in found if frame.flags & 0x3F == 0x02]
     assert len(opened) == 2, "each SYN once"
-    assert data.flows["completion_s"].null_count() == 0
+    assert data.flows["fct_s"].null_count() == 0
     full = [frame for frame in found if frame.payload_bytes > 1000]
     assert len(full) >= 110_000 // 1448
     assert len({(frame.source, frame.sequence) for frame in full}) == len(full) - data.flows["retransmissions"].sum()
@@ -104,7 +104,7 @@ def test_a_datagram_is_captured(tmp_path):
 
 def test_a_lazy_writer_begins_when_it_looks(tmp_path):
     """The connection is open after a round trip of 20 ms; the application looks every 50 ms."""
-    _, found = captured(DUMBBELL + '[linux]\nwriter = "lazy"\nserve = "50ms"\n', tmp_path)
+    _, found = captured(DUMBBELL + '[linux]\nwriter = "periodic"\napp_interval = "50ms"\n', tmp_path)
     first = next(frame for frame in found if frame.payload_bytes > 0)
     assert first.time_s == pytest.approx(0.05, abs=1e-4)
 

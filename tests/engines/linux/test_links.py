@@ -32,7 +32,7 @@ IMPAIRED = changed(
     (
         'rtt = "40ms"\n',
         'rtt = "40ms"\n'
-        "loss = { to_bad = 0.001, to_good = 0.25, in_bad = 0.9 }\n"
+        "loss = { p_good_to_bad = 0.001, p_bad_to_good = 0.25, in_bad = 0.9 }\n"
         'jitter = { deviation = "2ms", distribution = "normal" }\n'
         "reorder = { probability = 0.01 }\nduplicate = { probability = 0.002 }\ncorrupt = { probability = 0.003 }\n",
     ),
@@ -116,7 +116,7 @@ def with_keys(keys: str) -> str:
 
 #: What a link does, and with how many seeds it is run: media draw at random.
 CELLS = {
-    "bursts": (16, with_keys("loss = { to_bad = 0.0005, to_good = 0.25 }")),
+    "bursts": (16, with_keys("loss = { p_good_to_bad = 0.0005, p_bad_to_good = 0.25 }")),
     "jitter in order": (6, with_keys('jitter = { deviation = "3ms", distribution = "normal" }')),
     # A packet each 606 µs: 1 and 5 % arrive after the one behind them.
     "jitter, 1 % reordered": (6, with_keys('jitter = { deviation = "353us", in_order = false }')),
@@ -174,9 +174,9 @@ rtt = "42ms"
 
 def response_times_s(engine: str) -> pl.DataFrame:
     """Mean, median and number of the transfers of as many segments, in a row for each number from one to six."""
-    flows = ac.run(ac.loads(SHORT).plan(), engine=engine).flows.filter(pl.col("completion_s").is_not_null())
+    flows = ac.run(ac.loads(SHORT).plan(), engine=engine).flows.filter(pl.col("fct_s").is_not_null())
     segments = (pl.col("size_bytes") / 1448).ceil().alias("segments")
-    time = pl.col("completion_s")
+    time = pl.col("fct_s")
     return (
         flows.group_by(segments)
         .agg(time.mean().alias("mean"), time.median().alias("median"), pl.len())

@@ -253,7 +253,7 @@ def test_a_token_bucket_has_its_burst_and_no_transmission_time():
 def test_offloads_and_batches():
     with_offloads = commands(plan(), offloads=True)
     assert not any("ethtool" in line for line in with_offloads)
-    alone = commands(plan(DUMBBELL, ("[[flows]]", "[tcp]\nbatches = false\n[[flows]]")))
+    alone = commands(plan(DUMBBELL, ("[[flows]]", "[tcp]\ntso_batching = false\n[[flows]]")))
     assert [line.split()[5] for line in alone if "gso_max_segs 1" in line] == ["tx0", "rx0"]
 
 

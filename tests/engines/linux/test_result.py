@@ -27,9 +27,9 @@ kind = "udp"
 rate = "125/s"
 packet = "1000B"
 [linux]
-serve = "1ms"
-reader = "lazy"
-writer = "lazy"
+app_interval = "1ms"
+reader = "periodic"
+writer = "periodic"
 """
 
 
@@ -70,6 +70,6 @@ def test_the_order_says_where_everything_is(plan, tmp_path):
     assert given["datagrams"][0]["source"]["namespace"] == "tx1"
     assert given["queues"] == [{"link": 0, "namespace": "q0", "device": "out", "handle": "10:"}]
     assert given["losses"] == [{"link": 0, "namespace": "e0", "device": "c1", "handle": "13:"}]
-    assert (given["clock"], given["seed"], given["serve_s"]) == ("virtual", 7, 0.001)
-    assert (given["reader"], given["writer"]) == ("lazy", "lazy")
+    assert (given["clock"], given["seed"], given["app_interval_s"]) == ("virtual", 7, 0.001)
+    assert (given["reader"], given["writer"]) == ("periodic", "periodic")
     assert given["result"] == str(tmp_path / "r")

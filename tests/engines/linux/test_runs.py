@@ -111,7 +111,7 @@ size = "200KB"
 direction = "up"
 """)
     assert found.flows["delivered_bytes"].to_list() == [200_000] * 2
-    assert found.flows["completion_s"].null_count() == 0
+    assert found.flows["fct_s"].null_count() == 0
     assert found.links["departed_p"].min() >= 200_000 // 1448
 
 
@@ -202,7 +202,7 @@ def test_a_transfer_takes_as_long_as_in_the_packet_engine():
     """A megabyte over 10 Mb/s and 40 ms: slow start, then the link is full, and nothing is lost."""
     queue = PFIFO.replace("100p", "1000p")
     text = NETWORK.replace("{}", queue).replace("20ms", "40ms") + '[[flows]]\ncongestion = "reno"\nsize = "1MB"\n'
-    theirs, ours = (run(text, engine).flows["completion_s"][0] for engine in ("packet", "linux"))
+    theirs, ours = (run(text, engine).flows["fct_s"][0] for engine in ("packet", "linux"))
     assert ours == pytest.approx(theirs, rel=0.02)
 
 
@@ -225,7 +225,7 @@ def test_a_transfer_ends_with_its_last_byte_and_not_with_its_fin():
     theirs, ours = (run(LOST_FIN, engine) for engine in ("packet", "linux"))
     assert (theirs.links["dropped_p"][0], ours.links["dropped_p"][0]) == (1, 1)
     assert (theirs.flows["retransmissions"][0], ours.flows["retransmissions"][0]) == (1, 1)
-    assert ours.flows["completion_s"][0] == pytest.approx(theirs.flows["completion_s"][0], rel=0.02)
+    assert ours.flows["fct_s"][0] == pytest.approx(theirs.flows["fct_s"][0], rel=0.02)
 
 
 #: Alone on a fast link, by hosts that take no time, each transfer with segments of its own number.
@@ -252,7 +252,7 @@ def test_transfers_end_when_the_kernels_do():
     )
     theirs, ours = (run(ALONE + flows, engine).flows for engine in ("packet", "linux"))
     assert ours["sent_packets"].to_list() == theirs["sent_packets"].to_list()
-    assert ours["completion_s"].to_list() == pytest.approx(theirs["completion_s"].to_list(), abs=10e-6)
+    assert ours["fct_s"].to_list() == pytest.approx(theirs["fct_s"].to_list(), abs=10e-6)
 
 
 def test_a_receiver_that_reads_does_not_have_its_buffer_made_larger():
@@ -271,7 +271,7 @@ size = "60p"
     of_packet, acks = (found.links["departed_p"][1] for found in (theirs, ours))
     assert acks < 55
     assert acks == pytest.approx(of_packet, abs=1)
-    assert ours.flows["completion_s"][0] == pytest.approx(theirs.flows["completion_s"][0], rel=0.001)
+    assert ours.flows["fct_s"][0] == pytest.approx(theirs.flows["fct_s"][0], rel=0.001)
 
 
 #: A slow start and what follows, over a way back that counts ACKs.

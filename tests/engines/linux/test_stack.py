@@ -140,8 +140,8 @@ def test_a_receive_window_is_a_clamp_and_a_buffer_that_does_not_grow():
         ('timer_tick = "0ms"', "a clock with ticks of 0 ms"),
         ('receive_window = "2000B"', "a receive window below 2304 B"),
         ("limited_transmit = false", "fast retransmit without limited transmit"),
-        ("undo = false", "reductions that are not undone"),
-        ('reduction = "immediate"', "a window that comes down at once"),
+        ("undo_spurious = false", "reductions that are not undone"),
+        ('recovery_reduction = "immediate"', "a window that comes down at once"),
         ("pacing = true", 'pacing with "cubic"'),
         ("window_validation = false", "a window that grows unused"),
         (

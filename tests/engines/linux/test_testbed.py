@@ -200,8 +200,8 @@ def test_a_loss_that_comes_later_is_made_at_the_beginning():
 
 
 def test_nothing_is_lost_on_a_path_that_is_left():
-    with pytest.raises(ac.InputError, match=r"network\.loss.*expected none, with leave = true"):
-        planned(("queue =", "leave = true\nloss = { probability = 0.01 }\nqueue ="), (ROUTER, ""))
+    with pytest.raises(ac.InputError, match=r"network\.loss.*expected none, with existing_path = true"):
+        planned(("queue =", "existing_path = true\nloss = { probability = 0.01 }\nqueue ="), (ROUTER, ""))
 
 
 def beyonds(*pairs: tuple[str, str]) -> list[str]:

@@ -171,7 +171,7 @@ def test_a_transfer_ends_when_its_last_packet_is_acknowledged():
     )
     (ours,), (theirs,) = (engines.engine(name).run(short, 1).flows.to_dicts() for name in ("packet", "ns2"))
     assert theirs["delivered_bytes"] == ours["delivered_bytes"] == 100_000
-    assert theirs["completion_s"] == pytest.approx(ours["completion_s"], abs=1e-3)
+    assert theirs["fct_s"] == pytest.approx(ours["fct_s"], abs=1e-3)
 
 
 @needs_ns2
@@ -245,7 +245,7 @@ def test_transfers_and_datagrams_are_those_of_the_packet_engine():
     assert udp["delivered_bytes"] == pytest.approx(expected["delivered_bytes"], rel=0.02)
     loops = [data.flows.filter(data.flows["group"] == 3) for data in (theirs, ours)]
     assert loops[0].height == pytest.approx(loops[1].height, rel=0.3)
-    done = [data.flows["completion_s"].median() for data in (theirs, ours)]
+    done = [data.flows["fct_s"].median() for data in (theirs, ours)]
     assert done[0] == pytest.approx(done[1], rel=0.2)
     link = theirs.links.row(0, named=True)
     assert link["lost_total_p"] == (theirs.events["kind"] == "loss").sum() == pytest.approx(30, abs=20)
@@ -266,9 +266,9 @@ def test_a_transfer_that_begins_during_the_run_is_in_slow_start_as_long_as_other
     )
     text += '[[traffic]]\nkind = "sources"\ntransfers = 4\nthink = "500ms"\ncongestion = "reno"\nsize = "876000B"\n'
     ours, theirs = (engines.engine(name).run(ac.loads(text).plan(), 1).flows for name in ("packet", "ns2"))
-    assert theirs["completion_s"].null_count() == ours["completion_s"].null_count() == 0
+    assert theirs["fct_s"].null_count() == ours["fct_s"].null_count() == 0
     assert theirs.height == ours.height == 4
-    assert theirs["completion_s"].to_list() == pytest.approx(ours["completion_s"].to_list(), rel=0.03)
+    assert theirs["fct_s"].to_list() == pytest.approx(ours["fct_s"].to_list(), rel=0.03)
 
 
 @needs_ns2

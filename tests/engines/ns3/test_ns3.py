@@ -156,6 +156,6 @@ def test_a_run_fills_the_tables_and_agrees_with_the_packet_engine():
     assert found["queue_delay_mean_s"]["mean"] == pytest.approx(expected["queue_delay_mean_s"]["mean"], rel=0.15)
     assert found["utilisation"]["mean"] == pytest.approx(1.0, abs=0.01)
     assert theirs.flows["delivered_bytes"][2] == 100_000
-    assert theirs.flows["completion_s"][2] == pytest.approx(ours.flows["completion_s"][2], rel=0.3)
+    assert theirs.flows["fct_s"][2] == pytest.approx(ours.flows["fct_s"][2], rel=0.3)
     drops = theirs.events.filter(theirs.events["kind"] == "drop")
     assert drops.height == theirs.links["dropped_total_p"][0] == theirs.flows["dropped_packets"].sum()

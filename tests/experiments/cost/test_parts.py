@@ -60,7 +60,7 @@ def test_laws_come_back_from_a_plan():
     [
         ({"kind": "constant", "per_s": 9.0}, 9.0),
         ({"kind": "bursts", "per_s": 1e3, "packets": 5, "every_s": 0.5}, 10.0),
-        ({"kind": "adaptive", "target_s": 0.1, "least_per_s": 10.0, "most_per_s": 30.0}, 20.0),
+        ({"kind": "adaptive", "target_s": 0.1, "min_per_s": 10.0, "max_per_s": 30.0}, 20.0),
         (
             {"kind": "on_off", "per_s": 9.0, "on": {"kind": "fixed", "s": 1.0}, "off": {"kind": "fixed", "s": 2.0}},
             3.0,

@@ -39,9 +39,9 @@ interval = "50ms"
 
 
 @cache
-def known(per_loss: float, victims: str) -> fit.Fitted:
+def known(loss_weight: float, victims: str) -> fit.Fitted:
     """What is fitted to a fluid run with these parameters."""
-    table = f'[fluid]\nsynchronisation = {{ kind = "losses", per_loss = {per_loss} }}\nvictims = {victims}\n'
+    table = f'[fluid]\nsynchronisation = {{ kind = "losses", loss_weight = {loss_weight} }}\nvictims = {victims}\n'
     plan = ac.loads(SCENARIO.format(duration=400, flows=10) + table).plan()
     return fit.fit({"known": ac.run(plan, engine="fluid")})
 
@@ -53,26 +53,26 @@ def weighted(rate: float, growth: float) -> str:
 KNOWN = [(0.6, 0.0, 0.0), (1.0, 2.0, 0.0), (1.5, -1.0, 1.0)]
 
 
-@pytest.mark.parametrize(("per_loss", "rate", "growth"), KNOWN)
-def test_known_parameters_come_back(per_loss, rate, growth):
-    found = known(per_loss, weighted(rate, growth))
+@pytest.mark.parametrize(("loss_weight", "rate", "growth"), KNOWN)
+def test_known_parameters_come_back(loss_weight, rate, growth):
+    found = known(loss_weight, weighted(rate, growth))
     assert found.events > 100
     assert found.growth is not None
     for truth, (best, low, high) in (
-        (per_loss, found.fluid_per_loss),
+        (loss_weight, found.fluid_loss_weight),
         (rate, found.rate),
         (growth, found.growth),
     ):
         assert low <= truth <= high
         assert low < best < high
-    low, high = found.fluid_per_loss[1:]
+    low, high = found.fluid_loss_weight[1:]
     assert high / low < 1.3  # an interval that says something
 
 
 def test_intervals_tell_parameters_apart():
     low = known(0.6, weighted(0.0, 0.0))
     high = known(1.5, weighted(-1.0, 1.0))
-    assert low.fluid_per_loss[2] < high.fluid_per_loss[1]
+    assert low.fluid_loss_weight[2] < high.fluid_loss_weight[1]
     assert low.growth is not None
     assert high.growth is not None
     assert low.growth[2] < high.growth[1]
@@ -101,7 +101,7 @@ def test_chances_of_all_orders_add_up_to_one():
 def test_the_number_hit_gives_rho_in_closed_form():
     """With 20 flows and D = 10, and hits that are never 1, the best ρ solves mean share = 1 − exp(−ρ/2)."""
     events = [event([0.0] * 20, list(range(count)), 10.0) for count in (6, 8, 10, 7, 9) * 4]
-    best, low, high = estimate.per_loss(events, np.full(20, 10.0))
+    best, low, high = estimate.loss_weight(events, np.full(20, 10.0))
     assert best == pytest.approx(-2 * math.log(1 - 0.4), rel=1e-3)
     assert low < best < high
 
@@ -121,11 +121,11 @@ def test_what_is_written_is_a_scenario_s_table(tmp_path: Path):
     found = known(1.0, weighted(2.0, 0.0))
     plan = ac.loads(SCENARIO.format(duration=30, flows=10) + output.toml(found, ["x"])).plan()
     options = plan.options["fluid"]
-    assert options["synchronisation"]["per_loss"] == pytest.approx(found.fluid_per_loss[0], rel=1e-3)
-    assert options["victims"]["rate"] == pytest.approx(found.rate[0], rel=1e-3)
-    assert plan.options["meanfield"]["by_rate"] == pytest.approx(found.by_rate[0], rel=1e-3)
+    assert options["synchronisation"]["loss_weight"] == pytest.approx(found.fluid_loss_weight[0], rel=1e-3)
+    assert options["loss_assignment"]["rate"] == pytest.approx(found.rate[0], rel=1e-3)
+    assert plan.options["meanfield"]["loss_rate_exponent"] == pytest.approx(found.loss_rate_exponent[0], rel=1e-3)
     told = json.loads(output.as_json(found))
-    assert list(told["fluid_per_loss"].values()) == list(found.fluid_per_loss)
+    assert list(told["fluid_loss_weight"].values()) == list(found.fluid_loss_weight)
 
 
 # ---- what has nothing to fit ----

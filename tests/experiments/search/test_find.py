@@ -245,7 +245,7 @@ def of_the_grid(one: Question) -> tuple[int | None, int | None]:
 def test_a_smaller_setting_that_is_undecided_is_named():
     """Two flows in step use 3 packets of buffer better than 4: there the link's utilisation is no rising curve."""
     text = SCENARIO.replace('"20ms"', '"40ms"', 1).replace('"8s"', '"20s"')
-    hosts = 'processing = "0s", batches = false, receive_window = "64KiB"'
+    hosts = 'processing = "0s", tso_batching = false, receive_window = "64KiB"'
     text = text.replace("count = 3", f"count = 2\ntcp = {{ {hosts} }}")
     one = asked(vary("limit=2p..400p"), needs=[need("utilisation >= 95%")], text=text)
     found = find(one)

@@ -136,7 +136,7 @@ def test_names_tell_results_apart() -> None:
 def test_formulas_over_response_times() -> None:
     """Seconds over bytes, drawn in the axes' units, which are MB and ms for transfers of some milliseconds."""
     data = synthetic.transfers()
-    fast = data.frame("flows").with_columns(pl.col("completion_s") / 100)
+    fast = data.frame("flows").with_columns(pl.col("fct_s") / 100)
     data = replace(data, parts={**data.parts, "flows": (Part(fast),)})
     figure = plots.response(data, formulas={"one second a megabyte": lambda sizes: sizes / 1e6})
     assert figure.axes[0].get_ylabel().endswith("(ms)")

@@ -97,7 +97,7 @@ def test_a_load_of_sizes_without_a_mean_is_refused():
 
 
 def test_a_truncation_that_throws_most_away_is_refused():
-    size = '{ distribution = "exponential", mean = "100KB", max = "10KB", beyond = "redraw" }'
+    size = '{ distribution = "exponential", mean = "100KB", max = "10KB", truncation = "redraw" }'
     found = refused(f'[[traffic]]\nkind = "poisson"\nrate = "1/s"\nsize = {size}')
     assert found.startswith("x.toml:10: traffic[0].size.max: found 10000B; expected at least the median (69315 B)")
 
@@ -160,7 +160,7 @@ def test_each_source_user_and_sender_has_a_way():
     [
         ('"10p"', {"kind": "fixed", "bytes": 14_480}),
         (
-            '{ distribution = "exponential", mean = "10p", max = "1MB", beyond = "clip" }',
+            '{ distribution = "exponential", mean = "10p", max = "1MB", truncation = "clip" }',
             {"kind": "exponential", "mean_bytes": 14_480, "truncation": {"kind": "clip", "most_bytes": 1_000_000}},
         ),
         (
@@ -204,7 +204,7 @@ priority = 3
 [[traffic]]
 kind = "udp"
 packet = "1B"
-follow = { target = "20ms", least = "10/s", most = "500/s" }
+rate_adaptation = { target = "20ms", min = "10/s", max = "500/s" }
 [[traffic]]
 kind = "on-off"
 packet = "1B"
@@ -216,7 +216,7 @@ off = { distribution = "uniform", from = "1s", to = "3s" }
     assert (first.start_s, second.start_s) == (1.0, 3.0)
     assert (first.stop_s, first.priority, first.group, adaptive.group) == (9.0, 3, 0, 1)
     assert first.source == {"kind": "constant", "per_s": 50.0}
-    assert adaptive.source == {"kind": "adaptive", "target_s": 0.02, "least_per_s": 10.0, "most_per_s": 500.0}
+    assert adaptive.source == {"kind": "adaptive", "target_s": 0.02, "min_per_s": 10.0, "max_per_s": 500.0}
     assert on_off.source == {
         "kind": "on_off",
         "per_s": 50.0,

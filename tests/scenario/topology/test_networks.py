@@ -185,7 +185,7 @@ def test_long_flows_cross_every_hop_and_the_others_one():
     [
         ('from = "h0"\nto = "h1"', ["h0 h1"]),
         ('from = ["h0", "h1"]\nto = ["h1", "h2"]', ["h0 h1", "h0 h2", "h1 h2"]),
-        ('from = ["h0", "h1"]\nto = ["h1", "h2"]\nbetween = "in-turn"', ["h0 h1", "h1 h2"]),
+        ('from = ["h0", "h1"]\nto = ["h1", "h2"]\nbetween = "round-robin"', ["h0 h1", "h1 h2"]),
         ('to = "h11"', [f"h{number} h11" for number in range(11)]),
         ('from = "h1[01]"\nto = "h0"\ncount = 2', ["h10 h0", "h10 h0", "h11 h0", "h11 h0"]),
         ('from = "h1[01]"\nto = "h0"\nstreams = 2', ["h10 h0", "h10 h0", "h11 h0", "h11 h0"]),
@@ -270,12 +270,12 @@ MISTAKES = {
         '12: flows[0].between: found "permutation" with 1 sources and 12 destinations; expected as many of both',
     ),
     "in turn to itself": (
-        'between = "in-turn"',
-        '12: flows[0].between: found "in-turn" to itself; expected lists whose hosts at the same place differ',
+        'between = "round-robin"',
+        '12: flows[0].between: found "round-robin" to itself; expected lists whose hosts at the same place differ',
     ),
     "unknown pattern": (
         'between = "incast"',
-        '12: flows[0].between: found "incast"; expected "all", "in-turn", "permutation" or "random"',
+        '12: flows[0].between: found "incast"; expected "all", "round-robin", "permutation" or "random"',
     ),
     "a direction": (
         'between = "all"\ndirection = "up"',
@@ -322,7 +322,7 @@ TRAFFIC_MISTAKES = {
     ),
     "drawn UDP": (
         'kind = "udp"\npacket = "1B"\nrate = "1/s"\nbetween = "random"',
-        '15: traffic[0].between: found "random"; expected "all" or "in-turn": the ends of UDP are not drawn',
+        '15: traffic[0].between: found "random"; expected "all" or "round-robin": the ends of UDP are not drawn',
     ),
 }
 

@@ -54,7 +54,7 @@ def problem(*pairs: tuple[str, str]) -> str:
         ([('role = "sender"', 'role = "receiver"')], 'network.hosts: found none; expected a host with role = "sender"'),
         (
             [('topology = "testbed"', 'topology = "testbed"\nleave = true')],
-            'network.hosts: found 1; expected hosts with role = "router": none, with leave = true',
+            'network.hosts: found 1; expected hosts with role = "router": none, with existing_path = true',
         ),
         (
             [('name = "b"', 'name = "a"')],
@@ -84,7 +84,7 @@ def problem(*pairs: tuple[str, str]) -> str:
         (
             [('rate = "10Mbit"', 'rate = "measured"')],
             'network.rate: found "measured"; expected a rate, which the router gets; a path\'s is measured where it is '
-            "left as it is (leave = true)",
+            "left as it is (existing_path = true)",
         ),
         (
             [('rtt = "20ms"', 'rtt = "guessed"')],
@@ -130,7 +130,7 @@ def test_what_is_measured_is_for_the_hosts_alone_and_no_share_of_it_is_known():
 def measured_path() -> str:
     """The testbed without its router, and with nothing said of what lies between."""
     router = TEXT[TEXT.index('[[network.hosts]]\nname = "r"') : TEXT.index('[[network.hosts]]\nname = "b"')]
-    given = ('rate = "10Mbit"', 'leave = true\nrate = "measured"'), ('rtt = "20ms"', 'rtt = "measured"')
+    given = ('rate = "10Mbit"', 'existing_path = true\nrate = "measured"'), ('rtt = "20ms"', 'rtt = "measured"')
     return replaced((router, ""), *given)
 
 

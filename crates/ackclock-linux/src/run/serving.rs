@@ -113,8 +113,8 @@ impl Run {
 
     fn receiving(&self) -> EventFlags {
         match self.order.reader {
-            Care::Prompt => PROMPT_RECEIVERS,
-            Care::Lazy => LAZY_RECEIVERS,
+            Care::Immediate => PROMPT_RECEIVERS,
+            Care::Periodic => LAZY_RECEIVERS,
         }
     }
 
@@ -147,7 +147,7 @@ impl Run {
             connection.established = now;
             self.opened(flow);
         }
-        if self.order.writer == Care::Prompt {
+        if self.order.writer == Care::Immediate {
             self.write(flow)?;
         }
         self.close_sender(flow)
@@ -167,7 +167,7 @@ impl Run {
 
     /// The application writes what it has and TCP takes.
     pub(super) fn write(&mut self, flow: u32) -> Result<(), Error> {
-        let (now, serve) = (self.now, self.order.serve);
+        let (now, serve) = (self.now, self.order.app_interval);
         let most_bytes = self.most_at_a_time();
         let Some(connection) = active(&mut self.flows, flow) else {
             return Ok(());
@@ -285,10 +285,10 @@ impl Run {
     /// Lazy applications write what they have, and then read what there is.
     pub(super) fn serve_all(&mut self) -> Result<(), Error> {
         let flows: Vec<u32> = self.active.iter().copied().collect();
-        if self.order.writer == Care::Lazy {
+        if self.order.writer == Care::Periodic {
             flows.iter().try_for_each(|&flow| self.write(flow))?;
         }
-        if self.order.reader == Care::Lazy {
+        if self.order.reader == Care::Periodic {
             flows.iter().try_for_each(|&flow| self.read(flow, false))?;
         }
         Ok(())

@@ -46,7 +46,7 @@ impl Congestion {
         let mut random = random::stream(seed, random::EARLY);
         Congestion {
             synchronisation: synchronisation::Controller::new(&plan.synchronisation, seed),
-            victims: victims::Controller::new(&plan.victims, seed),
+            victims: victims::Controller::new(&plan.loss_assignment, seed),
             cuts: plan.cuts,
             by_link: vec![Event::default(); plan.links.len()],
             until_early: plan

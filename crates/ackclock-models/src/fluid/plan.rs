@@ -32,7 +32,7 @@ pub struct Plan {
     /// How many flows an event hits.
     pub synchronisation: Synchronisation,
     /// Which flows.
-    pub victims: Victims,
+    pub loss_assignment: Victims,
     /// How often an event cuts the window of a flow that it hits.
     pub cuts: Cuts,
 }
@@ -143,7 +143,7 @@ impl Plan {
         let of_flow = |flow: &Flow| flow.check(self.links.len());
         self.flows.iter().try_for_each(of_flow)?;
         self.synchronisation.check()?;
-        self.victims.check(self.flows.len())
+        self.loss_assignment.check(self.flows.len())
     }
 }
 

@@ -42,7 +42,7 @@ pub enum Synchronisation {
     /// Each flow by lot, by what the event is about to lose.
     Losses {
         /// ρ: for how many independent losses a lost packet counts.
-        per_loss: f64,
+        loss_weight: f64,
     },
 }
 
@@ -70,7 +70,9 @@ impl Synchronisation {
                 between("sd", *sd, 0.0, f64::MAX)?;
                 mean.map_or(Ok(()), |mean| between("mean", mean, 0.0, f64::MAX))
             }
-            Synchronisation::Losses { per_loss } => between("per_loss", *per_loss, 0.0, 1e6),
+            Synchronisation::Losses { loss_weight } => {
+                between("loss_weight", *loss_weight, 0.0, 1e6)
+            }
             Synchronisation::Replayed { shares } if shares.is_empty() => Err(PlanError::Value(
                 "shares: found none; expected one for each event".into(),
             )),
@@ -123,8 +125,8 @@ impl Controller {
                 let mean = mean.unwrap_or(count * (1.0 + least) / 2.0);
                 truncated(mean, *sd, low, count, &mut self.random)
             }
-            Synchronisation::Losses { per_loss } => {
-                let share = -(-per_loss * overload.lost_p.max(0.0) / count).exp_m1();
+            Synchronisation::Losses { loss_weight } => {
+                let share = -(-loss_weight * overload.lost_p.max(0.0) / count).exp_m1();
                 let drawn = Binomial::new(overload.free as u64, share.clamp(0.0, 1.0));
                 drawn.map_or(1.0, |drawn| drawn.sample(&mut self.random) as f64)
             }
@@ -192,12 +194,12 @@ mod tests {
     /// Of ten flows 10 (1 − e^−ρ/2) are hit by five losses; a draw of none is one, which adds (1 − p)¹⁰.
     #[test]
     fn losses_hit_by_lot() {
-        for (per_loss, expected) in [(0.7, 2.953 + 0.030), (2.0, 6.321)] {
-            let found = drawn(&Synchronisation::Losses { per_loss }, 10, 20_000);
+        for (loss_weight, expected) in [(0.7, 2.953 + 0.030), (2.0, 6.321)] {
+            let found = drawn(&Synchronisation::Losses { loss_weight }, 10, 20_000);
             let mean = found.iter().sum::<usize>() as f64 / found.len() as f64;
-            assert!((mean - expected).abs() < 0.05, "{per_loss}: {mean}");
+            assert!((mean - expected).abs() < 0.05, "{loss_weight}: {mean}");
         }
-        let none = drawn(&Synchronisation::Losses { per_loss: 0.0 }, 10, 5);
+        let none = drawn(&Synchronisation::Losses { loss_weight: 0.0 }, 10, 5);
         assert_eq!(none, [1; 5]);
     }
 

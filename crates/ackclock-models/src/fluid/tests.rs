@@ -40,7 +40,7 @@ fn normal(least: f64) -> Value {
 fn scenario(links: &[Value], flows: &[Value], duration_s: f64, changes: &Value) -> Plan {
     let mut plan = json!({
         "duration_s": duration_s, "warmup_s": 0.0, "step_s": null, "interval_s": null, "slow_start": false,
-        "links": links, "flows": flows, "synchronisation": normal(0.3), "victims": { "kind": "rate" }, "cuts": "once",
+        "links": links, "flows": flows, "synchronisation": normal(0.3), "loss_assignment": { "kind": "rate" }, "cuts": "once",
     });
     for (key, value) in changes.as_object().expect("a table") {
         plan[key] = value.clone();
@@ -188,7 +188,7 @@ fn numbers_without_meaning_are_refused() {
         let mut plan = json!({
             "duration_s": 10.0, "warmup_s": 0.0, "step_s": null, "interval_s": null, "slow_start": true,
             "links": [droptail(1000.0, 10.0)], "flows": [flow("reno", 0.1, 1.0)],
-            "synchronisation": normal(0.3), "victims": { "kind": "rate" }, "cuts": "once",
+            "synchronisation": normal(0.3), "loss_assignment": { "kind": "rate" }, "cuts": "once",
         });
         plan.as_object_mut()
             .expect("a table")
@@ -209,7 +209,7 @@ fn numbers_without_meaning_are_refused() {
         json!({ "flows": [flow("reno", 0.0, 1.0)] }),
         json!({ "flows": [flow("bbr", 0.1, 1.0)] }),
         json!({ "synchronisation": { "kind": "replayed", "shares": [] } }),
-        json!({ "victims": { "kind": "replayed", "flows": [[1]] } }),
+        json!({ "loss_assignment": { "kind": "replayed", "flows": [[1]] } }),
         json!({ "unknown": 1 }),
     ] {
         assert!(refused(changes.clone()).is_some(), "{changes}");

@@ -57,10 +57,10 @@ impl Victims {
         let unknown = events.iter().flatten().find(|&&flow| flow >= flows);
         match unknown {
             Some(flow) => Err(PlanError::Value(format!(
-                "victims: found flow {flow}; expected flows below {flows}"
+                "loss_assignment: found flow {flow}; expected flows below {flows}"
             ))),
             None if events.is_empty() => Err(PlanError::Value(
-                "victims: found no events; expected a list of flows for each".into(),
+                "loss_assignment: found no events; expected a list of flows for each".into(),
             )),
             None => Ok(()),
         }

@@ -43,12 +43,12 @@ const LEAST_TO_LEAVE_P: f64 = 16.0;
 /// Losses that flows hear of in a step.
 #[derive(Clone, Copy, Debug)]
 pub struct Heard {
-    /// Chance of a reduction for a window of one packet to the power `by_rate`.
+    /// Chance of a reduction for a window of one packet to the power `loss_rate_exponent`.
     pub hazard: f64,
     /// The same by lot, for flows in slow start.
     pub by_lot: f64,
     /// γ.
-    pub by_rate: f64,
+    pub loss_rate_exponent: f64,
     /// Whether a flow reduces once in a round trip at most.
     pub once: bool,
     /// Whether windows rest for a round trip.
@@ -167,8 +167,8 @@ impl Class {
     }
 
     /// What of `losses` of a flow in this step a window of one packet to the power γ has, and one packet by lot.
-    pub fn hazards(&self, losses: f64, by_rate: f64) -> (f64, f64) {
-        let mean = self.windows_to(by_rate);
+    pub fn hazards(&self, losses: f64, loss_rate_exponent: f64) -> (f64, f64) {
+        let mean = self.windows_to(loss_rate_exponent);
         if mean > 0.0 && self.mean_p > 0.0 {
             (losses / mean, losses / self.mean_p)
         } else {
@@ -183,7 +183,7 @@ impl Class {
             rounds: self.rounds,
             hazard: heard.hazard,
             by_lot: heard.by_lot,
-            by_rate: heard.by_rate,
+            loss_rate_exponent: heard.loss_rate_exponent,
             rest_s: if heard.rests { self.rtt_s } else { 0.0 },
             until_s: if heard.once {
                 now_s - self.rtt_s

@@ -17,7 +17,7 @@ pub struct Exposure {
     /// Chance of a reduction in this step, for a window of one packet.
     pub hazard: f64,
     /// Power of the window that the hazard goes with.
-    pub by_rate: f64,
+    pub loss_rate_exponent: f64,
     /// The same chance by lot, for flows in slow start.
     pub by_lot: f64,
     /// The round trip in which a window rests after a reduction; 0 if it does not.
@@ -29,10 +29,10 @@ pub struct Exposure {
 impl Exposure {
     /// Chance of a reduction of a flow with a window.
     pub fn chance(&self, window: f64) -> f64 {
-        let weight = if self.by_rate == 1.0 {
+        let weight = if self.loss_rate_exponent == 1.0 {
             window
         } else {
-            window.powf(self.by_rate)
+            window.powf(self.loss_rate_exponent)
         };
         -(-self.hazard * weight).exp_m1()
     }

@@ -33,9 +33,9 @@ pub struct Plan {
     /// round trip that repairs it.
     pub recovery: bool,
     /// ρ: for how many independent losses a lost packet counts; 1 is by lot.
-    pub per_loss: f64,
+    pub loss_weight: f64,
     /// γ: losses go to flows by their rates to this power; 1 is by lot.
-    pub by_rate: f64,
+    pub loss_rate_exponent: f64,
     /// Whether each flow is a particle; else the limit of infinitely many.
     pub particles: bool,
     /// The window of the loss after which flows begin; `null`: a flow's share of what link and buffer hold.
@@ -117,7 +117,7 @@ impl Plan {
             ("buffer_p", self.buffer_p),
             ("first_loss_p", self.first_loss_p.unwrap_or(1.0)),
             ("scale", self.scale),
-            ("per_loss", self.per_loss),
+            ("loss_weight", self.loss_weight),
         ];
         let rtts = self
             .classes
@@ -130,10 +130,10 @@ impl Plan {
                 )));
             }
         }
-        if !(-20.0..=20.0).contains(&self.by_rate) {
+        if !(-20.0..=20.0).contains(&self.loss_rate_exponent) {
             return Err(PlanError(format!(
-                "by_rate: found {}; expected -20 to 20",
-                self.by_rate
+                "loss_rate_exponent: found {}; expected -20 to 20",
+                self.loss_rate_exponent
             )));
         }
         if !(0.0..self.duration_s).contains(&self.warmup_s) {

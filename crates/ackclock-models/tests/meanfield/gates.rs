@@ -46,7 +46,7 @@ fn networks() -> Vec<Plan> {
         },
         Plan {
             recovery: true,
-            by_rate: 0.3,
+            loss_rate_exponent: 0.3,
             ..slow_start(ftth(cubic(Mode::Auto), 10))
         },
         Plan {
@@ -64,8 +64,8 @@ fn networks() -> Vec<Plan> {
             ..ftth(cubic(Mode::Auto), 10)
         },
         Plan {
-            per_loss: 0.6,
-            by_rate: -0.5,
+            loss_weight: 0.6,
+            loss_rate_exponent: -0.5,
             ..mixed.clone()
         },
         mixed,
@@ -222,7 +222,7 @@ fn plans_that_are_none_are_refused() {
 }
 
 /// Shares of two classes of unlike windows that reduce in the first overflow.
-fn hit_first(per_loss: f64, by_rate: f64) -> (f64, f64) {
+fn hit_first(loss_weight: f64, loss_rate_exponent: f64) -> (f64, f64) {
     let mut plan = ftth(Control::Reno {}, 10);
     plan.classes.push(ClassPlan {
         flows: (10..20).collect(),
@@ -231,8 +231,8 @@ fn hit_first(per_loss: f64, by_rate: f64) -> (f64, f64) {
         opening: None,
     });
     let plan = Plan {
-        per_loss,
-        by_rate,
+        loss_weight,
+        loss_rate_exponent,
         ..plan
     };
     let mut model = MeanField::new(&plan, 1).expect("a sound plan");
@@ -253,8 +253,8 @@ fn who_loses_goes_by_a_power_of_the_rate() {
 /// A lost packet that counts for less hits fewer flows.
 #[test]
 fn losses_in_clumps_hit_fewer_flows() {
-    let share = |per_loss| {
-        let found = hit_first(per_loss, 1.0);
+    let share = |loss_weight| {
+        let found = hit_first(loss_weight, 1.0);
         0.5 * (found.0 + found.1)
     };
     assert!(share(0.3) < share(0.6) && share(0.6) < share(1.0));

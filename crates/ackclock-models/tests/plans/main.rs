@@ -43,7 +43,7 @@ fn each_field_of_a_fluid_s_plan_is_required_and_no_other_is_known() {
                 "path": [0], "base_rtt_s": 0.1, "start_s": 0.0, "start_jitter_s": 0.0, "stop_s": null,
                 "initial_window": 2.0, "largest_window": null, "law": "reno", "parameters": {"beta": 0.5},
             }],
-            "synchronisation": synchronisation, "victims": victims, "cuts": "once",
+            "synchronisation": synchronisation, "loss_assignment": victims, "cuts": "once",
         });
         assert_strict(&plan, |plan| {
             fluid::Plan::from_json(&plan.to_string()).is_ok()
@@ -62,7 +62,7 @@ fn each_field_of_a_mean_field_s_plan_is_required_and_no_other_is_known() {
     ] {
         let plan = json!({
             "duration_s": 10.0, "warmup_s": 1.0, "interval_s": 0.01, "step_s": null, "rate_pps": 1000.0, "buffer_p": 50.0,
-            "policy": policy, "one_reduction_per_rtt": true, "recovery": true, "per_loss": 1.0, "by_rate": 1.0, "particles": false,
+            "policy": policy, "one_reduction_per_rtt": true, "recovery": true, "loss_weight": 1.0, "loss_rate_exponent": 1.0, "particles": false,
             "first_loss_p": null, "scale": 1.0,
             "classes": [
                 {"flows": [0], "base_rtt_s": 0.1, "control": {"kind": "reno"}, "opening": null},

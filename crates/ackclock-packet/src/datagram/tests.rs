@@ -96,8 +96,8 @@ fn what_cannot_be_sent_is_refused() {
         json!({ "kind": "bursts", "per_s": 10.0, "packets": 11, "every_s": 1.0 }),
         json!({ "kind": "on_off", "per_s": 10.0, "on": fixed(0.0), "off": fixed(1.0) }),
         json!({ "kind": "on_off", "per_s": 10.0, "on": fixed(1.0), "off": fixed(-1.0) }),
-        json!({ "kind": "adaptive", "target_s": 0.0, "least_per_s": 1.0, "most_per_s": 2.0 }),
-        json!({ "kind": "adaptive", "target_s": 0.1, "least_per_s": 3.0, "most_per_s": 2.0 }),
+        json!({ "kind": "adaptive", "target_s": 0.0, "min_per_s": 1.0, "max_per_s": 2.0 }),
+        json!({ "kind": "adaptive", "target_s": 0.1, "min_per_s": 3.0, "max_per_s": 2.0 }),
     ] {
         assert!(
             plan(source.clone(), None).source.fault().is_some(),
@@ -109,7 +109,7 @@ fn what_cannot_be_sent_is_refused() {
 #[test]
 fn only_what_adapts_is_answered_with_a_small_packet() {
     let adaptive =
-        json!({ "kind": "adaptive", "target_s": 0.1, "least_per_s": 1.0, "most_per_s": 2.0 });
+        json!({ "kind": "adaptive", "target_s": 0.1, "min_per_s": 1.0, "max_per_s": 2.0 });
     let adaptive = plan(adaptive, None);
     let packet = Source::new(0, &adaptive, SECOND, 1, 0).send(SECOND);
     let mut sink = Sink::new(&adaptive);

@@ -47,16 +47,16 @@ impl RandomLoss {
                 carries && self.falls_on(probability)
             }
             LossPlan::GilbertElliott {
-                to_bad,
-                to_good,
+                p_good_to_bad,
+                p_bad_to_good,
                 in_bad,
                 in_good,
             } => {
                 let found = self.is_bad;
                 let (leaves, loses) = if found {
-                    (to_good, in_bad)
+                    (p_bad_to_good, in_bad)
                 } else {
-                    (to_bad, in_good)
+                    (p_good_to_bad, in_good)
                 };
                 carries && {
                     self.is_bad = found != self.falls_on(leaves);
@@ -104,8 +104,8 @@ mod tests {
 
     fn bursts(in_bad: f64, in_good: f64) -> Vec<bool> {
         let kind = LossPlan::GilbertElliott {
-            to_bad: 0.01,
-            to_good: 0.25,
+            p_good_to_bad: 0.01,
+            p_bad_to_good: 0.25,
             in_bad,
             in_good,
         };
@@ -142,8 +142,8 @@ mod tests {
     #[test]
     fn another_law_begins_in_the_good_state() {
         let always_bad = LossPlan::GilbertElliott {
-            to_bad: 1.0,
-            to_good: 1e-9,
+            p_good_to_bad: 1.0,
+            p_bad_to_good: 1e-9,
             in_bad: 1.0,
             in_good: 0.0,
         };

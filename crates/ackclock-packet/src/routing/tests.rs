@@ -40,7 +40,7 @@ fn graph(hosts: u32, nodes: u32, links: &[(u32, u32)], routing: ackclock_plan::R
             traffic: false,
             all_links: false,
             delays: false,
-            cubic: false,
+            cubic_state: false,
             paths: false,
         },
     }

@@ -140,7 +140,8 @@ impl Sender {
             ..loss
         });
         let target = whole_segments(self.controller.cwnd());
-        self.prr = (self.tcp.reduction == Reduction::Prr).then(|| Prr::new(target, prior_window));
+        self.prr =
+            (self.tcp.recovery_reduction == Reduction::Prr).then(|| Prr::new(target, prior_window));
         self.window = target;
     }
 

@@ -4,7 +4,7 @@
 //! the cutting to the device or to the software before it: with or without offload, the segments of such a batch follow
 //! each other without a gap. Half a batch is worth waiting for: while the window has room for less than a batch and
 //! less than a third of itself, and the next ACK is due within a millisecond, nothing new is sent.
-//! With the card's `batches` off, each segment leaves by itself.
+//! With the card's `tso_batching` off, each segment leaves by itself.
 //!
 //! Pacing holds back whole batches. What a batch was late is taken off the distance to the next one, but at most
 //! half of that; a connection's first ten segments are not paced. All this is what Linux 6.1 was seen to do.
@@ -99,14 +99,14 @@ impl Sender {
     /// Whether the next segment, a `new` one or a retransmission, may go.
     #[inline]
     pub(super) fn turn(&mut self, new: bool, now: Time) -> Turn {
-        if !self.pacing.is_on && !self.tcp.batches {
+        if !self.pacing.is_on && !self.tcp.tso_batching {
             return Turn::Now;
         }
         if self.pacing.left == 0 {
             if self.pacing.is_on && now < self.pacing.next {
                 return Turn::Later;
             }
-            if new && self.tcp.batches && !self.pacing.pushes && self.gathers(now) {
+            if new && self.tcp.tso_batching && !self.pacing.pushes && self.gathers(now) {
                 return Turn::Gather;
             }
             self.pacing.pushes = false;
@@ -129,7 +129,7 @@ impl Sender {
         if new && std::mem::replace(&mut self.pacing.follows, true) {
             self.look_for_room();
         }
-        self.pacing.left = if self.tcp.batches {
+        self.pacing.left = if self.tcp.tso_batching {
             let buffer = self.buffer.as_ref().filter(|_| new);
             let whole = buffer.map_or(u32::MAX, SendBuffer::first);
             self.batch_segments()

@@ -88,7 +88,7 @@ impl Sender {
             self.reduce(in_flight, now);
         }
         let target = whole_segments(self.controller.cwnd());
-        match (self.controller.repair(), self.tcp.reduction) {
+        match (self.controller.repair(), self.tcp.recovery_reduction) {
             (Repair::Controller, _) => {}
             (Repair::FromStart, _) => self.start_over(now, out),
             (Repair::Stack, Reduction::Prr) => match &mut self.prr {

@@ -104,7 +104,7 @@ impl Undo {
 impl Sender {
     /// Keeps what a reduction is about to change.
     pub(super) fn remember(&mut self, reduces: bool) {
-        if !self.tcp.undo && !self.tcp.frto {
+        if !self.tcp.undo_spurious && !self.tcp.frto {
             return;
         }
         let cwnd = self.controller.cwnd();
@@ -116,7 +116,7 @@ impl Sender {
         if !self.board.was_repaired() {
             self.undo.first_resent = None;
         }
-        let from = (self.tcp.undo && self.tcp.sack).then_some(self.board.unacknowledged());
+        let from = (self.tcp.undo_spurious && self.tcp.sack).then_some(self.board.unacknowledged());
         let resent = self.board.resent();
         self.undo.begin(from, reduces.then_some(before), resent);
     }

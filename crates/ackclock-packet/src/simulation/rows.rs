@@ -164,8 +164,7 @@ impl Row {
         rows.start_s.push(seconds(self.start));
         rows.established_s.push(seconds(self.established));
         rows.end_s.push(seconds(self.end));
-        rows.completion_s
-            .push(seconds(self.end) - seconds(self.start));
+        rows.fct_s.push(seconds(self.end) - seconds(self.start));
         rows.delivered_bytes.push(self.delivered_bytes);
         rows.measured_bytes.push(self.measured_bytes);
         rows.sent_packets.push(self.sent_packets);

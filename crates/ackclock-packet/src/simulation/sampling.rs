@@ -44,7 +44,7 @@ impl Simulation {
         } else {
             self.first_transfer() as u32
         };
-        let cubic = self.plan.record.cubic;
+        let cubic = self.plan.record.cubic_state;
         for &number in self.active.range(..end) {
             let sample = match &self.stages[self.network.places().of(number)] {
                 Stage::Connection(flow) if flow.sender.is_active() => {

@@ -43,7 +43,7 @@ pub fn sharing(congestion: &[CongestionPlan], limit_packets: u32, duration: Time
         forward: path(Time::ZERO, &[0]),
         reverse: path(ms(RTT_MS), &[]),
         ..flow(TcpPlan {
-            batches: true,
+            tso_batching: true,
             ..linux()
         })
     };

@@ -217,7 +217,7 @@ fn what_was_written_while_the_window_was_full_goes_when_it_opens() {
     for batches in [false, true] {
         let tcp = TcpPlan {
             initial_window: 1,
-            batches,
+            tso_batching: batches,
             ..linux()
         };
         let mut tcp = Conversation::new(&slowly(transfer(tcp, 6)), ms(100));

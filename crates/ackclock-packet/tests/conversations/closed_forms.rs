@@ -32,7 +32,7 @@ fn run(plan: &Plan) -> (Tables, Totals) {
 }
 
 fn completion_us(plan: &Plan) -> f64 {
-    run(plan).1.flows.completion_s[0] * 1e6
+    run(plan).1.flows.fct_s[0] * 1e6
 }
 
 /// SYN, its answer, the handshake's ACK through the link: when the first segment begins to leave.

@@ -188,7 +188,7 @@ fn a_fin_out_of_order_waits_for_the_data_before_it() {
 fn buffered(segments: u64) -> Conversation {
     let tcp = TcpPlan {
         initial_window: 3,
-        batches: true,
+        tso_batching: true,
         ..linux()
     };
     Conversation::new(&transfer(tcp, segments), ms(50))

@@ -21,7 +21,7 @@ const SETTLED_S: u64 = 40;
 fn dctcp(reduction: Reduction) -> FlowPlan {
     let tcp = TcpPlan {
         ecn: EcnMode::Dctcp,
-        reduction,
+        recovery_reduction: reduction,
         ..linux()
     };
     FlowPlan {

@@ -12,7 +12,7 @@ use crate::kit::{assert_reads, data, flow, linux, ms, sack_tcp, Conversation, Sc
 fn conversation(reduction: Reduction, lost: u64) -> Conversation {
     let tcp = TcpPlan {
         initial_window: 20,
-        reduction,
+        recovery_reduction: reduction,
         ..sack_tcp()
     };
     Conversation::new(&flow(tcp), ms(50))

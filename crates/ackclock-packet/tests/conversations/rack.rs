@@ -103,7 +103,7 @@ fn reordering_within_the_window_is_no_loss() {
 #[test]
 fn reordering_beyond_the_window_is_a_loss() {
     let mut flow = window_of(3);
-    flow.tcp.undo = false;
+    flow.tcp.undo_spurious = false;
     let mut tcp = Script::open(&flow, ms(100));
     tcp.sack(ms(200), 0, &[(1, 2)]);
     tcp.ack(ms(226), 2);

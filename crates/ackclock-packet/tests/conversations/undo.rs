@@ -54,7 +54,7 @@ fn an_answer_to_the_first_sending_takes_a_reduction_back() {
 #[test]
 fn without_the_option_the_reduction_stays() {
     let mut kept = first_repeated(TcpPlan {
-        undo: false,
+        undo_spurious: false,
         ..linux()
     });
     kept.ack_echoing(ms(203), 4, ms(100));
@@ -115,7 +115,7 @@ fn an_application_that_is_woken_while_new_segments_ask_adds_new_ones_alone() {
         initial_window: 1,
         receive_window_bytes: Some(704),
         tail_loss_probe: false,
-        batches: true,
+        tso_batching: true,
         ..without_timestamps()
     };
     let mut conversation =

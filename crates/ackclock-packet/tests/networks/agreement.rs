@@ -171,10 +171,7 @@ fn flows_that_share_a_bottleneck_get_the_same_as_on_explicit_paths() {
     for flow in 0..3 {
         assert_eq!(paths.flows.delivered_bytes[flow], 3_000_000);
         assert_eq!(routing.flows.delivered_bytes[flow], 3_000_000);
-        let (a, b) = (
-            paths.flows.completion_s[flow],
-            routing.flows.completion_s[flow],
-        );
+        let (a, b) = (paths.flows.fct_s[flow], routing.flows.fct_s[flow]);
         assert!((a / b - 1.0).abs() < 0.01, "flow {flow}: {a} and {b} s");
     }
 }

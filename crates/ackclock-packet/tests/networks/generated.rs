@@ -84,7 +84,7 @@ fn constant(per_s: f64) -> Value {
 }
 
 fn adaptive(per_s: f64) -> Value {
-    json!({ "kind": "adaptive", "target_s": 1.0, "least_per_s": per_s, "most_per_s": per_s })
+    json!({ "kind": "adaptive", "target_s": 1.0, "min_per_s": per_s, "max_per_s": per_s })
 }
 
 /// A run in strides of 5 ms; at the end of each the packets' books agree.

@@ -59,8 +59,8 @@ fn by_paths(medium: MediumPlan) -> Plan {
     let mut there = link(2e6, 20);
     (there.medium, there.delay) = (Some(medium), ms(20));
     there.loss = Some(LossPlan::GilbertElliott {
-        to_bad: 0.002,
-        to_good: 0.3,
+        p_good_to_bad: 0.002,
+        p_bad_to_good: 0.3,
         in_bad: 1.0,
         in_good: 0.0,
     });

@@ -150,7 +150,7 @@ fn check_step(conversation: &mut Conversation, flow: &FlowPlan) -> Result<(), Te
     prop_assert!(cwnd.is_finite() && cwnd >= 1.0);
     let mss_bytes = u64::from(flow.tcp.mss_bytes);
     let segments = flow.size_bytes.unwrap_or(0).div_ceil(mss_bytes);
-    let fin = u8::from(flow.tcp.batches && conversation.sent_end() >= segments);
+    let fin = u8::from(flow.tcp.tso_batching && conversation.sent_end() >= segments);
     prop_assert!(
         sent <= 1 + u64::from(fin) || f64::from(in_flight) <= cwnd + f64::from(fin),
         "{sent} sent, {in_flight} > {cwnd}"

@@ -16,8 +16,8 @@ fn check_flows(plan: &Plan, totals: &Totals) -> Result<(), TestCaseError> {
         prop_assert!((start_s..=latest_s).contains(&flows.start_s[index]));
         prop_assert!(flows.established_s[index] >= flows.start_s[index]);
         prop_assert!(flows.end_s[index] >= flows.established_s[index]);
-        let completion_s = flows.end_s[index] - flows.start_s[index];
-        prop_assert!((flows.completion_s[index] - completion_s).abs() < 1e-6);
+        let fct_s = flows.end_s[index] - flows.start_s[index];
+        prop_assert!((flows.fct_s[index] - fct_s).abs() < 1e-6);
     }
     Ok(())
 }

@@ -165,11 +165,11 @@ pub fn any_tcp() -> impl Strategy<Value = TcpPlan> {
         sack: repair.sack,
         loss_detection: repair.loss_detection,
         tail_loss_probe: repair.tail_loss_probe,
-        undo: repair.undo,
+        undo_spurious: repair.undo_spurious,
         frto: repair.frto,
         adaptive_reordering: repair.adaptive_reordering,
         limited_transmit: repair.limited_transmit,
-        reduction: repair.reduction,
+        recovery_reduction: repair.recovery_reduction,
         window_validation: repair.window_validation,
         ecn: repair.ecn,
         processing: None,
@@ -200,7 +200,7 @@ fn any_segments() -> impl Strategy<Value = TcpPlan> {
                 initial_window,
                 receive_window_bytes,
                 pacing,
-                batches,
+                tso_batching: batches,
                 ..linux()
             }
         })
@@ -237,13 +237,13 @@ fn any_repair() -> impl Strategy<Value = TcpPlan> {
                 switches;
             TcpPlan {
                 sack,
-                undo,
+                undo_spurious: undo,
                 frto,
                 adaptive_reordering,
                 loss_detection,
                 tail_loss_probe,
                 limited_transmit,
-                reduction,
+                recovery_reduction: reduction,
                 window_validation,
                 ecn,
                 ..linux()
@@ -292,7 +292,7 @@ fn assemble(links: Links, mut flows: Vec<FlowPlan>) -> Plan {
             traffic: false,
             all_links: true,
             delays: true,
-            cubic: true,
+            cubic_state: true,
             paths: false,
         },
     }

@@ -47,7 +47,7 @@ fn run(rate_bps: f64, rtt: Time, queue: QueuePlan, mut flows: Vec<FlowPlan>) -> 
             traffic: false,
             all_links: true,
             delays: false,
-            cubic: false,
+            cubic_state: false,
             paths: false,
         },
     };
@@ -72,10 +72,7 @@ fn flow_queues_isolate_short_transfers_from_a_long_one() {
         let short = (0..50).map(|n| starting(transfer(linux(), 20), 5000 + 1000 * n));
         let flows = std::iter::once(flow(linux())).chain(short).collect();
         let totals = run(20e6, ms(50), queue(name, limit_packets, &[]), flows);
-        totals.flows.completion_s[1..]
-            .iter()
-            .copied()
-            .fold(0.0, f64::max)
+        totals.flows.fct_s[1..].iter().copied().fold(0.0, f64::max)
     };
     let fifo = slowest("pfifo", 166);
     assert!(fifo > 0.3, "{fifo}");

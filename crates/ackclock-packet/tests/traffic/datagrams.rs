@@ -137,7 +137,7 @@ fn flows_come_first_in_the_numbers() {
 #[test]
 fn the_adaptive_source_holds_the_delay_of_a_full_queue_at_its_target() {
     let sending = json!({
-        "kind": "adaptive", "target_s": 0.6, "least_per_s": 10.0, "most_per_s": 5000.0
+        "kind": "adaptive", "target_s": 0.6, "min_per_s": 10.0, "max_per_s": 5000.0
     });
     let mut full = constant(1.3 * 800_000.0 / 12_000.0);
     full.payload_bytes = 1472;
@@ -171,7 +171,7 @@ fn the_adaptive_source_holds_the_delay_of_a_full_queue_at_its_target() {
 fn an_echo_takes_the_way_back() {
     // Back over a second link of 29 bytes a millisecond.
     let sending =
-        json!({ "kind": "adaptive", "target_s": 1.0, "least_per_s": 10.0, "most_per_s": 10.0 });
+        json!({ "kind": "adaptive", "target_s": 1.0, "min_per_s": 10.0, "max_per_s": 10.0 });
     let mut back = small(sending);
     back.reverse = path(ms(20), &[1]);
     let mut plan = network(ms(1050), 232_000.0, 10, vec![back]);

@@ -37,7 +37,7 @@ fn the_times_are_the_clients() {
         "{}",
         flows.end_s[0]
     );
-    assert!((flows.completion_s[0] - (complete_s - 1.0)).abs() < 1e-12);
+    assert!((flows.fct_s[0] - (complete_s - 1.0)).abs() < 1e-12);
     assert_eq!(flows.delivered_bytes, [3000]);
     assert_eq!(simulation.packets_under_way(), 0);
     let (sent, gone) = simulation.packets_sent_and_gone();

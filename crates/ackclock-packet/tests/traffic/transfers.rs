@@ -120,7 +120,7 @@ fn every_transfer_of_a_poisson_process_completes() {
     check_books(&plan, &simulation, &totals);
     assert!(tables.flow_samples.flow.is_empty(), "not asked for");
     // Each takes at least a handshake and two flights: three RTTs of 20 ms or more.
-    assert!(flows.completion_s.iter().all(|&s| s > 0.060));
+    assert!(flows.fct_s.iter().all(|&s| s > 0.060));
 }
 
 #[test]
@@ -227,9 +227,9 @@ fn a_client_thinks_when_it_has_its_answer() {
     // Two round trips of 20 ms and the transmissions: SYN/ACK of 60 bytes and five segments of 1052, at 10 kB/ms.
     let expected_s = 0.040 + (60.0 + 5.0 * 1052.0) / 1e7;
     assert!(
-        (flows.completion_s[0] - expected_s).abs() < 1e-12,
+        (flows.fct_s[0] - expected_s).abs() < 1e-12,
         "{}",
-        flows.completion_s[0]
+        flows.fct_s[0]
     );
     assert_eq!(simulation.packets_under_way(), 0);
 }

@@ -34,8 +34,8 @@ const LARGEST_FACTOR: f64 = 2.0;
 #[derive(Clone, Copy, Debug)]
 pub struct Control {
     target: Time,
-    least_per_s: f64,
-    most_per_s: f64,
+    min_per_s: f64,
+    max_per_s: f64,
     per_s: f64,
     last_departure: Time,
     smallest: Time,
@@ -49,12 +49,12 @@ pub struct Control {
 
 impl Control {
     /// A control that begins with the lowest rate.
-    pub fn new(target: Time, least_per_s: f64, most_per_s: f64) -> Control {
+    pub fn new(target: Time, min_per_s: f64, max_per_s: f64) -> Control {
         Control {
             target,
-            least_per_s,
-            most_per_s,
-            per_s: least_per_s,
+            min_per_s,
+            max_per_s,
+            per_s: min_per_s,
             last_departure: Time::ZERO,
             smallest: Time::NEVER,
             rtt: None,
@@ -102,7 +102,7 @@ impl Control {
     fn adjust(&mut self, queueing: Time) {
         let factor = (queueing.as_f64() / self.target.as_f64()).sqrt();
         let factor = factor.clamp(1.0 / LARGEST_FACTOR, LARGEST_FACTOR);
-        self.per_s = (self.per_s * factor).clamp(self.least_per_s, self.most_per_s);
+        self.per_s = (self.per_s * factor).clamp(self.min_per_s, self.max_per_s);
     }
 }
 

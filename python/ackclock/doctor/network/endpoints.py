@@ -68,7 +68,7 @@ class Side:
 def look(name: str, agent: Agent, own: Address, other: Address) -> Side:
     """Looks at a host. Raises `HostError`, and `InputError` for one that another run has, or without the address."""
     host, peer = Host(name, "", SENDER, own.own, None, None), Host("", "", RECEIVER, other.seen, None, None)
-    found = facts.look(agent, host, Testbed((host, peer), leave=True, rtt_s=None, ssh_config=None))
+    found = facts.look(agent, host, Testbed((host, peer), existing_path=True, rtt_s=None, ssh_config=None))
     if found.taken:
         raise InputError(f'host "{name}": found another run of ackclock at work; expected none')
     if "ip" not in found.lacks and found.data is None:

@@ -162,9 +162,9 @@ def _order(asked: Asked, pair: Pair, cell: Cell, seed: int, port: int, side: Sid
         "traffic": [],
         "queues": [],
         "losses": [],
-        "serve_s": 0.01,
-        "reader": "prompt",
-        "writer": "prompt",
+        "app_interval_s": 0.01,
+        "reader": "immediate",
+        "writer": "immediate",
         "result": "",
         "captures": [],
     }

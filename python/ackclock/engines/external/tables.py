@@ -188,7 +188,7 @@ def _ends(of: _Run, begun: Array) -> dict[str, Array]:
     over, starts_s = of.times("done"), begun.copy()
     for stream in of.sent.streams:
         starts_s[stream.number] = stream.departures_s[0] if stream.departures_s.size else np.nan
-    return {"start_s": starts_s, "end_s": over, "completion_s": over - begun}
+    return {"start_s": starts_s, "end_s": over, "fct_s": over - begun}
 
 
 def _counted(of: _Run) -> dict[str, Array]:

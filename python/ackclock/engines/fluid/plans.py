@@ -31,7 +31,7 @@ def fluid(plan: Plan, *, samples: bool) -> str:
             "links": [_link(plan, link, number in used) for number, link in enumerate(plan.links)],
             "flows": [_flow(flow, plan.groups[flow.group]) for flow in plan.flows],
             "synchronisation": _controller("synchronisation", options["synchronisation"]),
-            "victims": _controller("victims", options["victims"]),
+            "loss_assignment": _controller("loss_assignment", options["loss_assignment"]),
             "cuts": options["cuts"],
         }
     )
@@ -54,7 +54,7 @@ def draws(plan: Plan) -> bool:
     return (
         any(flow.start_jitter_s for flow in plan.flows)
         or options["synchronisation"]["kind"] in ("normal", "losses")
-        or (events and options["victims"]["kind"] in ("random", "weighted"))
+        or (events and options["loss_assignment"]["kind"] in ("random", "weighted"))
         or (events and any(link.queue.discipline == "red" for link in plan.links))
     )
 

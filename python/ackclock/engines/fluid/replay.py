@@ -30,16 +30,16 @@ Between: TypeAlias = tuple[float, float] | None
 @checked(
     plan=arguments.a(Plan, "a plan, as Loaded.plan() gives"),
     data=arguments.RECORDED,
-    victims=arguments.FLAG,
+    loss_assignment=arguments.FLAG,
     between=optional(arguments.BETWEEN),
 )
-def replay(plan: Plan, data: Dataset, *, victims: bool = False, between: Between = None) -> Plan:
+def replay(plan: Plan, data: Dataset, *, loss_assignment: bool = False, between: Between = None) -> Plan:
     """The plan with the synchronisation of a result's congestion epochs, run by run, in order.
 
     Args:
         plan: what the fluid engine is to run.
         data: a result with drops: of another engine, or a capture.
-        victims: whether the same flows are to be hit, too; else the plan's drop policy chooses.
+        loss_assignment: whether the same flows are to be hit, too; else the plan's drop policy chooses.
         between: a part of each of its runs, in seconds: a capture knows no warm-up.
 
     Raises:
@@ -47,7 +47,7 @@ def replay(plan: Plan, data: Dataset, *, victims: bool = False, between: Between
         TypeError: an argument of another type.
     """
     found = _filled("synchronisation", plan, data, between)
-    return _filled("victims", found, data, between) if victims else found
+    return _filled("loss_assignment", found, data, between) if loss_assignment else found
 
 
 def needs(plan: Plan) -> list[Need]:
@@ -77,7 +77,7 @@ def _victims(plan: Plan, data: Dataset, between: Between) -> Mapping[str, Any]:
 #: The engine's tables that may name a result, and what is measured of it.
 MEASURED: Mapping[str, Callable[[Plan, Dataset, Between], Mapping[str, Any]]] = {
     "synchronisation": _synchronisation,
-    "victims": _victims,
+    "loss_assignment": _victims,
 }
 
 

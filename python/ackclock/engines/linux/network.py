@@ -326,7 +326,9 @@ def loss_of(given: Parameters | None) -> Loss:
     if given is None:
         return Loss(0.0, 0.0)
     if given["kind"] == "gilbert_elliott":
-        return Loss(0.0, 0.0, bursts=tuple(given[key] for key in ("to_bad", "to_good", "in_bad", "in_good")))
+        return Loss(
+            0.0, 0.0, bursts=tuple(given[key] for key in ("p_good_to_bad", "p_bad_to_good", "in_bad", "in_good"))
+        )
     return Loss(given["probability"], given.get("syn", 0.0))
 
 

@@ -55,7 +55,7 @@ class Order:
             "traffic": [[asdict(ends) for ends in ways] for ways in net.traffic],
             "queues": [_device(link, cable, net, disciplines.HANDLE) for link, cable in _queues(net)],
             "losses": [_device(link, cable, net, LOST) for link, cable in _losses(net)],
-            "serve_s": options["serve_s"],
+            "app_interval_s": options["app_interval_s"],
             "reader": options["reader"],
             "writer": options["writer"],
             "result": str(result),

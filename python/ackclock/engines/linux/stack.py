@@ -46,7 +46,7 @@ def settings(group: GroupPlan) -> HostSettings:
     tcp = group.tcp
     if tcp is None:
         return HostSettings()
-    return HostSettings(_sysctls(tcp), _metrics(tcp), tcp.batches, _processing(tcp))
+    return HostSettings(_sysctls(tcp), _metrics(tcp), tcp.tso_batching, _processing(tcp))
 
 
 def _processing(tcp: TcpPlan) -> tuple[float, float] | None:
@@ -141,9 +141,9 @@ def _of_tcp(tcp: TcpPlan, kind: str) -> Iterator[str]:
         f"a clock with ticks of {_ms(tcp.timer_tick_s)}": tcp.timer_tick_s not in TICKS_S,
         f"a receive window below {LEAST_WINDOW_BYTES} B": tcp.receive_window_bytes is not None
         and tcp.receive_window_bytes < LEAST_WINDOW_BYTES,
-        "reductions that are not undone": tcp.sack and not tcp.undo,
+        "reductions that are not undone": tcp.sack and not tcp.undo_spurious,
         "fast retransmit without limited transmit": not tcp.limited_transmit,
-        "a window that comes down at once": tcp.reduction != "prr",
+        "a window that comes down at once": tcp.recovery_reduction != "prr",
         f'pacing with "{kind}"': tcp.pacing and kind != "bbr",
         "a window that grows unused": not tcp.window_validation,
         f"hosts whose time for a packet is {(tcp.processing or {}).get('kind')}": tcp.processing is not None

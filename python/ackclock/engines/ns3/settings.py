@@ -45,7 +45,7 @@ def draws(queue: QueuePlan) -> bool:
 
 def of_tcp(tcp: TcpPlan) -> dict[str, str]:
     """Attributes, which are set as defaults before anything is made."""
-    recovery = "TcpPrrRecovery" if tcp.reduction == "prr" else "TcpClassicRecovery"
+    recovery = "TcpPrrRecovery" if tcp.recovery_reduction == "prr" else "TcpClassicRecovery"
     return {
         "TcpL4Protocol::RecoveryType": f"TypeIdValue({recovery}::GetTypeId())",
         "TcpSocketBase::Sack": f"BooleanValue({_word(tcp.sack)})",
@@ -137,9 +137,9 @@ def _of_tcp(tcp: TcpPlan) -> Iterator[str]:
     found = {
         "RACK": tcp.loss_detection == "rack",
         "tail loss probes": tcp.tail_loss_probe,
-        "undone reductions": tcp.undo or tcp.frto,
+        "undone reductions": tcp.undo_spurious or tcp.frto,
         "quick ACKs": tcp.delayed_ack == "quick",
-        "batches of segments": tcp.batches,
+        "batches of segments": tcp.tso_batching,
         "a minimum timeout that applies to the variance": tcp.rto_floor_on_variance,
         "a timeout with something added": tcp.rto_slop_s != 0,
         "congestion window validation": tcp.window_validation,

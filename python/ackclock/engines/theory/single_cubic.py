@@ -62,9 +62,9 @@ def as_single_flow(plan: Plan) -> single_flow.SingleFlow:
     """The flow of a plan that fits."""
     group, options = plan.groups[plan.flows[0].group], plan.options["theory"]["single_cubic"]
     given = group.congestion.parameters if group.congestion else {}
-    whole = options["whole"]
+    whole = options["rounding"]
     if whole == "as_sent":
-        whole = "window" if given["whole_segments"] else "nothing"
+        rounding = "window" if given["whole_segments"] else "nothing"
     return single_flow.SingleFlow(
         capacity_pps=plan.bottleneck_link.rate_bps / (8 * _wire_bytes(plan)),
         rtt_s=plan.flows[0].base_rtt_s,
@@ -75,7 +75,7 @@ def as_single_flow(plan: Plan) -> single_flow.SingleFlow:
         fast_convergence=given["fast_convergence"],
         growth=options["growth"],
         whole=whole,
-        seen=options["seen"],
+        seen=options["loss_detection"],
     )
 
 

@@ -40,12 +40,12 @@ class SynLoss:
         )
         mean_s = float(found.total_s - found.fin_s)
         kept_s = mean_s - found.retried_s
-        lost = {"completion_syn_lost_s": kept_s + found.retried_s / p_syn} if p_syn else {}
+        lost = {"fct_syn_lost_s": kept_s + found.retried_s / p_syn} if p_syn else {}
         return Answer(
             {
-                "completion_mean_s": mean_s,
-                "completion_km_mean_s": mean_s,
-                "completion_syn_kept_s": kept_s,
+                "fct_mean_s": mean_s,
+                "fct_km_mean_s": mean_s,
+                "fct_syn_kept_s": kept_s,
                 "syn_retransmission_rate": p_syn,
                 "syn_retransmission_probability": p_syn,
                 **lost,

@@ -36,7 +36,7 @@ def datagrams_per_s(source: Parameters) -> float:
     """The mean rate of a UDP source."""
     kind = source["kind"]
     if kind == "adaptive":
-        return float(source["least_per_s"] + source["most_per_s"]) / 2
+        return float(source["min_per_s"] + source["max_per_s"]) / 2
     if kind == "bursts":
         return float(source["packets"] / source["every_s"])
     if kind == "on_off":

@@ -94,5 +94,5 @@ def _mean_chance(loss: Parameters) -> float:
     """In bursts: that of each state, as often as packets find it."""
     if loss["kind"] != "gilbert_elliott":
         return float(loss["probability"])
-    bad = loss["to_bad"] / (loss["to_bad"] + loss["to_good"])
+    bad = loss["p_good_to_bad"] / (loss["p_good_to_bad"] + loss["p_bad_to_good"])
     return float(bad * loss["in_bad"] + (1 - bad) * loss["in_good"])

@@ -1,6 +1,6 @@
 """The parameters of how losses meet flows, by maximum likelihood, with intervals of 95 %.
 
-- ρ, `per_loss`: an event of D packets hits each of N flows with probability 1 − exp(−ρ D / N), one at least; it
+- ρ, `loss_weight`: an event of D packets hits each of N flows with probability 1 − exp(−ρ D / N), one at least; it
   counts D packets as ρ D independent losses, so that losses in clumps to the same flow give ρ < 1. The number hit is
   binomial. For the fluid engine D is what the windows grow by in a round trip, for the mean field what is lost: that is
   what each of them has.
@@ -60,11 +60,11 @@ class Fitted:
         share: mean share of the flows that an event hits; interval of the mean.
         interval_s: mean time from an event to the next.
         excess_p: mean packets that the windows were growing by in a round trip, in an event.
-        fluid_per_loss: ρ of the fluid engine.
-        field_per_loss: ρ of the mean field.
+        fluid_loss_weight: ρ of the fluid engine.
+        field_loss_weight: ρ of the mean field.
         rate: γ beside δ.
         growth: δ; None where all grow alike, so that nothing tells.
-        by_rate: γ with δ = 0.
+        loss_rate_exponent: γ with δ = 0.
         gap: RTTs of a pause that ends an event; None where pauses are of one kind.
     """
 
@@ -75,11 +75,11 @@ class Fitted:
     excess_p: float
     share: Interval
     interval_s: float
-    fluid_per_loss: Interval
-    field_per_loss: Interval
+    fluid_loss_weight: Interval
+    field_loss_weight: Interval
     rate: Interval
     growth: Interval | None
-    by_rate: Interval
+    loss_rate_exponent: Interval
     gap: Interval | None
 
 
@@ -107,11 +107,11 @@ def fit(results: Mapping[str, Dataset] | Sequence[Path | str]) -> Fitted:
         excess_p=float(np.mean([event.excess_p for event in events])),
         share=_mean(np.array([event.share for event in events])),
         interval_s=float(intervals_s.mean()) if intervals_s.size else float("nan"),
-        fluid_per_loss=per_loss(events, np.array([event.excess_p for event in events])),
-        field_per_loss=per_loss(events, np.array([event.lost_p for event in events])),
+        fluid_loss_weight=loss_weight(events, np.array([event.excess_p for event in events])),
+        field_loss_weight=loss_weight(events, np.array([event.lost_p for event in events])),
         rate=rate,
         growth=growth,
-        by_rate=weights(events, (True, False))[0],
+        loss_rate_exponent=weights(events, (True, False))[0],
         gap=gap(np.concatenate([one.pauses for one in found])),
     )
 
@@ -135,7 +135,7 @@ def _both(events: Sequence[Event]) -> tuple[Interval, Interval | None]:
 # ---- how many ----
 
 
-def per_loss(events: Sequence[Event], packets: Array) -> Interval:
+def loss_weight(events: Sequence[Event], packets: Array) -> Interval:
     """ρ for events of so many packets, a draw of none counted as one as the engine does."""
     from scipy.optimize import minimize_scalar  # it takes long to import
 

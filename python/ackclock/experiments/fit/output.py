@@ -21,16 +21,16 @@ def toml(found: Fitted, names: Iterable[str]) -> str:
         f"# share of the flows hit: {_said(found.share)}; intervals are of 95 %",
         "",
         "[fluid]",
-        f"# per_loss: {_said(found.fluid_per_loss)}",
-        f'synchronisation = {{ kind = "losses", per_loss = {found.fluid_per_loss[0]:.4g} }}',
+        f"# loss_weight: {_said(found.fluid_loss_weight)}",
+        f'synchronisation = {{ kind = "losses", loss_weight = {found.fluid_loss_weight[0]:.4g} }}',
         f"# rate: {_said(found.rate)}" + (f"; growth: {_said(growth)}" if growth else ""),
-        f'victims = {{ kind = "weighted", {weights} }}',
+        f'loss_assignment = {{ kind = "weighted", {weights} }}',
         "",
         "[meanfield]",
-        f"# per_loss: {_said(found.field_per_loss)}; by_rate: {_said(found.by_rate)}",
-        f"per_loss = {found.field_per_loss[0]:.4g}",
-        f"by_rate = {found.by_rate[0]:.4g}",
-        "recovery = false  # per_loss was fitted for it",
+        f"# loss_weight: {_said(found.field_loss_weight)}; loss_rate_exponent: {_said(found.loss_rate_exponent)}",
+        f"loss_weight = {found.field_loss_weight[0]:.4g}",
+        f"loss_rate_exponent = {found.loss_rate_exponent[0]:.4g}",
+        "recovery = false  # loss_weight was fitted for it",
     ]
     return "".join(f"{line}\n" for line in lines)
 

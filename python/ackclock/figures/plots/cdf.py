@@ -26,7 +26,7 @@ PANELS = (
     ("rtt_s", "s", "Smoothed RTT ({})"),
     ("goodput_bps", "bit/s", "Goodput of a flow ({})"),
     ("cwnd", "segments", "cwnd ({})"),
-    ("completion_s", "s", "Completion time ({})"),
+    ("fct_s", "s", "Completion time ({})"),
 )
 
 #: Panels that are there even if they stay empty.

@@ -18,7 +18,9 @@ def tracking(data: Dataset) -> Figure:
     """Draws each epoch of CUBIC's window over its W_max: time on the plateau, and mean distance from the curve."""
     found = cubic_epochs(data)
     if not found.height:
-        raise InputError("the result has nothing of CUBIC's inside to draw; expected a run with [record] cubic = true")
+        raise InputError(
+            "the result has nothing of CUBIC's inside to draw; expected a run with [record] cubic_state = true"
+        )
     fig = style.figure(4.4)
     above, below = fig.subplots(2, 1, sharex=True)
     _scatter(above, found, "plateau_s", "Time on the plateau (s)")

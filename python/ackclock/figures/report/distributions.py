@@ -18,7 +18,7 @@ SOURCES = (
     ("queue_delay_s", "s", "Sojourn time", "packets"),
     ("rtt_s", "s", "Smoothed RTT", "RTT samples"),
     ("goodput_bps", "bit/s", "Goodput of a flow", "flows"),
-    ("completion_s", "s", "Completion time", "transfers"),
+    ("fct_s", "s", "Completion time", "transfers"),
 )
 
 #: The distribution functions of a run: values and shares for each of `SOURCES`.

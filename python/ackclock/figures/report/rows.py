@@ -96,7 +96,7 @@ def flow_table(runs: Runs) -> FlowTable:
     counted = pl.col("measured_retransmissions").count() > 0
     means = every.group_by("flow").agg(
         pl.col("group", "congestion").first(),
-        pl.col("base_rtt_s", "start_s", "size_bytes", "completion_s", "measured_timeouts").mean(),
+        pl.col("base_rtt_s", "start_s", "size_bytes", "fct_s", "measured_timeouts").mean(),
         pl.when(counted).then(again.fill_nan(None)).alias("again"),
     )
     joined = means.join(rates, on="flow", how="left").sort("flow")
@@ -122,5 +122,5 @@ def _flow_row(row: Mapping[str, Any], plan: KnownPlan) -> tuple[str, ...]:
         numbers.value(row["again"], "share", 2),
         numbers.value(row["measured_timeouts"], ""),
         numbers.value(row["size_bytes"], "bytes"),
-        numbers.value(row["completion_s"], "s"),
+        numbers.value(row["fct_s"], "s"),
     )

@@ -32,7 +32,7 @@ COLUMNS = (
     "base_rtt_s",
     "start_s",
     "size_bytes",
-    "completion_s",
+    "fct_s",
     "measured_retransmissions",
     "measured_sent_packets",
     "measured_timeouts",

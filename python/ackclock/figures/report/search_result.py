@@ -120,7 +120,7 @@ def _loss(subject: Subject) -> str:
 
 
 def _completion(subject: Subject) -> str:
-    mean_s, p95_s = subject.mean("completion_mean_s"), subject.mean("completion_p95_s")
+    mean_s, p95_s = subject.mean("fct_mean_s"), subject.mean("fct_p95_s")
     if mean_s is None or p95_s is None:
         return ""
     return f"Transfers took {numbers.value(mean_s, 's')} on average, 95 % of them at most {numbers.value(p95_s, 's')}."

@@ -59,7 +59,7 @@ class LossSynchronisation(Table):
     """By lot, as many as the packets that the event is about to lose make it; what `ackclock fit` finds."""
 
     kind: Literal["losses"] = Field(description='"losses"')
-    per_loss: Annotated[float, Field(ge=0, le=1e6)] = Field(
+    loss_weight: Annotated[float, Field(ge=0, le=1e6)] = Field(
         1.0,
         description="for how many independent losses a lost packet counts: 1 if each hits a flow at random, less "
         "where losses cluster on one flow",
@@ -147,7 +147,7 @@ class Fluid(Options):
         description='how many flows a congestion event hits: "none", "normal", "full", "losses", or a table with a '
         "kind",
     )
-    victims: Annotated[AnyVictims, _named(AnyVictims, VICTIMS)] = Field(
+    loss_assignment: Annotated[AnyVictims, _named(AnyVictims, VICTIMS)] = Field(
         "rate",
         validate_default=True,
         description='which flows: "rate", "window", "random", "weighted", or { kind = "replayed", … }',
@@ -164,7 +164,7 @@ class Fluid(Options):
         """Complete JSON-ready values in SI units, for `Plan.options`."""
         return {
             "synchronisation": self.synchronisation.model_dump(mode="json", by_alias=True),
-            "victims": self.victims.model_dump(mode="json", by_alias=True),
+            "loss_assignment": self.loss_assignment.model_dump(mode="json", by_alias=True),
             "cuts": self.cuts,
             "slow_start": self.slow_start,
             "step_s": self.step,

@@ -18,7 +18,7 @@ KERNEL = r"[A-Za-z0-9][A-Za-z0-9._+~-]*"
 SYSCTL = re.compile(r"net\.[a-z0-9_]+(\.[A-Za-z0-9_-]+)+")
 
 Memory: TypeAlias = Annotated[float, Quantity(bytes_of, "96MiB", "64GiB")]
-Serve: TypeAlias = Annotated[float, Quantity(time_s, "10us", "1s")]
+AppInterval: TypeAlias = Annotated[float, Quantity(time_s, "10us", "1s")]
 
 
 def _sysctls(value: object) -> object:
@@ -58,15 +58,17 @@ class Linux(Options):
         validate_default=True,
         description="what a guest may use; Linux sizes the memory of its sockets by it",
     )
-    serve: Serve = Field("5ms", validate_default=True, description="how often the applications read and write")
-    reader: Literal["prompt", "lazy"] = Field(
-        "prompt",
-        description='"prompt": ACKs are those of an application that reads at once; "lazy": of one that reads every '
-        '"serve"',
+    app_interval: AppInterval = Field(
+        "5ms", validate_default=True, description="how often the applications read and write"
     )
-    writer: Literal["prompt", "lazy"] = Field(
-        "prompt",
-        description='"prompt": an application writes whenever there is room; "lazy": every "serve", before it reads',
+    reader: Literal["immediate", "periodic"] = Field(
+        "immediate",
+        description='"immediate": ACKs are those of an application that reads at once; "periodic": of one that reads every '
+        '"app_interval"',
+    )
+    writer: Literal["immediate", "periodic"] = Field(
+        "immediate",
+        description='"immediate": an application writes whenever there is room; "periodic": every "app_interval", before it reads',
     )
     offloads: bool = Field(
         False, description="whether batches of segments stay together through the network, as one large packet"
@@ -79,5 +81,5 @@ class Linux(Options):
         """Complete JSON-ready values in SI units, for `Plan.options`."""
         values = self.model_dump(mode="json")
         values["memory_bytes"] = int(values.pop("memory"))
-        values["serve_s"] = values.pop("serve")
+        values["app_interval_s"] = values.pop("app_interval")
         return values

@@ -37,12 +37,12 @@ class MeanField(Options):
         description="flows start when the scenario says, and their windows double in each round trip until a loss, or "
         "until HyStart sees the delay rise; false: all begin together just after a loss",
     )
-    per_loss: Annotated[float, Field(gt=0, le=1000)] = Field(
+    loss_weight: Annotated[float, Field(gt=0, le=1000)] = Field(
         1.0,
         description="for how many independent losses a lost packet counts: 1 if each hits a flow at random, less "
         "where losses cluster on one flow, as `ackclock fit` finds it",
     )
-    by_rate: Annotated[float, Field(ge=-20, le=20)] = Field(
+    loss_rate_exponent: Annotated[float, Field(ge=-20, le=20)] = Field(
         1.0,
         description="a flow's chance of a loss is proportional to this power of its rate: 1 if packets are dropped at "
         "random, 0 if all flows are hit alike",
@@ -74,8 +74,8 @@ class MeanField(Options):
             "one_reduction_per_rtt": self.one_reduction_per_rtt,
             "recovery": self.recovery,
             "slow_start": self.slow_start,
-            "per_loss": self.per_loss,
-            "by_rate": self.by_rate,
+            "loss_weight": self.loss_weight,
+            "loss_rate_exponent": self.loss_rate_exponent,
             "particles": self.particles,
             "step_s": self.step,
             "first_loss_p": None if self.first_loss is None else self.first_loss.value,

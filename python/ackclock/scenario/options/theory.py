@@ -22,13 +22,13 @@ class SingleCubicOptions(Table):
         description="how the Reno estimate grows: with each window of ACKs, as senders do it "
         '("acks"), or as W + a t / R(t) ("rtt", Belhareth 2014, equation 2.11), slower where there is a queue',
     )
-    whole: Literal["as_sent", "nothing", "loss", "window"] = Field(
+    rounding: Literal["as_sent", "nothing", "loss", "window"] = Field(
         "as_sent",
         description='what is rounded to whole packets: "nothing"; "loss", the window at which a packet is lost '
         '(Belhareth 2014, section 2.4.1.3); "window", the window itself, rounded towards the plateau as Linux does; '
         '"as_sent", as the flow\'s whole_segments says',
     )
-    seen: Literal["at_once", "next_round", "rtt_later"] = Field(
+    loss_detection: Literal["at_once", "next_round", "rtt_later"] = Field(
         "rtt_later",
         description='when the sender learns of a loss: "at_once"; "next_round", at the end of the round, as in '
         'Belhareth 2014; "rtt_later"; until then the window grows',

@@ -367,7 +367,7 @@ def _record(given: Scenario, drawing: Drawing, source: Source) -> RecordPlan:
     record = given.record
     all_links = len(drawing.links) <= FEW_LINKS if record.links is None else record.links == "all"
     pcap = vantages(record.pcap, drawing, source)
-    asked = (record.delays, record.cubic, record.paths)
+    asked = (record.delays, record.cubic_state, record.paths)
     return RecordPlan(record.interval, record.packets, pcap, record.traffic, all_links, *asked)
 
 

@@ -56,10 +56,10 @@ class Placed(Table):
     )
     from_: HostNames | None = Field(None, alias="from", description='sending hosts: a name, "h*", a list; absent: all')
     to: HostNames | None = Field(None, description="receiving hosts, as from")
-    between: Literal["all", "in-turn", "permutation", "random"] | None = Field(
+    between: Literal["all", "round-robin", "permutation", "random"] | None = Field(
         None,
         description=(
-            'who sends to whom: "all" (absent), "in-turn" (first to first, second to second …), "permutation" or '
+            'who sends to whom: "all" (absent), "round-robin" (first to first, second to second …), "permutation" or '
             '"random" (drawn from the seed)'
         ),
     )

@@ -20,7 +20,7 @@ from ackclock.scenario.traces import Traced
 Chance = Annotated[float, Field(ge=0, lt=1)]
 Share = Annotated[float, Field(ge=0, le=1)]
 
-_LOSSES = "{ every = 1000 }, { probability = 1e-3 } or { to_bad = 0.01, to_good = 0.3 }"
+_LOSSES = "{ every = 1000 }, { probability = 1e-3 } or { p_good_to_bad = 0.01, p_bad_to_good = 0.3 }"
 
 
 class Loss(Table):
@@ -37,8 +37,10 @@ class Loss(Table):
     syn: Chance | None = Field(
         None, description="with probability: loss probability of each SYN and SYN/ACK; absent: they are never lost"
     )
-    to_bad: Share | None = Field(None, description="bursty loss: probability of going from the good to the bad state")
-    to_good: Annotated[float, Field(gt=0, le=1)] | None = Field(
+    p_good_to_bad: Share | None = Field(
+        None, description="bursty loss: probability of going from the good to the bad state"
+    )
+    p_bad_to_good: Annotated[float, Field(gt=0, le=1)] | None = Field(
         None,
         description="bursty loss: probability of going from the bad to the good state; its inverse is the mean burst",
     )
@@ -47,25 +49,30 @@ class Loss(Table):
 
     @model_validator(mode="after")
     def _one_law(self) -> Loss:
-        laws = [key for key in ("every", "probability", "to_bad") if getattr(self, key) is not None]
+        laws = [key for key in ("every", "probability", "p_good_to_bad") if getattr(self, key) is not None]
         if len(laws) != 1:
             raise fault(f"{' and '.join(laws)} together" if laws else "none of its keys", _LOSSES)
-        for key, law in (("syn", "probability"), ("to_good", "to_bad"), ("in_bad", "to_bad"), ("in_good", "to_bad")):
+        for key, law in (
+            ("syn", "probability"),
+            ("p_bad_to_good", "p_good_to_bad"),
+            ("in_bad", "p_good_to_bad"),
+            ("in_good", "p_good_to_bad"),
+        ):
             if getattr(self, key) is not None and laws != [law]:
                 raise fault(f"{key} beside {laws[0]}", f"{key} beside a {law}")
-        if laws == ["to_bad"] and self.to_good is None:
-            raise fault("to_bad without to_good", _LOSSES)
+        if laws == ["p_good_to_bad"] and self.p_bad_to_good is None:
+            raise fault("p_good_to_bad without p_bad_to_good", _LOSSES)
         return self
 
     def planned(self) -> Mapping[str, Any]:
         """As a plan has it."""
         if self.every is not None:
             return {"kind": "every", "packets": self.every}
-        if self.to_bad is not None:
+        if self.p_good_to_bad is not None:
             return {
                 "kind": "gilbert_elliott",
-                "to_bad": self.to_bad,
-                "to_good": self.to_good,
+                "p_good_to_bad": self.p_good_to_bad,
+                "p_bad_to_good": self.p_bad_to_good,
                 "in_bad": 1.0 if self.in_bad is None else self.in_bad,
                 "in_good": self.in_good or 0.0,
             }

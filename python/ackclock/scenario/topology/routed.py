@@ -114,7 +114,7 @@ class Routed(Topology):
     def sources(self, group: Placed) -> int:
         """A source for each pair, `count` times; what is drawn has one for each sending host."""
         sources, destinations = self._ends(group)
-        if group.pattern in (*DRAWN, "in-turn"):
+        if group.pattern in (*DRAWN, "round-robin"):
             return len(sources) * group.count
         return group.count * (len(sources) * len(destinations) - len({*sources} & {*destinations}))
 
@@ -142,7 +142,7 @@ class Routed(Topology):
     def _extremes(self, group: Placed) -> Iterator[tuple[int, int]]:
         """Pairs among which the longest way is: of the hosts of a switch, one is enough."""
         sources, destinations = self._ends(group)
-        if group.pattern == "in-turn":
+        if group.pattern == "round-robin":
             yield from zip(sources, destinations, strict=True)
             return
         few = self.wiring.attachments(sources), self.wiring.attachments(destinations)

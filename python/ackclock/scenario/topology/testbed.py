@@ -111,13 +111,13 @@ class Testbed(Topology):
 
     topology: Literal["testbed"] = Field(description='a topology: "testbed"')
     hosts: list[Host] = Field(description="tables [[network.hosts]]: senders, receivers, and one router")
-    leave: bool = Field(
+    existing_path: bool = Field(
         False,
         description="true: the path is left as it is; there is no router among the hosts, and rate and queue are those "
         "assumed of its bottleneck",
     )
     rate: Annotated[float | str, Measurable(*RATE_BOUNDS)] = Field(
-        description='the rate set on the router towards the receivers, such as "100Mbit"; with leave, the path\'s '
+        description='the rate set on the router towards the receivers, such as "100Mbit"; with existing_path, the path\'s '
         'own, or "measured": the hosts measure it before a run'
     )
     queue: Queue = Field(
@@ -143,18 +143,22 @@ class Testbed(Topology):
         for role in ("sender", "receiver"):
             if role not in roles:
                 raise faults([fault_at(place, {}, f'a host with role = "{role}"', "none")])
-        if (routers := roles.count("router")) != (0 if self.leave else 1):
-            expected = "none, with leave = true" if self.leave else "one"
+        if (routers := roles.count("router")) != (0 if self.existing_path else 1):
+            expected = "none, with existing_path = true" if self.existing_path else "one"
             raise faults([fault_at(place, {}, f'hosts with role = "router": {expected}', str(routers))])
         for key in ("name", "address", "data"):
             given = [value for host in self.hosts if (value := getattr(host, key)) is not None]
             if twice := [value for value in given if given.count(value) > 1]:
                 raise faults([fault_at(place, {}, f"hosts that differ in {key}", f"{shown(twice[0])} twice")])
-        if self.rate == MEASURED and not self.leave:
-            expected = "a rate, which the router gets; a path's is measured where it is left as it is (leave = true)"
+        if self.rate == MEASURED and not self.existing_path:
+            expected = (
+                "a rate, which the router gets; a path's is measured where it is left as it is (existing_path = true)"
+            )
             raise faults([fault_at(("rate",), {}, expected, shown(MEASURED))])
-        if self.loss is not None and self.leave:
-            raise faults([fault_at(("loss",), {}, "none, with leave = true: there is no router to lose packets")])
+        if self.loss is not None and self.existing_path:
+            raise faults(
+                [fault_at(("loss",), {}, "none, with existing_path = true: there is no router to lose packets")]
+            )
         for key, value in self.queue.values.items():
             if isinstance(value, Size) and value.in_bdp and (not self._rtt_s or self.rate == MEASURED):
                 raise faults([fault_at(("queue", key), {}, "packets or bytes, or network.rtt beside it", str(value))])
@@ -206,7 +210,7 @@ class Testbed(Topology):
         wanted = [name for name in ("rate", "rtt") if getattr(self, name) == MEASURED]
         return {
             "hosts": [host.model_dump(mode="json") for host in self.hosts],
-            "leave": self.leave,
+            "existing_path": self.existing_path,
             "rtt_s": None if self.rtt == MEASURED else self.rtt,
             "measure": wanted,
             "measured": None,

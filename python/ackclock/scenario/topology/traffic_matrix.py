@@ -49,7 +49,7 @@ def expected_host(name: str, hosts: dict[str, int]) -> str:
 
 def pairs(sources: Sequence[int], destinations: Sequence[int], pattern: str) -> Iterator[tuple[int, int]]:
     """The pairs of a pattern that is not drawn."""
-    if pattern == "in-turn":
+    if pattern == "round-robin":
         yield from zip(sources, destinations, strict=True)
         return
     for source in sources:
@@ -63,10 +63,10 @@ def unpaired(
 ) -> Iterator[InitErrorDetails]:
     """What makes a pattern impossible."""
     place = (*place, "between")
-    if pattern in ("in-turn", "permutation") and len(sources) != len(destinations):
+    if pattern in ("round-robin", "permutation") and len(sources) != len(destinations):
         found = f"{shown(pattern)} with {len(sources)} sources and {len(destinations)} destinations"
         yield fault_at(place, pattern, "as many of both", found)
-    elif pattern == "in-turn" and any(one == two for one, two in zip(sources, destinations, strict=True)):
+    elif pattern == "round-robin" and any(one == two for one, two in zip(sources, destinations, strict=True)):
         yield fault_at(place, pattern, "lists whose hosts at the same place differ", f"{shown(pattern)} to itself")
     elif pattern == "permutation" and set(sources) == set(destinations) and len(sources) == 1:
         yield fault_at(place, pattern, "two or more hosts", f"{shown(pattern)} of one host")

@@ -37,7 +37,7 @@ class Datagrams(Sending):
     ) -> Iterator[InitErrorDetails]:
         """Who sends to whom is not drawn."""
         if self.pattern in DRAWN:
-            expected = '"all" or "in-turn": the ends of UDP are not drawn from the seed'
+            expected = '"all" or "round-robin": the ends of UDP are not drawn from the seed'
             yield fault_at((*place, "between"), self.pattern, expected)
 
     def last_start_s(self, sources: int) -> float:
@@ -56,17 +56,17 @@ class Burst(Table):
     every: Period = Field(description="from the start of a burst to that of the next")
 
 
-class Follow(Table):
+class RateAdaptation(Table):
     """A sender that follows the round-trip time it measures: less delay than the target, fewer packets."""
 
     target: Annotated[float, Quantity(time_s, "1us", "1h")] = Field(description="queueing delay to hold")
-    least: EventRate = Field(description='the lowest rate, such as "10/s"')
-    most: EventRate = Field(description='the highest rate, such as "500/s"')
+    min: EventRate = Field(description='the lowest rate, such as "10/s"')
+    max: EventRate = Field(description='the highest rate, such as "500/s"')
 
     @model_validator(mode="after")
-    def _rising(self) -> Follow:
-        if self.most < self.least:
-            raise faults([fault_at(("most",), 0, f"at least as much as least ({self.least:g}/s)", f"{self.most:g}/s")])
+    def _rising(self) -> RateAdaptation:
+        if self.max < self.min:
+            raise faults([fault_at(("max",), 0, f"at least as much as min ({self.min:g}/s)", f"{self.max:g}/s")])
         return self
 
 
@@ -74,19 +74,19 @@ class Udp(Datagrams):
     """A constant rate, all the time or in bursts; or one that follows the delay."""
 
     kind: Literal["udp"] = Field(description='"udp"')
-    rate: EventRate | None = Field(None, description='datagrams per second, such as "250/s"; or give follow')
+    rate: EventRate | None = Field(None, description='datagrams per second, such as "250/s"; or give rate_adaptation')
     burst: Burst | None = Field(None, description='{ packets = 100, every = "1s" }; absent: continuous')
-    follow: Follow | None = Field(
-        None, description='{ target = "20ms", least = "10/s", most = "500/s" }: the rate follows the measured delay'
+    rate_adaptation: RateAdaptation | None = Field(
+        None, description='{ target = "20ms", min = "10/s", max = "500/s" }: the rate follows the measured delay'
     )
 
     @model_validator(mode="after")
     def _one_way(self) -> Udp:
-        if (self.rate is None) == (self.follow is None):
-            found = "neither rate nor follow" if self.rate is None else "both rate and follow"
-            raise fault(found, 'rate = "250/s" or follow = { target = "20ms", least = …, most = … }')
-        if self.burst and self.follow:
-            raise faults([fault_at(("burst",), {}, "no burst beside follow")])
+        if (self.rate is None) == (self.rate_adaptation is None):
+            found = "neither rate nor rate_adaptation" if self.rate is None else "both rate and rate_adaptation"
+            raise fault(found, 'rate = "250/s" or rate_adaptation = { target = "20ms", min = …, max = … }')
+        if self.burst and self.rate_adaptation:
+            raise faults([fault_at(("burst",), {}, "no burst with rate_adaptation")])
         if self.burst and self.rate and self.burst.packets / self.rate > self.burst.every:
             expected = f"at least {self.burst.packets / self.rate:g} s, which {self.burst.packets} datagrams take"
             raise faults([fault_at(("burst", "every"), 0, expected, f"{self.burst.every:g} s")])
@@ -94,9 +94,9 @@ class Udp(Datagrams):
 
     def source(self) -> Mapping[str, Any]:
         """Constant, in bursts, or adaptive."""
-        if self.follow:
-            bounds = {"least_per_s": self.follow.least, "most_per_s": self.follow.most}
-            return {"kind": "adaptive", "target_s": self.follow.target, **bounds}
+        if self.rate_adaptation:
+            bounds = {"min_per_s": self.rate_adaptation.min, "max_per_s": self.rate_adaptation.max}
+            return {"kind": "adaptive", "target_s": self.rate_adaptation.target, **bounds}
         if self.burst:
             timing = {"packets": self.burst.packets, "every_s": self.burst.every}
             return {"kind": "bursts", "per_s": self.rate, **timing}

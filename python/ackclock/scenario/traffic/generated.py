@@ -221,11 +221,11 @@ class Incast(Generated):
     count: Annotated[int, Field(ge=1, le=MOST_FLOWS)] = Field(
         alias="senders", description="number of senders in a round"
     )
-    between: Literal["random", "in-turn"] | None = Field(
+    between: Literal["random", "round-robin"] | None = Field(
         None,
         description=(
             'between hosts: each round draws its receiver and its senders ("random", the default), or all '
-            'rounds have the first receiver and the first senders ("in-turn")'
+            'rounds have the first receiver and the first senders ("round-robin")'
         ),
     )
     every: Period | None = Field(

@@ -144,28 +144,28 @@ class Pareto:
 
 @dataclass(frozen=True, slots=True)
 class Truncated:
-    """A law up to a largest size: draws beyond it are drawn again, or become that size."""
+    """A law up to a largest size: draws truncation it are drawn again, or become that size."""
 
     law: Exponential | Lognormal | Pareto
     most_bytes: int | None
-    beyond: Literal["redraw", "clip"] | None
+    truncation: Literal["redraw", "clip"] | None
 
     @property
     def mean_bytes(self) -> float:  # noqa: D102
         if self.most_bytes is None:
             return self.law.mean_bytes
         share, mean = self.law.share(self.most_bytes), self.law.mean_up_to(self.most_bytes)
-        return mean / share if self.beyond == "redraw" else mean + self.most_bytes * (1 - share)
+        return mean / share if self.truncation == "redraw" else mean + self.most_bytes * (1 - share)
 
     def quantile(self, share: float) -> float:  # noqa: D102
         if self.most_bytes is None:
             return self.law.quantile(share)
-        if self.beyond == "redraw":
+        if self.truncation == "redraw":
             return self.law.quantile(share * self.law.share(self.most_bytes))
         return min(self.law.quantile(share), self.most_bytes)
 
     def planned(self) -> Mapping[str, Any]:  # noqa: D102
-        truncation = None if self.most_bytes is None else {"kind": self.beyond, "most_bytes": self.most_bytes}
+        truncation = None if self.most_bytes is None else {"kind": self.truncation, "most_bytes": self.most_bytes}
         return {**self.law.planned(), "truncation": truncation}
 
 
@@ -194,7 +194,7 @@ class Zipf:
 
 
 def harmonic(most: int, exponent: float) -> float:
-    """The sum of k^−exponent for k = 1 … most; beyond `TERMS` the integral, the ends' halves and a first correction."""
+    """The sum of k^−exponent for k = 1 … most; truncation `TERMS` the integral, the ends' halves and a first correction."""
     first = min(most, TERMS)
     added = math.fsum(math.pow(k, -exponent) for k in range(1, first + 1))
     if most == first:

@@ -38,16 +38,16 @@ class Tailed(Table):
     """A distribution without a largest size of its own."""
 
     max: Transfer | None = Field(None, description="the largest size; absent: none")
-    beyond: Beyond | None = Field(
+    truncation: Beyond | None = Field(
         None, description='what becomes of draws above max: "redraw" (drawn again) or "clip" (they become max)'
     )
 
     @model_validator(mode="after")
     def _truncation_is_explicit(self) -> Tailed:
-        if self.max is not None and self.beyond is None:
-            raise faults([fault_at(("beyond",), 0, '"redraw" or "clip" beside max', "nothing")])
-        if self.max is None and self.beyond is not None:
-            raise faults([fault_at(("beyond",), self.beyond, 'a max = "…" beside it')])
+        if self.max is not None and self.truncation is None:
+            raise faults([fault_at(("truncation",), 0, '"redraw" or "clip" beside max', "nothing")])
+        if self.max is None and self.truncation is not None:
+            raise faults([fault_at(("truncation",), self.truncation, 'a max = "…" beside it')])
         return self
 
     def truncated(self, law: moments.Exponential | moments.Lognormal | moments.Pareto, mss_bytes: int) -> Law:
@@ -57,8 +57,8 @@ class Tailed(Table):
         most = round(bytes_of(self.max, mss_bytes))
         median = law.quantile(0.5)
         if most < median:
-            raise ValueError(f"at least the median ({median:.0f} B), or most draws would be beyond it")
-        return Truncated(law, most, self.beyond)
+            raise ValueError(f"at least the median ({median:.0f} B), or most draws would be truncation it")
+        return Truncated(law, most, self.truncation)
 
 
 class Exponential(Tailed):

@@ -44,7 +44,7 @@ fn check(plan: &Plan, outcome: &Outcome) {
 #[test]
 fn the_victims_lose_what_does_not_fit() {
     let changes = json!({
-        "victims": { "kind": "replayed", "flows": [[4, 7]] },
+        "loss_assignment": { "kind": "replayed", "flows": [[4, 7]] },
         "synchronisation": { "kind": "replayed", "shares": [0.2] },
         "interval_s": 0.001,
     });
@@ -168,7 +168,7 @@ proptest! {
             json!({ "rate_p_s": rates.0, "queue": queues.0 }),
             json!({ "rate_p_s": rates.1, "queue": queues.1 }),
         ];
-        let changes = json!({ "synchronisation": synchronisation, "victims": { "kind": victims },
+        let changes = json!({ "synchronisation": synchronisation, "loss_assignment": { "kind": victims },
             "slow_start": slow_start, "step_s": step_s, "interval_s": 0.5, "warmup_s": 3.0 });
         let plan = scenario(&links, &flows, 12.0, &changes);
         check(&plan, &run_one(&plan));

@@ -34,7 +34,7 @@ class Testbed:
     """
 
     hosts: tuple[Host, ...]
-    leave: bool
+    existing_path: bool
     rtt_s: float | None
     ssh_config: Path | None
 
@@ -44,7 +44,7 @@ class Testbed:
         given = plan.options[TESTBED]
         config = given["ssh_config"]
         hosts = tuple(Host(**host) for host in given["hosts"])
-        return Testbed(hosts, given["leave"], given["rtt_s"], Path(config) if config else None)
+        return Testbed(hosts, given["existing_path"], given["rtt_s"], Path(config) if config else None)
 
     @property
     def router(self) -> Host:

@@ -14,7 +14,7 @@ Tables: TypeAlias = dict[str, dict[str, Any]]
 
 #: What the receiver of a flow counts; what its client sees. The rest is the sender's.
 OF_RECEIVER = ("delivered_bytes", "measured_bytes", "received_packets", "delay_mean_s")
-OF_CLIENT = ("start_s", "established_s", "end_s", "completion_s")
+OF_CLIENT = ("start_s", "established_s", "end_s", "fct_s")
 
 #: Columns that are times of a host's clock, or durations by it.
 TIMES = ("time_s", *OF_CLIENT, "delay_mean_s")

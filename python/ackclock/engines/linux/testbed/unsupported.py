@@ -21,7 +21,7 @@ def beyond(plan: Plan) -> Iterator[str]:
     yield from _changes(plan, testbed)
     if len(plan.datagrams) > MOST_DATAGRAMS:
         yield f"more than {MOST_DATAGRAMS:,} UDP sources on a testbed"
-    if any(group.tcp and not group.tcp.batches for group in plan.groups):
+    if any(group.tcp and not group.tcp.tso_batching for group in plan.groups):
         yield "senders that send no batches, on a testbed"
     if any(map(features.takes_other_time, plan.groups)):
         yield f"{features.PROCESSING}, on a testbed"
@@ -49,7 +49,7 @@ def _clients(plan: Plan) -> str:
 
 
 def _changes(plan: Plan, testbed: Testbed) -> Iterator[str]:
-    if plan.changes and testbed.leave:
+    if plan.changes and testbed.existing_path:
         yield "changes of a path that is left as it is"
     if any(change.up is not None for change in plan.changes):
         yield "links that fail, on a testbed"
