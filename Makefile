@@ -97,7 +97,7 @@ scoreboard: $(VENV)/.ackclock debian-scoreboard  ## how well captures are unders
 
 gallery: $(VENV)/.ackclock  ## all reproductions at full scale, their mechanisms, and docs/gallery; resumes where it was interrupted
 	$(VENV)/bin/ackclock reproduce --all --out results/gallery
-	$(VENV)/bin/ackclock reproduce --all --mechanism all --out results/gallery
+	$(VENV)/bin/ackclock reproduce --all --ablation all --out results/gallery
 	$(PY) docs/make_gallery.py results/gallery
 
 docs: $(VENV)/.docs  ## the documentation site, in site/

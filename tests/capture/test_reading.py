@@ -10,10 +10,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 import ackclock
-from ackclock import capture, cli
+from ackclock import capture
+from ackclock.cli.program import application
 from ackclock.dataset import Dataset
 from ackclock.dataset.result_kind import Kind, kind
 from ackclock.errors import InputError
@@ -58,7 +59,7 @@ def found(pcap):
 
 
 def call(*arguments, **more):
-    return CliRunner().invoke(cli.application(), [str(argument) for argument in arguments], **more)
+    return CliRunner().invoke(application, [str(argument) for argument in arguments], **more)
 
 
 def test_counts_are_those_of_the_run(run, found):

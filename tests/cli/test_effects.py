@@ -31,7 +31,7 @@ def test_a_design_in_shards_merged_and_what_its_keys_do(tmp_path):
     assert "8 points" in call("sweep", "swept.toml", *design, "--dry-run")
     for shard in ("1", "2"):
         call("sweep", "swept.toml", *design, "--shard", f"{shard}/2", "--out", shard)
-    assert "8 points" in call("merge", "1", "2", "--out", "both", "--no-report")
+    assert "8 points" in call("merge-shards", "1", "2", "--out", "both", "--no-report")
     told = json.loads(call("effects", "both", "--metric", "queue_delay_mean", "--json"))
     assert (told["runs"], len(told["effects"])) == (8, 4)
     assert told["effects"][0]["keys"] in (["network.queue.limit"], ["flows[0].count"], ["network.rtt"])

@@ -11,9 +11,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
-from ackclock import cli
+from ackclock.cli.program import application
 from ackclock.dataset import manifests
 
 SMALL = """
@@ -33,7 +33,7 @@ FROM = SMALL + '[fluid]\nsynchronisation = { kind = "replayed", from = "FOLDER" 
 
 
 def call(*arguments: str | Path, text: str | bytes | None = None):
-    return CliRunner().invoke(cli.application(), [str(argument) for argument in arguments], input=text)
+    return CliRunner().invoke(application, [str(argument) for argument in arguments], input=text)
 
 
 def refused(*arguments: str | Path, text: str | bytes | None = None) -> str:
@@ -93,7 +93,7 @@ def test_a_scenario_is_a_regular_file(here, command, name, found):
     [
         ("plot", None, "cwnd"),
         ("plot", None, "sweep"),
-        ("plot", "good", "cwnd", "--over", None),
+        ("plot", "good", "cwnd", "--overlay", None),
         ("report", None, "--out", "x.html"),
     ],
 )
@@ -247,7 +247,7 @@ def test_a_folder_may_have_any_name(here, name):
     for _ in range(2):
         assert call("run", "small.toml", "--no-report", "--out", out).exit_code == 0
     assert call("report", out).exit_code == 0
-    assert call("plot", out, "queue", "--over", "good").exit_code == 0
+    assert call("plot", out, "queue", "--overlay", "good").exit_code == 0
     assert (Path("out") / name / "report.html").is_file()
     assert sorted(path.name for path in Path("out").iterdir()) == [name]
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
-from ackclock import cli
+from ackclock.cli.program import application
 from ackclock.metrics import METRICS
 from ackclock.metrics.metric import LESS, MORE
 from ackclock.scenario import key_reference
@@ -13,7 +13,7 @@ from ackclock.scenario.topology import TOPOLOGIES
 
 
 def show(*names: str):
-    return CliRunner().invoke(cli.application("show"), ["show", *names], env={"COLUMNS": "120"})
+    return CliRunner().invoke(application, ["show", *names], env={"COLUMNS": "120"})
 
 
 def test_a_metric_has_unit_direction_formula_and_source():

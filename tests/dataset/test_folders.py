@@ -197,8 +197,8 @@ import sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[2])
 import numpy as np, synthetic
-from typer.testing import CliRunner
-from ackclock import cli
+from click.testing import CliRunner
+from ackclock.cli.program import application
 from ackclock.dataset import Dataset, Spool
 from ackclock.errors import InputError
 
@@ -231,7 +231,7 @@ for arguments in (
     ["sweep", str(SCENARIO), "--jobs", "1", "--out", str(place / "sweep")],
     ["compare", str(SCENARIO), "--engine", "packet,fluid", "--out", str(place / "compare")],
 ):
-    done = CliRunner().invoke(cli.application(), arguments)
+    done = CliRunner().invoke(application, arguments)
     said = [line for line in done.stderr.splitlines() if not line.startswith("warning: ")]  # of how much room there is
     print(done.exit_code, *said, type(done.exception).__name__)
 print(Dataset.read(place / "old").runs[0]["seed"], sorted(path.name for path in place.iterdir()))

@@ -34,9 +34,9 @@ def test_host_keys_and_logins_are_the_users_business():
 def test_a_configuration_of_ssh_is_a_file_and_for_the_engine_linux(tmp_path: Path):
     scenario = tmp_path / "any.toml"
     with pytest.raises(InputError, match=r"--ssh-config: found .* with --engine packet; expected --engine linux"):
-        run_jobs.loaded(scenario, run_jobs.Options(ssh_config=tmp_path / "config"))
-    with pytest.raises(InputError, match=r"--ssh-config: found no file .*/config; expected a configuration of ssh's"):
-        run_jobs.loaded(scenario, run_jobs.Options(engines="linux", ssh_config=tmp_path / "config"))
+        run_jobs.load_scenario(scenario, run_jobs.Options(ssh_config=tmp_path / "config"))
+    with pytest.raises(InputError, match=r"--ssh-config: found no file .*/config; expected an ssh configuration"):
+        run_jobs.load_scenario(scenario, run_jobs.Options(engines="linux", ssh_config=tmp_path / "config"))
 
 
 @pytest.mark.skipif(not shutil.which("ssh"), reason="no ssh")

@@ -341,7 +341,7 @@ def begins(bed: Testbed) -> Iterator[Callable[[], subprocess.Popen[str]]]:
     measured = testbeds.scenario(bed, duration=2, more='rtt = "measured"', name="killed.toml")
     yield from (partial(start, bed, path) for path in (plain, changing, measured))
     files = ("--file", str(bed.folder / "bob"), "--file", f":{bed.folder / 'alice'}")
-    words = ("doctor", "host", "network", "alice", "--for", "1s", "--ssh-config", str(bed.from_bob), *files)
+    words = ("doctor", "host", "network", "alice", "--duration", "1s", "--ssh-config", str(bed.from_bob), *files)
     yield partial(bed.ackclock, *words, on="bob")
 
 

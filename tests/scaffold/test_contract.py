@@ -7,19 +7,19 @@ import os
 import time
 
 import pytest
-from typer.testing import CliRunner
+from ackclock.scaffold.checkout import LIST
+from click.testing import CliRunner
 
 from ackclock import _core, algorithms
 from ackclock.algorithms import code
-from ackclock.cli import application
+from ackclock.cli.program import application
 from ackclock.scaffold import contract
-from ackclock.scaffold.checkout import LIST
 
 SCENARIO = contract.SCENARIO.format(name="mine")
 
 
 def ran(*words):
-    return CliRunner().invoke(application(), [str(word) for word in words])
+    return CliRunner().invoke(application, [str(word) for word in words])
 
 
 def check(name="reno"):
@@ -53,7 +53,7 @@ def test_a_card_that_is_not_complete(changes, what):
     beta = {key: value for key, value in changes.items() if key not in ("summary", "references")}
     own = {key: value for key, value in changes.items() if key not in beta}
     parameters = {**card.parameters, "beta": dataclasses.replace(card.parameters["beta"], **beta)}
-    found = [*contract.of_card(dataclasses.replace(card, parameters=parameters, **own))]
+    found = [*contract.spec_errors(dataclasses.replace(card, parameters=parameters, **own))]
     assert any(each.startswith(what) for each in found), found
 
 

@@ -9,9 +9,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
-from ackclock.cli import application
+from ackclock.cli.program import application
 from ackclock.scaffold.checkout import CARDS, LIST
 
 ROOT = Path(__file__).parents[2]
@@ -34,7 +34,7 @@ def checkout(tmp_path):
 
 
 def new(*words):
-    return CliRunner().invoke(application(), ["new", "control", *map(str, words)])
+    return CliRunner().invoke(application, ["new", "control", *map(str, words)])
 
 
 def files(folder):

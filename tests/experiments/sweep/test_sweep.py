@@ -239,7 +239,7 @@ def test_fresh_begins_anew_and_leaves_the_users_files(place, tmp_path):
     small = ac.loads(SCENARIO.replace("repeats = 3", "repeats = 1"), "small.toml")
     ac.sweep(small, out=folder, metrics=["jain"])
     (folder / "notes.txt").write_text("mine")
-    found = ac.sweep(small, out=folder, metrics=["utilisation", "goodput_flow_bps"], seeds=[5], fresh=True)
+    found = ac.sweep(small, out=folder, metrics=["utilisation", "goodput_flow_bps"], seeds=[5], restart=True)
     assert found.table["seed"].to_list() == [5] * 4
     keys = ["network.queue.limit", "network.queue.limit_p", "flows[0].count"]
     assert found.table.columns[3:] == [*keys, "utilisation", "goodput_flow_bps"]
@@ -264,11 +264,11 @@ def test_samples_are_kept_if_asked_for(tmp_path):
 
 def test_a_folder_with_something_else_is_left_alone(tmp_path):
     (tmp_path / "thesis.tex").write_text("mine")
-    for fresh in (False, True):
+    for restart in (False, True):
         with pytest.raises(
             ac.InputError, match="found something that is not an ackclock result, which .*; expected another folder"
         ):
-            ac.sweep(ac.loads(SCENARIO), out=tmp_path, fresh=fresh)
+            ac.sweep(ac.loads(SCENARIO), out=tmp_path, restart=restart)
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
 
 

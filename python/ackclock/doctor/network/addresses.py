@@ -19,7 +19,7 @@ from ackclock.hosts import ssh
 from ackclock.hosts.agent import Agent
 
 #: What to do where no address is found.
-GIVE = "expected --data HERE,THERE: IPv4 addresses of both hosts"
+GIVE = "expected --addresses LOCAL,REMOTE: IPv4 addresses of both hosts"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +48,9 @@ def checked(given: Sequence[str]) -> tuple[str, ...]:
     """Addresses as a user writes them. Raises `InputError`."""
     for each in given:
         if not _is_address(each):
-            raise InputError(f"--data: found {each!r}; {GIVE}, or the other's alone")
+            raise InputError(f"--addresses: found {each!r}; {GIVE}, or the other's alone")
     if len(given) > 2:
-        raise InputError(f"--data: found {len(given)} addresses; {GIVE}, or the other's alone")
+        raise InputError(f"--addresses: found {len(given)} addresses; {GIVE}, or the other's alone")
     return tuple(given)
 
 

@@ -72,7 +72,7 @@ def look(name: str, agent: Agent, own: Address, other: Address) -> Side:
     if found.taken:
         raise InputError(f'host "{name}": found another run of ackclock at work; expected none')
     if "ip" not in found.lacks and found.data is None:
-        raise InputError(f'host "{name}": found no interface with the address {own.own}; expected one (--data)')
+        raise InputError(f'host "{name}": found no interface with the address {own.own}; expected one (--addresses)')
     (device,) = agent.read(str(settings.INTERFACES / (found.data or "lo") / "device" / "uevent"))
     return Side(name, own, found, _settings(agent, found), hardware=bool(device))
 

@@ -51,7 +51,7 @@ _PART = re.compile(r"(\w+)\.parquet/part-(\d{4,})\.parquet")
 class Parts:
     """A sweep's folder, open for writing. Use it in a `with` block."""
 
-    def __init__(self, folder: Path, order: Order, *, command: str = "", fresh: bool = False) -> None:
+    def __init__(self, folder: Path, order: Order, *, command: str = "", restart: bool = False) -> None:
         """Begins a sweep or goes on with one. Raises `InputError` for a folder that holds something else."""
         result_kind.check(folder, Kind.SWEEP)
         self.given = folder
@@ -60,7 +60,7 @@ class Parts:
             self.folder.mkdir(parents=True, exist_ok=True)
             self._lock = _locked(self.folder)
             self._private = LockedTempDir(self.folder)
-            if fresh:
+            if restart:
                 _empty(self.folder)
             self._begin(order, command)
             self.done = self._recover()
@@ -143,7 +143,7 @@ class Parts:
         if differs := different(found.about["sweep"], order.identity()):
             raise InputError(
                 f"{self.folder}: found a sweep that differs in its {' and '.join(differs)}; "
-                "expected another folder (--out), or --fresh to begin anew"
+                "expected another folder (--out), or --restart to begin anew"
             )
         self._about, self._files = found.about, dict(found.files)
 
