@@ -17,15 +17,15 @@ def figures(page: str) -> dict:
 
 
 def test_each_finding_stands_with_its_pictures(found):
-    diagnosis = diagnose(found.answers)
-    page = diagnosis.render(found.data, found.answers, diagnosis)
-    for finding in diagnosis.findings:
+    made = diagnose(found.answers)
+    page = diagnosis.render(found.data, found.answers, made)
+    for finding in made.findings:
         assert finding.sentence in page.replace("&#39;", "'")
     drawn = figures(page)
-    assert {key.split("-")[1] for key in drawn} == {kind for one in diagnosis.findings for kind in one.shown}
+    assert {key.split("-")[1] for key in drawn} == {kind for one in made.findings for kind in one.shown}
     assert all(f'id="{key}"' in page for key in drawn)
     assert all(spec["data"] for spec in drawn.values())
-    assert f"<h1>{diagnosis.verdict.words.capitalize()}</h1>" in page
+    assert f"<h1>{made.verdict.words.capitalize()}</h1>" in page
 
 
 def test_a_picture_is_shown_once(found):

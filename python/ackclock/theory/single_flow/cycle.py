@@ -44,11 +44,11 @@ class Cycle:
     def end_window(self) -> float:
         """The window at which the loss is seen: the next w_max."""
         window = float(self.stages[-1].curve.at(self.end_s))
-        if self.flow.seen == "at_once":
+        if self.flow.loss_detection == "at_once":
             window = self.flow.loss_window
-        if self.flow.whole == "nothing":
+        if self.flow.rounding == "nothing":
             return window
-        rounded = math.floor(window * (1 + SAME)) if self.flow.whole == "loss" else self._whole(window)
+        rounded = math.floor(window * (1 + SAME)) if self.flow.rounding == "loss" else self._whole(window)
         return max(float(rounded), self.flow.loss_window)
 
     @property
@@ -63,7 +63,7 @@ class Cycle:
         for stage in self.stages:
             inside = (times >= stage.start_s) & (times <= stage.end_s)
             found[inside] = stage.curve.at(times[inside])
-            if self.flow.whole == "window":
+            if self.flow.rounding == "window":
                 found[inside] = _rounded(found[inside], stage, self.epoch)
         return found
 
@@ -98,7 +98,7 @@ def cycle(flow: SingleFlow, epoch: Epoch) -> Cycle:
     """The cycle that begins like this."""
     passed: list[Stage] = []
     lost_s = math.inf
-    least_s = flow.rtt_s if flow.whole == "window" else 0.0  # before that no ACK makes a whole packet
+    least_s = flow.rtt_s if flow.rounding == "window" else 0.0  # before that no ACK makes a whole packet
     for stage in stages(flow, epoch):
         lost_s = min(lost_s, max(_lost_s(flow, epoch, stage), stage.start_s, least_s))
         passed.append(stage)
@@ -120,15 +120,15 @@ def _lost_s(flow: SingleFlow, epoch: Epoch, stage: Stage) -> float:
     if stage.state not in QUEUED:
         return math.inf
     level = flow.loss_window
-    if stage.state in CUBIC and flow.whole == "window" and level <= epoch.plateau:
+    if stage.state in CUBIC and flow.rounding == "window" and level <= epoch.plateau:
         level -= 1
     return stage.curve.when(level)
 
 
 def _seen_s(flow: SingleFlow, passed: list[Stage], lost_s: float) -> float:
-    if flow.seen == "at_once":
+    if flow.loss_detection == "at_once":
         return lost_s
-    if flow.seen == "rtt_later":
+    if flow.loss_detection == "rtt_later":
         return lost_s + flow.full_p / flow.capacity_pps
     now_s = 0.0
     while now_s < lost_s or now_s == 0:

@@ -13,10 +13,10 @@ from ackclock.theory.domains import POSITIVE, SHARE, Domain, Words, at_least, ch
 Growth: TypeAlias = Literal["acks", "rtt"]
 
 #: What is a whole number of packets: nothing; the window at which a packet is lost; or the window itself.
-Whole: TypeAlias = Literal["nothing", "loss", "window"]
+Rounding: TypeAlias = Literal["nothing", "loss", "window"]
 
 #: When the sender learns of a loss: at once, at the end of the round (slots of an RTT), or an RTT later.
-Seen: TypeAlias = Literal["at_once", "next_round", "rtt_later"]
+LossDetection: TypeAlias = Literal["at_once", "next_round", "rtt_later"]
 
 #: What the set-up of a flow may have.
 DOMAINS: Mapping[str, Domain] = {
@@ -24,8 +24,8 @@ DOMAINS: Mapping[str, Domain] = {
     "buffer_p": single(at_least(0)),
     "beta": single(SHARE),
     "growth": Words(get_args(Growth)),
-    "whole": Words(get_args(Whole)),
-    "seen": Words(get_args(Seen)),
+    "rounding": Words(get_args(Rounding)),
+    "loss_detection": Words(get_args(LossDetection)),
 }
 
 #: Two windows nearer than this, as a share, are the same: no fast convergence because of rounding errors.
@@ -49,8 +49,8 @@ class SingleFlow:
     packets_per_ack: float = 1.0
     fast_convergence: bool = True
     growth: Growth = "acks"
-    whole: Whole = "nothing"
-    seen: Seen = "at_once"
+    rounding: Rounding = "nothing"
+    loss_detection: LossDetection = "at_once"
 
     def __post_init__(self) -> None:
         """Raises `InputError` for what is no set-up."""
@@ -69,7 +69,7 @@ class SingleFlow:
     @property
     def loss_window(self) -> float:
         """The window at which a packet is lost: W_E, or the first whole number of packets above."""
-        return self.full_p if self.whole == "nothing" else math.floor(self.full_p * (1 + SAME)) + 1.0
+        return self.full_p if self.rounding == "nothing" else math.floor(self.full_p * (1 + SAME)) + 1.0
 
     @property
     def growth_p(self) -> float:
@@ -97,6 +97,6 @@ def after_loss(flow: SingleFlow, window: float, last_plateau: float) -> Epoch:
     shrinking = flow.fast_convergence and window < last_plateau * (1 - SAME)
     plateau = (1 - flow.beta / 2) * window if shrinking else window
     kept = (1 - flow.beta) * window
-    if flow.whole == "window":
+    if flow.rounding == "window":
         return Epoch(max(1.0, float(math.floor(kept * (1 + SAME)))), float(math.floor(plateau * (1 + SAME))))
     return Epoch(kept, plateau)
