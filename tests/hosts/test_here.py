@@ -25,7 +25,7 @@ def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_an_agent_here_answers_and_leaves_nothing(places: Path):
     with agents({"this host": None}) as there:
         assert list(places.iterdir())
-        (kind,) = there["this host"].read("/proc/sys/kernel/ostype")
+        (kind,) = there["this host"].read_files("/proc/sys/kernel/ostype")
         assert kind == "Linux\n"
         assert there["this host"].end() == []
     assert not list(places.iterdir())
@@ -33,14 +33,14 @@ def test_an_agent_here_answers_and_leaves_nothing(places: Path):
 
 def test_one_that_waits_for_another_hears_of_us(monkeypatch: pytest.MonkeyPatch):
     """Its guard would end it after a second."""
-    greet = Agent.greet
+    start = Agent.start
 
     def late(self: Agent, patience_s: int) -> None:
         time.sleep(1.6 if self.name == "late" else 0.0)
-        greet(self, patience_s)
+        start(self, patience_s)
 
     monkeypatch.setattr(agent, "ALIVE_S", 0.2)
-    monkeypatch.setattr(Agent, "greet", late)
+    monkeypatch.setattr(Agent, "start", late)
     with agents({"early": None, "late": None}, patience_s=1) as there:
         assert [each.end() for each in there.values()] == [[], []]
 

@@ -1,4 +1,4 @@
-"""`ackclock check control`: what holds of each control, and what is said of one that breaks it."""
+"""`ackclock check control` and `check queue`: the contract, and the messages for violations."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ import os
 import time
 
 import pytest
-from ackclock.scaffold.checkout import LIST
 from click.testing import CliRunner
 
 from ackclock import _core, algorithms
 from ackclock.algorithms import code
 from ackclock.cli.program import application
 from ackclock.scaffold import contract
+from ackclock.scaffold.new import CONTROL, QUEUE
 
-SCENARIO = contract.SCENARIO.format(name="mine")
+LIST = CONTROL.list_file
+SCENARIO = contract.SCENARIO.format(queue='{ discipline = "pfifo", limit = "1bdp" }', congestion="mine")
 
 
 def ran(*words):
@@ -26,7 +27,7 @@ def check(name="reno"):
     return ran("check", "control", name)
 
 
-def test_a_control_that_is_there_keeps_it_in_seconds():
+def test_cubic_satisfies_the_contract_in_seconds():
     began_s = time.process_time()
     done = check("cubic")
     assert done.exit_code == 0, done.output
@@ -48,7 +49,7 @@ def test_a_control_that_is_there_keeps_it_in_seconds():
         ({"default": 7.0}, "parameters.beta: found 7.0; expected"),
     ],
 )
-def test_a_card_that_is_not_complete(changes, what):
+def test_an_incomplete_spec(changes, what):
     card = algorithms.card("congestion", "aimd")
     beta = {key: value for key, value in changes.items() if key not in ("summary", "references")}
     own = {key: value for key, value in changes.items() if key not in beta}
@@ -57,39 +58,39 @@ def test_a_card_that_is_not_complete(changes, what):
     assert any(each.startswith(what) for each in found), found
 
 
-def test_code_that_takes_anything_breaks_it(monkeypatch):
+def test_code_that_accepts_any_parameters_violates_it(monkeypatch):
     monkeypatch.setattr(_core, "check_congestion", lambda *_: None)
     done = check("aimd")
     assert done.exit_code == 2
-    assert "broken: the code takes the card's parameters and no others" in done.stdout
-    assert "a parameter that is not on the card is accepted" in done.stdout
-    assert "found 1 of the contract broken" in done.stderr
+    assert "violated: the code takes the spec's parameters and no others" in done.stdout
+    assert "a parameter that is not in the spec is accepted" in done.stdout
+    assert "found 1 of the contract violated" in done.stderr
 
 
-def test_code_that_refuses_the_card_breaks_it(monkeypatch):
+def test_code_that_rejects_the_spec_violates_it(monkeypatch):
     def refuse(*_):
         raise ValueError("missing field `beta`")
 
     monkeypatch.setattr(_core, "check_congestion", refuse)
-    assert "the values of the card are refused: missing field `beta`" in check().stdout
+    assert "the values of the spec are rejected: missing field `beta`" in check().stdout
 
 
-def test_windows_that_are_not_sane_break_it(monkeypatch):
+def test_invalid_windows_violate_it(monkeypatch):
     monkeypatch.setattr(_core, "try_congestion", lambda *_: "history 3: cwnd 0 after step 7")
     done = check()
     assert done.exit_code == 2
-    assert f"broken: windows, thresholds and rates stay sane in {contract.HISTORIES} random histories" in done.stdout
+    assert f"violated: windows, thresholds and rates are valid in {contract.HISTORIES} random histories" in done.stdout
     assert "    history 3: cwnd 0 after step 7" in done.stdout
 
 
-def test_what_breaks_the_windows_is_said_in_words():
+def test_a_violation_is_described():
     broken = _core.try_congestion("reno", '{"beta": 1}', 1)
     assert broken is not None
     assert "unknown field `beta`" in broken
     assert _core.try_congestion("reno", "{}", 5) is None
 
 
-def test_runs_that_differ_break_it(monkeypatch):
+def test_runs_that_differ_violate_it(monkeypatch):
     from ackclock.engines.packet import PacketEngine
 
     run, seeds = PacketEngine.run, iter((1, 2))
@@ -97,7 +98,7 @@ def test_runs_that_differ_break_it(monkeypatch):
     assert "two runs with the same seed differ in the table" in check().stdout
 
 
-def test_what_the_packet_engine_has_not_is_refused():
+def test_algorithms_of_other_engines_are_rejected():
     only_linux = check("veno")
     assert only_linux.exit_code == 2
     assert "which only real kernels have" in only_linux.stderr
@@ -160,7 +161,30 @@ class TestACardWithoutCode:
         assert "not compiled yet" in self.said()
 
 
-def test_folders_are_still_checked(tmp_path):
+@pytest.mark.parametrize("name", ["pfifo", "bfifo", "fq_codel", "dualpi2"])
+def test_queue_disciplines_satisfy_the_contract(name):
+    done = ran("check", "queue", name)
+    assert done.exit_code == 0, done.output
+    assert [line.split(":")[0] for line in done.stdout.splitlines()] == ["ok"] * 3
+    assert f"cargo test -p {QUEUE.crate} {name}" in done.stderr
+
+
+def test_a_queue_that_accepts_any_parameters_violates_it(monkeypatch):
+    monkeypatch.setattr(_core, "check_queue", lambda *_: None)
+    done = ran("check", "queue", "codel")
+    assert done.exit_code == 2
+    assert "violated: the code takes the spec's parameters and no others" in done.stdout
+    assert "a text for target_s is accepted" in done.stdout
+
+
+def test_a_queue_that_is_not_compiled_is_rejected(monkeypatch):
+    monkeypatch.setattr(_core, "QUEUE_DISCIPLINES", [])
+    done = ran("check", "queue", "codel")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "whose Rust file is not compiled; `make setup` builds it" in done.stderr
+
+
+def test_a_folder_called_control_is_still_checked(tmp_path):
     done = ran("check", tmp_path / "control")
     assert done.exit_code == 2
     assert "found no such folder; expected a result" in done.stderr

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,12 +11,12 @@ import click
 from ackclock.cli import options
 from ackclock.cli.command import FILE, FOLDER, Argument, Group
 from ackclock.cli.host_network import network as network_
+from ackclock.cli.host_report import check_outputs, report
 from ackclock.errors import InputError
 
 if TYPE_CHECKING:
     from ackclock.doctor.clock_gaps import Stalls
     from ackclock.doctor.disk import Disk
-    from ackclock.doctor.network import Network
 
 _duration: options.Decorator = click.option(
     "--duration", metavar="TIME", default="60s", help="How long to watch the clock, such as 60s or 1h."
@@ -159,72 +157,17 @@ def _measure(folder: Path, **more: Any) -> Disk:
         return disk.measure(folder, tell=report_progress, **more)
 
 
-def report(
-    out: Path | None,
-    *,
-    as_json: bool,
-    stalls: Stalls | None = None,
-    disk: Disk | None = None,
-    network: Network | None = None,
-    rate_bps: float | None = None,
-    log: Path | None = None,
-) -> None:
-    """Print the measurements and findings, and write them where an option says so."""
-    from ackclock import doctor
-    from ackclock.cli.terminal import host as terminal
-    from ackclock.doctor import clock_gaps
-
-    examined = doctor.examined(
-        stalls=stalls, disk=disk, network=network, rate_bps=rate_bps, command=options.command_line()
-    )
-    if as_json:
-        click.echo(json.dumps(examined.answers, allow_nan=False))
-    else:
-        terminal.print_host(examined)
-    if log is not None and stalls is not None:
-        click.echo(f"wrote {clock_gaps.write_log(stalls, log)}", err=as_json)
-    if out is not None:
-        click.echo(f"wrote {examined.data.write(out)}", err=as_json)
-
-
-def check_outputs(out: Path | None, log: Path | None = None, folder: Path | None = None) -> None:
-    """Raise `InputError` before the work for files and folders that could not be written after it."""
-    from ackclock.dataset import result_kind
-    from ackclock.doctor import disk
-    from ackclock.system.files import readable
-
-    if folder is not None:
-        disk.room_for(folder)
-    if out is not None:
-        result_kind.check(out, result_kind.Kind.HOST)
-    if log is not None and not log.parent.is_dir():
-        raise InputError(f"--log: {readable(log.parent)}: found no such directory")
-    if log is not None and log.is_dir():
-        raise InputError(f"--log: found {readable(log)}, a folder; expected a file")
-
-
 def _duration_s(text: str) -> float:
     from ackclock.input import units
 
-    return parse_quantity("--duration", text, units.time_s, (0.01, 30 * 86400.0), "a time from 10ms to 720h")
+    return options.parse_quantity("--duration", text, units.time_s, (0.01, 30 * 86400.0), "a time from 10ms to 720h")
 
 
 def _rate_bps(text: str | None) -> float | None:
     from ackclock.input import units
 
-    return None if text is None else parse_quantity("--rate", text, units.rate_bps, (1e-9, inf), "a rate above zero")
-
-
-def parse_quantity(
-    option: str, text: str, parse: Callable[[str], float], bounds: tuple[float, float], expected: str
-) -> float:
-    """Parse a quantity with its unit, within bounds. Raises `InputError`."""
-    from ackclock.input.fields import shown
-
-    try:
-        value = parse(text)
-    except ValueError as error:
-        raise InputError(f"{option}: found {shown(text)}; {error}") from error
-    if not bounds[0] <= value <= bounds[1]:
-        raise InputError(f"{option}: found {shown(text)}; expected {expected}")
-    return value
+    return (
+        None
+        if text is None
+        else options.parse_quantity("--rate", text, units.rate_bps, (1e-9, inf), "a rate above zero")
+    )

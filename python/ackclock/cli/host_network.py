@@ -9,6 +9,7 @@ import click
 
 from ackclock.cli import options
 from ackclock.cli.command import FILE, Argument, Command
+from ackclock.cli.host_report import check_outputs, report
 from ackclock.errors import InputError
 
 #: Parallel connections.
@@ -77,7 +78,6 @@ def network(  # noqa: PLR0913 (each is an option of the command line)
         ackclock doctor host network alice --file /var/captures --file :/var/captures
     """
     from ackclock.cli import run_jobs
-    from ackclock.cli.host import check_outputs, parse_quantity, report
     from ackclock.cli.terminal.progress import progress
     from ackclock.doctor.network import transfers
     from ackclock.doctor.network.addresses import checked
@@ -100,7 +100,7 @@ def network(  # noqa: PLR0913 (each is an option of the command line)
         host,
         _flow_counts(flows),
         directions[direction],
-        parse_quantity("--duration", duration, units.time_s, bounds, f"a time from {MIN_S:g}s to {MAX_S:g}s"),
+        options.parse_quantity("--duration", duration, units.time_s, bounds, f"a time from {MIN_S:g}s to {MAX_S:g}s"),
         repeats,
         server,
         port,

@@ -153,3 +153,18 @@ def selected_values(given: Sequence[str]) -> dict[str, list[str]]:
             raise InputError(f"--where: found {shown(text)}; expected KEY=VALUE, such as network.queue.limit=1bdp")
         values.setdefault(key.strip(), []).extend(cli_values.items(listed))
     return values
+
+
+def parse_quantity(
+    option: str, text: str, parse: Callable[[str], float], bounds: tuple[float, float], expected: str
+) -> float:
+    """Parse a quantity with its unit, within bounds. Raises `InputError`."""
+    from ackclock.input.fields import shown
+
+    try:
+        value = parse(text)
+    except ValueError as error:
+        raise InputError(f"{option}: found {shown(text)}; {error}") from error
+    if not bounds[0] <= value <= bounds[1]:
+        raise InputError(f"{option}: found {shown(text)}; expected {expected}")
+    return value

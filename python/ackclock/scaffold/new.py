@@ -67,13 +67,13 @@ CONTROL = Family(
 
 QUEUE = Family(
     command="queue",
-    crate="ackclock-packet",
-    sources=Path("crates/ackclock-packet/src/queue"),
-    list_file=Path("crates/ackclock-packet/src/queue.rs"),
+    crate="ackclock-sim",
+    sources=Path("crates/ackclock-sim/src/queue"),
+    list_file=Path("crates/ackclock-sim/src/queue.rs"),
     macro="disciplines",
     specs=Path("python/ackclock/algorithms/queue"),
     templates={
-        "queue.rs": "crates/ackclock-packet/src/queue/$name.rs",
+        "queue.rs": "crates/ackclock-sim/src/queue/$name.rs",
         "queue.toml": "python/ackclock/algorithms/queue/$name.toml",
         "queue-scenario.toml": "scenarios/$name.toml",
     },

@@ -64,7 +64,7 @@ def _resolved(host: str, config: Path | None) -> str:
 
 def _connection(host: str, there: Agent) -> tuple[str, str]:
     """The two ends of the ssh connection, as the other host sees them (`SSH_CONNECTION`, ssh(1))."""
-    (environment,) = there.read("/proc/self/environ")
+    (environment,) = there.read_files("/proc/self/environ")
     variables = dict(each.split("=", 1) for each in environment.split("\0") if "=" in each)
     words = variables.get("SSH_CONNECTION", "").split()
     if len(words) == 4 and _is_address(words[0]) and _is_address(words[2]):
@@ -74,7 +74,7 @@ def _connection(host: str, there: Agent) -> tuple[str, str]:
 
 def _towards(here: Agent, peer: str) -> str:
     """This host's address on the way to a peer."""
-    ((_, said, _),) = here.look(["ip", "-j", "route", "get", peer])
+    ((_, said, _),) = here.run_commands(["ip", "-j", "route", "get", peer])
     with suppress(ValueError, LookupError, TypeError):
         return str(json.loads(said)[0]["prefsrc"])
     raise InputError(f"found no route from this host to {peer}; {GIVE}")

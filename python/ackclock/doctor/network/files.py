@@ -68,7 +68,7 @@ def _names(asked: Asked) -> dict[str, str]:
 
 
 def _store(name: str, place: str, agent: Agent) -> Store:
-    found = agent.room(place)
+    found = agent.disk_space(place)
     where = f"--file: {place}" if name == THIS else f'host "{name}": --file: {place}'
     if found["why"]:
         why = re.sub(r" \(os error \d+\)$", "", readable(str(found["why"])))

@@ -5,15 +5,15 @@
 //!
 //! Deviations: none. The packet in transmission is not in the queue and does not count.
 
-use ackclock_units::Time;
+use ackclock_core::Time;
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::packet::Packet;
 use crate::queue::fifo::Fifo;
-use crate::queue::{require, Backlog, Discipline, Drops, Queue, Surroundings};
+use crate::queue::{require, Backlog, Discipline, Drops, Queue, QueueContext};
 
-/// Parameters of the algorithm's spec.
+/// Parameters, as in the algorithm's specification.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Parameters {
@@ -30,11 +30,11 @@ struct $type {
     packets: Fifo,
 }
 
-/// Makes the discipline.
+/// Make the discipline.
 ///
 /// # Errors
 /// Parameters other than those of the spec, or a limit below 1.
-pub fn make(parameters: &Value, _surroundings: &Surroundings) -> Result<Queue, serde_json::Error> {
+pub fn make(parameters: &Value, _context: &QueueContext) -> Result<Queue, serde_json::Error> {
     let parameters = Parameters::deserialize(parameters)?;
     require(parameters.limit_packets > 0, "limit_packets must be at least 1")?;
     Ok(Queue::other($type {
@@ -68,13 +68,13 @@ impl Discipline for $type {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::queue::testing::{packet, SURROUNDINGS};
+    use crate::queue::testing::{packet, CONTEXT};
     use serde_json::json;
 
     #[test]
     fn the_packet_beyond_the_limit_is_dropped() {
         let parameters = json!({ "limit_packets": 2, "threshold_packets": 1 });
-        let mut queue = make(&parameters, &SURROUNDINGS).expect("valid parameters");
+        let mut queue = make(&parameters, &CONTEXT).expect("valid parameters");
         let mut drops = Drops::default();
         for sequence in 0..3 {
             queue.enqueue(packet(sequence, 1514), Time::ZERO, &mut drops);
@@ -86,6 +86,6 @@ mod tests {
 
     #[test]
     fn other_parameters_are_rejected() {
-        assert!(make(&json!({}), &SURROUNDINGS).is_err());
+        assert!(make(&json!({}), &CONTEXT).is_err());
     }
 }
