@@ -50,7 +50,7 @@ def print_answers(answers: Mapping[str, Any]) -> None:
         return
     table = Table(box=None, pad_edge=False, collapse_padding=True, header_style="bold")
     table.add_column("connection", overflow="fold")
-    for heading in (*(heading for heading, _, _ in COLUMNS), "retransmissions"):
+    for heading in (*(heading for heading, _, _ in COLUMNS), "retrans"):
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("limited by", no_wrap=True)
     table.add_column("CCA", no_wrap=True)

@@ -36,7 +36,10 @@ struct $type {
 /// Parameters other than those of the spec, or a limit below 1.
 pub fn make(parameters: &Value, _context: &QueueContext) -> Result<Queue, serde_json::Error> {
     let parameters = Parameters::deserialize(parameters)?;
-    require(parameters.limit_packets > 0, "limit_packets must be at least 1")?;
+    require(
+        parameters.limit_packets > 0,
+        "limit_packets must be at least 1",
+    )?;
     Ok(Queue::other($type {
         parameters,
         packets: Fifo::default(),
