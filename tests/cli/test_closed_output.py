@@ -51,17 +51,17 @@ def unread(*arguments: str, cwd: Path | None = None) -> tuple[int, str]:
 
 @pytest.mark.parametrize("arguments", COMMANDS, ids=lambda each: " ".join(Path(word).name for word in each))
 def test_it_exits_silently(arguments):
-    status, said = unread(*arguments, cwd=SCENARIOS.parent)
+    status, errors = unread(*arguments, cwd=SCENARIOS.parent)
     assert status == 141
-    assert "roken" not in said
-    assert "Traceback" not in said
-    assert "Exception" not in said
+    assert "roken" not in errors
+    assert "Traceback" not in errors
+    assert "Exception" not in errors
 
 
 def test_a_run_is_still_written(tmp_path):
     asked = ("run", DUMBBELL, "--quick", "--set", "duration=20s", "--out", "out", "--no-report")
-    status, said = unread(*asked, cwd=tmp_path)
-    assert (status, "roken" in said) == (141, False)
+    status, errors = unread(*asked, cwd=tmp_path)
+    assert (status, "roken" in errors) == (141, False)
     assert len(Dataset.read(tmp_path / "out").flows) == 10
 
 
@@ -74,9 +74,9 @@ def test_with_standard_error_in_the_same_pipe(tmp_path):
 
 
 def test_errors_are_still_printed(tmp_path):
-    status, said = unread("run", "no.toml", cwd=tmp_path)
+    status, errors = unread("run", "no.toml", cwd=tmp_path)
     assert status == 2
-    assert said == "no.toml: found no such file; expected a scenario file, or - for standard input\n"
+    assert errors == "no.toml: found no such file; expected a scenario file, or - for standard input\n"
 
 
 def test_another_broken_pipe_is_reported(monkeypatch):

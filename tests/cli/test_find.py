@@ -92,7 +92,7 @@ def test_dry_run_prints_the_settings_and_runs_nothing(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (("--require", "jain >= 0.5"), "--rate: found nothing; expected a scenario file, or --rate and --rtt"),
         (("no.toml", "--rate", "1Mbit"), "--rate: found a scenario, too; expected one of them"),
@@ -110,10 +110,10 @@ def test_dry_run_prints_the_settings_and_runs_nothing(tmp_path):
         ),
     ],
 )
-def test_errors_are_one_line(tmp_path, arguments, said):
+def test_errors_are_one_line(tmp_path, arguments, message):
     found = call(tmp_path, *arguments)
     assert (found.returncode, found.stdout) == (2, "")
-    assert said in found.stderr
+    assert message in found.stderr
     assert found.stderr.count("\n") == 1
 
 

@@ -20,7 +20,7 @@ PARTS = {
 }
 
 
-def said(*words: object, status: int = 0) -> str:
+def output(*words: object, status: int = 0) -> str:
     result = CliRunner().invoke(application, ["doctor", "host", *map(str, words)])
     assert result.exit_code == status, result.output
     return result.output
@@ -31,8 +31,8 @@ def part(name: str, folder: object) -> list[str]:
 
 
 @pytest.mark.parametrize("name", PARTS)
-def test_each_part_says_what_it_found(name, tmp_path):
-    text = said(*part(name, tmp_path))
+def test_each_part_prints_its_findings(name, tmp_path):
+    text = output(*part(name, tmp_path))
     assert "Linux" in text.splitlines()[0]
     assert ("gap" in text) == (name != "disk")
     assert ("write to the disk" in text) == (name != "stalls")
@@ -41,7 +41,7 @@ def test_each_part_says_what_it_found(name, tmp_path):
 
 def test_as_json_and_as_a_result(tmp_path):
     words = [*part("all", tmp_path), "--json", "--out", tmp_path / "found", "--log", tmp_path / "clock.csv"]
-    answers = json.loads(said(*words).splitlines()[0])
+    answers = json.loads(output(*words).splitlines()[0])
     assert set(answers) == {"host", "stalls", "disk", "findings"}
     data = Dataset.read(tmp_path / "found")
     assert data.frame("disk").height == 20
@@ -86,27 +86,27 @@ def test_as_json_and_as_a_result(tmp_path):
         (["stalls", "--log", "/"], "--log: found /, a folder; expected a file"),
     ],
 )
-def test_what_cannot_be_is_one_line(words, line):
-    text = said(*words, status=2)
+def test_errors_are_one_line(words, line):
+    text = output(*words, status=2)
     assert text.startswith(line), text
     assert len(text.splitlines()) == 1
 
 
 def test_a_host_has_figures_and_no_report(tmp_path):
-    said(*part("disk", tmp_path), "--out", tmp_path / "found")
+    output(*part("disk", tmp_path), "--out", tmp_path / "found")
     for words, status in ((["plot", tmp_path / "found", "disk"], 0), (["report", tmp_path / "found"], 2)):
         result = CliRunner().invoke(application, [*map(str, words)])
         assert result.exit_code == status, result.output
     assert result.output.endswith("(`ackclock plot DIR gaps` and `disk` draw that of a host)\n")
 
 
-def test_what_lies_at_out_is_left_alone(tmp_path):
+def test_other_files_at_out_are_kept(tmp_path):
     (tmp_path / "mine.txt").write_text("x")
-    text = said("stalls", "--duration", "1h", "--out", tmp_path, status=2)
+    text = output("stalls", "--duration", "1h", "--out", tmp_path, status=2)
     assert "which is left alone" in text
 
 
-def test_a_file_that_is_called_host_is_still_a_file(tmp_path, monkeypatch):
+def test_a_file_called_host_is_still_a_file(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     result = CliRunner().invoke(application, ["doctor", "./host"])
     assert result.exit_code == 2

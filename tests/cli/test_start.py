@@ -67,7 +67,7 @@ def test_completion_imports_nothing_heavy():
 
 
 @pytest.mark.parametrize("report", [True, False], ids=["report", "no report"])
-def test_a_run_imports_what_it_needs(tmp_path: Path, report):
+def test_a_run_imports_no_unused_packages(tmp_path: Path, report):
     (tmp_path / "small.toml").write_text(SMALL)
     out = tmp_path / "out"
     options = ["--seed", "1", "--out", str(out), *([] if report else ["--no-report"])]
@@ -79,7 +79,7 @@ def test_a_run_imports_what_it_needs(tmp_path: Path, report):
 
 
 @pytest.mark.parametrize("options", [(), ("--json",)])
-def test_a_capture_needs_neither_scenarios_nor_plans(options):
+def test_a_capture_imports_neither_scenarios_nor_plans(options):
     found = loaded("capture", str(CAPTURE), *options)
     assert "ackclock._core" in found
     assert not found & (HEAVY | {"numpy", "polars", "pydantic", "tomllib", "ackclock.plan"})

@@ -68,10 +68,10 @@ def test_code_that_accepts_any_parameters_violates_it(monkeypatch):
 
 
 def test_code_that_rejects_the_spec_violates_it(monkeypatch):
-    def refuse(*_):
+    def reject(*_):
         raise ValueError("missing field `beta`")
 
-    monkeypatch.setattr(_core, "check_congestion", refuse)
+    monkeypatch.setattr(_core, "check_congestion", reject)
     assert "the values of the spec are rejected: missing field `beta`" in check().stdout
 
 
@@ -107,18 +107,18 @@ def test_algorithms_of_other_engines_are_rejected():
     assert 'found "renno"; expected "reno"' in unknown.stderr
 
 
-class TestACardWithoutCode:
-    """It is said in one line wherever the control is asked for."""
+class TestASpecWithoutCode:
+    """It is reason in one line wherever the control is asked for."""
 
     @pytest.fixture(autouse=True)
-    def checkout(self, tmp_path, monkeypatch, card_alone):
+    def checkout(self, tmp_path, monkeypatch, spec_without_code):
         for path in (LIST, code.SOURCES / "mine.rs"):
             (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / path).write_text("controllers! {\n    mine,\n    reno,\n}\n")
         monkeypatch.setattr(code, "CHECKOUT", tmp_path)
         return tmp_path
 
-    def said(self):
+    def reason(self):
         return code.reason(algorithms.card("congestion", "mine"))
 
     def test_check(self):
@@ -140,25 +140,25 @@ class TestACardWithoutCode:
         assert "`make setup` builds it" in done.stderr
         assert not (tmp_path / "out").exists()
 
-    def test_what_is_missing_is_named(self, checkout):
+    def test_the_missing_part_is_named(self, checkout):
         (checkout / LIST).write_text("controllers! {\n    reno,\n}\n")
-        assert "found no line mine in controllers!" in self.said()
+        assert "found no line mine in controllers!" in self.reason()
         (checkout / code.SOURCES / "mine.rs").unlink()
-        assert "found no crates/ackclock-congestion/src/mine.rs" in self.said()
+        assert "found no crates/ackclock-congestion/src/mine.rs" in self.reason()
         (checkout / LIST).unlink()
-        assert "expected a card of this version" in self.said()
+        assert "expected a card of this version" in self.reason()
 
     def test_code_that_is_older_than_the_build_is_in_it(self, checkout):
         (built := checkout / "python/ackclock/_core.abi3.so").parent.mkdir(parents=True)
         built.touch()
         for path in (LIST, code.SOURCES / "mine.rs"):
             os.utime(checkout / path, (1, 1))
-        assert self.said() == ""
+        assert self.reason() == ""
         assert code.stale("mine") == ""
         os.utime(checkout / code.SOURCES / "mine.rs", None)
         os.utime(built, (2, 2))
         assert code.stale("mine") == "crates/ackclock-congestion/src/mine.rs"
-        assert "not compiled yet" in self.said()
+        assert "not compiled yet" in self.reason()
 
 
 @pytest.mark.parametrize("name", ["pfifo", "bfifo", "fq_codel", "dualpi2"])

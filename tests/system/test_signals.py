@@ -255,7 +255,7 @@ def test_without_handlers_an_interrupt_is_an_exception():
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-def test_a_cleanup_runs_exactly_once():
+def test_a_cleanup_runs_one_time():
     done: list[int] = []
     with signals.cleanup(lambda: done.append(1)):
         assert done == []

@@ -82,33 +82,33 @@ def capture(
     if out is not None:
         check(out, Kind.CAPTURE)
     if join:
-        found = _matched(files, expression, clock_log=clock_log, command=options.command_line())
+        analysis = _matched(files, expression, clock_log=clock_log, command=options.command_line())
     else:
-        found = captures.read(
+        analysis = captures.read(
             files,
             expression,
             clock_log=clock_log,
             segments=segments or tables,
             command=options.command_line(),
         )
-    _print(found, as_json)
+    _print(analysis, as_json)
     if tables:
         from ackclock.cli.terminal import trace_tables
 
-        trace_tables.print_tables(found.data, err=as_json)
+        trace_tables.print_tables(analysis.data, err=as_json)
     if out is not None:
-        click.echo(f"wrote {readable(found.data.write(out))}", err=as_json)
+        click.echo(f"wrote {readable(analysis.data.write(out))}", err=as_json)
 
 
-def _print(found: Told | Captured, as_json: bool) -> None:
-    for note in found.notes:
+def _print(analysis: Told | Captured, as_json: bool) -> None:
+    for note in analysis.notes:
         click.echo(note, err=True)
     if as_json:
-        click.echo(json.dumps(found.answers, allow_nan=False))
+        click.echo(json.dumps(analysis.answers, allow_nan=False))
     else:
         from ackclock.cli.terminal import capture as terminal
 
-        terminal.print_answers(found.answers)
+        terminal.print_answers(analysis.answers)
 
 
 def _matched(files: Sequence[Path], expression: str, **more: Any) -> Captured:

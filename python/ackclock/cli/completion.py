@@ -130,12 +130,12 @@ def _until_dot(key: str, start: int | None) -> str:
 
 
 def _algorithms(family: str) -> Words:
-    """Names and titles of a family's algorithm specs."""
-    found: dict[str, str] = {}
+    """Return the names and titles of a family's algorithm specs."""
+    titles: dict[str, str] = {}
     for path in sorted((PACKAGE / "algorithms" / family).glob("*.toml")):
         title = re.search(r'^title = "(.*)"$', path.read_text("utf-8"), re.MULTILINE)
-        found[path.stem] = title[1] if title else ""
-    return found
+        titles[path.stem] = title[1] if title else ""
+    return titles
 
 
 def congestion() -> Words:
@@ -210,20 +210,20 @@ def show_names() -> Words:
 @cache
 def schema() -> dict[str, Any]:
     """Return the JSON Schema of scenario files, as it is kept for editors."""
-    found: dict[str, Any] = json.loads((PACKAGE / "scenario" / "schema.json").read_bytes())
-    return found
+    content: dict[str, Any] = json.loads((PACKAGE / "scenario" / "schema.json").read_bytes())
+    return content
 
 
 @cache
 def scenario_keys() -> dict[str, list[str]]:
     """Return every key as `--set` writes it, with the words that its value may be (none for quantities)."""
-    keys = {name: node for name, node in schema()["properties"].items() if name not in ("sweep", "traces")}
-    found: dict[str, list[str]] = {}
-    _add_keys("", {"properties": keys}, found, 0)
-    return dict(sorted(found.items()))
+    tables = {name: node for name, node in schema()["properties"].items() if name not in ("sweep", "traces")}
+    keys: dict[str, list[str]] = {}
+    _add_keys("", {"properties": tables}, keys, 0)
+    return dict(sorted(keys.items()))
 
 
-def _add_keys(key: str, node: Mapping[str, Any], found: dict[str, list[str]], depth: int) -> None:
+def _add_keys(key: str, node: Mapping[str, Any], keys: dict[str, list[str]], depth: int) -> None:
     below: dict[str, list[Any]] = {}
     words: set[str] = set()
     is_value = False
@@ -237,13 +237,13 @@ def _add_keys(key: str, node: Mapping[str, Any], found: dict[str, list[str]], de
             is_table = "properties" in part or (part.get("type") in (None, "object") and not part.get("enum"))
             is_value |= bool(listed) or not is_table or ("additionalProperties" in part and "properties" not in part)
         elif any("properties" in item for item in _alternatives(part.get("items", {}))):
-            _add_keys(f"{key}[0]", part["items"], found, depth)
+            _add_keys(f"{key}[0]", part["items"], keys, depth)
         else:
             is_value = True
     for name, children in below.items() if depth <= MAX_DEPTH else ():
-        _add_keys(f"{key}.{name}" if key else name, {"allOf": children}, found, depth + 1)
+        _add_keys(f"{key}.{name}" if key else name, {"allOf": children}, keys, depth + 1)
     if is_value:
-        found[key] = sorted(words.union(found.get(key, ())))
+        keys[key] = sorted(words.union(keys.get(key, ())))
 
 
 def _alternatives(node: Any) -> Iterator[Mapping[str, Any]]:

@@ -49,20 +49,20 @@ def doctor(*, files: Sequence[Path], as_json: bool, expression: str, clock_log: 
     if len(files) == 1 and files[0].is_dir():
         if expression:
             raise InputError(f"--filter: found {readable(files[0])}, a result; expected captures")
-        found = capture.of_result(files[0], clock_log)
+        analysis = capture.of_result(files[0], clock_log)
     else:
-        found = capture.read(files, expression, clock_log=clock_log, segments=html is not None)
-    for note in found.notes:
+        analysis = capture.read(files, expression, clock_log=clock_log, segments=html is not None)
+    for note in analysis.notes:
         click.echo(note, err=True)
-    diagnosis = diagnose(found.answers)
+    diagnosis = diagnose(analysis.answers)
     if as_json:
-        click.echo(json.dumps({**diagnosis.as_dict(), "answers": found.answers}, allow_nan=False))
+        click.echo(json.dumps({**diagnosis.as_dict(), "answers": analysis.answers}, allow_nan=False))
     else:
-        terminal.print_diagnosis(found.answers, diagnosis)
+        terminal.print_diagnosis(analysis.answers, diagnosis)
     if html is not None:
         from ackclock.figures.report import diagnosis as page
 
-        click.echo(f"wrote {readable(page.write(found.data, found.answers, diagnosis, html))}", err=as_json)
+        click.echo(f"wrote {readable(page.write(analysis.data, analysis.answers, diagnosis, html))}", err=as_json)
     raise click.exceptions.Exit(diagnosis.verdict.exit_status)
 
 

@@ -48,7 +48,7 @@ def effects(*, sweep: Path, metric: str, as_json: bool) -> None:
             _print_effects(each)
 
 
-def _print_effects(found: Effects) -> None:
+def _print_effects(result: Effects) -> None:
     """Print the sentences, then a row for each key and pair, the greatest effect first."""
     from rich.console import Console
     from rich.table import Table
@@ -58,16 +58,16 @@ def _print_effects(found: Effects) -> None:
     from ackclock.figures import numbers
 
     console = Console(emoji=False, highlight=False)
-    for sentence in sentences(found):
+    for sentence in sentences(result):
         console.print(Text(sentence))
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("key")
     for heading in ("share", "from", "to", "change of the mean", "significant"):
         table.add_column(heading, justify="right")
-    for term in found.terms:
-        step = found.step(term)
-        low, high = found.values(step) if step else ("", "")
-        significant = numbers.NOTHING if term.p is None else "yes" if found.clear(term) else "no"
-        cells = (found.named(term), share(term.share), low, high, effect(found, step) if step else "", significant)
+    for term in result.terms:
+        step = result.step(term)
+        low, high = result.values(step) if step else ("", "")
+        significant = numbers.NOTHING if term.p is None else "yes" if result.clear(term) else "no"
+        cells = (result.named(term), share(term.share), low, high, effect(result, step) if step else "", significant)
         table.add_row(*map(Text, cells))
     console.print(table)
