@@ -81,7 +81,7 @@ def test_the_terminal_shows_it(pcap):
 
 
 def test_the_file_of_candidates_is_what_their_cards_say():
-    assert congestion.CANDIDATES.read_text("utf-8") == candidates.text(), "old: python tools/words.py"
+    assert congestion.CANDIDATES.read_text("utf-8") == candidates.text(), "old: python tools/generated_data.py"
 
 
 def test_every_control_is_a_candidate_with_all_its_parameters():
@@ -106,7 +106,7 @@ def test_what_does_the_same_is_told_beside_the_name(found, pcap):
     # Without marks, DCTCP takes Reno's functions.
     assert "dctcp" in congestion.same(reno)
     assert not any("reno" in one["same"] for one in reno)
-    assert "reno: or " in CliRunner().invoke(application, ["capture", str(pcap)]).stdout
+    assert "reno: indistinguishable from " in CliRunner().invoke(application, ["capture", str(pcap)]).stdout
     assert congestion.same(None) == congestion.same([{"name": "reno", "same": ["dctcp"], "probability": 0.4}]) == ()
 
 

@@ -286,7 +286,7 @@ def test_the_doctors_page_is_written_beside_what_it_says(pcap, place):
 def test_tables_are_printed_for_each_direction_and_rule(pcap):
     done = call("capture", pcap, "--tables")
     assert done.exit_code == 0
-    assert "packets sent again" in done.stdout
+    assert "retransmitted packets" in done.stdout
     assert all(rule in done.stdout for rule in ("gap", "first", "per RTT"))
     assert "bottleneck 1 is shared by the flows 0, 2" in done.stdout
     json.loads(call("capture", pcap, "--json", "--tables").stdout)

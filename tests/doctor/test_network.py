@@ -299,6 +299,6 @@ class Roomy:
     def __init__(self, room: dict[str, Any]) -> None:
         self._room = room
 
-    def room(self, place: str) -> dict[str, Any]:
+    def disk_space(self, place: str) -> dict[str, Any]:
         assert place == "/there"
         return self._room
