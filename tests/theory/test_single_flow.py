@@ -341,8 +341,8 @@ FLOWS = st.builds(
     packets_per_ack=st.sampled_from([1.0, 2.0, 6.0]),
     fast_convergence=st.booleans(),
     growth=st.sampled_from(GROWTHS),
-    whole=st.sampled_from(["nothing", "loss", "window"]),
-    seen=st.sampled_from(["at_once", "rtt_later"]),
+    rounding=st.sampled_from(["nothing", "loss", "window"]),
+    loss_detection=st.sampled_from(["at_once", "rtt_later"]),
 )
 
 
