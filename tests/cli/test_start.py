@@ -29,7 +29,7 @@ flows = [{ count = 2, congestion = "cubic" }]
 #: A capture with TCP.
 CAPTURE = Path(__file__).parents[2] / "crates/ackclock-capture/tests/data/pcapplusplus/tcp-malformed.pcap"
 
-#: What only scenarios with other topologies, generated traffic or UDP need.
+#: Modules of other topologies, generated traffic and UDP.
 OTHER_KINDS = {
     *(f"ackclock.scenario.topology.{name}" for name in ("asymmetric", "fat_tree", "graph", "routed", "wiring", "y")),
     *(f"ackclock.scenario.traffic.{name}" for name in ("datagrams", "generated", "laws", "sizes", "counts")),

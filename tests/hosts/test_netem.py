@@ -18,13 +18,13 @@ import testbeds
 
 import ackclock as ac
 
-LACKING = testbeds.lacking()
-pytestmark = pytest.mark.skipif(LACKING is not None, reason=LACKING or "")
+MISSING = testbeds.lacking()
+pytestmark = pytest.mark.skipif(MISSING is not None, reason=MISSING or "")
 
 ACKCLOCK = (sys.executable, "-m", "ackclock")
 SCRIPT = str(Path(testbeds.__file__))
 
-#: What the router adds to every round trip, and loses of the data.
+#: The router's delay, in every round trip, and its loss of data.
 DELAY_S, LOSS = 0.04, 0.01
 
 #: At 4 Mb/s, for a kernel that is a process: its link may make up for 32 ms without it. The queue takes 90 ms.
@@ -81,7 +81,7 @@ def test_a_router_delays_and_drops_and_is_restored(guest_kernel: Path, tmp_path:
     assert links["lost_p"] > 0, "of some 1,000 packets, a hundredth"
 
 
-#: Of runs of 40 s: the windows' saw teeth do not stand at the same place at their ends.
+#: For runs of 40 s, which end at different points of the windows' sawtooth.
 BOUNDS = {"goodput_bps": 0.01, "queue_delay_mean_s": 0.05, "rtt_mean_s": 0.03}
 
 

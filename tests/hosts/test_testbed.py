@@ -22,8 +22,8 @@ import ackclock as ac
 from ackclock import capture
 from ackclock.hosts import agent
 
-LACKING = testbeds.lacking()
-pytestmark = pytest.mark.skipif(LACKING is not None, reason=LACKING or "")
+MISSING = testbeds.lacking()
+pytestmark = pytest.mark.skipif(MISSING is not None, reason=MISSING or "")
 
 
 def ended(process: subprocess.Popen[str], status: int) -> str:
@@ -195,7 +195,7 @@ def test_a_stopped_host_is_an_error(bed: Testbed):
 
 
 @pytest.mark.usefixtures("unchanged")
-def test_a_host_lacks_a_module(bed: Testbed):
+def test_a_module_is_missing_on_a_host(bed: Testbed):
     lacks = subprocess.run(
         ["unshare", "--net", "tc", "qdisc", "add", "dev", "lo", "root", "netem"], capture_output=True, check=False
     ).returncode
@@ -345,7 +345,7 @@ def begins(bed: Testbed) -> Iterator[Callable[[], subprocess.Popen[str]]]:
     yield partial(bed.ackclock, *words, on="bob")
 
 
-#: Of runs of half a minute: a real machine's timers are late, so its link sends a little less than a guest's, in which
+#: For runs of half a minute: a real machine's timers are late, so its link sends a little less than a guest's, in which
 #: time stands still; and the windows' saw teeth do not stand at the same place at the end. The delay of BBR lies
 #: between the guest's, where pacing holds it, and what its window holds (docs/guides/testbed.md).
 BOUNDS = {"goodput_bps": 0.03, "queue_delay_mean_s": 0.1}

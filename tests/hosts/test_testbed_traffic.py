@@ -9,8 +9,8 @@ from testbeds import CHANGE, Testbed, run, with_traffic
 
 import ackclock as ac
 
-LACKING = testbeds.lacking()
-pytestmark = pytest.mark.skipif(LACKING is not None, reason=LACKING or "")
+MISSING = testbeds.lacking()
+pytestmark = pytest.mark.skipif(MISSING is not None, reason=MISSING or "")
 
 
 @pytest.mark.usefixtures("unchanged")

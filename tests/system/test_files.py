@@ -12,7 +12,7 @@ from ackclock.dataset import folders
 from ackclock.errors import InputError
 from ackclock.system import files
 
-MOST = 1 << 20
+MAX_BYTES = 1 << 20
 
 
 def pipe(path: Path) -> None:
@@ -26,7 +26,7 @@ def bound(path: Path) -> None:
 
 def long(path: Path) -> None:
     with path.open("wb") as file:
-        file.truncate(MOST + 1)
+        file.truncate(MAX_BYTES + 1)
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_special_files_are_rejected_without_blocking(tmp_path, monkeypatch, make
     monkeypatch.chdir(tmp_path)  # a socket's path is short
     make(Path("it"))
     with pytest.raises(files.UnreadableError) as error:
-        files.read_bytes(Path("it"), MOST)
+        files.read_bytes(Path("it"), MAX_BYTES)
     assert str(error.value) == f"it: found {found}; expected a regular file that can be read"
 
 
@@ -54,13 +54,13 @@ def test_a_pipe_that_replaces_a_checked_file_does_not_block(tmp_path, monkeypatc
     monkeypatch.setattr(files, "check", lambda path: None)
     os.mkfifo(tmp_path / "it")
     with pytest.raises(files.UnreadableError, match="found a pipe"):
-        files.read_bytes(tmp_path / "it", MOST)
+        files.read_bytes(tmp_path / "it", MAX_BYTES)
 
 
 @pytest.mark.parametrize(("name", "found"), [("a\0b", "embedded null byte"), ("x" * 300, "File name too long")])
 def test_impossible_names_are_rejected(tmp_path, name, found):
     with pytest.raises(InputError, match=found):
-        files.read_bytes(tmp_path / name, MOST)
+        files.read_bytes(tmp_path / name, MAX_BYTES)
     with pytest.raises(InputError, match=found):
         files.check_name(tmp_path / name)
 
@@ -68,7 +68,7 @@ def test_impossible_names_are_rejected(tmp_path, name, found):
 def test_names_that_are_not_utf8_are_rejected(tmp_path):
     odd = tmp_path / os.fsdecode(b"a\xff")
     odd.write_bytes(b"x")
-    assert files.read_bytes(odd, MOST) == b"x"
+    assert files.read_bytes(odd, MAX_BYTES) == b"x"
     assert files.readable(odd).endswith("/a\N{REPLACEMENT CHARACTER}")
     with pytest.raises(InputError, match="not UTF-8"):
         files.check_name(odd)

@@ -42,7 +42,7 @@ COMMANDS = {
     "sweep": ("sweep", "sweep.toml", "--jobs", "2"),
 }
 
-#: Which signal, how often, and whether it goes to the process group, as a terminal's does, or to the process alone.
+#: A signal, its number of repetitions, and whether it is sent to the process group (as by a terminal) or to the process.
 SENT = {
     "Ctrl-C": (signal.SIGINT, 1, os.killpg),
     "Ctrl-C twice": (signal.SIGINT, 2, os.killpg),
@@ -51,14 +51,14 @@ SENT = {
     "the terminal is closed": (signal.SIGHUP, 1, os.killpg),
 }
 
-#: Where our first line is: before it Python ends without a word, or with words of its own.
+#: The folder of the code that runs before our handlers: until then Python ends silently, or with its own message.
 PACKAGE = str(Path(ackclock.__file__).parent)
 
 
 def begun(here: Path, *arguments: str) -> subprocess.Popen[str]:
-    """The command line in a session of its own, that hears signals whatever this process does."""
+    """Start the command line in a new session, with default handlers of signals."""
 
-    def hear() -> None:
+    def restore_handlers() -> None:
         for number in (signal.SIGINT, signal.SIGHUP):
             signal.signal(number, signal.SIG_DFL)
 
@@ -70,7 +70,7 @@ def begun(here: Path, *arguments: str) -> subprocess.Popen[str]:
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
-        preexec_fn=hear,  # noqa: PLW1509 (there are no threads)
+        preexec_fn=restore_handlers,  # noqa: PLW1509 (there are no threads)
     )
 
 
@@ -238,7 +238,7 @@ def test_exit_message_replaces_the_message():
 
 @pytest.fixture
 def interruptible():
-    """As at a terminal, wherever the tests run: what runs in the background of a shell ignores SIGINT."""
+    """Restore the handler of SIGINT as at a terminal: background processes of a shell ignore it."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)

@@ -108,7 +108,7 @@ def _print(analysis: Told | Captured, as_json: bool) -> None:
     else:
         from ackclock.cli.terminal import capture as terminal
 
-        terminal.print_answers(analysis.answers)
+        terminal.print_analysis(analysis.answers)
 
 
 def _matched(files: Sequence[Path], expression: str, **more: Any) -> Captured:

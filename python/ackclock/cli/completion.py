@@ -24,9 +24,9 @@ from ackclock.errors import InputError
 #: The environment variable by which a shell calls the program.
 VARIABLE = "_ACKCLOCK_COMPLETE"
 
-#: Words with their descriptions.
-Words: TypeAlias = Mapping[str, str]
-Source: TypeAlias = Callable[[], Words]
+#: Candidates with their descriptions.
+Candidates: TypeAlias = Mapping[str, str]
+Source: TypeAlias = Callable[[], Candidates]
 Completer: TypeAlias = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 
 PACKAGE = Path(__file__).parents[1]
@@ -50,7 +50,7 @@ SHORT_KEYS = {
 #: Tables of a scenario that `ackclock show` knows besides topologies and kinds of traffic (`scenario.key_reference`).
 TABLES = ("scenario", "flows", "record", "theory", "fluid", "meanfield", "linux")
 
-#: What can start workers (`experiments.cluster.target.KINDS`).
+#: Kinds of clusters (`experiments.cluster.target.KINDS`).
 CLUSTERS = ("local", "slurm", "pbs", "sge", "lsf", "oar", "moab", "htcondor")
 
 
@@ -101,15 +101,15 @@ def subcommand_or(kind: str, *names: str) -> Completer:
     return complete
 
 
-def _joined(sources: Iterable[Source]) -> Words:
+def _joined(sources: Iterable[Source]) -> Candidates:
     return {word: about for source in sources for word, about in source().items()}
 
 
-def _matches(words: Words, incomplete: str) -> Words:
+def _matches(words: Candidates, incomplete: str) -> Candidates:
     return {word: about for word, about in words.items() if word.startswith(incomplete)}
 
 
-def _list_matches(words: Words, incomplete: str) -> Words:
+def _list_matches(words: Candidates, incomplete: str) -> Candidates:
     from ackclock.input import cli_values
 
     *chosen, last = cli_values.split(incomplete)
@@ -117,7 +117,7 @@ def _list_matches(words: Words, incomplete: str) -> Words:
     return {",".join([*chosen, word]): about for word, about in found.items() if word not in chosen}
 
 
-def _items(words: Words) -> list[CompletionItem]:
+def _items(words: Candidates) -> list[CompletionItem]:
     return [CompletionItem(word, help=about or None) for word, about in words.items()]
 
 
@@ -129,7 +129,7 @@ def _until_dot(key: str, start: int | None) -> str:
 # --- sources -------------------------------------------------------------------------------------------
 
 
-def _algorithms(family: str) -> Words:
+def _algorithms(family: str) -> Candidates:
     """Return the names and titles of a family's algorithm specs."""
     titles: dict[str, str] = {}
     for path in sorted((PACKAGE / "algorithms" / family).glob("*.toml")):
@@ -138,35 +138,35 @@ def _algorithms(family: str) -> Words:
     return titles
 
 
-def congestion() -> Words:
+def congestion() -> Candidates:
     """Return the congestion control algorithms."""
     return _algorithms("congestion")
 
 
-def queues() -> Words:
+def queues() -> Candidates:
     """Return the queue disciplines."""
     return _algorithms("queue")
 
 
-def loadable() -> Words:
+def loadable() -> Candidates:
     """Return the congestion control algorithms that `ackclock kernel load` has as BPF programs."""
     modules = PACKAGE / "engines" / "linux" / "kernel" / "modules"
     return {name: title for name, title in congestion().items() if (modules / f"{name}.c").is_file()}
 
 
-def engines() -> Words:
+def engines() -> Candidates:
     """Return the engines."""
     from ackclock.engines import ENGINES
 
     return dict.fromkeys(ENGINES, "")
 
 
-def clusters() -> Words:
+def clusters() -> Candidates:
     """Return what starts workers, each up to the colon before their number."""
     return dict.fromkeys((f"{kind}:" for kind in CLUSTERS), "")
 
 
-def entries() -> Words:
+def entries() -> Candidates:
     """Return the gallery's entries: its folders."""
     names = [path.name for path in (PACKAGE / "reproductions").iterdir() if path.name[0].isupper() and path.is_dir()]
     return dict.fromkeys(sorted(names), "")
@@ -181,17 +181,17 @@ def _declared_metrics() -> Iterator[re.Match[str]]:
         yield from _METRIC.finditer(path.read_text("utf-8"))
 
 
-def metrics() -> Words:
+def metrics() -> Candidates:
     """Return the metrics and their labels."""
     return {match[1]: match[2] for match in _declared_metrics()}
 
 
-def scalar_metrics() -> Words:
+def scalar_metrics() -> Candidates:
     """Return the metrics that have one value a run."""
     return {match[1]: match[2] for match in _declared_metrics() if "per_flow=True" not in match[3]}
 
 
-def show_names() -> Words:
+def show_names() -> Candidates:
     """Return the names that `ackclock show` explains."""
     properties = schema()["properties"]
     topologies = properties["network"]["properties"]["topology"]["enum"]
@@ -314,7 +314,7 @@ class _Fish(_Shell, shell_completion.FishComplete):
 
 SHELLS: Mapping[str, type[_Shell]] = {"bash": _Bash, "zsh": _Zsh, "fish": _Fish}
 
-#: Where each shell looks for completions of a user's programs, below the home folder.
+#: Each shell's file for the completions of a user's program, below the home folder.
 PLACES = {
     "bash": ".local/share/bash-completion/completions/ackclock",
     "zsh": ".zfunc/_ackclock",

@@ -279,7 +279,7 @@ def _perform(
     if as_json:
         click.echo(json.dumps(answer.as_dict(), allow_nan=False))
     else:
-        search_result.print_answer(answer)
+        search_result.print_result(answer)
         click.echo(search_result.cost(answer), err=True)
     click.echo(f"wrote {folder_path}", err=as_json)
     if answer.verdict != "holds":

@@ -39,7 +39,7 @@ LIMITS = {
 }
 
 
-def print_answers(answers: Mapping[str, Any]) -> None:
+def print_analysis(answers: Mapping[str, Any]) -> None:
     """Print the summary, and a line for each connection."""
     console = Console(emoji=False, highlight=False)
     console.print(answers["summary"])

@@ -23,7 +23,7 @@ DEVICE = "eth0"
 MAX_ROWS = 60
 
 
-def print_answer(answer: Answer) -> None:
+def print_result(answer: Answer) -> None:
     """Print the sentences, the table of settings, and the commands."""
     console = Console(emoji=False, highlight=False)
     for sentence in sentences(answer):

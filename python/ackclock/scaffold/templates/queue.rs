@@ -75,7 +75,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn the_packet_beyond_the_limit_is_dropped() {
+    fn packets_above_the_limit_are_dropped() {
         let parameters = json!({ "limit_packets": 2, "threshold_packets": 1 });
         let mut queue = make(&parameters, &CONTEXT).expect("valid parameters");
         let mut drops = Drops::default();
