@@ -6,8 +6,8 @@
 takes `reproduced.csv` of all entries, or of those named, into `reproductions/ID/` and their figures into
 `docs/gallery/`, and writes the pages. Of results of some engines or readings alone (`ackclock reproduce ID --engine
 NAMES`, `--interpretation NAMES`) the rows take the place of theirs, and the figure comes below the other. Those of
-ablations (`ackclock reproduce ID --ablation all`) go into `switched.csv` and onto the page. Without a folder the pages are
-written from what is there. All of it is kept in the repository: a run at full scale takes minutes.
+ablations (`ackclock reproduce ID --ablation all`) go into `switched.csv` and onto the page. Without a folder the pages
+are written from what is there. All of it is kept in the repository: a run at full scale takes minutes.
 """
 
 from __future__ import annotations

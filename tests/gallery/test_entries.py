@@ -284,7 +284,7 @@ def test_a_run_says_its_verdict_and_writes_a_folder(only, tmp_path, which):
     assert done.exit_code == 0, done.output
     assert "published: 5 Mb/s" in done.stdout
     assert "4.5 Mb/s to 5.5 Mb/s" in done.stdout
-    assert "Over all: agrees" in done.stdout
+    assert "Overall: agrees" in done.stdout
     assert "this is a preview, not a verdict" in done.stdout
     folder = tmp_path / "out" / only.id
     assert (folder / "packet" / "cubic-small" / "manifest.json").is_file()

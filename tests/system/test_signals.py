@@ -42,7 +42,7 @@ COMMANDS = {
     "sweep": ("sweep", "sweep.toml", "--jobs", "2"),
 }
 
-#: A signal, its number of repetitions, and whether it is sent to the process group (as by a terminal) or to the process.
+#: A signal, how often it is sent, and whether to the process group (as by a terminal) or to the process.
 SENT = {
     "Ctrl-C": (signal.SIGINT, 1, os.killpg),
     "Ctrl-C twice": (signal.SIGINT, 2, os.killpg),
