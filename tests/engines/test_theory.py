@@ -7,11 +7,12 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 import pytest
+from click.testing import CliRunner
 from polars.testing import assert_frame_equal
-from typer.testing import CliRunner
 
 import ackclock as ac
-from ackclock import cli, engines, metrics
+from ackclock import engines, metrics
+from ackclock.cli.program import application
 from ackclock.dataset import tables
 from ackclock.engines import theory
 from ackclock.engines.theory.model import ModelResult
@@ -78,7 +79,7 @@ def line() -> tuple[pendulum.Side, pendulum.Side]:
 
 
 def call(*arguments: object):
-    return CliRunner().invoke(cli.application(), [str(argument) for argument in arguments])
+    return CliRunner().invoke(application, [str(argument) for argument in arguments])
 
 
 def test_every_listed_engine_says_what_it_is():
@@ -311,6 +312,6 @@ def test_averages_stand_beside_another_result(tmp_path):
         data.write(tmp_path / name)
     assert call("report", tmp_path / "packet", tmp_path / "theory", "--out", tmp_path / "both.html").exit_code == 0
     assert "8.50 Mb/s" in (tmp_path / "both.html").read_text("utf-8")
-    over = ("--over", tmp_path / "theory", "--out", tmp_path / "over.png")
+    over = ("--overlay", tmp_path / "theory", "--out", tmp_path / "over.png")
     assert call("plot", tmp_path / "packet", "goodput", *over).exit_code == 0
     assert "theory: " in call("plot", tmp_path / "packet", "cwnd", *over).stderr

@@ -97,7 +97,7 @@ WRONG = [
     ("ac.sweep(swept, samples=1)", TYPE, "samples: found 1; expected True or False"),
     ("ac.sweep(swept, where=[])", TYPE, "where: found a list of 0; expected keys and lists of values"),
     ("ac.sweep(swept, jobs=0)", INPUT, JOBS.format("0")),
-    ("ac.sweep(swept, fresh='no')", TYPE, 'fresh: found "no"; expected True or False'),
+    ("ac.sweep(swept, restart='no')", TYPE, 'restart: found "no"; expected True or False'),
     ("ac.sweep(swept, out=3)", TYPE, "out: found 3; expected a path, as a text or a Path"),
     ("ac.sweep(swept, progress=1)", TYPE, "progress: found 1; expected a function"),
     # compare, replay

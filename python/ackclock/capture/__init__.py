@@ -119,7 +119,9 @@ def of_result(folder: Path | str, clock_log: Path | str | None = None) -> Captur
     from ackclock.dataset.result_kind import Kind
 
     if clock_log is not None:
-        raise InputError(f"--clock: found {readable(folder)}, a result; expected captures, which a log is joined with")
+        raise InputError(
+            f"--clock-log: found {readable(folder)}, a result; expected captures, which a log is joined with"
+        )
     data = Dataset.read(folder)
     if "capture" not in data.manifest:
         raise InputError(

@@ -37,7 +37,7 @@ from ackclock.errors import InputError
 from ackclock.input import arguments
 from ackclock.input.arguments import checked, optional, several
 from ackclock.system.files import check_name
-from ackclock.system.temporary import Private
+from ackclock.system.temporary import LockedTempDir
 
 if TYPE_CHECKING:
     from ackclock.partial_plan import PartialPlan
@@ -409,7 +409,7 @@ class Spool:
 class _Temporary:
     """A temporary folder that lives as long as the object; those of a process share a private place."""
 
-    _place: weakref.ReferenceType[Private] | None = None
+    _place: weakref.ReferenceType[LockedTempDir] | None = None
     _lock = threading.Lock()
 
     def __init__(self) -> None:

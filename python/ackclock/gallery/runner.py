@@ -26,7 +26,7 @@ from ackclock.gallery.result import FULL, QUICK, Judged, Result
 from ackclock.gallery.verdict import Row
 from ackclock.metrics import runs
 from ackclock.plan import Plan
-from ackclock.system.temporary import Private
+from ackclock.system.temporary import LockedTempDir
 
 #: What captures tell, in an entry's result: a folder beside those of the engines.
 CAPTURED = "captured"
@@ -389,7 +389,7 @@ def _with(why: str, error: UnsupportedError) -> str:
 
 
 def _of_case(entry: Entry, this: _Planned, run: Callable[..., Dataset]) -> Mapping[str, Values]:
-    with Private() as place:
+    with LockedTempDir() as place:
         kept = place / "captures" if entry.captured and this.plan.record.pcap else None
         data = run(this.plan, this.folder.name, captures=kept)
         by_run = [of_run(view, entry.measures) for view in runs(data)]

@@ -112,7 +112,7 @@ def with_traces(source: Source, folder: Path) -> Source:
 
 def _text(path: Path) -> str:
     """As a scenario holds it: without carriage returns. What is no UTF-8 is no number either."""
-    return files.content(path, LONGEST_FILE).decode("utf-8-sig", errors="replace").replace("\r", "")
+    return files.read_bytes(path, LONGEST_FILE).decode("utf-8-sig", errors="replace").replace("\r", "")
 
 
 def _table(texts: Mapping[str, str]) -> str:

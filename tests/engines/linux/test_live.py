@@ -171,7 +171,7 @@ def test_whoever_ends_a_run_finds_the_machine_as_it_was(tmp_path, number):
     (tmp_path / "run.toml").write_text(RUN)
     before = state_of_the_machine()
     words = ["run", "run.toml", "--engine", "linux", "--kernel", "live", "--out", "out"]
-    command = [sys.executable, "-c", "from ackclock.cli import main; main()", *words]
+    command = [sys.executable, "-c", "from ackclock.cli.program import main; main()", *words]
     with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         _wait(lambda: any(map(nodes, inside(process.pid))))
         running = inside(process.pid)
@@ -191,7 +191,7 @@ def test_an_ordinary_user_may(ordinary_user):
     if ordinary_user.python("-c", MAY, check=False).returncode:
         pytest.skip("ordinary users may not make namespaces here")
     words = ["run", "run.toml", "--engine", "linux", "--kernel", "live", "--no-report", "--json"]
-    done = ordinary_user.python("-c", "from ackclock.cli import main; main()", *words)
+    done = ordinary_user.python("-c", "from ackclock.cli.program import main; main()", *words)
     assert json.loads(done.stdout)["summary"]["utilisation"]["mean"] > 0.5
     (folder,) = (ordinary_user.home / "results").iterdir()
     assert (folder / "captures" / "seed-1.pcap").stat().st_size > 10_000

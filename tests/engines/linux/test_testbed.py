@@ -86,7 +86,7 @@ class Willing:
     def __init__(self, lacks: str = "", comes_in: str = "") -> None:
         self.lacks, self.comes_in = lacks, comes_in
 
-    def look(self, *commands: list[str], apart: bool = False) -> list[tuple[int, str, str]]:
+    def run_commands(self, *commands: list[str], apart: bool = False) -> list[tuple[int, str, str]]:
         lines = [*map(" ".join, commands)]
         assert apart or lines == ["tc qdisc show dev eth1 ingress"]
         return [(int(bool(self.lacks) and self.lacks in line), "" if apart else self.comes_in, "") for line in lines]

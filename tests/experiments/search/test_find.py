@@ -182,7 +182,7 @@ def test_seeds_that_make_no_difference_are_said():
 @pytest.mark.parametrize(
     ("varied", "more", "said"),
     [
-        ([LIMITS], {"needs": ()}, "--need: found none"),
+        ([LIMITS], {"needs": ()}, "--require: found none"),
         ([], {}, "--vary: found nothing"),
         ([LIMITS], {"goals": [goal("min:jain"), goal("max:jain")]}, "--best: found jain twice"),
         ([LIMITS, LIMITS], {}, "found network.queue.limit twice"),

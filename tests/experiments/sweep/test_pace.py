@@ -54,7 +54,7 @@ def whole_at_a_tenth(run_s: np.ndarray, weighed: np.ndarray, jobs: int) -> float
     end_s, now = moments[-1][0], [0.0]
     left = TimeLeft(lambda: now[0])
     for now[0], share in moments:
-        left.hear(share)
+        left.update(share)
         if now[0] >= end_s / 10:
             break
     assert left.left_s is not None
@@ -104,12 +104,12 @@ def test_the_time_left_is_nobodys_guess_before_the_second_word():
     now = [0.0]
     left = TimeLeft(lambda: now[0])
     assert str(left) == "-:--:--"
-    left.hear(0.5)  # as much was there before
+    left.update(0.5)  # as much was there before
     assert left.left_s is None
     now[0] = 10.0
-    left.hear(0.6)
+    left.update(0.6)
     assert left.left_s == pytest.approx(40.0)
     now[0] = 15.0
-    left.hear(0.6)
+    left.update(0.6)
     assert left.left_s == pytest.approx(35.0)
     assert str(left) == "0:00:35"

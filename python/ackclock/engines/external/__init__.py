@@ -90,7 +90,7 @@ def _started(command: Sequence[str], folder: Path, said: int) -> Iterator[subpro
         process.kill()
         process.wait()
 
-    with signals.undoing(end):
+    with signals.cleanup(end):
         yield process
 
 

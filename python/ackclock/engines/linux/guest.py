@@ -200,7 +200,7 @@ def _started(
             start_new_session=True,
         )
         try:
-            with signals.undoing(partial(_end, guard)):
+            with signals.cleanup(partial(_end, guard)):
                 yield guard
         finally:
             for left in ("init", "command"):

@@ -148,7 +148,7 @@ def _started(command: Sequence[str]) -> Iterator[subprocess.Popen[bytes]]:
         env=_environment(),
         start_new_session=True,
     )
-    with signals.undoing(partial(_end, process)):
+    with signals.cleanup(partial(_end, process)):
         yield process
 
 

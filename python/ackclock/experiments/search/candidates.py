@@ -121,11 +121,11 @@ def _written(value: float, unit: str, *, whole: bool) -> Any:
 
 def tried(text: str) -> Vary:
     """Queue disciplines, or congestion controls, by their names. Raises `InputError` for what is neither."""
-    names = listed(text, "--try")
+    names = listed(text, "--candidates")
     known: dict[str, Family] = {name: family for family in TRIED for name in algorithms.names(family)}
     if unknown := next((name for name in names if name not in known), None):
-        raise InputError(f"--try: found {shown(unknown)}; expected {nearest(str(unknown), list(known))}")
+        raise InputError(f"--candidates: found {shown(unknown)}; expected {nearest(str(unknown), list(known))}")
     families = {known[name] for name in names}
     if len(families) > 1:
-        raise InputError(f"--try: found {shown(text)}; expected disciplines, or congestion controls, not both")
+        raise InputError(f"--candidates: found {shown(text)}; expected disciplines, or congestion controls, not both")
     return Vary(TRIED[families.pop()], names, ordered=False)

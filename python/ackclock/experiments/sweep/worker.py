@@ -58,7 +58,7 @@ _given: dict[str, Any] = {}
 
 def start(order: Order, stop: Event) -> None:
     """Called once in each process."""
-    signals.listen(silently=True)  # to SIGTERM; the parent hears the others and says what to do
+    signals.install_handlers(silent=True)  # SIGTERM; the parent handles the others and prints what to do
     threading.Thread(target=_end_with_parent, daemon=True).start()
     _given.update(order=order, stop=stop)
 

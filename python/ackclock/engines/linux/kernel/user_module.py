@@ -90,7 +90,7 @@ def sources(path: Path) -> dict[str, str]:
         beside = path.parent / name
         if name in found or "/" in name or (name != path.name and not beside.is_file()):
             continue
-        found[name] = files.content(beside, MAX_BYTES).decode("utf-8", "replace")
+        found[name] = files.read_bytes(beside, MAX_BYTES).decode("utf-8", "replace")
         waiting += INCLUDED.findall(found[name])
     return found
 
@@ -220,5 +220,5 @@ def there(plan: Plan) -> Iterator[None]:
         return
     with folders.private() as folder:
         number = bpf.register(Path(module.file), values(plan, module), folder)
-        with signals.undoing(partial(bpf.unregister, number)):
+        with signals.cleanup(partial(bpf.unregister, number)):
             yield

@@ -78,7 +78,7 @@ class Facts:
 def look(agent: Agent, host: Host, testbed: Testbed) -> Facts:
     """Looks at a host. Raises `HostError`."""
     paths = (CONTROLS, ALLOWED, FORWARD, CLOCKSOURCE, PSCHED, LOAD, CPU)
-    controls, allowed, forward, clock, psched, load, cpu = agent.read(*paths)
+    controls, allowed, forward, clock, psched, load, cpu = agent.read_files(*paths)
     lacks = _lacks(agent)
     found = Facts(
         root=agent.hello["user"] == 0,
@@ -103,7 +103,7 @@ def look(agent: Agent, host: Host, testbed: Testbed) -> Facts:
 
 def _lacks(agent: Agent) -> list[str]:
     """Programs that cannot be run there."""
-    said = agent.look(*PROGRAMS.values())
+    said = agent.run_commands(*PROGRAMS.values())
     return [name for name, (status, *_) in zip(PROGRAMS, said, strict=True) if status is None]
 
 
@@ -119,7 +119,7 @@ def _cores(cpu: str) -> int:
 
 
 def _network(agent: Agent, host: Host, testbed: Testbed, found: Facts) -> None:
-    (said,) = agent.look(["ip", "-j", "-4", "address", "show"])
+    (said,) = agent.run_commands(["ip", "-j", "-4", "address", "show"])
     every: dict[str, Mapping[str, Any]] = {each["ifname"]: each for each in _json(said[1])}
     found.interfaces = every
     if host.role == ROUTER:
@@ -134,7 +134,9 @@ def _network(agent: Agent, host: Host, testbed: Testbed, found: Facts) -> None:
 
 
 def _device(agent: Agent, device: str, found: Facts) -> None:
-    features, qdisc = agent.look(["ethtool", "-k", device], ["tc", "-j", "qdisc", "show", "dev", device, "root"])
+    features, qdisc = agent.run_commands(
+        ["ethtool", "-k", device], ["tc", "-j", "qdisc", "show", "dev", device, "root"]
+    )
     found.offloads[device] = list(switchable(features[1]))
     set_up = [each for each in _json(qdisc[1]) if each.get("handle", "0:") != "0:"]
     found.qdiscs[device] = " ".join(f"{each.get('kind')} {each.get('handle')}" for each in set_up)
@@ -146,7 +148,7 @@ def _routes(agent: Agent, host: Host, testbed: Testbed, found: Facts) -> None:
     for peer in others:
         asked += [["ip", "-j", "route", "get", peer, "from", str(host.data)]]
         asked += [["ip", "-j", "route", "show", "exact", f"{peer}/32"]]
-    said = agent.look(*asked)
+    said = agent.run_commands(*asked)
     for peer, (_, got, _), (_, own, _) in zip(others, said[::2], said[1::2], strict=True):
         if route := next(iter(_json(got)), None):
             found.routes[peer] = route

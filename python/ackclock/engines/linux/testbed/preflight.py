@@ -114,14 +114,16 @@ def _disciplines(plan: Plan, testbed: Testbed, agent: Agent, found: Facts) -> It
     words = [" ".join(step["run"]) for step in router.commands(plan, testbed)]
     kinds = [kind for kind in LEAST if any(re.search(rf" qdisc add .*\b{kind}\b", line) for line in words)]
     for kind in kinds:
-        ((status, _, _),) = agent.look(["tc", "qdisc", "add", "dev", "lo", "root", *LEAST[kind].split()], apart=True)
+        ((status, _, _),) = agent.run_commands(
+            ["tc", "qdisc", "add", "dev", "lo", "root", *LEAST[kind].split()], apart=True
+        )
         if status != 0:
             yield f"found no {features.queue(kind)} in its kernel {found.release}; expected it (modprobe sch_{kind})"
 
 
 def _losing(host: Host, agent: Agent, found: Facts) -> Iterator[str]:
     """Yield what a host lacks to lead packets through a lossy device, tried in a temporary network."""
-    ((_, there, _),) = agent.look(["tc", "qdisc", "show", "dev", str(host.to_senders), "ingress"])
+    ((_, there, _),) = agent.run_commands(["tc", "qdisc", "show", "dev", str(host.to_senders), "ingress"])
     if there:
         yield f'found {" ".join(there.split()[:3])} on "{host.to_senders}"; expected nothing where packets come in'
     tried = {
@@ -132,7 +134,7 @@ def _losing(host: Host, agent: Agent, found: Facts) -> Iterator[str]:
         f"tc filter add dev lo parent ffff: protocol ip u32 match u8 0 0 at 0 action mirred egress redirect dev "
         f"{router.LOSING}": ('action "mirred"', "act_mirred"),
     }
-    said = agent.look(*(line.split() for line in tried), apart=True)
+    said = agent.run_commands(*(line.split() for line in tried), apart=True)
     for (status, *_), lacks in zip(said, tried.values(), strict=True):
         if status != 0 and lacks:
             yield f"found no {lacks[0]} in its kernel {found.release}; expected it (modprobe {lacks[1]})"
