@@ -2,7 +2,8 @@
 
 `crates/ackclock-linux/src/agent` is the program. Requests and responses are lines of JSON on the standard input and
 output of one ssh. The agent's guard undoes all changes when the connection ends, and when nothing was received for
-`PATIENCE_S`. """
+`PATIENCE_S`.
+"""
 
 from __future__ import annotations
 
