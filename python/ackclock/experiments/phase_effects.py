@@ -30,7 +30,7 @@ ENGINES = ("packet", "linux")
 #: A smaller relative change is none, however sure it is.
 LEAST_CHANGE = 0.02
 
-#: What a twin's hosts take longer, where they take time already.
+#: Factor of the processing times of a perturbed run's hosts.
 LONGER = 1.5
 
 #: Queues in which a packet's fate hangs on who came first.
@@ -81,7 +81,7 @@ def checked(
 
 
 def compared(summary: Mapping[str, Any], noisy: Mapping[str, Any]) -> dict[str, Any]:
-    """Whether a result is phase-locked, and the main metrics that are others in its twin: `[mean, low, high]` each."""
+    """Compare a result with its perturbed run: is it phase-locked, and which main metrics (`[mean, low, high]`) move."""
     moved = {
         name: {"here": _bounds(summary[name]), "twin": _bounds(noisy[name])}
         for name in main("table")

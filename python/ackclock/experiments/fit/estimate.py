@@ -41,7 +41,7 @@ BURST_RTTS = 0.1
 #: Exponents beyond this are refused by the engines: who loses is then certain.
 MOST_EXPONENT = 20.0
 
-#: What ρ is looked for between: beyond, every event hits one flow, or all.
+#: Range in which ρ is searched: outside, every event hits one flow, or all.
 BOUNDS = (1e-3, 1e3)
 
 #: An estimate with the ends of its interval.
@@ -50,7 +50,7 @@ Interval: TypeAlias = tuple[float, float, float]
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """What was found, as estimate, low, high.
+    """Fitted parameters, as estimate, low, high.
 
     Attributes:
         runs: how many runs there were.
@@ -84,7 +84,7 @@ class Fitted:
 
 
 def fit(results: Mapping[str, Dataset] | Sequence[Path | str]) -> Fitted:
-    """What the runs of some results say together: folders, or datasets by name.
+    """Fit the parameters to the runs of some results together: folders, or datasets by name.
 
     Raises:
         InputError: a result lacks a table, or all together have too few events.

@@ -23,7 +23,7 @@ from ackclock.scenario.points import Axis
 #: By how much a ladder rises from value to value.
 STEP = 1.1
 
-#: How many values one has that does not rise by shares.
+#: Number of values of a quantity that is not spaced geometrically.
 EVEN = 21
 
 #: A ladder spans at least this factor to rise by shares.
@@ -42,7 +42,7 @@ KEYS = {
     "congestion": "flows[0].congestion",
 }
 
-#: What may be tried by its name alone, and the key that has it.
+#: Families whose members may be tried by name, and their keys.
 TRIED: Mapping[Family, str] = {"queue": KEYS["discipline"], "congestion": KEYS["congestion"]}
 
 _A_VARY = "a key and its values, such as limit=0.01bdp..2bdp, limit=0.1bdp,1bdp or network.rtt=10ms..100ms/10"
@@ -62,7 +62,7 @@ class Vary:
 
     @property
     def axis(self) -> Axis:
-        """As a sweep has it. Raises `InputError` for what is no key."""
+        """Return the axis of a sweep. Raises `InputError` for an unknown key."""
         path = points.path_of(self.key)
         if path is None:
             raise InputError(f"--vary: found {shown(self.key)}; expected {_A_VARY}")
@@ -114,7 +114,7 @@ def _are_whole(rungs: Sequence[float], unit: str) -> bool:
 
 
 def _written(value: float, unit: str, *, whole: bool) -> Any:
-    """As a scenario has it: a number with its unit in quotes, one without as it is."""
+    """Return a value as a scenario has it: a number with its unit in quotes, or a plain number."""
     number = round(value) if whole else float(f"{value:.3g}")
     return (f"{number}{unit}" if whole else f"{number:g}{unit}") if unit else number
 

@@ -178,7 +178,7 @@ class Tasks:
 
     @property
     def share(self) -> float:
-        """How much of the work is done. Once something is, what the processes are at counts half."""
+        """Return the completed share of the work. Once a task is done, what the processes work on counts half."""
         under_way = sum(task.weight for task in self._given[: self.jobs]) if self._done else 0.0
         return float((self._done + under_way / 2) / self._sums[-1])
 

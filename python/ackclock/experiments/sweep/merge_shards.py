@@ -22,7 +22,7 @@ from ackclock.experiments.sweep.shards import Shard
 from ackclock.experiments.sweep.spec import Order, different
 from ackclock.scenario import planning
 
-#: So many missing shards are named.
+#: Number of missing shards that are named.
 MOST_NAMED = 10
 
 
@@ -97,12 +97,12 @@ def _shard(manifest: Manifest) -> Shard:
 
 
 def _whole(manifest: Manifest) -> dict[str, Any]:
-    """What the sweep is of which this is a shard."""
+    """Return the identity of the sweep that a shard belongs to."""
     return {**manifest.about["sweep"], "shard": None}
 
 
 def _order(first: Manifest) -> Order:
-    """That of the whole sweep."""
+    """Return the specification of the whole sweep."""
     known = first.about["sweep"]
     seeds = known["seeds"]
     return Order(

@@ -14,7 +14,7 @@ MOST_ROWS, MOST_METRICS = 60, 6
 
 
 def lines(sweep: Any) -> str:
-    """What `repr` gives."""
+    """Return the lines of `repr`."""
     runs, count = sweep.table.height, sweep.table["point"].n_unique()
     sizes = f"{repr_format.counted(count, 'point')}, {repr_format.counted(runs, 'run')}"
     swept = "; ".join(f"{axis.key}: {repr_format.listed(map(label, axis.values))}" for axis in sweep.axes)
@@ -23,7 +23,7 @@ def lines(sweep: Any) -> str:
 
 
 def html(sweep: Any) -> str:
-    """What a notebook shows: the answer in sentences, and the means at each point."""
+    """Return HTML for a notebook: the summary in sentences, and the means at each point."""
     names = _metrics(sweep)
     heads = [*short_keys(sweep.axes), *(METRICS[name].label for name in names)]
     rows = [
@@ -36,7 +36,7 @@ def html(sweep: Any) -> str:
 
 
 def _metrics(sweep: Any) -> list[str]:
-    """Those that were asked for, or the main ones, that have a value."""
+    """Return the requested metrics, or the main ones, that have a value."""
     scalars = [name for name in sweep.metrics if not METRICS[name].per_flow]
     chosen = scalars if len(scalars) <= MOST_METRICS else [name for name in main("column") if name in scalars]
     return [name for name in chosen if any(point["summary"][name]["n"] for point in sweep.points)][:MOST_METRICS]
