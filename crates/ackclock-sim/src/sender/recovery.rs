@@ -35,7 +35,7 @@ impl RecoveryEpisode {
 impl Sender {
     pub(super) fn change_state(&mut self, prior_in_flight: u32, now: Time, out: &mut impl Outlet) {
         match self.ca_state {
-            // What was found lost in an old recovery, beyond its end, starts the next one (as in Linux).
+            // Losses detected above the end of a recovery start the next one (as in Linux).
             CaState::Open | CaState::Disorder | CaState::Cwr if self.board.lost() > 0 => {
                 self.enter_recovery(prior_in_flight, now, out);
             }
