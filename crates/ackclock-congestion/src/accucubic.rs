@@ -38,10 +38,10 @@ impl Tracking for Exact {
     }
 }
 
-/// Makes the controller.
+/// Create the controller.
 ///
 /// # Errors
-/// Parameters other than the card's, C ≤ 0, or β outside (0, 1).
+/// Parameters other than the spec's, C ≤ 0, or β outside (0, 1).
 pub fn make(parameters: &Value, initial_window: f64) -> Made {
     let parameters = cubic::Common::deserialize(parameters)?;
     // It looks at the curve with each ACK.
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn other_parameters_are_refused() {
+    fn other_parameters_are_rejected() {
         assert!(make(&json!({ "tick_s": 0.004 }), 10.0).is_err());
     }
 }

@@ -29,15 +29,15 @@ impl Round {
         Round::until(ack.next)
     }
 
-    /// Counts an RTT.
+    /// Count an RTT.
     pub fn sample(&mut self, rtt: Time) {
         self.samples += 1;
         self.min_rtt = self.min_rtt.min(rtt);
     }
 
-    /// Whether `ack` ends the round.
+    /// Return true if `ack` ends the round.
     pub fn is_over(&self, ack: &Ack) -> bool {
-        ack.advanced && ack.unacknowledged > self.end
+        ack.may_raise_cwnd && ack.unacknowledged > self.end
     }
 
     /// RTTs measured in the round.

@@ -33,14 +33,14 @@ use serde_json::Value;
 
 use super::round::Round;
 use super::window::Window;
-use super::{require, Ack, Before, Controller, Loss, Made, Restart};
+use super::{require, Ack, Controller, Loss, Made, PriorWindow, Restart};
 
 /// Fewest RTT samples that tell something of a round: two may both be of delayed ACKs.
 const MIN_SAMPLES: u32 = 3;
 /// Smallest window, so that a delayed ACK does not stop the clock.
 const MIN_CWND: u32 = 2;
 
-/// Parameters as on the card, in packets.
+/// Parameters as in the algorithm spec, in packets.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Parameters {
@@ -61,14 +61,14 @@ struct Vegas {
     base_rtt: Option<Time>,
     /// The round being measured; none in fast recovery.
     round: Option<Round>,
-    /// Whether the last ACK came in the repair after a timeout.
-    repairing: bool,
+    /// True if the last ACK came in the repair after a timeout.
+    in_loss: bool,
 }
 
-/// Makes the controller.
+/// Create the controller.
 ///
 /// # Errors
-/// Parameters other than the card's, α = 0, or α > β.
+/// Parameters other than the spec's, α = 0, or α > β.
 pub fn make(parameters: &Value, initial_window: f64) -> Made {
     let parameters = Parameters::deserialize(parameters)?;
     require(
@@ -84,7 +84,7 @@ pub fn make(parameters: &Value, initial_window: f64) -> Made {
         window: Window::new(initial_window),
         base_rtt: None,
         round: Some(Round::until(0)),
-        repairing: false,
+        in_loss: false,
     }))
 }
 
@@ -147,9 +147,9 @@ impl Controller for Vegas {
         if let Some(rtt) = ack.rtt {
             self.observe(rtt);
         }
-        let filled = self.window.may_grow(ack);
-        let repaired = self.repairing && !ack.repairing;
-        self.repairing = ack.repairing;
+        let filled = self.window.on_ack(ack);
+        let repaired = self.in_loss && !ack.in_loss;
+        self.in_loss = ack.in_loss;
         if repaired || self.window.in_fast_recovery() {
             self.round = None;
         }
@@ -157,7 +157,7 @@ impl Controller for Vegas {
             return;
         }
         let round = *self.round.get_or_insert(Round::after(ack));
-        if !ack.advanced {
+        if !ack.may_raise_cwnd {
             return;
         }
         if round.is_over(ack) {
@@ -179,7 +179,7 @@ impl Controller for Vegas {
         self.window.restart(self.window.cwnd() / 2);
     }
 
-    fn undo(&mut self, before: &Before) {
+    fn undo(&mut self, before: &PriorWindow) {
         self.window.undo(before);
     }
 

@@ -102,7 +102,7 @@ pub struct Sink {
 impl Sink {
     /// A receiver for the datagrams of a plan.
     pub fn new(plan: &DatagramPlan) -> Sink {
-        let echoes = plan.source.is_answered();
+        let echoes = plan.source.has_responses();
         Sink {
             payload_bytes: plan.payload_bytes,
             echo_bytes: echoes.then_some(plan.header_bytes + ECHO_BYTES),

@@ -32,7 +32,7 @@
 //! a [`Gate`]; a gate counts completions and opens, perhaps after a think time. Sizes, think times and
 //! ends are drawn ahead all the same. A loop is drawn until its think times alone reach the end of the
 //! run, as though transfers took no time; what a run does not come to never begins. A loop without think
-//! times needs a limit, or it is refused.
+//! times needs a limit, or it is rejected.
 //!
 //! # Randomness
 //!
@@ -63,7 +63,7 @@ pub use departures::{DatagramSource, Departures};
 pub use duration::Duration;
 pub use error::WorkloadError;
 pub use generate::{generate, supply, Arriving, Supply};
-pub use generated::{Gate, Generated, Start, Transfer, MOST_TRANSFERS};
+pub use generated::{Gate, Generated, Start, Transfer, MAX_TRANSFERS};
 pub use plan::{Arrivals, Web, Workload};
 pub use population::{Ends, Pairing, Population};
 pub use random::{flow_stream, host_stream, start_draw, stream, Purpose};

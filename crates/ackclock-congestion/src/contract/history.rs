@@ -27,7 +27,7 @@ pub enum Step {
 
 impl Step {
     /// A step at random: ACKs most of all, as in a connection.
-    pub fn drawn(random: &mut impl RngCore) -> Step {
+    pub fn random(random: &mut impl RngCore) -> Step {
         let mut below = |end: u32| random.next_u32() % end;
         match below(24) {
             0..4 => Step::Send(1 + below(99), below(2) == 0),
@@ -56,7 +56,7 @@ pub struct History {
     unacknowledged: u64,
     delivered: u64,
     recovering: bool,
-    repairing: bool,
+    in_loss: bool,
     window_limited: bool,
 }
 
@@ -72,7 +72,7 @@ impl History {
             unacknowledged: 0,
             delivered: 0,
             recovering: false,
-            repairing: false,
+            in_loss: false,
             window_limited: true,
         }
     }
@@ -81,7 +81,7 @@ impl History {
     pub fn open(&mut self, controller: &mut dyn Controller, seed: u64) {
         self.srtt = self.base_rtt;
         self.min_rtt = self.base_rtt;
-        controller.on_open(&Opening {
+        controller.on_established(&Opening {
             now: self.now,
             srtt: self.srtt,
             mss_bytes: MSS_BYTES,
@@ -89,7 +89,7 @@ impl History {
         });
     }
 
-    /// Tells the controller of a step.
+    /// Report the controller of a step.
     pub fn apply(&mut self, step: Step, controller: &mut dyn Controller) {
         match step {
             Step::Send(segments, limited) => {
@@ -105,11 +105,11 @@ impl History {
                 if self.recovering {
                     controller.on_recovered(self.now, None);
                 }
-                (self.recovering, self.repairing) = (false, false);
+                (self.recovering, self.in_loss) = (false, false);
             }
             Step::Timeout => {
                 controller.on_timeout(self.now, self.in_flight());
-                (self.recovering, self.repairing) = (false, true);
+                (self.recovering, self.in_loss) = (false, true);
             }
             Step::Idle(us) => self.idle(us, controller),
         }
@@ -144,10 +144,10 @@ impl History {
             now: self.now,
             newly_acked,
             newly_acked_bytes: bytes,
-            advanced: moved,
+            may_raise_cwnd: moved,
             cumulatively_acked: if moved { newly_acked } else { 0 },
-            selective: !moved,
-            opens: false,
+            has_sack: !moved,
+            window_update: false,
             rtt: (newly_acked > 0).then_some(rtt),
             srtt: self.srtt,
             min_rtt: self.min_rtt,
@@ -163,7 +163,7 @@ impl History {
             next: self.next,
             unacknowledged: self.unacknowledged,
             recovering: self.recovering,
-            repairing: self.repairing,
+            in_loss: self.in_loss,
             paced: false,
             next_departure: self.now,
         }
@@ -171,7 +171,7 @@ impl History {
 
     /// One call per episode, as the sender does it.
     fn lose(&mut self, controller: &mut dyn Controller, marked: bool) {
-        if self.recovering || self.repairing {
+        if self.recovering || self.in_loss {
             return;
         }
         self.recovering = true;

@@ -7,7 +7,7 @@
 //! Payload is all zeros, so its checksum is known without storing it: a frame is cut at [`SNAP_BYTES`].
 
 use ackclock_core::Time;
-use ackclock_savefile::{record_header, SNAP_BYTES};
+use ackclock_pcap::savefile::{record_header, SNAP_BYTES};
 
 use super::ground_truth::Header;
 use crate::packet::{Ecn, Packet};

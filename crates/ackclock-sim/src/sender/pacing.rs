@@ -166,7 +166,7 @@ impl Sender {
     /// True if `segments` are less than a batch. The smallest batch is compared first, which requires no rate.
     #[inline]
     fn is_less_than_a_batch(&self, segments: u32) -> bool {
-        segments < self.controller.least_batch() || segments < self.batch_segments()
+        segments < self.controller.min_tso_segs() || segments < self.batch_segments()
     }
 
     /// True if the first outstanding segment's ACK is due within a millisecond, or half a round trip.
@@ -181,7 +181,7 @@ impl Sender {
 
     /// Segments of a batch.
     fn batch_segments(&self) -> u32 {
-        segments_at(self.pacing_rate(), self.tcp.mss_bytes).max(self.controller.least_batch())
+        segments_at(self.pacing_rate(), self.tcp.mss_bytes).max(self.controller.min_tso_segs())
     }
 
     /// The controller's rate, else 2 (slow start) or 1.2 windows per smoothed RTT.

@@ -6,7 +6,7 @@ use super::prr::Prr;
 use super::scoreboard::DetectedLosses;
 use super::send_reason::Trigger;
 use super::{floor_segments, CaState, Outlet, Sender};
-use ackclock_congestion::{Loss, Repair};
+use ackclock_congestion::{Loss, RecoveryPolicy};
 use ackclock_core::tables::EventKind;
 use ackclock_plan::Reduction;
 
@@ -93,17 +93,20 @@ impl Sender {
             self.reduce(in_flight, now);
         }
         let target = floor_segments(self.controller.cwnd());
-        match (self.controller.repair(), self.tcp.recovery_reduction) {
-            (Repair::Controller, _) => {}
-            (Repair::FromStart, _) => self.restart_from_one(now, out),
-            (Repair::Stack, Reduction::Prr) => match &mut self.prr {
+        match (
+            self.controller.recovery_policy(),
+            self.tcp.recovery_reduction,
+        ) {
+            (RecoveryPolicy::Controller, _) => {}
+            (RecoveryPolicy::SlowStart, _) => self.restart_from_one(now, out),
+            (RecoveryPolicy::Stack, Reduction::Prr) => match &mut self.prr {
                 Some(prr) if was_reduced => prr.aim(target),
                 _ => {
                     self.prr = Some(Prr::new(target, prior_window));
                     self.window = target;
                 }
             },
-            (Repair::Stack, Reduction::Immediate) => {
+            (RecoveryPolicy::Stack, Reduction::Immediate) => {
                 self.window = target;
                 self.send_lost(Trigger::Window, now, out);
             }

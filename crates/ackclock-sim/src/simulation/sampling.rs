@@ -1,6 +1,6 @@
 //! Samples, the end of the warm-up, and the totals at the end.
 
-use ackclock_congestion::Inside;
+use ackclock_congestion::CubicState;
 use ackclock_core::tables::{CubicSamples, FlowSamples, Flows, Links, Totals, NONE};
 use ackclock_core::{Time, PICOSECONDS_PER_SECOND};
 
@@ -312,7 +312,7 @@ impl Sample {
     }
 }
 
-fn write_cubic(now: Time, flow: u32, cwnd: f64, inside: &Inside, rows: &mut CubicSamples) {
+fn write_cubic(now: Time, flow: u32, cwnd: f64, inside: &CubicState, rows: &mut CubicSamples) {
     rows.time_s.push(now.seconds());
     rows.flow.push(flow);
     rows.cwnd.push(cwnd);

@@ -41,7 +41,12 @@ fn trial<'a>(
 #[test]
 fn every_controller_can_be_made_and_begins_with_its_initial_window() {
     for plan in congestion_controls() {
-        assert_eq!(trial(&plan, 1000, 1, &[]).begins(), Ok(()), "{}", plan.kind);
+        assert_eq!(
+            trial(&plan, 1000, 1, &[]).starts_at_initial_window(),
+            Ok(()),
+            "{}",
+            plan.kind
+        );
     }
 }
 
@@ -55,7 +60,7 @@ proptest! {
         seed in any::<u64>(),
         steps in histories(),
     ) {
-        let found = trial(&plan, base_rtt_us, seed, &steps).stays_sane();
+        let found = trial(&plan, base_rtt_us, seed, &steps).keeps_bounds();
         prop_assert_eq!(found, Ok(()), "{}", plan.kind);
     }
 
@@ -65,7 +70,7 @@ proptest! {
         seed in any::<u64>(),
         steps in histories(),
     ) {
-        prop_assert_eq!(trial(&plan, 20_000, seed, &steps).repeats(), Ok(()), "{}", plan.kind);
+        prop_assert_eq!(trial(&plan, 20_000, seed, &steps).is_deterministic(), Ok(()), "{}", plan.kind);
     }
 
     #[test]
@@ -73,7 +78,7 @@ proptest! {
         plan in select(congestion_controls()),
         steps in histories(),
     ) {
-        let found = trial(&plan, 20_000, 1, &steps).comes_down_at_a_timeout();
+        let found = trial(&plan, 20_000, 1, &steps).reduces_at_timeout();
         prop_assert_eq!(found, Ok(()), "{}", plan.kind);
     }
 }

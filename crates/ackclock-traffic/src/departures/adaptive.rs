@@ -80,7 +80,7 @@ impl Control {
         self.rtt
     }
 
-    /// Takes an RTT; returns whether the rate has changed.
+    /// Take an RTT; return whether the rate has changed.
     pub fn on_rtt(&mut self, rtt: Time, now: Time) -> bool {
         self.smallest = self.smallest.min(rtt);
         self.rtt = Some(rtt);
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn it_changes_once_in_a_period_or_a_round_trip() {
+    fn the_rate_changes_at_intervals_of_a_period_and_round_trip() {
         let mut control = control();
         let ms = Time::from_milliseconds;
         assert!(

@@ -25,7 +25,7 @@ struct Rounds {
 }
 
 impl Rounds {
-    /// What passes between the end of this round and the next one's start; `None`: this is the last.
+    /// Draw the think time before the next round; `None`: this is the last.
     fn think(&mut self) -> Option<Time> {
         let think = self.think.draw(&mut self.random);
         self.earliest += think;
@@ -34,7 +34,7 @@ impl Rounds {
     }
 }
 
-/// What one user of the web asks for.
+/// The requests of one user of the web.
 struct User {
     ends: Ends,
     main: Sizes,

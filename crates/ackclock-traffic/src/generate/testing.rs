@@ -1,4 +1,4 @@
-//! What the tests of workloads share.
+//! Shared helpers of the workload tests.
 
 use serde_json::{json, Value};
 
@@ -15,7 +15,7 @@ pub fn fixed() -> Value {
     json!({ "kind": "fixed", "bytes": 1000 })
 }
 
-/// Of seed 7, among paths.
+/// Generate a workload with seed 7 among paths.
 pub fn among(paths: u32, workload: &Workload, duration_s: f64) -> Result<Generated, WorkloadError> {
     let population = Population::Paths(paths);
     generate(workload, population, Time::from_seconds(duration_s), 7, 0)

@@ -25,7 +25,7 @@ fn frame_behind(segment: &Segment, ecn: Ecn, routers: u8) -> parser::Frame {
     let mut frame = Frame::default();
     frame.set_segment(segment);
     (0..routers).for_each(|_| frame.pass_router());
-    let mut file = ackclock_savefile::header();
+    let mut file = ackclock_pcap::savefile::header();
     let time = Time::from_picoseconds(3_000_000_007_999);
     frame.append_to(&mut file, time, ecn);
     parser::frames(&file).remove(0)
