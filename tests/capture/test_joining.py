@@ -9,12 +9,12 @@ from itertools import pairwise
 import numpy as np
 import polars as pl
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 import ackclock
-from ackclock import cli
 from ackclock.capture import match
 from ackclock.capture.clock_sync import relate
+from ackclock.cli.program import application
 from ackclock.dataset import Dataset
 from ackclock.dataset.result_kind import Kind, kind
 
@@ -177,7 +177,7 @@ def test_a_capture_joined_with_itself_differs_in_nothing(files):
 
 
 def call(*arguments):
-    return CliRunner().invoke(cli.application(), [str(argument) for argument in arguments])
+    return CliRunner().invoke(application, [str(argument) for argument in arguments])
 
 
 def test_the_command_says_and_writes_it(files, place):
@@ -187,7 +187,7 @@ def test_the_command_says_and_writes_it(files, place):
     assert kind(place / "out") is Kind.CAPTURE
     assert Dataset.read(place / "out").frame("placed").height > 20
     told = " ".join(call("capture", *files, "--join").stdout.split())
-    assert "segments lost between the points" in told
+    assert "segments lost between the vantage points" in told
     assert "Delay back: min 10.0 ms" in told
 
 

@@ -78,7 +78,7 @@ def dropped(bed: Testbed, device: str) -> int:
 @pytest.mark.usefixtures("unchanged")
 def test_a_slow_router_is_found_in_both_directions(bed: Testbed):
     before = dropped(bed, "left")
-    found = answers(bed, "--for", "1.5s", "--flows", "4", "--repeats", "1", "--out", str(bed.folder / "found"))
+    found = answers(bed, "--duration", "1.5s", "--flows", "4", "--repeats", "1", "--out", str(bed.folder / "found"))
     drops = dropped(bed, "left") - before
     network = found["network"]
     to, back = network["cells"]
@@ -120,7 +120,7 @@ def test_a_small_receive_buffer_is_what_limits(bed: Testbed):
     bed.inside("alice", "sysctl", "-w", "net.ipv4.tcp_rmem=4096 16384 16384")
     try:
         words = (
-            "--for",
+            "--duration",
             "1.5s",
             "--flows",
             "1",
@@ -128,8 +128,8 @@ def test_a_small_receive_buffer_is_what_limits(bed: Testbed):
             "1",
             "--direction",
             "to",
-            "--listen",
-            "here",
+            "--server",
+            "local",
             "--port",
             "5001",
         )
@@ -177,7 +177,8 @@ def test_a_host_that_is_not_there_is_one_line(bed: Testbed):
 @pytest.mark.usefixtures("unchanged")
 def test_data_that_find_no_way_are_one_line(bed: Testbed):
     """The address is alice's, but the router knows nothing of it."""
-    words = ("--data", "10.2.0.2,10.9.0.2", "--for", "1s", "--flows", "1", "--repeats", "1", "--direction", "to")
+    words = ("--addresses", "10.2.0.2,10.9.0.2")
+    words += ("--duration", "1s", "--flows", "1", "--repeats", "1", "--direction", "to")
     bed.inside("bob", "ip", "route", "add", "10.9.0.2", "via", "10.2.0.1")
     try:
         status, _, errors = network(bed, *words, "--port", "5002")
@@ -185,12 +186,12 @@ def test_data_that_find_no_way_are_one_line(bed: Testbed):
         bed.inside("bob", "ip", "route", "del", "10.9.0.2")
     assert (status, errors) == (
         2,
-        'host "alice": found no way from this host to 10.9.0.2 port 5002; expected one (--data, --port, or --listen '
-        "here)\n",
+        'host "alice": found no way from this host to 10.9.0.2 port 5002; expected one (--addresses, --port, or '
+        "--server local)\n",
     )
-    status, _, errors = network(bed, "--data", "10.2.0.2,10.1.0.77")
+    status, _, errors = network(bed, "--addresses", "10.2.0.2,10.1.0.77")
     assert (status, errors) == (
-        2, 'host "alice": found no interface with the address 10.1.0.77; expected one (--data)\n'
+        2, 'host "alice": found no interface with the address 10.1.0.77; expected one (--addresses)\n'
     )  # fmt: skip
 
 
@@ -201,7 +202,7 @@ def disks(bed: Testbed) -> tuple[str, ...]:
 
 @pytest.mark.usefixtures("unchanged")
 def test_transfers_between_disks_take_turns_with_those_between_memories(bed: Testbed):
-    words = ("--for", "1.5s", "--flows", "2", "--repeats", "1", "--out", str(bed.folder / "disks"))
+    words = ("--duration", "1.5s", "--flows", "2", "--repeats", "1", "--out", str(bed.folder / "disks"))
     found = answers(bed, *words, *disks(bed))
     network = found["network"]
     assert [(cell["direction"], cell["medium"]) for cell in network["cells"]] == [
@@ -220,7 +221,7 @@ def test_transfers_between_disks_take_turns_with_those_between_memories(bed: Tes
 def test_a_file_is_what_is_sent(bed: Testbed):
     path = bed.folder / "sent"
     path.write_bytes(bytes(100_000))
-    words = ("--for", "1s", "--flows", "1", "--repeats", "1", "--direction", "to")
+    words = ("--duration", "1s", "--flows", "1", "--repeats", "1", "--direction", "to")
     found = answers(bed, *words, "--file", str(path))
     (_, file) = found["network"]["cells"]
     assert set(file["waits"]) == {"this host"}
@@ -231,7 +232,7 @@ def test_a_file_is_what_is_sent(bed: Testbed):
 @pytest.mark.usefixtures("unchanged")
 def test_nothing_is_written_that_stays_by_one_that_is_killed(bed: Testbed):
     """Both agents write files that no folder lists: with the agents they are gone."""
-    words = ("--for", "20s", "--flows", "1", "--repeats", "1", "--ssh-config", str(bed.from_bob))
+    words = ("--duration", "20s", "--flows", "1", "--repeats", "1", "--ssh-config", str(bed.from_bob))
     process = bed.ackclock("doctor", "host", "network", "alice", *words, *disks(bed), on="bob")
     pids = bed.agent("alice"), bed.agent("bob")
     end = time.monotonic() + 60

@@ -188,7 +188,7 @@ impl Link {
         if self.shaper.is_some() {
             self.release_from_shaper(now);
         }
-        let left = (self.propagation.len() > 0).then(|| self.propagation.pop().0);
+        let left = (!self.propagation.is_empty()).then(|| self.propagation.pop().0);
         (left, self.start_next::<false>(now))
     }
 
@@ -212,7 +212,7 @@ impl Link {
         let is_busy = if FLIGHT {
             self.busy_until > now
         } else {
-            self.propagation.len() > 0
+            !self.propagation.is_empty()
         };
         if is_busy {
             return Due::later(self.next_poll::<FLIGHT>());

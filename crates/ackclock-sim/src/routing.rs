@@ -44,7 +44,7 @@ pub enum Next {
     Link(u32),
     /// It has arrived.
     Arrived,
-    /// There is no path.
+    /// No path leads on.
     Unreachable,
     /// Its flow is not routed: it has explicit paths.
     NotRouted,

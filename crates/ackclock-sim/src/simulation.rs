@@ -28,7 +28,6 @@ mod lifecycle;
 mod rows;
 mod sampling;
 mod stage;
-mod stream;
 mod transfers;
 
 use delays::Delays;

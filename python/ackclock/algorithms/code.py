@@ -38,9 +38,9 @@ def reason(card: Card) -> str:
     return f"{source} is not compiled yet; `make setup` builds it"
 
 
-def stale(name: str) -> str:
-    """The file that has changed since a control was built; empty if none has, or outside a checkout."""
-    changed = [file for file in (SOURCES / f"{name}.rs", LIST) if _newer(CHECKOUT / file)]
+def stale(name: str, sources: Path = SOURCES, list_file: Path = LIST) -> str:
+    """Return the file that has changed since an algorithm was built; empty if none has, or outside a checkout."""
+    changed = [file for file in (sources / f"{name}.rs", list_file) if _newer(CHECKOUT / file)]
     return str(changed[0]) if changed else ""
 
 

@@ -23,7 +23,7 @@ from ackclock.dataset.manifests import PLACES
 from ackclock.dataset.result_kind import LOCK, MANIFEST, Kind, kind
 from ackclock.errors import InputError
 from ackclock.system.files import readable
-from ackclock.system.temporary import is_private
+from ackclock.system.temporary import is_temporary
 
 #: The folders in a bundle.
 RESULTS, ABOUT = "results", "about"
@@ -81,7 +81,7 @@ def _files(folder: Path, whole: Path, *, data: bool) -> Iterator[tuple[str, Path
     """Every file by its place in the result, notes of the user's included."""
     is_result = (folder / MANIFEST).is_file()
     for entry in sorted(folder.iterdir()):
-        if is_private(entry) or entry.name == LOCK or (is_result and not data and entry.name in PLACES):
+        if is_temporary(entry) or entry.name == LOCK or (is_result and not data and entry.name in PLACES):
             continue
         mode = os.lstat(entry).st_mode
         if stat.S_ISDIR(mode):

@@ -230,7 +230,7 @@ def _planned(result: Opened, about: Mapping[str, Any], names: Sequence[str], opt
     text, known = _given(result, about)
     loaded = planning.loads(text, _name_of(about)).on(_kernel(result, _kernel_of(known), options, names))
     plan = _as_long(replace(loaded.plan(), seeds=_seeds(result, about)), known)
-    _note_difference(result, known, engines.fed(engines.engine(about["engine"]), plan))
+    _note_difference(result, known, engines.resolve_inputs(engines.engine(about["engine"]), plan))
     return plan
 
 
@@ -285,7 +285,7 @@ def _metrics_of(result: Opened, target: Path, part: str, engine: str, plan: Plan
     with _told(result.name):
         given = [dict(run["metrics"]) for run in (told[part] if part else told)["runs"]]
     again = [measured.of_run(view) for view in measured.runs(Dataset.read(target))]
-    exact = not engines.engine(engine).draws(plan)
+    exact = not engines.engine(engine).is_stochastic(plan)
     return verdict.metrics(given, again, exact=exact, where=part)
 
 

@@ -30,7 +30,7 @@ STANDARD_INPUT = "-"
 INTERVAL_S = 0.1
 
 #: Connections that answers have one by one. The tables have all.
-MOST_FLOWS = 10_000
+MAX_FLOWS = 10_000
 
 #: What may be read: captures, and which of their packets.
 READ = {
@@ -119,7 +119,9 @@ def of_result(folder: Path | str, clock_log: Path | str | None = None) -> Captur
     from ackclock.dataset.result_kind import Kind
 
     if clock_log is not None:
-        raise InputError(f"--clock: found {readable(folder)}, a result; expected captures, which a log is joined with")
+        raise InputError(
+            f"--clock-log: found {readable(folder)}, a result; expected captures, which a log is joined with"
+        )
     data = Dataset.read(folder)
     if "capture" not in data.manifest:
         raise InputError(
@@ -138,7 +140,7 @@ def _opened(files: Sequence[Path | str], expression: str, **options: Any) -> _co
         if str(path) != STANDARD_INPUT:
             _check(path)
     try:
-        return _core.Capture(list(files), expression, most_flows=MOST_FLOWS, **options)
+        return _core.Capture(list(files), expression, most_flows=MAX_FLOWS, **options)
     except ValueError as error:
         from ackclock.input.fields import shown
 

@@ -1,6 +1,6 @@
 """The controls that captured flows may have used, as their cards describe them: what `candidates.json` holds.
 
-`tools/words.py` makes that file from this.
+`tools/generated_data.py` makes that file from this.
 """
 
 from __future__ import annotations

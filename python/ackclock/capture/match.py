@@ -29,7 +29,7 @@ AT_A_TIME = 1_000_000
 STRETCHES = 500
 
 #: Of two captures of the same flows at least this share of the packets is in both.
-LEAST_SHARE = 0.1
+MIN_SHARE = 0.1
 
 #: A packet, wherever it is captured.
 PACKET = ("key", "copy")
@@ -102,7 +102,7 @@ def join(first: Path, second: Path, expression: str = "") -> Joined:
             f"--join: found no packet that is in both {readable(first)} and {readable(second)}; expected two captures "
             "of the same flows"
         )
-    if in_both < LEAST_SHARE * packets.height:
+    if in_both < MIN_SHARE * packets.height:
         raise InputError(
             f"--join: of {packets.height:,} packets of the same connections {in_both:,} are in both "
             f"{readable(first)} and {readable(second)}; expected two captures of the same flows"

@@ -21,7 +21,7 @@ from ackclock.dataset import result_kind
 from ackclock.dataset.result_kind import Kind
 from ackclock.errors import InputError
 from ackclock.system import signals
-from ackclock.system.temporary import Private, held, is_private
+from ackclock.system.temporary import LockedTempDir, is_temporary, lock
 
 AT_FDCWD = -100
 RENAME_EXCHANGE = 2
@@ -71,15 +71,15 @@ def replacing(target: Path, carry: Callable[[str], bool] = lambda _: False) -> I
         with writing(target):
             place = resolved(target)
             _to_disk(new)
-            with signals.whole():
+            with signals.defer_signals():
                 _found_again(place)
                 _put(new, place, carry)
 
 
-def private() -> Private:
+def private() -> LockedTempDir:
     """A private place among the system's temporary files. Raises `InputError` if none can be made."""
     with writing(Path(tempfile.gettempdir())):
-        return Private()
+        return LockedTempDir()
 
 
 def check(target: Path, wanted: Kind) -> None:
@@ -88,12 +88,12 @@ def check(target: Path, wanted: Kind) -> None:
     beside(target).close()
 
 
-def beside(target: Path) -> Private:
+def beside(target: Path) -> LockedTempDir:
     """A private place from which something can be renamed to `target`. Raises `InputError` if none can be made."""
     with writing(target):
         parent = resolved(target).parent
         parent.mkdir(parents=True, exist_ok=True)
-        return Private(parent)
+        return LockedTempDir(parent)
 
 
 def put(path: Path, write: Callable[[Path], object], private: Path | None = None) -> None:
@@ -168,7 +168,7 @@ def _exchanged(new: Path, target: Path, carry: Callable[[str], bool]) -> list[st
                 raise
             continue  # another writer was quicker
         with suppress(FileNotFoundError):  # another writer has moved it away
-            names = [path.name for path in target.iterdir() if carry(path.name) and not is_private(path)]
+            names = [path.name for path in target.iterdir() if carry(path.name) and not is_temporary(path)]
             for name in names:
                 _carry(target / name, new / name, _link)
             _swap(new, target)
@@ -179,7 +179,7 @@ def _exchanged(new: Path, target: Path, carry: Callable[[str], bool]) -> list[st
 def _kept(folder: Path) -> Iterator[None]:
     """Nobody takes the folder for a stale one when it has a private place's name."""
     try:
-        descriptor = held(folder)
+        descriptor = lock(folder)
     except OSError:
         yield  # another writer holds it
         return

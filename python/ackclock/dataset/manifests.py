@@ -19,7 +19,7 @@ from ackclock.dataset.result_kind import KEYS, LONGEST_MANIFEST, MANIFEST, Kind,
 from ackclock.dataset.tables import TABLES
 from ackclock.errors import InputError
 from ackclock.system import files
-from ackclock.system.temporary import is_private
+from ackclock.system.temporary import is_temporary
 
 #: Version of the folders' layout and of the tables' columns; a reader refuses another.
 FORMAT = 5
@@ -68,7 +68,7 @@ class Manifest:
     def additional(self, places: Iterable[str]) -> dict[str, str]:
         """Files in these subfolders that the manifest does not list."""
         there = [path for place in places if (self.folder / place).is_dir() for path in (self.folder / place).iterdir()]
-        names = sorted(f"{path.parent.name}/{path.name}" for path in there if not is_private(path))
+        names = sorted(f"{path.parent.name}/{path.name}" for path in there if not is_temporary(path))
         return {name: f"additional: {MANIFEST} does not list it" for name in names if name not in self.files}
 
 
@@ -139,7 +139,7 @@ def _bytes(folder: Path) -> bytes:
     if not folder.is_dir():
         raise InputError(f"{folder}: no such result folder")
     try:
-        return files.content(path, LONGEST_MANIFEST)
+        return files.read_bytes(path, LONGEST_MANIFEST)
     except files.MissingError:
         raise InputError(
             f"{folder}: not an ackclock result: it has no {MANIFEST}; expected a folder that --out has made"

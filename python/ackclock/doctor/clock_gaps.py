@@ -1,7 +1,7 @@
 """Gaps in the clock of this host: times in which nothing ran here, and why.
 
 `crates/ackclock-linux` (`gaps`) looks at the monotonic and the wall clock, at the processor's counter and at what the
-kernel counts, once in a millisecond. Written down, the gaps are the log that `ackclock capture --clock` joins.
+kernel counts, once in a millisecond. Written down, the gaps are the log that `ackclock capture --clock-log` joins.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ackclock.figures import numbers
 from ackclock.system.files import check_name
 
 #: How often it looks, and how much later than that is a gap, in seconds.
-PERIOD_S, LEAST_S = 1e-3, 1e-3
+PERIOD_S, MIN_S = 1e-3, 1e-3
 
 #: How long it looks at a time, before anybody may end it.
 AT_A_TIME_S = 0.1
@@ -84,7 +84,7 @@ class Stalls:
         return {
             "watched_s": self.watched_s,
             "period_s": PERIOD_S,
-            "least_s": LEAST_S,
+            "least_s": MIN_S,
             "counter": self.counter,
             "classes": self.by_class(),
             "gaps": list(self.gaps.iter_rows(named=True)),
@@ -127,7 +127,7 @@ def watch(for_s: float, tell: Callable[[float], object] = lambda _: None) -> Sta
     if not hasattr(_core, "ClockWatch"):
         raise WatchError("the clock can be watched on Linux only")
     try:
-        watching = _core.ClockWatch(period_s=PERIOD_S, least_s=LEAST_S)
+        watching = _core.ClockWatch(period_s=PERIOD_S, least_s=MIN_S)
     except OSError as error:
         raise WatchError(f"the clock cannot be watched: {error}") from error
     (first_s, first_wall_s), found = watching.clocks_s, []
@@ -143,7 +143,7 @@ def _schema(names: Iterable[str] = GAP_COLUMNS) -> dict[str, pl.DataType]:
 
 
 def write_log(found: Stalls, path: Path) -> Path:
-    """Writes the log that `ackclock capture --clock` reads: the first and the last row say what time it is of.
+    """Writes the log that `ackclock capture --clock-log` reads: the first and the last row say what time it is of.
 
     An earlier log is replaced, whole or not at all. Raises `InputError` if it cannot be written.
     """

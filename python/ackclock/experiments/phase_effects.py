@@ -57,10 +57,10 @@ def _longer(law: Parameters) -> Parameters:
 def check(plan: Plan, engine: str) -> None:
     """Refuses what has no twin. Raises `InputError`, and `UnsupportedError` for a twin that the engine cannot run."""
     if engine not in ENGINES:
-        raise InputError(f"--check-phase: found --engine {engine}; expected {' or '.join(ENGINES)}")
+        raise InputError(f"--perturb: found --engine {engine}; expected {' or '.join(ENGINES)}")
     if len(plan.seeds) < 2:
-        raise InputError("--check-phase: found one run; expected two or more (--repeats): one has no interval to leave")
-    if reasons := engines.refusals(engines.engine(engine), twin(plan)):
+        raise InputError("--perturb: found one run; expected two or more (--repeats): one has no interval to leave")
+    if reasons := engines.unsupported(engines.engine(engine), twin(plan)):
         raise UnsupportedError(reasons)
 
 
@@ -127,7 +127,7 @@ def prone(plan: Plan) -> str | None:
 def _in_step(count: int, rate_bps: float) -> str:
     return (
         f"{count} greedy flows of one RTT behind links of {rate_bps / 1e6:g} Mbit/s, which divide the bottleneck's "
-        "rate, and whose hosts take no time, stay in step, and the result may depend on it (--check-phase "
+        "rate, and whose hosts take no time, stay in step, and the result may depend on it (--perturb "
         "finds out; tcp.processing breaks it up)"
     )
 

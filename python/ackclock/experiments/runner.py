@@ -93,18 +93,18 @@ def run(
     """
     chosen = engines.engine(engine)
     complete = planned(plan, seeds)
-    if reasons := engines.refusals(chosen, complete):
+    if reasons := engines.unsupported(chosen, complete):
         raise UnsupportedError(reasons)
-    if not chosen.draws(complete):
+    if not chosen.is_stochastic(complete):
         complete = replace(complete, seeds=complete.seeds[:1])
-    complete = engines.fed(chosen, complete)
+    complete = engines.resolve_inputs(chosen, complete)
     if captures is not None and complete.record.pcap:
         captures.mkdir(parents=True, exist_ok=True)
     spool_bytes = max(LEAST_SPOOL_BYTES, SPOOL_BYTES // len(complete.seeds))
     options = RunOptions(captures=captures, spool_bytes=spool_bytes, command=command)
-    at_a_time = 1 if engines.alone(chosen, complete) else jobs or cores()
+    at_a_time = 1 if chosen.exclusive(complete) else jobs or cores()
     workers = _elsewhere.get()
-    if workers is not None and captures is None and not engines.alone(chosen, complete):
+    if workers is not None and captures is None and not chosen.exclusive(complete):
         return Dataset.concat(_there(workers, chosen.name, complete, command, progress))
     return Dataset.concat(_all(chosen, complete, options, at_a_time, progress))
 

@@ -13,7 +13,7 @@ from ackclock.input.identifiers import one_line, word
 from ackclock.plan import FlowPlan, Plan
 
 #: More streams than this are more than one host starts at once.
-MOST_FLOWS = 200
+MAX_FLOWS = 200
 
 #: flent's least step, in seconds.
 LEAST_STEP_S = 0.05
@@ -35,8 +35,8 @@ def write(plan: Plan) -> Script:
 def _check(plan: Plan) -> None:
     if not plan.flows:
         raise UnsaidError("flent", ["flows one by one: it starts streams"])
-    if len(plan.flows) > MOST_FLOWS:
-        raise UnsaidError("flent", [f"more than {MOST_FLOWS} flows"])
+    if len(plan.flows) > MAX_FLOWS:
+        raise UnsaidError("flent", [f"more than {MAX_FLOWS} flows"])
 
 
 def _commands(plan: Plan) -> Iterator[str]:

@@ -13,7 +13,7 @@ from ackclock.input.identifiers import one_line
 from ackclock.plan import FlowPlan, Plan
 
 #: Most flows of a script that a person would have written.
-MOST_FLOWS = 1000
+MAX_FLOWS = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +33,10 @@ class UnsaidError(AckclockError):
         super().__init__("\n".join(f"Unsupported: a script for {target} has no {reason}" for reason in reasons))
 
 
-def needs(plan: Plan, target: str, has: Collection[str]) -> None:
-    """Raises `UnsaidError` for what the plan asks for and is not among these."""
-    if lacking := [what for what in features(plan) if what not in has]:
-        raise UnsaidError(target, lacking)
+def reject_features(plan: Plan, target: str, supported: Collection[str]) -> None:
+    """Raise `UnsaidError` if the plan uses features that are not among these."""
+    if unsupported := [what for what in features(plan) if what not in supported]:
+        raise UnsaidError(target, unsupported)
 
 
 def unusual(plan: Plan) -> Iterator[str]:
@@ -46,7 +46,7 @@ def unusual(plan: Plan) -> Iterator[str]:
     yield from too_many(plan)
 
 
-def too_many(plan: Plan, most: int = MOST_FLOWS) -> Iterator[str]:
+def too_many(plan: Plan, most: int = MAX_FLOWS) -> Iterator[str]:
     """More flows than a person would have written."""
     if len(plan.flows) + len(plan.datagrams) > most:
         yield f"more than {most} flows"
@@ -55,8 +55,8 @@ def too_many(plan: Plan, most: int = MOST_FLOWS) -> Iterator[str]:
 def too_many_drawn(plan: Plan) -> Iterator[str]:
     """So of flows with the transfers that are generated, each of which a simulator's script writes."""
     drawn = told(plan, plan.seeds[0]).connections if plan.traffic and not plan.nodes else ()
-    if len(drawn) > MOST_FLOWS:
-        yield f"more than {MOST_FLOWS} transfers"
+    if len(drawn) > MAX_FLOWS:
+        yield f"more than {MAX_FLOWS} transfers"
 
 
 def heading(plan: Plan, sentences: Sequence[str], notes: Sequence[str]) -> list[str]:

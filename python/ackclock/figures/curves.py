@@ -22,7 +22,7 @@ from ackclock.metrics import completion, dynamics, epoch
 from ackclock.metrics.distributions import DISTRIBUTIONS
 from ackclock.metrics.instants import instants
 from ackclock.metrics.view import Array, Grid, Lives, RunView, group_label, lives
-from ackclock.partial_plan import KnownLink
+from ackclock.partial_plan import PartialLink
 
 #: Points a bucket keeps.
 KEPT = 4
@@ -371,7 +371,7 @@ def _lines(view: RunView, times_s: Array, values: Array) -> Lines:
     return Lines(times_s, values, flow_labels(rows), tuple(group_label(row, view.plan) for row in rows))
 
 
-def _bottleneck(view: RunView) -> KnownLink:
+def _bottleneck(view: RunView) -> PartialLink:
     """What the plan says of the busiest bottleneck."""
     number, links = view.once(busiest), view.plan.links
-    return links[number] if number is not None and number < len(links) else KnownLink()
+    return links[number] if number is not None and number < len(links) else PartialLink()

@@ -113,7 +113,7 @@ class Entry:
         known = [reading.name for reading in self.readings.every]
         for name in names:
             if name not in known:
-                raise InputError(f"--reading: found {shown(name)}; expected of {self.id} {_one_of(known)}")
+                raise InputError(f"--interpretation: found {shown(name)}; expected of {self.id} {_one_of(known)}")
         return replace(self, read=tuple(names))
 
     @cached_property
@@ -126,7 +126,7 @@ class Entry:
         known = [each.name for each in self.mechanisms]
         for name in names:
             if name not in (*known, "all"):
-                raise InputError(f"--mechanism: found {shown(name)}; expected of {self.id} all, {_one_of(known)}")
+                raise InputError(f"--ablation: found {shown(name)}; expected of {self.id} all, {_one_of(known)}")
         return [each for each in self.mechanisms if each.name in names or "all" in names]
 
     @cached_property

@@ -26,7 +26,7 @@ from ackclock.gallery.result import FULL, QUICK, Judged, Result
 from ackclock.gallery.verdict import Row
 from ackclock.metrics import runs
 from ackclock.plan import Plan
-from ackclock.system.temporary import Private
+from ackclock.system.temporary import LockedTempDir
 
 #: What captures tell, in an entry's result: a folder beside those of the engines.
 CAPTURED = "captured"
@@ -208,7 +208,7 @@ def lacks_of(entry: Entry) -> dict[str, str | None]:
 
 def lacking(entry: Entry) -> dict[str, str | None]:
     """The same, without a word to the user."""
-    return {engine: engines.lacking(engine) for engine in entry.engines}
+    return {engine: engines.unavailable(engine) for engine in entry.engines}
 
 
 def _rows_with_twins(
@@ -320,7 +320,7 @@ class How:
     def at_a_time(self, engine: str, plans: Iterable[Plan]) -> int:
         """How many cases go on at a time: as many as their seeds leave places for."""
         chosen, every = engines.engine(engine), list(plans)
-        if any(engines.alone(chosen, plan) for plan in every):
+        if any(chosen.exclusive(plan) for plan in every):
             return 1
         return max(1, self.places // max((len(plan.seeds) for plan in every), default=1))
 
@@ -389,7 +389,7 @@ def _with(why: str, error: UnsupportedError) -> str:
 
 
 def _of_case(entry: Entry, this: _Planned, run: Callable[..., Dataset]) -> Mapping[str, Values]:
-    with Private() as place:
+    with LockedTempDir() as place:
         kept = place / "captures" if entry.captured and this.plan.record.pcap else None
         data = run(this.plan, this.folder.name, captures=kept)
         by_run = [of_run(view, entry.measures) for view in runs(data)]

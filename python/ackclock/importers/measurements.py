@@ -19,7 +19,7 @@ from ackclock.system.files import printable
 UNKNOWN, DATAGRAMS = "unknown", "udp"
 
 #: Most samples of all files together.
-MOST_SAMPLES = 20_000_000
+MAX_SAMPLES = 20_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +111,8 @@ def dataset(runs: Sequence[Run], files: Sequence[Mapping[str, Any]], command: st
 def _check_count(runs: Sequence[Run], files: Sequence[Mapping[str, Any]]) -> None:
     of_flows = sum(len(flow.samples) for run in runs for flow in run.flows)
     of_queues = sum(len(queue.samples) for run in runs for queue in run.queues)
-    if (count := of_flows + of_queues) > MOST_SAMPLES:
-        raise InputError(f"{files[0]['path']}: found {count} samples; expected at most {MOST_SAMPLES}")
+    if (count := of_flows + of_queues) > MAX_SAMPLES:
+        raise InputError(f"{files[0]['path']}: found {count} samples; expected at most {MAX_SAMPLES}")
 
 
 def _known(runs: int, command: str) -> dict[str, Any]:

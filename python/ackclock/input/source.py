@@ -116,7 +116,7 @@ def source_text(path: str | Path) -> str:
 
 def _bytes(path: Path) -> bytes:
     try:
-        return _standard_input() if str(path) == "-" else files.content(path, LONGEST_FILE)
+        return _standard_input() if str(path) == "-" else files.read_bytes(path, LONGEST_FILE)
     except files.UnreadableError as error:
         raise ScenarioError([Problem(named(path), None, "", error.found, EXPECTED)]) from None
 

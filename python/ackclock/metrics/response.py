@@ -19,7 +19,7 @@ from ackclock.metrics.completion import transfers, watched
 from ackclock.metrics.protocols import Recorded
 from ackclock.metrics.summary import Summary, summarise
 from ackclock.metrics.view import RunView, group_label, runs
-from ackclock.partial_plan import KnownPlan
+from ackclock.partial_plan import PartialPlan
 
 #: Up to this many different sizes have a row each; more are put into octaves.
 MOST_SIZES = 16
@@ -76,7 +76,7 @@ def _binned(found: pl.DataFrame) -> pl.DataFrame:
     return found.with_columns(sizes.clip(1, None).log(2).add(1e-9).floor().alias("bin"))
 
 
-def _row(cell: pl.DataFrame, plan: KnownPlan, run_count: int) -> Mapping[str, Any]:
+def _row(cell: pl.DataFrame, plan: PartialPlan, run_count: int) -> Mapping[str, Any]:
     done, first = cell.filter("finished"), cell.row(0, named=True)
     times_s, found = done["time_s"], _mean(done, run_count)
     return {

@@ -22,7 +22,7 @@ TOGETHER = 0.5
 LEAST_INSTANTS = 20
 
 #: So many flows are looked at, those with the most samples: the work grows with their square.
-MOST_FLOWS = 1000
+MAX_FLOWS = 1000
 
 SCHEMA = {"run": pl.UInt32, "flow": pl.UInt32, "bottleneck": pl.Int64, "correlation": pl.Float64}
 
@@ -38,7 +38,7 @@ def shared_bottlenecks(data: Recorded, between: tuple[float, float] | None = Non
 
 def _rows(view: RunView) -> list[tuple[object, ...]]:
     samples = view.measured_samples.select("time_s", "flow", "srtt_s").drop_nulls()
-    most = samples.group_by("flow").len().sort(["len", "flow"], descending=[True, False]).head(MOST_FLOWS)["flow"]
+    most = samples.group_by("flow").len().sort(["len", "flow"], descending=[True, False]).head(MAX_FLOWS)["flow"]
     samples = samples.filter(pl.col("flow").is_in(most.implode()))
     if not samples.height:
         return []

@@ -23,7 +23,7 @@ from ackclock.metrics.epoch_rules import RULES
 from ackclock.metrics.grid import Grid
 from ackclock.metrics.protocols import Piece, Recorded
 from ackclock.metrics.rows import Array, Block, Choice, Rows
-from ackclock.partial_plan import KnownPlan
+from ackclock.partial_plan import PartialPlan
 
 __all__ = ["Array", "Block", "Grid", "Lives", "Rows", "RunView", "group_label", "lives", "runs"]
 
@@ -42,7 +42,7 @@ OF_FLOWS = ("flow_samples", "cubic_samples", "delays", "paths")
 LINK_NAMES = ("run", "link", "name", "bottleneck", "rate_bps")
 
 #: A direction of a captured connection is a flow beside the other with this share of its data, and so many segments.
-LEAST_SHARE, LEAST_SEGMENTS = 0.1, 10
+MIN_SHARE, LEAST_SEGMENTS = 0.1, 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +138,7 @@ class RunView:
         return cast("Result", self._known[function])
 
     @property
-    def plan(self) -> KnownPlan:
+    def plan(self) -> PartialPlan:
         """What is known of the plan of the run."""
         return self.data.plan
 
@@ -243,7 +243,7 @@ class RunView:
         rows = self.data.scan("captured").filter(pl.col("run") == self.run)
         data, segments = pl.col("payload_bytes").fill_null(0), pl.col("data_segments").fill_null(0)
         most = data.max().over("connection")
-        few = (data < LEAST_SHARE * most) | (segments < LEAST_SEGMENTS)
+        few = (data < MIN_SHARE * most) | (segments < LEAST_SEGMENTS)
         found = _collected("captured", rows.filter((data < most) & few).select("flow"))
         return found["flow"].to_numpy()
 
@@ -391,7 +391,7 @@ def _started(until_s: float, requests: npt.NDArray[np.uint32], block: Block) -> 
     return np.asarray(started & ~np.isin(block["flow"], requests) if requests.size else started)
 
 
-def group_label(row: Mapping[str, Any], plan: KnownPlan) -> str:
+def group_label(row: Mapping[str, Any], plan: PartialPlan) -> str:
     """The label of the flow's group in the plan, else its congestion control."""
     group = int(row["group"])
     return (plan.groups[group].label if group < len(plan.groups) else None) or str(row["congestion"])

@@ -7,7 +7,7 @@ from typing import Any
 from ackclock import repr_format
 
 #: Links of so many have rows.
-MOST_LINKS = 20
+MAX_LINKS = 20
 
 
 def title(plan: Any) -> str:
@@ -42,7 +42,7 @@ def html(plan: Any) -> str:
     rows = [
         (link.name, f"{link.rate_bps / 1e6:g}", f"{1e3 * link.delay_s:g}", link.queue.discipline,
          repr_format.values(link.queue.parameters))
-        for link in plan.links[:MOST_LINKS]
+        for link in plan.links[:MAX_LINKS]
     ]  # fmt: skip
     heads = ("link", "rate (Mbit/s)", "delay (ms)", "queue", "parameters")
     return repr_format.html(title(plan), [load(plan), bottleneck(plan)], heads, rows)

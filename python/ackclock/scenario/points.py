@@ -25,10 +25,10 @@ from ackclock.input.fields import Loc, dotted, nearest, shown
 from ackclock.input.source import Source
 
 #: Most points of a sweep.
-MOST_POINTS = 1_000_000
+MAX_POINTS = 1_000_000
 
 #: Most names and indexes of a key: a scenario's have less than ten.
-MOST_STEPS = 32
+MAX_STEPS = 32
 
 #: A name and the indexes behind it: `network`, `flows[0]`.
 _STEP = re.compile(r"([A-Za-z_][\w-]*)((?:\[\d{1,6}\])*)", re.ASCII)
@@ -234,13 +234,13 @@ def _clashes(axes: tuple[Axis, ...], source: Source) -> Iterator[Problem]:
         if first[axis.path] is not axis:
             yield source.problem(axis.place, "a key that is swept already", "each key once")
     count = math.prod(len(axis.values) for axis in axes)
-    if count > MOST_POINTS:
-        yield source.problem(("sweep",), f"{count:,} points", f"at most {MOST_POINTS:,}")
+    if count > MAX_POINTS:
+        yield source.problem(("sweep",), f"{count:,} points", f"at most {MAX_POINTS:,}")
 
 
 def path_of(key: str) -> Loc | None:
     """`flows[0].congestion` → ("flows", 0, "congestion"); None for what is no such key."""
-    if key.count(".") + key.count("[") > MOST_STEPS:
+    if key.count(".") + key.count("[") > MAX_STEPS:
         return None
     steps: list[str | int] = []
     for part in key.split("."):

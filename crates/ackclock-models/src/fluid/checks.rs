@@ -1,8 +1,8 @@
-//! What a plan is refused for, and the ranges of its numbers.
+//! Checks of a plan, and the ranges of its numbers.
 
 use thiserror::Error;
 
-/// Why a plan cannot be run.
+/// Reason why a plan cannot be run.
 #[derive(Debug, Error)]
 pub enum PlanError {
     /// Not the JSON of a plan.
@@ -11,9 +11,9 @@ pub enum PlanError {
     /// A growth law that there is not, or parameters other than its card's.
     #[error("flow {flow}: {reason}")]
     Growth {
-        /// Which flow.
+        /// Number of the flow.
         flow: usize,
-        /// What is wrong.
+        /// Description of the error.
         reason: String,
     },
     /// A number outside its range.

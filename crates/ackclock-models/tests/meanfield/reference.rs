@@ -11,10 +11,10 @@
 
 use ackclock_models::meanfield::plan::Plan;
 
-/// Which curve the windows of the lattice follow.
+/// Curve that the windows of the lattice follow.
 #[derive(Clone, Copy)]
 pub enum Growth {
-    /// So many packets in a round trip; w_max does not matter.
+    /// Fixed growth per round trip, independent of w_max.
     Line(f64),
     /// CUBIC's curve with this constant.
     Cubic(f64),

@@ -120,7 +120,7 @@ mod tests {
     /// The chain is bad for 0.01 / 0.26 of the packets, 4 in a row in the mean: 10 000 bursts, so the mean burst has a
     /// standard error of √12 / 100, and the share one of about 1.3 %.
     #[test]
-    fn bursts_are_as_frequent_and_as_long_as_the_chain_says() {
+    fn loss_bursts_follow_the_markov_chain() {
         let lost = bursts(1.0, 0.0);
         let count = lost.windows(2).filter(|pair| pair[1] && !pair[0]).count() as f64;
         let length = share(&lost) * 1e6 / count;

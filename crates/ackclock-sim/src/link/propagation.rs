@@ -53,6 +53,12 @@ impl Propagation {
         }
     }
 
+    /// True if no packet is in propagation or in transmission.
+    #[inline(always)]
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
     /// Packets in propagation and in transmission.
     #[inline(always)]
     pub fn len(&self) -> usize {

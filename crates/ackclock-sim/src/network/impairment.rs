@@ -9,12 +9,11 @@ use std::collections::{BTreeMap, BinaryHeap};
 
 use ackclock_core::tables::EventKind;
 use ackclock_core::Time;
-use ackclock_plan::{Distribution, JitterPlan, LinkPlan, MediumPlan, Plan};
+use ackclock_plan::{Distribution, ImpairmentPlan, JitterPlan, LinkPlan, Plan};
 use rand_core::RngCore;
 use rand_pcg::Pcg64Mcg;
 
 use super::{Network, Next, Packet, NONE};
-use crate::packet::Ecn;
 
 /// Counts of impaired packets.
 #[derive(Clone, Copy, Debug, Default)]
@@ -29,7 +28,7 @@ pub struct ImpairmentCounters {
 
 /// An impairment, and the packets that it delays.
 pub struct Impairment {
-    plan: MediumPlan,
+    plan: ImpairmentPlan,
     delay: Time,
     jitter: Pcg64Mcg,
     reorder: Pcg64Mcg,
@@ -95,7 +94,7 @@ impl Impairment {
     fn new(plan: &LinkPlan, seed: u64) -> Impairment {
         let stream = |number: u128| Pcg64Mcg::new(u128::from(seed) << 64 | number << 8 | 1);
         Impairment {
-            plan: plan.medium.unwrap_or(MediumPlan::PLAIN),
+            plan: plan.medium.unwrap_or(ImpairmentPlan::NONE),
             delay: plan.delay,
             jitter: stream(2),
             reorder: stream(3),
@@ -110,7 +109,7 @@ impl Impairment {
     }
 
     /// Set the parameters.
-    pub fn set(&mut self, plan: MediumPlan) {
+    pub fn set(&mut self, plan: ImpairmentPlan) {
         self.plan = plan;
     }
 
@@ -138,9 +137,9 @@ impl Impairment {
 
     /// Insert a packet; returns whether it is corrupted.
     fn insert(&mut self, mut packet: Packet, now: Time) -> bool {
-        let is_damaged = occurs(&mut self.corrupt, self.plan.corrupt);
-        if is_damaged {
-            packet.ecn = Ecn::Damaged;
+        let is_corrupted = occurs(&mut self.corrupt, self.plan.corrupt);
+        if is_corrupted {
+            packet.corrupt();
             self.counters.corrupted += 1;
         }
         self.next_number += 1;
@@ -150,7 +149,7 @@ impl Impairment {
             number,
             packet,
         }));
-        is_damaged
+        is_corrupted
     }
 
     /// Arrival of a packet that enters now.
@@ -226,18 +225,18 @@ impl Network {
             ..packet
         });
         let copied = copy.map(|copy| impairment.insert(copy, self.now));
-        let damaged = impairment.insert(packet, self.now);
+        let corrupted = impairment.insert(packet, self.now);
         let next = impairment.next();
         let event = self.impairment_event(link);
         self.link_events.set(event, next);
-        if let Some(is_damaged) = copied {
+        if let Some(is_corrupted) = copied {
             *self.copies.entry(packet.flow).or_default() += 1;
             self.report_impairment(link, packet, EventKind::Duplicate);
-            if is_damaged {
+            if is_corrupted {
                 self.report_impairment(link, packet, EventKind::Corruption);
             }
         }
-        if damaged {
+        if corrupted {
             self.report_impairment(link, packet, EventKind::Corruption);
         }
         true
@@ -274,9 +273,7 @@ impl Network {
                 self.offer_to_link(Packet { hop, ..packet }, next as usize);
                 None
             }
-            Next::Arrived if packet.ecn == Ecn::Damaged => {
-                self.discard_corrupted(packet.for_record())
-            }
+            Next::Arrived if packet.is_corrupted() => self.discard_corrupted(packet.for_record()),
             Next::Arrived => self.deliver_to_host(packet),
             Next::Unreachable => {
                 self.lose(NONE, packet, EventKind::Loss);

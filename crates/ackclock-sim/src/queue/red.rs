@@ -6,7 +6,7 @@
 //!
 //! Deviations: the average and its power for an idle time are exact; Linux counts in powers of two and looks
 //! the power up in a table. The link is idle from the end of the last transmission on. The link's own rate
-//! is the one for idle times; `tc` assumes 10 Mb/s unless told. `gentle` (ns-2), `weight`, `bytes` and
+//! is the one for idle times; `tc` assumes 10 Mb/s by default. `gentle` (ns-2), `weight`, `bytes` and
 //! `weighted` are not in `tc`.
 
 use ackclock_core::{Rate, Time};

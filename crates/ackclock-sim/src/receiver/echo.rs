@@ -1,7 +1,7 @@
 //! Echo of ECN marks from the receiver to the sender.
 //!
 //! ```text
-//! classic    RFC 3168 section 6.1.3   ECE on every ACK from the first mark until the sender says CWR
+//! classic    RFC 3168 section 6.1.3   ECE on every ACK from the first mark until the sender sends CWR
 //! dctcp      RFC 8257 section 3.2     ECE on the ACKs of marked segments alone; an ACK whenever that changes
 //! accurate,  RFC 9768 section 3.2     the number of marked packets, on every ACK; an ACK immediately when marks begin
 //! l4s

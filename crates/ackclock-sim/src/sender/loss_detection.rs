@@ -26,7 +26,7 @@ impl Sender {
             return self.detect_by_duplicates(evidence.advanced);
         }
         match self.tcp.loss_detection {
-            // As Linux: an ACK that tells nothing of times leaves what is overtaken to the timer.
+            // As Linux: an ACK without an RTT leaves overtaken segments to the timer.
             LossDetection::Rack if !rack_update => DetectedLosses::unchanged(),
             LossDetection::Rack => {
                 let window = self.reordering_window();

@@ -7,7 +7,7 @@
 //! `tso_batching` off, each segment leaves by itself.
 //!
 //! Pacing holds back whole batches. What a batch was late is taken off the distance to the next one, but at most
-//! half of that; a connection's first ten segments are not paced. All this is what Linux 6.1 was seen to do.
+//! half of that; a connection's first ten segments are not paced. All this was measured in Linux 6.1.
 
 use ackclock_core::{Rate, Time};
 
@@ -225,7 +225,7 @@ mod tests {
     /// Rates and batches as a kernel's module printed them (Reno, 100 Mb/s, 10 ms): at 1.2 × 73 segments in 10.670 ms
     /// eight leave together, and seven in 10.794 ms, where a decimal millisecond sends eight.
     #[test]
-    fn a_batch_is_what_a_binary_millisecond_sends() {
+    fn a_batch_is_the_rate_times_a_binary_millisecond() {
         let segments = |bytes| segments_at(Rate::from_bytes_per_second(bytes), 1448);
         assert_eq!(segments(11_887_706.0), 8);
         assert_eq!(segments(11_751_417.0), 7);

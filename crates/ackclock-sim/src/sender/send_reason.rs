@@ -106,8 +106,8 @@ impl Sender {
         }
     }
 
-    /// A model of the path leaves its Startup for good, and from then on ssthresh only tells others where that was: a
-    /// window below it does not grow faster.
+    /// True in slow start. A model-based algorithm leaves Startup for good, and from then on ssthresh is only a report
+    /// of that: a window below it does not grow faster.
     fn is_in_slow_start(&self) -> bool {
         let ssthresh = self.controller.ssthresh();
         let is_model = self.controller.recovery_policy() == RecoveryPolicy::Controller;

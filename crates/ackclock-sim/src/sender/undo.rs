@@ -21,7 +21,7 @@
 //!
 //! As Linux, and other than the RFCs: the window comes back whole, where RFC 4015 section 3.2 lets it start from what
 //! is in flight; the retransmission timer is not made more patient (RFC 4015 section 3.3). DSACKs count while and after
-//! the repair until the next, with those of segments long acknowledged; a probe's retransmission is no stamp.
+//! the recovery until the next, with those of segments acknowledged before; a probe's retransmission sets no timestamp.
 //! A reduction for marks is never undone (RFC 4015 section 3.2), and one for losses found during it neither.
 //!
 //! Deviation: without SACK nothing is undone; Linux does by timestamps.

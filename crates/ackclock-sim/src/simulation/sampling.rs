@@ -6,7 +6,7 @@ use ackclock_core::{Time, PICOSECONDS_PER_SECOND};
 
 use super::rows::{Description, Row};
 use super::stage::Stage;
-use super::stream::Stream;
+use super::stage::Stream;
 use super::transfers::Task;
 use super::{Simulation, SAMPLER};
 use crate::link::Counters;
@@ -37,7 +37,7 @@ impl Simulation {
         self.timers.set(SAMPLER, next);
     }
 
-    /// Sample the active flows in their order; of generated transfers only if asked for.
+    /// Sample the active flows in their order; generated transfers only if configured.
     fn sample_flows(&mut self) {
         let end = if self.plan.record.traffic {
             u32::MAX

@@ -78,7 +78,7 @@ proptest! {
     }
 
     #[test]
-    fn a_timeout_leaves_at_most_what_was_there(
+    fn a_timeout_does_not_raise_the_window(
         plan in select(congestion_controls()),
         steps in histories(),
     ) {

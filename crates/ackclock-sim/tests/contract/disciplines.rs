@@ -25,7 +25,13 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     let kind = prop_oneof![
         8 => Just(Kind::Data), 1 => Just(Kind::Syn), 1 => Just(Kind::Fin), 1 => Just(Kind::DataFin), 2 => Just(Kind::Ack)
     ];
-    let ecn = select(vec![Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce]);
+    let ecn = select(vec![
+        Ecn::NotEct,
+        Ecn::Ect0,
+        Ecn::Ect1,
+        Ecn::Ce,
+        Ecn::Corrupted,
+    ]);
     let arrive = (pause_us(), 0..FLOWS, 40..1600_u32, kind, ecn)
         .prop_map(|(us, flow, bytes, kind, ecn)| Step::Arrive(us, flow, bytes, kind, ecn));
     let step = prop_oneof![3 => arrive, 2 => pause_us().prop_map(Step::Leave)];
@@ -62,7 +68,7 @@ enum Fate {
 /// A queue and the account of what is in it.
 struct Account {
     queue: Queue,
-    cubic_state: HashMap<u64, Packet>,
+    inside: HashMap<u64, Packet>,
     bytes: u64,
     now: Time,
     number: u64,
@@ -73,7 +79,7 @@ impl Account {
     fn new(plan: &QueuePlan, seed: u64) -> Account {
         Account {
             queue: make(plan, seed),
-            cubic_state: HashMap::new(),
+            inside: HashMap::new(),
             bytes: 0,
             now: Time::ZERO,
             number: 0,
@@ -87,7 +93,7 @@ impl Account {
             Step::Arrive(us, flow, bytes, kind, ecn) => {
                 self.now += Time::from_microseconds(u64::from(us));
                 let packet = self.packet(flow, bytes, kind, ecn);
-                self.cubic_state.insert(packet.sequence, packet);
+                self.inside.insert(packet.sequence, packet);
                 self.bytes += u64::from(bytes);
                 self.queue.enqueue(packet, self.now, &mut drops);
             }
@@ -95,13 +101,13 @@ impl Account {
                 self.now += Time::from_microseconds(u64::from(us));
                 if let Some(packet) = self.queue.dequeue(self.now, &mut drops) {
                     self.fates.push(Fate::Left(packet.sequence, packet.ecn));
-                    self.gone(&packet);
+                    self.remove_packet(&packet);
                 }
             }
         }
         for packet in drops.drain() {
             self.fates.push(Fate::Dropped(packet.sequence));
-            self.gone(&packet);
+            self.remove_packet(&packet);
         }
         let marked = drops
             .drain_marked()
@@ -125,12 +131,10 @@ impl Account {
         }
     }
 
-    /// A packet leaves the account: once, and as it came in but for its ECN bits.
-    fn gone(&mut self, packet: &Packet) {
-        let entered = self
-            .cubic_state
-            .remove(&packet.sequence)
-            .expect("it was inside");
+    /// Account for a packet that leaves: exactly one time, and unchanged except for a mark, which a corrupted packet
+    /// never gets.
+    fn remove_packet(&mut self, packet: &Packet) {
+        let entered = self.inside.remove(&packet.sequence).expect("it was inside");
         assert_eq!(
             Packet {
                 ecn: entered.ecn,
@@ -139,13 +143,14 @@ impl Account {
             },
             entered
         );
-        assert!(packet.ecn == entered.ecn || (packet.ecn == Ecn::Ce && entered.ecn != Ecn::NotEct));
+        let is_ect = !matches!(entered.ecn, Ecn::NotEct | Ecn::Corrupted);
+        assert!(packet.ecn == entered.ecn || (packet.ecn == Ecn::Ce && is_ect));
         self.bytes -= u64::from(packet.wire_bytes);
     }
 
     fn agrees(&self) -> bool {
         let Backlog { packets, bytes } = self.queue.backlog();
-        packets as usize == self.cubic_state.len() && bytes == self.bytes
+        packets as usize == self.inside.len() && bytes == self.bytes
     }
 }
 
@@ -165,19 +170,19 @@ fn run(plan: &QueuePlan, seed: u64, steps: &[Step]) -> Account {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 600, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Every packet leaves once, is dropped once, or is in the backlog; what is marked was capable of it.
+    /// Every packet leaves, is dropped, or is in the backlog; only ECN-capable packets are marked.
     #[test]
-    fn packets_are_conserved_and_the_backlog_is_told(
+    fn packets_are_conserved_and_the_backlog_is_reported(
         plan in select(disciplines(20)),
         seed in any::<u64>(),
         steps in steps(),
     ) {
         let mut account = run(&plan, seed, &steps);
-        let before = account.cubic_state.len();
+        let before = account.inside.len();
         for _ in 0..4 * before {
             account.apply(Step::Leave(1_000_000));
         }
-        prop_assert!(account.cubic_state.is_empty(), "{} keeps packets", plan.discipline);
+        prop_assert!(account.inside.is_empty(), "{} keeps packets", plan.discipline);
     }
 
     #[test]
@@ -192,20 +197,20 @@ proptest! {
     /// A discipline without a reason to hold packets back gives one whenever there is one; one that does names
     /// the time, and keeps it.
     #[test]
-    fn a_packet_that_waits_goes_when_it_was_said_to(
+    fn a_waiting_packet_leaves_at_its_ready_time(
         plan in select(disciplines(10)),
         steps in steps(),
     ) {
         let mut account = run(&plan, 1, &steps);
-        while !account.cubic_state.is_empty() {
-            let before = account.cubic_state.len();
+        while !account.inside.is_empty() {
+            let before = account.inside.len();
             account.apply(Step::Leave(0));
-            if account.cubic_state.len() == before {
+            if account.inside.len() == before {
                 let ready = account.queue.ready(account.now);
                 prop_assert!(ready > account.now && !ready.is_never(), "{}: ready at {ready:?}", plan.discipline);
                 account.now = ready;
                 account.apply(Step::Leave(0));
-                prop_assert!(account.cubic_state.len() < before, "{} breaks its word", plan.discipline);
+                prop_assert!(account.inside.len() < before, "{} breaks its word", plan.discipline);
             }
         }
     }

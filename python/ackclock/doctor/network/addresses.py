@@ -19,7 +19,7 @@ from ackclock.hosts import ssh
 from ackclock.hosts.agent import Agent
 
 #: What to do where no address is found.
-GIVE = "expected --data HERE,THERE: IPv4 addresses of both hosts"
+GIVE = "expected --addresses LOCAL,REMOTE: IPv4 addresses of both hosts"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +48,9 @@ def checked(given: Sequence[str]) -> tuple[str, ...]:
     """Addresses as a user writes them. Raises `InputError`."""
     for each in given:
         if not _is_address(each):
-            raise InputError(f"--data: found {each!r}; {GIVE}, or the other's alone")
+            raise InputError(f"--addresses: found {each!r}; {GIVE}, or the other's alone")
     if len(given) > 2:
-        raise InputError(f"--data: found {len(given)} addresses; {GIVE}, or the other's alone")
+        raise InputError(f"--addresses: found {len(given)} addresses; {GIVE}, or the other's alone")
     return tuple(given)
 
 
@@ -64,7 +64,7 @@ def _resolved(host: str, config: Path | None) -> str:
 
 def _connection(host: str, there: Agent) -> tuple[str, str]:
     """The two ends of the ssh connection, as the other host sees them (`SSH_CONNECTION`, ssh(1))."""
-    (environment,) = there.read("/proc/self/environ")
+    (environment,) = there.read_files("/proc/self/environ")
     variables = dict(each.split("=", 1) for each in environment.split("\0") if "=" in each)
     words = variables.get("SSH_CONNECTION", "").split()
     if len(words) == 4 and _is_address(words[0]) and _is_address(words[2]):
@@ -74,7 +74,7 @@ def _connection(host: str, there: Agent) -> tuple[str, str]:
 
 def _towards(here: Agent, peer: str) -> str:
     """This host's address on the way to a peer."""
-    ((_, said, _),) = here.look(["ip", "-j", "route", "get", peer])
+    ((_, said, _),) = here.run_commands(["ip", "-j", "route", "get", peer])
     with suppress(ValueError, LookupError, TypeError):
         return str(json.loads(said)[0]["prefsrc"])
     raise InputError(f"found no route from this host to {peer}; {GIVE}")

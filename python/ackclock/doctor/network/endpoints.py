@@ -72,8 +72,8 @@ def look(name: str, agent: Agent, own: Address, other: Address) -> Side:
     if found.taken:
         raise InputError(f'host "{name}": found another run of ackclock at work; expected none')
     if "ip" not in found.lacks and found.data is None:
-        raise InputError(f'host "{name}": found no interface with the address {own.own}; expected one (--data)')
-    (device,) = agent.read(str(settings.INTERFACES / (found.data or "lo") / "device" / "uevent"))
+        raise InputError(f'host "{name}": found no interface with the address {own.own}; expected one (--addresses)')
+    (device,) = agent.read_files(str(settings.INTERFACES / (found.data or "lo") / "device" / "uevent"))
     return Side(name, own, found, _settings(agent, found), hardware=bool(device))
 
 
@@ -103,7 +103,7 @@ class Worked:
 
 def worked(agent: Agent) -> Worked:
     """What a host's processors have done so far (/proc/stat, proc(5)). Raises `HostError`."""
-    (text,) = agent.read("/proc/stat")
+    (text,) = agent.read_files("/proc/stat")
     lines = [line.split() for line in text.splitlines() if line[:3] == "cpu" and line[3:4].isdigit()]
     ticks = [dict(zip(TICKS, map(int, words[1:]), strict=False)) for words in lines]
     all_s, kernel_s = (
@@ -115,7 +115,7 @@ def worked(agent: Agent) -> Worked:
 def _settings(agent: Agent, found: Facts) -> Settings:
     paths = [str(settings.SYSCTLS / name.replace(".", "/")) for name in settings.NAMES]
     speed = str(settings.INTERFACES / (found.data or "lo") / "speed")
-    host_name, flags, rate, *values = agent.read("/proc/sys/kernel/hostname", "/proc/cpuinfo", speed, *paths)
+    host_name, flags, rate, *values = agent.read_files("/proc/sys/kernel/hostname", "/proc/cpuinfo", speed, *paths)
     sysctls: Mapping[str, str] = {
         name: " ".join(value.split()) for name, value in zip(settings.NAMES, values, strict=True) if value
     }

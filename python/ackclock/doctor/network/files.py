@@ -15,7 +15,7 @@ from typing import Any
 from ackclock.doctor.disk import OF_FREE
 from ackclock.doctor.finding import Finding
 from ackclock.doctor.network.endpoints import THIS, Side
-from ackclock.doctor.network.test_matrix import FILE, HERE, MEMORY, THERE, TO, Asked, Cell, Found
+from ackclock.doctor.network.test_matrix import FILE, LOCAL, MEMORY, REMOTE, TO, Asked, Cell, Found
 from ackclock.errors import InputError
 from ackclock.figures import numbers
 from ackclock.hosts.agent import Agent
@@ -23,7 +23,7 @@ from ackclock.input.fields import shown
 from ackclock.system.files import readable
 
 #: What is read or written of a disk at most, again and again; and the least that is worth it.
-MOST_BYTES, LEAST_BYTES = 256 << 20, 16 << 20
+MAX_BYTES, LEAST_BYTES = 256 << 20, 16 << 20
 
 #: What is filled before it is read: it takes its time.
 FILLED_BYTES = 64 << 20
@@ -45,7 +45,7 @@ def asked_of(given: Iterable[str]) -> dict[str, str]:
     """Places by side, as `--file` has them: `PATH` is this host's, `:PATH` the other's. Raises `InputError`."""
     places: dict[str, str] = {}
     for text in given:
-        side, place = (THERE, text[1:]) if text.startswith(":") else (HERE, text)
+        side, place = (REMOTE, text[1:]) if text.startswith(":") else (LOCAL, text)
         if not place or not place.isprintable():
             raise InputError(
                 f"--file: found {shown(text)}; expected a folder or file here, or :PATH for the other host"
@@ -64,11 +64,11 @@ def stores(asked: Asked, there: Mapping[str, Agent]) -> dict[str, Store]:
 
 def _names(asked: Asked) -> dict[str, str]:
     """The hosts with a disk, by side."""
-    return {side: name for side, name in ((HERE, THIS), (THERE, asked.host)) if side in asked.files}
+    return {side: name for side, name in ((LOCAL, THIS), (REMOTE, asked.host)) if side in asked.files}
 
 
 def _store(name: str, place: str, agent: Agent) -> Store:
-    found = agent.room(place)
+    found = agent.disk_space(place)
     where = f"--file: {place}" if name == THIS else f'host "{name}": --file: {place}'
     if found["why"]:
         why = re.sub(r" \(os error \d+\)$", "", readable(str(found["why"])))
@@ -83,7 +83,7 @@ def _store(name: str, place: str, agent: Agent) -> Store:
     if length == 0:
         raise InputError(f"{where}: found an empty file; expected one with data")
     read = min(fitting // 2, FILLED_BYTES) if length is None else length
-    return Store({"place": place, "bytes": read}, {"place": place, "bytes": min(fitting // 2, MOST_BYTES)})
+    return Store({"place": place, "bytes": read}, {"place": place, "bytes": min(fitting // 2, MAX_BYTES)})
 
 
 def here(name: str, port: int, cell: Cell, stores: Mapping[str, Store], *, sends: bool) -> dict[str, Any]:
@@ -124,7 +124,7 @@ def _finding(found: Found, memory: Found, sides: tuple[Side, Side], files: Mappi
     said = f"From {sender.name} to {receiver.name} {flows} got {between}: "
     told = f"{slowest} waited for its disk for {numbers.value(share, 'share')} of the time"
     if share >= MOST and with_bps < SAME * without_bps:
-        place = files[HERE if slowest == THIS else THERE]
+        place = files[LOCAL if slowest == THIS else REMOTE]
         advice = f"What that disk can do: ackclock doctor host disk {place}, on {slowest}."
         return Finding("network", f"{said}the disk holds the transfer back; {told}.", evidence, advice, bad=True)
     if with_bps >= SAME * without_bps:

@@ -16,7 +16,7 @@ from ackclock.dataset.tables import TABLES
 from ackclock.doctor.network import Network, addresses, endpoints, files
 from ackclock.doctor.network.endpoints import THIS, Side
 from ackclock.doctor.network.files import Store
-from ackclock.doctor.network.test_matrix import LIMITS, THERE, TO, Asked, Cell
+from ackclock.doctor.network.test_matrix import LIMITS, LOCAL, REMOTE, TO, Asked, Cell
 from ackclock.engines.engine import Progress
 from ackclock.engines.linux import testbed
 from ackclock.engines.linux.network import End, Ends
@@ -131,11 +131,11 @@ def _transfer(
 
 
 def _unreachable(asked: Asked, pair: Pair, port: int) -> str:
-    client, server = pair.sides if asked.listen == THERE else (pair.sides[1], pair.sides[0])
-    other = "here" if asked.listen == THERE else "there"
+    client, server = pair.sides if asked.server == REMOTE else (pair.sides[1], pair.sides[0])
+    other = LOCAL if asked.server == REMOTE else REMOTE
     return (
         f'host "{asked.host}": found no way from {client.name} to {server.address.seen} port {port}; expected one '
-        f"(--data, --port, or --listen {other})"
+        f"(--addresses, --port, or --server {other})"
     )
 
 
@@ -147,7 +147,7 @@ def _order(asked: Asked, pair: Pair, cell: Cell, seed: int, port: int, side: Sid
 
     sender, receiver = pair.of(cell)
     ends = asdict(Ends(end(sender), end(receiver)))
-    server = pair.sides[1] if asked.listen == THERE else pair.sides[0]
+    server = pair.sides[1] if asked.server == REMOTE else pair.sides[0]
     plan = _plan(asked, cell, REQUEST_BYTES if server is sender else None)
     return {
         "plan": plan.engine_input(),

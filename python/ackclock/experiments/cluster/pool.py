@@ -153,7 +153,7 @@ def opened(place: Place, engines: Sequence[str], interrupted: Callable[[], bool]
     with ExitStack() as stack, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of ports and versions, to a log that nobody reads
         warnings.simplefilter("always", Watched)
-        with signals.unheard_by_children():
+        with signals.block_terminal_signals():
             cluster = stack.enter_context(_started(place)) if place.kind else place.address
             client = _connected(distributed, cluster, place)
         stack.callback(client.close, timeout=1)
@@ -194,7 +194,7 @@ def _started(place: Place) -> Iterator[Any]:
                 found = f"{place.option}: found for {place.kind}: {_said(error).removesuffix(', for example:')}"
                 raise InputError(f"{found}; expected the site's ~/.config/dask/jobqueue.yaml") from error
             made.scale(jobs=place.workers)
-        stack.enter_context(signals.undoing(lambda: _ended(made)))
+        stack.enter_context(signals.cleanup(lambda: _ended(made)))
         yield made
 
 

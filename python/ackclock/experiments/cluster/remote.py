@@ -32,8 +32,8 @@ def looking(names: Sequence[str]) -> Callable[[], tuple[str, str | None, str | N
             return socket.gethostname(), None, None
         from ackclock import engines
 
-        lacking = next(filter(None, map(engines.lacking, names)), None)
-        return socket.gethostname(), ackclock._core.version, lacking
+        reason = next(filter(None, map(engines.unavailable, names)), None)
+        return socket.gethostname(), ackclock._core.version, reason
 
     return look
 

@@ -30,7 +30,7 @@ EVEN = 21
 LEAST_SPAN = 1.5
 
 #: Most values of a ladder, and of all keys together.
-MOST_STEPS, MOST_CANDIDATES = 1_000, 100_000
+MAX_STEPS, MOST_CANDIDATES = 1_000, 100_000
 
 #: Short names of the keys that most questions are about.
 KEYS = {
@@ -94,15 +94,15 @@ def _ladder(text: str, low: str, low_unit: str, high: str, high_unit: str, steps
     first, last = float(low), float(high)
     if low_unit not in ("", unit) or not first < last or not math.isfinite(last):
         raise InputError(f"--vary: found {shown(text)}; expected LOW..HIGH with one unit, the lower first")
-    if count is not None and not 2 <= count <= MOST_STEPS:
-        raise InputError(f"--vary: found {count} values; expected 2 to {MOST_STEPS}")
+    if count is not None and not 2 <= count <= MAX_STEPS:
+        raise InputError(f"--vary: found {count} values; expected 2 to {MAX_STEPS}")
     rungs = _rungs(first, last, count)
     return tuple(dict.fromkeys(_written(value, unit, whole=_are_whole(rungs, unit)) for value in rungs))
 
 
 def _rungs(first: float, last: float, count: int | None) -> list[float]:
     if first > 0 and last / first >= LEAST_SPAN:
-        steps = count or min(MOST_STEPS, 1 + math.ceil(math.log(last / first) / math.log(STEP)))
+        steps = count or min(MAX_STEPS, 1 + math.ceil(math.log(last / first) / math.log(STEP)))
         return [first * (last / first) ** (step / (steps - 1)) for step in range(steps)]
     steps = count or EVEN
     return [first + (last - first) * step / (steps - 1) for step in range(steps)]
@@ -121,11 +121,11 @@ def _written(value: float, unit: str, *, whole: bool) -> Any:
 
 def tried(text: str) -> Vary:
     """Queue disciplines, or congestion controls, by their names. Raises `InputError` for what is neither."""
-    names = listed(text, "--try")
+    names = listed(text, "--candidates")
     known: dict[str, Family] = {name: family for family in TRIED for name in algorithms.names(family)}
     if unknown := next((name for name in names if name not in known), None):
-        raise InputError(f"--try: found {shown(unknown)}; expected {nearest(str(unknown), list(known))}")
+        raise InputError(f"--candidates: found {shown(unknown)}; expected {nearest(str(unknown), list(known))}")
     families = {known[name] for name in names}
     if len(families) > 1:
-        raise InputError(f"--try: found {shown(text)}; expected disciplines, or congestion controls, not both")
+        raise InputError(f"--candidates: found {shown(text)}; expected disciplines, or congestion controls, not both")
     return Vary(TRIED[families.pop()], names, ordered=False)

@@ -35,7 +35,7 @@ class Need:
         return value - self.bound if self.at_least else self.bound - value
 
 
-def need(text: str, option: str = "--need") -> Need:
+def need(text: str, option: str = "--require") -> Need:
     """A need as somebody writes it, for an option. Raises `InputError`."""
     match = _NEED.fullmatch(text)
     if match is None:

@@ -165,7 +165,7 @@ def question(
     if loaded.sweep is not None:
         raise InputError(f"{loaded.source.name}: found a sweep; expected one scenario, and what to vary by --vary")
     if not needs and not goals:
-        raise InputError('--need: found none; expected what is needed, such as --need "utilisation >= 99%"')
+        raise InputError('--require: found none; expected what is needed, such as --require "utilisation >= 99%"')
     goal_metrics = [goal.metric for goal in goals]
     if twice := next((name for name in goal_metrics if goal_metrics.count(name) > 1), None):
         raise InputError(f"--best: found {twice} twice; expected each metric once")

@@ -47,4 +47,4 @@ class Proposer:
 
     def _lacks(self, engine: str, row: int) -> bool:
         plan = self.question.point(self.question.number(row, 0)).plan
-        return bool(engines.engine(engine).check(plan))
+        return bool(engines.engine(engine).unsupported(plan))

@@ -31,7 +31,7 @@ def beside(loaded: Loaded, order: Order, left: Runs, progress: Progress) -> Iter
 
     What it gives is to be called as `progress`, and raises what is wrong.
     """
-    if loaded.count <= planning.MOST_CHECKED or not left:
+    if loaded.count <= planning.MAX_CHECKED or not left:
         yield progress
         return
     context = get_context("spawn")

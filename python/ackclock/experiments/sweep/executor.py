@@ -53,7 +53,7 @@ def run_all(order: Order, tasks: Tasks, parts: Parts, progress: Progress, place:
 
     `progress` is called with the share of the work that is done. Raises `AckclockError` for a run that failed.
     """
-    with signals.whole() as interrupted:
+    with signals.defer_signals() as interrupted:
         if place is not None:
             _run_there(place, order, tasks, parts, progress, interrupted)
             return
@@ -92,7 +92,7 @@ class _There:
 def _run_all(order: Order, tasks: Tasks, parts: Parts, progress: Progress, interrupted: Callable[[], bool]) -> None:
     context = get_context("spawn")
     others = set(active_children())
-    with signals.unheard_by_children():
+    with signals.block_terminal_signals():
         stop = context.Event()
     with _one_thread(), ProcessPoolExecutor(tasks.jobs, context, worker.start, (order, stop)) as pool:
         try:
@@ -128,7 +128,7 @@ _DIED = (
 
 def _warm(pool: ProcessPoolExecutor, jobs: int, interrupted: Callable[[], bool]) -> None:
     """Waits for the first process to have imported what it needs: what is told from then on is of the work alone."""
-    with signals.unheard_by_children():
+    with signals.block_terminal_signals():
         waiting = {pool.submit(worker.ready) for _ in range(jobs)}
     while not interrupted() and not wait(waiting, timeout=WAKE_S, return_when=FIRST_COMPLETED).done:
         pass
@@ -140,7 +140,7 @@ def _drain(
     waiting: dict[Future[Done], Task] = {}
     progress(tasks.share)
     while (waiting or tasks.left) and not interrupted():
-        with signals.unheard_by_children():
+        with signals.block_terminal_signals():
             while tasks.left and len(waiting) < 2 * tasks.jobs:
                 task = tasks.next()
                 waiting[pool.submit(worker.work, task.runs)] = task

@@ -33,7 +33,7 @@ from ackclock.dataset.result_kind import LOCK, MANIFEST, Kind
 from ackclock.errors import InputError
 from ackclock.experiments.sweep.spec import Order, different
 from ackclock.system.files import check, check_name
-from ackclock.system.temporary import Private
+from ackclock.system.temporary import LockedTempDir
 
 #: A part is written after so many seconds, and after this share of the time so far if that is longer: a kill costs at
 #: most that much work, and a sweep of many hours still has only hundreds of parts.
@@ -51,7 +51,7 @@ _PART = re.compile(r"(\w+)\.parquet/part-(\d{4,})\.parquet")
 class Parts:
     """A sweep's folder, open for writing. Use it in a `with` block."""
 
-    def __init__(self, folder: Path, order: Order, *, command: str = "", fresh: bool = False) -> None:
+    def __init__(self, folder: Path, order: Order, *, command: str = "", restart: bool = False) -> None:
         """Begins a sweep or goes on with one. Raises `InputError` for a folder that holds something else."""
         result_kind.check(folder, Kind.SWEEP)
         self.given = folder
@@ -59,8 +59,8 @@ class Parts:
             self.folder = folders.resolved(folder)
             self.folder.mkdir(parents=True, exist_ok=True)
             self._lock = _locked(self.folder)
-            self._private = Private(self.folder)
-            if fresh:
+            self._private = LockedTempDir(self.folder)
+            if restart:
                 _empty(self.folder)
             self._begin(order, command)
             self.done = self._recover()
@@ -143,7 +143,7 @@ class Parts:
         if differs := different(found.about["sweep"], order.identity()):
             raise InputError(
                 f"{self.folder}: found a sweep that differs in its {' and '.join(differs)}; "
-                "expected another folder (--out), or --fresh to begin anew"
+                "expected another folder (--out), or --restart to begin anew"
             )
         self._about, self._files = found.about, dict(found.files)
 

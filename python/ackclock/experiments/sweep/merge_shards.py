@@ -63,13 +63,13 @@ def merge(
 def _checked(found: Sequence[Manifest]) -> Manifest:
     """The first of the shards, in the order of their numbers, if they are all of one sweep and none is missing."""
     if not found:
-        raise InputError("merge: found no folder; expected those of all shards of a sweep")
+        raise InputError("merge-shards: found no folder; expected those of all shards of a sweep")
     by_number = _by_number(found, _shard(found[0]).count)
     count = _shard(found[0]).count
     missing = [str(Shard(number, count)) for number in range(1, count + 1) if number not in by_number]
     if missing:
         more = f" and {len(missing) - MOST_NAMED} more" if len(missing) > MOST_NAMED else ""
-        raise InputError(f"merge: found no shard {', '.join(missing[:MOST_NAMED])}{more}; expected all {count}")
+        raise InputError(f"merge-shards: found no shard {', '.join(missing[:MOST_NAMED])}{more}; expected all {count}")
     return by_number[1]
 
 

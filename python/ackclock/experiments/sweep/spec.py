@@ -28,7 +28,7 @@ KEPT = ("flows", "links")
 SAMPLES = ("flow_samples", "queue_samples", "events", "packets", "transmissions")
 
 #: Most runs of a sweep.
-MOST_RUNS = 10_000_000
+MAX_RUNS = 10_000_000
 
 #: Progress is told after so many points.
 POINTS_PER_LOOK = 100
@@ -113,7 +113,7 @@ def chosen_metrics(names: Iterable[str] | None) -> tuple[str, ...]:
 def runs(loaded: Loaded, order: Order, progress: Progress = no_progress) -> Runs:
     """Every run, of the order's shard; one per point where the engine is deterministic.
 
-    Of more than `planning.MOST_CHECKED` points a covering array is checked (`ackclock.scenario.covering_array`); if
+    Of more than `planning.MAX_CHECKED` points a covering array is checked (`ackclock.scenario.covering_array`); if
     these have one set of seeds, so have all. The others are checked while the sweep runs (`check`). `progress` is
     called with the share of these points that has been checked. Raises `ScenarioError` with the mistakes of these
     points, `UnsupportedError`, `InputError`.
@@ -123,8 +123,8 @@ def runs(loaded: Loaded, order: Order, progress: Progress = no_progress) -> Runs
     if len(seeds) < count:
         different = set(seeds)
         seeds = [*different] * count if len(different) == 1 else _seeds(loaded, order, range(count), progress)
-    if sum(map(len, seeds)) > MOST_RUNS:
-        raise InputError(f"{order.name}: found more than {MOST_RUNS:,} runs; expected fewer points or seeds")
+    if sum(map(len, seeds)) > MAX_RUNS:
+        raise InputError(f"{order.name}: found more than {MAX_RUNS:,} runs; expected fewer points or seeds")
     return _chosen(Runs(seeds), loaded, order)
 
 
@@ -148,10 +148,10 @@ def _seeds(loaded: Loaded, order: Order, numbers: Sequence[int], progress: Progr
     known: dict[tuple[int, ...], tuple[int, ...]] = {}
     found = []
     for done, point in enumerate(loaded.points(numbers)):
-        reasons.update(dict.fromkeys(engines.refusals(engine, point.plan)))
-        engines.check_needs(engine, point.plan)
+        reasons.update(dict.fromkeys(engines.unsupported(engine, point.plan)))
+        engines.check_inputs(engine, point.plan)
         seeds = point.plan.seeds if order.seeds is None else order.seeds
-        own = seeds if engine.draws(point.plan) else seeds[:1]
+        own = seeds if engine.is_stochastic(point.plan) else seeds[:1]
         if order.twin:
             phase_effects.check(replace(point.plan, seeds=own), order.engine)
         found.append(known.setdefault(own, own))

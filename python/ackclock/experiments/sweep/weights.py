@@ -19,10 +19,10 @@ from ackclock.scenario.points import Axis
 Weights = npt.NDArray[np.float64]
 
 #: The cost of so many points is worked out one by one, in less than half a second.
-MOST_POINTS = 250
+MAX_POINTS = 250
 
 #: No run is for nothing.
-LEAST_S = 1e-6
+MIN_S = 1e-6
 
 
 def of_points(loaded: Loaded, engine: str) -> Weights:
@@ -32,9 +32,9 @@ def of_points(loaded: Loaded, engine: str) -> Weights:
     """
 
     def cost_s(point: int) -> float:
-        return max(cost(loaded.point(point).plan, engine).in_sweep().cpu_s, LEAST_S)
+        return max(cost(loaded.point(point).plan, engine).in_sweep().cpu_s, MIN_S)
 
-    if loaded.sweep is None or loaded.sweep.count <= MOST_POINTS:
+    if loaded.sweep is None or loaded.sweep.count <= MAX_POINTS:
         return np.array([cost_s(point) for point in range(loaded.sweep.count if loaded.sweep else 1)])
     return separable(loaded.sweep.axes, cost_s)
 

@@ -58,7 +58,7 @@ _given: dict[str, Any] = {}
 
 def start(order: Order, stop: Event) -> None:
     """Called once in each process."""
-    signals.listen(silently=True)  # to SIGTERM; the parent hears the others and says what to do
+    signals.install_handlers(silent=True)  # SIGTERM; the parent handles the others and prints what to do
     threading.Thread(target=_end_with_parent, daemon=True).start()
     _given.update(order=order, stop=stop)
 
@@ -135,11 +135,10 @@ class _Worker:
         from ackclock.engines.engine import RunOptions
 
         options = RunOptions(progress=self._heard, samples=self._order.samples)
-        many = getattr(self._engine, "run_many", None)
-        if many is not None:
+        if self._engine.vectorised:
             pairs = [(self._plan(run.point), run.seed) for run in runs]
             with _told(f"points {runs[0].point} to {runs[-1].point}"):
-                found = many(pairs, options, jobs=1)  # the other cores have processes of their own
+                found = self._engine.run_many(pairs, options, jobs=1)  # the other cores have processes of their own
             yield from zip(runs, found, strict=True)
             return
         for run in runs:
@@ -150,7 +149,7 @@ class _Worker:
     def _planned(self, point: int) -> Plan:
         from ackclock import engines
 
-        return engines.fed(self._engine, self._order.plan(self._loaded.point(point)))
+        return engines.resolve_inputs(self._engine, self._order.plan(self._loaded.point(point)))
 
     def _heard(self, share: float) -> None:
         now_s = time.monotonic()

@@ -34,7 +34,7 @@ POINTS = 220_000
 TEMPLATE = "report.html.j2"
 
 #: Lists in the printed manifest are cut after this many items.
-MOST_ITEMS = 12
+MAX_ITEMS = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +196,7 @@ def _cut(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {key: _cut(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        kept = [_cut(item) for item in value[:MOST_ITEMS]]
+        kept = [_cut(item) for item in value[:MAX_ITEMS]]
         left = len(value) - len(kept)
         return [*kept, f"… {left:,} more in manifest.json"] if left else kept
     return value

@@ -19,7 +19,7 @@ from ackclock.metrics.protocols import Recorded
 from ackclock.metrics.view import Array
 
 #: Flows that the report's table shows: those with the smallest numbers.
-MOST_FLOWS = 100
+MAX_FLOWS = 100
 
 #: How much of a long array is reckoned with at a time.
 PART = 2**20
@@ -91,20 +91,20 @@ def _first_flows(view: RunView, seen: _Means) -> list[pl.DataFrame]:
     for block in view.rows("flows").blocks(*COLUMNS):
         seen.see(block["flow"])
         found = pl.concat([found, block.frame.select(COLUMNS)], how="vertical" if found.width else "diagonal")
-        found = found.sort("flow").head(MOST_FLOWS)
+        found = found.sort("flow").head(MAX_FLOWS)
     seen.see(view.datagrams["flow"].to_numpy())
-    others = view.datagrams.select(COLUMNS).head(MOST_FLOWS)
+    others = view.datagrams.select(COLUMNS).head(MAX_FLOWS)
     return [found, others] if found.width else [others]
 
 
 def _first_rates(view: RunView, goodputs: _Means) -> list[pl.DataFrame]:
     """Goodput while it was there and share of all the data of the first TCP flows; goodput of the first UDP flows."""
     udp = pl.DataFrame({"flow": view.datagrams["flow"], "goodput_bps": throughput.datagram_rates_bps(view)})
-    found = [udp.head(MOST_FLOWS).with_columns(pl.lit(None, dtype=pl.Float64).alias("share"))]
+    found = [udp.head(MAX_FLOWS).with_columns(pl.lit(None, dtype=pl.Float64).alias("share"))]
     rates, data = view.once(throughput.rates_while_there_bps), throughput.flow_rates_bps(view)
     if rates is not None and data is not None:
         flows = throughput.present_flows(view)
-        first = _lowest(flows, MOST_FLOWS)
+        first = _lowest(flows, MAX_FLOWS)
         share = data[first] / (data.sum() or 1.0)
         del data  # there may be ten million
         goodputs.add(flows, rates)

@@ -50,13 +50,13 @@ FEW_LINKS = 16
 
 
 #: A sweep is given up after so many different mistakes.
-MOST_PROBLEMS = 20
+MAX_PROBLEMS = 20
 
 #: Of a sweep with more points some are looked at before it begins, and the others while it runs: to look at so many
 #: takes less than a second.
-MOST_CHECKED = 3_000
+MAX_CHECKED = 3_000
 
-_NUMBER = arguments.whole(0, points.MOST_POINTS - 1)
+_NUMBER = arguments.whole(0, points.MAX_POINTS - 1)
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,7 @@ class Loaded:
 
     def covering(self) -> list[int]:
         """The numbers of the points that are looked at before a sweep begins: all, or some of very many."""
-        return covering([len(axis.values) for axis in self.sweep.axes] if self.sweep else [], MOST_CHECKED)
+        return covering([len(axis.values) for axis in self.sweep.axes] if self.sweep else [], MAX_CHECKED)
 
     def points(self, numbers: Sequence[int] | None = None) -> Iterator[Point]:
         """Every point of the sweep, or those with some numbers; of a scenario without one, the only point.
@@ -160,7 +160,7 @@ class Loaded:
             except ScenarioError as error:
                 for problem in error.problems:
                     mistakes.setdefault(problem, []).append(number)
-                if len(mistakes) >= MOST_PROBLEMS:
+                if len(mistakes) >= MAX_PROBLEMS:
                     break
             else:
                 yield planned

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 Made = TypeVar("Made")
 
 #: Most results that are kept.
-MOST_KEPT = 20_000
+MAX_KEPT = 20_000
 
 
 class Memo:
@@ -21,7 +21,7 @@ class Memo:
         """What `make` gives for these tables; `name` tells apart what is made of them. Errors are not kept."""
         key = (name, *map(id, tables))
         if key not in self._kept:
-            if len(self._kept) >= MOST_KEPT:
+            if len(self._kept) >= MAX_KEPT:
                 self._kept.clear()
             self._kept[key] = tables, make()
         made: Made = self._kept[key][1]

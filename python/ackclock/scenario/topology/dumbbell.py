@@ -11,7 +11,7 @@ from pydantic_core import InitErrorDetails
 from ackclock.input.fields import Loc, Spread, Spreadable, Table, fault_at, faults
 from ackclock.plan import HopPlan, LoadPlan, PathPlan
 from ackclock.scenario.keys import RTT, Burst, LinkRate, Queue
-from ackclock.scenario.topology.endpoints import MOST_FLOWS, Placed, not_longer
+from ackclock.scenario.topology.endpoints import MAX_FLOWS, Placed, not_longer
 from ackclock.scenario.topology.impairments import Impaired
 from ackclock.scenario.topology.network import Drawing, Link, Way
 from ackclock.scenario.topology.topology import ACCESS_QUEUE, Topology
@@ -100,8 +100,8 @@ class Dumbbell(Impaired, Topology):
         elif abs(exact - round(exact)) > WHOLE or exact < 1 - WHOLE:
             found = f"{group.congestion_factor:g}, which makes {exact:.6g} sources"
             yield fault_at(place, group.congestion_factor, "a factor that makes a whole number of sources", found)
-        elif exact > MOST_FLOWS:
-            yield fault_at(place, group.congestion_factor, f"at most {MOST_FLOWS} sources", f"{exact:.6g} sources")
+        elif exact > MAX_FLOWS:
+            yield fault_at(place, group.congestion_factor, f"at most {MAX_FLOWS} sources", f"{exact:.6g} sources")
 
     def capacity_bps(self, group: Placed) -> float:
         """The rate of the link that the data goes over."""

@@ -12,7 +12,7 @@ from ackclock.input.fields import Loc, Spread, Spreadable, Table, fault, fault_a
 from ackclock.scenario.keys import RTT, Delay, Name
 
 #: Most flows of a scenario, and most ways of its generated traffic.
-MOST_FLOWS = 1_000_000
+MAX_FLOWS = 1_000_000
 
 Direction: TypeAlias = Literal["down", "up"]
 
@@ -30,7 +30,7 @@ HostNames: TypeAlias = Annotated[str | list[str], BeforeValidator(_names)]
 class Placed(Table):
     """Where a group's data goes, and how many send it. Which of the keys there are depends on the topology."""
 
-    count: Annotated[int, Field(ge=1, le=MOST_FLOWS)] = Field(
+    count: Annotated[int, Field(ge=1, le=MAX_FLOWS)] = Field(
         1, description="number of sources; between hosts: for each pair"
     )
     congestion_factor: Annotated[float, Field(gt=0, le=1000)] | None = Field(

@@ -21,8 +21,8 @@ from ackclock.scenario.topology.traffic_matrix import DRAWN, matching, pairs, un
 from ackclock.scenario.topology.wiring import Cable, Wiring
 
 #: Most nodes and links of a network.
-MOST_NODES = 100_000
-MOST_LINKS = 1_000_000
+MAX_NODES = 100_000
+MAX_LINKS = 1_000_000
 
 
 class Routed(Topology):

@@ -11,14 +11,14 @@ from ackclock.input.fields import Table, fault, fault_at, faults, shown
 from ackclock.input.tagged_union import Chosen, told_apart
 
 #: Most objects of a web page.
-MOST_OBJECTS = 100_000
+MAX_OBJECTS = 100_000
 
 
 class FixedCount(Table):
     """Always the same."""
 
     distribution: Literal["fixed"] = Field(description='"fixed"')
-    value: Annotated[int, Field(ge=0, le=MOST_OBJECTS)] = Field(description="the number")
+    value: Annotated[int, Field(ge=0, le=MAX_OBJECTS)] = Field(description="the number")
 
     @property
     def mean_count(self) -> float:
@@ -34,7 +34,7 @@ class GeometricCount(Table):
     """Geometric, from 0 on."""
 
     distribution: Literal["geometric"] = Field(description='"geometric"')
-    mean: Annotated[float, Field(ge=0, le=MOST_OBJECTS)] = Field(description="the mean")
+    mean: Annotated[float, Field(ge=0, le=MAX_OBJECTS)] = Field(description="the mean")
 
     @property
     def mean_count(self) -> float:
@@ -50,8 +50,8 @@ class UniformCount(Table):
     """Uniform on from … to."""
 
     distribution: Literal["uniform"] = Field(description='"uniform"')
-    from_: Annotated[int, Field(ge=0, le=MOST_OBJECTS)] = Field(alias="from", description="the smallest")
-    to: Annotated[int, Field(ge=0, le=MOST_OBJECTS)] = Field(description="the largest")
+    from_: Annotated[int, Field(ge=0, le=MAX_OBJECTS)] = Field(alias="from", description="the smallest")
+    to: Annotated[int, Field(ge=0, le=MAX_OBJECTS)] = Field(description="the largest")
 
     @model_validator(mode="after")
     def _rising(self) -> UniformCount:
@@ -70,8 +70,8 @@ class UniformCount(Table):
 
 
 def _fixed_count(value: object) -> FixedCount:
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MOST_OBJECTS:
-        raise fault(shown(value), f'a whole number up to {MOST_OBJECTS}, or {{ distribution = "geometric", mean = 5 }}')
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MAX_OBJECTS:
+        raise fault(shown(value), f'a whole number up to {MAX_OBJECTS}, or {{ distribution = "geometric", mean = 5 }}')
     return FixedCount.model_construct(distribution="fixed", value=value)
 
 

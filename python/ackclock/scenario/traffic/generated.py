@@ -13,7 +13,7 @@ from pydantic_core import InitErrorDetails
 from ackclock.input.fields import Loc, fault, fault_at, faults
 from ackclock.input.time_distributions import Period, Times
 from ackclock.scenario.keys import EventRate, Moment, Rate
-from ackclock.scenario.topology.endpoints import MOST_FLOWS
+from ackclock.scenario.topology.endpoints import MAX_FLOWS
 from ackclock.scenario.traffic.counts import Counts
 from ackclock.scenario.traffic.flow_group import Transfers
 from ackclock.scenario.traffic.sizes import Sizes
@@ -180,7 +180,7 @@ class Web(Loop):
     hints: ClassVar[Mapping[str, str]] = {**Generated.hints, "count": "users: the number of users"}
 
     kind: Literal["web"] = Field(description='"web"')
-    count: Annotated[int, Field(ge=1, le=MOST_FLOWS)] = Field(1, alias="users", description="number of users")
+    count: Annotated[int, Field(ge=1, le=MAX_FLOWS)] = Field(1, alias="users", description="number of users")
     size: Sizes = Field(description="size of an embedded object, written as for any transfer")
     main: Sizes | None = Field(None, description="size of a page's main object; absent: the same as the embedded ones")
     objects: Counts = Field(description='embedded objects per page: 5, or { distribution = "geometric", mean = 5 }')
@@ -218,7 +218,7 @@ class Incast(Generated):
     hints: ClassVar[Mapping[str, str]] = {**Generated.hints, "count": "senders: the senders of a round"}
 
     kind: Literal["incast"] = Field(description='"incast"')
-    count: Annotated[int, Field(ge=1, le=MOST_FLOWS)] = Field(
+    count: Annotated[int, Field(ge=1, le=MAX_FLOWS)] = Field(
         alias="senders", description="number of senders in a round"
     )
     between: Literal["random", "round-robin"] | None = Field(

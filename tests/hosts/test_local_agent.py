@@ -17,35 +17,35 @@ pytestmark = pytest.mark.skipif(not [*testbeds.AGENTS.glob("ackclock-agent-*")],
 
 @pytest.fixture(autouse=True)
 def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where agents are copied to."""
+    """Return the folder that agents are copied to."""
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     return tmp_path
 
 
-def test_an_agent_here_answers_and_leaves_nothing(places: Path):
+def test_a_local_agent_responds_and_leaves_no_files(places: Path):
     with agents({"this host": None}) as there:
         assert list(places.iterdir())
-        (kind,) = there["this host"].read("/proc/sys/kernel/ostype")
+        (kind,) = there["this host"].read_files("/proc/sys/kernel/ostype")
         assert kind == "Linux\n"
         assert there["this host"].end() == []
     assert not list(places.iterdir())
 
 
-def test_one_that_waits_for_another_hears_of_us(monkeypatch: pytest.MonkeyPatch):
+def test_a_waiting_agent_receives_keep_alives(monkeypatch: pytest.MonkeyPatch):
     """Its guard would end it after a second."""
-    greet = Agent.greet
+    start = Agent.start
 
     def late(self: Agent, patience_s: int) -> None:
         time.sleep(1.6 if self.name == "late" else 0.0)
-        greet(self, patience_s)
+        start(self, patience_s)
 
     monkeypatch.setattr(agent, "ALIVE_S", 0.2)
-    monkeypatch.setattr(Agent, "greet", late)
+    monkeypatch.setattr(Agent, "start", late)
     with agents({"early": None, "late": None}, patience_s=1) as there:
         assert [each.end() for each in there.values()] == [[], []]
 
 
-def test_a_machine_for_which_there_is_no_agent(places: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_processor_without_an_agent_is_rejected(places: Path, monkeypatch: pytest.MonkeyPatch):
     known = agent.program
     monkeypatch.setattr(agent, "program", lambda _: known("pdp11"))
     said = "found no agent for pdp11 machines; expected .*: `make agent` builds"

@@ -1,14 +1,14 @@
-//! What is counted: packets by flow and link, times in each regime, sojourn times.
+//! Counts: packets by flow and link, times in each regime, sojourn times.
 
 /// Bins of the histogram of sojourn times, evenly between 0 and a full queue.
 const BINS: usize = 500;
 
 /// The counts of a flow; integrals over time.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct FlowBook {
+pub struct FlowCounters {
     /// ∫ A dt, packets.
     pub sent_p: f64,
-    /// What left its last queue, packets.
+    /// Packets that left its last queue.
     pub delivered_p: f64,
     /// ∫ λ dt, packets.
     pub dropped_p: f64,
@@ -22,11 +22,11 @@ pub struct FlowBook {
     pub recoveries: u64,
 }
 
-impl FlowBook {
-    /// What was counted since `before`.
+impl FlowCounters {
+    /// Difference from earlier counts.
     #[must_use]
-    pub fn since(&self, before: &FlowBook) -> FlowBook {
-        FlowBook {
+    pub fn since(&self, before: &FlowCounters) -> FlowCounters {
+        FlowCounters {
             sent_p: self.sent_p - before.sent_p,
             delivered_p: self.delivered_p - before.delivered_p,
             dropped_p: self.dropped_p - before.dropped_p,
@@ -40,12 +40,12 @@ impl FlowBook {
 
 /// The counts of a link.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct LinkBook {
-    /// What arrived at the queue, packets.
+pub struct LinkCounters {
+    /// Packets that arrived at the queue.
     pub arrived_p: f64,
-    /// What was dropped, packets.
+    /// Packets dropped.
     pub dropped_p: f64,
-    /// What left, packets.
+    /// Packets that left.
     pub departed_p: f64,
     /// Time spent transmitting.
     pub busy_s: f64,
@@ -57,11 +57,11 @@ pub struct LinkBook {
     pub sojourn_p_s: f64,
 }
 
-impl LinkBook {
-    /// What was counted since `before`.
+impl LinkCounters {
+    /// Difference from earlier counts.
     #[must_use]
-    pub fn since(&self, before: &LinkBook) -> LinkBook {
-        LinkBook {
+    pub fn since(&self, before: &LinkCounters) -> LinkCounters {
+        LinkCounters {
             arrived_p: self.arrived_p - before.arrived_p,
             dropped_p: self.dropped_p - before.dropped_p,
             departed_p: self.departed_p - before.departed_p,
@@ -92,7 +92,7 @@ impl Sojourns {
         }
     }
 
-    /// Adds so many packets that waited so long. Bin 0 is for those that did not wait.
+    /// Add so many packets that waited so long. Bin 0 is for those that did not wait.
     pub fn add(&mut self, sojourn_s: f64, packets: f64) {
         let bin = (sojourn_s / self.longest_s * BINS as f64).ceil() as usize;
         self.counts_p[bin.min(BINS)] += packets;

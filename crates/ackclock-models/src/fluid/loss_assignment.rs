@@ -15,14 +15,14 @@ use super::random;
 /// The policies.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
-pub enum Victims {
+pub enum LossAssignment {
     /// The highest rate first.
     Rate {},
     /// The largest window first.
     Window {},
     /// In random order.
     Random {},
-    /// By lot, with weights A^rate (dW/dt)^growth.
+    /// Drawn with weights A^rate (dW/dt)^growth.
     Weighted {
         /// Exponent of the rate.
         rate: f64,
@@ -37,21 +37,21 @@ pub enum Victims {
 }
 
 /// Exponents of weights are between this and its negative.
-const MOST_EXPONENT: f64 = 20.0;
-/// A flow grows by at least this, packets/s, where growth is a weight.
-const LEAST_GROWTH: f64 = 1e-3;
+const MAX_EXPONENT: f64 = 20.0;
+/// Smallest growth as a weight, packets/s.
+const MIN_GROWTH: f64 = 1e-3;
 
-impl Victims {
-    /// Refuses flows that there are not.
+impl LossAssignment {
+    /// Reject flows that do not exist.
     ///
     /// # Errors
     /// The first such flow, or no events.
     pub fn check(&self, flows: usize) -> Result<(), PlanError> {
-        if let Victims::Weighted { rate, growth } = self {
-            between("rate", *rate, -MOST_EXPONENT, MOST_EXPONENT)?;
-            return between("growth", *growth, -MOST_EXPONENT, MOST_EXPONENT);
+        if let LossAssignment::Weighted { rate, growth } = self {
+            between("rate", *rate, -MAX_EXPONENT, MAX_EXPONENT)?;
+            return between("growth", *growth, -MAX_EXPONENT, MAX_EXPONENT);
         }
-        let Victims::Replayed { flows: events } = self else {
+        let LossAssignment::Replayed { flows: events } = self else {
             return Ok(());
         };
         let unknown = events.iter().flatten().find(|&&flow| flow >= flows);
@@ -72,7 +72,7 @@ impl Victims {
 pub struct Candidate {
     /// Its index.
     pub flow: usize,
-    /// What it sends, packets/s.
+    /// Sending rate, packets/s.
     pub rate_p_s: f64,
     /// Its window, packets.
     pub window_p: f64,
@@ -83,14 +83,14 @@ pub struct Candidate {
 /// The controller in a run.
 #[derive(Debug)]
 pub struct Controller {
-    kind: Victims,
+    kind: LossAssignment,
     random: Pcg64Mcg,
     events: usize,
 }
 
 impl Controller {
     /// A controller before its first event.
-    pub fn new(kind: &Victims, seed: u64) -> Controller {
+    pub fn new(kind: &LossAssignment, seed: u64) -> Controller {
         Controller {
             kind: kind.clone(),
             random: random::stream(seed, random::VICTIMS),
@@ -98,24 +98,24 @@ impl Controller {
         }
     }
 
-    /// Puts the candidates of the next event in order; who is hit first comes first, equals by their index.
+    /// Put the candidates of the next event in order; who is hit first comes first, equals by their index.
     pub fn order(&mut self, candidates: &mut [Candidate]) {
         let event = self.events;
         self.events += 1;
         candidates.sort_by(|one, other| other.rate_p_s.total_cmp(&one.rate_p_s));
         match &self.kind {
-            Victims::Rate {} => {}
-            Victims::Window {} => {
+            LossAssignment::Rate {} => {}
+            LossAssignment::Window {} => {
                 candidates.sort_by(|one, other| other.window_p.total_cmp(&one.window_p));
             }
-            Victims::Random {} => candidates.shuffle(&mut self.random),
-            Victims::Weighted { rate, growth } => {
+            LossAssignment::Random {} => candidates.shuffle(&mut self.random),
+            LossAssignment::Weighted { rate, growth } => {
                 // The least of exponential times with these rates is each one's with its share of the weights.
                 let mut timed: Vec<(f64, Candidate)> = candidates
                     .iter()
                     .map(|one| {
                         let lot: f64 = Exp1.sample(&mut self.random);
-                        let grown = one.growth_p_s.max(LEAST_GROWTH).ln();
+                        let grown = one.growth_p_s.max(MIN_GROWTH).ln();
                         (lot.ln() - rate * one.rate_p_s.ln() - growth * grown, *one)
                     })
                     .collect();
@@ -124,7 +124,7 @@ impl Controller {
                     *place = one;
                 }
             }
-            Victims::Replayed { flows } => {
+            LossAssignment::Replayed { flows } => {
                 let hit = &flows[event % flows.len()];
                 candidates.sort_by_key(|candidate| !hit.contains(&candidate.flow));
             }
@@ -136,15 +136,15 @@ impl Controller {
 mod tests {
     use super::*;
 
-    fn ordered(kind: &Victims, events: usize) -> Vec<usize> {
+    fn ordered(kind: &LossAssignment, events: usize) -> Vec<usize> {
         ordered_by(kind, events, 3)
     }
 
-    fn ordered_once(kind: &Victims, seed: u64) -> Vec<usize> {
+    fn order(kind: &LossAssignment, seed: u64) -> Vec<usize> {
         ordered_by(kind, 1, seed)
     }
 
-    fn ordered_by(kind: &Victims, events: usize, seed: u64) -> Vec<usize> {
+    fn ordered_by(kind: &LossAssignment, events: usize, seed: u64) -> Vec<usize> {
         let mut controller = Controller::new(kind, seed);
         let rates = [5.0, 9.0, 5.0, 7.0];
         let windows = [8.0, 1.0, 2.0, 9.0];
@@ -165,15 +165,15 @@ mod tests {
     }
 
     #[test]
-    fn rate_and_window_order_by_what_they_say() {
-        assert_eq!(ordered(&Victims::Rate {}, 1), [1, 3, 0, 2]);
-        assert_eq!(ordered(&Victims::Window {}, 1), [3, 0, 2, 1]);
+    fn rate_and_window_policies_order_by_rate_and_window() {
+        assert_eq!(ordered(&LossAssignment::Rate {}, 1), [1, 3, 0, 2]);
+        assert_eq!(ordered(&LossAssignment::Window {}, 1), [3, 0, 2, 1]);
     }
 
     #[test]
     fn random_orders_differ_from_event_to_event() {
         let orders: Vec<_> = (1..20)
-            .map(|events| ordered(&Victims::Random {}, events))
+            .map(|events| ordered(&LossAssignment::Random {}, events))
             .collect();
         assert!(orders.iter().any(|order| *order != orders[0]));
     }
@@ -181,11 +181,11 @@ mod tests {
     /// With weights 5, 9, 5 and 7, flow 1 comes first in 9 of 26 events; by growth 2 of 6, and flow 2 never does.
     #[test]
     fn the_first_place_goes_by_weight() {
-        let first = |kind: &Victims, flow: usize| {
-            let firsts = (1..4001).map(|events| ordered_once(kind, events)[0]);
+        let first = |kind: &LossAssignment, flow: usize| {
+            let firsts = (1..4001).map(|events| order(kind, events)[0]);
             firsts.filter(|&first| first == flow).count() as f64 / 4000.0
         };
-        let weighted = |rate, growth| Victims::Weighted { rate, growth };
+        let weighted = |rate, growth| LossAssignment::Weighted { rate, growth };
         assert!((first(&weighted(1.0, 0.0), 1) - 9.0 / 26.0).abs() < 0.025);
         assert!((first(&weighted(0.0, 1.0), 1) - 2.0 / 6.0).abs() < 0.025);
         assert!(first(&weighted(0.0, 1.0), 2) < 0.002);
@@ -193,8 +193,8 @@ mod tests {
     }
 
     #[test]
-    fn the_replayed_come_first_then_the_fastest() {
-        let kind = Victims::Replayed {
+    fn replayed_flows_precede_the_fastest() {
+        let kind = LossAssignment::Replayed {
             flows: vec![vec![2], vec![0, 3]],
         };
         assert_eq!(ordered(&kind, 1), [2, 1, 3, 0]);

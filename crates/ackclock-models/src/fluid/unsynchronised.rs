@@ -6,17 +6,17 @@
 
 use super::network::{Network, Regime, State};
 
-/// Newton's steps at most; from the left of a convex function the iterates rise to the root.
-const MOST_STEPS: u32 = 50;
+/// Largest number of Newton's steps; from the left of a convex function the iterates rise to the root.
+const MAX_STEPS: u32 = 50;
 /// p is found to this.
 const TOLERANCE: f64 = 1e-14;
 
-/// What the losses of a step need to know, kept between steps.
+/// State of the losses between steps.
 pub struct Smooth {
     /// Losses that a flow may expect since its law last heard of one.
     expected: Vec<f64>,
-    /// When its law last heard of one.
-    heard_s: Vec<f64>,
+    /// Time of the last loss that the law processed, by flow.
+    last_loss_s: Vec<f64>,
 }
 
 impl Smooth {
@@ -24,7 +24,7 @@ impl Smooth {
     pub fn new(flows: usize) -> Smooth {
         Smooth {
             expected: vec![0.0; flows],
-            heard_s: vec![f64::NEG_INFINITY; flows],
+            last_loss_s: vec![f64::NEG_INFINITY; flows],
         }
     }
 
@@ -57,9 +57,9 @@ impl Smooth {
             state.windows_p[flow] /= 1.0 + strength * p;
             self.expected[flow] += p * rate_p_s * step_s;
             let at = network.moment(flow, state, now_s);
-            if self.expected[flow] >= 1.0 && now_s - self.heard_s[flow] >= at.rtt_s {
+            if self.expected[flow] >= 1.0 && now_s - self.last_loss_s[flow] >= at.rtt_s {
                 self.expected[flow] = 0.0;
-                self.heard_s[flow] = now_s;
+                self.last_loss_s[flow] = now_s;
                 network.flows[flow].law.lose(&at, at.window_p);
                 network.flows[flow].slow_start = false;
             }
@@ -86,7 +86,7 @@ impl Losing {
     /// p for which (1 − p) Σ A/(1 + b p A h) = C; 0 if the flows send no more than C.
     fn overflow(&self, capacity_p_s: f64) -> f64 {
         let mut p = 0.0;
-        for _ in 0..MOST_STEPS {
+        for _ in 0..MAX_STEPS {
             let (sum, slope) = self.sum(p);
             let excess = (1.0 - p) * sum - capacity_p_s;
             let step = excess / (sum - (1.0 - p) * slope);
