@@ -33,7 +33,7 @@ LIST = "bundle.json"
 FORM = 1
 
 #: Longest list, in bytes, and most parts.
-LONGEST_LIST, MOST_PARTS = 64 << 20, 1_000_000
+LONGEST_LIST, MAX_PARTS = 64 << 20, 1_000_000
 
 #: Longest name of a part, and of what is between two slashes, in bytes: what file systems take.
 LONGEST_NAME, LONGEST_STEP = 4000, 255
@@ -226,8 +226,8 @@ def _parts(path: Path, sums: Any, sizes: Any) -> dict[str, Part]:
 def _check_files(path: Path, sums: Any, sizes: Any) -> None:
     if not isinstance(sums, dict) or not isinstance(sizes, dict) or [*sums] != sorted(sums) or [*sums] != [*sizes]:
         raise InputError(f"{readable(path)}: {LIST}: found no list of files with their sizes; expected {EXPECTED}")
-    if len(sums) > MOST_PARTS:
-        raise InputError(f"{readable(path)}: {LIST}: found {len(sums)} files; expected at most {MOST_PARTS}")
+    if len(sums) > MAX_PARTS:
+        raise InputError(f"{readable(path)}: {LIST}: found {len(sums)} files; expected at most {MAX_PARTS}")
 
 
 def _check_part(path: Path, name: str, size_bytes: Any, sha256: Any) -> None:

@@ -32,7 +32,7 @@ from ackclock.scenario.planning import Loaded
 SPOOL_BYTES = 8 << 20
 
 #: Memory that a single run may always use for its rows.
-LEAST_SPOOL_BYTES = 2 << 20
+MIN_SPOOL_BYTES = 2 << 20
 
 #: Environment variables that keep libraries single-threaded in many processes.
 ONE_THREAD = ("POLARS_MAX_THREADS", "RAYON_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
@@ -100,7 +100,7 @@ def run(
     complete = engines.resolve_inputs(chosen, complete)
     if captures is not None and complete.record.pcap:
         captures.mkdir(parents=True, exist_ok=True)
-    spool_bytes = max(LEAST_SPOOL_BYTES, SPOOL_BYTES // len(complete.seeds))
+    spool_bytes = max(MIN_SPOOL_BYTES, SPOOL_BYTES // len(complete.seeds))
     options = RunOptions(captures=captures, spool_bytes=spool_bytes, command=command)
     at_a_time = 1 if chosen.exclusive(complete) else jobs or cores()
     workers = _elsewhere.get()

@@ -37,7 +37,7 @@ SILENT_S = 5.0
 LOOK_S, COUNT_S = 0.1, 2.0
 
 #: Largest number of workers that a message names.
-MOST_NAMED = 3
+MAX_NAMED = 3
 
 
 class Watched(UserWarning):
@@ -135,8 +135,8 @@ class Pool:
         found = self._client.run(remote.looking(engines), on_error="return")
         problems = [problem for worker, seen in sorted(found.items()) if (problem := _problem(worker, seen))]
         if problems:
-            more = f" (and {len(problems) - MOST_NAMED} more)" if len(problems) > MOST_NAMED else ""
-            raise InputError("\n".join(problems[:MOST_NAMED]) + more)
+            more = f" (and {len(problems) - MAX_NAMED} more)" if len(problems) > MAX_NAMED else ""
+            raise InputError("\n".join(problems[:MAX_NAMED]) + more)
 
 
 KEPT = "what is done is kept: the same command resumes"

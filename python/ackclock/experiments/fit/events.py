@@ -29,7 +29,7 @@ GROWTH_RTTS = 5
 IMMUNE_RTTS = 2
 
 #: A flow grows by at least this, packets/s, as in the fluid engine's weights.
-LEAST_GROWTH = 1e-3
+MIN_GROWTH = 1e-3
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +170,7 @@ def _logs(samples: _Samples, now: int) -> tuple[Array, Array]:
 
 
 def _least(growths: Array) -> Array:
-    return np.maximum(growths, LEAST_GROWTH)
+    return np.maximum(growths, MIN_GROWTH)
 
 
 def _ranks(known: npt.NDArray[np.intp], places: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:

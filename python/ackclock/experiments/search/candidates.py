@@ -27,7 +27,7 @@ STEP = 1.1
 EVEN = 21
 
 #: A ladder spans at least this factor to rise by shares.
-LEAST_SPAN = 1.5
+MIN_SPAN = 1.5
 
 #: Most values of a ladder, and of all keys together.
 MAX_STEPS, MOST_CANDIDATES = 1_000, 100_000
@@ -101,7 +101,7 @@ def _ladder(text: str, low: str, low_unit: str, high: str, high_unit: str, steps
 
 
 def _rungs(first: float, last: float, count: int | None) -> list[float]:
-    if first > 0 and last / first >= LEAST_SPAN:
+    if first > 0 and last / first >= MIN_SPAN:
         steps = count or min(MAX_STEPS, 1 + math.ceil(math.log(last / first) / math.log(STEP)))
         return [first * (last / first) ** (step / (steps - 1)) for step in range(steps)]
     steps = count or EVEN

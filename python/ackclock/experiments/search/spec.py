@@ -25,7 +25,7 @@ from ackclock.scenario.points import Sweep, label
 SMALLEST, LARGEST = "smallest", "largest"
 
 #: Number of keys and of digits in a question's name.
-MOST_NAMED, DIGITS = 3, 6
+MAX_NAMED, DIGITS = 3, 6
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,7 @@ class Question:
     @property
     def name(self) -> str:
         """Return a name that identifies the question: its keys, and the beginning of a hash of all it contains."""
-        keys = [vary.axis.last for vary in self.varied[:MOST_NAMED]]
+        keys = [vary.axis.last for vary in self.varied[:MAX_NAMED]]
         asked = {key: value for key, value in self.about.items() if key != "scenario_name"}
         return "-".join([*keys, hashlib.sha256(json.dumps(asked).encode()).hexdigest()[:DIGITS]])
 

@@ -14,7 +14,7 @@ from ackclock.metrics import METRICS, Summary
 from ackclock.scenario.points import described, label
 
 #: Number of equally good settings that are named.
-MOST_ALIKE = 5
+MAX_ALIKE = 5
 
 #: A verdict of another engine in words.
 CONFIRMED = {True: "agrees", False: "disagrees", None: "does not decide it"}
@@ -110,8 +110,8 @@ def _others(answer: Answer) -> Iterator[str]:
         yield from (f"  {described(question.values(number))}" for number in answer.frontier)
         yield _not_run(question, len(answer.judged))
     if alike := answer.as_good():
-        values = "; ".join(described(question.values(number)) for number in alike[:MOST_ALIKE])
-        more = f" and {len(alike) - MOST_ALIKE} more" if len(alike) > MOST_ALIKE else ""
+        values = "; ".join(described(question.values(number)) for number in alike[:MAX_ALIKE])
+        more = f" and {len(alike) - MAX_ALIKE} more" if len(alike) > MAX_ALIKE else ""
         yield f"Not clearly worse: {values}{more}."
 
 

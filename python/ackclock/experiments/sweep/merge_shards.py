@@ -23,7 +23,7 @@ from ackclock.experiments.sweep.spec import Order, different
 from ackclock.scenario import planning
 
 #: Number of missing shards that are named.
-MOST_NAMED = 10
+MAX_NAMED = 10
 
 
 def merge(
@@ -68,8 +68,8 @@ def _checked(found: Sequence[Manifest]) -> Manifest:
     count = _shard(found[0]).count
     missing = [str(Shard(number, count)) for number in range(1, count + 1) if number not in by_number]
     if missing:
-        more = f" and {len(missing) - MOST_NAMED} more" if len(missing) > MOST_NAMED else ""
-        raise InputError(f"merge-shards: found no shard {', '.join(missing[:MOST_NAMED])}{more}; expected all {count}")
+        more = f" and {len(missing) - MAX_NAMED} more" if len(missing) > MAX_NAMED else ""
+        raise InputError(f"merge-shards: found no shard {', '.join(missing[:MAX_NAMED])}{more}; expected all {count}")
     return by_number[1]
 
 

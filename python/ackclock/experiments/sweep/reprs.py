@@ -10,7 +10,7 @@ from ackclock.metrics import METRICS, main
 from ackclock.scenario.points import label, short_keys
 
 #: Points, and metrics, that a table has.
-MOST_ROWS, MOST_METRICS = 60, 6
+MAX_ROWS, MOST_METRICS = 60, 6
 
 
 def lines(sweep: Any) -> str:
@@ -28,7 +28,7 @@ def html(sweep: Any) -> str:
     heads = [*short_keys(sweep.axes), *(METRICS[name].label for name in names)]
     rows = [
         [*charts.values_of(sweep, point), *(_cell(point["summary"][name], name) for name in names)]
-        for point in sweep.points[:MOST_ROWS]
+        for point in sweep.points[:MAX_ROWS]
     ]
     left = len(sweep.points) - len(rows)
     more = [f"The table has the first {len(rows)} points; {left:,} more are in .points"] if left else []
