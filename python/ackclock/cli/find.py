@@ -18,7 +18,7 @@ from ackclock.system import signals
 if TYPE_CHECKING:
     from ackclock.cli.run_jobs import Options
     from ackclock.experiments.cluster.target import Place
-    from ackclock.experiments.search.result import Answer
+    from ackclock.experiments.search.result import SearchResult
     from ackclock.experiments.search.spec import Question
 
 #: The name of a scenario that is made of options.
@@ -215,7 +215,9 @@ def _question(
     require, vary, names, best = typed
     loaded = run_jobs.apply_options(lambda: planning.loads(*text), chosen)
     axes = [*map(candidates.vary, vary), *([candidates.tried(names)] if names else [])]
-    return question(loaded, axes, [*map(constraints.need, require)], [*map(objectives.goal, best)], **more)
+    return question(
+        loaded, axes, [*map(constraints.parse_constraint, require)], [*map(objectives.parse_objective, best)], **more
+    )
 
 
 def _print_question(question: Question, as_json: bool) -> None:
@@ -246,12 +248,12 @@ def _perform(
     from ackclock.experiments.cluster import pool
     from ackclock.experiments.search import evaluator, folder, search
 
-    if confirm and not question.needs:
+    if confirm and not question.constraints:
         raise InputError(f"--confirm: found {confirm} and no requirement; expected --require, which an engine confirms")
     for name in filter(None, [question.engine, confirm]):
         evaluator.check(question, name)
     if chosen.perturb:
-        evaluator.check_twin(question)
+        evaluator.check_perturbed(question)
     folder.check(folder_path)
     names = run_jobs.engine_names(chosen.engines)
     if chosen.module and run_jobs.LINUX in names:
@@ -265,14 +267,14 @@ def _perform(
         progress(f"{folder_path.name}: {question.rows * question.row:,} settings") as report_progress,
     ):
 
-        def keep(answer: Answer) -> None:
+        def keep(answer: SearchResult) -> None:
             folder.write(answer, folder_path, command=command, figure=False)
             report_progress(search_result.progress_share(answer))
 
         runs = folder.runs(folder_path, question)
         answer = search.find(question, runs=runs, jobs=chosen.jobs, budget_s=budget_s, tell=keep)
         if chosen.perturb:
-            answer = search.beside_its_twin(answer, jobs=chosen.jobs)
+            answer = search.compare_perturbed(answer, jobs=chosen.jobs)
         if confirm:
             answer = search.confirm(answer, confirm, jobs=chosen.jobs)
     folder.write(answer, folder_path, command=command)

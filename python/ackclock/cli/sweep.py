@@ -17,9 +17,9 @@ from ackclock.system import signals
 
 if TYPE_CHECKING:
     from ackclock.cli.run_jobs import Options
-    from ackclock.experiments.search.constraints import Need
+    from ackclock.experiments.search.constraints import Constraint
     from ackclock.experiments.search.grid import Grid
-    from ackclock.experiments.search.objectives import Goal
+    from ackclock.experiments.search.objectives import Objective
     from ackclock.experiments.sweep.result import Sweep
     from ackclock.experiments.sweep.run import Job
 
@@ -33,8 +33,8 @@ STATUSES = {"holds": 0, "none": 4, "undecided": 5}
 class Criteria(NamedTuple):
     """Requirements on each point, and the objectives that rank those that meet them."""
 
-    requirements: tuple[Need, ...] = ()
-    objectives: tuple[Goal, ...] = ()
+    requirements: tuple[Constraint, ...] = ()
+    objectives: tuple[Objective, ...] = ()
 
     @property
     def metrics(self) -> list[str]:
@@ -168,7 +168,7 @@ def _criteria(require: Sequence[str], best: Sequence[str]) -> Criteria:
         return Criteria()
     from ackclock.experiments.search import constraints, objectives
 
-    return Criteria(tuple(map(constraints.required, require)), tuple(map(objectives.goal, best)))
+    return Criteria(tuple(map(constraints.required, require)), tuple(map(objectives.parse_objective, best)))
 
 
 def _prepared(scenario: Path, chosen: Options, criteria: Criteria, selection: Selection) -> Iterator[Job]:

@@ -81,7 +81,7 @@ def checked(
 
 
 def compared(summary: Mapping[str, Any], noisy: Mapping[str, Any]) -> dict[str, Any]:
-    """Compare a result with its perturbed run: is it phase-locked, and which main metrics move (`[mean, low, high]`)?"""
+    """Compare a result with its perturbed run: is it phase-locked, and which main metrics move?"""
     moved = {
         name: {"here": _bounds(summary[name]), "twin": _bounds(noisy[name])}
         for name in main("table")

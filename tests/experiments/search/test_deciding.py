@@ -7,12 +7,21 @@ import pytest
 from scipy import stats
 
 from ackclock.errors import InputError
-from ackclock.experiments.search.bisection import first_holding, looks_of
-from ackclock.experiments.search.constraints import need
-from ackclock.experiments.search.hypothesis_test import FAILS, HOLDS, LOOKS, RISK, UNDECIDED, Judgement, chance, judged
+from ackclock.experiments.search.bisection import first_feasible, max_evaluations
+from ackclock.experiments.search.constraints import parse_constraint
+from ackclock.experiments.search.hypothesis_test import (
+    FAILS,
+    HOLDS,
+    RISK,
+    SAMPLE_SIZES,
+    UNDECIDED,
+    Judgement,
+    chance,
+    verdicts,
+)
 
-NEED = need("jain >= 0.5")
-OTHER = need("utilisation <= 0.5")
+NEED = parse_constraint("jain >= 0.5")
+OTHER = parse_constraint("utilisation <= 0.5")
 
 
 def test_the_chance_is_that_of_students_test():
@@ -29,22 +38,22 @@ def test_runs_that_do_not_differ_decide_by_themselves():
 
 def test_a_single_run_decides_only_where_nothing_is_drawn():
     values = {"jain": [0.9]}
-    assert judged([NEED], values, 0.05) == Judgement(UNDECIDED, frozenset([NEED]), 1)
-    assert judged([NEED], values, 0.05, exact=True).verdict == HOLDS
-    assert judged([need("jain >= 0.95")], values, 0.05, exact=True).verdict == FAILS
+    assert verdicts([NEED], values, 0.05) == Judgement(UNDECIDED, frozenset([NEED]), 1)
+    assert verdicts([NEED], values, 0.05, exact=True).verdict == HOLDS
+    assert verdicts([parse_constraint("jain >= 0.95")], values, 0.05, exact=True).verdict == FAILS
 
 
 def test_all_needs_must_hold_and_one_that_fails_is_enough():
     good, bad, noisy = [0.9, 0.91, 0.92], [0.1, 0.11, 0.12], [0.2, 0.5, 0.9]
-    assert judged([NEED, OTHER], {"jain": good, "utilisation": bad}, 0.05).verdict == HOLDS
-    assert judged([NEED, OTHER], {"jain": bad, "utilisation": bad}, 0.05) == Judgement(FAILS, frozenset([NEED]), 3)
-    assert judged([NEED, OTHER], {"jain": good, "utilisation": noisy}, 0.05).verdict == UNDECIDED
-    assert judged([], {}, 0.05).verdict == HOLDS
+    assert verdicts([NEED, OTHER], {"jain": good, "utilisation": bad}, 0.05).verdict == HOLDS
+    assert verdicts([NEED, OTHER], {"jain": bad, "utilisation": bad}, 0.05) == Judgement(FAILS, frozenset([NEED]), 3)
+    assert verdicts([NEED, OTHER], {"jain": good, "utilisation": noisy}, 0.05).verdict == UNDECIDED
+    assert verdicts([], {}, 0.05).verdict == HOLDS
 
 
 def test_a_metric_that_a_run_does_not_have_is_said():
     with pytest.raises(InputError, match="jain: found runs without it"):
-        judged([NEED], {"jain": [0.4, None]}, 0.05)
+        verdicts([NEED], {"jain": [0.4, None]}, 0.05)
 
 
 class Noisy:
@@ -53,19 +62,21 @@ class Noisy:
     def __init__(self, count: int, edge: float, spread: float, seed: int) -> None:
         self.means = 0.5 + (np.arange(count) - edge) * 0.01
         draws = np.random.default_rng(seed)
-        self.noise = draws.normal(0.0, spread, LOOKS[-1]) + draws.normal(0.0, spread / 2, (count, LOOKS[-1]))
-        self.risk = RISK / looks_of(count) / len(LOOKS)
+        self.noise = draws.normal(0.0, spread, SAMPLE_SIZES[-1]) + draws.normal(
+            0.0, spread / 2, (count, SAMPLE_SIZES[-1])
+        )
+        self.risk = RISK / max_evaluations(count) / len(SAMPLE_SIZES)
         self.known: dict[int, Judgement] = {}
 
-    def look(self, number: int) -> Judgement:
+    def evaluate(self, number: int) -> Judgement:
         if number not in self.known:
             self.known[number] = self._judged(number)
         return self.known[number]
 
     def _judged(self, number: int) -> Judgement:
-        for count in LOOKS:
+        for count in SAMPLE_SIZES:
             values = self.means[number] + self.noise[number, :count]
-            found = judged([NEED], {"jain": list(values)}, self.risk)
+            found = verdicts([NEED], {"jain": list(values)}, self.risk)
             if found.verdict != UNDECIDED:
                 break
         return found
@@ -78,7 +89,7 @@ def test_answers_are_right_in_95_of_100_searches(spread):
     for seed in range(400):
         edge = np.random.default_rng(1000 + seed).uniform(0.5, 38.5)
         noisy = Noisy(40, edge, spread, seed)
-        first_holding(40, noisy.look)
+        first_feasible(40, noisy.evaluate)
         wrong += any(
             (found.verdict == HOLDS and number < edge) or (found.verdict == FAILS and number > edge)
             for number, found in noisy.known.items()
@@ -89,4 +100,4 @@ def test_answers_are_right_in_95_of_100_searches(spread):
 def test_with_little_noise_the_answer_is_the_edge():
     for seed in range(100):
         edge = np.random.default_rng(seed).uniform(0.5, 38.5)
-        assert first_holding(40, Noisy(40, edge, 1e-6, seed).look) == math.ceil(edge)
+        assert first_feasible(40, Noisy(40, edge, 1e-6, seed).evaluate) == math.ceil(edge)

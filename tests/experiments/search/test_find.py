@@ -10,12 +10,12 @@ from ackclock.errors import InputError, ScenarioError, UnsupportedError
 from ackclock.experiments import phase_effects, runner
 from ackclock.experiments.search import folder
 from ackclock.experiments.search.candidates import tried, vary
-from ackclock.experiments.search.constraints import need
-from ackclock.experiments.search.evaluator import Looker
+from ackclock.experiments.search.constraints import parse_constraint
+from ackclock.experiments.search.evaluator import Evaluator
 from ackclock.experiments.search.grid import judge
 from ackclock.experiments.search.hypothesis_test import FAILS, Judgement
-from ackclock.experiments.search.objectives import goal
-from ackclock.experiments.search.search import beside_its_twin, confirm, find
+from ackclock.experiments.search.objectives import parse_objective
+from ackclock.experiments.search.search import compare_perturbed, confirm, find
 from ackclock.experiments.search.spec import Question, question
 from ackclock.experiments.search.summary_text import sentences
 from ackclock.experiments.search.surrogate import Proposer
@@ -37,12 +37,12 @@ congestion = "cubic"
 start = { every = "10ms", jitter = "1s" }
 """
 
-UTILISED = need("utilisation >= 95%")
-QUICK = need("queue_delay_p95 <= 20ms")
+UTILISED = parse_constraint("utilisation >= 95%")
+QUICK = parse_constraint("queue_delay_p95 <= 20ms")
 
 
-def asked(*varied, needs=(UTILISED,), text=SCENARIO, **more) -> Question:
-    return question(planning.loads(text), varied, needs, more.pop("goals", ()), **more)
+def asked(*varied, constraints=(UTILISED,), text=SCENARIO, **more) -> Question:
+    return question(planning.loads(text), varied, constraints, more.pop("goals", ()), **more)
 
 
 LIMITS = vary("limit=2p..40p")
@@ -53,10 +53,10 @@ def test_the_smallest_limit_that_holds_with_the_next_that_does_not():
     assert found.verdict == "holds"
     limits = found.question.varied[0].values
     best = limits.index(found.question.values(found.best)["network.queue.limit"])
-    assert found.judged[best].holds
-    assert found.judged[best - 1].verdict == "fails"
-    every = Looker(asked(LIMITS))
-    assert not any(every.look(number).holds for number in range(best))
+    assert found.verdicts[best].holds
+    assert found.verdicts[best - 1].verdict == "fails"
+    every = Evaluator(asked(LIMITS))
+    assert not any(every.evaluate(number).holds for number in range(best))
     assert found.count < sum(len(rows) for rows in every.runs.values()) * len(limits) / best
 
 
@@ -78,8 +78,8 @@ def test_one_run_of_a_cheap_engine_is_guess_enough_though_it_draws():
 
 
 def test_runs_of_another_question_do_not_change_an_answer():
-    whole, other = find(asked(LIMITS)), Looker(asked(LIMITS))
-    for number in whole.judged:
+    whole, other = find(asked(LIMITS)), Evaluator(asked(LIMITS))
+    for number in whole.verdicts:
         other.rows(number, 32)
     again = find(asked(LIMITS), runs=other.runs)
     assert again.made == 0
@@ -87,21 +87,23 @@ def test_runs_of_another_question_do_not_change_an_answer():
 
 
 def test_nothing_meets_needs_that_exclude_each_other():
-    found = find(asked(LIMITS, needs=[UTILISED, need("queue_delay_p95 <= 1us")]))
+    found = find(asked(LIMITS, constraints=[UTILISED, parse_constraint("queue_delay_p95 <= 1us")]))
     assert (found.verdict, found.best) == ("none", None)
     assert sentences(found)[0] == f"No setting of {len(LIMITS.values)} meets all needs."
 
 
 def test_largest_looks_from_the_other_end():
-    found = find(asked(LIMITS, needs=[QUICK], end="largest"))
+    found = find(asked(LIMITS, constraints=[QUICK], end="largest"))
     limits = LIMITS.values
     best = limits.index(found.question.values(found.best)["network.queue.limit"])
-    assert found.judged[best + 1].verdict == "fails"
+    assert found.verdicts[best + 1].verdict == "fails"
     assert any("fails" in sentence for sentence in sentences(found))
 
 
 def test_disciplines_are_compared_by_a_goal():
-    found = find(asked(tried("pfifo,codel,pie"), needs=[UTILISED], goals=[goal("min:queue_delay_mean")]))
+    found = find(
+        asked(tried("pfifo,codel,pie"), constraints=[UTILISED], objectives=[parse_objective("min:queue_delay_mean")])
+    )
     means = {
         point["values"]["network.queue.discipline"]: point for point in found.points if point["verdict"] == "holds"
     }
@@ -111,30 +113,38 @@ def test_disciplines_are_compared_by_a_goal():
 
 def test_two_goals_have_a_frontier():
     limits = vary("limit=2p..40p/5")
-    found = find(asked(limits, needs=[], goals=[goal("max:utilisation"), goal("min:queue_delay_mean")]))
+    found = find(
+        asked(
+            limits,
+            constraints=[],
+            objectives=[parse_objective("max:utilisation"), parse_objective("min:queue_delay_mean")],
+        )
+    )
     delays = [found.summary(number)["queue_delay_mean_s"].mean for number in found.frontier]
     shares = [found.summary(number)["utilisation"].mean for number in found.frontier]
     assert len(found.frontier) >= 2
-    assert len(found.judged) == len(limits.values)
+    assert len(found.verdicts) == len(limits.values)
     assert f"{len(found.frontier)} of the settings are on the frontier" in sentences(found)[0]
     assert delays == sorted(delays)
     assert shares == sorted(shares)
 
 
 def test_a_frontier_is_searched_for_and_says_what_was_not_run():
-    found = find(asked(LIMITS, goals=[goal("max:utilisation"), goal("min:queue_delay_mean")]))
-    every = Looker(found.question)
+    found = find(
+        asked(LIMITS, objectives=[parse_objective("max:utilisation"), parse_objective("min:queue_delay_mean")])
+    )
+    every = Evaluator(found.question)
     for number in range(found.question.row):
-        every.look(number)
-    assert len(found.judged) < len(every.judged)
+        every.evaluate(number)
+    assert len(found.verdicts) < len(every.verdicts)
     assert list(found.frontier) == sorted(found.frontier)
-    run = f"{len(found.judged)} of {len(every.judged)} settings were run."
+    run = f"{len(found.verdicts)} of {len(every.verdicts)} settings were run."
     assert f"{run} Each of the others fails a need, or is in no goal more than 1 % better" in " ".join(sentences(found))
 
 
 def test_a_figure_shows_needs_goals_and_the_frontier():
-    goals = [goal("max:utilisation"), goal("min:queue_delay_mean")]
-    found = find(asked(vary("limit=2p..40p/5"), needs=[], goals=goals))
+    objectives = [parse_objective("max:utilisation"), parse_objective("min:queue_delay_mean")]
+    found = find(asked(vary("limit=2p..40p/5"), constraints=[], objectives=objectives))
     frontier = [dict(found.question.values(number)) for number in found.frontier]
     busy, delay, trade = (ax for ax in drawn_of(found.question.about, found.points, frontier).axes if ax.axison)
     assert [ax.get_title("left") for ax in (busy, delay)] == ["Utilisation (%)", "Mean queueing delay (ms)"]
@@ -150,8 +160,8 @@ def test_each_row_has_its_own_end():
 
 def test_limits_that_are_the_same_packets_are_run_once():
     found = find(asked(vary("limit=0.25bdp,0.251bdp")))
-    assert len(found.judged) == 2
-    assert found.count == found.judged[0].n
+    assert len(found.verdicts) == 2
+    assert found.count == found.verdicts[0].n
 
 
 def test_another_engine_confirms_or_does_not():
@@ -163,10 +173,10 @@ def test_another_engine_confirms_or_does_not():
 
 
 def test_what_an_engine_does_not_measure_does_not_count_for_it(monkeypatch):
-    both = asked(vary("limit=30p,40p"), needs=[UTILISED, need("queue_delay_p95 <= 60ms")])
-    found, of_delay = find(both), find(replace(both, needs=both.needs[1:]))
-    made = Looker.rows
-    monkeypatch.setattr(Looker, "rows", lambda *given: [{**row, "queue_delay_p95_s": None} for row in made(*given)])
+    both = asked(vary("limit=30p,40p"), constraints=[UTILISED, parse_constraint("queue_delay_p95 <= 60ms")])
+    found, of_delay = find(both), find(replace(both, constraints=both.constraints[1:]))
+    made = Evaluator.rows
+    monkeypatch.setattr(Evaluator, "rows", lambda *given: [{**row, "queue_delay_p95_s": None} for row in made(*given)])
     said = confirm(found, "packet")
     assert said.confirmed == {"packet": True}
     assert any("queue_delay_p95_s is not measured there" in sentence for sentence in sentences(said))
@@ -184,7 +194,7 @@ def test_seeds_that_make_no_difference_are_said():
     [
         ([LIMITS], {"needs": ()}, "--require: found none"),
         ([], {}, "--vary: found nothing"),
-        ([LIMITS], {"goals": [goal("min:jain"), goal("max:jain")]}, "--best: found jain twice"),
+        ([LIMITS], {"goals": [parse_objective("min:jain"), parse_objective("max:jain")]}, "--best: found jain twice"),
         ([LIMITS, LIMITS], {}, "found network.queue.limit twice"),
         ([tried("codel,pie")], {"end": "smallest"}, "--smallest: found no range"),
         ([vary("rate=1Mbit..9Mbit/1000"), vary("rtt=1ms..9ms/1000")], {}, "expected at most"),
@@ -228,15 +238,19 @@ def drawn(draws: random.Random) -> Question:
     text = SCENARIO.replace("10Mbit", f"{draws.choice([5, 10, 20, 50])}Mbit")
     text = text.replace('"20ms"', f'"{draws.choice([10, 20, 40, 80])}ms"', 1).replace('"8s"', '"20s"')
     text = text.replace("count = 3", f"count = {draws.choice([1, 2, 4, 8])}")
-    return asked(vary("limit=2p..400p"), needs=[need(f"utilisation >= {draws.uniform(85, 99.5):.1f}%")], text=text)
+    return asked(
+        vary("limit=2p..400p"),
+        constraints=[parse_constraint(f"utilisation >= {draws.uniform(85, 99.5):.1f}%")],
+        text=text,
+    )
 
 
 def of_the_grid(one: Question) -> tuple[int | None, int | None]:
     """The first setting whose mean over eight seeds is enough, and the first that they show to hold (95 %)."""
-    grid = Looker(one)
+    grid = Evaluator(one)
     rows = [grid.rows(number, 8) for number in range(one.row)]
-    enough = (sum(row["utilisation"] for row in found) / 8 >= one.needs[0].bound for found in rows)
-    shown = (judge(one.needs, (), [found], exact=False).verdict == "holds" for found in rows)
+    enough = (sum(row["utilisation"] for row in found) / 8 >= one.constraints[0].bound for found in rows)
+    shown = (judge(one.constraints, (), [found], exact=False).verdict == "holds" for found in rows)
     return next((n for n, is_so in enumerate(enough) if is_so), None), next(
         (n for n, so in enumerate(shown) if so), None
     )
@@ -247,12 +261,12 @@ def test_a_smaller_setting_that_is_undecided_is_named():
     text = SCENARIO.replace('"20ms"', '"40ms"', 1).replace('"8s"', '"20s"')
     hosts = 'processing = "0s", tso_batching = false, receive_window = "64KiB"'
     text = text.replace("count = 3", f"count = 2\ntcp = {{ {hosts} }}")
-    one = asked(vary("limit=2p..400p"), needs=[need("utilisation >= 95%")], text=text)
+    one = asked(vary("limit=2p..400p"), constraints=[parse_constraint("utilisation >= 95%")], text=text)
     found = find(one)
     by_mean, surely = of_the_grid(one)
     assert [by_mean] == found.doubtful() == [1]
     assert surely == found.best
-    assert found.judged[2].verdict == "fails"
+    assert found.verdicts[2].verdict == "fails"
     assert [said.split(":")[0] for said in sentences(found)[2:]] == ["5p is undecided", "3p is undecided"]
 
 
@@ -271,7 +285,7 @@ def test_the_answer_is_the_grids_within_a_step_at_a_fifth_of_its_runs():
         runs, grid_runs = runs + found.count, grid_runs + 8 * one.row
         near += within_a_step(found.best, surely)
         by_mean += within_a_step(found.best, enough)
-        doubted += not within_a_step(found.best, enough) and not Looker(one).look(enough).holds
+        doubted += not within_a_step(found.best, enough) and not Evaluator(one).evaluate(enough).holds
     print(f"\n{runs:,} runs, {grid_runs:,} of the grids: {runs / grid_runs:.1%}")
     print(f"within a step of the first limit that holds with 95 % confidence: {near} of 40")
     print(f"within a step of the first limit whose mean is enough: {by_mean} of 40; not shown by 32 seeds: {doubted}")
@@ -280,7 +294,7 @@ def test_the_answer_is_the_grids_within_a_step_at_a_fifth_of_its_runs():
     assert runs <= grid_runs / 5
 
 
-BUSY, SHORT = goal("max:utilisation"), goal("min:queue_delay_p95")
+BUSY, SHORT = parse_objective("max:utilisation"), parse_objective("min:queue_delay_p95")
 
 
 def better_by(found, rows) -> float:
@@ -302,10 +316,10 @@ def test_a_frontier_stands_for_the_grid_at_a_fraction_of_its_runs():
     draws, runs, grid_runs, run, beyond, settings = random.Random(2), 0, 0, 0, 0, 0
     for number in range(12):
         one = drawn(draws)
-        one = replace(one, end=None, goals=(BUSY, SHORT), needs=one.needs if number % 2 else ())
-        found, grid = find(one), Looker(one)
-        holding = [place for place in range(one.row) if grid.look(place).holds]
-        runs, run, settings = runs + found.count, run + len(found.judged), settings + one.row
+        one = replace(one, end=None, objectives=(BUSY, SHORT), constraints=one.constraints if number % 2 else ())
+        found, grid = find(one), Evaluator(one)
+        holding = [place for place in range(one.row) if grid.evaluate(place).holds]
+        runs, run, settings = runs + found.count, run + len(found.verdicts), settings + one.row
         grid_runs += sum(len(rows) for rows in grid.runs.values())
         beyond += sum(better_by(found, grid.runs[place]) > 0.01 for place in holding)
     print(f"\n{runs:,} runs, {grid_runs:,} of the grids: {runs / grid_runs:.1%}; {run} of {settings} settings")
@@ -317,9 +331,9 @@ def test_a_frontier_stands_for_the_grid_at_a_fraction_of_its_runs():
 def test_a_twin_that_fails_is_told():
     """What noise changes stands beside what was found, with the verdict on the needs."""
     found = find(asked(vary("limit=20p,40p"), repeats=4))
-    assert beside_its_twin(found).twin_holds
+    assert compare_perturbed(found).perturbed_met
     lower = [{name: value and 0.4 * value for name, value in row.items()} for row in found.runs[found.best]]
-    told = found.with_twin(Judgement(FAILS, frozenset([UTILISED]), len(lower)), lower, 1.0)
+    told = found.with_perturbed(Judgement(FAILS, frozenset([UTILISED]), len(lower)), lower, 1.0)
     assert told.phase["locked"]
     assert "utilisation" in told.phase["moved"]
     said = sentences(told)
@@ -328,7 +342,7 @@ def test_a_twin_that_fails_is_told():
 
 
 def test_a_twin_has_the_seeds_of_what_it_is_set_beside():
-    found = beside_its_twin(find(asked(vary("limit=20p,40p"), repeats=4)))
+    found = compare_perturbed(find(asked(vary("limit=20p,40p"), repeats=4)))
     plan = phase_effects.twin(found.question.point(found.best).plan)
     own = [value(view, "queue_delay_mean_s") for view in metrics.runs(runner.run(plan, "packet", range(1, 5)))]
     assert [row["queue_delay_mean_s"] for row in found.twin] == own

@@ -3,12 +3,12 @@
 import pytest
 
 from ackclock.errors import InputError
-from ackclock.experiments.search.constraints import need, required
+from ackclock.experiments.search.constraints import parse_constraint, required
 from ackclock.experiments.search.grid import judge
-from ackclock.experiments.search.objectives import goal
+from ackclock.experiments.search.objectives import parse_objective
 
-NEED = need("jain >= 0.5")
-GOALS = [goal("min:queue_delay_mean"), goal("max:utilisation")]
+NEED = parse_constraint("jain >= 0.5")
+GOALS = [parse_objective("min:queue_delay_mean"), parse_objective("max:utilisation")]
 
 
 def rows(jain, delay=0.0, busy=0.0):

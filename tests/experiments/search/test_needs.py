@@ -3,12 +3,12 @@
 import pytest
 
 from ackclock.errors import InputError
-from ackclock.experiments.search.constraints import need
-from ackclock.experiments.search.objectives import goal
+from ackclock.experiments.search.constraints import parse_constraint
+from ackclock.experiments.search.objectives import parse_objective
 
 
 @pytest.mark.parametrize(
-    ("text", "metric", "at_least", "bound"),
+    ("text", "metric", "is_lower_bound", "bound"),
     [
         ("utilisation >= 99%", "utilisation", True, 0.99),
         ("utilisation>=0.99", "utilisation", True, 0.99),
@@ -21,11 +21,11 @@ from ackclock.experiments.search.objectives import goal
         ("timeouts <= 3", "timeouts", False, 3.0),
     ],
 )
-def test_a_need_is_a_metric_and_a_bound_in_its_unit(text, metric, at_least, bound):
-    found = need(text)
-    assert (found.metric, found.at_least) == (metric, at_least)
+def test_a_need_is_a_metric_and_a_bound_in_its_unit(text, metric, is_lower_bound, bound):
+    found = parse_constraint(text)
+    assert (found.metric, found.is_lower_bound) == (metric, is_lower_bound)
     assert found.bound == pytest.approx(bound)
-    assert found.margin(bound + 1) == pytest.approx(1 if at_least else -1)
+    assert found.margin(bound + 1) == pytest.approx(1 if is_lower_bound else -1)
 
 
 @pytest.mark.parametrize(
@@ -46,15 +46,15 @@ def test_a_need_is_a_metric_and_a_bound_in_its_unit(text, metric, at_least, boun
 )
 def test_what_is_no_need_is_said_in_a_line(text, said):
     with pytest.raises(InputError) as caught:
-        need(text)
+        parse_constraint(text)
     assert said in str(caught.value)
     assert "\n" not in str(caught.value)
     assert str(caught.value).startswith("--require: ")
 
 
 def test_a_goal_has_a_direction():
-    assert goal("min:queue_delay_mean").cost(2.0) == 2.0
-    assert goal("max:utilisation").cost(2.0) == -2.0
-    assert str(goal("max: utilisation")) == "max:utilisation"
+    assert parse_objective("min:queue_delay_mean").cost(2.0) == 2.0
+    assert parse_objective("max:utilisation").cost(2.0) == -2.0
+    assert str(parse_objective("max: utilisation")) == "max:utilisation"
     with pytest.raises(InputError, match="expected min:METRIC or max:METRIC"):
-        goal("utilisation")
+        parse_objective("utilisation")

@@ -6,25 +6,32 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ackclock.experiments.search.bisection import Frontier, Minimum, coarse, first_holding, looks_closer, looks_of
+from ackclock.experiments.search.bisection import (
+    Frontier,
+    Minimum,
+    coarse,
+    first_feasible,
+    max_evaluations,
+    max_refined_evaluations,
+)
 
 
 @dataclass(frozen=True)
 class Seen:
-    lacking: frozenset
+    unmet: frozenset
 
     @property
     def holds(self):
-        return not self.lacking
+        return not self.unmet
 
 
 class Row:
-    """Need "a" is met from `rises` on, need "b" below `falls`."""
+    """Constraint "a" is met from `rises` on, need "b" below `falls`."""
 
     def __init__(self, rises: int, falls: int) -> None:
         self.rises, self.falls, self.asked = rises, falls, []
 
-    def look(self, number: int) -> Seen:
+    def evaluate(self, number: int) -> Seen:
         self.asked.append(number)
         return self.seen(number)
 
@@ -36,14 +43,14 @@ class Row:
 def test_the_first_is_found_wherever_it_is(count, rises, falls, guess):
     row = Row(rises, falls)
     expected = rises if rises < min(falls, count) else None
-    assert first_holding(count, row.look, guess) == expected
+    assert first_feasible(count, row.evaluate, guess) == expected
 
 
 def test_a_good_guess_saves_looks():
     plain, guessed = Row(77, 200), Row(77, 200)
-    first_holding(200, plain.look)
-    first_holding(200, guessed.look, 78)
-    assert len(set(guessed.asked)) <= 6 < len(set(plain.asked)) <= looks_of(200) + 1
+    first_feasible(200, plain.evaluate)
+    first_feasible(200, guessed.evaluate, 78)
+    assert len(set(guessed.asked)) <= 6 < len(set(plain.asked)) <= max_evaluations(200) + 1
 
 
 @given(st.integers(1, 300))
@@ -58,7 +65,7 @@ def test_some_of_a_row_have_both_ends(count):
 def test_the_cheapest_of_a_valley_is_found(best):
     search = Minimum(100, lambda number: abs(number - best))
     assert search.find() == best
-    assert len(search.seen) <= looks_closer(100) + 4
+    assert len(search.seen) <= max_refined_evaluations(100) + 4
 
 
 def cover(costs, seen, low, high):
@@ -84,7 +91,7 @@ def test_what_a_frontier_leaves_out_adds_nothing(steps, rises, falls):
     def holding():
         return {number for number in row.asked if row.seen(number).holds}
 
-    Frontier(1, count, row.look, lambda low, high: cover(costs, holding(), low, high)).find()
+    Frontier(1, count, row.evaluate, lambda low, high: cover(costs, holding(), low, high)).find()
     held = holding()
     for number in range(count):
         assert not row.seen(number).holds or cover(costs, held, number, number)
@@ -96,11 +103,11 @@ def test_a_frontier_needs_few_settings_where_one_goal_hardly_changes():
     def costs(number):
         return number, -min(number, 40)
 
-    Frontier(2, 400, row.look, lambda low, high: cover(costs, set(row.asked), low, high)).find()
+    Frontier(2, 400, row.evaluate, lambda low, high: cover(costs, set(row.asked), low, high)).find()
     assert len(set(row.asked)) < 150
 
 
 def test_between_two_settings_that_lack_the_same_none_is_looked_at():
     row = Row(300, 400)
-    Frontier(1, 200, row.look, lambda *_: False).find()
+    Frontier(1, 200, row.evaluate, lambda *_: False).find()
     assert len(set(row.asked)) == 9

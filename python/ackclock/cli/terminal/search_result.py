@@ -8,8 +8,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ackclock.experiments.search.bisection import looks_of
-from ackclock.experiments.search.result import Answer
+from ackclock.experiments.search.bisection import max_evaluations
+from ackclock.experiments.search.result import SearchResult
 from ackclock.experiments.search.summary_text import sentences
 from ackclock.exporters import UnsaidError, export
 from ackclock.figures import numbers
@@ -23,7 +23,7 @@ DEVICE = "eth0"
 MAX_ROWS = 60
 
 
-def print_result(answer: Answer) -> None:
+def print_result(answer: SearchResult) -> None:
     """Print the sentences, the table of settings, and the commands."""
     console = Console(emoji=False, highlight=False)
     for sentence in sentences(answer):
@@ -33,22 +33,22 @@ def print_result(answer: Answer) -> None:
         console.print(Text(line), soft_wrap=True)
 
 
-def cost(answer: Answer) -> str:
+def cost(answer: SearchResult) -> str:
     """Return the number of runs and the CPU time."""
     seconds = numbers.value(answer.cpu_s, "s")
     return f"{answer.count:,} runs, {answer.made:,} of them by this command in {seconds} of CPU"
 
 
-def progress_share(answer: Answer) -> float:
+def progress_share(answer: SearchResult) -> float:
     """Return about which share of a search is done."""
     question = answer.question
-    expected = question.rows * (looks_of(question.row) if question.end else min(question.row, MAX_ROWS))
-    return min(0.99, len(answer.judged) / expected)
+    expected = question.rows * (max_evaluations(question.row) if question.end else min(question.row, MAX_ROWS))
+    return min(0.99, len(answer.verdicts) / expected)
 
 
-def _table(answer: Answer) -> Table:
+def _table(answer: SearchResult) -> Table:
     question = answer.question
-    names = [need.metric for need in question.needs] + [goal.metric for goal in question.goals]
+    names = [need.metric for need in question.constraints] + [goal.metric for goal in question.objectives]
     table = Table(box=None, pad_edge=False, header_style="bold")
     for key in answer.short_keys:
         table.add_column(Text(key), justify="right")
@@ -70,9 +70,9 @@ def _cell(summary: dict[str, float | None], unit: str) -> str:
     return numbers.estimate(summary["mean"], summary["ci95_low"], summary["ci95_high"], unit)
 
 
-def _commands(answer: Answer) -> Iterator[str]:
+def _commands(answer: SearchResult) -> Iterator[str]:
     """Yield the commands of `tc` that configure the best queue, if `tc` supports it."""
-    if answer.best is None or len(answer.question.goals) > 1:
+    if answer.best is None or len(answer.question.objectives) > 1:
         return
     try:
         script = export(answer.question.point(answer.best).plan, "tc", DEVICE)

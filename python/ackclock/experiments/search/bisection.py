@@ -13,7 +13,7 @@ from typing import Protocol, TypeAlias
 COARSE = 9
 
 
-class Look(Protocol):
+class Evaluation(Protocol):
     """Verdict on a setting."""
 
     @property
@@ -21,49 +21,49 @@ class Look(Protocol):
         """Return True if it meets all requirements."""
 
     @property
-    def lacking(self) -> frozenset[object]:
+    def unmet(self) -> frozenset[object]:
         """Return the requirements that it does not meet."""
 
 
-Looks: TypeAlias = Callable[[int], Look]
+Evaluate: TypeAlias = Callable[[int], Evaluation]
 
 
-def first_holding(count: int, look: Looks, guess: int | None = None) -> int | None:
+def first_feasible(count: int, evaluate: Evaluate, guess: int | None = None) -> int | None:
     """The first of `count` settings in a row that meets all needs, or None.
 
     Each need alone is taken to turn once at most along the row, from unmet to met or back; so between two settings
     that lack the same none is looked for. A `guess` is looked at first, and what is beside it, further and further.
     """
-    if look(0).holds:
+    if evaluate(0).holds:
         return 0
-    return _Search(look).between(0, count - 1, guess) if count > 1 else None
+    return _Search(evaluate).between(0, count - 1, guess) if count > 1 else None
 
 
 @dataclass(slots=True)
 class _Search:
-    look: Looks
+    evaluate: Evaluate
     #: Distance of the next guess from the last, and its direction.
     stride: int = 1
     way: int = 0
 
     def between(self, low: int, high: int, guess: int | None) -> int | None:
         """The first that holds above `low`, which does not, up to `high`."""
-        while high - low > 1 and (self.look(high).holds or not self._in_common(low, high)):
+        while high - low > 1 and (self.evaluate(high).holds or not self._in_common(low, high)):
             middle = guess if guess is not None and low < guess < high else (low + high) // 2
             if self._belongs_below(middle, low, high):
                 high, guess = middle, self._next(middle, guess, -1)
             else:
                 low, guess = middle, self._next(middle, guess, 1)
-        return high if self.look(high).holds else None
+        return high if self.evaluate(high).holds else None
 
     def _in_common(self, one: int, other: int) -> bool:
-        return bool(self.look(one).lacking & self.look(other).lacking)
+        return bool(self.evaluate(one).unmet & self.evaluate(other).unmet)
 
     def _belongs_below(self, middle: int, low: int, high: int) -> bool:
         """Return True if the first setting that meets all requirements is at the middle or below it."""
-        if self.look(middle).holds:
+        if self.evaluate(middle).holds:
             return True
-        return not self.look(high).holds and not self._in_common(low, middle)
+        return not self.evaluate(high).holds and not self._in_common(low, middle)
 
     def _next(self, at: int, guess: int | None, way: int) -> int | None:
         """Further on from a guess, as long as the way is the same."""
@@ -74,8 +74,8 @@ class _Search:
         return at + way * step
 
 
-def looks_of(count: int) -> int:
-    """About as many settings as `first_holding` looks at in a row of so many."""
+def max_evaluations(count: int) -> int:
+    """About as many settings as `first_feasible` looks at in a row of so many."""
     return 2 + math.ceil(math.log2(max(2, count)))
 
 
@@ -86,7 +86,7 @@ def coarse(count: int, most: int = COARSE) -> list[int]:
     )
 
 
-def looks_closer(count: int) -> int:
+def max_refined_evaluations(count: int) -> int:
     """About as many settings as `Minimum` looks at in a row of so many."""
     return len(coarse(count)) + 2 * math.ceil(math.log2(max(1.0, (count - 1) / (COARSE - 1))))
 
@@ -130,29 +130,29 @@ class Frontier:
 
     rows: int
     count: int
-    look: Looks
+    evaluate: Evaluate
     covered: Callable[[int, int], bool]
 
     def find(self) -> None:
-        """Looks at settings until no gap is left that may add something."""
+        """Evaluate at settings until no gap is left that may add something."""
         gaps = [gap for row in range(self.rows) for gap in self._coarsely(row * self.count)]
         heapify(gaps)
         while gaps:
             _, low, high = heappop(gaps)
             if high - low > 1 and not self._settled(low, high):
                 middle = (low + high) // 2
-                self.look(middle)
+                self.evaluate(middle)
                 for gap in ((low, middle), (middle, high)):
                     heappush(gaps, _by_width(*gap))
 
     def _coarsely(self, first: int) -> list[tuple[int, int, int]]:
         places = [first + place for place in coarse(self.count)]
         for place in places:
-            self.look(place)
+            self.evaluate(place)
         return [_by_width(low, high) for low, high in pairwise(places)]
 
     def _settled(self, low: int, high: int) -> bool:
-        return bool(self.look(low).lacking & self.look(high).lacking) or self.covered(low, high)
+        return bool(self.evaluate(low).unmet & self.evaluate(high).unmet) or self.covered(low, high)
 
 
 def _by_width(low: int, high: int) -> tuple[int, int, int]:

@@ -14,39 +14,39 @@ from ackclock.input.fields import nearest, shown
 from ackclock.metrics import METRICS, Metric, full_name
 
 #: Syntax of a constraint, for messages.
-A_NEED = 'a metric and its bound, such as "utilisation >= 99%" or "queue_delay_p95_s <= 20ms"'
+CONSTRAINT_SYNTAX = 'a metric and its bound, such as "utilisation >= 99%" or "queue_delay_p95_s <= 20ms"'
 
-_NEED = re.compile(r"\s*([a-z][a-z0-9_]*)\s*(>=|<=|≥|≤)\s*(\S.*?)\s*", re.ASCII)
+_CONSTRAINT = re.compile(r"\s*([a-z][a-z0-9_]*)\s*(>=|<=|≥|≤)\s*(\S.*?)\s*", re.ASCII)
 _SIGNS = {">=": ">=", "≥": ">=", "<=": "<=", "≤": "<="}
 _NUMBER = re.compile(r"\d+(\.\d*)?([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
-class Need:
+class Constraint:
     """`text` is how it was written, `bound` in the metric's own unit."""
 
     metric: str
-    at_least: bool
+    is_lower_bound: bool
     bound: float
     text: str
 
     def margin(self, value: float) -> float:
         """By how much a value is on the right side; negative on the wrong one."""
-        return value - self.bound if self.at_least else self.bound - value
+        return value - self.bound if self.is_lower_bound else self.bound - value
 
 
-def need(text: str, option: str = "--require") -> Need:
+def parse_constraint(text: str, option: str = "--require") -> Constraint:
     """A need as somebody writes it, for an option. Raises `InputError`."""
-    match = _NEED.fullmatch(text)
+    match = _CONSTRAINT.fullmatch(text)
     if match is None:
-        raise InputError(f"{option}: found {shown(text)}; expected {A_NEED}")
+        raise InputError(f"{option}: found {shown(text)}; expected {CONSTRAINT_SYNTAX}")
     name, sign, bound = named(match[1], option), _SIGNS[match[2]], match[3]
-    return Need(name, sign == ">=", _bound(METRICS[name], bound, option), f"{name} {sign} {bound}")
+    return Constraint(name, sign == ">=", _bound(METRICS[name], bound, option), f"{name} {sign} {bound}")
 
 
-def required(text: str) -> Need:
+def required(text: str) -> Constraint:
     """Parse a constraint on a sweep's points."""
-    return need(text, "--require")
+    return parse_constraint(text, "--require")
 
 
 def named(name: str, option: str) -> str:

@@ -10,7 +10,7 @@ from typing import TypeAlias
 from ackclock import engines, metrics
 from ackclock.errors import UnsupportedError
 from ackclock.experiments import phase_effects, runner
-from ackclock.experiments.search.hypothesis_test import UNDECIDED, Judgement, judged
+from ackclock.experiments.search.hypothesis_test import UNDECIDED, Judgement, verdicts
 from ackclock.experiments.search.spec import Question
 from ackclock.metrics.metric import Value
 
@@ -26,7 +26,7 @@ class SpentError(Exception):
 
 
 @dataclass
-class Looker:
+class Evaluator:
     """`runs` are those that there are; `tell` is called after each look.
 
     Settings with the same plan, as limits that are the same number of packets, have the same runs. However little time
@@ -39,25 +39,25 @@ class Looker:
     until_s: float | None = None
     guesses: bool = False
     tell: Callable[[], object] = lambda: None
-    judged: dict[int, Judgement] = field(default_factory=dict)
+    verdicts: dict[int, Judgement] = field(default_factory=dict)
     same: dict[str, int] = field(default_factory=dict)
     done: int = 0
 
-    def look(self, number: int) -> Judgement:
+    def evaluate(self, number: int) -> Judgement:
         """Judges a setting, with more seeds as long as it is not decided. Raises `SpentError`."""
-        if number not in self.judged:
+        if number not in self.verdicts:
             like = self.same.setdefault(self.question.plan(number).to_json(), number)
-            self.judged[number] = self._judged(number) if like == number else self.judged[like]
+            self.verdicts[number] = self._judged(number) if like == number else self.verdicts[like]
             self.runs[number] = self.runs[like]
             self.tell()
-        return self.judged[number]
+        return self.verdicts[number]
 
     def _judged(self, number: int) -> Judgement:
         found, rows = Judgement(UNDECIDED, frozenset(), 0), list[Row]()
-        for count in self.question.looks:
+        for count in self.question.sample_sizes:
             rows = self.rows(number, count)[:count]  # of other questions there may be more
             values = {name: [row[name] for row in rows] for name in self.question.metrics}
-            found = judged(self.question.needs, values, self.question.risk, exact=self._exact(number))
+            found = verdicts(self.question.constraints, values, self.question.risk, exact=self._exact(number))
             if found.verdict != UNDECIDED or len(rows) < count:
                 break
         self.runs[number] = rows
@@ -88,14 +88,14 @@ class Looker:
 
 def check(question: Question, engine: str) -> None:
     """Refuses a question that an engine cannot run, before anything runs. Raises `UnsupportedError`."""
-    for number in question.looked_at:
+    for number in question.checked_first:
         if reasons := engines.unsupported(engines.engine(engine), question.plan(number)):
             raise UnsupportedError(reasons)
 
 
-def check_twin(question: Question) -> None:
+def check_perturbed(question: Question) -> None:
     """Refuses a question whose settings have no noisy twins. Raises `InputError`, `UnsupportedError`."""
-    for number in question.looked_at:
+    for number in question.checked_first:
         plan = question.plan(number)
         count = question.repeats if engines.engine(question.engine).is_stochastic(plan) else 1
         phase_effects.check(replace(plan, seeds=tuple(range(count))), question.engine)

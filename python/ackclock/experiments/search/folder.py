@@ -24,7 +24,7 @@ from ackclock.dataset.result_kind import Kind
 from ackclock.engines.engine import circumstances
 from ackclock.errors import InputError
 from ackclock.experiments.search.evaluator import Runs
-from ackclock.experiments.search.result import Answer
+from ackclock.experiments.search.result import SearchResult
 from ackclock.experiments.search.spec import Question
 from ackclock.scenario.points import described, inline, label
 
@@ -71,7 +71,7 @@ def _runs(folder: Path, question: Question) -> Runs:
     return _read(pl.read_parquet(folder / RUNS), question.metrics)
 
 
-def write(answer: Answer, folder: Path, *, command: str = "", figure: bool = True) -> None:
+def write(answer: SearchResult, folder: Path, *, command: str = "", figure: bool = True) -> None:
     """Writes the answer as far as it is known, whole or not at all; an earlier one is replaced."""
     result_kind.check(folder, Kind.ANSWER)
     with folders.replacing(folder, manifests.is_note(folder)) as new, folders.writing(new):
@@ -97,7 +97,7 @@ def _scenario(question: Question, number: int) -> str:
     return "\n".join([f"# {described(question.values(number))}", *lines, ""])
 
 
-def _draw(answer: Answer, path: Path) -> None:
+def _draw(answer: SearchResult, path: Path) -> None:
     from ackclock.figures.plots.search_result import found
 
     try:
@@ -107,7 +107,7 @@ def _draw(answer: Answer, path: Path) -> None:
         return
 
 
-def _table(answer: Answer) -> pl.DataFrame:
+def _table(answer: SearchResult) -> pl.DataFrame:
     question = answer.question
     rows = [
         {

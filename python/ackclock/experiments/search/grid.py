@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ackclock.experiments.search.constraints import Need
+from ackclock.experiments.search.constraints import Constraint
 from ackclock.experiments.search.evaluator import Row
-from ackclock.experiments.search.hypothesis_test import HOLDS, RISK, UNDECIDED, Judgement, judged
-from ackclock.experiments.search.objectives import Goal
+from ackclock.experiments.search.hypothesis_test import HOLDS, RISK, UNDECIDED, Judgement, verdicts
+from ackclock.experiments.search.objectives import Objective
 from ackclock.experiments.search.pareto import dominating
 from ackclock.experiments.search.result import NONE
 
@@ -29,7 +29,7 @@ class Grid:
 
     @property
     def verdict(self) -> str:
-        """Return the verdict, as `Answer.verdict`."""
+        """Return the verdict, as `SearchResult.verdict`."""
         if self.best:
             return HOLDS
         return UNDECIDED if any(found.verdict == UNDECIDED for found in self.judgements) else NONE
@@ -43,22 +43,26 @@ class Grid:
         }
 
 
-def judge(needs: Sequence[Need], goals: Sequence[Goal], runs: Sequence[Sequence[Row]], *, exact: bool) -> Grid:
+def judge(
+    constraints: Sequence[Constraint], objectives: Sequence[Objective], runs: Sequence[Sequence[Row]], *, exact: bool
+) -> Grid:
     """Judges settings by their `runs`; `exact` says that a single run is all there is to know.
 
     Each setting has an equal part of the 5 % by which any of the verdicts may be wrong. Raises `InputError` for a
     metric that a run does not have.
     """
-    judgements = tuple(_judged(needs, rows, RISK / len(runs), exact) for rows in runs)
+    judgements = tuple(_judged(constraints, rows, RISK / len(runs), exact) for rows in runs)
     holding = [place for place, found in enumerate(judgements) if found.holds]
-    costs = {place: tuple(_cost(goal, runs[place]) for goal in goals) for place in holding}
+    costs = {place: tuple(_cost(goal, runs[place]) for goal in objectives) for place in holding}
     return Grid(judgements, tuple(dominating(costs)))
 
 
-def _judged(needs: Sequence[Need], rows: Sequence[Row], risk: float, exact: bool) -> Judgement:
-    return judged(needs, {need.metric: [row[need.metric] for row in rows] for need in needs}, risk, exact=exact)
+def _judged(constraints: Sequence[Constraint], rows: Sequence[Row], risk: float, exact: bool) -> Judgement:
+    return verdicts(
+        constraints, {need.metric: [row[need.metric] for row in rows] for need in constraints}, risk, exact=exact
+    )
 
 
-def _cost(goal: Goal, rows: Sequence[Row]) -> float:
+def _cost(goal: Objective, rows: Sequence[Row]) -> float:
     known = [value for row in rows if (value := row[goal.metric]) is not None]
     return goal.cost(math.fsum(known) / len(known)) if known else math.inf

@@ -1,17 +1,17 @@
 """Test whether a setting meets constraints: *met*, *not met* or *undecided*, with a bounded error probability.
 
-A need bounds the mean of a metric over all seeds. Of n runs with different seeds the margin to the bound is tested as
-Student did: with t = mean / (s/√n), the need holds if a mean of zero would give so large a t with a probability of at
-most α, and fails if that is so of −t. Runs that do not differ at all decide by themselves.
+A constraint bounds the mean of a metric over all seeds. Of n runs with different seeds the margin to the bound is
+tested with Student's t: with t = mean / (s/√n), the constraint holds if a mean of zero would give so large a t with a
+probability of at most α, and fails if that is so of −t. Runs that do not differ at all decide by themselves.
 
-- *Looking again.* A setting that is not decided gets more seeds, at most as many times as there are `LOOKS`; each look
-  has an equal part of α (Bonferroni), so that looking often is no way to be right.
-- *Several needs.* To hold, each must hold at α (an intersection–union test, Berger 1982: no correction is due); one
-  that fails at α divided by their number is enough to fail.
-- *Several settings.* An answer rests on all the settings that were judged on the way; each of them has an equal part
-  of the 5 % by which an answer may be wrong.
+- *Sequential test.* A setting that is undecided gets more seeds, as many times as there are `SAMPLE_SIZES`; each look
+  has an equal part of α (Bonferroni), so repeated looks do not increase the error.
+- *Several constraints.* To hold, each must hold at α (an intersection–union test, Berger 1982: no correction is due);
+  one that fails at α divided by their number is enough to fail.
+- *Several settings.* A result rests on all the settings that were judged on the way; each of them has an equal part of
+  the 5 % by which it may be wrong.
 
-What stays undecided after the last look is no answer, and is said to be undecided.
+A setting that stays undecided after the last look is reported as undecided.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ackclock.errors import InputError
-from ackclock.experiments.search.constraints import Need
+from ackclock.experiments.search.constraints import Constraint
 from ackclock.metrics import METRICS, student
 
 #: The risk that an answer is wrong.
 RISK = 0.05
 
 #: Numbers of seeds of a setting at each look (sequential test).
-LOOKS = (4, 8, 16, 32)
+SAMPLE_SIZES = (4, 8, 16, 32)
 
 HOLDS, FAILS, UNDECIDED = "holds", "fails", "undecided"
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """Verdict on a setting after `n` runs; `lacking` are the constraints that it does not seem to meet."""
+    """Verdict on a setting after `n` runs; `unmet` are the constraints that it does not seem to meet."""
 
     verdict: str
-    lacking: frozenset[Need]
+    unmet: frozenset[Constraint]
     n: int
 
     @property
@@ -47,29 +47,29 @@ class Judgement:
         return self.verdict == HOLDS
 
 
-def judged(
-    needs: Sequence[Need], values: Mapping[str, Sequence[float | None]], risk: float, *, exact: bool = False
+def verdicts(
+    constraints: Sequence[Constraint], values: Mapping[str, Sequence[float | None]], risk: float, *, exact: bool = False
 ) -> Judgement:
     """Judges a setting by its runs: `values` of each metric, one a seed; `risk` is that of this look.
 
     A single run decides nothing, unless it is `exact`: of an engine that draws nothing for this setting. Raises
     `InputError` for a metric that a run does not have.
     """
-    margins = {need: [need.margin(value) for value in _known(need, values[need.metric])] for need in needs}
+    margins = {need: [need.margin(value) for value in _known(need, values[need.metric])] for need in constraints}
     chances = {need: chance(found) for need, found in margins.items()}
     lacking = frozenset(need for need, found in margins.items() if math.fsum(found) < 0)
     n = min((len(found) for found in margins.values()), default=0)
-    if needs and n < 2 and not exact:
-        return Judgement(UNDECIDED, frozenset(needs), n)
-    if any(1 - of <= risk / len(needs) for of in chances.values()):
+    if constraints and n < 2 and not exact:
+        return Judgement(UNDECIDED, frozenset(constraints), n)
+    if any(1 - of <= risk / len(constraints) for of in chances.values()):
         return Judgement(FAILS, lacking, n)
     doubted = frozenset(need for need, of in chances.items() if of > risk)
     return Judgement(UNDECIDED if doubted else HOLDS, lacking or doubted, n)
 
 
-def measured(needs: Sequence[Need], rows: Sequence[Mapping[str, float | None]]) -> list[Need]:
+def measured(constraints: Sequence[Constraint], rows: Sequence[Mapping[str, float | None]]) -> list[Constraint]:
     """The needs whose metric every run has: an engine may lack one."""
-    return [need for need in needs if all(row[need.metric] is not None for row in rows)]
+    return [need for need in constraints if all(row[need.metric] is not None for row in rows)]
 
 
 def chance(margins: Sequence[float]) -> float:
@@ -87,7 +87,7 @@ def chance(margins: Sequence[float]) -> float:
     return beyond if t >= 0 else 1 - beyond
 
 
-def _known(need: Need, values: Sequence[float | None]) -> list[float]:
+def _known(need: Constraint, values: Sequence[float | None]) -> list[float]:
     known = [value for value in values if value is not None]
     if len(known) < len(values):
         label = METRICS[need.metric].label.lower()

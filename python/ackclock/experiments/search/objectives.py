@@ -12,23 +12,23 @@ _EXPECTED = "min:METRIC or max:METRIC, such as min:queue_delay_mean_s"
 
 
 @dataclass(frozen=True, slots=True)
-class Goal:
+class Objective:
     """The mean of a metric, which shall be small or large."""
 
     metric: str
-    least: bool
+    minimise: bool
 
     def cost(self, value: float) -> float:
         """The smaller the better."""
-        return value if self.least else -value
+        return value if self.minimise else -value
 
     def __str__(self) -> str:
-        return f"{'min' if self.least else 'max'}:{self.metric}"
+        return f"{'min' if self.minimise else 'max'}:{self.metric}"
 
 
-def goal(text: str) -> Goal:
+def parse_objective(text: str) -> Objective:
     """A goal as somebody writes it. Raises `InputError`."""
     sign, colon, name = text.partition(":")
     if not colon or sign not in ("min", "max"):
         raise InputError(f"--best: found {shown(text)}; expected {_EXPECTED}")
-    return Goal(named(name.strip(), "--best"), sign == "min")
+    return Objective(named(name.strip(), "--best"), sign == "min")

@@ -13,22 +13,22 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
-from ackclock.experiments.search.evaluator import Looker, Row
+from ackclock.experiments.search.evaluator import Evaluator, Row
 from ackclock.experiments.search.hypothesis_test import chance
-from ackclock.experiments.search.objectives import Goal
+from ackclock.experiments.search.objectives import Objective
 from ackclock.figures.sweep_summary import LEAST_DIFFERENCE
 
 #: For each goal what it says of each run, the smaller the better; None if it does not know it.
 Costs: TypeAlias = list[list[float] | None]
 
 
-def covered(looker: Looker, low: int, high: int) -> bool:
+def covered(evaluator: Evaluator, low: int, high: int) -> bool:
     """Return True if no setting between two can be more than 1 % better in an objective than a feasible one."""
-    question = looker.question
-    ends = [_costs(question.goals, looker.runs[number]) for number in (low, high)]
+    question = evaluator.question
+    ends = [_costs(question.objectives, evaluator.runs[number]) for number in (low, high)]
     best = [_better(*found) for found in zip(*ends, strict=True)]
-    holding = (number for number, found in looker.judged.items() if found.holds)
-    return any(_as_good(_costs(question.goals, looker.runs[number]), best, question.risk) for number in holding)
+    holding = (number for number, found in evaluator.verdicts.items() if found.holds)
+    return any(_as_good(_costs(question.objectives, evaluator.runs[number]), best, question.risk) for number in holding)
 
 
 def dominating(costs: Mapping[int, Sequence[float]]) -> Iterator[int]:
@@ -42,11 +42,11 @@ def _beats(other: Sequence[float], own: Sequence[float]) -> bool:
     return all(a <= b for a, b in zip(other, own, strict=True)) and tuple(other) != tuple(own)
 
 
-def _costs(goals: Sequence[Goal], rows: Sequence[Row]) -> Costs:
-    return [_known([row[goal.metric] for row in rows], goal) for goal in goals]
+def _costs(objectives: Sequence[Objective], rows: Sequence[Row]) -> Costs:
+    return [_known([row[goal.metric] for row in rows], goal) for goal in objectives]
 
 
-def _known(values: Sequence[float | None], goal: Goal) -> list[float] | None:
+def _known(values: Sequence[float | None], goal: Objective) -> list[float] | None:
     known = [goal.cost(value) for value in values if value is not None]
     return known if len(known) == len(values) else None
 

@@ -17,24 +17,24 @@ from ackclock.metrics.protocols import PHASE
 from ackclock.scenario.points import short_keys
 
 #: A verdict of what ran a setting otherwise; one that is undecided says nothing.
-SAID = {HOLDS: True, FAILS: False}
+AGREES = {HOLDS: True, FAILS: False}
 
 #: No setting meets all needs.
 NONE = "none"
 
 
 @dataclass(frozen=True)
-class Answer:
+class SearchResult:
     """`best` is the number of the setting, or None; `ends` the one found in each row where an end is looked for.
 
     `complete` says that the search came to its end; `runs` are all there are of each setting that was looked at,
     `made` those of this call. `cpu_s` is what this call took, a confirmation included. `confirmed` says by engine
     whether it agrees: None if undecided. `twin` are the runs of the best one's noisy twin, if that was asked for, and
-    `twin_holds` says whether it meets the needs.
+    `perturbed_met` says whether it meets the needs.
     """
 
     question: Question
-    judged: Mapping[int, Judgement]
+    verdicts: Mapping[int, Judgement]
     runs: Runs
     best: int | None
     ends: Mapping[int, int | None]
@@ -45,14 +45,14 @@ class Answer:
     confirmed: Mapping[str, bool | None] | None = None
     confirming: Mapping[str, Sequence[Row]] | None = None
     twin: Sequence[Row] | None = None
-    twin_holds: bool | None = None
+    perturbed_met: bool | None = None
 
     @property
     def verdict(self) -> str:
         """*holds* if there is a setting, *none* if none is, else *undecided*."""
         if self.best is not None and self.complete:
             return HOLDS
-        doubts = any(judged.verdict == UNDECIDED for judged in self.judged.values())
+        doubts = any(verdicts.verdict == UNDECIDED for verdicts in self.verdicts.values())
         return NONE if self.complete and not doubts else UNDECIDED
 
     @cached_property
@@ -61,11 +61,11 @@ class Answer:
         return [
             {
                 "values": dict(self.question.values(number)),
-                "verdict": self.judged[number].verdict,
+                "verdict": self.verdicts[number].verdict,
                 "n": len(self.runs[number]),
                 "metrics": {name: found.as_dict() for name, found in self.summary(number).items()},
             }
-            for number in sorted(self.judged)
+            for number in sorted(self.verdicts)
         ]
 
     @property
@@ -83,18 +83,18 @@ class Answer:
         """The metrics of a setting over its seeds."""
         return summary(self.runs[number], self.question.metrics)
 
-    def with_confirmation(self, engine: str, found: Judgement, rows: Sequence[Row], cpu_s: float) -> Answer:
+    def with_confirmation(self, engine: str, found: Judgement, rows: Sequence[Row], cpu_s: float) -> SearchResult:
         """The answer with what another engine says to it, and the CPU time which that took."""
         return replace(
             self,
             cpu_s=self.cpu_s + cpu_s,
-            confirmed={**(self.confirmed or {}), engine: SAID.get(found.verdict)},
+            confirmed={**(self.confirmed or {}), engine: AGREES.get(found.verdict)},
             confirming={**(self.confirming or {}), engine: rows},
         )
 
-    def with_twin(self, found: Judgement, rows: Sequence[Row], cpu_s: float) -> Answer:
+    def with_perturbed(self, found: Judgement, rows: Sequence[Row], cpu_s: float) -> SearchResult:
         """The answer with its noisy twin, and the CPU time which that took."""
-        return replace(self, cpu_s=self.cpu_s + cpu_s, twin=rows, twin_holds=SAID.get(found.verdict))
+        return replace(self, cpu_s=self.cpu_s + cpu_s, twin=rows, perturbed_met=AGREES.get(found.verdict))
 
     @property
     def phase(self) -> dict[str, Any] | None:
@@ -125,10 +125,10 @@ class Answer:
     def as_good(self) -> list[int]:
         """The settings that the best one is not clearly better than by the first goal: pairs of the same seeds tell."""
         question, best = self.question, self.best
-        if best is None or len(question.goals) != 1:
+        if best is None or len(question.objectives) != 1:
             return []
         own = costs(question, self.runs[best])
-        others = [number for number, found in self.judged.items() if found.holds and number != best]
+        others = [number for number, found in self.verdicts.items() if found.holds and number != best]
         return sorted(number for number in others if not _clearly(costs(question, self.runs[number]), own))
 
     def before(self) -> int | None:
@@ -137,7 +137,7 @@ class Answer:
 
     def doubtful(self) -> list[int]:
         """Settings further towards that end that are undecided: a metric may turn more than once."""
-        return [number for number in list(self._before())[1:] if self.judged[number].verdict == UNDECIDED]
+        return [number for number in list(self._before())[1:] if self.verdicts[number].verdict == UNDECIDED]
 
     def _before(self) -> Iterator[int]:
         """The settings that were looked at before the best one, the nearest first."""
@@ -146,7 +146,7 @@ class Answer:
             return
         row = self.best // question.row
         numbers = [question.number(row, place) for place in range(question.row)]
-        yield from (n for n in reversed(numbers[: numbers.index(self.best)]) if n in self.judged)
+        yield from (n for n in reversed(numbers[: numbers.index(self.best)]) if n in self.verdicts)
 
 
 def summary(rows: Sequence[Row], names: Sequence[str]) -> dict[str, Summary]:
@@ -156,7 +156,7 @@ def summary(rows: Sequence[Row], names: Sequence[str]) -> dict[str, Summary]:
 
 def costs(question: Question, rows: Sequence[Row]) -> list[float]:
     """Return the first objective of each run that has its metric, as a cost."""
-    goal = question.goals[0]
+    goal = question.objectives[0]
     return [goal.cost(value) for row in rows if (value := row[goal.metric]) is not None]
 
 

@@ -8,11 +8,11 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from ackclock.experiments.search.bisection import Frontier, Minimum, first_holding
-from ackclock.experiments.search.evaluator import Looker, Row, Runs, SpentError, check
-from ackclock.experiments.search.hypothesis_test import RISK, UNDECIDED, Judgement, judged, measured
+from ackclock.experiments.search.bisection import Frontier, Minimum, first_feasible
+from ackclock.experiments.search.evaluator import Evaluator, Row, Runs, SpentError, check
+from ackclock.experiments.search.hypothesis_test import RISK, UNDECIDED, Judgement, measured, verdicts
 from ackclock.experiments.search.pareto import covered, dominating
-from ackclock.experiments.search.result import Answer
+from ackclock.experiments.search.result import SearchResult
 from ackclock.experiments.search.spec import Question
 from ackclock.experiments.search.surrogate import Proposer
 
@@ -26,8 +26,8 @@ def find(
     runs: Runs | None = None,
     jobs: int | None = None,
     budget_s: float | None = None,
-    tell: Callable[[Answer], object] = lambda _: None,
-) -> Answer:
+    tell: Callable[[SearchResult], object] = lambda _: None,
+) -> SearchResult:
     """Answers a question: the same one and seed give the same answer, however often it was interrupted.
 
     Args:
@@ -45,24 +45,26 @@ def find(
     check(question, question.engine)
     begun_s = _cpu_s()
     until_s = None if budget_s is None else time.monotonic() + budget_s
-    looker = Looker(question, dict(runs or {}), jobs, until_s)
+    evaluator = Evaluator(question, dict(runs or {}), jobs, until_s)
     ends: dict[int, int | None] = {}
 
-    def known(*, complete: bool = False) -> Answer:
-        made, spent_s = looker.done, _cpu_s() - begun_s
-        found = Answer(question, dict(looker.judged), looker.runs, None, dict(ends), (), complete, made, spent_s)
+    def known(*, complete: bool = False) -> SearchResult:
+        made, spent_s = evaluator.done, _cpu_s() - begun_s
+        found = SearchResult(
+            question, dict(evaluator.verdicts), evaluator.runs, None, dict(ends), (), complete, made, spent_s
+        )
         found = replace(found, frontier=_frontier(found))
         return replace(found, best=_best(found))
 
-    looker.tell = lambda: tell(known())
+    evaluator.tell = lambda: tell(known())
     try:
-        _search(looker, ends)
+        _search(evaluator, ends)
     except SpentError:
         return known()
     return known(complete=True)
 
 
-def confirm(answer: Answer, engine: str, *, jobs: int | None = None) -> Answer:
+def confirm(answer: SearchResult, engine: str, *, jobs: int | None = None) -> SearchResult:
     """Asks another engine whether the best setting meets the needs that it can measure. Raises as `find`."""
     if answer.best is None:
         return answer
@@ -71,7 +73,7 @@ def confirm(answer: Answer, engine: str, *, jobs: int | None = None) -> Answer:
     return answer.with_confirmation(engine, found, rows, _cpu_s() - begun_s)
 
 
-def beside_its_twin(answer: Answer, *, jobs: int | None = None) -> Answer:
+def compare_perturbed(answer: SearchResult, *, jobs: int | None = None) -> SearchResult:
     """Runs the noisy twin of the best setting with the seeds that it had: whether the answer hangs on a coincidence.
 
     Raises as `find`.
@@ -80,15 +82,15 @@ def beside_its_twin(answer: Answer, *, jobs: int | None = None) -> Answer:
         return answer
     question, begun_s = replace(answer.question, twin=True), _cpu_s()
     found, rows = _again(question, answer.best, len(answer.runs[answer.best]), jobs)
-    return answer.with_twin(found, rows, _cpu_s() - begun_s)
+    return answer.with_perturbed(found, rows, _cpu_s() - begun_s)
 
 
 def _again(question: Question, number: int, count: int, jobs: int | None) -> tuple[Judgement, list[Row]]:
     """A setting that is run otherwise than it was found: what the needs that can be measured there say of it."""
-    rows = Looker(question, jobs=jobs).rows(number, count)
-    needs = measured(question.needs, rows)
-    values = {need.metric: [row[need.metric] for row in rows] for need in needs}
-    return judged(needs, values, RISK) if needs else Judgement(UNDECIDED, frozenset(), len(rows)), rows
+    rows = Evaluator(question, jobs=jobs).rows(number, count)
+    constraints = measured(question.constraints, rows)
+    values = {need.metric: [row[need.metric] for row in rows] for need in constraints}
+    return verdicts(constraints, values, RISK) if constraints else Judgement(UNDECIDED, frozenset(), len(rows)), rows
 
 
 def _cpu_s() -> float:
@@ -97,66 +99,68 @@ def _cpu_s() -> float:
     return used.user + used.system + used.children_user + used.children_system
 
 
-def _search(looker: Looker, ends: dict[int, int | None]) -> None:
-    question = looker.question
+def _search(evaluator: Evaluator, ends: dict[int, int | None]) -> None:
+    question = evaluator.question
     if question.trades:
-        Frontier(question.rows, question.row, looker.look, lambda low, high: covered(looker, low, high)).find()
+        Frontier(
+            question.rows, question.row, evaluator.evaluate, lambda low, high: covered(evaluator, low, high)
+        ).find()
         return
     proposer = Proposer(question)
     for row in range(question.rows):
         if question.end is not None:
-            ends[row] = _end(looker, proposer, row)
+            ends[row] = _end(evaluator, proposer, row)
         elif question.refines:
-            Minimum(question.row, lambda place, row=row: _cost(looker, question.number(row, place))).find()  # type: ignore[misc]
+            Minimum(question.row, lambda place, row=row: _cost(evaluator, question.number(row, place))).find()  # type: ignore[misc]
         else:
             for place in range(question.row):
-                looker.look(question.number(row, place))
+                evaluator.evaluate(question.number(row, place))
 
 
-def _end(looker: Looker, proposer: Proposer, row: int) -> int | None:
+def _end(evaluator: Evaluator, proposer: Proposer, row: int) -> int | None:
     """The first setting of a row that meets all needs, from the end that is looked for."""
-    question = looker.question
-    place = first_holding(question.row, lambda at: looker.look(question.number(row, at)), proposer.guess(row))
+    question = evaluator.question
+    place = first_feasible(question.row, lambda at: evaluator.evaluate(question.number(row, at)), proposer.guess(row))
     proposer.learn(row, place)
     return None if place is None else question.number(row, place)
 
 
-def _cost(looker: Looker, number: int) -> float:
+def _cost(evaluator: Evaluator, number: int) -> float:
     """Return the cost of a setting; infinite if it does not meet the constraints."""
-    if not looker.look(number).holds:
+    if not evaluator.evaluate(number).holds:
         return math.inf
-    return _costs(looker.question, looker.runs[number])[0]
+    return _costs(evaluator.question, evaluator.runs[number])[0]
 
 
 def _costs(question: Question, rows: list[Row]) -> tuple[float, ...]:
     """The means of the goals' metrics, the smaller the better."""
-    means = [[value for row in rows if (value := row[goal.metric]) is not None] for goal in question.goals]
+    means = [[value for row in rows if (value := row[goal.metric]) is not None] for goal in question.objectives]
     return tuple(
         goal.cost(math.fsum(found) / len(found)) if found else math.inf
-        for goal, found in zip(question.goals, means, strict=True)
+        for goal, found in zip(question.objectives, means, strict=True)
     )
 
 
-def _frontier(known: Answer) -> tuple[int, ...]:
+def _frontier(known: SearchResult) -> tuple[int, ...]:
     """With goals, the settings that meet all needs and that no other one beats."""
     question = known.question
-    holding = [number for number, found in known.judged.items() if found.holds]
-    if not question.goals or (question.end is not None and not known.complete):
+    holding = [number for number, found in known.verdicts.items() if found.holds]
+    if not question.objectives or (question.end is not None and not known.complete):
         return ()
     candidates = holding if question.end is None else [number for number in holding if number in known.ends.values()]
     costs: Mapping[int, tuple[float, ...]] = {number: _costs(question, known.runs[number]) for number in candidates}
     return tuple(sorted(dominating(costs)))
 
 
-def _best(known: Answer) -> int | None:
+def _best(known: SearchResult) -> int | None:
     """Return the best setting by the first objective; without objectives the first end, or the first that is met."""
     question = known.question
-    if question.goals:
+    if question.objectives:
         return min(known.frontier, key=lambda number: (_costs(question, known.runs[number]), number), default=None)
     if question.end is not None:
         found = [number for number in known.ends.values() if number is not None]
         return min(found, key=lambda number: (_place(question, number), number), default=None)
-    return min((number for number, found in known.judged.items() if found.holds), default=None)
+    return min((number for number, found in known.verdicts.items() if found.holds), default=None)
 
 
 def _place(question: Question, number: int) -> int:

@@ -11,11 +11,11 @@ from typing import Any
 
 from ackclock.errors import InputError, Problem, ScenarioError
 from ackclock.experiments import phase_effects
-from ackclock.experiments.search.bisection import COARSE, looks_closer, looks_of
+from ackclock.experiments.search.bisection import COARSE, max_evaluations, max_refined_evaluations
 from ackclock.experiments.search.candidates import MOST_CANDIDATES, Vary
-from ackclock.experiments.search.constraints import Need
-from ackclock.experiments.search.hypothesis_test import LOOKS, RISK
-from ackclock.experiments.search.objectives import Goal
+from ackclock.experiments.search.constraints import Constraint
+from ackclock.experiments.search.hypothesis_test import RISK, SAMPLE_SIZES
+from ackclock.experiments.search.objectives import Objective
 from ackclock.metrics import main
 from ackclock.plan import Plan
 from ackclock.scenario.planning import Loaded, Point
@@ -37,12 +37,12 @@ class Question:
 
     loaded: Loaded
     varied: tuple[Vary, ...]
-    needs: tuple[Need, ...]
-    goals: tuple[Goal, ...] = ()
+    constraints: tuple[Constraint, ...]
+    objectives: tuple[Objective, ...] = ()
     end: str | None = None
     engine: str = "packet"
     seed: int = 1
-    repeats: int = LOOKS[-1]
+    repeats: int = SAMPLE_SIZES[-1]
     twin: bool = False
 
     @property
@@ -58,12 +58,12 @@ class Question:
     @property
     def refines(self) -> bool:
         """Return True if one objective is followed along a ladder."""
-        return self.end is None and len(self.goals) == 1 and self.varied[-1].ordered and self.row > COARSE
+        return self.end is None and len(self.objectives) == 1 and self.varied[-1].ordered and self.row > COARSE
 
     @property
     def trades(self) -> bool:
         """Return True if several objectives are followed along a ladder."""
-        return self.end is None and len(self.goals) > 1 and self.varied[-1].ordered
+        return self.end is None and len(self.objectives) > 1 and self.varied[-1].ordered
 
     def number(self, row: int, place: int) -> int:
         """The setting at a place of a row; places count from the end that is looked for."""
@@ -74,7 +74,7 @@ class Question:
         try:
             return self.loaded.point(number)
         except ScenarioError as error:
-            raise ScenarioError([self._told(problem) for problem in error.problems]) from None
+            raise ScenarioError([self._relocated(problem) for problem in error.problems]) from None
 
     def plan(self, number: int) -> Plan:
         """Return the plan of a setting. Raises as `point`."""
@@ -82,11 +82,11 @@ class Question:
         return phase_effects.twin(plan) if self.twin else plan
 
     @property
-    def looked_at(self) -> list[int]:
+    def checked_first(self) -> list[int]:
         """Settings that are looked at before anything runs: both ends of the first row, and where the others begin."""
         return sorted({0, self.row - 1, *range(0, self.rows * self.row, self.row)})
 
-    def _told(self, problem: Problem) -> Problem:
+    def _relocated(self, problem: Problem) -> Problem:
         """A mistake in a value that is varied is none of the file's."""
         keys = [vary.key for vary in self.varied if problem.key.startswith(f"{vary.key}[")]
         return replace(problem, file="--vary", line=None, key=keys[0]) if keys else problem
@@ -100,19 +100,21 @@ class Question:
     @property
     def metrics(self) -> list[str]:
         """Return the metrics of each run: those of constraints and objectives, and the main metrics."""
-        asked = [need.metric for need in self.needs] + [goal.metric for goal in self.goals]
+        asked = [need.metric for need in self.constraints] + [goal.metric for goal in self.objectives]
         return list(dict.fromkeys([*asked, *main("table")]))
 
     @property
-    def looks(self) -> tuple[int, ...]:
+    def sample_sizes(self) -> tuple[int, ...]:
         """Return the number of seeds at each look."""
-        return (*(count for count in LOOKS if count < self.repeats), self.repeats)
+        return (*(count for count in SAMPLE_SIZES if count < self.repeats), self.repeats)
 
     @property
     def risk(self) -> float:
         """Return the error probability of one look at one setting."""
-        each = looks_of(self.row) if self.end else looks_closer(self.row) if self.refines else self.row
-        return RISK / (self.rows * each) / len(self.looks)
+        each = (
+            max_evaluations(self.row) if self.end else max_refined_evaluations(self.row) if self.refines else self.row
+        )
+        return RISK / (self.rows * each) / len(self.sample_sizes)
 
     @property
     def about(self) -> dict[str, Any]:
@@ -121,9 +123,9 @@ class Question:
             "scenario": self.loaded.source.text,
             "scenario_name": self.loaded.source.name,
             "varied": {vary.key: [label(value) for value in vary.values] for vary in self.varied},
-            "needs": [need.text for need in self.needs],
-            "bounds": [(need.metric, need.bound) for need in self.needs],
-            "goals": [self.end] * bool(self.end) + [str(goal) for goal in self.goals],
+            "needs": [need.text for need in self.constraints],
+            "bounds": [(need.metric, need.bound) for need in self.constraints],
+            "goals": [self.end] * bool(self.end) + [str(goal) for goal in self.objectives],
             "engine": self.engine,
             "seed": self.seed,
             "repeats": self.repeats,
@@ -153,29 +155,31 @@ class Question:
 def question(
     loaded: Loaded,
     varied: Sequence[Vary],
-    needs: Sequence[Need],
-    goals: Sequence[Goal] = (),
+    constraints: Sequence[Constraint],
+    objectives: Sequence[Objective] = (),
     *,
     end: str | None = None,
     engine: str = "packet",
     seed: int = 1,
-    repeats: int = LOOKS[-1],
+    repeats: int = SAMPLE_SIZES[-1],
 ) -> Question:
     """Puts a question together. Raises `InputError` for one that has no answer."""
     if loaded.sweep is not None:
         raise InputError(f"{loaded.source.name}: found a sweep; expected one scenario, and what to vary by --vary")
-    if not needs and not goals:
+    if not constraints and not objectives:
         raise InputError('--require: found none; expected what is needed, such as --require "utilisation >= 99%"')
-    goal_metrics = [goal.metric for goal in goals]
+    goal_metrics = [goal.metric for goal in objectives]
     if twice := next((name for name in goal_metrics if goal_metrics.count(name) > 1), None):
         raise InputError(f"--best: found {twice} twice; expected each metric once")
     ordered = [vary for vary in varied if vary.ordered]
     if end and not ordered:
         raise InputError(f"--{end}: found no range; expected one, such as --vary limit=0.01bdp..2bdp")
-    if end is None and ordered and not goals:
+    if end is None and ordered and not objectives:
         end = SMALLEST
     kept = sorted(varied, key=lambda vary: bool(ordered) and vary is ordered[0])
-    made = Question(replace(loaded, scenario=None, sweep=_sweep(loaded, kept)), tuple(kept), tuple(needs), tuple(goals))
+    made = Question(
+        replace(loaded, scenario=None, sweep=_sweep(loaded, kept)), tuple(kept), tuple(constraints), tuple(objectives)
+    )
     return replace(made, end=end, engine=engine, seed=seed, repeats=repeats)
 
 

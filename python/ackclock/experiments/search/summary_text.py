@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence, Sized
 
 from ackclock.experiments.search import hypothesis_test
-from ackclock.experiments.search.constraints import Need
+from ackclock.experiments.search.constraints import Constraint
 from ackclock.experiments.search.hypothesis_test import FAILS, HOLDS
-from ackclock.experiments.search.result import NONE, Answer, summary
+from ackclock.experiments.search.result import NONE, SearchResult, summary
 from ackclock.experiments.search.spec import Question
 from ackclock.figures import numbers, phase
 from ackclock.metrics import METRICS, Summary
@@ -20,7 +20,7 @@ MAX_ALIKE = 5
 CONFIRMED = {True: "agrees", False: "disagrees", None: "does not decide it"}
 
 
-def sentences(answer: Answer) -> list[str]:
+def sentences(answer: SearchResult) -> list[str]:
     """Return the result in sentences, with how certain it is."""
     said = [*_found(answer), *_beside(answer), *_others(answer), *_confirmed(answer), *_twin(answer), *_left(answer)]
     return [sentence for sentence in said if sentence]
@@ -30,7 +30,7 @@ def _are(count: int) -> str:
     return "is" if count == 1 else "are"
 
 
-def measured(need: Need, found: Summary) -> str:
+def measured(need: Constraint, found: Summary) -> str:
     """`utilisation 99.4 ± 0.1 % (needed: ≥ 99%)`."""
     metric = METRICS[need.metric]
     value = numbers.estimate(found.mean, found.ci95_low, found.ci95_high, metric.unit)
@@ -38,7 +38,7 @@ def measured(need: Need, found: Summary) -> str:
     return f"{metric.label.lower() if metric.label[1:2].islower() else metric.label} {value} (needed: {bound})"
 
 
-def _found(answer: Answer) -> Iterator[str]:
+def _found(answer: SearchResult) -> Iterator[str]:
     question, best = answer.question, answer.best
     if best is None:
         what = "No setting" if answer.verdict == NONE else "No setting yet"
@@ -46,25 +46,25 @@ def _found(answer: Answer) -> Iterator[str]:
         return
     values, settings = (
         described(question.values(best)),
-        "settings that meet all needs" if question.needs else "settings",
+        "settings that meet all needs" if question.constraints else "settings",
     )
-    if len(question.goals) > 1:
+    if len(question.objectives) > 1:
         count = len(answer.frontier)
-        goals = " and ".join(map(str, question.goals))
+        objectives = " and ".join(map(str, question.objectives))
         yield (
-            f"By {goals}, {count:,} of the {settings} {_are(count)} on the frontier: no other one is "
+            f"By {objectives}, {count:,} of the {settings} {_are(count)} on the frontier: no other one is "
             "better in one of these goals and at least as good in the others."
         )
         return
-    if question.goals:
-        how = f"Of the {settings} the best by {question.goals[0]}"
+    if question.objectives:
+        how = f"Of the {settings} the best by {question.objectives[0]}"
     else:
         how = f"The {question.end} setting that meets all needs" if question.end else "A setting that meets all needs"
     yield f"{how} is {values}{_limit(answer, best)}."
-    yield _evidence(answer, best, question.needs, "There: ")
+    yield _evidence(answer, best, question.constraints, "There: ")
 
 
-def _limit(answer: Answer, best: int) -> str:
+def _limit(answer: SearchResult, best: int) -> str:
     """Return a limit in other units, if one was varied."""
     if not any(vary.key.endswith(".limit") for vary in answer.question.varied):
         return ""
@@ -73,20 +73,20 @@ def _limit(answer: Answer, best: int) -> str:
     return next((f" ({numbers.value(float(size), unit)})" for size, unit in sizes if isinstance(size, int | float)), "")
 
 
-def _evidence(answer: Answer, number: int, needs: Sequence[Need], begin: str) -> str:
+def _evidence(answer: SearchResult, number: int, constraints: Sequence[Constraint], begin: str) -> str:
     found = answer.summary(number)
-    said = ", ".join(measured(need, found[need.metric]) for need in needs)
+    said = ", ".join(measured(need, found[need.metric]) for need in constraints)
     return f"{begin}{said}; {_seeds(answer.runs[number])}." if said else ""
 
 
-def _beside(answer: Answer) -> Iterator[str]:
+def _beside(answer: SearchResult) -> Iterator[str]:
     """Yield why the next setting fails, and which ones further on are undecided."""
     number = answer.before()
     if number is None:
         if answer.best is not None and answer.question.end and answer.question.number(0, 0) == answer.best:
             yield f"It is the {answer.question.end} that was asked about."
         return
-    yield _judged(answer, number, "fails" if answer.judged[number].verdict == FAILS else "is undecided")
+    yield _judged(answer, number, "fails" if answer.verdicts[number].verdict == FAILS else "is undecided")
     yield from (_judged(answer, other, "is undecided") for other in answer.doubtful())
 
 
@@ -94,35 +94,35 @@ def _seeds(runs: Sized) -> str:
     return f"{len(runs)} seed{'' if len(runs) == 1 else 's'}"
 
 
-def _judged(answer: Answer, number: int, verdict: str) -> str:
+def _judged(answer: SearchResult, number: int, verdict: str) -> str:
     """`0.143bdp fails: utilisation 97.5 ± 0.1 % (needed: ≥ 98%); 8 seeds.`."""
-    needs = [need for need in answer.question.needs if need in answer.judged[number].lacking]
+    constraints = [need for need in answer.question.constraints if need in answer.verdicts[number].unmet]
     value = label(answer.question.values(number)[answer.question.varied[-1].key])
-    return _evidence(answer, number, needs, f"{value} {verdict}: ")
+    return _evidence(answer, number, constraints, f"{value} {verdict}: ")
 
 
-def _others(answer: Answer) -> Iterator[str]:
+def _others(answer: SearchResult) -> Iterator[str]:
     """The ends of the other rows, and the frontier."""
     question = answer.question
     if len(answer.ends) > 1:
         yield from (f"  {_end(question, row, number)}" for row, number in answer.ends.items())
-    if len(question.goals) > 1:
+    if len(question.objectives) > 1:
         yield from (f"  {described(question.values(number))}" for number in answer.frontier)
-        yield _not_run(question, len(answer.judged))
+        yield _not_run(question, len(answer.verdicts))
     if alike := answer.as_good():
         values = "; ".join(described(question.values(number)) for number in alike[:MAX_ALIKE])
         more = f" and {len(alike) - MAX_ALIKE} more" if len(alike) > MAX_ALIKE else ""
         yield f"Not clearly worse: {values}{more}."
 
 
-def _not_run(question: Question, judged: int) -> str:
+def _not_run(question: Question, verdicts: int) -> str:
     """Return the justification for settings of a frontier that were not run."""
     settings = question.rows * question.row
-    if judged == settings:
+    if verdicts == settings:
         return ""
-    which = "fails a need, or is" if question.needs else "is"
+    which = "fails a need, or is" if question.constraints else "is"
     return (
-        f"{judged:,} of {settings:,} settings were run. Each of the others {which} in no goal more than "
+        f"{verdicts:,} of {settings:,} settings were run. Each of the others {which} in no goal more than "
         "1 % better than one on the frontier, provided that its metrics lie between those of its neighbours."
     )
 
@@ -135,28 +135,33 @@ def _end(question: Question, row: int, number: int | None) -> str:
     return f"{described(others)}: {found}"
 
 
-def _confirmed(answer: Answer) -> Iterator[str]:
+def _confirmed(answer: SearchResult) -> Iterator[str]:
     for engine, agrees in (answer.confirmed or {}).items():
         rows = (answer.confirming or {})[engine]
-        found, needs = summary(rows, answer.question.metrics), hypothesis_test.measured(answer.question.needs, rows)
-        said = [measured(need, found[need.metric]) for need in needs]
-        said += [f"{need.metric} is not measured there" for need in answer.question.needs if need not in needs]
+        found, constraints = (
+            summary(rows, answer.question.metrics),
+            hypothesis_test.measured(answer.question.constraints, rows),
+        )
+        said = [measured(need, found[need.metric]) for need in constraints]
+        said += [
+            f"{need.metric} is not measured there" for need in answer.question.constraints if need not in constraints
+        ]
         yield f"The engine {engine} {CONFIRMED[agrees]}: {', '.join(said)}; {_seeds(rows)}."
 
 
-def _twin(answer: Answer) -> Iterator[str]:
+def _twin(answer: SearchResult) -> Iterator[str]:
     """Yield whether the result depends on a coincidence of phases."""
     if answer.phase is None or answer.twin is None:
         return
     yield phase.said(answer.phase)
-    if answer.question.needs and answer.twin_holds is not True:
+    if answer.question.constraints and answer.perturbed_met is not True:
         found = summary(answer.twin, answer.question.metrics)
-        said = ", ".join(measured(need, found[need.metric]) for need in answer.question.needs)
-        how = "fails" if answer.twin_holds is False else "is undecided"
+        said = ", ".join(measured(need, found[need.metric]) for need in answer.question.constraints)
+        how = "fails" if answer.perturbed_met is False else "is undecided"
         yield f"With noise in the hosts the setting {how}: {said}; {_seeds(answer.twin)}."
 
 
-def _left(answer: Answer) -> Iterator[str]:
+def _left(answer: SearchResult) -> Iterator[str]:
     if any(len(rows) > 1 and all(row == rows[0] for row in rows) for rows in answer.runs.values()):
         yield "All seeds gave the same result: nothing in this scenario is random; a start with jitter would be."
     if not answer.complete:

@@ -7,8 +7,8 @@ from statistics import median
 
 from ackclock import engines
 from ackclock.errors import AckclockError
-from ackclock.experiments.search.bisection import first_holding
-from ackclock.experiments.search.evaluator import Looker
+from ackclock.experiments.search.bisection import first_feasible
+from ackclock.experiments.search.evaluator import Evaluator
 from ackclock.experiments.search.spec import Question
 
 #: Engines that answer in a small part of the packets' time, the better one first.
@@ -39,9 +39,9 @@ class Proposer:
     def _asked(self, engine: str, row: int) -> int | None:
         if engine == self.question.engine or self._lacks(engine, row):
             return None
-        cheap = Looker(replace(self.question, engine=engine, repeats=1), guesses=True)
+        cheap = Evaluator(replace(self.question, engine=engine, repeats=1), guesses=True)
         try:
-            return first_holding(self.question.row, lambda place: cheap.look(self.question.number(row, place)))
+            return first_feasible(self.question.row, lambda place: cheap.evaluate(self.question.number(row, place)))
         except AckclockError:  # a metric that the engine does not model, or a setting beyond it
             return None
 

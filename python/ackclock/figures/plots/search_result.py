@@ -35,23 +35,23 @@ _NUMBER = re.compile(r"[\d.]+(?:[eE][+-]?\d+)?")
 def found(
     about: Mapping[str, Any], points: Sequence[Mapping[str, Any]], frontier: Sequence[Mapping[str, Any]] = ()
 ) -> Figure:
-    """Draws an answer: `about` has the `varied` keys, `bounds` and `goals`, `points` are those of `Answer.points`.
+    """Draw a search result: `about` has the keys `varied`, `bounds` and `goals`; `points` as `SearchResult.points`.
 
     `frontier` has the values of its settings.
     """
-    goals = [goal.partition(":")[2] for goal in about["goals"] if ":" in goal]
-    bounds = {**dict.fromkeys(goals), **dict(about["bounds"])}
+    objectives = [goal.partition(":")[2] for goal in about["goals"] if ":" in goal]
+    bounds = {**dict.fromkeys(objectives), **dict(about["bounds"])}
     if not points or not bounds:
         raise InputError("the answer has no settings to draw")
-    count = len(bounds) + (len(goals) > 1)
+    count = len(bounds) + (len(objectives) > 1)
     across = min(style.columns(2), count)
     rows = math.ceil(count / across)
     fig = style.figure(1.0 + 2.0 * rows)
     panels = list(fig.subplots(rows, across, squeeze=False).flat)
     for ax, (metric, bound) in zip(panels, bounds.items(), strict=False):
         _panel(ax, metric, bound, about["varied"], points)
-    if len(goals) > 1:
-        _trade(panels[len(bounds)], goals, points, frontier)
+    if len(objectives) > 1:
+        _trade(panels[len(bounds)], objectives, points, frontier)
     for ax in panels[count:]:
         ax.set_axis_off()
     handles = dict(zip(*reversed(panels[0].get_legend_handles_labels()), strict=True))
@@ -94,13 +94,13 @@ def _scale(name: str, bound: float | None, points: Sequence[Mapping[str, Any]]) 
 
 
 def _trade(
-    ax: Axes, goals: Sequence[str], points: Sequence[Mapping[str, Any]], frontier: Sequence[Mapping[str, Any]]
+    ax: Axes, objectives: Sequence[str], points: Sequence[Mapping[str, Any]], frontier: Sequence[Mapping[str, Any]]
 ) -> None:
     """The first goal over the second, a mark for each setting; a line joins the frontier's."""
-    (above, y_label), (across, x_label) = (_scale(goal, None, points) for goal in goals[:2])
+    (above, y_label), (across, x_label) = (_scale(goal, None, points) for goal in objectives[:2])
 
     def places(chosen: Sequence[Mapping[str, Any]]) -> list[tuple[float, float]]:
-        means = [[point["metrics"][goal]["mean"] for goal in goals[:2]] for point in chosen]
+        means = [[point["metrics"][goal]["mean"] for goal in objectives[:2]] for point in chosen]
         return sorted((x / across, y / above) for y, x in means if x is not None and y is not None)
 
     for verdict, mark in MARKS.items():
@@ -131,8 +131,8 @@ def _row(
         ends = [np.array([of[end] if of[end] is not None else of["mean"] for _, of in chosen]) for end in _ENDS]
         bars = np.maximum(np.stack([means - ends[0], ends[1] - means]), 0) / factor
         number, name = which
-        look: dict[str, Any] = {"color": palette.colour(number), "linestyle": "", "markersize": 4, "capsize": 2}
-        ax.errorbar(places, means / factor, yerr=bars, label=f"{name} {verdict}".strip(), **mark, **look)
+        evaluate: dict[str, Any] = {"color": palette.colour(number), "linestyle": "", "markersize": 4, "capsize": 2}
+        ax.errorbar(places, means / factor, yerr=bars, label=f"{name} {verdict}".strip(), **mark, **evaluate)
 
 
 _ENDS = ("ci95_low", "ci95_high")
