@@ -16,7 +16,7 @@ pub const MAX_FLOWS: usize = 32;
 /// An acknowledgement at the sender, and what it sent then. Counts are of bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AckSample {
-    /// When it was heard.
+    /// When it reached the sender.
     pub time_ns: i64,
     /// When the oldest segment that is outstanding thereafter was first sent.
     pub oldest_sent_ns: i64,

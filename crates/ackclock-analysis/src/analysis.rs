@@ -55,7 +55,7 @@ impl Analysis {
         self.connections.take(segment, now_ns, &mut self.output);
     }
 
-    /// The time since the first segment. Where it goes back by a little it stands still, as order is what tells; by
+    /// The time since the first segment. Where it goes back by a little it stays, as order decides; by
     /// more, somebody has set the clock.
     #[inline]
     fn time_ns(&mut self, segment: &Segment) -> i64 {
@@ -130,7 +130,7 @@ pub struct FileReport {
     pub is_unreadable: bool,
     /// Why it, or its rest, could not be read.
     pub note: Option<String>,
-    /// Packets that the capturing host dropped, as the file says.
+    /// Packets that the capturing host dropped, as recorded in the file.
     pub dropped: Option<u64>,
 }
 

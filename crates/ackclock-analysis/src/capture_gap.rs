@@ -1,6 +1,6 @@
-//! Gaps of a capture as a whole, and how many connections they found at work: a host that stands still stops all.
+//! Gaps of a capture as a whole, and the connections active before them: a stopped host stops all.
 
-/// A shorter gap of the whole capture is none. A connection's own gap is longer, by what it waits besides.
+/// The shortest gap of the whole capture. A connection's gap is longer, by its other delays.
 const MIN_GAP_NS: i64 = 100_000_000;
 /// Connections that sent within such a window were at work.
 const WINDOW_NS: i64 = 200_000_000;
@@ -39,7 +39,7 @@ impl CaptureGap {
         }
     }
 
-    /// It is of a connection whose packet before was at this time.
+    /// Count a packet of a connection whose previous packet was at this time.
     #[inline]
     pub fn on_connection(&mut self, before_ns: i64) {
         self.working[0] += u32::from(before_ns < self.window_ns);

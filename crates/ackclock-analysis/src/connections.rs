@@ -29,7 +29,7 @@ const SHRINK_AFTER_NS: i64 = 5_000_000_000;
 /// Connections whose memory is used again: others begin while they end.
 const MAX_SPARE: usize = 256;
 
-/// A connection is looked at, whether it is over, after so many packets, and several before one is added.
+/// One connection is checked for eviction after this many packets, and several before one is added.
 const PACKETS_PER_SWEEP: u64 = 16;
 const SWEEPS_PER_CONNECTION: u32 = 4;
 

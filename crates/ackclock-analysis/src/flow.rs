@@ -55,7 +55,7 @@ pub struct Connection {
     /// The client's direction and the server's.
     directions: [Direction; 2],
     reset: bool,
-    /// The last stall, until it is told why it was.
+    /// The last stall, until it is classified.
     open_stall: Option<Box<OpenStall>>,
     /// Since when there was nothing but probes of a shut window and their answers.
     zero_window_since_ns: Option<i64>,

@@ -21,7 +21,7 @@ pub struct Options {
     pub segments: bool,
     /// At most so many arrivals are kept for the analysis of paths, over all of them.
     pub max_arrivals: usize,
-    /// At most so many samples are kept to tell CCAs, over all flows.
+    /// At most so many samples are kept for the identification of CCAs, over all flows.
     pub max_samples: usize,
     /// Memory for connections that are open, in bytes: idle ones make room.
     pub max_bytes: usize,

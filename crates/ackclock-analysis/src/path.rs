@@ -5,9 +5,9 @@
 //! passed, V(t) = A(t) − r t − min over s ≤ t of (A(s) − r s) is what was sent above it. For the right r, packets are
 //! lost where V would be above B and pass below: `policing` looks for the r and B under which the losses are most
 //! likely. That holds for a queue that drops when it is full as well, V being its length; but there a packet waits for
-//! V/r, and behind a policer for nothing. `queueing` asks the round trips: do they grow with V/r; were they longer just
-//! before losses; at what rate does a queue drain, if there is one. A queue that lets a burst through undelayed is a
-//! shaper. At the receiver, behind the limiter, packets have waited when they come: V is then what the limiter let
+//! V/r, and behind a policer for nothing. `queueing` tests the round trips: do they grow with V/r; were they longer
+//! just before losses; at what rate does a queue drain, if there is one. A queue that lets a burst through undelayed is
+//! a shaper. At the receiver, behind the limiter, packets have waited when they come: V is then what the limiter let
 //! through above its rate, and while its queue lasts that stays what a shaper's bucket holds.
 //!
 //! Sources: T. Flach et al., An Internet-Wide Analysis of Traffic Policing, SIGCOMM 2016, section 3 (losses at full
@@ -17,8 +17,8 @@
 //!
 //! Departures from Flach et al.: the bytes of all flows of a path are pooled, where theirs looks at one connection and
 //! loses policers that several share; the rate is fitted, and not the goodput between the first and the last loss,
-//! which is too low after any pause; one likelihood stands for their thresholds on losses, passes and outliers, and
-//! gives intervals; a slope of RTT against V/r stands for their 1.3 times the tenth percentile, which long queues
+//! which is too low after any pause; one likelihood replaces their thresholds on losses, passes and outliers, and
+//! gives intervals; a slope of RTT against V/r replaces their 1.3 times the tenth percentile, which long queues
 //! elsewhere break.
 //!
 //! What bytes a limiter counts, only the caller knows: on Ethernet, policers that were measured count frames with their
@@ -53,7 +53,7 @@ const MIN_EPISODES: usize = 3;
 const STEADY: f64 = 0.5;
 /// A queue limits if it is there for a fifth of the time.
 const BUSY: f64 = 0.2;
-/// Logarithm of the ratio of two rates that are told from different evidence and may be the same.
+/// Maximum logarithm of the ratio of two estimates of one rate from different evidence.
 const SAME_RATE: f64 = 0.2;
 /// Two clocks of 100 ppm, the capture's and the limiter's.
 const CLOCKS: f64 = 2e-4;
@@ -156,7 +156,7 @@ pub struct Path {
 /// The evidence for the limiter.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Evidence {
-    /// Lost segments that were looked at.
+    /// Lost segments that were used.
     pub losses: usize,
     /// The share of the uncertainty about which segments were lost that a bucket takes away; None, as all that is said
     /// of a bucket, where none could change the answer.
@@ -187,7 +187,7 @@ pub fn limiter(arrivals: &[Arrival], rtts: &[RttSample]) -> Path {
     fit(arrivals, rtts).path()
 }
 
-/// The same, but for the intervals, which are found when the path is asked for.
+/// The same, but without the intervals, which are computed with the path.
 pub fn fit(arrivals: &[Arrival], rtts: &[RttSample]) -> PathFit {
     fit_if(arrivals, rtts, |queue, trace| !is_decided(queue, trace))
 }
@@ -376,7 +376,7 @@ impl Evidence {
         self.explained.unwrap_or(0.0).max(steady.unwrap_or(0.0))
     }
 
-    /// Neither a bucket nor what was lost before tells which packets are lost.
+    /// Neither a bucket nor earlier losses predict which packets are lost.
     fn by_chance(&self) -> bool {
         self.explained
             .is_some_and(|explained| explained < UNEXPLAINED)
@@ -390,7 +390,7 @@ impl Evidence {
         slopes.iter().flatten().any(like_a_queue) && self.delayed > Some(PART)
     }
 
-    /// Losses and round trips tell of the same rate.
+    /// Losses and round trips show the same rate.
     fn one_rate(&self) -> bool {
         let (Some(bucket), Some(queue)) = (self.bucket_bps, self.queue_bps) else {
             return false;

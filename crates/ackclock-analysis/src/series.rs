@@ -1,4 +1,4 @@
-//! The series that tell what limits a path: what reached the limiter, and the round-trip times behind it.
+//! The input series of limiter detection: arrivals at the limiter, and the round-trip times behind it.
 
 /// A segment as it passed the capture's point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,5 +1,5 @@
-//! The rows that an analysis fills: the dataset's names and units where the same thing is meant, with columns that only a
-//! capture has in addition. Missing values are as in `ackclock_core::tables`.
+//! The rows that an analysis fills: the dataset's names and units where the same thing is meant, with columns that only
+//! a capture has in addition. Missing values are as in `ackclock_core::tables`.
 
 use ackclock_core::tables::{codes, record, table};
 

@@ -49,7 +49,7 @@ pub struct TopTalkers {
     /// The smallest first.
     kept: BinaryHeap<Reverse<AckTraces>>,
     rows: Flows,
-    /// Rows that are nobody's any more.
+    /// Free rows.
     free: Vec<usize>,
     stalls: Vec<StallEvent>,
     evicted: Vec<u32>,

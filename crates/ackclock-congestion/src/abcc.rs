@@ -14,7 +14,7 @@
 //! (4.4), δ from 8 (shortest RTT) to 2 (longest):  R ← R (1 − 1/δ)
 //!
 //! Deviations and what the thesis leaves open, here decided:
-//! - n, the group sizes (x, y), α, β and γ have no values in the thesis; the algorithm spec says where ours come from.
+//! - n, the group sizes (x, y), α, β and γ have no values in the thesis; the algorithm spec gives the source of ours.
 //! - D in (4.1) is what arrives after the group's first ACK: N segments leave N − 1 gaps. `count_first` takes
 //!   all N, as the thesis writes it, which is too much by 1/(N − 1).
 //! - The groups are runs of ACKs within one flight of slow start, as far apart as a further random size, and not

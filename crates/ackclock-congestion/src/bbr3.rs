@@ -74,7 +74,7 @@ impl State {
     }
 }
 
-/// A sample: what an ACK tells of the path.
+/// A sample of the path from an ACK.
 #[derive(Clone, Copy, Debug)]
 struct Sample {
     /// Delivery rate in segments per second, zero if there is none.

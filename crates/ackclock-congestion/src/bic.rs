@@ -82,7 +82,7 @@ struct Bic {
     disordered: bool,
     /// Acknowledged segments per increment.
     per_increment: u32,
-    /// Window and time of the last look at the distance.
+    /// Window and time of the last update.
     updated: Option<(u32, Time)>,
 }
 
@@ -140,7 +140,7 @@ impl Bic {
         };
     }
 
-    /// Acknowledged segments per increment that the search asks for.
+    /// Acknowledged segments per increment of the search.
     fn search(&self, cwnd: u32) -> u32 {
         let per_increment = if cwnd < self.w_max {
             self.towards_the_maximum(cwnd, self.w_max - cwnd)

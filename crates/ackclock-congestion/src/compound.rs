@@ -210,7 +210,7 @@ mod tests {
         }
     }
 
-    /// A round of the whole window without growth of cwnd, then the look at the RTT.
+    /// A round of the whole window without growth of cwnd, then the evaluation of the RTT.
     fn update_delay_window(compound: &mut Compound, rtt_ms: u64) {
         compound.round = Some(Round::until(10));
         compound.on_ack(&Ack {

@@ -17,7 +17,7 @@ use super::{make, Controller};
 /// Initial window of every trial, in segments.
 pub const INITIAL_WINDOW: u32 = 10;
 
-/// The control whose window soon has its largest size on a long path, however little is sent, and that size.
+/// The CCA whose window reaches its maximum early on a long path, however little is sent, and that maximum.
 const LARGE_INCREASE: (&str, f64) = ("hybla", 65_535.0);
 
 /// Steps of a history that [`run_trials`] draws.
@@ -223,6 +223,10 @@ mod tests {
             std::mem::discriminant(&Step::Recovered),
             std::mem::discriminant(&Step::Timeout),
             std::mem::discriminant(&Step::Idle(1)),
+            std::mem::discriminant(&Step::LossAfterMark),
+            std::mem::discriminant(&Step::RepeatedTimeout),
+            std::mem::discriminant(&Step::Undo),
+            std::mem::discriminant(&Step::Reordering(true)),
         ] {
             let found = steps.iter().map(std::mem::discriminant);
             assert!(found.filter(|other| *other == kind).count() > 2, "{kind:?}");

@@ -21,7 +21,7 @@
 //!   clock, or after 1/32 s. Where the RTT is not long against that, the window lags behind `W_est`. With
 //!   the parameter `tick_s` = 0 it is computed with each ACK.
 //! - β counts in 1/1024, α in whole eighths of acknowledged windows: for β = 0.7, 1.875 windows of ACKs
-//!   per segment of `W_est`, where the RFC's α asks for 1.889.
+//!   per segment of `W_est`, where the RFC's α gives 1.889.
 //! - α stays what it is when `W_est` has reached the window before the loss; the RFC makes it 1
 //!   (section 4.3), and so does the parameter `reno_catch_up`.
 //! - A timeout forgets the smallest RTT as well as `W_max` (the latter is section 4.8).
@@ -50,7 +50,7 @@ use super::hystart::{HyStart, Path};
 use super::window::Window;
 use super::{Ack, Controller, CubicState, Loss, Made, PriorWindow, Restart};
 
-/// Time after which Linux looks at the curve though the window is the same: 1/32 s.
+/// Time after which Linux updates from the curve though the window is the same: 1/32 s.
 const STALE: Time = Time::from_microseconds(31_250);
 /// RTT samples this soon after the start of an epoch still show the queue of the last one.
 const MIN_RTTS: Time = Time::from_milliseconds(1_000);
@@ -66,7 +66,7 @@ const PACING_RATIOS: (f64, f64) = (2.0, 1.2);
 /// The tracking of the curve by the window, in which CUBIC's variants in whole segments differ.
 pub trait Tracking: Copy + Send + Sync + 'static {
     /// Acknowledged segments per increment at `cwnd` after a loss at `w_max` (0 before the first one),
-    /// where the curve asks for `curve`.
+    /// where the curve gives `curve`.
     fn per_increment(&self, curve: u32, cwnd: u32, w_max: u32) -> u32 {
         let _ = (cwnd, w_max);
         curve
@@ -93,7 +93,7 @@ impl Tracking for Stepwise {}
 #[derive(Clone, Debug)]
 pub struct Cubic<T = Stepwise> {
     parameters: Common,
-    /// Least time between two looks at the curve.
+    /// Minimum time between two updates from the curve.
     tick: Time,
     tracking: T,
     /// β in 1/1024.
@@ -111,7 +111,7 @@ pub struct Cubic<T = Stepwise> {
     min_rtt: Option<Time>,
     /// Acknowledged segments per increment.
     per_increment: u32,
-    /// Window and time of the last look at the curve in this epoch.
+    /// Window and time of the last update from the curve in this epoch.
     updated: Option<(u32, Time)>,
     hystart: Option<HyStart>,
 }
@@ -134,7 +134,7 @@ pub fn make(parameters: &Value, initial_window: f64) -> Made {
     Ok(Box::new(Fractional::new(common, initial_window)))
 }
 
-/// The rate that Linux keeps ready for pacing, which `HyStart` looks at even without pacing.
+/// The rate that Linux keeps ready for pacing, which `HyStart` uses even without pacing.
 fn pacing_rate_bytes_per_s(cwnd: f64, ssthresh: f64, ack: &Ack) -> f64 {
     let (slow_start, later) = PACING_RATIOS;
     let ratio = if cwnd < ssthresh / 2.0 {
@@ -152,7 +152,7 @@ fn reno_windows_8(beta_1024: u32) -> u32 {
 }
 
 impl<T: Tracking> Cubic<T> {
-    /// A window of `initial_window` segments that looks at the curve once a `tick`.
+    /// A window of `initial_window` segments that is updated from the curve once a `tick`.
     ///
     /// # Errors
     /// C ≤ 0, or β outside (0, 1).
@@ -180,7 +180,7 @@ impl<T: Tracking> Cubic<T> {
         })
     }
 
-    /// Keep the smallest RTT, and leave slow start when `HyStart` says so.
+    /// Keep the smallest RTT, and leave slow start when `HyStart` exits.
     fn observe(&mut self, ack: &Ack, rtt: Time) {
         let settling = |epoch: Epoch| ack.now.since(epoch.start) < MIN_RTTS;
         if self.epoch.is_some_and(settling) {
@@ -236,7 +236,7 @@ impl<T: Tracking> Cubic<T> {
         epoch
     }
 
-    /// The window that the curve asks for at this moment, as it is and not one round trip ahead; at
+    /// The window on the curve at this moment, as it is and not one round trip ahead; at
     /// least Reno's.
     pub fn on_curve(&mut self, now: Time, acked: u32) -> f64 {
         let mut epoch = self.epoch_at(now, acked);
@@ -249,7 +249,7 @@ impl<T: Tracking> Cubic<T> {
         w_cubic
     }
 
-    /// Return true if the last look at the curve was at this window and is not stale.
+    /// Return true if the last update was at this window and is not stale.
     fn is_fresh(&self, now: Time) -> bool {
         let cwnd = self.window.cwnd();
         let recent = |(looked_cwnd, at)| looked_cwnd == cwnd && now.since(at) <= STALE;

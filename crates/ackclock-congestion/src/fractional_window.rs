@@ -1,4 +1,4 @@
-//! The congestion window in fractions of segments, for controls whose papers count so.
+//! The congestion window in fractions of segments, for CCAs whose papers do so.
 //!
 //! The phases are those of [`super::ca_state`]; slow start and idle times work as in [`super::window`]. The sender
 //! sends whole segments: it rounds down.

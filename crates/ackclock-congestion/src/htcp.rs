@@ -19,7 +19,7 @@
 //! - α(Δ) is a whole number, and remains one after the scaling, at least 1. β and α count in 1/128.
 //! - α is computed when the window has grown by a segment, and at a loss with the Δ at that loss. The first
 //!   segment after a loss is bought at that rate.
-//! - An RTT more than 20 ms above `RTT_max` does not count for it, nor what SACKs tell after the first one of a hole:
+//! - An RTT more than 20 ms above `RTT_max` does not count for it, nor SACKs after the first one of a hole:
 //!   the segments behind a drop, which met the longest queue. At each loss `RTT_max` loses 5 % of its
 //!   distance to `RTT_min`.
 //! - β is 0.5 where `RTT_min` is 10 ms or less.
@@ -94,7 +94,7 @@ struct Htcp {
     epoch: u64,
     /// Its value before the last loss.
     epoch_before: u64,
-    /// The ACK before this one told of a hole.
+    /// The previous ACK reported a hole.
     disordered: bool,
     /// A loss is being repaired: Δ will count from the end of that.
     in_loss: bool,

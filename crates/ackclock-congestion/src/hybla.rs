@@ -24,7 +24,7 @@
 //!   ACKs brings a segment. So at ρ = 1 it takes 128 ACKs with 65 to 128 segments, and with more as many ACKs as the window
 //!   has segments.
 //! - Of ρ above 16 only the eighths count in 2^ρ, and no window has more than 65535 segments.
-//! - While losses are repaired after a timeout, and where SACKs tell of reordering, the window grows like Reno's.
+//! - While losses are retransmitted after a timeout, and where SACKs show reordering, the window grows like Reno's.
 //!
 //! Deviation from Linux: a connection that opens without an RTT (no timestamps, and the SYN was sent more than once)
 //! has the stack's initial window, and ρ from its first RTT. In Linux both remain at 1.
@@ -189,7 +189,7 @@ mod tests {
 
     const MS: fn(u64) -> Time = Time::from_milliseconds;
 
-    /// A flow whose handshake took `rtt`, beside a reference of 25 ms.
+    /// A flow whose handshake took `rtt`, with a reference of 25 ms.
     fn opened(rtt: Time) -> Box<dyn Controller> {
         let mut hybla = make(&json!({ "rtt0_s": 0.025 }), 10.0).expect("the card's parameters");
         hybla.on_established(&Opening {

@@ -7,7 +7,7 @@
 //! - *ACK train*: ACKs that follow each other within 2 ms measure how long the bottleneck takes to
 //!   drain a flight. A train of half the smallest RTT means that the window is about half the
 //!   pipe, which the flight on its way will double. (A paced sender stretches its trains, and Linux
-//!   waits for the whole RTT there; the detector is told so.)
+//!   waits for the whole RTT there; the detector gets this as an input.)
 //! - *Delay increase*: the smallest of a round's RTTs exceeds the smallest ever by an eighth of it (4 to
 //!   16 ms): a queue is standing.
 //!
@@ -29,7 +29,7 @@ use ackclock_core::Time;
 
 use super::Ack;
 
-/// Below this window a train is too short to tell anything (Linux: `hystart_low_window`).
+/// Below this window a train is too short for an estimate (Linux: `hystart_low_window`).
 const LOW_WINDOW: u32 = 16;
 /// ACKs closer than this belong to one train (Linux: `hystart_ack_delta_us`).
 const TRAIN_SPACING: Time = Time::from_milliseconds(2);
@@ -181,7 +181,7 @@ mod tests {
         }
     }
 
-    /// Feeds a train of ACKs `spacing` apart and tells how long it was when slow start should end.
+    /// Feeds a train of ACKs `spacing` apart and return its length when slow start should end.
     fn exit_after(hystart: &mut HyStart, spacing: Time, path: &Path) -> Option<Time> {
         let start = us(1_000_000);
         let mut now = start;

@@ -1,4 +1,4 @@
-//! Illinois: loss tells when to come down, delay tells how fast to go up and how far to come down.
+//! Illinois: loss triggers reductions, delay sets the speed of growth and the size of reductions.
 //!
 //! S. Liu, T. Başar, R. Srikant: TCP-Illinois: a loss- and delay-based congestion control algorithm for high-speed
 //! networks, Performance Evaluation 65(6–7), 2008, as Linux 6.1 behaves (`tcp_illinois.c`). With d the mean

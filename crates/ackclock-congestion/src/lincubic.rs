@@ -5,7 +5,7 @@
 //! beyond `W_max`, but 0.35 s for the second and 0.25 s for the third (C = 0.4). Where the RTT is longer
 //! than that, several segments too many are in flight before the first loss is seen, and the flows that
 //! share the bottleneck all lose. LinCubic takes Reno's one segment per round trip within
-//! [`W_max` − 2, `W_max` + 2], and is CUBIC elsewhere.
+//! [`W_max` − 2, `W_max` + 2], and is CUBIC outside that range.
 //!
 //! Our reading where the thesis is silent: `W_max` is what fast convergence made of it, that is the flat
 //! point of the curve in use; the curve's time runs on while the window grows linearly, so beyond

@@ -1,11 +1,11 @@
-//! A round trip of segments, and the RTTs measured in it: for controls that look at the delay once per
+//! A round trip of segments, and the RTTs measured in it: for CCAs that evaluate the delay once per
 //! round.
 
 use ackclock_core::Time;
 
 use super::Ack;
 
-/// A round trip, from one look at the delay to the next.
+/// A round trip, from one evaluation of the delay to the next.
 #[derive(Clone, Copy, Debug)]
 pub struct Round {
     /// The round ends when a segment beyond this one is acknowledged.

@@ -1,4 +1,4 @@
-//! Vegas: keeps a few packets in the queue, told from how much the RTT exceeds its minimum.
+//! Vegas: keeps a few packets in the queue, estimated from the excess of the RTT over its minimum.
 //!
 //! L. S. Brakmo, L. L. Peterson: TCP Vegas: End to End Congestion Avoidance on a Global Internet, IEEE
 //! JSAC 13(8), 1995, section III.B, as Linux 6.1 behaves (`tcp_vegas.c`). Once per round trip
@@ -18,7 +18,7 @@
 //! - Slow start doubles each round trip, not each other one.
 //! - Loss is found and repaired as for Reno, and halves the window; the paper's own check of the first
 //!   ACKs after a retransmission, and its decrease by a quarter, are left out.
-//! - A round with two RTT samples or fewer tells nothing (they may all be of delayed ACKs): its last ACK
+//! - A round with two RTT samples or fewer is not evaluated (they may all be of delayed ACKs): its last ACK
 //!   counts as for Reno.
 //! - Rounds are not measured in fast recovery; the first begins when it ends, as one does at the end of the
 //!   repair after a timeout. A timeout and an idle time forget `BaseRTT`.
@@ -35,7 +35,7 @@ use super::round::Round;
 use super::window::Window;
 use super::{require, Ack, Controller, Loss, Made, PriorWindow, Restart};
 
-/// Fewest RTT samples that tell something of a round: two may both be of delayed ACKs.
+/// Minimum RTT samples of a round: two may both be of delayed ACKs.
 const MIN_SAMPLES: u32 = 3;
 /// Smallest window, so that a delayed ACK does not stop the clock.
 const MIN_CWND: u32 = 2;
@@ -109,7 +109,7 @@ impl Vegas {
         }
     }
 
-    /// The round is over: looks at the queue, or without enough samples does as Reno.
+    /// End a round: evaluate the queue, or grow like Reno without enough samples.
     fn end_round(&mut self, round: &Round, ack: &Ack, filled: bool) {
         match self.base_rtt {
             Some(base_rtt) if round.samples() >= MIN_SAMPLES => {

@@ -1,9 +1,9 @@
 //! A packet capture at the senders or at the receivers, readable by tcpdump and Wireshark.
 //!
-//! Each namespace that data come from, or go to, has a packet socket. Of what it hears, the packets of the flows that
-//! it sends, or receives, are written down, both ways: what leaves and what comes back. So each packet of a flow is
-//! there once, also where two hosts send to each other. One file has them all, in the order of their times, which count
-//! from the run's beginning.
+//! Each namespace that data come from, or go to, has a packet socket. Of the packets it captures, those of the flows
+//! that it sends, or receives, are written down, both ways: what leaves and what comes back. So each packet of a flow
+//! is there once, also where two hosts send to each other. One file has them all, in the order of their times, which
+//! count from the run's beginning.
 
 use std::collections::{BTreeSet, HashSet};
 use std::fs::File;
@@ -60,7 +60,7 @@ struct Captured {
 }
 
 impl Capture {
-    /// Begin to listen wherever the run spec asks for a capture.
+    /// Open a packet socket wherever the run spec has a capture.
     pub fn open_all(
         run_spec: &RunSpec,
         namespaces: &mut Namespaces,
@@ -186,7 +186,7 @@ impl End {
         }
     }
 
-    /// Return true if a frame that a host hears is of a flow of which it is this end.
+    /// Return true if a frame on a host belongs to a flow of which the host is this end.
     fn matches(self, flows: &HashSet<(SocketAddrV4, SocketAddrV4)>, frame: &Frame) -> bool {
         headers(frame.bytes).is_some_and(|headers| {
             let (from, to) = (headers.source, headers.destination);

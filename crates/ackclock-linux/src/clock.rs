@@ -87,7 +87,7 @@ impl Clock {
         self.timer.as_fd()
     }
 
-    /// Rings at `at`, unless it has been asked to.
+    /// Arm the timer for `at`, unless it is armed.
     pub fn arm(&mut self, at: Time) -> Result<(), Error> {
         if self.armed == at {
             return Ok(());
@@ -114,7 +114,7 @@ impl Clock {
         self.moment(self.armed)
     }
 
-    /// When something is done that was due at a time that has come: exactly then, where time stands still for work.
+    /// Return the time at which a due task runs: exactly its due time in virtual time.
     pub fn moment(&self, due: Time) -> Time {
         match self.kind {
             ClockKind::Virtual => due,

@@ -31,7 +31,7 @@ static ZEROS: [u8; 1 << 20] = [0; 1 << 20];
 pub struct Task {
     /// Bytes to transfer; none: endless.
     pub size_bytes: Option<u64>,
-    /// The receiver opens the connection and asks with so many bytes.
+    /// The receiver opens the connection and sends a request of this size.
     pub request_bytes: Option<u32>,
     /// Rate at which the application writes.
     pub rate: Option<Rate>,
@@ -136,7 +136,7 @@ impl Connection {
         self.task.request_bytes.is_some()
     }
 
-    /// Return true if the sender has said that it has no more data.
+    /// Return true if the sender has shut its direction down.
     pub fn is_shut(&self) -> bool {
         self.is_shut
     }
@@ -267,7 +267,7 @@ impl Connection {
         self.write(now, u64::MAX, None).map(drop)
     }
 
-    /// Take what the kernel has told the sender; an error if it has given the connection up.
+    /// Drain the sender's error queue; an error if the kernel has aborted the connection.
     pub fn drain_error_queue(&self) -> io::Result<()> {
         let Some(sender) = &self.sender else {
             return Ok(());

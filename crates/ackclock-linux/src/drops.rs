@@ -1,6 +1,6 @@
 //! The drop monitor: which packet the kernel dropped, where and when (include/uapi/linux/net_dropmon.h).
 //!
-//! It tells of the drops of all namespaces, in the first namespace alone. The link is found by the Ethernet address
+//! It reports the drops of all namespaces, only in the first namespace. The link is found by the Ethernet address
 //! that the queue's device wrote onto the packet.
 
 use std::os::fd::AsFd;
@@ -27,9 +27,9 @@ const REASON: u16 = 22;
 const PACKET_MODE: u8 = 1;
 /// Ethernet, IPv4 with options, the ports.
 const HEADERS_BYTES: u32 = 80;
-/// Drops that wait to be told, at most.
+/// The maximum number of pending drops.
 const MAX_PENDING: u32 = 100_000;
-/// Buffer of the socket, in bytes: what may be told between two looks.
+/// Buffer of the socket, in bytes: the alerts between two reads.
 const SOCKET_BYTES: i32 = 16 << 20;
 
 /// A packet that the kernel dropped.
@@ -83,7 +83,7 @@ impl Monitor {
         self.netlink.socket()
     }
 
-    /// The drops told since the last call.
+    /// Return the drops reported since the last call.
     pub fn take(&mut self) -> Vec<Dropped> {
         let mut drops = Vec::new();
         while let Some(bytes) = self.netlink.poll() {
@@ -95,7 +95,7 @@ impl Monitor {
     }
 }
 
-/// A packet alert; none if it tells of something else than an IPv4 packet with ports.
+/// Parse a packet alert; none for anything but an IPv4 packet with ports.
 fn parse(body: &[u8]) -> Option<Dropped> {
     if *body.first()? != PACKET_ALERT {
         return None;

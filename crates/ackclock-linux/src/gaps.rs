@@ -1,13 +1,13 @@
-//! Gaps in the clock of a host: who looks at it every millisecond sees when nothing ran, and much of why.
+//! Gaps in the clock of a host: a process that reads it every millisecond detects when nothing ran, and mostly why.
 //!
 //! A watch sleeps until the next millisecond of the monotonic clock, again and again. A wake-up that is late is a gap,
-//! from the last time that it was awake to this one. What tells the kinds apart, in this order:
+//! from the last time that it was awake to this one. The kinds are distinguished in this order:
 //!
-//! | kind | told by |
+//! | kind | evidence |
 //! |---|---|
 //! | pause | the time stamp counter, or the clock that counts suspension, went on while the monotonic clock stood still |
 //! | stop | SIGCONT came (signal(7)): the watch itself was stopped, and who stopped it mostly stopped more |
-//! | steal | `/proc/stat` (proc(5)) counted the hypervisor's other guests for half of it; it counts in ticks, so gaps of less than two are not told |
+//! | steal | `/proc/stat` (proc(5)) counted the hypervisor's other guests for half of it; it counts in ticks, so shorter gaps than two ticks are not classified |
 //! | scheduler | the watch waited for a processor for half of it: `/proc/thread-self/schedstat` |
 //! | pause | none of these, on a virtual machine; else the scheduler: interrupts were off |
 //! | step | the wall clock moved against the monotonic one: somebody set it. Not a gap of the host, but one of its log |
@@ -50,7 +50,7 @@ impl Kind {
     pub const CODES: [&'static str; 5] = ["scheduler", "steal", "stop", "pause", "step"];
 }
 
-/// A gap, with what told its kind. Times in nanoseconds.
+/// A gap, with the evidence of its kind. Times in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gap {
     /// The monotonic clock when the watch was last awake.
@@ -128,7 +128,7 @@ impl Rule {
                 ..gap
             });
         }
-        // After a pause the wall clock is brought up to the time that was missed: nobody set it.
+        // After a pause the wall clock is moved forward by the missed time: it was not set by hand.
         let missed_ns = if paused { clock_stopped_ns } else { 0 };
         let by_hand =
             (stepped_ns - missed_ns).abs() > self.min_gap_ns && stepped_ns.abs() > self.min_gap_ns;
@@ -267,7 +267,7 @@ impl Watch {
     }
 
     fn read(&self, stolen_ns: i64) -> Reading {
-        // The two that are compared with the monotonic clock are read beside it, before anything that takes time.
+        // The two that are compared with the monotonic clock are read next to it, before anything slow.
         let counter = self.has_counter.then(sys::time_stamp_counter);
         Reading {
             monotonic_ns: monotonic_ns(),

@@ -116,7 +116,7 @@ pub struct Hosts {
     pub ports: Ports,
     /// By service, its place among the services.
     services: BTreeMap<Service, usize>,
-    /// `turns` for each service; none where the host is elsewhere.
+    /// `turns` for each service; none where the host is remote.
     listeners: Vec<Option<OwnedFd>>,
     /// By address, the port of its next connection.
     next: BTreeMap<Ipv4Addr, u16>,
@@ -244,7 +244,7 @@ impl Hosts {
         Ok((socket, own.tried(what)?))
     }
 
-    /// The address of a flow's datagrams at a host that may be elsewhere; none if it takes the next that is free.
+    /// The address of a flow's datagrams at a host that may be remote; none if it takes the next that is free.
     pub fn datagrams_at(&self, flow: u32, host: &Host) -> Option<SocketAddrV4> {
         let port = self.ports.of_flow(flow as usize).1;
         port.map(|port| SocketAddrV4::new(host.address, port))

@@ -1,4 +1,4 @@
-//! `TCP_INFO`: what the kernel tells of a connection.
+//! `TCP_INFO`: the kernel's statistics of a connection.
 
 /// State of a connection, as the kernel numbers them: its SYN is not answered.
 pub const SYN_SENT: u8 = 2;

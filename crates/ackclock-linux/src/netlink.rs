@@ -61,7 +61,7 @@ impl Netlink {
         &self.socket
     }
 
-    /// Listen to what is told to a group.
+    /// Subscribe to a multicast group.
     pub fn join(&self, group: u32) -> Result<(), Error> {
         sys::set_option(
             self.socket.as_fd(),

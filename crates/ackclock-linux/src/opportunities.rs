@@ -1,4 +1,4 @@
-//! Links that deliver at the opportunities of a trace: what the kernel's module that has them is told.
+//! Links that deliver at the opportunities of a trace: the input of our kernel module.
 //!
 //! The module (`opportunities.c`) is ours. It takes a trace in pieces of less than a page.
 
@@ -13,7 +13,7 @@ use crate::Error;
 const TRACE: &str = "/sys/module/opportunities/parameters/trace";
 const ZERO: &str = "/sys/module/opportunities/parameters/zero_ns";
 
-/// Gaps that are told at once.
+/// Gaps per write.
 const PIECE: usize = 480;
 
 /// Report the opportunities of all links that have them, and when the run's time is 0 by the monotonic clock.

@@ -15,7 +15,7 @@ use crate::rows::since;
 use crate::run_spec::{Device, RunSpec};
 use crate::Error;
 
-/// A qdisc that is asked again and again.
+/// A qdisc that is polled.
 #[derive(Debug)]
 struct Queue {
     link: u32,
@@ -24,7 +24,7 @@ struct Queue {
     /// The Ethernet address of its device.
     address: [u8; 6],
     name: String,
-    /// True if its bands mark, which are not asked.
+    /// True if its bands mark, whose counters are not read.
     marks_in_bands: bool,
     /// The current rate of its link.
     rate_bps: f64,

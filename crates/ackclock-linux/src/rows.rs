@@ -53,7 +53,7 @@ impl Row {
         }
     }
 
-    /// The row of a connection as it was last looked at.
+    /// Return the row of a connection by its last sample.
     pub fn of(connection: &Connection) -> Row {
         Row {
             start: connection.start,
@@ -111,7 +111,7 @@ impl Row {
         rows.measured_delay_p95_s.push(f64::NAN);
     }
 
-    /// Add what the kernel says held the sender back.
+    /// Add the kernel's account of what limited the sender.
     pub fn write_limits(&self, flow: u32, rows: &mut Limits) {
         let Some(info) = &self.info else { return };
         let seconds = |microseconds: u64| microseconds as f64 / 1e6;

@@ -138,7 +138,7 @@ pub struct Run {
     record: Record,
     /// The lateness of samples; zero in virtual time.
     lateness: Lateness,
-    /// Samples whose time had passed before the one before was taken.
+    /// Samples skipped because their time had passed.
     left_out: u64,
     now: Time,
     warmed_up: bool,
@@ -149,13 +149,13 @@ pub struct Run {
 }
 
 impl Run {
-    /// Set the network up, and have everybody listen; `on_progress` hears the share of the run that is done.
+    /// Set the network up and open the listeners; `on_progress` gets the finished share of the run.
     pub fn new(run_spec: RunSpec, on_progress: Box<dyn FnMut(f64) + Send>) -> Result<Run, Error> {
         let plans = Plans::new(&run_spec)?;
         let own = run_spec.local.as_ref().map(|local| local.host.as_str());
         let mut namespaces = Namespaces::new(own)?;
         setup::run(&run_spec.setup, &mut namespaces)?;
-        // It hears all that the machine drops, so it is for those that are alone.
+        // It reports all drops of the machine, so it is used only in private namespaces.
         let monitor = Monitor::open().ok().filter(|_| own.is_none());
         let captures = Capture::open_all(&run_spec, &mut namespaces)?;
         let queues = Queues::open(&run_spec, &mut namespaces)?;

@@ -61,7 +61,7 @@ pub struct RunSpec {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ClockKind {
-    /// A guest's, which stands still while there is work.
+    /// A guest's virtual time, which does not advance during work.
     Virtual,
     /// The world's.
     Real,
@@ -71,7 +71,7 @@ pub enum ClockKind {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LocalHost {
-    /// The host that this machine is: its sockets are made where the process is, and those of others are elsewhere.
+    /// The host that this machine is: its sockets are created here, those of other hosts on other machines.
     pub host: String,
     /// The first port on which any of them listens.
     pub first_port: u16,
@@ -159,7 +159,7 @@ pub struct HostPair {
     pub source: Host,
     /// The receiver.
     pub destination: Host,
-    /// The plan's nodes for which they stand; `null`: the plan gives paths.
+    /// The plan's nodes that they represent; `null`: the plan gives paths.
     #[serde(deserialize_with = "Option::deserialize")]
     pub nodes: Option<[u32; 2]>,
 }
@@ -261,7 +261,7 @@ mod tests {
 
     use super::*;
 
-    /// The complete plan, between hosts that are not asked.
+    /// The complete plan, between nonexistent hosts.
     fn run_spec() -> Value {
         let plan = include_str!("../../ackclock-plan/tests/complete.json");
         let plan: Value = serde_json::from_str(plan).expect("JSON");

@@ -48,7 +48,7 @@ enum Step<'a> {
 /// Run the lines of a script.
 ///
 /// # Errors
-/// The first command that failed, and what it said.
+/// The first command that failed, and its output.
 pub fn run(lines: &[String], namespaces: &mut Namespaces) -> Result<(), Error> {
     for step in steps(lines) {
         match step {
@@ -242,7 +242,7 @@ fn program(command: &str, given: &str) -> Result<(), Error> {
     }
 }
 
-/// Run a program; what it said if it failed.
+/// Run a program; return its output if it failed.
 fn output(mut command: Command, input: &str, given: &str) -> Result<Option<String>, Error> {
     command
         .stdin(Stdio::piped())
@@ -250,7 +250,7 @@ fn output(mut command: Command, input: &str, given: &str) -> Result<Option<Strin
         .stderr(Stdio::piped());
     let mut child = command.spawn().tried(|| given.to_owned())?;
     if let Some(mut pipe) = child.stdin.take() {
-        // A tool that gives up early says why itself.
+        // A tool that exits early reports the reason itself.
         let _ = writeln!(pipe, "{input}");
     }
     let done = child.wait_with_output().tried(|| given.to_owned())?;

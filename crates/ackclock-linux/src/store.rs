@@ -2,7 +2,7 @@
 //!
 //! What is read is a regular file of somebody's, or one without a name that is filled first; what arrives goes into one
 //! without a name. Such a file is gone when its process ends, however it does. Neither grows: it is read, and written,
-//! round and round. The system's cache does not stand in for the disk: what was read is forgotten, and what was written
+//! cyclically. The page cache does not replace the disk: read pages are dropped, and what was written
 //! is waited for.
 
 use std::fs::{self, File, OpenOptions};
@@ -33,7 +33,7 @@ pub(crate) struct Store {
 }
 
 impl Store {
-    /// Open what is asked for; the flows of a source begin at different places, or one would warm the cache for all.
+    /// Open the store; the flows of a source begin at different places, or one would warm the cache for all.
     pub(crate) fn open(
         source: Option<&Stored>,
         sink: Option<&Stored>,

@@ -58,7 +58,7 @@ pub fn discard(socket: BorrowedFd, most: usize) -> io::Result<usize> {
     })
 }
 
-/// Have the kernel wake this thread exactly when it asked for.
+/// Have the kernel wake this thread without timer slack.
 pub fn wake_exactly() -> io::Result<()> {
     // SAFETY: the call takes a number and touches no memory.
     outcome(unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) } as isize).map(drop)

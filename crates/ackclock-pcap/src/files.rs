@@ -108,7 +108,7 @@ impl File {
             .map_or(&self.interfaces, Records::interfaces)
     }
 
-    /// Packets that the capturing host lost, if the file says so.
+    /// Packets that the capturing host lost, if the file records it.
     pub fn dropped(&self) -> Option<u64> {
         let stored =
             self.interfaces()

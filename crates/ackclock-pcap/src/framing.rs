@@ -30,7 +30,7 @@ pub struct Record<'a> {
     pub interface: u32,
     /// The link type (LINKTYPE_…) of the interface.
     pub link: u16,
-    /// True if the host sent it, if the file says so.
+    /// True if the host sent it, if the file records it.
     pub outbound: Option<bool>,
     /// The length of the frame on the link.
     pub frame_bytes: u32,

@@ -143,7 +143,7 @@ pub struct Segment {
     pub interface: u32,
     /// Identifies the capture point on the host: interface, direction and link address together.
     pub place: u32,
-    /// True if the host that captured sent it, if the capture says so.
+    /// True if the capturing host sent it, if the capture records it.
     pub outbound: Option<bool>,
     /// The sender.
     pub source: Endpoint,

@@ -1,6 +1,6 @@
 //! Random draws of a plan before a run: start times of flows, transfers, departures of datagrams, and paths.
 //!
-//! For engines that are told of each flow, so that they have the same as those that draw for themselves.
+//! For engines that take each flow as input, so that they have the same draws as those that draw themselves.
 
 use ackclock_core::tables::{Cell, Columns, NamedTables};
 use ackclock_core::Time;

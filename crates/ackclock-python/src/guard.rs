@@ -6,7 +6,7 @@ use std::panic::{catch_unwind, AssertUnwindSafe};
 /// Run `call`. What it worked on is not to be used again after an error.
 ///
 /// # Errors
-/// `call` panicked; the message says with what words.
+/// `call` panicked; the error has its message.
 pub fn guarded<T>(call: impl FnOnce() -> T) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(call)).map_err(|panic| message(&*panic))
 }

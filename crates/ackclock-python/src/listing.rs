@@ -20,7 +20,7 @@ pub struct Listing {
 
 #[pymethods]
 impl Listing {
-    /// Open a file; `ValueError` says what is no filter.
+    /// Open a file; an invalid filter raises `ValueError`.
     #[new]
     #[allow(clippy::needless_pass_by_value)] // what Python gives is owned
     #[pyo3(signature = (path, filter=""))]

@@ -15,7 +15,7 @@ use pyo3::types::{PyBytes, PyDict};
 use crate::columns::tables;
 use crate::guard::guarded;
 
-/// Most events between two looks at the outside world.
+/// The maximum number of events between two checks for signals.
 const MAX_EVENTS: u32 = 2_000_000;
 
 fn time(seconds: f64) -> PyResult<Time> {

@@ -16,7 +16,7 @@ pub enum Step {
     Index(usize),
 }
 
-/// A path from the document's root and the 1-based line it stands on.
+/// A path from the document's root and its 1-based line.
 pub type PathLine = (Vec<Step>, usize);
 
 /// Lists every key and array item of `text` with its line, in the document's order of tables.

@@ -34,7 +34,7 @@ pub enum WorkloadError {
         /// The key of the end.
         to: &'static str,
     },
-    /// More than half of all draws would be thrown away.
+    /// More than half of all draws would be rejected.
     #[error("redraw to at most {max_bytes} bytes, below the median of {median_bytes:.0}, rejects most draws; clip, or choose a smaller size")]
     RedrawBelowMedian {
         /// The largest size.
@@ -54,7 +54,9 @@ pub enum WorkloadError {
         stop: Time,
     },
     /// The next transfer waits for the end of one that has none.
-    #[error("{0} arrivals require a size: the next transfer waits for the end of the previous one")]
+    #[error(
+        "{0} arrivals require a size: the next transfer waits for the end of the previous one"
+    )]
     Endless(&'static str),
     /// The number of transfers is unbounded.
     #[error("{kind} arrivals without {missing} never end; give {limit}")]
@@ -69,7 +71,7 @@ pub enum WorkloadError {
     /// The population has no pair of hosts.
     #[error("the population has no pair of a source and another destination")]
     NoPair,
-    /// A node stands in a list twice.
+    /// A node is listed twice.
     #[error("node {node} is listed twice among the {list}")]
     Repeated {
         /// The node.

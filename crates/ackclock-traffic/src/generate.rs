@@ -39,7 +39,7 @@ pub enum Supply {
 
 /// The transfers of a workload in a run of this duration, each drawn as late as possible.
 ///
-/// `stream` tells the workloads of a run apart. The same arguments give the same transfers.
+/// `stream` separates the workloads of a run. The same arguments give the same transfers.
 ///
 /// Closed loops are drawn ahead: as transfers take no negative time, a pair has no more of them than
 /// fit when each takes none. Those that the run does not come to never begin.

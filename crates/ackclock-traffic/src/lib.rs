@@ -1,6 +1,6 @@
 //! Workloads: which transfers begin when, between whom, and how large they are.
 //!
-//! A [`Workload`] is the plan of one generator, a [`Population`] says who takes part, and [`generate`]
+//! A [`Workload`] is the plan of one generator, a [`Population`] lists the participants, and [`generate`]
 //! draws all [`Transfer`]s of a run ahead. Every engine that gets the same workload and seed so gets the
 //! same arrivals and the same sizes.
 //!
@@ -43,7 +43,7 @@
 //!
 //! # Sizes
 //!
-//! Heavy tails are truncated in the open: [`Size`] says where and how. A Zipf law ends at its largest
+//! Heavy tails are truncated in the open: [`Size`] declares where and how. A Zipf law ends at its largest
 //! number of units; the others take a [`Truncation`] by drawing again or by clipping, or none.
 
 mod count;

@@ -84,10 +84,10 @@ pub enum Arrivals {
 ///
 /// A page is a main object, then the embedded objects over parallel lanes: object i takes lane i modulo
 /// the number of lanes, and a lane takes its objects one after the other. When all are there, the user
-/// thinks and asks for the next page.
+/// thinks and requests the next page.
 ///
 /// A browser gives the next object to the lane that is free first; here the lanes are dealt ahead, so
-/// that what a page asks for does not depend on the network.
+/// that a page's requests do not depend on the network.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Web {

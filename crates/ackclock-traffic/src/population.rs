@@ -39,7 +39,7 @@ pub enum Pairing {
     /// Drawn arrivals: any source and any other destination. Otherwise: each source and one other
     /// destination drawn for it.
     Random,
-    /// Each source and a destination of its own, drawn once; nobody sends to itself.
+    /// Each source and a destination of its own, drawn once; no host sends to itself.
     Permutation,
     /// Every source and every other destination.
     All,
@@ -168,7 +168,7 @@ pub(crate) fn one_of(nodes: &[u32], random: &mut Pcg64Mcg) -> u32 {
     nodes[random.gen_range(0..nodes.len())]
 }
 
-/// Reject nodes that stand twice in a list, and lists without a pair.
+/// Reject nodes listed twice, and lists without a pair.
 pub(crate) fn check_nodes(sources: &[u32], destinations: &[u32]) -> Result<(), WorkloadError> {
     for (list, nodes) in [("sources", sources), ("destinations", destinations)] {
         let mut seen = BTreeSet::new();
@@ -228,7 +228,7 @@ fn one_to_one(sources: &[u32], destinations: &[u32]) -> Result<Vec<Ends>, Worklo
     }
 }
 
-/// Shuffles the destinations until nobody sends to itself: all such permutations are alike. With the
+/// Shuffles the destinations until no host sends to itself: all such permutations are alike. With the
 /// same nodes on both sides a shuffle in e = 2.72 is one.
 fn permutation(
     sources: &[u32],

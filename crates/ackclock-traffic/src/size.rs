@@ -18,7 +18,7 @@ pub const LARGEST_BYTES: u64 = 1 << 53;
 /// A distribution of sizes.
 ///
 /// Draws are rounded to whole bytes, at least 1 and at most [`LARGEST_BYTES`]. Where the law has no
-/// largest size of its own, `truncation` says what becomes of draws that are too large.
+/// largest size of its own, `truncation` handles draws that are too large.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Size {

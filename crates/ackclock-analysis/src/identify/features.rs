@@ -1,6 +1,6 @@
 //! Features of a window without any controller: the reduction at a loss, and the growth.
 //!
-//! For people, beside the [`crate::identify::ranking`], which does not use it: Reno keeps a half and grows in a
+//! For people; the [`crate::identify::ranking`] does not use it: Reno keeps a half and grows in a
 //! straight line by a segment a round trip, CUBIC keeps 0.7 and slows down before it speeds up.
 
 use ackclock_core::Time;

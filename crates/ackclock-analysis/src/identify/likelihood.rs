@@ -1,15 +1,15 @@
 //! The likelihood of an observed window, given a replayed one.
 //!
-//! Once a round trip, the mean of the windows seen stands beside the mean of those that the controller allowed, over
-//! the acknowledgements of the round trip with which something left: where nothing leaves, a batch waits, and the
-//! window is not used. So it tells too with which of them a window grew, by which Reno in whole segments is another
-//! than Reno in fractions. A loss cuts a round trip short, which counts as far as it went: where losses are frequent
-//! there are no others. While losses are retransmitted, what was lost holds the sender back and not the controller;
-//! while a window comes down for marks, it has done so by the third round trip. What they differ by is taken as a
-//! share, half a segment added to both as windows are whole. These errors are Cauchy's with a scale of their own for
-//! each controller (fitted by maximum likelihood): a replay is exact for most of the time and quite wrong where it
-//! missed something, which a normal law would not forgive. Errors of neighbouring rounds are not independent: a round
-//! counts as [`WEIGHT`] of an observation.
+//! Once a round trip, the mean of the observed windows is compared with the mean of those that the controller allowed,
+//! over the acknowledgements of the round trip with which something left: where nothing leaves, a batch waits, and the
+//! window is not used. So it also distinguishes which of them a window grew with, by which Reno in whole segments is
+//! another than Reno in fractions. A loss cuts a round trip short, which counts as far as it went: where losses are
+//! frequent there are no others. While losses are retransmitted, what was lost holds the sender back and not the
+//! controller; while a window comes down for marks, it has done so by the third round trip. What they differ by is
+//! taken as a share, half a segment added to both as windows are whole. These errors are Cauchy's with a scale of their
+//! own for each controller (fitted by maximum likelihood): a replay is exact for most of the time and quite wrong where
+//! it missed something, which a normal law would not forgive. Errors of neighbouring rounds are not independent: a
+//! round counts as [`WEIGHT`] of an observation.
 
 use ackclock_core::Time;
 

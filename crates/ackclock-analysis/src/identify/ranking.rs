@@ -211,7 +211,8 @@ impl Candidate {
     }
 
     /// By how much likelier the first window is with it than with a control that leaves that to the stack: the
-    /// logarithm. Only a control that sets the first window itself, as Hybla by the handshake's RTT, can be told by it.
+    /// logarithm. Only a control that sets the first window itself, as Hybla by the handshake's RTT, can be identified
+    /// by it.
     fn opening(&self, flow: &Flow) -> f64 {
         let make = |window| self.controller(window);
         let Some((observed, own)) = flow.prepared.opening_of(&make) else {
@@ -399,7 +400,7 @@ pub fn rank(series: &Series, candidates: &[Candidate]) -> Vec<Ranked> {
             .filter_map(explains)
             .collect(),
     );
-    // What most of them do tells nothing.
+    // A behaviour of most candidates is no evidence.
     laws.retain(|law| 2 * law.same.len() < candidates.len());
     let poor = laws
         .first()

@@ -1,10 +1,10 @@
 //! A controller is driven with a flow's own acknowledgements, losses and RTTs: the window that it would have had.
 //!
-//! It is never told the window that was seen, nor a model of the path a flight that it would not have allowed: it would
+//! It never gets the observed window, nor a path model a flight that it would not have allowed: it would
 //! wait for it to come down. Its errors fade nevertheless, as losses and delays come at the flow's times and a loss
 //! keeps a share only of what is wrong.
 //!
-//! What a capture does not tell is made of what it does: smoothed RTT and minimum RTT (RFC 6298), delivery rates from
+//! Missing measurements are derived from others: smoothed RTT and minimum RTT (RFC 6298), delivery rates from
 //! the times of delivery (Cheng et al., draft-ietf-ccwg-bbr section 4.1) with the sending times that RTTs give.
 
 use ackclock_congestion::{Ack, Controller, EcnFeedback, Loss, Opening, RecoveryPolicy, Restart};
@@ -39,7 +39,7 @@ pub enum Counting {
 /// The origin of a replayed window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Origin {
-    /// The connection's opening: the window seen is never looked at again.
+    /// The connection's start: the observed window is not used later.
     #[default]
     Opening,
     /// The window seen before the first loss: for captures that begin later, and for a stack that leaves slow start

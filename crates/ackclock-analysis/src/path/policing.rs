@@ -52,7 +52,7 @@ pub struct Bucket {
     pub explained: f64,
 }
 
-/// Inspect for the bucket; none where too little was lost, or where time stands still.
+/// Fit the bucket; none where too little was lost, or where time does not advance.
 pub fn fit(trace: &Trace) -> Option<Bucket> {
     let mut search = Search::new(trace)?;
     let (slowest, fastest) = search.range()?;
@@ -129,7 +129,7 @@ impl<'a> Search<'a> {
         lost * (lost / all).ln() + (all - lost) * (1.0 - lost / all).ln()
     }
 
-    /// The slowest and the fastest rate to look at: half of what passed, and the pace of a burst.
+    /// The slowest and the fastest rate of the search: half of what passed, and the pace of a burst.
     fn range(&self) -> Option<(f64, f64)> {
         let trace = self.trace;
         let (&first, &last) = (trace.losses.first()?, trace.losses.last()?);
@@ -206,7 +206,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// The depth that most losses tell: their level is up to a packet above it.
+    /// The depth that most losses show: their level is up to a packet above it.
     fn depth_at_losses(&mut self) -> f64 {
         self.scratch.clear();
         let levels = &self.levels.level;

@@ -110,8 +110,8 @@ impl Delays {
         self.arrival_s(place) + self.queued_s[place]
     }
 
-    /// A queue lets nobody overtake: what took longer than later packets show, or than those before it show behind the
-    /// queue, was held up elsewhere, as by a delayed acknowledgement.
+    /// A queue does not reorder: what took longer than later packets show, or than those before it show behind the
+    /// queue, was delayed otherwise, as by a delayed acknowledgement.
     fn in_order(&mut self) {
         if self.behind {
             let mut before_s = f64::NEG_INFINITY;

@@ -2,7 +2,7 @@
 
 use super::Arrival;
 
-/// Arrivals that the fits look at, which go over them some hundred times: the first, as the limiter may have been idle
+/// Arrivals used by the fits, which go over them some hundred times: the first, as the limiter may have been idle
 /// before.
 const STRETCH: usize = 1 << 16;
 /// If fewer than these were lost there, more of them, and at last those with the most losses: the precision is that of
@@ -23,7 +23,7 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// The part of `arrivals`, which are in the order of time, that the fits look at.
+    /// The part of `arrivals`, which are in the order of time, that the fits use.
     pub fn new(arrivals: &[Arrival]) -> Self {
         let enough = |of: &&[Arrival]| of.iter().filter(|arrival| arrival.lost).count() >= LOSSES;
         let first = |length: usize| &arrivals[..arrivals.len().min(length)];

@@ -19,7 +19,7 @@ use super::super::Ack;
 
 /// Rounds of an interval, at least.
 const MIN_ROUNDS: u32 = 4;
-/// Rounds of an interval, at most: longer ones tell of no token bucket.
+/// Rounds of an interval, at most: longer ones show no token bucket.
 const MAX_ROUNDS: u32 = 16;
 /// Lost per delivered segment that makes an interval lossy (Linux: 50/256, a fifth).
 const LOSSY: f64 = 50.0 / 256.0;

@@ -15,7 +15,7 @@ pub struct Goal {
     pub segments: u32,
     /// True if the pipe is full, so that a window above the goal comes down to it.
     pub full: bool,
-    /// Until so many segments are delivered the goal tells nothing yet.
+    /// Until so many segments are delivered the goal is not used.
     pub first: u32,
 }
 
@@ -53,7 +53,7 @@ impl Window {
         self.cwnd
     }
 
-    /// Store the window; `probing_rtt` says that it is small to measure the delay.
+    /// Store the window; `probing_rtt` is set if it is small to measure the delay.
     pub fn save(&mut self, probing_rtt: bool) {
         let was_cut = probing_rtt || self.recovery != Recovery::None;
         self.saved.save(self.cwnd, was_cut);

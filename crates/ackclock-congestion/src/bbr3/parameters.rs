@@ -22,7 +22,7 @@ pub struct Parameters {
     pub up_cwnd_gain: f64,
     /// Window gain of `ProbeRTT`.
     pub probe_rtt_cwnd_gain: f64,
-    /// Share of a flight whose loss says that it was too large.
+    /// Loss share above which a flight was too large.
     pub loss_threshold: f64,
     /// The minimum share that a round with losses leaves.
     pub beta: f64,

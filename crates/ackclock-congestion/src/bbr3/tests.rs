@@ -31,7 +31,7 @@ fn parameters() -> Value {
     })
 }
 
-/// A sender beside a path that delivers 1000 segments/s, with an ACK for each round of 100.
+/// A sender on a path that delivers 1000 segments/s, with an ACK for each round of 100.
 struct Path {
     bbr: Bbr3,
     now: Time,

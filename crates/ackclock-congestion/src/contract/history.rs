@@ -3,7 +3,7 @@
 use ackclock_core::{Rate, Time};
 use rand_core::RngCore;
 
-use crate::{Ack, Controller, Loss, Opening, Restart};
+use crate::{Ack, Controller, EcnFeedback, Loss, Opening, PriorWindow, Restart};
 
 /// Payload of a segment.
 pub const MSS_BYTES: u32 = 1448;
@@ -17,11 +17,19 @@ pub enum Step {
     Ack(u32, u32, u32, bool, bool),
     /// Fast recovery begins, for a loss or for marks.
     Loss(bool),
+    /// A loss is detected during a reaction to marks.
+    LossAfterMark,
     /// Fast recovery is over.
     Recovered,
     /// The retransmission timer expires.
     Timeout,
-    /// The application was silent for so long.
+    /// The retransmission timer expires again, backed off.
+    RepeatedTimeout,
+    /// The last reduction turns out to be spurious.
+    Undo,
+    /// From now on out-of-order deliveries may raise the window, if true.
+    Reordering(bool),
+    /// The application is idle for this time.
     Idle(u32),
 }
 
@@ -29,7 +37,7 @@ impl Step {
     /// A step at random: ACKs most of all, as in a connection.
     pub fn random(random: &mut impl RngCore) -> Step {
         let mut below = |end: u32| random.next_u32() % end;
-        match below(24) {
+        match below(28) {
             0..4 => Step::Send(1 + below(99), below(2) == 0),
             4..20 => {
                 let us = [50, 10_000, 2_000_000][below(3) as usize];
@@ -40,7 +48,11 @@ impl Step {
             20 => Step::Loss(below(2) == 0),
             21 => Step::Recovered,
             22 => Step::Timeout,
-            _ => Step::Idle(1 + below(100_000_000)),
+            23 => Step::Idle(1 + below(100_000_000)),
+            24 => Step::LossAfterMark,
+            25 => Step::RepeatedTimeout,
+            26 => Step::Undo,
+            _ => Step::Reordering(below(2) == 0),
         }
     }
 }
@@ -58,6 +70,14 @@ pub struct History {
     recovering: bool,
     in_loss: bool,
     window_limited: bool,
+    /// The episode is a reaction to marks.
+    marking: bool,
+    uses_ecn: bool,
+    reorders: bool,
+    /// Losses that the next ACK reports.
+    newly_lost: u32,
+    /// The window before the last reduction, until it is undone.
+    prior: Option<PriorWindow>,
 }
 
 impl History {
@@ -74,6 +94,11 @@ impl History {
             recovering: false,
             in_loss: false,
             window_limited: true,
+            marking: false,
+            uses_ecn: false,
+            reorders: false,
+            newly_lost: 0,
+            prior: None,
         }
     }
 
@@ -98,9 +123,23 @@ impl History {
             }
             Step::Ack(after_us, segments, queueing_us, advances, marked) => {
                 let ack = self.ack(after_us, segments, queueing_us, advances, marked);
+                self.uses_ecn |= marked;
+                if self.uses_ecn {
+                    controller.on_ecn_feedback(&EcnFeedback {
+                        delivered: ack.newly_acked,
+                        marked: if marked { ack.newly_acked } else { 0 },
+                        next: ack.next,
+                        unacknowledged: ack.unacknowledged,
+                    });
+                }
                 controller.on_ack(&ack);
             }
             Step::Loss(marked) => self.lose(controller, marked),
+            Step::LossAfterMark => {
+                if self.recovering && std::mem::take(&mut self.marking) {
+                    controller.on_loss_after_mark(&self.loss(false));
+                }
+            }
             Step::Recovered => {
                 if self.recovering {
                     controller.on_recovered(self.now, None);
@@ -108,9 +147,24 @@ impl History {
                 (self.recovering, self.in_loss) = (false, false);
             }
             Step::Timeout => {
+                if !self.recovering && !self.in_loss {
+                    self.prior = Some(window_of(controller));
+                }
                 controller.on_timeout(self.now, self.in_flight());
                 (self.recovering, self.in_loss) = (false, true);
             }
+            Step::RepeatedTimeout => {
+                if self.in_loss {
+                    controller.on_repeated_timeout();
+                }
+            }
+            Step::Undo => {
+                if let Some(prior) = self.prior.take() {
+                    controller.undo(&prior);
+                    (self.recovering, self.in_loss) = (false, false);
+                }
+            }
+            Step::Reordering(reorders) => self.reorders = reorders,
             Step::Idle(us) => self.idle(us, controller),
         }
     }
@@ -144,7 +198,7 @@ impl History {
             now: self.now,
             newly_acked,
             newly_acked_bytes: bytes,
-            may_raise_cwnd: moved,
+            may_raise_cwnd: moved || self.reorders && newly_acked > 0,
             cumulatively_acked: if moved { newly_acked } else { 0 },
             has_sack: !moved,
             window_update: false,
@@ -158,7 +212,7 @@ impl History {
             prior_delivered,
             application_limited: !self.window_limited,
             window_limited: self.window_limited,
-            newly_lost: 0,
+            newly_lost: std::mem::take(&mut self.newly_lost).min(prior_in_flight),
             marked_bytes: if marked { bytes } else { 0 },
             next: self.next,
             unacknowledged: self.unacknowledged,
@@ -175,14 +229,23 @@ impl History {
             return;
         }
         self.recovering = true;
-        controller.on_loss(&Loss {
+        self.marking = marked;
+        self.prior = Some(window_of(controller));
+        controller.on_loss(&self.loss(marked));
+        if !marked {
+            self.newly_lost = 1 + self.in_flight() / 8;
+        }
+    }
+
+    fn loss(&self, marked: bool) -> Loss {
+        Loss {
             now: self.now,
             in_flight: self.in_flight(),
             srtt: self.srtt,
             min_rtt: self.min_rtt,
             delivered: self.delivered,
             marked,
-        });
+        }
     }
 
     fn idle(&mut self, us: u32, controller: &mut dyn Controller) {
@@ -195,5 +258,16 @@ impl History {
             rto: self.srtt.scaled(3.0) + Time::from_milliseconds(200),
             initial_window: 10,
         });
+    }
+}
+
+/// The window and threshold as the sender stores them before a reduction.
+fn window_of(controller: &dyn Controller) -> PriorWindow {
+    let cwnd = controller.cwnd();
+    PriorWindow {
+        cwnd,
+        ssthresh: controller
+            .ssthresh()
+            .max((cwnd / 2.0).floor() + (cwnd / 4.0).floor()),
     }
 }

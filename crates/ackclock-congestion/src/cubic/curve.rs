@@ -1,4 +1,4 @@
-//! The cubic curve of one congestion avoidance phase, and Reno's window beside it.
+//! The cubic curve of one congestion avoidance phase, and Reno's window next to it.
 
 use ackclock_core::Time;
 

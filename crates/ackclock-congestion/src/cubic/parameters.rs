@@ -37,7 +37,7 @@ pub struct Parameters {
     pub common: Common,
     /// True if windows are whole segments, as in Linux; otherwise they are the RFC's fractions.
     pub whole_segments: bool,
-    /// Least time between two looks at the curve; at 0 it is looked at with each ACK.
+    /// Minimum time between two updates from the curve; 0: with each ACK.
     #[serde(rename = "tick_s")]
     pub tick: Time,
 }

@@ -1,4 +1,4 @@
-//! Rounds, the queue they tell of, and what interrupts them.
+//! Rounds, the queue estimated from them, and their interruptions.
 
 #![allow(clippy::float_cmp)] // windows are whole segments
 

@@ -58,7 +58,7 @@ impl Bandwidth {
         self.since = now;
     }
 
-    /// Count what an ACK says has arrived.
+    /// Count the segments that an ACK reports.
     pub fn count(&mut self, ack: &Ack) {
         if let Some(bytes) = ack
             .newly_acked_bytes

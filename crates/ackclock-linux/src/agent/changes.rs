@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::commands;
 
-/// A change, as it is asked for.
+/// A requested change.
 #[derive(Debug, Deserialize)]
 #[serde(untagged, deny_unknown_fields)]
 pub enum Change {

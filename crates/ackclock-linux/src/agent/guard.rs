@@ -1,4 +1,4 @@
-//! The guard: undoes what an agent changed, when the agent is gone or has heard nothing for too long.
+//! The guard: undoes an agent's changes when the agent has exited or received nothing for too long.
 
 use std::fs;
 use std::io::{self, Read, Write};
@@ -19,9 +19,9 @@ const NAME: &[u8] = b"ackclock-agent";
 /// The first line of a guard that holds the name.
 pub const NAME_HELD: &str = "held";
 
-/// Watch an agent, whose life comes over standard input; report on standard output what could not be undone.
+/// Watch an agent over standard input; report on standard output the changes that could not be undone.
 pub fn watch(folder: &Path, agent: i32, patience: Duration) -> io::Result<()> {
-    // What ends the agent's session shall not end the guard. It leads one already if it was told to.
+    // A signal that ends the agent's session must not end the guard. It may lead a session already.
     let _ = setsid();
     let name = SocketAddr::from_abstract_name(NAME)?;
     let held = UnixDatagram::bind_addr(&name);

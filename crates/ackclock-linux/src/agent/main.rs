@@ -1,15 +1,15 @@
 //! The agent: what runs on a host of a testbed while a scenario does.
 //!
-//! It is copied into a private folder, told over standard input what to do, and answers on standard output, a line of
-//! JSON each. It listens on no port but those of the scenario's own traffic.
+//! It is copied into a private folder, reads requests on standard input and writes responses to standard output, a line
+//! of JSON each. It listens on no port but those of the scenario's own traffic.
 //!
 //! ```text
-//!   agent serve FOLDER SECONDS     what is told and done; ends with its standard input
+//!   agent serve FOLDER SECONDS     executes requests; ends with its standard input
 //!     └─ agent guard FOLDER PID SECONDS     undoes what was changed, removes the folder, and ends
 //! ```
 //!
-//! The guard is told of each change before it is made. It undoes them all when the agent has ended, however it did, and
-//! when nothing was heard for so many seconds: then it kills the agent first, which may stand still.
+//! Each change is in the journal before it is made. The guard undoes all changes when the agent has ended, however it
+//! did, and when no message arrived for so many seconds: then it kills the agent first, which may hang.
 
 #[cfg(target_os = "linux")]
 mod changes;

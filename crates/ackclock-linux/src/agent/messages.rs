@@ -23,7 +23,7 @@ pub enum Request {
     RunCommands {
         /// Commands, word by word.
         commands: Vec<Vec<String>>,
-        /// True if they run in a network that is thrown away.
+        /// True if they run in a temporary network namespace.
         #[serde(rename = "apart")]
         isolated: bool,
     },

@@ -1,4 +1,4 @@
-//! The agent's own loop: what it is asked, line by line.
+//! The agent's main loop: requests, line by line.
 
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -51,9 +51,7 @@ pub fn serve(folder: &Path, patience: Duration) -> io::Result<()> {
         let response = match request {
             Ok(Request::End) => return agent.end(),
             Ok(request) => agent.response(request),
-            Err(error) => Err(format!(
-                "unknown request: {error}"
-            )),
+            Err(error) => Err(format!("unknown request: {error}")),
         };
         if let Err(why) = response {
             agent.responses.send(&Response::Failed { why })?;
@@ -71,7 +69,7 @@ struct Guard {
 }
 
 impl Guard {
-    /// Start it; it hears that the agent lives as long as it does.
+    /// Start the guard, connected to the agent by a pipe that ends with the agent.
     fn start(folder: &Path, patience: Duration) -> io::Result<Guard> {
         let mut process = Command::new("/proc/self/exe")
             .arg("guard")
@@ -121,7 +119,7 @@ impl Agent {
         })
     }
 
-    /// Something was heard. A guard that is gone is replaced: nothing was undone.
+    /// Notify the guard of a message. A guard that has exited is replaced: it has undone nothing.
     fn notify_guard(&mut self) -> io::Result<()> {
         let pipe = self.guard.process.stdin.as_mut();
         if matches!(pipe.map(|pipe| pipe.write_all(b".")), Some(Ok(()))) {
@@ -132,7 +130,7 @@ impl Agent {
         Ok(())
     }
 
-    /// Does what it is asked; an error is told.
+    /// Carry a request out; errors are reported.
     fn response(&mut self, request: Request) -> Result<(), String> {
         let outputs = match request {
             Request::Clock => self.responses.send(&Response::Clock {
@@ -196,7 +194,7 @@ impl Agent {
         thread::spawn(move || {
             let send_done = run(&run_spec.to_string(), &responses, &ready, &begun);
             if let Some(send_done) = send_done.transpose() {
-                // Whoever asked may be gone: then this ends soon.
+                // The peer may be gone; then this process ends soon.
                 let _ = send_result(send_done, &files, &responses);
             }
         });
@@ -240,7 +238,7 @@ fn run(
 ) -> Result<Option<()>, String> {
     let responses = responses.clone();
     let progress = move |share| {
-        // Whoever asked may be gone: then this ends soon.
+        // The peer may be gone; then this process ends soon.
         let _ = responses.send(&Response::Progress { share });
     };
     match ackclock_linux::prepare(run_spec, Box::new(progress)) {

@@ -41,7 +41,7 @@ impl Run {
         Ok(self.spec.is_local(client))
     }
 
-    /// The flow of a connection that a client elsewhere has opened; none if it is not one that is expected.
+    /// Begin the flow of a connection that a remote client has opened; none if it is not expected.
     pub(super) fn begin_remote(
         &mut self,
         listener: usize,
@@ -87,7 +87,7 @@ impl Run {
         Ok((plan.host_pair, client(&plan)))
     }
 
-    /// UDP sinks whose sources are elsewhere wait from the beginning: clocks differ a little.
+    /// Open UDP sinks with remote sources at the start: clocks differ a little.
     pub(super) fn open_sinks(&mut self) -> Result<(), Error> {
         for index in self.plans.datagrams() {
             let (host_pair, source) = self.host_pair(index)?;
@@ -124,7 +124,7 @@ impl Run {
         Ok(sender || receiver)
     }
 
-    /// Let go of all connections, so that nothing of them goes on: what is not sent by now is thrown away.
+    /// Abort all connections: unsent data are discarded.
     pub(super) fn abort_connections(&mut self) {
         thread::sleep(LINGER);
         let flows: Vec<u32> = self.active.iter().copied().collect();

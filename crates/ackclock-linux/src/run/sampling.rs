@@ -32,7 +32,7 @@ impl Run {
             let Some(connection) = active(&mut self.flows, flow) else {
                 continue;
             };
-            // A sender that the kernel gave up is closed when its socket says so.
+            // A sender that the kernel gave up is closed by its socket's event.
             let news = connection.sample().unwrap_or_default();
             record_events(&news, at, flow, &mut self.record.events);
             let is_recorded = self.spec.plan.record.traffic || (flow as usize) < first_transfer;
@@ -50,7 +50,7 @@ impl Run {
         if self.monitor.is_some() {
             return Ok(());
         }
-        // Without a monitor, a queue's own count tells how many packets it dropped, not whose.
+        // Without a monitor, a queue's own counter gives the number of dropped packets, not their flows.
         for (link, count) in drops {
             for _ in 0..count {
                 let events = &mut self.record.events;

@@ -118,7 +118,7 @@ impl Run {
         }
     }
 
-    /// A sender's socket has news: it is connected, has room, was asked, or all is acknowledged.
+    /// Process an event of a sender's socket: connected, writable, request received, or everything acknowledged.
     pub(super) fn on_sender(&mut self, flow: u32, flags: EventFlags) -> Result<(), Error> {
         let now = self.now;
         let Some(connection) = active(&mut self.flows, flow) else {
@@ -221,7 +221,7 @@ impl Run {
         Ok(())
     }
 
-    /// A receiver's socket has news: it is connected, or has data, or their end.
+    /// Process an event of a receiver's socket: connected, readable, or end of data.
     pub(super) fn on_receiver(&mut self, flow: u32, flags: EventFlags) -> Result<(), Error> {
         let now = self.now;
         let Some(connection) = active(&mut self.flows, flow) else {
@@ -326,7 +326,7 @@ impl Run {
         }
         if let Some(connection) = active(&mut self.flows, flow) {
             connection.sender = None;
-            // What had arrived by then counts, if the kernel still tells.
+            // Data received by then count, if the kernel still reports them.
             let _ = connection.close_receiver();
             connection.receiver = None;
         }

@@ -71,7 +71,7 @@ impl Ring {
                 unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) }
                     as isize,
             )?;
-        // SAFETY: the descriptor is new and nobody else's.
+        // SAFETY: the descriptor is new and owned here alone.
         let socket = unsafe { OwnedFd::from_raw_fd(socket as i32) };
         set_option(socket.as_fd(), SOL_PACKET, PACKET_VERSION, TPACKET_V2)?;
         let slots = blocks * (BLOCK_BYTES / SLOT_BYTES);
@@ -128,7 +128,7 @@ impl Ring {
             if status.load(Ordering::Acquire) & TP_STATUS_USER == 0 {
                 return;
             }
-            // SAFETY: a slot with this status is ours until we give it back, and nobody writes to it.
+            // SAFETY: a slot with this status is ours until we give it back, and the kernel does not write to it.
             with(parse(unsafe {
                 std::slice::from_raw_parts(slot, SLOT_BYTES)
             }));

@@ -9,7 +9,7 @@ use super::{u16_at, u32_at, Interface, ReadError, RecordLayout, MAX_INTERFACES, 
 /// The type of a section header, which is the same in both byte orders.
 pub const MAGIC: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
 const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
-/// A block's type and length before its body, and the length once more behind it.
+/// A block's type and length before its body, and the length repeated behind it.
 const BODY: usize = 8;
 const FRAME_BYTES: usize = 12;
 

@@ -72,7 +72,7 @@ fn packet(big: bool, interface: u32, ticks: u64, options: &[Vec<u8>]) -> Vec<u8>
     block(big, 6, &body)
 }
 
-/// Times, interfaces, lengths and bytes of all records, the reason, and what was said of interfaces.
+/// Times, interfaces, lengths and bytes of all records, the reason, and the interfaces' descriptions.
 type Read = (
     Vec<(Option<i64>, u32, u32, Vec<u8>)>,
     Option<String>,

@@ -56,7 +56,7 @@ fn pseudo_header(dissector: &Dissector, protocol: u8) -> u64 {
     of(dissector.ip.source) + of(dissector.ip.destination) + pseudo_rest(dissector.length, protocol)
 }
 
-/// The sum of what is in a pseudo-header besides the addresses.
+/// The sum of the pseudo-header's fields other than the addresses.
 #[inline]
 pub fn pseudo_rest(length: u32, protocol: u8) -> u64 {
     u64::from(length.to_be()) + u64::from(u32::from_ne_bytes([0, protocol, 0, 0]))

@@ -66,7 +66,7 @@ pub fn enter(link: u16, dissector: &mut Dissector) -> Result<Layer, Skipped> {
     }
 }
 
-/// `LINKTYPE_LINUX_SLL`, which does not say the interface: its own address tells which, or that of who sent.
+/// `LINKTYPE_LINUX_SLL`, which has no interface: its own address identifies it, or the sender's.
 fn linux_cooked(dissector: &mut Dissector) -> Result<Layer, Skipped> {
     let header = dissector.take::<16>()?;
     dissector.outbound = Some(u16_at(header, 0) == OUTGOING);

@@ -1,7 +1,7 @@
 //! IPv4 (RFC 791) with options and fragments, IPv6 (RFC 8200) with extension headers and jumbograms (RFC 2675).
 //!
 //! Offloads of Linux capture packets whose headers have no length: 0 in IPv4's total length, 0 in IPv6's payload length
-//! with or without a jumbo option. Then the frame's length says it.
+//! with or without a jumbo option. Then the frame's length gives it.
 
 use super::checksum;
 use super::dissector::{u16_at, u32_at, Dissector, IpHeader, Layer};

@@ -81,7 +81,7 @@ fn gre(dissector: &mut Dissector) -> Result<Layer, Skipped> {
     }
 }
 
-/// Twelve bytes, and eight of the platform if the last bit says so; a frame of IP or Ethernet.
+/// Twelve bytes, and eight of the platform if the last bit is set; a frame of IP or Ethernet.
 fn erspan_3(dissector: &mut Dissector) -> Result<Layer, Skipped> {
     let header = dissector.take::<12>()?;
     if header[11] & 1 != 0 {

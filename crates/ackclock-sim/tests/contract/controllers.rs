@@ -19,6 +19,10 @@ fn histories() -> impl Strategy<Value = Vec<Step>> {
         1 => Just(Step::Recovered),
         1 => Just(Step::Timeout),
         1 => (1..100_000_000_u32).prop_map(Step::Idle),
+        1 => Just(Step::LossAfterMark),
+        1 => Just(Step::RepeatedTimeout),
+        1 => Just(Step::Undo),
+        1 => any::<bool>().prop_map(Step::Reordering),
     ];
     prop::collection::vec(step, 1..400)
 }

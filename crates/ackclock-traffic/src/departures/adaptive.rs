@@ -13,8 +13,8 @@
 //! rate ← rate · (q / target)^(1/2), by a factor of at most 2 and at least ½, within [least, most]
 //! ```
 //!
-//! More delay than the target asks for more small packets. On an idle link q is 0, and the rate halves each period
-//! down to the least, which goes on to measure.
+//! More delay than the target raises the number of small packets. On an idle link q is 0, and the rate halves each
+//! period down to the least, which goes on to measure.
 //!
 //! Stability. A queue of N packets, always full, on a link of C bytes/s with packets of S and of s bytes, r of the
 //! latter a second, has the delay N S/(C + r (S − s)): its elasticity by r, −r(S − s)/(C + r(S − s)), lies between

@@ -90,7 +90,7 @@ impl Work {
         Ok(())
     }
 
-    /// Each pair is a user who looks at page after page.
+    /// Each pair is a user who loads page after page.
     pub(super) fn web(&mut self, web: &Web, pairs: &Pairs) -> Result<(), WorkloadError> {
         let main = web.size_main.as_ref().map(Size::sampler).transpose()?;
         let main = main.map(Arc::new).or_else(|| self.sizes.sampler.clone());

@@ -96,7 +96,7 @@ impl Gaps {
     }
 }
 
-/// The transfers of arrivals that draw their ends, in the order of their times. Each is drawn when it is asked for, so
+/// The transfers of arrivals that draw their ends, in the order of their times. Each is drawn on demand, so
 /// that those to come take no room, however many they are.
 #[derive(Clone, Debug)]
 pub struct Arriving {

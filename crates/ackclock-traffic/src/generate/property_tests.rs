@@ -1,4 +1,4 @@
-//! Whatever a plan says: transfers that hold together, or an error.
+//! Any plan gives consistent transfers or an error.
 
 use proptest::prelude::*;
 use serde_json::{json, Value};

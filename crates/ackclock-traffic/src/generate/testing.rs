@@ -21,7 +21,7 @@ pub fn among(paths: u32, workload: &Workload, duration_s: f64) -> Result<Generat
     generate(workload, population, Time::from_seconds(duration_s), 7, 0)
 }
 
-/// When each transfer begins if each takes so long; `None`: never. Gates do what [`crate::Gate`] says.
+/// When each transfer begins if each takes so long; `None`: never. Gates behave as [`crate::Gate`] documents.
 pub fn played(made: &Generated, takes: Time) -> Vec<Option<Time>> {
     let mut begins = vec![None; made.transfers.len()];
     let mut left: Vec<u32> = made.gates.iter().map(|gate| gate.awaits).collect();

@@ -1,7 +1,7 @@
 //! Controls that did the same over a flow: one law, and several names for it.
 //!
 //! Where a window stays below their thresholds several controls *are* Reno; DCTCP without marks is, and Compound is
-//! AIMD. No flow tells them apart there. What is known is the law, and it is as probable whatever the number of its
+//! AIMD. No flow distinguishes them there. Only the law is identified, and it is as probable whatever the number of its
 //! names.
 
 use crate::identify::likelihood::MIN_SCALE;
@@ -30,7 +30,7 @@ pub(super) struct Law {
 }
 
 /// The laws, the most probable first. Of names that are as probable the plainest comes first: that with the fewest
-/// parameters, as what others can do besides was not seen.
+/// parameters, as the other behaviour of candidates was not observed.
 pub(super) fn laws(mut explain: Vec<Explains>) -> Vec<Law> {
     let samples = |one: &Explains| (one.log / ROUNDING).round();
     explain.sort_by(|a, b| {

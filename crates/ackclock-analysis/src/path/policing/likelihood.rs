@@ -3,7 +3,7 @@
 use super::super::trace::BucketArrival;
 use super::Search;
 
-/// λ: the share of fates that a bucket need not explain: losses elsewhere, and fates that were told wrongly.
+/// λ: the share of fates that a bucket need not explain: losses on other links, and fates that were inferred wrongly.
 const LAPSE: f64 = 0.005;
 /// Beyond these widths from the depth a fate is certain.
 const CERTAIN: f64 = 15.0;

@@ -21,7 +21,7 @@ impl Aggregation {
         self.acked = 0.0;
     }
 
-    /// Take an ACK beside the bandwidth in segments per second; `window` and `round` are in rounds.
+    /// Process an ACK with the bandwidth in segments per second; `window` and `round` are in rounds.
     #[inline]
     pub fn observe(&mut self, ack: &Ack, bandwidth: f64, cwnd: u32, window: u64, round: u64) {
         let mut expected = (bandwidth * ack.now.since(self.since).seconds()) as u32;

@@ -1,6 +1,6 @@
 //! The propagation delay: the smallest RTT of some seconds, and the dips of the window that let it show.
 //!
-//! Draft-ietf-ccwg-bbr section 5.3.4.3. Two filters: one tells when a dip is due (nothing as small was
+//! Draft-ietf-ccwg-bbr section 5.3.4.3. Two filters: one decides when a dip is due (nothing as small was
 //! seen for an interval), the other holds the estimate for a window. In version 1 both are 10 s long, which
 //! makes them one (draft-cardwell-iccrg-bbr-congestion-control-00 section 4.1.2.3).
 

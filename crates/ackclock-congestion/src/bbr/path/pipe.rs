@@ -23,7 +23,7 @@ pub struct Pipe {
 }
 
 impl Pipe {
-    /// A pipe whose MSS is told by [`Pipe::open`].
+    /// A pipe whose MSS is set by [`Pipe::open`].
     pub fn new(initial_window: f64) -> Pipe {
         Pipe {
             mss_bytes: 1.0,

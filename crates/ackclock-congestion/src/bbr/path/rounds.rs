@@ -36,7 +36,7 @@ impl Rounds {
     }
 }
 
-/// Deliveries whose rate tells nothing of the path, because the sender held back on purpose: what
+/// Deliveries whose rate is no sample of the path, because the sender held back on purpose: what
 /// was sent while `delivered` was between two values.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct HeldBack {
