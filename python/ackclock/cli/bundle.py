@@ -9,6 +9,7 @@ import click
 
 from ackclock.cli import options
 from ackclock.cli.command import FOLDER, Argument, Command
+from ackclock.errors import InputError
 
 
 @click.command(cls=Command)
@@ -32,7 +33,6 @@ def bundle(*, results: Sequence[Path], out: Path | None, data: bool) -> None:
         ackclock bundle results/cubic results/reno --out paper.bundle.tar
     """
     from ackclock.bundles import content
-    from ackclock.errors import InputError
     from ackclock.figures import numbers
 
     if out is None and len(results) > 1:

@@ -11,6 +11,8 @@ import click
 
 from ackclock.cli import options
 from ackclock.cli.command import FILE, Command
+from ackclock.errors import InputError
+from ackclock.system.files import readable
 
 if TYPE_CHECKING:
     from ackclock.capture import Captured, Told
@@ -77,7 +79,6 @@ def capture(
         return
     from ackclock.dataset.folders import check
     from ackclock.dataset.result_kind import Kind
-    from ackclock.system.files import readable
 
     if out is not None:
         check(out, Kind.CAPTURE)
@@ -113,7 +114,6 @@ def _print(analysis: Told | Captured, as_json: bool) -> None:
 
 def _matched(files: Sequence[Path], expression: str, **more: Any) -> Captured:
     from ackclock.capture import match
-    from ackclock.errors import InputError
 
     if len(files) != 2:
         raise InputError(f"--join: found {len(files)} file{'s' if len(files) > 1 else ''}; expected two")

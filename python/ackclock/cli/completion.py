@@ -20,6 +20,7 @@ from click import shell_completion
 from click.shell_completion import CompletionItem
 
 from ackclock.errors import InputError
+from ackclock.input import cli_values
 
 #: The environment variable by which a shell calls the program.
 VARIABLE = "_ACKCLOCK_COMPLETE"
@@ -110,8 +111,6 @@ def _matches(words: Candidates, incomplete: str) -> Candidates:
 
 
 def _list_matches(words: Candidates, incomplete: str) -> Candidates:
-    from ackclock.input import cli_values
-
     *chosen, last = cli_values.split(incomplete)
     found = _matches(words, last)
     return {",".join([*chosen, word]): about for word, about in found.items() if word not in chosen}

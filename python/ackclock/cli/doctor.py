@@ -12,6 +12,8 @@ from ackclock.cli import options
 from ackclock.cli.capture import clock_log, packet_filter
 from ackclock.cli.command import FILE, FilesOrCommand
 from ackclock.cli.host import host
+from ackclock.errors import InputError
+from ackclock.system.files import readable
 
 
 @click.command(cls=FilesOrCommand, subcommands=[host])
@@ -41,8 +43,6 @@ def doctor(*, files: Sequence[Path], as_json: bool, expression: str, clock_log: 
     from ackclock import capture
     from ackclock.capture.diagnosis import diagnose
     from ackclock.cli.terminal import capture as terminal
-    from ackclock.errors import InputError
-    from ackclock.system.files import readable
 
     if html is not None:
         _check_page(html)
@@ -69,8 +69,6 @@ def doctor(*, files: Sequence[Path], as_json: bool, expression: str, clock_log: 
 def _check_page(path: Path) -> None:
     """Raise `InputError` for a path that is not a page, or that cannot be written."""
     from ackclock.dataset.folders import beside
-    from ackclock.errors import InputError
-    from ackclock.system.files import readable
 
     if path.suffix.lower() not in (".html", ".htm"):
         raise InputError(f"--html: found {readable(path)}; expected a file name that ends in .html")

@@ -10,6 +10,7 @@ import click
 
 from ackclock.cli import completion, options
 from ackclock.cli.command import FOLDER, Argument, Command
+from ackclock.input import cli_values
 
 if TYPE_CHECKING:
     from ackclock.experiments.effects.effects import Effects
@@ -37,7 +38,6 @@ def effects(*, sweep: Path, metric: str, as_json: bool) -> None:
     """
     from ackclock.experiments.effects import effects as analysis
     from ackclock.experiments.sweep import result
-    from ackclock.input import cli_values
 
     read = result.read(sweep)
     analysed = [analysis.effects(read, name) for name in cli_values.items(metric)]

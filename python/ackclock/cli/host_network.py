@@ -11,6 +11,7 @@ from ackclock.cli import options
 from ackclock.cli.command import FILE, Argument, Command
 from ackclock.cli.host_report import check_outputs, report
 from ackclock.errors import InputError
+from ackclock.input import cli_values
 
 #: Parallel connections.
 MIN_FLOWS, MAX_FLOWS = 1, 300
@@ -115,7 +116,6 @@ def network(  # noqa: PLR0913 (each is an option of the command line)
 
 
 def _flow_counts(text: str) -> tuple[int, ...]:
-    from ackclock.input import cli_values
     from ackclock.input.fields import shown
 
     words = cli_values.items(text)

@@ -10,6 +10,7 @@ import click
 
 from ackclock.cli import options
 from ackclock.errors import InputError
+from ackclock.system.files import readable
 
 if TYPE_CHECKING:
     from ackclock.doctor.clock_gaps import Stalls
@@ -49,7 +50,6 @@ def check_outputs(out: Path | None, log: Path | None = None, folder: Path | None
     """Raise `InputError` before the work for files and folders that could not be written after it."""
     from ackclock.dataset import result_kind
     from ackclock.doctor import disk
-    from ackclock.system.files import readable
 
     if folder is not None:
         disk.room_for(folder)

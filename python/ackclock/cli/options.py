@@ -12,6 +12,7 @@ import click
 from ackclock.cli import completion
 from ackclock.cli.command import FILE, FOLDER, Argument
 from ackclock.errors import InputError
+from ackclock.input import cli_values
 from ackclock.system.files import readable
 
 Decorator: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -143,7 +144,6 @@ def command_line() -> str:
 
 def selected_values(given: Sequence[str]) -> dict[str, list[str]]:
     """Return the values of each key of `--where KEY=VALUE,VALUE`. Raises `InputError`."""
-    from ackclock.input import cli_values
     from ackclock.input.fields import shown
 
     values: dict[str, list[str]] = {}

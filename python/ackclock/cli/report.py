@@ -9,6 +9,8 @@ import click
 
 from ackclock.cli import options
 from ackclock.cli.command import FOLDER, Argument, Command
+from ackclock.errors import InputError
+from ackclock.system.files import readable
 
 
 @click.command(cls=Command)
@@ -38,11 +40,9 @@ def write_report(results: Sequence[Path], out: Path | None) -> Path:
 def _write(results: Sequence[Path], out: Path | None) -> tuple[Path, list[str]]:
     """Return the report's path, and sentences on how several results differ."""
     from ackclock.dataset.result_kind import Kind, kind
-    from ackclock.errors import InputError
     from ackclock.experiments.sweep import result
     from ackclock.figures import report
     from ackclock.figures.report import sweep
-    from ackclock.system.files import readable
 
     for folder in results:
         if kind(folder) is Kind.HOST:

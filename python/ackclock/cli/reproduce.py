@@ -10,6 +10,7 @@ import click
 
 from ackclock.cli import completion, options
 from ackclock.cli.command import FOLDER, Argument, Command
+from ackclock.input import cli_values
 
 if TYPE_CHECKING:
     from ackclock.cli.terminal.reproduction import Settings
@@ -158,8 +159,6 @@ def _print_plan(plans: Mapping[str, Sequence[object]], expected: Forecast, setti
 
 def _names(text: str, known: Iterable[str]) -> list[str]:
     """Split a list at its commas, unless it is a known name that contains one."""
-    from ackclock.input import cli_values
-
     return [text] if text in known else cli_values.items(text)
 
 

@@ -13,6 +13,7 @@ import click
 from ackclock.cli import options
 from ackclock.cli.command import FILE, Argument, Command
 from ackclock.errors import InputError
+from ackclock.input import cli_values
 from ackclock.system import signals
 
 if TYPE_CHECKING:
@@ -176,7 +177,6 @@ def _prepared(scenario: Path, chosen: Options, criteria: Criteria, selection: Se
     from ackclock.cli import run_jobs
     from ackclock.cli.terminal.progress import delayed_progress
     from ackclock.experiments.sweep import run as sweeps
-    from ackclock.input import cli_values
 
     seeds = run_jobs.seeds(chosen)
     metrics = None

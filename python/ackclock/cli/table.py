@@ -10,6 +10,7 @@ import click
 from ackclock.cli import options
 from ackclock.cli.command import FOLDER, Argument, Command
 from ackclock.errors import InputError
+from ackclock.input import cli_values
 
 
 @click.command(cls=Command)
@@ -39,7 +40,6 @@ def table(
     from ackclock.dataset import folders
     from ackclock.experiments.sweep import result
     from ackclock.figures import table_export
-    from ackclock.input import cli_values
 
     formats = [name for name, given in zip(table_export.FORMS, (latex, markdown, as_csv), strict=True) if given]
     if len(formats) > 1:
