@@ -329,7 +329,7 @@ def test_an_engine_that_the_machine_lacks_is_left_out_and_named(entry, tmp_path,
 
 
 def test_a_case_that_an_engine_cannot_run_is_not_measured_and_says_why(entry, tmp_path, monkeypatch):
-    run = runner.running.run
+    run = runner.runner.run
 
     def unable(plan, engine, **around):
         if engine == "fluid" and len(plan.seeds) == 1:
@@ -337,7 +337,7 @@ def test_a_case_that_an_engine_cannot_run_is_not_measured_and_says_why(entry, tm
             raise UnsupportedError([Unsupported(what, engine)])
         return run(plan, "packet", **around)
 
-    monkeypatch.setattr(runner.running, "run", unable)
+    monkeypatch.setattr(runner.runner, "run", unable)
     (entry.folder / "check.py").write_text(CHECK.replace('("packet",)', '("packet", "fluid")'))
     found = runner.run(Entry(entry.folder), tmp_path / "out", quick=True)
     assert [(row.engine, row.verdict, row.counts) for row in found.rows] == [

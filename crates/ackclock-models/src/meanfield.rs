@@ -3,7 +3,7 @@
 //! S. Belhareth: Joint network and system performance for cloud computing, PhD thesis, Université Nice
 //! Sophia Antipolis, 2014, chapter 3, after F. Baccelli, D. McDonald, J. Reynier: A mean-field model for
 //! multiple TCP connections through a buffer implementing RED, Performance Evaluation 49, 2002. Flows send
-//! at w/r; the queue drops a share k(t) of what comes; a flow hears of it a round trip later and reduces
+//! at w/r; the queue drops a share k(t) of arrivals; a flow detects it a round trip later and reduces
 //! with hazard k(t − r) w/r.
 //!
 //! Our deviations:
@@ -14,14 +14,14 @@
 //!   δ(w_max, w/(1 − β)) loses mass on whole windows. Here each loss moves mass.
 //! - A flow reduces once in a round trip at most, as TCP does; the thesis has nothing of the kind, and then
 //!   an overflow cuts each flow several times. `one_reduction_per_rtt = false` is as printed.
-//! - Losing takes time: what was lost stays in its flow's window and clocks nothing out until it is heard of, each
-//!   loss is heard of once, and a window rests for the round trip of its recovery. As printed, the rate w/r goes on
+//! - Losing takes time: a lost packet stays in its flow's window and clocks nothing out until it is detected, each
+//!   loss is detected, and a window rests for the round trip of its recovery. As printed, the rate w/r goes on
 //!   growing while the queue is full, and more packets are lost; k(t − r) w/r counts a loss 1/(1 − dr/dt)
 //!   times while the queue moves. `recovery = false` is as printed.
 //! - An empty queue may grow again, and a full one drops: see [`queue`].
 //!
-//! - Who loses need not be by lot, as behind a tail-drop queue it is not: a flow's hazard is
-//!   ρ k Σx x_i^γ / Σx^γ, with its rate x_i = w/r; ρ (`loss_weight`) and γ (`loss_rate_exponent`) are 1 in the thesis, and may be
+//! - Losses need not be uniform over packets, as behind a tail-drop queue they are not: a flow's hazard is ρ k Σx x_i^γ
+//!   / Σx^γ, with its rate x_i = w/r; ρ (`loss_weight`) and γ (`loss_rate_exponent`) are 1 in the thesis, and may be
 //!   fitted to packets.
 //!
 //! Mixtures of controls and of round-trip times, RED, CoDel, PIE, slow start and a finite number of flows go beyond the
@@ -83,7 +83,7 @@ impl MeanField {
         MeanField::with_resolution(plan, seed, Resolution::default())
     }
 
-    /// The same with cohorts told apart more or less finely.
+    /// Make a model with another resolution of cohorts.
     ///
     /// # Errors
     /// A plan that is not one.
@@ -115,7 +115,7 @@ impl MeanField {
         })
     }
 
-    /// Goes on to a time, or to the end of the plan; returns the time reached.
+    /// Advance to a time, or to the end of the plan; returns the time reached.
     pub fn advance(&mut self, until_s: f64) -> f64 {
         let until = (until_s / self.scaling.time / self.step_s).round() as u64;
         while self.step < until.min(self.last_step) {
@@ -311,7 +311,7 @@ impl MeanField {
         }
     }
 
-    /// An episode is over when all flows have heard of its last drop.
+    /// End an episode when all flows have detected its last drop.
     fn close_episode(&mut self, at_once: bool) {
         let heard_s = self.now_s() - self.longest_rtt_s() - 2.0 * self.step_s;
         let Some(episode) = self
@@ -358,7 +358,7 @@ impl MeanField {
     }
 }
 
-/// Let the flows of a class hear of what was lost at a time, and notes each that reduces.
+/// Let the flows of a class detect the losses of a time, and record each that reduces.
 fn lose(
     class: &mut Class,
     now_s: f64,

@@ -22,7 +22,7 @@ pub struct FlowPlan {
     pub stop: Option<Time>,
     /// Bytes to transfer; `null` is endless.
     pub size_bytes: Option<u64>,
-    /// The receiver opens the connection and asks with so many bytes; `null`: the sender opens it.
+    /// Bytes of the request, if the receiver opens the connection; `null`: the sender opens it.
     pub request_bytes: Option<u32>,
     /// Rate at which the application writes; `null` is as fast as TCP takes it.
     pub application_rate: Option<Rate>,

@@ -138,7 +138,7 @@ pub enum Reduction {
     Immediate,
 }
 
-/// Explicit congestion notification: what the sender sets, and how the receiver tells of marks.
+/// Explicit congestion notification: bits of the sender, and feedback of the receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EcnMode {
@@ -146,7 +146,7 @@ pub enum EcnMode {
     Off,
     /// ECT(0) on new data; ECE until CWR (RFC 3168).
     Classic,
-    /// ECT(0); ECE tells exactly which segments were marked (RFC 8257 section 3.2).
+    /// ECT(0); ECE identifies the marked segments exactly (RFC 8257 section 3.2).
     Dctcp,
     /// ECT(0); the marked packets are counted (RFC 9768).
     Accurate,

@@ -14,7 +14,7 @@ pub struct TrafficPlan {
     pub group: u32,
     /// Priority of the packets, both ways, 0 to 15.
     pub priority: u8,
-    /// The receivers open the connections and ask with so many bytes; `null`: the senders open them.
+    /// Bytes of the request, if the receivers open the connections; `null`: the senders open them.
     #[serde(deserialize_with = "Option::deserialize")]
     pub request_bytes: Option<u32>,
     /// Rate at which each application writes; `null` is as fast as TCP takes it.

@@ -326,7 +326,7 @@ impl Link {
         }
         let last = &mut self.transmission_times[usize::from(bytes >= SMALL_BYTES)];
         if last.0 != bytes {
-            // At least a picosecond, so that time passes on however fast a link.
+            // At least a picosecond, so that time advances on links of any rate.
             let duration = self.rate.transmission_time(u64::from(bytes));
             *last = (bytes, duration.max(Time::from_picoseconds(1)));
         }

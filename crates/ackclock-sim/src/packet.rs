@@ -11,13 +11,13 @@ codes!(
         Syn => "syn",
         /// SYN/ACK of the receiver.
         SynAck => "syn_ack",
-        /// Carries payload, from the sender.
+        /// Payload from the sender.
         Data => "data",
-        /// End the data, from the sender; carries no payload of its own.
+        /// FIN of the sender without payload.
         Fin => "fin",
-        /// Acknowledges, from the receiver.
+        /// Acknowledgement from the receiver.
         Ack => "ack",
-        /// Acknowledges the sender's FIN and closes the receiver's side.
+        /// Acknowledgement of the sender's FIN with the receiver's FIN.
         FinAck => "fin_ack",
         /// The sender's last acknowledgement (of the SYN/ACK or of the receiver's FIN).
         LastAck => "last_ack",
@@ -31,7 +31,7 @@ codes!(
         Datagram => "datagram",
         /// Reply to a datagram.
         Echo => "echo",
-        /// Carries the last payload and ends the data, from the sender.
+        /// Last payload with the FIN, from the sender.
         DataFin => "data_fin",
     }
 );

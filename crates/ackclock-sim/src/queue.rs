@@ -54,7 +54,7 @@ pub struct Backlog {
     pub bytes: u64,
 }
 
-/// Collects what a discipline drops or marks during one call; the link empties it afterwards.
+/// Packets that a discipline drops or marks during one call; the link empties it afterwards.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct Drops {

@@ -185,7 +185,7 @@ impl Routing {
         if self.keeps_paths {
             Ok(())
         } else {
-            // A link that has failed may work again, so the flow is routed all the same.
+            // A failed link may recover, so the flow is routed all the same.
             self.check_ends(ends)
         }
     }

@@ -26,8 +26,8 @@
 //! ```
 //!
 //! Deviations: sequence numbers count segments, so nothing is ever re-segmented; a connection carries data one way. The
-//! FIN is a segment of its own after the data, unless there is a send buffer (`tso_batching`): then it goes with the last
-//! segment if that is not sent when the application closes, and a single segment with the FIN needs no room in the
+//! FIN is a segment of its own after the data, unless there is a send buffer (`tso_batching`): then it goes with the
+//! last segment if that is not sent when the application closes, and a single segment with the FIN needs no room in the
 //! window, as Linux does both. What proves needless leads from `Recovery` and `Loss` back to `Open` immediately
 //! (`undoing.rs`, `frto.rs`).
 
@@ -255,7 +255,7 @@ impl Sender {
         self
     }
 
-    // ---- what the simulation calls ----
+    // ---- events from the simulation ----
 
     /// Open the connection.
     pub fn start(&mut self, now: Time, out: &mut impl Outlet) {
@@ -331,7 +331,7 @@ impl Sender {
         self.timers.earliest()
     }
 
-    // ---- what the records read ----
+    // ---- state for records ----
 
     /// Congestion window in segments.
     pub fn cwnd(&self) -> f64 {

@@ -13,7 +13,7 @@ use std::collections::BinaryHeap;
 
 use ackclock_core::Time;
 
-/// Stands for "no source" at the end of a bucket's chain.
+/// End of a bucket's chain.
 const END: u32 = u32::MAX;
 /// Smallest and largest number of buckets.
 const MIN_BUCKETS: usize = 1 << 10;

@@ -1,4 +1,4 @@
-"""What of a result goes into a bundle: its folder as it is, and beside it what people look at first.
+"""Contents of a bundle: a result's folder unchanged, and the parts that people read first.
 
 bundle.json                           what the results are, and the size and SHA-256 of each file below
 about/dumbbell-packet/scenario.toml   the scenario as it was written
@@ -31,7 +31,7 @@ RESULTS, ABOUT = "results", "about"
 #: Files about a result.
 SCENARIO, PLAN, METRICS = "scenario.toml", "plan.json", "metrics.json"
 
-#: What of a manifest the bundle's list repeats, for people.
+#: Keys of a manifest that the bundle's list repeats for readers.
 TOLD = ("ackclock", "engine", "command", "versions", "platform", "created")
 
 

@@ -10,7 +10,7 @@ from ackclock.metrics import METRICS
 from ackclock.metrics.protocols import Recorded
 
 #: With at most so many rows, metrics are quick enough to be shown unasked: about a second.
-MOST_ROWS = 1_000_000
+MAX_ROWS = 1_000_000
 
 
 def title(data: Recorded) -> str:
@@ -52,7 +52,7 @@ def html(data: Recorded) -> str:
     """What a notebook shows: the same, and the main metrics."""
     told = lines(data).split("\n")
     try:
-        rows = list(_metrics(data)) if sum(counts(data).values()) <= MOST_ROWS else []
+        rows = list(_metrics(data)) if sum(counts(data).values()) <= MAX_ROWS else []
     except InputError:
         rows = []
     return repr_format.html(

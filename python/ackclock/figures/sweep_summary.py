@@ -28,7 +28,7 @@ THRESHOLD = "Means that differ by less than 1 % are called no different, however
 NONE_LOCKED = "No point is phase-locked: noise in the hosts changes no main metric."
 
 #: Names of so many points are given.
-MOST_NAMED = 4
+MAX_NAMED = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ def phases(sweep: Swept) -> list[str]:
     locked = [(name, found) for name, found in checked if found["locked"]]
     if not locked:
         return [NONE_LOCKED] if checked else []
-    told = [f"{name}: {phase.said(found)}" if name else phase.said(found) for name, found in locked[:MOST_NAMED]]
+    told = [f"{name}: {phase.said(found)}" if name else phase.said(found) for name, found in locked[:MAX_NAMED]]
     more = len(locked) - len(told)
     return [*told, f"… and {more:,} more of {len(checked):,} points are phase-locked."] if more else told
 
@@ -89,7 +89,7 @@ def _doubt(best: _Point, following: _Point) -> str:
 
 
 def _list(alike: Sequence[_Point]) -> str:
-    names = [point.name for point in alike[:MOST_NAMED]]
+    names = [point.name for point in alike[:MAX_NAMED]]
     more = len(alike) - len(names)
     return "; ".join(names) + (f" and {more:,} more" if more else "")
 

@@ -1,4 +1,4 @@
-"""What the arguments of the Python interface may be, said once above each function.
+"""Types of the arguments of the Python interface, declared above each function.
 
     @checked(engine=WORD, seeds=optional(SEEDS), jobs=optional(whole(1, 10_000)))
     def run(plan, engine="packet", seeds=None, *, jobs=None): ...

@@ -21,7 +21,7 @@ from ackclock.metrics.view import Array, Lives, RunView, lives
 DELTA = 0.3
 
 #: More changes than this in the measured part are ordinary traffic, not sudden changes.
-MOST_CHANGES = 20
+MAX_CHANGES = 20
 
 #: Over how long a rate is averaged where its variation over time is measured, in seconds.
 SECOND_S = 1.0
@@ -130,7 +130,7 @@ def _sudden_changes(view: RunView) -> Array:
     for block in view.rows("flows").blocks(*Lives.COLUMNS):
         found = lives(block)
         instants_s = np.unique(np.concatenate([instants_s, found.starts_s, found.ends_s[np.isfinite(found.ends_s)]]))
-        if ((instants_s >= first_s) & (instants_s <= last_s)).sum() > MOST_CHANGES:
+        if ((instants_s >= first_s) & (instants_s <= last_s)).sum() > MAX_CHANGES:
             return np.empty(0)
     gaps = np.diff(instants_s, prepend=-np.inf, append=np.inf)
     alone = (gaps[:-1] >= margin_s) & (gaps[1:] >= margin_s)

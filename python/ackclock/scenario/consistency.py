@@ -1,4 +1,4 @@
-"""What must fit together in a scenario whose keys are right one by one."""
+"""Checks between keys of a scenario that are valid one by one."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _duration(scenario: Written) -> str:
 
 
 def _groups(scenario: Written) -> Iterator[InitErrorDetails]:
-    """What depends on the number of sources, once that is known."""
+    """Yield faults that depend on the number of sources, once that is known."""
     sources = [scenario.network.sources(flows) for flows in scenario.flows]
     yield from _counts(scenario, sources)
     for group, (flows, number) in enumerate(zip(scenario.flows, sources, strict=True)):

@@ -19,7 +19,7 @@ MAX_RUNS = 10_000
 
 
 class Record(Table):
-    """What is written down."""
+    """Recorded data."""
 
     interval: Interval = Field("10ms", validate_default=True, description="sampling period")
     packets: bool = Field(False, description="a per-packet log")

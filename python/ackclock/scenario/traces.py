@@ -39,7 +39,7 @@ LONGEST_FILE = 8 << 20
 MAX_BPS = 1e13
 MAX_S = 720 * 3600.0
 
-#: What stands in a scenario.
+#: Key of a trace in a scenario.
 WORD = "trace"
 
 
@@ -111,12 +111,15 @@ def with_traces(source: Source, folder: Path) -> Source:
 
 
 def _text(path: Path) -> str:
-    """As a scenario holds it: without carriage returns. What is no UTF-8 is no number either."""
+    """Return a file's text as a scenario holds it: without carriage returns.
+
+    Bytes that are not UTF-8 become replacement characters, which no number contains.
+    """
     return files.read_bytes(path, LONGEST_FILE).decode("utf-8-sig", errors="replace").replace("\r", "")
 
 
 def _table(texts: Mapping[str, str]) -> str:
-    """Of TOML, behind all others."""
+    """Return the texts as TOML, to be appended to a scenario."""
     return "\n".join(["", "[traces]", *(f"{_quoted(name)} = {_long(text)}" for name, text in texts.items()), ""])
 
 
@@ -131,7 +134,7 @@ def _long(text: str) -> str:
 
 @lru_cache(maxsize=64)
 def traced(name: str, text: str) -> Traced:
-    """What a file says; faults name the line that is wrong."""
+    """Parse a trace; faults name the wrong line."""
     lines = [(number, line.strip()) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
     if not lines:
         raise fault(f"an empty {name}", _FORMATS)

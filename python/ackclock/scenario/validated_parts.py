@@ -59,7 +59,7 @@ class Pieces:
         return self._kept[key]
 
     def _axes(self, place: Loc) -> tuple[int, ...]:
-        """Which axes change something at a place: those within it, and those that it is within."""
+        """Return the axes that change a place: those within it, and those that it is within."""
         if place not in self._inside:
             paths = enumerate(axis.path for axis in self._sweep.axes)
             self._inside[place] = tuple(axis for axis, path in paths if path[: len(place)] == place[: len(path)])

@@ -52,7 +52,7 @@ KILLED = """
 import sys
 from ackclock.experiments.sweep import folder as parts, executor
 parts.PART_S = parts.PART_SHARE = 0.0
-work.MOST_IN_TASK = 1
+work.MAX_IN_TASK = 1
 import ackclock as ac
 if __name__ == "__main__":
     ac.sweep(sys.argv[1], out=sys.argv[2], jobs=2)
@@ -309,7 +309,7 @@ FAILING = """
 import sys
 from ackclock.engines import packet
 from ackclock.experiments.sweep import executor
-work.MOST_IN_TASK = 1
+work.MAX_IN_TASK = 1
 run = packet.PacketEngine.run
 def fails(self, plan, seed, options=None):
     if seed == 3 and plan.links[0].queue.parameters["limit_packets"] == 8:

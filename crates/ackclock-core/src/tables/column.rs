@@ -74,7 +74,7 @@ pub fn put<T: Clone>(values: &mut Vec<T>, row: usize, value: Option<&T>) {
     }
 }
 
-/// Defines a table: a struct with a vector for each column.
+/// Define a table: a struct with a vector for each column.
 #[macro_export]
 macro_rules! table {
     ($(#[$doc:meta])* $Table:ident { $($(#[$column_doc:meta])* $name:ident: $Cell:ty),+ $(,)? }) => {
@@ -112,7 +112,7 @@ macro_rules! table {
     };
 }
 
-/// Defines a record: a struct of tables.
+/// Define a record: a struct of tables.
 #[macro_export]
 macro_rules! record {
     ($(#[$doc:meta])* $Record:ident { $($name:ident: $Table:ty),+ $(,)? }) => {

@@ -24,7 +24,7 @@ pub enum PlanError {
     Circle,
 }
 
-/// Refuses what is not a finite number above 0.
+/// Reject what is not a finite number above 0.
 ///
 /// # Errors
 /// It is not.
@@ -32,7 +32,7 @@ pub fn positive(name: &str, value: f64) -> Result<(), PlanError> {
     between(name, value, f64::MIN_POSITIVE, f64::MAX)
 }
 
-/// Refuses what is not a finite number within bounds.
+/// Reject what is not a finite number within bounds.
 ///
 /// # Errors
 /// It is not.

@@ -1,4 +1,4 @@
-//! Congestion events: who is hit, when the windows come down, and when the next event may open.
+//! Congestion events: flows hit, times of their reductions, and the earliest next event.
 
 use ackclock_core::tables::{EventKind, Events, NONE};
 use rand_distr::{Distribution, Exp1};
@@ -60,7 +60,7 @@ impl Congestion {
         }
     }
 
-    /// Opens an event at each queue that overflows and has none.
+    /// Open an event at each queue that overflows and has none.
     pub fn open(&mut self, network: &mut Network, state: &State, rates: &Rates, now_s: f64) {
         if self.synchronisation.is_smooth() {
             return;
@@ -127,7 +127,8 @@ impl Congestion {
         };
     }
 
-    /// A flow loses; it hears of it one round trip later. `lost_p` are the event's packets, where they matter.
+    /// Record a loss of a flow, which detects it one round trip later. `lost_p` are the event's packets, where they
+    /// matter.
     fn hit(
         &mut self,
         flow: usize,

@@ -112,7 +112,7 @@ impl Ledger {
         arrived - entered + overflow
     }
 
-    /// Charges a link's losses to the flows that share them, in proportion to their rates.
+    /// Charge a link's losses to the flows that share them, in proportion to their rates.
     pub fn charge(&mut self, lost_p: f64, losing_flows: &[usize], rates: &Rates) {
         let all: f64 = losing_flows.iter().map(|&flow| rates.sent_p_s[flow]).sum();
         if all > 0.0 {

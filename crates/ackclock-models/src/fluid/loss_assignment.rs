@@ -98,7 +98,7 @@ impl Controller {
         }
     }
 
-    /// Put the candidates of the next event in order; who is hit first comes first, equals by their index.
+    /// Put the candidates of the next event in order: the first are hit first, equal ones by their index.
     pub fn order(&mut self, candidates: &mut [Candidate]) {
         let event = self.events;
         self.events += 1;

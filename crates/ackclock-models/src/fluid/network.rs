@@ -39,7 +39,7 @@ pub struct Flow {
     pub immune_s: f64,
 }
 
-/// A queue: its plan, and who crosses it.
+/// A queue: its plan, and the flows that cross it.
 pub struct Link {
     /// C, packets/s.
     pub rate_p_s: f64,
@@ -164,7 +164,7 @@ impl Network {
         base_rtt_s + path.iter().map(waits).sum::<f64>()
     }
 
-    /// Computes the rates and, where a step begins, the regimes.
+    /// Compute the rates and, at the start of a step, the regimes.
     pub fn rates(&mut self, state: &State, now_s: f64, begins: bool, rates: &mut Rates) {
         for flow in 0..self.flows.len() {
             self.source(flow, state, now_s, rates);

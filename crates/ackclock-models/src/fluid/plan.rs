@@ -126,7 +126,7 @@ impl Plan {
         self.flows.iter().all(before)
     }
 
-    /// Refuses numbers without meaning.
+    /// Reject numbers without meaning.
     ///
     /// # Errors
     /// The first such number.

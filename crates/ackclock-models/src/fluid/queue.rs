@@ -34,7 +34,7 @@ impl Queue {
         }
     }
 
-    /// Refuses numbers without meaning.
+    /// Reject numbers without meaning.
     ///
     /// # Errors
     /// The first such number.

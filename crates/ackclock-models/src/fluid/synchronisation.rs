@@ -2,7 +2,7 @@
 //!
 //! Kumar, Azad and Park 2010 draw the number from a normal distribution that is bounded from below by the
 //! synchronisation ratio X; they leave its mean and deviation open. Or it is a black box that is fed with the
-//! shares measured elsewhere. Or the event's own losses decide: each lost packet hits a flow by lot, so that of N
+//! measured shares. Or the event's own losses decide: each lost packet hits a random flow, so that of N
 //! flows a share 1 − exp(−ρ D / N) is hit by D lost packets of which each counts for ρ; ρ < 1 where losses come in
 //! clumps to the same flow. That one is ours, to be fitted to packets.
 
@@ -39,7 +39,7 @@ pub enum Synchronisation {
         /// One for each event.
         shares: Vec<f64>,
     },
-    /// Each flow by lot, by what the event is about to lose.
+    /// Each flow at random, by the losses of the event.
     Losses {
         /// ρ: for how many independent losses a lost packet counts.
         loss_weight: f64,
@@ -58,7 +58,7 @@ pub struct Overload {
 }
 
 impl Synchronisation {
-    /// Refuses numbers without meaning.
+    /// Reject numbers without meaning.
     ///
     /// # Errors
     /// The first such number.

@@ -1,6 +1,6 @@
 //! Losses without synchronisation: dW/dt = … − W b λ, λ = A p (Misra, Gong, Towsley 2000).
 //!
-//! Where a queue is full, p = 1 − C/AR depends on the windows that it reduces, and at 10 Gb/s it settles within
+//! With a full queue, p = 1 − C/AR depends on the windows that it reduces, and at 10 Gb/s it converges within
 //! microseconds. So each step is split: the windows grow, then p is found for which the windows that it leaves send
 //! C / (1 − p). Over a step of h, dW/dt = −b p W²/R takes W to W / (1 + b p A h), exactly.
 
@@ -13,7 +13,7 @@ const TOLERANCE: f64 = 1e-14;
 
 /// State of the losses between steps.
 pub struct Smooth {
-    /// Losses that a flow may expect since its law last heard of one.
+    /// Expected losses of a flow since its law last processed one.
     expected: Vec<f64>,
     /// Time of the last loss that the law processed, by flow.
     last_loss_s: Vec<f64>,
@@ -28,7 +28,7 @@ impl Smooth {
         }
     }
 
-    /// Reduces the windows by the losses of a step that ends at `now_s`.
+    /// Reduce the windows by the losses of a step that ends at `now_s`.
     pub fn lose(&mut self, network: &mut Network, state: &mut State, step_s: f64, now_s: f64) {
         for link in 0..network.links.len() {
             let flows = Losing::of(link, network, state, step_s, now_s);

@@ -23,7 +23,7 @@ pub struct Class {
     /// A wait that ends slow start.
     leave_delay_s: Option<f64>,
     undetected: UndetectedLosses,
-    /// Share of the windows that is acknowledged: without what was lost and is not heard of.
+    /// Share of the windows that is acknowledged: without undetected losses.
     clocked: f64,
     population: Population,
     /// Round-trip time at present.

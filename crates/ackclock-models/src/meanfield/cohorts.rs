@@ -19,11 +19,11 @@ pub struct Exposure {
     pub hazard: f64,
     /// Power of the window that the hazard goes with.
     pub loss_rate_exponent: f64,
-    /// The same chance by lot, for flows in slow start.
+    /// Chance per packet, for flows in slow start.
     pub by_lot: f64,
     /// The round trip in which a window rests after a reduction; 0 if it does not.
     pub rest_s: f64,
-    /// Flows that reduced after that do not hear of it.
+    /// Flows that reduced after that ignore it.
     pub until_s: f64,
 }
 
@@ -150,7 +150,7 @@ impl Cohorts {
         }
     }
 
-    /// Begins cohort `i` anew after a loss.
+    /// Restart cohort `i` after a loss.
     pub fn restart(&mut self, i: usize, law: &Law, loss: &Exposure) {
         let start = loss.start(law, self.window[i], self.plateau[i]);
         self.begin(i, law, loss.now_s, loss.rounds_of_growth(), start);

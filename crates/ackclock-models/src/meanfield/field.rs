@@ -142,7 +142,7 @@ impl Field {
         (window.to_bits().saturating_sub(1f64.to_bits()) >> cut) as usize
     }
 
-    /// Merges cohorts in the same cell. Cells are twice as wide for each factor of four that a cohort's
+    /// Merge cohorts in the same cell. Cells are twice as wide for each factor of four that a cohort's
     /// mass lies below a limit, so that each merger loses about the same share of the variance. The limit
     /// rises until at most half of the allowed number is left.
     fn merge(&mut self) {

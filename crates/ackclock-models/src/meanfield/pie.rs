@@ -33,7 +33,7 @@ const TOO_EARLY: f64 = 0.85;
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Pie {
-    /// The delay to settle at.
+    /// Target delay.
     pub target_s: f64,
     /// Period of the updates.
     pub tupdate_s: f64,

@@ -29,12 +29,12 @@ pub struct Plan {
     pub classes: Vec<ClassPlan>,
     /// True if a flow reduces at most every round trip.
     pub one_reduction_per_rtt: bool,
-    /// True if losing takes time: what is lost clocks nothing until it is heard of, once, and windows rest for the
-    /// round trip that repairs it.
+    /// True if losing takes time: a lost packet clocks nothing until it is detected, and windows rest for the
+    /// round trip of its recovery.
     pub recovery: bool,
-    /// ρ: for how many independent losses a lost packet counts; 1 is by lot.
+    /// ρ: number of independent losses for which a lost packet counts; 1 is uniform over packets.
     pub loss_weight: f64,
-    /// γ: losses go to flows by their rates to this power; 1 is by lot.
+    /// γ: exponent of the rates by which losses go to flows; 1 is uniform over packets.
     pub loss_rate_exponent: f64,
     /// True if each flow is a particle; else the limit of infinitely many.
     pub particles: bool,
@@ -104,7 +104,7 @@ pub struct PlanError(pub String);
 const STEPS_PER_RTT: f64 = 25.0;
 
 impl Plan {
-    /// Refuses what is not a network.
+    /// Reject what is not a network.
     ///
     /// # Errors
     /// A number that is not positive and finite, or no flows.

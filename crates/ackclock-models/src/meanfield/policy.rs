@@ -26,7 +26,7 @@ impl Policy {
         matches!(self, Policy::Codel(_))
     }
 
-    /// Refuses parameters that make no sense.
+    /// Reject parameters that make no sense.
     ///
     /// # Errors
     /// Thresholds out of order, times that are not positive.

@@ -241,7 +241,7 @@ fn hit_first(loss_weight: f64, loss_rate_exponent: f64) -> (f64, f64) {
     (found.share[0], found.share[1])
 }
 
-/// Flows alike though their rates are not: only their round trips tell them apart. Rates tell them by lot.
+/// Flows of equal windows and different round trips, hit equally; by rates they are hit per packet.
 #[test]
 fn losses_follow_a_power_of_the_rate() {
     let (near, far) = hit_first(0.5, 0.0);

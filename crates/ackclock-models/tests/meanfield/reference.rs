@@ -100,7 +100,7 @@ impl Lattice {
         }
     }
 
-    /// Goes on for a time.
+    /// Advance by a time.
     pub fn run(&mut self, duration_s: f64) {
         for _ in 0..(duration_s / self.step_s).round() as usize {
             self.step();

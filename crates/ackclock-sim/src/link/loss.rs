@@ -4,6 +4,7 @@
 //! error rates for codes on burst-noise channels, BSTJ 42(5), 1963. As in netem, a packet uses the present state, then
 //! draws the next one, and is lost with the probability of the state that it used.
 
+use ackclock_core::random::unit_interval;
 use ackclock_plan::LossPlan;
 use rand_core::RngCore;
 use rand_pcg::Pcg64Mcg;
@@ -83,7 +84,7 @@ impl RandomLoss {
     /// Draw an event of this probability.
     #[inline]
     fn occurs(&mut self, probability: f64) -> bool {
-        (self.random.next_u64() >> 11) as f64 * (1.0 / (1_u64 << 53) as f64) < probability
+        unit_interval(self.random.next_u64()) < probability
     }
 }
 

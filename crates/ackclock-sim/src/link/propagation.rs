@@ -7,7 +7,7 @@ use ackclock_plan::LinkPlan;
 
 use crate::packet::{Packet, NO_PACKET};
 
-/// Stands for "no node".
+/// No node.
 const NONE: u32 = u32::MAX;
 
 /// Delay queue behind a link's transmitter, including the packet in transmission. All packets share it, on their way to

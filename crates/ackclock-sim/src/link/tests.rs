@@ -43,7 +43,7 @@ fn us(microseconds: u64) -> Time {
     Time::from_microseconds(microseconds)
 }
 
-/// Carries a link's events out: when the next is due, and what has left.
+/// Driver of a link's events: time of the next, and packets that have left.
 struct Driver {
     link: Link,
     due: Time,

@@ -7,6 +7,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
+use ackclock_core::random::unit_interval;
 use ackclock_core::tables::EventKind;
 use ackclock_core::Time;
 use ackclock_plan::{Distribution, ImpairmentPlan, JitterPlan, LinkPlan, Plan};
@@ -186,10 +187,13 @@ impl Impairment {
 /// Delay with jitter, not below zero.
 fn jittered(random: &mut Pcg64Mcg, delay: Time, jitter: JitterPlan) -> Time {
     let deviations = match jitter.distribution {
-        Distribution::Uniform => 2.0 * fraction(random) - 1.0,
+        Distribution::Uniform => 2.0 * unit_interval(random.next_u64()) - 1.0,
         Distribution::Normal => {
             // G. Box, M. Muller: A note on the generation of random normal deviates, 1958. The first is not 0.
-            let (radius, angle) = (1.0 - fraction(random), fraction(random));
+            let (radius, angle) = (
+                1.0 - unit_interval(random.next_u64()),
+                unit_interval(random.next_u64()),
+            );
             (-2.0 * radius.ln()).sqrt() * (std::f64::consts::TAU * angle).cos()
         }
     };
@@ -198,12 +202,7 @@ fn jittered(random: &mut Pcg64Mcg, delay: Time, jitter: JitterPlan) -> Time {
 
 /// Draw an event of this probability. A probability of zero takes no random number.
 fn occurs(random: &mut Pcg64Mcg, chance: f64) -> bool {
-    chance > 0.0 && fraction(random) < chance
-}
-
-/// Uniform in [0, 1).
-fn fraction(random: &mut Pcg64Mcg) -> f64 {
-    (random.next_u64() >> 11) as f64 * (1.0 / (1_u64 << 53) as f64)
+    chance > 0.0 && unit_interval(random.next_u64()) < chance
 }
 
 impl Network {

@@ -119,7 +119,7 @@ impl Frame {
         udp[..2].copy_from_slice(&source.to_be_bytes());
         udp[2..4].copy_from_slice(&destination.to_be_bytes());
         udp[4..6].copy_from_slice(&length_field(carried).to_be_bytes());
-        // A checksum of 0 means that there is none, so one that comes out as 0 is written as its other form.
+        // RFC 768: a checksum of 0 means none, so a computed 0 is written as all ones.
         let checksum = match !sum(&[&pseudo_header(direction, UDP, carried), &udp]) {
             0 => 0xffff,
             checksum => checksum,

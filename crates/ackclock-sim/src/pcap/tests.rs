@@ -77,7 +77,7 @@ fn reason(kind: Kind) -> SendReason {
     SendReason::of_control(kind, false)
 }
 
-/// Opens a connection whose numbers all begin at 0.
+/// Open a connection whose numbers all begin at 0.
 fn open_at_zero(captures: &mut Captures, plan: &FlowPlan) {
     let connection = Connection::new(plan, Numbers::default());
     captures.connections.insert(0, connection);

@@ -13,6 +13,7 @@
 //!
 //! The packet in transmission is not in the queue and does not count.
 
+use ackclock_core::random::unit_interval;
 use ackclock_core::{Rate, Time};
 use rand_core::RngCore;
 use rand_pcg::Pcg64Mcg;
@@ -116,8 +117,7 @@ impl Blue {
     }
 
     fn is_hit(&mut self) -> bool {
-        let draw = (self.random.next_u64() >> 11) as f64 * (1.0 / (1_u64 << 53) as f64);
-        draw < self.probability
+        unit_interval(self.random.next_u64()) < self.probability
     }
 }
 

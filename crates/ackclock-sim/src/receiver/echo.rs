@@ -91,7 +91,7 @@ impl Echo {
         let says_cwr = packet.flags.echo() > 0;
         self.value = match self.mode {
             EcnMode::Off => 0,
-            // CWR answers the marks before it; a mark on the same segment is a new one.
+            // CWR acknowledges earlier marks; a mark on the same segment is a new one.
             EcnMode::Classic => u8::from(self.marked) | if says_cwr { 0 } else { self.value },
             EcnMode::Dctcp => u8::from(self.marked),
             EcnMode::Accurate | EcnMode::L4s => {

@@ -80,7 +80,7 @@ impl Sender {
             )
         {
             self.enter_recovery(prior_in_flight, now, out);
-            // As Linux, the timer stands for an ACK that delivered a segment: a first one goes out.
+            // As Linux, the timer counts as an ACK that delivered a segment, so a first one is sent.
             self.follow_prr(1, false);
         }
         match losses.next {

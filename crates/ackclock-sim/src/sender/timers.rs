@@ -183,7 +183,7 @@ impl Sender {
         } else {
             self.controller.on_timeout(now, in_flight);
             self.episode = RecoveryEpisode {
-                end: self.board.next(),
+                recover: self.board.next(),
                 timed_out: Some(head),
             };
         }

@@ -86,7 +86,7 @@ impl Simulation {
             samples.drops_p.push(counters.dropped - before.dropped);
             samples.marks_p.push(counters.marked - before.marked);
             let possible = link.capacity_bits(self.now, interval);
-            // A packet of which nothing could be sent since was counted whole before.
+            // A packet with no capacity since was counted completely before.
             samples.utilisation.push(if possible > 0.0 {
                 sent_bits / possible
             } else {

@@ -25,7 +25,7 @@ pub struct Loss {
 }
 
 impl Loss {
-    /// Loses it this many times in a row.
+    /// Number of consecutive losses.
     pub fn times(self, times: u32) -> Loss {
         Loss { times, ..self }
     }
@@ -134,7 +134,7 @@ impl Conversation {
         self
     }
 
-    /// Loses these packets.
+    /// Lose these packets.
     pub fn losing(mut self, losses: impl IntoIterator<Item = Loss>) -> Conversation {
         self.losses.extend(losses);
         self
@@ -157,7 +157,7 @@ impl Conversation {
         &self.waiting
     }
 
-    /// Loses the packets of these numbers, counting from 0 all that either end sends.
+    /// Lose the packets of these numbers, counting from 0 all that either end sends.
     pub fn losing_numbers(mut self, numbers: impl IntoIterator<Item = u64>) -> Conversation {
         self.lost_numbers.extend(numbers);
         self
@@ -169,7 +169,7 @@ impl Conversation {
         self
     }
 
-    /// Goes on up to and including `until`.
+    /// Advance up to and including `until`.
     ///
     /// # Panics
     /// If more is said than a person would read: nothing limits a window here.

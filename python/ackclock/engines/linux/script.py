@@ -30,7 +30,7 @@ ENDLESS = "1000gbit"
 #: than a packet on a slow link.
 LATE_S = 5e-6
 LIVE_LATE_S = 1e-4
-LIVE_LEAST_BYTES = 1600
+LIVE_MIN_BYTES = 1600
 
 
 def script(
@@ -167,7 +167,7 @@ def htb_class(link: LinkPlan, mtu_bytes: int, live: bool) -> str:
 
 
 def _credit_bytes(link: LinkPlan, live: bool) -> int:
-    late_s, least_bytes = (LIVE_LATE_S, LIVE_LEAST_BYTES) if live else (LATE_S, 1)
+    late_s, least_bytes = (LIVE_LATE_S, LIVE_MIN_BYTES) if live else (LATE_S, 1)
     return max(least_bytes, round(link.rate_bps / 8 * late_s))
 
 

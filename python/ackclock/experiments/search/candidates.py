@@ -23,11 +23,11 @@ from ackclock.scenario.points import Axis
 #: By how much a ladder rises from value to value.
 STEP = 1.1
 
-#: How many values one has that does not rise by shares.
+#: Number of values of a quantity that is not spaced geometrically.
 EVEN = 21
 
 #: A ladder spans at least this factor to rise by shares.
-LEAST_SPAN = 1.5
+MIN_SPAN = 1.5
 
 #: Most values of a ladder, and of all keys together.
 MAX_STEPS, MOST_CANDIDATES = 1_000, 100_000
@@ -42,7 +42,7 @@ KEYS = {
     "congestion": "flows[0].congestion",
 }
 
-#: What may be tried by its name alone, and the key that has it.
+#: Families whose members may be tried by name, and their keys.
 TRIED: Mapping[Family, str] = {"queue": KEYS["discipline"], "congestion": KEYS["congestion"]}
 
 _A_VARY = "a key and its values, such as limit=0.01bdp..2bdp, limit=0.1bdp,1bdp or network.rtt=10ms..100ms/10"
@@ -62,7 +62,7 @@ class Vary:
 
     @property
     def axis(self) -> Axis:
-        """As a sweep has it. Raises `InputError` for what is no key."""
+        """Return the axis of a sweep. Raises `InputError` for an unknown key."""
         path = points.path_of(self.key)
         if path is None:
             raise InputError(f"--vary: found {shown(self.key)}; expected {_A_VARY}")
@@ -101,7 +101,7 @@ def _ladder(text: str, low: str, low_unit: str, high: str, high_unit: str, steps
 
 
 def _rungs(first: float, last: float, count: int | None) -> list[float]:
-    if first > 0 and last / first >= LEAST_SPAN:
+    if first > 0 and last / first >= MIN_SPAN:
         steps = count or min(MAX_STEPS, 1 + math.ceil(math.log(last / first) / math.log(STEP)))
         return [first * (last / first) ** (step / (steps - 1)) for step in range(steps)]
     steps = count or EVEN
@@ -114,7 +114,7 @@ def _are_whole(rungs: Sequence[float], unit: str) -> bool:
 
 
 def _written(value: float, unit: str, *, whole: bool) -> Any:
-    """As a scenario has it: a number with its unit in quotes, one without as it is."""
+    """Return a value as a scenario has it: a number with its unit in quotes, or a plain number."""
     number = round(value) if whole else float(f"{value:.3g}")
     return (f"{number}{unit}" if whole else f"{number:g}{unit}") if unit else number
 

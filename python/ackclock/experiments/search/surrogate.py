@@ -1,4 +1,4 @@
-"""Where a cheap engine would look first: it answers the question itself, and its bias is learned on the way."""
+"""Surrogate search: a cheap engine guesses where to evaluate first, and its bias is learnt on the way."""
 
 from __future__ import annotations
 

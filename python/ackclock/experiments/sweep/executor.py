@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     from ackclock.experiments.cluster.pool import Pool
     from ackclock.experiments.cluster.target import Place
 
-#: A task is as many runs as take about so long, and never more than `MOST_IN_TASK`.
+#: A task is as many runs as take about so long, and never more than `MAX_IN_TASK`.
 TASK_S = 0.5
-MOST_IN_TASK = 500
+MAX_IN_TASK = 500
 
 #: The waiting process looks up so often.
 WAKE_S = 0.2
@@ -178,7 +178,7 @@ class Tasks:
 
     @property
     def share(self) -> float:
-        """How much of the work is done. Once something is, what the processes are at counts half."""
+        """Return the completed share of the work. Once a task is done, what the processes work on counts half."""
         under_way = sum(task.weight for task in self._given[: self.jobs]) if self._done else 0.0
         return float((self._done + under_way / 2) / self._sums[-1])
 
@@ -188,7 +188,7 @@ class Tasks:
         wanted = 0.0 if self._unit_s is None else TASK_S / max(self._unit_s, 1e-12)
         most = before + min(wanted, (float(self._sums[-1]) - before) / (2 * self.jobs))
         fitting = int(np.searchsorted(self._sums, most, side="right")) - 1
-        self._next = min(max(fitting, first + 1), first + MOST_IN_TASK, len(self.runs))
+        self._next = min(max(fitting, first + 1), first + MAX_IN_TASK, len(self.runs))
         self._given.append(Task(self.runs[first : self._next], float(self._sums[self._next]) - before))
         return self._given[-1]
 

@@ -165,7 +165,7 @@ class Parts:
         return set(scan(self.folder, RUNS, self._files).select("run").collect()["run"].to_list())
 
     def _numbers(self) -> set[int]:
-        """Of the parts that are there."""
+        """Return the numbers of the parts on disk."""
         return {number for name in self._files if (number := _number(name)) is not None}
 
 
@@ -177,7 +177,7 @@ def say(folder: Path, more: Mapping[str, Any]) -> None:
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """What the folder's sweep is. Raises `InputError` if it holds none, or one of another format or damaged."""
+    """Read a sweep's manifest. Raises `InputError` if there is none, or one of another format or damaged."""
     check_name(folder)
     if (found := result_kind.kind(folder)) is not Kind.SWEEP and not (folder / MANIFEST).is_file():
         raise InputError(f"{folder}: found {found.value}; expected a folder that `ackclock sweep` has written")

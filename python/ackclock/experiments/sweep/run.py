@@ -103,7 +103,7 @@ def sweep(  # noqa: PLR0913 (all but the first have defaults)
 
 
 #: The cost of a sweep is told from so many points; multiples of the golden ratio lie evenly (H. Weyl 1916).
-MOST_COSTED = 200
+MAX_COSTED = 200
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ class Job:
 
     @property
     def title(self) -> str:
-        """What it is called on a terminal."""
+        """Return the title for a terminal."""
         return f"{self.out.name if self.out else self.order.title}, {self.order.engine} engine"
 
     @property
@@ -135,9 +135,9 @@ class Job:
         return [point.plan for point in self.loaded.points(self.loaded.covering())]
 
     def costs(self) -> Iterator[tuple[Cost, int]]:
-        """What a run costs at some points, spread over the sweep, and how many runs each stands for."""
+        """Yield the cost of a run at some points, spread over the sweep, and how many runs each represents."""
         count = self.loaded.count
-        chosen = range(count) if count <= MOST_COSTED else [int(count * (k * GOLDEN % 1)) for k in range(MOST_COSTED)]
+        chosen = range(count) if count <= MAX_COSTED else [int(count * (k * GOLDEN % 1)) for k in range(MAX_COSTED)]
         for done, number in enumerate(chosen):
             found = cost(self.loaded.point(number).plan, self.order.engine)
             runs = len(self.runs) * (done + 1) // len(chosen) - len(self.runs) * done // len(chosen)

@@ -1,4 +1,4 @@
-"""What a sweep is to run, as plain values: they go to the worker processes and into the folder's manifest."""
+"""Specification of a sweep, as plain values: for the worker processes and the folder's manifest."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ POINTS_PER_LOOK = 100
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What is run and what is kept of it: the file's text and name, the engine, metrics by name, samples or not.
+    """Specification of a sweep: the file's text and name, the engine, metrics by name, samples or not.
 
     `seeds` stand in place of the scenario's own, which may differ from point to point; `where` leaves only the points
     with these values at these keys; `kernel` stands in place of the scenario's, for the engine linux, and `ssh_config`
@@ -61,7 +61,7 @@ class Order:
 
     @property
     def title(self) -> str:
-        """What tables and figures call it: the scenario's `name`, else the file's."""
+        """Return the title for tables and figures: the scenario's `name`, else the file's."""
         return str(tomllib.loads(self.text).get("name") or Path(self.name).stem)
 
     @property
@@ -70,7 +70,7 @@ class Order:
         return KEPT + SAMPLES if self.samples else KEPT
 
     def identity(self) -> dict[str, Any]:
-        """What must be the same for a sweep to go on where it was; the keys say it in a user's words."""
+        """Return what must be equal for a sweep to be resumed; the keys are a user's words."""
         return {
             "scenario": self.text,
             "engine": self.engine,
@@ -96,7 +96,7 @@ class Order:
         return replace(loaded, module=self.module)
 
     def plan(self, point: Point) -> Plan:
-        """What is run at a point."""
+        """Return the plan of a point."""
         return phase_effects.twin(point.plan) if self.twin else point.plan
 
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What a task gives back: rows by table, how many runs they are of, and how long it took."""
+    """Result of a task: rows by table, the number of runs, and the time it took."""
 
     rows: dict[str, pl.DataFrame]
     count: int
@@ -49,10 +49,10 @@ class StoppedError(Exception):
 #: how far it is.
 LOOK_S = 0.05
 
-#: So many plans are kept for further runs of their points.
+#: Number of plans kept for further runs of their points.
 PLANS = 32
 
-#: What this process works on, once it is started.
+#: State of this process, set by `start`.
 _given: dict[str, Any] = {}
 
 
@@ -98,7 +98,7 @@ def _worker_of(order: bytes) -> _Worker:
 
 
 def _worker() -> _Worker:
-    """That of this process."""
+    """Return the worker of this process."""
     if "worker" not in _given:
         _given["worker"] = _Worker(_given["order"], _given["stop"])
     worker: _Worker = _given["worker"]
@@ -161,7 +161,7 @@ class _Worker:
 
 
 class _Found:
-    """What is kept of some runs, of which each table is made once."""
+    """Rows that are kept of some runs."""
 
     def __init__(self, order: Order) -> None:
         self._order = order

@@ -20,7 +20,7 @@ from ackclock.metrics import METRICS
 COLUMNS, LABEL = 4, 25
 
 #: An axis spans at least this share of its middle: engines that agree shall look so.
-LEAST_SPAN = 0.02
+MIN_SPAN = 0.02
 
 
 @checked(name=TEXT, table=having(("group_by", "columns"), "a comparison's table, as Comparison.table is"))
@@ -67,6 +67,6 @@ def _panel(ax: Axes, name: str, rows: pl.DataFrame) -> None:
 def _span(ax: Axes) -> None:
     """Widens an axis whose values hardly differ, and writes its numbers out."""
     low, high = ax.get_ylim()
-    half = max(high - low, LEAST_SPAN * abs(high + low) / 2) / 2
+    half = max(high - low, MIN_SPAN * abs(high + low) / 2) / 2
     ax.set_ylim((low + high) / 2 - half, (low + high) / 2 + half)
     ax.ticklabel_format(axis="y", style="plain", useOffset=False)

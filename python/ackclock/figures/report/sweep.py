@@ -18,7 +18,7 @@ MOST_WRITTEN = 14
 COLOURS = [[0, "#F2F7FB"], [0.33, "#9BBBD3"], [0.67, "#0072B2"], [1, "#003A5C"]]
 
 #: Points that the table shows.
-MOST_ROWS = 500
+MAX_ROWS = 500
 
 
 class Reported(Swept, Protocol):
@@ -46,7 +46,7 @@ def render(sweeps: Sequence[Reported]) -> str:
         drawn=figures,
         keys=[axis.key for axis in sweeps[0].axes],
         heads=[metrics.METRICS[name].label for name in names],
-        rows=[row for sweep in sweeps for row in _rows(sweep, names)][:MOST_ROWS],
+        rows=[row for sweep in sweeps for row in _rows(sweep, names)][:MAX_ROWS],
         several=len(sweeps) > 1,
         answers=[
             (sweep.engine, said)

@@ -16,10 +16,10 @@ from ackclock.scenario.topology.impairments import Impaired
 from ackclock.scenario.topology.network import Drawing, Link, Way
 from ackclock.scenario.topology.topology import ACCESS_QUEUE, Topology
 
-#: What the shared link is called.
+#: Name of the shared link.
 NAME = "bottleneck"
 
-#: How far from a whole number a number of sources may be: what is lost in writing 0.333 or so is more.
+#: Tolerance for a whole number of sources: more than is lost in writing 0.333 or so.
 WHOLE = 1e-6
 
 
@@ -67,7 +67,7 @@ class Dumbbell(Impaired, Topology):
         return self.rate / self.aggregation if self.aggregation is not None else self.access_rate
 
     def sources(self, group: Placed) -> int:
-        """As counted, or as the congestion factor has it."""
+        """Return the number of sources, as counted or from the congestion factor."""
         exact = self._sources(group)
         return group.count if exact is None else max(1, round(exact))
 

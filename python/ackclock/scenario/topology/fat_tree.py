@@ -46,12 +46,12 @@ class FatTree(Routed):
 
     @property
     def hosts(self) -> int:
-        """How many there are."""
+        """Return the number of hosts."""
         return 2 * int(self._half**self.levels)
 
     @property
     def switches(self) -> int:
-        """How many there are."""
+        """Return the number of switches."""
         return (2 * self.levels - 1) * int(self._half ** (self.levels - 1))
 
     @property

@@ -30,7 +30,7 @@ class Node(Table):
 
     @property
     def names(self) -> list[str]:
-        """Of all."""
+        """Return all names."""
         return [self.name] if self.count is None else [f"{self.name}-{number}" for number in range(self.count)]
 
 

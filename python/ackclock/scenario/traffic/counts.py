@@ -1,4 +1,4 @@
-"""How many objects a page has: one number, or a distribution."""
+"""Number of objects on a page: one number, or a distribution."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class FixedCount(Table):
 
     @property
     def mean_count(self) -> float:
-        """How many on average."""
+        """Return the mean number of objects."""
         return self.value
 
     def planned(self) -> Mapping[str, Any]:
-        """As a plan has it."""
+        """Return the plan's form."""
         return {"kind": "fixed", "n": self.value}
 
 
@@ -38,11 +38,11 @@ class GeometricCount(Table):
 
     @property
     def mean_count(self) -> float:
-        """How many on average."""
+        """Return the mean number of objects."""
         return self.mean
 
     def planned(self) -> Mapping[str, Any]:
-        """As a plan has it."""
+        """Return the plan's form."""
         return {"kind": "geometric", "mean": self.mean}
 
 
@@ -61,11 +61,11 @@ class UniformCount(Table):
 
     @property
     def mean_count(self) -> float:
-        """How many on average."""
+        """Return the mean number of objects."""
         return (self.from_ + self.to) / 2
 
     def planned(self) -> Mapping[str, Any]:
-        """As a plan has it."""
+        """Return the plan's form."""
         return {"kind": "uniform", "from": self.from_, "to": self.to}
 
 

@@ -18,14 +18,14 @@ from ackclock.scenario.traffic.counts import Counts
 from ackclock.scenario.traffic.flow_group import Transfers
 from ackclock.scenario.traffic.sizes import Sizes
 
-#: How many lanes a browser opens to a server over HTTP/1.1, as the common ones do.
+#: Connections that browsers open to a server over HTTP/1.1.
 BROWSER_LANES = 6
 
 Limit: TypeAlias = Annotated[int, Field(ge=1, le=2**32 - 1)]
 
 
 class Generated(Transfers):
-    """What all generated transfers have in common."""
+    """Base class of generated transfers."""
 
     hints: ClassVar[Mapping[str, str]] = {
         **Transfers.hints,
@@ -56,7 +56,7 @@ class Generated(Transfers):
 
     @abstractmethod
     def transfers_of(self, arrivals: Mapping[str, Any], pairs: int, span_s: float) -> float:
-        """How many transfers there may be in a time, were each to take none."""
+        """Return the largest number of transfers in a time, if each took no time."""
 
     def last_start_s(self, sources: int) -> float:
         """The latest that a source may start, in seconds."""
@@ -142,7 +142,7 @@ class Loop(Generated):
         return self.start + self.jitter
 
     def rounds_in(self, span_s: float, limit: int | None) -> float:
-        """How often it may begin in a time."""
+        """Return the largest number of rounds in a time."""
         by_time = 1 + span_s / self.think.mean_s if self.think.mean_s else math.inf
         return min(by_time, math.inf if limit is None else limit)
 
@@ -170,7 +170,7 @@ class Sources(Loop):
         return {"kind": "sources", "jitter_s": self.jitter, "think": think, "transfers": self.transfers}
 
     def transfers_of(self, arrivals: Mapping[str, Any], pairs: int, span_s: float) -> float:
-        """Of all sources."""
+        """Return the transfers of all sources."""
         return pairs * self.rounds_in(span_s, self.transfers)
 
 
@@ -255,7 +255,7 @@ class Incast(Generated):
 
     @property
     def pairing(self) -> str:
-        """How a round finds its ends."""
+        """Return how a round selects its ends."""
         return (self.between or "random").replace("-", "_")
 
     def arrivals(self, per_s: float | None) -> Mapping[str, Any]:

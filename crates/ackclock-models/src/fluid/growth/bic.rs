@@ -48,7 +48,7 @@ pub fn make(parameters: &Value) -> Result<Box<dyn Growth>, serde_json::Error> {
 }
 
 impl Bic {
-    /// Packets per round trip that the search asks for.
+    /// Packets per round trip by which the search grows.
     fn search(&self, window_p: f64) -> f64 {
         let Parameters {
             max_increment,

@@ -3,7 +3,7 @@
 use super::*;
 
 /// One Reno flow and next to no buffer: the window goes from half the pipe to the whole, three quarters on average.
-/// It overshoots by the packet of the round trip in which the loss is heard.
+/// It overshoots by the packet of the round trip in which the loss is detected.
 #[test]
 fn reno_without_a_buffer_fills_three_quarters() {
     let changes = json!({ "warmup_s": 200.0, "synchronisation": { "kind": "full" } });
@@ -19,7 +19,7 @@ fn reno_without_a_buffer_fills_three_quarters() {
 
 /// With a buffer of one bandwidth-delay product, half of the largest window still fills the pipe.
 /// The queue, which grows by a packet in a round trip, is one packet behind the window; the window grows by
-/// another in the round trip in which the loss is heard.
+/// another in the round trip in which the loss is detected.
 #[test]
 fn reno_with_a_buffer_of_one_pipe_fills_the_link() {
     let changes =
@@ -145,7 +145,7 @@ fn early_drops_are_single() {
     );
 }
 
-/// FAST settles with alpha packets of each flow in the queue.
+/// FAST converges to alpha packets of each flow in the queue.
 #[test]
 fn fast_keeps_alpha_packets_per_flow_in_equilibrium() {
     let flows = [flow("fast", 0.05, 10.0), flow("fast", 0.1, 10.0)];
