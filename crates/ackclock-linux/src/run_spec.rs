@@ -181,7 +181,8 @@ pub struct Device {
 impl RunSpec {
     /// Read a run spec.
     ///
-    /// # Errors It is not JSON, lacks a field or has an unknown one, no engine could carry its plan out, or its lists
+    /// # Errors
+    /// It is not JSON, lacks a field or has an unknown one, no engine could carry its plan out, or its lists
     /// do not fit the plan.
     pub fn parse(json: &str) -> Result<RunSpec, Error> {
         let run_spec: RunSpec = serde_json::from_str(json)?;

@@ -1,13 +1,13 @@
 //! The bucket that explains best which packets were lost.
 //!
-//! A packet that comes when the bucket has the level V, itself counted, is lost with the probability λ + (1 − 2λ) / (1
-//! + exp((B − V) / w)). The rate r, the depth B and the width w with the greatest likelihood are those of the path; the
-//! interval of a parameter is where the likelihood, greatest over the others, falls by less than 1.92 times what the
+//! A packet that comes when the bucket has the level V, itself counted, is lost with the probability
+//! λ + (1 − 2λ) / (1 + exp((B − V) / w)). The rate r, the depth B and the width w with the greatest likelihood are
+//! those of the path; the interval of a parameter is where the likelihood, greatest over the others, falls by less than 1.92 times what the
 //! blocks of the trace differ more than independent packets would.
 //!
 //! Near the right rate r' the likelihood has a peak that is as narrow as a packet in all that passed: no grid meets it,
 //! and other peaks, at 1.25 to 1.6 r', are wide. But at losses V = B + (r' − r) · age, with the age of the busy period,
-//! at any assumed rate r from about .7 r' to 1.05 r': a regression over the losses gives r' in a few samples, from a
+//! at any assumed rate r from about .7 r' to 1.05 r': a regression over the losses gives r' in a few steps, from a
 //! grid that is fine enough for that.
 
 use super::trace::{line, quantile, Levels, Trace};

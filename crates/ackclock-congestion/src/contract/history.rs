@@ -59,6 +59,7 @@ impl Step {
 
 /// The sender's side of a history.
 #[derive(Clone, Debug)]
+#[allow(clippy::struct_excessive_bools)] // independent conditions of the sender
 pub struct History {
     now: Time,
     base_rtt: Time,

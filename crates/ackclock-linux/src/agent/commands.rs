@@ -1,30 +1,29 @@
-//! Looks at the host, and changes nothing.
+//! Read-only commands on the host.
 
 use std::fs;
+use std::io;
 use std::path::{Component, Path};
 use std::process::{Command, Stdio};
 use std::thread;
-
-use crate::sys;
 
 /// The programs that the agent runs, all of them.
 pub const PROGRAMS: [&str; 3] = ["ip", "tc", "ethtool"];
 /// The `PATH` of these programs.
 const SYSTEM: &str = "/usr/local/sbin:/usr/sbin:/sbin:/usr/bin:/bin";
-/// Most of a file.
+/// The maximum number of bytes read from a file.
 const MAX_BYTES: usize = 1 << 20;
 
 /// Status (none: it could not be run), standard output and error.
 pub type CommandOutput = (Option<i32>, String, String);
 
-/// Run commands one after the other; `isolated`, in a network that ends with them.
+/// Run commands in sequence; if `isolated`, in a temporary network namespace.
 pub fn run_all(commands: Vec<Vec<String>>, isolated: bool) -> Vec<CommandOutput> {
     if !isolated {
         return commands.iter().map(|arguments| run(arguments)).collect();
     }
     let failed = |why: &str| vec![(None, String::new(), why.to_owned())];
-    // A thread of its own, for the network is the thread's.
-    let isolated_thread = thread::spawn(move || match sys::own_network() {
+    // A separate thread, since the network namespace is per thread.
+    let isolated_thread = thread::spawn(move || match own_network() {
         Ok(()) => commands.iter().map(|arguments| run(arguments)).collect(),
         Err(error) => failed(&error.to_string()),
     });
@@ -42,18 +41,18 @@ pub fn run(arguments: &[String]) -> CommandOutput {
     if !PROGRAMS.contains(&name.as_str()) {
         return rejected(format!("{name:?} is no program of the agent's"));
     }
-    let send_done = Command::new(name)
+    let outcome = Command::new(name)
         .args(rest)
         .env_clear()
         .env("PATH", SYSTEM)
         .env("LC_ALL", "C")
         .stdin(Stdio::null())
         .output();
-    match send_done {
-        Ok(send_done) => (
-            send_done.status.code(),
-            String::from_utf8_lossy(&send_done.stdout).into_owned(),
-            String::from_utf8_lossy(&send_done.stderr).trim().to_owned(),
+    match outcome {
+        Ok(outcome) => (
+            outcome.status.code(),
+            String::from_utf8_lossy(&outcome.stdout).into_owned(),
+            String::from_utf8_lossy(&outcome.stderr).trim().to_owned(),
         ),
         Err(error) => rejected(format!("{name}: {error}")),
     }
@@ -65,6 +64,18 @@ pub fn read(path: &Path) -> Option<String> {
     let is_plain = !path.components().any(|part| part == Component::ParentDir);
     let text = fs::read(path).ok().filter(|_| is_kernel_file && is_plain)?;
     Some(String::from_utf8_lossy(&text[..text.len().min(MAX_BYTES)]).into_owned())
+}
+
+/// Move the calling thread into a new network namespace, which ends with the thread and its children.
+#[allow(unsafe_code)]
+fn own_network() -> io::Result<()> {
+    // SAFETY: the call takes a number; of the thread it changes the network alone, which shares no memory.
+    let code = unsafe { libc::unshare(libc::CLONE_NEWNET) };
+    if code == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
 }
 
 #[cfg(test)]

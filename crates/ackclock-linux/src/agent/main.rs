@@ -21,8 +21,6 @@ mod guard;
 mod messages;
 #[cfg(target_os = "linux")]
 mod serve;
-#[cfg(target_os = "linux")]
-mod sys;
 
 #[cfg(target_os = "linux")]
 fn main() -> std::process::ExitCode {
@@ -33,7 +31,7 @@ fn main() -> std::process::ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let seconds = |word: &str| word.parse().map(Duration::from_secs).ok();
-    let send_done = match arguments[..] {
+    let outcome = match arguments[..] {
         ["serve", folder, patience] => {
             seconds(patience).map(|patience| serve::serve(Path::new(folder), patience))
         }
@@ -46,7 +44,7 @@ fn main() -> std::process::ExitCode {
         }
         _ => None,
     };
-    match send_done {
+    match outcome {
         Some(Ok(())) => ExitCode::SUCCESS,
         Some(Err(error)) => {
             eprintln!("ackclock-agent: {error}");

@@ -192,10 +192,10 @@ impl Agent {
         let (starter, begun) = channel();
         let (ready, is_ready) = channel();
         thread::spawn(move || {
-            let send_done = run(&run_spec.to_string(), &responses, &ready, &begun);
-            if let Some(send_done) = send_done.transpose() {
+            let outcome = run(&run_spec.to_string(), &responses, &ready, &begun);
+            if let Some(outcome) = outcome.transpose() {
                 // The peer may be gone; then this process ends soon.
-                let _ = send_result(send_done, &files, &responses);
+                let _ = send_result(outcome, &files, &responses);
             }
         });
         is_ready.recv().map_err(|_| "a thread has failed")??;
@@ -252,19 +252,19 @@ fn run(
             let Ok(at_ns) = begun.recv() else {
                 return Ok(None);
             };
-            let send_done = prepared.run(Some(at_ns));
-            send_done.map(Some).map_err(|error| error.to_string())
+            let outcome = prepared.run(Some(at_ns));
+            outcome.map(Some).map_err(|error| error.to_string())
         }
     }
 }
 
 /// Hand a run's tables and captures over, or report why there are none.
 fn send_result(
-    send_done: Result<(), String>,
+    outcome: Result<(), String>,
     files: &[PathBuf],
     responses: &ResponseWriter,
 ) -> io::Result<()> {
-    if let Err(why) = send_done {
+    if let Err(why) = outcome {
         return responses.send(&Response::Failed { why });
     }
     // A capture that is no business of this host's is not there.

@@ -10,13 +10,13 @@ const SAMPLES: usize = 200_000;
 fn sorted(size: &Size) -> Vec<u64> {
     let sampler = size.sampler().expect("a distribution");
     let mut random = stream(1, 0, Purpose::Sizes);
-    let mut samples: Vec<u64> = (0..SAMPLES).map(|_| sampler.draw(&mut random)).collect();
-    samples.sort_unstable();
-    samples
+    let mut draws: Vec<u64> = (0..SAMPLES).map(|_| sampler.draw(&mut random)).collect();
+    draws.sort_unstable();
+    draws
 }
 
-fn mean(samples: &[u64]) -> f64 {
-    samples.iter().map(|&bytes| bytes as f64).sum::<f64>() / samples.len() as f64
+fn mean(draws: &[u64]) -> f64 {
+    draws.iter().map(|&bytes| bytes as f64).sum::<f64>() / draws.len() as f64
 }
 
 /// The share of draws above `bytes`.
