@@ -12,7 +12,7 @@
 //! ```
 //!
 //! Where a queue is full and AR > C, an *event* opens: the [`synchronisation`] controller says how many
-//! flows it hits, the [`victims`] controller which. While the queue is full, these lose AR − C in
+//! flows it hits, the [`loss_assignment`] controller which. While the queue is full, these lose AR − C in
 //! proportion to their rates. Each of them reduces its window one round trip later, once, and is then
 //! immune for one more. The event closes when all have; if the queue still overflows, the next opens.
 //!

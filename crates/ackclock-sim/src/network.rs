@@ -1,9 +1,8 @@
 //! The network: everything that packets pass between a sender and its receiver.
 //!
-//! It has two kinds of events: the end of a transmission, and the arrival of the first packet of a delay
-//! line. Whatever cannot queue is not an event: a packet that leaves its last
-//! queue is handed over immediately, with the local time of its arrival, and a reply goes straight
-//! into the return queue.
+//! It has two kinds of events: the end of a transmission, and the arrival of the first packet of a delay line. Whatever
+//! cannot queue is not an event: a packet that leaves its last queue is handed over immediately, with the local time of
+//! its arrival, and a reply goes straight into the return queue.
 //!
 //! Links between nodes have a module of their own, `propagation`: all packets of a link share its propagation delay,
 //! and at the end a packet is routed to the next link, or has arrived.
@@ -469,12 +468,8 @@ impl Network {
             .map(|delay_line| delay_line.flight.len());
         let behind = self.links.iter().map(|link| link.propagation.len());
         let flying = self.impairments.values().map(Impairment::len);
-        queued
-            + return_queue
-                .chain(between)
-                .chain(behind)
-                .chain(flying)
-                .sum::<usize>() as u64
+        let delayed = return_queue.chain(between).chain(behind).chain(flying);
+        queued + delayed.sum::<usize>() as u64
     }
 }
 

@@ -3,7 +3,7 @@
 //! Sources: RFC 9293 (connection), RFC 5681 and 6582 (New Reno), RFC 2018 and 6675 (SACK), RFC 6937
 //! (PRR), RFC 8985 (RACK-TLP), RFC 6298 (RTO), RFC 3042 (limited transmit), RFC 6928 (initial window), RFC 3522,
 //! 3708, 4015 and 5682 (undo).
-//! The window itself is the [`Controller`]'s. ECN marks lead to a phase of their own (`ecn.rs`).
+//! The window itself is the [`Controller`]'s. ECN marks lead to the state `Cwr` (`ecn.rs`).
 //!
 //! ```text
 //!            the sender opens           SYN/ACK
@@ -14,22 +14,22 @@
 //!               SACKs or duplicates             FIN acknowledged
 //!     ┌─▶ Open ◀────────────────────▶ Disorder        (1) ─────▶ Done
 //!     │     └─────────────┬──────────────┘
-//!     │             marks │       losses found
+//!     │             marks │       losses detected
 //!     │                   ├──────────────────┐
 //!     │                   ▼                  ▼
-//!     ├──────────────── Reduced ────────▶ Recovery ──────┐
-//!     │ sent after it:         losses        │           │ a start from one segment
+//!     ├────────────────── Cwr ──────────▶ Recovery ──────┐
+//!     │ sent after it:         losses        │           │ restart from one segment
 //!     │ acknowledged                         │           ▼
 //!     └─── all sent before it: acknowledged ─┴───────── Loss ◀──── timeout ──── (1)
 //!
-//!   (1) each phase from Open on    (2) without bytes, the bare ACK
+//!   (1) each state from Open on    (2) without bytes, the bare ACK
 //! ```
 //!
 //! Deviations: sequence numbers count segments, so nothing is ever re-segmented; a connection carries data one way. The
-//! FIN is a segment of its own after the data, unless there is a send buffer (`tso_batching`): then it goes with the
-//! last segment if that is not sent when the application closes, and a single segment with the FIN needs no room in the
-//! window, as Linux does both. What proves needless leads from `Recovery` and `Loss` back to `Open` immediately
-//! (`undoing.rs`, `frto.rs`).
+//! FIN is a separate segment after the data, unless there is a send buffer (`tso_batching`): then it goes with the last
+//! segment if that is not sent when the application closes, and a single segment with the FIN needs no room in the
+//! window, as Linux does both. Evidence of a spurious reduction leads from `Recovery` and `Loss` back to `Open`
+//! immediately (`undo.rs`, `frto.rs`).
 
 mod ack;
 mod buffer;

@@ -56,7 +56,7 @@ pub struct TimingWheel {
 }
 
 impl TimingWheel {
-    /// A calendar of `sources` sources, none of which has an event. Most events should be set no further
+    /// A wheel of `sources` sources, none of which has an event. Most events should be set no further
     /// ahead than `horizon`.
     pub fn new(sources: usize, horizon: Time) -> TimingWheel {
         let buckets = (2 * sources)

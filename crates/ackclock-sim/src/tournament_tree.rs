@@ -45,7 +45,7 @@ pub struct TournamentTree {
 }
 
 impl TournamentTree {
-    /// An agenda of `sources` sources, none of which has an event.
+    /// A tree of `sources` sources, none of which has an event.
     pub fn new(sources: usize) -> TournamentTree {
         let mut tree = TournamentTree {
             first: NO_ENTRY,

@@ -8,9 +8,9 @@
 //!
 //! As Linux does since 4.18, to spare ACKs and Wi-Fi: the first three (RFC 5681's duplicates) go immediately, then one
 //! goes for all that come within 5 % of the handshake's RTT, at most 1 ms, and a timer's slack of 100 µs, or for
-//! [`MAX_HELD`] of them. An ACK that advances begins anew. Neither quick ACKs wait nor the answer to a duplicate.
+//! [`MAX_HELD`] of them. An ACK that advances restarts the count. Quick ACKs and the ACK of a duplicate do not wait.
 //!
-//! An ACK has room for three ranges, those added to last. So since 5.8 one that waits goes before a range becomes the
+//! An ACK has room for the three ranges extended last. So since 5.8 a waiting ACK is sent before a range becomes the
 //! third or later ([`MAX_RANGES`]): else holes that open in the meantime would push ranges out that the sender has
 //! never received, and it would mark delivered segments lost.
 //!

@@ -1,31 +1,31 @@
 //! Receive window, which opens as in Linux.
 //!
-//! It begins with what fits a header without scaling, and each new segment opens it by two, up to what the receive
-//! buffer has room for. Every segment that opens it is acknowledged immediately (`quick.rs`). A slow start that doubles
-//! its window from up to 64 KiB is not held back by that; Hybla's on a long path is, and so is a larger first window.
+//! It begins with the largest unscaled window, and each new segment opens it by two segments, up to the room of the
+//! receive buffer. Every segment that opens it is acknowledged immediately (`quick.rs`). A slow start that doubles
+//! its window from up to 64 KiB is not limited by that; Hybla's on a long path is, and so is a larger initial window.
 //!
-//! A buffer whose size is given has its room from the start. One without limit is made larger as it goes (dynamic
-//! right-sizing: Fisk and Feng, 2001): once in a round trip the receiver looks at what it has read in it, and if that
-//! is more than ever before, makes room for twice as much, and for twice the share by which it grew:
+//! A buffer of a given size has its room from the start. One without limit grows (dynamic right-sizing: Fisk and Feng,
+//! 2001): per round trip the receiver compares the bytes that it has read with the previous maximum, and if they exceed
+//! it, makes room for twice as much, and for twice the relative growth:
 //!
 //! ```text
 //!   room = (2 copied + 16 MSS) · (1 + 2 (copied − before) / before)
 //! ```
 //!
-//! In slow start that is six times what a round trip brings, so nearly each segment opens the window; later it opens
-//! when the flow has a round trip that is better than all before.
+//! In slow start that is six times the bytes of a round trip, so nearly each segment opens the window; later it opens
+//! with a round trip that exceeds all before.
 //!
 //! Source for Linux 6.1: windows in captures of a slow start at 1 Gb/s, 50 ms.
 //!
-//! A round trip lasts as long as the receiver's clock of timestamps says that it takes: from an ACK's timestamp to the
-//! arrival of the first segment that echoes it: the least of those, but if they grow, smoothed over eight (so since
-//! 2025; before, smoothed both ways).
+//! The receiver measures the round trip with timestamps, from an ACK's timestamp to the arrival of the first segment
+//! that echoes it: the minimum of those, but smoothed over eight while they grow (since 2025; before, smoothed in both
+//! directions).
 //!
-//! Deviations: the buffer of a given size grows in whole segments. What an ACK and its answer take to leave for the
-//! receiver again is what the handshake took, so a queue of ACKs on their way is not seen. What waits behind a hole
-//! takes no room, and the application reads each segment as it comes. A segment counts as a full one, and each window
-//! is told (Linux rounds it to the scale). ACKs do not carry it: the sender reckons with two segments for each that is
-//! delivered (`sender/sending.rs`), whether or not the receiver still had room.
+//! Deviations: the buffer of a given size grows in whole segments. The time from an ACK to the departure of its
+//! response is that of the handshake, so a queue of ACKs is not measured. Segments behind a hole take no room, and the
+//! application reads each segment as it arrives. A segment counts as a full one, and windows are advertised exactly
+//! (Linux rounds them to the scale). ACKs do not carry the window: the sender assumes two segments for each one
+//! delivered (`sender/output.rs`), whether or not the receiver still has room.
 
 use ackclock_core::Time;
 use ackclock_plan::{DelayedAck, TcpPlan, TIMESTAMPS_BYTES};

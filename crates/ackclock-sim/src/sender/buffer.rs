@@ -1,12 +1,12 @@
 //! The send buffer, as in Linux: a queue of buffers of many segments each, in memory that grows with the window.
 //!
-//! The application writes as much as there is room for. Its bytes fill one buffer after the other, each of 64 KB or, as
+//! The application writes until the memory is full. Its bytes fill one buffer after the other, each of 64 KB or, as
 //! long as the receiver's window is small, half of that. A batch never reaches beyond the buffer that it is cut from,
-//! so what is left of one goes alone; a batch that leaves becomes a buffer of its own until it is acknowledged, and
-//! SACKed buffers that adjoin become one. Each costs memory besides its payload.
+//! so the rest of a buffer is sent separately; a batch that is sent becomes a separate buffer until it is acknowledged,
+//! and adjoining SACKed buffers merge. Each costs memory besides its payload.
 //!
-//! A buffer that is full while nothing is before it sends a batch in the midst of writing, and what is left of it is
-//! filled up again, until the window is full. So a connection's first ten segments leave a full buffer behind:
+//! A full buffer at the head sends a batch while the application is writing, and its rest is filled up, until the
+//! window is full. So a connection's first ten segments leave a full buffer behind:
 //!
 //! ```text
 //!   written   22        2   2   2   2   2      then no memory is left: 32 segments
@@ -14,8 +14,8 @@
 //!   left      22  20  22 …          20  22
 //! ```
 //!
-//! Memory for two windows (three, if the control asks for it) is granted while the window is not used: when an ACK
-//! leaves room in it, since nothing was left or a batch is waited for, and between two batches that one ACK lets go.
+//! Memory for two windows (three with an algorithm that sets a pacing rate) is granted while the window is not used:
+//! when an ACK leaves room in it, without data or while a batch is deferred, and between two batches of one ACK.
 //! The application is woken when a third of the memory is free, so behind a hole that stays open the sender may run
 //! dry.
 //!

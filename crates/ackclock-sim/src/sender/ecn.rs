@@ -1,12 +1,12 @@
 //! Reaction of the sender to ECN marks.
 //!
-//! A mark calls for the same reaction as a loss, at most once per round trip (RFC 3168 section 6.1.2); what it
-//! amounts to is the controller's. Until something sent after the reaction has been acknowledged the sender is in
-//! the phase `Cwr`, in which the window comes down as in fast recovery and does not grow: only then can the
-//! receiver have seen CWR, and an echo stand for another mark.
+//! A mark causes the same reaction as a loss, at most once per round trip (RFC 3168 section 6.1.2); the controller
+//! decides on its size. Until a segment sent after the reaction is acknowledged, the sender is in the state `Cwr`, in
+//! which the window is reduced as in fast recovery and does not grow: only after that has the receiver got CWR, and an
+//! echo reports another mark.
 //!
-//! As Linux does it: a loss found in that phase is repaired without a second reduction, and CWR follows every
-//! reduction, whatever its reason (RFC 3168 section 6.1.2 as well).
+//! As in Linux: a loss detected in that state is retransmitted without a second reduction, and CWR follows every
+//! reduction, for any reason (RFC 3168 section 6.1.2 as well).
 
 use ackclock_core::tables::EventKind;
 use ackclock_core::Time;

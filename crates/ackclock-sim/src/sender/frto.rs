@@ -1,20 +1,20 @@
-//! F-RTO: whether a timeout came too early, from the ACKs behind it (RFC 5682 section 3.1, with SACK).
+//! F-RTO: detection of spurious timeouts by the ACKs that follow (RFC 5682 section 3.1, with SACK).
 //!
 //! ```text
 //!             timeout: the first segment is retransmitted
 //!                │
 //!                ▼            the ACK advances: new segments go out
-//!              armed ──────────────────────────────────────────────▶ asked
+//!              armed ──────────────────────────────────────────────▶ probing
 //!                │                                                     │
-//!                │ no new segment may go                               │ what was sent once before the timeout arrives:
-//!                ▼                                                     │   it was spurious, and is undone
-//!               off: repair as after any timeout ◀─────────────────────┘ new segments alone arrive, or nothing:
-//!                                                                          it was none
+//!                │ no new segment may be sent                          │ an original transmission is acknowledged:
+//!                ▼                                                     │   the timeout was spurious, and is undone
+//!               off: recovery as after any timeout ◀───────────────────┘ only new segments are acknowledged, or none:
+//!                                                                          the timeout was genuine
 //! ```
 //!
-//! As Linux, and other than the RFC: what was sent once and is acknowledged or SACKed is proof at each time, before new
-//! segments went out too; a timeout that repeats another arms it again, one in fast recovery does not; the response is
-//! that of `undoing.rs`, immediately.
+//! As in Linux and unlike the RFC: an acknowledged or SACKed segment that was sent once is proof at any time, also
+//! before new segments are sent; a repeated timeout rearms F-RTO, one in fast recovery does not; the response is that
+//! of `undo.rs`, immediately.
 //!
 //! Deviation: off without SACK (RFC 5682 section 2 is for it).
 

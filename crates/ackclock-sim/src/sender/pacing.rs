@@ -1,13 +1,13 @@
 //! Pacing, and batches of segments that leave together (TSO autosizing).
 //!
-//! Linux forms packets of what its pacing rate sends in a binary millisecond, 1/1024 s, at least two segments, and
-//! leaves the cutting to the device or to the software before it: with or without offload, the segments of such a batch
+//! Linux forms packets of the segments that its pacing rate sends in a binary millisecond, 1/1024 s, at least two, and
+//! leaves segmentation to the device or to software before it: with or without offload, the segments of such a batch
 //! follow each other without a gap. Half a batch is worth waiting for: while the window has room for less than a batch
-//! and less than a third of itself, and the next ACK is due within a millisecond, nothing new is sent. With the card's
-//! `tso_batching` off, each segment leaves by itself.
+//! and less than a third of itself, and the next ACK is due within a millisecond, nothing new is sent. With
+//! `tso_batching` off, each segment leaves separately.
 //!
-//! Pacing holds back whole batches. What a batch was late is taken off the distance to the next one, but at most
-//! half of that; a connection's first ten segments are not paced. All this was measured in Linux 6.1.
+//! Pacing holds back entire batches. The lateness of a batch is subtracted from the distance to the next one, but at
+//! most half of that; a connection's first ten segments are not paced. All this was measured in Linux 6.1.
 
 use ackclock_core::{Rate, Time};
 

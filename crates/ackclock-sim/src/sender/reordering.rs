@@ -3,19 +3,20 @@
 //! RFC 8985 section 6.2, steps 3 and 4:
 //!
 //! ```text
-//!   nothing seen out of order         none in recovery, nor once three segments are SACKed
+//!   no reordering detected            none in recovery, nor with three segments SACKed
 //!   a segment that was sent once      a quarter of the smallest RTT, in recovery too
 //!     arrived behind a later one
 //!   a DSACK                           a quarter more, at most once per round trip
-//!   16 repairs without another        a quarter again
+//!   16 recoveries without another     a quarter, as before
 //! ```
 //!
-//! As Linux: at most the smoothed RTT; a repair that is undone for its DSACKs counts as one repair more to wait,
-//! and those that timestamps prove needless do not count; what the network has doubled (more DSACKs than
-//! retransmissions) and what a tail loss probe repeated widen nothing. Once the distance, in segments, between what
-//! comes late and the highest SACKed is more than three, SACKs make a window grow as well as ACKs that advance.
+//! As in Linux: at most the smoothed RTT; a recovery that is undone for its DSACKs adds one recovery to the wait, and
+//! those that timestamps prove spurious do not count; network duplicates (more DSACKs than retransmissions) and
+//! retransmissions of a tail loss probe do not widen the window. Once the degree of reordering, the distance in
+//! segments from a late segment to the highest SACKed one, exceeds three, SACKs make a window grow as well as ACKs that
+//! advance.
 //!
-//! Deviation: after a timeout Linux takes a larger distance down to three again.
+//! Deviation: after a timeout Linux resets a larger degree to three.
 
 use ackclock_core::Time;
 

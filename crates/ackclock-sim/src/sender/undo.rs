@@ -1,30 +1,30 @@
 //! Undo of spurious reductions.
 //!
-//! A segment that only came late, behind others or after the timeout, is marked lost. What proves it:
+//! A segment that was only late, reordered or after the timeout, may be marked lost. Evidence that it was not:
 //!
-//! - **Timestamps** (Eifel: RFC 3522 section 3.2): an ACK that advances answers a segment sent before the first
+//! - **Timestamps** (Eifel: RFC 3522 section 3.2): an ACK that advances is for a segment sent before the first
 //!   retransmission.
 //! - **DSACKs** (RFC 3708 section 2): all retransmissions of the episode arrived a second time.
 //! - **F-RTO** (RFC 5682), for timeouts: see `frto.rs`.
 //!
 //! ```text
-//!                              what proves it                     what is undone
+//!                              evidence                           undone
 //!   Recovery, all acknowledged timestamps or DSACKs               the window
 //!   Recovery, a part of it     timestamps, no retransmission out  the window and all marks of losses
 //!   Recovery, Disorder, Open   DSACKs                             the window
 //!   Loss                       timestamps, F-RTO                  the window and all marks of losses
 //! ```
 //!
-//! Window and threshold come back to what they were, unless they have grown beyond (RFC 4015 section 3). What is then
-//! still marked lost begins another episode immediately. A segment whose mark is undone before it was retransmitted
-//! waits for the timeout if it was lost: time condemns no segment twice.
+//! Window and threshold are restored, unless they have grown larger (RFC 4015 section 3). Segments that are then still
+//! marked lost begin another episode immediately. A lost segment whose mark is undone before it was retransmitted waits
+//! for the timeout: time marks no segment lost twice.
 //!
-//! As Linux, and other than the RFCs: the window comes back whole, where RFC 4015 section 3.2 lets it start from what
-//! is in flight; the retransmission timer is not made more patient (RFC 4015 section 3.3). DSACKs count while and after
+//! As in Linux and unlike the RFCs: the window is restored completely, where RFC 4015 section 3.2 starts from the
+//! segments in flight; the retransmission timer is not adapted (RFC 4015 section 3.3). DSACKs count during and after
 //! the recovery until the next, with those of segments acknowledged before; a probe's retransmission sets no timestamp.
-//! A reduction for marks is never undone (RFC 4015 section 3.2), and one for losses found during it neither.
+//! A reduction for marks is never undone (RFC 4015 section 3.2), nor is one for losses detected during it.
 //!
-//! Deviation: without SACK nothing is undone; Linux does by timestamps.
+//! Deviation: without SACK nothing is undone; Linux undoes by timestamps.
 
 use ackclock_core::tables::EventKind;
 use ackclock_core::Time;

@@ -9,10 +9,9 @@ use ackclock_core::Time;
 use ackclock_traffic::{flow_stream, start_draw};
 use rand_core::RngCore;
 
-use super::connection::{Connection, Snapshot};
+use super::connection::{Connection, Snapshot, Stream};
 use super::rows::Row;
 use super::stage::Stage;
-use super::stage::Stream;
 use super::transfers::Task;
 use super::{receiver_timer, sender_timer, Simulation, MAX_FLOWS, SAMPLER};
 use crate::datagram::{Sink, Source};

@@ -4,8 +4,7 @@ use ackclock_core::tables::{Flows, NONE};
 use ackclock_core::Time;
 use ackclock_plan::EndsPlan;
 
-use super::connection::Connection;
-use super::stage::Stream;
+use super::connection::{Connection, Stream};
 use crate::receiver::Client;
 
 /// A flow's totals, and those of the measured part.
