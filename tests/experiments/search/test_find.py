@@ -42,7 +42,7 @@ QUICK = parse_constraint("queue_delay_p95 <= 20ms")
 
 
 def asked(*varied, constraints=(UTILISED,), text=SCENARIO, **more) -> Question:
-    return question(planning.loads(text), varied, constraints, more.pop("goals", ()), **more)
+    return question(planning.loads(text), varied, constraints, more.pop("objectives", ()), **more)
 
 
 LIMITS = vary("limit=2p..40p")
@@ -192,9 +192,9 @@ def test_seeds_that_make_no_difference_are_said():
 @pytest.mark.parametrize(
     ("varied", "more", "said"),
     [
-        ([LIMITS], {"needs": ()}, "--require: found none"),
+        ([LIMITS], {"constraints": ()}, "--require: found none"),
         ([], {}, "--vary: found nothing"),
-        ([LIMITS], {"goals": [parse_objective("min:jain"), parse_objective("max:jain")]}, "--best: found jain twice"),
+        ([LIMITS], {"objectives": [parse_objective("min:jain"), parse_objective("max:jain")]}, "--best: found jain twice"),
         ([LIMITS, LIMITS], {}, "found network.queue.limit twice"),
         ([tried("codel,pie")], {"end": "smallest"}, "--smallest: found no range"),
         ([vary("rate=1Mbit..9Mbit/1000"), vary("rtt=1ms..9ms/1000")], {}, "expected at most"),
