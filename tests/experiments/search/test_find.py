@@ -194,7 +194,11 @@ def test_seeds_that_make_no_difference_are_said():
     [
         ([LIMITS], {"constraints": ()}, "--require: found none"),
         ([], {}, "--vary: found nothing"),
-        ([LIMITS], {"objectives": [parse_objective("min:jain"), parse_objective("max:jain")]}, "--best: found jain twice"),
+        (
+            [LIMITS],
+            {"objectives": [parse_objective("min:jain"), parse_objective("max:jain")]},
+            "--best: found jain twice",
+        ),
         ([LIMITS, LIMITS], {}, "found network.queue.limit twice"),
         ([tried("codel,pie")], {"end": "smallest"}, "--smallest: found no range"),
         ([vary("rate=1Mbit..9Mbit/1000"), vary("rtt=1ms..9ms/1000")], {}, "expected at most"),
