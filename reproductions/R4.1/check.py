@@ -29,7 +29,7 @@ ONE, MOSTLY_ONE = (0.8, 1.0), (0.6, 1.0)
 
 
 def _free(view: RunView) -> pl.DataFrame:
-    return view.once(pendulum.tilts).filter(pl.col("loss").not_())
+    return view.cached(pendulum.tilts).filter(pl.col("loss").not_())
 
 
 def every_s(view: RunView) -> float | None:

@@ -53,7 +53,7 @@ def once(view: RunView) -> float | None:
     if view.given:
         found = kept(view)
         return None if found is None else found + view.plan.groups[0].tcp.initial_rto_s
-    some = view.once(transfers).filter("finished", pl.col("syn_retransmissions") == 1)["time_s"]
+    some = view.cached(transfers).filter("finished", pl.col("syn_retransmissions") == 1)["time_s"]
     return _with_fin(float(some.mean())) if some.len() else None
 
 

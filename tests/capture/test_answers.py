@@ -38,30 +38,30 @@ def row(flow: int, **more: object) -> dict[str, object]:
 def test_figures_are_of_the_direction_with_more_data_and_counts_of_both():
     request = row(0, lost=1, syn_retransmissions=2, retransmissions_fast=1)
     answer = row(1, payload_bytes=10**6, delivered_bytes=999_000, lost=3, syn_retransmissions=2, goodput_bps=2e6)
-    (told,) = json_output.of_flows([request, answer], [], {})
-    assert told["id"] == 0
-    assert told["sender"] == "server"
-    assert told["vantage"] == "receiver"
-    assert told["bytes"] == 999_000
-    assert told["goodput_bps"] == 2e6
-    assert told["packets"] == 20  # each direction's own
-    assert told["segments_lost"] == 4
-    assert told["retransmissions"]["syn"] == 2  # of the connection, not of each direction
-    assert told["retransmissions"]["fast"] == 1
-    assert told["congestion"] is None
+    (reported,) = json_output.of_flows([request, answer], [], {})
+    assert reported["id"] == 0
+    assert reported["sender"] == "server"
+    assert reported["vantage"] == "receiver"
+    assert reported["bytes"] == 999_000
+    assert reported["goodput_bps"] == 2e6
+    assert reported["packets"] == 20  # each direction's own
+    assert reported["segments_lost"] == 4
+    assert reported["retransmissions"]["syn"] == 2  # of the connection, not of each direction
+    assert reported["retransmissions"]["fast"] == 1
+    assert reported["congestion"] is None
 
 
 def test_a_connection_of_one_direction_has_the_packets_of_both():
-    (told,) = json_output.of_flows([row(6)], [], {})
-    assert told["id"] == 3
-    assert told["packets"] == 17
+    (reported,) = json_output.of_flows([row(6)], [], {})
+    assert reported["id"] == 3
+    assert reported["packets"] == 17
 
 
 def test_limits_are_shares_of_the_time_in_which_something_is_known():
-    (told,) = json_output.of_flows([row(0, limited_receiver_s=3.0, limited_control_s=1.0)], [], {})
-    assert told["limited"] == {**dict.fromkeys(json_output.LIMITS, 0.0), "receiver": 0.75, "control": 0.25}
-    (told,) = json_output.of_flows([row(0)], [], {})
-    assert told["limited"] is None
+    (reported,) = json_output.of_flows([row(0, limited_receiver_s=3.0, limited_control_s=1.0)], [], {})
+    assert reported["limited"] == {**dict.fromkeys(json_output.LIMITS, 0.0), "receiver": 0.75, "control": 0.25}
+    (reported,) = json_output.of_flows([row(0)], [], {})
+    assert reported["limited"] is None
 
 
 def test_stalls_stand_with_their_connection():
@@ -85,8 +85,12 @@ def seen_from(vantage, *, directions=1, payload_bytes=1000, capture_lost=0, data
 
 
 def test_the_vantage_is_where_most_data_was_seen_from():
-    seen = [seen_from("sender"), seen_from("middle", payload_bytes=10**6), seen_from("unknown", payload_bytes=10**7)]
-    assert json_output.vantage(seen) == "middle"
+    observed = [
+        seen_from("sender"),
+        seen_from("middle", payload_bytes=10**6),
+        seen_from("unknown", payload_bytes=10**7),
+    ]
+    assert json_output.vantage(observed) == "middle"
     assert json_output.vantage([seen_from("unknown")]) is None
     assert json_output.vantage([]) is None
 

@@ -44,17 +44,17 @@ TRUE = ["cubic", "reno", "bbr", congestion.UNKNOWN]
 def pcap(tmp_path_factory):
     place = tmp_path_factory.mktemp("which")
     ackclock.run(ackclock.loads(SCENARIO).plan(), captures=place)
-    (found,) = place.iterdir()
-    return found
+    (result,) = place.iterdir()
+    return result
 
 
 @pytest.fixture(scope="module")
-def found(pcap):
+def result(pcap):
     return capture.read([pcap])
 
 
-def test_our_own_are_named_and_what_is_foreign_is_unknown(found):
-    rankings = [flow["congestion"] for flow in found.answers["flows"][:4]]
+def test_our_own_are_named_and_what_is_foreign_is_unknown(result):
+    rankings = [flow["congestion"] for flow in result.answers["flows"][:4]]
     assert [congestion.word(ranking) for ranking in rankings] == TRUE
     for ranking in rankings:
         assert congestion.UNKNOWN in [one["name"] for one in ranking]
@@ -64,12 +64,12 @@ def test_our_own_are_named_and_what_is_foreign_is_unknown(found):
     assert all(ranking[0]["off"] < 0.01 for ranking in rankings[:2])  # a replay of what loses by itself alone is exact
 
 
-def test_of_a_short_flow_nothing_is_said(found):
-    assert found.answers["flows"][4]["congestion"] is None
+def test_of_a_short_flow_nothing_is_said(result):
+    assert result.answers["flows"][4]["congestion"] is None
 
 
-def test_the_table_of_flows_has_the_name(found):
-    flows = found.data.flows.sort("flow")
+def test_the_table_of_flows_has_the_name(result):
+    flows = result.data.flows.sort("flow")
     assert flows["congestion"].to_list() == [*TRUE, congestion.UNKNOWN]
 
 
@@ -84,11 +84,11 @@ def test_the_file_of_candidates_is_what_their_cards_say():
 
 
 def test_every_control_is_a_candidate_with_all_its_parameters():
-    told = json.loads(congestion.CANDIDATES.read_text("utf-8"))
-    assert [one["name"] for one in told] == list(_core.CONGESTION_CONTROLS)
-    for one in told:
+    reported = json.loads(congestion.CANDIDATES.read_text("utf-8"))
+    assert [one["name"] for one in reported] == list(_core.CONGESTION_CONTROLS)
+    for one in reported:
         _core.check_congestion(one["name"], json.dumps(one["parameters"]))
-    deployed = {one["name"] for one in told if one["deployed"]}
+    deployed = {one["name"] for one in reported if one["deployed"]}
     assert {"reno", "cubic", "bbr", "dctcp", "compound"} <= deployed
     assert not deployed & {"aimd", "tahoe", "lincubic"}
 
@@ -99,8 +99,8 @@ def test_a_name_that_may_as_well_be_another_is_not_said():
     assert congestion.word(None) == congestion.UNKNOWN
 
 
-def test_what_does_the_same_is_told_beside_the_name(found, pcap):
-    reno = found.answers["flows"][1]["congestion"]
+def test_what_does_the_same_is_told_beside_the_name(result, pcap):
+    reno = result.answers["flows"][1]["congestion"]
     assert congestion.word(reno) == "reno"
     # Without marks, DCTCP takes Reno's functions.
     assert "dctcp" in congestion.same(reno)

@@ -48,12 +48,12 @@ def run(place):
 
 @pytest.fixture(scope="module")
 def pcap(run, place):
-    (found,) = (place / "made").iterdir()
-    return found
+    (outcome,) = (place / "made").iterdir()
+    return outcome
 
 
 @pytest.fixture(scope="module")
-def found(pcap):
+def outcome(pcap):
     return capture.read([pcap])
 
 
@@ -61,36 +61,36 @@ def call(*arguments, **more):
     return CliRunner().invoke(cli.application(), [str(argument) for argument in arguments], **more)
 
 
-def test_counts_are_those_of_the_run(run, found):
+def test_counts_are_those_of_the_run(run, outcome):
     """A capture at the sender sees each transmission; times are rounded to microseconds or better."""
-    planned, seen = run.flows.sort("flow"), found.data.flows.sort("flow")
+    planned, observed = run.flows.sort("flow"), outcome.data.flows.sort("flow")
     for column in ("sent_packets", "retransmissions", "timeouts", "recoveries", "syn_retransmissions"):
-        assert seen[column].to_list() == planned[column].to_list(), column
-    np.testing.assert_allclose(seen["established_s"], planned["established_s"], atol=2e-6)
+        assert observed[column].to_list() == planned[column].to_list(), column
+    np.testing.assert_allclose(observed["established_s"], planned["established_s"], atol=2e-6)
 
 
 #: Of the same packets; the run counts those of the handshake, too.
 COUNTED = (("retransmission_rate", 0.001), ("timeouts", 0))
 
 
-def test_metrics_are_those_of_the_run(run, found):
+def test_metrics_are_those_of_the_run(run, outcome):
     """Of what a sender can know. Its data counts when it is acknowledged, a queue's wait later than it arrives."""
-    planned, seen = (data.metrics()["summary"] for data in (run, found.data))
+    planned, observed = (data.metrics()["summary"] for data in (run, outcome.data))
     for name, bound in (("goodput_bps", 0.02), ("rtt_mean_s", 0.05), ("jain", 0.02), ("cwnd_mean", 0.1), *COUNTED):
-        assert seen[name]["mean"] == pytest.approx(planned[name]["mean"], rel=bound), name
+        assert observed[name]["mean"] == pytest.approx(planned[name]["mean"], rel=bound), name
 
 
-def test_each_loss_is_found(run, found):
+def test_each_loss_is_found(run, outcome):
     """All drops of data but those that the end of the run leaves open."""
     drops = run.events.filter(kind="drop").height
-    lost = sum(flow["segments_lost"] for flow in found.answers["flows"])
+    lost = sum(flow["segments_lost"] for flow in outcome.answers["flows"])
     assert drops - 10 <= lost <= drops
-    assert found.answers["vantage"] == "sender"
-    assert found.answers["capture_loss"] == {"packets": 0, "share": 0.0}
+    assert outcome.answers["vantage"] == "sender"
+    assert outcome.answers["capture_loss"] == {"packets": 0, "share": 0.0}
 
 
-def test_the_answers_have_the_promised_keys(found):
-    assert list(found.answers) == [
+def test_the_answers_have_the_promised_keys(outcome):
+    assert list(outcome.answers) == [
         "files",
         "vantage",
         "packets",
@@ -100,7 +100,7 @@ def test_the_answers_have_the_promised_keys(found):
         "flows",
         "summary",
     ]
-    flow = found.answers["flows"][0]
+    flow = outcome.answers["flows"][0]
     promised = (
         "id client server packets bytes handshake_s goodput_bps rtt_min_s rtt_mean_s segments_lost reordered "
         "capture_lost retransmissions limited stalls congestion"
@@ -110,10 +110,10 @@ def test_the_answers_have_the_promised_keys(found):
     assert sum(flow["limited"].values()) == pytest.approx(1.0)
 
 
-def test_a_filter_and_compression_change_nothing_else(pcap, place, found):
+def test_a_filter_and_compression_change_nothing_else(pcap, place, outcome):
     (place / "c.pcap.gz").write_bytes(gzip.compress(pcap.read_bytes()))
     (place / "c.pcap.xz").write_bytes(lzma.compress(pcap.read_bytes()))
-    second = found.answers["flows"][1]
+    second = outcome.answers["flows"][1]
     port = second["client"].rsplit(":", 1)[1]
     for path in (pcap, place / "c.pcap.gz", place / "c.pcap.xz"):
         (alone,) = capture.read([path], f"port {port}").answers["flows"]
@@ -154,9 +154,9 @@ def test_the_doctor_says_whose_fault_it_was_in_words_and_by_its_status(pcap):
     done = call("doctor", pcap)
     assert done.exit_code == 10
     assert "Verdict: the network." in done.stdout
-    told = json.loads(call("doctor", pcap, "--json").stdout)
-    assert told["verdict"] == "network"
-    assert told["answers"]["connections"] == 2
+    reported = json.loads(call("doctor", pcap, "--json").stdout)
+    assert reported["verdict"] == "network"
+    assert reported["answers"]["connections"] == 2
 
 
 def test_the_doctor_reads_what_was_written(run, pcap, place):
@@ -234,11 +234,11 @@ def test_wrong_arguments_are_told():
         capture.read(["a.pcap"], interval_s=-1.0)
 
 
-def test_synchronisation_is_that_of_the_run(run, found):
+def test_synchronisation_is_that_of_the_run(run, outcome):
     """Told from losses as they passed the sender, and not from drops as they happened: by the queue's wait earlier."""
-    planned, seen = (data.metrics()["summary"]["synchronisation"]["mean"] for data in (run, found.data))
+    planned, observed = (data.metrics()["summary"]["synchronisation"]["mean"] for data in (run, outcome.data))
     assert planned is not None
-    assert seen == pytest.approx(planned, abs=0.05)
+    assert observed == pytest.approx(planned, abs=0.05)
 
 
 def test_figures_of_a_captured_result_are_drawn_by_name(pcap, place):
@@ -266,8 +266,8 @@ def test_figures_of_a_captured_result_are_drawn_by_name(pcap, place):
 def test_what_cannot_be_drawn_is_one_line(pcap, place, arguments, line):
     out = place / "plain"
     if not out.exists():
-        found = capture.read([pcap], segments=True)
-        replace(found.data, parts={**found.data.parts, "levels": ()}).write(out)
+        outcome = capture.read([pcap], segments=True)
+        replace(outcome.data, parts={**outcome.data.parts, "levels": ()}).write(out)
     done = call("plot", out, *arguments)
     assert done.exit_code == 2
     assert line in done.stderr
@@ -302,8 +302,8 @@ def test_each_capture_is_read_once(tmp_path):
 
 def test_the_doctors_page_replaces_pages_only(pcap, place, tmp_path):
     before = pcap.read_bytes()
-    for found, line in ((pcap, "expected a file name that ends in .html"), (place / "no" / "a.html", "no such dir")):
-        done = call("doctor", pcap, "--html", found)
+    for outcome, line in ((pcap, "expected a file name that ends in .html"), (place / "no" / "a.html", "no such dir")):
+        done = call("doctor", pcap, "--html", outcome)
         assert (done.exit_code, done.stdout, done.stderr.count("\n")) == (2, "", 1)
         assert line in done.stderr
     assert pcap.read_bytes() == before
@@ -313,17 +313,17 @@ def test_the_doctors_page_replaces_pages_only(pcap, place, tmp_path):
     assert "--filter: found" in refused.stderr
 
 
-def test_hosts_that_share_a_link_tell_its_rate_together(found):
+def test_hosts_that_share_a_link_tell_its_rate_together(outcome):
     """Each flow has addresses of its own, and alone tells nothing of the link's rate; with Ethernet's 18 bytes."""
-    path = found.answers["path"]
+    path = outcome.answers["path"]
     assert path["limiter"] == "queue"
     assert path["rate_bps"] == pytest.approx(1518 / 1500 * 10e6, rel=0.02)
 
 
-def test_a_report_of_a_capture_speaks_of_no_runs_and_no_warm_up(found):
+def test_a_report_of_a_capture_speaks_of_no_runs_and_no_warm_up(outcome):
     from ackclock.figures import report
 
-    page = report.render([found.data])
+    page = report.render([outcome.data])
     assert "Seen once: no intervals." in page
     assert "It was seen once" in page
     assert "The warm-up is shaded" not in page

@@ -67,19 +67,19 @@ def handed(draw: st.DrawFn, table: str) -> dict[str, Any]:
 
 
 def assert_as_its_frame(given: Columns, chosen: Any) -> None:
-    block, known = Block(given, chosen), Block(given.frame, chosen)
-    assert block.size == known.size
+    block, valid = Block(given, chosen), Block(given.frame, chosen)
+    assert block.size == valid.size
     for name, field in TABLES[given.table].items():
         if field.dtype.is_numeric() or field.dtype == tables.BOOL:
-            assert np.array_equal(block[name].astype(float), known[name].astype(float), equal_nan=True), name
+            assert np.array_equal(block[name].astype(float), valid[name].astype(float), equal_nan=True), name
         elif isinstance(field.dtype, pl.List):
             assert [list(cell) for cell in block.items(name) if cell is not None] == [
-                list(cell) for cell in known.items(name) if cell is not None
+                list(cell) for cell in valid.items(name) if cell is not None
             ]
         elif name in given.columns:
-            assert [*block.items(name)] == [*known.items(name)]
+            assert [*block.items(name)] == [*valid.items(name)]
             for word in ("udp", "drop", "data"):
-                assert block.says(name, word).tolist() == known.says(name, word).tolist()
+                assert block.equals(name, word).tolist() == valid.equals(name, word).tolist()
 
 
 @pytest.mark.parametrize("table", TABLES)
@@ -111,7 +111,7 @@ def test_what_has_other_columns_is_not_joined():
 
 def test_no_metric_can_change_what_was_handed_over():
     columns = Columns("events", synthetic.drops([1.0], [0]), 0, NAMES)
-    found = columns.numbers("time_s")
-    assert found is not None
+    result = columns.numbers("time_s")
+    assert result is not None
     with pytest.raises(ValueError, match="read-only"):
-        found[0] = 2.0
+        result[0] = 2.0

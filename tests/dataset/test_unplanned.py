@@ -55,12 +55,12 @@ def call(*arguments):
 
 @pytest.mark.parametrize("plan", PLANS)
 def test_every_metric_that_the_flows_tell_is_there_and_the_rest_is_null(plan):
-    found = metrics.table(synthetic.unplanned(plan=plan))
-    (run,) = found["runs"]
+    outcome = metrics.table(synthetic.unplanned(plan=plan))
+    (run,) = outcome["runs"]
     assert run["seed"] is None
     assert run["metrics"].pop("goodput_flow_bps") == pytest.approx([0.95e6, 0.4e6])
     assert {name: value for name, value in run["metrics"].items() if value is not None} == pytest.approx(KNOWN)
-    assert found["engine"] is None
+    assert outcome["engine"] is None
 
 
 def test_the_run_lasts_until_the_last_that_was_seen_of_it(data):
@@ -74,8 +74,8 @@ def test_the_run_lasts_until_the_last_that_was_seen_of_it(data):
 
 
 def test_a_part_of_it_is_measured_too(data):
-    found = metrics.table(data, between=(2.0, 4.0))["runs"][0]["metrics"]
-    assert found["goodput_flow_bps"] == pytest.approx([1e6, 0.5e6])
+    outcome = metrics.table(data, between=(2.0, 4.0))["runs"][0]["metrics"]
+    assert outcome["goodput_flow_bps"] == pytest.approx([1e6, 0.5e6])
     with pytest.raises(InputError, match="expected a part of 0 s to 10 s"):
         metrics.table(data, between=(2.0, 40.0))
 
@@ -85,9 +85,9 @@ def test_samples_that_do_not_tell_the_bytes_give_no_goodput():
     spool.append("flows", synthetic.flows(1))
     spool.append("flow_samples", {"time_s": [1.0, 2.0], "flow": [0, 0], "srtt_s": [0.1, 0.2]})
     bare = spool.dataset({"runs": [{"run": 0}]})
-    found = metrics.table(bare)["runs"][0]["metrics"]
-    assert found["goodput_bps"] is None
-    assert found["rtt_mean_s"] == pytest.approx(0.15)
+    outcome = metrics.table(bare)["runs"][0]["metrics"]
+    assert outcome["goodput_bps"] is None
+    assert outcome["rtt_mean_s"] == pytest.approx(0.15)
     with pytest.raises(InputError, match="no bytes delivered to draw"):
         plots.goodput(bare)
 

@@ -17,8 +17,8 @@ SOUND = settings.Settings(
 
 
 def sentences(**sysctls: str) -> list[str]:
-    known = {**SOUND.sysctls, **{f"ipv4.{name}": value for name, value in sysctls.items()}}
-    return [finding.sentence for finding in settings.findings(replace(SOUND, sysctls=known))]
+    valid = {**SOUND.sysctls, **{f"ipv4.{name}": value for name, value in sysctls.items()}}
+    return [finding.sentence for finding in settings.findings(replace(SOUND, sysctls=valid))]
 
 
 def test_sound_settings_are_not_worth_a_word():
@@ -48,16 +48,16 @@ def test_the_fastest_interface_counts_and_a_usual_one_where_none_tells():
 
 
 def test_this_host_says_what_it_is():
-    known = settings.read()
-    assert known.processors >= 1
-    assert known.sysctls["ipv4.tcp_congestion_control"]
-    assert "lo" not in known.interfaces
+    valid = settings.read()
+    assert valid.processors >= 1
+    assert valid.sysctls["ipv4.tcp_congestion_control"]
+    assert "lo" not in valid.interfaces
 
 
 def test_a_host_that_tells_nothing(tmp_path, monkeypatch):
     monkeypatch.setattr(settings, "SYSCTLS", tmp_path / "none")
     monkeypatch.setattr(settings, "INTERFACES", tmp_path / "none")
-    known = settings.read()
-    assert known.sysctls == {}
-    assert known.interfaces == {}
-    assert list(settings.findings(known)) == []
+    valid = settings.read()
+    assert valid.sysctls == {}
+    assert valid.interfaces == {}
+    assert list(settings.findings(valid)) == []

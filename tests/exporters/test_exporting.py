@@ -67,7 +67,7 @@ def test_every_example_becomes_scripts_or_is_refused_by_name(path):
     for target in exporters.TARGETS:
         try:
             script = exporters.export(plan, target)
-        except exporters.UnsaidError as error:
+        except exporters.ExportError as error:
             assert all(line.startswith("Unsupported: a script for ") for line in str(error).splitlines())
             continue
         assert script == exporters.export(plan, target)
@@ -113,7 +113,7 @@ sack = true
 def test_a_simulator_is_told_of_each_transfer(target, line):
     script = exporters.export(small(congestion="reno", more=TRANSFERS.format(rate="5/s")), target).text
     assert line in script
-    with pytest.raises(exporters.UnsaidError, match="more than 1000 transfers"):
+    with pytest.raises(exporters.ExportError, match="more than 1000 transfers"):
         exporters.export(small(congestion="reno", more=TRANSFERS.format(rate="500/s")), target)
 
 
@@ -128,14 +128,14 @@ def test_one_device_gets_the_bottlenecks_rate_and_queue():
     assert "fq_codel limit 200" in script
     assert "netns" not in script
     for wrong in ("eth0; reboot", "$(x)", "a" * 16):
-        with pytest.raises(exporters.UnsaidError):
+        with pytest.raises(exporters.ExportError):
             exporters.export(small(), "tc", wrong)
     with pytest.raises(InputError, match="device"):
         exporters.export(small(), "ns2", "eth0")
 
 
 @pytest.mark.parametrize(
-    ("target", "plan", "said"),
+    ("target", "plan", "message"),
     [
         ("ns2", {"congestion": "dctcp"}, 'a script for ns-2 has no congestion control "dctcp"'),
         ("ns2", {"queue": "codel", "limit": "100p"}, 'no queue discipline "codel"'),
@@ -143,12 +143,12 @@ def test_one_device_gets_the_bottlenecks_rate_and_queue():
         ("tc", {"queue": "redfavor", "limit": "100KB"}, 'queue discipline "redfavor"'),
     ],
 )
-def test_what_a_program_has_not_is_refused_with_status_3(tmp_path, target, plan, said):
+def test_what_a_program_has_not_is_refused_with_status_3(tmp_path, target, plan, message):
     values = {"queue": "pfifo", "limit": "20p", "congestion": "cubic", "more": "", **plan}
     (tmp_path / "s.toml").write_text(SMALL.format(**values))
     result = call("export", tmp_path / "s.toml", "--to", target)
     assert (result.exit_code, result.stdout) == (3, "")
-    assert said in result.stderr
+    assert message in result.stderr
 
 
 #: A name that would be a command, or end a comment, in each of the languages.
@@ -248,5 +248,5 @@ def test_the_command_writes_a_file_and_says_what_is_not_in_it(tmp_path):
 def test_a_rate_that_follows_a_trace_is_refused_by_tc(scenario, device):
     loaded = ac.load(Path(__file__).parents[2] / "scenarios" / f"{scenario}.toml")
     plan = next(iter(loaded.points([0]))).plan if loaded.sweep else loaded.plan()
-    with pytest.raises(exporters.UnsaidError, match="a rate that follows a trace: the script has one rate"):
+    with pytest.raises(exporters.ExportError, match="a rate that follows a trace: the script has one rate"):
         exporters.export(plan, "tc", device)

@@ -158,12 +158,12 @@ def test_from_the_command_line(tmp_path, monkeypatch):
     where = ("--where", "network.queue.limit=2p,9p")
     done = call("sweep", "small.toml", *where, "--metrics", "utilisation,loss_rate", "--seed", "2", "--json")
     assert done.exit_code == 0, done.output
-    found = json.loads(done.stdout)
-    assert (found["scenario"], found["engine"]) == ("small", "packet")
-    assert [[*point["values"].values()] for point in found["points"]] == [
+    outcome = json.loads(done.stdout)
+    assert (outcome["scenario"], outcome["engine"]) == ("small", "packet")
+    assert [[*point["values"].values()] for point in outcome["points"]] == [
         ["2p", "reno"], ["2p", "cubic"], ["9p", "reno"], ["9p", "cubic"]
     ]  # fmt: skip
-    assert set(found["points"][0]["summary"]) == {"utilisation", "loss_rate"}
+    assert set(outcome["points"][0]["summary"]) == {"utilisation", "loss_rate"}
     assert "wrote results/small-packet-sweep/report.html" in done.stderr
     assert "results/small-packet-sweep/sweep.png" in call("plot", "results/small-packet-sweep", "sweep").stdout
     assert (tmp_path / "results/small-packet-sweep/sweep.png").stat().st_size > 10_000

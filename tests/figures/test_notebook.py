@@ -101,9 +101,9 @@ class Cells(HTMLParser):
 
 def test_tables_in_a_notebook_are_text_and_numbers(scenario, data, swept, compared):
     assert Cells(scenario.plan()._repr_html_()).rows[1] == ["bottleneck", "2", "0", "pfifo", "limit_packets 20"]
-    found = data.metrics()["summary"]["utilisation"]
+    result = data.metrics()["summary"]["utilisation"]
     (row,) = [row for row in Cells(data._repr_html_()).rows if row[0] == "Utilisation"]
-    assert row[1:3] == ["share", f"{found['mean']:.4g}"]
+    assert row[1:3] == ["share", f"{result['mean']:.4g}"]
     points = Cells(swept._repr_html_())
     assert points.rows[0] == ["limit", "Utilisation", "Mean queueing delay"]
     assert [row[0] for row in points.rows[1:]] == ["8p", "50p"]
@@ -128,14 +128,14 @@ def test_flows_have_the_labels_of_their_groups(data, scenario):
 
 
 def test_the_goodput_of_each_flow_is_the_metric(data):
-    found = data.flow_goodput()
-    assert found.columns == ["run", "seed", "flow", "group", "label", "congestion", "goodput_bps"]
-    assert found.select("run", "seed", "flow").rows() == [(0, 1, 0), (0, 1, 1), (1, 2, 0), (1, 2, 1)]
-    assert found["label"].to_list() == ["bulk"] * 4
+    result = data.flow_goodput()
+    assert result.columns == ["run", "seed", "flow", "group", "label", "congestion", "goodput_bps"]
+    assert result.select("run", "seed", "flow").rows() == [(0, 1, 0), (0, 1, 1), (1, 2, 0), (1, 2, 1)]
+    assert result["label"].to_list() == ["bulk"] * 4
     listed = [value for run in data.metrics()["runs"] for value in run["metrics"]["goodput_flow_bps"]]
-    assert found["goodput_bps"].to_list() == listed
+    assert result["goodput_bps"].to_list() == listed
     counted = data.frame("flows").sort("run", "flow")["measured_bytes"] * 8 / 2.25  # of 3 s a quarter is not measured
-    assert found["goodput_bps"].to_list() == pytest.approx(counted.to_list())
+    assert result["goodput_bps"].to_list() == pytest.approx(counted.to_list())
     part = data.flow_goodput(between=(1, 2))
     assert part.height == 4
     assert part["goodput_bps"].to_list() != listed
@@ -153,8 +153,8 @@ flows = [
     { congestion = "cubic", start = "5s", label = "late" },
 ]
 """
-    found = ac.run(text).flow_goodput()
-    assert found.select("flow", "label", "congestion").rows() == [(0, "reno", "reno"), (2, "late", "cubic")]
+    result = ac.run(text).flow_goodput()
+    assert result.select("flow", "label", "congestion").rows() == [(0, "reno", "reno"), (2, "late", "cubic")]
 
 
 def test_pandas_has_the_same_values(data, swept, compared):

@@ -96,12 +96,12 @@ def test_iperf3_at_the_receiver_knows_what_arrived_and_not_what_was_sent():
 
 
 def test_what_iperf3_leaves_out_is_left_out(tmp_path):
-    whole = json.loads((DATA / "tcp.json").read_text())
-    whole["intervals"][0]["streams"][0]["omitted"] = True
-    data = importers.read([saved(tmp_path, "omitted.json", whole)])
+    complete = json.loads((DATA / "tcp.json").read_text())
+    complete["intervals"][0]["streams"][0]["omitted"] = True
+    data = importers.read([saved(tmp_path, "omitted.json", complete)])
     assert data.flow_samples.height == 7
-    del whole["end"]["streams"], whole["start"]["tcp_mss_default"], whole["end"]["sender_tcp_congestion"]
-    data = importers.read([saved(tmp_path, "less.json", whole)])
+    del complete["end"]["streams"], complete["start"]["tcp_mss_default"], complete["end"]["sender_tcp_congestion"]
+    data = importers.read([saved(tmp_path, "less.json", complete)])
     assert set(data.flows["congestion"]) == {"unknown"}
     assert set(data.flow_samples["cwnd"]) == {None}
     assert data.flows["delivered_bytes"].null_count() == 2
@@ -109,9 +109,9 @@ def test_what_iperf3_leaves_out_is_left_out(tmp_path):
 
 def test_files_of_one_test_are_runs_with_intervals():
     data = importers.read([DATA / "tcp.json", DATA / "reverse.json"])
-    found = data.metrics()
-    assert [run["seed"] for run in found["runs"]] == [None, None]
-    assert found["summary"]["goodput_bps"]["n"] == 2
+    outcome = data.metrics()
+    assert [run["seed"] for run in outcome["runs"]] == [None, None]
+    assert outcome["summary"]["goodput_bps"]["n"] == 2
     assert data.plan.groups[1].label == "cubic down"
 
 
@@ -128,13 +128,13 @@ def flent(**series) -> dict:
 
 
 def test_flent_has_a_flow_for_each_tcp_series(tmp_path):
-    whole = flent(TCP_upload=[8.0, 8.0, None, 8.0], TCP_download=[4.0] * 4, TCP_upload_sum=[8.0] * 4)
-    whole["results"]["TCP upload::tcp_cwnd"] = [10, 20, None, 40]
-    whole["results"]["TCP upload::tcp_rtt"] = [20.5, None, 30, 40]
-    whole["results"]["Ping (ms) ICMP"] = [20.0, 21.0, 22.0, 23.0]
-    whole["results"]["Ping (ms) avg"] = [20.0, 21.0, 22.0, 23.0]
-    whole["metadata"]["SERIES_META"] = {"TCP upload": {"CONGESTION_CONTROL": "bbr"}}
-    data = importers.read([saved(tmp_path, "two.flent", gzip.compress(json.dumps(whole).encode()))])
+    complete = flent(TCP_upload=[8.0, 8.0, None, 8.0], TCP_download=[4.0] * 4, TCP_upload_sum=[8.0] * 4)
+    complete["results"]["TCP upload::tcp_cwnd"] = [10, 20, None, 40]
+    complete["results"]["TCP upload::tcp_rtt"] = [20.5, None, 30, 40]
+    complete["results"]["Ping (ms) ICMP"] = [20.0, 21.0, 22.0, 23.0]
+    complete["results"]["Ping (ms) avg"] = [20.0, 21.0, 22.0, 23.0]
+    complete["metadata"]["SERIES_META"] = {"TCP upload": {"CONGESTION_CONTROL": "bbr"}}
+    data = importers.read([saved(tmp_path, "two.flent", gzip.compress(json.dumps(complete).encode()))])
     assert data.plan.name == "tcp_2up two"
     assert [group.label for group in data.plan.groups] == ["TCP upload", "TCP download", "Ping (ms) ICMP"]
     assert data.flows["congestion"].to_list() == ["bbr", "unknown", "udp"]
@@ -153,7 +153,7 @@ def test_flent_of_a_real_ping():
 
 
 @pytest.mark.parametrize(
-    ("whole", "said"),
+    ("complete", "message"),
     [
         (flent(CPU_load=[1.0] * 4), "results: found the test 'tcp_2up' with CPU load; expected series of TCP"),
         (flent(), "with no series"),
@@ -173,8 +173,8 @@ def test_flent_of_a_real_ping():
         ({**flent(), "results": 7}, "results: found 7; expected a table"),
     ],
 )
-def test_flent_of_another_kind_is_a_line_with_its_place(tmp_path, whole, said):
-    assert said in refused(saved(tmp_path, "other.flent", whole))
+def test_flent_of_another_kind_is_a_line_with_its_place(tmp_path, complete, message):
+    assert message in refused(saved(tmp_path, "other.flent", complete))
 
 
 # ---- logs of ss and tc ----
@@ -266,7 +266,7 @@ def test_a_connection_that_came_later_began_before_it_was_seen(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("log", "said"),
+    ("log", "message"),
     [
         ("ESTAB 0 0 a:1 b:2\n rto:1 cwnd:1", ":1: found 'ESTAB 0 0 a:1 b:2' before any time"),
         ("1700000000\nESTAB 0 0 a:1 b:2\n rto:1 cwnd:1e400", ":3: found '1e400' for cwnd"),
@@ -279,8 +279,8 @@ def test_a_connection_that_came_later_began_before_it_was_seen(tmp_path):
         ('1700000000\n[{"kind"\nqdisc pfifo 1: root', ":2: found broken JSON"),
     ],
 )
-def test_logs_that_say_nonsense_are_a_line_with_its_number(tmp_path, log, said):
-    assert said in refused(saved(tmp_path, "x.log", log))
+def test_logs_that_say_nonsense_are_a_line_with_its_number(tmp_path, log, message):
+    assert message in refused(saved(tmp_path, "x.log", log))
 
 
 # ---- TEACUP ----
@@ -321,7 +321,7 @@ Timestamp,Cid,LocalAddress,LocalPort,RemAddress,RemPort,SmoothedRTT,CurCwnd,CurM
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "said"),
+    ("name", "content", "message"),
     [
         (
             "t_10.0.0.1_5001_10.0.0.2_80_siftr.cwnd",
@@ -337,8 +337,8 @@ Timestamp,Cid,LocalAddress,LocalPort,RemAddress,RemPort,SmoothedRTT,CurCwnd,CurM
         ("t_10.0.0.1_5001_10.0.0.2_80.rtt", "1427900000.1,2\n", "found other text; expected a data file of flent"),
     ],
 )
-def test_teacup_tables_of_another_kind_are_a_line(tmp_path, name, content, said):
-    assert said in refused(saved(tmp_path, name, content))
+def test_teacup_tables_of_another_kind_are_a_line(tmp_path, name, content, message):
+    assert message in refused(saved(tmp_path, name, content))
 
 
 # ---- whatever comes ----
@@ -365,7 +365,7 @@ def test_a_folder_of_another_kind_is_left_alone(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "said"),
+    ("name", "content", "message"),
     [
         ("x", b"", "found an empty file; expected a data file of flent"),
         ("x.json", b"{}", "found JSON of another program"),
@@ -378,8 +378,8 @@ def test_a_folder_of_another_kind_is_left_alone(tmp_path):
         ("x", b"\xff\xfe\x00", "found byte 0, which is no text"),
     ],
 )
-def test_files_that_are_none_are_one_line(tmp_path, name, content, said):
-    assert said in refused(saved(tmp_path, name, content))
+def test_files_that_are_none_are_one_line(tmp_path, name, content, message):
+    assert message in refused(saved(tmp_path, name, content))
 
 
 def test_a_small_file_that_becomes_a_large_one_is_refused(tmp_path, monkeypatch):
@@ -392,7 +392,7 @@ def test_a_test_that_failed_says_so():
 
 
 @pytest.mark.parametrize(
-    ("place", "value", "said"),
+    ("place", "value", "message"),
     [
         (("intervals", 1, "streams", 0, "bytes"), 1e400, "intervals[1].streams[0].bytes: found Infinity"),
         (("intervals", 1, "streams", 0, "end"), "x", 'intervals[1].streams[0].end: found "x"'),
@@ -402,22 +402,22 @@ def test_a_test_that_failed_says_so():
         (("intervals",), [], "intervals: found no streams"),
     ],
 )
-def test_wrong_values_of_iperf3_are_named(tmp_path, place, value, said):
-    whole = json.loads((DATA / "tcp.json").read_text())
-    inner = whole
+def test_wrong_values_of_iperf3_are_named(tmp_path, place, value, message):
+    complete = json.loads((DATA / "tcp.json").read_text())
+    inner = complete
     for key in place[:-1]:
         inner = inner[key]
     inner[place[-1]] = value
-    assert said in refused(saved(tmp_path, "x.json", json.dumps(whole)))
+    assert message in refused(saved(tmp_path, "x.json", json.dumps(complete)))
 
 
 def test_names_with_control_characters_stay_text(tmp_path):
-    whole = flent(**{"TCP_upload\n\x1b[2J": [1.0, "x", 3, 4]})
-    said = refused(saved(tmp_path, "x.flent", whole))
-    assert said.isprintable()
-    whole = flent(**{"TCP_upload\x1b[2J": [1.0, 2, 3, 4]})
-    whole["metadata"]["TITLE"] = "a\nb\x07"
-    plan = importers.read([saved(tmp_path, "x.flent", whole)]).plan
+    complete = flent(**{"TCP_upload\n\x1b[2J": [1.0, "x", 3, 4]})
+    message = refused(saved(tmp_path, "x.flent", complete))
+    assert message.isprintable()
+    complete = flent(**{"TCP_upload\x1b[2J": [1.0, 2, 3, 4]})
+    complete["metadata"]["TITLE"] = "a\nb\x07"
+    plan = importers.read([saved(tmp_path, "x.flent", complete)]).plan
     assert (plan.name, plan.groups[0].label) == ("tcp_2up a b?", "TCP upload?[2J")
     failed = {"start": {}, "intervals": [], "end": {}, "error": "a\nb"}
     assert "(a b)" in refused(saved(tmp_path, "x.json", failed))
@@ -451,9 +451,9 @@ def tried(path: Path, kind: str | None = None) -> None:
 @pytest.mark.parametrize("name", ["tcp.json", "udp.json", "ping.flent.gz"])
 def test_any_value_in_any_place_is_read_or_refused(tmp_path_factory, name, data):
     content = (DATA / name).read_bytes()
-    whole = json.loads(gzip.decompress(content) if name.endswith("gz") else content)
-    changed = copy.deepcopy(whole)
-    *way, last = data.draw(st.sampled_from(places(whole)))
+    complete = json.loads(gzip.decompress(content) if name.endswith("gz") else content)
+    changed = copy.deepcopy(complete)
+    *way, last = data.draw(st.sampled_from(places(complete)))
     inner = changed
     for key in way:
         inner = inner[key]

@@ -54,20 +54,20 @@ def simulated() -> Dataset:
     return ac.run(ac.loads(SCENARIO).plan(), seeds=[1, 2])
 
 
-def close(found: object, expected: object) -> bool:
-    if isinstance(found, list) and isinstance(expected, list):
-        return len(found) == len(expected) and all(map(close, found, expected))
-    if isinstance(found, float) and isinstance(expected, float):
-        return math.isclose(found, expected, rel_tol=1e-12)
-    return found == expected
+def close(result: object, expected: object) -> bool:
+    if isinstance(result, list) and isinstance(expected, list):
+        return len(result) == len(expected) and all(map(close, result, expected))
+    if isinstance(result, float) and isinstance(expected, float):
+        return math.isclose(result, expected, rel_tol=1e-12)
+    return result == expected
 
 
 def assert_same(data: Dataset, small: Dataset, monkeypatch: pytest.MonkeyPatch, **part: object) -> None:
     # Metrics are taken once of each dataset, so neither may have been looked at before.
     data, small = Dataset.concat([data]), Dataset.concat([small])
-    whole = metrics.table(data, **part)["runs"]
+    complete = metrics.table(data, **part)["runs"]
     monkeypatch.setattr(rows, "BLOCK_ROWS", 101)
-    for before, after in zip(whole, metrics.table(small, **part)["runs"], strict=True):
+    for before, after in zip(complete, metrics.table(small, **part)["runs"], strict=True):
         for name, value in before["metrics"].items():
             assert close(after["metrics"][name], value), name
 
@@ -142,8 +142,8 @@ def test_rows_that_are_not_chosen_are_not_kept():
             return frame
 
     chosen = rows.Choice(("time_s",), lambda block: block["time_s"] % 1000 == 0)
-    found = rows.Rows([Read()], chosen, block_rows=100).frame()
-    assert found["time_s"].to_list() == [1000.0 * place for place in range(10)]
+    result = rows.Rows([Read()], chosen, block_rows=100).frame()
+    assert result["time_s"].to_list() == [1000.0 * place for place in range(10)]
     assert len(alive) >= 200 and max(alive) <= 2
 
 

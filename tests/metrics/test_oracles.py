@@ -33,12 +33,12 @@ def value(name: str, tables: dict[str, dict], plan: dict = PLAN):  # type: ignor
 
 def test_two_flows_of_six_and_two_megabits() -> None:
     """15 measured seconds at 6 and 2 Mb/s are 11.25 and 3.75 MB."""
-    found = metrics.of_run(view({"flows": synthetic.flows(2, measured_bytes=[11_250_000, 3_750_000])}))
-    assert found["goodput_flow_bps"] == pytest.approx([6e6, 2e6])
-    assert found["goodput_bps"] == pytest.approx(8e6)
-    assert found["jain"] == pytest.approx(64 / (2 * 40))
-    assert found["cov_goodput"] == pytest.approx(0.5)
-    assert found["jain"] == pytest.approx(1 / (1 + found["cov_goodput"] ** 2))
+    result = metrics.of_run(view({"flows": synthetic.flows(2, measured_bytes=[11_250_000, 3_750_000])}))
+    assert result["goodput_flow_bps"] == pytest.approx([6e6, 2e6])
+    assert result["goodput_bps"] == pytest.approx(8e6)
+    assert result["jain"] == pytest.approx(64 / (2 * 40))
+    assert result["cov_goodput"] == pytest.approx(0.5)
+    assert result["jain"] == pytest.approx(1 / (1 + result["cov_goodput"] ** 2))
 
 
 def test_goodput_from_samples_where_the_receiver_does_not_count() -> None:
@@ -182,9 +182,9 @@ def test_other_links_are_not_the_bottleneck() -> None:
         "dropped_p": [9, 1],
         "lost_p": [0, 0],
     }
-    found = metrics.of_run(view({"links": both}))
-    assert found["utilisation"] == pytest.approx(1.0)
-    assert found["loss_rate"] == pytest.approx(0.1)
+    result = metrics.of_run(view({"links": both}))
+    assert result["utilisation"] == pytest.approx(1.0)
+    assert result["loss_rate"] == pytest.approx(0.1)
 
 
 @given(st.lists(st.tuples(st.floats(0, 10), st.integers(0, 50)), min_size=1, max_size=30), st.floats(0.01, 1))
@@ -192,13 +192,13 @@ def test_weighted_quantile_is_the_quantile_of_the_spread_out_values(pairs: list,
     pairs = sorted(pairs)
     values, weights = np.array([p[0] for p in pairs]), np.array([float(p[1]) for p in pairs])
     spread = np.repeat(values, weights.astype(int))
-    found = weighted_quantile(values, weights, share)
+    result = weighted_quantile(values, weights, share)
     if spread.size == 0:
-        assert found is None
+        assert result is None
     else:
         at = max(math.ceil(share * spread.size * (1 - 1e-12)) - 1, 0)
-        assert found in (spread[at], spread[min(at + 1, spread.size - 1)], spread[max(at - 1, 0)])
-        assert (spread <= found).sum() >= share * spread.size * (1 - 1e-9)
+        assert result in (spread[at], spread[min(at + 1, spread.size - 1)], spread[max(at - 1, 0)])
+        assert (spread <= result).sum() >= share * spread.size * (1 - 1e-9)
 
 
 # --- completion
@@ -276,8 +276,8 @@ def test_the_page_of_the_metrics_lists_them_all() -> None:
 
 def test_an_engine_that_knows_nothing_gives_nulls_only() -> None:
     assert set(metrics.of_run(view({})).values()) <= {None, 0.0}
-    found = metrics.of_run(view({"flows": synthetic.flows(2)}))
-    assert {name for name, known in found.items() if known is not None} <= {"congestion_epochs"}
+    result = metrics.of_run(view({"flows": synthetic.flows(2)}))
+    assert {name for name, valid in result.items() if valid is not None} <= {"congestion_epochs"}
 
 
 def test_table_is_what_json_prints() -> None:

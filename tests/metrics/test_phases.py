@@ -69,16 +69,16 @@ def test_each_phase_has_its_own_numbers() -> None:
 
 
 def test_without_parts_the_counts_are_used() -> None:
-    found = metrics.table(phases())["runs"][0]["metrics"]
-    assert found["retransmission_rate"] == 1.0
-    assert found["loss_rate"] == 1.0
+    result = metrics.table(phases())["runs"][0]["metrics"]
+    assert result["retransmission_rate"] == 1.0
+    assert result["loss_rate"] == 1.0
 
 
 def test_a_flow_without_samples_delivers_evenly() -> None:
     """10 MB from 10 to 50 s; between 40 and 60 s that is 2.5 MB, over 20 s 1 Mb/s."""
     rows = synthetic.flows(1, start_s=[10.0], fct_s=[40.0], delivered_bytes=np.array([10_000_000], np.uint64))
-    found = metrics.table(synthetic.dataset(PLAN, {"flows": rows}), between=(40, 60))
-    assert found["runs"][0]["metrics"]["goodput_bps"] == pytest.approx(1e6)
+    result = metrics.table(synthetic.dataset(PLAN, {"flows": rows}), between=(40, 60))
+    assert result["runs"][0]["metrics"]["goodput_bps"] == pytest.approx(1e6)
 
 
 def test_the_last_bytes_of_a_sampled_transfer_count() -> None:
@@ -86,8 +86,8 @@ def test_the_last_bytes_of_a_sampled_transfer_count() -> None:
     samples = synthetic.samples(np.array([10.9]), delivered_bytes=np.array([[500_000]]))
     rows = synthetic.flows(1, start_s=[10.0], fct_s=[0.95], delivered_bytes=np.array([1_000_000], np.uint64))
     data = synthetic.dataset(PLAN, {"flows": rows, "flow_samples": samples})
-    found = metrics.table(data, between=(10, 20))
-    assert found["runs"][0]["metrics"]["goodput_bps"] == pytest.approx(8e6 / 10)
+    result = metrics.table(data, between=(10, 20))
+    assert result["runs"][0]["metrics"]["goodput_bps"] == pytest.approx(8e6 / 10)
 
 
 @pytest.mark.parametrize("between", [(-1, 5), (5, 5), (20, 10), (10, 91)])
@@ -128,12 +128,12 @@ def test_responsiveness_at_the_phases_of_a_timeline() -> None:
         tables[name] = {column: frame[column].to_list() for column in frame.columns if column != "run"}
     tables["links"] = synthetic.link()
     made = synthetic.dataset(PLAN, tables)
-    found = metrics.responsiveness_at(made, [10, 30, 60])
-    assert found["at_s"].to_list() == [10, 30, 60]
-    assert found["until_s"].to_list() == [30, 60, 90]
-    assert found["utilisation_s"].to_list() == [0, 0, 0]
-    assert found["jain_s"].to_list() == [0, 0, 0]
-    assert found["queue_s"].to_list() == [0, pytest.approx(8), 0]
+    result = metrics.responsiveness_at(made, [10, 30, 60])
+    assert result["at_s"].to_list() == [10, 30, 60]
+    assert result["until_s"].to_list() == [30, 60, 90]
+    assert result["utilisation_s"].to_list() == [0, 0, 0]
+    assert result["jain_s"].to_list() == [0, 0, 0]
+    assert result["queue_s"].to_list() == [0, pytest.approx(8), 0]
     assert metrics.responsiveness_at(made, [30, 60], within=0.05)["queue_s"].to_list() == [pytest.approx(10), 0]
 
 

@@ -53,9 +53,9 @@ def test_the_scale_does_not_matter():
 
 def test_tilts_without_loss_go_from_the_down_to_the_up_queue():
     """Table 4.2, where the thesis forces them: many, and never the reverse."""
-    found = pendulum.follow(*table_4_2(), 1000).tilts()
-    assert len(found) > 20
-    assert {tilt.to for tilt in found} == {1}
+    result = pendulum.follow(*table_4_2(), 1000).tilts()
+    assert len(result) > 20
+    assert {tilt.to for tilt in result} == {1}
 
 
 def test_a_long_upload_tilts_the_other_way_too():
@@ -88,10 +88,10 @@ def fillings(draw: st.DrawFn) -> Filling:
     """A state in which the backlog may be on this side: this flow's w*/C is positive and the greater one."""
     mine, other = draw(sides), draw(sides)
     mine_p = mine.pipe_p + draw(st.floats(0, 1)) * mine.queue_p
-    most = other.rate_p * (mine.wait_s(mine_p) + other.base_rtt_s)
+    maximum = other.rate_p * (mine.wait_s(mine_p) + other.base_rtt_s)
     growth = draw(st.sampled_from([1.0, 0.5]))
     return Filling(
-        mine, other, max(mine_p, 1.0), most * draw(st.floats(0.05, 1)), growth, draw(st.sampled_from([1, 2]))
+        mine, other, max(mine_p, 1.0), maximum * draw(st.floats(0.05, 1)), growth, draw(st.sampled_from([1, 2]))
     )
 
 

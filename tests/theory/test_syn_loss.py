@@ -15,15 +15,15 @@ EXAMPLE = {"rtt_s": 0.2, "p": 0.02, "p_syn": 0.12, "rto_s": 3.0, "recovery_s": 1
 
 
 def test_the_example_by_its_own_equations():
-    found = theory.response_time(36, **EXAMPLE)
-    assert found.slow_start_s == pytest.approx(0.914, abs=5e-4)
-    assert found.avoidance_s == pytest.approx(0.297, abs=5e-4)
-    assert found.recovery_s == pytest.approx(0.72)
-    assert found.fin_s == 0.2
-    assert found.syn_s == pytest.approx(0.609, abs=5e-4)
-    assert found.total_s == pytest.approx(2.74, abs=5e-3)
-    assert found.syn_share == pytest.approx(0.22, abs=5e-3)
-    assert found.retried_share == pytest.approx(0.409 / 2.740, abs=1e-3)
+    result = theory.response_time(36, **EXAMPLE)
+    assert result.slow_start_s == pytest.approx(0.914, abs=5e-4)
+    assert result.avoidance_s == pytest.approx(0.297, abs=5e-4)
+    assert result.recovery_s == pytest.approx(0.72)
+    assert result.fin_s == 0.2
+    assert result.syn_s == pytest.approx(0.609, abs=5e-4)
+    assert result.total_s == pytest.approx(2.74, abs=5e-3)
+    assert result.syn_share == pytest.approx(0.22, abs=5e-3)
+    assert result.retried_share == pytest.approx(0.409 / 2.740, abs=1e-3)
 
 
 @pytest.mark.parametrize("p", [1e-4, 0.02, 0.3])
@@ -64,9 +64,9 @@ def doubling(segments: int, rtt_s: float) -> float:
 @pytest.mark.parametrize("rounds", [1, 2, 3, 4])
 def test_a_short_transfer_ends_in_slow_start(rounds):
     segments = 2**rounds - 1
-    found = theory.response_time(segments, 0.2, 1e-4)
-    assert found.slow_start_s == pytest.approx(doubling(segments, 0.2))
-    assert found.avoidance_s == 0
+    result = theory.response_time(segments, 0.2, 1e-4)
+    assert result.slow_start_s == pytest.approx(doubling(segments, 0.2))
+    assert result.avoidance_s == 0
 
 
 def test_the_phases_join_without_a_step():

@@ -120,13 +120,13 @@ def rerun(path: Path, out: Path | None = None, options: Options | None = None) -
     What is run goes into `out`: a folder for each of several. Raises `InputError` if the file is no bundle or damaged,
     before anything runs, if nothing in it can be run, and as running its scenarios does.
     """
-    with folders.private() as place:
+    with folders.temporary_folder() as place:
         opened = list(_open(path, place))
         able = [result for result in opened if result.kind in RUNNABLE]
         if not able:
             raise _nothing_to_run(path, opened)
         with ExitStack() as stack:
-            target = out or stack.enter_context(folders.private())
+            target = out or stack.enter_context(folders.temporary_folder())
             own = {result.name: target if out and len(able) == 1 else target / result.name for result in able}
             for result in able:
                 result_kind.check(own[result.name], result.kind)
@@ -162,7 +162,7 @@ def _run(result: Opened, target: Path, options: Options) -> Outcome:
 
 
 def _write_run(plan: Plan, engine: str, target: Path, options: Options) -> None:
-    with folders.beside(target) as private:
+    with folders.staging_folder(target) as private:
         captures = private / CAPTURES if plan.record.pcap else None
         data = runner.run(
             plan,

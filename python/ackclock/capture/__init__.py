@@ -30,7 +30,7 @@ STANDARD_INPUT = "-"
 INTERVAL_S = 0.1
 
 #: Connections that answers have one by one. The tables have all.
-MOST_FLOWS = 10_000
+MAX_FLOWS = 10_000
 
 #: What may be read: captures, and which of their packets.
 READ = {
@@ -69,7 +69,7 @@ def tell(files: Sequence[Path | str], expression: str = "", *, clock_log: Path |
     while capture.skim(fast_summary.AT_A_TIME):
         pass
     notes = _checked(capture, log)
-    return Told(fast_summary.answers_of(capture, congestion.rankings(capture), log), notes)
+    return Told(fast_summary.summarise_capture(capture, congestion.rankings(capture), log), notes)
 
 
 @checked(
@@ -108,7 +108,7 @@ def read(
     spool = tables.spooled(capture, interval_s, log)
     notes = _checked(capture, log)
     rankings = congestion.rankings(capture)
-    told = fast_summary.answers_of(capture, rankings, log)
+    told = fast_summary.summarise_capture(capture, rankings, log)
     return Captured(tables.dataset(spool, capture, rankings, told, command), told, notes)
 
 
@@ -138,7 +138,7 @@ def _opened(files: Sequence[Path | str], expression: str, **options: Any) -> _co
         if str(path) != STANDARD_INPUT:
             _check(path)
     try:
-        return _core.Capture(list(files), expression, most_flows=MOST_FLOWS, **options)
+        return _core.Capture(list(files), expression, most_flows=MAX_FLOWS, **options)
     except ValueError as error:
         from ackclock.input.fields import shown
 
@@ -162,14 +162,14 @@ def _log(path: Path | str | None) -> ClockLog | None:
 
 def _checked(capture: _core.Capture, log: ClockLog | None) -> tuple[str, ...]:
     """Why files, or the rest of them, could not be read, if anything could; and what to doubt of the answers."""
-    found = capture.files()
-    notes = tuple(f"{readable(file['path'])}: {file['note']}" for file in found if file["note"])
-    if all(file["refused"] for file in found):
+    result = capture.files()
+    notes = tuple(f"{readable(file['path'])}: {file['note']}" for file in result if file["note"])
+    if all(file["refused"] for file in result):
         raise InputError("\n".join(notes))
     if log is not None:
         origin_s = 1e-9 * (capture.origin_ns or 0)
         log.check(origin_s, origin_s + capture.duration_s)
-    return notes + tuple(_doubts(capture, found))
+    return notes + tuple(_doubts(capture, result))
 
 
 def _doubts(capture: _core.Capture, files: Iterable[Mapping[str, Any]]) -> Iterator[str]:

@@ -26,5 +26,5 @@ def _candidate(card: algorithms.Card) -> dict[str, Any]:
 
 
 def _defaults() -> frozenset[str]:
-    """What stacks use where nobody says otherwise."""
+    """What stacks use where nobody gives otherwise."""
     return frozenset(algorithms.card("stack", name).congestion for name in algorithms.names("stack"))

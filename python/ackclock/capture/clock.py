@@ -6,7 +6,7 @@ Two forms are read. A table of gaps is CSV with a header; further columns are le
     12031.250,1722945600.125,0.480,steal
 
 `wall_s` is when the gap began, in seconds since 1970, `duration_s` how long it was, `class` one of `CLOCK_GAPS`.
-`start_s`, the same on a clock that nobody sets, may be missing. A row of duration 0 is no gap: it says that the host
+`start_s`, the same on a clock that nobody sets, may be missing. A row of duration 0 is no gap: it gives that the host
 was watched then, so a first and a last one tell which time the log is of; it has no class, or is a `step` that set the
 clock back. Rows are in the order of time, but for what follows a `step`.
 
@@ -47,7 +47,7 @@ LATEST_S, LONGEST_S = 1e11, 366 * 86400.0
 #: A gap explains a silence of which it takes this share.
 EXPLAINS = 0.5
 
-#: How sure a class is that a log says, of a silence that is all within the gap; one that is half of it.
+#: How sure a class is that a log gives, of a silence that is all within the gap; one that is half of it.
 CONFIDENCE = (0.9, 0.99)
 
 EXPECTED = (
@@ -116,14 +116,14 @@ def _header(path: Path) -> str:
         with path.open(encoding="utf-8") as file:
             return file.readline()
     except (OSError, UnicodeDecodeError) as error:
-        raise _refused(path, "a file that is no text") from error
+        raise _rejected(path, "a file that is no text") from error
 
 
 def _check_regular(path: Path) -> None:
     try:
         regular.check(path)
     except regular.UnreadableError as error:
-        raise _refused(path, error.found) from error
+        raise _rejected(path, error.found) from error
 
 
 def _table(path: Path, *, header: bool) -> pl.DataFrame:
@@ -131,7 +131,7 @@ def _table(path: Path, *, header: bool) -> pl.DataFrame:
     try:
         return pl.read_csv(path, has_header=header, separator=separator, infer_schema=False, quote_char=None)
     except (OSError, pl.exceptions.PolarsError) as error:
-        raise _refused(path, "a file that is no table") from error
+        raise _rejected(path, "a file that is no table") from error
 
 
 def _of_lines(path: Path, lines: pl.DataFrame) -> ClockLog:
@@ -162,16 +162,16 @@ def _of_gaps(path: Path, rows: pl.DataFrame) -> ClockLog:
 
 def _check_rows(path: Path, rows: pl.DataFrame) -> None:
     if missing := [name for name in COLUMNS if name not in rows.columns]:
-        raise _refused(path, f"no column {missing[0]}")
+        raise _rejected(path, f"no column {missing[0]}")
     if not rows.height:
-        raise _refused(path, "no rows")
+        raise _rejected(path, "no rows")
 
 
 def _check_classes(path: Path, rows: pl.DataFrame, gaps: npt.NDArray[np.bool_], classes: pl.Series) -> None:
     unknown = gaps & ~classes.is_in(CLOCK_GAPS).to_numpy()
     if wrong := np.flatnonzero(unknown).tolist():
-        found = readable(str(rows["class"][wrong[0]]))
-        raise _wrong(path, wrong[0] + 2, "class", found, f"one of {', '.join(CLOCK_GAPS)}")
+        result = readable(str(rows["class"][wrong[0]]))
+        raise _wrong(path, wrong[0] + 2, "class", result, f"one of {', '.join(CLOCK_GAPS)}")
 
 
 def _check_order(
@@ -179,12 +179,12 @@ def _check_order(
 ) -> None:
     """Refuses times that nobody's clock shows, and those that go back where nothing has set it."""
     if wrong := np.flatnonzero((times_s < 0) | (times_s > LATEST_S)).tolist():
-        found = f"{times_s[wrong[0]]:g}"
-        raise _wrong(path, wrong[0] + first_line, what, found, "seconds since 1970")
+        result = f"{times_s[wrong[0]]:g}"
+        raise _wrong(path, wrong[0] + first_line, what, result, "seconds since 1970")
     if wrong := np.flatnonzero(_falls(times_s, may_fall)).tolist():
         before_s, found_s = times_s[wrong[0] : wrong[0] + 2]
-        found = f"{_moment(found_s)} behind {_moment(before_s)}"
-        raise _wrong(path, wrong[0] + 1 + first_line, what, found, "rows in the order of time")
+        result = f"{_moment(found_s)} behind {_moment(before_s)}"
+        raise _wrong(path, wrong[0] + 1 + first_line, what, result, "rows in the order of time")
 
 
 def _falls(times_s: Floats, may_fall: npt.NDArray[np.bool_] | None) -> npt.NDArray[np.bool_]:
@@ -193,17 +193,17 @@ def _falls(times_s: Floats, may_fall: npt.NDArray[np.bool_] | None) -> npt.NDArr
     return falls if may_fall is None else falls & ~may_fall[:-1]
 
 
-def _wrong(path: Path, line: int, what: str, found: str, expected: str) -> InputError:
-    return InputError(f"{readable(path)}:{line}: {what}: found {found}; expected {expected}")
+def _wrong(path: Path, line: int, what: str, result: str, expected: str) -> InputError:
+    return InputError(f"{readable(path)}:{line}: {what}: found {result}; expected {expected}")
 
 
 def _check_lengths(path: Path, rows: pl.DataFrame, duration_s: Floats, classes: pl.Series) -> None:
     """Refuses gaps that are none."""
     no_gap = (duration_s == 0) & classes.is_in(["", STEP]).to_numpy()
     if wrong := np.flatnonzero(~no_gap & ((duration_s <= 0) | (duration_s > LONGEST_S))).tolist():
-        found = readable(str(rows["duration_s"][wrong[0]]))
+        result = readable(str(rows["duration_s"][wrong[0]]))
         expected = f"more than 0 and at most {LONGEST_S:.0f}, in seconds, or 0 without a class or of a step"
-        raise _wrong(path, wrong[0] + 2, "duration_s", found, expected)
+        raise _wrong(path, wrong[0] + 2, "duration_s", result, expected)
 
 
 def _ordered(path: Path, begin_s: Floats, end_s: Floats, kinds: npt.NDArray[np.uint8], watched_s: Floats) -> ClockLog:
@@ -233,8 +233,8 @@ def _is_number(word: str) -> bool:
     return True
 
 
-def _refused(path: Path, found: str) -> InputError:
-    return InputError(f"{readable(path)}: found {found}; expected {EXPECTED}")
+def _rejected(path: Path, result: str) -> InputError:
+    return InputError(f"{readable(path)}: found {result}; expected {EXPECTED}")
 
 
 def _moment(time_s: float) -> str:

@@ -75,6 +75,6 @@ def _below(x: Floats, y: Floats) -> tuple[float, float]:
     from scipy.optimize import linprog
 
     centre = float(x.mean())
-    found = linprog([-1.0, 0.0], A_ub=np.column_stack([np.ones_like(x), x - centre]), b_ub=y, bounds=(None, None))
-    height, slope = found.x if found.x is not None else (float(y.min()), 0.0)  # None: all at one instant
+    result = linprog([-1.0, 0.0], A_ub=np.column_stack([np.ones_like(x), x - centre]), b_ub=y, bounds=(None, None))
+    height, slope = result.x if result.x is not None else (float(y.min()), 0.0)  # None: all at one instant
     return float(np.median(y - height - slope * (x - centre))), float(slope)

@@ -17,7 +17,7 @@ CANDIDATES = Path(__file__).parent / "candidates.json"
 UNKNOWN = "unknown"
 
 #: A name is listed from this probability on; `UNKNOWN` always is.
-LEAST_PROBABILITY = 0.01
+MIN_PROBABILITY = 0.01
 
 #: A name that is less probable than all others together is not said.
 MARGIN = 0.5
@@ -30,8 +30,8 @@ def rankings(capture: _core.Capture) -> dict[int, Ranking]:
     which its windows are `off` in half of the round trips or more. Of the longest flows that lost anything and are
     over; of others nothing is known.
     """
-    found = capture.congestion(CANDIDATES.read_text("utf-8")) if capture.ranked else {}
-    return {flow: [one for one in map(_ranked, named) if _is_listed(one)] for flow, named in found.items()}
+    result = capture.congestion(CANDIDATES.read_text("utf-8")) if capture.ranked else {}
+    return {flow: [one for one in map(_ranked, named) if _is_listed(one)] for flow, named in result.items()}
 
 
 def _ranked(named: tuple[str, list[str], float, float | None]) -> dict[str, Any]:
@@ -40,7 +40,7 @@ def _ranked(named: tuple[str, list[str], float, float | None]) -> dict[str, Any]
 
 
 def _is_listed(one: Mapping[str, Any]) -> bool:
-    return bool(one["name"] == UNKNOWN or one["probability"] >= LEAST_PROBABILITY)
+    return bool(one["name"] == UNKNOWN or one["probability"] >= MIN_PROBABILITY)
 
 
 def word(ranking: Ranking | None) -> str:

@@ -33,7 +33,7 @@ BLOATED = 3.0
 
 
 class Cause(Enum):
-    """What may be to blame, and the exit status that says so."""
+    """What may be to blame, and the exit status that gives so."""
 
     NOTHING = ("nothing stands out", 0)
     NETWORK = ("the network", 10)
@@ -125,13 +125,13 @@ class Diagnosis:
             "costs": {cause.name.lower(): share for cause, share in self.costs.items()},
             "findings": [
                 {
-                    "cause": found.cause.name.lower(),
-                    "share": found.share,
-                    "sentence": found.sentence,
-                    "evidence": dict(found.evidence),
-                    "next": found.next,
+                    "cause": result.cause.name.lower(),
+                    "share": result.share,
+                    "sentence": result.sentence,
+                    "evidence": dict(result.evidence),
+                    "next": result.next,
                 }
-                for found in self.findings
+                for result in self.findings
             ],
         }
 
@@ -159,7 +159,7 @@ def diagnose(answers: Mapping[str, Any]) -> Diagnosis:
         *_of_losses(answers["flows"]),
         *_of_capture(answers),
     ]
-    findings.sort(key=lambda found: -(found.share or 0.0))
+    findings.sort(key=lambda result: -(result.share or 0.0))
     return Diagnosis(_verdict(costs, loss), costs, (*_of_limiter(path), *findings))
 
 
@@ -220,11 +220,11 @@ def _together_bps(flows: Iterable[Mapping[str, Any]], sender: str) -> float:
 
 def _summed(pairs: Iterable[tuple[Any, float]]) -> dict[Any, float]:
     """The sum of each key's values, where there is something."""
-    found: dict[Any, float] = {}
+    result: dict[Any, float] = {}
     for key, value in pairs:
         if value > 0:
-            found[key] = found.get(key, 0.0) + value
-    return found
+            result[key] = result.get(key, 0.0) + value
+    return result
 
 
 def _bloat(flows: Iterable[_Flow]) -> float | None:
@@ -335,7 +335,7 @@ def _of_limits(
 
 
 #: Class of a silence → what is said of it, and what to do next.
-SILENCES = {
+STALL_ADVICE = {
     "application": ("nothing was outstanding", "Look at the application."),
     "receiver": ("the receive window was closed", "See why the receiving application does not read."),
     "host": ("the sending host stalled while its clock went on", "Look at the host's scheduler, disks and CPU."),
@@ -351,20 +351,20 @@ SILENCES = {
     "ack_delay": ("acknowledgements came late", "Look at the return path, and at the receiver's delayed ACKs."),
     "handshake": ("the handshake was not answered", "Look for lost SYNs, a firewall, or a full accept queue."),
     "capture_loss": ("the flow went on, unseen by the capture", "Capture fewer bytes per packet, or to a faster disk."),
-    "scheduler": ("the host's log says that it ran something else", "See what else runs on the host's CPUs."),
+    "scheduler": ("the host's log gives that it ran something else", "See what else runs on the host's CPUs."),
     "steal": (
-        "the host's log says that its hypervisor ran other guests",
+        "the host's log gives that its hypervisor ran other guests",
         "Ask whoever runs the hypervisor for CPU time.",
     ),
     "stop": (
-        "the host's log says that its processes were stopped",
+        "the host's log gives that its processes were stopped",
         "See who stops them: a debugger, a cgroup's freezer.",
     ),
     "pause": (
-        "the host's log says that its machine was paused",
+        "the host's log gives that its machine was paused",
         "Ask whoever runs the hypervisor whether the machine was paused or moved.",
     ),
-    "step": ("the host's log says that its clock was set", "Let the clock be slewed (chrony, ntpd -x), not set."),
+    "step": ("the host's log gives that its clock was set", "Let the clock be slewed (chrony, ntpd -x), not set."),
 }
 
 
@@ -379,7 +379,7 @@ def _of_stalls(
     for name, value_s in stalled_s.items():
         longest_s = max(stall["duration_s"] for stall in stalls if stall["class"] == name)
         count = sum(stall["class"] == name for stall in stalls)
-        words, then = SILENCES.get(name, ("the cause is unknown", ""))
+        words, then = STALL_ADVICE.get(name, ("the cause is unknown", ""))
         often = "one silence" if count == 1 else f"{count} silences"
         sentence = f"{numbers.value(value_s / whole_s, 'share')} of the time went into {often}: {words}."
         cause = _of_path(STALLS.get(name, Cause.UNDECIDED), name, path, bloat)

@@ -20,7 +20,7 @@ ENDS = ("client_port", "server_port")
 COLUMNS = (*(name for name in json_output.COLUMNS if name not in ("connection", "sender")), *ENDS)
 
 
-def answers_of(
+def summarise_capture(
     capture: _core.Capture, rankings: Mapping[int, Ranking], log: ClockLog | None = None
 ) -> json_output.Answers:
     """The answers of a capture of which all rows were taken, see `answers`.

@@ -1,6 +1,6 @@
 """What captures tell, as one JSON object: the keys of `ackclock capture --json`. What cannot be known is None.
 
-A flow is a connection. Its counts are of both directions, its figures of the one that carries more data: `sender` says
+A flow is a connection. Its counts are of both directions, its figures of the one that carries more data: `sender` gives
 which end that is. Of very many connections those with the most data are listed; `connections` counts all.
 """
 
@@ -55,11 +55,14 @@ def of_flows(rows: Iterable[Row], stalls: Iterable[Row], congestion: Mapping[int
     connections: dict[int, list[Row]] = {}
     for row in rows:
         connections.setdefault(row["connection"], []).append(row)
-    stood: dict[int, list[Answers]] = {}
+    stalls_by_flow: dict[int, list[Answers]] = {}
     for stall in stalls:
-        told = {"start_s": stall["time_s"], "duration_s": stall["duration_s"], "class": stall["class"]}
-        stood.setdefault(stall["flow"], []).append(told)
-    return [_connection(number, found, stood, congestion) for number, found in sorted(connections.items())]
+        entry = {"start_s": stall["time_s"], "duration_s": stall["duration_s"], "class": stall["class"]}
+        stalls_by_flow.setdefault(stall["flow"], []).append(entry)
+    return [
+        _connection(number, directions, stalls_by_flow, congestion)
+        for number, directions in sorted(connections.items())
+    ]
 
 
 def _connection(
@@ -108,21 +111,21 @@ def _repairs(directions: Sequence[Row], column: str) -> int:
 def _limited(row: Row) -> dict[str, float] | None:
     """Shares of the time in which something is known to hold the sender back."""
     seconds = {limit: row[f"limited_{limit}_s"] or 0.0 for limit in LIMITS}
-    whole_s = math.fsum(seconds.values())
-    return {limit: value / whole_s for limit, value in seconds.items()} if whole_s > 0 else None
+    total_s = math.fsum(seconds.values())
+    return {limit: value / total_s for limit, value in seconds.items()} if total_s > 0 else None
 
 
 def vantage(rows: Iterable[Row]) -> str | None:
     """Where most of the data was seen from; None if nobody knows. A row is of one vantage."""
-    seen = {row["vantage"]: row["directions"] + row["payload_bytes"] for row in rows}
-    known = {place: data_bytes for place, data_bytes in seen.items() if place != "unknown"}
-    return max(known, key=lambda place: known[place]) if known else None
+    weights = {row["vantage"]: row["directions"] + row["payload_bytes"] for row in rows}
+    located = {place: data_bytes for place, data_bytes in weights.items() if place != "unknown"}
+    return max(located, key=lambda place: located[place]) if located else None
 
 
 def capture_loss(rows: Iterable[Row]) -> Answers:
     """Data segments that reached their receivers and are not in the capture; None without data."""
-    lost = seen = 0
+    lost = weights = 0
     for row in rows:
         lost += row["capture_lost"]
-        seen += row["data_segments"]
-    return {"packets": lost, "share": lost / (lost + seen) if lost + seen else None}
+        weights += row["data_segments"]
+    return {"packets": lost, "share": lost / (lost + weights) if lost + weights else None}

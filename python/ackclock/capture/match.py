@@ -29,7 +29,7 @@ AT_A_TIME = 1_000_000
 STRETCHES = 500
 
 #: Of two captures of the same flows at least this share of the packets is in both.
-LEAST_SHARE = 0.1
+MIN_SHARE = 0.1
 
 #: A packet, wherever it is captured.
 PACKET = ("key", "copy")
@@ -102,7 +102,7 @@ def join(first: Path, second: Path, expression: str = "") -> Joined:
             f"--join: found no packet that is in both {readable(first)} and {readable(second)}; expected two captures "
             "of the same flows"
         )
-    if in_both < LEAST_SHARE * packets.height:
+    if in_both < MIN_SHARE * packets.height:
         raise InputError(
             f"--join: of {packets.height:,} packets of the same connections {in_both:,} are in both "
             f"{readable(first)} and {readable(second)}; expected two captures of the same flows"
@@ -123,9 +123,9 @@ def _listed(path: Path, expression: str) -> tuple[pl.DataFrame, pl.DataFrame]:
     rows, pairs, more = [], [], True
     while more:
         more = listing.advance(AT_A_TIME)
-        found = listing.drain()
-        rows.append(pl.DataFrame(dict(found["listed"])))
-        pairs.append(pl.DataFrame(dict(found["pairs"]), schema={"first": pl.String, "second": pl.String}))
+        result = listing.drain()
+        rows.append(pl.DataFrame(dict(result["listed"])))
+        pairs.append(pl.DataFrame(dict(result["pairs"]), schema={"first": pl.String, "second": pl.String}))
     listed = pl.concat(rows).with_row_index("n").with_columns(pl.col("n", "time_ns").cast(pl.Int64))
     return listed.with_columns(copy=pl.int_range(pl.len()).over("key")), pl.concat(pairs).with_row_index("pair")
 
@@ -152,11 +152,11 @@ def _relation(packets: pl.DataFrame) -> Relation | None:
         clouds.append(((rows["ns_1"] - begin_ns).to_numpy() * 1e-9, (rows["later"] - base_ns).to_numpy() * 1e-9))
     fine = both.select((pl.col("ns_1") % 1000 != 0).any() | (pl.col("later") % 1000 != 0).any()).item()
     try:
-        found = clock_sync.relate(clouds[0], clouds[1], 1e-9 if fine else 1e-6)
+        result = clock_sync.relate(clouds[0], clouds[1], 1e-9 if fine else 1e-6)
     except ValueError:
         return None
-    moved_s = found.reference_s + 1e-9 * begin_ns
-    return replace(found, reference_s=moved_s, offset_s=found.offset_s + 1e-9 * base_ns)
+    moved_s = result.reference_s + 1e-9 * begin_ns
+    return replace(result, reference_s=moved_s, offset_s=result.offset_s + 1e-9 * base_ns)
 
 
 def _missing(joined: Joined, *, out: bool) -> pl.DataFrame:
@@ -192,10 +192,10 @@ def _under_way(rows: pl.DataFrame, near: str, far: str) -> pl.DataFrame:
     longest = pl.col(f"ns_{far}") - pl.col(f"ns_{near}")
     begin_ns, end_ns = rows[f"ns_{near}"].min(), rows[f"ns_{far}"].max()
     both = rows.drop_nulls(["ns_1", "ns_2"]).group_by("pair")
-    found = both.agg(longest=longest.max(), last=pl.col(f"n_{near}").max(), first=pl.col(f"n_{far}").min())
+    result = both.agg(longest=longest.max(), last=pl.col(f"n_{near}").max(), first=pl.col(f"n_{far}").min())
     if _overtaking(rows, f"n_{near}", f"n_{far}"):  # then order tells nothing
-        found = found.with_columns(last=pl.lit(-1, pl.Int64), first=pl.lit(2**62, pl.Int64))
-    return found.select("pair", "last", "first", until=end_ns - pl.col("longest"), since=begin_ns + pl.col("longest"))
+        result = result.with_columns(last=pl.lit(-1, pl.Int64), first=pl.lit(2**62, pl.Int64))
+    return result.select("pair", "last", "first", until=end_ns - pl.col("longest"), since=begin_ns + pl.col("longest"))
 
 
 def _acknowledged(joined: Joined, *, out: bool) -> pl.DataFrame:
@@ -213,14 +213,14 @@ def _flow_of(joined: Joined, data: Dataset) -> pl.DataFrame:
     rows = rows.unique("connection", keep="first", maintain_order=True)
     ends = joined.pairs
     ways: list[tuple[str, str, bool]] = [("first", "second", True), ("second", "first", False)]
-    found = []
+    result = []
     for client, server, is_first in ways:
         known = ends.join(rows, left_on=[client, server], right_on=["client", "server"])
         known = known.unique("pair", keep="first")
         for of_first in (True, False):
             number = 2 * pl.col("connection") + (0 if of_first == is_first else 1)
-            found.append(known.select("pair", from_first=pl.lit(of_first), flow=number.cast(pl.UInt32)))
-    return pl.concat(found)
+            result.append(known.select("pair", from_first=pl.lit(of_first), flow=number.cast(pl.UInt32)))
+    return pl.concat(result)
 
 
 def _origin_ns(joined: Joined) -> int:
@@ -242,7 +242,7 @@ def _placed(joined: Joined, near: Dataset, far: Dataset) -> pl.DataFrame:
     """Each loss with its place."""
     flows = _flow_of(joined, near)
     missing = pl.concat([_missing(joined, out=out) for out in (OUT, BACK)]).join(flows, on=["pair", "from_first"])
-    found = [missing.select(_in_first_s(joined), "flow", "place", "payload_bytes")]
+    result = [missing.select(_in_first_s(joined), "flow", "place", "payload_bytes")]
     directions = joined.packets.select("pair", "from_first", "out").unique()
     points: list[tuple[Dataset, Literal["lost_before", "lost"], str, bool]] = [
         (near, "lost_before", "before", OUT),
@@ -255,8 +255,8 @@ def _placed(joined: Joined, near: Dataset, far: Dataset) -> pl.DataFrame:
         numbers = numbers.filter(pl.col("out") == out).join(flows, on=["pair", "from_first"])
         rows = data.scan("segments").filter(pl.col("fate") == fate).collect()
         rows = rows.rename({"flow": "own"}).join(numbers, on="own").with_columns(place=pl.lit(place))
-        found.append(rows.select("time_s", "flow", "place", "payload_bytes"))
-    return _as_table("placed", pl.concat(found, how="vertical_relaxed").sort("time_s", "flow", "place"))
+        result.append(rows.select("time_s", "flow", "place", "payload_bytes"))
+    return _as_table("placed", pl.concat(result, how="vertical_relaxed").sort("time_s", "flow", "place"))
 
 
 def _as_table(name: str, rows: pl.DataFrame) -> pl.DataFrame:

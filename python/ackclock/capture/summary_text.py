@@ -42,7 +42,7 @@ def _path(path: Mapping[str, Any], flows: Sequence[Mapping[str, Any]]) -> str:
         return f" A {path['limiter']} of {rate_of(path)}{depth}."
     if path["limiter"] == "queue":
         rate = numbers.value(path["rate_bps"], "bit/s")
-        if _alone_and_shares(flows):
+        if _is_single_and_shared(flows):
             return f" A queue before a full link that others share; this flow got {rate} of it."
         return f" A queue before a link of {rate}."
     return ""
@@ -66,7 +66,7 @@ def depth_of(path: Mapping[str, Any], word: str = "") -> str:
     return numbers.value(path["depth_bytes"], "bytes") + word + or_more
 
 
-def _alone_and_shares(flows: Sequence[Mapping[str, Any]]) -> bool:
+def _is_single_and_shared(flows: Sequence[Mapping[str, Any]]) -> bool:
     """Whether one flow is seen, and mostly shares a link with what is not: nobody knows the rate of that."""
     limits = [flow["limited"] or {} for flow in flows if flow["bytes"]]
     return len(limits) == 1 and limits[0].get("shared_bottleneck", 0.0) > 1 / 2

@@ -11,7 +11,7 @@ from ackclock import _core
 from ackclock.capture import clock, congestion
 from ackclock.capture.fast_summary import AT_A_TIME, end
 from ackclock.dataset import Dataset, Spool
-from ackclock.dataset.tables import EVENT_KINDS, SENDERS, SILENCES, TABLES, Column
+from ackclock.dataset.tables import EVENT_KINDS, SENDERS, STALL_CLASSES, TABLES, Column
 
 #: Parts of the time, of each of which the extremes of what came above the path's rate are kept.
 LEVEL_PARTS = 2000
@@ -23,7 +23,7 @@ NAMES: Mapping[str, Sequence[str]] = {
     "events.kind": EVENT_KINDS,
     "captured.sender": SENDERS,
     "captured.vantage": _core.CAPTURE_VANTAGES,
-    "stalls.class": SILENCES,
+    "stalls.class": STALL_CLASSES,
     "windows.limit": _core.CAPTURE_LIMITS,
     "segments.fate": _core.CAPTURE_FATES,
     "segments.cause": _core.CAPTURE_CAUSES,

@@ -71,7 +71,7 @@ def doctor(
 
 def _check_page(path: Path) -> None:
     """Only a page is replaced by a page. Raises `InputError`."""
-    from ackclock.dataset.folders import beside
+    from ackclock.dataset.folders import staging_folder
     from ackclock.errors import InputError
     from ackclock.system.files import readable
 
@@ -81,4 +81,4 @@ def _check_page(path: Path) -> None:
         raise InputError(f"--html: {readable(path.parent)}: found no such directory")
     if path.exists() and not path.is_file():
         raise InputError(f"--html: {readable(path)}: found no regular file; expected a page, or nothing")
-    beside(path).close()
+    staging_folder(path).close()

@@ -38,5 +38,5 @@ def export(
     if out is None:
         typer.echo(made.text, nl=False)
         return
-    folders.put(out, lambda new: new.write_text(made.text, encoding="utf-8"))
+    folders.atomic_write(out, lambda new: new.write_text(made.text, encoding="utf-8"))
     typer.echo(f"wrote {out}")

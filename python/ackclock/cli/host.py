@@ -203,7 +203,7 @@ def _disk(folder: Path, **options: Any) -> Disk:
     from ackclock.doctor import disk as measuring
 
     with progress("Measuring the disk") as tell:
-        return measuring.measure(folder, tell=tell, **options)
+        return measuring.measure(folder, report_progress=tell, **options)
 
 
 def _told(

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ackclock.doctor.network.addresses import checked
-from ackclock.doctor.network.files import asked_of
-from ackclock.doctor.network.test_matrix import FROM, HERE, THERE, TO, Asked
+from ackclock.doctor.network.files import parse_files
+from ackclock.doctor.network.test_matrix import FROM, HERE, THERE, TO, TestPlan
 from ackclock.errors import InputError
 from ackclock.hosts import ssh
 from ackclock.input import cli_values, units
@@ -34,7 +34,7 @@ def of_network(  # noqa: PLR0913, PLR0917 (each is an option of the command line
     data: str | None,
     files: Sequence[str],
     ssh_config: Path | None,
-) -> Asked:
+) -> TestPlan:
     """What is to be measured. Raises `InputError`."""
     if not ssh.DESTINATION.fullmatch(host):
         raise InputError(f"HOST: found {shown(host)}; expected {ssh.EXPECTED}")
@@ -44,7 +44,7 @@ def of_network(  # noqa: PLR0913, PLR0917 (each is an option of the command line
         raise InputError(f"--listen: found {shown(listen)}; expected {THERE} or {HERE}")
     if ssh_config is not None and not ssh_config.is_file():
         raise InputError(f"--ssh-config: found no file {readable(ssh_config)}; expected a configuration of ssh's")
-    return Asked(
+    return TestPlan(
         host,
         _flows(flows),
         DIRECTIONS[direction],
@@ -53,7 +53,7 @@ def of_network(  # noqa: PLR0913, PLR0917 (each is an option of the command line
         listen,
         port,
         checked(cli_values.items(data)) if data is not None else (),
-        asked_of(files),
+        parse_files(files),
         ssh_config.absolute() if ssh_config else None,
     )
 

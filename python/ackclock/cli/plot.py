@@ -214,7 +214,7 @@ def draw(
     with plots.page(paper.width_in or WIDTH_IN, titled=paper.titled):
         figure = _figure(result, kind, over, asked)
     drawn = _file(figure, suffix[1:], paper.dpi)
-    folders.put(path, lambda new: new.write_bytes(drawn))
+    folders.atomic_write(path, lambda new: new.write_bytes(drawn))
     return path
 
 
@@ -280,5 +280,5 @@ def _xplot(data: Dataset, kind: str, path: Path, flow: int | None, between: tupl
     if view is None:
         raise InputError("the result holds no runs to draw")
     text = "\n".join(xplot.lines(capture_figures.KINDS[kind](view, flow, between))) + "\n"
-    folders.put(path, lambda new: new.write_text(text, encoding="ascii"))
+    folders.atomic_write(path, lambda new: new.write_text(text, encoding="ascii"))
     return path

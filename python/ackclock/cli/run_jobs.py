@@ -86,7 +86,7 @@ class Job:
         from ackclock.experiments import runner
 
         unreported: list[AckclockError] = []
-        with folders.beside(self.folder) as private, brought_in(self.plan, self.engine):
+        with folders.staging_folder(self.folder) as private, brought_in(self.plan, self.engine):
             captures = private / CAPTURES if self.plan.record.pcap else None
             both = 2 if self.options.check_phase else 1
             data = runner.run(
@@ -129,8 +129,8 @@ class Job:
 
         try:
             page.write(render([data], [self.folder.name]), folder / REPORT)
-        except folders.UnwrittenError as error:
-            yield folders.UnwrittenError(self.folder / REPORT, error.reason)
+        except folders.WriteError as error:
+            yield folders.WriteError(self.folder / REPORT, error.reason)
         except AckclockError as error:
             yield error
 

@@ -49,5 +49,5 @@ def table(
     if out is None:
         typer.echo(text, nl=False)
         return
-    folders.put(out, lambda new: new.write_text(text, encoding="utf-8"))
+    folders.atomic_write(out, lambda new: new.write_text(text, encoding="utf-8"))
     typer.echo(f"wrote {out}")

@@ -1,6 +1,6 @@
 """The dataset: what every engine writes and every view reads.
 
-A dataset is a few tidy tables (their columns are in `tables.py`) and a manifest that says how they came about. It may
+A dataset is a few tidy tables (their columns are in `tables.py`) and a manifest that gives how they came about. It may
 live in memory or as Parquet parts in a folder; a `Spool` collects a run's rows and moves them to disk before they
 fill the memory. On disk:
 
@@ -73,8 +73,8 @@ class Part:
 
     def read(self, first: int, count: int, columns: Sequence[str] = ()) -> pl.DataFrame | Columns:
         """`count` rows from one on, with these columns, or more. Raises `InputError` if the file is damaged."""
-        if (whole := self.columns()) is not None and first == 0 and whole.height <= count:
-            return whole
+        if (handed := self.columns()) is not None and first == 0 and handed.height <= count:
+            return handed
         if (frame := self.frame()) is not None and not self.shift:
             return frame[first : first + count]
         rows = self.scan().slice(first, count)
@@ -94,11 +94,11 @@ class Part:
 
     def _collected(self, rows: pl.LazyFrame) -> pl.DataFrame:
         try:
-            found = rows.collect()
+            result = rows.collect()
         except validate.UNREADABLE as error:
             raise InputError(f"{self.source}: cannot be read: {_first_line(error)}") from error
         self.check()
-        return found
+        return result
 
     def check(self) -> None:
         """Raises `InputError` if the file is not the one that was there when the result was read."""
@@ -149,29 +149,29 @@ class Dataset:
     def frame(self, table: str) -> pl.DataFrame:
         """A table as a frame. Raises `InputError` if a part of it is damaged."""
         parts = self.parts.get(table, ())
-        if len(parts) == 1 and not parts[0].shift and (found := parts[0].frame()) is not None:
-            return found.clone()
+        if len(parts) == 1 and not parts[0].shift and (result := parts[0].frame()) is not None:
+            return result.clone()
         in_memory = [columns for part in parts if (columns := part.columns()) is not None]
         if parts and len(in_memory) == len(parts):
             return as_columns.frame(in_memory)
         try:
-            found = self.scan(table).collect()
+            result = self.scan(table).collect()
         except validate.UNREADABLE as error:
             raise InputError(f"the table {table!r} cannot be read: {_first_line(error)}") from error
         for part in parts:
             part.check()
-        return found
+        return result
 
     @property
     def flows(self) -> pl.DataFrame:
         """One row a flow; behind `group` its `label`: what the scenario calls it, else its congestion control."""
         from ackclock.metrics.flow_goodput import label
 
-        found = self.frame("flows")
-        if "label" in found.columns:  # rows that were taken from here before
-            return found
-        place = found.columns.index("group") + 1
-        return found.select(*found.columns[:place], label(self.plan).alias("label"), *found.columns[place:])
+        result = self.frame("flows")
+        if "label" in result.columns:  # rows that were taken from here before
+            return result
+        place = result.columns.index("group") + 1
+        return result.select(*result.columns[:place], label(self.plan).alias("label"), *result.columns[place:])
 
     @property
     def flow_samples(self) -> pl.DataFrame:
@@ -283,8 +283,8 @@ class Dataset:
         """
         target = Path(folder)
         result_kind.check(target, result_kind.of(self.manifest))
-        with folders.replacing(target, manifests.is_note(target)) as new:
-            with folders.writing(new):
+        with folders.replace_folder(target, manifests.is_note(target)) as new:
+            with folders.write_errors(new):
                 self._write(new, captures)
             also(new)
         return target
@@ -298,7 +298,7 @@ class Dataset:
                     _write_part(part, place / f"part-{number:04}.parquet")
         if captures is not None and captures.exists():
             shutil.move(captures, folder / CAPTURES)
-        manifests.write(folder, self.manifest, manifests.written(folder))
+        manifests.write(folder, self.manifest, manifests.list_files(folder))
 
     @staticmethod
     @checked(folder=arguments.PATH)
@@ -311,13 +311,14 @@ class Dataset:
         manifest = manifests.read(place, *result_kind.DATASETS)
         validate.check_runs(manifest.about, place)
         names = {table: manifest.under(f"{table}.parquet") for table in tables.TABLES}
-        states = {name: checksums.state(place / name) for found in names.values() for name in found}
+        states = {name: checksums.state(place / name) for result in names.values() for name in result}
         manifest.check(states, [f"{table}.parquet" for table in names])
         parts = {
             table: tuple(
-                Part(place / name, state=states[name], words=validate.check_part(place / name, table)) for name in found
+                Part(place / name, state=states[name], words=validate.check_part(place / name, table))
+                for name in result
             )
-            for table, found in names.items()
+            for table, result in names.items()
         }
         return Dataset(manifest.about, parts)
 
@@ -339,7 +340,7 @@ class Spool:
         spool_bytes: int = SPOOL_BYTES,
     ) -> None:
         if folder is not None:
-            with folders.writing(folder):
+            with folders.write_errors(folder):
                 folder.mkdir(parents=True, exist_ok=True)
         self._folder = folder
         self._run = run
@@ -369,10 +370,10 @@ class Spool:
             self._waiting[table] = [_revised(rows, column, by, values) for rows in self._waiting[table]]
             for part in self._written[table]:
                 if isinstance(path := part.source, Path):
-                    found = pl.read_parquet(path)
-                    new = pl.col(by).replace_strict(values, default=pl.col(column), return_dtype=found.schema[column])
-                    if found[by].is_in(list(values)).any():
-                        found.with_columns(new.alias(column)).write_parquet(
+                    result = pl.read_parquet(path)
+                    new = pl.col(by).replace_strict(values, default=pl.col(column), return_dtype=result.schema[column])
+                    if result[by].is_in(list(values)).any():
+                        result.with_columns(new.alias(column)).write_parquet(
                             path, compression="zstd", row_group_size=GROUP_ROWS
                         )
 
@@ -391,7 +392,7 @@ class Spool:
         for table, waiting in self._waiting.items():
             if waiting:
                 path = folder / f"{table}-{self._run}-{len(self._written[table]):04}.parquet"
-                with folders.writing(path):
+                with folders.write_errors(path):
                     as_columns.frame(waiting).write_parquet(path, compression="zstd", row_group_size=GROUP_ROWS)
                 self._written[table].append(Part(path))
                 waiting.clear()
@@ -401,7 +402,7 @@ class Spool:
         if self._folder is None:
             self._temporary = _Temporary()
             self._folder = self._temporary.path
-        with folders.writing(self._folder):
+        with folders.write_errors(self._folder):
             self._folder.mkdir(exist_ok=True)  # not its parents: a signal may have removed the place just now
         return self._folder
 
@@ -414,7 +415,7 @@ class _Temporary:
 
     def __init__(self) -> None:
         with _Temporary._lock:
-            self._in = (_Temporary._place and _Temporary._place()) or folders.private()
+            self._in = (_Temporary._place and _Temporary._place()) or folders.temporary_folder()
             _Temporary._place = weakref.ref(self._in)
         self.path = self._in.path / secrets.token_hex(8)
         self._end = weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
@@ -425,9 +426,9 @@ def _shifts(datasets: Sequence[Dataset]) -> list[int]:
     if len(set().union(*numbers)) == sum(map(len, numbers)):
         return [0] * len(datasets)
     shifts, following = [], 0
-    for found in numbers:
+    for result in numbers:
         shifts.append(following)
-        following += max(found, default=-1) + 1
+        following += max(result, default=-1) + 1
     return shifts
 
 

@@ -1,7 +1,7 @@
 """SHA-256 of files, and what has become of files whose SHA-256 is known.
 
 `hashlib` lets other threads run while it computes, so files are read by a few of them. A file is read once: what is
-known of it holds as long as the file system says that it has not changed.
+known of it holds as long as the file system gives that it has not changed.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ _Found = TypeVar("_Found")
 
 def of_files(folder: Path, names: Iterable[str]) -> dict[str, str]:
     """The SHA-256 of files by their names in a folder, sorted. Raises `OSError`."""
-    wanted = sorted(names)
-    return dict(zip(wanted, _each(lambda name: of_file(folder / name), wanted), strict=True))
+    expected = sorted(names)
+    return dict(zip(expected, _each(lambda name: of_file(folder / name), expected), strict=True))
 
 
 def of_file(path: Path) -> str:
@@ -44,10 +44,10 @@ def of_file(path: Path) -> str:
         before, began_ns = _state(os.fstat(file.fileno())), time.time_ns()
         if before in _known:
             return _known[before]
-        found = hashlib.file_digest(file, "sha256").hexdigest()
+        result = hashlib.file_digest(file, "sha256").hexdigest()
         if before == _state(os.fstat(file.fileno())) and max(before[3:]) < began_ns - TICK_NS:
-            _known[before] = found
-        return found
+            _known[before] = result
+        return result
 
 
 def opened(path: Path) -> FileIO:
@@ -62,8 +62,8 @@ def opened(path: Path) -> FileIO:
 def damage(folder: Path, listed: Mapping[str, str]) -> dict[str, str]:
     """What has become of files that are not as they were written, by their names in the folder."""
     names = list(listed)
-    found = zip(names, _each(lambda name: _damage(folder / name, listed[name]), names), strict=True)
-    return {name: reason for name, reason in found if reason}
+    result = zip(names, _each(lambda name: _damage(folder / name, listed[name]), names), strict=True)
+    return {name: reason for name, reason in result if reason}
 
 
 def _damage(path: Path, known: str) -> str | None:

@@ -63,7 +63,7 @@ class Columns:
         column = self.columns.get(name)
         return column if isinstance(column, list) else None
 
-    def says(self, name: str, word: str) -> npt.NDArray[np.bool_] | None:
+    def equals(self, name: str, word: str) -> npt.NDArray[np.bool_] | None:
         """Which rows have this word in a column of words; None for what is not handed over as words or codes."""
         column, names = self.columns.get(name), self.names.get(f"{self.table}.{name}")
         if isinstance(column, list):
@@ -73,17 +73,17 @@ class Columns:
         return None
 
     def _numbers(self, name: str) -> Array | None:
-        wanted = tables.TABLES[self.table][name]
+        expected = tables.TABLES[self.table][name]
         column = self.columns.get(name)
         if name == "run":
             return np.full(self.height, self.run, dtype=np.uint32)
-        if column is None and wanted.dtype.is_numeric():
+        if column is None and expected.dtype.is_numeric():
             return np.full(self.height, np.nan)
-        if not isinstance(column, np.ndarray) or column.dtype != _DTYPES.get(wanted.dtype):
+        if not isinstance(column, np.ndarray) or column.dtype != _DTYPES.get(expected.dtype):
             return None
-        found = (_without_sentinels(column) if wanted.nullable else _counts(column)).view()
-        found.flags.writeable = False
-        return found
+        result = (_without_sentinels(column) if expected.nullable else _counts(column)).view()
+        result.flags.writeable = False
+        return result
 
 
 #: NumPy's types of plain columns.
@@ -141,10 +141,10 @@ def _without_sentinels(column: Array) -> Array:
 def _bytes(column: Column) -> int:
     if isinstance(column, np.ndarray):
         return int(column.nbytes)
-    return ITEM_BYTES * len(column) + (0 if _are_words(column) else 8 * sum(map(_length, column)))
+    return ITEM_BYTES * len(column) + (0 if _are_strings(column) else 8 * sum(map(_length, column)))
 
 
-def _are_words(column: Sequence[Any]) -> bool:
+def _are_strings(column: Sequence[Any]) -> bool:
     return bool(column) and isinstance(column[0], str)
 
 

@@ -50,15 +50,15 @@ class Manifest:
 
     def under(self, place: str) -> list[str]:
         """The files in a subfolder, by their names in the whole folder, in the order of their numbers."""
-        found = [name for name in self.files if name.startswith(f"{place}/")]
-        return sorted(found, key=lambda name: (len(name), name))
+        result = [name for name in self.files if name.startswith(f"{place}/")]
+        return sorted(result, key=lambda name: (len(name), name))
 
     def check(self, names: Iterable[str], places: Iterable[str] = ()) -> None:
         """Raises `InputError` if one of these files is not as it was written, or a file in `places` is not listed."""
-        found = self.additional(places) | checksums.damage(self.folder, {name: self.files[name] for name in names})
-        if found:
-            name, what = next(iter(found.items()))
-            more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+        result = self.additional(places) | checksums.damage(self.folder, {name: self.files[name] for name in names})
+        if result:
+            name, what = next(iter(result.items()))
+            more = f" (and {len(result) - 1} more)" if len(result) > 1 else ""
             raise InputError(f"{self.folder / name}: {what}{more}")
 
     def problems(self) -> dict[str, str]:
@@ -67,15 +67,17 @@ class Manifest:
 
     def additional(self, places: Iterable[str]) -> dict[str, str]:
         """Files in these subfolders that the manifest does not list."""
-        there = [path for place in places if (self.folder / place).is_dir() for path in (self.folder / place).iterdir()]
-        names = sorted(f"{path.parent.name}/{path.name}" for path in there if not is_private(path))
+        present = [
+            path for place in places if (self.folder / place).is_dir() for path in (self.folder / place).iterdir()
+        ]
+        names = sorted(f"{path.parent.name}/{path.name}" for path in present if not is_private(path))
         return {name: f"additional: {MANIFEST} does not list it" for name in names if name not in self.files}
 
 
 def content(about: Mapping[str, Any], files: Mapping[str, str]) -> bytes:
     """A manifest's bytes."""
-    whole = {"sha256": "", "format": FORMAT, **about, "files": dict(files)}
-    text = json.dumps(whole, indent=2, ensure_ascii=False).encode("utf-8", "backslashreplace")  # lone surrogates
+    document = {"sha256": "", "format": FORMAT, **about, "files": dict(files)}
+    text = json.dumps(document, indent=2, ensure_ascii=False).encode("utf-8", "backslashreplace")  # lone surrogates
     return text.replace(b'""', f'"{hashlib.sha256(text).hexdigest()}"'.encode(), 1)
 
 
@@ -84,44 +86,45 @@ def write(folder: Path, about: Mapping[str, Any], names: Iterable[str]) -> None:
     (folder / MANIFEST).write_bytes(content(about, checksums.of_files(folder, names)))
 
 
-def read(folder: Path, *wanted: Kind) -> Manifest:
+def read(folder: Path, *expected: Kind) -> Manifest:
     """The manifest of a result of one of these kinds (by default any), as it was written.
 
     Raises `InputError` if it is none, of another kind or format, or damaged.
     """
     given = _bytes(folder)
     signed = _OWN.match(given) is not None
-    if signed and not is_whole(given):
+    if signed and not is_intact(given):
         raise InputError(f"{folder / MANIFEST}: damaged: it is not what was written (SHA-256)")
     manifest = _checked(folder, _parsed(folder, given), signed)
-    found = kind(folder)
-    if wanted and found not in wanted:
-        raise InputError(f"{folder}: found {found.value}; expected {wanted[0].value}")
+    result = kind(folder)
+    if expected and result not in expected:
+        raise InputError(f"{folder}: found {result.value}; expected {expected[0].value}")
     files = manifest.pop("files", None)
     if not isinstance(files, dict) or not all(_is_file(*item) for item in files.items()):
         raise InputError(f"{folder / MANIFEST}: damaged: it lists no files")
     return Manifest(folder, {key: value for key, value in manifest.items() if key not in ("sha256", "format")}, files)
 
 
-def is_whole(given: bytes) -> bool:
+def is_intact(given: bytes) -> bool:
     """Whether a manifest's bytes are what was written: they have their own SHA-256."""
-    own = _OWN.match(given)
+    digest = _OWN.match(given)
     return (
-        own is not None and hashlib.sha256(given[: own.start(2)] + given[own.end(2) :]).hexdigest().encode() == own[2]
+        digest is not None
+        and hashlib.sha256(given[: digest.start(2)] + given[digest.end(2) :]).hexdigest().encode() == digest[2]
     )
 
 
-def written(folder: Path) -> list[str]:
+def list_files(folder: Path) -> list[str]:
     """What a new folder holds that its manifest is to list: all but reports, and of results in it their manifests."""
-    found: list[str] = []
+    result: list[str] = []
     for path in sorted(folder.iterdir()):
         if not path.is_dir():
-            found += [path.name] if path.name != REPORT else []
+            result += [path.name] if path.name != REPORT else []
         elif (path / MANIFEST).is_file():
-            found.append(f"{path.name}/{MANIFEST}")
+            result.append(f"{path.name}/{MANIFEST}")
         else:
-            found += [f"{path.name}/{name}" for name in written(path)]
-    return found
+            result += [f"{path.name}/{name}" for name in list_files(path)]
+    return result
 
 
 def is_note(folder: Path) -> Callable[[str], bool]:
@@ -130,8 +133,8 @@ def is_note(folder: Path) -> Callable[[str], bool]:
         listed = {PurePosixPath(name).parts[0] for name in json.loads((folder / MANIFEST).read_bytes())["files"]}
     except (OSError, ValueError, KeyError, TypeError, IndexError):
         listed = set()
-    own = listed | {MANIFEST, REPORT, *PLACES}
-    return lambda name: name not in own
+    digest = listed | {MANIFEST, REPORT, *PLACES}
+    return lambda name: name not in digest
 
 
 def _bytes(folder: Path) -> bytes:
@@ -157,10 +160,10 @@ def _checked(folder: Path, manifest: Any, signed: bool) -> dict[str, Any]:
     if not isinstance(manifest, dict) or "ackclock" not in manifest:
         raise InputError(f"{folder}: not an ackclock result: {MANIFEST} does not name an ackclock version")
     if manifest.get("format") != FORMAT:
-        again = "run the scenario again" if not KEYS.keys() & manifest.keys() else "run it again"
-        version, found = (validate.excerpt(manifest.get(key)) for key in ("ackclock", "format"))
-        wrote = f"written by ackclock {version} in format {found}"
-        raise InputError(f"{folder}: {wrote}; this ackclock reads format {FORMAT}: {again}")
+        advice = "run the scenario again" if not KEYS.keys() & manifest.keys() else "run it again"
+        version, result = (validate.excerpt(manifest.get(key)) for key in ("ackclock", "format"))
+        wrote = f"written by ackclock {version} in format {result}"
+        raise InputError(f"{folder}: {wrote}; this ackclock reads format {FORMAT}: {advice}")
     if not signed:
         raise InputError(f"{folder / MANIFEST}: damaged: it has no SHA-256 of its own")
     return manifest

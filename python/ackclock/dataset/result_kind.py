@@ -15,7 +15,7 @@ from ackclock.errors import InputError
 from ackclock.system import files
 from ackclock.system.temporary import is_private
 
-#: The file that says what a result is.
+#: The file that gives what a result is.
 MANIFEST = "manifest.json"
 
 #: Longest manifest, in bytes.
@@ -42,7 +42,7 @@ class Kind(Enum):
     OTHER = "something that is not an ackclock result"
 
 
-#: The key of a manifest that says what a result is; a run's has none of them.
+#: The key of a manifest that gives what a result is; a run's has none of them.
 KEYS = {
     "capture": Kind.CAPTURE,
     "host": Kind.HOST,
@@ -62,8 +62,10 @@ MARKS = {"comparison.json": Kind.COMPARISON, "reproduced.csv": Kind.REPRODUCTION
 
 def kind(folder: Path) -> Kind:
     """What lies there, of whatever format and in whatever state. Nothing is said of whether it is sound."""
-    found = _look(folder)
-    return _look(folder) if found is Kind.OTHER else found  # a result may have come between two parts of the first look
+    result = _look(folder)
+    return (
+        _look(folder) if result is Kind.OTHER else result
+    )  # a result may have come between two parts of the first look
 
 
 def _look(folder: Path) -> Kind:
@@ -72,22 +74,22 @@ def _look(folder: Path) -> Kind:
             return Kind.OTHER if folder.exists() else Kind.NOTHING
         if (folder / MANIFEST).is_file():
             return _of_manifest(folder / MANIFEST)
-        if marked := next((found for name, found in MARKS.items() if (folder / name).is_file()), None):
+        if marked := next((result for name, result in MARKS.items() if (folder / name).is_file()), None):
             return marked
         return Kind.OTHER if any(map(_counts, folder.iterdir())) else Kind.EMPTY
     except OSError:
         return Kind.OTHER
 
 
-def check(folder: Path, wanted: Kind) -> None:
+def check(folder: Path, expected: Kind) -> None:
     """Refuses a folder that a result of that kind may not replace or go on in. Raises `InputError`.
 
     What a symbolic link points to counts, since it is what would be replaced.
     """
     files.check_name(folder)
-    found = kind(folder)
-    if found not in (Kind.NOTHING, Kind.EMPTY, wanted):
-        raise InputError(f"{folder}: found {found.value}, which is left alone; expected another folder (--out)")
+    result = kind(folder)
+    if result not in (Kind.NOTHING, Kind.EMPTY, expected):
+        raise InputError(f"{folder}: found {result.value}, which is left alone; expected another folder (--out)")
 
 
 def _of_manifest(path: Path) -> Kind:
@@ -102,7 +104,7 @@ def _of_manifest(path: Path) -> Kind:
 
 def of(manifest: Mapping[str, Any]) -> Kind:
     """What a result with this manifest is."""
-    return next((found for key, found in KEYS.items() if key in manifest), Kind.RUN)
+    return next((result for key, result in KEYS.items() if key in manifest), Kind.RUN)
 
 
 def _counts(path: Path) -> bool:

@@ -78,7 +78,7 @@ SENDERS = ("client", "server")
 CLOCK_GAPS = ("scheduler", "steal", "stop", "pause", "step")
 
 #: Why nothing was to be seen for a while: as the packets tell, or a log.
-SILENCES = (*_core.CAPTURE_STALLS, *CLOCK_GAPS)
+STALL_CLASSES = (*_core.CAPTURE_STALLS, *CLOCK_GAPS)
 
 #: Where a packet was lost, of two points that it passes one after the other; or which of them missed one that arrived.
 PLACES = ("before", "between", "after", "missed_by_first", "missed_by_second")
@@ -226,7 +226,7 @@ STALLS = {
     **_required(F64, "time_s"),
     **_required(U32, "flow"),
     **_required(F64, "duration_s"),
-    **_required(pl.Enum(SILENCES), "class"),
+    **_required(pl.Enum(STALL_CLASSES), "class"),
     **_required(F64, "confidence"),
 }
 
@@ -280,7 +280,7 @@ LEVELS = {
     **_required(BOOL, "lost"),
 }
 
-CLOCK_GAPS_SEEN = {
+CLOCK_GAP_ROWS = {
     **_required(U32, "run"),
     **_required(F64, "time_s wall_s duration_s"),
     **_required(pl.Enum(CLOCK_GAPS), "class"),
@@ -318,7 +318,7 @@ TABLES: Mapping[str, Mapping[str, Field]] = {
     "placed": PLACED,
     "acknowledgements": ACKNOWLEDGEMENTS,
     "levels": LEVELS,
-    "clock_gaps": CLOCK_GAPS_SEEN,
+    "clock_gaps": CLOCK_GAP_ROWS,
     "disk": DISK,
 }
 
@@ -350,7 +350,7 @@ def check(table: str, columns: Mapping[str, Column], names: Mapping[str, Sequenc
         raise ValueError(f"table {table!r} has no column {', '.join(sorted(unknown))}; its columns are in tables.py")
     if missing := _required_of(table) - columns.keys():
         raise ValueError(f"table {table!r} needs the column {min(missing)!r}")
-    for name in _of_words(table) & columns.keys():
+    for name in _categorical(table) & columns.keys():
         if f"{table}.{name}" not in names and _are_codes(columns[name]):
             key = f"{table}.{name}"
             raise ValueError(f"{key} came as codes; give their names as Spool(names={{{key!r}: …}})")
@@ -362,7 +362,7 @@ def _required_of(table: str) -> frozenset[str]:
 
 
 @cache
-def _of_words(table: str) -> frozenset[str]:
+def _categorical(table: str) -> frozenset[str]:
     return frozenset(name for name, field in TABLES[table].items() if isinstance(field.dtype, WORDS))
 
 

@@ -14,7 +14,7 @@ from ackclock.dataset import tables
 from ackclock.errors import InputError
 
 #: Numbers of runs are 32 bits long in every table.
-MOST_RUN = 2**32 - 1
+MAX_RUN = 2**32 - 1
 
 #: A version's number, as it is written in a message.
 _PLAIN = re.compile(r"[\w.+-]{1,40}", re.ASCII)
@@ -41,7 +41,7 @@ def _is_run(run: object) -> bool:
     if not isinstance(run, dict) or not isinstance(run.get("metrics") or {}, dict):
         return False
     number, seed = run.get("run"), run.get("seed")
-    numbered = type(number) is int and 0 <= number <= MOST_RUN
+    numbered = type(number) is int and 0 <= number <= MAX_RUN
     return numbered and (seed is None or (type(seed) is int and -(2**63) <= seed < 2**63))
 
 
@@ -51,22 +51,22 @@ def check_part(path: Path, table: str) -> dict[str, pl.DataType]:
     Gives the columns of words that have got more words since it was written, and their types now.
     """
     try:
-        found = pl.scan_parquet(path.absolute(), glob=False).collect_schema()
+        result = pl.scan_parquet(path.absolute(), glob=False).collect_schema()
     except UNREADABLE as error:
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise InputError(f"{path}: damaged part: {reason}") from error
     expected = tables.schema(table)
-    if list(found) != list(expected):
+    if list(result) != list(expected):
         raise InputError(f"{path}: damaged part: its columns are not those of {table}")
-    changed = {name: dtype for name, dtype in expected.items() if found[name] != dtype}
+    changed = {name: dtype for name, dtype in expected.items() if result[name] != dtype}
     for name, dtype in changed.items():
-        if not _is_shorter(found[name], dtype):
-            raise InputError(f"{path}: damaged part: its column {name} is {found[name]}; expected {dtype}")
+        if not _is_shorter(result[name], dtype):
+            raise InputError(f"{path}: damaged part: its column {name} is {result[name]}; expected {dtype}")
     return changed
 
 
-def _is_shorter(found: pl.DataType, dtype: pl.DataType) -> bool:
+def _is_shorter(result: pl.DataType, dtype: pl.DataType) -> bool:
     """Whether these are the first of the words: new ones are added at the end."""
-    if not isinstance(found, pl.Enum) or not isinstance(dtype, pl.Enum):
+    if not isinstance(result, pl.Enum) or not isinstance(dtype, pl.Enum):
         return False
-    return list(found.categories) == list(dtype.categories)[: len(found.categories)]
+    return list(result.categories) == list(dtype.categories)[: len(result.categories)]

@@ -54,27 +54,27 @@ def examined(
         rate_bps: what captures written to that disk would be of; None: the fastest interface's.
         command: for the manifest.
     """
-    known = settings.read()
-    wanted_bps = rate_bps or known.fastest_bps
-    answers: dict[str, Any] = {"host": known.as_dict()}
+    host = settings.read()
+    capture_bps = rate_bps or host.fastest_bps
+    answers: dict[str, Any] = {"host": host.as_dict()}
     if stalls is not None:
         answers["stalls"] = stalls.as_dict()
     if disk is not None:
-        answers["disk"] = disk.as_dict(wanted_bps)
+        answers["disk"] = disk.as_dict(capture_bps)
     if network is not None:
         answers["network"] = network.as_dict()
-    found = tuple(_findings(known, stalls, disk, network, wanted_bps))
-    answers["findings"] = [finding.as_dict() for finding in found]
+    findings_list = tuple(_findings(host, stalls, disk, network, capture_bps))
+    answers["findings"] = [finding.as_dict() for finding in findings_list]
     runs = [{"run": 0}] if network is None else network.runs()
     data = _tables(stalls, disk).dataset(_about(answers, runs, command))
-    return Examined(data if network is None else _with(data, network), answers, found)
+    return Examined(data if network is None else _with(data, network), answers, findings_list)
 
 
 def _findings(
-    known: Settings, stalls: Stalls | None, disk: Disk | None, network: Network | None, rate_bps: float
+    host: Settings, stalls: Stalls | None, disk: Disk | None, network: Network | None, rate_bps: float
 ) -> Iterator[Finding]:
     """Of the network those of the settings that matter to it."""
-    yield from settings.findings(known) if network is None else network.findings()
+    yield from settings.findings(host) if network is None else network.findings()
     yield from stalls.findings() if stalls is not None else ()
     yield from disk.findings(rate_bps) if disk is not None else ()
 
@@ -93,5 +93,5 @@ def _with(data: Dataset, network: Network) -> Dataset:
 
 def _about(answers: Mapping[str, Any], runs: Sequence[Mapping[str, Any]], command: str | None) -> dict[str, Any]:
     """The manifest."""
-    told = {"command": command} if command else {}
-    return {"ackclock": _core.version, "runs": list(runs), **told, "host": dict(answers)}
+    command_entry = {"command": command} if command else {}
+    return {"ackclock": _core.version, "runs": list(runs), **command_entry, "host": dict(answers)}

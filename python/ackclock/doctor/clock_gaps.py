@@ -23,7 +23,7 @@ from ackclock.figures import numbers
 from ackclock.system.files import check_name
 
 #: How often it looks, and how much later than that is a gap, in seconds.
-PERIOD_S, LEAST_S = 1e-3, 1e-3
+PERIOD_S, MIN_S = 1e-3, 1e-3
 
 #: How long it looks at a time, before anybody may end it.
 AT_A_TIME_S = 0.1
@@ -76,15 +76,15 @@ class Stalls:
         rows = self.gaps.group_by("class").agg(
             count=pl.len(), total_s=pl.col("duration_s").sum(), longest_s=pl.col("duration_s").max()
         )
-        found = {row.pop("class"): row for row in rows.iter_rows(named=True)}
-        return {name: found[name] for name in CLOCK_GAPS if name in found}
+        batches = {row.pop("class"): row for row in rows.iter_rows(named=True)}
+        return {name: batches[name] for name in CLOCK_GAPS if name in batches}
 
     def as_dict(self) -> dict[str, Any]:
         """As `--json` has it: times in seconds."""
         return {
             "watched_s": self.watched_s,
             "period_s": PERIOD_S,
-            "least_s": LEAST_S,
+            "least_s": MIN_S,
             "counter": self.counter,
             "classes": self.by_class(),
             "gaps": list(self.gaps.iter_rows(named=True)),
@@ -101,40 +101,40 @@ class Stalls:
         worth = sorted(filter(self._is_worth, classes), key=lambda name: -classes[name]["total_s"])
         yield from (self._of(name, classes[name]) for name in worth)
         if not worth:
-            yield self._sound(max((found["longest_s"] for found in classes.values()), default=0.0))
+            yield self._sound(max((batches["longest_s"] for batches in classes.values()), default=0.0))
 
     def _is_worth(self, name: str) -> bool:
-        found = self.by_class()[name]
-        return bool(found["longest_s"] >= WORTH_S or found["total_s"] >= WORTH * self.watched_s)
+        batches = self.by_class()[name]
+        return bool(batches["longest_s"] >= WORTH_S or batches["total_s"] >= WORTH * self.watched_s)
 
-    def _of(self, name: str, found: Mapping[str, Any]) -> Finding:
+    def _of(self, name: str, batches: Mapping[str, Any]) -> Finding:
         was, advice = WORDS[name]
-        times = "once" if found["count"] == 1 else f"{found['count']} times"
-        total, longest = (numbers.value(found[key], "s") for key in ("total_s", "longest_s"))
-        share = numbers.value(found["total_s"] / self.watched_s, "share")
-        said = (
+        times = "once" if batches["count"] == 1 else f"{batches['count']} times"
+        total, longest = (numbers.value(batches[key], "s") for key in ("total_s", "longest_s"))
+        share = numbers.value(batches["total_s"] / self.watched_s, "share")
+        sentence = (
             f"The clock had a gap {times}, {total} in all ({share} of the time), because {was}; the longest: {longest}."
         )
-        return Finding("stalls", said, {"class": name, **found}, advice, bad=True)
+        return Finding("stalls", sentence, {"class": name, **batches}, advice, bad=True)
 
     def _sound(self, longest_s: float) -> Finding:
-        said = f"the longest gap was {numbers.value(longest_s, 's')}" if longest_s else "no gap was found"
-        return Finding("stalls", f"The clock ran as it should: {said}.", {"watched_s": self.watched_s})
+        sentence = f"the longest gap was {numbers.value(longest_s, 's')}" if longest_s else "no gap was found"
+        return Finding("stalls", f"The clock ran as it should: {sentence}.", {"watched_s": self.watched_s})
 
 
-def watch(for_s: float, tell: Callable[[float], object] = lambda _: None) -> Stalls:
+def watch(for_s: float, report_progress: Callable[[float], object] = lambda _: None) -> Stalls:
     """Looks at the clock for a time in seconds; `tell` hears the share that is over. Raises `WatchError`."""
     if not hasattr(_core, "ClockWatch"):
         raise WatchError("the clock can be watched on Linux only")
     try:
-        watching = _core.ClockWatch(period_s=PERIOD_S, least_s=LEAST_S)
+        watching = _core.ClockWatch(period_s=PERIOD_S, least_s=MIN_S)
     except OSError as error:
         raise WatchError(f"the clock cannot be watched: {error}") from error
-    (first_s, first_wall_s), found = watching.clocks_s, []
+    (first_s, first_wall_s), batches = watching.clocks_s, []
     while (over_s := watching.clocks_s[0] - first_s) < for_s:
-        tell(over_s / for_s)
-        found.append(pl.DataFrame(watching.watch(min(AT_A_TIME_S, for_s - over_s)), schema=_schema()))
-    gaps = pl.concat(found) if found else pl.DataFrame(schema=_schema())
+        report_progress(over_s / for_s)
+        batches.append(pl.DataFrame(watching.watch(min(AT_A_TIME_S, for_s - over_s)), schema=_schema()))
+    gaps = pl.concat(batches) if batches else pl.DataFrame(schema=_schema())
     return Stalls(gaps, first_s, first_wall_s, *watching.clocks_s, watching.has_counter)
 
 
@@ -142,25 +142,25 @@ def _schema(names: Iterable[str] = GAP_COLUMNS) -> dict[str, pl.DataType]:
     return {name: pl.String() if name == "class" else pl.Float64() for name in names}
 
 
-def write_log(found: Stalls, path: Path) -> Path:
+def write_log(batches: Stalls, path: Path) -> Path:
     """Writes the log that `ackclock capture --clock` reads: the first and the last row say what time it is of.
 
     An earlier log is replaced, whole or not at all. Raises `InputError` if it cannot be written.
     """
     place = check_name(path)
-    with folders.writing(place):
+    with folders.write_errors(place):
         part = place.with_name(f".{place.name}.part")
-        _log(found).write_csv(part, float_precision=6)
+        _log(batches).write_csv(part, float_precision=6)
         part.replace(place)
     return place
 
 
-def _log(found: Stalls) -> pl.DataFrame:
-    first, last = _edge(found.first_s, found.first_wall_s), _edge(found.last_s, found.last_wall_s)
-    return pl.concat([first, found.gaps.select(LOG_COLUMNS), last])
+def _log(batches: Stalls) -> pl.DataFrame:
+    first, last = _edge(batches.first_s, batches.first_wall_s), _edge(batches.last_s, batches.last_wall_s)
+    return pl.concat([first, batches.gaps.select(LOG_COLUMNS), last])
 
 
 def _edge(start_s: float, wall_s: float) -> pl.DataFrame:
-    """A row that says that the host was watched then: no gap, so it has no class."""
+    """A row that gives that the host was watched then: no gap, so it has no class."""
     row = {"start_s": start_s, "wall_s": wall_s, "duration_s": 0.0, "class": None}
     return pl.DataFrame([row], schema_overrides={"class": pl.String})

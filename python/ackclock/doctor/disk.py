@@ -45,9 +45,9 @@ SNAPLEN_BYTES, PACKET_BYTES = 96, 1500
 ROOM = 2.0
 
 #: What to do where it is not; and a call that takes longer than this, in seconds, is worth a word.
-SLOWLY, STANDS_S = "Capture less of each packet (tcpdump -s), or to another disk or a tmpfs.", 1.0
+SLOWLY, STALLED_S = "Capture less of each packet (tcpdump -s), or to another disk or a tmpfs.", 1.0
 
-Tell = Callable[[float], object]
+Progress = Callable[[float], object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,23 +88,23 @@ class Disk:
         """Bytes a second of each cell: median, least and most of the repeats; and the longest call, in seconds."""
         speed = pl.col("bytes") / pl.col("duration_s")
         by = ("target", "operation", "cached", "block_bytes")
-        found = self.rows.group_by(by).agg(
+        measurement = self.rows.group_by(by).agg(
             median=speed.median(), least=speed.min(), most=speed.max(), longest_call_s=pl.col("call_max_s").max()
         )
-        return found.sort("target", "operation", "cached", "block_bytes", descending=[True, True, True, False])
+        return measurement.sort("target", "operation", "cached", "block_bytes", descending=[True, True, True, False])
 
-    def least_written(self) -> Mapping[str, Any]:
+    def slowest_write(self) -> Mapping[str, Any]:
         """Of what reached the disk of a file: the block size with the best median speed."""
         reached = (pl.col("operation") == "write") & ~pl.col("cached") & (pl.col("target") == "file")
         return self.speeds().filter(reached).sort("median").row(-1, named=True)
 
     def as_dict(self, rate_bps: float) -> dict[str, Any]:
         """As `--json` has it: speeds in bytes a second."""
-        need = capture_bytes_s(rate_bps)
+        required_bytes_s = capture_bytes_s(rate_bps)
         return {
             "folder": str(self.folder),
             "device": str(self.device) if self.device else None,
-            "capture": {"rate_bps": rate_bps, "snaplen_bytes": SNAPLEN_BYTES, "needs_bytes_s": need},
+            "capture": {"rate_bps": rate_bps, "snaplen_bytes": SNAPLEN_BYTES, "needs_bytes_s": required_bytes_s},
             "speeds": list(self.speeds().iter_rows(named=True)),
         }
 
@@ -112,20 +112,26 @@ class Disk:
         """Whether a capture at a rate could be written here, and whether single calls stand still."""
         yield self._for_captures(rate_bps)
         slowest = self.rows.filter(pl.col("target") == "file")["call_max_s"].max()
-        if isinstance(slowest, float) and slowest > STANDS_S:
-            said = f"One call took {numbers.value(slowest, 's')}: a process that writes here is blocked for as long."
+        if isinstance(slowest, float) and slowest > STALLED_S:
+            sentence = (
+                f"One call took {numbers.value(slowest, 's')}: a process that writes here is blocked for as long."
+            )
             advice = "Write captures from a separate process."
-            yield Finding("disk", said, {"call_max_s": slowest}, advice, bad=True)
+            yield Finding("disk", sentence, {"call_max_s": slowest}, advice, bad=True)
 
     def _for_captures(self, rate_bps: float) -> Finding:
-        need, best = capture_bytes_s(rate_bps), self.least_written()
+        required_bytes_s, best = capture_bytes_s(rate_bps), self.slowest_write()
         takes = f"{_speed(best['median'])} that reach it ({_speed(best['least'])} at worst, in blocks of "
         takes += f"{numbers.block(best['block_bytes'])})"
-        wanted = f"a capture of {numbers.value(rate_bps, 'bit/s')} with {SNAPLEN_BYTES} bytes of each packet needs"
-        said = f"The disk under {readable(self.folder)} takes {takes}; {wanted} {_speed(need)}."
-        evidence = {"needs_bytes_s": need, "written_bytes_s": best["median"], "least_bytes_s": best["least"]}
-        slow = best["least"] < ROOM * need
-        return Finding("disk", said, evidence, SLOWLY if slow else "", bad=slow)
+        demand = f"a capture of {numbers.value(rate_bps, 'bit/s')} with {SNAPLEN_BYTES} bytes of each packet needs"
+        sentence = f"The disk under {readable(self.folder)} takes {takes}; {demand} {_speed(required_bytes_s)}."
+        evidence = {
+            "needs_bytes_s": required_bytes_s,
+            "written_bytes_s": best["median"],
+            "least_bytes_s": best["least"],
+        }
+        slow = best["least"] < ROOM * required_bytes_s
+        return Finding("disk", sentence, evidence, SLOWLY if slow else "", bad=slow)
 
 
 def capture_bytes_s(rate_bps: float, snaplen_bytes: int = SNAPLEN_BYTES) -> float:
@@ -145,7 +151,7 @@ def measure(
     repeats: int = REPEATS,
     blocks_bytes: Sequence[int] = BLOCKS_BYTES,
     amount_bytes: int = AMOUNT_BYTES,
-    tell: Tell = lambda _: None,
+    report_progress: Progress = lambda _: None,
 ) -> Disk:
     """Writes and reads a file without a name in a folder, which is gone when this ends, however it does.
 
@@ -161,7 +167,7 @@ def measure(
         targets = {"file": Target(folder, file, fitting)}
         if device is not None and raw is not None:
             targets["device"] = Target(device, raw, min(amount_bytes, _length(device, raw, max(blocks_bytes))))
-        rows = _measured(_cells(targets, blocks_bytes, force=force), targets, repeats, tell)
+        rows = _measured(_cells(targets, blocks_bytes, force=force), targets, repeats, report_progress)
     return Disk(folder, device, rows)
 
 
@@ -172,19 +178,21 @@ def _cells(targets: Iterable[str], blocks_bytes: Sequence[int], *, force: bool) 
     return [cell for cell in cells if cell.target == "file" or cell.operation == "read" or force]
 
 
-def _measured(cells: Sequence[Cell], targets: Mapping[str, Target], repeats: int, tell: Tell) -> pl.DataFrame:
+def _measured(
+    cells: Sequence[Cell], targets: Mapping[str, Target], repeats: int, report_progress: Progress
+) -> pl.DataFrame:
     rows: list[dict[str, Any]] = []
     begun_s = time.monotonic()
     draw = random.Random(1)
     for repeat in range(repeats):
         for cell in draw.sample(cells, len(cells)):
-            tell(len(rows) / (repeats * len(cells)))
+            report_progress(len(rows) / (repeats * len(cells)))
             at_s, target = time.monotonic() - begun_s, targets[cell.target]
             try:
-                found = _once(cell, target.descriptor, target.amount_bytes)
+                measurement = _once(cell, target.descriptor, target.amount_bytes)
             except OSError as error:
                 raise InputError(f"{readable(target.path)}: {cell.operation}: {error.strerror}") from error
-            rows.append({"time_s": at_s, "repeat": repeat, **_as_row(cell), **found})
+            rows.append({"time_s": at_s, "repeat": repeat, **_as_row(cell), **measurement})
     return pl.DataFrame(rows)
 
 
@@ -206,12 +214,12 @@ def _read(cell: Cell, descriptor: int, count: int) -> dict[str, Any]:
 def _written(cell: Cell, descriptor: int, count: int) -> dict[str, Any]:
     if cell.target == "file":
         os.ftruncate(descriptor, 0)
-    found = _calls(lambda at, block: os.pwrite(descriptor, block, at), cell, count)
+    measurement = _calls(lambda at, block: os.pwrite(descriptor, block, at), cell, count)
     synced_s = _timed(lambda: os.fdatasync(descriptor))
     if cell.cached:
-        return found
-    longest_s = max(found["call_max_s"], synced_s)
-    return {**found, "duration_s": found["duration_s"] + synced_s, "call_max_s": longest_s}
+        return measurement
+    longest_s = max(measurement["call_max_s"], synced_s)
+    return {**measurement, "duration_s": measurement["duration_s"] + synced_s, "call_max_s": longest_s}
 
 
 def _prepare_reading(cell: Cell, descriptor: int, count: int) -> None:
@@ -326,8 +334,8 @@ def _opened(device: Path | None, force: bool) -> Iterator[int | None]:
         descriptor = os.open(device, os.O_RDWR | os.O_EXCL if force else os.O_RDONLY)
     except OSError as error:
         in_use = error.errno == errno.EBUSY
-        found = "a device that is in use" if in_use else str(error.strerror)
-        raise InputError(f"{readable(device)}: found {found}; expected a block device to open") from error
+        measurement = "a device that is in use" if in_use else str(error.strerror)
+        raise InputError(f"{readable(device)}: found {measurement}; expected a block device to open") from error
     try:
         yield descriptor
     finally:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from ackclock.engines import ns2
 from ackclock.engines.external import traffic
 from ackclock.engines.ns2 import agents, impairments, queues, script
-from ackclock.exporters.script import Script, UnsaidError, comments, heading, needs, too_many, too_many_drawn
+from ackclock.exporters.script import ExportError, Script, comments, heading, needs, too_many, too_many_drawn
 from ackclock.plan import Plan
 
 #: What to do with the file.
@@ -21,10 +21,10 @@ SENTENCES = (
 
 
 def write(plan: Plan) -> Script:
-    """The script. Raises `UnsaidError` for what ns-2 has not."""
+    """The script. Raises `ExportError` for what ns-2 has not."""
     needs(plan, "ns-2", ns2.Ns2Engine.has)
-    if lacking := [*too_many(plan), *too_many_drawn(plan), *script.beyond_ways(plan)]:
-        raise UnsaidError("ns-2", lacking)
+    if missing := [*too_many(plan), *too_many_drawn(plan), *script.beyond_ways(plan)]:
+        raise ExportError("ns-2", missing)
     notes = tuple(dict.fromkeys(_notes(plan)))
     about = comments(heading(plan, SENTENCES, notes))
     return Script("\n".join([*about, "", script.tcl(plan, plan.seeds[0])]), notes)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from ackclock.engines import ns3
 from ackclock.engines.external import traffic
 from ackclock.engines.ns3 import program, settings
-from ackclock.exporters.script import Script, UnsaidError, comments, heading, needs, too_many, too_many_drawn
+from ackclock.exporters.script import ExportError, Script, comments, heading, needs, too_many, too_many_drawn
 from ackclock.plan import Plan
 
 #: What to do with the file.
@@ -22,10 +22,10 @@ SENTENCES = (
 
 
 def write(plan: Plan) -> Script:
-    """The program. Raises `UnsaidError` for what ns-3 has not."""
+    """The program. Raises `ExportError` for what ns-3 has not."""
     needs(plan, "ns-3", ns3.Ns3Engine.has)
-    if lacking := [*too_many(plan), *too_many_drawn(plan), *ns3.beyond(plan)]:
-        raise UnsaidError("ns-3", lacking)
+    if missing := [*too_many(plan), *too_many_drawn(plan), *ns3.beyond(plan)]:
+        raise ExportError("ns-3", missing)
     notes = tuple(dict.fromkeys(_notes(plan)))
     about = comments(heading(plan, SENTENCES, notes), "//")
     return Script("\n".join([*about, "", program.cpp(plan, plan.seeds[0])]), notes)

@@ -13,7 +13,7 @@ from ackclock.input.identifiers import one_line
 from ackclock.plan import FlowPlan, Plan
 
 #: Most flows of a script that a person would have written.
-MOST_FLOWS = 1000
+MAX_FLOWS = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Script:
     notes: tuple[str, ...] = ()
 
 
-class UnsaidError(AckclockError):
+class ExportError(AckclockError):
     """A scenario that a program cannot say; a line for each reason."""
 
     exit_status = 3
@@ -34,9 +34,9 @@ class UnsaidError(AckclockError):
 
 
 def needs(plan: Plan, target: str, has: Collection[str]) -> None:
-    """Raises `UnsaidError` for what the plan asks for and is not among these."""
-    if lacking := [what for what in features(plan) if what not in has]:
-        raise UnsaidError(target, lacking)
+    """Raises `ExportError` for what the plan asks for and is not among these."""
+    if missing := [what for what in features(plan) if what not in has]:
+        raise ExportError(target, missing)
 
 
 def unusual(plan: Plan) -> Iterator[str]:
@@ -46,7 +46,7 @@ def unusual(plan: Plan) -> Iterator[str]:
     yield from too_many(plan)
 
 
-def too_many(plan: Plan, most: int = MOST_FLOWS) -> Iterator[str]:
+def too_many(plan: Plan, most: int = MAX_FLOWS) -> Iterator[str]:
     """More flows than a person would have written."""
     if len(plan.flows) + len(plan.datagrams) > most:
         yield f"more than {most} flows"
@@ -55,15 +55,15 @@ def too_many(plan: Plan, most: int = MOST_FLOWS) -> Iterator[str]:
 def too_many_drawn(plan: Plan) -> Iterator[str]:
     """So of flows with the transfers that are generated, each of which a simulator's script writes."""
     drawn = told(plan, plan.seeds[0]).connections if plan.traffic and not plan.nodes else ()
-    if len(drawn) > MOST_FLOWS:
-        yield f"more than {MOST_FLOWS} transfers"
+    if len(drawn) > MAX_FLOWS:
+        yield f"more than {MAX_FLOWS} transfers"
 
 
 def heading(plan: Plan, sentences: Sequence[str], notes: Sequence[str]) -> list[str]:
     """The comment at the top, without its marks: the name, what to do with the file, and what is not in it."""
     lines = [one_line(plan.name), "", *sentences, "", f"Written by `ackclock export` (ackclock {_core.version})."]
     if notes:
-        lines += ["", "What the scenario says and this script does not:", *(f"- {note}" for note in notes)]
+        lines += ["", "What the scenario gives and this script does not:", *(f"- {note}" for note in notes)]
     return lines
 
 

@@ -13,8 +13,8 @@ from ackclock.engines.linux import disciplines, network, routed, script, stack
 from ackclock.engines.linux.changes import changes
 from ackclock.engines.linux.network import Ends, Network
 from ackclock.exporters.script import (
+    ExportError,
     Script,
-    UnsaidError,
     comments,
     heading,
     jitter_notes,
@@ -52,34 +52,34 @@ _DEVICE = re.compile(r"[\w.@-]{1,15}")
 
 
 def write(plan: Plan) -> Script:
-    """The script for namespaces. Raises `UnsaidError` for a network that the kernel has not."""
-    if lacking := list(_unsaid(plan)):
-        raise UnsaidError("tc", lacking)
+    """The script for namespaces. Raises `ExportError` for a network that the kernel has not."""
+    if missing := list(_unsupported(plan)):
+        raise ExportError("tc", missing)
     net = routed.lay(plan) if plan.nodes else network.lay(plan)
     notes = tuple(_notes(plan))
     return shell(heading(plan, SENTENCES, notes), ["", PREPARED, *_network(plan, net), *_traffic(plan, net)], notes)
 
 
-def _unsaid(plan: Plan) -> Iterator[str]:
+def _unsupported(plan: Plan) -> Iterator[str]:
     yield from routed.beyond(plan) if plan.nodes else network.beyond(plan)
-    yield from _lacking(plan.links)
+    yield from _missing_features(plan.links)
     yield from too_many(plan)
     if not plan.flows and not any(map(_is_plain, plan.datagrams)):
         yield "flows that iperf3 can send: generated traffic alone"
 
 
 def of_device(plan: Plan, device: str) -> Script:
-    """The script that gives a device the bottleneck's rate and queue. Raises `UnsaidError`."""
-    if lacking := list(_unsaid_of_device(plan, device)):
-        raise UnsaidError("tc", lacking)
+    """The script that gives a device the bottleneck's rate and queue. Raises `ExportError`."""
+    if missing := list(_unsupported_on_device(plan, device)):
+        raise ExportError("tc", missing)
     notes = (f"a path of {1e3 * plan.mean_base_rtt_s:g} ms: delay it on another device, not before its queue",)
     about = heading(plan, list(_device_sentences(plan, device)), notes)
     return shell(about, [f"tc qdisc del dev {device} root 2>/dev/null || true", *_shaping(plan, device)], notes)
 
 
-def _unsaid_of_device(plan: Plan, device: str) -> Iterator[str]:
+def _unsupported_on_device(plan: Plan, device: str) -> Iterator[str]:
     if _DEVICE.fullmatch(device):
-        yield from _lacking([plan.bottleneck_link])
+        yield from _missing_features([plan.bottleneck_link])
     else:
         yield f"device called {device[:40]!r}: expected up to 15 letters and digits"
 
@@ -97,14 +97,14 @@ def _shaping(plan: Plan, device: str) -> Iterator[str]:
     return (f"tc {words}" for words in (*rate, *disciplines.commands(link, device, priorities)))
 
 
-def _lacking(links: Sequence[LinkPlan]) -> Iterator[str]:
+def _missing_features(links: Sequence[LinkPlan]) -> Iterator[str]:
     unknown = dict.fromkeys(name for link in links if (name := link.queue.discipline) not in disciplines.NAMES)
     yield from (f'queue discipline "{name}": the kernel\'s tc has none' for name in unknown)
     for link in links:
-        yield from _lacking_at(link)
+        yield from _missing_at(link)
 
 
-def _lacking_at(link: LinkPlan) -> Iterator[str]:
+def _missing_at(link: LinkPlan) -> Iterator[str]:
     if link.queue.discipline in disciplines.NAMES:
         yield from disciplines.beyond(link.queue)
     if link.loss and link.loss["kind"] == "every":
@@ -210,12 +210,12 @@ def _clients(sent: Iterable[tuple[float, str, str]]) -> Iterator[str]:
 
 
 def _changes(plan: Plan, net: Network) -> Iterator[str]:
-    found = changes(plan, net, live=True)
-    if found:
+    result = changes(plan, net, live=True)
+    if result:
         yield from comments(["Links that change."])
-    for change in found:
+    for change in result:
         yield f"(sleep {disciplines.number(change['at_s'])}; {'; '.join(change['commands'])}) &"
-    if found:
+    if result:
         yield ""
 
 

@@ -165,10 +165,10 @@ def _common(sweeps: Sequence[Swept]) -> list[Axis]:
 
 def _shown(sweeps: Sequence[Swept], chosen: Choice) -> list[str]:
     """The metrics that are shown: those that were asked for, else the main ones of which there is something."""
-    wanted = _wanted(sweeps)
+    expected = _wanted(sweeps)
     if chosen.metrics:
         return [_computed(name, sweeps) for name in chosen.metrics]
-    known = [name for name in wanted if any(_known(point, name) for s in sweeps for point in s.points)]
+    known = [name for name in expected if any(_known(point, name) for s in sweeps for point in s.points)]
     return known[:MOST]
 
 
@@ -176,12 +176,12 @@ def _computed(name: str, sweeps: Sequence[Swept]) -> str:
     known = [
         each for each in sweeps[0].metrics if all(each in s.metrics and not METRICS[each].per_flow for s in sweeps)
     ]
-    found = full_name(name, known)
-    if found is None:
+    result = full_name(name, known)
+    if result is None:
         raise InputError(f"--y: found {shown(name)}; expected {nearest(name, known)}")
-    if not any(_known(point, found) for sweep in sweeps for point in sweep.points):
-        raise InputError(f"--y: {found}: found no value at any point; expected a metric that the engine measures")
-    return found
+    if not any(_known(point, result) for sweep in sweeps for point in sweep.points):
+        raise InputError(f"--y: {result}: found no value at any point; expected a metric that the engine measures")
+    return result
 
 
 def not_shared(sweeps: Sequence[Swept]) -> list[tuple[str, list[str]]]:
@@ -205,10 +205,10 @@ def values_of(sweep: Swept, point: Mapping[str, Any]) -> list[str]:
 
 def quantities(values: Sequence[Any]) -> tuple[list[float], str] | None:
     """Values that are numbers, or quantities of one kind, as numbers in one unit, and its name; None for others."""
-    found = amounts(values)
-    if found is None:
+    result = amounts(values)
+    if result is None:
         return None
-    return _scaled(list(found.values), _NAMES.get(found.unit, found.unit))
+    return _scaled(list(result.values), _NAMES.get(result.unit, result.unit))
 
 
 #: What people call units.
@@ -236,11 +236,11 @@ def places_across(key: str, sweeps: Sequence[Swept]) -> tuple[dict[str, float], 
     """The place of each value, by how the file writes it."""
     axes = [axis for sweep in sweeps for axis in sweep.axes if axis.key == key]
     values = list({label(value): value for axis in axes for value in axis.values}.values())
-    found = quantities(values)
-    if found is None:
+    result = quantities(values)
+    if result is None:
         places = {label(value): float(number) for number, value in enumerate(values)}
         return places, Across(key, logarithmic=False, names=tuple(short_labels(values)))
-    amounts, unit = found
+    amounts, unit = result
     wide = min(amounts) > 0 and max(amounts) / min(amounts) >= WIDE
     title = f"{key} ({unit})" if unit else key
     return dict(zip(map(label, values), amounts, strict=True)), Across(title, logarithmic=wide)
@@ -267,17 +267,17 @@ def _chart(
     by: Sequence[str] | None,
 ) -> Chart:
     metric = METRICS[name]
-    found = {
+    result = {
         (kind, number): [(places[label(p["values"][key])], p["summary"][name]) for p in points if _known(p, name)]
         for number, sweep in enumerate(sweeps)
         for kind, points in _kinds(sweep, key, by).items()
     }
-    kinds = list(dict.fromkeys(kind for kind, _ in found))
-    greatest = max(abs(row["mean"]) for rows in found.values() for _, row in rows)
+    kinds = list(dict.fromkeys(kind for kind, _ in result))
+    greatest = max(abs(row["mean"]) for rows in result.values() for _, row in rows)
     factor, unit = numbers.scale(greatest, metric.unit)
     lines = [
         _line(_line_name(kind, number, sweeps), kinds.index(kind), number, rows, factor)
-        for (kind, number), rows in found.items()
+        for (kind, number), rows in result.items()
         if rows
     ]
     return Chart(name, metric.label, unit, across, tuple(lines))
@@ -286,21 +286,21 @@ def _chart(
 def _map(name: str, key: str, other: str, sweep: Swept) -> Map:
     metric = METRICS[name]
     (places, across), (steps, up) = places_across(key, [sweep]), places_across(other, [sweep])
-    found: dict[tuple[float, float], Mapping[str, Any]] = {}
+    result: dict[tuple[float, float], Mapping[str, Any]] = {}
     for point in sweep.points:
         place = (steps[label(point["values"][other])], places[label(point["values"][key])])
-        if place in found:
+        if place in result:
             raise _several_at_one_place(sweep, [key, other], "--where")
-        found[place] = point["summary"][name]
-    greatest = max((abs(each["mean"]) for each in found.values() if each["n"]), default=0.0)
+        result[place] = point["summary"][name]
+    greatest = max((abs(each["mean"]) for each in result.values() if each["n"]), default=0.0)
     factor, unit = numbers.scale(greatest, metric.unit)
     x, y = sorted(set(places.values())), sorted(set(steps.values()))
-    means = [[_mean(found.get((row, place)), factor) for place in x] for row in y]
+    means = [[_mean(result.get((row, place)), factor) for place in x] for row in y]
     return Map(name, metric.label, unit, across, up, x, y, means)
 
 
-def _mean(found: Mapping[str, Any] | None, factor: float) -> float:
-    return math.nan if found is None or found["mean"] is None else float(found["mean"]) / factor
+def _mean(result: Mapping[str, Any] | None, factor: float) -> float:
+    return math.nan if result is None or result["mean"] is None else float(result["mean"]) / factor
 
 
 def _several_at_one_place(sweep: Swept, keys: Sequence[str], option: str) -> InputError:
@@ -312,8 +312,8 @@ def _kinds(sweep: Swept, key: str, by: Sequence[str] | None = None) -> dict[str,
     """The points by what they have at the other keys: a text, or a bare number with its key."""
     others = [axis for axis in sweep.axes if axis.key != key and (by is None or axis.key in by)]
     names = {axis.key: dict(zip(map(label, axis.values), short_labels(axis.values), strict=True)) for axis in others}
-    found: dict[str, list[Mapping[str, Any]]] = {}
-    seen = set()
+    result: dict[str, list[Mapping[str, Any]]] = {}
+    visited = set()
     for point in sweep.points:
         values = [(point["values"][axis.key], axis) for axis in others]
         parts = [
@@ -321,17 +321,17 @@ def _kinds(sweep: Swept, key: str, by: Sequence[str] | None = None) -> dict[str,
             for (value, axis), short in zip(values, short_keys(others), strict=True)
         ]
         kind = ", ".join(parts)
-        if (place := (kind, label(point["values"][key]))) in seen:
+        if (place := (kind, label(point["values"][key]))) in visited:
             raise _several_at_one_place(sweep, [key, *(axis.key for axis in others)], "--by")
-        seen.add(place)
-        found.setdefault(kind, []).append(point)
-    return found
+        visited.add(place)
+        result.setdefault(kind, []).append(point)
+    return result
 
 
 def _line_name(kind: str, number: int, sweeps: Sequence[Swept]) -> str:
     """What else was swept; and whose it is, if there are several sweeps."""
-    whose = _whose(number, sweeps) if len(sweeps) > 1 else ""
-    return ", ".join(filter(None, (kind, whose))) or sweeps[number].engine
+    owner = _whose(number, sweeps) if len(sweeps) > 1 else ""
+    return ", ".join(filter(None, (kind, owner))) or sweeps[number].engine
 
 
 def _whose(number: int, sweeps: Sequence[Swept]) -> str:
@@ -339,8 +339,8 @@ def _whose(number: int, sweeps: Sequence[Swept]) -> str:
     return sweep.engine if len({other.engine for other in sweeps}) > 1 else sweep.name
 
 
-def _line(name: str, kind: int, sweep: int, found: list[tuple[float, Mapping[str, Any]]], factor: float) -> Line:
-    ordered = sorted(found, key=lambda pair: pair[0])
+def _line(name: str, kind: int, sweep: int, result: list[tuple[float, Mapping[str, Any]]], factor: float) -> Line:
+    ordered = sorted(result, key=lambda pair: pair[0])
 
     def column(key: str) -> list[float]:
         return [math.nan if row[key] is None else row[key] / factor for _, row in ordered]

@@ -21,7 +21,7 @@ from ackclock.figures.decimation import Instants, Matrix
 from ackclock.metrics import completion, dynamics, epoch
 from ackclock.metrics.distributions import DISTRIBUTIONS
 from ackclock.metrics.instants import instants
-from ackclock.metrics.view import Array, Grid, Lives, RunView, group_label, lives
+from ackclock.metrics.view import Array, FlowLifetimes, Grid, RunView, flow_lifetimes, group_label
 from ackclock.partial_plan import KnownLink
 
 #: Points a bucket keeps.
@@ -52,12 +52,12 @@ class Lines:
 
     def by_group(self) -> list[tuple[str, Lines]]:
         """The lines of each group, with its name."""
-        found = []
+        result = []
         for name in dict.fromkeys(self.groups):
             chosen = [column for column, group in enumerate(self.groups) if group == name]
             labels = tuple(self.labels[column] for column in chosen)
-            found.append((name, Lines(self.times_s, self.values[:, chosen], labels, (name,) * len(chosen))))
-        return found
+            result.append((name, Lines(self.times_s, self.values[:, chosen], labels, (name,) * len(chosen))))
+        return result
 
     def total(self) -> Array:
         """Sum over the lines at each time, missing values as 0."""
@@ -65,16 +65,16 @@ class Lines:
 
     def mean(self) -> Array:
         """Mean over the lines that exist at each time (NaN where none does)."""
-        known = np.sum(~np.isnan(self.values), axis=1)
-        nothing = np.full(known.shape, np.nan)
-        return np.asarray(np.divide(self.total(), known, out=nothing, where=known > 0))
+        valid = np.sum(~np.isnan(self.values), axis=1)
+        nothing = np.full(valid.shape, np.nan)
+        return np.asarray(np.divide(self.total(), valid, out=nothing, where=valid > 0))
 
     def quantiles(self, *shares: float) -> list[Array]:
         """Quantiles over the lines at each time, on a thinned set of times; the first array is those times."""
         step = max(1, self.times_s.size // 600)
         rows = self.values[::step]
-        known = ~np.isnan(rows).all(axis=1)
-        return [self.times_s[::step][known], *np.nanquantile(rows[known], shares, axis=1)]
+        valid = ~np.isnan(rows).all(axis=1)
+        return [self.times_s[::step][valid], *np.nanquantile(rows[valid], shares, axis=1)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ def flow_count(view: RunView) -> int:
     return max((int(block["flow"].max()) + 1 for block in view.rows("flows").blocks("flow") if block.size), default=0)
 
 
-def flows_seen(view: RunView) -> int:
+def tcp_flow_count(view: RunView) -> int:
     """How many TCP flows started."""
     return sum(block.size for block in view.rows("flows").blocks("flow"))
 
@@ -130,7 +130,7 @@ def distribution(view: RunView, quantity: str) -> tuple[Array, Array]:
     """
     if quantity in SAMPLES:
         table, column = SAMPLES[quantity]
-        return decimation.distribution(lambda: view.measured(table).known(column))
+        return decimation.distribution(lambda: view.measured(table).values(column))
     if quantity == "fct_s" and not view.rows("flows").is_small:
         return completion.ended_by(view, decimation.BINS)
     values, share = DISTRIBUTIONS[quantity](view)
@@ -143,7 +143,7 @@ def distribution(view: RunView, quantity: str) -> tuple[Array, Array]:
 def windows(view: RunView) -> Lines:
     """The congestion window of each flow (segments). Raises `InputError` if no window is known."""
     _check(view, "cwnd", "congestion windows")
-    return _lines(view, *decimation.of_flows(view.rows("flow_samples"), view.once(_instants), "cwnd"))
+    return _lines(view, *decimation.of_flows(view.rows("flow_samples"), view.cached(_instants), "cwnd"))
 
 
 def windows_to_add(view: RunView) -> Lines:
@@ -160,18 +160,20 @@ def goodputs(view: RunView, window_s: float | None = None) -> Lines:
     """
     _check(view, "delivered_bytes", "bytes delivered")
     span_s = goodput_window(view) if window_s is None else window_s
-    found = view.once(_instants)
-    chosen = np.arange(0, found.times_s.size, max(1, found.times_s.size // 1000))
-    times_s = found.times_s[chosen]
-    before = np.searchsorted(found.times_s, times_s - span_s * (1 + 1e-9))
-    sofar = decimation.last_known(view.rows("flow_samples"), found, "delivered_bytes", np.concatenate([chosen, before]))
-    bits, over_s = 8 * (sofar[: chosen.size] - sofar[chosen.size :]), (times_s - found.times_s[before])[:, None]
+    result = view.cached(_instants)
+    chosen = np.arange(0, result.times_s.size, max(1, result.times_s.size // 1000))
+    times_s = result.times_s[chosen]
+    before = np.searchsorted(result.times_s, times_s - span_s * (1 + 1e-9))
+    sofar = decimation.last_known(
+        view.rows("flow_samples"), result, "delivered_bytes", np.concatenate([chosen, before])
+    )
+    bits, over_s = 8 * (sofar[: chosen.size] - sofar[chosen.size :]), (times_s - result.times_s[before])[:, None]
     rates = np.divide(bits, over_s, out=np.zeros_like(bits), where=over_s > 0)
     return _lines(view, times_s, np.where(_there(view, times_s, span_s), rates, np.nan))
 
 
 def _instants(view: RunView) -> Instants:
-    return decimation.instants(view.rows("flow_samples"), view.once(instants).times_s)
+    return decimation.instants(view.rows("flow_samples"), view.cached(instants).times_s)
 
 
 def datagram_goodputs(view: RunView, times_s: Array, window_s: float) -> Lines:
@@ -188,24 +190,24 @@ def datagram_goodputs(view: RunView, times_s: Array, window_s: float) -> Lines:
 
 def _there(view: RunView, times_s: Array, after_s: float) -> npt.NDArray[np.bool_]:
     """At which times (rows) which of the sampled flows (columns) had started and not been over for `after_s`."""
-    begun, over = view.once(_lives)
+    begun, over = view.cached(_lives)
     return np.asarray((times_s[:, None] >= begun) & (times_s[:, None] <= over + after_s))
 
 
 def _lives(view: RunView) -> tuple[Array, Array]:
     """When the sampled flows started and ended (s)."""
-    flows = view.once(_instants).flows
+    flows = view.cached(_instants).flows
     begun, over = np.full(flows.size, -np.inf), np.full(flows.size, np.inf)
-    for block in view.rows("flows").blocks(*Lives.COLUMNS):
-        known, place = lives(block), np.searchsorted(block["flow"], flows)
+    for block in view.rows("flows").blocks(*FlowLifetimes.COLUMNS):
+        valid, place = flow_lifetimes(block), np.searchsorted(block["flow"], flows)
         here = np.flatnonzero(np.isin(flows, block["flow"]))
-        begun[here], over[here] = known.starts_s[place[here]], known.ends_s[place[here]]
+        begun[here], over[here] = valid.starts_s[place[here]], valid.ends_s[place[here]]
     return begun, over
 
 
 def goodput_window(view: RunView) -> float:
     """The averaging window of the goodput curves in seconds: as the metrics', at most a tenth of the run."""
-    return min(dynamics.window(view), max(view.duration_s / 10, view.once(_instants).interval_s))
+    return min(dynamics.window(view), max(view.duration_s / 10, view.cached(_instants).interval_s))
 
 
 def queue(view: RunView, link: int | None = None) -> Queue:
@@ -213,13 +215,13 @@ def queue(view: RunView, link: int | None = None) -> Queue:
 
     Raises `InputError` if nothing was sampled.
     """
-    link = view.once(busiest) if link is None else link
+    link = view.cached(busiest) if link is None else link
     if link is None:
         raise InputError("the result names no bottleneck link: there is no queue to draw")
-    found = list(decimation.thinned(_queue_samples(view, link), _queue_instants(view, link), 2))
-    if not found[0].size:
+    result = list(decimation.thinned(_queue_samples(view, link), _queue_instants(view, link), 2))
+    if not result[0].size:
         raise InputError("the result has no queue samples to draw")
-    return Queue(link, _where(view, link), found[0], found[1][:, 0], found[1][:, 1], queue_limit(view))
+    return Queue(link, _where(view, link), result[0], result[1][:, 0], result[1][:, 1], queue_limit(view))
 
 
 def _queue_samples(view: RunView, link: int) -> Iterator[Matrix]:
@@ -234,7 +236,7 @@ def _queue_instants(view: RunView, link: int) -> int:
 
 
 def busiest(view: RunView) -> int | None:
-    """The bottleneck link of whose rate most was used in the measured part (of equals the first); None without one."""
+    """The bottleneck link of whose rate most was used in the measured part (of gives the first); None without one."""
     links = view.links.sort("link")
     place = (links["departed_bytes"].cast(pl.Float64) / links["rate_bps"]).arg_max()
     if place is not None:
@@ -306,19 +308,19 @@ def sum_label(lines: Lines) -> str:
 
 def loss_epochs(view: RunView) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The drops with their epoch, and the epochs (see `metrics.epoch`)."""
-    return view.once(epoch.drops_by_epoch), view.once(epoch.epochs)
+    return view.cached(epoch.drops_by_epoch), view.cached(epoch.epochs)
 
 
-def responses(found: pl.DataFrame) -> list[Responses]:
+def responses(result: pl.DataFrame) -> list[Responses]:
     """The lines of `metrics.response_times`, one a group; a bin stands at the geometric mean of its ends.
 
-    `whole_means_s` counts unfinished transfers, `cut` says where there are some. Raises `InputError` if no transfer of
+    `whole_means_s` counts unfinished transfers, `cut` gives where there are some. Raises `InputError` if no transfer of
     known size was finished.
     """
-    known = found.filter(pl.col("n") > 0, pl.col("size_low_bytes") > 0)
-    if not known.height:
+    valid = result.filter(pl.col("n") > 0, pl.col("size_low_bytes") > 0)
+    if not valid.height:
         raise InputError("the result has no finished transfers to draw")
-    return [_responses(rows) for rows in known.partition_by("group", maintain_order=True)]
+    return [_responses(rows) for rows in valid.partition_by("group", maintain_order=True)]
 
 
 def _responses(rows: pl.DataFrame) -> Responses:
@@ -339,8 +341,8 @@ def _responses(rows: pl.DataFrame) -> Responses:
 
 def thinned(x: Array, y: Array, points: int) -> tuple[Array, Array]:
     """At most about `points` of a curve's points, with the extremes of each bucket kept; gaps (NaN) are dropped."""
-    known = ~np.isnan(y)
-    x, y = x[known], y[known]
+    valid = ~np.isnan(y)
+    x, y = x[valid], y[valid]
     buckets = max(1, points // KEPT)
     if x.size <= points:
         return x, y
@@ -355,23 +357,23 @@ def thinned(x: Array, y: Array, points: int) -> tuple[Array, Array]:
 
 def _check(view: RunView, column: str, what: str) -> None:
     rows = view.rows("flow_samples")
-    if not view.once(_instants).times_s.size:
+    if not view.cached(_instants).times_s.size:
         raise InputError("the result has no flow samples to draw")
-    if not any(values.size for values in rows.known(column)):
+    if not any(values.size for values in rows.values(column)):
         raise InputError(f"the result has no {what} to draw")
 
 
 def _lines(view: RunView, times_s: Array, values: Array) -> Lines:
-    flows = view.once(_instants).flows
-    known: dict[int, Mapping[str, Any]] = {}
+    flows = view.cached(_instants).flows
+    valid: dict[int, Mapping[str, Any]] = {}
     for block in view.rows("flows").blocks("flow", "group", "congestion"):
-        found = block.frame.select("flow", "group", "congestion").filter(np.isin(block["flow"], flows))
-        known |= {row["flow"]: row for row in found.iter_rows(named=True)}
-    rows = [known.get(int(flow), {"flow": int(flow), "group": 0, "congestion": ""}) for flow in flows]
+        result = block.frame.select("flow", "group", "congestion").filter(np.isin(block["flow"], flows))
+        valid |= {row["flow"]: row for row in result.iter_rows(named=True)}
+    rows = [valid.get(int(flow), {"flow": int(flow), "group": 0, "congestion": ""}) for flow in flows]
     return Lines(times_s, values, flow_labels(rows), tuple(group_label(row, view.plan) for row in rows))
 
 
 def _bottleneck(view: RunView) -> KnownLink:
-    """What the plan says of the busiest bottleneck."""
-    number, links = view.once(busiest), view.plan.links
+    """What the plan gives of the busiest bottleneck."""
+    number, links = view.cached(busiest), view.plan.links
     return links[number] if number is not None and number < len(links) else KnownLink()

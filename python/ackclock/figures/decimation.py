@@ -13,7 +13,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from ackclock.metrics.rows import usual_interval_s
+from ackclock.metrics.rows import sampling_interval_s
 from ackclock.metrics.view import Array, Block, Rows
 
 #: Values that are kept of all curves together; a million are 8 MB.
@@ -42,7 +42,7 @@ class Instants:
     @property
     def interval_s(self) -> float:
         """The usual time between samples."""
-        return usual_interval_s(self.times_s)
+        return sampling_interval_s(self.times_s)
 
 
 def instants(rows: Rows, times_s: Array) -> Instants:
@@ -53,28 +53,28 @@ def instants(rows: Rows, times_s: Array) -> Instants:
     return Instants(times_s, flows)
 
 
-def of_flows(rows: Rows, found: Instants, column: str) -> Matrix:
+def of_flows(rows: Rows, result: Instants, column: str) -> Matrix:
     """A column of the samples of flows as curves, thinned if they are many."""
-    return thinned(_matrices(rows, found.flows, column), found.times_s.size, found.flows.size)
+    return thinned(_matrices(rows, result.flows, column), result.times_s.size, result.flows.size)
 
 
-def last_known(rows: Rows, found: Instants, column: str, wanted: npt.NDArray[np.intp]) -> Array:
+def last_known(rows: Rows, result: Instants, column: str, expected: npt.NDArray[np.intp]) -> Array:
     """What each flow's latest sample has in a column, at instants by their numbers (wanted × flows); 0 before."""
-    values, latest = np.zeros((wanted.size, found.flows.size)), np.zeros((1, found.flows.size))
+    values, latest = np.zeros((expected.size, result.flows.size)), np.zeros((1, result.flows.size))
     first = 0
-    for times_s, matrix in _matrices(rows, found.flows, column):
+    for times_s, matrix in _matrices(rows, result.flows, column):
         filled = _filled(np.concatenate([latest, matrix]))
-        here = (wanted >= first) & (wanted < first + times_s.size)
-        values[here] = filled[wanted[here] - first + 1]
+        here = (expected >= first) & (expected < first + times_s.size)
+        values[here] = filled[expected[here] - first + 1]
         latest, first = filled[-1:], first + times_s.size
     return values
 
 
-def thinned(found: Iterable[Matrix], instants: int, curves: int) -> Matrix:
+def thinned(result: Iterable[Matrix], instants: int, curves: int) -> Matrix:
     """Some of so many instants of so many curves, which come in blocks in the order of time."""
     each = 2 * curves + 4 if curves <= FEW else 4
     stretch = 1 if instants * curves <= CELLS else -(-instants * each * curves // CELLS)
-    kept = [_kept(times_s, matrix, stretch) for times_s, matrix in _stretches(found, stretch)]
+    kept = [_kept(times_s, matrix, stretch) for times_s, matrix in _stretches(result, stretch)]
     if not kept:
         return np.empty(0), np.empty((0, curves))
     return np.concatenate([times_s for times_s, _ in kept]), np.concatenate([matrix for _, matrix in kept])
@@ -115,18 +115,18 @@ def _matrix(block: Block, flows: npt.NDArray[np.uint32], column: str) -> Matrix:
     return times_s, matrix
 
 
-def _stretches(found: Iterable[Matrix], stretch: int) -> Iterator[Matrix]:
+def _stretches(result: Iterable[Matrix], stretch: int) -> Iterator[Matrix]:
     """The same in blocks of whole stretches; the rest at the end."""
-    left: Matrix | None = None
-    for times_s, matrix in found:
-        if left is not None:
-            times_s, matrix = np.concatenate([left[0], times_s]), np.concatenate([left[1], matrix])  # noqa: PLW2901
-        whole = times_s.size - times_s.size % stretch
-        if whole:
-            yield times_s[:whole], matrix[:whole]
-        left = times_s[whole:], matrix[whole:]
-    if left is not None and left[0].size:
-        yield left
+    rest: Matrix | None = None
+    for times_s, matrix in result:
+        if rest is not None:
+            times_s, matrix = np.concatenate([rest[0], times_s]), np.concatenate([rest[1], matrix])  # noqa: PLW2901
+        complete = times_s.size - times_s.size % stretch
+        if complete:
+            yield times_s[:complete], matrix[:complete]
+        rest = times_s[complete:], matrix[complete:]
+    if rest is not None and rest[0].size:
+        yield rest
 
 
 def _kept(times_s: Array, matrix: Array, stretch: int) -> Matrix:
@@ -139,13 +139,13 @@ def _kept(times_s: Array, matrix: Array, stretch: int) -> Matrix:
     total = np.nansum(matrix, axis=1)
     for curve in (total, *(matrix.T if matrix.shape[1] <= FEW else ())):
         for extreme, nothing in ((np.argmin, np.inf), (np.argmax, -np.inf)):
-            known = np.where(np.isnan(curve), nothing, curve)
-            rows.append(first + extreme(known.reshape(-1, stretch), axis=1))
+            valid = np.where(np.isnan(curve), nothing, curve)
+            rows.append(first + extreme(valid.reshape(-1, stretch), axis=1))
     chosen = np.unique(np.concatenate(rows))
     return times_s[chosen], matrix[chosen]
 
 
 def _filled(matrix: Array) -> Array:
     """Each column with its last known value in place of NaN; its first row is known."""
-    known = np.where(np.isnan(matrix), 0, np.arange(matrix.shape[0])[:, None])
-    return np.asarray(np.take_along_axis(matrix, np.maximum.accumulate(known, axis=0), axis=0))
+    valid = np.where(np.isnan(matrix), 0, np.arange(matrix.shape[0])[:, None])
+    return np.asarray(np.take_along_axis(matrix, np.maximum.accumulate(valid, axis=0), axis=0))

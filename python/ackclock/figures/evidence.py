@@ -19,8 +19,8 @@ INTERVAL = "_ci95"
 
 def figures(evidence: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Names and values: units with the values and not with the names, an interval behind what lies between its ends."""
-    told = (_figure(key, evidence) for key in evidence)
-    return [(name.replace("_", " ") if name.isidentifier() else name, text) for name, text in told if text]
+    pairs = (_figure(key, evidence) for key in evidence)
+    return [(name.replace("_", " ") if name.isidentifier() else name, text) for name, text in pairs if text]
 
 
 def line(evidence: Mapping[str, Any]) -> str:

@@ -60,15 +60,15 @@ def spread(sweep: Runs, choice: Choice, *, along: bool) -> Spread:
     if along:
         key = charts.named(choice.x, [sweep], "--x") if choice.x else charts.key_across([sweep])
     by = [charts.named(each, [sweep], "--by") for each in choice.by or _usual(sweep, key)]
-    found = _values(sweep, name, key, by)
-    if not found:
+    result = _values(sweep, name, key, by)
+    if not result:
         raise InputError(f"--y: {name}: found no value in any run; expected a metric that the engine measures")
     places, across = charts.places_across(key, [sweep]) if key else ({}, None)
-    factor, unit = numbers.scale(max(abs(value) for values in found.values() for value in values), METRICS[name].unit)
-    kinds = list(dict.fromkeys(kind for kind, _ in found))
+    factor, unit = numbers.scale(max(abs(value) for values in result.values() for value in values), METRICS[name].unit)
+    kinds = list(dict.fromkeys(kind for kind, _ in result))
     groups = [
         Group(kind, kinds.index(kind), places.get(at, 0.0), sorted(value / factor for value in values))
-        for (kind, at), values in found.items()
+        for (kind, at), values in result.items()
     ]
     return Spread(name, METRICS[name].label, unit, across, tuple(groups))
 
@@ -80,10 +80,10 @@ def _usual(sweep: Runs, key: str | None) -> Sequence[str]:
 
 
 def _computed(name: str, sweep: Runs) -> str:
-    found = next((each for each in (name, f"{name}_s", f"{name}_bps") if each in sweep.metrics), None)
-    if found is None:
+    result = next((each for each in (name, f"{name}_s", f"{name}_bps") if each in sweep.metrics), None)
+    if result is None:
         raise InputError(f"--y: found {shown(name)}; expected {nearest(name, sweep.metrics)}")
-    return found
+    return result
 
 
 def _values(sweep: Runs, name: str, key: str | None, by: Sequence[str]) -> dict[tuple[str, str], list[float]]:
@@ -91,15 +91,15 @@ def _values(sweep: Runs, name: str, key: str | None, by: Sequence[str]) -> dict[
     axes = [axis for axis in sweep.axes if axis.key in by]
     names = {axis.key: dict(zip(map(label, axis.values), short_labels(axis.values), strict=True)) for axis in axes}
     shorts = dict(zip((axis.key for axis in axes), short_keys(axes), strict=True))
-    found: dict[tuple[str, str], list[float]] = {}
+    result: dict[tuple[str, str], list[float]] = {}
     columns = list(dict.fromkeys([*by, *([key] if key else []), name]))
     for row in sweep.table.select(columns).iter_rows(named=True):
         values = row[name] if isinstance(row[name], list) else [row[name]]
         known = [value for value in values if value is not None]
         if known:
             place = label(row[key]) if key else ""
-            found.setdefault((_kind(row, names, shorts), place), []).extend(known)
-    return found
+            result.setdefault((_kind(row, names, shorts), place), []).extend(known)
+    return result
 
 
 def _kind(row: Mapping[str, Any], names: Mapping[str, Mapping[str, str]], shorts: Mapping[str, str]) -> str:

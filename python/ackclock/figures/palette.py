@@ -12,7 +12,7 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
 INK = "#222222"
 
 #: More flows than this are a cloud with its mean, not lines with a legend.
-MOST_LINES = 12
+MAX_LINES = 12
 
 #: A group of this many flows or fewer is drawn as lines even beside clouds.
 FEW = 3

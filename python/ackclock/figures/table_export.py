@@ -57,10 +57,10 @@ def _usual(sweep: Swept) -> list[str]:
 
 def _metric(name: str, sweep: Swept) -> str:
     known = [each for each in sweep.metrics if not METRICS[each].per_flow]
-    found = full_name(name, known)
-    if found is None:
+    result = full_name(name, known)
+    if result is None:
         raise InputError(f"--metrics: found {shown(name)}; expected {nearest(name, known)}")
-    return found
+    return result
 
 
 def _scale(sweep: Swept, name: str) -> tuple[float, str]:

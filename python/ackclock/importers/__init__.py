@@ -5,7 +5,7 @@
     data.metrics()
 
 One file a program; each gives `measured.Run`s, of which `measured.dataset` makes tables. What a program does not say
-is null, a table of which it says nothing is absent.
+is null, a table of which it gives nothing is absent.
 
 To add one, write a file with `recognises` (does a text look like its own?) and `read`, and add it to `KINDS`.
 """
@@ -56,14 +56,14 @@ def read(files: Sequence[Path | str], kind: str | None = None, *, command: str =
     runs = _paired({name: list(_module(name).read(given)) for name, given in of_kind.items()})
     kinds = {one.path: name for name, given in of_kind.items() for one in given}
     about = [{"path": readable(one.path), "kind": kinds[one.path]} for one in texts]
-    return measurements.dataset([run for found in runs.values() for run in found], about, command)
+    return measurements.dataset([run for result in runs.values() for run in result], about, command)
 
 
 def _by_kind(texts: Sequence[text.Text], kind: str | None) -> dict[str, list[text.Text]]:
-    found: dict[str, list[text.Text]] = {}
+    result: dict[str, list[text.Text]] = {}
     for one in texts:
-        found.setdefault(kind or recognised(one), []).append(one)
-    return found
+        result.setdefault(kind or recognised(one), []).append(one)
+    return result
 
 
 def _paired(runs: Mapping[str, list[measurements.Run]]) -> Mapping[str, list[measurements.Run]]:
@@ -75,10 +75,10 @@ def _paired(runs: Mapping[str, list[measurements.Run]]) -> Mapping[str, list[mea
 
 def recognised(given: text.Text) -> str:
     """The kind that a file looks like. Raises `InputError` for none."""
-    if (found := next((name for name in KINDS if _module(name).recognises(given)), None)) is None:
+    if (result := next((name for name in KINDS if _module(name).recognises(given)), None)) is None:
         expected = "; ".join(KINDS.values())
         raise InputError(f"{readable(given.path)}: found {given.looks}; expected {expected} (--kind)")
-    return found
+    return result
 
 
 def _module(name: str) -> Any:

@@ -40,10 +40,10 @@ def read(files: Sequence[Text]) -> Iterator[Run]:
 
 
 def _run(given: Text) -> Run:
-    whole = given.json
-    _check_version(whole["version"])
-    about, series = whole["metadata"], whole["results"].table
-    times_s = _times_s(given, whole["x_values"])
+    document = given.json
+    _check_version(document["version"])
+    about, series = document["metadata"], document["results"].table
+    times_s = _times_s(given, document["x_values"])
     flows = [flow for name, values in series.items() if (flow := _flow(name, values, series, times_s, about))]
     if not flows:
         raise _no_flows(given, about, series)
@@ -64,9 +64,9 @@ def _times_s(given: Text, values: Value) -> list[float]:
 
 def _no_flows(given: Text, about: Value, series: Mapping[str, Value]) -> InputError:
     empty = " without a value" if any(map(_is_flow, series)) else ""
-    found = f"the test {about['NAME'].text()!r} with {', '.join(sorted(series)[:4]) or 'no series'}{empty}"
+    result = f"the test {about['NAME'].text()!r} with {', '.join(sorted(series)[:4]) or 'no series'}{empty}"
     expected = 'series of TCP ("TCP upload…", "TCP download…") or of pings ("Ping (ms)…")'
-    return InputError(f"{readable(given.path)}: results: found {printable(found)}; expected {expected}")
+    return InputError(f"{readable(given.path)}: results: found {printable(result)}; expected {expected}")
 
 
 def _title(about: Value) -> str | None:
@@ -75,9 +75,9 @@ def _title(about: Value) -> str | None:
 
 def _flow(name: str, values: Value, series: Mapping[str, Value], times_s: Sequence[float], about: Value) -> Flow | None:
     """The flow of a series; None for a series that is no flow."""
-    if not _is_flow(name) or not (known := _known(values, times_s)):
+    if not _is_flow(name) or not (valid := _known(values, times_s)):
         return None
-    samples = _ping_samples(known) if _is_ping(name) else _tcp_samples(known, _of_socket(name, series, times_s))
+    samples = _ping_samples(valid) if _is_ping(name) else _tcp_samples(valid, _of_socket(name, series, times_s))
     source, destination = _ends(about, name)
     return Flow(
         group=printable(name),
@@ -118,8 +118,8 @@ def _known(values: Value, times_s: Sequence[float]) -> list[tuple[float, float]]
     """Instants that have a value."""
     if len(values.items) != len(times_s):
         values.wrong(f"{len(times_s)} values, as x_values has")
-    found = [(at_s, item.number()) for at_s, item in zip(times_s, values.items, strict=True)]
-    return [(at_s, value) for at_s, value in found if value is not None]
+    result = [(at_s, item.number()) for at_s, item in zip(times_s, values.items, strict=True)]
+    return [(at_s, value) for at_s, value in result if value is not None]
 
 
 def _tcp_samples(
@@ -139,6 +139,8 @@ def _delivered_bytes(rates_mbps: Sequence[tuple[float, float]]) -> Iterator[floa
 
 
 def _congestion(about: Value, name: str) -> str:
-    """What a series' own metadata says; what the host has set is not what a flow must have used."""
-    told = about["SERIES_META"]
-    return (told[name]["CONGESTION_CONTROL"].text() if told and told[name] else None) or UNKNOWN
+    """What a series' own metadata gives; what the host has set is not what a flow must have used."""
+    series_metadata = about["SERIES_META"]
+    return (
+        series_metadata[name]["CONGESTION_CONTROL"].text() if series_metadata and series_metadata[name] else None
+    ) or UNKNOWN

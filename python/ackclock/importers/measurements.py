@@ -19,7 +19,7 @@ from ackclock.system.files import printable
 UNKNOWN, DATAGRAMS = "unknown", "udp"
 
 #: Most samples of all files together.
-MOST_SAMPLES = 20_000_000
+MAX_SAMPLES = 20_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,22 +103,22 @@ def dataset(runs: Sequence[Run], files: Sequence[Mapping[str, Any]], command: st
     queues = {queue.name: queue for run in runs for queue in run.queues}
     plan = _plan(runs, groups, queues.values(), printable(PurePath(files[0]["path"]).name))
     imported = {"files": list(files), "began_s": [run.began_s for run in runs]}
-    about = {**_known(len(runs), command), "plan": plan, "imported": imported}
-    found = [_of_run(number, _tables(run, groups, list(queues)), about) for number, run in enumerate(runs)]
-    return replace(Dataset.concat(found), manifest=about)
+    about = {**_manifest_head(len(runs), command), "plan": plan, "imported": imported}
+    result = [_of_run(number, _tables(run, groups, list(queues)), about) for number, run in enumerate(runs)]
+    return replace(Dataset.concat(result), manifest=about)
 
 
 def _check_count(runs: Sequence[Run], files: Sequence[Mapping[str, Any]]) -> None:
     of_flows = sum(len(flow.samples) for run in runs for flow in run.flows)
     of_queues = sum(len(queue.samples) for run in runs for queue in run.queues)
-    if (count := of_flows + of_queues) > MOST_SAMPLES:
-        raise InputError(f"{files[0]['path']}: found {count} samples; expected at most {MOST_SAMPLES}")
+    if (count := of_flows + of_queues) > MAX_SAMPLES:
+        raise InputError(f"{files[0]['path']}: found {count} samples; expected at most {MAX_SAMPLES}")
 
 
-def _known(runs: int, command: str) -> dict[str, Any]:
+def _manifest_head(runs: int, command: str) -> dict[str, Any]:
     """The head of a manifest."""
-    told = {"command": command} if command else {}
-    return {"ackclock": _core.version, "runs": [{"run": number} for number in range(runs)], **told}
+    command_entry = {"command": command} if command else {}
+    return {"ackclock": _core.version, "runs": [{"run": number} for number in range(runs)], **command_entry}
 
 
 def _of_run(number: int, tables: Mapping[str, Mapping[str, Column]], about: Mapping[str, Any]) -> Dataset:

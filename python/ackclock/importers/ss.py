@@ -37,7 +37,7 @@ def read(files: Sequence[Text]) -> Iterator[Run]:
 
 
 @dataclass
-class _Seen:
+class _Connection:
     """A connection so far."""
 
     congestion: str
@@ -49,15 +49,19 @@ class _Seen:
 
 
 def _run(given: Text) -> Run:
-    seen: dict[tuple[str, str], _Seen] = {}
+    connections: dict[tuple[str, str], _Connection] = {}
     begin_s, before_s = None, 0.0
     for at_s, lines in timestamped_log.snapshots(given, EXPECTED):
         begin_s, before_s = (at_s, at_s) if begin_s is None else (begin_s, before_s)
-        for ends, number, told in _connections(lines):
-            one = seen.setdefault(ends, _Seen(_congestion(told), before_s - begin_s))
-            _take(given, number, one, told, at_s - begin_s)
+        for ends, number, details in _connections(lines):
+            connection = connections.setdefault(ends, _Connection(_congestion(details), before_s - begin_s))
+            _take(given, number, connection, details, at_s - begin_s)
         before_s = at_s
-    flows = [_flow(ends, one) for ends, one in seen.items() if one.samples[-1].time_s > one.start_s]
+    flows = [
+        _flow(ends, connection)
+        for ends, connection in connections.items()
+        if connection.samples[-1].time_s > connection.start_s
+    ]
     if not flows:
         given.wrong(1, "no connection with its details at two times", EXPECTED)
     return Run(flows, began_s=begin_s)
@@ -67,8 +71,8 @@ def _connections(lines: Sequence[tuple[int, str]]) -> Iterator[tuple[tuple[str, 
     """Both ends of each connection, and its details: behind them, or on the next line."""
     ends: tuple[str, str] | None = None
     for number, line in lines:
-        if found := _SOCKET.fullmatch(line.strip()):
-            ends, rest = (found[1], found[2]), found[3]
+        if result := _SOCKET.fullmatch(line.strip()):
+            ends, rest = (result[1], result[2]), result[3]
         else:
             rest = line
         if ends is not None and "rto:" in rest:
@@ -76,50 +80,50 @@ def _connections(lines: Sequence[tuple[int, str]]) -> Iterator[tuple[tuple[str, 
             ends = None
 
 
-def _congestion(told: str) -> str:
-    control = _CONTROL.match(told)
+def _congestion(details: str) -> str:
+    control = _CONTROL.match(details)
     return control[1] if control and control[1] not in _FLAGS else UNKNOWN
 
 
-def _take(given: Text, line: int, one: _Seen, told: str, at_s: float) -> None:
-    words = dict(_WORD.findall(re.sub(r"\w+:\([^)]*\)", "", told)))
+def _take(given: Text, line: int, connection: _Connection, details: str, at_s: float) -> None:
+    words = dict(_WORD.findall(re.sub(r"\w+:\([^)]*\)", "", details)))
 
     def number(word: str, part: int = 0) -> float | None:
-        found = words.get(word, "").split("/")
-        return given.number(line, found[part], word) if len(found) > part and found[part] else None
+        result = words.get(word, "").split("/")
+        return given.number(line, result[part], word) if len(result) > part and result[part] else None
 
     acked = number("bytes_acked") or 0.0
-    if one.first_bytes is None:
-        one.first_bytes = 0.0 if at_s else acked
-    least = number("minrtt")
-    one.samples.append(
+    if connection.first_bytes is None:
+        connection.first_bytes = 0.0 if at_s else acked
+    rtt_min_ms = number("minrtt")
+    connection.samples.append(
         FlowSample(
             at_s,
             cwnd=number("cwnd"),
             ssthresh=number("ssthresh"),
             srtt_s=seconds(number("rtt")),
             in_flight=number("unacked"),
-            delivered_bytes=max(acked - one.first_bytes, 0.0),
+            delivered_bytes=max(acked - connection.first_bytes, 0.0),
         )
     )
-    one.rtt_min_ms = least if least is not None else one.rtt_min_ms
-    one.counts = {
-        "delivered_bytes": max(acked - one.first_bytes, 0.0),
+    connection.rtt_min_ms = rtt_min_ms if rtt_min_ms is not None else connection.rtt_min_ms
+    connection.counts = {
+        "delivered_bytes": max(acked - connection.first_bytes, 0.0),
         "sent_bytes": number("bytes_sent"),
         "sent_packets": number("data_segs_out"),
         "retransmissions": number("retrans", 1) or (0.0 if "data_segs_out" in words else None),
     }
 
 
-def _flow(ends: tuple[str, str], one: _Seen) -> Flow:
+def _flow(ends: tuple[str, str], connection: _Connection) -> Flow:
     return Flow(
-        group=one.congestion,
-        samples=one.samples,
-        congestion=one.congestion,
+        group=connection.congestion,
+        samples=connection.samples,
+        congestion=connection.congestion,
         source=ends[0],
         destination=ends[1],
-        start_s=one.start_s,
-        end_s=one.samples[-1].time_s,
-        base_rtt_s=seconds(one.rtt_min_ms),
-        counts=one.counts,
+        start_s=connection.start_s,
+        end_s=connection.samples[-1].time_s,
+        base_rtt_s=seconds(connection.rtt_min_ms),
+        counts=connection.counts,
     )

@@ -63,9 +63,9 @@ class Text:
         """The lines with their numbers."""
         return enumerate(self.text.splitlines(), 1)
 
-    def wrong(self, line: int, found: str, expected: str) -> NoReturn:
+    def wrong(self, line: int, result: str, expected: str) -> NoReturn:
         """Raises `InputError` for a line."""
-        raise InputError(f"{readable(self.path)}:{line}: found {found}; expected {expected}")
+        raise InputError(f"{readable(self.path)}:{line}: found {result}; expected {expected}")
 
     def number(self, line: int, word: str, what: str, most: float = GREATEST) -> float:
         """A number ≥ 0 in a line. Raises `InputError`."""
@@ -127,8 +127,8 @@ class Value:
 
     def needed(self, most: float = GREATEST) -> float:
         """A number that must be there."""
-        found = self.number(most)
-        return self.wrong("a number") if found is None else found
+        result = self.number(most)
+        return self.wrong("a number") if result is None else result
 
     def time_s(self) -> float:
         """Seconds since a measurement began."""
@@ -151,22 +151,22 @@ def _decoded(path: Path, content: bytes) -> str:
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        found = f"byte {error.start}, which is no text"
-        raise InputError(f"{readable(path)}: found {found}; expected measurements") from None
+        result = f"byte {error.start}, which is no text"
+        raise InputError(f"{readable(path)}: found {result}; expected measurements") from None
 
 
 def _decompressed(path: Path, content: bytes) -> bytes:
-    found, rest = b"", content
+    result, rest = b"", content
     while rest:
         stream = zlib.decompressobj(wbits=31)
         try:
-            found += stream.decompress(rest, LONGEST + 1 - len(found))
+            result += stream.decompress(rest, LONGEST + 1 - len(result))
         except zlib.error as error:
             reason = str(error).rpartition(": ")[2]
             raise InputError(f"{readable(path)}: found damaged gzip ({reason}); expected a whole file") from None
-        if len(found) > LONGEST:
+        if len(result) > LONGEST:
             raise InputError(f"{readable(path)}: found more than {LONGEST >> 20} MiB in gzip; expected less")
         if not stream.eof:
             raise InputError(f"{readable(path)}: found gzip that is cut off; expected a whole file")
         rest = stream.unused_data
-    return found
+    return result

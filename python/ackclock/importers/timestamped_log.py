@@ -29,13 +29,13 @@ def snapshots(given: Text, expected: str) -> Iterator[tuple[float, list[tuple[in
     at_s: float | None = None
     first_s, lines = None, list[tuple[int, str]]()
     for number, line in given.lines():
-        found = _time(given, number, line)
-        if found is None:
+        result = _time(given, number, line)
+        if result is None:
             if at_s is None and line.strip():
                 given.wrong(number, f"{line.strip()[:60]!r} before any time", expected)
             lines.append((number, line))
             continue
-        time_s, rest = found
+        time_s, rest = result
         first_s = time_s if first_s is None else first_s
         if not (at_s or first_s) <= time_s <= first_s + LONGEST_S:
             given.wrong(number, f"a time {time_s - (at_s or first_s):+.6g} s after the one before", "times that grow")
@@ -51,12 +51,12 @@ def snapshots(given: Text, expected: str) -> Iterator[tuple[float, list[tuple[in
 
 def _time(given: Text, number: int, line: str) -> tuple[float, str] | None:
     """The time that a line begins with, and what follows."""
-    if found := _EPOCH.fullmatch(line):
-        return float(found[1]), found[2] or ""
-    if found := _ISO.fullmatch(line):
+    if result := _EPOCH.fullmatch(line):
+        return float(result[1]), result[2] or ""
+    if result := _ISO.fullmatch(line):
         try:
-            time = datetime.fromisoformat(found[1].replace(",", "."))
+            time = datetime.fromisoformat(result[1].replace(",", "."))
         except ValueError:
-            given.wrong(number, f"{found[1]!r}", "a date and a time")
-        return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp(), found[2] or ""
+            given.wrong(number, f"{result[1]!r}", "a date and a time")
+        return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp(), result[2] or ""
     return None

@@ -8,7 +8,7 @@
     metrics.response_times(data)                   # completion times by size
     metrics.epochs(data)                           # the congestion epochs
     metrics.epochs_by_rule(data)                   # the same by three rules of what an epoch is
-    metrics.window_falls(data)                     # the total window before and after each
+    metrics.window_reductions(data)                     # the total window before and after each
     metrics.shared_bottlenecks(data)               # which flows' RTTs go together
     metrics.trace(captured)                        # what Braud 2016 measured in backbone traces
     metrics.flow_goodput(data)                     # goodput of each flow, with its label
@@ -23,7 +23,7 @@
     metrics.robustness(data, baseline)             # what is left of each metric under a challenge
     metrics.responsiveness_at(data, [20, 40])      # how soon it is steady again after these instants
 
-To add one, write a function of a `RunView` whose docstring says what it is and where it comes from, and add it to its
+To add one, write a function of a `RunView` whose docstring gives what it is and where it comes from, and add it to its
 file's `METRICS`; with ranks, if it is a main one.
 """
 
@@ -69,7 +69,7 @@ from ackclock.metrics.trace import trace
 from ackclock.metrics.traced_loss import losses_before_capture_loss
 from ackclock.metrics.tracking import cubic_epochs
 from ackclock.metrics.view import RunView, runs
-from ackclock.metrics.window_reduction import window_falls
+from ackclock.metrics.window_reduction import window_reductions
 
 __all__ = [
     "METRICS",
@@ -97,7 +97,7 @@ __all__ = [
     "table",
     "trace",
     "value",
-    "window_falls",
+    "window_reductions",
     "windows_over_time",
     "within_deadline",
 ]
@@ -179,16 +179,16 @@ def epochs(data: Recorded, between: tuple[float, float] | None = None, rule: str
 
     `run`, `seed`; `epoch`, its number in the run; `start_s` and `end_s`, its first and last drop; `drops`, packets
     dropped; `flows_hit`, the synchronised flows: those that lost one; `flows_active` that were there; `share`, hit out
-    of active. `between` looks at a part of each run (seconds); `rule` says what an epoch is: "gap", "first" or
-    "per RTT" (`metrics.numbering`); None: as the scenario says.
+    of active. `between` looks at a part of each run (seconds); `rule` gives what an epoch is: "gap", "first" or
+    "per RTT" (`metrics.numbering`); None: as the scenario gives.
     """
-    found = [
-        view.once(epoch.epochs).select(
+    result = [
+        view.cached(epoch.epochs).select(
             pl.lit(view.run, pl.UInt32).alias("run"), pl.lit(view.seed, pl.Int64).alias("seed"), pl.all()
         )
         for view in runs(data, between, rule)
     ]
-    return pl.concat(found) if found else pl.DataFrame()
+    return pl.concat(result) if result else pl.DataFrame()
 
 
 def robustness(challenged: Recorded, baseline: Recorded, between: tuple[float, float] | None = None) -> pl.DataFrame:
@@ -216,13 +216,13 @@ def table(data: Recorded, between: tuple[float, float] | None = None, epochs: st
     """
     views = list(runs(data, between, epochs))
     values = [of_run(view) for view in views]
-    beside = {key: data.manifest[key] for key in (PHASE,) if key in data.manifest}
+    phase = {key: data.manifest[key] for key in (PHASE,) if key in data.manifest}
     return {
         "scenario": data.plan.name,
         "engine": data.manifest.get("engine"),
-        "runs": [{"seed": view.seed, "metrics": found} for view, found in zip(views, values, strict=True)],
-        "summary": {name: found.as_dict() for name, found in summary(values).items()},
-        **beside,
+        "runs": [{"seed": view.seed, "metrics": result} for view, result in zip(views, values, strict=True)],
+        "summary": {name: result.as_dict() for name, result in summary(values).items()},
+        **phase,
     }
 
 

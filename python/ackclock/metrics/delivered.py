@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ackclock.metrics.rows import Block, ordered
-from ackclock.metrics.view import Array, Lives, RunView
+from ackclock.metrics.view import Array, FlowLifetimes, RunView
 
 Places = npt.NDArray[np.intp]
 
@@ -30,16 +30,16 @@ def delivered_by(view: RunView, times_s: Array, places: Places) -> Array:
 
     Linear between the flow's start, its samples and, if it has one, its end; 0 before, constant afterwards.
     """
-    found, waiting = np.zeros(times_s.size), np.argsort(times_s, kind="stable")
-    known = _Points.starts(view.sampled)
+    result, pending = np.zeros(times_s.size), np.argsort(times_s, kind="stable")
+    valid = _Points.starts(view.sampled)
     for points, until_s in _points(view):
-        known = known.with_later(points)
-        asked = waiting[: np.searchsorted(times_s[waiting], until_s)]
-        found[asked], is_final = known.at(times_s[asked], places[asked])
-        left = np.ones(waiting.size, dtype=bool)
-        left[: asked.size] = ~is_final
-        waiting, known = waiting[left], known.last()
-    return found
+        valid = valid.with_later(points)
+        due = pending[: np.searchsorted(times_s[pending], until_s)]
+        result[due], is_final = valid.at(times_s[due], places[due])
+        left = np.ones(pending.size, dtype=bool)
+        left[: due.size] = ~is_final
+        pending, valid = pending[left], valid.last()
+    return result
 
 
 def _points(view: RunView) -> Iterator[tuple[_Points, float]]:
@@ -64,21 +64,21 @@ class _Points:
     values: Array
 
     @staticmethod
-    def starts(sampled: Lives) -> _Points:
+    def starts(sampled: FlowLifetimes) -> _Points:
         """Nothing is delivered at the start."""
         return _Points(np.arange(sampled.flows.size), sampled.starts_s, np.zeros(sampled.flows.size))
 
     @staticmethod
-    def ends(sampled: Lives) -> _Points:
+    def ends(sampled: FlowLifetimes) -> _Points:
         """All is delivered at the end of those that end."""
-        known = np.flatnonzero(np.isfinite(sampled.ends_s) & ~np.isnan(sampled.delivered_bytes))
-        return _Points(known, sampled.ends_s[known], sampled.delivered_bytes[known])
+        valid = np.flatnonzero(np.isfinite(sampled.ends_s) & ~np.isnan(sampled.delivered_bytes))
+        return _Points(valid, sampled.ends_s[valid], sampled.delivered_bytes[valid])
 
     @staticmethod
-    def samples(block: Block, sampled: Lives) -> _Points:
+    def samples(block: Block, sampled: FlowLifetimes) -> _Points:
         """The samples in a block."""
-        known = np.flatnonzero(~np.isnan(block["delivered_bytes"]))
-        order = known[ordered(block["flow"][known])]
+        valid = np.flatnonzero(~np.isnan(block["delivered_bytes"]))
+        order = valid[ordered(block["flow"][valid])]
         places = np.searchsorted(sampled.flows, block["flow"][order])
         return _Points(places, block["time_s"][order], block["delivered_bytes"][order])
 
@@ -106,14 +106,14 @@ class _Points:
         if not times_s.size:
             return np.empty(0), np.empty(0, dtype=bool)
         span_s = float(max(self.times_s.max(), times_s.max())) + 1.0
-        found = np.searchsorted(self.places * span_s + self.times_s, places * span_s + times_s, side="right")
-        before, after = found - 1, np.minimum(found, self.values.size - 1)
+        result = np.searchsorted(self.places * span_s + self.times_s, places * span_s + times_s, side="right")
+        before, after = result - 1, np.minimum(result, self.values.size - 1)
         is_between = self.places[after] == places
         gap_s = np.where(is_between, self.times_s[after] - self.times_s[before], 0.0)
         share = np.divide(times_s - self.times_s[before], gap_s, out=np.zeros_like(gap_s), where=gap_s > 0)
         reached = self.values[before] + share * (self.values[after] - self.values[before])
         begun = (before >= 0) & (self.places[before] == places)
-        return np.where(begun, reached, 0.0), is_between & (found < self.values.size)
+        return np.where(begun, reached, 0.0), is_between & (result < self.values.size)
 
 
 def goodputs(view: RunView, flows: npt.NDArray[np.uint32], window_s: float) -> Iterator[tuple[Array, Array]]:
@@ -146,6 +146,6 @@ def _matrix(block: Block, flows: npt.NDArray[np.uint32], before: Array) -> tuple
     sofar[rows + 1, columns[chosen]] = block["delivered_bytes"][chosen]
     if not np.isnan(sofar).any():
         return at_s[opens], sofar[1:]
-    known = np.where(np.isnan(sofar), 0, np.arange(sofar.shape[0])[:, None])
-    last = np.maximum.accumulate(known, axis=0)
+    valid = np.where(np.isnan(sofar), 0, np.arange(sofar.shape[0])[:, None])
+    last = np.maximum.accumulate(valid, axis=0)
     return at_s[opens], np.take_along_axis(sofar, last, axis=0)[1:]

@@ -57,22 +57,22 @@ def windows_over_time(data: Recorded, between: tuple[float, float] | None = None
 
 def empirical(values: Array, weights: Array | None = None) -> tuple[Array, Array]:
     """The empirical distribution function: ascending values and the share at or below each."""
-    known = ~np.isnan(values)
+    valid = ~np.isnan(values)
     if weights is None:  # there may be ten million
-        ascending = values[known]
+        ascending = values[valid]
         ascending.sort()
         share = np.arange(1.0, ascending.size + 1)
         share /= max(ascending.size, 1)
         return ascending, share
-    order = np.argsort(values[known], kind="stable")
-    ascending, weight = values[known][order], weights[known][order]
+    order = np.argsort(values[valid], kind="stable")
+    ascending, weight = values[valid][order], weights[valid][order]
     total = weight.sum()
     return ascending, np.cumsum(weight) / total if total > 0 else weight
 
 
 def completions(view: RunView) -> tuple[Array, Array]:
     """Share of the transfers begun in the measured part that were finished within each time (s): Kaplan and Meier."""
-    times_s, lasting = survival.kaplan_meier(*watched(view.once(transfers)))
+    times_s, lasting = survival.kaplan_meier(*watched(view.cached(transfers)))
     return times_s, 1 - lasting
 
 
@@ -98,7 +98,7 @@ def backlogs(view: RunView) -> tuple[Array, Array]:
 
 def goodputs(view: RunView) -> tuple[Array, Array]:
     """Distribution of the flows' goodputs while they were there (bit/s)."""
-    rates = view.once(throughput.rates_while_there_bps)
+    rates = view.cached(throughput.rates_while_there_bps)
     return empirical(np.empty(0) if rates is None else rates)
 
 

@@ -28,8 +28,8 @@ def jain(view: RunView) -> float | None:
     (Σx)² / (n Σx²) over the flows that were there in the measured part, x being a flow's goodput while it was there;
     null if nothing was delivered. Source: Jain, Chiu, Hawe 1984 (DEC TR-301); RFC 5166 (fairness between flows).
     """
-    found = view.once(_spread)
-    return None if found is None else found.jain
+    result = view.cached(_spread)
+    return None if result is None else result.jain
 
 
 def max_min_fairness(view: RunView) -> float | None:
@@ -39,8 +39,8 @@ def max_min_fairness(view: RunView) -> float | None:
     at one bottleneck is the equal share. With different bottlenecks it is no distance from the max-min fair
     allocation. Null if nothing was delivered. Source: RFC 5166 (fairness), Guillier 2008; the ratio is ours.
     """
-    found = _delivering(view)
-    return None if found is None else found.least / found.mean
+    result = _delivering(view)
+    return None if result is None else result.least / result.mean
 
 
 def proportional_fairness(view: RunView) -> float | None:
@@ -51,10 +51,10 @@ def proportional_fairness(view: RunView) -> float | None:
     unit and the number of flows. Null if nothing was delivered. Source: Kelly 1998; RFC 5166 (fairness), Guillier
     2008; the normalisation is ours.
     """
-    found = _delivering(view)
-    if found is None:
+    result = _delivering(view)
+    if result is None:
         return None
-    return math.exp(found.logarithms / found.count) if found.least > 0 else 0.0
+    return math.exp(result.logarithms / result.count) if result.least > 0 else 0.0
 
 
 def epsilon_fairness(view: RunView) -> float | None:
@@ -64,8 +64,8 @@ def epsilon_fairness(view: RunView) -> float | None:
     case of two flows. Less is fairer, unlike the other indices. Null if nothing was delivered. Source: RFC 5166
     (fairness), Guillier 2008.
     """
-    found = _delivering(view)
-    return None if found is None else 1 - found.least / found.greatest
+    result = _delivering(view)
+    return None if result is None else 1 - result.least / result.greatest
 
 
 def cov_goodput(view: RunView) -> float | None:
@@ -74,8 +74,8 @@ def cov_goodput(view: RunView) -> float | None:
     The standard deviation is the population's (divided by n), so that Jain's index is 1 / (1 + cov²). Source: RFC
     5166, Guillier 2008 (coefficient of variation CoV).
     """
-    found = _delivering(view)
-    return None if found is None else found.sd / found.mean
+    result = _delivering(view)
+    return None if result is None else result.sd / result.mean
 
 
 def sd_goodput_bps(view: RunView) -> float | None:
@@ -83,14 +83,14 @@ def sd_goodput_bps(view: RunView) -> float | None:
 
     Source: Guillier 2008 (variance σ).
     """
-    found = view.once(_spread)
-    return None if found is None else found.sd
+    result = view.cached(_spread)
+    return None if result is None else result.sd
 
 
 def jain_index(shares: Array) -> float | None:
     """Jain's index of non-negative shares; None if they are all zero."""
-    found = _spread_of(lambda: iter([shares]))
-    return None if found is None else found.jain
+    result = _spread_of(lambda: iter([shares]))
+    return None if result is None else result.jain
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,10 +119,10 @@ def _spread(view: RunView) -> _Spread | None:
 
 def _spread_of(blocks: Callable[[], Iterator[Array]]) -> _Spread | None:
     """What goodputs come to, in two passes over blocks of them; None if there are none."""
-    seen = [(rates.size, rates.min(), rates.max(), rates.sum()) for rates in blocks() if rates.size]
-    if not seen:
+    extents = [(rates.size, rates.min(), rates.max(), rates.sum()) for rates in blocks() if rates.size]
+    if not extents:
         return None
-    counts, least, greatest, totals = zip(*seen, strict=True)
+    counts, least, greatest, totals = zip(*extents, strict=True)
     count, mean, peak = sum(counts), math.fsum(totals) / sum(counts), float(max(greatest))
     sums = [_sums(rates, mean, peak) for rates in blocks() if rates.size]
     squares, scaled, scaled_squares, logarithms = map(math.fsum, zip(*sums, strict=True))
@@ -141,8 +141,8 @@ def _sums(rates: Array, mean: float, peak: float) -> tuple[float, float, float, 
 
 def _delivering(view: RunView) -> _Spread | None:
     """The flows' goodputs; None if nothing tells them or nothing was delivered."""
-    found = view.once(_spread)
-    return None if found is None or found.mean <= 0 else found
+    result = view.cached(_spread)
+    return None if result is None or result.mean <= 0 else result
 
 
 METRICS = (

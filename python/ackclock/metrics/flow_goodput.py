@@ -32,19 +32,19 @@ def flow_goodput(data: Recorded, between: tuple[float, float] | None = None) -> 
     order in the measured part × 8 / its length, null where nothing tells them. `between` looks at a part of each run
     (seconds). Source: RFC 5166 (throughput), RFC 2647 section 3.17 (goodput).
     """
-    found = pl.concat([pl.DataFrame(schema=SCHEMA), *(_of(view) for view in runs(data, between))])
-    return found.sort("run", "flow")
+    result = pl.concat([pl.DataFrame(schema=SCHEMA), *(_of(view) for view in runs(data, between))])
+    return result.sort("run", "flow")
 
 
 def _of(view: RunView) -> pl.DataFrame:
     flows, rates = present_flows(view), flow_rates_bps(view)
-    known = rates is not None and rates.size == flows.size
-    of = pl.DataFrame({"flow": flows, "goodput_bps": rates if known else np.full(flows.size, np.nan)})
+    valid = rates is not None and rates.size == flows.size
+    of = pl.DataFrame({"flow": flows, "goodput_bps": rates if valid else np.full(flows.size, np.nan)})
     about = view.flows.select("flow", "group", "congestion").with_columns(label=label(view.plan))
-    told = of.join(about, on="flow", how="left").with_columns(
+    columns = of.join(about, on="flow", how="left").with_columns(
         pl.col("goodput_bps").fill_nan(None), run=pl.lit(view.run), seed=pl.lit(view.seed)
     )
-    return told.select(pl.col(name).cast(dtype) for name, dtype in SCHEMA.items())
+    return columns.select(pl.col(name).cast(dtype) for name, dtype in SCHEMA.items())
 
 
 def label(plan: KnownPlan) -> pl.Expr:

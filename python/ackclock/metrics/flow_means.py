@@ -35,8 +35,8 @@ def flow_means(data: Recorded, between: tuple[float, float] | None = None) -> pl
 def _of(view: RunView) -> pl.DataFrame:
     window = pl.col("in_flight" if view.is_capture else "cwnd")
     samples = view.measured_samples.group_by("flow").agg(rtt_s=pl.col("srtt_s").mean(), window=window.mean())
-    found = (_captured if view.is_capture else _simulated)(view).join(samples, on="flow", how="left").sort("flow")
-    return found.select(pl.col(name).cast(dtype) for name, dtype in SCHEMA.items())
+    result = (_captured if view.is_capture else _simulated)(view).join(samples, on="flow", how="left").sort("flow")
+    return result.select(pl.col(name).cast(dtype) for name, dtype in SCHEMA.items())
 
 
 def _captured(view: RunView) -> pl.DataFrame:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ackclock.metrics.rows import Array, usual_interval_s
+from ackclock.metrics.rows import Array, sampling_interval_s
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Grid:
     @property
     def interval_s(self) -> float:
         """The usual time between samples."""
-        return usual_interval_s(self.times_s)
+        return sampling_interval_s(self.times_s)
 
     def rates_bps(self, window_s: float) -> Array:
         """Each flow's goodput over the `window_s` before each sample time (shorter at the start)."""
@@ -57,17 +57,17 @@ class Grid:
 
 def _ranked(series: pl.Series) -> tuple[npt.NDArray[Any], npt.NDArray[np.intp]]:
     """The different values in ascending order, and the place of each row's value among them."""
-    values, found = series.unique().sort().to_numpy(), series.to_numpy()
-    if found.size and np.issubdtype(found.dtype, np.integer) and int(values[-1]) < 4 * found.size:
+    values, result = series.unique().sort().to_numpy(), series.to_numpy()
+    if result.size and np.issubdtype(result.dtype, np.integer) and int(values[-1]) < 4 * result.size:
         places = np.empty(int(values[-1]) + 1, dtype=np.intp)
         places[values] = np.arange(values.size)
-        return values, places[found]
-    if np.all(found[1:] >= found[:-1]):
-        return values, np.cumsum(np.diff(found, prepend=found[:1]) > 0)
-    return values, np.searchsorted(values, found)
+        return values, places[result]
+    if np.all(result[1:] >= result[:-1]):
+        return values, np.cumsum(np.diff(result, prepend=result[:1]) > 0)
+    return values, np.searchsorted(values, result)
 
 
 def _filled(matrix: Array) -> Array:
-    known = np.where(np.isnan(matrix), -1, np.arange(matrix.shape[0])[:, None])
-    last = np.maximum.accumulate(known, axis=0)
+    valid = np.where(np.isnan(matrix), -1, np.arange(matrix.shape[0])[:, None])
+    last = np.maximum.accumulate(valid, axis=0)
     return np.where(last < 0, 0.0, np.take_along_axis(matrix, np.maximum(last, 0), axis=0))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ackclock.metrics.rows import Column, usual_interval_s
+from ackclock.metrics.rows import Column, sampling_interval_s
 from ackclock.metrics.view import Array, RunView
 
 
@@ -26,7 +26,7 @@ class Instants:
     @property
     def interval_s(self) -> float:
         """The usual time between samples; NaN with fewer than two."""
-        return usual_interval_s(self.times_s)
+        return sampling_interval_s(self.times_s)
 
 
 def instants(view: RunView) -> Instants:
@@ -48,13 +48,13 @@ def mean_by_instant(view: RunView, column: str) -> Iterator[tuple[Array, Array]]
 
 def _joined(parts: list[Array]) -> Array:
     """The parts as one; each is given up when it has been copied, for there may be many instants."""
-    whole = np.empty(sum(part.size for part in parts))
-    end = whole.size
+    merged = np.empty(sum(part.size for part in parts))
+    end = merged.size
     while parts:
         part = parts.pop()
-        whole[end - part.size : end] = part
+        merged[end - part.size : end] = part
         end -= part.size
-    return whole
+    return merged
 
 
 def mean_of_each(values: Column, first: Column) -> Array:

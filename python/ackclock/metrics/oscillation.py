@@ -15,20 +15,20 @@ import numpy as np
 
 from ackclock.metrics.instants import instants
 from ackclock.metrics.metric import Metric
-from ackclock.metrics.peaks import standing_out
+from ackclock.metrics.peaks import prominent_peaks
 from ackclock.metrics.view import Array, RunView
 
 #: How far a peak stands out at least: this share of the range of the curve …
-STANDS_OUT = 1 / 3
+MIN_PROMINENCE = 1 / 3
 
 #: … and this share of its mean: a curve that is flat but for rounding has no peaks.
-LEAST_SWING = 0.01
+MIN_SWING = 0.01
 
 #: Where the range of the curve begins and ends: a slow start or a timeout is not to set it alone.
 RANGE = (0.05, 0.95)
 
 #: With fewer peaks there is no period to speak of.
-FEWEST_PEAKS = 3
+MIN_PEAKS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,19 +42,19 @@ class Swings:
 
 def swings(view: RunView) -> Swings | None:
     """The peaks and troughs of the mean window of a run; None with fewer than three peaks."""
-    curve = view.once(instants).between(view.warmup_s, view.duration_s)
+    curve = view.cached(instants).between(view.warmup_s, view.duration_s)
     times_s, windows = curve.times_s, curve.cwnd
     if (missing := np.isnan(windows)).any():
         times_s, windows = times_s[~missing], windows[~missing]
-    if windows.size < FEWEST_PEAKS:
+    if windows.size < MIN_PEAKS:
         return None
     low, high = np.quantile(windows, RANGE)
-    standing = max(STANDS_OUT * float(high - low), LEAST_SWING * float(windows.mean()))
-    found = standing_out(windows, max(standing, np.finfo(float).tiny))
-    if found.size < FEWEST_PEAKS:
+    min_prominence = max(MIN_PROMINENCE * float(high - low), MIN_SWING * float(windows.mean()))
+    result = prominent_peaks(windows, max(min_prominence, np.finfo(float).tiny))
+    if result.size < MIN_PEAKS:
         return None
-    troughs = np.minimum.reduceat(windows[: found[-1]], found[:-1])
-    return Swings(times_s[found], windows[found], troughs)
+    troughs = np.minimum.reduceat(windows[: result[-1]], result[:-1])
+    return Swings(times_s[result], windows[result], troughs)
 
 
 def cwnd_period_s(view: RunView) -> float | None:
@@ -65,8 +65,8 @@ def cwnd_period_s(view: RunView) -> float | None:
     together, this is the time between losses; of many that do not, their mean hardly swings, and what is left may be
     chance. Belhareth 2014 (section 2.4.2) compares "the frequency of oscillations" by eye; the definition is ours.
     """
-    found = view.once(swings)
-    return None if found is None else float(np.diff(found.times_s).mean())
+    result = view.cached(swings)
+    return None if result is None else float(np.diff(result.times_s).mean())
 
 
 def cwnd_peak(view: RunView) -> float | None:
@@ -75,8 +75,8 @@ def cwnd_peak(view: RunView) -> float | None:
     Peaks as in cwnd_period_s; null with fewer than three. With cwnd_trough, the amplitude that Belhareth 2014 (section
     2.4.2) compares by eye.
     """
-    found = view.once(swings)
-    return None if found is None else float(found.peaks.mean())
+    result = view.cached(swings)
+    return None if result is None else float(result.peaks.mean())
 
 
 def cwnd_trough(view: RunView) -> float | None:
@@ -85,8 +85,8 @@ def cwnd_trough(view: RunView) -> float | None:
     Of the mean window over the flows; peaks as in cwnd_period_s; null with fewer than three. A timeout, or a recovery
     that shrinks the window for a moment, counts as it is.
     """
-    found = view.once(swings)
-    return None if found is None else float(found.troughs.mean())
+    result = view.cached(swings)
+    return None if result is None else float(result.troughs.mean())
 
 
 METRICS = (

@@ -10,20 +10,20 @@ from ackclock.metrics.rows import Array
 Places = npt.NDArray[np.intp]
 
 
-def standing_out(curve: Array, least: float) -> Places:
+def prominent_peaks(curve: Array, least: float) -> Places:
     """Where the maxima are, both ends excluded, with a prominence of `least` or more; of a plateau its middle.
 
     The prominence is how far the curve falls on both sides before it rises above the maximum or ends: the lesser fall
     counts. A single pass with a stack on each side, so that the cost is that of reading the curve.
     """
-    found = _maxima(curve)
-    if not found.size:
-        return found
-    heights = curve[found]
-    left = _lowest_since_higher(heights, np.minimum.reduceat(curve[: found[-1]], np.append(0, found[:-1])))
-    behind = np.minimum.reduceat(curve, found)
+    result = _maxima(curve)
+    if not result.size:
+        return result
+    heights = curve[result]
+    left = _lowest_since_higher(heights, np.minimum.reduceat(curve[: result[-1]], np.append(0, result[:-1])))
+    behind = np.minimum.reduceat(curve, result)
     right = _lowest_since_higher(heights[::-1], behind[::-1])[::-1]
-    return found[heights - np.maximum(left, right) >= least]
+    return result[heights - np.maximum(left, right) >= least]
 
 
 def _maxima(curve: Array) -> Places:
@@ -37,12 +37,12 @@ def _maxima(curve: Array) -> Places:
 
 def _lowest_since_higher(heights: Array, lows: Array) -> Array:
     """For each maximum the lowest value since the curve was higher; `lows` lie between it and the one before."""
-    found: list[float] = []
+    result: list[float] = []
     stack: list[tuple[float, float]] = []
     for height, low in zip(heights.tolist(), lows.tolist(), strict=True):
         lowest = low
         while stack and stack[-1][0] <= height:
             lowest = min(lowest, stack.pop()[1])
         stack.append((height, lowest))
-        found.append(lowest)
-    return np.array(found)
+        result.append(lowest)
+    return np.array(result)

@@ -43,19 +43,19 @@ def tilts(view: RunView) -> pl.DataFrame:
     `start_s` (the first queue held the backlog for the last time), `end_s` (the second did for the first), `to` (the
     second: "down" or "up"), `loss`. Empty on other topologies. Source: Braud 2016, section 4.2.
     """
-    found = list(_tilts(_holds(view))) if view.once(_sides) else []
-    start_s, end_s = (np.array([tilt[column] for tilt in found], dtype=float) for column in (0, 1))
+    result = list(_tilts(_holds(view))) if view.cached(_sides) else []
+    start_s, end_s = (np.array([tilt[column] for tilt in result], dtype=float) for column in (0, 1))
     cuts_s = np.sort(view.events(*CUTS)["time_s"])
     since_s = start_s - CAUSE_RTTS * epoch.rtt_at(view, start_s)
     loss = np.searchsorted(cuts_s, end_s, side="right") > np.searchsorted(cuts_s, since_s)
-    to = pl.Series([tilt[2] for tilt in found], dtype=pl.String)
+    to = pl.Series([tilt[2] for tilt in result], dtype=pl.String)
     return pl.DataFrame({"start_s": start_s, "end_s": end_s, "to": to, "loss": loss})
 
 
 def queueing_delays_s(view: RunView) -> tuple[Array, Array]:
     """Sample times (T) and both queues' backlog / rate (T × 2: down, up). Raises `ValueError` for other topologies."""
     columns, samples = [], view.measured("queue_samples")
-    for number, rate_bps in view.once(_sides):
+    for number, rate_bps in view.cached(_sides):
         chosen = samples["link"] == number
         times_s = samples["time_s"][chosen]
         columns.append(8 * samples["backlog_bytes"][chosen] / rate_bps)
@@ -75,7 +75,7 @@ def _holds(view: RunView) -> list[tuple[float, float, str]]:
     """First and last sample at which a queue holds the backlog, and which, of holds of an RTT and more."""
     times_s, delays_s = queueing_delays_s(view)
     total_s = delays_s.sum(axis=1)
-    held = (delays_s >= HOLDS * total_s[:, None]) & (total_s >= _least_s(view))[:, None]
+    held = (delays_s >= HOLDS * total_s[:, None]) & (total_s >= _min_backlog_s(view))[:, None]
     sides = np.where(held[:, 0], 0, 1)[held.any(axis=1)]
     at_s = times_s[held.any(axis=1)]
     first = np.flatnonzero(np.diff(sides, prepend=-1))
@@ -86,10 +86,10 @@ def _holds(view: RunView) -> list[tuple[float, float, str]]:
     return [hold for hold, lasts in zip(zip(start_s, end_s, names, strict=True), lasting, strict=True) if lasts]
 
 
-def _least_s(view: RunView) -> float:
+def _min_backlog_s(view: RunView) -> float:
     """The queueing delay of a full packet on the slower link: less is no backlog."""
     assert view.plan.packet_bytes is not None  # there are no sides without
-    return 8 * float(view.plan.packet_bytes) / min(rate_bps for _, rate_bps in view.once(_sides))
+    return 8 * float(view.plan.packet_bytes) / min(rate_bps for _, rate_bps in view.cached(_sides))
 
 
 def _tilts(holds: list[tuple[float, float, str]]) -> Iterator[tuple[float, float, str]]:
@@ -114,8 +114,8 @@ def tilts_with_loss(view: RunView) -> float | None:
     return _count(view, pl.col("loss"))
 
 
-def _count(view: RunView, wanted: pl.Expr) -> float | None:
-    return float(view.once(tilts).filter(wanted).height) if view.once(_sides) else None
+def _count(view: RunView, condition: pl.Expr) -> float | None:
+    return float(view.cached(tilts).filter(condition).height) if view.cached(_sides) else None
 
 
 METRICS = (

@@ -32,7 +32,7 @@ class Handed(Protocol):
     def items(self, name: str) -> Sequence[Any] | None:
         """A column of words or lists; None for another: look at the frame."""
 
-    def says(self, name: str, word: str) -> npt.NDArray[np.bool_] | None:
+    def equals(self, name: str, word: str) -> npt.NDArray[np.bool_] | None:
         """Which rows have this word in a column of words; None for another: look at the frame."""
 
 
@@ -48,7 +48,7 @@ class Piece(Protocol):
 
 
 class Recorded(Protocol):
-    """Tables of runs and the manifest that says how they came about: `ackclock.dataset.Dataset` is one."""
+    """Tables of runs and the manifest that gives how they came about: `ackclock.dataset.Dataset` is one."""
 
     @property
     def manifest(self) -> Mapping[str, Any]:

@@ -1,7 +1,7 @@
 """Response times: how long transfers took by their size, for each `[[flows]]` and `[[traffic]]` entry.
 
 Braud 2016 calls it the conditional response time (figures 7-5 and 7-7) and warns of its right end: the longest
-transfers do not finish while one measures, and those that do are the lucky ones (section 7.4.1). So each row says how
+transfers do not finish while one measures, and those that do are the lucky ones (section 7.4.1). So each row gives how
 many did not, and gives the Kaplan–Meier mean beside the plain one. In captures a connection that is still open stands
 with the size that was delivered so far: by size it may stand too low, by group it makes no difference.
 """
@@ -22,7 +22,7 @@ from ackclock.metrics.view import RunView, group_label, runs
 from ackclock.partial_plan import KnownPlan
 
 #: Up to this many different sizes have a row each; more are put into octaves.
-MOST_SIZES = 16
+MAX_SIZES = 16
 
 #: What rows may stand for.
 BY = ("size", "group")
@@ -61,24 +61,24 @@ def response_times(data: Recorded, by: str = "size", between: tuple[float, float
 
 def of_views(views: Sequence[RunView], by: str = "size") -> pl.DataFrame:
     """As `response_times`, of these runs."""
-    found = [view.once(transfers).with_columns(pl.lit(number).alias("run")) for number, view in enumerate(views)]
-    if not found:
+    result = [view.cached(transfers).with_columns(pl.lit(number).alias("run")) for number, view in enumerate(views)]
+    if not result:
         return pl.DataFrame(schema=SCHEMA)
-    every = _binned(pl.concat(found)) if by == "size" else pl.concat(found).with_columns(pl.lit(0).alias("bin"))
+    every = _binned(pl.concat(result)) if by == "size" else pl.concat(result).with_columns(pl.lit(0).alias("bin"))
     cells = every.sort("group", "bin").partition_by("group", "bin", maintain_order=True) if every.height else []
     return pl.DataFrame([_row(cell, views[0].plan, len(views)) for cell in cells], schema=SCHEMA)
 
 
-def _binned(found: pl.DataFrame) -> pl.DataFrame:
+def _binned(result: pl.DataFrame) -> pl.DataFrame:
     sizes = pl.col("size_bytes").cast(pl.Float64)
-    if found["size_bytes"].n_unique() <= MOST_SIZES:
-        return found.with_columns(sizes.alias("bin"))
-    return found.with_columns(sizes.clip(1, None).log(2).add(1e-9).floor().alias("bin"))
+    if result["size_bytes"].n_unique() <= MAX_SIZES:
+        return result.with_columns(sizes.alias("bin"))
+    return result.with_columns(sizes.clip(1, None).log(2).add(1e-9).floor().alias("bin"))
 
 
 def _row(cell: pl.DataFrame, plan: KnownPlan, run_count: int) -> Mapping[str, Any]:
     done, first = cell.filter("finished"), cell.row(0, named=True)
-    times_s, found = done["time_s"], _mean(done, run_count)
+    times_s, result = done["time_s"], _mean(done, run_count)
     return {
         "group": first["group"],
         "label": group_label(first, plan),
@@ -86,9 +86,9 @@ def _row(cell: pl.DataFrame, plan: KnownPlan, run_count: int) -> Mapping[str, An
         "size_high_bytes": cell["size_bytes"].max(),
         "n": done.height,
         "unfinished": cell.height - done.height,
-        "mean_s": found.mean,
-        "ci95_low_s": found.ci95_low,
-        "ci95_high_s": found.ci95_high,
+        "mean_s": result.mean,
+        "ci95_low_s": result.ci95_low,
+        "ci95_high_s": result.ci95_high,
         "median_s": times_s.median(),
         "p95_s": times_s.quantile(0.95, interpolation="linear"),
         "km_mean_s": survival.restricted_mean(lambda: [watched(cell)]) if done.height else None,

@@ -1,6 +1,6 @@
 """Mean completion times by size, in memory that does not depend on the number of transfers.
 
-What `response.response_times` says without what needs all the times at once: median, 95th percentile, Kaplan–Meier.
+What `response.response_times` gives without what needs all the times at once: median, 95th percentile, Kaplan–Meier.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import polars as pl
 
 from ackclock.metrics.completion import Transfers, transfers_in_blocks
 from ackclock.metrics.protocols import Recorded
-from ackclock.metrics.response import MOST_SIZES, SCHEMA
+from ackclock.metrics.response import MAX_SIZES, SCHEMA
 from ackclock.metrics.rows import Array
 from ackclock.metrics.summary import Summary, of_sums, summarise
 from ackclock.metrics.view import RunView, group_label, runs
@@ -23,16 +23,16 @@ from ackclock.metrics.view import RunView, group_label, runs
 
 def response_means(data: Recorded) -> pl.DataFrame:
     """As `response_times` by size, of transfers whose size is known; the other columns are null."""
-    is_few = len(_sizes(data)) <= MOST_SIZES
+    is_few = len(_sizes(data)) <= MAX_SIZES
     cells: dict[tuple[int, float], _Cell] = {}
     labels: dict[int, str] = {}
     count = 0
     for view in runs(data):
         count += 1
         labels |= _labels(view)
-        for found in transfers_in_blocks(view):
-            for key, chosen in _cells(found, is_few=is_few):
-                cells.setdefault(key, _Cell()).add(view.run, found, chosen)
+        for result in transfers_in_blocks(view):
+            for key, chosen in _cells(result, is_few=is_few):
+                cells.setdefault(key, _Cell()).add(view.run, result, chosen)
     rows = [
         cell.row(key[0], labels.get(key[0], ""), several=count > 1)
         for key, cell in sorted(cells.items(), key=lambda item: item[0])
@@ -44,9 +44,9 @@ def _sizes(data: Recorded) -> set[float | None]:
     """The different sizes (None: a transfer of unknown size), or more of them than have a row each."""
     sizes: set[float | None] = set()
     for view in runs(data):
-        for found in transfers_in_blocks(view):
-            sizes |= {None if size != size else size for size in np.unique(found.sizes_bytes).tolist()}  # noqa: PLR0124
-            if len(sizes) > MOST_SIZES:
+        for result in transfers_in_blocks(view):
+            sizes |= {None if size != size else size for size in np.unique(result.sizes_bytes).tolist()}  # noqa: PLR0124
+            if len(sizes) > MAX_SIZES:
                 return sizes
     return sizes
 
@@ -59,17 +59,17 @@ def _labels(view: RunView) -> dict[int, str]:
     return labels
 
 
-def _cells(found: Transfers, *, is_few: bool) -> Iterator[tuple[tuple[int, float], npt.NDArray[np.intp]]]:
+def _cells(result: Transfers, *, is_few: bool) -> Iterator[tuple[tuple[int, float], npt.NDArray[np.intp]]]:
     """The transfers of each group and bin: a size, or an octave."""
-    sizes = found.sizes_bytes
+    sizes = result.sizes_bytes
     bins = sizes if is_few else np.floor(np.log2(np.maximum(sizes, 1.0)) + 1e-9)
-    known = np.flatnonzero(~np.isnan(sizes))
-    order = known[np.lexsort((bins[known], found.groups[known]))]
-    groups, ordered = found.groups[order], bins[order]
+    valid = np.flatnonzero(~np.isnan(sizes))
+    order = valid[np.lexsort((bins[valid], result.groups[valid]))]
+    groups, ordered = result.groups[order], bins[order]
     changes = (np.diff(groups) != 0) | (np.diff(ordered) != 0) if order.size else np.empty(0, dtype=bool)
     for chosen in np.split(order, np.flatnonzero(changes) + 1):
         if chosen.size:
-            yield (int(found.groups[chosen[0]]), float(bins[chosen[0]])), chosen
+            yield (int(result.groups[chosen[0]]), float(bins[chosen[0]])), chosen
 
 
 @dataclass
@@ -81,18 +81,18 @@ class _Cell:
     unfinished: int = 0
     finished: dict[int, _Sums] = field(default_factory=dict)
 
-    def add(self, run: int, found: Transfers, chosen: npt.NDArray[np.intp]) -> None:
+    def add(self, run: int, result: Transfers, chosen: npt.NDArray[np.intp]) -> None:
         """Some of a block's transfers."""
-        sizes, done = found.sizes_bytes[chosen], found.finished[chosen]
+        sizes, done = result.sizes_bytes[chosen], result.finished[chosen]
         self.low_bytes, self.high_bytes = min(self.low_bytes, sizes.min()), max(self.high_bytes, sizes.max())
         self.unfinished += int((~done).sum())
         if done.any():
-            self.finished.setdefault(run, _Sums()).add(found.times_s[chosen][done])
+            self.finished.setdefault(run, _Sums()).add(result.times_s[chosen][done])
 
     def row(self, group: int, label: str, *, several: bool) -> Mapping[str, Any]:
         """As `response_times` has it."""
         sums = list(self.finished.values())
-        found = summarise([one.mean for one in sums], least=0.0) if several else _summary(sums)
+        result = summarise([one.mean for one in sums], least=0.0) if several else _summary(sums)
         return {
             "group": group,
             "label": label,
@@ -100,9 +100,9 @@ class _Cell:
             "size_high_bytes": int(self.high_bytes),
             "n": sum(one.n for one in sums),
             "unfinished": self.unfinished,
-            "mean_s": found.mean,
-            "ci95_low_s": found.ci95_low,
-            "ci95_high_s": found.ci95_high,
+            "mean_s": result.mean,
+            "ci95_low_s": result.ci95_low,
+            "ci95_high_s": result.ci95_high,
         }
 
 

@@ -23,7 +23,7 @@ from ackclock.metrics.throughput import rates_between_bps
 from ackclock.metrics.view import Array, RunView, runs
 
 #: A phase is cut into this many stretches or more.
-FEWEST_STRETCHES = 10
+MIN_STRETCHES = 10
 
 SCHEMA = {
     "run": pl.UInt32,
@@ -71,11 +71,11 @@ def _of_run(view: RunView, instants: Sequence[float], within: float) -> Iterator
         raise InputError(f"instants: found {list(instants)}; expected {expected}")
     for at_s, until_s in pairwise(bounds):
         phase = replace(view, between=(float(at_s), float(until_s)), _known={})
-        count = max(FEWEST_STRETCHES, int((until_s - at_s) / window(view)))
+        count = max(MIN_STRETCHES, int((until_s - at_s) / window(view)))
         edges_s = np.linspace(at_s, until_s, count + 1)
         series = (_sampled(phase, "utilisation", edges_s), _sampled(phase, "backlog_p", edges_s), _jain(phase, edges_s))
-        found = (settled(values, within) for values in series)
-        times_s = [None if first is None else float(edges_s[first] - at_s) for first in found]
+        result = (settled(values, within) for values in series)
+        times_s = [None if first is None else float(edges_s[first] - at_s) for first in result]
         yield (view.run, view.seed, float(at_s), float(until_s), *times_s)
 
 
@@ -94,5 +94,5 @@ def _jain(view: RunView, edges_s: Array) -> Array:
     """Jain's index of the goodputs in each stretch (NaN where nothing was delivered)."""
     rates = rates_between_bps(view, edges_s)
     squares = (~np.isnan(rates)).sum(axis=1) * np.nansum(rates**2, axis=1)
-    found = np.divide(np.nansum(rates, axis=1) ** 2, squares, out=np.full(squares.shape, np.nan), where=squares > 0)
-    return np.asarray(found)
+    result = np.divide(np.nansum(rates, axis=1) ** 2, squares, out=np.full(squares.shape, np.nan), where=squares > 0)
+    return np.asarray(result)

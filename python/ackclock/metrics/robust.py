@@ -1,7 +1,7 @@
 """Robustness: what is left of each metric when a network is made hard.
 
 Guillier's table of 2008 names robustness between fairness and deployability, and leaves both its cells empty. RFC 5166
-section 2.4 says of it that a control is looked at in a challenging environment (corrupted packets, varying rates,
+section 2.4 gives of it that a control is looked at in a challenging environment (corrupted packets, varying rates,
 reordering, failing links) and how its performance suffers. So it is no quantity of its own but a comparison: the same
 scenario with and without the challenge, seed by seed. That the comparison is a ratio is our reading.
 """
@@ -49,10 +49,10 @@ def paired(
     return pairs
 
 
-def _row(name: str, found: Sequence[tuple[Value, Value]]) -> tuple[object, ...] | None:
-    known = [(h, e) for h, e in found if isinstance(h, float) and isinstance(e, float)]
-    if not known:
+def _row(name: str, result: Sequence[tuple[Value, Value]]) -> tuple[object, ...] | None:
+    valid = [(h, e) for h, e in result if isinstance(h, float) and isinstance(e, float)]
+    if not valid:
         return None
-    ratio = summarise([h / e for h, e in known if e], least=0.0)
-    hard, easy = (sum(column) / len(known) for column in zip(*known, strict=True))
+    ratio = summarise([h / e for h, e in valid if e], least=0.0)
+    hard, easy = (sum(column) / len(valid) for column in zip(*valid, strict=True))
     return name, hard, easy, ratio.mean, ratio.ci95_low, ratio.ci95_high, ratio.n

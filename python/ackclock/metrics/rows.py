@@ -49,17 +49,17 @@ class Block:
 
     def items(self, name: str) -> Sequence[Any]:
         """A column of words, or of lists as arrays, with None for null."""
-        found = None if isinstance(self.source, pl.DataFrame) else self.source.items(name)
-        if found is None:
+        result = None if isinstance(self.source, pl.DataFrame) else self.source.items(name)
+        if result is None:
             column = self.frame[name]
             is_nested = column.dtype == pl.List
             return [cell.to_numpy() if is_nested and cell is not None else cell for cell in column]
-        return found if self.chosen is None else [found[place] for place in np.arange(len(found))[self.chosen]]
+        return result if self.chosen is None else [result[place] for place in np.arange(len(result))[self.chosen]]
 
-    def says(self, name: str, word: str) -> npt.NDArray[np.bool_]:
+    def equals(self, name: str, word: str) -> npt.NDArray[np.bool_]:
         """Which rows have this word in a column of words."""
-        found = None if isinstance(self.source, pl.DataFrame) else self.source.says(name, word)
-        return self._of((self._whole[name] == word).to_numpy() if found is None else found)
+        result = None if isinstance(self.source, pl.DataFrame) else self.source.equals(name, word)
+        return self._of((self._whole[name] == word).to_numpy() if result is None else result)
 
     @property
     def size(self) -> int:
@@ -92,8 +92,8 @@ class Block:
         return self.source if isinstance(self.source, pl.DataFrame) else self.source.frame
 
     def _numbers(self, name: str) -> Column:
-        found = None if isinstance(self.source, pl.DataFrame) else self.source.numbers(name)
-        return _array(self._whole[name]) if found is None else found
+        result = None if isinstance(self.source, pl.DataFrame) else self.source.numbers(name)
+        return _array(self._whole[name]) if result is None else result
 
     def _of(self, column: Column) -> Column:
         return column if self.chosen is None else column[self.chosen]
@@ -109,12 +109,12 @@ class Choice:
 
     def of(self, block: Block) -> Block:
         """What is chosen of a block."""
-        found = block.masked(self.mask(block)) if self.mask else block
+        result = block.masked(self.mask(block)) if self.mask else block
         if self.hidden is None:
-            return found
-        hidden = [name for name in found.frame.columns if self.hidden(name)]
-        nulls = (pl.lit(None, dtype=found.frame.schema[name]).alias(name) for name in hidden)
-        return Block(found.frame.with_columns(*nulls))
+            return result
+        hidden = [name for name in result.frame.columns if self.hidden(name)]
+        nulls = (pl.lit(None, dtype=result.frame.schema[name]).alias(name) for name in hidden)
+        return Block(result.frame.with_columns(*nulls))
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,8 +145,8 @@ class Rows:
         """All the rows at once."""
         if self.within is not None and self._all is not None and self._all.is_small:
             return self._all.whole.between(*self.within)
-        found = self._ordered(self._every(()))
-        return found if self.within is None else found.between(*self.within)
+        result = self._ordered(self._every(()))
+        return result if self.within is None else result.between(*self.within)
 
     def frame(self) -> pl.DataFrame:
         """All the rows as a Polars frame."""
@@ -164,13 +164,13 @@ class Rows:
             yield self.whole
             return
         names = tuple(dict.fromkeys([TIME, *names])) if self.order == TIME else names
-        found = self._slices(names) if self._is_ordered else iter([self._ordered(self._every(names))])
-        for block in _instants(found) if self.order == TIME else found:
+        result = self._slices(names) if self._is_ordered else iter([self._ordered(self._every(names))])
+        for block in _instants(result) if self.order == TIME else result:
             within = block if self.within is None else block.between(*self.within)
             if within.size:
                 yield within
 
-    def known(self, name: str) -> Iterator[Array]:
+    def values(self, name: str) -> Iterator[Array]:
         """The values of a column that are not null, in blocks."""
         for block in self.blocks(name):
             values = block[name]
@@ -179,7 +179,7 @@ class Rows:
 
     def count(self, name: str) -> int:
         """How many values are not null."""
-        return sum(values.size for values in self.known(name))
+        return sum(values.size for values in self.values(name))
 
     def sum(self, name: str) -> float | None:
         """The sum of a column; None without values."""
@@ -193,12 +193,12 @@ class Rows:
 
     def _total(self, name: str) -> tuple[float, int]:
         """The sum of a column, and of how many values."""
-        found = [(float(values.sum()), values.size) for values in self.known(name)]
-        return math.fsum(total for total, _ in found), sum(size for _, size in found)
+        result = [(float(values.sum()), values.size) for values in self.values(name)]
+        return math.fsum(total for total, _ in result), sum(size for _, size in result)
 
     def quantile(self, name: str, share: float) -> float | None:
         """The value that this share of a column does not exceed, linear between two; None without values."""
-        return quantile(lambda: self.known(name), share, self.block_rows)
+        return quantile(lambda: self.values(name), share, self.block_rows)
 
     @cached_property
     def _is_ordered(self) -> bool:
@@ -219,8 +219,8 @@ class Rows:
     def _every(self, names: tuple[str, ...]) -> Block:
         if self.is_small and len(self.pieces) == 1:
             return self._read(self.pieces[0], 0, names)
-        found = [block.frame for block in self._slices(names)]  # of each block only the chosen rows are kept
-        return Block(pl.concat(found)) if found else self._read(self.pieces[0], 0, names)
+        result = [block.frame for block in self._slices(names)]  # of each block only the chosen rows are kept
+        return Block(pl.concat(result)) if result else self._read(self.pieces[0], 0, names)
 
     def _ordered(self, block: Block) -> Block:
         if self.order is None or not block.size:
@@ -229,12 +229,12 @@ class Rows:
         return block if (by[1:] >= by[:-1]).all() else block.rows(np.argsort(by, kind="stable"))
 
     def _read(self, piece: Piece, first: int, names: tuple[str, ...]) -> Block:
-        needed = [*dict.fromkeys([*names, *self.choice.columns])] if names else ()
-        found = self.choice.of(Block(piece.read(first, self.block_rows, needed)))
-        return Block(found.frame.select(names)) if names else found
+        columns = [*dict.fromkeys([*names, *self.choice.columns])] if names else ()
+        result = self.choice.of(Block(piece.read(first, self.block_rows, columns)))
+        return Block(result.frame.select(names)) if names else result
 
 
-def usual_interval_s(times_s: Array) -> float:
+def sampling_interval_s(times_s: Array) -> float:
     """The usual time between samples at these times, their median; NaN with fewer than two."""
     return float(np.median(np.diff(times_s), overwrite_input=True)) if times_s.size > 1 else float("nan")
 

@@ -34,7 +34,7 @@ def epochs_by_rule(data: Recorded, between: tuple[float, float] | None = None) -
 
 def _row(view: RunView, rule: str) -> tuple[object, ...]:
     times_s = view.dropped["time_s"]
-    found = Epochs.numbered(view, RULES[rule](times_s, rtt_at(view, times_s)))
-    columns = (found.share, found.flows_hit, found.drops, found.end_s - found.start_s)
-    means = [float(np.mean(column)) if found.count else None for column in columns]
-    return (view.run, rule, found.count, *means)
+    result = Epochs.numbered(view, RULES[rule](times_s, rtt_at(view, times_s)))
+    columns = (result.share, result.flows_hit, result.drops, result.end_s - result.start_s)
+    means = [float(np.mean(column)) if result.count else None for column in columns]
+    return (view.run, rule, result.count, *means)

@@ -19,10 +19,10 @@ from ackclock.metrics.view import RunView, runs
 TOGETHER = 0.5
 
 #: With fewer instants in common nobody can tell.
-LEAST_INSTANTS = 20
+MIN_INSTANTS = 20
 
 #: So many flows are looked at, those with the most samples: the work grows with their square.
-MOST_FLOWS = 1000
+MAX_FLOWS = 1000
 
 SCHEMA = {"run": pl.UInt32, "flow": pl.UInt32, "bottleneck": pl.Int64, "correlation": pl.Float64}
 
@@ -38,15 +38,15 @@ def shared_bottlenecks(data: Recorded, between: tuple[float, float] | None = Non
 
 def _rows(view: RunView) -> list[tuple[object, ...]]:
     samples = view.measured_samples.select("time_s", "flow", "srtt_s").drop_nulls()
-    most = samples.group_by("flow").len().sort(["len", "flow"], descending=[True, False]).head(MOST_FLOWS)["flow"]
-    samples = samples.filter(pl.col("flow").is_in(most.implode()))
+    largest = samples.group_by("flow").len().sort(["len", "flow"], descending=[True, False]).head(MAX_FLOWS)["flow"]
+    samples = samples.filter(pl.col("flow").is_in(largest.implode()))
     if not samples.height:
         return []
     wide = samples.pivot("flow", index="time_s", values="srtt_s", aggregate_function="last").sort("time_s")
     flows = np.array(sorted(map(int, wide.columns[1:])))
-    together = _correlations(np.column_stack([wide[str(flow)].to_numpy() for flow in flows]))
-    groups = _components(together >= TOGETHER)
-    best = np.where(np.isnan(together), -np.inf, together).max(axis=1)
+    correlation = _correlations(np.column_stack([wide[str(flow)].to_numpy() for flow in flows]))
+    groups = _components(correlation >= TOGETHER)
+    best = np.where(np.isnan(correlation), -np.inf, correlation).max(axis=1)
     return [
         (view.run, int(flow), group, float(value) if np.isfinite(value) else None)
         for flow, group, value in zip(flows, groups, best, strict=True)
@@ -55,17 +55,17 @@ def _rows(view: RunView) -> list[tuple[object, ...]]:
 
 def _correlations(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """Of each pair of columns over the rows that both have; NaN with too few, and on the diagonal."""
-    known = ~np.isnan(values)
-    filled, weights = np.where(known, values - np.nanmean(values, axis=0), 0.0), known.astype(float)
+    valid = ~np.isnan(values)
+    filled, weights = np.where(valid, values - np.nanmean(values, axis=0), 0.0), valid.astype(float)
     count = weights.T @ weights
     with np.errstate(invalid="ignore", divide="ignore"):
         mean = filled.T @ weights / count
         covariance = filled.T @ filled / count - mean * mean.T
         spread = (filled**2).T @ weights / count - mean**2
-        found = covariance / np.sqrt(spread * spread.T)
-    found[count < LEAST_INSTANTS] = np.nan
-    np.fill_diagonal(found, np.nan)
-    return np.asarray(found)
+        result = covariance / np.sqrt(spread * spread.T)
+    result[count < MIN_INSTANTS] = np.nan
+    np.fill_diagonal(result, np.nan)
+    return np.asarray(result)
 
 
 def _components(joined: npt.NDArray[np.bool_]) -> list[int | None]:

@@ -2,7 +2,7 @@
 
 A transfer that is under way when the run ends has taken at least as long as it was watched. To leave it out makes the
 mean too small, for it is the long ones that do not end: Braud 2016 section 7.4.1 calls those that do the lucky ones.
-The estimate uses each transfer for as long as it was watched. It supposes that being cut off says nothing about how
+The estimate uses each transfer for as long as it was watched. It supposes that being cut off gives nothing about how
 much longer it would have taken, which the end of a run does not.
 """
 
@@ -51,8 +51,8 @@ def median(watched: Watched) -> float | None:
     if not reached.size:
         return None
     number = int(reached[0])
-    needed = (spans.lasting[number] - 0.5 - 1e-12) / spans.weights[number]
-    rank = max(1, math.ceil(needed)) - 1
+    min_deaths = (spans.lasting[number] - 0.5 - 1e-12) / spans.weights[number]
+    rank = max(1, math.ceil(min_deaths)) - 1
     return ranked(lambda: _ended_in(watched, spans.cut_s, number), rank)
 
 
@@ -92,11 +92,11 @@ def _spans(watched: Watched) -> _Spans:
 
 def _of_spans(watched: Watched, cut_s: Array, what: Callable[[Array], Array]) -> Array:
     """For each span the sum of something of the times that ended in it."""
-    found = np.zeros(cut_s.size + 1)
+    result = np.zeros(cut_s.size + 1)
     for times_s, ended in watched():
         done_s = times_s[ended]
-        found += np.bincount(np.searchsorted(cut_s, done_s), what(done_s), found.size)
-    return found
+        result += np.bincount(np.searchsorted(cut_s, done_s), what(done_s), result.size)
+    return result
 
 
 def _ended_in(watched: Watched, cut_s: Array, number: int) -> Iterator[Array]:

@@ -9,7 +9,7 @@ before. The thesis' rules on whom to leave out:
   all their connections.
 
 Ours: 95 % intervals are of ratios over connections (packets of one connection are not independent), and Student's for
-means. The first SYN/ACK is taken to have come with the first SYN: a result says when it was sent again, not when
+means. The first SYN/ACK is taken to have come with the first SYN: a result gives when it was sent again, not when
 first.
 """
 
@@ -24,8 +24,7 @@ from ackclock.errors import InputError
 from ackclock.input import arguments
 from ackclock.input.arguments import checked, optional
 from ackclock.metrics.protocols import Recorded
-from ackclock.metrics.student import NORMAL
-from ackclock.metrics.summary import summarise
+from ackclock.metrics.summary import NORMAL_QUANTILE, summarise
 from ackclock.metrics.view import runs
 
 #: Nobody waits longer for an answer to the last of four SYNs: 3 + 6 + 12 + 24 s.
@@ -73,7 +72,7 @@ def trace(data: Recorded, flood: int = FLOOD, *, link_bps: float | None = None) 
     rows = rows.filter(~pl.col("connection").is_in(floods(rows, flood).implode()))
     rows = rows.filter((pl.col("time_s") <= LONGEST_S).fill_null(value=True))
     rates = _rates(data)
-    found = [
+    result = [
         row
         for sender in OPENINGS
         for row in (
@@ -82,7 +81,7 @@ def trace(data: Recorded, flood: int = FLOOD, *, link_bps: float | None = None) 
             (sender, "utilisation", _over(rates.get(sender), link_bps), None, None, len(rates)),
         )
     ]
-    return pl.DataFrame(found, schema=SCHEMA, orient="row")
+    return pl.DataFrame(result, schema=SCHEMA, orient="row")
 
 
 def _rates(data: Recorded) -> dict[str, float]:
@@ -91,9 +90,9 @@ def _rates(data: Recorded) -> dict[str, float]:
     for view in runs(data):
         counts = data.scan("flows").select("run", "flow", "sent_bytes")
         rows = data.scan("captured").select("run", "flow", "connection", "sender", "received_bytes")
-        found = rows.filter(pl.col("run") == view.run).join(counts, on=["run", "flow"]).collect()
+        result = rows.filter(pl.col("run") == view.run).join(counts, on=["run", "flow"]).collect()
         for sender, other in zip(OPENINGS, reversed(OPENINGS), strict=True):
-            own, back = (found.filter(pl.col("sender").cast(pl.String) == end) for end in (sender, other))
+            own, back = (result.filter(pl.col("sender").cast(pl.String) == end) for end in (sender, other))
             alone = back.join(own, on="connection", how="anti")  # carries no data this way, and has no row
             totals[sender] += float(own["sent_bytes"].sum()) + float(alone["received_bytes"].sum())
     whole_s = sum(view.run_end_s for view in runs(data))
@@ -115,8 +114,8 @@ def floods(rows: pl.DataFrame, least: int = FLOOD) -> pl.Series:
     ends = rows.select("connection", "client", "server", "empty").unique("connection")
     both = pl.concat([ends.select("connection", "empty", address=_address(end)) for end in ("client", "server")])
     counts = both.group_by("address").agg(pl.col("empty").sum(), with_data=(~pl.col("empty")).sum())
-    known = counts.filter(pl.col("empty") >= least, pl.col("empty") >= least * pl.col("with_data"))
-    return both.filter(pl.col("address").is_in(known["address"].implode()))["connection"].unique()
+    valid = counts.filter(pl.col("empty") >= least, pl.col("empty") >= least * pl.col("with_data"))
+    return both.filter(pl.col("address").is_in(valid["address"].implode()))["connection"].unique()
 
 
 def _address(end: str) -> pl.Expr:
@@ -183,8 +182,8 @@ def _of(sender: str, rows: pl.DataFrame) -> Iterable[tuple[object, ...]]:
     lost = pl.col("opening") > 0
     for what, chosen in (("", rows), ("_with_syn_loss", rows.filter(lost)), ("_without_syn_loss", rows.filter(~lost))):
         times_s = chosen["time_s"].drop_nulls()
-        found = summarise(times_s.to_list(), least=0.0)
-        yield sender, f"retransmission_time_s{what}", found.mean, found.ci95_low, found.ci95_high, times_s.len()
+        result = summarise(times_s.to_list(), least=0.0)
+        yield sender, f"retransmission_time_s{what}", result.mean, result.ci95_low, result.ci95_high, times_s.len()
 
 
 def _ratio(part: pl.Series, whole: pl.Series) -> tuple[float | None, float | None, float | None, int]:
@@ -196,5 +195,5 @@ def _ratio(part: pl.Series, whole: pl.Series) -> tuple[float | None, float | Non
     if count < 2:
         return value, None, None, count
     errors = (part - value * whole).cast(pl.Float64)
-    half = NORMAL * math.sqrt(float((errors**2).sum()) * count / (count - 1)) / total
+    half = NORMAL_QUANTILE * math.sqrt(float((errors**2).sum()) * count / (count - 1)) / total
     return value, max(0.0, value - half), min(1.0, value + half), count

@@ -41,10 +41,10 @@ def losses_before_capture_loss(data: Recorded) -> pl.DataFrame:
         pl.col("until_s").is_null() | (pl.col("time_s") < pl.col("until_s"))
     )
     count = pl.col("segments").cast(pl.Int64)
-    found = before.group_by("run", "flow").agg(
+    result = before.group_by("run", "flow").agg(
         pl.col("until_s").first(),
         count.sum().alias("segments"),
         count.filter(fate.is_in(LOST)).sum().alias("lost"),
     )
-    found = found.with_columns(share=pl.col("lost") / pl.col("segments")).sort("run", "flow")
-    return found.select(pl.col(name).cast(dtype) for name, dtype in SCHEMA.items()).collect()
+    result = result.with_columns(share=pl.col("lost") / pl.col("segments")).sort("run", "flow")
+    return result.select(pl.col(name).cast(dtype) for name, dtype in SCHEMA.items()).collect()

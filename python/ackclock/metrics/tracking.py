@@ -50,7 +50,7 @@ def plateau_s(view: RunView) -> float | None:
     towards the flat, as Linux does, are there as long before it too. Null where there is none. Source: Belhareth 2014
     sections 5.5.1 and 5.5.2.
     """
-    return view.once(epochs)["plateau_s"].mean()  # type: ignore[return-value]
+    return view.cached(epochs)["plateau_s"].mean()  # type: ignore[return-value]
 
 
 def epochs(view: RunView) -> pl.DataFrame:
@@ -58,8 +58,8 @@ def epochs(view: RunView) -> pl.DataFrame:
     samples = view.measured("cubic_samples").frame().sort("flow", "time_s", maintain_order=True)
     changes = pl.any_horizontal(pl.col(name).ne_missing(pl.col(name).shift()) for name in ("flow", "origin", "k_s"))
     numbered = samples.with_columns(changes.cum_sum().alias("epoch"))
-    found = [_epoch(cell) for cell in numbered.partition_by("epoch", maintain_order=True)] if samples.height else []
-    return pl.DataFrame(found, schema=COLUMNS, orient="row")
+    result = [_epoch(cell) for cell in numbered.partition_by("epoch", maintain_order=True)] if samples.height else []
+    return pl.DataFrame(result, schema=COLUMNS, orient="row")
 
 
 def cubic_epochs(data: Recorded, between: tuple[float, float] | None = None) -> pl.DataFrame:
@@ -76,7 +76,7 @@ def cubic_epochs(data: Recorded, between: tuple[float, float] | None = None) -> 
 def _of_runs(data: Recorded, between: tuple[float, float] | None) -> Iterator[pl.DataFrame]:
     for view in runs(data, between):
         run, seed = pl.lit(view.run, pl.UInt32).alias("run"), pl.lit(view.seed, pl.Int64).alias("seed")
-        yield view.once(epochs).select(run, seed, *COLUMNS)
+        yield view.cached(epochs).select(run, seed, *COLUMNS)
 
 
 def _epoch(cell: pl.DataFrame) -> tuple[object, ...]:

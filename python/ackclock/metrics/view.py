@@ -1,7 +1,7 @@
 """One run as the metrics see it: its tables, and its measured part.
 
 The measured part is from the warm-up's end to the run's end, or the part that was asked for; every metric looks at
-nothing else unless it says so. Flows are TCP's, and those that started: a flow whose start was still to come when the
+nothing else unless it gives so. Flows are TCP's, and those that started: a flow whose start was still to come when the
 run ended is in no metric, and datagrams are not judged by TCP's metrics.
 """
 
@@ -25,11 +25,11 @@ from ackclock.metrics.protocols import Piece, Recorded
 from ackclock.metrics.rows import Array, Block, Choice, Rows
 from ackclock.partial_plan import KnownPlan
 
-__all__ = ["Array", "Block", "Grid", "Lives", "Rows", "RunView", "group_label", "lives", "runs"]
+__all__ = ["Array", "Block", "FlowLifetimes", "Grid", "Rows", "RunView", "flow_lifetimes", "group_label", "runs"]
 
 Result = TypeVar("Result")
 
-#: What the `congestion` of a flow without congestion control says.
+#: What the `congestion` of a flow without congestion control gives.
 DATAGRAMS = "udp"
 
 #: Tables whose rows have a time.
@@ -42,11 +42,11 @@ OF_FLOWS = ("flow_samples", "cubic_samples", "delays", "paths")
 LINK_NAMES = ("run", "link", "name", "bottleneck", "rate_bps")
 
 #: A direction of a captured connection is a flow beside the other with this share of its data, and so many segments.
-LEAST_SHARE, LEAST_SEGMENTS = 0.1, 10
+MIN_SHARE, MIN_SEGMENTS = 0.1, 10
 
 
 @dataclass(frozen=True, slots=True)
-class Lives:
+class FlowLifetimes:
     """Flows with their start and end (s; infinity: not in this run), and what they delivered, in their order."""
 
     flows: npt.NDArray[np.uint32]
@@ -57,12 +57,14 @@ class Lives:
     #: What they are made of.
     COLUMNS = ("flow", "start_s", "fct_s", "end_s", "delivered_bytes")
 
-    def of(self, chosen: npt.NDArray[np.bool_] | npt.NDArray[np.intp]) -> Lives:
+    def of(self, chosen: npt.NDArray[np.bool_] | npt.NDArray[np.intp]) -> FlowLifetimes:
         """Some of them."""
-        return Lives(self.flows[chosen], self.starts_s[chosen], self.ends_s[chosen], self.delivered_bytes[chosen])
+        return FlowLifetimes(
+            self.flows[chosen], self.starts_s[chosen], self.ends_s[chosen], self.delivered_bytes[chosen]
+        )
 
 
-def lives(block: Block) -> Lives:
+def flow_lifetimes(block: Block) -> FlowLifetimes:
     """Those of a block of `flows`: a transfer is over when it is complete, else when its flow is.
 
     Raises `InputError` for a flow that is there twice.
@@ -73,7 +75,7 @@ def lives(block: Block) -> Lives:
     done_s = block["start_s"] + block["fct_s"]
     ends_s = np.where(np.isnan(done_s), block["end_s"], done_s)
     ends_s[np.isnan(ends_s)] = np.inf
-    return Lives(block["flow"], block["start_s"], ends_s, block["delivered_bytes"])
+    return FlowLifetimes(block["flow"], block["start_s"], ends_s, block["delivered_bytes"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +92,8 @@ class _Of:
 
     def read(self, first: int, count: int, columns: Sequence[str] = ()) -> pl.DataFrame:
         """As the piece, without the rows of other runs."""
-        found = Block(self.piece.read(first, count, ["run", *columns] if columns else ()))
-        return found.masked(found["run"] == self.run).frame
+        result = Block(self.piece.read(first, count, ["run", *columns] if columns else ()))
+        return result.masked(result["run"] == self.run).frame
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +133,7 @@ class RunView:
     _known: dict[Any, Any] = field(default_factory=dict, repr=False)
     _runs_of_pieces: dict[tuple[str, int], tuple[int, int]] = field(default_factory=dict, repr=False)
 
-    def once(self, function: Callable[[RunView], Result]) -> Result:
+    def cached(self, function: Callable[[RunView], Result]) -> Result:
         """The function of this run, computed at the first call only."""
         if function not in self._known:
             self._known[function] = function(self)
@@ -159,7 +161,7 @@ class RunView:
     def run_end_s(self) -> float:
         """When the whole run ended: as planned; of what was not planned, with the last that was seen."""
         planned_s = self.plan.duration_s
-        return self._last_seen_s() if planned_s is None else float(planned_s)
+        return self._last_record_s() if planned_s is None else float(planned_s)
 
     @cached_property
     def duration_s(self) -> float:
@@ -176,12 +178,14 @@ class RunView:
         """Length of the measured part."""
         return self.duration_s - self.warmup_s
 
-    def _last_seen_s(self) -> float:
+    def _last_record_s(self) -> float:
         flows = ("start_s", "established_s", "end_s", pl.col("start_s") + pl.col("fct_s"))
         latest = {table: pl.col("time_s") for table in TIMED} | {"flows": pl.max_horizontal(*flows)}
         rows = {table: self.data.scan(table).filter(pl.col("run") == self.run) for table in latest}
-        seen_s = [_collected(table, rows[table].select(found.max().alias("at_s"))) for table, found in latest.items()]
-        return max((float(at_s.item()) for at_s in seen_s if at_s.item() is not None), default=0.0)
+        last_times_s = [
+            _collected(table, rows[table].select(result.max().alias("at_s"))) for table, result in latest.items()
+        ]
+        return max((float(at_s.item()) for at_s in last_times_s if at_s.item() is not None), default=0.0)
 
     # ---- the rows of the tables ----
 
@@ -202,11 +206,11 @@ class RunView:
     def events(self, *kinds: str, at: Sequence[int] | None = None) -> Rows:
         """Events of these kinds, warm-up included, in time order; with `at` those of some links."""
 
-        def wanted(block: Block) -> npt.NDArray[np.bool_]:
-            is_kind = np.logical_or.reduce([block.says("kind", kind) for kind in kinds])
+        def mask(block: Block) -> npt.NDArray[np.bool_]:
+            is_kind = np.logical_or.reduce([block.equals("kind", kind) for kind in kinds])
             return np.asarray(is_kind if at is None else is_kind & np.isin(block["link"], at))
 
-        return Rows(self._pieces("events"), Choice(("kind", "link"), wanted))
+        return Rows(self._pieces("events"), Choice(("kind", "link"), mask))
 
     @cached_property
     def dropped(self) -> Rows:
@@ -214,17 +218,17 @@ class RunView:
 
         A capture does not know the queue: all losses that it tells of, at the times at which their packets passed it.
         """
-        found = self._losses() if self.is_capture else self.events("drop", at=self.bottlenecks)
-        return found.between(self.warmup_s, self.duration_s)
+        result = self._losses() if self.is_capture else self.events("drop", at=self.bottlenecks)
+        return result.between(self.warmup_s, self.duration_s)
 
     def _losses(self) -> Rows:
         """Those of a capture's flows."""
         requests = self.requests
 
-        def wanted(block: Block) -> npt.NDArray[np.bool_]:
-            return np.asarray(block.says("kind", "loss") & ~np.isin(block["flow"], requests))
+        def mask(block: Block) -> npt.NDArray[np.bool_]:
+            return np.asarray(block.equals("kind", "loss") & ~np.isin(block["flow"], requests))
 
-        return Rows(self._pieces("events"), Choice(("kind", "flow"), wanted))
+        return Rows(self._pieces("events"), Choice(("kind", "flow"), mask))
 
     @property
     def is_capture(self) -> bool:
@@ -242,10 +246,10 @@ class RunView:
             return np.empty(0, dtype=np.uint32)
         rows = self.data.scan("captured").filter(pl.col("run") == self.run)
         data, segments = pl.col("payload_bytes").fill_null(0), pl.col("data_segments").fill_null(0)
-        most = data.max().over("connection")
-        few = (data < LEAST_SHARE * most) | (segments < LEAST_SEGMENTS)
-        found = _collected("captured", rows.filter((data < most) & few).select("flow"))
-        return found["flow"].to_numpy()
+        largest = data.max().over("connection")
+        is_small = (data < MIN_SHARE * largest) | (segments < MIN_SEGMENTS)
+        result = _collected("captured", rows.filter((data < largest) & is_small).select("flow"))
+        return result["flow"].to_numpy()
 
     def _choice(self, table: str) -> Choice:
         """Which rows of a table those are, and what is not known of a part of a run.
@@ -297,7 +301,7 @@ class RunView:
 
     @cached_property
     def _datagrams(self) -> Rows:
-        udp = Choice(("congestion",), lambda block: block.says("congestion", DATAGRAMS))
+        udp = Choice(("congestion",), lambda block: block.equals("congestion", DATAGRAMS))
         return Rows(self._pieces("flows"), udp, "flow")
 
     @property
@@ -351,7 +355,7 @@ class RunView:
     @cached_property
     def ends_s(self) -> Array:
         """When each flow's transfer was over (infinity: not in this run), in the order of `flows`."""
-        return lives(self.rows("flows").whole).ends_s
+        return flow_lifetimes(self.rows("flows").whole).ends_s
 
     @property
     def starts_s(self) -> Array:
@@ -359,17 +363,18 @@ class RunView:
         return self.rows("flows")["start_s"]
 
     @cached_property
-    def sampled(self) -> Lives:
+    def sampled(self) -> FlowLifetimes:
         """The flows that have samples of what they delivered: those of generated traffic have none by default."""
         numbers = np.empty(0, dtype=np.uint32)
         for block in self.rows("flow_samples").blocks("flow", "delivered_bytes"):
-            known = block["flow"][~np.isnan(block["delivered_bytes"])]
-            numbers = np.union1d(numbers, known)
-        found = [
-            lives(block).of(np.isin(block["flow"], numbers)) for block in self.rows("flows").blocks(*Lives.COLUMNS)
+            valid = block["flow"][~np.isnan(block["delivered_bytes"])]
+            numbers = np.union1d(numbers, valid)
+        result = [
+            flow_lifetimes(block).of(np.isin(block["flow"], numbers))
+            for block in self.rows("flows").blocks(*FlowLifetimes.COLUMNS)
         ]
-        joined = [np.concatenate([getattr(part, name) for part in found]) for name in Lives.__slots__]
-        return Lives(*joined).of(np.argsort(joined[0], kind="stable"))
+        joined = [np.concatenate([getattr(part, name) for part in result]) for name in FlowLifetimes.__slots__]
+        return FlowLifetimes(*joined).of(np.argsort(joined[0], kind="stable"))
 
     @cached_property
     def rtt_s(self) -> float:
@@ -387,7 +392,7 @@ ORDERS: Mapping[str, tuple[str | None]] = {"flows": ("flow",), "links": (None,),
 
 def _started(until_s: float, requests: npt.NDArray[np.uint32], block: Block) -> npt.NDArray[np.bool_]:
     """Which of all flows are TCP flows that started, and no requests."""
-    started = ~block.says("congestion", DATAGRAMS) & (block["start_s"] < until_s)
+    started = ~block.equals("congestion", DATAGRAMS) & (block["start_s"] < until_s)
     return np.asarray(started & ~np.isin(block["flow"], requests) if requests.size else started)
 
 
@@ -408,7 +413,7 @@ def _collected(table: str, rows: pl.LazyFrame) -> pl.DataFrame:
 def runs(data: Recorded, between: tuple[float, float] | None = None, epochs: str | None = None) -> Iterator[RunView]:
     """Views of the dataset's runs, in the manifest's order; with `between`, of that part of each (seconds).
 
-    `epochs` is the rule of what a congestion epoch is: "gap", "first" or "per RTT"; None: as the scenario says.
+    `epochs` is the rule of what a congestion epoch is: "gap", "first" or "per RTT"; None: as the scenario gives.
     Raises `InputError` if a run has no such part, `TypeError` for an argument of another type.
     """
     runs_of_pieces: dict[tuple[str, int], tuple[int, int]] = {}

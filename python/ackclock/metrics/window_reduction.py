@@ -25,7 +25,7 @@ SCHEMA = {
 }
 
 
-def window_falls(data: Recorded, between: tuple[float, float] | None = None) -> pl.DataFrame:
+def window_reductions(data: Recorded, between: tuple[float, float] | None = None) -> pl.DataFrame:
     """Each epoch with the total window, in segments, before it and after the flows' reaction, and its fall as a share.
 
     Before: the last samples before the first loss; after: the smallest total within two RTTs of the last one. The
@@ -46,16 +46,16 @@ def total_pipe(view: RunView) -> tuple[Array, Array]:
 
 
 def _rows(view: RunView) -> list[tuple[object, ...]]:
-    found, (times_s, total) = view.once(Epochs.of), total_pipe(view)
-    first = np.searchsorted(times_s, found.start_s, side="right") - 1
-    until_s = found.end_s + REACTION_RTTS * rtt_at(view, found.end_s)
+    result, (times_s, total) = view.cached(Epochs.of), total_pipe(view)
+    first = np.searchsorted(times_s, result.start_s, side="right") - 1
+    until_s = result.end_s + REACTION_RTTS * rtt_at(view, result.end_s)
     last = np.searchsorted(times_s, until_s, side="right")
     rows: list[tuple[object, ...]] = []
-    for epoch in range(found.count):
+    for epoch in range(result.count):
         inside = total[max(first[epoch], 0) : last[epoch]]
         before = float(total[first[epoch]]) if first[epoch] >= 0 else None
         after = float(inside.min()) if before is not None and inside.size else None
         fall = 1 - after / before if before and after is not None else None
-        counts = int(found.drops[epoch]), int(found.flows_hit[epoch]), int(found.flows_active[epoch])
-        rows.append((view.run, epoch, float(found.start_s[epoch]), *counts, before, after, fall))
+        counts = int(result.drops[epoch]), int(result.flows_hit[epoch]), int(result.flows_active[epoch])
+        rows.append((view.run, epoch, float(result.start_s[epoch]), *counts, before, after, fall))
     return rows

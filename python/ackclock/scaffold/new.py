@@ -78,7 +78,7 @@ def write(checkout: Path, files: tuple[Written, ...]) -> None:
     with signals.whole():
         try:
             for each in files:
-                folders.put(checkout / each.path, each.write)
+                folders.atomic_write(checkout / each.path, each.write)
         except InputError:
             _put_back(checkout, files, before)
             raise

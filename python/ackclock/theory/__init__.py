@@ -42,7 +42,7 @@ from ackclock.theory.small_packets import (
     slots_per_segment,
     small_packets_overhead,
     small_packets_rate,
-    tcp_rate_beside,
+    tcp_rate_with_small_packets,
 )
 from ackclock.theory.streams import altman
 from ackclock.theory.syn_loss import ResponseTime, handshake_time, response_time, size_where_syn_counts
@@ -53,7 +53,6 @@ __all__ = [
     "ResponseTime",
     "altman",
     "bdp_buffer",
-    "ideal_fct_s",
     "cubic_convergence",
     "cubic_curve",
     "cubic_k",
@@ -62,6 +61,7 @@ __all__ = [
     "emulation_limit",
     "handshake_time",
     "highspeed_window",
+    "ideal_fct_s",
     "loss_at",
     "loss_free_packets",
     "many_flows_buffer",
@@ -82,6 +82,6 @@ __all__ = [
     "small_packets_overhead",
     "small_packets_rate",
     "steps_after_plateau",
-    "tcp_rate_beside",
+    "tcp_rate_with_small_packets",
     "time_after_plateau",
 ]

@@ -66,9 +66,9 @@ class Words:
         raise _error(place, value, f"one of {', '.join(self.names)}{self.hint}")
 
 
-def at_least(least: float) -> Numbers:
+def at_least(minimum: float) -> Numbers:
     """Finite numbers from this on."""
-    return Numbers(f"{least:g} or more", lambda value: (value >= least) & (value < np.inf))
+    return Numbers(f"{minimum:g} or more", lambda value: (value >= minimum) & (value < np.inf))
 
 
 def single(numbers: Numbers) -> Numbers:
@@ -129,5 +129,5 @@ def _floats(value: Any) -> Array | None:
         return None
 
 
-def _error(place: str, found: Any, expected: str) -> InputError:
-    return InputError(f"{place}: found {reprlib.repr(found)}; expected {expected}")
+def _error(place: str, result: Any, expected: str) -> InputError:
+    return InputError(f"{place}: found {reprlib.repr(result)}; expected {expected}")

@@ -10,7 +10,7 @@ from ackclock.theory.array_types import Number
 from ackclock.theory.domains import POSITIVE, checked
 
 #: A window that doubles this often is beyond any pipe.
-MOST_ROUNDS = 60
+MAX_ROUNDS = 60
 
 
 @checked(wire_bytes=POSITIVE, rate_bps=POSITIVE, rtt_s=POSITIVE, packet_bytes=POSITIVE, initial_window=POSITIVE)
@@ -30,7 +30,7 @@ def ideal_fct_s(
     each_s = packet_bytes / rate
     packets = np.maximum(1.0, np.ceil(wire_bytes / packet_bytes))
     waited_s: Any = 0.0
-    for number in range(MOST_ROUNDS):
+    for number in range(MAX_ROUNDS):
         before = initial_window * (2.0 ** (number + 1) - 1)
         idle_s = np.maximum(0.0, each_s + rtt - 2.0**number * initial_window * each_s)
         more = np.where(packets > before, idle_s, 0.0)

@@ -35,7 +35,7 @@ def small_packets_overhead(slots: Number, sizes: float) -> Number:
 
 
 @checked(slots=at_least(1), capacity_bps=POSITIVE, segment_bytes=POSITIVE, small_bytes=at_least(0))
-def tcp_rate_beside(slots: Number, capacity_bps: float, segment_bytes: float, small_bytes: float) -> Number:
+def tcp_rate_with_small_packets(slots: Number, capacity_bps: float, segment_bytes: float, small_bytes: float) -> Number:
     """Segments a second that remain on a full link: C / (S_T + (α − 1) S_U)."""
     return capacity_bps / 8 / (segment_bytes + (slots - 1) * small_bytes)
 

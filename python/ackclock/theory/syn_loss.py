@@ -145,11 +145,11 @@ def size_where_syn_counts(
     """
     from scipy.optimize import brentq  # it takes long to import
 
-    def beyond(segments: float) -> float:
-        whole_s = response_time(segments, rtt_s, p, recovery_s=recovery_s).total_s if segments else 2 * rtt_s
-        return whole_s - rto_s / share
+    def excess(segments: float) -> float:
+        total_s = response_time(segments, rtt_s, p, recovery_s=recovery_s).total_s if segments else 2 * rtt_s
+        return total_s - rto_s / share
 
-    if beyond(0.0) >= 0:
+    if excess(0.0) >= 0:
         return 0.0
     long = 2 ** slow_start_rounds(p) + rto_s / share * avoidance_rate(p, rtt_s)
-    return float(brentq(beyond, 0.0, long))
+    return float(brentq(excess, 0.0, long))

@@ -29,7 +29,7 @@ IN_A_COLUMN = ("dumbbell", "fat-tree", "inventec", "parking-lot", "satellite")
 def test_no_word_is_cut_or_overprinted(path):
     plan = planning.load(path).point(0).plan
     data = runner.run(run_jobs.shortened(plan, run_jobs.Options(quick=True)))
-    drawn, found = 0, {}
+    drawn, result = 0, {}
     pages = ((7.0, True), (3.5, False)) if path.stem in IN_A_COLUMN else ((7.0, True),)
     for width_in, titled in pages:
         for kind, draw in KINDS.items():
@@ -40,9 +40,9 @@ def test_no_word_is_cut_or_overprinted(path):
                 continue
             drawn += 1
             if faults := rendered.faults(figure):
-                found[kind, width_in] = faults
+                result[kind, width_in] = faults
     assert drawn >= 5
-    assert not found
+    assert not result
 
 
 def test_what_is_cut_or_overprinted_is_found():

@@ -108,9 +108,9 @@ def test_boxes_have_the_median_and_the_extremes_of_each_result() -> None:
 def test_response_draws_the_means_of_its_table() -> None:
     data = synthetic.transfers(seeds=1)
     line = plots.response(data).axes[0].lines[0]
-    found = metrics.response_times(data)
+    result = metrics.response_times(data)
     np.testing.assert_allclose(line.get_xdata(), [0.01, 0.1, 1.0])  # MB
-    np.testing.assert_allclose(line.get_ydata(), found["mean_s"].to_numpy())
+    np.testing.assert_allclose(line.get_ydata(), result["mean_s"].to_numpy())
 
 
 def test_without_finished_transfers_there_is_no_response_time(demo: Dataset) -> None:

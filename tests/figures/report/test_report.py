@@ -38,9 +38,9 @@ def body(page: str) -> str:
 
 
 def specs(page: str) -> dict:  # type: ignore[type-arg]
-    found = re.search(r'<script type="application/json" id="figures">(.*?)</script>', page, re.S)
-    assert found
-    return json.loads(found[1])
+    outcome = re.search(r'<script type="application/json" id="figures">(.*?)</script>', page, re.S)
+    assert outcome
+    return json.loads(outcome[1])
 
 
 class Tags(HTMLParser):

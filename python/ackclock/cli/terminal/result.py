@@ -47,7 +47,7 @@ def print_result(data: Dataset, found: Mapping[str, Any]) -> None:
     if held := [run["held"] for run in data.runs if "held" in run]:
         console.print(_kept_up(held))
     if PHASE in found:
-        console.print(phase.said(found[PHASE]))
+        console.print(phase.sentence(found[PHASE]))
     console.print(_table(summary, numbers.engine(data.manifest), len(found["runs"])))
 
 

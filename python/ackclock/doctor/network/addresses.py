@@ -31,17 +31,17 @@ class Address:
 
 
 def addresses(
-    host: str, config: Path | None, here: Agent, there: Agent, given: Sequence[str]
+    host: str, config: Path | None, local: Agent, remote: Agent, given: Sequence[str]
 ) -> tuple[Address, Address]:
     """The addresses of this host and the other. Raises `InputError` if they are not known, or no IPv4 addresses."""
     if len(given) == 2:
         return Address(given[0], given[0]), Address(given[1], given[1])
     if given:
-        own = _towards(here, given[0])
+        own = _towards(local, given[0])
         return Address(own, own), Address(given[0], given[0])
-    seen_there = _resolved(host, config)
-    client, server = _connection(host, there)
-    return Address(_towards(here, seen_there), client), Address(server, seen_there)
+    remote_seen = _resolved(host, config)
+    client, server = _connection(host, remote)
+    return Address(_towards(local, remote_seen), client), Address(server, remote_seen)
 
 
 def checked(given: Sequence[str]) -> tuple[str, ...]:
@@ -62,9 +62,9 @@ def _resolved(host: str, config: Path | None) -> str:
     raise InputError(f'host "{host}": found no IPv4 address of {name}; {GIVE}')
 
 
-def _connection(host: str, there: Agent) -> tuple[str, str]:
+def _connection(host: str, remote: Agent) -> tuple[str, str]:
     """The two ends of the ssh connection, as the other host sees them (`SSH_CONNECTION`, ssh(1))."""
-    (environment,) = there.read("/proc/self/environ")
+    (environment,) = remote.read("/proc/self/environ")
     variables = dict(each.split("=", 1) for each in environment.split("\0") if "=" in each)
     words = variables.get("SSH_CONNECTION", "").split()
     if len(words) == 4 and _is_address(words[0]) and _is_address(words[2]):
@@ -72,11 +72,11 @@ def _connection(host: str, there: Agent) -> tuple[str, str]:
     raise InputError(f'host "{host}": found no IPv4 addresses of the ssh connection; {GIVE}')
 
 
-def _towards(here: Agent, peer: str) -> str:
+def _towards(local: Agent, peer: str) -> str:
     """This host's address on the way to a peer."""
-    ((_, said, _),) = here.look(["ip", "-j", "route", "get", peer])
+    ((_, output, _),) = local.look(["ip", "-j", "route", "get", peer])
     with suppress(ValueError, LookupError, TypeError):
-        return str(json.loads(said)[0]["prefsrc"])
+        return str(json.loads(output)[0]["prefsrc"])
     raise InputError(f"found no route from this host to {peer}; {GIVE}")
 
 

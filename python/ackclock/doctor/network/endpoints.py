@@ -31,7 +31,7 @@ KERNELS = ("system", "irq", "softirq", "steal")
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class Endpoint:
     """A host; `hardware`: the interface that the data take is a device, not one that a kernel made up."""
 
     name: str
@@ -47,8 +47,8 @@ class Side:
 
     def most_bytes(self, name: str) -> int | None:
         """The most that `tcp_rmem` or `tcp_wmem` lets a connection buffer; None if it is not known."""
-        words = self.settings.sysctls.get(f"ipv4.{name}", "").split()
-        return int(words[2]) if len(words) == 3 else None
+        fields = self.settings.sysctls.get(f"ipv4.{name}", "").split()
+        return int(fields[2]) if len(fields) == 3 else None
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -65,60 +65,60 @@ class Side:
         }
 
 
-def look(name: str, agent: Agent, own: Address, other: Address) -> Side:
+def inspect(name: str, agent: Agent, own: Address, other: Address) -> Endpoint:
     """Looks at a host. Raises `HostError`, and `InputError` for one that another run has, or without the address."""
     host, peer = Host(name, "", SENDER, own.own, None, None), Host("", "", RECEIVER, other.seen, None, None)
-    found = facts.look(agent, host, Testbed((host, peer), existing_path=True, rtt_s=None, ssh_config=None))
-    if found.taken:
+    facts_of_host = facts.look(agent, host, Testbed((host, peer), existing_path=True, rtt_s=None, ssh_config=None))
+    if facts_of_host.taken:
         raise InputError(f'host "{name}": found another run of ackclock at work; expected none')
-    if "ip" not in found.lacks and found.data is None:
+    if "ip" not in facts_of_host.lacks and facts_of_host.data is None:
         raise InputError(f'host "{name}": found no interface with the address {own.own}; expected one (--data)')
-    (device,) = agent.read(str(settings.INTERFACES / (found.data or "lo") / "device" / "uevent"))
-    return Side(name, own, found, _settings(agent, found), hardware=bool(device))
+    (device,) = agent.read(str(settings.INTERFACES / (facts_of_host.data or "lo") / "device" / "uevent"))
+    return Endpoint(name, own, facts_of_host, _settings(agent, facts_of_host), hardware=bool(device))
 
 
-def make_cold(agent: Agent, side: Side) -> None:
+def make_cold(agent: Agent, side: Endpoint) -> None:
     """Has the kernel forget its peers, until the agent ends. Raises `HostError`."""
     if side.facts.root:
         agent.change([COLD])
 
 
 @dataclass(frozen=True, slots=True)
-class Worked:
+class CpuTime:
     """Of each processor, how long it has worked since the machine began, in seconds: in all, and for the kernel."""
 
     all_s: tuple[float, ...]
     kernel_s: tuple[float, ...]
 
-    def busy(self, before: Worked, duration_s: float) -> float:
+    def busy(self, before: CpuTime, duration_s: float) -> float:
         """The share of the time for which a host had no processor left for its network.
 
         That is the case if all are busy, or one is with the kernel's work: a connection's packets are one processor's.
         """
-        every_s = [after - was for after, was in zip(self.all_s, before.all_s, strict=False)]
-        kernel_s = [after - was for after, was in zip(self.kernel_s, before.kernel_s, strict=False)]
+        every_s = [after - earlier for after, earlier in zip(self.all_s, before.all_s, strict=False)]
+        kernel_s = [after - earlier for after, earlier in zip(self.kernel_s, before.kernel_s, strict=False)]
         busy_s = max(sum(every_s) / max(1, len(every_s)), max(kernel_s, default=0.0))
         return min(1.0, busy_s / duration_s)
 
 
-def worked(agent: Agent) -> Worked:
+def read_cpu_time(agent: Agent) -> CpuTime:
     """What a host's processors have done so far (/proc/stat, proc(5)). Raises `HostError`."""
     (text,) = agent.read("/proc/stat")
     lines = [line.split() for line in text.splitlines() if line[:3] == "cpu" and line[3:4].isdigit()]
-    ticks = [dict(zip(TICKS, map(int, words[1:]), strict=False)) for words in lines]
+    ticks = [dict(zip(TICKS, map(int, fields[1:]), strict=False)) for fields in lines]
     all_s, kernel_s = (
         tuple(sum(of.get(kind, 0) for kind in kinds) / TICKS_HZ for of in ticks) for kinds in (WORK, KERNELS)
     )
-    return Worked(all_s, kernel_s)
+    return CpuTime(all_s, kernel_s)
 
 
-def _settings(agent: Agent, found: Facts) -> Settings:
+def _settings(agent: Agent, facts_of_host: Facts) -> Settings:
     paths = [str(settings.SYSCTLS / name.replace(".", "/")) for name in settings.NAMES]
-    speed = str(settings.INTERFACES / (found.data or "lo") / "speed")
+    speed = str(settings.INTERFACES / (facts_of_host.data or "lo") / "speed")
     host_name, flags, rate, *values = agent.read("/proc/sys/kernel/hostname", "/proc/cpuinfo", speed, *paths)
     sysctls: Mapping[str, str] = {
         name: " ".join(value.split()) for name, value in zip(settings.NAMES, values, strict=True) if value
     }
-    interfaces = {found.data: settings.rate_bps(rate)} if found.data else {}
+    interfaces = {facts_of_host.data: settings.rate_bps(rate)} if facts_of_host.data else {}
     virtual = settings.is_virtual(flags)
-    return Settings(host_name.strip(), found.release, found.cores, virtual, sysctls, interfaces)
+    return Settings(host_name.strip(), facts_of_host.release, facts_of_host.cores, virtual, sysctls, interfaces)

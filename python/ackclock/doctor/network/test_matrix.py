@@ -48,7 +48,7 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class TestPlan:
     """What is to be measured.
 
     `data`: the addresses here and there, as far as they are given; `port`: None is any; `files`: by side, the folder or
@@ -91,7 +91,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class CellResult:
     """A cell's means with their intervals over the repeats.
 
     Mean shares of the time by host: `busy`, its processors were; `waits`, what sends or receives waited for its disk.
@@ -104,11 +104,11 @@ class Found:
     waits: Mapping[str, float] = field(default_factory=dict)
 
     @staticmethod
-    def of(cell: Cell, rows: Sequence[Mapping[str, Any]]) -> Found:
+    def of(cell: Cell, rows: Sequence[Mapping[str, Any]]) -> CellResult:
         """Of the rows of the cell's transfers, of which there must be one."""
         means = {name: summarise([row[name] for row in rows], 0.0, most) for name, most in AVERAGED.items()}
         unconnected = sum(cell.flows - row["connected"] for row in rows)
-        return Found(cell, means, _shares(rows, "busy"), unconnected, _shares(rows, "waits"))
+        return CellResult(cell, means, _shares(rows, "busy"), unconnected, _shares(rows, "waits"))
 
     def mean(self, name: str) -> float:
         """A mean; 0 where there is none."""

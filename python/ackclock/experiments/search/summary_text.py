@@ -148,7 +148,7 @@ def _twin(answer: Answer) -> Iterator[str]:
     """Whether the answer hangs on a coincidence, and whether it stands without."""
     if answer.phase is None or answer.twin is None:
         return
-    yield phase.said(answer.phase)
+    yield phase.sentence(answer.phase)
     if answer.question.needs and answer.twin_holds is not True:
         found = summary(answer.twin, answer.question.metrics)
         said = ", ".join(measured(need, found[need.metric]) for need in answer.question.needs)

@@ -34,8 +34,8 @@ class Part:
     def check(self) -> None:
         """Raises `InputError` if the run is over before this part of it."""
         if self.start_s >= self.view.duration_s:
-            found, last = numbers.value(self.start_s, "s"), numbers.value(self.view.duration_s, "s")
-            raise InputError(f"between: found {found} and later; expected times before {last}, when the result ends")
+            result, last = numbers.value(self.start_s, "s"), numbers.value(self.view.duration_s, "s")
+            raise InputError(f"between: found {result} and later; expected times before {last}, when the result ends")
 
     def rows(self, table: str, flow: int | None = None) -> pl.DataFrame:
         """The rows of a table, of one flow or of all, in the order of time."""
@@ -43,7 +43,7 @@ class Part:
         rows = rows.filter(pl.col("time_s").is_between(self.start_s, self.end_s))
         return (rows if flow is None else rows.filter(pl.col("flow") == flow)).sort("time_s").collect()
 
-    def flow(self, wanted: int | None) -> int:
+    def flow(self, expected: int | None) -> int:
         """The flow that is wanted, or that with the most data. Raises `InputError` if it is not there.
 
         A direction of requests may be wanted, too.
@@ -51,12 +51,12 @@ class Part:
         flows = self.view.flows.select("flow", pl.col("delivered_bytes").fill_null(0))
         if not flows.height:
             raise InputError("the result holds no flows with data to draw")
-        if wanted is None:
+        if expected is None:
             return int(flows.sort("delivered_bytes", -pl.col("flow").cast(pl.Int64))["flow"][-1])
-        if wanted not in flows["flow"] and wanted not in self.view.requests:
+        if expected not in flows["flow"] and expected not in self.view.requests:
             some = ", ".join(map(str, flows["flow"].sort().head(10))) + (", …" if flows.height > 10 else "")
-            raise InputError(f"flow: found {wanted}; expected one of {some}")
-        return wanted
+            raise InputError(f"flow: found {expected}; expected one of {some}")
+        return expected
 
     def name(self, flow: int) -> str:
         """A flow's ends, or its number."""

@@ -39,16 +39,18 @@ def silences(view: RunView, flow: int | None = None, between: Between = None) ->
     Directions that only carry requests are left out, unless it was for a request that somebody waited.
     """
     part = Part.of(view, between)
-    wanted = pl.lit(value=True) if flow is None else pl.col("flow") == part.flow(flow)
+    expected = pl.lit(value=True) if flow is None else pl.col("flow") == part.flow(flow)
     heading = "Silences of all flows" if flow is None else f"Silences of {part.name(flow)}"
-    flows = view.data.scan("flows").filter((pl.col("run") == view.run) & wanted)
-    stalls = view.data.scan("stalls").filter((pl.col("run") == view.run) & wanted).collect()
+    flows = view.data.scan("flows").filter((pl.col("run") == view.run) & expected)
+    stalls = view.data.scan("stalls").filter((pl.col("run") == view.run) & expected).collect()
     idle = np.setdiff1d(view.requests, stalls["flow"].to_numpy())
     shown = ~pl.col("flow").is_in(idle) if flow is None else pl.lit(value=True)
     lives = flows.filter(shown).select("flow", "start_s", "end_s").sort("flow").collect()
     if "capture" not in view.data.manifest:
         raise InputError("only captured results know silences: found a run; expected what ackclock capture wrote")
-    carried = view.data.scan("captured").filter((pl.col("run") == view.run) & wanted).select("payload_bytes").collect()
+    carried = (
+        view.data.scan("captured").filter((pl.col("run") == view.run) & expected).select("payload_bytes").collect()
+    )
     if not carried["payload_bytes"].sum() and not stalls.height:
         raise InputError("the result holds no flows with data to draw")
     places = pl.DataFrame({"flow": lives["flow"], "place": np.arange(lives.height, dtype=float)})

@@ -16,7 +16,7 @@ from ackclock.figures.figure_spec import Layer, Line, Panel, Points, Stack, Stro
 from ackclock.figures.plots import style
 
 #: Strokes and signs beyond this many become a picture within a vector file.
-MOST_VECTORS = 20_000
+MAX_VECTORS = 20_000
 
 
 def _of(kind: str) -> Callable[..., Figure]:
@@ -78,7 +78,7 @@ def _layer(ax: Axes, layer: Layer, end_s: float) -> None:
             markeredgewidth=0.9 if layer.sign != "." else 0,
             label=layer.name,
             zorder=3 if layer.sign != "." else 2,
-            rasterized=layer.x.size > MOST_VECTORS,
+            rasterized=layer.x.size > MAX_VECTORS,
         )
     else:
         _stack(ax, layer)
@@ -87,7 +87,7 @@ def _layer(ax: Axes, layer: Layer, end_s: float) -> None:
 def _strokes(ax: Axes, layer: Strokes) -> None:
     ends = np.stack([np.column_stack([layer.x, layer.y]), np.column_stack([layer.x_end, layer.y_end])], axis=1)
     width = 4.0 if layer.wide else 1.0
-    many = layer.x.size > MOST_VECTORS
+    many = layer.x.size > MAX_VECTORS
     drawn = LineCollection(list(ends), colors=layer.colour, linewidths=width, label=layer.name, rasterized=many)
     if not layer.name:
         drawn.set_label("_nolegend_")

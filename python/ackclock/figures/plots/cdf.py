@@ -53,7 +53,7 @@ def cdf(data: Dataset, over: Over = None) -> Figure:
     fig = style.figure(2.4 * rows)
     grid = fig.subplots(rows, columns, sharey=True, squeeze=False)
     for ax, (quantity, unit, label) in zip(grid.flat, panels, strict=False):
-        _panel(ax, own[quantity], (unit, label), [(o, known[quantity]) for o, known in zip(laid, theirs, strict=True)])
+        _panel(ax, own[quantity], (unit, label), [(o, valid[quantity]) for o, valid in zip(laid, theirs, strict=True)])
     for ax in list(grid.flat)[len(panels) :]:
         ax.set_visible(False)
     for ax in grid[:, 0]:
@@ -75,33 +75,33 @@ def _known(data: Recorded) -> dict[str, list[Distribution]]:
 
 def _panel(
     ax: Axes,
-    known: Sequence[Distribution],
+    valid: Sequence[Distribution],
     names: tuple[str, str],
     laid: Sequence[tuple[Other, Sequence[Distribution]]],
 ) -> None:
     unit, label = names
-    largest = max((float(x[-1]) for x, _ in known), default=1.0)
+    largest = max((float(x[-1]) for x, _ in valid), default=1.0)
     factor, name = numbers.scale(largest, unit)
-    several = len(known) > 1
-    for number, (x, share) in enumerate(known):
+    several = len(valid) > 1
+    for number, (x, share) in enumerate(valid):
         text = "each run" if several and number == 0 else None
         colour = "#9BBBD3" if several else style.COLOURS[0]
         _step(ax, x / factor, share, color=colour, linewidth=0.8 if several else 1.2, label=text)
     if several:
-        _step(ax, *_pooled(known, factor), color=style.COLOURS[0], linewidth=1.5, label="all runs together")
+        _step(ax, *_pooled(valid, factor), color=style.COLOURS[0], linewidth=1.5, label="all runs together")
     for other, theirs in laid:
         if theirs:
             _step(ax, *_pooled(theirs, factor), color=other.colour, linewidth=1.2, **other.look)
-    if largest > 4 * min((float(x[0]) for x, _ in known), default=0.0):
+    if largest > 4 * min((float(x[0]) for x, _ in valid), default=0.0):
         ax.set_xlim(left=0)
     ax.set_xlabel(label.format(name))
 
 
-def _pooled(known: Sequence[Distribution], factor: float) -> tuple[Array, Array]:
+def _pooled(valid: Sequence[Distribution], factor: float) -> tuple[Array, Array]:
     """All runs as one distribution, each run with the same weight; it ends where theirs do on average."""
-    weights = np.concatenate([np.diff(share, prepend=0.0) for _, share in known])
-    x, share = empirical(np.concatenate([x for x, _ in known]) / factor, weights)
-    return x, share * float(np.mean([share[-1] for _, share in known]))
+    weights = np.concatenate([np.diff(share, prepend=0.0) for _, share in valid])
+    x, share = empirical(np.concatenate([x for x, _ in valid]) / factor, weights)
+    return x, share * float(np.mean([share[-1] for _, share in valid]))
 
 
 def _step(ax: Axes, x: Array, share: Array, **look: object) -> None:

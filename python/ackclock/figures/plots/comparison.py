@@ -20,7 +20,7 @@ from ackclock.metrics import METRICS
 COLUMNS, LABEL = 4, 25
 
 #: An axis spans at least this share of its middle: engines that agree shall look so.
-LEAST_SPAN = 0.02
+MIN_SPAN = 0.02
 
 
 @checked(name=TEXT, table=having(("group_by", "columns"), "a comparison's table, as Comparison.table is"))
@@ -34,8 +34,8 @@ def compared(name: str, table: pl.DataFrame) -> Figure:
     rows = math.ceil(len(groups) / columns)
     fig = style.figure(0.7 + 1.45 * rows)
     panels = list(fig.subplots(rows, columns, squeeze=False).flat)
-    for ax, (metric, found) in zip(panels, groups, strict=False):
-        _panel(ax, metric, found)
+    for ax, (metric, result) in zip(panels, groups, strict=False):
+        _panel(ax, metric, result)
     for ax in panels[len(groups) :]:
         ax.set_axis_off()
     style.headline(fig, "Metrics by engine: means and 95 % intervals", name)
@@ -67,6 +67,6 @@ def _panel(ax: Axes, name: str, rows: pl.DataFrame) -> None:
 def _span(ax: Axes) -> None:
     """Widens an axis whose values hardly differ, and writes its numbers out."""
     low, high = ax.get_ylim()
-    half = max(high - low, LEAST_SPAN * abs(high + low) / 2) / 2
+    half = max(high - low, MIN_SPAN * abs(high + low) / 2) / 2
     ax.set_ylim((low + high) / 2 - half, (low + high) / 2 + half)
     ax.ticklabel_format(axis="y", style="plain", useOffset=False)

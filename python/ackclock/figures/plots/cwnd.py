@@ -17,7 +17,7 @@ from ackclock.figures.plots import overlay, style
 from ackclock.figures.plots.overlay import Other, Over
 from ackclock.metrics.view import RunView
 
-#: Up to this many flows share one panel; up to `palette.MOST_LINES` each has its own; more are a cloud.
+#: Up to this many flows share one panel; up to `palette.MAX_LINES` each has its own; more are a cloud.
 TOGETHER = 3
 
 #: What each flow is drawn beside, in a panel of its own.
@@ -29,7 +29,7 @@ def cwnd(data: Dataset, over: Over = None) -> Figure:
     """Draws the congestion window (segments) of each flow of the first run; `over`: dashed, those of other results."""
     view = style.first_run(data)
     lines = curves.windows(view)
-    draw = _panels if TOGETHER < lines.count <= palette.MOST_LINES else _one_panel
+    draw = _panels if TOGETHER < lines.count <= palette.MAX_LINES else _one_panel
     laid = overlay.others(data, over)
     fig = draw(view, lines, laid, overlay.signs(data, laid))
     style.title(fig, "Congestion window of each flow", data)
@@ -51,7 +51,7 @@ def _one_panel(view: RunView, lines: Lines, laid: Sequence[Other], signs: Sequen
     ax.set_ylim(bottom=0)
     ax.set_ylabel("cwnd (segments)")
     handles = [*ax.get_legend_handles_labels()[0], *signs]
-    columns = 2 if lines.count > palette.MOST_LINES else TOGETHER + len(signs)
+    columns = 2 if lines.count > palette.MAX_LINES else TOGETHER + len(signs)
     style.legend(fig, handles=handles, ncols=columns)
     return fig
 

@@ -23,7 +23,7 @@ def delay(data: Dataset) -> Figure:
     unit, name = numbers.scale(float(np.nanmax(lines.values)), "s")
     fig = style.figure(3.2)
     ax = fig.subplots()
-    if lines.count > palette.MOST_LINES:
+    if lines.count > palette.MAX_LINES:
         style.cloud(ax, lines, 1 / unit)
     else:
         for number, label in enumerate(lines.labels):
@@ -33,7 +33,7 @@ def delay(data: Dataset) -> Figure:
     style.warmup([ax], view)
     style.time_axis(ax, view)
     if lines.count > 1:
-        style.legend(fig, ncols=2 if lines.count > palette.MOST_LINES else 6)
+        style.legend(fig, ncols=2 if lines.count > palette.MAX_LINES else 6)
     style.title(fig, "One-way delay of the data, mean over each interval", data)
     return fig
 

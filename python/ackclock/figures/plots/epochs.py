@@ -20,26 +20,26 @@ def epochs(data: Dataset) -> Figure:
     view = style.first_run(data)
     if not epoch.is_recorded(view):
         raise InputError("the result has no record of drops to draw")
-    drops, found = curves.loss_epochs(view)
+    drops, result = curves.loss_epochs(view)
     fig = style.figure(4.4)
     above, below = fig.subplots(2, 1, sharex=True, height_ratios=(1.6, 1))
-    _drops(above, drops, found, curves.flow_count(view))
-    _share(below, found)
+    _drops(above, drops, result, curves.flow_count(view))
+    _share(below, result)
     style.warmup([above, below], view)
     style.time_axis(below, view)
-    style.title(fig, _heading(found), data)
+    style.title(fig, _heading(result), data)
     return fig
 
 
-def _heading(found: pl.DataFrame) -> str:
-    if not found.height:
+def _heading(result: pl.DataFrame) -> str:
+    if not result.height:
         return "Loss epochs: no packet was dropped at the bottleneck"
-    mean = numbers.value(float(np.mean(found["drops"].to_numpy())), "packets")
-    return f"Loss epochs: {found.height}, with {mean} lost in each on average"
+    mean = numbers.value(float(np.mean(result["drops"].to_numpy())), "packets")
+    return f"Loss epochs: {result.height}, with {mean} lost in each on average"
 
 
-def _drops(ax: Axes, drops: pl.DataFrame, found: pl.DataFrame, flows: int) -> None:
-    for start_s, end_s in found.select("start_s", "end_s").iter_rows():
+def _drops(ax: Axes, drops: pl.DataFrame, result: pl.DataFrame, flows: int) -> None:
+    for start_s, end_s in result.select("start_s", "end_s").iter_rows():
         ax.axvspan(start_s, end_s, facecolor="#FBE3D2", linewidth=0.8, edgecolor="#FBE3D2", zorder=1)
     size = float(np.clip(260 / max(flows, 1), 0.6, 14))
     ax.scatter(
@@ -52,17 +52,17 @@ def _drops(ax: Axes, drops: pl.DataFrame, found: pl.DataFrame, flows: int) -> No
         rasterized=drops.height > 5000,
     )
     ax.set_ylim(-0.7, flows - 0.3)
-    if flows <= palette.MOST_LINES:
+    if flows <= palette.MAX_LINES:
         ax.set_yticks(range(flows))
     ax.set_ylabel("Flow that lost a packet")
 
 
-def _share(ax: Axes, found: pl.DataFrame) -> None:
-    middle = (found["start_s"].to_numpy() + found["end_s"].to_numpy()) / 2
-    ax.vlines(middle, 0, found["share"].to_numpy(), color=style.COLOURS[1], linewidth=1.2)
-    ax.scatter(middle, found["share"].to_numpy(), s=14, color=style.COLOURS[1], zorder=3)
-    if found.height:
-        mean = float(np.mean(found["share"].to_numpy()))
+def _share(ax: Axes, result: pl.DataFrame) -> None:
+    middle = (result["start_s"].to_numpy() + result["end_s"].to_numpy()) / 2
+    ax.vlines(middle, 0, result["share"].to_numpy(), color=style.COLOURS[1], linewidth=1.2)
+    ax.scatter(middle, result["share"].to_numpy(), s=14, color=style.COLOURS[1], zorder=3)
+    if result.height:
+        mean = float(np.mean(result["share"].to_numpy()))
         style.reference(ax, mean, f"mean\n{100 * mean:.0f} %")
     ax.set_ylim(0, 1.12)
     ax.set_yticks([0, 0.5, 1], ["0", "50 %", "100 %"])

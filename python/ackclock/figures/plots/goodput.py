@@ -37,7 +37,7 @@ def goodput(data: Dataset, over: Over = None) -> Figure:
         style.legend(
             fig,
             handles=handles,
-            ncols=2 if lines.count > palette.MOST_LINES else 6,
+            ncols=2 if lines.count > palette.MAX_LINES else 6,
         )
     style.title(fig, f"Goodput, mean over the last {window_s:.2g} s", data)
     return fig
@@ -62,7 +62,7 @@ def _sum(view: RunView, window_s: float) -> tuple[Array, Array]:
 
 def _each(ax: Axes, lines: Lines, laid: Sequence[Other], window_s: float) -> None:
     unit, name = numbers.scale(float(np.nanmax(lines.values, initial=0)), "bit/s")
-    if lines.count > palette.MOST_LINES:
+    if lines.count > palette.MAX_LINES:
         style.cloud(ax, lines, 1 / unit)
     else:
         for number, label in enumerate(lines.labels):
@@ -71,7 +71,7 @@ def _each(ax: Axes, lines: Lines, laid: Sequence[Other], window_s: float) -> Non
         if "goodput_bps" not in other.view.given:
             theirs = overlay.read(other, lambda view: curves.goodputs(view, window_s))
             overlay.lines(ax, other, lines, theirs, 1 / unit)
-    if 1 < lines.count <= palette.MOST_LINES:
+    if 1 < lines.count <= palette.MAX_LINES:
         fair = curves.thinned(lines.times_s, lines.mean() / unit, style.POINTS)
         ax.plot(*fair, color=style.INK, linewidth=0.8, linestyle=":", label="equal share")
     ax.set_ylim(bottom=0)

@@ -45,7 +45,7 @@ WIDTHS_IN = (1.5, 30.0)
 EDGE_IN, GAP_IN = 0.06, 0.03
 
 #: A text has at most so many lines, of at least so many letters; what would be left is an ellipsis.
-MOST_LINES, LEAST_LETTERS = 4, 6
+MAX_LINES, MIN_LETTERS = 4, 6
 
 #: Names of reference lines, by matplotlib's word for what an artist is.
 REFERENCE = "reference"
@@ -206,8 +206,8 @@ def _fit(artist: Text, text: str, room_in: float, side: int = 0) -> None:
     long, letters = _size_in(artist)[side], len(text)
     if long <= room_in or not text:
         return
-    for count in range(max(LEAST_LETTERS, int(letters * room_in / long * 1.2)), LEAST_LETTERS - 1, -1):
-        artist.set_text("\n".join(textwrap.wrap(text, count, max_lines=MOST_LINES, placeholder=" …")))
+    for count in range(max(MIN_LETTERS, int(letters * room_in / long * 1.2)), MIN_LETTERS - 1, -1):
+        artist.set_text("\n".join(textwrap.wrap(text, count, max_lines=MAX_LINES, placeholder=" …")))
         if _size_in(artist)[side] <= room_in:
             return
 

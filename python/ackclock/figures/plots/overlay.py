@@ -59,16 +59,18 @@ def others(data: Dataset, over: Over) -> list[Other]:
     views = [list(runs(other)) for other in given]
     if not all(views):
         raise InputError("the result to be laid over holds no runs")
-    return [Other(n, name, found) for n, (name, found) in enumerate(zip(names([data, *given])[1:], views, strict=True))]
+    return [
+        Other(n, name, result) for n, (name, result) in enumerate(zip(names([data, *given])[1:], views, strict=True))
+    ]
 
 
 def names(every: Sequence[Recorded]) -> list[str]:
     """What each result is called: by its engine, else by its scenario, else by its number."""
     engines = [str(each.manifest.get("engine") or "") for each in every]
     scenarios = [str(each.plan.name or "") for each in every]
-    for found in (engines, scenarios):
-        if len(set(found)) == len(found):
-            return found
+    for result in (engines, scenarios):
+        if len(set(result)) == len(result):
+            return result
     return [f"{engine} ({number})" for number, engine in enumerate(engines, start=1)]
 
 

@@ -32,7 +32,7 @@ _NUMBER = re.compile(r"[\d.]+(?:[eE][+-]?\d+)?")
 
 
 @style.styled
-def found(
+def draw(
     about: Mapping[str, Any], points: Sequence[Mapping[str, Any]], frontier: Sequence[Mapping[str, Any]] = ()
 ) -> Figure:
     """Draws an answer: `about` has the `varied` keys, `bounds` and `goals`, `points` are those of `Answer.points`.
@@ -104,10 +104,10 @@ def _trade(
         return sorted((x / across, y / above) for y, x in means if x is not None and y is not None)
 
     for verdict, mark in MARKS.items():
-        if found := places([point for point in points if point["verdict"] == verdict]):
-            ax.plot(*zip(*found, strict=True), color=palette.colour(0), linestyle="", markersize=4, **mark)
-    if found := places([point for point in points if point["values"] in frontier]):
-        ax.plot(*zip(*found, strict=True), color=palette.colour(1), linewidth=1.2, zorder=0)
+        if result := places([point for point in points if point["verdict"] == verdict]):
+            ax.plot(*zip(*result, strict=True), color=palette.colour(0), linestyle="", markersize=4, **mark)
+    if result := places([point for point in points if point["values"] in frontier]):
+        ax.plot(*zip(*result, strict=True), color=palette.colour(1), linewidth=1.2, zorder=0)
     _logarithmic(ax, [x for x, _ in places(points)], "")
     ax.set_title(f"{y_label}, frontier")
     ax.set_xlabel(x_label)
@@ -115,7 +115,7 @@ def _trade(
 
 def _row(
     ax: Axes,
-    found: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]],
+    result: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]],
     across: tuple[str, Sequence[str]],
     factor: float,
     which: tuple[int, str],
@@ -123,7 +123,7 @@ def _row(
     """The settings of one combination of the other keys, a mark for each verdict."""
     key, values = across
     for verdict, mark in MARKS.items():
-        chosen = [(point["values"][key], of) for point, of in found if point["verdict"] == verdict and of["n"]]
+        chosen = [(point["values"][key], of) for point, of in result if point["verdict"] == verdict and of["n"]]
         if not chosen:
             continue
         places = [_place(label(value), values) for value, _ in chosen]

@@ -30,7 +30,7 @@ QUIET, FAINT = "#777777", "#DDDDDD"
 POINTS = 4000
 
 #: Lines of a cloud that are drawn, evenly chosen.
-MOST_CLOUD_LINES = 200
+MAX_CLOUD_LINES = 200
 
 STYLE: dict[str, Any] = {
     "font.size": 8.5,
@@ -163,7 +163,7 @@ def cloud(ax: Axes, lines: Lines, scale: float = 1.0) -> None:
 
 
 def _cloud_of(ax: Axes, lines: Lines, colour: str, name: str) -> None:
-    drawn = palette.drawn(lines.count, MOST_CLOUD_LINES)
+    drawn = palette.drawn(lines.count, MAX_CLOUD_LINES)
     points = max(200, POINTS * 20 // drawn.size)
     paths = [np.column_stack(thinned(lines.times_s, lines.values[:, column], points)) for column in drawn]
     alpha = max(0.12, min(0.4, 6 / drawn.size))

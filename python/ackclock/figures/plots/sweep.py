@@ -27,7 +27,7 @@ COLUMNS = 2
 KINDS = ("line", "dot", "heatmap", "ecdf", "box")
 
 #: Maps of at most so many places along a side have their numbers written in.
-MOST_WRITTEN = (9, 14)
+MAX_WRITTEN = (9, 14)
 
 #: Of maps: light to dark, so that the order shows in grey too.
 COLOURS = LinearSegmentedColormap.from_list("ackclock", ["#F2F7FB", "#9BBBD3", "#0072B2", "#003A5C"])
@@ -123,14 +123,14 @@ def _intervals(drawn: Sequence[Chart | Map]) -> str:
 
 
 def _panel(ax: Axes, chart: Chart, *, joined: bool) -> None:
-    beside = bool(chart.across.names)
+    has_names = bool(chart.across.names)
     for line in chart.lines:
         means = np.array(line.means)
         bars = np.nan_to_num(np.stack([means - np.array(line.lows), np.array(line.highs) - means]))
         some: dict[str, Any] = {"marker": "o", "markersize": 2.5, "capsize": 1.5, "elinewidth": 0.7, **_look(line)}
-        if beside or not joined:
+        if has_names or not joined:
             some |= {"linestyle": "none", "markersize": 3.5, "marker": MARKS[line.sweep % len(MARKS)]}
-        x = np.array(line.x) + (_beside(line, chart) if beside else 0.0)
+        x = np.array(line.x) + (_beside(line, chart) if has_names else 0.0)
         ax.errorbar(x, means, yerr=np.maximum(bars, 0), label=line.name, **some)
     ax.set_xlabel(chart.across.title)
     ax.margins(x=0.04)
@@ -178,7 +178,7 @@ def _map(fig: Figure, ax: Axes, shown_map: Map) -> None:
     ax.set_xlabel(shown_map.across.title)
     ax.set_ylabel(shown_map.up.title)
     fig.colorbar(mesh, ax=ax, fraction=0.05, pad=0.02).outline.set_visible(False)
-    if len(shown_map.x) <= MOST_WRITTEN[0] and len(shown_map.y) <= MOST_WRITTEN[1]:
+    if len(shown_map.x) <= MAX_WRITTEN[0] and len(shown_map.y) <= MAX_WRITTEN[1]:
         _write(ax, means)
 
 

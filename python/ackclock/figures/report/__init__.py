@@ -34,12 +34,12 @@ POINTS = 220_000
 TEMPLATE = "report.html.j2"
 
 #: Lists in the printed manifest are cut after this many items.
-MOST_ITEMS = 12
+MAX_ITEMS = 12
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A result with what the report says of it, and the figures of its first run."""
+    """A result with what the report gives of it, and the figures of its first run."""
 
     name: str
     first: RunView
@@ -60,10 +60,10 @@ def write(results: Sequence[Path | str], out: Path | str) -> Path:
 
     Raises `InputError` for a folder that is no result and for a place that cannot be written.
     """
-    return told(results, out)[0]
+    return write_with_comparison(results, out)[0]
 
 
-def told(results: Sequence[Path | str], out: Path | str) -> tuple[Path, list[str]]:
+def write_with_comparison(results: Sequence[Path | str], out: Path | str) -> tuple[Path, list[str]]:
     """As `write`; of several results also the sentences that compare them."""
     names = [readable(Path(os.path.realpath(folder)).name) for folder in results]
     content = _of_datasets([Dataset.read(folder) for folder in results], names)
@@ -121,7 +121,10 @@ def _section(number: int, result: Result) -> dict[str, Any]:
     return {
         "key": f"result{number}",
         "name": result.name,
-        "sentences": [*search_result.sentences(result.subject), *(phase.said(found) for found in _checked(manifest))],
+        "sentences": [
+            *search_result.sentences(result.subject),
+            *(phase.sentence(result) for result in _checked(manifest)),
+        ],
         "cards": _cards(result.summaries),
         "figures": result.figures,
         "drawn": _drawn(result.first, len(result.runs.names)),
@@ -196,7 +199,7 @@ def _cut(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {key: _cut(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        kept = [_cut(item) for item in value[:MOST_ITEMS]]
+        kept = [_cut(item) for item in value[:MAX_ITEMS]]
         left = len(value) - len(kept)
         return [*kept, f"… {left:,} more in manifest.json"] if left else kept
     return value

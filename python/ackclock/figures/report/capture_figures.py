@@ -26,23 +26,23 @@ def figure(kind: str, view: RunView, points: int) -> Figure:
     return of(capture_figures.KINDS[kind](view), points)
 
 
-def of(found: Drawing, points: int) -> Figure:
+def of(result: Drawing, points: int) -> Figure:
     """A drawing as the page's script draws it."""
-    axes = ["y" if number == 0 else f"y{number + 1}" for number in range(len(found.panels))]
-    layout = plotly.plain() | {"xaxis": plotly.axis("Time (s)", range=[found.start_s, found.end_s])}
+    axes = ["y" if number == 0 else f"y{number + 1}" for number in range(len(result.panels))]
+    layout = plotly.plain() | {"xaxis": plotly.axis("Time (s)", range=[result.start_s, result.end_s])}
     layout |= {"height": HEIGHT + MORE * (len(axes) - 1)}
     data: list[Trace] = []
-    for place, (axis, panel) in enumerate(zip(axes, found.panels, strict=True)):
+    for place, (axis, panel) in enumerate(zip(axes, result.panels, strict=True)):
         layout["yaxis" + axis[1:]] = _axis(panel, place, len(axes))
         for layer in panel.layers:
-            data += [trace | {"yaxis": axis} for trace in _layer(layer, points, found.end_s)]
+            data += [trace | {"yaxis": axis} for trace in _layer(layer, points, result.end_s)]
         for value, name in panel.references:
             plotly.reference(layout, axis, value, name.replace("\n", "<br>"))
     layout["xaxis"]["anchor"] = axes[-1]
-    if any(isinstance(layer, Stack) for panel in found.panels for layer in panel.layers):
+    if any(isinstance(layer, Stack) for panel in result.panels for layer in panel.layers):
         layout |= {"barmode": "stack", "bargap": 0}
-    caption = f"{found.heading}. {found.caption} Drag to zoom, double-click to see all."
-    return Figure(found.key, HEADINGS[found.key], caption, data, layout)
+    caption = f"{result.heading}. {result.caption} Drag to zoom, double-click to see all."
+    return Figure(result.key, HEADINGS[result.key], caption, data, layout)
 
 
 #: Headings of the page's sections.

@@ -23,8 +23,8 @@ def figures(names: Sequence[str], views: Sequence[RunView], first: Sequence[OfRu
 
 
 def _totals(names: Sequence[str], views: Sequence[RunView], points: int) -> Figure:
-    found = [curves.goodputs(view) for view in views]
-    factor, unit = numbers.scale(max(float(lines.total().max(initial=0)) for lines in found), "bit/s")
+    result = [curves.goodputs(view) for view in views]
+    factor, unit = numbers.scale(max(float(lines.total().max(initial=0)) for lines in result), "bit/s")
     data = [
         plotly.curve(
             lines.times_s,
@@ -34,7 +34,7 @@ def _totals(names: Sequence[str], views: Sequence[RunView], points: int) -> Figu
             name,
             f"%{{y:.4g}} {unit} at %{{x:.1f}} s",
         )
-        for n, (name, lines) in enumerate(zip(names, found, strict=True))
+        for n, (name, lines) in enumerate(zip(names, result, strict=True))
     ]
     layout = plotly.over_time(
         _longest(views), {"yaxis": plotly.axis(f"Goodput of all flows ({unit})", rangemode="tozero")}
@@ -49,7 +49,7 @@ def _totals(names: Sequence[str], views: Sequence[RunView], points: int) -> Figu
 
 
 def _backlogs(names: Sequence[str], views: Sequence[RunView], points: int) -> Figure:
-    found = [curves.queue(view) for view in views]
+    result = [curves.queue(view) for view in views]
     data = [
         plotly.curve(
             samples.times_s,
@@ -59,7 +59,7 @@ def _backlogs(names: Sequence[str], views: Sequence[RunView], points: int) -> Fi
             name,
             PACKETS,
         )
-        for n, (name, samples) in enumerate(zip(names, found, strict=True))
+        for n, (name, samples) in enumerate(zip(names, result, strict=True))
     ]
     layout = plotly.over_time(_longest(views), {"yaxis": plotly.axis("Backlog (packets)", rangemode="tozero")})
     return Figure(

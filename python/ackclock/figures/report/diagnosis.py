@@ -1,6 +1,6 @@
 """The page of `ackclock doctor`: what each cause cost, and every finding with its figures and pictures.
 
-The diagnosis comes from above: here it is only what it says (`_Diagnosed`).
+The diagnosis comes from above: here it is only what it gives (`_Diagnosed`).
 """
 
 from __future__ import annotations
@@ -83,15 +83,17 @@ def render(data: Dataset, answers: Mapping[str, Any], diagnosed: _Diagnosed) -> 
         files=[readable(str(file["path"])) for file in answers["files"]],
         drawn="the flow with the most data, unless all flows are drawn",
         figures={
-            f"finding{found['number']}-{figure.key}": figure.spec() for found in findings for figure in found["figures"]
+            f"finding{result['number']}-{figure.key}": figure.spec()
+            for result in findings
+            for figure in result["figures"]
         },
         version=data.manifest.get("ackclock"),
     )
 
 
-def _findings(view: RunView | None, found: Sequence[_Found]) -> Iterator[dict[str, Any]]:
+def _findings(view: RunView | None, result: Sequence[_Found]) -> Iterator[dict[str, Any]]:
     shown: set[tuple[str, Any]] = set()
-    for number, finding in enumerate(found):
+    for number, finding in enumerate(result):
         figures = [] if view is None else _figures(view, finding, shown)
         yield {
             "number": number,

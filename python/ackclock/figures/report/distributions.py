@@ -32,16 +32,16 @@ def of_run(view: RunView) -> OfRun:
 
 def distributions(runs: Sequence[OfRun], labels: Sequence[str], points: int, *, compares: bool = False) -> Figure:
     """Distribution functions, one line a run (or with `compares` a result), as labelled; those that some run has."""
-    found = [(source, [run[number] for run in runs]) for number, source in enumerate(SOURCES)]
-    panels = [(source, known) for source, known in found if any(x.size for x, _ in known)]
+    result = [(source, [run[number] for run in runs]) for number, source in enumerate(SOURCES)]
+    panels = [(source, valid) for source, valid in result if any(x.size for x, _ in valid)]
     if not panels:
         raise InputError("nothing to show the distribution of")
     data: list[Trace] = []
     layout, narrow = plotly.plain(), {"height": 300 * len(panels)}
-    for panel, ((_, unit, title, _), known) in enumerate(panels, start=1):
-        factor, name = numbers.scale(max(float(x[-1]) for x, _ in known if x.size), unit)
+    for panel, ((_, unit, title, _), valid) in enumerate(panels, start=1):
+        factor, name = numbers.scale(max(float(x[-1]) for x, _ in valid if x.size), unit)
         each = max(100, points // len(panels) // len(runs))
-        for run, (x, share) in enumerate(known):
+        for run, (x, share) in enumerate(valid):
             data += _distribution(x / factor, share, each, labels[run], plotly.look(run), panel, name)
         _panel(layout, narrow, (panel, len(panels)), f"{title} ({name})")
     layout["showlegend"] = len(runs) > 1

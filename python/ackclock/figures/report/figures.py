@@ -19,7 +19,7 @@ from ackclock.figures.report.runs import Runs
 from ackclock.metrics import delay
 from ackclock.metrics.view import RunView
 
-#: What pointing at a curve says (plotly templates).
+#: What pointing at a curve gives (plotly templates).
 SEGMENTS = "%{y:.0f} segments at %{x:.2f} s"
 PACKETS = "%{y:.0f} packets at %{x:.2f} s"
 
@@ -27,7 +27,7 @@ PACKETS = "%{y:.0f} packets at %{x:.2f} s"
 KINDS = ("limits", "silences", "level", "sequence", "pipe", "rtt")
 
 #: Flow-and-epoch pairs that the epoch figure shows.
-MOST_HITS = 20_000
+MAX_HITS = 20_000
 
 
 def of_result(view: RunView, runs: Runs, points: int) -> list[Figure]:
@@ -98,8 +98,8 @@ def goodput(view: RunView, points: int) -> Figure:
     )
     below = plotly.traces(scaled, points, f"%{{y:.3g}} {each_unit} at %{{x:.1f}} s")
     data = [above | {"showlegend": False}, *[trace | {"yaxis": "y2"} for trace in below]]
-    whole = "All TCP flows" if datagrams.count else "All flows"
-    layout = plotly.two_panels(view, f"{whole} ({unit})", f"Each flow ({each_unit})")
+    all_flows = "All TCP flows" if datagrams.count else "All flows"
+    layout = plotly.two_panels(view, f"{all_flows} ({unit})", f"Each flow ({each_unit})")
     layout["showlegend"] = len(below) > 1
     if rate_bps:
         plotly.reference(layout, "y", rate_bps / factor, "link<br>rate")
@@ -141,12 +141,12 @@ def queue(view: RunView, points: int) -> Figure:
 
 def epochs(view: RunView) -> Figure:
     """Which flows lost in which congestion epoch."""
-    drops, found = curves.loss_epochs(view)
-    if not found.height:
+    drops, result = curves.loss_epochs(view)
+    if not result.height:
         raise InputError("no packet was dropped at the bottleneck")
     hits = drops.group_by("epoch", "flow", maintain_order=True).agg(pl.col("time_s").first(), pl.len().alias("lost"))
-    hits = hits.drop_nulls().head(MOST_HITS)
-    middle = (found["start_s"] + found["end_s"]).to_numpy() / 2
+    hits = hits.drop_nulls().head(MAX_HITS)
+    middle = (result["start_s"] + result["end_s"]).to_numpy() / 2
     data: list[Trace] = [
         {
             "type": "scatter",
@@ -155,28 +155,28 @@ def epochs(view: RunView) -> Figure:
             "x": plotly.numbers(hits["time_s"].to_numpy()),
             "y": plotly.numbers(hits["flow"].to_numpy()),
             "customdata": hits["lost"].to_list(),
-            "marker": {"color": palette.COLOURS[0], "size": _marker_size(curves.flows_seen(view))},
+            "marker": {"color": palette.COLOURS[0], "size": _marker_size(curves.tcp_flow_count(view))},
             "hovertemplate": "flow %{y:.0f} lost %{customdata} in the epoch at %{x:.2f} s",
         },
         {
             "type": "bar",
             "name": "share of flows hit",
             "x": plotly.numbers(middle),
-            "y": plotly.numbers(100 * found["share"].to_numpy()),
+            "y": plotly.numbers(100 * result["share"].to_numpy()),
             "yaxis": "y2",
             "width": view.duration_s / 250,
             "marker": {"color": palette.COLOURS[1]},
-            "customdata": found["drops"].to_list(),
+            "customdata": result["drops"].to_list(),
             "hovertemplate": "%{y:.0f} % of the flows, %{customdata} packets, at %{x:.2f} s",
         },
     ]
     layout = plotly.two_panels(view, "Flow that lost", "Flows hit (%)") | {"showlegend": False}
     layout["yaxis"] |= {"range": [-0.8, curves.flow_count(view) - 0.2], "rangemode": "normal"}
     layout["yaxis2"] |= {"range": [0, 108], "tickvals": [0, 50, 100]}
-    mean = float(np.mean(found["share"].to_numpy()))
+    mean = float(np.mean(result["share"].to_numpy()))
     plotly.reference(layout, "y2", 100 * mean, f"mean<br>{100 * mean:.0f} %")
-    lost = numbers.value(float(np.mean(found["drops"].to_numpy())), "packets")
-    epochs_found = search_result.counted(found.height, "congestion epoch").capitalize()
+    lost = numbers.value(float(np.mean(result["drops"].to_numpy())), "packets")
+    epochs_found = search_result.counted(result.height, "congestion epoch").capitalize()
     caption = (
         f"{epochs_found} in the measured part, with {lost} lost in each on average. "
         "A dot is a flow that lost in an epoch (placed at its first loss); a bar is the share of the active flows "

@@ -21,7 +21,7 @@ def render(template: str, **content: Any) -> str:
 def write(text: str, out: Path | str) -> Path:
     """Writes a page, whole or not at all, and returns its path. Raises `InputError` if it cannot be written."""
     path = Path(out)
-    folders.put(path, lambda new: new.write_text(text, encoding="utf-8", errors="replace"))
+    folders.atomic_write(path, lambda new: new.write_text(text, encoding="utf-8", errors="replace"))
     return path
 
 

@@ -22,7 +22,7 @@ QUIET, FAINT, SHADE = "#6b6b6b", "#e3e3e3", "#f4f4f4"
 RIGHT = 16
 
 #: Lines of a cloud that are drawn, evenly chosen.
-MOST_CLOUD_LINES = 60
+MAX_CLOUD_LINES = 60
 
 Trace = dict[str, Any]
 
@@ -45,7 +45,7 @@ class Figure:
 
 def traces(lines: Lines, points: int, hover: str) -> list[Trace]:
     """All the lines: each for itself, or as a cloud where there are many; `points` in all."""
-    if lines.count > palette.MOST_LINES:
+    if lines.count > palette.MAX_LINES:
         return _cloud(lines, points, hover)
     each = points // lines.count
     return [
@@ -55,22 +55,22 @@ def traces(lines: Lines, points: int, hover: str) -> list[Trace]:
 
 def _cloud(lines: Lines, points: int, hover: str) -> list[Trace]:
     """Thin lines of some flows, the band of 80 % of all, and the mean, for each group."""
-    found: list[Trace] = []
+    result: list[Trace] = []
     for number, (name, group) in enumerate(lines.by_group()):
         if group.count <= palette.FEW:
             labels = [label if group.count > 1 else name for label in group.labels]
             each = points // lines.count
-            found += [
+            result += [
                 curve(group.times_s, group.values[:, n], each, look(number), labels[n], hover)
                 for n in range(group.count)
             ]
         else:
-            found += _cloud_of(group, name, palette.colour(number), points, hover)
-    return found
+            result += _cloud_of(group, name, palette.colour(number), points, hover)
+    return result
 
 
 def _cloud_of(lines: Lines, name: str, colour: str, points: int, hover: str) -> list[Trace]:
-    drawn = palette.drawn(lines.count, MOST_CLOUD_LINES)
+    drawn = palette.drawn(lines.count, MAX_CLOUD_LINES)
     thin = [
         curve(lines.times_s, lines.values[:, c], points // drawn.size, {"color": colour}, lines.labels[c], hover)
         | {"opacity": 0.25, "showlegend": bool(c == drawn[0]), "legendgroup": f"{name} flows"}
@@ -96,7 +96,7 @@ def _cloud_of(lines: Lines, name: str, colour: str, points: int, hover: str) -> 
 
 
 def curve(x: Array, y: Array, points: int, look: dict[str, Any], name: str, hover: str) -> Trace:
-    """One thinned curve; `hover` is what pointing at it says (a plotly template)."""
+    """One thinned curve; `hover` is what pointing at it gives (a plotly template)."""
     x, y = curves.thinned(x, y, max(points, 200))
     return {
         "type": "scatter",
@@ -188,7 +188,7 @@ def reference(layout: dict[str, Any], axis: str, value: float, text: str) -> Non
     line = {"color": palette.INK, "width": 1, "dash": "dash"}
     place = {"xref": "paper", "x0": 0, "x1": 1, "yref": axis, "y0": value, "y1": value}
     layout["shapes"].append({"type": "line", **place, "line": line})
-    beside = {
+    label_place = {
         "xref": "paper",
         "x": 1,
         "xanchor": "left",
@@ -197,13 +197,13 @@ def reference(layout: dict[str, Any], axis: str, value: float, text: str) -> Non
         "yanchor": "middle",
         "align": "left",
     }
-    layout["annotations"].append(_note(text, palette.INK) | beside)
+    layout["annotations"].append(_note(text, palette.INK) | label_place)
     layout["margin"] = {**layout["margin"], "r": 68}
 
 
 def explained(lines: Lines, what: str) -> str:
     """A caption for lines or for a cloud of them."""
-    if lines.count > palette.MOST_LINES:
+    if lines.count > palette.MAX_LINES:
         some = f"some of the {lines.count:,} flows as thin lines, the mean as a thick one"
         return f"{what}: {some}, and the band that holds 80 % of all flows."
     return f"{what}. Click a name in the legend to hide it, double-click to see it alone."

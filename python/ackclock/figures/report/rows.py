@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from ackclock.figures import numbers
-from ackclock.figures.report.runs import MOST_FLOWS, Runs
+from ackclock.figures.report.runs import MAX_FLOWS, Runs
 from ackclock.metrics import METRICS, Summary
 from ackclock.metrics.metric import Value
 from ackclock.metrics.view import group_label
@@ -100,7 +100,7 @@ def flow_table(runs: Runs) -> FlowTable:
         pl.when(counted).then(again.fill_nan(None)).alias("again"),
     )
     joined = means.join(rates, on="flow", how="left").sort("flow")
-    rows = tuple(_flow_row(row, runs.data.plan) for row in joined.head(MOST_FLOWS).iter_rows(named=True))
+    rows = tuple(_flow_row(row, runs.data.plan) for row in joined.head(MAX_FLOWS).iter_rows(named=True))
     used = [n for n in range(len(HEADS)) if n not in OPTIONAL or _says_more(n, rows)]
     return FlowTable(tuple(HEADS[n] for n in used), tuple(tuple(row[n] for n in used) for row in rows), runs.flow_count)
 

@@ -1,4 +1,4 @@
-"""What a report says of all the runs of a result, gathered from one at a time: the tables of no two are in memory."""
+"""What a report gives of all the runs of a result, gathered from one at a time: the tables of no two are in memory."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from ackclock.metrics.protocols import Recorded
 from ackclock.metrics.view import Array
 
 #: Flows that the report's table shows: those with the smallest numbers.
-MOST_FLOWS = 100
+MAX_FLOWS = 100
 
 #: How much of a long array is reckoned with at a time.
 PART = 2**20
 
-#: What the table says of a flow, of the dataset's `flows`.
+#: What the table gives of a flow, of the dataset's `flows`.
 COLUMNS = (
     "flow",
     "group",
@@ -38,7 +38,7 @@ COLUMNS = (
     "measured_timeouts",
 )
 
-#: What it says beside that: goodput, and the share of all the data (not of UDP flows).
+#: What it gives beside that: goodput, and the share of all the data (not of UDP flows).
 RATES = {"flow": pl.UInt32, "goodput_bps": pl.Float64, "share": pl.Float64}
 
 
@@ -68,48 +68,48 @@ class Runs:
 def gathered(data: Recorded) -> tuple[RunView, Runs]:
     """The first run, which is drawn, and what is said of all. Raises `InputError` for a result without runs."""
     first: RunView | None = None
-    names, values, found, flows, rates, goodputs = [], [], [], [], [], _Means()
+    names, values, result, flows, rates, goodputs = [], [], [], [], [], _Means()
     for view in metrics.runs(data):
         first = first or view
         names.append(view.name)
         values.append(metrics.of_run(view))
-        found.append(distributions.of_run(view))
+        result.append(distributions.of_run(view))
         flows += _first_flows(view, goodputs)
         rates += _first_rates(view, goodputs)
     if first is None:
         raise InputError("the result holds no runs to report on")
     means = pl.concat(rates).group_by("flow").agg(pl.col("goodput_bps", "share").mean()).sort("flow")
     runs = Runs(
-        data, tuple(names), tuple(values), tuple(found), pl.concat(flows), means, goodputs.numbers, goodputs.range
+        data, tuple(names), tuple(values), tuple(result), pl.concat(flows), means, goodputs.numbers, goodputs.range
     )
     return first, runs
 
 
-def _first_flows(view: RunView, seen: _Means) -> list[pl.DataFrame]:
+def _first_flows(view: RunView, numbered: _Means) -> list[pl.DataFrame]:
     """The first TCP flows, and the first UDP flows, of a run."""
-    found = pl.DataFrame()
+    result = pl.DataFrame()
     for block in view.rows("flows").blocks(*COLUMNS):
-        seen.see(block["flow"])
-        found = pl.concat([found, block.frame.select(COLUMNS)], how="vertical" if found.width else "diagonal")
-        found = found.sort("flow").head(MOST_FLOWS)
-    seen.see(view.datagrams["flow"].to_numpy())
-    others = view.datagrams.select(COLUMNS).head(MOST_FLOWS)
-    return [found, others] if found.width else [others]
+        numbered.see(block["flow"])
+        result = pl.concat([result, block.frame.select(COLUMNS)], how="vertical" if result.width else "diagonal")
+        result = result.sort("flow").head(MAX_FLOWS)
+    numbered.see(view.datagrams["flow"].to_numpy())
+    others = view.datagrams.select(COLUMNS).head(MAX_FLOWS)
+    return [result, others] if result.width else [others]
 
 
 def _first_rates(view: RunView, goodputs: _Means) -> list[pl.DataFrame]:
     """Goodput while it was there and share of all the data of the first TCP flows; goodput of the first UDP flows."""
     udp = pl.DataFrame({"flow": view.datagrams["flow"], "goodput_bps": throughput.datagram_rates_bps(view)})
-    found = [udp.head(MOST_FLOWS).with_columns(pl.lit(None, dtype=pl.Float64).alias("share"))]
-    rates, data = view.once(throughput.rates_while_there_bps), throughput.flow_rates_bps(view)
+    result = [udp.head(MAX_FLOWS).with_columns(pl.lit(None, dtype=pl.Float64).alias("share"))]
+    rates, data = view.cached(throughput.rates_while_there_bps), throughput.flow_rates_bps(view)
     if rates is not None and data is not None:
         flows = throughput.present_flows(view)
-        first = _lowest(flows, MOST_FLOWS)
+        first = _lowest(flows, MAX_FLOWS)
         share = data[first] / (data.sum() or 1.0)
         del data  # there may be ten million
         goodputs.add(flows, rates)
-        found.append(pl.DataFrame({"flow": flows[first], "goodput_bps": rates[first], "share": share}, schema=RATES))
-    return found
+        result.append(pl.DataFrame({"flow": flows[first], "goodput_bps": rates[first], "share": share}, schema=RATES))
+    return result
 
 
 def _lowest(numbers: npt.NDArray[np.uint32], count: int) -> npt.NDArray[np.intp]:
@@ -149,12 +149,12 @@ class _Means:
     @property
     def range(self) -> tuple[float | None, float | None]:
         """The least and the most of the means."""
-        least, most = np.inf, -np.inf
+        lowest, highest = np.inf, -np.inf
         for part in _parts(self._counts.size):
-            known = self._counts[part] > 0
-            means = self._sums[part][known] / self._counts[part][known]
-            least, most = min(least, means.min(initial=np.inf)), max(most, means.max(initial=-np.inf))
-        return (float(least), float(most)) if least <= most else (None, None)
+            valid = self._counts[part] > 0
+            means = self._sums[part][valid] / self._counts[part][valid]
+            lowest, highest = min(lowest, means.min(initial=np.inf)), max(highest, means.max(initial=-np.inf))
+        return (float(lowest), float(highest)) if lowest <= highest else (None, None)
 
 
 def _parts(size: int) -> Iterator[slice]:

@@ -14,11 +14,11 @@ from ackclock.figures.report import page, plotly
 from ackclock.figures.report.plotly import Figure
 
 #: Maps of at most so many places along a side have their numbers written in; from light to dark.
-MOST_WRITTEN = 14
+MAX_WRITTEN = 14
 COLOURS = [[0, "#F2F7FB"], [0.33, "#9BBBD3"], [0.67, "#0072B2"], [1, "#003A5C"]]
 
 #: Points that the table shows.
-MOST_ROWS = 500
+MAX_ROWS = 500
 
 
 class Reported(Swept, Protocol):
@@ -46,7 +46,7 @@ def render(sweeps: Sequence[Reported]) -> str:
         drawn=figures,
         keys=[axis.key for axis in sweeps[0].axes],
         heads=[metrics.METRICS[name].label for name in names],
-        rows=[row for sweep in sweeps for row in _rows(sweep, names)][:MOST_ROWS],
+        rows=[row for sweep in sweeps for row in _rows(sweep, names)][:MAX_ROWS],
         several=len(sweeps) > 1,
         answers=[
             (sweep.engine, said)
@@ -71,8 +71,8 @@ def _rows(sweep: Reported, names: Sequence[str]) -> list[tuple[str, ...]]:
 
 
 def _cell(point: Mapping[str, Any], name: str) -> str:
-    found = point["summary"][name]
-    return numbers.estimate(found["mean"], found["ci95_low"], found["ci95_high"], metrics.METRICS[name].unit)
+    result = point["summary"][name]
+    return numbers.estimate(result["mean"], result["ci95_low"], result["ci95_high"], metrics.METRICS[name].unit)
 
 
 def _again(sweep: Reported) -> dict[str, str]:
@@ -104,7 +104,7 @@ def _figure(chart: Chart) -> Figure:
 def _map(drawn: Map) -> Figure:
     """A colour for each point; its number appears when it is pointed at, and is written in where there is room."""
     title = f"{drawn.title} ({drawn.unit})" if drawn.unit else drawn.title
-    written = len(drawn.x) <= MOST_WRITTEN and len(drawn.y) <= MOST_WRITTEN
+    written = len(drawn.x) <= MAX_WRITTEN and len(drawn.y) <= MAX_WRITTEN
     trace = {
         "type": "heatmap",
         "z": [[mean if math.isfinite(mean) else None for mean in row] for row in drawn.means],

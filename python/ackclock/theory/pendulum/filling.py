@@ -12,7 +12,7 @@ import numpy.typing as npt
 from ackclock.errors import InputError
 
 #: Fewer packets than this on a way with its queue full are no window that could be halved.
-LEAST_P = 2.0
+MIN_P = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +64,8 @@ def side(
         raise InputError("pendulum: found a rate, RTT or packet size that is not positive; expected positive numbers")
     queue_p = queue_packets if queue_bytes is None else queue_bytes / packet_bytes
     made = Side(rate_bps / (8 * packet_bytes), float(queue_p or 0), base_rtt_s, queue_bytes is None)
-    if made.queue_p < 0 or made.full_p < LEAST_P:
-        raise InputError(f"pendulum: found a way that holds {made.full_p:.2g} packets; expected {LEAST_P:g} at least")
+    if made.queue_p < 0 or made.full_p < MIN_P:
+        raise InputError(f"pendulum: found a way that holds {made.full_p:.2g} packets; expected {MIN_P:g} at least")
     return made
 
 

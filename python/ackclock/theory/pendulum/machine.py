@@ -70,11 +70,11 @@ def stretches(sides: Sides, rules: Rules, begin_p: Pair) -> Iterator[Stretch]:
     now_s, windows, side = 0.0, begin_p, _fuller(sides, begin_p)
     while True:
         if side is None:
-            found, windows = _neither(sides, rules, windows, now_s)
+            result, windows = _neither(sides, rules, windows, now_s)
         else:
-            found, windows = _filling(sides, rules, windows, now_s, side)
-        yield found
-        now_s, side = found.end_s, found.then
+            result, windows = _filling(sides, rules, windows, now_s, side)
+        yield result
+        now_s, side = result.end_s, result.then
 
 
 def _fuller(sides: Sides, windows: Pair) -> int | None:

@@ -19,10 +19,10 @@ Array = npt.NDArray[np.float64]
 BEGIN_P = (1.0, 1.0)
 
 #: So many states make a run that no one can wait for.
-MOST_STATES = 5_000_000
+MAX_STATES = 5_000_000
 
 #: So many losses in no time: the other flow's ACKs alone keep the queue full, and halving its own flow frees nothing.
-MOST_AT_ONCE = 10_000
+MAX_AT_ONCE = 10_000
 
 
 def follow(
@@ -44,23 +44,23 @@ def follow(
     `acked` packets; `begin_p` are both windows at the beginning.
 
     Raises `InputError` for a probability outside 0 to 1, for growth, `acked` or windows that are not positive, for a
-    queue that the other flow's ACKs keep full, and for a run of more than `MOST_STATES` states.
+    queue that the other flow's ACKs keep full, and for a run of more than `MAX_STATES` states.
     """
     if not 0 <= simultaneous <= 1:
         raise InputError(f"simultaneous: found {simultaneous:g}; expected a probability from 0 to 1")
     if not (growth_p > 0 and acked > 0 and min(begin_p) > 0 and duration_s > 0):
         raise InputError("pendulum: found a duration, growth or window that is not positive; expected positive numbers")
     random = None if seed is None else np.random.default_rng(seed)
-    found: list[Stretch] = []
+    result: list[Stretch] = []
     for stretch in stretches((down, up), Rules(growth_p, acked, simultaneous, random), begin_p):
-        found.append(stretch)
+        result.append(stretch)
         if stretch.end_s >= duration_s:
-            return Trajectory((down, up), growth_p, acked, duration_s, tuple(found))
-        if len(found) > MOST_AT_ONCE and found[-MOST_AT_ONCE].begin_s == stretch.end_s:
+            return Trajectory((down, up), growth_p, acked, duration_s, tuple(result))
+        if len(result) > MAX_AT_ONCE and result[-MAX_AT_ONCE].begin_s == stretch.end_s:
             raise InputError("pendulum: found a queue that the other flow's ACKs keep full; expected a longer one")
-        if len(found) >= MOST_STATES:
+        if len(result) >= MAX_STATES:
             break
-    raise InputError(f"pendulum: found more than {MOST_STATES:,} states; expected a shorter run, or longer queues")
+    raise InputError(f"pendulum: found more than {MAX_STATES:,} states; expected a shorter run, or longer queues")
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,10 +169,10 @@ class Trajectory:
         windows = before + self.growth_p * since_s[:, None] / [each.base_rtt_s for each in self.sides]
         for mine, own in enumerate(self.sides):
             here, other = side == mine, self.sides[1 - mine]
-            start, beside = before[here, mine], before[here, 1 - mine]
+            start, start_other = before[here, mine], before[here, 1 - mine]
             grown = np.sqrt(start**2 + 2 * self.growth_p * own.rate_p * since_s[here])
             windows[here, mine] = grown
-            windows[here, 1 - mine] = other_windows(grown, start, beside, self._lead(own, other))
+            windows[here, 1 - mine] = other_windows(grown, start, start_other, self._lead(own, other))
         return windows
 
     @staticmethod

@@ -35,22 +35,22 @@ def averages(flow: SingleFlow) -> Averages:
     return of_cycles(stationary(flow))
 
 
-def of_cycles(found: Sequence[Cycle]) -> Averages:
+def of_cycles(result: Sequence[Cycle]) -> Averages:
     """Of these cycles, which the flow goes through one after the other."""
-    flow, count, time_s = found[0].flow, len(found), sum(cycle.end_s for cycle in found)
-    sent_p = sum(packets_sent(cycle) for cycle in found)
-    queue_p = sum(queue_area(cycle) for cycle in found) / time_s
+    flow, count, time_s = result[0].flow, len(result), sum(cycle.end_s for cycle in result)
+    sent_p = sum(packets_sent(cycle) for cycle in result)
+    queue_p = sum(queue_area(cycle) for cycle in result) / time_s
     delay_s = queue_p / flow.capacity_pps
     return Averages(
-        loss_rate=sum(cycle.lost_p for cycle in found) / sent_p,
+        loss_rate=sum(cycle.lost_p for cycle in result) / sent_p,
         throughput_pps=sent_p / time_s,
         queue_p=queue_p,
         delay_s=delay_s,
         rtt_s=flow.rtt_s + delay_s,
-        window_p=sum(_area(stage) for cycle in found for stage in cycle.stages) / time_s,
+        window_p=sum(_area(stage) for cycle in result for stage in cycle.stages) / time_s,
         period_s=time_s / count,
-        high_p=sum(cycle.end_window for cycle in found) / count,
-        low_p=sum(cycle.epoch.start for cycle in found) / count,
+        high_p=sum(cycle.end_window for cycle in result) / count,
+        low_p=sum(cycle.epoch.start for cycle in result) / count,
     )
 
 

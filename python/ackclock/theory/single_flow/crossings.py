@@ -24,8 +24,8 @@ def sigma(growth_p: float, c: float, rtt_s: float, to_plateau_s: float) -> float
 def cubic_to_tcp_s(growth_p: float, c: float, rtt_s: float, to_plateau_s: float) -> float:
     """t_BA = 3V/2 − √σ, without a queue; infinity if there is none after the loss."""
     under_root = sigma(growth_p, c, rtt_s, to_plateau_s)
-    found = 1.5 * to_plateau_s - math.sqrt(under_root) if under_root > 0 else math.inf
-    return found if found > 0 else math.inf
+    result = 1.5 * to_plateau_s - math.sqrt(under_root) if under_root > 0 else math.inf
+    return result if result > 0 else math.inf
 
 
 def tcp_to_cubic_s(growth_p: float, c: float, rtt_s: float, to_plateau_s: float) -> float:
@@ -46,7 +46,7 @@ def turning(difference: Callable[[float], float], after_s: float, stationary_s: 
     from scipy.optimize import brentq  # it takes long to import
 
     nodes = [after_s, *sorted(point for point in set(stationary_s) if point > after_s)]
-    nodes.append(_beyond(difference, nodes[-1]))
+    nodes.append(_upper_bracket(difference, nodes[-1]))
     values = [(node, sign * difference(node)) for node in nodes]
     for (low, at_low), (high, at_high) in itertools.pairwise(values):
         if at_low > 0 >= at_high:
@@ -54,7 +54,7 @@ def turning(difference: Callable[[float], float], after_s: float, stationary_s: 
     return math.inf
 
 
-def _beyond(difference: Callable[[float], float], last_s: float) -> float:
+def _upper_bracket(difference: Callable[[float], float], last_s: float) -> float:
     """A time after the last stationary point at which the difference is positive."""
     step_s = max(1.0, last_s)
     while difference(last_s + step_s) <= 0:

@@ -9,7 +9,7 @@ from ackclock.theory.single_flow.flow import SingleFlow
 
 
 @checked(w_max=single(POSITIVE))
-def least_difference(flow: SingleFlow, w_max: float) -> float:
+def min_difference(flow: SingleFlow, w_max: float) -> float:
     """D_min = c (V − 2s)(V + s)², s = √(a / (3cτ)), in packets: by how much the cubic is above Reno's estimate.
 
     At the second stationary point of the difference, t = V + s, without a queue; the cubic leads all the time if it is
@@ -22,7 +22,7 @@ def least_difference(flow: SingleFlow, w_max: float) -> float:
 
 def always_cubic(flow: SingleFlow) -> bool:
     """Whether the flow is never in TCP mode, as long as its w_max is Cτ + B (section 2.2.2)."""
-    return least_difference(flow, flow.pipe_p + flow.buffer_p) > 0
+    return min_difference(flow, flow.pipe_p + flow.buffer_p) > 0
 
 
 @checked(
@@ -38,16 +38,16 @@ def cubic_threshold_rtt_s(
     """The RTT without queue above which a flow is always in cubic mode (section 2.2.2).
 
     D_min = 0 is τ V² = 4a / (3c) with V³ = β (Cτ + B) / c; for packets_per_ack = 1, τ V² = 4β / (c (2 − β)). The print
-    says 39 ms at 100 Mb/s and 18 ms at 1 Gb/s; the equation gives 38.0 and 15.1 ms for packets of 1500 bytes and no
+    gives 39 ms at 100 Mb/s and 18 ms at 1 Gb/s; the equation gives 38.0 and 15.1 ms for packets of 1500 bytes and no
     buffer, and less with one. Raises `InputError` for what is no set-up.
     """
     from scipy.optimize import brentq  # it takes long to import
 
     flow = SingleFlow(capacity_pps, 1.0, buffer_p, beta, c, packets_per_ack)
-    wanted = 4 * flow.growth_p / (3 * c)
+    target = 4 * flow.growth_p / (3 * c)
 
     def excess(rtt_s: float) -> float:
-        return rtt_s * math.cbrt(beta * (capacity_pps * rtt_s + buffer_p) / c) ** 2 - wanted
+        return rtt_s * math.cbrt(beta * (capacity_pps * rtt_s + buffer_p) / c) ** 2 - target
 
-    most_s = (wanted / (beta * capacity_pps / c) ** (2 / 3)) ** 0.6
-    return float(brentq(excess, 0.0, 2 * most_s, xtol=1e-15, rtol=1e-13))
+    upper_s = (target / (beta * capacity_pps / c) ** (2 / 3)) ** 0.6
+    return float(brentq(excess, 0.0, 2 * upper_s, xtol=1e-15, rtol=1e-13))
