@@ -59,7 +59,7 @@ def imposed(case: str, capture: Path) -> Any:
 
     And what was told of the path before: behind a silence it is as if there had been none.
     """
-    path = capture.read([capture]).answers["path"]
+    path = capture.read([capture]).analysis["path"]
     records = pcap.read(capture)
     whole_ns = records[-1].time_ns
     truth, added_ns = {}, 0

@@ -46,7 +46,7 @@ def test_a_line_a_second(tmp_path, tail):
     assert list(zip(result.begin_s, result.end_s, strict=True)) == [(1002.08, 1004.9)]
 
 
-def test_a_gap_explains_the_silences_of_which_it_takes_more_than_half(tmp_path):
+def test_a_gap_explains_the_stalls_of_which_it_takes_more_than_half(tmp_path):
     begin_s = np.array([1001.9, 1000.0, 1003.5, 1002.0])
     which, kinds, sure = log(tmp_path, TABLE).explains(begin_s, np.array([2.0, 1.0, 5.0, 0.4]))
     assert which.tolist() == [0, 3]

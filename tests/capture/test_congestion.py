@@ -54,7 +54,7 @@ def result(pcap):
 
 
 def test_our_own_are_named_and_what_is_foreign_is_unknown(result):
-    rankings = [flow["congestion"] for flow in result.answers["flows"][:4]]
+    rankings = [flow["congestion"] for flow in result.analysis["flows"][:4]]
     assert [congestion.word(ranking) for ranking in rankings] == TRUE
     for ranking in rankings:
         assert congestion.UNKNOWN in [one["name"] for one in ranking]
@@ -65,7 +65,7 @@ def test_our_own_are_named_and_what_is_foreign_is_unknown(result):
 
 
 def test_of_a_short_flow_nothing_is_said(result):
-    assert result.answers["flows"][4]["congestion"] is None
+    assert result.analysis["flows"][4]["congestion"] is None
 
 
 def test_the_table_of_flows_has_the_name(result):
@@ -100,7 +100,7 @@ def test_a_name_that_may_as_well_be_another_is_not_said():
 
 
 def test_what_does_the_same_is_told_beside_the_name(result, pcap):
-    reno = result.answers["flows"][1]["congestion"]
+    reno = result.analysis["flows"][1]["congestion"]
     assert congestion.word(reno) == "reno"
     # Without marks, DCTCP takes Reno's functions.
     assert "dctcp" in congestion.same(reno)

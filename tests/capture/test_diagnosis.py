@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ackclock.capture import json_output
-from ackclock.capture.diagnosis import LIMITS, SILENCES, STALLS, Cause, diagnose
+from ackclock.capture.diagnosis import LIMITS, STALL_ADVICE, STALLS, Cause, diagnose
 from ackclock.dataset.tables import CLOCK_GAPS
 
 POLICER = {
@@ -34,7 +34,7 @@ def reported(*, path: Any = json_output.NO_PATH, lost_share: float = 0.0, **flow
                 "rtt_min_s": 0.05,
                 "rtt_mean_s": 0.06,
                 "segments_lost": 0,
-                "retransmissions": dict.fromkeys(json_output.REPAIRS, 0),
+                "retransmissions": dict.fromkeys(json_output.RETRANSMISSIONS, 0),
                 "limited": None,
                 "stalls": [],
                 **flow,
@@ -86,14 +86,14 @@ def test_the_greatest_cost_is_the_verdict(given, verdict):
     assert diagnose(given).verdict is verdict
 
 
-def test_the_round_trips_of_a_silence_are_not_counted_again():
+def test_the_round_trips_of_a_stall_are_not_counted_again():
     stall = {"start_s": 1.0, "duration_s": 4.0, "class": "host"}
     result = diagnose(reported(limited=limited(control=0.5, bottleneck=0.5), stalls=[stall]))
     assert result.verdict is Cause.HOST
     assert result.costs == pytest.approx({Cause.HOST: 0.4, Cause.NETWORK: 0.1, Cause.NOTHING: 0.5})
-    (silence,) = (finding for finding in result.findings if finding.cause is Cause.HOST)
-    assert "40.0 % of the time went into one silence" in silence.sentence
-    assert silence.evidence["longest_s"] == 4.0
+    (stall,) = (finding for finding in result.findings if finding.cause is Cause.HOST)
+    assert "40.0 % of the time went into one stall" in stall.sentence
+    assert stall.evidence["longest_s"] == 4.0
 
 
 def test_a_host_that_stalls_is_not_an_application_as_well():
@@ -103,7 +103,7 @@ def test_a_host_that_stalls_is_not_an_application_as_well():
     assert result.costs[Cause.APPLICATION] == pytest.approx(0.05)
 
 
-def test_a_silence_that_no_limit_has_takes_of_all_of_them():
+def test_a_stall_that_no_limit_has_takes_of_all_of_them():
     stall = {"start_s": 1.0, "duration_s": 4.0, "class": "host"}
     result = diagnose(reported(limited=limited(receiver=0.5, bottleneck=0.5), stalls=[stall]))
     assert result.costs == pytest.approx({Cause.HOST: 0.4, Cause.RECEIVER: 0.3, Cause.NOTHING: 0.3})
@@ -137,7 +137,7 @@ def test_every_class_of_the_analysis_has_a_cause_and_words():
     from ackclock import _core
 
     valid = {*_core.CAPTURE_STALLS, *CLOCK_GAPS} - {"unknown"}
-    assert valid == set(STALLS) == set(SILENCES)
+    assert valid == set(STALLS) == set(STALL_ADVICE)
     assert set(_core.CAPTURE_LIMITS) - {"unknown"} == set(LIMITS) == set(json_output.LIMITS)
 
 
@@ -169,7 +169,7 @@ def test_a_rate_or_depth_that_is_hardly_known_is_told_as_a_range():
 
 
 def test_slow_start_behind_timeouts_is_no_short_transfer():
-    timeouts = {**dict.fromkeys(json_output.REPAIRS, 0), "timeout": 3}
+    timeouts = {**dict.fromkeys(json_output.RETRANSMISSIONS, 0), "timeout": 3}
     (short, *_) = sentences(reported(limited=limited(slow_start=1.0)))
     (after, *_) = sentences(reported(limited=limited(slow_start=1.0), retransmissions=timeouts))
     assert "Transfers are short" in short[1]

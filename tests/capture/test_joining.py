@@ -94,7 +94,7 @@ def drops(run):
 @pytest.mark.parametrize("swapped", [False, True])
 def test_clocks_losses_and_delays_are_those_of_the_run(run, files, swapped):
     result = match.read(*(reversed(files) if swapped else files))
-    joined = result.answers["joined"]
+    joined = result.analysis["joined"]
     assert joined["first"] == str(files[0])
     assert (joined["segments_lost_between"], joined["acks_lost_between"]) == drops(run)
     assert drops(run)[0] > 20
@@ -128,9 +128,9 @@ def test_the_tables_have_each_loss_and_the_delays(run, files):
 
 def test_what_a_capture_missed_is_not_lost(run, files, place):
     """Every hundredth packet is not in the second capture; no reordering, and no more losses come of it."""
-    full = match.read(*files).answers["joined"]
+    full = match.read(*files).analysis["joined"]
     sparse = rewritten(files[1], place / "sparse.pcap", lambda number, time_ns: None if number % 100 == 50 else time_ns)
-    joined = match.read(files[0], sparse).answers["joined"]
+    joined = match.read(files[0], sparse).analysis["joined"]
     assert joined["segments_lost_between"] == full["segments_lost_between"]
     removed = len(range(50, full["packets"], 100))
     # Acknowledgements that a capture missed cannot be told from those that were lost.
@@ -154,7 +154,7 @@ def test_what_overtakes_is_counted(files, place):
         records[one], records[two] = (time_one, body_two), (time_two, body_one)
     swapped.write_bytes(content[:24] + b"".join(time + body for time, body in records))
     assert len(pairs) > 5
-    assert match.read(files[0], swapped).answers["joined"]["reordered"] == len(pairs)
+    assert match.read(files[0], swapped).analysis["joined"]["reordered"] == len(pairs)
 
 
 def test_the_clock_that_is_less_disturbed_tells_the_drift():
@@ -171,7 +171,7 @@ def test_the_clock_that_is_less_disturbed_tells_the_drift():
 
 
 def test_a_capture_joined_with_itself_differs_in_nothing(files):
-    joined = match.read(files[0], files[0]).answers["joined"]
+    joined = match.read(files[0], files[0]).analysis["joined"]
     assert (joined["offset_s"], joined["drift_ppm"]) == pytest.approx((0.0, 0.0), abs=1e-9)
     assert joined["segments_lost_between"] == joined["unresolved"] == joined["reordered"] == 0
 

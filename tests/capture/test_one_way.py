@@ -29,7 +29,7 @@ def observed(request, tmp_path_factory):
     place = tmp_path_factory.mktemp("one-way")
     ackclock.run(ackclock.loads(SCENARIO).plan(), captures=place, seeds=[3])
     path = place / f"seed-3-{request.param}.pcap"
-    return capture.read([path], "dst port 5001").answers, capture.read([path]).answers
+    return capture.read([path], "dst port 5001").analysis, capture.read([path]).analysis
 
 
 def test_what_passed_is_counted_each_byte_once(observed):

@@ -83,14 +83,14 @@ def test_metrics_are_those_of_the_run(run, outcome):
 def test_each_loss_is_found(run, outcome):
     """All drops of data but those that the end of the run leaves open."""
     drops = run.events.filter(kind="drop").height
-    lost = sum(flow["segments_lost"] for flow in outcome.answers["flows"])
+    lost = sum(flow["segments_lost"] for flow in outcome.analysis["flows"])
     assert drops - 10 <= lost <= drops
-    assert outcome.answers["vantage"] == "sender"
-    assert outcome.answers["capture_loss"] == {"packets": 0, "share": 0.0}
+    assert outcome.analysis["vantage"] == "sender"
+    assert outcome.analysis["capture_loss"] == {"packets": 0, "share": 0.0}
 
 
 def test_the_answers_have_the_promised_keys(outcome):
-    assert list(outcome.answers) == [
+    assert list(outcome.analysis) == [
         "files",
         "vantage",
         "packets",
@@ -100,7 +100,7 @@ def test_the_answers_have_the_promised_keys(outcome):
         "flows",
         "summary",
     ]
-    flow = outcome.answers["flows"][0]
+    flow = outcome.analysis["flows"][0]
     promised = (
         "id client server packets bytes handshake_s goodput_bps rtt_min_s rtt_mean_s segments_lost reordered "
         "capture_lost retransmissions limited stalls congestion"
@@ -113,10 +113,10 @@ def test_the_answers_have_the_promised_keys(outcome):
 def test_a_filter_and_compression_change_nothing_else(pcap, place, outcome):
     (place / "c.pcap.gz").write_bytes(gzip.compress(pcap.read_bytes()))
     (place / "c.pcap.xz").write_bytes(lzma.compress(pcap.read_bytes()))
-    second = outcome.answers["flows"][1]
+    second = outcome.analysis["flows"][1]
     port = second["client"].rsplit(":", 1)[1]
     for path in (pcap, place / "c.pcap.gz", place / "c.pcap.xz"):
-        (alone,) = capture.read([path], f"port {port}").answers["flows"]
+        (alone,) = capture.read([path], f"port {port}").analysis["flows"]
         same = {**alone, "id": 1, "flow": second["flow"], "limited": queued(alone)}
         assert same == {**second, "limited": queued(second)}
 
@@ -133,7 +133,7 @@ def test_the_command_prints_json_and_writes_a_result_of_its_own_kind(pcap, place
     out = place / "out"
     done = call("capture", pcap, "--json", "--out", out)
     assert done.exit_code == 0
-    assert json.loads(done.stdout) == capture.read([pcap]).answers
+    assert json.loads(done.stdout) == capture.read([pcap]).analysis
     assert kind(out) is Kind.CAPTURE
     assert Dataset.read(out).manifest["capture"]["connections"] == 2
     (place / "s.toml").write_text(SCENARIO)
@@ -235,7 +235,7 @@ def test_wrong_arguments_are_told():
 
 
 def test_synchronisation_is_that_of_the_run(run, outcome):
-    """Told from losses as they passed the sender, and not from drops as they happened: by the queue's wait earlier."""
+    """Detected from losses as they passed the sender, which drops precede by the queue's wait."""
     planned, observed = (data.metrics()["summary"]["synchronisation"]["mean"] for data in (run, outcome.data))
     assert planned is not None
     assert observed == pytest.approx(planned, abs=0.05)
@@ -315,7 +315,7 @@ def test_the_doctors_page_replaces_pages_only(pcap, place, tmp_path):
 
 def test_hosts_that_share_a_link_tell_its_rate_together(outcome):
     """Each flow has addresses of its own, and alone tells nothing of the link's rate; with Ethernet's 18 bytes."""
-    path = outcome.answers["path"]
+    path = outcome.analysis["path"]
     assert path["limiter"] == "queue"
     assert path["rate_bps"] == pytest.approx(1518 / 1500 * 10e6, rel=0.02)
 

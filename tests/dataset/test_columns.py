@@ -41,13 +41,13 @@ def cells(field: Field) -> st.SearchStrategy[Any]:
         return st.booleans()
     if isinstance(field.dtype, pl.List):
         return st.sampled_from([[], [1, 2], [3]])
-    return st.integers(0, 1) if isinstance(field.dtype, tables.WORDS) else st.sampled_from(["udp", "cubic"])
+    return st.integers(0, 1) if isinstance(field.dtype, tables.CATEGORICAL) else st.sampled_from(["udp", "cubic"])
 
 
 def column(field: Field, values: list[Any]) -> Any:
     """As the engines in Rust hand it over."""
     types = {tables.F64: np.float64, tables.U32: np.uint32, tables.U64: np.uint64, tables.BOOL: np.bool_}
-    if isinstance(field.dtype, tables.WORDS):
+    if isinstance(field.dtype, tables.CATEGORICAL):
         return np.array(values, np.uint8)
     if isinstance(field.dtype, pl.List):
         kind = np.uint64 if field.dtype.inner == pl.UInt64 else np.float64

@@ -227,4 +227,4 @@ def test_a_result_has_each_measurement(tmp_path):
     result = measured(tmp_path)
     examined = doctor.examined(disk=result, rate_bps=300e6)
     assert examined.data.frame("disk").height == result.rows.height
-    assert examined.answers["disk"]["capture"]["needs_bytes_s"] == pytest.approx(2.4e6)
+    assert examined.analysis["disk"]["capture"]["needs_bytes_s"] == pytest.approx(2.4e6)

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ackclock.doctor.network import TestPlan, Network, addresses, files, findings, test_matrix, transfers
+from ackclock.doctor.network import Network, TestPlan, addresses, files, findings, test_matrix, transfers
 from ackclock.doctor.network.addresses import Address
-from ackclock.doctor.network.endpoints import THIS, Endpoint, CpuTime
+from ackclock.doctor.network.endpoints import THIS, CpuTime, Endpoint
 from ackclock.doctor.network.test_matrix import FILE, FROM, MEMORY, THERE, TO, Cell, CellResult
 from ackclock.doctor.network.test_matrix import HERE as HERE_SIDE
 from ackclock.doctor.settings import Settings

@@ -118,7 +118,7 @@ def test_a_result_has_the_gaps(tmp_path):
     folder = examined.data.write(tmp_path / "host")
     (row,) = doctor.Dataset.read(folder).frame("clock_gaps").to_dicts()
     assert (row["time_s"], row["duration_s"], row["class"]) == (1.0, 0.5, "steal")
-    assert examined.answers["stalls"]["classes"]["steal"] == {"count": 1, "total_s": 0.5, "longest_s": 0.5}
+    assert examined.analysis["stalls"]["classes"]["steal"] == {"count": 1, "total_s": 0.5, "longest_s": 0.5}
 
 
 def test_where_the_clock_cannot_be_watched_it_says_so(monkeypatch):

@@ -72,5 +72,5 @@ def test_steps_and_stacks_have_corners():
 
 def test_every_kind_of_a_capture_can_be_read(result):
     view = next(iter(metrics.runs(result.data)))
-    for kind in ("sequence", "pipe", "rtt", "limits", "silences"):
+    for kind in ("sequence", "pipe", "rtt", "limits", "stalls"):
         assert read(list(xplot.lines(capture_figures.KINDS[kind](view))))["line"]

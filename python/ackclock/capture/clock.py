@@ -1,4 +1,4 @@
-"""A host's log of gaps in its clock, and the silences of captures that it explains.
+"""Log of gaps in a host's clock, and the stalls of captures that it explains.
 
 Two forms are read. A table of gaps is CSV with a header; further columns are left alone:
 
@@ -44,10 +44,10 @@ DUE_S, LATE_S = 1.0, 0.1
 #: Nobody's clock shows more seconds since 1970 (the year 5138), and no gap is longer than a year.
 LATEST_S, LONGEST_S = 1e11, 366 * 86400.0
 
-#: A gap explains a silence of which it takes this share.
+#: A gap explains a stall of which it takes this share.
 EXPLAINS = 0.5
 
-#: How sure a class is that a log gives, of a silence that is all within the gap; one that is half of it.
+#: How sure a class is that a log gives, of a stall that is all within the gap; one that is half of it.
 CONFIDENCE = (0.9, 0.99)
 
 EXPECTED = (
@@ -70,7 +70,7 @@ class ClockLog:
     last_s: float
 
     def within(self, begin_s: Floats, end_s: Floats) -> Floats:
-        """How much of each stretch of time was a gap, in seconds."""
+        """Return how many seconds of each interval were gaps."""
         return self._until(end_s) - self._until(begin_s)
 
     def _until(self, time_s: Floats) -> Floats:
@@ -82,7 +82,7 @@ class ClockLog:
     def explains(
         self, begin_s: Floats, duration_s: Floats
     ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.uint8], Floats]:
-        """Of silences those that coincide with gaps: which, classes (places in `CLOCK_GAPS`), how sure that is."""
+        """Return the stalls that coincide with gaps: their indices, classes (indices of `CLOCK_GAPS`), confidence."""
         share = self.within(begin_s, begin_s + duration_s) / np.maximum(duration_s, 1e-9)
         which = np.flatnonzero(share > EXPLAINS)
         middle_s = begin_s[which] + duration_s[which] / 2  # in the gap that takes more than half
@@ -92,7 +92,7 @@ class ClockLog:
         return which, self.classes[np.maximum(gap, 0)], sure
 
     def check(self, first_s: float, last_s: float) -> None:
-        """Raises `InputError` if it is of another time than a capture."""
+        """Raise `InputError` unless the log overlaps the time of a capture."""
         if self.first_s > last_s or self.last_s < first_s:
             raise InputError(
                 f"{readable(self.path)}: found a log from {_moment(self.first_s)} to {_moment(self.last_s)}; expected "
@@ -101,7 +101,7 @@ class ClockLog:
 
 
 def read(path: Path | str) -> ClockLog:
-    """Reads a log of either form. Raises `InputError` for anything else."""
+    """Read a log of either form. Raises `InputError` for anything else."""
     place = Path(path)
     words = _header(place).replace(",", " ").replace(";", " ").split()
     if words and _is_number(words[0]):
@@ -110,7 +110,6 @@ def read(path: Path | str) -> ClockLog:
 
 
 def _header(path: Path) -> str:
-    """The first line."""
     _check_regular(path)
     try:
         with path.open(encoding="utf-8") as file:
@@ -135,7 +134,6 @@ def _table(path: Path, *, header: bool) -> pl.DataFrame:
 
 
 def _of_lines(path: Path, lines: pl.DataFrame) -> ClockLog:
-    """Of a line a second."""
     times_s = _numbers(path, lines.to_series(0).str.extract(r"^\s*([^\s,;]+)"), "the seconds since 1970", 1)
     before_s, after_s = times_s[:-1], times_s[1:]
     _check_order(path, times_s, "the seconds since 1970", 1)
@@ -145,7 +143,6 @@ def _of_lines(path: Path, lines: pl.DataFrame) -> ClockLog:
 
 
 def _of_gaps(path: Path, rows: pl.DataFrame) -> ClockLog:
-    """Of a table."""
     _check_rows(path, rows)
     begin_s = _numbers(path, rows["wall_s"], "wall_s, in seconds")
     duration_s = _numbers(path, rows["duration_s"], "duration_s, in seconds")
@@ -177,7 +174,7 @@ def _check_classes(path: Path, rows: pl.DataFrame, gaps: npt.NDArray[np.bool_], 
 def _check_order(
     path: Path, times_s: Floats, what: str, first_line: int, may_fall: npt.NDArray[np.bool_] | None = None
 ) -> None:
-    """Refuses times that nobody's clock shows, and those that go back where nothing has set it."""
+    """Reject times that no clock shows, and times that go back where no step has set the clock."""
     if wrong := np.flatnonzero((times_s < 0) | (times_s > LATEST_S)).tolist():
         result = f"{times_s[wrong[0]]:g}"
         raise _wrong(path, wrong[0] + first_line, what, result, "seconds since 1970")
@@ -188,7 +185,7 @@ def _check_order(
 
 
 def _falls(times_s: Floats, may_fall: npt.NDArray[np.bool_] | None) -> npt.NDArray[np.bool_]:
-    """Of each time but the last, whether the next one is before it, and may not be."""
+    """Return where a time precedes the one before it and may not."""
     falls = np.diff(times_s) < 0
     return falls if may_fall is None else falls & ~may_fall[:-1]
 
@@ -198,7 +195,6 @@ def _wrong(path: Path, line: int, what: str, result: str, expected: str) -> Inpu
 
 
 def _check_lengths(path: Path, rows: pl.DataFrame, duration_s: Floats, classes: pl.Series) -> None:
-    """Refuses gaps that are none."""
     no_gap = (duration_s == 0) & classes.is_in(["", STEP]).to_numpy()
     if wrong := np.flatnonzero(~no_gap & ((duration_s <= 0) | (duration_s > LONGEST_S))).tolist():
         result = readable(str(rows["duration_s"][wrong[0]]))
@@ -207,7 +203,7 @@ def _check_lengths(path: Path, rows: pl.DataFrame, duration_s: Floats, classes: 
 
 
 def _ordered(path: Path, begin_s: Floats, end_s: Floats, kinds: npt.NDArray[np.uint8], watched_s: Floats) -> ClockLog:
-    """By time; where gaps overlap, the later one begins when the one before ends."""
+    """Sort the gaps by time; an overlapping gap begins where the one before it ends."""
     order = np.argsort(begin_s, kind="stable")
     ends_s = np.maximum.accumulate(end_s[order])
     begins_s = np.maximum(begin_s[order], np.concatenate([[-np.inf], ends_s[:-1]]))
@@ -238,5 +234,4 @@ def _rejected(path: Path, result: str) -> InputError:
 
 
 def _moment(time_s: float) -> str:
-    """Seconds since 1970, as a log has them."""
     return f"{time_s:.3f} s"

@@ -1,4 +1,4 @@
-"""Which congestion control captured flows used: all that we have, as `candidates` describes them, are replayed."""
+"""Identification of the congestion control algorithm of captured flows, by replay of all candidates."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MARGIN = 0.5
 
 
 def rankings(capture: _core.Capture) -> dict[int, Ranking]:
-    """Names with their probabilities, the most probable first, by the number of the direction.
+    """Return names with their probabilities, the most probable first, by the number of the direction.
 
     With each are the names of others that did the same over the flow, as nothing tells them from it, and the share by
     which its windows are `off` in half of the round trips or more. Of the longest flows that lost anything and are
@@ -44,12 +44,12 @@ def _is_listed(one: Mapping[str, Any]) -> bool:
 
 
 def word(ranking: Ranking | None) -> str:
-    """The name to say: the most probable one, if it is more so than all others together."""
+    """Return the most probable name if it is more probable than all others together, else `UNKNOWN`."""
     if not ranking or ranking[0]["probability"] < MARGIN:
         return UNKNOWN
     return str(ranking[0]["name"])
 
 
 def same(ranking: Ranking | None) -> Sequence[str]:
-    """What did the same over the flow as the name that is said."""
+    """Return the CCAs that behaved identically over the flow."""
     return ranking[0]["same"] if ranking and word(ranking) != UNKNOWN else ()

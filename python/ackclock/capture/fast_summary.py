@@ -1,4 +1,4 @@
-"""What captures tell, as answers: of what the analysis keeps of the connections with the most data, without tables."""
+"""Analysis of captures without tables: sums, and the connections with the most data."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ COLUMNS = (*(name for name in json_output.COLUMNS if name not in ("connection", 
 
 def summarise_capture(
     capture: _core.Capture, rankings: Mapping[int, Ranking], log: ClockLog | None = None
-) -> json_output.Answers:
-    """The answers of a capture of which all rows were taken, see `answers`.
+) -> json_output.JsonObject:
+    """Return the analysis of a capture of which all rows were taken, see `json_output`.
 
-    A silence that coincides with a gap in the log of the host's clock has its class.
+    A stall that coincides with a gap in the log of the host's clock has its class.
     """
     seen = capture.seen()
     stalls = capture.largest_stalls()
@@ -49,7 +49,7 @@ def summarise_capture(
 
 
 def _direction(row: dict[str, Any]) -> dict[str, Any]:
-    """A row of the analysis as one of the table `captured`."""
+    """Return a row of the analysis in the form of the table `captured`."""
     flow = row["flow"]
     return {
         **row,
@@ -62,12 +62,12 @@ def _direction(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def end(address: str, port: int) -> str:
-    """`192.0.2.1:443`, `[2001:db8::1]:443`."""
+    """Return address and port: `192.0.2.1:443`, `[2001:db8::1]:443`."""
     return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
 
 
 def _logged(stalls: Sequence[dict[str, Any]], log: ClockLog, capture: _core.Capture) -> list[dict[str, Any]]:
-    """Silences with the classes of the log where they coincide with its gaps."""
+    """Give the stalls that coincide with gaps in the clock log their class."""
     import numpy as np
 
     from ackclock.dataset.tables import CLOCK_GAPS
@@ -81,6 +81,6 @@ def _logged(stalls: Sequence[dict[str, Any]], log: ClockLog, capture: _core.Capt
 
 
 def _file(file: Mapping[str, Any]) -> dict[str, Any]:
-    """What a file held besides TCP, as far as there is anything."""
+    """Return the counts of a file that are not zero."""
     always = ("path", "packets", "segments", "note")
     return {key: value for key, value in file.items() if key in always or (value and key != "refused")}

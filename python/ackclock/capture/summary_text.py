@@ -1,4 +1,4 @@
-"""What captures tell, in a sentence or two."""
+"""Summary of a capture in a sentence or two."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from ackclock.figures import numbers
 PLACES = {"sender": "at the sender", "receiver": "at the receiver", "middle": "on the way"}
 
 
-#: What is summed over all connections, of which the answers list the largest only.
+#: What is summed over all connections, of which the analysis list the largest only.
 COUNTED = ("delivered_bytes", "lost")
 
 
-def sentence(answers: Mapping[str, Any], data_bytes: int, lost: int) -> str:
-    """How much of what was seen, from where; losses; and what limits the path."""
-    if not answers["connections"]:
-        return _no_connection(answers["files"])
-    where = f", seen {PLACES[answers['vantage']]}" if answers["vantage"] else ""
+def sentence(analysis: Mapping[str, Any], data_bytes: int, lost: int) -> str:
+    """Return how much was captured, at which vantage point, what was lost, and what limits the path."""
+    if not analysis["connections"]:
+        return _no_connection(analysis["files"])
+    where = f", seen {PLACES[analysis['vantage']]}" if analysis["vantage"] else ""
     data = numbers.value(data_bytes, "bytes") if data_bytes else "no data"
-    seen = f"{_counted(answers['connections'], 'connection')} with {data}{where}"
+    seen = f"{_counted(analysis['connections'], 'connection')} with {data}{where}"
     parts = [seen, f"{_counted(lost, 'segment')} lost"]
-    if answers["capture_loss"]["packets"]:
-        parts.append(f"{_counted(answers['capture_loss']['packets'], 'segment')} missed by the capture")
-    return "; ".join(parts) + "." + _path(answers["path"], answers["flows"])
+    if analysis["capture_loss"]["packets"]:
+        parts.append(f"{_counted(analysis['capture_loss']['packets'], 'segment')} missed by the capture")
+    return "; ".join(parts) + "." + _path(analysis["path"], analysis["flows"])
 
 
 def _no_connection(files: Sequence[Mapping[str, Any]]) -> str:
@@ -53,7 +53,7 @@ WIDE = 1.5
 
 
 def rate_of(path: Mapping[str, Any]) -> str:
-    """The limiter's rate; if that is hardly known, from where to where it may be."""
+    """Return the limiter's rate, as a range if it is uncertain."""
     low, high = path["rate_ci95"] or (path["rate_bps"], path["rate_bps"])
     if high > WIDE * low:
         return f"{numbers.value(low, 'bit/s')} to {numbers.value(high, 'bit/s')}"
@@ -61,13 +61,13 @@ def rate_of(path: Mapping[str, Any]) -> str:
 
 
 def depth_of(path: Mapping[str, Any], word: str = "") -> str:
-    """The limiter's depth, with a word behind it, and what it takes for granted: a bucket that is full at first."""
+    """Return the limiter's depth with a suffix; "or more" if its bucket may have been partly empty at first."""
     or_more = ", or more if it was not full at first" if path.get("depth_at_least") else ""
     return numbers.value(path["depth_bytes"], "bytes") + word + or_more
 
 
 def _is_single_and_shared(flows: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether one flow is seen, and mostly shares a link with what is not: nobody knows the rate of that."""
+    """Return True if one flow is captured that mostly shares its link, so that the link's rate is unknown."""
     limits = [flow["limited"] or {} for flow in flows if flow["bytes"]]
     return len(limits) == 1 and limits[0].get("shared_bottleneck", 0.0) > 1 / 2
 

@@ -11,7 +11,7 @@ import typer
 from ackclock.cli.options import command
 
 if TYPE_CHECKING:
-    from ackclock.capture import Captured, Told
+    from ackclock.capture import Captured, CaptureSummary
 
 Files: TypeAlias = Annotated[
     list[Path],
@@ -75,7 +75,7 @@ def capture(
     from ackclock import capture
 
     if out is None and not join and not tables:
-        _print(capture.tell(files, expression, clock_log=clock_log), as_json)
+        _print(capture.summarise(files, expression, clock_log=clock_log), as_json)
         return
     from ackclock.dataset.folders import check
     from ackclock.dataset.result_kind import Kind
@@ -97,15 +97,15 @@ def capture(
         typer.echo(f"wrote {readable(found.data.write(out))}", err=as_json)
 
 
-def _print(found: Told | Captured, as_json: bool) -> None:
+def _print(found: CaptureSummary | Captured, as_json: bool) -> None:
     for note in found.notes:
         typer.echo(note, err=True)
     if as_json:
-        typer.echo(json.dumps(found.answers, allow_nan=False))
+        typer.echo(json.dumps(found.analysis, allow_nan=False))
     else:
         from ackclock.cli.terminal import capture as terminal
 
-        terminal.print_answers(found.answers)
+        terminal.print_answers(found.analysis)
 
 
 def _joined(files: list[Path], expression: str, **options: Any) -> Captured:

@@ -56,15 +56,15 @@ def doctor(
         found = capture.read(files, expression, clock_log=clock_log, segments=html is not None)
     for note in found.notes:
         typer.echo(note, err=True)
-    diagnosis = diagnose(found.answers)
+    diagnosis = diagnose(found.analysis)
     if as_json:
-        typer.echo(json.dumps({**diagnosis.as_dict(), "answers": found.answers}, allow_nan=False))
+        typer.echo(json.dumps({**diagnosis.as_dict(), "answers": found.analysis}, allow_nan=False))
     else:
-        terminal.print_diagnosis(found.answers, diagnosis)
+        terminal.print_diagnosis(found.analysis, diagnosis)
     if html is not None:
         from ackclock.figures.report import diagnosis as page_of
 
-        page = page_of.write(found.data, found.answers, diagnosis, html)
+        page = page_of.write(found.data, found.analysis, diagnosis, html)
         typer.echo(f"wrote {readable(page)}", err=as_json)
     raise typer.Exit(diagnosis.verdict.exit_status)
 

@@ -221,7 +221,7 @@ def _told(
 
     examined: Examined = doctor.examined(stalls=seen, disk=found, network=between, rate_bps=rate_bps, command=command())
     if as_json:
-        typer.echo(json.dumps(examined.answers, allow_nan=False))
+        typer.echo(json.dumps(examined.analysis, allow_nan=False))
     else:
         terminal.print_host(examined)
     if log is not None and seen is not None:

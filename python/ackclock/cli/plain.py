@@ -45,7 +45,7 @@ def _capture(files: Sequence[str]) -> None:
     """As `ackclock.cli.capture` prints it."""
     from ackclock import capture
 
-    found = capture.tell([Path(file) for file in files])
+    found = capture.summarise([Path(file) for file in files])
     for note in found.notes:
         exit.say(note)
-    print(json.dumps(found.answers, allow_nan=False), flush=True)
+    print(json.dumps(found.analysis, allow_nan=False), flush=True)

@@ -27,7 +27,7 @@ KINDS = "cwnd, cwnd_total, goodput, queue, cdf, epochs, response, boxes"
 ON_REQUEST = "delay, tracking"
 
 #: Those of what captures show; `ackclock.figures.plots.OF_CAPTURES` is the list itself.
-OF_CAPTURES = "sequence, pipe, rtt, limits, silences, level"
+OF_CAPTURES = "sequence, pipe, rtt, limits, stalls, level"
 
 #: Those of a host; `ackclock.figures.plots.OF_HOSTS` is the list itself.
 OF_HOSTS = "gaps, disk"
@@ -255,7 +255,7 @@ def _check(kind: str, over: Sequence[Path], wish: Wish) -> None:
     kinds = (*plots.KINDS, *plots.ON_REQUEST, *plots.OF_CAPTURES, *plots.OF_HOSTS, SWEEP)
     if kind not in kinds:
         raise InputError(f"KIND: found {shown(kind)}; expected {nearest(kind, kinds)}")
-    several = (*plots.OVERLAID, *plots.BESIDE, SWEEP)
+    several = (*plots.OVERLAID, *plots.SIDE_BY_SIDE, SWEEP)
     if over and kind not in several:
         raise InputError(f"--over: found {shown(kind)}; expected one of {', '.join(several)}")
     for option, given in (("--flow", wish.flow), ("--between", wish.between)):

@@ -1,4 +1,4 @@
-"""Folders and files that appear whole or not at all.
+"""Atomic replacement of folders and files.
 
 A new folder is filled in a private place beside its target, forced to the disk, and then takes the target's name.
 Where a folder of that name exists the two change places in one step (`renameat2` with `RENAME_EXCHANGE`, Linux 3.15);
@@ -28,7 +28,7 @@ RENAME_EXCHANGE = 2
 
 
 class WriteError(InputError):
-    """Something cannot be written, for this reason."""
+    """A path that cannot be written, with the reason."""
 
     def __init__(self, path: Path, reason: str) -> None:
         self.path, self.reason = path, reason
@@ -37,7 +37,7 @@ class WriteError(InputError):
 
 @contextmanager
 def write_errors(path: Path) -> Iterator[None]:
-    """Says of whatever cannot be written in the block that it was `path`. Raises `WriteError`."""
+    """Attribute errors of the block to `path`. Raises `WriteError`."""
     try:
         yield
     except OSError as error:
@@ -52,7 +52,7 @@ def write_errors(path: Path) -> Iterator[None]:
 
 @contextmanager
 def replace_folder(target: Path, carry: Callable[[str], bool] = lambda _: False) -> Iterator[Path]:
-    """Gives an empty folder to fill; at the end of the block it takes the place of `target`.
+    """Yield an empty folder to fill, which replaces `target` at the end of the block.
 
     Entries of an earlier `target` whose names `carry` accepts are in the new folder before it takes the place, so that
     they are there at any time. If the block fails, nothing has changed. Of several writers at once the last one wins,
@@ -77,19 +77,19 @@ def replace_folder(target: Path, carry: Callable[[str], bool] = lambda _: False)
 
 
 def temporary_folder() -> Private:
-    """A private place among the system's temporary files. Raises `InputError` if none can be made."""
+    """Return a private temporary folder. Raises `InputError` if none can be made."""
     with write_errors(Path(tempfile.gettempdir())):
         return Private()
 
 
 def check(target: Path, expected: Kind) -> None:
-    """Refuses a folder that is something else, or cannot be made, before work is spent on it. Raises `InputError`."""
+    """Reject a folder that is of another kind, or cannot be made, before work is spent on it. Raises `InputError`."""
     result_kind.check(target, expected)
     staging_folder(target).close()
 
 
 def staging_folder(target: Path) -> Private:
-    """A private place from which something can be renamed to `target`. Raises `InputError` if none can be made."""
+    """Return a private folder from which something can be renamed to `target`. Raises `InputError`."""
     with write_errors(target):
         parent = resolve_link(target).parent
         parent.mkdir(parents=True, exist_ok=True)
@@ -97,7 +97,7 @@ def staging_folder(target: Path) -> Private:
 
 
 def atomic_write(path: Path, write: Callable[[Path], object], private: Path | None = None) -> None:
-    """A file that appears whole or not at all; `write` is given a path with the same ending.
+    """Write a file atomically; `write` is given a path with the same suffix.
 
     It is made in `private` if that is given, which must be on the same file system. A symbolic link at `path` stays
     one. Raises `InputError` if it cannot be written.
@@ -118,7 +118,7 @@ def atomic_write(path: Path, write: Callable[[Path], object], private: Path | No
 
 
 def resolve_link(path: Path) -> Path:
-    """Where a path leads: what a symbolic link at its end points to, else itself. Raises `OSError`."""
+    """Return the target of a symbolic link at the end of a path, else the path itself. Raises `OSError`."""
     try:
         return path.resolve() if path.is_symlink() else path.absolute()
     except RuntimeError:  # what Python before 3.13 gives of links in a circle
@@ -126,7 +126,7 @@ def resolve_link(path: Path) -> Path:
 
 
 def sync(path: Path) -> None:
-    """Forces a file or folder to the disk."""
+    """Force a file or folder to the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         with suppress(OSError):  # some file systems cannot sync a folder
@@ -136,7 +136,7 @@ def sync(path: Path) -> None:
 
 
 def _reason(error: Exception) -> str:
-    """What the system said, where Polars gives it: `parquet: …: No space left on device (os error 28)`."""
+    """Return the system's reason within Polars' message: `parquet: …: No space left on device (os error 28)`."""
     reason = re.search(r"([^:\n]+) \(os error \d+\)", str(error))
     return reason[1].strip() if reason else _first_line(error)
 
@@ -146,7 +146,7 @@ def _first_line(error: Exception) -> str:
 
 
 def _install(new: Path, target: Path, carry: Callable[[str], bool]) -> None:
-    """What is carried is linked before the two change places, and moved after if it has changed in between."""
+    """Exchange the folders; carried entries are linked before, and moved after if they have changed meanwhile."""
     ours = {path.name for path in new.iterdir()}
     with _locked(target):
         for name in _exchanged(new, target, lambda name: carry(name) and name not in ours):
@@ -177,7 +177,7 @@ def _exchanged(new: Path, target: Path, carry: Callable[[str], bool]) -> list[st
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Nobody takes the folder for a stale one when it has a private place's name."""
+    """Hold a lock on the folder, so that no one removes it as stale while it has a temporary name."""
     try:
         descriptor = held(folder)
     except OSError:
@@ -190,7 +190,7 @@ def _locked(folder: Path) -> Iterator[None]:
 
 
 def _carry(source: Path, target: Path, put: Callable[[Path, Path], object]) -> None:
-    """A file, or all those of a folder."""
+    """Apply `put` to a file, or to all those of a folder."""
     if not source.is_dir() or source.is_symlink():
         put(source, target)
         return
@@ -201,7 +201,7 @@ def _carry(source: Path, target: Path, put: Callable[[Path, Path], object]) -> N
 
 
 def _link(source: Path, target: Path) -> None:
-    """The same file under a second name; a copy where the file system has no such thing."""
+    """Create a hard link; a copy where the file system has none."""
     try:
         os.link(source, target, follow_symlinks=False)
     except FileExistsError:
@@ -212,7 +212,7 @@ def _link(source: Path, target: Path) -> None:
 
 
 def _swap(one: Path, other: Path) -> None:
-    """Lets two folders change names; afterwards `one` holds what was in `other`."""
+    """Exchange the names of two folders; afterwards `one` holds what was in `other`."""
     try:
         _exchange(one, other)
     except OSError as error:
@@ -246,7 +246,7 @@ def _previous_name(target: Path) -> Path:
 
 
 def _restore_previous(target: Path) -> None:
-    """A kill in the middle of `_swap_in_steps` leaves the old folder under its other name."""
+    """Restore the old folder, which a kill in the middle of `_swap_in_steps` leaves under another name."""
     if not target.exists() and _previous_name(target).is_dir():
         _previous_name(target).replace(target)
 

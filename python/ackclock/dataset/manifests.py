@@ -1,4 +1,4 @@
-"""The manifest of a result: what it is, how it came about, and the SHA-256 of each of its files.
+"""Manifest of a result: its kind, its origin, and the SHA-256 of each of its files.
 
 Results of all kinds have one. Its first key, `sha256`, is its own: of the bytes of `manifest.json` without those 64
 digits. A result in a result, as those of a comparison, has a manifest that is one of the outer one's files.
@@ -42,19 +42,19 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What the manifest of a folder says: `about` the result, and of its `files` the SHA-256."""
+    """Content of a folder's manifest: `about` the result, and of its `files` the SHA-256."""
 
     folder: Path
     about: dict[str, Any]
     files: Mapping[str, str]
 
     def under(self, place: str) -> list[str]:
-        """The files in a subfolder, by their names in the whole folder, in the order of their numbers."""
+        """Return the files in a subfolder, by their names in the folder, in the order of their numbers."""
         result = [name for name in self.files if name.startswith(f"{place}/")]
         return sorted(result, key=lambda name: (len(name), name))
 
     def check(self, names: Iterable[str], places: Iterable[str] = ()) -> None:
-        """Raises `InputError` if one of these files is not as it was written, or a file in `places` is not listed."""
+        """Raise `InputError` if one of these files is damaged, or a file in `places` is not listed."""
         result = self.additional(places) | checksums.damage(self.folder, {name: self.files[name] for name in names})
         if result:
             name, what = next(iter(result.items()))
@@ -62,11 +62,11 @@ class Manifest:
             raise InputError(f"{self.folder / name}: {what}{more}")
 
     def problems(self) -> dict[str, str]:
-        """All that is not as it was written: file → what has become of it."""
+        """Return all deviations from the manifest: file → problem."""
         return checksums.damage(self.folder, self.files) | self.additional(PLACES)
 
     def additional(self, places: Iterable[str]) -> dict[str, str]:
-        """Files in these subfolders that the manifest does not list."""
+        """Return files in these subfolders that the manifest does not list."""
         present = [
             path for place in places if (self.folder / place).is_dir() for path in (self.folder / place).iterdir()
         ]
@@ -75,19 +75,19 @@ class Manifest:
 
 
 def content(about: Mapping[str, Any], files: Mapping[str, str]) -> bytes:
-    """A manifest's bytes."""
+    """Return a manifest's bytes."""
     document = {"sha256": "", "format": FORMAT, **about, "files": dict(files)}
     text = json.dumps(document, indent=2, ensure_ascii=False).encode("utf-8", "backslashreplace")  # lone surrogates
     return text.replace(b'""', f'"{hashlib.sha256(text).hexdigest()}"'.encode(), 1)
 
 
 def write(folder: Path, about: Mapping[str, Any], names: Iterable[str]) -> None:
-    """Writes the manifest of a folder that is not yet in its place, with the files of these names. Raises `OSError`."""
+    """Write the manifest of a folder that is not yet in its place, with these files. Raises `OSError`."""
     (folder / MANIFEST).write_bytes(content(about, checksums.of_files(folder, names)))
 
 
 def read(folder: Path, *expected: Kind) -> Manifest:
-    """The manifest of a result of one of these kinds (by default any), as it was written.
+    """Read the manifest of a result of one of these kinds (by default any).
 
     Raises `InputError` if it is none, of another kind or format, or damaged.
     """
@@ -106,7 +106,7 @@ def read(folder: Path, *expected: Kind) -> Manifest:
 
 
 def is_intact(given: bytes) -> bool:
-    """Whether a manifest's bytes are what was written: they have their own SHA-256."""
+    """Return True if a manifest's bytes match their own SHA-256."""
     digest = _OWN.match(given)
     return (
         digest is not None
@@ -115,7 +115,7 @@ def is_intact(given: bytes) -> bool:
 
 
 def list_files(folder: Path) -> list[str]:
-    """What a new folder holds that its manifest is to list: all but reports, and of results in it their manifests."""
+    """List the files of a new folder for its manifest: all but reports, and of nested results their manifests."""
     result: list[str] = []
     for path in sorted(folder.iterdir()):
         if not path.is_dir():
@@ -128,7 +128,7 @@ def list_files(folder: Path) -> list[str]:
 
 
 def is_note(folder: Path) -> Callable[[str], bool]:
-    """Whether something in a result's folder is the user's own, by its name: neither written with it nor a report."""
+    """Return a predicate for the user's own files in a result's folder: neither written with it nor a report."""
     try:
         listed = {PurePosixPath(name).parts[0] for name in json.loads((folder / MANIFEST).read_bytes())["files"]}
     except (OSError, ValueError, KeyError, TypeError, IndexError):
@@ -170,7 +170,7 @@ def _checked(folder: Path, manifest: Any, signed: bool) -> dict[str, Any]:
 
 
 def _is_file(name: object, sha256: object) -> bool:
-    """Whether it is the name of a file in the folder, and a SHA-256."""
+    """Return True if it is the name of a file in the folder, and a SHA-256."""
     parts = PurePosixPath(name).parts if isinstance(name, str) else ()
     inside = bool(parts) and ".." not in parts and parts[0] != "/"
     return inside and isinstance(sha256, str) and _SHA256.fullmatch(sha256) is not None

@@ -1,4 +1,4 @@
-"""What a folder is: a result (of a run, of captures, of a host), a sweep, a comparison, an answer, …, or none.
+"""Kind of a folder: a result (of a run, captures, a host), a sweep, a comparison, a search, …, or none.
 
 A command replaces results of its own kind only: `check` refuses what it would destroy otherwise.
 """
@@ -26,7 +26,7 @@ LOCK = ".lock"
 
 
 class Kind(Enum):
-    """What a folder is, in a user's words."""
+    """Kind of a folder, as users read it."""
 
     NOTHING = "nothing"
     EMPTY = "an empty folder"
@@ -61,14 +61,14 @@ MARKS = {"comparison.json": Kind.COMPARISON, "reproduced.csv": Kind.REPRODUCTION
 
 
 def kind(folder: Path) -> Kind:
-    """What lies there, of whatever format and in whatever state. Nothing is said of whether it is sound."""
-    result = _look(folder)
+    """Return the kind of a folder, of whatever format and in whatever state, intact or not."""
+    result = _inspect(folder)
     return (
-        _look(folder) if result is Kind.OTHER else result
+        _inspect(folder) if result is Kind.OTHER else result
     )  # a result may have come between two parts of the first look
 
 
-def _look(folder: Path) -> Kind:
+def _inspect(folder: Path) -> Kind:
     try:
         if not folder.is_dir():
             return Kind.OTHER if folder.exists() else Kind.NOTHING
@@ -82,7 +82,7 @@ def _look(folder: Path) -> Kind:
 
 
 def check(folder: Path, expected: Kind) -> None:
-    """Refuses a folder that a result of that kind may not replace or go on in. Raises `InputError`.
+    """Reject a folder that a result of that kind may not replace or continue in. Raises `InputError`.
 
     What a symbolic link points to counts, since it is what would be replaced.
     """
@@ -103,10 +103,10 @@ def _of_manifest(path: Path) -> Kind:
 
 
 def of(manifest: Mapping[str, Any]) -> Kind:
-    """What a result with this manifest is."""
+    """Return the kind of a result with this manifest."""
     return next((result for key, result in KEYS.items() if key in manifest), Kind.RUN)
 
 
 def _counts(path: Path) -> bool:
-    """Not what a kill may leave."""
+    """Return True unless a killed process may have left it."""
     return path.name != LOCK and not is_private(path)

@@ -87,7 +87,7 @@ PLACES = ("before", "between", "after", "missed_by_first", "missed_by_second")
 DISK_OPERATIONS, DISK_TARGETS = ("write", "read"), ("file", "device")
 
 #: Columns of words, which may come as codes.
-WORDS = (pl.Enum, pl.Categorical)
+CATEGORICAL = (pl.Enum, pl.Categorical)
 
 F64, U32, U64, BOOL, STR = pl.Float64(), pl.UInt32(), pl.UInt64(), pl.Boolean(), pl.String()
 
@@ -333,17 +333,17 @@ OF_JOINS = ("delays", "placed")
 
 
 def schema(table: str) -> pl.Schema:
-    """The Polars schema of a table. Raises `KeyError` for an unknown table."""
+    """Return the Polars schema of a table. Raises `KeyError` for an unknown table."""
     return pl.Schema({name: field.dtype for name, field in TABLES[table].items()})
 
 
 def empty(table: str) -> pl.DataFrame:
-    """A table without rows."""
+    """Return a table without rows."""
     return pl.DataFrame(schema=schema(table))
 
 
 def check(table: str, columns: Mapping[str, Column], names: Mapping[str, Sequence[str]]) -> None:
-    """Raises `ValueError` for what no frame can be made of: see `frame`."""
+    """Raise `ValueError` for columns of which no frame can be made: see `frame`."""
     if table not in TABLES:
         raise ValueError(f"unknown table {table!r}; the dataset has {', '.join(TABLES)}")
     if unknown := columns.keys() - TABLES[table].keys():
@@ -363,7 +363,7 @@ def _required_of(table: str) -> frozenset[str]:
 
 @cache
 def _categorical(table: str) -> frozenset[str]:
-    return frozenset(name for name, field in TABLES[table].items() if isinstance(field.dtype, WORDS))
+    return frozenset(name for name, field in TABLES[table].items() if isinstance(field.dtype, CATEGORICAL))
 
 
 def frame(
@@ -372,7 +372,7 @@ def frame(
     run: int | npt.NDArray[np.uint32],
     names: Mapping[str, Sequence[str]] | None = None,
 ) -> pl.DataFrame:
-    """Rows as a frame with the table's schema: those of one run, or each of the run with its number.
+    """Return rows as a frame with the table's schema: those of one run, or each of the run with its number.
 
     Columns that are missing become null, the `run` column is added. In nullable columns NaN and infinity, and the
     greatest value of an unsigned integer type, mean null. Integer codes are turned into words by `names`, keyed
@@ -396,8 +396,8 @@ def _series(
 
 
 def _one(key: str, column: Column, field: Field, names: Mapping[str, Sequence[str]]) -> pl.Series:
-    if isinstance(field.dtype, WORDS):
-        return _words(key, column, field.dtype, names)
+    if isinstance(field.dtype, CATEGORICAL):
+        return _category_series(key, column, field.dtype, names)
     if isinstance(field.dtype, pl.List):
         return pl.Series([None if item is None else list(item) for item in column], dtype=field.dtype)
     if isinstance(field.dtype, pl.String):
@@ -417,7 +417,9 @@ def _without_sentinels(series: pl.Series) -> pl.Series:
     return series.set(pl.Series(absent), None) if absent.any() else series
 
 
-def _words(key: str, column: Column, dtype: pl.Enum | pl.Categorical, names: Mapping[str, Sequence[str]]) -> pl.Series:
+def _category_series(
+    key: str, column: Column, dtype: pl.Enum | pl.Categorical, names: Mapping[str, Sequence[str]]
+) -> pl.Series:
     if not _are_codes(column):
         return pl.Series(column, dtype=pl.String).cast(dtype)
     return pl.Series(names[key], dtype=dtype)[column]

@@ -1,4 +1,4 @@
-"""What a result must be before anything is computed from it: its runs by number, its columns of their types."""
+"""Validation of a result before anything is computed from it: its runs and its columns."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ UNREADABLE = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
 
 
 def excerpt(value: object) -> str:
-    """A value of a manifest in a message, short and on one line."""
+    """Return a value of a manifest for a message, short and on one line."""
     return value if isinstance(value, str) and _PLAIN.fullmatch(value) else json.dumps(value)[:60]
 
 
 def check_runs(manifest: Mapping[str, Any], folder: Path) -> None:
-    """Raises `InputError` unless the manifest lists runs, each a table with a number of its own."""
+    """Raise `InputError` unless the manifest lists runs, each a table with a unique number."""
     runs = manifest.get("runs")
     if not isinstance(runs, list):
         raise InputError(f"{folder}: damaged: manifest.json lists no runs")
@@ -46,7 +46,7 @@ def _is_run(run: object) -> bool:
 
 
 def check_part(path: Path, table: str) -> dict[str, pl.DataType]:
-    """Raises `InputError` unless the file has the columns of the table, of their types.
+    """Raise `InputError` unless the file has the columns of the table, of their types.
 
     Gives the columns of words that have got more words since it was written, and their types now.
     """
@@ -66,7 +66,7 @@ def check_part(path: Path, table: str) -> dict[str, pl.DataType]:
 
 
 def _is_shorter(result: pl.DataType, dtype: pl.DataType) -> bool:
-    """Whether these are the first of the words: new ones are added at the end."""
+    """Return True if the categories are the first ones of the current type: new ones are added at the end."""
     if not isinstance(result, pl.Enum) or not isinstance(dtype, pl.Enum):
         return False
     return list(result.categories) == list(dtype.categories)[: len(result.categories)]

@@ -32,7 +32,7 @@ AT_A_TIME_S = 0.1
 WORTH_S, WORTH = 0.01, 0.01
 
 #: Kind of gap → what it was, and what to do about it.
-WORDS: Mapping[str, tuple[str, str]] = {
+EXPLANATIONS: Mapping[str, tuple[str, str]] = {
     "scheduler": (
         "its kernel ran something else",
         "Give the measuring or sending process a CPU of its own (taskset, chrt, a cgroup), or reduce the load.",
@@ -57,7 +57,7 @@ class WatchError(AckclockError):
 
 @dataclass(frozen=True, slots=True)
 class Stalls:
-    """Gaps (`start_s` on the monotonic clock, `wall_s` since 1970, and what told their kind), of the time watched."""
+    """Gaps (`start_s` on the monotonic clock, `wall_s` since 1970) in the time watched."""
 
     gaps: pl.DataFrame
     first_s: float
@@ -68,11 +68,11 @@ class Stalls:
 
     @property
     def watched_s(self) -> float:
-        """How long it was looked at."""
+        """Return the length of the observation in seconds."""
         return self.last_s - self.first_s
 
     def by_class(self) -> dict[str, dict[str, Any]]:
-        """Kind of gap → how many, how long in all, and the longest."""
+        """Return for each kind of gap the count, the total and the longest."""
         rows = self.gaps.group_by("class").agg(
             count=pl.len(), total_s=pl.col("duration_s").sum(), longest_s=pl.col("duration_s").max()
         )
@@ -80,7 +80,7 @@ class Stalls:
         return {name: batches[name] for name in CLOCK_GAPS if name in batches}
 
     def as_dict(self) -> dict[str, Any]:
-        """As `--json` has it: times in seconds."""
+        """Return the JSON object."""
         return {
             "watched_s": self.watched_s,
             "period_s": PERIOD_S,
@@ -91,12 +91,12 @@ class Stalls:
         }
 
     def columns(self) -> dict[str, Column]:
-        """Rows of the table `clock_gaps`."""
+        """Return the rows of the table `clock_gaps`."""
         rows = self.gaps.with_columns(time_s=pl.col("start_s") - self.first_s).drop("start_s")
         return {name: rows[name].to_list() if name == "class" else rows[name].to_numpy() for name in rows.columns}
 
     def findings(self) -> Iterator[Finding]:
-        """A sentence for each kind of gap that is worth one, the worst first."""
+        """Yield a finding for each kind of gap that matters, the worst first."""
         classes = self.by_class()
         worth = sorted(filter(self._is_worth, classes), key=lambda name: -classes[name]["total_s"])
         yield from (self._of(name, classes[name]) for name in worth)
@@ -108,7 +108,7 @@ class Stalls:
         return bool(batches["longest_s"] >= WORTH_S or batches["total_s"] >= WORTH * self.watched_s)
 
     def _of(self, name: str, batches: Mapping[str, Any]) -> Finding:
-        was, advice = WORDS[name]
+        was, advice = EXPLANATIONS[name]
         times = "once" if batches["count"] == 1 else f"{batches['count']} times"
         total, longest = (numbers.value(batches[key], "s") for key in ("total_s", "longest_s"))
         share = numbers.value(batches["total_s"] / self.watched_s, "share")
@@ -123,7 +123,7 @@ class Stalls:
 
 
 def watch(for_s: float, report_progress: Callable[[float], object] = lambda _: None) -> Stalls:
-    """Looks at the clock for a time in seconds; `tell` hears the share that is over. Raises `WatchError`."""
+    """Watch the clock for a time in seconds; `report_progress` is called with the share done. Raises `WatchError`."""
     if not hasattr(_core, "ClockWatch"):
         raise WatchError("the clock can be watched on Linux only")
     try:
@@ -143,7 +143,7 @@ def _schema(names: Iterable[str] = GAP_COLUMNS) -> dict[str, pl.DataType]:
 
 
 def write_log(batches: Stalls, path: Path) -> Path:
-    """Writes the log that `ackclock capture --clock` reads: the first and the last row say what time it is of.
+    """Write the log that `ackclock capture --clock` reads; its first and last rows give the time it covers.
 
     An earlier log is replaced, whole or not at all. Raises `InputError` if it cannot be written.
     """
@@ -161,6 +161,6 @@ def _log(batches: Stalls) -> pl.DataFrame:
 
 
 def _edge(start_s: float, wall_s: float) -> pl.DataFrame:
-    """A row that gives that the host was watched then: no gap, so it has no class."""
+    """Return a row of duration 0, which marks that the host was watched then."""
     row = {"start_s": start_s, "wall_s": wall_s, "duration_s": 0.0, "class": None}
     return pl.DataFrame([row], schema_overrides={"class": pl.String})

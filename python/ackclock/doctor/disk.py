@@ -1,6 +1,6 @@
-"""How fast a disk takes and gives, block by block, and whether a capture could be written to it.
+"""Measure how fast a disk reads and writes, by block size, and whether it could keep up with a capture.
 
-Belhareth (2014, section 4.3) looked for the cause of silences in captures, and found disks that could not follow; what
+Belhareth (2014, section 4.3) looked for the cause of stalls in captures, and found disks that could not follow; what
 `dd` said of them depended on whether the system's cache was measured with them. Here everything is measured both ways,
 in turns, so that a disk that others use too is as fast for the one as for the other.
 """
@@ -52,7 +52,7 @@ Progress = Callable[[float], object]
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """What is measured: `cached` calls end in the system's cache; else the disk has it, or it comes from there."""
+    """One kind of measurement; `cached` calls end in the page cache, others at the disk."""
 
     operation: str
     target: str
@@ -62,7 +62,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What is written and read: its name for messages, its descriptor, and how many bytes of it at a time."""
+    """File or device under test: its name for messages, its descriptor, and the bytes of one measurement."""
 
     path: Path
     descriptor: int
@@ -71,21 +71,21 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Disk:
-    """What was measured in a folder, and of a device: one row for each repeat of each cell, in the order of time."""
+    """Measurements in a folder, and of a device: one row for each repeat of each cell, in the order of time."""
 
     folder: Path
     device: Path | None
     rows: pl.DataFrame
 
     def columns(self) -> dict[str, Column]:
-        """Rows of the table `disk`."""
+        """Return the rows of the table `disk`."""
         return {
             name: self.rows[name].to_list() if name in ("operation", "target") else self.rows[name].to_numpy()
             for name in self.rows.columns
         }
 
     def speeds(self) -> pl.DataFrame:
-        """Bytes a second of each cell: median, least and most of the repeats; and the longest call, in seconds."""
+        """Return bytes/s of each cell: median, least and most of the repeats; and the longest call, in seconds."""
         speed = pl.col("bytes") / pl.col("duration_s")
         by = ("target", "operation", "cached", "block_bytes")
         measurement = self.rows.group_by(by).agg(
@@ -94,12 +94,12 @@ class Disk:
         return measurement.sort("target", "operation", "cached", "block_bytes", descending=[True, True, True, False])
 
     def slowest_write(self) -> Mapping[str, Any]:
-        """Of what reached the disk of a file: the block size with the best median speed."""
+        """Return the speeds of uncached writes to a file, of the block size with the best median."""
         reached = (pl.col("operation") == "write") & ~pl.col("cached") & (pl.col("target") == "file")
         return self.speeds().filter(reached).sort("median").row(-1, named=True)
 
     def as_dict(self, rate_bps: float) -> dict[str, Any]:
-        """As `--json` has it: speeds in bytes a second."""
+        """Return the JSON object."""
         required_bytes_s = capture_bytes_s(rate_bps)
         return {
             "folder": str(self.folder),
@@ -109,7 +109,7 @@ class Disk:
         }
 
     def findings(self, rate_bps: float) -> Iterator[Finding]:
-        """Whether a capture at a rate could be written here, and whether single calls stand still."""
+        """Yield whether a capture at a rate could be written here, and whether single calls stall."""
         yield self._for_captures(rate_bps)
         slowest = self.rows.filter(pl.col("target") == "file")["call_max_s"].max()
         if isinstance(slowest, float) and slowest > STALLED_S:
@@ -135,7 +135,7 @@ class Disk:
 
 
 def capture_bytes_s(rate_bps: float, snaplen_bytes: int = SNAPLEN_BYTES) -> float:
-    """What a capture writes a second at a rate of full packets: rate/8 × snaplen/1500 (Belhareth 2014, 4.3.3)."""
+    """Return the bytes/s of a capture of full packets: rate/8 × snaplen/1500 (Belhareth 2014, 4.3.3)."""
     return rate_bps / 8 * snaplen_bytes / PACKET_BYTES
 
 
@@ -153,7 +153,7 @@ def measure(
     amount_bytes: int = AMOUNT_BYTES,
     report_progress: Progress = lambda _: None,
 ) -> Disk:
-    """Writes and reads a file without a name in a folder, which is gone when this ends, however it does.
+    """Write and read an unnamed file in a folder, which is gone when this ends, however it does.
 
     A tenth of the room that is left is taken at most. `device` is read as well, from its beginning; with `force` it is
     also *written* there, and what it held is lost. The order of the measurements is drawn anew for each repeat, always
@@ -172,7 +172,7 @@ def measure(
 
 
 def _cells(targets: Iterable[str], blocks_bytes: Sequence[int], *, force: bool) -> list[Cell]:
-    """Everything that is measured: a device is written only if that is forced."""
+    """List all measurements: a device is written only if that is forced."""
     every = product(targets, DISK_OPERATIONS, (True, False), blocks_bytes)
     cells = [Cell(operation, target, cached, block) for target, operation, cached, block in every]
     return [cell for cell in cells if cell.target == "file" or cell.operation == "read" or force]
@@ -189,7 +189,7 @@ def _measured(
             report_progress(len(rows) / (repeats * len(cells)))
             at_s, target = time.monotonic() - begun_s, targets[cell.target]
             try:
-                measurement = _once(cell, target.descriptor, target.amount_bytes)
+                measurement = _measure_cell(cell, target.descriptor, target.amount_bytes)
             except OSError as error:
                 raise InputError(f"{readable(target.path)}: {cell.operation}: {error.strerror}") from error
             rows.append({"time_s": at_s, "repeat": repeat, **_as_row(cell), **measurement})
@@ -200,8 +200,8 @@ def _as_row(cell: Cell) -> dict[str, Any]:
     return {name: getattr(cell, name) for name in Cell.__slots__}
 
 
-def _once(cell: Cell, descriptor: int, amount_bytes: int) -> dict[str, Any]:
-    """One measurement. What is not to be measured is done before and after it."""
+def _measure_cell(cell: Cell, descriptor: int, amount_bytes: int) -> dict[str, Any]:
+    """Take one measurement. Preparation and cleaning up are not part of the time."""
     count = max(amount_bytes // cell.block_bytes, 1)
     return (_read if cell.operation == "read" else _written)(cell, descriptor, count)
 
@@ -232,7 +232,7 @@ def _prepare_reading(cell: Cell, descriptor: int, count: int) -> None:
 
 
 def _fill(descriptor: int, size_bytes: int) -> None:
-    """Makes a file that is so long, all of it on the disk."""
+    """Make a file of this length whose blocks are on the disk."""
     if os.fstat(descriptor).st_size < size_bytes:
         os.pwrite(descriptor, os.urandom(size_bytes), 0)
     os.fdatasync(descriptor)
@@ -244,7 +244,7 @@ def _take_into_cache(descriptor: int, size_bytes: int) -> None:
 
 
 def _calls(call: Callable[[int, mmap.mmap], int], cell: Cell, count: int) -> dict[str, Any]:
-    """`count` blocks one after the other, or as many as there is time for."""
+    """Transfer `count` blocks one after the other, or as many as there is time for."""
     moved = longest_ns = 0
     with mmap.mmap(-1, cell.block_bytes) as block:
         block.write(os.urandom(cell.block_bytes))  # a disk that compresses, or leaves out zeros, is to be none
@@ -265,14 +265,14 @@ def _timed(call: Callable[[], object]) -> float:
     return 1e-9 * (time.perf_counter_ns() - begun_ns)
 
 
-def room_for(folder: Path, amount_bytes: int = AMOUNT_BYTES, most_block_bytes: int = BLOCKS_BYTES[-1]) -> int:
-    """How much may be written there, of an amount in bytes. Raises `InputError` if that is less than a block."""
+def room_for(folder: Path, amount_bytes: int = AMOUNT_BYTES, max_block_bytes: int = BLOCKS_BYTES[-1]) -> int:
+    """Return how many bytes may be written there, up to an amount. Raises `InputError` if below a block."""
     free_bytes = _free_bytes(folder)
     fitting = min(amount_bytes, int(OF_FREE * free_bytes))
-    if fitting < most_block_bytes:
+    if fitting < max_block_bytes:
         raise InputError(
             f"{readable(folder)}: found {numbers.value(free_bytes, 'bytes')} of room; expected "
-            f"{numbers.value(most_block_bytes / OF_FREE, 'bytes')} or more"
+            f"{numbers.value(max_block_bytes / OF_FREE, 'bytes')} or more"
         )
     return fitting
 
@@ -287,7 +287,7 @@ def _free_bytes(folder: Path) -> int:
 
 @contextmanager
 def _unnamed(folder: Path) -> Iterator[int]:
-    """A file that no folder lists: nothing is left of it, whatever ends us."""
+    """Open an unnamed file, of which nothing is left whatever ends the process."""
     try:
         descriptor = os.open(folder, os.O_TMPFILE | os.O_RDWR, 0o600)
     except OSError as error:
@@ -301,7 +301,7 @@ def _unnamed(folder: Path) -> Iterator[int]:
 
 
 def _unlinked(folder: Path) -> int:
-    """For file systems that have no files without a name."""
+    """Open and unlink a file, for file systems without O_TMPFILE."""
     path = folder / f".ackclock-disk-{os.getpid()}"
     try:
         descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
@@ -311,13 +311,13 @@ def _unlinked(folder: Path) -> int:
     return descriptor
 
 
-def _length(device: Path, descriptor: int, most_block_bytes: int) -> int:
-    """Of a device, in bytes. Raises `InputError` if a block does not fit: a drive without a medium has none."""
+def _length(device: Path, descriptor: int, max_block_bytes: int) -> int:
+    """Return a device's length in bytes. Raises `InputError` if a block does not fit: an empty drive has none."""
     length_bytes = os.lseek(descriptor, 0, os.SEEK_END)
-    if length_bytes < most_block_bytes:
+    if length_bytes < max_block_bytes:
         raise InputError(
             f"{readable(device)}: found a device of {numbers.value(length_bytes, 'bytes')}; expected "
-            f"{numbers.value(most_block_bytes, 'bytes')} or more"
+            f"{numbers.value(max_block_bytes, 'bytes')} or more"
         )
     return length_bytes
 

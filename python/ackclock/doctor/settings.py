@@ -1,4 +1,4 @@
-"""Settings of this host that explain what transfers do: TCP's sysctls, queues and offloads of its interfaces."""
+"""Settings of this host that limit transfers: TCP's sysctls, queues and offloads of its interfaces."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ DEFAULT_BPS = 1e9
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What the kernel gives; rates in bit/s, null where it does not tell."""
+    """Kernel settings; rates in bit/s, null where the kernel does not expose one."""
 
     name: str
     kernel: str
@@ -66,16 +66,16 @@ class Settings:
 
     @property
     def fastest_bps(self) -> float:
-        """The fastest interface's rate; 1 Gb/s where no one tells."""
+        """Return the fastest interface's rate; 1 Gb/s if none is exposed."""
         return max((rate for rate in self.interfaces.values() if rate), default=DEFAULT_BPS)
 
     def as_dict(self) -> dict[str, Any]:
-        """As `--json` has it."""
+        """Return the JSON object."""
         return asdict(self)
 
 
 def read() -> Settings:
-    """Reads them."""
+    """Read the settings of this host."""
     return Settings(
         platform.node(),
         platform.release(),
@@ -87,7 +87,7 @@ def read() -> Settings:
 
 
 def findings(host: Settings) -> Iterator[Finding]:
-    """What of them holds transfers back."""
+    """Yield the settings that limit transfers."""
     yield from _switches(host)
     for name, ends in BUFFERS.items():
         yield from _buffer(host, name, ends)
@@ -115,12 +115,12 @@ def _buffer(host: Settings, name: str, ends: str) -> Iterator[Finding]:
 
 
 def is_virtual(cpuinfo: str) -> bool:
-    """Whether what /proc/cpuinfo gives is said on a virtual machine."""
+    """Return True if the text of /proc/cpuinfo is a virtual machine's."""
     return re.search(r"^flags\s*:.*\bhypervisor\b", cpuinfo, re.MULTILINE) is not None
 
 
 def rate_bps(speed: str) -> float | None:
-    """The rate of an interface whose file `speed` gives this, in Mb/s; None where it does not tell."""
+    """Return the rate of an interface from its file `speed` (Mb/s); None where it is not exposed."""
     try:
         megabits = int(speed or -1)
     except ValueError:
@@ -136,7 +136,7 @@ def _folders(path: Path) -> list[Path]:
 
 
 def _text(path: Path) -> str:
-    """What it gives; nothing if it cannot be read."""
+    """Return a file's text, empty if it cannot be read."""
     try:
         return path.read_text(encoding="utf-8", errors="replace").strip()
     except OSError:

@@ -1,4 +1,4 @@
-"""Scenarios as scripts for other programs, as a person would have written them: comments and all.
+"""Export scenarios as scripts for other programs, commented as a person would write them.
 
 A file a program, each with `write(plan) -> Script`. What a program cannot say is named in the script's comments and in
 `Script.notes`; where it would be another scenario, `ExportError` is raised. To add one, write such a file and add it to
@@ -33,7 +33,7 @@ TARGETS: Mapping[str, str] = {
     device=optional(arguments.WORD),
 )
 def export(plan: Plan, target: str, device: str | None = None) -> Script:
-    """The script of a plan for another program.
+    """Return the script of a plan for another program.
 
     Args:
         plan: what to write.

@@ -1,4 +1,4 @@
-"""A shell script that runs flent between two hosts: as many TCP flows as the scenario has, with their controls.
+"""Export a shell script that runs flent between two hosts, with the scenario's TCP flows and their CCAs.
 
 The network is the user's: what stands between the hosts, `ackclock export --to tc` may make. flent's tests are those of
 its documentation (https://flent.org/tests.html); `cc_algos` and `upload_streams` are its test parameters.
@@ -26,7 +26,7 @@ SENTENCES = (
 
 
 def write(plan: Plan) -> Script:
-    """The script. Raises `ExportError` if there are no TCP flows, or too many."""
+    """Return the script. Raises `ExportError` if there are no TCP flows, or too many."""
     _check(plan)
     notes = tuple(_notes(plan))
     return shell(heading(plan, SENTENCES, notes), _commands(plan), notes)

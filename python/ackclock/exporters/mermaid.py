@@ -1,4 +1,4 @@
-"""The network as a Mermaid flowchart (https://mermaid.js.org/syntax/flowchart.html), which Markdown pages show.
+"""Export the network as a Mermaid flowchart (https://mermaid.js.org/syntax/flowchart.html) for Markdown.
 
 A queue is a box with its discipline, its link the arrow behind it with the rate; delays are on the arrows. Flows that
 take the same way stand together.
@@ -19,7 +19,7 @@ MAX_ARROWS = 400
 
 
 def write(plan: Plan) -> Script:
-    """The diagram."""
+    """Return the diagram."""
     arrows = list(_routed(plan) if plan.nodes else _paths(plan))
     notes = []
     if len(arrows) > MAX_ARROWS:
@@ -33,7 +33,7 @@ def write(plan: Plan) -> Script:
 
 
 def _routed(plan: Plan) -> Iterator[str]:
-    """Hosts and switches. The two directions of a cable that are alike are one line."""
+    """Yield hosts and switches. Two identical directions of a cable are one line."""
     yield from _nodes(plan)
     done: set[tuple[int, int, str]] = set()
     cables = [cable for link in plan.links if (cable := _cable(link))]
@@ -51,13 +51,13 @@ def _nodes(plan: Plan) -> Iterator[str]:
 
 
 def _cable(link: LinkPlan) -> tuple[int, int, str] | None:
-    """The nodes at its ends, and what is written at it; None for a link that is between no nodes."""
+    """Return the nodes at a link's ends and its label; None for a link that is between no nodes."""
     label_text = f"{_rate(link)}, {_ms(link.delay_s)}<br/>{_queue(link)}"
     return None if link.ends is None else (link.ends.source, link.ends.destination, label_text)
 
 
 def _paths(plan: Plan) -> Iterator[str]:
-    """Queues, and the ways through them."""
+    """Yield queues, and the paths through them."""
     for number, link in enumerate(plan.links):
         yield f'q{number}["{_label(link.name)}<br/>{_queue(link)}"]'
     ways = Counter(_way(plan, item, path) for item, path in _sent(plan))
@@ -84,7 +84,7 @@ def _sent(plan: Plan) -> Iterator[tuple[FlowPlan | DatagramPlan | TrafficPlan, F
 def _way(
     plan: Plan, item: FlowPlan | DatagramPlan | TrafficPlan, path: FlowPlan | DatagramPlan | PathPairPlan
 ) -> tuple[str, tuple[tuple[float, int], ...], float, float]:
-    """Its name, the queues with the delays before them, the delay behind the last, and the base RTT."""
+    """Return a path's name, its queues with the delays before them, the delay after the last, and the base RTT."""
     name = _label(plan.groups[item.group].label)
     before_s, hops = 0.0, []
     for hop in path.forward.hops:
@@ -94,7 +94,7 @@ def _way(
 
 
 def _label(text: str) -> str:
-    """A text of the scenario's on one line; what would end a label or be read as markup is an entity of Mermaid's."""
+    """Escape a text of the scenario for a label: markup becomes entities of Mermaid."""
     shown = " ".join(text.split())[:LONGEST]
     return re.sub(r"[^\w .,:()/+−–×%=↓↑←→-]", lambda result: f"#{ord(result[0])};", shown) or "scenario"
 

@@ -1,4 +1,4 @@
-"""A simulation for ns-2.35 in Tcl: the script that the engine `ns2` runs, with a heading.
+"""Export a simulation for ns-2.35 in Tcl: the script that the engine `ns2` runs, with a heading.
 
 The engine refuses what ns-2 does otherwise; here that is named, unless it would be another network or other traffic.
 """
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from ackclock.engines import ns2
 from ackclock.engines.external import traffic
 from ackclock.engines.ns2 import agents, impairments, queues, script
-from ackclock.exporters.script import ExportError, Script, comments, heading, needs, too_many, too_many_drawn
+from ackclock.exporters.script import ExportError, Script, check_features, comments, heading, too_many, too_many_drawn
 from ackclock.plan import Plan
 
 #: What to do with the file.
@@ -21,8 +21,8 @@ SENTENCES = (
 
 
 def write(plan: Plan) -> Script:
-    """The script. Raises `ExportError` for what ns-2 has not."""
-    needs(plan, "ns-2", ns2.Ns2Engine.has)
+    """Return the script. Raises `ExportError` for what ns-2 does not support."""
+    check_features(plan, "ns-2", ns2.Ns2Engine.has)
     if missing := [*too_many(plan), *too_many_drawn(plan), *script.beyond_ways(plan)]:
         raise ExportError("ns-2", missing)
     notes = tuple(dict.fromkeys(_notes(plan)))

@@ -1,4 +1,4 @@
-"""A simulation for ns-3.37 in C++: the program that the engine `ns3` runs, with a heading.
+"""Export a simulation for ns-3.37 in C++: the program that the engine `ns3` runs, with a heading.
 
 The engine refuses what ns-3 does otherwise; here that is named, unless it would be another network or other traffic.
 """
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from ackclock.engines import ns3
 from ackclock.engines.external import traffic
 from ackclock.engines.ns3 import program, settings
-from ackclock.exporters.script import ExportError, Script, comments, heading, needs, too_many, too_many_drawn
+from ackclock.exporters.script import ExportError, Script, check_features, comments, heading, too_many, too_many_drawn
 from ackclock.plan import Plan
 
 #: What to do with the file.
@@ -22,8 +22,8 @@ SENTENCES = (
 
 
 def write(plan: Plan) -> Script:
-    """The program. Raises `ExportError` for what ns-3 has not."""
-    needs(plan, "ns-3", ns3.Ns3Engine.has)
+    """Return the program. Raises `ExportError` for what ns-3 does not support."""
+    check_features(plan, "ns-3", ns3.Ns3Engine.has)
     if missing := [*too_many(plan), *too_many_drawn(plan), *ns3.beyond(plan)]:
         raise ExportError("ns-3", missing)
     notes = tuple(dict.fromkeys(_notes(plan)))

@@ -1,4 +1,4 @@
-"""A shell script of `ip`, `tc` and iperf3: the network of the engine linux, in namespaces; or the queue of one device.
+"""Export a shell script of `ip`, `tc` and iperf3: the engine linux's network in namespaces, or one device's qdisc.
 
 The commands of the network are the engine's own (`engines.linux.script`), so the script and the engine are the same
 network. Its logs are what `ackclock import ss.log tc.log` reads.
@@ -52,7 +52,7 @@ _DEVICE = re.compile(r"[\w.@-]{1,15}")
 
 
 def write(plan: Plan) -> Script:
-    """The script for namespaces. Raises `ExportError` for a network that the kernel has not."""
+    """Return the script for namespaces. Raises `ExportError` for a network that the kernel does not support."""
     if missing := list(_unsupported(plan)):
         raise ExportError("tc", missing)
     net = routed.lay(plan) if plan.nodes else network.lay(plan)
@@ -69,7 +69,7 @@ def _unsupported(plan: Plan) -> Iterator[str]:
 
 
 def of_device(plan: Plan, device: str) -> Script:
-    """The script that gives a device the bottleneck's rate and queue. Raises `ExportError`."""
+    """Return the script that gives a device the bottleneck's rate and qdisc. Raises `ExportError`."""
     if missing := list(_unsupported_on_device(plan, device)):
         raise ExportError("tc", missing)
     notes = (f"a path of {1e3 * plan.mean_base_rtt_s:g} ms: delay it on another device, not before its queue",)
@@ -114,12 +114,12 @@ def _missing_at(link: LinkPlan) -> Iterator[str]:
 
 
 def _is_plain(source: DatagramPlan) -> bool:
-    """Whether iperf3 sends such datagrams: one after the other, at a rate."""
+    """Return True if iperf3 can send such datagrams: one after the other, at a constant rate."""
     return source.source.get("kind") == "constant"
 
 
 def _notes(plan: Plan) -> Iterator[str]:
-    """What iperf3 and a host's settings do not say."""
+    """Yield what iperf3 and a host's settings cannot express."""
     yield from jitter_notes(plan)
     if plan.traffic:
         yield "generated traffic: iperf3 sends flows one by one"
@@ -138,7 +138,7 @@ def _notes(plan: Plan) -> Iterator[str]:
 
 
 def _network(plan: Plan, net: Network) -> Iterator[str]:
-    """The engine's commands, in paragraphs by what they are about."""
+    """Yield the engine's commands in commented paragraphs."""
     before = ""
     for command in script.script(net, plan, live=True):
         about = _about(command)
@@ -220,7 +220,7 @@ def _changes(plan: Plan, net: Network) -> Iterator[str]:
 
 
 def _flow(plan: Plan, flow: FlowPlan, ends: Ends) -> tuple[float, str, str]:
-    """When it begins, what it is, and its command."""
+    """Return a flow's start, label and command."""
     control = plan.groups[flow.group].congestion
     stop_s = plan.duration_s if flow.stop_s is None else min(flow.stop_s, plan.duration_s)
     much = f"-n {flow.size_bytes}" if flow.size_bytes is not None else f"-t {_seconds(stop_s - flow.start_s)}"
@@ -242,5 +242,4 @@ def _client(ends: Ends) -> str:
 
 
 def _seconds(time_s: float) -> int:
-    """iperf3 takes whole seconds."""
     return max(1, round(time_s))

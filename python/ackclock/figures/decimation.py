@@ -1,4 +1,4 @@
-"""Samples as curves, thinned while they are read: their memory does not depend on how many there are.
+"""Curves thinned while samples are read: their memory does not depend on the number of samples.
 
 Of many samples only some instants are kept: of each stretch of so many, the first and the last, and those at which a
 curve or the sum of all is lowest and highest. What is kept was sampled at one time, so sums over the curves are right.
@@ -34,19 +34,19 @@ Matrix: TypeAlias = tuple[Array, Array]
 
 @dataclass(frozen=True, slots=True)
 class Instants:
-    """When the flows were sampled, and which."""
+    """Sample times of the flows, and which flows were sampled."""
 
     times_s: Array
     flows: npt.NDArray[np.uint32]
 
     @property
     def interval_s(self) -> float:
-        """The usual time between samples."""
+        """Return the median time between samples."""
         return sampling_interval_s(self.times_s)
 
 
 def instants(rows: Rows, times_s: Array) -> Instants:
-    """Those of samples of flows, which are at these times."""
+    """Return the instants of flow samples, which are at these times."""
     flows = np.empty(0, dtype=np.uint32)
     for block in rows.blocks("flow"):
         flows = np.union1d(flows, block["flow"])
@@ -54,12 +54,12 @@ def instants(rows: Rows, times_s: Array) -> Instants:
 
 
 def of_flows(rows: Rows, result: Instants, column: str) -> Matrix:
-    """A column of the samples of flows as curves, thinned if they are many."""
+    """Return a column of the flows' samples as curves, thinned if they are many."""
     return thinned(_matrices(rows, result.flows, column), result.times_s.size, result.flows.size)
 
 
-def last_known(rows: Rows, result: Instants, column: str, expected: npt.NDArray[np.intp]) -> Array:
-    """What each flow's latest sample has in a column, at instants by their numbers (wanted × flows); 0 before."""
+def latest_values(rows: Rows, result: Instants, column: str, expected: npt.NDArray[np.intp]) -> Array:
+    """Return each flow's latest value of a column at numbered instants (instants × flows); 0 before the first."""
     values, latest = np.zeros((expected.size, result.flows.size)), np.zeros((1, result.flows.size))
     first = 0
     for times_s, matrix in _matrices(rows, result.flows, column):
@@ -71,7 +71,7 @@ def last_known(rows: Rows, result: Instants, column: str, expected: npt.NDArray[
 
 
 def thinned(result: Iterable[Matrix], instants: int, curves: int) -> Matrix:
-    """Some of so many instants of so many curves, which come in blocks in the order of time."""
+    """Keep some of the instants of curves that come in blocks in the order of time."""
     each = 2 * curves + 4 if curves <= FEW else 4
     stretch = 1 if instants * curves <= CELLS else -(-instants * each * curves // CELLS)
     kept = [_kept(times_s, matrix, stretch) for times_s, matrix in _stretches(result, stretch)]
@@ -81,7 +81,7 @@ def thinned(result: Iterable[Matrix], instants: int, curves: int) -> Matrix:
 
 
 def distribution(values: Callable[[], Iterable[Array]]) -> Matrix:
-    """Ascending values and the share at or below each, of values that come in blocks each time they are asked for.
+    """Return ascending values and the share at or below each, of values that come in blocks.
 
     Of many, the values are the upper ends of bins, at which the shares are exact.
     """
@@ -99,7 +99,6 @@ def distribution(values: Callable[[], Iterable[Array]]) -> Matrix:
 
 
 def _different(ascending: Array) -> Array:
-    """Each value once."""
     return ascending[np.diff(ascending, prepend=-np.inf) > 0]
 
 
@@ -116,7 +115,7 @@ def _matrix(block: Block, flows: npt.NDArray[np.uint32], column: str) -> Matrix:
 
 
 def _stretches(result: Iterable[Matrix], stretch: int) -> Iterator[Matrix]:
-    """The same in blocks of whole stretches; the rest at the end."""
+    """Regroup blocks into whole stretches; the rest comes at the end."""
     rest: Matrix | None = None
     for times_s, matrix in result:
         if rest is not None:
@@ -130,7 +129,7 @@ def _stretches(result: Iterable[Matrix], stretch: int) -> Iterator[Matrix]:
 
 
 def _kept(times_s: Array, matrix: Array, stretch: int) -> Matrix:
-    """The instants that are kept of whole stretches, or of less than one."""
+    """Select the instants to keep of whole stretches, or of less than one."""
     if stretch == 1:
         return times_s, matrix
     stretch = min(stretch, times_s.size)
@@ -146,6 +145,6 @@ def _kept(times_s: Array, matrix: Array, stretch: int) -> Matrix:
 
 
 def _filled(matrix: Array) -> Array:
-    """Each column with its last known value in place of NaN; its first row is known."""
+    """Fill each column with its last value in place of NaN; its first row has no NaN."""
     valid = np.where(np.isnan(matrix), 0, np.arange(matrix.shape[0])[:, None])
     return np.asarray(np.take_along_axis(matrix, np.maximum.accumulate(valid, axis=0), axis=0))

@@ -1,4 +1,4 @@
-"""The figures behind a finding's sentence, for people: `rate 8.02 Mb/s (8.01 – 8.03)`."""
+"""Evidence of a finding in readable form: `rate 8.02 Mb/s (8.01 – 8.03)`."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ INTERVAL = "_ci95"
 
 
 def figures(evidence: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Names and values: units with the values and not with the names, an interval behind what lies between its ends."""
+    """Return names and values: units with the values, intervals after their means."""
     pairs = (_figure(key, evidence) for key in evidence)
     return [(name.replace("_", " ") if name.isidentifier() else name, text) for name, text in pairs if text]
 
 
 def line(evidence: Mapping[str, Any]) -> str:
-    """All of them on one line."""
+    """Return the evidence on one line."""
     return ", ".join(f"{name} {text}" for name, text in figures(evidence))
 
 
 def _figure(key: str, evidence: Mapping[str, Any]) -> tuple[str, str]:
-    """A name and its text; no text for an interval, which stands with its value."""
+    """Return a name and its text; no text for an interval, which its mean includes."""
     value = evidence[key]
     ending = next((ending for ending in ENDINGS if key.endswith(ending)), "")
     name, unit = OTHERS.get(key, (key.removesuffix(ending), ENDINGS.get(ending)))

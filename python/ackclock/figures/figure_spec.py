@@ -1,4 +1,4 @@
-"""Figures as numbers that print, page and xplot draw alike: panels over one time axis, layers in each."""
+"""Figure specs as numbers that every back end draws alike: panels over one time axis, layers in each."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Strokes:
 
 @dataclass(frozen=True, slots=True)
 class Points:
-    """Signs at places: `x`, `o`, `.`, `^`, `v` or `D`."""
+    """Markers at positions: `x`, `o`, `.`, `^`, `v` or `D`."""
 
     name: str
     x: Array
@@ -52,7 +52,7 @@ class Points:
 
 @dataclass(frozen=True, slots=True)
 class Stack:
-    """Areas over each other: `heights` is parts × steps; a step lasts from `edges[n]` to `edges[n + 1]`."""
+    """Stacked areas: `heights` is parts × steps; a step lasts from `edges[n]` to `edges[n + 1]`."""
 
     names: tuple[str, ...]
     edges: Array
@@ -65,7 +65,7 @@ Layer = Line | Strokes | Points | Stack
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One vertical axis with its unit, what is drawn in it, and lines with names across it."""
+    """One vertical axis with its unit, its layers, and named reference lines."""
 
     axis: str
     layers: Sequence[Layer]
@@ -76,7 +76,7 @@ class Panel:
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """A figure: its heading, what it shows in words, and its panels over the time from `start_s` to `end_s`."""
+    """A figure: its heading, its caption, and its panels over the time from `start_s` to `end_s`."""
 
     key: str
     heading: str
@@ -87,6 +87,6 @@ class Drawing:
 
 
 def span(values: Sequence[Array]) -> float:
-    """The greatest of all that is known; 0 if nothing is."""
+    """Return the greatest known value; 0 if there is none."""
     greatest = [float(np.nanmax(array)) for array in values if array.size and not np.isnan(array).all()]
     return max(greatest, default=0.0)

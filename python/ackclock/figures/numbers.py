@@ -18,14 +18,14 @@ SCALES = {
 }
 
 #: Units of things that are counted: a whole number of them has no decimals.
-WHOLE = ("", "packets", "bytes")
+COUNTED = ("", "packets", "bytes")
 
 #: What stands where there is no value.
 NOTHING = "–"
 
 
 def engine(manifest: Mapping[str, Any]) -> str:
-    """The engine of a result, with the model that answered if it has several: `theory engine (pendulum)`.
+    """Return the engine of a result, with its model if it has several: `theory engine (pendulum)`.
 
     Nothing of a result that no engine made.
     """
@@ -34,21 +34,21 @@ def engine(manifest: Mapping[str, Any]) -> str:
 
 
 def value(number: float | None, unit: str, digits: int = 3) -> str:
-    """`95.7 Mb/s`, `84.4 ms`, `99.4 %`, `0.944`; `–` for null. At least `digits` significant digits."""
+    """Return `95.7 Mb/s`, `84.4 ms`, `99.4 %`, `0.944`; `–` for null. At least `digits` significant digits."""
     if number is None:
         return NOTHING
     factor, name = scale(number, unit)
-    whole = unit in WHOLE and factor == 1 and number == round(number)
+    whole = unit in COUNTED and factor == 1 and number == round(number)
     return _joined(_fixed(number / factor, 0 if whole else _decimals(number / factor, digits)), name)
 
 
 def block(size_bytes: int) -> str:
-    """A block of a disk, which comes in powers of two: `64 KiB`."""
+    """Return a disk's block size, a power of two: `64 KiB`."""
     return f"{size_bytes >> 10} KiB" if size_bytes < 1 << 20 else f"{size_bytes >> 20} MiB"
 
 
 def interval(mean: float | None, low: float | None, high: float | None, unit: str) -> tuple[str, str]:
-    """A mean and its interval in the same unit and with the same digits: (`95.66 Mb/s`, `95.61 – 95.71`)."""
+    """Return a mean and its interval in the same unit and digits: (`95.66 Mb/s`, `95.61 – 95.71`)."""
     if mean is None or low is None or high is None:
         return value(mean, unit), NOTHING
     factor, name = scale(mean, unit)
@@ -59,21 +59,21 @@ def interval(mean: float | None, low: float | None, high: float | None, unit: st
 
 
 def plus_minus(mean: float, half: float, unit: str) -> str:
-    """A mean and half the width of its interval: `95.66 ± 0.05 Mb/s`."""
+    """Return a mean and half the width of its interval: `95.66 ± 0.05 Mb/s`."""
     factor, name = scale(mean, unit)
     decimals = max(_decimals(mean / factor, 3), min(_decimals(half / factor, 1), _decimals(mean / factor, 3) + 1))
     return _joined(f"{_fixed(mean / factor, decimals)} ± {_fixed(half / factor, decimals)}", name)
 
 
 def estimate(mean: float | None, low: float | None, high: float | None, unit: str) -> str:
-    """A mean with half its interval, the longer half where the interval was cut; without an interval the mean alone."""
+    """Return a mean ± half its interval, the longer half where it was cut; without an interval the mean."""
     if mean is None or low is None or high is None:
         return value(mean, unit)
     return plus_minus(mean, max(mean - low, high - mean), unit)
 
 
 def signed(number: float | None, unit: str, half: float | None = None) -> str:
-    """A difference with its sign, and half the width of its interval if there is one: `+1.2 ± 0.3 ms`."""
+    """Return a difference with its sign, and half the width of its interval if any: `+1.2 ± 0.3 ms`."""
     if number is None:
         return NOTHING
     greatest = max(abs(number), half or 0.0)
@@ -85,7 +85,7 @@ def signed(number: float | None, unit: str, half: float | None = None) -> str:
 
 
 def scale(number: float, unit: str) -> tuple[float, str]:
-    """What to divide by, and the unit's name for people."""
+    """Return the divisor and the name of the unit that suits a number."""
     steps = SCALES.get(unit, ((1.0, ""),))
     for factor, name in steps:
         if abs(number) >= factor:
@@ -94,7 +94,7 @@ def scale(number: float, unit: str) -> tuple[float, str]:
 
 
 def _decimals(number: float, digits: int) -> int:
-    """Decimals that give a number `digits` significant digits; integers up to 99,999 are not cut."""
+    """Return the decimals that give a number `digits` significant digits; integers up to 99,999 are not cut."""
     if number == 0 or not math.isfinite(number):
         return 0
     return max(0, min(9, digits - 1 - math.floor(math.log10(abs(number)))))

@@ -1,4 +1,4 @@
-"""What a noisy twin said of a result, in words."""
+"""Result of a perturbed run, in words."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ HOLDS = "Not phase-locked: noise in the hosts changes no main metric."
 
 
 def sentence(result: Mapping[str, Any]) -> str:
-    """A result's `phase` as a sentence or two."""
+    """Return a result's `phase` as a sentence or two."""
     if not result["locked"]:
         return HOLDS
     moved = "; ".join(f"{METRICS[name].label} {_change(name, both)}" for name, both in result["moved"].items())

@@ -1,4 +1,4 @@
-"""What a sweep gives, in sentences: which point is best in what, how sure that is, and what is called no difference."""
+"""Summary of a sweep in sentences: the best point of each metric, and how sure that is."""
 
 from __future__ import annotations
 
@@ -42,16 +42,16 @@ class _Point:
 
 
 def sentences(sweep: Swept) -> list[str]:
-    """The answers to the questions for which the sweep has metrics, and how sure they are."""
+    """Return the best points in the metrics that the sweep has, and how sure they are."""
     if len(sweep.points) < 2:
         return []
-    answers = [_answer(sweep, *question) for question in QUESTIONS if question[0] in sweep.metrics]
+    answers = [_best_point(sweep, *question) for question in QUESTIONS if question[0] in sweep.metrics]
     result = [answer for answer in answers if answer]
     return [*result, *_certainty(sweep)] if result else []
 
 
 def phases(sweep: Swept) -> list[str]:
-    """Which points are phase-locked; nothing if no noisy twins were run."""
+    """Return which points are phase-locked; nothing if no perturbed runs were made."""
     checked = [(_name(sweep, point), point[PHASE]) for point in sweep.points if PHASE in point]
     locked = [(name, result) for name, result in checked if result["locked"]]
     if not locked:
@@ -63,7 +63,7 @@ def phases(sweep: Swept) -> list[str]:
     return [*sentences_, f"… and {more:,} more of {len(checked):,} points are phase-locked."] if more else sentences_
 
 
-def _answer(sweep: Swept, metric: str, highest: bool, praise: str) -> str:
+def _best_point(sweep: Swept, metric: str, highest: bool, praise: str) -> str:
     known = _points(sweep, metric)
     if len(known) < 2:
         return ""
@@ -131,16 +131,16 @@ def _certainty(sweep: Swept) -> list[str]:
 
 
 def _low(label: str) -> str:
-    """A label within a sentence: names keep their capital."""
+    """Lower the first letter of a label within a sentence: names keep their capital."""
     first = label.split(maxsplit=1)[0]
     return label if first.isupper() or first.endswith("'s") else label[0].lower() + label[1:]
 
 
 def how(sweeps: Sequence[Swept]) -> str:
-    """What each point of a figure is, for its heading."""
-    return "one run each" if _most(sweeps) < 2 else "means over the seeds"
+    """Return what each point of a figure is, for its heading."""
+    return "one run each" if _max_repeats(sweeps) < 2 else "means over the seeds"
 
 
-def _most(sweeps: Sequence[Swept]) -> int:
+def _max_repeats(sweeps: Sequence[Swept]) -> int:
     every: list[Mapping[str, Any]] = [point for sweep in sweeps for point in sweep.points]
     return max((int(point["n"]) for point in every), default=0)

@@ -1,4 +1,4 @@
-"""Drawings as files of xplot (T. Shepard; the form that tcptrace writes), to zoom into.
+"""Figure specs as files of xplot (T. Shepard; the form that tcptrace writes), to zoom into.
 
 A file is text: types of the axes, titles, then a command a line. Colours are those that xplot has. Panels are drawn one
 over the other: xplot knows one pair of axes.
@@ -32,7 +32,7 @@ SIGNS = {"x": "x", "o": "diamond", ".": "dot", "^": "uarrow", "v": "darrow", "D"
 
 
 def lines(drawing: Drawing) -> Iterator[str]:
-    """The lines of a file. Times are seconds with microseconds, values have twelve digits."""
+    """Yield the lines of a file. Times are seconds with microseconds, values have twelve digits."""
     yield "timeval double"
     yield from ("title", _word(drawing.heading))
     yield from ("xlabel", "time (s)")
@@ -63,11 +63,11 @@ def _layer(layer: Layer) -> Iterator[str]:
         for ends in zip(layer.x, layer.y, layer.x_end, layer.y_end, strict=True):
             yield _stroke(*ends)
     else:
-        yield from (f"{SIGNS[layer.sign]} {_place(x, y)}" for x, y in _known(layer))
+        yield from (f"{SIGNS[layer.sign]} {_place(x, y)}" for x, y in _without_nan(layer))
 
 
 def _line(layer: Line) -> Iterator[str]:
-    known = list(_known(layer))
+    known = list(_without_nan(layer))
     for (x, y), (next_x, next_y) in pairwise(known):
         if layer.steps:
             yield _stroke(x, y, next_x, y)
@@ -77,7 +77,7 @@ def _line(layer: Line) -> Iterator[str]:
             yield _stroke(x, y, next_x, next_y)
 
 
-def _known(layer: Line | Points) -> Iterator[tuple[float, float]]:
+def _without_nan(layer: Line | Points) -> Iterator[tuple[float, float]]:
     there = ~np.isnan(layer.x) & ~np.isnan(layer.y)
     return zip(_listed(layer.x[there]), _listed(layer.y[there]), strict=True)
 
@@ -95,5 +95,5 @@ def _place(x: float, y: float) -> str:
 
 
 def _word(text: str) -> str:
-    """One line that any xplot reads."""
+    """Return one line that any xplot reads."""
     return " ".join(text.replace("→", "->").replace("–", "-").split()).encode("ascii", "replace").decode()

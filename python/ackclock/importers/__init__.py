@@ -1,4 +1,4 @@
-"""Measurements of other programs as the dataset that engines write: a result that was never planned, as captures are.
+"""Import measurements of other programs as the dataset that engines write.
 
     from ackclock import importers
     data = importing.read(["tcp_8up.flent.gz"])
@@ -36,7 +36,7 @@ KINDS: Mapping[str, str] = {
 
 @checked(files=several(arguments.PATH, "paths of measurements"), kind=optional(one_of(*KINDS)), command=arguments.TEXT)
 def read(files: Sequence[Path | str], kind: str | None = None, *, command: str = "") -> Dataset:
-    """Reads measurements as one dataset; each file is a run of its own.
+    """Read measurements as one dataset; each file is a run of its own.
 
     Except these: logs of ss and of tc that are given together are pairs, in their order; tables of TEACUP are a run for
     each experiment.
@@ -67,17 +67,17 @@ def _by_kind(texts: Sequence[text.Text], kind: str | None) -> dict[str, list[tex
 
 
 def _paired(runs: Mapping[str, list[measurements.Run]]) -> Mapping[str, list[measurements.Run]]:
-    """As many logs of ss as of tc are of the same runs."""
+    """Merge logs of ss and of tc pairwise where there are as many of each."""
     if len(ss := runs.get("ss", [])) != len(tc := runs.get("tc", [])):
         return runs
-    return {**runs, "ss": [measurements.together(*pair) for pair in zip(ss, tc, strict=True)], "tc": []}
+    return {**runs, "ss": [measurements.merge(*pair) for pair in zip(ss, tc, strict=True)], "tc": []}
 
 
 def recognised(given: text.Text) -> str:
-    """The kind that a file looks like. Raises `InputError` for none."""
+    """Return the kind that a file looks like. Raises `InputError` for none."""
     if (result := next((name for name in KINDS if _module(name).recognises(given)), None)) is None:
         expected = "; ".join(KINDS.values())
-        raise InputError(f"{readable(given.path)}: found {given.looks}; expected {expected} (--kind)")
+        raise InputError(f"{readable(given.path)}: found {given.description}; expected {expected} (--kind)")
     return result
 
 

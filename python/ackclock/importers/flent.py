@@ -1,4 +1,4 @@
-"""Data files of flent (its documentation: "The Data File Format"): a TCP series is a flow, a ping is one of datagrams.
+"""Import data files of flent ("The Data File Format"): a TCP series is a flow, a ping one of datagrams.
 
 A series has its values at the common `x_values`, in Mbit/s or ms; what is drawn of others (sums, means, totals) is left
 out, since the metrics take it themselves. `NAME::tcp_cwnd` and `NAME::tcp_rtt`, which flent samples with ss, are the
@@ -30,12 +30,12 @@ VERSIONS = (None, 1, 2, 3, 4)
 
 
 def recognises(given: Text) -> bool:
-    """Whether it looks like one."""
+    """Return True if the text looks like a flent data file."""
     return given.is_json and given.json.value.keys() >= {"x_values", "results", "metadata"}
 
 
 def read(files: Sequence[Text]) -> Iterator[Run]:
-    """A run for each file. Raises `InputError`."""
+    """Return a run for each file. Raises `InputError`."""
     return map(_run, files)
 
 
@@ -74,8 +74,8 @@ def _title(about: Value) -> str | None:
 
 
 def _flow(name: str, values: Value, series: Mapping[str, Value], times_s: Sequence[float], about: Value) -> Flow | None:
-    """The flow of a series; None for a series that is no flow."""
-    if not _is_flow(name) or not (valid := _known(values, times_s)):
+    """Return the flow of a series; None for a series that is no flow."""
+    if not _is_flow(name) or not (valid := _valued(values, times_s)):
         return None
     samples = _ping_samples(valid) if _is_ping(name) else _tcp_samples(valid, _of_socket(name, series, times_s))
     source, destination = _ends(about, name)
@@ -100,22 +100,21 @@ def _is_flow(name: str) -> bool:
 
 
 def _ends(about: Value, name: str) -> tuple[str | None, str | None]:
-    """Source and destination."""
     near, far = about["LOCAL_HOST"].text(), about["HOST"].text()
     return (far, near) if "download" in name else (near, far)
 
 
 def _of_socket(name: str, series: Mapping[str, Value], times_s: Sequence[float]) -> dict[str, dict[float, float]]:
-    """What ss said of a flow: window and RTT, by time."""
-    return {key: dict(_known(series[name + key], times_s)) for key in (_CWND, _RTT) if name + key in series}
+    """Return window and RTT that ss reported for a flow, by time."""
+    return {key: dict(_valued(series[name + key], times_s)) for key in (_CWND, _RTT) if name + key in series}
 
 
 def _ping_samples(rtts_ms: Sequence[tuple[float, float]]) -> list[FlowSample]:
     return [FlowSample(at_s, srtt_s=seconds(ms)) for at_s, ms in rtts_ms]
 
 
-def _known(values: Value, times_s: Sequence[float]) -> list[tuple[float, float]]:
-    """Instants that have a value."""
+def _valued(values: Value, times_s: Sequence[float]) -> list[tuple[float, float]]:
+    """Return the instants that have a value."""
     if len(values.items) != len(times_s):
         values.wrong(f"{len(times_s)} values, as x_values has")
     result = [(at_s, item.number()) for at_s, item in zip(times_s, values.items, strict=True)]
@@ -133,13 +132,13 @@ def _tcp_samples(
 
 
 def _delivered_bytes(rates_mbps: Sequence[tuple[float, float]]) -> Iterator[float]:
-    """The integral of a rate, of which nothing is known before its first instant."""
+    """Integrate a rate, which is unknown before its first instant."""
     steps = pairwise([rates_mbps[0], *rates_mbps])
     return accumulate(mbps * 1e6 / 8 * min(at_s - before_s, LONGEST_S) for (before_s, _), (at_s, mbps) in steps)
 
 
 def _congestion(about: Value, name: str) -> str:
-    """What a series' own metadata gives; what the host has set is not what a flow must have used."""
+    """Return the CCA of a series' own metadata; the host's default need not be what a flow used."""
     series_metadata = about["SERIES_META"]
     return (
         series_metadata[name]["CONGESTION_CONTROL"].text() if series_metadata and series_metadata[name] else None

@@ -1,4 +1,4 @@
-"""`iperf3 --json`: a stream is a flow, an interval a sample.
+"""Import `iperf3 --json`: a stream is a flow, an interval a sample.
 
 The format is that of iperf3's documentation (https://software.es.net/iperf/); the tests' files are of version 3.12. Our
 reading: of a stream that this host sends, an interval's bytes are those that its socket took, up to a send buffer more
@@ -17,12 +17,12 @@ from ackclock.system.files import readable
 
 
 def recognises(given: Text) -> bool:
-    """Whether it looks like one."""
+    """Return True if the text looks like iperf3's JSON."""
     return given.is_json and given.json.value.keys() >= {"start", "intervals", "end"}
 
 
 def read(files: Sequence[Text]) -> Iterator[Run]:
-    """A run for each file. Raises `InputError`."""
+    """Return a run for each file. Raises `InputError`."""
     return map(_run, files)
 
 
@@ -46,23 +46,23 @@ def _began_s(stamp: Value) -> float | None:
 
 
 def _flows(document: Value) -> Iterator[Flow]:
-    ends = {int(connected["socket"].needed()): connected for connected in document["start"]["connected"].items}
+    ends = {int(connected["socket"].required()): connected for connected in document["start"]["connected"].items}
     rows: dict[int, list[tuple[float, Value]]] = {}
     for interval in document["intervals"].items:
         streams = [stream for stream in interval["streams"].items if not stream["omitted"].value]
         for stream in streams:
             at_s = streams[0]["end"].time_s()  # one instant for all: they are read one after the other
-            rows.setdefault(int(stream["socket"].needed()), []).append((at_s, stream))
+            rows.setdefault(int(stream["socket"].required()), []).append((at_s, stream))
     last = {key: result for one in _ends(document) for key, result in one.items()}
     for socket, result in rows.items():
         yield _flow(document, ends.get(socket), result, last.get(socket, {}))
 
 
 def _ends(document: Value) -> Iterator[dict[int, dict[str, Value]]]:
-    """What is said of each socket at the end: by the sender, the receiver, or of UDP."""
+    """Yield the final report of each socket: by the sender, the receiver, or of UDP."""
     for stream in document["end"]["streams"].items if document["end"]["streams"] else []:
         reported = {key: value for key, value in stream.table.items() if isinstance(value.value, dict)}
-        yield {int(value["socket"].needed()): reported for value in reported.values() if value["socket"]}
+        yield {int(value["socket"].required()): reported for value in reported.values() if value["socket"]}
 
 
 def _flow(document: Value, ends: Value | None, rows: list[tuple[float, Value]], last: dict[str, Value]) -> Flow:
@@ -87,7 +87,7 @@ def _flow(document: Value, ends: Value | None, rows: list[tuple[float, Value]], 
 def _samples(rows: list[tuple[float, Value]], mss: float | None) -> Iterator[FlowSample]:
     total = 0.0
     for at_s, row in rows:
-        total += row["bytes"].needed()
+        total += row["bytes"].required()
         cwnd_bytes = _positive(row["snd_cwnd"])
         yield FlowSample(
             time_s=at_s,
@@ -122,7 +122,7 @@ def _udp_counts(last: dict[str, Value]) -> dict[str, float | None]:
 
 
 def _positive(value: Value, scale: float = 1.0) -> float | None:
-    """A number in other units; 0 gives that nothing was measured."""
+    """Return a number in other units; iperf3 writes 0 for what it did not measure."""
     return scale * result if (result := value.number()) else None
 
 

@@ -1,4 +1,4 @@
-"""Logs of `ss -tin` (iproute2's ss(8)), with times as `clocked` has them: a connection is a flow.
+"""Import logs of `ss -tin` (iproute2's ss(8)), with times as `text.snapshots` reads them: a connection is a flow.
 
 `cwnd`, `ssthresh` and `unacked` are segments, `rtt` and `minrtt` ms, `bytes_acked` what was acknowledged. Our reading:
 of a connection that was there at the first look only what was acknowledged since then counts; one that came later began
@@ -27,18 +27,18 @@ _FLAGS = frozenset(("ts", "sack", "ecn", "ecnseen", "fastopen", "app_limited"))
 
 
 def recognises(given: Text) -> bool:
-    """Whether it looks like one."""
+    """Return True if the text looks like a log of ss."""
     return not given.is_json and re.search(r"\brto:\d.*\bcwnd:\d", given.text) is not None
 
 
 def read(files: Sequence[Text]) -> Iterator[Run]:
-    """A run for each file. Raises `InputError`."""
+    """Return a run for each file. Raises `InputError`."""
     return map(_run, files)
 
 
 @dataclass
 class _Connection:
-    """A connection so far."""
+    """A connection as far as the log has been read."""
 
     congestion: str
     start_s: float
@@ -68,7 +68,7 @@ def _run(given: Text) -> Run:
 
 
 def _connections(lines: Sequence[tuple[int, str]]) -> Iterator[tuple[tuple[str, str], int, str]]:
-    """Both ends of each connection, and its details: behind them, or on the next line."""
+    """Yield both ends of each connection, and its details: on the same line, or on the next."""
     ends: tuple[str, str] | None = None
     for number, line in lines:
         if result := _SOCKET.fullmatch(line.strip()):

@@ -1,4 +1,4 @@
-"""Logs of `tc -s qdisc` (iproute2's tc(8)), as text or with -j, with times as `clocked` has them: a queue each.
+"""Import logs of `tc -s qdisc` (iproute2's tc(8)), as text or with -j, with times as `text.snapshots` reads them.
 
 Counts of tc are from the beginning of a discipline; here they are since the sample before, so the first has none. The
 bottleneck is taken to be the queue with most drops, then with the longest backlog, of those that hold no other.
@@ -29,18 +29,18 @@ _SCALES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
 def recognises(given: Text) -> bool:
-    """Whether it looks like one."""
+    """Return True if the text looks like a log of tc."""
     return re.search(r'^(?:.*\s)?qdisc \S+ \S+:|\{"kind":', given.text, re.MULTILINE) is not None and not given.is_json
 
 
 def read(files: Sequence[Text]) -> Iterator[Run]:
-    """A run for each file. Raises `InputError`."""
+    """Return a run for each file. Raises `InputError`."""
     return map(_run, files)
 
 
 @dataclass
 class _Counts:
-    """What tc gives of a queue at an instant; counts from its beginning."""
+    """Counters of a queue at an instant, since its creation."""
 
     sent_p: float | None = None
     drops_p: float | None = None
@@ -55,7 +55,7 @@ _Observation: TypeAlias = tuple[str, str, str, str, _Counts]
 
 @dataclass
 class _QueueSeries:
-    """A queue so far; `parent` is the handle of what holds it."""
+    """A queue as far as the log has been read; `parent` is the handle of the qdisc that contains it."""
 
     discipline: str
     handle: str
@@ -65,7 +65,6 @@ class _QueueSeries:
 
     @property
     def severity(self) -> tuple[float, float]:
-        """Drops and longest backlog."""
         drops = sum(sample.drops_p or 0.0 for sample in self.samples)
         return drops, max((sample.backlog_p or 0.0 for sample in self.samples), default=0.0)
 
@@ -96,7 +95,7 @@ def _queues(queues_by_name: Mapping[str, _QueueSeries]) -> list[Queue]:
 
 
 def _leaves(queues_by_name: Mapping[str, _QueueSeries]) -> Mapping[str, _QueueSeries]:
-    """Queues that hold no other; all, if each does."""
+    """Return the queues that contain no other; all, if each does."""
     holders = {queue.parent.partition(":")[0] for queue in queues_by_name.values() if queue.parent}
     return {name: queue for name, queue in queues_by_name.items() if queue.handle not in holders} or queues_by_name
 
@@ -113,7 +112,7 @@ def _sample(time_s: float, before: _Counts, now: _Counts) -> QueueSample:
 
 
 def _since(before: float | None, now: float | None) -> float | None:
-    """What came since; a discipline that was replaced begins anew."""
+    """Return the increase; a qdisc that was replaced starts from 0."""
     if before is None or now is None:
         return None
     return now - before if now >= before else now
@@ -169,12 +168,12 @@ def _of_value(value: Value) -> _Observation:
 
 
 def _at(device: str | None, handle: str, parent: str | None) -> tuple[str, str]:
-    """The handles of a queue and of what holds it: each device has its own."""
+    """Return the handles of a queue and of its parent: each device has its own."""
     place = device or ""
     return f"{place} {handle}", f"{place} {parent}" if parent else ""
 
 
 def _name(kind: str, handle: str, device: str | None, parent: str | None) -> str:
-    """What tells it from the others: a device may have several, and an unnamed handle is 0."""
+    """Return a unique name: a device may have several queues, and an unnamed handle is 0."""
     place = f" at {parent}" if parent and parent != "root" else ""
     return printable(" ".join(filter(None, (device, kind, f"{handle}:"))) + place)

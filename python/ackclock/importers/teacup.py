@@ -1,4 +1,4 @@
-"""Tables of TEACUP (CAIA's reports 150529A and B): of each flow, in a file named after it, two or three columns.
+"""Import tables of TEACUP (CAIA's reports 150529A and B): of each flow a file of two or three columns.
 
     TEST_10.0.0.1_5001_10.0.0.2_80_web10g.cwnd      seconds, window in bytes
     TEST_10.0.0.1_5001_10.0.0.2_80_web10g.tcp_rtt   seconds, smoothed RTT in ms, and perhaps an RTT sample in ms
@@ -53,12 +53,12 @@ class _Series:
 
 
 def recognises(given: Text) -> bool:
-    """Whether it looks like one."""
+    """Return True if the name is one of TEACUP's."""
     return (_TABLE.fullmatch(given.name) or _LOG.fullmatch(given.name)) is not None
 
 
 def read(files: Sequence[Text]) -> Iterator[Run]:
-    """A run for each test. Raises `InputError`."""
+    """Return a run for each test. Raises `InputError`."""
     connections: dict[Key, _Series] = {}
     for given in files:
         if table := _TABLE.fullmatch(given.name):
@@ -162,7 +162,7 @@ def _flow(key: Key, connection: _Series, begin_s: float) -> Flow:
 
 
 def _merged(series: Mapping[str, Mapping[float, float]]) -> Iterator[tuple[float, dict[str, float | None]]]:
-    """All instants; of what is counted up, the last value before each."""
+    """Yield all instants; counters have the last value before each."""
     counted = sorted(series["delivered_bytes"].items())
     instants = sorted({at_s for name, connection in series.items() if name != "delivered_bytes" for at_s in connection})
     for at_s in instants or [at_s for at_s, _ in counted]:

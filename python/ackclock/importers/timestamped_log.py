@@ -1,4 +1,4 @@
-"""Logs of commands that a loop runs again and again: snapshots, each with the time before it.
+"""Logs of commands that a loop repeats: snapshots, each preceded by its time.
 
     while sleep 0.2; do date +%s.%N; ss -tin; done > ss.log
 
@@ -22,7 +22,7 @@ _ISO = re.compile(
 
 
 def snapshots(given: Text, expected: str) -> Iterator[tuple[float, list[tuple[int, str]]]]:
-    """Each time in seconds since 1970, and the lines after it with their numbers.
+    """Yield each time in seconds since 1970, and the lines after it with their numbers.
 
     Raises `InputError` for lines before the first time, for times that go back, and for too long a log.
     """
@@ -50,7 +50,7 @@ def snapshots(given: Text, expected: str) -> Iterator[tuple[float, list[tuple[in
 
 
 def _time(given: Text, number: int, line: str) -> tuple[float, str] | None:
-    """The time that a line begins with, and what follows."""
+    """Return the time that a line begins with, and the rest of the line."""
     if result := _EPOCH.fullmatch(line):
         return float(result[1]), result[2] or ""
     if result := _ISO.fullmatch(line):

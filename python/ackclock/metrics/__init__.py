@@ -130,20 +130,20 @@ UNITS = ("", "_s", "_bps", "_p")
 
 
 def full_name(name: str, among: Collection[str] = tuple(METRICS)) -> str | None:
-    """The metric that is called so: `queue_delay_p95` is `queue_delay_p95_s`. None for what is none of these."""
+    """Return the metric of this name, whose unit may be omitted (`queue_delay_p95`); None if there is none."""
     return next((f"{name}{unit}" for unit in UNITS if f"{name}{unit}" in among), None)
 
 
 @checked(place=one_of(*PLACES))
 def main(place: str) -> list[str]:
-    """Names of the main metrics in one of `metric.PLACES`, in their order there."""
+    """Return the names of the main metrics in one of `metric.PLACES`, in their order there."""
     ranks = {name: rank for name, metric in METRICS.items() if (rank := metric.rank(place))}
     return sorted(ranks, key=lambda name: ranks[name])
 
 
 @checked(view=arguments.a(RunView, RUN))
 def of_run(view: RunView) -> dict[str, Value]:
-    """All the metrics of one run, taken once of each dataset."""
+    """Return all metrics of one run, computed once for each dataset."""
     measured, which = view.data.measured, (view.run, view.between, view.rule)
     if which not in measured:
         measured[which] = {name: value(view, name) for name in METRICS}
@@ -151,7 +151,7 @@ def of_run(view: RunView) -> dict[str, Value]:
 
 
 def value(view: RunView, name: str) -> Value:
-    """One metric of one run: as its engine gave it for want of tables, else from the tables; null if not finite.
+    """Return one metric of one run: as its engine gave it for want of tables, else from the tables; null if not finite.
 
     Raises `InputError` for a metric that there is not.
     """
@@ -165,17 +165,17 @@ def value(view: RunView, name: str) -> Value:
 
 @checked(values=several(arguments.a(Mapping, "metrics by name"), "the metrics of some runs"))
 def summary(values: Sequence[Mapping[str, Value]]) -> dict[str, Summary]:
-    """Each metric's summary over runs; lists (a value for each flow) have none."""
+    """Return each metric's summary over runs; lists (a value for each flow) have none."""
     scalars = [metric for metric in METRICS.values() if not metric.per_flow]
     return {metric.name: _summary(metric, [_scalar(run.get(metric.name)) for run in values]) for metric in scalars}
 
 
 def _summary(metric: Metric, values: list[float | None]) -> Summary:
-    return summarise(values, 0.0, metric.most)
+    return summarise(values, 0.0, metric.maximum)
 
 
 def epochs(data: Recorded, between: tuple[float, float] | None = None, rule: str | None = None) -> pl.DataFrame:
-    """The congestion epochs of all runs, a row each, in order.
+    """Return the congestion epochs of all runs, a row each, in order.
 
     `run`, `seed`; `epoch`, its number in the run; `start_s` and `end_s`, its first and last drop; `drops`, packets
     dropped; `flows_hit`, the synchronised flows: those that lost one; `flows_active` that were there; `share`, hit out
@@ -192,7 +192,7 @@ def epochs(data: Recorded, between: tuple[float, float] | None = None, rule: str
 
 
 def robustness(challenged: Recorded, baseline: Recorded, between: tuple[float, float] | None = None) -> pl.DataFrame:
-    """What is left of metrics in a challenging environment: a row for each, of those that both results have.
+    """Return the ratio of each metric in a challenging environment to its baseline, a row a metric.
 
     `challenged` and `baseline`, the means over the runs; `robustness`, the mean over the seeds that both have of the
     ratio of the two, with Student's 95 % interval: 1 if the challenge does not matter; of goodput, fairness and
@@ -204,7 +204,7 @@ def robustness(challenged: Recorded, baseline: Recorded, between: tuple[float, f
 
 
 def table(data: Recorded, between: tuple[float, float] | None = None, epochs: str | None = None) -> dict[str, Any]:
-    """Metrics of each run and their summaries, as `ackclock run --json` prints them.
+    """Return the metrics of each run and their summaries, as `ackclock run --json` prints them.
 
     With `between`, of that part of each run (seconds, from and to), the warm-up not considered: for runs with phases.
     What the engine counted over the whole measured part only is null there; goodputs, utilisation, delays and loss
@@ -227,7 +227,7 @@ def table(data: Recorded, between: tuple[float, float] | None = None, epochs: st
 
 
 def _finite(value: Value) -> Value:
-    """Null for what JSON cannot say (NaN, infinity)."""
+    """Return null for values that JSON cannot express (NaN, infinity)."""
     if isinstance(value, list):
         return value if all(map(math.isfinite, value)) else None
     return None if value is None or not math.isfinite(value) else float(value)

@@ -1,4 +1,4 @@
-"""How long finite transfers took: RFC 5166's completion times (throughput as the user sees it).
+"""Completion times of finite transfers, RFC 5166's throughput as the user sees it.
 
 A run ends before its last transfers do. `fct_mean_s` and `fct_p95_s` leave those out, and since it is
 the long ones that do not end, they are too small by some amount (Braud 2016 section 7.4.1). `unfinished` gives how many
@@ -100,7 +100,7 @@ def fct_syn_kept_s(view: RunView) -> float | None:
 
 
 def transfers(view: RunView) -> pl.DataFrame:
-    """The finite transfers that began in the measured part.
+    """Return the finite transfers that began in the measured part.
 
     `group`, `congestion`, `size_bytes`, `syn_retransmissions`; `time_s`, how long it took or, if not `finished`
     by the end of the measured part, how long it had been under way.
@@ -115,12 +115,12 @@ def transfers(view: RunView) -> pl.DataFrame:
 
 
 def watched(result: pl.DataFrame) -> tuple[Array, npt.NDArray[np.bool_]]:
-    """What the Kaplan–Meier estimate takes: how long each transfer was watched, and whether it ended then."""
+    """Return the input of the Kaplan–Meier estimate: how long each transfer was watched, and whether it ended then."""
     return result["time_s"].to_numpy(), np.asarray(result["finished"].to_numpy(), dtype=bool)
 
 
 def ended_by(view: RunView, instants: int) -> tuple[Array, Array]:
-    """As `distributions.completions`, at so many times (s) evenly up to the longest that one took."""
+    """Return `distributions.completions` at evenly spaced times (s) up to the longest completion time."""
     longest_s = max(
         (float(result.times_s.max()) for result in transfers_in_blocks(view) if result.times_s.size), default=0.0
     )
@@ -130,7 +130,7 @@ def ended_by(view: RunView, instants: int) -> tuple[Array, Array]:
 
 
 def _completions_s(view: RunView) -> Iterator[Array]:
-    """Completion times of the transfers that were completed in the measured part, in blocks."""
+    """Yield completion times of the transfers that were completed in the measured part, in blocks."""
     for block in view.rows("flows").blocks("start_s", "fct_s"):
         ends_s = block["start_s"] + block["fct_s"]
         yield block["fct_s"][(ends_s >= view.warmup_s) & (ends_s <= view.duration_s)]
@@ -138,17 +138,17 @@ def _completions_s(view: RunView) -> Iterator[Array]:
 
 @dataclass(frozen=True, slots=True)
 class Transfers:
-    """As `transfers`, of a block of flows."""
+    """The columns of `transfers`, for a block of flows."""
 
     groups: npt.NDArray[np.uint32]
     sizes_bytes: Array
     times_s: Array
     finished: npt.NDArray[np.bool_]
-    syns_again: Array
+    syn_retransmissions: Array
 
 
 def transfers_in_blocks(view: RunView) -> Iterator[Transfers]:
-    """As `transfers`, in blocks."""
+    """Yield `transfers` in blocks."""
     columns = ("group", "start_s", "fct_s", "size_bytes", "syn_retransmissions")
     for block in view.rows("flows").blocks(*columns):
         starts_s, taken_s = block["start_s"], block["fct_s"]
@@ -161,22 +161,21 @@ def transfers_in_blocks(view: RunView) -> Iterator[Transfers]:
 
 
 def _watched(view: RunView) -> Iterator[tuple[Array, npt.NDArray[np.bool_]]]:
-    """As `watched`, in blocks."""
     return ((result.times_s, result.finished) for result in transfers_in_blocks(view))
 
 
 def _begun(view: RunView) -> tuple[int, int]:
-    """How many finite transfers began in the measured part, and how many of them were finished by its end."""
+    """Return how many finite transfers began in the measured part, and how many of them finished by its end."""
     result = [(ended.size, int(ended.sum())) for _, ended in _watched(view)]
     return sum(begun for begun, _ in result), sum(finished for _, finished in result)
 
 
 def _means_by_syn(view: RunView) -> tuple[float | None, float | None]:
-    """Mean completion times of the finished transfers whose SYN was answered, and of those that sent it again."""
+    """Return mean completion times of the finished transfers without and with a retransmitted SYN."""
     sums_s, counts = np.zeros(2), np.zeros(2)
     for result in transfers_in_blocks(view):
-        valid = result.finished & ~np.isnan(result.syns_again)
-        again = (result.syns_again[valid] > 0).astype(np.intp)
+        valid = result.finished & ~np.isnan(result.syn_retransmissions)
+        again = (result.syn_retransmissions[valid] > 0).astype(np.intp)
         sums_s += np.bincount(again, result.times_s[valid], 2)
         counts += np.bincount(again, minlength=2)
     kept, lost = (float(total_s / count) if count else None for total_s, count in zip(sums_s, counts, strict=True))

@@ -1,4 +1,4 @@
-"""How long packets waited: RFC 5166's delay."""
+"""Delay of packets: RFC 5166's delay."""
 
 from __future__ import annotations
 
@@ -69,8 +69,8 @@ def queue_empty_share(view: RunView) -> float | None:
 
 
 def sojourn_histogram(view: RunView) -> tuple[Array, Array]:
-    """Sojourn times (s, ascending) and how many packets had them, at the bottleneck in the measured part."""
-    links = view.rows("links").whole
+    """Return sojourn times (s, ascending) and packet counts, at the bottleneck in the measured part."""
+    links = view.rows("links").as_block
     histograms = zip(links.items("sojourn_edges_s"), links.items("sojourn_counts"), strict=True)
     valid = [(edges_s, counts) for edges_s, counts in histograms if edges_s is not None]
     if not valid:
@@ -83,7 +83,7 @@ def sojourn_histogram(view: RunView) -> tuple[Array, Array]:
 
 
 def weighted_quantile(values: Array, weights: Array, share: float) -> float | None:
-    """The smallest of the ascending `values` at which `share` of the total weight is reached; None without weight."""
+    """Return the smallest ascending value at which `share` of the total weight is reached; None without weight."""
     cumulative = np.cumsum(weights)
     if cumulative.size == 0 or cumulative[-1] <= 0:
         return None

@@ -1,4 +1,4 @@
-"""What the sampled flows had delivered at instants of one's choice, and over windows: bytes acknowledged at the sender.
+"""Bytes acknowledged at the sender at given instants and over windows, of the sampled flows.
 
 Both go through the samples once, a block at a time, and carry over what the next block needs: each flow's last sample,
 or those of a window.
@@ -19,14 +19,14 @@ Places = npt.NDArray[np.intp]
 
 
 def delivered_at(view: RunView, times_s: Array) -> Array:
-    """Bytes acknowledged at each instant, of the flows that are `sampled` (instants × flows): see `delivered_by`."""
+    """Return bytes acknowledged at each instant by the `sampled` flows (instants × flows): see `delivered_by`."""
     count = view.sampled.flows.size
     every = delivered_by(view, np.repeat(times_s, count), np.tile(np.arange(count), times_s.size))
     return every.reshape(times_s.size, count)
 
 
 def delivered_by(view: RunView, times_s: Array, places: Places) -> Array:
-    """Bytes acknowledged at each instant, of the sampled flow in that place.
+    """Return bytes acknowledged at each instant by the sampled flow in that place.
 
     Linear between the flow's start, its samples and, if it has one, its end; 0 before, constant afterwards.
     """
@@ -43,7 +43,7 @@ def delivered_by(view: RunView, times_s: Array, places: Places) -> Array:
 
 
 def _points(view: RunView) -> Iterator[tuple[_Points, float]]:
-    """The samples and ends of the sampled flows, by and by, and until when they are known; at last infinity."""
+    """Yield the samples and ends of the sampled flows, and until when they are complete; at last infinity."""
     rows, sampled = view.rows("flow_samples"), view.sampled
     ends, since_s = _Points.ends(sampled), -np.inf
     for block in rows.blocks("flow", "delivered_bytes"):
@@ -65,29 +65,27 @@ class _Points:
 
     @staticmethod
     def starts(sampled: FlowLifetimes) -> _Points:
-        """Nothing is delivered at the start."""
+        """Return zero bytes at the start of each flow."""
         return _Points(np.arange(sampled.flows.size), sampled.starts_s, np.zeros(sampled.flows.size))
 
     @staticmethod
     def ends(sampled: FlowLifetimes) -> _Points:
-        """All is delivered at the end of those that end."""
+        """Return all bytes at the end of those that end."""
         valid = np.flatnonzero(np.isfinite(sampled.ends_s) & ~np.isnan(sampled.delivered_bytes))
         return _Points(valid, sampled.ends_s[valid], sampled.delivered_bytes[valid])
 
     @staticmethod
     def samples(block: Block, sampled: FlowLifetimes) -> _Points:
-        """The samples in a block."""
         valid = np.flatnonzero(~np.isnan(block["delivered_bytes"]))
         order = valid[ordered(block["flow"][valid])]
         places = np.searchsorted(sampled.flows, block["flow"][order])
         return _Points(places, block["time_s"][order], block["delivered_bytes"][order])
 
     def of(self, chosen: npt.NDArray[np.bool_] | Places) -> _Points:
-        """Some of the points."""
         return _Points(self.places[chosen], self.times_s[chosen], self.values[chosen])
 
     def with_later(self, other: _Points) -> _Points:
-        """These and others; of one time these are first."""
+        """Join these points and others; of equal times these come first."""
         if not other.places.size:
             return self
         joined = _Points(
@@ -98,11 +96,11 @@ class _Points:
         return joined.of(np.lexsort((joined.times_s, joined.places)))
 
     def last(self) -> _Points:
-        """The last point of each flow."""
+        """Return the last point of each flow."""
         return self.of(np.flatnonzero(np.diff(self.places, append=-1)))
 
     def at(self, times_s: Array, places: Places) -> tuple[Array, npt.NDArray[np.bool_]]:
-        """The curves `places` at `times_s`, and whether a later point is known, so that nothing can change that."""
+        """Return the curves `places` at `times_s`, and whether a later point makes the value final."""
         if not times_s.size:
             return np.empty(0), np.empty(0, dtype=bool)
         span_s = float(max(self.times_s.max(), times_s.max())) + 1.0
@@ -117,7 +115,7 @@ class _Points:
 
 
 def goodputs(view: RunView, flows: npt.NDArray[np.uint32], window_s: float) -> Iterator[tuple[Array, Array]]:
-    """Sample times of these flows (ascending), and at each (rows) the goodput of each (columns); in blocks.
+    """Yield in blocks sample times of these ascending flows, and their goodput (times × flows).
 
     In bit/s over the last `window_s`, shorter at the start, from samples of what was acknowledged.
     """
@@ -135,7 +133,7 @@ def goodputs(view: RunView, flows: npt.NDArray[np.uint32], window_s: float) -> I
 
 
 def _matrix(block: Block, flows: npt.NDArray[np.uint32], before: Array) -> tuple[Array, Array]:
-    """The sample times in a block, and what each flow had delivered by then; `before` is the row before."""
+    """Return the sample times in a block, and the bytes delivered by then; `before` is the row before."""
     columns = np.minimum(np.searchsorted(flows, block["flow"]), max(flows.size - 1, 0))
     chosen = np.flatnonzero(flows[columns] == block["flow"]) if flows.size else np.empty(0, dtype=np.intp)
     at_s = block["time_s"][chosen]

@@ -1,4 +1,4 @@
-"""How the flows move: RFC 5166's response to changes, oscillations and convergence.
+"""Dynamics of the flows: RFC 5166's response to changes, oscillations and convergence.
 
 Rates are goodputs seen at the senders. Where nothing else is said they are averaged over a window of 20 mean RTTs and
 at least 1 s, which is longer than the stalls of a loss recovery and shorter than the transients of interest. Flows
@@ -119,7 +119,7 @@ def responsiveness_s(view: RunView) -> float | None:
 
 
 def window(view: RunView) -> float:
-    """The averaging window of rates in seconds: 20 mean RTTs and at least 1 s."""
+    """Return the averaging window of rates in seconds: 20 mean RTTs and at least 1 s."""
     return max(1.0, 20 * view.rtt_s) if view.rtt_s > 0 else 1.0
 
 
@@ -138,7 +138,7 @@ def _sudden_changes(view: RunView) -> Array:
 
 
 def _response_times_s(view: RunView, at_s: Array, until_s: Array) -> list[float]:
-    """How long after each change the flows that stay had gone half the way to their new share, where they did."""
+    """Return how long after each change the remaining flows had gone half the way to their new share."""
     sampled, valid = view.sampled, view.cached(instants)
     before = _rates_before(view, at_s)
     staying_flows = (sampled.starts_s < at_s[:, None]) & (sampled.ends_s > at_s[:, None])
@@ -160,7 +160,7 @@ def _response_times_s(view: RunView, at_s: Array, until_s: Array) -> list[float]
 
 
 def _rates_before(view: RunView, at_s: Array) -> Array:
-    """The rates of the sampled flows (columns) over the window at the last sample before each instant (rows)."""
+    """Return the rates of the sampled flows (columns) over the window before each instant (rows)."""
     before = np.zeros((at_s.size, view.sampled.flows.size))
     for number, (times_s, rates) in enumerate(goodputs(view, view.sampled.flows, window(view))):
         rows = np.searchsorted(times_s, at_s) - 1
@@ -170,7 +170,7 @@ def _rates_before(view: RunView, at_s: Array) -> Array:
 
 
 def _extremes(view: RunView) -> tuple[Array, Array]:
-    """Of the windows one RTT apart in the measured part: by flow the smallest ratio and the largest growth.
+    """Return by flow the smallest ratio and the largest growth of windows one RTT apart in the measured part.
 
     Infinite where there is none.
     """
@@ -188,7 +188,7 @@ def _extremes(view: RunView) -> tuple[Array, Array]:
 
 
 def _windows_apart(view: RunView) -> Iterator[tuple[Array, Array, Array]]:
-    """Pairs of a flow's windows one RTT apart in the measured part: flow, earlier and later window; sorted by flow."""
+    """Yield pairs of a flow's windows one RTT apart in the measured part: flow, earlier and later window; by flow."""
     step_s = view.cached(instants).between(view.warmup_s, view.duration_s).interval_s
     lag = max(1, round(view.rtt_s / step_s)) if step_s > 0 and view.rtt_s > 0 else 1
     flows, windows = np.empty(0, dtype=np.uint32), np.empty(0)
@@ -203,7 +203,7 @@ def _windows_apart(view: RunView) -> Iterator[tuple[Array, Array, Array]]:
 
 
 def _deviations(view: RunView) -> tuple[Array, Array] | None:
-    """Standard deviation and mean over time of the goodput of each flow with two whole seconds; None without one.
+    """Return standard deviation and mean over time of each flow's goodput; None without two whole seconds.
 
     One number a flow and second of its life, so that many short transfers cost no more than a few long ones.
     """

@@ -45,12 +45,12 @@ class Epochs:
 
     @staticmethod
     def of(view: RunView) -> Epochs:
-        """Those of the measured part."""
+        """Return the epochs of the measured part."""
         return Epochs.numbered(view, _numbers(view, view.dropped["time_s"]))
 
     @staticmethod
     def numbered(view: RunView, number: npt.NDArray[np.int64]) -> Epochs:
-        """Those of the measured part, of whose drops the epochs' numbers are given: they ascend."""
+        """Return the epochs of the measured part, given the ascending epoch number of each drop."""
         times_s, flows = view.dropped["time_s"], view.dropped["flow"]
         first = np.flatnonzero(np.diff(number, prepend=-1))
         start_s, end_s = times_s[first], times_s[np.append(first[1:], times_s.size)[: first.size] - 1]
@@ -68,29 +68,28 @@ class Epochs:
 
     @property
     def count(self) -> int:
-        """How many there are."""
+        """Return the number of epochs."""
         return int(self.start_s.size)
 
 
 def epochs(view: RunView) -> pl.DataFrame:
-    """One row an epoch: `epoch`, its number from 0, and the columns of `Epochs`."""
+    """Return one row an epoch: `epoch`, its number from 0, and the columns of `Epochs`."""
     result = view.cached(Epochs.of)
     columns = {name: getattr(result, name) for name in Epochs.__slots__}
     return pl.DataFrame({"epoch": np.arange(result.count), **columns})
 
 
 def drops_by_epoch(view: RunView) -> pl.DataFrame:
-    """The bottleneck's drops in the measured part with the number of their `epoch`, from 0."""
+    """Return the bottleneck's drops in the measured part with the number of their `epoch`, from 0."""
     return view.drops.with_columns(pl.Series("epoch", _numbers(view, view.drops["time_s"].to_numpy())))
 
 
 def _numbers(view: RunView, times_s: Array) -> npt.NDArray[np.int64]:
-    """The epoch that each drop belongs to."""
     return RULES[view.rule](times_s, rtt_at(view, times_s))
 
 
 def rtt_at(view: RunView, times_s: Array) -> Array:
-    """The mean smoothed RTT (s) sampled last before each of ascending instants, else the mean base RTT, else 0."""
+    """Return the mean smoothed RTT (s) sampled last before ascending instants, else the mean base RTT, else 0."""
     result, done = np.empty(times_s.shape), 0
     latest = view.rows("flows").mean("base_rtt_s") or 0.0
     for sampled_s, means in mean_by_instant(view, "srtt_s") if times_s.size else ():
@@ -106,7 +105,7 @@ def rtt_at(view: RunView, times_s: Array) -> Array:
 
 
 def _active(view: RunView, start_s: Array, end_s: Array) -> npt.NDArray[np.int64]:
-    """How many flows had started by the end of each interval and were not over at its start."""
+    """Return how many flows had started by the end of each interval and were not over at its start."""
     active = np.zeros(start_s.size, dtype=np.int64)
     for block in view.rows("flows").blocks(*FlowLifetimes.COLUMNS):
         result = flow_lifetimes(block)
@@ -116,7 +115,7 @@ def _active(view: RunView, start_s: Array, end_s: Array) -> npt.NDArray[np.int64
 
 
 def _are_flows(view: RunView, numbers: npt.NDArray[np.uint32]) -> npt.NDArray[np.bool_]:
-    """Which of the numbers are those of TCP flows that started."""
+    """Return which of the numbers are those of TCP flows that started."""
     valid = np.zeros(numbers.size, dtype=bool)
     for block in view.rows("flows").blocks("flow"):
         valid |= np.isin(numbers, block["flow"])
@@ -222,7 +221,7 @@ def _epoch_max(view: RunView, column: str) -> float | None:
 
 
 def is_recorded(view: RunView) -> bool:
-    """Whether the drops are known one by one: there are some, or something counted none."""
+    """Return True if the drops were recorded one by one: there are some, or a counter counted none."""
     if view.dropped.count("time_s"):
         return True
     return 0 in (view.rows("links").sum("dropped_p"), view.measured("queue_samples").sum("drops_p"))

@@ -1,4 +1,4 @@
-"""The goodput of each flow, with what it is: for tables and figures of one's own."""
+"""Goodput of each flow, with its labels."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SCHEMA = {
 
 @checked(data=arguments.RECORDED, between=optional(arguments.BETWEEN))
 def flow_goodput(data: Recorded, between: tuple[float, float] | None = None) -> pl.DataFrame:
-    """The goodput of each TCP flow (bit/s): a row for each that was there in the measured part, by run and flow.
+    """Return the goodput of each TCP flow (bit/s): a row for each active in the measured part, by run and flow.
 
     `run`, `seed`, `flow`; `group`, its entry in the scenario, and `label`, what that is called there, else its
     congestion control; `congestion`; `goodput_bps` as the metric `goodput_flow_bps`: payload bytes that arrived in
@@ -48,7 +48,7 @@ def _of(view: RunView) -> pl.DataFrame:
 
 
 def label(plan: KnownPlan) -> pl.Expr:
-    """Of a row of `flows`, what its group is called in the scenario, else its congestion control."""
+    """Return the expression for a flow's label: its group's name in the scenario, else its CCA."""
     labels = {number: group.label for number, group in enumerate(plan.groups) if group.label}
     own = pl.col("congestion").cast(pl.String)
     if not labels:

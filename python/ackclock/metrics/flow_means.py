@@ -1,4 +1,4 @@
-"""Means of flows, of which Belhareth 2014 draws distribution functions, and box plots by number of flows."""
+"""Means of flows, for the distribution functions and box plots of Belhareth 2014."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SCHEMA = {
 
 @checked(data=arguments.RECORDED, between=optional(arguments.BETWEEN))
 def flow_means(data: Recorded, between: tuple[float, float] | None = None) -> pl.DataFrame:
-    """Means of each TCP flow that started, over all the time that it was there.
+    """Return means of each TCP flow that started, over its lifetime.
 
     `goodput_bps`; `loss`, the share of what was sent that the network lost: of captures data segments, else packets;
     `rtt_s`; `window`, the mean of the samples in segments: of captures what was under way, else cwnd. Null where it is
@@ -49,8 +49,8 @@ def _captured(view: RunView) -> pl.DataFrame:
 
 
 def _simulated(view: RunView) -> pl.DataFrame:
-    there_s = pl.Series(np.minimum(view.ends_s, view.duration_s) - view.starts_s)
-    rates_bps = 8 * pl.col("delivered_bytes") / pl.when(there_s > 0).then(there_s)
+    active_s = pl.Series(np.minimum(view.ends_s, view.duration_s) - view.starts_s)
+    rates_bps = 8 * pl.col("delivered_bytes") / pl.when(active_s > 0).then(active_s)
     return view.flows.select(
         "run", "flow", goodput_bps=rates_bps, loss=pl.col("dropped_packets") / pl.col("sent_packets")
     )

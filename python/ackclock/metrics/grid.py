@@ -25,30 +25,30 @@ class Grid:
 
     @staticmethod
     def of(samples: pl.DataFrame) -> Grid:
-        """The grid that holds all the samples of one run."""
+        """Return the grid that holds all the samples of one run."""
         times, flows = samples["time_s"], samples["flow"]
         grid_times, rows = _ranked(times)
         grid_flows, columns = _ranked(flows)
         return Grid(grid_times, grid_flows, rows, columns, samples)
 
     def matrix(self, column: str) -> Array:
-        """A column of `flow_samples` as a T × F matrix."""
+        """Return a column of `flow_samples` as a T × F matrix."""
         matrix = np.full((self.times_s.size, self.flows.size), np.nan)
         matrix[self._rows, self._columns] = self._samples[column].cast(pl.Float64).to_numpy()
         return matrix
 
     @cached_property
     def delivered_bytes(self) -> Array:
-        """Bytes acknowledged so far; 0 before a flow's first sample, the last value after its last."""
+        """Return bytes acknowledged so far; 0 before a flow's first sample, the last value after its last."""
         return _filled(self.matrix("delivered_bytes"))
 
     @property
     def interval_s(self) -> float:
-        """The usual time between samples."""
+        """Return the median time between samples."""
         return sampling_interval_s(self.times_s)
 
     def rates_bps(self, window_s: float) -> Array:
-        """Each flow's goodput over the `window_s` before each sample time (shorter at the start)."""
+        """Return each flow's goodput over the `window_s` before each sample time (shorter at the start)."""
         first = np.searchsorted(self.times_s, self.times_s - window_s * (1 + 1e-9))
         span = self.times_s - self.times_s[first]
         bits = 8 * (self.delivered_bytes - self.delivered_bytes[first])
@@ -56,7 +56,7 @@ class Grid:
 
 
 def _ranked(series: pl.Series) -> tuple[npt.NDArray[Any], npt.NDArray[np.intp]]:
-    """The different values in ascending order, and the place of each row's value among them."""
+    """Return the distinct values in ascending order, and the place of each row's value among them."""
     values, result = series.unique().sort().to_numpy(), series.to_numpy()
     if result.size and np.issubdtype(result.dtype, np.integer) and int(values[-1]) < 4 * result.size:
         places = np.empty(int(values[-1]) + 1, dtype=np.intp)

@@ -1,4 +1,4 @@
-"""Means over the flows at each instant that was sampled."""
+"""Means over the flows at each sampled instant."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ class Instants:
     cwnd: Array
 
     def between(self, low_s: float, high_s: float) -> Instants:
-        """Those from one time to another, both included."""
+        """Return the instants from one time to another, both included."""
         chosen = slice(np.searchsorted(self.times_s, low_s), np.searchsorted(self.times_s, high_s, side="right"))
         return Instants(self.times_s[chosen], self.cwnd[chosen])
 
     @property
     def interval_s(self) -> float:
-        """The usual time between samples; NaN with fewer than two."""
+        """Return the median time between samples; NaN with fewer than two."""
         return sampling_interval_s(self.times_s)
 
 
 def instants(view: RunView) -> Instants:
-    """The instants of all flow samples, warm-up included."""
+    """Return the instants of all flow samples, warm-up included."""
     times_s, cwnd = [np.empty(0)], [np.empty(0)]
     for sampled_s, means in mean_by_instant(view, "cwnd"):
         times_s.append(sampled_s)
@@ -39,7 +39,7 @@ def instants(view: RunView) -> Instants:
 
 
 def mean_by_instant(view: RunView, column: str) -> Iterator[tuple[Array, Array]]:
-    """Instants of flow samples, and the means of a column over the flows then, in blocks."""
+    """Yield instants of flow samples and the means of a column over the flows, in blocks."""
     for block in view.rows("flow_samples").blocks(column):
         if block.size:
             first = np.flatnonzero(np.diff(block["time_s"], prepend=-np.inf) > 0)
@@ -47,7 +47,7 @@ def mean_by_instant(view: RunView, column: str) -> Iterator[tuple[Array, Array]]
 
 
 def _joined(parts: list[Array]) -> Array:
-    """The parts as one; each is given up when it has been copied, for there may be many instants."""
+    """Join the parts; each is released once it has been copied, since there may be many instants."""
     merged = np.empty(sum(part.size for part in parts))
     end = merged.size
     while parts:
@@ -58,7 +58,7 @@ def _joined(parts: list[Array]) -> Array:
 
 
 def mean_of_each(values: Column, first: Column) -> Array:
-    """The mean of the values from each of these places to the next, without NaN; NaN where nothing is left."""
+    """Return the mean of the values from each of these places to the next, without NaN; NaN where none is left."""
     missing = np.isnan(values)
     sums = np.add.reduceat(np.where(missing, 0.0, values), first)
     counts = np.add.reduceat(~missing, first, dtype=np.int64)

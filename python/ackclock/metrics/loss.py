@@ -1,4 +1,4 @@
-"""What was lost, marked and sent again: RFC 5166's packet loss rates, and SYNs."""
+"""Losses, marks and retransmissions: RFC 5166's packet loss rates, and SYNs."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def syn_retransmission_probability(view: RunView) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class _Begun:
-    """The connections begun in the measured part; of how many it is `known` how often the SYN was sent `again`."""
+    """Connections begun in the measured part, and their SYN retransmissions as far as they are `reported`."""
 
     connections: int
     reported: int
@@ -94,7 +94,7 @@ def _begun(view: RunView) -> _Begun:
 
 
 def _sum(rows: Rows, *columns: str) -> float | None:
-    """The sum of several columns; None where one has no values."""
+    """Return the sum of several columns; None where one has no values."""
     sums = [rows.sum(column) for column in columns]
     return None if None in sums else sum(value for value in sums if value is not None)
 

@@ -1,4 +1,4 @@
-"""How long data takes from end to end, one way: RFC 7679's delay of the packets of each flow.
+"""One-way delay of data from end to end: RFC 7679's delay of the packets of each flow.
 
 From the moment at which the sender's TCP or UDP sends a packet, this very copy of it, to that of its arrival: queues,
 transmissions and propagation. The packet engine measures it where a scenario gives `[record] delays = true`; for a run
@@ -50,7 +50,7 @@ def one_way_delay_flow_p95_s(view: RunView) -> list[float] | None:
 
 
 def series(view: RunView) -> pl.DataFrame:
-    """The delays of each flow over time in the measured part: a row for each interval in which packets arrived.
+    """Return the delays of each flow over time in the measured part: a row for each interval with arrivals.
 
     `time_s` (the interval's end), `flow`, `packets`, `delay_min_s`, `delay_mean_s`, `delay_max_s`. Of joined captures,
     of the directions that carry data.

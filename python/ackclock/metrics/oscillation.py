@@ -1,4 +1,4 @@
-"""How the window swings: period, highest and lowest values of the mean window over the flows.
+"""Oscillation of the window: period, peaks and troughs of the mean window over the flows.
 
 The curve is the mean of the congestion windows of the flows sampled at each time of the measured part. A *peak* is a
 maximum that stands out: on both sides the curve falls by at least a third of its range (between the 5th and the 95th
@@ -41,7 +41,7 @@ class Swings:
 
 
 def swings(view: RunView) -> Swings | None:
-    """The peaks and troughs of the mean window of a run; None with fewer than three peaks."""
+    """Return the peaks and troughs of the mean window of a run; None with fewer than three peaks."""
     curve = view.cached(instants).between(view.warmup_s, view.duration_s)
     times_s, windows = curve.times_s, curve.cwnd
     if (missing := np.isnan(windows)).any():

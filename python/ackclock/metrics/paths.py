@@ -1,4 +1,4 @@
-"""Which flows share a path through a network of equal ways (ECMP), where `[record] paths = true` wrote the links down.
+"""Flows that share a path through an ECMP network, where `[record] paths = true` recorded the links.
 
 What two flows share is counted from switch to switch: their hosts' own links, the first and the last of a path, are no
 choice of the network's.
@@ -43,7 +43,7 @@ def path_flows_mean(view: RunView) -> float | None:
 
 
 def shared(view: RunView) -> pl.DataFrame:
-    """Each path from switch to switch that a flow takes: its links in order, and the flows on it."""
+    """Return each path from switch to switch that flows take: its links in order, and the flows on it."""
     rows = view.rows("paths").frame().select("flow", "hop", "link").sort("flow", "hop")
     ways = rows.group_by("flow", maintain_order=True).agg(pl.col("link").slice(1, pl.len() - 2).alias("path"))
     ways = ways.filter(pl.col("path").list.len() > 0)
@@ -52,7 +52,7 @@ def shared(view: RunView) -> pl.DataFrame:
 
 
 def shared_paths(data: Recorded) -> pl.DataFrame:
-    """The paths from switch to switch that flows take, those with most flows first.
+    """Return the paths from switch to switch that flows take, those with most flows first.
 
     `run`; `path`, the numbers of its links in order; `flows`, how many take it, and their `numbers`.
     """

@@ -38,7 +38,7 @@ CUTS = ("recovery", "timeout")
 
 
 def tilts(view: RunView) -> pl.DataFrame:
-    """One row a tilt of the measured part.
+    """Return one row a tilt of the measured part.
 
     `start_s` (the first queue held the backlog for the last time), `end_s` (the second did for the first), `to` (the
     second: "down" or "up"), `loss`. Empty on other topologies. Source: Braud 2016, section 4.2.
@@ -53,7 +53,7 @@ def tilts(view: RunView) -> pl.DataFrame:
 
 
 def queueing_delays_s(view: RunView) -> tuple[Array, Array]:
-    """Sample times (T) and both queues' backlog / rate (T × 2: down, up). Raises `ValueError` for other topologies."""
+    """Return sample times (T) and both queues' backlog / rate (T × 2: down, up). Raises `ValueError` otherwise."""
     columns, samples = [], view.measured("queue_samples")
     for number, rate_bps in view.cached(_sides):
         chosen = samples["link"] == number
@@ -63,8 +63,8 @@ def queueing_delays_s(view: RunView) -> tuple[Array, Array]:
 
 
 def _sides(view: RunView) -> list[tuple[int, float]]:
-    """Number and rate of the two links, down first; nothing on other topologies, or without the size of a packet."""
-    links = view.rows("links").whole
+    """Return number and rate of the two links, down first; none on other topologies, or without a packet size."""
+    links = view.rows("links").as_block
     names = list(links.items("name"))
     if sorted(names) != [DOWN, UP] or not view.plan.packet_bytes:
         return []
@@ -72,7 +72,7 @@ def _sides(view: RunView) -> list[tuple[int, float]]:
 
 
 def _holds(view: RunView) -> list[tuple[float, float, str]]:
-    """First and last sample at which a queue holds the backlog, and which, of holds of an RTT and more."""
+    """Return first and last sample at which a queue holds the backlog, and which, for holds of an RTT and more."""
     times_s, delays_s = queueing_delays_s(view)
     total_s = delays_s.sum(axis=1)
     held = (delays_s >= HOLDS * total_s[:, None]) & (total_s >= _min_backlog_s(view))[:, None]
@@ -87,20 +87,20 @@ def _holds(view: RunView) -> list[tuple[float, float, str]]:
 
 
 def _min_backlog_s(view: RunView) -> float:
-    """The queueing delay of a full packet on the slower link: less is no backlog."""
+    """Return the queueing delay of a full packet on the slower link: less is no backlog."""
     assert view.plan.packet_bytes is not None  # there are no sides without
     return 8 * float(view.plan.packet_bytes) / min(rate_bps for _, rate_bps in view.cached(_sides))
 
 
 def _tilts(holds: list[tuple[float, float, str]]) -> Iterator[tuple[float, float, str]]:
-    """From the end of a hold to the start of the next one by the other queue, and which that is."""
+    """Yield the end of a hold, the start of the next one by the other queue, and which that is."""
     for (_, end_s, before), (start_s, _, after) in itertools.pairwise(holds):
         if before != after:
             yield end_s, start_s, after
 
 
 def tilts_without_loss(view: RunView) -> float | None:
-    """How often the backlog of an asymmetric line moved from one queue to the other without a loss.
+    """Number of moves of an asymmetric line's backlog from one queue to the other without a loss.
 
     A queue holds the backlog while at least three quarters of both queues' delay are its own, for at least an RTT. A
     tilt lies between holds of different queues; it is without loss if no sender cut its window then or in the two RTTs
@@ -110,7 +110,7 @@ def tilts_without_loss(view: RunView) -> float | None:
 
 
 def tilts_with_loss(view: RunView) -> float | None:
-    """As tilts_without_loss, but after a sender has cut its window. Source: Braud 2016, section 4.2."""
+    """Number of such moves after a sender has cut its window. Source: Braud 2016, section 4.2."""
     return _count(view, pl.col("loss"))
 
 

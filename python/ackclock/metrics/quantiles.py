@@ -1,4 +1,4 @@
-"""Quantiles of values that come in blocks: exact, in the memory of a block, whatever their number.
+"""Exact quantiles of values that come in blocks, in the memory of a block, whatever their number.
 
 The values are counted in bins, then those of the bin that holds the wanted one, until few enough are left to be sorted:
 Munro and Paterson 1980 (selection with limited storage, a few passes over the data).
@@ -26,7 +26,7 @@ MAX_SORTED = 1 << 18
 
 
 def quantile(values: Values, share: float, max_sorted: int = MAX_SORTED) -> float | None:
-    """The value that this share does not exceed, linear between two; None without values. Sorts `most` at once."""
+    """Return the value that this share does not exceed, linear between two; None without values."""
     count, low, high = _span(values)
     if count <= max_sorted:
         return float(np.quantile(np.concatenate(list(values())), share)) if count else None
@@ -42,13 +42,13 @@ def quantile(values: Values, share: float, max_sorted: int = MAX_SORTED) -> floa
 
 
 def ranked(values: Values, rank: int, max_sorted: int = MAX_SORTED) -> float:
-    """The value with this rank, from 0. Sorts `most` at once."""
+    """Return the value with this rank, from 0."""
     count, low, high = _span(values)
     return _ranked(values, rank, low, high, count, max_sorted)
 
 
 def _span(values: Values) -> tuple[int, float, float]:
-    """How many values there are, the least and the greatest."""
+    """Return the number of values, the least and the greatest."""
     count, low, high = 0, np.inf, -np.inf
     for block in values():
         count += block.size
@@ -57,7 +57,7 @@ def _span(values: Values) -> tuple[int, float, float]:
 
 
 def _ranked(values: Values, rank: int, low: float, high: float, count: int, max_sorted: int) -> float:
-    """The value with this rank, from 0, among the `count` from `low` to `high`, both included."""
+    """Return the value with this rank, from 0, among the `count` from `low` to `high`, both included."""
     if low == high:
         return low
     if count <= max_sorted:

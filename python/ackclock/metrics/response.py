@@ -1,4 +1,4 @@
-"""Response times: how long transfers took by their size, for each `[[flows]]` and `[[traffic]]` entry.
+"""Response times: completion times by size, for each `[[flows]]` and `[[traffic]]` entry.
 
 Braud 2016 calls it the conditional response time (figures 7-5 and 7-7) and warns of its right end: the longest
 transfers do not finish while one measures, and those that do are the lucky ones (section 7.4.1). So each row gives how
@@ -44,7 +44,7 @@ SCHEMA = {
 
 
 def response_times(data: Recorded, by: str = "size", between: tuple[float, float] | None = None) -> pl.DataFrame:
-    """Completion times of the transfers begun in the measured part, by group and (unless `by="group"`) by size.
+    """Return completion times of the transfers begun in the measured part, by group and (by default) size.
 
     A row has the smallest and the largest size in its bin: each size its own bin up to 16 sizes in all, else octaves,
     [2^k, 2^(k+1)) bytes. `n` transfers were finished, `unfinished` were not; mean, median and 95th percentile are of
@@ -60,7 +60,7 @@ def response_times(data: Recorded, by: str = "size", between: tuple[float, float
 
 
 def of_views(views: Sequence[RunView], by: str = "size") -> pl.DataFrame:
-    """As `response_times`, of these runs."""
+    """Return `response_times` of these runs."""
     result = [view.cached(transfers).with_columns(pl.lit(number).alias("run")) for number, view in enumerate(views)]
     if not result:
         return pl.DataFrame(schema=SCHEMA)
@@ -97,5 +97,5 @@ def _row(cell: pl.DataFrame, plan: KnownPlan, run_count: int) -> Mapping[str, An
 
 def _mean(done: pl.DataFrame, run_count: int) -> Summary:
     if run_count == 1:
-        return summarise(done["time_s"].to_list(), least=0.0)
-    return summarise(done.group_by("run").agg(pl.col("time_s").mean()).sort("run")["time_s"].to_list(), least=0.0)
+        return summarise(done["time_s"].to_list(), minimum=0.0)
+    return summarise(done.group_by("run").agg(pl.col("time_s").mean()).sort("run")["time_s"].to_list(), minimum=0.0)

@@ -22,7 +22,7 @@ from ackclock.metrics.view import RunView, group_label, runs
 
 
 def response_means(data: Recorded) -> pl.DataFrame:
-    """As `response_times` by size, of transfers whose size is known; the other columns are null."""
+    """Return `response_times` by size, of transfers of known size; quantile columns are null."""
     is_few = len(_sizes(data)) <= MAX_SIZES
     cells: dict[tuple[int, float], _Cell] = {}
     labels: dict[int, str] = {}
@@ -41,7 +41,7 @@ def response_means(data: Recorded) -> pl.DataFrame:
 
 
 def _sizes(data: Recorded) -> set[float | None]:
-    """The different sizes (None: a transfer of unknown size), or more of them than have a row each."""
+    """Return the distinct sizes (None: unknown), or more of them than have a row each."""
     sizes: set[float | None] = set()
     for view in runs(data):
         for result in transfers_in_blocks(view):
@@ -60,7 +60,7 @@ def _labels(view: RunView) -> dict[int, str]:
 
 
 def _cells(result: Transfers, *, is_few: bool) -> Iterator[tuple[tuple[int, float], npt.NDArray[np.intp]]]:
-    """The transfers of each group and bin: a size, or an octave."""
+    """Yield the transfers of each group and bin: a size, or an octave."""
     sizes = result.sizes_bytes
     bins = sizes if is_few else np.floor(np.log2(np.maximum(sizes, 1.0)) + 1e-9)
     valid = np.flatnonzero(~np.isnan(sizes))
@@ -82,7 +82,6 @@ class _Cell:
     finished: dict[int, _Sums] = field(default_factory=dict)
 
     def add(self, run: int, result: Transfers, chosen: npt.NDArray[np.intp]) -> None:
-        """Some of a block's transfers."""
         sizes, done = result.sizes_bytes[chosen], result.finished[chosen]
         self.low_bytes, self.high_bytes = min(self.low_bytes, sizes.min()), max(self.high_bytes, sizes.max())
         self.unfinished += int((~done).sum())
@@ -90,9 +89,9 @@ class _Cell:
             self.finished.setdefault(run, _Sums()).add(result.times_s[chosen][done])
 
     def row(self, group: int, label: str, *, several: bool) -> Mapping[str, Any]:
-        """As `response_times` has it."""
+        """Return a row of `response_times`."""
         sums = list(self.finished.values())
-        result = summarise([one.mean for one in sums], least=0.0) if several else _summary(sums)
+        result = summarise([one.mean for one in sums], minimum=0.0) if several else _summary(sums)
         return {
             "group": group,
             "label": label,
@@ -108,14 +107,13 @@ class _Cell:
 
 @dataclass
 class _Sums:
-    """How many values, their mean, and the sum of the squares of what they differ from it (Chan et al. 1979)."""
+    """Count, mean, and sum of squared deviations of values (Chan et al. 1979)."""
 
     n: int = 0
     mean: float = 0.0
     squares: float = 0.0
 
     def add(self, values: Array) -> None:
-        """More values."""
         n, mean = self.n + values.size, float(values.mean())
         self.squares += float(((values - mean) ** 2).sum()) + (mean - self.mean) ** 2 * self.n * values.size / n
         self.mean += (mean - self.mean) * values.size / n
@@ -123,5 +121,4 @@ class _Sums:
 
 
 def _summary(sums: list[_Sums]) -> Summary:
-    """Of one run's transfers."""
-    return of_sums(sums[0].n, sums[0].mean, sums[0].squares, least=0.0) if sums else summarise([])
+    return of_sums(sums[0].n, sums[0].mean, sums[0].squares, minimum=0.0) if sums else summarise([])

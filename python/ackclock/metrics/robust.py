@@ -1,4 +1,4 @@
-"""Robustness: what is left of each metric when a network is made hard.
+"""Robustness: the ratio of each metric under a challenge to its baseline.
 
 Guillier's table of 2008 names robustness between fairness and deployability, and leaves both its cells empty. RFC 5166
 section 2.4 gives of it that a control is looked at in a challenging environment (corrupted packets, varying rates,
@@ -33,7 +33,7 @@ OF = ("goodput_bps", "utilisation", "jain", "fct_mean_s", "queue_delay_mean_s", 
 
 
 def compared(pairs: Sequence[tuple[RunView, RunView]], value: Callable[[RunView, str], Value]) -> pl.DataFrame:
-    """The table of pairs of runs, challenged and not; `value` is a metric of a run."""
+    """Return the table of pairs of runs, challenged and not; `value` is a metric of a run."""
     rows = [row for name in OF if (row := _row(name, [(value(hard, name), value(easy, name)) for hard, easy in pairs]))]
     return pl.DataFrame(rows, schema=SCHEMA, orient="row")
 
@@ -41,7 +41,7 @@ def compared(pairs: Sequence[tuple[RunView, RunView]], value: Callable[[RunView,
 def paired(
     challenged: Recorded, baseline: Recorded, between: tuple[float, float] | None
 ) -> list[tuple[RunView, RunView]]:
-    """The runs with the same seed. Raises `InputError` if there are none."""
+    """Return the runs with the same seed. Raises `InputError` if there are none."""
     easy = {view.seed: view for view in runs(baseline, between)}
     pairs = [(view, easy[view.seed]) for view in runs(challenged, between) if view.seed in easy]
     if not pairs:
@@ -53,6 +53,6 @@ def _row(name: str, result: Sequence[tuple[Value, Value]]) -> tuple[object, ...]
     valid = [(h, e) for h, e in result if isinstance(h, float) and isinstance(e, float)]
     if not valid:
         return None
-    ratio = summarise([h / e for h, e in valid if e], least=0.0)
+    ratio = summarise([h / e for h, e in valid if e], minimum=0.0)
     hard, easy = (sum(column) / len(valid) for column in zip(*valid, strict=True))
     return name, hard, easy, ratio.mean, ratio.ci95_low, ratio.ci95_high, ratio.n

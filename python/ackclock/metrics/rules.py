@@ -1,4 +1,4 @@
-"""Loss epochs and synchronisation by three rules of what an epoch is, side by side: see `numbering`."""
+"""Loss epochs and synchronisation by three definitions of an epoch: see `epoch_rules`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SCHEMA = {
 
 
 def epochs_by_rule(data: Recorded, between: tuple[float, float] | None = None) -> pl.DataFrame:
-    """Epochs of each run by each rule: how many, and means over them.
+    """Return the epochs of each run by each rule: how many, and means over them.
 
     `synchronisation` is the mean share of the active flows that lost a packet, `flows_per_epoch` how many did,
     `losses_per_epoch` the packets lost, `duration_mean_s` the time from the first to the last loss; null without

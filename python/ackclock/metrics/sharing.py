@@ -1,4 +1,4 @@
-"""Which flows share a bottleneck: those whose round-trip times rise and fall together.
+"""Flows that share a bottleneck: those whose round-trip times are correlated.
 
 A queue delays all that passes it alike, so the RTTs of its flows are correlated (Rubenstein, Kurose and Towsley,
 *Detecting Shared Congestion of Flows Via End-to-End Measurement*, 2002, have it of one-way delays and losses). Here:
@@ -16,7 +16,7 @@ from ackclock.metrics.protocols import Recorded
 from ackclock.metrics.view import RunView, runs
 
 #: From this correlation on two flows share a queue.
-TOGETHER = 0.5
+MIN_CORRELATION = 0.5
 
 #: With fewer instants in common nobody can tell.
 MIN_INSTANTS = 20
@@ -28,7 +28,7 @@ SCHEMA = {"run": pl.UInt32, "flow": pl.UInt32, "bottleneck": pl.Int64, "correlat
 
 
 def shared_bottlenecks(data: Recorded, between: tuple[float, float] | None = None) -> pl.DataFrame:
-    """For each flow the number of the bottleneck that it shares with others (null: with nobody that is seen).
+    """Return for each flow the number of the bottleneck that it shares (null: with no captured flow).
 
     `correlation` is that with the flow it goes along with best; null where fewer than 20 instants are in common.
     Bottlenecks are numbered in the order of their first flows. `between` looks at a part of each run (seconds).
@@ -45,7 +45,7 @@ def _rows(view: RunView) -> list[tuple[object, ...]]:
     wide = samples.pivot("flow", index="time_s", values="srtt_s", aggregate_function="last").sort("time_s")
     flows = np.array(sorted(map(int, wide.columns[1:])))
     correlation = _correlations(np.column_stack([wide[str(flow)].to_numpy() for flow in flows]))
-    groups = _components(correlation >= TOGETHER)
+    groups = _components(correlation >= MIN_CORRELATION)
     best = np.where(np.isnan(correlation), -np.inf, correlation).max(axis=1)
     return [
         (view.run, int(flow), group, float(value) if np.isfinite(value) else None)
@@ -54,7 +54,7 @@ def _rows(view: RunView) -> list[tuple[object, ...]]:
 
 
 def _correlations(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Of each pair of columns over the rows that both have; NaN with too few, and on the diagonal."""
+    """Correlate each pair of columns over the rows that both have; NaN with too few, and on the diagonal."""
     valid = ~np.isnan(values)
     filled, weights = np.where(valid, values - np.nanmean(values, axis=0), 0.0), valid.astype(float)
     count = weights.T @ weights
@@ -69,7 +69,7 @@ def _correlations(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 
 
 def _components(joined: npt.NDArray[np.bool_]) -> list[int | None]:
-    """The number of each one's group; None of those that are alone."""
+    """Return the number of each one's connected component; None for isolated ones."""
     groups: list[int | None] = [None] * len(joined)
     number = 0
     for start in range(len(joined)):

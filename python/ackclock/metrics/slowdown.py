@@ -76,7 +76,7 @@ def _slowdowns(view: RunView) -> Iterator[Array]:
 
 
 def _ended(view: RunView) -> Iterator[tuple[Block, Array, Array]]:
-    """The transfers that were completed in the measured part: what they are, how long they took, and would have alone.
+    """Yield the transfers completed in the measured part, their completion times, and the ideal ones.
 
     Those of which the latter is not known are left out.
     """
@@ -89,7 +89,7 @@ def _ended(view: RunView) -> Iterator[tuple[Block, Array, Array]]:
 
 
 def _ideal_s(view: RunView, block: Block) -> Array:
-    """How long each would have taken alone (s); NaN where that is not known."""
+    """Return the completion times in an empty network (s); NaN where unknown."""
     groups, ideal_s = block["group"], np.full(block.size, np.nan)
     rtts_s = np.where(np.isnan(block["base_rtt_s"]), view.plan.mean_base_rtt_s or np.nan, block["base_rtt_s"])
     valid = ~np.isnan(block["fct_s"]) & (_sizes(block) > 0) & (block["path_rate_bps"] > 0) & (rtts_s > 0)
@@ -112,13 +112,13 @@ def _each_s(tcp: KnownTcp, sizes_bytes: Array, rates_bps: Array, rtts_s: Array) 
 
 
 def _sizes(block: Block) -> Array:
-    """Bytes of each transfer; of one that has no size, what it delivered."""
+    """Return the bytes of each transfer; of one without a size, what it delivered."""
     sizes = block["size_bytes"].astype(np.float64)
     return np.where(np.isnan(sizes), block["delivered_bytes"].astype(np.float64), sizes)
 
 
 def slowdowns(data: Recorded, between: tuple[float, float] | None = None) -> pl.DataFrame:
-    """Slowdowns by group and class of sizes, a class for each power of ten of bytes; all runs together.
+    """Return slowdowns by group and class of sizes, a class for each power of ten of bytes; all runs together.
 
     `n` transfers were completed in the measured part: mean, median (`p50`) and 99th percentile (`p99`) of their
     slowdowns. `between` looks at a part of each run (seconds).
@@ -130,7 +130,7 @@ def slowdowns(data: Recorded, between: tuple[float, float] | None = None) -> pl.
 def within_deadline(
     data: Recorded, deadlines: Sequence[float], between: tuple[float, float] | None = None
 ) -> pl.DataFrame:
-    """The share of the transfers that were completed within each deadline (s), by group; all runs together.
+    """Return the share of the transfers that were completed within each deadline (s), by group; all runs together.
 
     Of those that began in the measured part at least so long before its end, so that each had its time: `n` of them;
     null where there is none. Source: Wilson et al. 2011 (D3: application throughput).

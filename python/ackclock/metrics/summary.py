@@ -15,13 +15,14 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 from ackclock.input import arguments
+
 #: The normal distribution's quantile 0.975.
 NORMAL_QUANTILE = 1.9599639845400545
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Mean and 95 % interval of `n` values; nulls where there is nothing to say."""
+    """Mean and 95 % interval of `n` values; nulls where they are undefined."""
 
     mean: float | None
     ci95_low: float | None
@@ -29,12 +30,12 @@ class Summary:
     n: int
 
     def as_dict(self) -> dict[str, float | int | None]:
-        """For JSON."""
+        """Return the JSON object."""
         return asdict(self)
 
 
-def summarise(values: Sequence[float | None], least: float = -math.inf, most: float = math.inf) -> Summary:
-    """The summary of the values that are not null; `n` counts them. The interval ends at `least` and `most`."""
+def summarise(values: Sequence[float | None], minimum: float = -math.inf, maximum: float = math.inf) -> Summary:
+    """Return the summary of the values that are not null, with the interval cut at `minimum` and `maximum`."""
     try:
         valid = [value for value in values if value is not None]
         mean = math.fsum(valid) / len(valid) if valid else 0.0
@@ -44,22 +45,22 @@ def summarise(values: Sequence[float | None], least: float = -math.inf, most: fl
         return Summary(None, None, None, 0)
     if len(valid) == 1:
         return Summary(mean, None, None, 1)
-    return _around(mean, half_width(valid, mean), len(valid), least, most)
+    return _around(mean, half_width(valid, mean), len(valid), minimum, maximum)
 
 
-def of_sums(n: int, mean: float, squares: float, least: float = -math.inf) -> Summary:
-    """As `summarise`, of `n` values of which only the mean is known, and the sum of the squares of what differs."""
+def of_sums(n: int, mean: float, squares: float, minimum: float = -math.inf) -> Summary:
+    """Return the summary of `n` values of which only the mean and the sum of squared deviations are known."""
     if n < 2:
         return Summary(mean, None, None, n) if n else Summary(None, None, None, 0)
-    return _around(mean, student_quantile(n - 1) * math.sqrt(squares / (n - 1) / n), n, least, math.inf)
+    return _around(mean, student_quantile(n - 1) * math.sqrt(squares / (n - 1) / n), n, minimum, math.inf)
 
 
-def _around(mean: float, half: float, n: int, least: float, most: float) -> Summary:
-    return Summary(mean, max(mean - half, min(least, mean)), min(mean + half, max(most, mean)), n)
+def _around(mean: float, half: float, n: int, minimum: float, maximum: float) -> Summary:
+    return Summary(mean, max(mean - half, min(minimum, mean)), min(mean + half, max(maximum, mean)), n)
 
 
 def half_width(values: Sequence[float], mean: float) -> float:
-    """Half the width of Student's 95 % interval of the mean of two values or more."""
+    """Return half the width of Student's 95 % interval of the mean of two values or more."""
     n = len(values)
     deviation = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (n - 1))
     return student_quantile(n - 1) * deviation / math.sqrt(n)

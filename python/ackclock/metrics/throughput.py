@@ -1,4 +1,4 @@
-"""How much got through: RFC 5166's throughput, Guillier's goodput, cwnd, throughput, utilisation and efficiency.
+"""Throughput: RFC 5166's throughput, Guillier's goodput, cwnd, throughput, utilisation and efficiency.
 
 Guillier 2008 (table "TCP Performance Metrics") has two views of it: the user's (goodput, completion time, cwnd) and
 the network's (throughput, link utilisation, efficiency). It names them after RFC 5166 and gives no formulae; these
@@ -101,8 +101,8 @@ def cwnd_flow(view: RunView) -> list[float] | None:
     return (sums[counts > 0] / counts[counts > 0]).tolist() or None
 
 
-def rates_while_there_bps(view: RunView) -> Array | None:
-    """Rates of the flows that were there in the measured part over the time that each was; None if nothing tells them.
+def active_rates_bps(view: RunView) -> Array | None:
+    """Return rates of the flows active in the measured part over the time of each; None if unknown.
 
     In the order of the flows, if there are not more than fit into a block.
     """
@@ -111,22 +111,22 @@ def rates_while_there_bps(view: RunView) -> Array | None:
 
 
 def rates_by_block_bps(view: RunView) -> Iterator[Array]:
-    """The same rates in blocks; nothing if nothing tells them."""
-    return (8 * counted / there_s for counted, there_s in payload(view))
+    """Yield the same rates in blocks; none if they are unknown."""
+    return (8 * counted / active_s for counted, active_s in payload(view))
 
 
 def datagram_rates_bps(view: RunView) -> Array:
-    """Payload of each UDP flow over the time that it sent in the measured part, in bit/s; NaN if it did not."""
+    """Return the payload of each UDP flow over its active time in the measured part, bit/s; NaN if inactive."""
     stops = [source.stop_s for source in view.plan.datagrams] or [None] * view.datagrams.height
     stops_s = np.array([stop_s or np.inf for stop_s in stops])
     starts_s = view.datagrams["start_s"].cast(pl.Float64).fill_null(np.inf).to_numpy()
-    there_s = np.minimum(stops_s, view.duration_s) - np.maximum(starts_s, view.warmup_s)
+    active_s = np.minimum(stops_s, view.duration_s) - np.maximum(starts_s, view.warmup_s)
     bits = 8 * view.datagrams["measured_bytes"].cast(pl.Float64).to_numpy()
-    return np.asarray(np.divide(bits, there_s, out=np.full(bits.shape, np.nan), where=there_s > 0))
+    return np.asarray(np.divide(bits, active_s, out=np.full(bits.shape, np.nan), where=active_s > 0))
 
 
 def rates_between_bps(view: RunView, edges_s: Array) -> Array:
-    """Goodput at the sender of each sampled flow between successive instants (intervals × flows), in bit/s.
+    """Return the goodput at the sender of each sampled flow between instants (intervals × flows), bit/s.
 
     NaN where the flow was not there for the whole interval.
     """
@@ -137,7 +137,7 @@ def rates_between_bps(view: RunView, edges_s: Array) -> Array:
 
 
 def payload(view: RunView) -> Iterator[tuple[Array, Array]]:
-    """Payload (bytes) of the flows that were there in the measured part, and how long (s) each was; in blocks.
+    """Yield in blocks the payload (bytes) of the flows active in the measured part, and their active time (s).
 
     Nothing if nothing tells it, or no flow was there.
     """
@@ -148,24 +148,24 @@ def payload(view: RunView) -> Iterator[tuple[Array, Array]]:
         result = flow_lifetimes(block)
         chosen = _present(view, result)
         counted = _acknowledged_bytes(view, result) if flows.uncounted else block["measured_bytes"]
-        there_s = np.minimum(result.ends_s, view.duration_s) - np.maximum(result.starts_s, view.warmup_s)
-        yield counted[chosen], there_s[chosen]
+        active_s = np.minimum(result.ends_s, view.duration_s) - np.maximum(result.starts_s, view.warmup_s)
+        yield counted[chosen], active_s[chosen]
 
 
 def present_flows(view: RunView) -> npt.NDArray[np.uint32]:
-    """The numbers of the flows that were there in the measured part, in the order of their rates."""
+    """Return the numbers of the flows active in the measured part, in the order of their rates."""
     blocks = view.rows("flows").blocks(*FlowLifetimes.COLUMNS)
     return np.concatenate([np.empty(0, np.uint32), *(b["flow"][_present(view, flow_lifetimes(b))] for b in blocks)])
 
 
 def _present(view: RunView, flows: FlowLifetimes) -> npt.NDArray[np.bool_]:
-    """Which flows were there in the measured part: started before its end, not over before its start."""
+    """Return which flows were active in the measured part: started before its end, not over before its start."""
     return np.asarray((flows.starts_s < view.duration_s) & (flows.ends_s > view.warmup_s))
 
 
 @dataclass(frozen=True, slots=True)
 class _Counts:
-    """How many flows were there in the measured part, and how many are not counted by the receiver, or not at all."""
+    """Flows active in the measured part, those not counted by the receiver, and those not counted at all."""
 
     present: int
     uncounted: int
@@ -173,7 +173,6 @@ class _Counts:
 
 
 def _counts(view: RunView) -> _Counts:
-    """How many flows there were, and of how many it is not known what they delivered."""
     result, uncounted, unknown = 0, 0, 0
     for block in view.rows("flows").blocks(*FlowLifetimes.COLUMNS, "measured_bytes"):
         flows = flow_lifetimes(block)
@@ -187,18 +186,18 @@ def _counts(view: RunView) -> _Counts:
 
 
 def flow_rates_bps(view: RunView) -> Array | None:
-    """Goodputs of the same flows over the whole measured part; None if nothing tells them."""
+    """Return goodputs of the same flows over the whole measured part; None if unknown."""
     result = [*_rates_bps(view)]
     return np.concatenate(result) if result else None
 
 
 def _rates_bps(view: RunView) -> Iterator[Array]:
-    """Goodputs of the flows that were there in the measured part, in blocks; nothing if nothing tells them."""
+    """Yield goodputs of the flows active in the measured part, in blocks; none if they are unknown."""
     return (8 * counted / view.measured_s for counted, _ in payload(view) if counted.size)
 
 
 def _acknowledged_bytes(view: RunView, flows: FlowLifetimes) -> Array:
-    """Bytes acknowledged at the sender in the measured part, by flow; NaN where nothing tells them.
+    """Return bytes acknowledged at the sender in the measured part, by flow; NaN where unknown.
 
     A flow without samples delivered its bytes evenly from its start to its end.
     """
@@ -216,13 +215,13 @@ def _acknowledged_of_sampled(view: RunView) -> Array:
 
 
 def _added(sums: Array, more: npt.NDArray[np.number[Any]]) -> Array:
-    """Both, the shorter one filled up with zeros."""
+    """Add both, the shorter one padded with zeros."""
     most = max(sums.size, more.size)
     return np.pad(sums, (0, most - sums.size)) + np.pad(more, (0, most - more.size))
 
 
 def _crossing_bps(view: RunView) -> float | None:
-    """Goodput of the flows whose data cross the bottleneck."""
+    """Return the goodput of the flows whose data cross the bottleneck."""
     elsewhere = view.plan.elsewhere
     if not elsewhere:
         return goodput_bps(view)

@@ -1,4 +1,4 @@
-"""What R. Braud (*Modelling TCP over asymmetric links*, thesis, 2016, section 7.2) took of the traces of backbones.
+"""Trace-study statistics of R. Braud (*Modelling TCP over asymmetric links*, thesis, 2016, section 7.2).
 
 Directions are apart: what clients send (with the SYNs) and what servers send (with the SYN/ACKs). All is of connections
 whose SYN or SYN/ACK is in the trace. A SYN retransmission has the 5-tuple and the initial sequence number of the one
@@ -52,7 +52,7 @@ SCHEMA |= {"n": pl.Int64}
     link_bps=optional(arguments.number(1.0, expected="a rate in bit/s")),
 )
 def trace(data: Recorded, flood: int = FLOOD, *, link_bps: float | None = None) -> pl.DataFrame:
-    """Retransmissions of a captured result as Braud 2016 has them, for each direction, with 95 % intervals.
+    """Return the retransmissions of a captured result as in Braud 2016, for each direction, with 95 % intervals.
 
     A row for each `sender` (client or server) and each of: `retransmission`, the share of packets that are data, SYNs
     or SYN/ACKs sent again;
@@ -85,7 +85,7 @@ def trace(data: Recorded, flood: int = FLOOD, *, link_bps: float | None = None) 
 
 
 def _rates(data: Recorded) -> dict[str, float]:
-    """Of each direction the mean rate of its IP packets over the time captured, in bit/s; none of no time."""
+    """Return each direction's mean rate of IP packets over the time captured, in bit/s; none of no time."""
     totals = dict.fromkeys(OPENINGS, 0.0)
     for view in runs(data):
         counts = data.scan("flows").select("run", "flow", "sent_bytes")
@@ -104,17 +104,17 @@ def _over(rate_bps: float | None, link_bps: float | None) -> float | None:
 
 
 def check_captured(data: Recorded) -> None:
-    """Raises `InputError` for a result that is no capture's."""
+    """Raise `InputError` unless the result is a capture's."""
     if "capture" not in data.manifest:
         raise InputError("found a run's result; expected a captured one, which ackclock capture wrote")
 
 
-def floods(rows: pl.DataFrame, least: int = FLOOD) -> pl.Series:
-    """The numbers of the connections of addresses that only flood."""
+def floods(rows: pl.DataFrame, minimum: int = FLOOD) -> pl.Series:
+    """Return the numbers of the connections of addresses that only flood."""
     ends = rows.select("connection", "client", "server", "empty").unique("connection")
     both = pl.concat([ends.select("connection", "empty", address=_address(end)) for end in ("client", "server")])
     counts = both.group_by("address").agg(pl.col("empty").sum(), with_data=(~pl.col("empty")).sum())
-    valid = counts.filter(pl.col("empty") >= least, pl.col("empty") >= least * pl.col("with_data"))
+    valid = counts.filter(pl.col("empty") >= minimum, pl.col("empty") >= minimum * pl.col("with_data"))
     return both.filter(pl.col("address").is_in(valid["address"].implode()))["connection"].unique()
 
 
@@ -123,7 +123,7 @@ def _address(end: str) -> pl.Expr:
 
 
 def _connections(data: Recorded) -> pl.DataFrame:
-    """A row for each direction of each connection that was opened in the trace: what it sent, and again."""
+    """Return a row for each direction of each connection opened in the trace: its packets and retransmissions."""
     captured = data.scan("captured").filter("opened").collect()
     counts = data.scan("flows").select(
         "run", "flow", "sent_packets", "retransmissions", "syn_retransmissions", "start_s"
@@ -152,7 +152,7 @@ def _connections(data: Recorded) -> pl.DataFrame:
 
 
 def _times(data: Recorded, both: pl.DataFrame) -> pl.DataFrame:
-    """The mean time from one transmission of the same bytes to the next, of each direction that sent anything again."""
+    """Return the mean time from one transmission of the same bytes to the next, of directions with retransmissions."""
     openings = [kind for kind, _ in OPENINGS.values()]
     events = data.scan("events").filter(pl.col("kind").cast(pl.String).is_in(openings)).collect()
     senders = pl.col("kind").cast(pl.String).replace_strict({kind: end for end, (kind, _) in OPENINGS.items()})
@@ -182,12 +182,12 @@ def _of(sender: str, rows: pl.DataFrame) -> Iterable[tuple[object, ...]]:
     lost = pl.col("opening") > 0
     for what, chosen in (("", rows), ("_with_syn_loss", rows.filter(lost)), ("_without_syn_loss", rows.filter(~lost))):
         times_s = chosen["time_s"].drop_nulls()
-        result = summarise(times_s.to_list(), least=0.0)
+        result = summarise(times_s.to_list(), minimum=0.0)
         yield sender, f"retransmission_time_s{what}", result.mean, result.ci95_low, result.ci95_high, times_s.len()
 
 
 def _ratio(part: pl.Series, whole: pl.Series) -> tuple[float | None, float | None, float | None, int]:
-    """A ratio of sums over connections, with its 95 % interval (the ratio estimate of cluster samples)."""
+    """Return a ratio of sums over connections, with its 95 % interval (the ratio estimate of cluster samples)."""
     total, count = float(whole.sum()), int((whole > 0).sum())
     if not total:
         return None, None, None, 0

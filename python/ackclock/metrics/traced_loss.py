@@ -1,7 +1,7 @@
-"""How much was lost in the part of a capture that misses nothing.
+"""Losses in the part of a capture that misses nothing.
 
 Belhareth 2014, section 4.4.4.2, “recovered the trace part before tcpdump starts to drop packets” to take the loss rate
-of it. Silences need not be left out: nothing is sent in them.
+of it. Stalls need not be left out: nothing is sent in them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SCHEMA = {
 
 @checked(data=arguments.RECORDED)
 def losses_before_capture_loss(data: Recorded) -> pl.DataFrame:
-    """Data segments sent and lost, by flow, until the capture misses the first segment of any flow.
+    """Return data segments sent and lost, by flow, until the capture misses the first segment of any.
 
     `until_s` is when that is (null: it misses none), `share` lost out of `segments`. Without rows if the capture was
     read without its segments. Raises `InputError` for a result that is no capture's.

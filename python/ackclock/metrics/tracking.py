@@ -1,4 +1,4 @@
-"""How CUBIC's window follows its curve, where `[record] cubic_state = true` wrote down what it looks at inside.
+"""Tracking of CUBIC's curve by its window, where `[record] cubic_state = true` recorded its state.
 
 An epoch of a flow is a stretch of samples with the same curve: the same origin and K. The curve is the greater of
 W_cubic(t) and W_est, which is where RFC 9438 wants the window. Belhareth 2014 section 5.5.2 finds that Linux runs ahead
@@ -54,7 +54,7 @@ def plateau_s(view: RunView) -> float | None:
 
 
 def epochs(view: RunView) -> pl.DataFrame:
-    """As `cubic_epochs`, of one run."""
+    """Return `cubic_epochs` of one run."""
     samples = view.measured("cubic_samples").frame().sort("flow", "time_s", maintain_order=True)
     changes = pl.any_horizontal(pl.col(name).ne_missing(pl.col(name).shift()) for name in ("flow", "origin", "k_s"))
     numbered = samples.with_columns(changes.cum_sum().alias("epoch"))
@@ -63,7 +63,7 @@ def epochs(view: RunView) -> pl.DataFrame:
 
 
 def cubic_epochs(data: Recorded, between: tuple[float, float] | None = None) -> pl.DataFrame:
-    """How CUBIC's window follows its curve from loss to loss: a row for each flow's epoch in the measured part.
+    """Return a row for each flow's CUBIC epoch in the measured part: its plateau, and the distance from the curve.
 
     `run`, `seed`, `flow`; `start_s` (its first sample), `w_max` (the flat of the curve, segments), `k_s`;
     `plateau_s`, from there to a segment more (null: not reached), and `tracking_error`, the mean distance from the

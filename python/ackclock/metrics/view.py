@@ -47,7 +47,7 @@ MIN_SHARE, MIN_SEGMENTS = 0.1, 10
 
 @dataclass(frozen=True, slots=True)
 class FlowLifetimes:
-    """Flows with their start and end (s; infinity: not in this run), and what they delivered, in their order."""
+    """Flows with their start and end (s; infinity: not in this run), and the bytes they delivered."""
 
     flows: npt.NDArray[np.uint32]
     starts_s: Array
@@ -58,14 +58,14 @@ class FlowLifetimes:
     COLUMNS = ("flow", "start_s", "fct_s", "end_s", "delivered_bytes")
 
     def of(self, chosen: npt.NDArray[np.bool_] | npt.NDArray[np.intp]) -> FlowLifetimes:
-        """Some of them."""
+        """Return some of the flows."""
         return FlowLifetimes(
             self.flows[chosen], self.starts_s[chosen], self.ends_s[chosen], self.delivered_bytes[chosen]
         )
 
 
 def flow_lifetimes(block: Block) -> FlowLifetimes:
-    """Those of a block of `flows`: a transfer is over when it is complete, else when its flow is.
+    """Return the lifetimes of a block of `flows`: a transfer ends when it is complete, else when its flow does.
 
     Raises `InputError` for a flow that is there twice.
     """
@@ -80,31 +80,30 @@ def flow_lifetimes(block: Block) -> FlowLifetimes:
 
 @dataclass(frozen=True, slots=True)
 class _Of:
-    """The rows of one run in a piece that has others too."""
+    """The rows of one run in a part that has others too."""
 
     piece: Piece
     run: int
 
     @property
     def height(self) -> int:
-        """How many rows there are at most."""
+        """Return the number of rows at most."""
         return self.piece.height
 
     def read(self, first: int, count: int, columns: Sequence[str] = ()) -> pl.DataFrame:
-        """As the piece, without the rows of other runs."""
+        """Return rows of the part without those of other runs."""
         result = Block(self.piece.read(first, count, ["run", *columns] if columns else ()))
         return result.masked(result["run"] == self.run).frame
 
 
 @dataclass(frozen=True, slots=True)
 class _Nothing:
-    """No rows, with a table's columns."""
+    """An empty part with a table's columns."""
 
     rows: pl.LazyFrame
     height: int = 0
 
     def read(self, first: int, count: int, columns: Sequence[str] = ()) -> pl.DataFrame:
-        """Nothing."""
         return self.rows.head(0).collect()
 
 
@@ -130,23 +129,23 @@ class RunView:
     between: tuple[float, float] | None = None
     given: Mapping[str, Any] = field(default_factory=dict)
     epochs: str | None = None
-    _known: dict[Any, Any] = field(default_factory=dict, repr=False)
+    _cache: dict[Any, Any] = field(default_factory=dict, repr=False)
     _runs_of_pieces: dict[tuple[str, int], tuple[int, int]] = field(default_factory=dict, repr=False)
 
     def cached(self, function: Callable[[RunView], Result]) -> Result:
-        """The function of this run, computed at the first call only."""
-        if function not in self._known:
-            self._known[function] = function(self)
-        return cast("Result", self._known[function])
+        """Return the function of this run, computed at the first call only."""
+        if function not in self._cache:
+            self._cache[function] = function(self)
+        return cast("Result", self._cache[function])
 
     @property
     def plan(self) -> KnownPlan:
-        """What is known of the plan of the run."""
+        """Return the known parts of the run's plan."""
         return self.data.plan
 
     @property
     def rule(self) -> str:
-        """The rule of what a congestion epoch is: see `numbering`."""
+        """Return the definition of a congestion epoch: see `epoch_rules`."""
         rule = self.epochs or self.plan.epochs
         if rule not in RULES:
             raise InputError(f"plan: epochs: found {rule!r}; expected {' or '.join(map(repr, RULES))}")
@@ -154,28 +153,28 @@ class RunView:
 
     @property
     def name(self) -> str:
-        """What to call the run beside others: by its seed, else by its number."""
+        """Return a label of the run: its seed, else its number."""
         return f"run {self.run}" if self.seed is None else f"seed {self.seed}"
 
     @cached_property
     def run_end_s(self) -> float:
-        """When the whole run ended: as planned; of what was not planned, with the last that was seen."""
+        """Return when the run ended: as planned; without a plan, at the last record."""
         planned_s = self.plan.duration_s
         return self._last_record_s() if planned_s is None else float(planned_s)
 
     @cached_property
     def duration_s(self) -> float:
-        """End of the measured part."""
+        """Return the end of the measured part."""
         return self.run_end_s if self.between is None else self.between[1]
 
     @cached_property
     def warmup_s(self) -> float:
-        """Start of the measured part."""
+        """Return the start of the measured part."""
         return float(self.plan.warmup_s) if self.between is None else self.between[0]
 
     @property
     def measured_s(self) -> float:
-        """Length of the measured part."""
+        """Return the length of the measured part."""
         return self.duration_s - self.warmup_s
 
     def _last_record_s(self) -> float:
@@ -190,21 +189,21 @@ class RunView:
     # ---- the rows of the tables ----
 
     def rows(self, table: str) -> Rows:
-        """The rows of a table that metrics look at, warm-up included; of a part of a run, until its end."""
-        if table not in self._known:
+        """Return the rows of a table that metrics use, warm-up included; of a part of a run, until its end."""
+        if table not in self._cache:
             rows = Rows(self._pieces(table), self._choice(table), *ORDERS.get(table, ()))
             is_cut = self.between is not None and table in TIMED
-            self._known[table] = rows.between(-np.inf, self.duration_s) if is_cut else rows
-        return cast("Rows", self._known[table])
+            self._cache[table] = rows.between(-np.inf, self.duration_s) if is_cut else rows
+        return cast("Rows", self._cache[table])
 
     def measured(self, table: str) -> Rows:
-        """The same of the measured part, of a table whose rows have a time."""
-        if ("measured", table) not in self._known:
-            self._known["measured", table] = self.rows(table).between(self.warmup_s, self.duration_s)
-        return cast("Rows", self._known["measured", table])
+        """Return the rows of the measured part, of a table whose rows have a time."""
+        if ("measured", table) not in self._cache:
+            self._cache["measured", table] = self.rows(table).between(self.warmup_s, self.duration_s)
+        return cast("Rows", self._cache["measured", table])
 
     def events(self, *kinds: str, at: Sequence[int] | None = None) -> Rows:
-        """Events of these kinds, warm-up included, in time order; with `at` those of some links."""
+        """Return events of these kinds, warm-up included, in time order; with `at` those of some links."""
 
         def mask(block: Block) -> npt.NDArray[np.bool_]:
             is_kind = np.logical_or.reduce([block.equals("kind", kind) for kind in kinds])
@@ -214,7 +213,7 @@ class RunView:
 
     @cached_property
     def dropped(self) -> Rows:
-        """Drops by the bottleneck's queue in the measured part, in time order.
+        """Return drops by the bottleneck's queue in the measured part, in time order.
 
         A capture does not know the queue: all losses that it tells of, at the times at which their packets passed it.
         """
@@ -222,7 +221,6 @@ class RunView:
         return result.between(self.warmup_s, self.duration_s)
 
     def _losses(self) -> Rows:
-        """Those of a capture's flows."""
         requests = self.requests
 
         def mask(block: Block) -> npt.NDArray[np.bool_]:
@@ -232,12 +230,12 @@ class RunView:
 
     @property
     def is_capture(self) -> bool:
-        """Whether it was captured, and never planned."""
+        """Return True if the result is a capture's."""
         return "capture" in self.data.manifest
 
     @cached_property
     def requests(self) -> npt.NDArray[np.uint32]:
-        """Of a capture the directions of connections that only carry requests for what comes the other way.
+        """Return a capture's directions that only carry requests for the data of the other direction.
 
         Those with less data than the other way, if that is less than a tenth of it or fewer than ten segments. To
         compare them with the others as flows would say of each download that it is unfair to its requests.
@@ -252,7 +250,7 @@ class RunView:
         return result["flow"].to_numpy()
 
     def _choice(self, table: str) -> Choice:
-        """Which rows of a table those are, and what is not known of a part of a run.
+        """Return the selection of rows of a table, and the columns that are unknown in a part of a run.
 
         What a choice calls does not know the view, which keeps the rows: a cycle would keep both, with all the run's
         samples, until Python looks for cycles, and it counts objects rather than bytes.
@@ -278,7 +276,7 @@ class RunView:
         return pieces or [_Nothing(self.data.scan(table))]
 
     def _of_run(self, table: str, number: int, piece: Piece) -> Piece | None:
-        """What a piece has of this run."""
+        """Return the rows of this run in a part; None if there are none."""
         if (table, number) not in self._runs_of_pieces:
             numbers = Block(piece.read(0, piece.height, ["run"]))["run"]
             self._runs_of_pieces[table, number] = int(numbers.min(initial=2**32 - 1)), int(numbers.max(initial=0))
@@ -291,12 +289,12 @@ class RunView:
 
     @property
     def flows(self) -> pl.DataFrame:
-        """The run's TCP flows that started, in their order."""
+        """Return the run's TCP flows that started, in their order."""
         return self.rows("flows").frame()
 
     @cached_property
     def datagrams(self) -> pl.DataFrame:
-        """The run's UDP flows, in their order. No metric of flows counts them; the bottleneck's metrics do."""
+        """Return the run's UDP flows, in their order. Only the bottleneck's metrics count them."""
         return self._datagrams.frame()
 
     @cached_property
@@ -306,65 +304,65 @@ class RunView:
 
     @property
     def flow_samples(self) -> pl.DataFrame:
-        """All the samples of the TCP flows, warm-up included; of a part of a run, until its end."""
+        """Return all samples of the TCP flows, warm-up included; of a part of a run, until its end."""
         return self.rows("flow_samples").frame()
 
     @cached_property
     def datagram_samples(self) -> pl.DataFrame:
-        """Those of the UDP flows."""
+        """Return the samples of the UDP flows."""
         others = self._datagrams["flow"]
         udp = Choice(("flow",), lambda block: np.isin(block["flow"], others))
         return Rows(self._pieces("flow_samples"), udp).between(-np.inf, self.duration_s).frame()
 
     @property
     def measured_samples(self) -> pl.DataFrame:
-        """Flow samples of the measured part."""
+        """Return flow samples of the measured part."""
         return self.measured("flow_samples").frame()
 
     @cached_property
     def grid(self) -> Grid:
-        """All the flow samples as matrices."""
+        """Return all flow samples as matrices."""
         return Grid.of(self.flow_samples)
 
     @property
     def links(self) -> pl.DataFrame:
-        """The bottleneck links (what the plan calls so)."""
+        """Return the plan's bottleneck links."""
         return self.rows("links").frame()
 
     @property
     def queue_samples(self) -> pl.DataFrame:
-        """Queue samples of the bottleneck links in the measured part."""
+        """Return queue samples of the bottleneck links in the measured part."""
         return self.measured("queue_samples").frame()
 
     @cached_property
     def drops(self) -> pl.DataFrame:
-        """Drops by the bottleneck's queue in the measured part, in time order."""
+        """Return drops by the bottleneck's queue in the measured part, in time order."""
         return self.dropped.frame()
 
     def events_of(self, *kinds: str) -> pl.DataFrame:
-        """Events of these kinds on all links and of all flows, warm-up included, in time order."""
+        """Return events of these kinds on all links and of all flows, warm-up included, in time order."""
         return self.events(*kinds).frame()
 
     # ---- what several metrics need ----
 
     @cached_property
     def bottlenecks(self) -> list[int]:
-        """Numbers of the bottleneck links."""
+        """Return the numbers of the bottleneck links."""
         return [int(link) for link in self.rows("links")["link"]] or self.plan.bottlenecks
 
     @cached_property
     def ends_s(self) -> Array:
-        """When each flow's transfer was over (infinity: not in this run), in the order of `flows`."""
-        return flow_lifetimes(self.rows("flows").whole).ends_s
+        """Return when each flow's transfer was over (infinity: not in this run), in the order of `flows`."""
+        return flow_lifetimes(self.rows("flows").as_block).ends_s
 
     @property
     def starts_s(self) -> Array:
-        """When each flow started, in the order of `flows`."""
+        """Return when each flow started, in the order of `flows`."""
         return self.rows("flows")["start_s"]
 
     @cached_property
     def sampled(self) -> FlowLifetimes:
-        """The flows that have samples of what they delivered: those of generated traffic have none by default."""
+        """Return the flows with samples of what they delivered: generated traffic has none by default."""
         numbers = np.empty(0, dtype=np.uint32)
         for block in self.rows("flow_samples").blocks("flow", "delivered_bytes"):
             valid = block["flow"][~np.isnan(block["delivered_bytes"])]
@@ -378,7 +376,7 @@ class RunView:
 
     @cached_property
     def rtt_s(self) -> float:
-        """Mean RTT: of the smoothed RTT samples of the measured part, else of the flows' base RTTs, else NaN."""
+        """Return the mean RTT: of smoothed RTTs in the measured part, else of the base RTTs, else NaN."""
         for rows, column in ((self.measured("flow_samples"), "srtt_s"), (self.rows("flows"), "base_rtt_s")):
             mean = rows.mean(column)
             if mean is not None:
@@ -391,13 +389,13 @@ ORDERS: Mapping[str, tuple[str | None]] = {"flows": ("flow",), "links": (None,),
 
 
 def _started(until_s: float, requests: npt.NDArray[np.uint32], block: Block) -> npt.NDArray[np.bool_]:
-    """Which of all flows are TCP flows that started, and no requests."""
+    """Return which of all flows are TCP flows that started, and no requests."""
     started = ~block.equals("congestion", DATAGRAMS) & (block["start_s"] < until_s)
     return np.asarray(started & ~np.isin(block["flow"], requests) if requests.size else started)
 
 
 def group_label(row: Mapping[str, Any], plan: KnownPlan) -> str:
-    """The label of the flow's group in the plan, else its congestion control."""
+    """Return the label of the flow's group in the plan, else its CCA."""
     group = int(row["group"])
     return (plan.groups[group].label if group < len(plan.groups) else None) or str(row["congestion"])
 
@@ -411,7 +409,7 @@ def _collected(table: str, rows: pl.LazyFrame) -> pl.DataFrame:
 
 @checked(data=arguments.RECORDED, between=optional(arguments.BETWEEN), epochs=optional(one_of(*RULES)))
 def runs(data: Recorded, between: tuple[float, float] | None = None, epochs: str | None = None) -> Iterator[RunView]:
-    """Views of the dataset's runs, in the manifest's order; with `between`, of that part of each (seconds).
+    """Yield views of the dataset's runs, in the manifest's order; with `between`, of that part of each (seconds).
 
     `epochs` is the rule of what a congestion epoch is: "gap", "first" or "per RTT"; None: as the scenario gives.
     Raises `InputError` if a run has no such part, `TypeError` for an argument of another type.
@@ -426,4 +424,4 @@ def runs(data: Recorded, between: tuple[float, float] | None = None, epochs: str
                 f"between: found {between[0]:g} s to {between[1]:g} s; expected a part of 0 s to {view.duration_s:g} s"
             )
         given = view.given if between is None else {}
-        yield replace(view, between=between, given=given, _known={})
+        yield replace(view, between=between, given=given, _cache={})

@@ -1,4 +1,4 @@
-"""What the formulas take: a number, or an array of them."""
+"""Types of the formulas' arguments: a number, or an array of them."""
 
 from __future__ import annotations
 

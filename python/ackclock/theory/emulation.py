@@ -1,4 +1,4 @@
-"""How fast a link a timer can emulate."""
+"""Limit of link emulation by a timer."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MARGIN = 0.5
 
 @checked(timer_hz=POSITIVE, mtu_bytes=POSITIVE, margin=SHARE_TO_1)
 def emulation_limit(timer_hz: Number, mtu_bytes: float = 1500, *, margin: float = MARGIN) -> Number:
-    """The largest rate, in bit/s, that a shaper emulates which wakes `timer_hz` times a second and sends a packet each.
+    """Return the highest rate (bit/s) of a shaper that wakes `timer_hz` times a second and sends a packet each.
 
     C ≈ MTU · F (Braud 2016, equation 3.1), × `margin`. A faster link would let packets go in bursts.
     """

@@ -1,4 +1,4 @@
-"""How long a transfer takes in an empty network: what its slowdown is measured against."""
+"""Completion time of a transfer in an empty network, the reference of the slowdown."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MAX_ROUNDS = 60
 def ideal_fct_s(
     wire_bytes: Number, rate_bps: Number, rtt_s: Number, packet_bytes: float = 1514.0, initial_window: float = 10.0
 ) -> Number:
-    """Seconds from the SYN to the last byte's ACK of a transfer that has its path to itself.
+    """Return seconds from the SYN to the last byte's ACK of a transfer that has its path to itself.
 
     A round trip to open the connection, the transmission of all at the rate of the slowest link, and a round trip for
     the last packet; before the window fills the pipe, the link waits after each window of slow start, which doubles:

@@ -1,4 +1,4 @@
-"""Throughput of a Reno connection at a loss probability: Mathis's square root, and Padhye's formula with timeouts.
+"""Throughput of a Reno connection at a loss probability: Mathis's square root, and Padhye's formula.
 
 M. Mathis, J. Semke, J. Mahdavi, T. Ott: The macroscopic behavior of the TCP congestion avoidance algorithm, CCR 27(3),
 1997. J. Padhye, V. Firoiu, D. Towsley, J. Kurose: Modeling TCP throughput, SIGCOMM 1998; the same as Modeling TCP Reno
@@ -26,7 +26,7 @@ RANDOM = 1.31
 
 @checked(p=PROBABILITY_TO_1, b=POSITIVE, constant=POSITIVE)
 def mathis_window(p: Number, *, b: float = 1.0, constant: float = PERIODIC) -> Number:
-    """The average window in packets, `constant` / √(b p) (Mathis 1997, equation 3).
+    """Return the average window in packets, `constant` / √(b p) (Mathis 1997, equation 3).
 
     The printed constants for b = 2 (0.87, 0.93) are those for b = 1 over √2.
     """
@@ -36,7 +36,7 @@ def mathis_window(p: Number, *, b: float = 1.0, constant: float = PERIODIC) -> N
 
 @checked(p=PROBABILITY_TO_1, rtt_s=POSITIVE, mss_bytes=POSITIVE, b=POSITIVE, constant=POSITIVE)
 def mathis(p: Number, rtt_s: float, mss_bytes: float, *, b: float = 1.0, constant: float = PERIODIC) -> Number:
-    """The rate in bit/s: a window each RTT. It knows no timeouts, and is too high from a few per cent on."""
+    """Return the rate in bit/s, a window each RTT. Without timeouts, it is too high from a few per cent of loss on."""
     return 8 * mss_bytes / rtt_s * mathis_window(p, b=b, constant=constant)
 
 
@@ -50,7 +50,7 @@ def pftk(
     b: float = 1.0,
     max_window: float = math.inf,
 ) -> Number:
-    """The rate in bit/s at which Reno sends, with timeouts and a largest window (Padhye 2000, equation 32).
+    """Return the rate in bit/s at which Reno sends, with timeouts and a maximum window (Padhye 2000, equation 32).
 
     What is sent again counts. `rto_s` is the first timeout's length T₀, by default 4 RTT (RFC 5348, section 3.1), and
     `max_window` the receiver's window in packets. A loss takes with it all later packets of its round; under

@@ -12,12 +12,12 @@ from ackclock.errors import InputError
 from ackclock.figures import capture_figures, plots
 
 
-@pytest.mark.parametrize("kind", ["sequence", "pipe", "rtt", "limits", "silences"])
+@pytest.mark.parametrize("kind", ["sequence", "pipe", "rtt", "limits", "stalls"])
 def test_every_kind_says_what_it_shows_with_units(result, kind):
     figure = plots.OF_CAPTURES[kind](result.data)
     (ax,) = figure.axes
     assert ax.get_xlabel() == "Time (s)"
-    if kind != "silences":  # flows have names, not numbers
+    if kind != "stalls":  # flows have names, not numbers
         assert re.search(r"\((MB|segments|ms|Mb/s)\)", ax.get_ylabel())
     svg = io.BytesIO()
     figure.savefig(svg, format="svg")

@@ -120,8 +120,8 @@ def print_diagnosis(answers: Mapping[str, Any], found: Diagnosis, console: Conso
     console = console or Console(emoji=False, highlight=False)
     console.print(answers["summary"])
     console.print()
-    console.print(Text(f"Verdict: {found.verdict.words}.", style="bold"))
-    shares = ", ".join(f"{cause.cost_words} {numbers.value(share, 'share')}" for cause, share in found.dearest)
+    console.print(Text(f"Verdict: {found.verdict.label}.", style="bold"))
+    shares = ", ".join(f"{cause.cost_label} {numbers.value(share, 'share')}" for cause, share in found.dearest)
     if shares:
         console.print(f"Of the flows' time: {shares}.")
     for finding in found.findings:

@@ -29,13 +29,13 @@ LIMITS = {"receive_window": "rwnd", "send_buffer": "sndbuf", "congestion_window"
 def print_host(found: Examined) -> None:
     """The host, a table for each part, and each finding with its figures."""
     console = Console(emoji=False, highlight=False)
-    console.print(_machine(found.answers["host"]))
-    if "stalls" in found.answers:
-        _print_gaps(console, found.answers["stalls"])
-    if "disk" in found.answers:
-        _print_speeds(console, found.answers["disk"])
-    if "network" in found.answers:
-        _print_transfers(console, found.answers["network"])
+    console.print(_machine(found.analysis["host"]))
+    if "stalls" in found.analysis:
+        _print_gaps(console, found.analysis["stalls"])
+    if "disk" in found.analysis:
+        _print_speeds(console, found.analysis["disk"])
+    if "network" in found.analysis:
+        _print_transfers(console, found.analysis["network"])
     for finding in sorted(found.findings, key=lambda finding: not finding.bad):
         _print_finding(console, finding)
 

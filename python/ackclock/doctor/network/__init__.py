@@ -1,4 +1,4 @@
-"""How fast TCP is between this host and another, and what holds it back.
+"""Measure TCP between this host and another, and explain what limits it.
 
 An agent on each host (`ackclock.hosts`) sends from memory to memory, or between disks (`files`): `ways` gives between
 which addresses, `sides` what the hosts are like, `transfers` has the agents carry them out, `explaining` gives in
@@ -25,7 +25,7 @@ __all__ = ["Asked", "Cell", "Network"]
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """What was measured: what was asked for, both hosts, one row for each transfer in the order of time, the tables."""
+    """Measurements: the test plan, both hosts, one row for each transfer in the order of time, and the tables."""
 
     plan: TestPlan
     endpoints: tuple[Endpoint, Endpoint]
@@ -33,7 +33,7 @@ class Network:
     data: Dataset
 
     def cells(self) -> list[CellResult]:
-        """Means over the repeats, in the order in which they were asked for."""
+        """Return means over the repeats, in the order of the plan."""
         return [
             CellResult.of(
                 cell, [row for row in self.rows if Cell(row["direction"], row["flows"], row["medium"]) == cell]
@@ -42,7 +42,7 @@ class Network:
         ]
 
     def as_dict(self) -> dict[str, Any]:
-        """As `--json` has it: seconds, bit/s and shares."""
+        """Return the JSON object."""
         return {
             **self.plan.as_dict(),
             "hosts": {endpoint.name: endpoint.as_dict() for endpoint in self.endpoints},
@@ -51,11 +51,11 @@ class Network:
         }
 
     def runs(self) -> Sequence[Mapping[str, Any]]:
-        """Those of a manifest."""
+        """Return the runs of a manifest."""
         return [{"run": number, **row} for number, row in enumerate(self.rows)]
 
     def findings(self) -> Iterator[Finding]:
-        """What explains the figures."""
+        """Yield what explains the measurements."""
         cells = self.cells()
         yield from findings.findings([cell for cell in cells if cell.cell.medium == MEMORY], self.endpoints)
         yield from files.findings(cells, self.endpoints, self.plan.files)

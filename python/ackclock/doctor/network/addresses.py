@@ -1,4 +1,4 @@
-"""Between which addresses the data go: those that are given, or those by which ssh reaches the other host.
+"""Addresses between which the data go: those given, or those by which ssh reaches the other host.
 
 A host may have another address for its peer than for itself, behind a NAT. What is bound is its own; what a peer
 connects to, or expects connections from, is the one that is seen.
@@ -24,16 +24,16 @@ GIVE = "expected --data HERE,THERE: IPv4 addresses of both hosts"
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A host's address as it is on the host, and as its peer sees it."""
+    """A host's address on the host itself, and as its peer sees it behind a NAT."""
 
     own: str
-    seen: str
+    public: str
 
 
 def addresses(
     host: str, config: Path | None, local: Agent, remote: Agent, given: Sequence[str]
 ) -> tuple[Address, Address]:
-    """The addresses of this host and the other. Raises `InputError` if they are not known, or no IPv4 addresses."""
+    """Return the addresses of this host and the other. Raises `InputError` if they are unknown or not IPv4."""
     if len(given) == 2:
         return Address(given[0], given[0]), Address(given[1], given[1])
     if given:
@@ -45,7 +45,7 @@ def addresses(
 
 
 def checked(given: Sequence[str]) -> tuple[str, ...]:
-    """Addresses as a user writes them. Raises `InputError`."""
+    """Validate addresses of the command line. Raises `InputError`."""
     for each in given:
         if not _is_address(each):
             raise InputError(f"--data: found {each!r}; {GIVE}, or the other's alone")
@@ -55,7 +55,7 @@ def checked(given: Sequence[str]) -> tuple[str, ...]:
 
 
 def _resolved(host: str, config: Path | None) -> str:
-    """What this host connects to when it speaks to the other one."""
+    """Resolve the name that ssh connects to."""
     name = ssh.host_name(host, config)
     with suppress(OSError):
         return str(socket.getaddrinfo(name, None, socket.AF_INET)[0][4][0])
@@ -63,7 +63,7 @@ def _resolved(host: str, config: Path | None) -> str:
 
 
 def _connection(host: str, remote: Agent) -> tuple[str, str]:
-    """The two ends of the ssh connection, as the other host sees them (`SSH_CONNECTION`, ssh(1))."""
+    """Return both ends of the ssh connection, as the other host sees them (`SSH_CONNECTION`, ssh(1))."""
     (environment,) = remote.read("/proc/self/environ")
     variables = dict(each.split("=", 1) for each in environment.split("\0") if "=" in each)
     words = variables.get("SSH_CONNECTION", "").split()
@@ -73,7 +73,7 @@ def _connection(host: str, remote: Agent) -> tuple[str, str]:
 
 
 def _towards(local: Agent, peer: str) -> str:
-    """This host's address on the way to a peer."""
+    """Return this host's source address on the route to a peer."""
     ((_, output, _),) = local.look(["ip", "-j", "route", "get", peer])
     with suppress(ValueError, LookupError, TypeError):
         return str(json.loads(output)[0]["prefsrc"])

@@ -1,4 +1,4 @@
-"""The two hosts: their addresses, the kernel's settings, offloads and queues of the interface that the data take."""
+"""The two hosts: their addresses, kernel settings, and the offloads and queues of the data's interface."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ KERNELS = ("system", "irq", "softirq", "steal")
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A host; `hardware`: the interface that the data take is a device, not one that a kernel made up."""
+    """A host; `hardware` is set when the data's interface is a physical device."""
 
     name: str
     address: Address
@@ -42,20 +42,20 @@ class Endpoint:
 
     @property
     def offloads(self) -> list[str]:
-        """Those that are on, of the interface that the data take."""
+        """Return the enabled offloads of the data's interface."""
         return self.facts.offloads.get(self.facts.data or "", [])
 
-    def most_bytes(self, name: str) -> int | None:
+    def max_bytes(self, name: str) -> int | None:
         """The most that `tcp_rmem` or `tcp_wmem` lets a connection buffer; None if it is not known."""
         fields = self.settings.sysctls.get(f"ipv4.{name}", "").split()
         return int(fields[2]) if len(fields) == 3 else None
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return the JSON object."""
         device = self.facts.data
         return {
             "address": self.address.own,
-            "seen_as": self.address.seen,
+            "seen_as": self.address.public,
             "root": self.facts.root,
             "interface": device,
             "mtu_bytes": self.facts.interfaces.get(device or "", {}).get("mtu"),
@@ -66,8 +66,8 @@ class Endpoint:
 
 
 def inspect(name: str, agent: Agent, own: Address, other: Address) -> Endpoint:
-    """Looks at a host. Raises `HostError`, and `InputError` for one that another run has, or without the address."""
-    host, peer = Host(name, "", SENDER, own.own, None, None), Host("", "", RECEIVER, other.seen, None, None)
+    """Inspect a host. Raises `HostError`, and `InputError` for a busy host or one without the address."""
+    host, peer = Host(name, "", SENDER, own.own, None, None), Host("", "", RECEIVER, other.public, None, None)
     facts_of_host = facts.look(agent, host, Testbed((host, peer), existing_path=True, rtt_s=None, ssh_config=None))
     if facts_of_host.taken:
         raise InputError(f'host "{name}": found another run of ackclock at work; expected none')
@@ -78,20 +78,20 @@ def inspect(name: str, agent: Agent, own: Address, other: Address) -> Endpoint:
 
 
 def make_cold(agent: Agent, side: Endpoint) -> None:
-    """Has the kernel forget its peers, until the agent ends. Raises `HostError`."""
+    """Make the kernel forget its peers' metrics until the agent ends. Raises `HostError`."""
     if side.facts.root:
         agent.change([COLD])
 
 
 @dataclass(frozen=True, slots=True)
 class CpuTime:
-    """Of each processor, how long it has worked since the machine began, in seconds: in all, and for the kernel."""
+    """Seconds that each processor has worked since boot: in all, and in the kernel."""
 
     all_s: tuple[float, ...]
     kernel_s: tuple[float, ...]
 
     def busy(self, before: CpuTime, duration_s: float) -> float:
-        """The share of the time for which a host had no processor left for its network.
+        """Return the share of the time for which a host had no processor left for its network.
 
         That is the case if all are busy, or one is with the kernel's work: a connection's packets are one processor's.
         """
@@ -102,7 +102,7 @@ class CpuTime:
 
 
 def read_cpu_time(agent: Agent) -> CpuTime:
-    """What a host's processors have done so far (/proc/stat, proc(5)). Raises `HostError`."""
+    """Read the processors' times of a host (/proc/stat, proc(5)). Raises `HostError`."""
     (text,) = agent.read("/proc/stat")
     lines = [line.split() for line in text.splitlines() if line[:3] == "cpu" and line[3:4].isdigit()]
     ticks = [dict(zip(TICKS, map(int, fields[1:]), strict=False)) for fields in lines]

@@ -1,4 +1,4 @@
-"""Transfers between disks: how much of each may be used, and whether a disk or the network held them back.
+"""Transfers between disks: how much of each may be used, and whether a disk or the network was the limit.
 
 The agent reads a file again and again, and has the system forget what it has read; what it receives it writes into a
 file without a name, again and again, and waits every 8 MiB until the disk has it (fdatasync). How long it waited for
@@ -35,14 +35,14 @@ MOST, SAME = 0.5, 0.9
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """Where a host's data are: what is read, and what is written, each with its place and most bytes."""
+    """Data of a host: the source that is read and the sink that is written, with their byte limits."""
 
     source: Mapping[str, Any]
     sink: Mapping[str, Any]
 
 
 def parse_files(given: Iterable[str]) -> dict[str, str]:
-    """Places by side, as `--file` has them: `PATH` is this host's, `:PATH` the other's. Raises `InputError`."""
+    """Parse `--file` by side: `PATH` is this host's, `:PATH` the other's. Raises `InputError`."""
     places: dict[str, str] = {}
     for text in given:
         endpoint, place = (THERE, text[1:]) if text.startswith(":") else (HERE, text)
@@ -59,13 +59,13 @@ def parse_files(given: Iterable[str]) -> dict[str, str]:
 
 
 def stores(plan: TestPlan, remote_agents: Mapping[str, Agent]) -> dict[str, Store]:
-    """What may be used of each disk: a tenth of the room that is left at most. Raises `InputError`, `HostError`."""
+    """Return what may be used of each disk: a tenth of its free space at most. Raises `InputError`, `HostError`."""
     names = _names(plan)
     return {name: _store(name, plan.files[endpoint], remote_agents[name]) for endpoint, name in names.items()}
 
 
 def _names(plan: TestPlan) -> dict[str, str]:
-    """The hosts with a disk, by side."""
+    """Return the hosts with a disk, by side."""
     return {endpoint: name for endpoint, name in ((HERE, THIS), (THERE, plan.host)) if endpoint in plan.files}
 
 
@@ -89,14 +89,14 @@ def _store(name: str, place: str, agent: Agent) -> Store:
 
 
 def here(name: str, port: int, cell: Cell, stores: Mapping[str, Store], *, sends: bool) -> dict[str, Any]:
-    """What an order gives of the host that it is for."""
+    """Return the part of an order that concerns its own host."""
     store = stores.get(name) if cell.medium == FILE else None
     source, sink = (store.source if sends else None, None if sends else store.sink) if store else (None, None)
     return {"host": name, "first_port": port, "source": source, "sink": sink}
 
 
 def waits(plan: TestPlan, cell: Cell, result: Mapping[str, Any]) -> dict[str, dict[str, float]]:
-    """Of a transfer between disks: the share of its time for which each host waited for its own."""
+    """Return the share of a disk transfer's time for which each host waited for its disk."""
     if cell.medium == MEMORY:
         return {}
     kernels = {name: result[name]["kernel"] for name in _names(plan).values()}
@@ -107,7 +107,7 @@ def waits(plan: TestPlan, cell: Cell, result: Mapping[str, Any]) -> dict[str, di
 def findings(
     cells: Iterable[CellResult], endpoints: tuple[Endpoint, Endpoint], files: Mapping[str, str]
 ) -> Iterator[Finding]:
-    """Of each direction and number of flows: the disk or the network?"""
+    """Yield for each direction and number of flows whether the disk or the network is the limit."""
     by_cell = {tuple(asdict(result.cell).values()): result for result in cells}
     for (direction, flows, medium), result in by_cell.items():
         if medium == FILE:

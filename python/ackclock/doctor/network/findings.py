@@ -1,4 +1,4 @@
-"""What explains the figures of a network: the path, a buffer, a processor, a setting; sentences with what to do."""
+"""Findings that explain network measurements: the path, a buffer, a processor, a setting."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ PART = "network"
 
 
 def findings(cells: Sequence[CellResult], endpoints: tuple[Endpoint, Endpoint]) -> Iterator[Finding]:
-    """All that is worth reporting."""
+    """Yield all findings worth reporting."""
     for direction in dict.fromkeys(cell.cell.direction for cell in cells):
         these = [cell for cell in cells if cell.cell.direction == direction]
         sender, receiver = endpoints if direction == TO else (endpoints[1], endpoints[0])
@@ -47,7 +47,7 @@ def findings(cells: Sequence[CellResult], endpoints: tuple[Endpoint, Endpoint]) 
         yield from _queue(these, sender, receiver)
         yield from _losses(these, sender, receiver)
         yield from _path(these, sender, receiver)
-        yield from _alone(these, sender, receiver)
+        yield from _single_flow(these, sender, receiver)
         yield from _offloads(these, sender, receiver)
     yield from _busy_hosts(cells)
     for endpoint in endpoints:
@@ -55,7 +55,7 @@ def findings(cells: Sequence[CellResult], endpoints: tuple[Endpoint, Endpoint]) 
 
 
 def _buffers(cells: Iterable[CellResult], sender: Endpoint, receiver: Endpoint) -> Iterator[Finding]:
-    """A window or a buffer of the hosts that is smaller than the path."""
+    """Report a receive window or send buffer that is smaller than the path needs."""
     for limit, of, name, words in (
         ("receive_window", receiver, "tcp_rmem", "The receive window"),
         ("send_buffer", sender, "tcp_wmem", "The send buffer"),
@@ -64,18 +64,18 @@ def _buffers(cells: Iterable[CellResult], sender: Endpoint, receiver: Endpoint) 
         share = worst.mean(limit)
         if share < SOME:
             continue
-        most_bytes, rtt_s = of.most_bytes(name), worst.mean("rtt_loaded_s")
+        max_bytes, rtt_s = of.max_bytes(name), worst.mean("rtt_loaded_s")
         each_bps = worst.mean("goodput_bps") / worst.cell.flows
         sentence = (
             f"{words} held {_flows(worst)} from {sender.name} to {receiver.name} back for {_percent(share)} of the time"
         )
-        if most_bytes is not None:
+        if max_bytes is not None:
             sentence += (
-                f": net.ipv4.{name} of {of.name} lets a connection buffer {numbers.value(most_bytes, 'bytes')}, and "
+                f": net.ipv4.{name} of {of.name} lets a connection buffer {numbers.value(max_bytes, 'bytes')}, and "
                 f"each got {numbers.value(each_bps, 'bit/s')} over a round trip of {numbers.value(rtt_s, 's')}"
             )
         evidence = {
-            limit: share, "flows": worst.cell.flows, f"net.ipv4.{name}": most_bytes or 0, "each_bps": each_bps,
+            limit: share, "flows": worst.cell.flows, f"net.ipv4.{name}": max_bytes or 0, "each_bps": each_bps,
             "rtt_loaded_s": rtt_s,
         }  # fmt: skip
         yield Finding(PART, sentence + ".", evidence, _larger(of, name), bad=share >= MOST)
@@ -91,7 +91,7 @@ def _larger(of: Endpoint, name: str) -> str:
 
 
 def _queue(cells: Iterable[CellResult], sender: Endpoint, receiver: Endpoint) -> Iterator[Finding]:
-    """What waits on the way (bufferbloat)."""
+    """Report a standing queue on the path (bufferbloat)."""
     worst = max(cells, key=lambda cell: cell.mean("rtt_loaded_s") - cell.mean("rtt_idle_s"))
     idle_s, loaded_s = worst.mean("rtt_idle_s"), worst.mean("rtt_loaded_s")
     if loaded_s - idle_s < LONGER_S or loaded_s < LONGER * idle_s:
@@ -124,7 +124,7 @@ def _losses(cells: Iterable[CellResult], sender: Endpoint, receiver: Endpoint) -
 
 
 def _path(cells: Iterable[CellResult], sender: Endpoint, receiver: Endpoint) -> Iterator[Finding]:
-    """Where nothing of the hosts' held the senders back, the congestion window did: the path's own limit."""
+    """Report the congestion window as the limit where nothing of the hosts was: the path's own limit."""
     best = max(cells, key=lambda cell: cell.mean("goodput_bps"))
     share = best.mean("congestion_window")
     if share < MOST or max(best.busy.values(), default=0.0) >= BUSY:
@@ -138,22 +138,22 @@ def _path(cells: Iterable[CellResult], sender: Endpoint, receiver: Endpoint) -> 
     )
 
 
-def _alone(cells: Sequence[CellResult], sender: Endpoint, receiver: Endpoint) -> Iterator[Finding]:
-    """One flow gets less than the path has."""
+def _single_flow(cells: Sequence[CellResult], sender: Endpoint, receiver: Endpoint) -> Iterator[Finding]:
+    """Report that one flow gets less than the path offers."""
     one = next((cell for cell in cells if cell.cell.flows == 1), None)
     if one is None:
         return
     best = max(cells, key=lambda cell: cell.mean("goodput_bps"))
-    alone_bps, most_bps = one.mean("goodput_bps"), best.mean("goodput_bps")
-    if best is one or most_bps < MORE * alone_bps:
+    single_bps, most_bps = one.mean("goodput_bps"), best.mean("goodput_bps")
+    if best is one or most_bps < MORE * single_bps:
         return
     why = max(("receive_window", "send_buffer", "congestion_window"), key=one.mean)
     yield Finding(
         PART,
-        f"From {sender.name} to {receiver.name} one flow gets {numbers.value(alone_bps, 'bit/s')}, "
+        f"From {sender.name} to {receiver.name} one flow gets {numbers.value(single_bps, 'bit/s')}, "
         f"{_flows(best)} get {numbers.value(most_bps, 'bit/s')}: what holds the one back is its "
         f"{why.replace('_', ' ')} ({_percent(one.mean(why))} of the time), not the link.",
-        {"one_bps": alone_bps, "flows": best.cell.flows, "all_bps": most_bps, why: one.mean(why)},
+        {"one_bps": single_bps, "flows": best.cell.flows, "all_bps": most_bps, why: one.mean(why)},
     )
 
 
@@ -174,7 +174,7 @@ def _offloads(cells: Iterable[CellResult], sender: Endpoint, receiver: Endpoint)
 
 
 def _busy_hosts(cells: Iterable[CellResult]) -> Iterator[Finding]:
-    """A host that has no more to give."""
+    """Report a host whose processors are exhausted."""
     every = list(cells)
     for name in every[0].busy:
         worst = max(every, key=lambda cell: cell.busy[name])
@@ -197,8 +197,8 @@ def _switches(endpoint: Endpoint) -> Iterator[Finding]:
     if not endpoint.facts.root and endpoint.settings.sysctls.get("ipv4.tcp_no_metrics_save") == "0":
         yield Finding(
             PART,
-            f"Without root on {endpoint.name} its kernel remembered its peer from one transfer to the next: the repeats "
-            "are not independent.",
+            f"Without root on {endpoint.name} its kernel kept its peer's metrics from one transfer to the next: the "
+            "repeats are not independent.",
             {"net.ipv4.tcp_no_metrics_save": 0},
             f"Log in as root, or on {endpoint.name}: sysctl -w net.ipv4.tcp_no_metrics_save=1 while measuring.",
         )

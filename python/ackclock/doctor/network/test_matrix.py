@@ -1,4 +1,4 @@
-"""What is asked of a network, and what it answers: one cell for each direction and number of flows."""
+"""Test plan of a network measurement and its results: one cell for each direction and number of flows."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ LIMITS = ("receive_window", "send_buffer", "congestion_window")
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """Transfers of a kind."""
+    """Transfers of one kind."""
 
     direction: str
     flows: int
@@ -49,7 +49,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class TestPlan:
-    """What is to be measured.
+    """What to measure: host, numbers of flows, directions, duration and repeats.
 
     `data`: the addresses here and there, as far as they are given; `port`: None is any; `files`: by side, the folder or
     file on whose disk its data are.
@@ -67,7 +67,7 @@ class TestPlan:
     ssh_config: Path | None = None
 
     def cells(self) -> list[Cell]:
-        """All kinds of transfers."""
+        """Return all kinds of transfers."""
         media = (MEMORY, FILE) if self.files else (MEMORY,)
         return [
             Cell(direction, flows, medium) for direction in self.directions for flows in self.flows for medium in media
@@ -75,11 +75,11 @@ class TestPlan:
 
     @property
     def warmup_s(self) -> float:
-        """The part of each transfer that is not measured, in seconds."""
+        """Return the unmeasured start of each transfer, in seconds."""
         return WARMUP * self.duration_s
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return the JSON object."""
         return {
             "to": self.host,
             "duration_s": self.duration_s,
@@ -92,7 +92,7 @@ class TestPlan:
 
 @dataclass(frozen=True, slots=True)
 class CellResult:
-    """A cell's means with their intervals over the repeats.
+    """Means of a cell with their intervals over the repeats.
 
     Mean shares of the time by host: `busy`, its processors were; `waits`, what sends or receives waited for its disk.
     """
@@ -105,22 +105,21 @@ class CellResult:
 
     @staticmethod
     def of(cell: Cell, rows: Sequence[Mapping[str, Any]]) -> CellResult:
-        """Of the rows of the cell's transfers, of which there must be one."""
+        """Average the rows of the cell's transfers, of which there must be at least one."""
         means = {name: summarise([row[name] for row in rows], 0.0, most) for name, most in AVERAGED.items()}
         unconnected = sum(cell.flows - row["connected"] for row in rows)
         return CellResult(cell, means, _shares(rows, "busy"), unconnected, _shares(rows, "waits"))
 
     def mean(self, name: str) -> float:
-        """A mean; 0 where there is none."""
+        """Return a mean; 0 where there is none."""
         return self.means[name].mean or 0.0
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return the JSON object."""
         means = {name: summary.as_dict() for name, summary in self.means.items()}
         waits = {"waits": dict(self.waits)} if self.waits else {}
         return {**asdict(self.cell), **means, "busy": dict(self.busy), **waits, "unconnected": self.unconnected}
 
 
 def _shares(rows: Sequence[Mapping[str, Any]], key: str) -> dict[str, float]:
-    """By host, the mean over the rows."""
     return {name: sum(row[key][name] for row in rows) / len(rows) for name in rows[0].get(key, ())}

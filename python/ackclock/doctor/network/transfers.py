@@ -1,4 +1,4 @@
-"""The transfers themselves: an order for each, carried out by the two agents, and what came of it."""
+"""Network transfers: an order for each, carried out by the two agents, and its result."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ackclock.dataset.tables import TABLES
 from ackclock.doctor.network import Network, addresses, endpoints, files
 from ackclock.doctor.network.endpoints import THIS, Endpoint
 from ackclock.doctor.network.files import Store
-from ackclock.doctor.network.test_matrix import LIMITS, THERE, TO, TestPlan, Cell
+from ackclock.doctor.network.test_matrix import LIMITS, THERE, TO, Cell, TestPlan
 from ackclock.engines.engine import Progress
 from ackclock.engines.linux import testbed
 from ackclock.engines.linux.network import End, Ends
@@ -61,12 +61,12 @@ class Pair:
     agents: Mapping[str, Agent]
 
     def of(self, cell: Cell) -> tuple[Endpoint, Endpoint]:
-        """Who sends, and who receives."""
+        """Return the sender and the receiver."""
         return self.endpoints if cell.direction == TO else (self.endpoints[1], self.endpoints[0])
 
 
 def measure(test: TestPlan, report_progress: ReportProgress = lambda _: None) -> Network:
-    """Has both hosts carry out all transfers, which takes `repeats` × cells × (`duration_s` + a second).
+    """Run all transfers, which takes `repeats` × cells × (`duration_s` + a second).
 
     Each host is left as it was. Raises `HostError`, and `InputError` for a host or addresses that cannot be used.
     """
@@ -80,7 +80,9 @@ def measure(test: TestPlan, report_progress: ReportProgress = lambda _: None) ->
         rows: list[dict[str, Any]] = []
         results: list[Dataset] = []
         for number, (repeat, cell) in enumerate(order):
-            row, data = _transfer(test, pair, stores, cell, number, partial(_report_share, report_progress, number, len(order)))
+            row, data = _transfer(
+                test, pair, stores, cell, number, partial(_report_share, report_progress, number, len(order))
+            )
             rows.append({"repeat": repeat, **asdict(cell), **row})
             results.append(data)
         left = [f'host "{name}": not undone: {line}' for name, agent in remote_agents.items() for line in agent.end()]
@@ -108,7 +110,7 @@ def _schedule(test: TestPlan) -> list[tuple[int, Cell]]:
 def _transfer(
     test: TestPlan, pair: Pair, stores: Mapping[str, Store], cell: Cell, number: int, report_progress: Progress
 ) -> tuple[dict[str, Any], Dataset]:
-    """One transfer of a cell: its figures, and its tables."""
+    """Run one transfer of a cell; return its figures and its tables."""
     sender, receiver = pair.of(cell)
     port = test.port or random.choice(testbed.PORTS)
     orders = {
@@ -118,9 +120,13 @@ def _transfer(
     }
     before = {name: endpoints.read_cpu_time(agent) for name, agent in pair.agents.items()}
     clocks, results = testbed.carried_out(pair.agents, orders, test.duration_s, report_progress)
-    busy = {name: endpoints.read_cpu_time(agent).busy(before[name], test.duration_s) for name, agent in pair.agents.items()}
+    busy = {
+        name: endpoints.read_cpu_time(agent).busy(before[name], test.duration_s) for name, agent in pair.agents.items()
+    }
     hosts = {
-        endpoint.name: Host(endpoint.name, "", SENDER if endpoint is sender else RECEIVER, endpoint.address.own, None, None)
+        endpoint.name: Host(
+            endpoint.name, "", SENDER if endpoint is sender else RECEIVER, endpoint.address.own, None, None
+        )
         for endpoint in pair.endpoints
     }
     tables = merge_tables.together(hosts, results, {name: clock.stretch for name, clock in clocks.items()})
@@ -134,16 +140,16 @@ def _unreachable(test: TestPlan, pair: Pair, port: int) -> str:
     client, server = pair.endpoints if test.listen == THERE else (pair.endpoints[1], pair.endpoints[0])
     other = "here" if test.listen == THERE else "there"
     return (
-        f'host "{test.host}": found no way from {client.name} to {server.address.seen} port {port}; expected one '
+        f'host "{test.host}": found no way from {client.name} to {server.address.public} port {port}; expected one '
         f"(--data, --port, or --listen {other})"
     )
 
 
 def _order(test: TestPlan, pair: Pair, cell: Cell, seed: int, port: int, endpoint: Endpoint) -> dict[str, Any]:
-    """What one host's agent is told: its own address, and its peer's as this host sees it."""
+    """Return the order for one host's agent: its own address, and its peer's as this host sees it."""
 
     def end(of: Endpoint) -> End:
-        return End(of.name, of.address.own if of is endpoint else of.address.seen)
+        return End(of.name, of.address.own if of is endpoint else of.address.public)
 
     sender, receiver = pair.of(cell)
     ends = asdict(Ends(end(sender), end(receiver)))
@@ -176,7 +182,7 @@ def _frame() -> Plan:
 
 
 def _plan(test: TestPlan, cell: Cell, request_bytes: int | None) -> Plan:
-    """Endless flows between two nodes, with nothing known of what is between them."""
+    """Return a plan of endless flows between two nodes with an unknown network between them."""
     nothing = PathPlan((), 0.0)
     flow = FlowPlan(
         0, 0.0, SPREAD_S * cell.flows, None, None, request_bytes, None, 0, EndsPlan(0, 1), nothing, nothing, 0.0
@@ -193,7 +199,7 @@ def _plan(test: TestPlan, cell: Cell, request_bytes: int | None) -> Plan:
 
 
 def _sockets(endpoint: Endpoint) -> dict[str, Any]:
-    """A host's own congestion control, and buffers as its kernel has them."""
+    """Return socket options: the host's own CCA, and buffers as its kernel has them."""
     return {
         "congestion": _control(endpoint),
         "mss_bytes": None,
@@ -208,7 +214,7 @@ def _control(endpoint: Endpoint) -> str:
 
 
 def _figures(test: TestPlan, tables: Tables) -> dict[str, Any]:
-    """A transfer in numbers: after the warm-up, but for the limits and losses, which are of all of it."""
+    """Return a transfer's results after the warm-up; limits and losses are of all of it."""
     flows, limits = tables["flows"], tables.get("limits", {})
     samples = tables.get("flow_samples", {})
     sent = int(flows["measured_sent_packets"].sum())
@@ -231,7 +237,7 @@ def _finite_min(values: np.ndarray[Any, Any]) -> float | None:
 
 
 def _loaded(samples: Mapping[str, Any], warmup_s: float) -> dict[str, float | None]:
-    """The senders' smoothed round trips while they all send: the mean, and what 19 of 20 samples do not exceed."""
+    """Return mean and 95th percentile of the senders' smoothed RTTs while all send."""
     if not samples:
         return {"rtt_loaded_s": None, "rtt_loaded_p95_s": None}
     rtt_s = np.asarray(samples["srtt_s"])[np.asarray(samples["time_s"]) >= warmup_s]
@@ -242,7 +248,7 @@ def _loaded(samples: Mapping[str, Any], warmup_s: float) -> dict[str, float | No
 
 
 def _lost(flows: Mapping[str, Any], samples: Mapping[str, Any]) -> float | None:
-    """The share of the sent packets that did not arrive, without those that were under way at the end."""
+    """Return the share of sent packets that did not arrive, without those in flight at the end."""
     sent = int(flows["sent_packets"].sum())
     if not sent:
         return None
@@ -254,7 +260,7 @@ def _lost(flows: Mapping[str, Any], samples: Mapping[str, Any]) -> float | None:
 
 
 def _limits(limits: Mapping[str, Any]) -> dict[str, float | None]:
-    """What held the senders back, as shares of the time in which they had something to send (TCP_INFO)."""
+    """Return what limited the senders, as shares of the time in which they had data to send (TCP_INFO)."""
     busy_s = float(np.sum(limits["busy_s"])) if limits else 0.0
     if not busy_s:
         return dict.fromkeys(LIMITS)
@@ -264,7 +270,6 @@ def _limits(limits: Mapping[str, Any]) -> dict[str, float | None]:
 
 
 def _dataset(tables: Tables, sender: Endpoint, receiver: Endpoint, number: int) -> Dataset:
-    """Flows and samples as of any run."""
     spool = Spool(run=number)
     for table in ("flows", "flow_samples"):
         columns = {name: values for name, values in tables.get(table, {}).items() if name in TABLES[table]}

@@ -1,4 +1,4 @@
-"""What captures show, as drawings; of runs too, where they have the tables.
+"""Figure specs of captures, and of runs where they have the tables.
 
 Each kind is one file with one function of a run, a flow's number (None: the one with the most data) and a part of the
 time; `KINDS` is the list of all.
@@ -13,7 +13,7 @@ from ackclock.figures.capture_figures.limits import limits
 from ackclock.figures.capture_figures.pipe import pipe
 from ackclock.figures.capture_figures.rtt import rtt
 from ackclock.figures.capture_figures.sequence import sequence
-from ackclock.figures.capture_figures.silences import silences
+from ackclock.figures.capture_figures.stalls import stalls
 from ackclock.figures.figure_spec import Drawing
 
 #: Every kind by its name.
@@ -22,7 +22,7 @@ KINDS: Mapping[str, Callable[..., Drawing]] = {
     "pipe": pipe,
     "rtt": rtt,
     "limits": limits,
-    "silences": silences,
+    "stalls": stalls,
     "level": level,
 }
 

@@ -1,4 +1,4 @@
-"""What was above the rate of a policer, at losses and at passes."""
+"""Bytes above the rate of a policer, at losses and at passes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ackclock.metrics.view import RunView
 
 
 def level(view: RunView, flow: int | None = None, between: Between = None) -> Drawing:
-    """V(t), what came above the rate of the path's limiter; at losses and at what passed.
+    """Return V(t), the bytes above the rate of the path's limiter; at losses and at what passed.
 
     V(t) = A(t) − r t − min over s ≤ t of (A(s) − r s), with A what has come until t and r the rate: what fills a token
     bucket, or a queue. For a policer it is the bucket's depth at losses, and below it where something passed.

@@ -1,4 +1,4 @@
-"""Pipe, congestion window and receiver's window of a flow."""
+"""Pipe, congestion window and receive window of a flow."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NEAR = 1.5
 
 
 def pipe(view: RunView, flow: int | None = None, between: Between = None) -> Drawing:
-    """RFC 6675's pipe of a flow, its window where that is known, and the receiver's window where it is in sight.
+    """Return RFC 6675's pipe of a flow, its cwnd where known, and the receive window where it is in range.
 
     In captures the pipe is the congestion window only while that limits; else a lower bound of it.
     """

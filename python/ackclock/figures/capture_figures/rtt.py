@@ -12,7 +12,7 @@ from ackclock.metrics.view import RunView
 
 
 def rtt(view: RunView, flow: int | None = None, between: Between = None) -> Drawing:
-    """The smoothed RTT of a flow over time, with the shortest that it had."""
+    """Return the smoothed RTT of a flow over time, with its minimum."""
     part = Part.of(view, between)
     number = part.flow(flow)
     samples = part.rows("flow_samples", number).drop_nulls("srtt_s")

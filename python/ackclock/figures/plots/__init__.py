@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from ackclock.dataset import Dataset
 from ackclock.figures.plots.boxes import boxes
-from ackclock.figures.plots.capture_figures import level, limits, pipe, rtt, sequence, silences
+from ackclock.figures.plots.capture_figures import level, limits, pipe, rtt, sequence, stalls
 from ackclock.figures.plots.cdf import cdf
 from ackclock.figures.plots.comparison import compared
 from ackclock.figures.plots.cwnd import cwnd
@@ -29,12 +29,12 @@ from ackclock.figures.plots.sweep import swept
 from ackclock.figures.plots.tracking import tracking
 
 __all__ = [
-    "BESIDE",
     "KINDS",
     "OF_CAPTURES",
     "OF_HOSTS",
     "ON_REQUEST",
     "OVERLAID",
+    "SIDE_BY_SIDE",
     "boxes",
     "cdf",
     "compared",
@@ -53,7 +53,7 @@ __all__ = [
     "response",
     "rtt",
     "sequence",
-    "silences",
+    "stalls",
     "swept",
     "tracking",
 ]
@@ -80,7 +80,7 @@ OF_CAPTURES: Mapping[str, Callable[..., Figure]] = {
     "pipe": pipe,
     "rtt": rtt,
     "limits": limits,
-    "silences": silences,
+    "stalls": stalls,
     "level": level,
 }
 
@@ -91,4 +91,4 @@ OF_HOSTS: Mapping[str, Callable[[Dataset], Figure]] = {"gaps": gaps, "disk": dis
 OVERLAID = ("cwnd", "cwnd_total", "goodput", "queue", "cdf")
 
 #: Those that draw other results (`over`) beside.
-BESIDE = ("boxes",)
+SIDE_BY_SIDE = ("boxes",)

@@ -25,7 +25,7 @@ PANELS = (
 
 @style.public
 def boxes(data: Dataset, over: Over = None) -> Figure:
-    """Draws how the flows' means are spread: the median and quartiles, whiskers to the extremes, by number of flows.
+    """Draw the spread of the flows' means: median and quartiles, whiskers to the extremes, by number of flows.
 
     Of captures the window is what was under way. `over`: further results, a box each, by their numbers of flows.
     """

@@ -1,4 +1,4 @@
-"""Figures of what captures show: the drawings of `ackclock.figures.capture_figures`, for print."""
+"""Capture figures for print: the specs of `ackclock.figures.capture_figures`."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _of(kind: str) -> Callable[..., Figure]:
     return figure
 
 
-sequence, pipe, rtt, limits, silences, level = map(_of, capture_figures.KINDS)
+sequence, pipe, rtt, limits, stalls, level = map(_of, capture_figures.KINDS)
 
 
 def _panel(ax: Axes, panel: Panel, end_s: float) -> None:
@@ -102,4 +102,4 @@ def _stack(ax: Axes, layer: Stack) -> None:
         below = below + heights
 
 
-__all__ = ["level", "limits", "pipe", "rtt", "sequence", "silences"]
+__all__ = ["level", "limits", "pipe", "rtt", "sequence", "stalls"]

@@ -38,12 +38,12 @@ Distribution: TypeAlias = tuple[Array, Array]
 
 @style.public
 def cdf(data: Dataset, over: Over = None) -> Figure:
-    """Draws the distribution functions of delays, windows, flows' goodputs and completion times, one line a run.
+    """Draw the distribution functions of delays, windows, flows' goodputs and completion times, one line a run.
 
     `over`: dashed, those of other results, all their runs together.
     """
-    own, laid = _known(data), overlay.others(data, over)
-    theirs = [_known(other.view.data) for other in laid]
+    own, laid = _distributions(data), overlay.others(data, over)
+    theirs = [_distributions(other.view.data) for other in laid]
     if not any(own.values()):
         raise InputError("the result has no samples: there are no distributions to draw")
     always = () if "capture" in data.manifest else ALWAYS
@@ -67,8 +67,8 @@ def cdf(data: Dataset, over: Over = None) -> Figure:
     return fig
 
 
-def _known(data: Recorded) -> dict[str, list[Distribution]]:
-    """Of each quantity the distributions of the runs that have it; one run is looked at after the other."""
+def _distributions(data: Recorded) -> dict[str, list[Distribution]]:
+    """Return for each quantity the distributions of the runs that have it; runs are read one after the other."""
     every = [[curves.distribution(view, quantity) for quantity, *_ in PANELS] for view in runs(data)]
     return {quantity: [run[n] for run in every if run[n][0].size] for n, (quantity, *_) in enumerate(PANELS)}
 
@@ -91,14 +91,14 @@ def _panel(
         _step(ax, *_pooled(valid, factor), color=style.COLOURS[0], linewidth=1.5, label="all runs together")
     for other, theirs in laid:
         if theirs:
-            _step(ax, *_pooled(theirs, factor), color=other.colour, linewidth=1.2, **other.look)
+            _step(ax, *_pooled(theirs, factor), color=other.colour, linewidth=1.2, **other.line_style)
     if largest > 4 * min((float(x[0]) for x, _ in valid), default=0.0):
         ax.set_xlim(left=0)
     ax.set_xlabel(label.format(name))
 
 
 def _pooled(valid: Sequence[Distribution], factor: float) -> tuple[Array, Array]:
-    """All runs as one distribution, each run with the same weight; it ends where theirs do on average."""
+    """Pool all runs into one distribution, each with the same weight; it ends at the mean of their ends."""
     weights = np.concatenate([np.diff(share, prepend=0.0) for _, share in valid])
     x, share = empirical(np.concatenate([x for x, _ in valid]) / factor, weights)
     return x, share * float(np.mean([share[-1] for _, share in valid]))

@@ -18,7 +18,7 @@ from ackclock.figures.plots.overlay import Other, Over
 from ackclock.metrics.view import RunView
 
 #: Up to this many flows share one panel; up to `palette.MAX_LINES` each has its own; more are a cloud.
-TOGETHER = 3
+MAX_IN_ONE_PANEL = 3
 
 #: What each flow is drawn beside, in a panel of its own.
 GREY: dict[str, Any] = {"color": "#AAAAAA", "linewidth": 0.8}
@@ -29,7 +29,7 @@ def cwnd(data: Dataset, over: Over = None) -> Figure:
     """Draws the congestion window (segments) of each flow of the first run; `over`: dashed, those of other results."""
     view = style.first_run(data)
     lines = curves.windows(view)
-    draw = _panels if TOGETHER < lines.count <= palette.MAX_LINES else _one_panel
+    draw = _panels if MAX_IN_ONE_PANEL < lines.count <= palette.MAX_LINES else _one_panel
     laid = overlay.others(data, over)
     fig = draw(view, lines, laid, overlay.signs(data, laid))
     style.title(fig, "Congestion window of each flow", data)
@@ -39,9 +39,9 @@ def cwnd(data: Dataset, over: Over = None) -> Figure:
 def _one_panel(view: RunView, lines: Lines, laid: Sequence[Other], signs: Sequence[Line2D]) -> Figure:
     fig = style.figure(3.2)
     ax = fig.subplots()
-    if lines.count <= TOGETHER:
+    if lines.count <= MAX_IN_ONE_PANEL:
         for number, label in enumerate(lines.labels):
-            style.curve(ax, lines.times_s, lines.values[:, number], label=label, **style.look(number))
+            style.curve(ax, lines.times_s, lines.values[:, number], label=label, **style.line_style(number))
     else:
         style.cloud(ax, lines)
     for other in laid:
@@ -51,7 +51,7 @@ def _one_panel(view: RunView, lines: Lines, laid: Sequence[Other], signs: Sequen
     ax.set_ylim(bottom=0)
     ax.set_ylabel("cwnd (segments)")
     handles = [*ax.get_legend_handles_labels()[0], *signs]
-    columns = 2 if lines.count > palette.MAX_LINES else TOGETHER + len(signs)
+    columns = 2 if lines.count > palette.MAX_LINES else MAX_IN_ONE_PANEL + len(signs)
     style.legend(fig, handles=handles, ncols=columns)
     return fig
 
@@ -84,10 +84,10 @@ def _panels(view: RunView, lines: Lines, laid: Sequence[Other], signs: Sequence[
 
 
 def _over(ax: Axes, other: Other, number: int, count: int) -> None:
-    """The same flow of another result, or the mean of its flows if it has not as many."""
+    """Draw the same flow of another result, or the mean of its flows if it has not as many."""
     theirs: Lines = overlay.read(other, curves.windows)
     values = theirs.values[:, number] if theirs.count == count else theirs.mean()
-    style.curve(ax, theirs.times_s, values, color=style.INK, **other.look)
+    style.curve(ax, theirs.times_s, values, color=style.INK, **other.line_style)
 
 
 def _name(ax: Axes, label: str) -> None:

@@ -17,7 +17,7 @@ from ackclock.metrics.view import RunView
 
 @style.public
 def delay(data: Dataset) -> Figure:
-    """Draws how long each flow's data took from end to end, the mean of each interval, in the first run."""
+    """Draw the one-way delay of each flow's data, the mean of each interval, in the first run."""
     view = style.first_run(data)
     lines = _lines(view)
     unit, name = numbers.scale(float(np.nanmax(lines.values)), "s")
@@ -27,7 +27,7 @@ def delay(data: Dataset) -> Figure:
         style.cloud(ax, lines, 1 / unit)
     else:
         for number, label in enumerate(lines.labels):
-            style.curve(ax, lines.times_s, lines.values[:, number] / unit, label=label, **style.look(number))
+            style.curve(ax, lines.times_s, lines.values[:, number] / unit, label=label, **style.line_style(number))
     ax.set_ylim(bottom=0)
     ax.set_ylabel(f"One-way delay ({name})")
     style.warmup([ax], view)

@@ -1,4 +1,4 @@
-"""Loss epochs: which flows lost when, and what share of them together."""
+"""Loss epochs: the flows that lost at each time, and their share."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ def _each(ax: Axes, lines: Lines, laid: Sequence[Other], window_s: float) -> Non
         style.cloud(ax, lines, 1 / unit)
     else:
         for number, label in enumerate(lines.labels):
-            style.curve(ax, lines.times_s, lines.values[:, number] / unit, label=label, **style.look(number))
+            style.curve(ax, lines.times_s, lines.values[:, number] / unit, label=label, **style.line_style(number))
     for other in laid:
         if "goodput_bps" not in other.view.given:
             theirs = overlay.read(other, lambda view: curves.goodputs(view, window_s))

@@ -1,4 +1,4 @@
-"""Figures as PGF pictures, which LaTeX sets in the document's own fonts.
+"""Figures as PGF pictures, which LaTeX typesets in the document's own fonts.
 
 Its preamble has `usepackage{pgf}`, and `input{figure.pgf}` stands where the figure shall be. matplotlib asks a TeX
 installation how wide texts are. Here its own fonts answer, so that none is needed: the document's are a little wider or
@@ -53,12 +53,12 @@ _LETTERS = str.maketrans(
 
 
 def text(written: str) -> str:
-    """A text of a figure or a table, for LaTeX: nothing in it is a command."""
+    """Escape a text of a figure or a table for LaTeX."""
     return written if _POWER.fullmatch(written) else written.replace(r"\$", "$").translate(_LETTERS)
 
 
 class _Renderer(RendererPgf):
-    """matplotlib's, but measures texts without TeX."""
+    """Renderer of matplotlib that measures texts without TeX."""
 
     def __init__(self, figure: Figure, file: StringIO) -> None:
         super().__init__(figure, file)  # type: ignore[no-untyped-call]
@@ -76,7 +76,7 @@ class _Renderer(RendererPgf):
 
 
 def picture(figure: Figure) -> bytes:
-    """The picture, as a file for LaTeX holds it. Nothing of it is a bitmap."""
+    """Return the picture as a file for LaTeX. It contains no bitmap."""
     file = StringIO()
     wide, high = figure.get_size_inches()
     file.write(HEADER)

@@ -67,5 +67,5 @@ def _sojourn(view: RunView, link: int) -> tuple[Array, Array]:
 
 
 def _side(above: bool) -> str:
-    """Keeps two labels apart: the upper one above its line, the lower one below."""
+    """Return the alignment that keeps two labels apart: the upper one above its line, the lower one below."""
     return "bottom" if above else "top"

@@ -1,4 +1,4 @@
-"""How a metric is spread over the runs of a sweep: boxes along a key, or distribution functions."""
+"""Distribution of a metric over the runs of a sweep: box plots along a key, or distribution functions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ackclock.figures.plots import style
 
 
 def boxes(sweep: Runs, chosen: Choice) -> Figure:
-    """A box for each group at each place: the median and quartiles, whiskers to the extremes."""
+    """Draw a box for each group at each position: the median and quartiles, whiskers to the extremes."""
     result = metric_distributions.spread(sweep, chosen, along=True)
     fig = style.figure(3.4)
     ax = fig.subplots()
@@ -36,7 +36,7 @@ def boxes(sweep: Runs, chosen: Choice) -> Figure:
 
 
 def steps(sweep: Runs, chosen: Choice) -> Figure:
-    """The share of the values at or below each, a line for each group."""
+    """Draw the share of the values at or below each, a line for each group."""
     result = metric_distributions.spread(sweep, chosen, along=False)
     fig = style.figure(3.4)
     ax = fig.subplots()
@@ -51,7 +51,7 @@ def steps(sweep: Runs, chosen: Choice) -> Figure:
 
 def _step(ax: Axes, values: list[float], kind: int) -> None:
     shares = np.arange(len(values) + 1) / len(values)
-    ax.step([values[0], *values], shares, where="post", **style.look(kind))
+    ax.step([values[0], *values], shares, where="post", **style.line_style(kind))
 
 
 def _title(result: Spread) -> str:
@@ -61,6 +61,6 @@ def _title(result: Spread) -> str:
 def _finish(fig: Figure, result: Spread, sweep: Runs, how: str) -> None:
     names = dict.fromkeys((group.kind, group.name) for group in result.groups)
     if len(names) > 1:
-        handles = [Line2D([], [], label=name, **style.look(kind)) for kind, name in names]
+        handles = [Line2D([], [], label=name, **style.line_style(kind)) for kind, name in names]
         style.legend(fig, handles=handles, ncols=5)
     style.headline(fig, sweep.name, f"{sweep.engine} engine, {sweep.table.height:,} runs: {how}")

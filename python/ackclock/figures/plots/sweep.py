@@ -1,4 +1,4 @@
-"""A sweep: metrics over the swept keys, as lines, marks, maps, boxes or distribution functions."""
+"""Figures of a sweep: metrics over the swept keys, as lines, marks, maps, boxes or distribution functions."""
 
 from __future__ import annotations
 
@@ -117,7 +117,6 @@ def _panels(sweeps: Sequence[Swept], drawn: Sequence[Chart | Map], *, joined: bo
 
 
 def _intervals(drawn: Sequence[Chart | Map]) -> str:
-    """What is said of intervals, where there are any."""
     lows = [low for each in drawn if isinstance(each, Chart) for line in each.lines for low in line.lows]
     return ", with 95 % intervals" if any(not math.isnan(low) for low in lows) else ""
 
@@ -127,10 +126,16 @@ def _panel(ax: Axes, chart: Chart, *, joined: bool) -> None:
     for line in chart.lines:
         means = np.array(line.means)
         bars = np.nan_to_num(np.stack([means - np.array(line.lows), np.array(line.highs) - means]))
-        some: dict[str, Any] = {"marker": "o", "markersize": 2.5, "capsize": 1.5, "elinewidth": 0.7, **_look(line)}
+        some: dict[str, Any] = {
+            "marker": "o",
+            "markersize": 2.5,
+            "capsize": 1.5,
+            "elinewidth": 0.7,
+            **_line_style(line),
+        }
         if has_names or not joined:
             some |= {"linestyle": "none", "markersize": 3.5, "marker": MARKS[line.sweep % len(MARKS)]}
-        x = np.array(line.x) + (_beside(line, chart) if has_names else 0.0)
+        x = np.array(line.x) + (_offset(line, chart) if has_names else 0.0)
         ax.errorbar(x, means, yerr=np.maximum(bars, 0), label=line.name, **some)
     ax.set_xlabel(chart.across.title)
     ax.margins(x=0.04)
@@ -141,21 +146,21 @@ def _panel(ax: Axes, chart: Chart, *, joined: bool) -> None:
 MARKS = ("o", "s", "^", "D")
 
 
-def _beside(line: Line, chart: Chart) -> float:
-    """How far from its name a line's marks stand, so that those of several do not lie over each other."""
+def _offset(line: Line, chart: Chart) -> float:
+    """Return the horizontal shift of a line's marks from their name, so that those of several do not overlap."""
     kinds = 1 + max(each.kind for each in chart.lines)
     return 0.0 if kinds == 1 else 0.6 * (line.kind / (kinds - 1) - 0.5)
 
 
-def _look(line: Line) -> dict[str, Any]:
-    """A colour for each kind; of several sweeps, dashes for each but the first."""
+def _line_style(line: Line) -> dict[str, Any]:
+    """Return a colour for each kind; of several sweeps, dashes for each but the first."""
     if line.sweep == 0:
-        return style.look(line.kind)
+        return style.line_style(line.kind)
     return {"color": palette.colour(line.kind), "linestyle": overlay.DASHES[(line.sweep - 1) % len(overlay.DASHES)]}
 
 
 def axis_across(ax: Axes, across: Across) -> None:
-    """The horizontal axis of places that have names, or are numbers."""
+    """Set up the horizontal axis for names or numbers."""
     if across.names:
         ax.set_xticks(range(len(across.names)), across.names)
         ax.set_xlim(-0.5, len(across.names) - 0.5)
@@ -165,7 +170,7 @@ def axis_across(ax: Axes, across: Across) -> None:
 
 
 def _map(fig: Figure, ax: Axes, shown_map: Map) -> None:
-    """A colour for each point, whose numbers are written in where there is room."""
+    """Draw a colour for each point, with its number where there is room."""
     means = np.array(shown_map.means)
     mesh = ax.pcolormesh(np.arange(len(shown_map.x) + 1) - 0.5, np.arange(len(shown_map.y) + 1) - 0.5, means,
                          cmap=COLOURS, edgecolors="white", linewidth=0.5)  # fmt: skip

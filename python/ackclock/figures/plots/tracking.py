@@ -1,4 +1,4 @@
-"""How CUBIC's window follows its curve, over the window at the last loss (Belhareth 2014, section 5.5)."""
+"""Tracking of CUBIC's curve by its window, over the window at the last loss (Belhareth 2014, section 5.5)."""
 
 from __future__ import annotations
 
@@ -43,6 +43,6 @@ def _scatter(ax: Axes, result: pl.DataFrame, column: str, label: str) -> None:
 
 
 def _c(data: Dataset) -> float | None:
-    """C, if all groups have the same."""
+    """Return C, if all groups have the same."""
     every = {group.congestion.parameters.get("c") for group in data.plan.groups if group.congestion}
     return every.pop() if len(every) == 1 else None

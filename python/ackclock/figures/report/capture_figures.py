@@ -1,4 +1,4 @@
-"""What captures show, for the page: the drawings of `ackclock.figures.capture_figures`, to zoom into."""
+"""Capture figures for the page: the specs of `ackclock.figures.capture_figures`, zoomable."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ HEIGHT, MORE = 360, 240
 
 
 def figure(kind: str, view: RunView, points: int) -> Figure:
-    """A kind of figure of a run; at most about so many points. Raises `InputError` without the tables."""
+    """Return a kind of figure of a run, of about `points` points. Raises `InputError` without the tables."""
     return of(capture_figures.KINDS[kind](view), points)
 
 
 def of(result: Drawing, points: int) -> Figure:
-    """A drawing as the page's script draws it."""
+    """Return a figure spec as plotly draws it."""
     axes = ["y" if number == 0 else f"y{number + 1}" for number in range(len(result.panels))]
     layout = plotly.plain() | {"xaxis": plotly.axis("Time (s)", range=[result.start_s, result.end_s])}
     layout |= {"height": HEIGHT + MORE * (len(axes) - 1)}
@@ -51,7 +51,7 @@ HEADINGS = {
     "pipe": "Pipe and windows",
     "rtt": "Round-trip times",
     "limits": "What limited the throughput",
-    "silences": "Silences",
+    "stalls": "Stalls",
     "level": "What came above the limiter’s rate",
 }
 
@@ -103,12 +103,12 @@ def _stack(layer: Stack) -> Iterator[Trace]:
 
 
 def _some(most: int, *columns: Array) -> list[Array]:
-    """The same, evenly thinned to at most so many rows."""
+    """Thin columns evenly to at most so many rows."""
     count = columns[0].size
     chosen = np.unique(np.linspace(0, count - 1, min(count, max(most, 200))).astype(np.intp)) if count else slice(0)
     return [column[chosen] for column in columns]
 
 
 def _numbers(values: Array) -> dict[str, str]:
-    """A typed array, in full precision: a zoom goes down to microseconds."""
+    """Return a typed array in full precision: a zoom goes down to microseconds."""
     return {"dtype": "f8", "bdata": base64.b64encode(np.asarray(values, dtype="<f8").tobytes()).decode()}

@@ -13,7 +13,7 @@ from ackclock.metrics.view import RunView
 
 
 def figures(names: Sequence[str], views: Sequence[RunView], first: Sequence[OfRun], points: int) -> list[Figure]:
-    """Several results in the same axes: the first run of each, and its distributions."""
+    """Return the figures of several results in the same axes: the first run of each, and its distributions."""
     made = (
         lambda: _totals(names, views, points),
         lambda: _backlogs(names, views, points),
@@ -30,7 +30,7 @@ def _totals(names: Sequence[str], views: Sequence[RunView], points: int) -> Figu
             lines.times_s,
             lines.total() / factor,
             points // len(views),
-            plotly.look(n),
+            plotly.line_style(n),
             name,
             f"%{{y:.4g}} {unit} at %{{x:.1f}} s",
         )
@@ -55,7 +55,7 @@ def _backlogs(names: Sequence[str], views: Sequence[RunView], points: int) -> Fi
             samples.times_s,
             samples.backlog_p,
             points // len(views),
-            plotly.look(n),
+            plotly.line_style(n),
             name,
             PACKETS,
         )

@@ -1,6 +1,6 @@
-"""The page of `ackclock doctor`: what each cause cost, and every finding with its figures and pictures.
+"""The page of `ackclock doctor`: the cost of each cause, and every finding with its evidence and figures.
 
-The diagnosis comes from above: here it is only what it gives (`_Diagnosed`).
+The diagnosis comes from above: here it is only what it gives (`_Diagnosis`).
 """
 
 from __future__ import annotations
@@ -24,23 +24,21 @@ from ackclock.system.files import readable
 #: Points of a figure.
 POINTS = 40_000
 
-#: A picture of a silence shows so many times its length before and after it, and at least so much, in seconds.
+#: A picture of a stall shows so many times its length before and after it, and at least so much, in seconds.
 AROUND, AT_LEAST_S = 1.0, 0.5
 
 
-class _Words(Protocol):
-    """A cause in words."""
-
+class _Cause(Protocol):
     @property
-    def words(self) -> str:
+    def label(self) -> str:
         """As people say it."""
 
     @property
-    def cost_words(self) -> str:
+    def cost_label(self) -> str:
         """What took its share of the time."""
 
 
-class _Found(Protocol):
+class _Finding(Protocol):
     """A finding: see `ackclock.capture.diagnosis.Finding`."""
 
     @property
@@ -53,34 +51,34 @@ class _Found(Protocol):
     def shown(self) -> tuple[str, ...]: ...
 
 
-class _Diagnosed(Protocol):
+class _Diagnosis(Protocol):
     """A diagnosis: see `ackclock.capture.diagnosis.Diagnosis`."""
 
     @property
-    def verdict(self) -> _Words: ...
+    def verdict(self) -> _Cause: ...
     @property
     def dearest(self) -> Sequence[tuple[Any, float]]: ...
     @property
-    def findings(self) -> Sequence[_Found]: ...
+    def findings(self) -> Sequence[_Finding]: ...
 
 
-def write(data: Dataset, answers: Mapping[str, Any], diagnosed: _Diagnosed, out: Path | str) -> Path:
-    """Writes the page, whole or not at all, and returns its path. Raises `InputError` if it cannot be written."""
-    return page.write(render(data, answers, diagnosed), out)
+def write(data: Dataset, analysis: Mapping[str, Any], diagnosed: _Diagnosis, out: Path | str) -> Path:
+    """Write the page atomically and return its path. Raises `InputError` if it cannot be written."""
+    return page.write(render(data, analysis, diagnosed), out)
 
 
-def render(data: Dataset, answers: Mapping[str, Any], diagnosed: _Diagnosed) -> str:
-    """The page as HTML."""
+def render(data: Dataset, analysis: Mapping[str, Any], diagnosed: _Diagnosis) -> str:
+    """Return the page as HTML."""
     views = list(runs(data))
     findings = list(_findings(views[0] if views else None, diagnosed.findings))
-    verdict = diagnosed.verdict.words
+    verdict = diagnosed.verdict.label
     return page.render(
         "doctor.html.j2",
         title=verdict[:1].upper() + verdict[1:],
-        summary=answers["summary"],
-        costs=[(cause.cost_words, share, numbers.value(share, "share")) for cause, share in diagnosed.dearest],
+        summary=analysis["summary"],
+        costs=[(cause.cost_label, share, numbers.value(share, "share")) for cause, share in diagnosed.dearest],
         findings=findings,
-        files=[readable(str(file["path"])) for file in answers["files"]],
+        files=[readable(str(file["path"])) for file in analysis["files"]],
         drawn="the flow with the most data, unless all flows are drawn",
         figures={
             f"finding{result['number']}-{figure.key}": figure.spec()
@@ -91,7 +89,7 @@ def render(data: Dataset, answers: Mapping[str, Any], diagnosed: _Diagnosed) -> 
     )
 
 
-def _findings(view: RunView | None, result: Sequence[_Found]) -> Iterator[dict[str, Any]]:
+def _findings(view: RunView | None, result: Sequence[_Finding]) -> Iterator[dict[str, Any]]:
     shown: set[tuple[str, Any]] = set()
     for number, finding in enumerate(result):
         figures = [] if view is None else _figures(view, finding, shown)
@@ -104,8 +102,8 @@ def _findings(view: RunView | None, result: Sequence[_Found]) -> Iterator[dict[s
         }
 
 
-def _figures(view: RunView, finding: _Found, shown: set[tuple[str, Any]]) -> list[Figure]:
-    """The finding's pictures, but for those that stand above."""
+def _figures(view: RunView, finding: _Finding, shown: set[tuple[str, Any]]) -> list[Figure]:
+    """Return the finding's figures, but for those shown above."""
     figures = []
     for kind in finding.shown:
         flow, between = _where(view, kind, finding.evidence.get("class"))
@@ -118,7 +116,7 @@ def _figures(view: RunView, finding: _Found, shown: set[tuple[str, Any]]) -> lis
 
 
 def _where(view: RunView, kind: str, stall: str | None) -> tuple[int | None, Between]:
-    """The flow and the time of the longest silence of a class; else the flow with the most data, and all the time."""
+    """Return flow and time of the longest stall of a class; else the flow with the most data, at all times."""
     if kind != "sequence" or stall is None:
         return None, None
     stalls = view.data.scan("stalls").filter((pl.col("run") == view.run) & (pl.col("class") == stall))

@@ -24,14 +24,14 @@ SEGMENTS = "%{y:.0f} segments at %{x:.2f} s"
 PACKETS = "%{y:.0f} packets at %{x:.2f} s"
 
 #: What is shown of captures, in this order.
-KINDS = ("limits", "silences", "level", "sequence", "pipe", "rtt")
+KINDS = ("limits", "stalls", "level", "sequence", "pipe", "rtt")
 
 #: Flow-and-epoch pairs that the epoch figure shows.
 MAX_HITS = 20_000
 
 
 def of_result(view: RunView, runs: Runs, points: int) -> list[Figure]:
-    """All the figures of one result: `view` is the run that is drawn, `runs` are all; about `points` a figure."""
+    """Return all figures of one result: `view` is the run drawn, `runs` are all; about `points` a figure."""
     made = (
         lambda: cwnd(view, points),
         lambda: cwnd_total(view, points),
@@ -45,14 +45,14 @@ def of_result(view: RunView, runs: Runs, points: int) -> list[Figure]:
 
 
 def _of_capture(view: RunView, points: int) -> list[Figure | None]:
-    """What only captures show. Their windows and queues are no engine's: the pipe stands with them."""
+    """Return the figures that only captures have."""
     if "capture" not in view.data.manifest:
         return []
     return [possible(partial(capture_figures.figure, kind, view, points)) for kind in KINDS]
 
 
 def possible(make: Callable[[], Figure]) -> Figure | None:
-    """A figure whose data the engine did not give is left out."""
+    """Return a figure, or None if the engine did not give its data."""
     try:
         return make()
     except InputError:
@@ -60,7 +60,7 @@ def possible(make: Callable[[], Figure]) -> Figure | None:
 
 
 def cwnd(view: RunView, points: int) -> Figure:
-    """Congestion windows."""
+    """Return the congestion windows."""
     lines = curves.windows(view)
     data = plotly.traces(lines, points, SEGMENTS)
     layout = plotly.over_time(view, {"yaxis": plotly.axis("Congestion window (segments)", rangemode="tozero")})
@@ -69,10 +69,10 @@ def cwnd(view: RunView, points: int) -> Figure:
 
 
 def cwnd_total(view: RunView, points: int) -> Figure:
-    """The sum of the windows."""
+    """Return the sum of the windows."""
     lines = curves.windows_to_add(view)
     total = lines.total()
-    data = [plotly.curve(lines.times_s, total, points, plotly.look(0), "all flows", SEGMENTS)]
+    data = [plotly.curve(lines.times_s, total, points, plotly.line_style(0), "all flows", SEGMENTS)]
     layout = plotly.over_time(view, {"yaxis": plotly.axis(curves.sum_label(lines), rangemode="tozero")})
     caption = "The sum of all windows: it swings as a single flow’s window would where losses are synchronised."
     for value, name in curves.path_limits(view):
@@ -84,14 +84,14 @@ def cwnd_total(view: RunView, points: int) -> Figure:
 
 
 def goodput(view: RunView, points: int) -> Figure:
-    """Goodput in total and of each flow."""
+    """Return goodput in total and of each flow."""
     window_s = curves.goodput_window(view)
     lines = curves.goodputs(view, window_s)
     rate_bps, total = curves.link_rate(view), lines.total()
     factor, unit = numbers.scale(max(float(total.max(initial=0)), rate_bps or 0.0), "bit/s")
     datagrams = curves.datagram_goodputs(view, lines.times_s, window_s)
     each_factor, each_unit = numbers.scale(float(np.nanmax(lines.values, initial=0)), "bit/s")
-    every = lines.beside(datagrams)
+    every = lines.join(datagrams)
     scaled = Lines(every.times_s, every.values / each_factor, every.labels, every.groups)
     above = plotly.curve(
         lines.times_s, total / factor, points, {"color": palette.INK}, "all flows", f"%{{y:.4g}} {unit} at %{{x:.1f}} s"
@@ -111,17 +111,17 @@ def goodput(view: RunView, points: int) -> Figure:
 
 
 def queue(view: RunView, points: int) -> Figure:
-    """Backlog and sojourn time."""
+    """Return backlog and sojourn time."""
     samples = curves.queue(view)
     factor, unit = numbers.scale(float(np.nanmax(samples.sojourn_s, initial=0)), "s")
     above = plotly.curve(
-        samples.times_s, samples.backlog_p, points, plotly.look(0), "backlog", "%{y:.0f} packets at %{x:.2f} s"
+        samples.times_s, samples.backlog_p, points, plotly.line_style(0), "backlog", "%{y:.0f} packets at %{x:.2f} s"
     )
     below = plotly.curve(
         samples.times_s,
         samples.sojourn_s / factor,
         points,
-        plotly.look(1),
+        plotly.line_style(1),
         "sojourn time",
         f"%{{y:.3g}} {unit} at %{{x:.2f}} s",
     )
@@ -140,7 +140,7 @@ def queue(view: RunView, points: int) -> Figure:
 
 
 def epochs(view: RunView) -> Figure:
-    """Which flows lost in which congestion epoch."""
+    """Return the flows that lost in each congestion epoch."""
     drops, result = curves.loss_epochs(view)
     if not result.height:
         raise InputError("no packet was dropped at the bottleneck")

@@ -1,4 +1,4 @@
-"""What a report gives of all the runs of a result, gathered from one at a time: the tables of no two are in memory."""
+"""Data of all the runs of a result, gathered from one run at a time: only one run's tables are in memory."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ RATES = {"flow": pl.UInt32, "goodput_bps": pl.Float64, "share": pl.Float64}
 
 @dataclass(frozen=True, slots=True)
 class Runs:
-    """The runs of a result: each one's metrics and distributions; the first flows; of all flows, what is needed.
+    """The runs of a result: each one's metrics and distributions; the first flows; sums over all flows.
 
     `flows` has the first flows of each run, `rates` what they got on average; `range_bps` is from the least to the most
     that any TCP flow got on average (None: nothing known).
@@ -61,12 +61,12 @@ class Runs:
 
     @property
     def summaries(self) -> Mapping[str, Summary]:
-        """Each metric over the runs."""
+        """Return each metric over the runs."""
         return metrics.summary([dict(values) for values in self.values])
 
 
 def gathered(data: Recorded) -> tuple[RunView, Runs]:
-    """The first run, which is drawn, and what is said of all. Raises `InputError` for a result without runs."""
+    """Return the first run, which is drawn, and the data of all. Raises `InputError` for a result without runs."""
     first: RunView | None = None
     names, values, result, flows, rates, goodputs = [], [], [], [], [], _Means()
     for view in metrics.runs(data):
@@ -86,22 +86,22 @@ def gathered(data: Recorded) -> tuple[RunView, Runs]:
 
 
 def _first_flows(view: RunView, numbered: _Means) -> list[pl.DataFrame]:
-    """The first TCP flows, and the first UDP flows, of a run."""
+    """Return the first TCP flows, and the first UDP flows, of a run."""
     result = pl.DataFrame()
     for block in view.rows("flows").blocks(*COLUMNS):
-        numbered.see(block["flow"])
+        numbered.register(block["flow"])
         result = pl.concat([result, block.frame.select(COLUMNS)], how="vertical" if result.width else "diagonal")
         result = result.sort("flow").head(MAX_FLOWS)
-    numbered.see(view.datagrams["flow"].to_numpy())
+    numbered.register(view.datagrams["flow"].to_numpy())
     others = view.datagrams.select(COLUMNS).head(MAX_FLOWS)
     return [result, others] if result.width else [others]
 
 
 def _first_rates(view: RunView, goodputs: _Means) -> list[pl.DataFrame]:
-    """Goodput while it was there and share of all the data of the first TCP flows; goodput of the first UDP flows."""
+    """Return goodput and share of the first TCP flows, and goodput of the first UDP flows."""
     udp = pl.DataFrame({"flow": view.datagrams["flow"], "goodput_bps": throughput.datagram_rates_bps(view)})
     result = [udp.head(MAX_FLOWS).with_columns(pl.lit(None, dtype=pl.Float64).alias("share"))]
-    rates, data = view.cached(throughput.rates_while_there_bps), throughput.flow_rates_bps(view)
+    rates, data = view.cached(throughput.active_rates_bps), throughput.flow_rates_bps(view)
     if rates is not None and data is not None:
         flows = throughput.present_flows(view)
         first = _lowest(flows, MAX_FLOWS)
@@ -113,7 +113,7 @@ def _first_rates(view: RunView, goodputs: _Means) -> list[pl.DataFrame]:
 
 
 def _lowest(numbers: npt.NDArray[np.uint32], count: int) -> npt.NDArray[np.intp]:
-    """The places of the lowest numbers, at most so many, in the order of the numbers."""
+    """Return the places of the lowest numbers, at most so many, in the order of the numbers."""
     if numbers.size > count:
         few = np.flatnonzero(numbers <= np.partition(numbers, count - 1)[count - 1])
     else:
@@ -122,20 +122,20 @@ def _lowest(numbers: npt.NDArray[np.uint32], count: int) -> npt.NDArray[np.intp]
 
 
 class _Means:
-    """Values of things that have numbers, added up over runs."""
+    """Means of numbered values over runs."""
 
     def __init__(self) -> None:
-        self._seen = np.zeros(0, dtype=bool)
+        self._registered = np.zeros(0, dtype=bool)
         self._sums = np.zeros(0)
         self._counts = np.zeros(0, dtype=np.uint32)
 
-    def see(self, numbers: npt.NDArray[np.uint32]) -> None:
-        """Counts the things, each once."""
-        self._seen = _grown(self._seen, numbers)
-        self._seen[numbers] = True
+    def register(self, numbers: npt.NDArray[np.uint32]) -> None:
+        """Register numbers, each once."""
+        self._registered = _grown(self._registered, numbers)
+        self._registered[numbers] = True
 
     def add(self, numbers: npt.NDArray[np.uint32], values: Array) -> None:
-        """A run's value of each of some different things."""
+        """Add a run's values."""
         self._sums, self._counts = _grown(self._sums, numbers), _grown(self._counts, numbers)
         for part in _parts(numbers.size):
             self._sums[numbers[part]] += values[part]
@@ -143,12 +143,12 @@ class _Means:
 
     @property
     def numbers(self) -> int:
-        """How many different things there were."""
-        return int(self._seen.sum())
+        """Return how many different numbers there were."""
+        return int(self._registered.sum())
 
     @property
     def range(self) -> tuple[float | None, float | None]:
-        """The least and the most of the means."""
+        """Return the smallest and the largest of the means."""
         lowest, highest = np.inf, -np.inf
         for part in _parts(self._counts.size):
             valid = self._counts[part] > 0
@@ -158,7 +158,7 @@ class _Means:
 
 
 def _parts(size: int) -> Iterator[slice]:
-    """An array in parts, so that what is reckoned with each takes little memory beside the array."""
+    """Yield slices of an array, so that temporary arrays stay small."""
     return (slice(first, first + PART) for first in range(0, size, PART))
 
 

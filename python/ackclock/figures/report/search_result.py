@@ -1,4 +1,4 @@
-"""The answer first: what a result gives, in sentences."""
+"""Conclusions of a report, in sentences."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Summaries = Mapping[str, Summary]
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What the sentences are about: a result's name, its summaries, and a few numbers of its plan.
+    """Facts for the sentences: a result's name, its summaries, and a few numbers of its plan.
 
     `flows` are those of TCP, `datagrams` those of UDP; `rate_bps` is that of all bottlenecks together, of which there
     are none where no link is known.
@@ -37,19 +37,19 @@ class Subject:
     datagrams: int = 0
 
     def mean(self, metric: str) -> float | None:
-        """A metric's mean over the runs."""
+        """Return a metric's mean over the runs."""
         result = self.summaries.get(metric)
         return None if result is None else result.mean
 
 
 def sentences(subject: Subject) -> list[str]:
-    """How well the flows shared the link, at what delay, with what losses, and how sure that is."""
+    """Return sentences on utilisation, fairness, delay, loss and confidence."""
     parts = [say(subject) for say in (_use, _fairness, _delay, _loss, _completion, _certainty)]
     return [part for part in parts if part]
 
 
 def comparison(subjects: Sequence[Subject]) -> list[str]:
-    """Which result was best in what; only where best and next clearly differ (see `_doubt`)."""
+    """Return which result was best in each metric, where best and next clearly differ (see `_doubt`)."""
     questions = (
         ("utilisation", True, "used the link best", "utilisation"),
         ("queue_delay_mean_s", False, "kept the queue shortest", "mean queueing delay"),
@@ -61,7 +61,7 @@ def comparison(subjects: Sequence[Subject]) -> list[str]:
 
 
 def counted(number: int, noun: str) -> str:
-    """`ten flows`, `one flow`, `40 flows`."""
+    """Return `ten flows`, `one flow`, `40 flows`."""
     word = NUMBERS[number] if number < len(NUMBERS) else f"{number:,}"
     return f"{word} {noun}{'' if number == 1 else 's'}"
 
@@ -149,7 +149,7 @@ def _best(subjects: Sequence[Subject], metric: str, highest: bool, praise: str, 
 
 
 def _doubt(one: Summary, other: Summary) -> str:
-    """Why two means are called no different; empty where they differ, and surely."""
+    """Return why two means are not called different; empty where they differ significantly."""
     ends = (one.ci95_low, one.ci95_high, other.ci95_low, other.ci95_high)
     if any(end is None for end in ends):
         return "one run has no interval"
@@ -168,7 +168,7 @@ def _unit(metric: str) -> str:
 def subject_of(
     name: str, view: RunView, summaries: Summaries, rates_bps: tuple[float | None, float | None], seeds: int
 ) -> Subject:
-    """The subject of one result, of which this is the first run; `rates_bps`: its flows' least and most."""
+    """Return the subject of one result; `rates_bps` are its flows' smallest and largest."""
     links = [view.plan.links[number] for number in view.plan.bottlenecks]
     rates = [link.rate_bps for link in links if link.rate_bps is not None]
     return Subject(

@@ -12,7 +12,7 @@ from ackclock.theory.single_flow.stages import QUEUED, Stage
 
 @dataclass(frozen=True, slots=True)
 class Averages:
-    """Means over time of stationary cycles, and how the window swings.
+    """Means over time of stationary cycles, and the range of the window.
 
     `loss_rate` lost out of sent packets (A.5), `throughput_pps` packets/s (A.6), `queue_p` packets, the one in
     transmission counted (A.7), `delay_s` that they mean (A.8), `rtt_s` (A.9); `window_p` the mean window; `period_s`,
@@ -31,12 +31,12 @@ class Averages:
 
 
 def averages(flow: SingleFlow) -> Averages:
-    """Of the flow's stationary cycles."""
+    """Average the flow's stationary cycles."""
     return of_cycles(stationary(flow))
 
 
 def of_cycles(result: Sequence[Cycle]) -> Averages:
-    """Of these cycles, which the flow goes through one after the other."""
+    """Average these cycles, which the flow passes through one after the other."""
     flow, count, time_s = result[0].flow, len(result), sum(cycle.end_s for cycle in result)
     sent_p = sum(packets_sent(cycle) for cycle in result)
     queue_p = sum(queue_area(cycle) for cycle in result) / time_s
@@ -55,7 +55,7 @@ def of_cycles(result: Sequence[Cycle]) -> Averages:
 
 
 def packets_sent(cycle: Cycle) -> float:
-    """Packets that pass the link from loss to loss."""
+    """Return the packets that pass the link from loss to loss."""
     return float(cycle.sent(cycle.end_s))
 
 
@@ -64,7 +64,7 @@ def _area(stage: Stage) -> float:
 
 
 def queue_area(cycle: Cycle) -> float:
-    """∫ (W − Cτ)⁺ dt, and never more than B + 1 at a time.
+    """Return ∫ (W − Cτ)⁺ dt, with the queue limited to B + 1.
 
     The print's A.7 and A.8 forget to divide by the cycle's length.
     """

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
-from ackclock.theory.domains import POSITIVE, SHARE, Domain, Words, at_least, check, single
+from ackclock.theory.domains import POSITIVE, SHARE, Domain, OneOf, check, lower_bound, single
 
 #: How Reno's estimate grows: by `a` packets for each window of ACKs, or as the print has it, W1 + a t / R(t).
 Growth: TypeAlias = Literal["acks", "rtt"]
@@ -21,11 +21,11 @@ Seen: TypeAlias = Literal["at_once", "next_round", "rtt_later"]
 #: What the set-up of a flow may have.
 DOMAINS: Mapping[str, Domain] = {
     **dict.fromkeys(("capacity_pps", "rtt_s", "c", "packets_per_ack"), single(POSITIVE)),
-    "buffer_p": single(at_least(0)),
+    "buffer_p": single(lower_bound(0)),
     "beta": single(SHARE),
-    "growth": Words(get_args(Growth)),
-    "whole": Words(get_args(Whole)),
-    "seen": Words(get_args(Seen)),
+    "growth": OneOf(get_args(Growth)),
+    "whole": OneOf(get_args(Whole)),
+    "seen": OneOf(get_args(Seen)),
 }
 
 #: Two windows nearer than this, as a share, are the same: no fast convergence because of rounding errors.

@@ -1,16 +1,16 @@
-"""In which mode the flow is: always cubic, or Reno's estimate too (section 2.2.2)."""
+"""Mode of the flow: always cubic, or Reno's estimate too (section 2.2.2)."""
 
 from __future__ import annotations
 
 import math
 
-from ackclock.theory.domains import POSITIVE, SHARE, at_least, checked, single
+from ackclock.theory.domains import POSITIVE, SHARE, checked, lower_bound, single
 from ackclock.theory.single_flow.flow import SingleFlow
 
 
 @checked(w_max=single(POSITIVE))
 def min_difference(flow: SingleFlow, w_max: float) -> float:
-    """D_min = c (V − 2s)(V + s)², s = √(a / (3cτ)), in packets: by how much the cubic is above Reno's estimate.
+    """Return D_min = c (V − 2s)(V + s)², s = √(a / (3cτ)), packets: the least lead of the cubic over the estimate.
 
     At the second stationary point of the difference, t = V + s, without a queue; the cubic leads all the time if it is
     positive. V = ∛(β w_max / c).
@@ -21,13 +21,13 @@ def min_difference(flow: SingleFlow, w_max: float) -> float:
 
 
 def always_cubic(flow: SingleFlow) -> bool:
-    """Whether the flow is never in TCP mode, as long as its w_max is Cτ + B (section 2.2.2)."""
+    """Return True if the flow is never in TCP mode, as long as its w_max is Cτ + B (section 2.2.2)."""
     return min_difference(flow, flow.pipe_p + flow.buffer_p) > 0
 
 
 @checked(
     capacity_pps=single(POSITIVE),
-    buffer_p=single(at_least(0)),
+    buffer_p=single(lower_bound(0)),
     beta=single(SHARE),
     c=single(POSITIVE),
     packets_per_ack=single(POSITIVE),
@@ -35,7 +35,7 @@ def always_cubic(flow: SingleFlow) -> bool:
 def cubic_threshold_rtt_s(
     capacity_pps: float, buffer_p: float = 0.0, *, beta: float = 0.2, c: float = 0.4, packets_per_ack: float = 1.0
 ) -> float:
-    """The RTT without queue above which a flow is always in cubic mode (section 2.2.2).
+    """Return the RTT without queue above which a flow is always in cubic mode (section 2.2.2).
 
     D_min = 0 is τ V² = 4a / (3c) with V³ = β (Cτ + B) / c; for packets_per_ack = 1, τ V² = 4β / (c (2 − β)). The print
     gives 39 ms at 100 Mb/s and 18 ms at 1 Gb/s; the equation gives 38.0 and 15.1 ms for packets of 1500 bytes and no

@@ -1,4 +1,4 @@
-"""The window and the queue over time, for figures and tables."""
+"""Window and queue over time, for figures and tables."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Trajectory:
 
 
 def timeline(flow: SingleFlow, duration_s: float) -> Iterator[tuple[float, Cycle]]:
-    """The cycles from 0 until `duration_s`, each with its start; at 0 a loss has just been seen."""
+    """Yield the cycles from 0 until `duration_s`, each with its start; a loss was detected at 0."""
     start_s = 0.0
     for cycle in cycles(flow):
         yield start_s, cycle
@@ -38,7 +38,7 @@ def timeline(flow: SingleFlow, duration_s: float) -> Iterator[tuple[float, Cycle
 
 @checked(duration_s=single(POSITIVE), step_s=single(POSITIVE))
 def trajectory(flow: SingleFlow, duration_s: float, step_s: float) -> Trajectory:
-    """Window, queue and packets at `step_s`, 2 `step_s`, … until `duration_s`.
+    """Return window, queue and packets at `step_s`, 2 `step_s`, … until `duration_s`.
 
     The window is that of the cubic or of Reno's estimate, whichever is greater. Slow start is not modelled: at 0 a
     loss has just been seen at the window that fills path and buffer.
@@ -47,7 +47,7 @@ def trajectory(flow: SingleFlow, duration_s: float, step_s: float) -> Trajectory
 
 
 def at_times(flow: SingleFlow, times_s: npt.NDArray[np.float64]) -> Trajectory:
-    """The same at these times, which ascend; before 0 the window is 0."""
+    """Return the trajectory at these ascending times; before 0 the window is 0."""
     windows, sent, before_p = np.zeros(times_s.shape), np.zeros(times_s.shape), 0.0
     for start_s, cycle in timeline(flow, float(times_s[-1]) if times_s.size else 0.0):
         inside = slice(*np.searchsorted(times_s, [start_s, start_s + cycle.end_s], side="right"))

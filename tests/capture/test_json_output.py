@@ -6,7 +6,7 @@ import pytest
 
 from ackclock.capture import json_output
 
-COUNTS = ("lost", "lost_before", "reordered", "capture_lost", "data_segments", *json_output.REPAIRS.values())
+COUNTS = ("lost", "lost_before", "reordered", "capture_lost", "data_segments", *json_output.RETRANSMISSIONS.values())
 
 
 def row(flow: int, **more: object) -> dict[str, object]:

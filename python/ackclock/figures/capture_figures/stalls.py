@@ -1,4 +1,4 @@
-"""Silences of all flows."""
+"""Stalls of all flows."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from ackclock.figures.figure_spec import Drawing, Panel, Strokes
 from ackclock.metrics.view import RunView
 
 #: Words and colour → the classes of stalls that are meant.
-LOOKS = {
-    ("host stood still", figure_spec.RED): ("host",),
-    ("machine stood still", figure_spec.PURPLE): ("machine",),
+STYLES = {
+    ("host stalled", figure_spec.RED): ("host",),
+    ("machine paused", figure_spec.PURPLE): ("machine",),
     ("capture lost packets", figure_spec.INK): ("capture_loss",),
-    ("timeout, or nothing left to tell of a loss", figure_spec.ORANGE): (
+    ("timeout, or no data left to detect a loss", figure_spec.ORANGE): (
         "timeout",
         "tail_loss",
         "double_retransmission",
@@ -26,28 +26,28 @@ LOOKS = {
         "continuous_loss",
         "handshake",
     ),
-    ("acknowledgements late", figure_spec.SKY): ("ack_delay",),
-    ("receiver’s window shut", figure_spec.PINK): ("receiver",),
-    ("application had nothing", figure_spec.GREEN): ("application",),
-    ("nobody knows", figure_spec.LIGHT): ("unknown",),
+    ("late acknowledgements", figure_spec.SKY): ("ack_delay",),
+    ("receive window closed", figure_spec.PINK): ("receiver",),
+    ("application idle", figure_spec.GREEN): ("application",),
+    ("unknown", figure_spec.LIGHT): ("unknown",),
 }
 
 
-def silences(view: RunView, flow: int | None = None, between: Between = None) -> Drawing:
-    """When each flow lived, and when nothing was to be seen of it, by the reason. All flows, or one of them.
+def stalls(view: RunView, flow: int | None = None, between: Between = None) -> Drawing:
+    """Return when each flow lived, and when it stalled, by cause. All flows, or one of them.
 
     Directions that only carry requests are left out, unless it was for a request that somebody waited.
     """
     part = Part.of(view, between)
     expected = pl.lit(value=True) if flow is None else pl.col("flow") == part.flow(flow)
-    heading = "Silences of all flows" if flow is None else f"Silences of {part.name(flow)}"
+    heading = "Stalls of all flows" if flow is None else f"Stalls of {part.name(flow)}"
     flows = view.data.scan("flows").filter((pl.col("run") == view.run) & expected)
     stalls = view.data.scan("stalls").filter((pl.col("run") == view.run) & expected).collect()
     idle = np.setdiff1d(view.requests, stalls["flow"].to_numpy())
     shown = ~pl.col("flow").is_in(idle) if flow is None else pl.lit(value=True)
     lives = flows.filter(shown).select("flow", "start_s", "end_s").sort("flow").collect()
     if "capture" not in view.data.manifest:
-        raise InputError("only captured results know silences: found a run; expected what ackclock capture wrote")
+        raise InputError("only captures have stalls: found a run; expected what ackclock capture wrote")
     carried = (
         view.data.scan("captured").filter((pl.col("run") == view.run) & expected).select("payload_bytes").collect()
     )
@@ -59,7 +59,7 @@ def silences(view: RunView, flow: int | None = None, between: Between = None) ->
     names = tuple(f"flow {number}" for number in lives["flow"]) if lives.height <= 12 else ()
     panel = Panel("Flow (number, in the order of their beginnings)" if not names else "", layers, (), False, names)
     caption = "A thin line while a flow lives, a bar while nothing of it is to be seen."
-    return Drawing("silences", heading, caption, (panel,), part.start_s, part.end_s)
+    return Drawing("stalls", heading, caption, (panel,), part.start_s, part.end_s)
 
 
 def _lives(rows: pl.DataFrame, end_s: float) -> Strokes:
@@ -69,7 +69,7 @@ def _lives(rows: pl.DataFrame, end_s: float) -> Strokes:
 
 
 def _stalls(stalls: pl.DataFrame) -> Iterator[Strokes]:
-    for (name, colour), classes in LOOKS.items():
+    for (name, colour), classes in STYLES.items():
         rows = stalls.filter(pl.col("class").cast(pl.String).is_in(classes))
         if rows.height:
             starts, places = array(rows["time_s"]), array(rows["place"])

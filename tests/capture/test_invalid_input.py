@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from ackclock import capture, cli, metrics
-from ackclock.figures.capture_figures.silences import silences
+from ackclock.figures.capture_figures.stalls import stalls
 
 
 def write(path, count: int = 4) -> None:
@@ -74,10 +74,10 @@ def test_a_name_with_a_line_break_is_one_line(tmp_path):
     assert r"--filter \"a\nb\"" in one_line(call("capture", odd, "--filter", "a\nb")).replace('"', r"\"")
 
 
-def test_without_data_there_are_no_silences_to_draw(tmp_path):
+def test_without_data_there_are_no_stalls_to_draw(tmp_path):
     write(tmp_path / "a.pcap")
     assert call("capture", tmp_path / "a.pcap", "--out", tmp_path / "out").exit_code == 0
-    line = one_line(call("plot", tmp_path / "out", "silences", "--out", tmp_path / "s.svg"))
+    line = one_line(call("plot", tmp_path / "out", "stalls", "--out", tmp_path / "s.svg"))
     assert "the result holds no flows with data to draw" in line
     assert not (tmp_path / "s.svg").exists()
     assert call("report", tmp_path / "out").exit_code == 0
@@ -103,7 +103,7 @@ def test_thinking_time_is_of_those_whose_answer_was_awaited(tmp_path):
             file.write(struct.pack("<IIII", 1_000_000 + at_s, at_us, len(packet), len(packet)) + packet)
     data = capture.read([tmp_path / "a.pcap"]).data
     view = next(iter(metrics.runs(data)))
-    assert silences(view).panels[0].names == ("flow 1",)
-    assert silences(view, flow=0).panels[0].names == ("flow 0",)
+    assert stalls(view).panels[0].names == ("flow 1",)
+    assert stalls(view, flow=0).panels[0].names == ("flow 0",)
     (stall,) = data.scan("stalls").collect().iter_rows(named=True)
     assert (stall["class"], stall["flow"], round(stall["duration_s"], 2)) == ("application", 1, 2.0)
