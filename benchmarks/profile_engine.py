@@ -17,7 +17,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "profile"
-SOURCE = "crates/ackclock-packet/src/"
+SOURCE = "crates/ackclock-sim/src/"
 COMPONENTS = {
     "agenda.rs": "agenda: what happens next",
     "simulation": "simulation: dispatch, sampling",
@@ -55,7 +55,7 @@ def build() -> Path:
     # With a target named, the flags are for the program alone, and not for the compiler's plug-ins.
     version = subprocess.run(["rustc", "-vV"], capture_output=True, text=True, check=True).stdout
     host = next(line.removeprefix("host: ") for line in version.splitlines() if line.startswith("host: "))
-    command = ["cargo", "build", "--quiet", "--release", "--target", host, "-p", "ackclock-packet", "--example", "bulk"]
+    command = ["cargo", "build", "--quiet", "--release", "--target", host, "-p", "ackclock-sim", "--example", "bulk"]
     subprocess.run(command, cwd=ROOT, env=os.environ | environment, check=True)
     return TARGET / host / "release" / "examples" / "bulk"
 

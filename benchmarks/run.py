@@ -171,7 +171,7 @@ def build() -> dict[str, list[str]]:
     return programs
 
 
-def build_ackclock(example: str = "bulk", package: str = "ackclock-packet") -> Path:
+def build_ackclock(example: str = "bulk", package: str = "ackclock-sim") -> Path:
     """Builds one of the example programs of an engine."""
     command = ["cargo", "build", "--release", "--locked", "--package", package, "--example", example]
     subprocess.run([*command, "--quiet"], cwd=ROOT, check=True)

@@ -42,7 +42,7 @@ MADE = "<!-- Made by docs/make_pages.py from the sources: edit those. -->\n\n"
 
 FAMILY_TITLES = {"congestion": "Congestion controls", "queue": "Queue disciplines", "stack": "TCP stacks"}
 #: Where an algorithm's Rust file is; a stack has none, nor has what only the kernel has.
-FAMILY_SOURCES = {"congestion": "crates/ackclock-congestion/src", "queue": "crates/ackclock-packet/src/queue"}
+FAMILY_SOURCES = {"congestion": "crates/ackclock-congestion/src", "queue": "crates/ackclock-sim/src/queue"}
 FAMILY_PLACES = {"congestion": "[[flows]]", "queue": "[network]", "stack": "[tcp]"}
 
 

@@ -57,8 +57,8 @@ MEASURES = {"levels": level_spread, "fast convergence": fast_convergence}
 def check(measured: Measured, published: Mapping[str, Published]) -> list[Row]:
     """The model's windows in fractions and in whole packets, or the simulation's."""
     if "fractions" not in measured:
-        return [Row("simulation", measured["rounding"]["levels"], NONE, HARDLY)]
-    fractions, whole = measured["fractions"], measured["rounding"]
+        return [Row("simulation", measured["whole"]["levels"], NONE, HARDLY)]
+    fractions, whole = measured["fractions"], measured["whole"]
     return [
         Row("fractions", fractions["levels"], FRACTIONS, SOME),
         Row("spurious", fractions["fast convergence"], TRIGGERS, ONCE),

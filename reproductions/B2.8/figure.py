@@ -19,9 +19,9 @@ def draw(theory: Mapping[str, Dataset], packet: Mapping[str, Dataset]) -> Figure
     fig = style.figure(3.1)
     whole, peaks = fig.subplots(1, 2, squeeze=False)[0]
     together = {
-        "simulation": packet["rounding"],
+        "simulation": packet["whole"],
         "model, fractions": theory["fractions"],
-        "model, whole packets": theory["rounding"],
+        "model, whole packets": theory["whole"],
     }
     figures.windows_together(whole, together, SPAN_S, "Window (segments)")
     for data, colour, sign in zip(together.values(), style.COLOURS, "s.x", strict=False):

@@ -190,7 +190,7 @@ def test_the_defaults_of_the_options():
 
 
 def test_words_stand_for_tables():
-    found = plan(fluid('synchronisation = "full"\nvictims = "random"\nslow_start = false\nstep = "2ms"'))
+    found = plan(fluid('synchronisation = "full"\nloss_assignment = "random"\nslow_start = false\nstep = "2ms"'))
     options = found.options["fluid"]
     assert options["synchronisation"] == {"kind": "full"}
     assert options["loss_assignment"] == {"kind": "random"}

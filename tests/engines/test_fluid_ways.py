@@ -170,9 +170,9 @@ def test_the_base_rtt_is_the_packet_engines(parking_lot):
 # --- what is refused ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("routing", ["single", "ecmp", "ecmp-packet", "weighted"])
-def test_a_choice_of_ways_is_refused(routing):
-    text = GRAPH.replace('topology = "graph"', f'topology = "graph"\nrouting = "{routing}"')
+@pytest.mark.parametrize("choice", ["single", "ecmp", "ecmp-packet", "weighted"])
+def test_a_choice_of_ways_is_refused(choice):
+    text = GRAPH.replace('topology = "graph"', f'topology = "graph"\nrouting = "{choice}"')
     assert refused(text) == set()
     assert refused(text, AGAIN) == {routing.SEVERAL_WAYS}
     with pytest.raises(UnsupportedError, match='engine "fluid" has no several equally short ways'):

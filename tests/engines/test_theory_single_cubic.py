@@ -49,7 +49,7 @@ def test_the_plan_becomes_the_flow() -> None:
     assert (found.rtt_s, found.buffer_p, found.c) == (0.05, 50, 0.4)
     assert found.beta == pytest.approx(0.2)
     assert (found.packets_per_ack, found.fast_convergence) == (1, True)
-    assert (found.growth, found.whole, found.seen) == ("acks", "window", "rtt_later")
+    assert (found.growth, found.rounding, found.loss_detection) == ("acks", "window", "rtt_later")
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_the_plan_becomes_the_flow() -> None:
         (("beta = 0.8", "beta = 0.7"), "beta", pytest.approx(0.3)),
         (("beta = 0.8", "c = 1.5"), "c", 1.5),
         (("beta = 0.8", "fast_convergence = false"), "fast_convergence", False),
-        (("beta = 0.8", "whole_segments = false"), "whole", "nothing"),
+        (("beta = 0.8", "whole_segments = false"), "rounding", "nothing"),
         (('mss = "1460B"', 'mss = "1460B"\ndelayed_ack = true'), "packets_per_ack", 1.0),
         (("\n[theory]", '\n[theory]\nsingle_cubic = { growth = "rtt" }'), "growth", "rtt"),
         (("\n[theory]", '\n[theory]\nsingle_cubic = { rounding = "loss" }'), "rounding", "loss"),

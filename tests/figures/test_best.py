@@ -7,6 +7,7 @@ import pytest
 
 from ackclock.experiments.sweep.result import Sweep
 from ackclock.figures import sweep_summary
+from ackclock.figures.report import sweep as sweep_page
 from ackclock.scenario.points import Axis
 
 KEY = "network.queue.limit"
@@ -56,7 +57,7 @@ def test_one_run_promises_no_interval():
     first, last = sweep_summary.sentences(sweep)
     assert first.endswith("and how sure the difference is one run cannot say.")
     assert last.startswith("Each point is one run, so there are no intervals")
-    page = sweep.render([sweep])
+    page = sweep_page.render([sweep])
     assert "intervals overlap" not in page
     assert "over the seeds" not in page
     assert page.index("The link was used best") < page.index("<nav")

@@ -233,7 +233,7 @@ def test_a_table_is_read_as_it_was_written(tmp_path):
 
 
 def test_the_package_carries_the_entries():
-    assert REPRODUCTIONS.resolve() == Path(__file__).parents[3] / "reproductions"
+    assert REPRODUCTIONS.resolve() == Path(__file__).parents[2] / "reproductions"
 
 
 def call(*arguments):

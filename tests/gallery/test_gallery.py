@@ -15,7 +15,7 @@ from ackclock.gallery import cases
 from ackclock.gallery.result import FULL, QUICK, Result
 from ackclock.gallery.runner import TABLE, run
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 GALLERY = ROOT / "docs" / "gallery"
 ENTRIES = gallery.entries()
 every_entry = pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.id)

@@ -8,6 +8,7 @@ import pytest
 import synthetic
 
 from ackclock import metrics
+from ackclock.capture import tables as capture_tables
 from ackclock.dataset import Dataset, Spool
 from ackclock.errors import InputError
 from ackclock.metrics.trace import floods
@@ -90,7 +91,7 @@ def test_flows_of_one_queue_go_together():
 
 def captured(rows: list[dict], **tables: dict) -> Dataset:
     """A captured result with these directions."""
-    spool = Spool(names=tables.NAMES)
+    spool = Spool(names=capture_tables.NAMES)
     valid = {"vantage": "middle", "closed": True, "reset": False, "window_scale_inferred": False, "sack": True}
     valid |= {"timestamps": True, "ecn": False, "opened": True, "client": "10.0.0.1:1", "server": "10.0.0.2:80"}
     flow = {"group": 0, "congestion": "unknown", "start_s": 0.0, "sent_packets": 100, "retransmissions": 0}

@@ -129,7 +129,7 @@ def test_nothing_is_recorded_unasked():
 
 
 @pytest.mark.parametrize(
-    ("key", "words"), [("delays", "one-way delays"), ("cubic", "CUBIC's inside"), ("paths", "paths of flows")]
+    ("key", "words"), [("delays", "one-way delays"), ("cubic_state", "CUBIC's inside"), ("paths", "paths of flows")]
 )
 def test_engines_that_cannot_say_so_say_that(key, words):
     text = ONE_FLOW.partition("[record]")[0] + f"[record]\n{key} = true"

@@ -99,7 +99,7 @@ MISTAKES = {
     ),
     "UDP of no rate": (
         UDP,
-        '7: traffic[0]: found neither rate nor rate_adaptation; expected rate = "250/s" or follow =',
+        '7: traffic[0]: found neither rate nor rate_adaptation; expected rate = "250/s" or rate_adaptation =',
     ),
     "bursts that overlap": (
         UDP + 'rate = "100/s"\nburst = { packets = 200, every = "1s" }',

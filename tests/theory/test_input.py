@@ -56,7 +56,7 @@ RIGHT: dict[Callable[..., Any], dict[str, Any]] = {
     theory.handshake_time: {"p_syn": 0.1, "rto_s": 1},
     theory.size_where_syn_counts: {"share": 0.1, "rtt_s": 0.1, "p": 0.02, "rto_s": 1, "recovery_s": 1},
     sf.SingleFlow: {"capacity_pps": 1000, "rtt_s": 0.1, "buffer_p": 10, "beta": 0.2, "c": 0.4, "packets_per_ack": 1}
-    | {"growth": "rtt", "whole": "loss", "seen": "rtt_later"},
+    | {"growth": "rtt", "rounding": "loss", "loss_detection": "rtt_later"},
     sf.cubic_threshold_rtt_s: {"capacity_pps": 1e4, "buffer_p": 0, "beta": 0.2, "c": 0.4, "packets_per_ack": 1},
     sf.min_difference: {"flow": sf.SingleFlow(1000, 0.1, 10), "w_max": 100},
     sf.trajectory: {"flow": sf.SingleFlow(1000, 0.1, 10), "duration_s": 1, "step_s": 0.1},
@@ -73,7 +73,7 @@ WRONG = {
     "margin": (*NEGATIVE, 0, 1.5),
     **dict.fromkeys(("slots", "streams", "flows"), (*NEGATIVE, 0, 0.5, math.inf)),
     **dict.fromkeys(("buffer", "buffer_p", "small_bytes", "small_rate_hz", "time_s"), (*NEGATIVE, math.inf)),
-    **dict.fromkeys(("variant", "growth", "whole", "seen"), ("x", "", None, 1, ["reno"])),
+    **dict.fromkeys(("variant", "growth", "rounding", "loss_detection"), ("x", "", None, 1, ["reno"])),
     "max_window": (*NEGATIVE, 0),
     "recovery_s": (*NEGATIVE, math.inf),
     "packets": (*NOTHING, math.inf),
@@ -143,8 +143,8 @@ def test_every_function_is_here():
             "CUBIC's is cubic_window",
         ),
         (
-            lambda: sf.SingleFlow(1000, 0.1, 10, whole="x"),  # type: ignore[arg-type]
-            "SingleFlow: whole: found 'x'; expected one of nothing, loss, window",
+            lambda: sf.SingleFlow(1000, 0.1, 10, rounding="x"),  # type: ignore[arg-type]
+            "SingleFlow: rounding: found 'x'; expected one of nothing, loss, window",
         ),
         (lambda: theory.loss_at("reno", 1), "loss_at: window: found 1.0; expected 1.22 or more"),
     ],

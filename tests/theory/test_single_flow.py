@@ -209,8 +209,8 @@ def test_the_growth_and_the_window_of_a_loss() -> None:
     assert sf.SingleFlow(8333, 0.05, 50).growth_p == pytest.approx(3 * 0.2 / 1.8)
     assert sf.SingleFlow(8333, 0.05, 50, packets_per_ack=2).growth_p == pytest.approx(3 * 0.2 / (2 * 1.8))
     assert sf.SingleFlow(10_000, 0.05, 50).loss_window == 551.0
-    assert sf.SingleFlow(10_000, 0.05, 50, whole="loss").loss_window == 552.0, "551 packets fit"
-    assert sf.SingleFlow(10_010, 0.05, 50, whole="loss").loss_window == 552.0, "551.5 would"
+    assert sf.SingleFlow(10_000, 0.05, 50, rounding="loss").loss_window == 552.0, "551 packets fit"
+    assert sf.SingleFlow(10_010, 0.05, 50, rounding="loss").loss_window == 552.0, "551.5 would"
 
 
 def test_thresholds_of_cubic_mode() -> None:
@@ -251,7 +251,7 @@ def test_without_delay_every_loss_is_at_the_same_window() -> None:
 
 def test_losses_seen_an_rtt_later_take_turns_in_cubic_mode() -> None:
     """After a fast convergence the window is steep at W_E and overshoots; then the plateau is high and it does not."""
-    flow = sf.SingleFlow(1e8 / 12_000, 0.05, 50, whole="window", seen="rtt_later")
+    flow = sf.SingleFlow(1e8 / 12_000, 0.05, 50, rounding="window", loss_detection="rtt_later")
     long, short = sorted(sf.stationary(flow), key=lambda cycle: -cycle.end_s)
     assert long.end_s > 1.8 * short.end_s
     assert (long.lost_p, short.lost_p) == (2, 1)
@@ -262,18 +262,18 @@ def test_losses_seen_an_rtt_later_take_turns_in_cubic_mode() -> None:
 
 def test_rounds_see_a_loss_at_fractions_and_whole_packets_do_not() -> None:
     """Section 2.4.1.3: the level differs by fractions of a packet, and fast convergence follows; rounded, none."""
-    fractions = sf.SingleFlow(2e8 / 12_000, 0.01, 50, seen="next_round")
+    fractions = sf.SingleFlow(2e8 / 12_000, 0.01, 50, loss_detection="next_round")
     levels = [cycle.end_window for cycle in itertools.islice(sf.cycles(fractions), 12)]
     assert np.ptp(levels) > 0.01
     assert min(levels) >= fractions.full_p
     assert max(levels) < fractions.full_p + fractions.growth_p
-    whole = sf.SingleFlow(2e8 / 12_000, 0.01, 50, seen="next_round", whole="loss")
+    whole = sf.SingleFlow(2e8 / 12_000, 0.01, 50, loss_detection="next_round", rounding="loss")
     assert {cycle.end_window for cycle in itertools.islice(sf.cycles(whole), 12)} == {218.0}
 
 
 def test_rounds_are_those_of_the_window() -> None:
     """t_(k+1) = t_k + R(t_k): the time at which the loss is seen is the end of one (appendix A.2)."""
-    flow = sf.SingleFlow(2e8 / 12_000, 0.01, 50, seen="next_round")
+    flow = sf.SingleFlow(2e8 / 12_000, 0.01, 50, loss_detection="next_round")
     cycle = next(itertools.islice(sf.cycles(flow), 3, None))
     ends_s = [0.0]
     while ends_s[-1] < cycle.lost_s:
@@ -284,7 +284,7 @@ def test_rounds_are_those_of_the_window() -> None:
 
 def test_whole_windows_are_rounded_towards_the_plateau() -> None:
     """As Linux has it, w_max ± ⌊c |t − V|³⌋: the last packet below the plateau comes when the curve is one short."""
-    flow = sf.SingleFlow(3e8 / 12_000, 0.02, 50, whole="window")
+    flow = sf.SingleFlow(3e8 / 12_000, 0.02, 50, rounding="window")
     cycle = sf.cycle(flow, sf.after_loss(flow, 552.0, 552.0))
     v = math.cbrt((552 - 441) / 0.4)
     assert cycle.epoch == sf.Epoch(441.0, 552.0)
@@ -295,7 +295,7 @@ def test_whole_windows_are_rounded_towards_the_plateau() -> None:
 
 def test_averages_are_those_of_the_trajectory() -> None:
     """A.5–A.9 of two cycles that take turns, against samples over a thousand cycles."""
-    flow = sf.SingleFlow(1e8 / 12_000, 0.05, 50, seen="rtt_later", whole="loss", c=0.9)
+    flow = sf.SingleFlow(1e8 / 12_000, 0.05, 50, loss_detection="rtt_later", rounding="loss", c=0.9)
     result = sf.averages(flow)
     seen = sf.trajectory(flow, 5_000.0, 0.01)
     queue = np.clip(seen.windows - flow.pipe_p, 0, flow.buffer_p + 1)
@@ -341,8 +341,8 @@ FLOWS = st.builds(
     packets_per_ack=st.sampled_from([1.0, 2.0, 6.0]),
     fast_convergence=st.booleans(),
     growth=st.sampled_from(GROWTHS),
-    whole=st.sampled_from(["nothing", "loss", "window"]),
-    seen=st.sampled_from(["at_once", "rtt_later"]),
+    rounding=st.sampled_from(["nothing", "loss", "window"]),
+    loss_detection=st.sampled_from(["at_once", "rtt_later"]),
 )
 
 
@@ -373,7 +373,7 @@ def test_any_flow_goes_round_and_nothing_is_lost_on_the_way(flow: sf.SingleFlow)
 @settings(max_examples=40)
 @given(FLOWS.filter(lambda flow: flow.rtt_s > 0.005))
 def test_rounds_end_less_than_a_round_after_the_loss(flow: sf.SingleFlow) -> None:
-    rounds = dataclasses.replace(flow, seen="next_round")
+    rounds = dataclasses.replace(flow, loss_detection="next_round")
     for cycle in itertools.islice(sf.cycles(rounds), 3):
         longest_s = flow.full_p / flow.capacity_pps
         assert 0 <= cycle.end_s - cycle.lost_s <= longest_s * (1 + 1e-9)

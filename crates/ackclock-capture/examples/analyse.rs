@@ -47,7 +47,7 @@ fn main() {
                 flows.client_port[row],
                 flows.server[row],
                 flows.server_port[row],
-                Vantage::WORDS[usize::from(flows.vantage[row])],
+                Vantage::NAMES[usize::from(flows.vantage[row])],
                 flows.vantage_confidence[row],
                 flows.data_segments[row],
                 flows.mss[row],

@@ -1,6 +1,6 @@
 //! One connection: its handshake, its ends and its two directions.
 
-use ackclock_record::Happening;
+use ackclock_core::tables::EventKind;
 
 use crate::packet::{Checksum, Endpoint, Flags, Options as TcpOptions, Segment};
 use crate::quiet::Quiet;
@@ -203,9 +203,9 @@ impl Connection {
         if half.initial == Some(segment.sequence) {
             half.syn_retransmissions += 1;
             let (kind, cause) = if answers {
-                (Happening::SynAckRetransmission, Cause::SynAck)
+                (EventKind::SynAckRetransmission, Cause::SynAck)
             } else {
-                (Happening::SynRetransmission, Cause::Syn)
+                (EventKind::SynRetransmission, Cause::Syn)
             };
             let how = How {
                 class: cause as u8,
@@ -243,7 +243,7 @@ impl Connection {
         rows.event(
             now_ns,
             self.flow(0),
-            Happening::Established,
+            EventKind::Established,
             f64::NAN,
             How::default(),
         );
@@ -428,7 +428,7 @@ impl Connection {
             confidence,
         };
         let begin_ns = silence.end_ns - silence.gap_ns;
-        rows.event(begin_ns, flow, Happening::Stall, f64::NAN, how);
+        rows.event(begin_ns, flow, EventKind::Stall, f64::NAN, how);
     }
 
     /// Gives back memory while nothing is under way.

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::Range;
 
-use ackclock_record::Happening;
+use ackclock_core::tables::EventKind;
 
 use crate::tables::{Events, Flows, Vantage};
 
@@ -45,7 +45,7 @@ type Kept = (u64, u32, [Option<usize>; 2]);
 #[derive(Debug)]
 pub struct Largest {
     most: usize,
-    seen: [Seen; Vantage::WORDS.len()],
+    seen: [Seen; Vantage::NAMES.len()],
     /// The smallest first.
     kept: BinaryHeap<Reverse<Kept>>,
     rows: Flows,
@@ -60,7 +60,7 @@ impl Largest {
     pub fn new(most: usize) -> Self {
         Self {
             most,
-            seen: <[Seen; Vantage::WORDS.len()]>::default(),
+            seen: <[Seen; Vantage::NAMES.len()]>::default(),
             kept: BinaryHeap::new(),
             rows: Flows::default(),
             free: Vec::new(),
@@ -72,7 +72,7 @@ impl Largest {
     /// Takes rows in; those of one connection come together, and its events no later.
     pub fn take(&mut self, flows: &Flows, events: &Events) {
         let stalls =
-            (0..events.kind.len()).filter(|&row| events.kind[row] == Happening::Stall as u8);
+            (0..events.kind.len()).filter(|&row| events.kind[row] == EventKind::Stall as u8);
         self.stalls.extend(stalls.map(|row| Stood {
             flow: events.flow[row],
             time_s: events.time_s[row],
@@ -192,7 +192,7 @@ mod tests {
         Events {
             flow: of.to_vec(),
             time_s: vec![1.0; of.len()],
-            kind: vec![Happening::Stall as u8; of.len()],
+            kind: vec![EventKind::Stall as u8; of.len()],
             class: vec![0; of.len()],
             duration_s: vec![0.5; of.len()],
             ..Events::default()

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::path::Path;
 
-use ackclock_record::{record, table};
+use ackclock_core::tables::{record, table};
 
 use crate::files::Capture;
 use crate::filter::Filter;

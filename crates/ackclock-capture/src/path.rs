@@ -29,7 +29,7 @@ mod trace;
 
 use std::borrow::Cow;
 
-use ackclock_record::kinds;
+use ackclock_core::tables::codes;
 
 use crate::series::{Arrival, RttSample};
 use policing::Bucket;
@@ -61,7 +61,7 @@ const NOISE_S: f64 = 0.001;
 /// Two full Ethernet frames: a burst above that is a bucket's, not the granularity of a queue; if it is more than noise.
 const SHAPED_BYTES: f64 = 3036.0;
 
-kinds!(
+codes!(
     /// What limits.
     Limiter {
         /// Drops what is above a rate once a burst is used up, without delaying anything.

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use ackclock_record::{Happening, NONE};
+use ackclock_core::tables::{EventKind, NONE};
 
 use crate::beside::Beside;
 use crate::packet::Address;
@@ -123,8 +123,8 @@ impl Rows {
     }
 
     /// Adds an event.
-    pub fn event(&mut self, time_ns: i64, flow: u32, kind: Happening, value: f64, how: How) {
-        if !self.options.events && kind != Happening::Stall {
+    pub fn event(&mut self, time_ns: i64, flow: u32, kind: EventKind, value: f64, how: How) {
+        if !self.options.events && kind != EventKind::Stall {
             return;
         }
         let begin_s = self.seconds(time_ns);
@@ -142,11 +142,11 @@ impl Rows {
     /// Adds a segment's fate, and the event that belongs to it.
     pub fn told(&mut self, told: &Told) {
         let kind = match told.fate {
-            Fate::Lost | Fate::LostBefore => Some(Happening::Loss),
-            Fate::Reordered => Some(Happening::Reordering),
-            Fate::Duplicate => Some(Happening::Duplicate),
-            Fate::Spurious => Some(Happening::SpuriousRetransmission),
-            Fate::CaptureLost => Some(Happening::CaptureLoss),
+            Fate::Lost | Fate::LostBefore => Some(EventKind::Loss),
+            Fate::Reordered => Some(EventKind::Reordering),
+            Fate::Duplicate => Some(EventKind::Duplicate),
+            Fate::Spurious => Some(EventKind::SpuriousRetransmission),
+            Fate::CaptureLost => Some(EventKind::CaptureLoss),
             Fate::Delivered | Fate::Unresolved => None,
         };
         if let Some(kind) = kind {

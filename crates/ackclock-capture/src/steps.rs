@@ -3,35 +3,14 @@
 //! Memory is bounded: there is room for so many steps, of one flow and of all together. A flow in which nothing was lost
 //! when it is over, or rests, gives its room back; of those that are over the longest are kept.
 
+pub use ackclock_core::tcp::ack_trace::{Phase, Signal};
+
 /// Steps of a flow: with four times as many no control is named better. Of one that lost nothing in so many, later ones.
 pub const MOST_OF_A_FLOW: usize = 1 << 14;
 /// Steps of all flows: 16 MB of them.
 pub const MOST: usize = 1 << 18;
 /// Flows that are over and kept: more than anybody reads one by one.
 pub const MOST_FLOWS: usize = 32;
-
-/// Why a window has to come down.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Signal {
-    /// Fast recovery begins.
-    Loss,
-    /// The reaction to ECN marks begins.
-    Mark,
-    /// The retransmission timer expired afterwards.
-    Timeout,
-}
-
-/// What is being repaired.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Phase {
-    /// Nothing.
-    #[default]
-    Open,
-    /// Fast recovery, or the reaction to marks.
-    Recovery,
-    /// What a timeout took for lost.
-    Repair,
-}
 
 /// An acknowledgement at the sender, and what it sent then. Counts are of bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,9 +1,9 @@
 //! The rows that an analysis fills: the dataset's names and units where the same thing is meant, with what only a
-//! capture has beside them. Missing values are as in `ackclock-record`.
+//! capture has beside them. Missing values are as in `ackclock_core::tables`.
 
-use ackclock_record::{kinds, record, table};
+use ackclock_core::tables::{codes, record, table};
 
-kinds!(
+codes!(
     /// Where a capture was taken, seen from the data's sender.
     Vantage {
         /// Not known.
@@ -17,7 +17,7 @@ kinds!(
     }
 );
 
-kinds!(
+codes!(
     /// What became of a copy of a segment.
     Fate {
         /// The capture ends before it is known.
@@ -39,7 +39,7 @@ kinds!(
     }
 );
 
-kinds!(
+codes!(
     /// Why something was sent again.
     Cause {
         /// Not sent again, or nobody knows.
@@ -61,7 +61,7 @@ kinds!(
     }
 );
 
-kinds!(
+codes!(
     /// What holds a sender back.
     Limit {
         /// Nobody knows.
@@ -81,7 +81,7 @@ kinds!(
     }
 );
 
-kinds!(
+codes!(
     /// Why nothing was to be seen for a while.
     Stall {
         /// Nobody knows.
@@ -132,7 +132,7 @@ table!(
 );
 
 table!(
-    /// Events; `kind` is a [`ackclock_record::Happening`].
+    /// Events; `kind` is a [`ackclock_core::tables::EventKind`].
     Events {
         time_s: f64,
         flow: u32,

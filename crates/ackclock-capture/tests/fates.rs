@@ -1,7 +1,7 @@
 //! What became of each segment, and why it was sent again, on captures by hand.
 
 use ackclock_capture::tables::{Cause, Fate, Vantage};
-use ackclock_record::Happening;
+use ackclock_core::tables::EventKind;
 use kit::{analysed, count, fates, segment, Trace, MSS};
 
 mod kit;
@@ -32,7 +32,7 @@ fn what_is_acknowledged_was_delivered() {
     }
     let flows = &found.flows;
     assert_eq!(flows.flow, [0]);
-    assert_eq!(Vantage::WORDS[usize::from(flows.vantage[0])], "sender");
+    assert_eq!(Vantage::NAMES[usize::from(flows.vantage[0])], "sender");
     assert_eq!(
         (flows.delivered_bytes[0], flows.initial_window[0]),
         (4000, 4)
@@ -54,8 +54,8 @@ fn a_lost_segment_is_repaired_once_sack_tells() {
     trace.ack(304, 6, &[]);
     let found = trace.analysed();
     assert_eq!(fates(&found, 1), [LOST, (Fate::Delivered, Cause::Fast)]);
-    assert_eq!(count(&found, Happening::Recovery), 1);
-    assert_eq!(count(&found, Happening::Loss), 1);
+    assert_eq!(count(&found, EventKind::Recovery), 1);
+    assert_eq!(count(&found, EventKind::Loss), 1);
     assert_eq!(found.flows.retransmissions_fast, [1]);
 }
 
@@ -90,7 +90,7 @@ fn the_timer_repairs_what_nothing_tells_of() {
         let fates = fates(&found, number);
         assert_eq!(fates, [LOST, (Fate::Delivered, Cause::Timeout)], "{number}");
     }
-    assert_eq!(count(&found, Happening::Timeout), 1);
+    assert_eq!(count(&found, EventKind::Timeout), 1);
     assert_eq!(kit::stalls(&found), ["continuous_loss"]);
 }
 
@@ -106,7 +106,7 @@ fn the_end_of_a_flight_is_probed() {
     let found = trace.analysed();
     let probe = fates(&found, 7)[1];
     assert_eq!(probe, (Fate::Delivered, Cause::TailProbe));
-    assert_eq!(count(&found, Happening::TailProbe), 1);
+    assert_eq!(count(&found, EventKind::TailProbe), 1);
 }
 
 #[test]
@@ -275,7 +275,7 @@ fn syns_are_counted_by_their_number() {
     let found = analysed(&segments);
     assert_eq!(found.flows.flow, [0, 2]);
     assert_eq!(found.flows.syn_retransmissions, [1, 0]);
-    assert_eq!(count(&found, Happening::SynRetransmission), 1);
+    assert_eq!(count(&found, EventKind::SynRetransmission), 1);
 }
 
 #[test]

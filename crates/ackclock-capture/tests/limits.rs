@@ -29,7 +29,7 @@ fn seconds_by_limit(flight: Option<u32>, window: u16) -> (&'static str, Vec<(&'s
         ("receiver", flows.limited_receiver_s[0]),
         ("control", flows.limited_control_s[0]),
     ];
-    let vantage = Vantage::WORDS[usize::from(flows.vantage[0])];
+    let vantage = Vantage::NAMES[usize::from(flows.vantage[0])];
     (vantage, limited.to_vec())
 }
 
@@ -126,7 +126,7 @@ fn seconds_at_receiver(
         ("application", flows.limited_application_s[0]),
         ("window", window_s),
     ];
-    (Vantage::WORDS[usize::from(flows.vantage[0])], limited)
+    (Vantage::NAMES[usize::from(flows.vantage[0])], limited)
 }
 
 #[test]

@@ -29,7 +29,7 @@
 //!   bind near the equilibrium and an R far too high fills no more than that; and no more than 16 times what
 //!   was ever delivered in a round trip, as bunched ACKs predict any rate. ECN marks count as losses.
 
-use ackclock_units::{Rate, Time};
+use ackclock_core::{Rate, Time};
 use serde::Deserialize;
 use serde_json::Value;
 

@@ -16,7 +16,7 @@
 //! than what an ACK acknowledges; before the first loss and after a timeout the curve begins at its flat
 //! point, as in CUBIC. The arithmetic is CUBIC's ([`super::cubic`]).
 
-use ackclock_units::Time;
+use ackclock_core::Time;
 use serde::Deserialize;
 use serde_json::Value;
 

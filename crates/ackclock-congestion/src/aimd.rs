@@ -18,7 +18,7 @@
 //! Deviations: slow start before the first loss and after a timeout, which Chiu and Jain do not have.
 //! Growth counts acknowledged segments and not ACKs (RFC 3465), so delayed ACKs do not slow it down.
 
-use ackclock_units::Time;
+use ackclock_core::Time;
 use serde::Deserialize;
 use serde_json::Value;
 

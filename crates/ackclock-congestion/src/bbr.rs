@@ -17,7 +17,7 @@
 //!   any mode ── 10 s without an RTT as small ──▶ ProbeRtt ── 200 ms and a round ──▶ ProbeBw, or Startup
 //! ```
 
-use ackclock_units::{Rate, Time};
+use ackclock_core::{Rate, Time};
 use rand_pcg::Pcg64Mcg;
 use serde::Deserialize;
 use serde_json::Value;

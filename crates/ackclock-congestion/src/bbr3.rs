@@ -20,7 +20,7 @@
 //!   any state ── 5 s without an RTT as small ──▶ ProbeRTT ── 200 ms and a round ──▶ CRUISE or Startup
 //! ```
 
-use ackclock_units::{Rate, Time};
+use ackclock_core::{Rate, Time};
 use rand_pcg::Pcg64Mcg;
 use serde::Deserialize;
 use serde_json::Value;

@@ -29,7 +29,7 @@
 //! - The plateau is given by its length (`smooth_part` round trips for four segments), where the paper
 //!   has a smallest increment `S_min`.
 
-use ackclock_units::Time;
+use ackclock_core::Time;
 use serde::Deserialize;
 use serde_json::Value;
 

@@ -20,7 +20,7 @@
 //! tuning by emulation of the draft's appendix is left out). dwnd is zero in slow start, and a timeout
 //! makes it zero. Windows are fractions of segments; growth counts acknowledged segments.
 
-use ackclock_units::Time;
+use ackclock_core::Time;
 use serde::Deserialize;
 use serde_json::Value;
 

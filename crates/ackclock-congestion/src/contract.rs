@@ -5,7 +5,7 @@
 
 mod history;
 
-use ackclock_units::{Rate, Time};
+use ackclock_core::{Rate, Time};
 use rand_core::RngCore;
 use rand_pcg::Pcg64Mcg;
 use serde_json::Value;

@@ -36,7 +36,7 @@ mod curve;
 mod fractional;
 mod parameters;
 
-use ackclock_units::Time;
+use ackclock_core::Time;
 use serde::Deserialize;
 use serde_json::Value;
 

@@ -17,7 +17,7 @@
 //! - Windows are whole segments; ssthresh is at least 2.
 //! - A loss during the reaction to marks halves what is in flight, the window that the reduction has reached.
 
-use ackclock_units::Time;
+use ackclock_core::Time;
 use serde::Deserialize;
 use serde_json::Value;
 

@@ -16,7 +16,7 @@
 //! Deviation: the change is spread over the round trip in proportion to what is acknowledged, not in
 //! equal steps per time.
 
-use ackclock_units::Time;
+use ackclock_core::Time;
 use serde::Deserialize;
 use serde_json::Value;
 

@@ -122,7 +122,7 @@ impl FractionalWindow {
 mod tests {
     use super::super::window::testing::{ack, recovering};
     use super::*;
-    use ackclock_units::Time;
+    use ackclock_core::Time;
 
     fn below_a_threshold() -> FractionalWindow {
         let mut window = FractionalWindow::new(10.0);

@@ -29,7 +29,7 @@ mod fractional;
 
 use std::sync::LazyLock;
 
-use ackclock_units::Time;
+use ackclock_core::Time;
 use serde::Deserialize;
 use serde_json::Value;
 

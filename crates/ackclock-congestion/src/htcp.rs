@@ -28,11 +28,11 @@
 
 mod throughput;
 
-use ackclock_units::Time;
+use ackclock_core::jiffies::JiffyClock;
+use ackclock_core::Time;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::ticks::Clock;
 use super::window::Window;
 use super::{Ack, Before, Controller, Loss, Made, Restart};
 
@@ -78,7 +78,7 @@ struct Parameters {
 #[derive(Clone, Copy, Debug)]
 struct Htcp {
     parameters: Parameters,
-    clock: Clock,
+    clock: JiffyClock,
     window: Window,
     /// α in 1/128.
     alpha_128: u64,
@@ -133,7 +133,7 @@ impl Htcp {
     fn new(parameters: Parameters, initial_window: f64) -> Result<Htcp, serde_json::Error> {
         Ok(Htcp {
             parameters,
-            clock: Clock::new(parameters.tick)?,
+            clock: super::jiffy_clock(parameters.tick)?,
             window: Window::new(initial_window),
             alpha_128: ALPHA_BASE,
             beta_128: BETA_MIN,
@@ -155,7 +155,7 @@ impl Htcp {
         }
         if self.window.is_open() && !self.disordered {
             self.max_rtt = self.max_rtt.max(self.min_rtt);
-            if rtt <= self.max_rtt + self.clock.of(MAX_RTT_STEP) {
+            if rtt <= self.max_rtt + self.clock.span(MAX_RTT_STEP) {
                 self.max_rtt = self.max_rtt.max(rtt);
             }
         }
@@ -194,7 +194,7 @@ impl Htcp {
             self.adapting = false;
             return BETA_MIN;
         }
-        let telling = self.min_rtt > self.clock.of(SHORT_RTT) && self.max_rtt > 0;
+        let telling = self.min_rtt > self.clock.span(SHORT_RTT) && self.max_rtt > 0;
         if self.adapting && telling {
             (SCALE * self.min_rtt / self.max_rtt).clamp(BETA_MIN, BETA_MAX)
         } else {
@@ -239,7 +239,7 @@ impl Controller for Htcp {
     fn on_ack(&mut self, ack: &Ack) {
         let now = self.clock.at(ack.now);
         if let Some(rtt) = ack.rtt {
-            self.observe_rtt(self.clock.of(rtt));
+            self.observe_rtt(self.clock.span(rtt));
         }
         self.disordered = ack.selective;
         self.observe_throughput(ack, now);

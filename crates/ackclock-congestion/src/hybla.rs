@@ -28,7 +28,7 @@
 //! Deviation from Linux: a connection that opens without an RTT (no timestamps, and the SYN was sent more than once) has
 //! the stack's initial window, and ρ from its first RTT. In Linux both remain at 1.
 
-use ackclock_units::Time;
+use ackclock_core::Time;
 use serde::Deserialize;
 use serde_json::Value;
 

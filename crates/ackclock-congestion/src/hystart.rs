@@ -25,7 +25,7 @@
 //!                 └───────────── timeout ──────────────┘
 //! ```
 
-use ackclock_units::Time;
+use ackclock_core::Time;
 
 use super::Ack;
 

@@ -26,7 +26,7 @@
 
 mod delay;
 
-use ackclock_units::Time;
+use ackclock_core::Time;
 use serde::Deserialize;
 use serde_json::Value;
 

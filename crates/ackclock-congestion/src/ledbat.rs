@@ -21,7 +21,7 @@
 
 use std::collections::VecDeque;
 
-use ackclock_units::Time;
+use ackclock_core::Time;
 use serde::Deserialize;
 use serde_json::Value;
 

@@ -9,7 +9,8 @@
 //!
 //! Adding one: a file here, a card in the catalog, and its name in `controllers!`.
 
-use ackclock_units::{Rate, Time};
+use ackclock_core::jiffies::JiffyClock;
+use ackclock_core::{Rate, Time};
 use serde::de::Error as _;
 use serde_json::Value;
 
@@ -19,7 +20,6 @@ pub mod hystart;
 pub mod phase;
 mod prototype;
 pub mod round;
-pub mod ticks;
 pub mod window;
 
 /// The list, from one line each: the module, and its place among the [`CONTROLLERS`].
@@ -330,4 +330,11 @@ fn require(holds: bool, otherwise: &str) -> Result<(), serde_json::Error> {
     } else {
         Err(serde_json::Error::custom(otherwise))
     }
+}
+
+/// Make the kernel's clock with jiffies of length `tick`, the parameter of an algorithm that measures in jiffies.
+fn jiffy_clock(tick: Time) -> Result<JiffyClock, serde_json::Error> {
+    JiffyClock::new(tick).ok_or_else(|| {
+        serde_json::Error::custom("tick, the kernel's clock, must be between 1 µs and 1 s")
+    })
 }

@@ -12,7 +12,7 @@
 //! `W_max` + 2 the window moves to where the curve is by then; Reno's window is a lower bound there too.
 //! The arithmetic is CUBIC's in whole segments ([`super::cubic`]).
 
-use ackclock_units::Time;
+use ackclock_core::Time;
 use serde::Deserialize;
 use serde_json::Value;
 

@@ -12,7 +12,7 @@
 //!   for a sender that did not fill its window.
 //! - A timeout in fast recovery does not lower ssthresh again.
 
-use ackclock_units::Time;
+use ackclock_core::Time;
 use serde::Deserialize;
 use serde_json::Value;
 

@@ -1,7 +1,7 @@
 //! A round trip of segments, and the RTTs measured in it: for controls that look at the delay once per
 //! round.
 
-use ackclock_units::Time;
+use ackclock_core::Time;
 
 use super::Ack;
 

@@ -17,7 +17,7 @@
 //!   b all the same. The paper has a `legacy window` below which Reno's decrease applies, too.
 //! - b of the window is rounded down to whole segments.
 
-use ackclock_units::Time;
+use ackclock_core::Time;
 use serde::Deserialize;
 use serde_json::Value;
 

@@ -17,7 +17,7 @@
 //! half the congestion window, where the code took the smaller of it and the receiver's window. An
 //! ECN mark, which came later, halves the window and no more (RFC 3168 section 6.1.2).
 
-use ackclock_units::Time;
+use ackclock_core::Time;
 use serde::Deserialize;
 use serde_json::Value;
 

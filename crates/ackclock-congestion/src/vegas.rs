@@ -27,7 +27,7 @@
 //! Deviations from Linux: RTTs are not rounded to microseconds; a single reordered segment does not
 //! interrupt the round.
 
-use ackclock_units::Time;
+use ackclock_core::Time;
 use serde::Deserialize;
 use serde_json::Value;
 

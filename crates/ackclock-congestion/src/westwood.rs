@@ -31,11 +31,11 @@
 
 mod bandwidth;
 
-use ackclock_units::Time;
+use ackclock_core::jiffies::JiffyClock;
+use ackclock_core::Time;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::ticks::Clock;
 use super::window::{delegate_to_window, Window};
 use super::{Ack, Controller, Loss, Made};
 
@@ -53,7 +53,7 @@ struct Parameters {
 /// A Westwood sender's window.
 #[derive(Clone, Copy, Debug)]
 struct Westwood {
-    clock: Clock,
+    clock: JiffyClock,
     window: Window,
     bandwidth: Bandwidth,
     /// Last RTT in ticks; none before the first sample.
@@ -69,13 +69,13 @@ struct Westwood {
 pub fn make(parameters: &Value, initial_window: f64) -> Made {
     let parameters = Parameters::deserialize(parameters)?;
     Ok(Box::new(Westwood::new(
-        Clock::new(parameters.tick)?,
+        super::jiffy_clock(parameters.tick)?,
         initial_window,
     )))
 }
 
 impl Westwood {
-    fn new(clock: Clock, initial_window: f64) -> Westwood {
+    fn new(clock: JiffyClock, initial_window: f64) -> Westwood {
         Westwood {
             clock,
             window: Window::new(initial_window),
@@ -92,7 +92,7 @@ impl Westwood {
                 // The connection was opened when the acknowledged segments were sent.
                 self.bandwidth.begin(self.clock.at(now - rtt));
             }
-            self.rtt = Some(self.clock.of(rtt));
+            self.rtt = Some(self.clock.span(rtt));
         }
         if let Some(rtt) = self.rtt {
             let shortest_window = self.clock.per_second() / 20;

@@ -220,7 +220,7 @@ impl Window {
 #[cfg(test)]
 pub mod testing {
     use super::super::{Ack, Controller, Loss};
-    use ackclock_units::Time;
+    use ackclock_core::Time;
 
     /// A loss that tells nothing but that it happened.
     pub const LOSS: Loss = Loss {
@@ -287,7 +287,7 @@ pub mod testing {
 mod tests {
     use super::testing::{ack, recovering};
     use super::*;
-    use ackclock_units::Time;
+    use ackclock_core::Time;
 
     fn window(cwnd: u32, ssthresh: Option<u32>) -> Window {
         Window {

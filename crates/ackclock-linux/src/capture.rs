@@ -11,9 +11,9 @@ use std::io::{BufWriter, Write};
 use std::net::SocketAddrV4;
 use std::path::{Path, PathBuf};
 
+use ackclock_core::Time;
 use ackclock_plan::Vantage;
 use ackclock_savefile::{self as savefile, SNAP_BYTES};
-use ackclock_units::Time;
 
 use crate::clock::Clock;
 use crate::error::Tried;

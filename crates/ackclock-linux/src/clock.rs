@@ -2,7 +2,7 @@
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use ackclock_units::Time;
+use ackclock_core::Time;
 use rustix::time::{
     clock_gettime, timerfd_create, timerfd_settime, ClockId, Itimerspec, TimerfdClockId,
     TimerfdFlags, TimerfdTimerFlags, Timespec,

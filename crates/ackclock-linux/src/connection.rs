@@ -3,8 +3,8 @@
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
-use ackclock_record::UNKNOWN;
-use ackclock_units::{Rate, Time};
+use ackclock_core::tables::UNKNOWN;
+use ackclock_core::{Rate, Time};
 use rustix::net::{recv, send, shutdown, sockopt, RecvFlags, SendFlags, Shutdown};
 
 use crate::info::{Info, LOSS, RECOVERY};

@@ -4,7 +4,7 @@
 
 use std::os::fd::{AsFd, OwnedFd};
 
-use ackclock_record::UNKNOWN;
+use ackclock_core::tables::UNKNOWN;
 use rustix::io::Errno;
 use rustix::net::netlink::SocketAddrNetlink;
 use rustix::net::{

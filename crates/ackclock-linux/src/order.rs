@@ -5,8 +5,8 @@
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
 
+use ackclock_core::Time;
 use ackclock_plan::{Plan, PopulationPlan, TcpPlan};
-use ackclock_units::Time;
 use serde::Deserialize;
 
 use crate::Error;

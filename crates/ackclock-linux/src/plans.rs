@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
+use ackclock_core::tables::NONE;
+use ackclock_core::Time;
 use ackclock_plan::{EndsPlan, PopulationPlan};
-use ackclock_record::NONE;
 use ackclock_traffic::{generate, start_draw, Ends, Schedule};
-use ackclock_units::Time;
 
 use crate::connection::Task;
 use crate::order::{Order, Way};

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use ackclock_core::tables::{Links, QueueSamples, UNKNOWN};
+use ackclock_core::Time;
 use ackclock_plan::{LinkPlan, QueuePlan};
-use ackclock_record::{Links, QueueSamples, UNKNOWN};
-use ackclock_units::Time;
 
 use crate::error::Tried;
 use crate::namespaces::Namespaces;

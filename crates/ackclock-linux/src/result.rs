@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use ackclock_record::{Column, Columns};
+use ackclock_core::tables::{Column, Columns};
 
 use crate::error::Tried;
 use crate::Error;

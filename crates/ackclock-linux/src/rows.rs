@@ -1,7 +1,7 @@
 //! What is left of a connection: its row in the table of flows.
 
-use ackclock_record::{Flows, UNKNOWN};
-use ackclock_units::Time;
+use ackclock_core::tables::{Flows, UNKNOWN};
+use ackclock_core::Time;
 
 use crate::connection::{Connection, Counts};
 use crate::info::Info;

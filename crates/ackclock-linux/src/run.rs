@@ -10,8 +10,8 @@ use std::collections::{BTreeSet, BinaryHeap, HashMap};
 use std::net::SocketAddrV4;
 use std::os::fd::{AsFd, OwnedFd};
 
-use ackclock_record::{Happening, NamedTables, NONE};
-use ackclock_units::Time;
+use ackclock_core::tables::{EventKind, NamedTables, NONE};
+use ackclock_core::Time;
 use rustix::event::epoll;
 
 use crate::capture::{self, Capture};
@@ -397,7 +397,7 @@ impl Run {
             self.queues.set_rate(link, rate_bps)?;
         }
         if is_told {
-            self.event(NONE, link, Happening::LinkChange, rate_bps);
+            self.event(NONE, link, EventKind::LinkChange, rate_bps);
         }
         Ok(())
     }
@@ -418,7 +418,7 @@ impl Run {
     }
 
     /// Something happened now.
-    fn event(&mut self, flow: u32, link: u32, happening: Happening, value: f64) {
+    fn event(&mut self, flow: u32, link: u32, happening: EventKind, value: f64) {
         self.record
             .events
             .push(self.now.seconds(), flow, link, happening, value);
@@ -446,8 +446,8 @@ impl Run {
                 *count += 1;
             }
             let happening = match fate {
-                Fate::Dropped => Happening::Drop,
-                Fate::Lost => Happening::Loss,
+                Fate::Dropped => EventKind::Drop,
+                Fate::Lost => EventKind::Loss,
             };
             let time_s = self.clock.of_real(drop.real_ns).seconds();
             self.record

@@ -6,8 +6,8 @@
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 
+use ackclock_core::{Time, PICOSECONDS_PER_SECOND};
 use ackclock_traffic::Departures;
-use ackclock_units::{Time, PICOSECONDS_PER_SECOND};
 use rustix::net::{recv, send, RecvFlags, SendFlags};
 
 use crate::connection::Counts;

@@ -1,6 +1,6 @@
 //! What a run writes down beside the tables of the dataset.
 
-use ackclock_record::{record, table, Events, FlowSamples, Flows, Links, QueueSamples};
+use ackclock_core::tables::{record, table, Events, FlowSamples, Flows, Links, QueueSamples};
 
 table!(
     /// What the kernel says held the senders back, one row a TCP flow that began: of the time with data to send, how long

@@ -1,6 +1,6 @@
 //! What no engine could carry out.
 
-use ackclock_units::{Rate, Time};
+use ackclock_core::{Rate, Time};
 
 use crate::datagrams::DatagramPlan;
 use crate::error::Error;

@@ -1,7 +1,7 @@
 //! UDP sources.
 
+use ackclock_core::Time;
 use ackclock_traffic::DatagramSource;
-use ackclock_units::Time;
 use serde::Deserialize;
 
 use crate::network::{EndsPlan, PathPlan};

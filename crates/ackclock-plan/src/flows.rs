@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ackclock_units::{Rate, Time};
+use ackclock_core::{Rate, Time};
 
 use crate::network::{EndsPlan, PathPlan};
 use crate::tcp::{CongestionPlan, TcpPlan};

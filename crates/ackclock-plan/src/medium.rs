@@ -1,6 +1,6 @@
 //! What becomes of packets behind a link's transmitter.
 
-use ackclock_units::Time;
+use ackclock_core::Time;
 use serde::Deserialize;
 
 /// What a link's medium does to packets that have left the transmitter. Each is drawn from a stream of its own.

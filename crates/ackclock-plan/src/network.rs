@@ -1,6 +1,6 @@
 //! Nodes, links, and paths over them.
 
-use ackclock_units::{Rate, Time};
+use ackclock_core::{Rate, Time};
 use serde::Deserialize;
 
 use crate::medium::MediumPlan;

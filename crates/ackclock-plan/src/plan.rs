@@ -1,6 +1,6 @@
 //! The whole plan.
 
-use ackclock_units::Time;
+use ackclock_core::Time;
 use serde::Deserialize;
 
 use crate::datagrams::DatagramPlan;

@@ -1,6 +1,6 @@
 //! What is recorded.
 
-use ackclock_units::Time;
+use ackclock_core::Time;
 use serde::Deserialize;
 
 /// What to write down.

@@ -1,7 +1,7 @@
 //! TCP, and what the flows of a group have in common.
 
+use ackclock_core::Time;
 use ackclock_traffic::Duration;
-use ackclock_units::Time;
 use serde::Deserialize;
 
 /// What the flows of a group have in common.

@@ -1,6 +1,6 @@
 //! Rates that follow a recording.
 
-use ackclock_units::Time;
+use ackclock_core::Time;
 use serde::Deserialize;
 
 /// What a link carries over time, again and again.

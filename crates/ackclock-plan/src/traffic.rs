@@ -1,7 +1,7 @@
 //! Generated transfers.
 
+use ackclock_core::Rate;
 use ackclock_traffic::{Pairing, Population, Workload};
-use ackclock_units::Rate;
 use serde::Deserialize;
 
 use crate::network::PathPairPlan;

@@ -2,8 +2,8 @@
 
 mod strict;
 
+use ackclock_core::Time;
 use ackclock_plan::{Error, Plan};
-use ackclock_units::Time;
 use serde::Deserialize;
 use serde_json::{json, Value};
 

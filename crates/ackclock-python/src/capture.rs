@@ -94,7 +94,7 @@ impl Capture {
     fn seen<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let seen = self.with(py, |found| found.largest.seen().to_vec())?;
         let told = PyList::empty(py);
-        for (vantage, sums) in Vantage::WORDS.iter().zip(seen) {
+        for (vantage, sums) in Vantage::NAMES.iter().zip(seen) {
             let said = PyDict::new(py);
             said.set_item("vantage", vantage)?;
             said.set_item("directions", sums.directions)?;
@@ -140,7 +140,7 @@ impl Capture {
             said.set_item("flow", stall.flow)?;
             said.set_item("time_s", stall.time_s)?;
             said.set_item("duration_s", stall.duration_s)?;
-            said.set_item("class", Stall::WORDS[usize::from(stall.class)])?;
+            said.set_item("class", Stall::NAMES[usize::from(stall.class)])?;
             told.append(said)?;
         }
         Ok(told)
@@ -259,7 +259,7 @@ impl Capture {
 
 fn limited<'py>(py: Python<'py>, path: &Path) -> PyResult<Bound<'py, PyDict>> {
     let said = PyDict::new(py);
-    said.set_item("limiter", Limiter::WORDS[path.limiter as usize])?;
+    said.set_item("limiter", Limiter::NAMES[path.limiter as usize])?;
     for (name, interval, estimate) in [
         ("rate_bps", "rate_ci95", path.rate_bps),
         ("depth_bytes", "depth_ci95", path.depth_bytes),

@@ -2,7 +2,7 @@
 //!
 //! A number column becomes a `NumPy` array by the buffer protocol: one copy, and no crate that knows `NumPy`'s memory.
 
-use ackclock_record::{Column, NONE, UNKNOWN};
+use ackclock_core::tables::{Column, NONE, UNKNOWN};
 use pyo3::buffer::{Element, PyBuffer};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};

@@ -1,9 +1,9 @@
 //! Which congestion control a captured flow used: the steps of `ackclock-capture`, told to `ackclock-replay`.
 
 use ackclock_capture::steps::{self, FlowSteps};
+use ackclock_core::Time;
 use ackclock_replay::ranking::{rank, Candidate};
-use ackclock_replay::series::{Phase, Series, Signal, Step};
-use ackclock_units::Time;
+use ackclock_replay::series::{Series, Step};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -88,16 +88,8 @@ fn step(one: &steps::Step, mss_bytes: u32, origin_ns: i64) -> Step {
         window: segments(one.window_bytes),
         oldest_sent: time(one.oldest_sent_ns, origin_ns),
         outstanding: segments(one.outstanding_bytes),
-        signal: one.signal.map(|signal| match signal {
-            steps::Signal::Loss => Signal::Loss,
-            steps::Signal::Mark => Signal::Mark,
-            steps::Signal::Timeout => Signal::Timeout,
-        }),
-        phase: match one.phase {
-            steps::Phase::Open => Phase::Open,
-            steps::Phase::Recovery => Phase::Recovery,
-            steps::Phase::Repair => Phase::Repair,
-        },
+        signal: one.signal,
+        phase: one.phase,
         limited_elsewhere: one.limited_elsewhere,
     }
 }

@@ -3,11 +3,11 @@
 //!
 //! For engines that are told of each flow, so that they have the same as those that draw for themselves.
 
-use ackclock_packet::routing::Routing;
+use ackclock_core::tables::{Cell, Columns, NamedTables};
+use ackclock_core::Time;
 use ackclock_plan::{DatagramPlan, EndsPlan, Plan};
-use ackclock_record::{Cell, Columns, NamedTables};
+use ackclock_sim::routing::Routing;
 use ackclock_traffic::{generate, start_draw, Departures, Ends, Generated, Start};
-use ackclock_units::Time;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -18,7 +18,7 @@ use crate::guard::guarded;
 /// No number: of a node, a path or a gate.
 const NONE: u32 = u32::MAX;
 
-ackclock_record::table! {
+ackclock_core::tables::table! {
     /// Generated transfers; those that wait for a gate have no start.
     Transfers {
         traffic: u32,
@@ -32,12 +32,12 @@ ackclock_record::table! {
     }
 }
 
-ackclock_record::table! {
+ackclock_core::tables::table! {
     /// What transfers wait for.
     Gates { awaits: u32, delay_s: f64, stop_s: f64 }
 }
 
-ackclock_record::table! {
+ackclock_core::tables::table! {
     /// The links of each routed flow's two ways, by the flow's number: the plan's flows, UDP sources, transfers.
     Ways { forward: Vec<u64>, reverse: Vec<u64> }
 }
@@ -133,7 +133,7 @@ fn ways(plan: &Plan, seed: u64, transfers: &Transfers) -> Ways {
     let of_streams = plan.datagrams.iter().map(|source| source.ends);
     for (number, ends) in of_flows.chain(of_streams).chain(of_transfers).enumerate() {
         let number = number as u32;
-        let there = ends.and_then(|ends| routing.path_there(number, ends));
+        let there = ends.and_then(|ends| routing.forward_path(number, ends));
         let both = ends.and_then(|ends| routing.paths_of(number, ends));
         let (there, both) = (there.unwrap_or_default(), both.unwrap_or_default());
         let (forward, reverse) = both.split_at(there.len().min(both.len()));

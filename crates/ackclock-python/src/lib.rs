@@ -1,7 +1,7 @@
 //! The Python module `ackclock._core`: a plan in, columns out.
 //!
 //! The only crate that names `PyO3`. It translates and does nothing else: JSON plans go to
-//! `ackclock-packet`, its columns come back as `NumPy` arrays, and TOML texts give their values and the line of each key.
+//! `ackclock-sim`, its columns come back as `NumPy` arrays, and TOML texts give their values and the line of each key.
 
 #[cfg(feature = "python")]
 mod capture;
@@ -36,10 +36,12 @@ mod toml_values;
 mod _core {
     use ackclock_capture::tables as captured;
     use ackclock_congestion::CONTROLLERS;
+    use ackclock_core::tables::{
+        End, EventKind, PacketAction, PacketFate, SendCause, SendLimit, Tables, Totals,
+    };
     use ackclock_models::fluid::growth::LAWS;
-    use ackclock_packet::packet::Kind;
-    use ackclock_packet::queue::DISCIPLINES;
-    use ackclock_record::{Action, Cause, End, Fate, Happening, Limit, Tables, Totals};
+    use ackclock_sim::packet::Kind;
+    use ackclock_sim::queue::DISCIPLINES;
     use pyo3::exceptions::PyValueError;
     use pyo3::prelude::*;
     use pyo3::types::{IntoPyDict, PyDict, PyList, PyTuple};
@@ -127,13 +129,13 @@ mod _core {
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("CONGESTION_CONTROLS", names(CONTROLLERS))?;
         module.add("QUEUE_DISCIPLINES", names(DISCIPLINES))?;
-        module.add("EVENT_KINDS", Happening::WORDS.to_vec())?;
-        module.add("PACKET_KINDS", Kind::WORDS.to_vec())?;
-        module.add("PACKET_ACTIONS", Action::WORDS.to_vec())?;
-        module.add("ENDS", End::WORDS.to_vec())?;
-        module.add("CAUSES", Cause::WORDS.to_vec())?;
-        module.add("FATES", Fate::WORDS.to_vec())?;
-        module.add("LIMITS", Limit::WORDS.to_vec())?;
+        module.add("EVENT_KINDS", EventKind::NAMES.to_vec())?;
+        module.add("PACKET_KINDS", Kind::NAMES.to_vec())?;
+        module.add("PACKET_ACTIONS", PacketAction::NAMES.to_vec())?;
+        module.add("ENDS", End::NAMES.to_vec())?;
+        module.add("CAUSES", SendCause::NAMES.to_vec())?;
+        module.add("FATES", PacketFate::NAMES.to_vec())?;
+        module.add("LIMITS", SendLimit::NAMES.to_vec())?;
         let py = module.py();
         let filled = Tables::TABLES.iter().chain(Totals::TABLES);
         module.add("DATASET_TABLES", tables(py, filled)?)?;
@@ -141,11 +143,11 @@ mod _core {
             "CAPTURE_TABLES",
             tables(py, captured::Tables::TABLES.iter())?,
         )?;
-        module.add("CAPTURE_VANTAGES", captured::Vantage::WORDS.to_vec())?;
-        module.add("CAPTURE_FATES", captured::Fate::WORDS.to_vec())?;
-        module.add("CAPTURE_CAUSES", captured::Cause::WORDS.to_vec())?;
-        module.add("CAPTURE_LIMITS", captured::Limit::WORDS.to_vec())?;
-        module.add("CAPTURE_STALLS", captured::Stall::WORDS.to_vec())?;
+        module.add("CAPTURE_VANTAGES", captured::Vantage::NAMES.to_vec())?;
+        module.add("CAPTURE_FATES", captured::Fate::NAMES.to_vec())?;
+        module.add("CAPTURE_CAUSES", captured::Cause::NAMES.to_vec())?;
+        module.add("CAPTURE_LIMITS", captured::Limit::NAMES.to_vec())?;
+        module.add("CAPTURE_STALLS", captured::Stall::NAMES.to_vec())?;
         module.add("FLUID_LAWS", names(LAWS))?;
         module.add("version", env!("CARGO_PKG_VERSION"))
     }

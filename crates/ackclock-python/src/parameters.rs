@@ -1,7 +1,7 @@
 //! Whether an algorithm can be made of its parameters: asked when a scenario is checked, not when it runs.
 
 use ackclock_congestion::{contract, CONTROLLERS};
-use ackclock_packet::queue::{Surroundings, DISCIPLINES};
+use ackclock_sim::queue::{QueueContext, DISCIPLINES};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde_json::Value;
@@ -19,12 +19,12 @@ pub fn check_queue(discipline: &str, parameters_json: &str, rate_bps: f64) -> Py
     let Some((_, maker)) = DISCIPLINES.iter().find(|(name, _)| *name == discipline) else {
         return Ok(());
     };
-    let surroundings = Surroundings {
+    let context = QueueContext {
         rate_bps,
         seed: 0,
         priorities: &[],
     };
-    let made = parsed(parameters_json).and_then(|read| maker(&read, &surroundings).map(drop));
+    let made = parsed(parameters_json).and_then(|read| maker(&read, &context).map(drop));
     made.map_err(|error| PyValueError::new_err(error.to_string()))
 }
 

@@ -5,9 +5,9 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use ackclock_packet::Simulation as Engine;
+use ackclock_core::Time;
 use ackclock_plan::Plan;
-use ackclock_units::Time;
+use ackclock_sim::Simulation as Engine;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};

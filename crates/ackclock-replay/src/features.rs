@@ -3,7 +3,7 @@
 //! For people, beside the [`crate::ranking`], which does not use it: Reno keeps a half and grows in a straight line by a
 //! segment a round trip, CUBIC keeps 0.7 and slows down before it speeds up.
 
-use ackclock_units::Time;
+use ackclock_core::Time;
 
 use crate::likelihood::{windows, Round};
 use crate::series::Series;

@@ -11,7 +11,7 @@
 //! exact for most of the time and quite wrong where it missed something, which a normal law would not forgive.
 //! Errors of neighbouring rounds are not independent: a round counts as [`WEIGHT`] of an observation.
 
-use ackclock_units::Time;
+use ackclock_core::Time;
 
 use crate::replay::Allowed;
 use crate::series::{Phase, Series, Signal};

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use ackclock_units::{Rate, Time};
+use ackclock_core::{Rate, Time};
 
 /// How much a pacing rate has let go by when.
 #[derive(Debug, Default)]

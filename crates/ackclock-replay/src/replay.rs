@@ -8,7 +8,7 @@
 //! times of delivery (Cheng et al., draft-ietf-ccwg-bbr section 4.1) with the sending times that RTTs give.
 
 use ackclock_congestion::{Ack, Controller, Feedback, Loss, Opening, Repair, Restart};
-use ackclock_units::Time;
+use ackclock_core::Time;
 
 use crate::pacing::Paced;
 use crate::series::{Phase, Series, Signal, Step};

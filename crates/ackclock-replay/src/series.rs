@@ -1,29 +1,7 @@
 //! What a capture tells of one flow: a step for each acknowledgement, as its sender saw them.
 
-use ackclock_units::Time;
-
-/// Why a window has to come down.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Signal {
-    /// A fast recovery begins with this acknowledgement.
-    Loss,
-    /// A reaction to ECN marks begins with it.
-    Mark,
-    /// The retransmission timer expired after it.
-    Timeout,
-}
-
-/// What is being repaired.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Phase {
-    /// Nothing: the window is the controller's.
-    #[default]
-    Open,
-    /// Fast recovery, or the reaction to marks.
-    Recovery,
-    /// What a timeout took for lost.
-    Repair,
-}
+pub use ackclock_core::tcp::ack_trace::{Phase, Signal};
+use ackclock_core::Time;
 
 /// One acknowledgement. Counts are of full segments.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

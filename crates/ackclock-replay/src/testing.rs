@@ -1,6 +1,6 @@
 //! Flows of known laws, through a path of a given length in segments.
 
-use ackclock_units::Time;
+use ackclock_core::Time;
 use serde_json::json;
 
 use crate::ranking::Candidate;

@@ -2,7 +2,7 @@
 //!
 //! Times are computed from the start, not added up, so a constant rate does not drift.
 
-use ackclock_units::Time;
+use ackclock_core::Time;
 use rand_pcg::Pcg64Mcg;
 use serde::Deserialize;
 

@@ -1,6 +1,6 @@
 //! How long thinking, sending and silence last.
 
-use ackclock_units::Time;
+use ackclock_core::Time;
 use rand::distributions::{Distribution, OpenClosed01};
 use rand::Rng;
 use rand_distr::Exp1;

@@ -1,6 +1,6 @@
 //! Why a workload cannot be generated.
 
-use ackclock_units::Time;
+use ackclock_core::Time;
 
 /// Why a workload cannot be generated.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]

@@ -6,7 +6,7 @@ mod open;
 
 use std::sync::Arc;
 
-use ackclock_units::Time;
+use ackclock_core::Time;
 use rand_pcg::Pcg64Mcg;
 
 use crate::generated::Builder;

@@ -1,6 +1,6 @@
 //! What a workload comes to: transfers, and the gates that they wait for.
 
-use ackclock_units::Time;
+use ackclock_core::Time;
 
 use crate::{Ends, WorkloadError};
 

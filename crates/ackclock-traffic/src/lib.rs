@@ -6,7 +6,7 @@
 //!
 //! ```
 //! use ackclock_traffic::{generate, Population, Start, Workload};
-//! use ackclock_units::Time;
+//! use ackclock_core::Time;
 //!
 //! // Ten connections a second with Zipf sizes, as in Braud 2016 chapter 7.4.
 //! let workload: Workload = serde_json::from_str(

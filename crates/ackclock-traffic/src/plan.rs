@@ -2,7 +2,7 @@
 //!
 //! Each field is required in the JSON (`null` where a quantity is absent); an unknown field is an error.
 
-use ackclock_units::Time;
+use ackclock_core::Time;
 use serde::Deserialize;
 
 use crate::error::{at_most, positive};

@@ -1,6 +1,6 @@
 //! The transfers of all workloads of a run: when each begins, and those that wait for others.
 
-use ackclock_units::Time;
+use ackclock_core::Time;
 
 use crate::{Ends, Gate, Generated, Start, Transfer};
 

@@ -1,7 +1,7 @@
 //! The workloads that the papers describe, against the numbers that they print.
 
+use ackclock_core::Time;
 use ackclock_traffic::{generate, stream, Population, Purpose, Size, Truncation, Workload};
-use ackclock_units::Time;
 use serde_json::json;
 
 /// Bytes of a full segment's payload, with timestamps.

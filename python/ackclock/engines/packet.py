@@ -1,4 +1,4 @@
-"""The packet engine: every segment, ACK, SYN and FIN, simulated by `crates/ackclock-packet`."""
+"""The packet engine: every segment, ACK, SYN and FIN, simulated by `crates/ackclock-sim`."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ackclock.engines import ns2
-from ackclock.engines.external import traffic
+from ackclock.engines.external import planned_traffic
 from ackclock.engines.ns2 import agents, impairments, queues, script
 from ackclock.exporters.script import ExportError, Script, check_features, comments, heading, too_many, too_many_drawn
 from ackclock.plan import Plan
@@ -31,7 +31,7 @@ def write(plan: Plan) -> Script:
 
 
 def _notes(plan: Plan) -> Iterator[str]:
-    for of in (agents, queues, impairments, traffic):
+    for of in (agents, queues, impairments, planned_traffic):
         yield from of.beyond(plan)
     yield from script.beyond_sizes(plan)
     yield "the handshake, but for a first packet of headers alone, and the last exchange"

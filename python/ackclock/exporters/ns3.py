@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ackclock.engines import ns3
-from ackclock.engines.external import traffic
+from ackclock.engines.external import planned_traffic
 from ackclock.engines.ns3 import program, settings
 from ackclock.exporters.script import ExportError, Script, check_features, comments, heading, too_many, too_many_drawn
 from ackclock.plan import Plan
@@ -33,5 +33,5 @@ def write(plan: Plan) -> Script:
 
 def _notes(plan: Plan) -> Iterator[str]:
     yield from settings.beyond(plan)
-    yield from traffic.beyond(plan)
+    yield from planned_traffic.beyond(plan)
     yield "a device without a queue of its own: one of the packets that may wait does so in the device"

@@ -23,7 +23,7 @@ from ackclock.input.fields import shown
 from ackclock.plan import Plan
 
 #: Where the entries are: in a checkout a link to its top, in an installed package a folder.
-REPRODUCTIONS = Path(__file__).parents[2] / "reproductions"
+REPRODUCTIONS = Path(__file__).parents[1] / "reproductions"
 
 #: What every entry has.
 FILES = ("README.md", "scenario.toml", "quick.toml", "published.csv", "check.py")

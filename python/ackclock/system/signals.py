@@ -2,7 +2,7 @@
 
 The command line calls `listen` before it imports anything heavy. From then on a signal ends the program where it is,
 with one line and the status 128 + its number. Nothing is raised: an exception could be lost in a finalizer, or become
-a traceback in a package that is half imported. So what must not stay behind is registered before it is there (`undo_spurious`),
+a traceback in a package that is half imported. So what must not stay behind is registered before it is there (`undo`),
 and what must not be cut in two is `whole`.
 
 Where nobody listens, in a script or a notebook, signals do what they did before: Ctrl-C raises `KeyboardInterrupt`.

@@ -11,7 +11,7 @@ from changed import changed
 
 import ackclock as ac
 from ackclock import engines
-from ackclock.engines.external.traffic import told
+from ackclock.engines.external.planned_traffic import told
 from ackclock.plan import Plan
 
 needs_ns2 = pytest.mark.skipif(

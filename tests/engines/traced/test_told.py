@@ -7,7 +7,7 @@ import pytest
 
 import ackclock as ac
 from ackclock import _core, engines
-from ackclock.engines.external.traffic import Stream, told
+from ackclock.engines.external.planned_traffic import Stream, told
 from ackclock.plan import PathPlan
 
 TEXT = """

@@ -41,7 +41,9 @@ interval = "50ms"
 @cache
 def known(loss_weight: float, victims: str) -> fit.Fitted:
     """What is fitted to a fluid run with these parameters."""
-    table = f'[fluid]\nsynchronisation = {{ kind = "losses", loss_weight = {loss_weight} }}\nvictims = {victims}\n'
+    table = (
+        f'[fluid]\nsynchronisation = {{ kind = "losses", loss_weight = {loss_weight} }}\nloss_assignment = {victims}\n'
+    )
     plan = ac.loads(SCENARIO.format(duration=400, flows=10) + table).plan()
     return fit.fit({"known": ac.run(plan, engine="fluid")})
 

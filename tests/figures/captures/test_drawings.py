@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 from ackclock import capture, metrics
+from ackclock.capture import tables as capture_tables
 from ackclock.dataset import Dataset, Spool
 from ackclock.errors import InputError
 from ackclock.figures import capture_figures
@@ -97,8 +98,8 @@ def test_the_pipe_is_that_of_the_samples(result):
 
 
 def by_hand(**rows) -> Dataset:
-    """A captured figure_result with these tables, and two flows of 10 s."""
-    spool = Spool(names=tables.NAMES)
+    """A captured result with these tables, and two flows of 10 s."""
+    spool = Spool(names=capture_tables.NAMES)
     flows = {
         "flow": [0, 2],
         "group": [0, 0],

@@ -6,7 +6,7 @@ import json
 import re
 from dataclasses import replace
 
-from ackclock.capture import tables
+from ackclock.capture import tables as capture_tables
 from ackclock.capture.diagnosis import Cause, Diagnosis, Finding, diagnose
 from ackclock.dataset import Spool
 from ackclock.figures.report import diagnosis as diagnosis_page
@@ -22,7 +22,7 @@ def test_each_finding_stands_with_its_pictures(result):
     for finding in diagnosis.findings:
         assert finding.sentence in page.replace("&#39;", "'")
     drawn = figures(page)
-    assert {key.split("-")[1] for key in drawn} == {kind for one in diagnosis.findings for kind in one.shown}
+    assert {key.split("-")[1] for key in drawn} == {kind for one in made.findings for kind in one.shown}
     assert all(f'id="{key}"' in page for key in drawn)
     assert all(spec["data"] for spec in drawn.values())
     assert f"<h1>{diagnosis.verdict.label.capitalize()}</h1>" in page
@@ -37,7 +37,7 @@ def test_a_picture_is_shown_once(result):
 
 def test_a_stall_is_shown_from_near(result):
     stalls = {"time_s": [1.0, 2.0], "flow": [0, 0], "duration_s": [0.25, 0.75], "class": ["host", "timeout"]}
-    spool = Spool(names=tables.NAMES)
+    spool = Spool(names=capture_tables.NAMES)
     spool.append("stalls", {**stalls, "confidence": [1.0, 1.0]})
     parts = spool.dataset({"runs": [{"run": 0}]}).parts
     data = replace(result.data, parts={**result.data.parts, "stalls": parts["stalls"]})

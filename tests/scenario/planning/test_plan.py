@@ -168,7 +168,7 @@ def test_what_the_engine_reads_has_the_fields_of_the_contract():
         "bottleneck": False,
         "queue": {"discipline": "pfifo", "parameters": {"limit_packets": 100}},
     }
-    asked = dict.fromkeys(("packets", "pcap", "traffic", "delays", "cubic", "paths"), False)
+    asked = dict.fromkeys(("packets", "pcap", "traffic", "delays", "cubic_state", "paths"), False)
     assert made["record"] == {"interval_s": 0.01, "all_links": True, **asked}
 
 

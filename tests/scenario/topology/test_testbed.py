@@ -53,7 +53,7 @@ def problem(*pairs: tuple[str, str]) -> str:
     [
         ([('role = "sender"', 'role = "receiver"')], 'network.hosts: found none; expected a host with role = "sender"'),
         (
-            [('topology = "testbed"', 'topology = "testbed"\nleave = true')],
+            [('topology = "testbed"', 'topology = "testbed"\nexisting_path = true')],
             'network.hosts: found 1; expected hosts with role = "router": none, with existing_path = true',
         ),
         (

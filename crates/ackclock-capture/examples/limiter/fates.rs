@@ -1,5 +1,6 @@
 //! Which copies of which bytes were lost, for captures that were taken at the sender: as little as the measurement needs.
 
+use ackclock_core::tcp::seq;
 use std::collections::{BTreeMap, HashMap};
 
 use ackclock_capture::files::Capture;
@@ -41,7 +42,7 @@ impl Flow {
     /// The number without wrapping.
     fn unwrapped(&mut self, number: u32) -> i64 {
         let (known, at) = *self.last.get_or_insert((number, 1 << 40));
-        let at = at + i64::from(number.wrapping_sub(known) as i32);
+        let at = at + i64::from(seq::distance(number, known));
         self.last = Some((number, at));
         at
     }
@@ -103,9 +104,8 @@ impl Flow {
             .sack()
             .iter()
             .map(|&(from, to)| {
-                let at = |number: u32| {
-                    ack + i64::from(number.wrapping_sub(segment.acknowledgement) as i32)
-                };
+                let at =
+                    |number: u32| ack + i64::from(seq::distance(number, segment.acknowledgement));
                 (at(from), at(to))
             })
             .collect();

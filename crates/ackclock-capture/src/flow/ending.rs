@@ -7,7 +7,7 @@ use super::sending::{Sending, Totals};
 use super::{vantage, Connection};
 use crate::rows::Rows;
 use crate::tables::{Cause, Fate, Flows, Limit, Vantage};
-use ackclock_record::{NONE, UNKNOWN};
+use ackclock_core::tables::{NONE, UNKNOWN};
 
 impl Connection {
     /// Ends it: all that is open is told, and its rows are written. Its memory may be used again.

@@ -3,6 +3,7 @@
 use super::sending::identities::Identities;
 use super::sending::Sending;
 use crate::packet::{Checksum, Segment};
+use ackclock_core::tcp::seq;
 
 /// Where positions begin: so that what came before the first packet has one too.
 const ORIGIN: u64 = 1 << 33;
@@ -18,7 +19,7 @@ const TIMESTAMPS_BYTES: u32 = 12;
 /// A sequence number as a position, near another position.
 #[inline]
 pub fn near(position: u64, number: u32) -> u64 {
-    let ahead = number.wrapping_sub(position as u32) as i32;
+    let ahead = seq::distance(number, position as u32);
     position.saturating_add_signed(i64::from(ahead))
 }
 

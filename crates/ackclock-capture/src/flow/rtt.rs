@@ -1,6 +1,7 @@
 //! Round-trip times: of segments and their acknowledgements (Karn's rule: of what was sent once), of timestamps and
 //! their echoes (RFC 7323), and of both halves of a path together.
 
+use ackclock_core::tcp::seq;
 use std::collections::VecDeque;
 
 /// Timestamps that wait for their echo: more ticks than any round trip has at 1 kHz, nearly.
@@ -100,7 +101,7 @@ impl Echoes {
     pub fn sent(&mut self, tsval: u32, now_ns: i64) {
         let newer = self
             .newest
-            .is_none_or(|newest| tsval.wrapping_sub(newest) as i32 > 0);
+            .is_none_or(|newest| seq::is_after(tsval, newest));
         if newer {
             self.newest = Some(tsval);
             if self.waiting.len() == MOST_WAITING {
@@ -114,7 +115,7 @@ impl Echoes {
     #[inline]
     pub fn echoed(&mut self, tsecr: u32, now_ns: i64) -> Option<i64> {
         while let Some(&(tsval, sent_ns)) = self.waiting.front() {
-            let ahead = tsval.wrapping_sub(tsecr) as i32;
+            let ahead = seq::distance(tsval, tsecr);
             if ahead > 0 {
                 return None;
             }
@@ -174,7 +175,7 @@ impl Clock {
             self.first = Some((tsval, now_ns));
             return;
         };
-        let ticks = i64::from(tsval.wrapping_sub(first) as i32);
+        let ticks = i64::from(seq::distance(tsval, first));
         if self.tick_ns == 0 {
             self.find(ticks, now_ns - first_ns);
             if self.tick_ns == 0 {

@@ -4,6 +4,7 @@
 //! packet: each stretch is sacked once and taken for lost once after each time it was sent, and the number of stretches
 //! is bounded.
 
+use ackclock_core::tcp::seq;
 use std::collections::VecDeque;
 
 use super::ranges::Ranges;
@@ -115,8 +116,7 @@ impl Stretch {
     /// within less than a round trip.
     pub fn came(&mut self, sent_ns: i64, arrival: u32, tsval: Option<u32>) -> Option<usize> {
         let copies = self.copies.as_deref_mut()?;
-        let not_older =
-            |copy: &Copied| tsval.is_some_and(|own| copy.tsval.wrapping_sub(own) as i32 >= 0);
+        let not_older = |copy: &Copied| tsval.is_some_and(|own| !seq::is_before(copy.tsval, own));
         let first = copies.iter().position(|copy| !copy.seen && not_older(copy));
         let number = first.or_else(|| copies.iter().rposition(|copy| !copy.seen))?;
         let copy = &mut copies[number];

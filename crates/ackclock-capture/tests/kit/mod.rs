@@ -7,7 +7,7 @@ use ackclock_capture::packet::{
 };
 use ackclock_capture::rows::Options;
 use ackclock_capture::tables::{Cause, Fate, Stall, Tables};
-use ackclock_record::Happening;
+use ackclock_core::tables::EventKind;
 
 pub mod anything;
 
@@ -205,13 +205,13 @@ fn cause(code: u8) -> Cause {
 pub fn stalls(tables: &Tables) -> Vec<&'static str> {
     let events = &tables.events;
     (0..events.kind.len())
-        .filter(|&row| events.kind[row] == Happening::Stall as u8)
-        .map(|row| Stall::WORDS[usize::from(events.class[row])])
+        .filter(|&row| events.kind[row] == EventKind::Stall as u8)
+        .map(|row| Stall::NAMES[usize::from(events.class[row])])
         .collect()
 }
 
 /// How many events there are of a kind.
-pub fn count(tables: &Tables, kind: Happening) -> usize {
+pub fn count(tables: &Tables, kind: EventKind) -> usize {
     let events = &tables.events.kind;
     events
         .iter()

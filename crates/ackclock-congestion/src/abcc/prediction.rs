@@ -1,6 +1,6 @@
 //! Rate prediction (thesis section 4.1.1): groups of packets and the spacing of their ACKs.
 
-use ackclock_units::Time;
+use ackclock_core::Time;
 use rand_core::RngCore;
 use rand_pcg::Pcg64Mcg;
 

@@ -1,6 +1,6 @@
 //! The state machine of version 1: Startup, Drain, the gain cycle and the dips (draft-cardwell-00 section 4.3).
 
-use ackclock_units::Time;
+use ackclock_core::Time;
 use rand_core::RngCore;
 
 use super::path::min_rtt::Dip;

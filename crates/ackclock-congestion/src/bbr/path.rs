@@ -1,6 +1,6 @@
 //! The model of the path, which both versions of BBR have: how fast it delivers, how long it is, whether it is full.
 
-use ackclock_units::Time;
+use ackclock_core::Time;
 use rand_pcg::Pcg64Mcg;
 
 use crate::Opening;

@@ -13,7 +13,7 @@
 //!    └──────────────── 48 rounds of probing ───────────── policed
 //! ```
 
-use ackclock_units::Time;
+use ackclock_core::Time;
 
 use super::super::Ack;
 

@@ -1,7 +1,7 @@
 //! Version 1 ACK by ACK: the state machine on a path of 1000 segments/s and 100 ms.
 #![allow(clippy::float_cmp)] // windows are whole segments
 
-use ackclock_units::{Rate, Time};
+use ackclock_core::{Rate, Time};
 use serde_json::json;
 
 use super::super::window::testing::{ack, LOSS};

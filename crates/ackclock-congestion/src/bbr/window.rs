@@ -120,7 +120,7 @@ impl Window {
 mod tests {
     use super::super::super::window::testing::{ack, recovering};
     use super::*;
-    use ackclock_units::Time;
+    use ackclock_core::Time;
 
     fn goal(segments: u32) -> Goal {
         Goal {

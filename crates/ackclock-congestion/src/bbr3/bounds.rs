@@ -177,7 +177,7 @@ impl LongTerm {
 mod tests {
     use super::super::super::window::testing::ack;
     use super::*;
-    use ackclock_units::Time;
+    use ackclock_core::Time;
 
     #[test]
     fn a_lossy_round_leaves_what_it_delivered_and_beta_at_least() {

@@ -1,6 +1,6 @@
 //! Pacing rate and window (draft-ietf-ccwg-bbr section 5.6).
 
-use ackclock_units::Time;
+use ackclock_core::Time;
 
 use super::super::bbr::path::pipe::MIN_WINDOW;
 use super::{Ack, Bbr3, State};

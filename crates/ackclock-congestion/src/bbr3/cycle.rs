@@ -1,6 +1,6 @@
 //! Probing for bandwidth: DOWN, CRUISE, REFILL, UP (draft-ietf-ccwg-bbr section 5.3.3).
 
-use ackclock_units::Time;
+use ackclock_core::Time;
 use rand_core::RngCore;
 
 use super::super::bbr::path::full_pipe::FullPipe;

@@ -95,7 +95,7 @@ impl Flights {
 mod tests {
     use super::super::super::window::testing::ack;
     use super::*;
-    use ackclock_units::Time;
+    use ackclock_core::Time;
 
     fn at(prior_delivered: u64, delivered: u64, prior_in_flight: u32, in_flight: u32) -> Ack {
         Ack {

@@ -1,6 +1,6 @@
 //! Random histories of a connection: ACKs, losses, marks, timeouts and idle times whose numbers fit together.
 
-use ackclock_units::{Rate, Time};
+use ackclock_core::{Rate, Time};
 use rand_core::RngCore;
 
 use crate::{Ack, Controller, Loss, Opening, Restart};

@@ -1,6 +1,6 @@
 //! The cubic curve of one congestion avoidance phase, and Reno's window beside it.
 
-use ackclock_units::Time;
+use ackclock_core::Time;
 
 /// The curve of one congestion avoidance phase.
 #[derive(Clone, Copy, Debug)]

@@ -10,7 +10,7 @@
 //! acknowledged (section 4.3 sets it at once); a spurious loss
 //! gives back window and threshold, and no curve (section 4.9).
 
-use ackclock_units::Time;
+use ackclock_core::Time;
 
 use super::{pacing_rate_bytes_per_s, Common};
 use crate::hystart::{HyStart, Path};

@@ -1,6 +1,6 @@
 //! The parameters of CUBIC and its relatives, and which of them make sense.
 
-use ackclock_units::Time;
+use ackclock_core::Time;
 use serde::Deserialize;
 
 use crate::require;

@@ -3,7 +3,7 @@
 //!
 //! Deviation: a timeout in fast recovery does not lower ssthresh again, as in Linux.
 
-use ackclock_units::Time;
+use ackclock_core::Time;
 
 use super::{a, b};
 use crate::fractional_window::FractionalWindow;

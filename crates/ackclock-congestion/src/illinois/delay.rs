@@ -1,6 +1,6 @@
 //! Illinois' measurements: the mean queueing delay over an RTT, and the largest one seen.
 
-use ackclock_units::Time;
+use ackclock_core::Time;
 
 /// RTTs above this count as this (2^32 / 1,280 µs: what fits Linux's arithmetic).
 const LONGEST: Time = Time::from_microseconds(u32::MAX as u64 / 1280);

@@ -95,7 +95,7 @@ impl Bandwidth {
 mod tests {
     use super::*;
     use crate::window::testing::ack;
-    use ackclock_units::Time;
+    use ackclock_core::Time;
 
     fn duplicate() -> Ack {
         Ack {

@@ -7,7 +7,7 @@ use super::*;
 use serde_json::json;
 
 fn westwood(initial_window: f64) -> Westwood {
-    let clock = Clock::new(Time::from_milliseconds(10)).expect("a usual tick");
+    let clock = crate::jiffy_clock(Time::from_milliseconds(10)).expect("a usual tick");
     Westwood::new(clock, initial_window)
 }
 

@@ -6,8 +6,8 @@
 
 use std::time::Duration;
 
-use ackclock_record::{Events, FlowSamples, Happening, NONE};
-use ackclock_units::Time;
+use ackclock_core::tables::{EventKind, Events, FlowSamples, NONE};
+use ackclock_core::Time;
 
 use super::serving::active;
 use super::{Run, Stage};
@@ -54,7 +54,7 @@ impl Run {
         for (link, count) in drops {
             for _ in 0..count {
                 let events = &mut self.record.events;
-                events.push(at.seconds(), NONE, link, Happening::Drop, f64::NAN);
+                events.push(at.seconds(), NONE, link, EventKind::Drop, f64::NAN);
             }
         }
         Ok(())
@@ -148,11 +148,11 @@ fn release() -> String {
 /// Events of what has happened to a connection since the last look.
 fn tell(news: &Counts, at: Time, flow: u32, events: &mut Events) {
     let happened = [
-        (Happening::SynRetransmission, news.syn_retransmissions),
-        (Happening::Timeout, news.timeouts),
-        (Happening::Recovery, news.recoveries),
-        (Happening::Retransmission, news.retransmissions),
-        (Happening::SpuriousRetransmission, news.spurious),
+        (EventKind::SynRetransmission, news.syn_retransmissions),
+        (EventKind::Timeout, news.timeouts),
+        (EventKind::Recovery, news.recoveries),
+        (EventKind::Retransmission, news.retransmissions),
+        (EventKind::SpuriousRetransmission, news.spurious),
     ];
     for (happening, count) in happened {
         for _ in 0..count {

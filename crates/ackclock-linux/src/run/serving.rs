@@ -3,8 +3,8 @@
 use std::cmp::Reverse;
 use std::io;
 
-use ackclock_record::{Happening, NONE};
-use ackclock_units::Time;
+use ackclock_core::tables::{EventKind, NONE};
+use ackclock_core::Time;
 use rustix::event::epoll::EventFlags;
 
 use super::{Run, Stage, Task, Whose};
@@ -160,9 +160,9 @@ impl Run {
         };
         let again = connection.counts.syn_retransmissions;
         for _ in 0..again {
-            self.event(flow, NONE, Happening::SynRetransmission, f64::NAN);
+            self.event(flow, NONE, EventKind::SynRetransmission, f64::NAN);
         }
-        self.event(flow, NONE, Happening::Established, f64::NAN);
+        self.event(flow, NONE, EventKind::Established, f64::NAN);
     }
 
     /// The application writes what it has and TCP takes.
@@ -296,7 +296,7 @@ impl Run {
 
     /// A transfer is complete: others may begin.
     fn completed(&mut self, flow: u32) {
-        self.event(flow, NONE, Happening::Finished, f64::NAN);
+        self.event(flow, NONE, EventKind::Finished, f64::NAN);
         let first = self.plans.first_transfer();
         let Some(connection) = active(&mut self.flows, flow) else {
             return;

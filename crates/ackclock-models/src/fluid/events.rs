@@ -1,6 +1,6 @@
 //! Congestion events: who is hit, when the windows come down, and when the next event may open.
 
-use ackclock_record::{Events, Happening, NONE};
+use ackclock_core::tables::{EventKind, Events, NONE};
 use rand_distr::{Distribution, Exp1};
 use rand_pcg::Pcg64Mcg;
 
@@ -140,7 +140,7 @@ impl Congestion {
         let victim = &mut network.flows[flow];
         victim.reduces_s = victim.reduces_s.min(now_s + rtt_s);
         self.rows
-            .push(now_s, flow as u32, link as u32, Happening::Drop, lost_p);
+            .push(now_s, flow as u32, link as u32, EventKind::Drop, lost_p);
     }
 
     /// Early drops in a step that ends at `now_s`: a Poisson process of each flow with the rate A k, where k is the share that the queue drops.
@@ -195,7 +195,7 @@ impl Congestion {
         victim.immune_s = at.now_s + at.rtt_s;
         state.windows_p[flow] = left_p;
         self.rows
-            .push(at.now_s, flow as u32, NONE, Happening::Recovery, left_p);
+            .push(at.now_s, flow as u32, NONE, EventKind::Recovery, left_p);
     }
 }
 

@@ -1,6 +1,6 @@
 //! The columns that a run writes; packets are fractions of packets.
 
-use ackclock_record::{record, table, Events};
+use ackclock_core::tables::{record, table, Events};
 
 table!(
     /// Samples of the flows.

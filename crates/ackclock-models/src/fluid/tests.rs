@@ -1,6 +1,6 @@
 //! Whole runs: closed forms, gates and properties.
 
-use ackclock_record::Happening;
+use ackclock_core::tables::EventKind;
 use proptest::prelude::*;
 use serde_json::{json, Value};
 
@@ -158,7 +158,7 @@ fn a_flow_hit_reduces_a_round_trip_later_and_once_a_round_trip() {
     );
     let outcome = run_one(&plan);
     let rows = &outcome.events;
-    let of_flow = |flow: u32, kind: Happening| -> Vec<f64> {
+    let of_flow = |flow: u32, kind: EventKind| -> Vec<f64> {
         (0..rows.time_s.len())
             .filter(|&row| rows.flow[row] == flow && rows.kind[row] == kind as u8)
             .map(|row| rows.time_s[row])
@@ -167,8 +167,8 @@ fn a_flow_hit_reduces_a_round_trip_later_and_once_a_round_trip() {
     for flow in 0..10 {
         let base_s = plan.flows[flow as usize].base_rtt_s;
         let (drops, cuts) = (
-            of_flow(flow, Happening::Drop),
-            of_flow(flow, Happening::Recovery),
+            of_flow(flow, EventKind::Drop),
+            of_flow(flow, EventKind::Recovery),
         );
         assert!(cuts.len() > 3);
         for (drop_s, cut_s) in drops.iter().zip(&cuts) {

@@ -1,6 +1,6 @@
 //! What a run writes down, as columns.
 
-use ackclock_record::{record, table};
+use ackclock_core::tables::{record, table};
 
 use super::plan::{Plan, Scaling};
 use super::queue::Step;

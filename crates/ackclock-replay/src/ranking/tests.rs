@@ -1,4 +1,4 @@
-use ackclock_units::Time;
+use ackclock_core::Time;
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -155,7 +155,7 @@ prop_compose! {
         time_us in 0..10_000_000_u64, counts in prop::array::uniform7(0..200_u32), big in any::<u32>(),
         rtt_us in prop::option::of(0..5_000_000_u64), flags in any::<(bool, bool)>(),
         signal in prop::sample::select(vec![None, Some(Signal::Loss), Some(Signal::Mark), Some(Signal::Timeout)]),
-        phase in prop::sample::select(vec![Phase::Open, Phase::Recovery, Phase::Repair]),
+        phase in prop::sample::select(vec![Phase::Open, Phase::Recovery, Phase::Loss]),
     ) -> Step {
         let [delivered, advanced, marked, prior_in_flight, in_flight, window, outstanding] = counts;
         let huge = big % 64 == 0;

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use ackclock_congestion::{Ack, Opening, Restart};
-use ackclock_units::{Rate, Time};
+use ackclock_core::{Rate, Time};
 
 use super::Told;
 use crate::series::{Phase, Series, Signal, Step};
@@ -126,7 +126,7 @@ impl Sender {
             next: self.unacknowledged + u64::from(step.outstanding),
             unacknowledged: self.unacknowledged,
             recovering: step.phase == Phase::Recovery,
-            repairing: step.phase == Phase::Repair,
+            repairing: step.phase == Phase::Loss,
             paced: false,
             next_departure: step.time,
         }

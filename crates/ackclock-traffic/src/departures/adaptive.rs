@@ -23,7 +23,7 @@
 //! is no longer than an RTT. Such a recursion is stable for a < 2 sin(π/(4d + 2)), which is 1 for d = 1 and 0.618
 //! for d = 2.
 
-use ackclock_units::Time;
+use ackclock_core::Time;
 
 /// Least time between two changes of the rate.
 const PERIOD: Time = Time::from_milliseconds(100);

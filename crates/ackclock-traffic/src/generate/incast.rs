@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use ackclock_units::Time;
+use ackclock_core::Time;
 use rand::seq::SliceRandom;
 use rand_pcg::Pcg64Mcg;
 

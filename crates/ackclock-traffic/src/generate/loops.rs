@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use ackclock_units::Time;
+use ackclock_core::Time;
 use rand_pcg::Pcg64Mcg;
 
 use super::open::jittered;

@@ -1,6 +1,6 @@
 //! Arrivals that wait for nothing: once, Poisson, periodic.
 
-use ackclock_units::Time;
+use ackclock_core::Time;
 use rand::distributions::Distribution;
 use rand::Rng;
 use rand_distr::Exp1;

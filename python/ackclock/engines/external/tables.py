@@ -19,7 +19,7 @@ import numpy as np
 import polars as pl
 
 from ackclock.dataset import Dataset, Spool
-from ackclock.engines.external.traffic import Connection, Stream, Told, told
+from ackclock.engines.external.planned_traffic import Connection, Stream, Told, told
 from ackclock.plan import Plan
 
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]

@@ -24,7 +24,7 @@ from pathlib import Path
 from ackclock.dataset import Dataset
 from ackclock.engines import external, features
 from ackclock.engines.engine import RunOptions, missing
-from ackclock.engines.external import traffic
+from ackclock.engines.external import planned_traffic
 from ackclock.engines.ns2 import agents, impairments, queues, script
 from ackclock.errors import Unsupported
 from ackclock.plan import Plan
@@ -60,7 +60,7 @@ class Ns2Engine:
 
     def draws(self, plan: Plan) -> bool:
         """Traffic may be drawn, and so may losses; RED draws."""
-        return traffic.draws(plan) or any(link.loss or queues.draws(link) for link in plan.links)
+        return planned_traffic.draws(plan) or any(link.loss or queues.draws(link) for link in plan.links)
 
     def make(self, plan: Plan, seed: int, folder: Path) -> Sequence[Sequence[str]]:
         """Writes the script."""

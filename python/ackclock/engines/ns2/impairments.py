@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ackclock.engines.external import traffic
+from ackclock.engines.external import planned_traffic
 from ackclock.plan import ChangePlan, Plan
 
 LOSS = """
@@ -48,6 +48,6 @@ def _change(change: ChangePlan) -> Iterator[str]:
 
 def beyond(plan: Plan) -> Iterator[str]:
     """What of it ns-2 has not."""
-    yield from traffic.beyond_losses(plan)
+    yield from planned_traffic.beyond_losses(plan)
     if any(change.up is not None for change in plan.changes):
         yield "links that fail"

@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from ackclock.engines.external import traffic as planned_traffic
-from ackclock.engines.external.traffic import Connection, Stream, Told
+from ackclock.engines.external import planned_traffic
+from ackclock.engines.external.planned_traffic import Connection, Stream, Told
 from ackclock.engines.ns2 import agents, impairments, queues, traffic
 from ackclock.engines.ns2.agents import Agents
 from ackclock.input.identifiers import one_line

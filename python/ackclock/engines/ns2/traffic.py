@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeAlias
 
-from ackclock.engines.external.traffic import Connection, Gate, Stream, Told
+from ackclock.engines.external.planned_traffic import Connection, Gate, Stream, Told
 from ackclock.engines.ns2 import agents
 from ackclock.plan import PathPlan, Plan
 

@@ -24,7 +24,7 @@ from pathlib import Path
 from ackclock.dataset import Dataset
 from ackclock.engines import external, features
 from ackclock.engines.engine import RunOptions, missing
-from ackclock.engines.external import traffic
+from ackclock.engines.external import planned_traffic
 from ackclock.engines.ns3 import program, settings
 from ackclock.errors import Unsupported
 from ackclock.plan import Plan
@@ -59,13 +59,13 @@ class Ns3Engine:
 
     def check(self, plan: Plan) -> list[Unsupported]:
         """What ns-3 has not, or does otherwise."""
-        finer = dict.fromkeys((*settings.beyond(plan), *beyond(plan), *traffic.beyond(plan)))
+        finer = dict.fromkeys((*settings.beyond(plan), *beyond(plan), *planned_traffic.beyond(plan)))
         return missing(plan, self) + [Unsupported(what, self.name) for what in finer]
 
     def draws(self, plan: Plan) -> bool:
         """Traffic may be drawn, and so may losses; some disciplines draw."""
         link = plan.bottleneck_link
-        return traffic.draws(plan) or link.loss is not None or settings.draws(link.queue)
+        return planned_traffic.draws(plan) or link.loss is not None or settings.draws(link.queue)
 
     def make(self, plan: Plan, seed: int, folder: Path) -> Sequence[Sequence[str]]:
         """Writes the program, which is compiled before it is run."""
@@ -87,4 +87,4 @@ def beyond(plan: Plan) -> Iterator[str]:
         yield f"frames of less than {program.PPP_BYTES} B"
     if any(change.up is not None or change.delay_s is not None for change in plan.changes):
         yield "links that fail, or whose delay changes"
-    yield from traffic.beyond_losses(plan)
+    yield from planned_traffic.beyond_losses(plan)

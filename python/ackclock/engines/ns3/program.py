@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ackclock.engines.external import traffic
-from ackclock.engines.external.traffic import Connection, Stream, Told
+from ackclock.engines.external import planned_traffic
+from ackclock.engines.external.planned_traffic import Connection, Stream, Told
 from ackclock.engines.ns3 import settings
 from ackclock.input.identifiers import one_line
 from ackclock.plan import UDP_HEADER_BYTES, Plan, TcpPlan
@@ -22,7 +22,7 @@ PPP_BYTES = 2
 
 def cpp(plan: Plan, seed: int) -> str:
     """The program of one run."""
-    sent = traffic.told(plan, seed)
+    sent = planned_traffic.told(plan, seed)
     lines = [*_head(plan, seed), *_flows(plan, sent), *_streams(plan, sent), *_changes(plan)]
     return "\n".join([*lines, BODY, *_defaults(plan), *_queue(plan), MAIN]) + "\n"
 

@@ -62,8 +62,8 @@ def as_single_flow(plan: Plan) -> single_flow.SingleFlow:
     """The flow of a plan that fits."""
     group, options = plan.groups[plan.flows[0].group], plan.options["theory"]["single_cubic"]
     given = group.congestion.parameters if group.congestion else {}
-    whole = options["rounding"]
-    if whole == "as_sent":
+    rounding = options["rounding"]
+    if rounding == "as_sent":
         rounding = "window" if given["whole_segments"] else "nothing"
     return single_flow.SingleFlow(
         capacity_pps=plan.bottleneck_link.rate_bps / (8 * _wire_bytes(plan)),
@@ -74,8 +74,8 @@ def as_single_flow(plan: Plan) -> single_flow.SingleFlow:
         packets_per_ack=_packets_per_ack(group),
         fast_convergence=given["fast_convergence"],
         growth=options["growth"],
-        whole=whole,
-        seen=options["loss_detection"],
+        rounding=rounding,
+        loss_detection=options["loss_detection"],
     )
 
 

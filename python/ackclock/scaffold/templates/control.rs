@@ -4,7 +4,7 @@
 //!
 //! Deviations: windows are whole segments; a segment is added when a window has been acknowledged.
 
-use ackclock_units::Time;
+use ackclock_core::Time;
 use serde::Deserialize;
 use serde_json::Value;
 

@@ -63,12 +63,13 @@ class Linux(Options):
     )
     reader: Literal["immediate", "periodic"] = Field(
         "immediate",
-        description='"immediate": ACKs are those of an application that reads at once; "periodic": of one that reads every '
-        '"app_interval"',
+        description='"immediate": the application reads at once, so ACKs are not delayed by it; "periodic": it reads '
+        'every "app_interval"',
     )
     writer: Literal["immediate", "periodic"] = Field(
         "immediate",
-        description='"immediate": an application writes whenever there is room; "periodic": every "app_interval", before it reads',
+        description='"immediate": the application writes whenever there is room; "periodic": every "app_interval", '
+        "before it reads",
     )
     offloads: bool = Field(
         False, description="whether batches of segments stay together through the network, as one large packet"

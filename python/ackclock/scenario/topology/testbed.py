@@ -117,8 +117,8 @@ class Testbed(Topology):
         "assumed of its bottleneck",
     )
     rate: Annotated[float | str, Measurable(*RATE_BOUNDS)] = Field(
-        description='the rate set on the router towards the receivers, such as "100Mbit"; with existing_path, the path\'s '
-        'own, or "measured": the hosts measure it before a run'
+        description='the rate set on the router towards the receivers, such as "100Mbit"; with existing_path, that '
+        'of the path, or "measured": the hosts measure it before a run'
     )
     queue: Queue = Field(
         description='its queue towards the receivers, such as { discipline = "pfifo", limit = "100p" }'

@@ -144,7 +144,7 @@ class Pareto:
 
 @dataclass(frozen=True, slots=True)
 class Truncated:
-    """A law up to a largest size: draws truncation it are drawn again, or become that size."""
+    """A law up to a largest size: draws beyond it are drawn again, or become that size."""
 
     law: Exponential | Lognormal | Pareto
     most_bytes: int | None
@@ -194,7 +194,7 @@ class Zipf:
 
 
 def harmonic(most: int, exponent: float) -> float:
-    """The sum of k^−exponent for k = 1 … most; truncation `TERMS` the integral, the ends' halves and a first correction."""
+    """The sum of k^−exponent for k = 1 … most; beyond `TERMS` the integral, the ends' halves and a first correction."""
     first = min(most, TERMS)
     added = math.fsum(math.pow(k, -exponent) for k in range(1, first + 1))
     if most == first:

@@ -8,6 +8,7 @@ use crate::flow::scoreboard::{State, Stretch};
 use crate::rows::Rows;
 use crate::series::RttSample;
 use crate::tables::{Fate, Vantage};
+use ackclock_core::tcp::seq;
 
 /// Acknowledgements that wait at once.
 const MOST_PENDING: usize = 1 << 14;
@@ -43,7 +44,7 @@ impl Sending {
             let ahead = ack
                 .timestamps
                 .zip(echo)
-                .map_or(0, |((tsval, _), echo)| tsval.wrapping_sub(echo) as i32);
+                .map_or(0, |((tsval, _), echo)| seq::distance(tsval, echo));
             ahead < 0 || ahead == 0 && ack.seen_ns + self.lead_ns <= now_ns
         })
     }

@@ -1,6 +1,7 @@
 //! What does not advance: sent again, and why; come late; made twice by the network.
 
-use ackclock_record::Happening;
+use ackclock_core::tables::EventKind;
+use ackclock_core::tcp::seq;
 
 use super::{Data, Place, Sending};
 use crate::flow::scoreboard::{Copied, State, Stretch};
@@ -267,9 +268,7 @@ impl Sending {
         match data.place {
             Place::Older => true,
             Place::Next { .. } => false,
-            Place::Unknown => data
-                .tsval
-                .is_some_and(|own| (own.wrapping_sub(tsval) as i32) < 0),
+            Place::Unknown => data.tsval.is_some_and(|own| seq::is_before(own, tsval)),
         }
     }
 
@@ -286,7 +285,7 @@ impl Sending {
         let behind = self.board.get(index + 1).filter(|next| next.once());
         let tsval = data.tsval.zip(behind.map(|next| next.tsval));
         if let Some((own, next)) = tsval.filter(|(own, next)| own != next) {
-            return (own.wrapping_sub(next) as i32) < 0;
+            return seq::is_before(own, next);
         }
         let identification = data.identification.zip(
             behind
@@ -330,7 +329,7 @@ impl Sending {
                 rows.event(
                     now_ns,
                     self.flow,
-                    Happening::Timeout,
+                    EventKind::Timeout,
                     number,
                     How::default(),
                 );
@@ -346,7 +345,7 @@ impl Sending {
                 rows.event(
                     now_ns,
                     self.flow,
-                    Happening::Recovery,
+                    EventKind::Recovery,
                     number,
                     How::default(),
                 );
@@ -356,7 +355,7 @@ impl Sending {
                 rows.event(
                     now_ns,
                     self.flow,
-                    Happening::TailProbe,
+                    EventKind::TailProbe,
                     number,
                     How::default(),
                 );
@@ -419,7 +418,7 @@ impl Sending {
             ..How::default()
         };
         let (now_ns, number) = (data.now_ns, self.number(data.start));
-        rows.event(now_ns, self.flow, Happening::Retransmission, number, how);
+        rows.event(now_ns, self.flow, EventKind::Retransmission, number, how);
     }
 
     fn quiet_ns(&self, now_ns: i64) -> i64 {

@@ -6,6 +6,7 @@
 //! Confidences are rounded from the shares that were right in every sixth case of the scoreboard, over all its vantages:
 //! surest is what an echo, a DSACK or the receiver's side tells, less so what times tell, least a repair that nobody saw.
 
+use ackclock_core::tcp::seq;
 use std::collections::VecDeque;
 
 use super::aligning::Departure;
@@ -290,7 +291,7 @@ impl Sending {
             .echo
             .filter(|_| apart && stretch.state != State::Sacked)
         {
-            let sent = |tsval: u32| echo.wrapping_sub(tsval) as i32 >= 0;
+            let sent = |tsval: u32| !seq::is_before(echo, tsval);
             if let Some(arrived) = copies.iter().rposition(|copy| sent(copy.tsval)) {
                 return (arrived, 0.99);
             }

@@ -143,7 +143,7 @@ impl Tap {
         self.marked = signal == Signal::Mark;
         self.phase = Phase::Recovery;
         if signal == Signal::Timeout {
-            self.phase = Phase::Repair;
+            self.phase = Phase::Loss;
             self.duplicate_bytes = 0;
         }
     }

@@ -1,7 +1,7 @@
 //! How far ACKs run ahead of the bandwidth: the excess that aggregation on the path delivers at once
 //! (draft-ietf-ccwg-bbr section 5.5.9; Linux has it in version 1 since 5.1).
 
-use ackclock_units::Time;
+use ackclock_core::Time;
 
 use super::filter::WindowedMax;
 use crate::Ack;

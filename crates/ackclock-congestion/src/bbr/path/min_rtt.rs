@@ -4,7 +4,7 @@
 //! seen for an interval), the other holds the estimate for a window. In version 1 both are 10 s long, which
 //! makes them one (draft-cardwell-iccrg-bbr-congestion-control-00 section 4.1.2.3).
 
-use ackclock_units::Time;
+use ackclock_core::Time;
 
 use super::rounds::Rounds;
 use crate::Ack;

@@ -1,6 +1,6 @@
 //! The pacing rate, which does not fall before the pipe is full.
 
-use ackclock_units::{Rate, Time};
+use ackclock_core::{Rate, Time};
 
 /// The pacing rate.
 #[derive(Clone, Copy, Debug)]

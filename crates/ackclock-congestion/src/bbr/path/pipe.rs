@@ -1,6 +1,6 @@
 //! Bandwidth and RTT as numbers of segments.
 
-use ackclock_units::{Rate, Time};
+use ackclock_core::{Rate, Time};
 
 /// The smallest window: an ACK for every other segment still finds two of them under way
 /// (draft-cardwell-iccrg-bbr-congestion-control-00 section 4.2.3.2).

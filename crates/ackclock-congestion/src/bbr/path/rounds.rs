@@ -65,7 +65,7 @@ impl HeldBack {
 mod tests {
     use super::*;
     use crate::window::testing::ack;
-    use ackclock_units::Time;
+    use ackclock_core::Time;
 
     fn delivering(prior_delivered: u64, delivered: u64) -> Ack {
         Ack {

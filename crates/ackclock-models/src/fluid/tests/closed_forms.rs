@@ -136,7 +136,7 @@ fn early_drops_come_one_by_one() {
     let expected = outcome.links.dropped_total_p[0];
     let kinds = outcome.events.kind.iter();
     let drops: f64 = kinds
-        .map(|&kind| f64::from(kind == Happening::Drop as u8))
+        .map(|&kind| f64::from(kind == EventKind::Drop as u8))
         .sum();
     // Drops within a round trip of a reduction are not counted: fewer, not many fewer.
     assert!(
@@ -264,7 +264,7 @@ fn losses_within_a_round_trip_of_a_reduction_do_not_count() {
     let outcome = run_one(&scenario(&links, &flows, 20.0, &json!({})));
     let rows = &outcome.events;
     let cuts: Vec<f64> = (0..rows.time_s.len())
-        .filter(|&row| rows.kind[row] == Happening::Recovery as u8 && rows.flow[row] == 0)
+        .filter(|&row| rows.kind[row] == EventKind::Recovery as u8 && rows.flow[row] == 0)
         .map(|row| rows.time_s[row])
         .collect();
     assert!(cuts.len() > 3);

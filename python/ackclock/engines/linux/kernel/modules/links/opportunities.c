@@ -2,7 +2,7 @@
 /*
  * Delivery opportunities: a queue discipline that lets so many bytes out at each of given times, again and again.
  *
- * The same as the packet engine's (crates/ackclock-packet/src/link/opportunities.rs), to the byte: what no packet uses
+ * The same as the packet engine's (crates/ackclock-sim/src/link/opportunities.rs), to the byte: what no packet uses
  * is lost. Small packets share one opportunity; of a packet that is larger than what is left, the rest waits for the
  * next, and the packet leaves with its last byte. It has then left the queue below.
  *

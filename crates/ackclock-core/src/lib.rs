@@ -1,0 +1,13 @@
+//! Definitions that every crate of ackclock shares.
+//!
+//! - [`Time`] and [`Rate`] ([`units`])
+//! - [`tables`] of the dataset, and the macros that declare tables and their codes
+//! - [`tcp`]: 32-bit sequence arithmetic, and the states in which a sender is when an ACK arrives
+//! - [`jiffies`]: the Linux kernel's clock and its timers
+
+pub mod jiffies;
+pub mod tables;
+pub mod tcp;
+pub mod units;
+
+pub use units::{Rate, Time, PICOSECONDS_PER_SECOND};

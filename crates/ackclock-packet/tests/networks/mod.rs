@@ -1,8 +1,0 @@
-//! Routed networks: beside explicit paths, and with links that change.
-
-mod agreement;
-mod changes;
-mod failures;
-mod generated;
-mod impairments;
-mod reordering;

@@ -1,0 +1,178 @@
+//! Opportunities to deliver, as mahimahi's traces list them.
+//!
+//! R. Netravali et al.: Mahimahi: Accurate Record-and-Replay for HTTP, USENIX ATC 2015, section 3.2 (LinkShell); the
+//! format is K. Winstein's, A. Sivaraman's and H. Balakrishnan's of Stochastic Forecasts (Sprout), NSDI 2013. At each
+//! opportunity so many bytes leave. What no packet uses is lost. Small packets share one opportunity; of a packet that
+//! is larger than what is left, the rest waits for the next, and the packet leaves with its last byte.
+//!
+//! Our deviation: mahimahi counts the four bytes of its tunnel's header besides each packet of up to 1500 bytes; here
+//! an opportunity carries 1500 bytes and the frame of a packet.
+
+use std::collections::VecDeque;
+
+use ackclock_core::Time;
+
+use super::bucket::APART;
+use crate::packet::Packet;
+
+/// The opportunities of a link, and the packets that use them.
+#[derive(Debug)]
+pub struct Opportunities {
+    /// Within a period, in order.
+    at: Vec<Time>,
+    period: Time,
+    /// Wire bytes that each carries.
+    bytes: u64,
+    /// Number of the next unused opportunity, from the start of the run.
+    next: u64,
+    /// Time of the opportunity used last, and the bytes left of it.
+    open: Time,
+    left: u64,
+    /// Admitted packets, and their departures.
+    passing: VecDeque<(Time, Packet)>,
+}
+
+impl Opportunities {
+    /// Opportunities at these times of each period.
+    pub fn new(at_ms: &[u64], period: Time, bytes: u64) -> Opportunities {
+        Opportunities {
+            at: at_ms
+                .iter()
+                .map(|&ms| Time::from_milliseconds(ms))
+                .collect(),
+            period,
+            bytes,
+            next: 0,
+            open: Time::ZERO,
+            left: 0,
+            passing: VecDeque::new(),
+        }
+    }
+
+    /// Wire bits that can leave up to a time.
+    pub fn capacity_bits(&self, until: Time) -> f64 {
+        let period = self.period.picoseconds();
+        let (turns, within) = (until.picoseconds() / period, until.picoseconds() % period);
+        let within = Time::from_picoseconds(within);
+        let count =
+            turns * self.at.len() as u64 + self.at.partition_point(|&at| at <= within) as u64;
+        (count * self.bytes) as f64 * 8.0
+    }
+
+    /// Time at which a packet may be admitted: the opportunity at `now`, or the next.
+    pub fn ready(&mut self, now: Time) -> Time {
+        if self.left > 0 && self.open >= now {
+            return self.open;
+        }
+        self.left = 0;
+        while self.time(self.next) < now {
+            self.next += 1;
+        }
+        self.time(self.next)
+    }
+
+    /// Time of an opportunity, by its number.
+    fn time(&self, number: u64) -> Time {
+        let (turn, place) = (number / self.at.len() as u64, number % self.at.len() as u64);
+        let begun = Time::from_picoseconds(self.period.picoseconds().saturating_mul(turn));
+        begun + self.at[place as usize]
+    }
+
+    /// Admit a packet at an opportunity: it leaves with the opportunity that carries its last byte.
+    pub fn push(&mut self, packet: Packet, now: Time) {
+        debug_assert!(self.ready(now) == now);
+        let mut missing = u64::from(packet.wire_bytes);
+        loop {
+            if self.left == 0 {
+                (self.open, self.left) = (self.time(self.next), self.bytes);
+                self.next += 1;
+            }
+            let used = missing.min(self.left);
+            self.left -= used;
+            missing -= used;
+            if missing == 0 {
+                return self.passing.push_back((self.open, packet));
+            }
+        }
+    }
+
+    /// Remove the packet that leaves now.
+    pub fn pop(&mut self, now: Time) -> Option<Packet> {
+        let &(due, packet) = self.passing.front()?;
+        (due <= now).then(|| {
+            self.passing.pop_front();
+            packet
+        })
+    }
+
+    /// Departure of the next packet.
+    pub fn next(&self, now: Time) -> Option<Time> {
+        let &(due, _) = self.passing.front()?;
+        Some(due.max(now + APART))
+    }
+
+    /// Packets that have not left.
+    pub fn len(&self) -> u64 {
+        self.passing.len() as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::queue::testing::packet;
+
+    fn ms(milliseconds: u64) -> Time {
+        Time::from_milliseconds(milliseconds)
+    }
+
+    /// Opportunities of 1000 bytes at 2, 2, 5 and 10 ms, again after 10 ms.
+    fn four() -> Opportunities {
+        Opportunities::new(&[2, 2, 5, 10], ms(10), 1000)
+    }
+
+    fn pushed(opportunities: &mut Opportunities, bytes: u32, now: Time) -> Time {
+        opportunities.push(packet(0, bytes), now);
+        opportunities.passing.back().expect("just pushed").0
+    }
+
+    #[test]
+    fn what_no_packet_uses_is_lost() {
+        let mut four = four();
+        assert_eq!(four.ready(Time::ZERO), ms(2));
+        assert_eq!(four.ready(ms(3)), ms(5));
+        assert_eq!(four.ready(ms(11)), ms(12), "the next turn");
+    }
+
+    #[test]
+    fn small_packets_share_one_and_a_large_one_waits_for_its_rest() {
+        let mut four = four();
+        assert_eq!(pushed(&mut four, 400, ms(2)), ms(2));
+        assert_eq!(pushed(&mut four, 400, ms(2)), ms(2));
+        // 200 bytes are left of the first, 1000 of the second; 300 have to wait.
+        assert_eq!(pushed(&mut four, 1500, ms(2)), ms(5));
+        assert_eq!(four.ready(ms(2)), ms(5), "700 bytes are left of the third");
+        assert_eq!(pushed(&mut four, 700, ms(5)), ms(5));
+        assert_eq!(four.ready(ms(5)), ms(10));
+    }
+
+    #[test]
+    fn packets_leave_in_their_order_as_soon_as_they_may() {
+        let mut four = four();
+        for bytes in [1000, 500, 1000] {
+            four.push(packet(u64::from(bytes), bytes), ms(2));
+        }
+        assert_eq!(four.next(ms(2)), Some(ms(2) + APART));
+        assert!(four.pop(ms(2) + APART).is_some());
+        assert!(four.pop(ms(2) + APART + APART).is_some());
+        assert_eq!(four.next(ms(3)), Some(ms(5)));
+        assert!(four.pop(ms(4)).is_none());
+        assert_eq!((four.len(), four.pop(ms(5)).is_some()), (1, true));
+    }
+
+    #[test]
+    fn the_capacity_counts_each_opportunity_once() {
+        assert_eq!(four().capacity_bits(ms(2)), 16_000.0);
+        assert_eq!(four().capacity_bits(ms(25)), 8.0 * 11_000.0);
+    }
+}

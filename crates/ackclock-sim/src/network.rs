@@ -1,0 +1,504 @@
+//! The network: everything that packets pass between a sender and its receiver.
+//!
+//! It has two kinds of events: the end of a transmission, and the arrival of the first packet of a delay
+//! line. Whatever cannot queue is not an event: a packet that leaves its last
+//! queue is handed over immediately, with the local time of its arrival, and a reply goes straight
+//! into the return queue.
+//!
+//! Links between nodes have a module of their own, `propagation`: all packets of a link share its propagation delay,
+//! and at the end a packet is routed to the next link, or has arrived.
+
+use ackclock_core::tables::{EventKind, PacketAction, Tables, NONE};
+use ackclock_plan::{PathPlan, Plan};
+use std::collections::BTreeMap;
+
+use ackclock_core::Time;
+use rand_core::RngCore;
+use rand_pcg::Pcg64Mcg;
+
+use crate::flow_slots::FlowSlots;
+use crate::link::{DropLog, Due, Link};
+use crate::options::Blocks;
+use crate::packet::{Ecn, Packet, NO_SACK};
+use crate::path::{first_due, push_delayed, DelayLine, Hop, Path, Route};
+use crate::pcap::Captures;
+use crate::queue::Priorities;
+use crate::receiver::Reply;
+use crate::routing::{Next, Routing};
+use crate::sender::{Outlet, SendReason};
+use crate::timing_wheel::TimingWheel;
+use crate::tournament_tree::TournamentTree;
+use crate::PlanError;
+
+mod changes;
+mod flows;
+mod impairment;
+mod propagation;
+mod sacks;
+mod tracing;
+
+use changes::Changes;
+use impairment::Impairment;
+pub use impairment::ImpairmentCounters;
+use sacks::SackStore;
+
+/// Links, delays and the packets in them.
+pub struct Network {
+    now: Time,
+    links: Vec<Link>,
+    /// Polls of links, then arrivals by link, then the next change of a link, then impairments by link.
+    link_events: TimingWheel,
+    changes: Changes,
+    /// Impairment behind a link's transmitter, by link.
+    impairments: BTreeMap<usize, Impairment>,
+    /// True if any link has one.
+    has_impairments: bool,
+    /// Packets that impairments duplicated, by flow.
+    copies: BTreeMap<u32, u64>,
+    routing: Routing,
+    /// Explicit paths, of which each unrouted flow takes one.
+    paths: Vec<Path>,
+    /// Slots of the flows.
+    slots: FlowSlots,
+    /// Route of the flow in a slot, from its first packet to its last.
+    routes: Vec<Option<Box<Route>>>,
+    /// Packets that a queue dropped or a link lost, of the flow in a slot.
+    lost_packets: Vec<u64>,
+    /// Delays before queueing links.
+    delay_lines: Vec<DelayLine>,
+    /// End of the transmission in progress, by link.
+    transmissions: TournamentTree,
+    /// Arrival of the first packet, by delay line, then by flow slot. At equal times flows come first.
+    arrivals: TournamentTree,
+    seed: u64,
+    sacks: SackStore,
+    /// Spare log that replaces a link's while that is recorded.
+    spare_drop_log: DropLog,
+    /// True if packets are logged or captured.
+    is_traced: bool,
+    log_packets: bool,
+    /// Packet whose departure is still to be logged, by link with propagation delay.
+    departing: BTreeMap<usize, Packet>,
+    captures: Option<Captures>,
+    /// Rows since the last drain.
+    pub tables: Tables,
+}
+
+impl Network {
+    /// Make the network of a plan, with the forward and reverse paths of its flows and the priorities of their
+    /// packets. The first `given` flows have their slots from the start.
+    ///
+    /// # Errors
+    /// If a queue discipline or its parameters are not known.
+    pub fn new<'a>(
+        plan: &Plan,
+        paths: impl Iterator<Item = (&'a PathPlan, &'a PathPlan)>,
+        priorities: Priorities<'_>,
+        given: usize,
+        seed: u64,
+    ) -> Result<Network, PlanError> {
+        let mut seeds = Pcg64Mcg::new(u128::from(seed) << 1 | 1);
+        seeds.next_u64();
+        let seeds: Vec<u64> = plan.links.iter().map(|_| seeds.next_u64()).collect();
+        let links = plan.links.iter().zip(&seeds);
+        let links = links.map(|(link, &seed)| Link::new(link, priorities, seed));
+        let mut links = links.collect::<Result<Vec<_>, _>>()?;
+        for change in plan.changes.iter().filter(|change| change.delay.is_some()) {
+            links[change.link as usize].enable_propagation();
+        }
+        let impairments = Impairment::all(plan, &seeds);
+        for &link in impairments.keys() {
+            links[link].disable_propagation();
+        }
+        let paths: Vec<_> = paths.collect();
+        let captures = Captures::of(plan, &paths, seed);
+        let is_traced = plan.record.packets || captures.is_some();
+        if is_traced {
+            links.iter_mut().for_each(Link::enable_tracing);
+        }
+        let mut delay_lines = Vec::new();
+        let paths = paths.into_iter();
+        let paths = paths.map(|(forward, reverse)| Path::new(forward, reverse, &mut delay_lines));
+        let paths = paths.collect();
+        let mut network = Network {
+            now: Time::ZERO,
+            link_events: propagation::timing_wheel(plan),
+            changes: Changes::new(plan, priorities, &seeds)?,
+            has_impairments: !impairments.is_empty(),
+            impairments,
+            copies: BTreeMap::new(),
+            routing: Routing::new(plan, seed),
+            transmissions: TournamentTree::new(links.len()),
+            paths,
+            arrivals: TournamentTree::new(delay_lines.len()),
+            links,
+            slots: FlowSlots::new(given),
+            routes: Vec::new(),
+            lost_packets: Vec::new(),
+            delay_lines,
+            seed,
+            sacks: SackStore::default(),
+            spare_drop_log: DropLog::default(),
+            is_traced,
+            log_packets: plan.record.packets,
+            departing: BTreeMap::new(),
+            captures,
+            tables: Tables::default(),
+        };
+        for line in 0..network.delay_lines.len() {
+            let rank = u32::MAX - (network.delay_lines.len() - line) as u32;
+            network.arrivals.register(line, rank);
+        }
+        (0..given).for_each(|slot| network.init_slot(slot));
+        network.schedule_change();
+        Ok(network)
+    }
+
+    /// True if any link has a propagation delay, or changes.
+    pub fn has_propagation(&self) -> bool {
+        let has_impairments = !self.impairments.is_empty();
+        self.changes.is_pending()
+            || has_impairments
+            || self.links.iter().any(|link| link.propagation.exists)
+    }
+
+    /// Return the next event at links with propagation delay if it precedes all others: no later than
+    /// `other`, and before the next end of a transmission on a link without propagation delay.
+    #[inline(always)]
+    pub fn link_event_before(&mut self, other: Time, transmitted: Time) -> Option<(Time, usize)> {
+        if self.link_events.is_empty() {
+            return None;
+        }
+        let (time, source) = self.link_events.first();
+        (time <= other && time < transmitted).then_some((time, source))
+    }
+
+    /// Next end of a transmission on a link without propagation delay, and that link.
+    #[inline]
+    pub fn next_transmission(&self) -> (Time, usize) {
+        self.transmissions.next()
+    }
+
+    /// Next arrival at the end of a delay line or return queue, and its index.
+    #[inline]
+    pub fn next_arrival(&self) -> (Time, usize) {
+        self.arrivals.next()
+    }
+
+    /// Set the clock, for packets that are sent at `now`.
+    #[inline]
+    pub fn set_time(&mut self, now: Time) {
+        self.now = now;
+    }
+
+    /// Handle the end of a transmission. If the packet's receiver is next, returns it with its local time of arrival.
+    #[inline(always)]
+    pub fn on_transmitted(&mut self, link: usize) -> Option<(Packet, Time)> {
+        let (packet, due) = self.links[link].finish(self.now);
+        self.transmissions.set(link, due.next());
+        self.record_drops_if_any(link);
+        let packet = packet?;
+        self.log(self.now, link as u32, &packet, PacketAction::Dequeue);
+        if self.has_impairments && self.enter_impairment(link, packet.for_record(), packet.hop) {
+            return None;
+        }
+        self.forward_on_path(packet)
+    }
+
+    /// Handle an arrival. If it is at the packet's sender, or at a receiver after its host delay (and already
+    /// logged), returns the packet with the flow's slot;
+    /// [`Network::take_blocks`] and [`Network::schedule_next_return`] are to follow.
+    #[inline(always)]
+    pub fn on_arrival(&mut self, index: usize) -> Option<(usize, Packet)> {
+        let Some(slot) = index.checked_sub(self.delay_lines.len()) else {
+            self.leave_delay_line(index);
+            return None;
+        };
+        let (_, packet) = self.routes[slot].as_mut()?.return_queue.pop_front()?;
+        if self.is_traced && !packet.kind.is_forward() {
+            self.write_log(self.now, NONE, packet.for_record(), PacketAction::Arrive);
+        }
+        Some((slot, packet))
+    }
+
+    /// Take the SACK blocks that a packet carries.
+    #[inline(always)]
+    pub fn take_blocks(&mut self, packet: &Packet) -> Option<Blocks> {
+        self.sacks.remove(packet.sack)
+    }
+
+    /// Schedule the next arrival at a sender. Separate from [`Network::on_arrival`], because the next
+    /// packet is often not in the cache: the sender can be served meanwhile.
+    #[inline]
+    pub fn schedule_next_return(&mut self, slot: usize) {
+        let route = self.routes[slot].as_ref();
+        let next = route.map_or(Time::NEVER, |route| first_due(&route.return_queue));
+        self.arrivals.set(self.delay_lines.len() + slot, next);
+    }
+
+    /// Offer the first packet of a delay line to its link.
+    fn leave_delay_line(&mut self, index: usize) {
+        let delay_line = &mut self.delay_lines[index];
+        let link = delay_line.link;
+        if let Some((_, packet)) = delay_line.flight.pop_front() {
+            self.arrivals.set(index, first_due(&delay_line.flight));
+            self.offer(packet, link);
+        }
+    }
+
+    /// Forward a packet on its path: to the next link, or to its destination after the last.
+    #[inline(always)]
+    fn forward_on_path(&mut self, mut packet: Packet) -> Option<(Packet, Time)> {
+        let slot = self.slots.slot_of(packet.flow);
+        let route = self.routes.get_mut(slot)?.as_deref_mut()?;
+        let forward = packet.kind.is_forward();
+        if let Some(hop) = route.hop_after(packet.hop, forward) {
+            packet.hop += 1;
+            self.send_to_hop(hop, packet);
+            None
+        } else if packet.ecn == Ecn::Damaged {
+            self.discard_corrupted(packet.for_record())
+        } else if forward {
+            let local = self.now + route.forward_delay;
+            let ready = match &mut route.hosts {
+                Some(hosts) => hosts.receiver.ready(local),
+                None => local,
+            };
+            self.log(local, NONE, &packet, PacketAction::Arrive);
+            Some((packet, ready))
+        } else {
+            let due = self.now + route.reverse_delay;
+            let first = route.queue_return(due, packet);
+            self.schedule_return(slot, first);
+            if self.is_traced {
+                self.log_return(packet.for_record(), self.now, due);
+            }
+            None
+        }
+    }
+
+    /// Send a packet to a hop: into the delay line before it, or directly.
+    #[inline(always)]
+    fn send_to_hop(&mut self, hop: Hop, packet: Packet) {
+        match hop {
+            Hop::Direct(link) => self.offer(packet, link),
+            Hop::Delayed { delay, delay_line } => {
+                self.enter_delay_line(delay_line, self.now + delay, packet)
+            }
+            Hop::Routed => self.push_delayed(packet.entering(self.now)),
+        }
+    }
+
+    #[inline(always)]
+    fn enter_delay_line(&mut self, delay_line: u32, due: Time, packet: Packet) {
+        let flight = &mut self.delay_lines[delay_line as usize].flight;
+        if push_delayed(flight, due, packet) {
+            self.arrivals.set(delay_line as usize, due);
+        }
+    }
+
+    /// Schedule the arrival of a packet at its sender, if it is the first in the return queue.
+    #[inline(always)]
+    fn schedule_return(&mut self, slot: usize, first: Option<Time>) {
+        if let Some(due) = first {
+            self.arrivals.set(self.delay_lines.len() + slot, due);
+        }
+    }
+
+    /// Offer a packet to a link.
+    #[inline(always)]
+    fn offer(&mut self, packet: Packet, link: u32) {
+        let link = link as usize;
+        if self.links[link].propagation.exists {
+            self.admit_with_propagation(packet.entering(self.now), link);
+        } else {
+            self.admit::<false>(packet, link, self.is_traced);
+        }
+    }
+
+    /// Admit a packet to a link, with propagation delay or without, which may lose it; `log`: log the packet.
+    #[inline(always)]
+    fn admit<const FLIGHT: bool>(&mut self, packet: Packet, link: usize, log: bool) {
+        let Some(due) = self.links[link].offer::<FLIGHT>(packet, self.now) else {
+            return self.lose(link as u32, packet.for_record(), EventKind::Loss);
+        };
+        if log {
+            self.write_log(
+                self.now,
+                link as u32,
+                packet.for_record(),
+                PacketAction::Enqueue,
+            );
+        }
+        if FLIGHT {
+            if log {
+                self.schedule_departure(link, due.departure);
+            }
+            self.schedule_link(link, due);
+        } else if !due.next().is_never() {
+            self.transmissions.set(link, due.next());
+        }
+        self.record_drops_if_any(link);
+    }
+
+    #[inline(always)]
+    fn record_drops_if_any(&mut self, link: usize) {
+        if self.links[link].has_drops() {
+            self.record_drops(link);
+        }
+    }
+
+    #[cold]
+    fn record_drops(&mut self, link: usize) {
+        let empty = std::mem::take(&mut self.spare_drop_log);
+        let mut drop_log = self.links[link].take_drop_log(empty);
+        for packet in drop_log.dropped.drain(..) {
+            self.lose(link as u32, packet, EventKind::Drop);
+        }
+        for packet in drop_log.marked.drain(..) {
+            let (flow, value) = (packet.flow, packet.sequence as f64);
+            let events = &mut self.tables.events;
+            events.push(
+                self.now.seconds(),
+                flow,
+                link as u32,
+                EventKind::Mark,
+                value,
+            );
+        }
+        self.spare_drop_log = drop_log;
+    }
+
+    #[cold]
+    fn lose(&mut self, link: u32, packet: Packet, kind: EventKind) {
+        let action = if kind == EventKind::Drop {
+            PacketAction::Drop
+        } else {
+            PacketAction::Loss
+        };
+        self.log(self.now, link, &packet, action);
+        self.sacks.remove(packet.sack);
+        let slot = self.slots.slot_of(packet.flow);
+        if let Some(Some(_)) = self.routes.get(slot) {
+            self.lost_packets[slot] += 1;
+        }
+        let value = packet.sequence as f64;
+        self.tables
+            .events
+            .push(self.now.seconds(), packet.flow, link, kind, value);
+    }
+
+    /// Send a receiver's reply at the receiver's local time.
+    #[inline]
+    pub fn send_reply(&mut self, flow: u32, reply: &Reply, local: Time) {
+        let packet = Packet {
+            sequence: reply.ack,
+            timestamp: reply.echo,
+            enqueued: local,
+            flow,
+            wire_bytes: reply.wire_bytes,
+            sack: reply
+                .blocks
+                .map_or(NO_SACK, |blocks| self.sacks.insert(blocks)),
+            kind: reply.kind,
+            ecn: reply.ecn,
+            hop: 0,
+            flags: reply.flags,
+        };
+        if self.captures.is_some() {
+            return self.send_reply_captured(packet.for_record(), local);
+        }
+        self.forward_reply(packet, local);
+    }
+
+    /// Forward a receiver's packet at its local time.
+    #[inline(always)]
+    fn forward_reply(&mut self, packet: Packet, local: Time) {
+        let slot = self.slots.slot_of(packet.flow);
+        let Some(Some(route)) = self.routes.get_mut(slot) else {
+            return;
+        };
+        match route.first_reverse_hop() {
+            Some(Hop::Delayed { delay, delay_line }) => {
+                self.enter_delay_line(delay_line, local + delay, packet)
+            }
+            Some(Hop::Direct(_) | Hop::Routed) => self.push_delayed(packet.entering(self.now)),
+            None => {
+                let first = route.queue_return(local + route.reverse_delay, packet);
+                self.schedule_return(slot, first);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn log(&mut self, time: Time, link: u32, packet: &Packet, action: PacketAction) {
+        if self.is_traced {
+            self.write_log(time, link, packet.for_record(), action);
+        }
+    }
+
+    /// The links.
+    pub fn links(&self) -> &[Link] {
+        &self.links
+    }
+
+    /// The links, to read their counts at the present time.
+    pub fn links_mut(&mut self) -> &mut [Link] {
+        &mut self.links
+    }
+
+    /// Packets that a queue dropped or a link lost, of the flow in a slot.
+    pub fn lost_packets(&self, slot: usize) -> u64 {
+        self.lost_packets[slot]
+    }
+
+    /// Slots of the flows.
+    #[inline(always)]
+    pub fn slots(&self) -> &FlowSlots {
+        &self.slots
+    }
+
+    /// Packets in queues, transmitters and delays.
+    pub fn packets_in_transit(&self) -> u64 {
+        let queued: u64 = self.links.iter().map(Link::waiting_packets).sum();
+        let routes = self.routes.iter().flatten();
+        let return_queue = routes.map(|route| route.return_queue.len());
+        let between = self
+            .delay_lines
+            .iter()
+            .map(|delay_line| delay_line.flight.len());
+        let behind = self.links.iter().map(|link| link.propagation.len());
+        let flying = self.impairments.values().map(Impairment::len);
+        queued
+            + return_queue
+                .chain(between)
+                .chain(behind)
+                .chain(flying)
+                .sum::<usize>() as u64
+    }
+}
+
+/// Outlet of one sender into the network.
+pub struct NetworkOutlet<'a> {
+    /// The network.
+    pub network: &'a mut Network,
+    /// First hop of the sender's packets.
+    pub hop: Hop,
+}
+
+impl Outlet for NetworkOutlet<'_> {
+    #[inline(always)]
+    fn send(&mut self, packet: Packet, reason: impl FnOnce() -> SendReason) {
+        if self.network.captures.is_some() {
+            let packet = packet.for_record();
+            return self.network.send_captured(self.hop, packet, reason());
+        }
+        self.network.send_to_hop(self.hop, packet);
+    }
+
+    fn report(&mut self, flow: u32, kind: EventKind, value: f64) {
+        let now = self.network.now;
+        let events = &mut self.network.tables.events;
+        events.push(now.seconds(), flow, NONE, kind, value);
+    }
+}

@@ -1,0 +1,311 @@
+//! Impairments behind a link's transmitter: jitter, reordering, duplication, corruption.
+//!
+//! As in netem: a packet may be duplicated first, then each copy is corrupted and delayed separately. Each of the four
+//! has a separate stream of random numbers, so one does not change the others. A packet that is reordered arrives
+//! without the link's delay. Without an order to keep, packets arrive by their times.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+
+use ackclock_core::tables::EventKind;
+use ackclock_core::Time;
+use ackclock_plan::{Distribution, JitterPlan, LinkPlan, MediumPlan, Plan};
+use rand_core::RngCore;
+use rand_pcg::Pcg64Mcg;
+
+use super::{Network, Next, Packet, NONE};
+use crate::packet::Ecn;
+
+/// Counts of impaired packets.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ImpairmentCounters {
+    /// Corrupted packets.
+    pub corrupted: u64,
+    /// Duplicated packets.
+    pub duplicated: u64,
+    /// Packets that arrived after one that had entered later (RFC 4737 section 3).
+    pub reordered: u64,
+}
+
+/// An impairment, and the packets that it delays.
+pub struct Impairment {
+    plan: MediumPlan,
+    delay: Time,
+    jitter: Pcg64Mcg,
+    reorder: Pcg64Mcg,
+    duplicate: Pcg64Mcg,
+    corrupt: Pcg64Mcg,
+    flight: BinaryHeap<Reverse<DelayedPacket>>,
+    /// Number of the next packet to enter, and of the last that has arrived.
+    next_number: u64,
+    last_arrived: u64,
+    /// Arrival of the last packet that keeps its order.
+    last_due: Time,
+    counters: ImpairmentCounters,
+}
+
+/// A delayed packet; the order is that of arrival.
+struct DelayedPacket {
+    due: Time,
+    number: u64,
+    packet: Packet,
+}
+
+impl Ord for DelayedPacket {
+    fn cmp(&self, other: &DelayedPacket) -> std::cmp::Ordering {
+        (self.due, self.number).cmp(&(other.due, other.number))
+    }
+}
+
+impl PartialOrd for DelayedPacket {
+    fn partial_cmp(&self, other: &DelayedPacket) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for DelayedPacket {
+    fn eq(&self, other: &DelayedPacket) -> bool {
+        self.number == other.number
+    }
+}
+
+impl Eq for DelayedPacket {}
+
+impl Impairment {
+    /// True if a plan has impairments.
+    pub fn is_planned(plan: &Plan) -> bool {
+        let mut changes = plan.changes.iter();
+        plan.links.iter().any(|link| link.medium.is_some())
+            || changes.any(|change| change.medium.is_some())
+    }
+
+    /// Impairments of a plan by link, including those that a change will set.
+    pub fn all(plan: &Plan, seeds: &[u64]) -> BTreeMap<usize, Impairment> {
+        let links = plan.links.iter().enumerate();
+        let now = links.filter(|(_, link)| link.medium.is_some());
+        let later = plan.changes.iter().filter(|change| change.medium.is_some());
+        let numbers = now
+            .map(|(link, _)| link)
+            .chain(later.map(|change| change.link as usize));
+        let impairments =
+            numbers.map(|link| (link, Impairment::new(&plan.links[link], seeds[link])));
+        impairments.collect()
+    }
+
+    fn new(plan: &LinkPlan, seed: u64) -> Impairment {
+        let stream = |number: u128| Pcg64Mcg::new(u128::from(seed) << 64 | number << 8 | 1);
+        Impairment {
+            plan: plan.medium.unwrap_or(MediumPlan::PLAIN),
+            delay: plan.delay,
+            jitter: stream(2),
+            reorder: stream(3),
+            duplicate: stream(4),
+            corrupt: stream(5),
+            flight: BinaryHeap::new(),
+            next_number: 0,
+            last_arrived: 0,
+            last_due: Time::ZERO,
+            counters: ImpairmentCounters::default(),
+        }
+    }
+
+    /// Set the parameters.
+    pub fn set(&mut self, plan: MediumPlan) {
+        self.plan = plan;
+    }
+
+    /// Set the delay of packets that are still to enter.
+    pub fn set_delay(&mut self, delay: Time) {
+        self.delay = delay;
+    }
+
+    /// Counts so far.
+    pub fn counters(&self) -> ImpairmentCounters {
+        self.counters
+    }
+
+    /// Delayed packets.
+    pub fn len(&self) -> usize {
+        self.flight.len()
+    }
+
+    /// Draw whether the next packet is duplicated.
+    fn draw_duplicate(&mut self) -> bool {
+        let is_doubled = occurs(&mut self.duplicate, self.plan.duplicate);
+        self.counters.duplicated += u64::from(is_doubled);
+        is_doubled
+    }
+
+    /// Insert a packet; returns whether it is corrupted.
+    fn insert(&mut self, mut packet: Packet, now: Time) -> bool {
+        let is_damaged = occurs(&mut self.corrupt, self.plan.corrupt);
+        if is_damaged {
+            packet.ecn = Ecn::Damaged;
+            self.counters.corrupted += 1;
+        }
+        self.next_number += 1;
+        let (due, number) = (self.due(now), self.next_number);
+        self.flight.push(Reverse(DelayedPacket {
+            due,
+            number,
+            packet,
+        }));
+        is_damaged
+    }
+
+    /// Arrival of a packet that enters now.
+    fn due(&mut self, now: Time) -> Time {
+        let delay = match self.plan.jitter {
+            Some(jitter) => jittered(&mut self.jitter, self.delay, jitter),
+            None => self.delay,
+        };
+        if occurs(&mut self.reorder, self.plan.reorder) {
+            return now;
+        }
+        let is_in_order = self.plan.jitter.is_none_or(|jitter| jitter.in_order);
+        if !is_in_order {
+            return now + delay;
+        }
+        self.last_due = self.last_due.max(now + delay);
+        self.last_due
+    }
+
+    /// Next arrival.
+    fn next(&self) -> Time {
+        let next = self.flight.peek();
+        next.map_or(Time::NEVER, |Reverse(flying)| flying.due)
+    }
+
+    fn pop(&mut self) -> Option<Packet> {
+        let Reverse(flying) = self.flight.pop()?;
+        self.counters.reordered += u64::from(flying.number < self.last_arrived);
+        self.last_arrived = self.last_arrived.max(flying.number);
+        Some(flying.packet)
+    }
+}
+
+/// Delay with jitter, not below zero.
+fn jittered(random: &mut Pcg64Mcg, delay: Time, jitter: JitterPlan) -> Time {
+    let deviations = match jitter.distribution {
+        Distribution::Uniform => 2.0 * fraction(random) - 1.0,
+        Distribution::Normal => {
+            // G. Box, M. Muller: A note on the generation of random normal deviates, 1958. The first is not 0.
+            let (radius, angle) = (1.0 - fraction(random), fraction(random));
+            (-2.0 * radius.ln()).sqrt() * (std::f64::consts::TAU * angle).cos()
+        }
+    };
+    Time::from_seconds(delay.seconds() + deviations * jitter.deviation.seconds())
+}
+
+/// Draw an event of this probability. A probability of zero takes no random number.
+fn occurs(random: &mut Pcg64Mcg, chance: f64) -> bool {
+    chance > 0.0 && fraction(random) < chance
+}
+
+/// Uniform in [0, 1).
+fn fraction(random: &mut Pcg64Mcg) -> f64 {
+    (random.next_u64() >> 11) as f64 * (1.0 / (1_u64 << 53) as f64)
+}
+
+impl Network {
+    /// Index of the event of a link's impairment.
+    fn impairment_event(&self, link: usize) -> usize {
+        2 * self.links.len() + 1 + link
+    }
+
+    /// Insert a packet that has left a transmitter into the impairment behind it, if there is one. `hop` is the
+    /// packet's, of which the caller passes a separate copy.
+    #[cold]
+    pub(super) fn enter_impairment(&mut self, link: usize, packet: Packet, hop: u8) -> bool {
+        let packet = Packet { hop, ..packet };
+        let Some(impairment) = self.impairments.get_mut(&link) else {
+            return false;
+        };
+        let copy = impairment.draw_duplicate().then(|| Packet {
+            sack: self.sacks.duplicate(packet.sack),
+            ..packet
+        });
+        let copied = copy.map(|copy| impairment.insert(copy, self.now));
+        let damaged = impairment.insert(packet, self.now);
+        let next = impairment.next();
+        let event = self.impairment_event(link);
+        self.link_events.set(event, next);
+        if let Some(is_damaged) = copied {
+            *self.copies.entry(packet.flow).or_default() += 1;
+            self.report_impairment(link, packet, EventKind::Duplicate);
+            if is_damaged {
+                self.report_impairment(link, packet, EventKind::Corruption);
+            }
+        }
+        if damaged {
+            self.report_impairment(link, packet, EventKind::Corruption);
+        }
+        true
+    }
+
+    fn report_impairment(&mut self, link: usize, packet: Packet, kind: EventKind) {
+        let (time_s, value) = (self.now.seconds(), packet.sequence as f64);
+        let events = &mut self.tables.events;
+        events.push(time_s, packet.flow, link as u32, kind, value);
+    }
+
+    /// Handle the next arrival from an impairment; returns as [`Network::on_link_event`].
+    #[cold]
+    pub(super) fn on_impairment(&mut self, link: usize) -> Option<(Packet, Time)> {
+        let impairment = self.impairments.get_mut(&link)?;
+        let packet = impairment.pop()?;
+        let next = impairment.next();
+        let event = self.impairment_event(link);
+        self.link_events.set(event, next);
+        let end = self.links[link].propagation.end;
+        self.forward_from_node(packet, end)
+    }
+
+    /// Forward a packet from a node, or on its explicit path. If it has arrived at its destination, returns it with its
+    /// time.
+    #[inline(always)]
+    pub(super) fn forward_from_node(&mut self, packet: Packet, end: u32) -> Option<(Packet, Time)> {
+        match self
+            .routing
+            .next(self.slots.slot_of(packet.flow), &packet, end, self.now)
+        {
+            Next::Link(next) => {
+                let hop = packet.hop.wrapping_add(1);
+                self.offer_to_link(Packet { hop, ..packet }, next as usize);
+                None
+            }
+            Next::Arrived if packet.ecn == Ecn::Damaged => {
+                self.discard_corrupted(packet.for_record())
+            }
+            Next::Arrived => self.deliver_to_host(packet),
+            Next::Unreachable => {
+                self.lose(NONE, packet, EventKind::Loss);
+                None
+            }
+            Next::NotRouted => self.follow_path(packet),
+        }
+    }
+
+    /// Discard a corrupted packet at its destination, for its checksum.
+    #[cold]
+    pub(super) fn discard_corrupted(&mut self, packet: Packet) -> Option<(Packet, Time)> {
+        self.lose(NONE, packet, EventKind::Loss);
+        None
+    }
+
+    /// Duplicates that impairments made, of the flow in a slot.
+    pub fn copies(&self, slot: usize) -> u64 {
+        if self.copies.is_empty() {
+            return 0;
+        }
+        let flow = self.slots.number(slot);
+        self.copies.get(&flow).copied().unwrap_or(0)
+    }
+
+    /// Counts of the impairment behind a link.
+    pub fn impairment_counters(&self, link: usize) -> ImpairmentCounters {
+        self.impairments
+            .get(&link)
+            .map_or(ImpairmentCounters::default(), Impairment::counters)
+    }
+}

@@ -1,0 +1,259 @@
+//! The packet: a small value that is copied from queue to queue and never allocated by itself.
+
+use ackclock_core::tables::{codes, PacketAction, Packets};
+use ackclock_core::Time;
+use ackclock_plan::EcnMode;
+
+codes!(
+    /// Kind of a packet.
+    Kind {
+        /// SYN of the sender.
+        Syn => "syn",
+        /// SYN/ACK of the receiver.
+        SynAck => "syn_ack",
+        /// Carries payload, from the sender.
+        Data => "data",
+        /// End the data, from the sender; carries no payload of its own.
+        Fin => "fin",
+        /// Acknowledges, from the receiver.
+        Ack => "ack",
+        /// Acknowledges the sender's FIN and closes the receiver's side.
+        FinAck => "fin_ack",
+        /// The sender's last acknowledgement (of the SYN/ACK or of the receiver's FIN).
+        LastAck => "last_ack",
+        /// SYN of a receiver that requests the data.
+        ClientSyn => "client_syn",
+        /// SYN/ACK of the sender, to a `ClientSyn`.
+        ServerSynAck => "server_syn_ack",
+        /// Request of the receiver for the data.
+        Request => "request",
+        /// A UDP datagram.
+        Datagram => "datagram",
+        /// Reply to a datagram.
+        Echo => "echo",
+        /// Carries the last payload and ends the data, from the sender.
+        DataFin => "data_fin",
+    }
+);
+
+impl Kind {
+    /// True for a SYN or SYN/ACK.
+    pub fn opens(self) -> bool {
+        matches!(
+            self,
+            Kind::Syn | Kind::SynAck | Kind::ClientSyn | Kind::ServerSynAck
+        )
+    }
+
+    /// True if the packet carries a FIN.
+    pub fn closes(self) -> bool {
+        matches!(self, Kind::DataFin | Kind::Fin | Kind::FinAck)
+    }
+
+    /// True for the sender's numbered segments: those with payload, with the FIN, or both.
+    #[inline]
+    pub fn is_segment(self) -> bool {
+        matches!(self, Kind::Data | Kind::DataFin | Kind::Fin)
+    }
+
+    /// True if the packet carries the sender's payload.
+    #[inline]
+    pub fn carries_payload(self) -> bool {
+        matches!(self, Kind::Data | Kind::DataFin | Kind::Datagram)
+    }
+
+    /// True if the packet travels from the sender to the receiver.
+    pub fn is_forward(self) -> bool {
+        matches!(
+            self,
+            Kind::Syn
+                | Kind::Data
+                | Kind::DataFin
+                | Kind::Fin
+                | Kind::LastAck
+                | Kind::ServerSynAck
+                | Kind::Datagram
+        )
+    }
+}
+
+/// The two ECN bits of the IP header (RFC 3168 section 5).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Ecn {
+    /// Not-ECT: the transport does not support ECN.
+    #[default]
+    NotEct,
+    /// ECT(0).
+    Ect0,
+    /// ECT(1).
+    Ect1,
+    /// CE: a router has experienced congestion.
+    Ce,
+    /// None: the packet was damaged on its way, and its end will discard it.
+    Damaged,
+}
+
+impl Ecn {
+    /// ECN bits of SYNs and ACKs without data. RFC 3168 sections 6.1.1 and 6.1.4 forbid ECT; transports with accurate
+    /// feedback may have such packets marked instead of dropped, as Linux does with DCTCP.
+    #[inline]
+    pub fn of_control(mode: EcnMode) -> Ecn {
+        match mode {
+            EcnMode::Off | EcnMode::Classic => Ecn::NotEct,
+            EcnMode::Dctcp | EcnMode::Accurate => Ecn::Ect0,
+            EcnMode::L4s => Ecn::Ect1,
+        }
+    }
+}
+
+/// Header flags: retransmitted (or, of an ACK, DSACK), the echo of ECN marks, and whether an ACK
+/// changes the advertised window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Flags(u8);
+
+impl Flags {
+    /// No flag.
+    pub const NONE: Flags = Flags(0);
+    /// The echo counts modulo this.
+    pub const ECHO_MODULUS: u8 = 64;
+    /// DSACK in an ACK; retransmitted in all others.
+    const REPEATS: u8 = 1;
+    /// Changed advertised window, in an ACK.
+    const OPENED: u8 = 1 << 7;
+
+    /// Set or clear the flag of a retransmission, in a packet other than an ACK.
+    #[inline(always)]
+    #[must_use]
+    pub fn with_retransmitted(self, retransmitted: bool) -> Flags {
+        Flags(self.0 & !Flags::REPEATS | u8::from(retransmitted))
+    }
+
+    /// Set or clear DSACK, in an ACK.
+    #[inline(always)]
+    #[must_use]
+    pub fn with_dsack(self, dsack: bool) -> Flags {
+        Flags(self.0 & !Flags::REPEATS | u8::from(dsack))
+    }
+
+    /// Set or clear the flag of a changed window, in an ACK.
+    #[inline(always)]
+    #[must_use]
+    pub fn with_opened(self, opened: bool) -> Flags {
+        Flags(self.0 & !Flags::OPENED | (u8::from(opened) * Flags::OPENED))
+    }
+
+    /// Set the echo, taken modulo [`Flags::ECHO_MODULUS`].
+    #[inline(always)]
+    #[must_use]
+    pub fn with_echo(self, echo: u8) -> Flags {
+        Flags(self.0 & (Flags::REPEATS | Flags::OPENED) | ((echo % Flags::ECHO_MODULUS) << 1))
+    }
+
+    /// True for retransmitted data, SYNs, SYN/ACKs and requests.
+    #[inline(always)]
+    pub fn is_retransmitted(self) -> bool {
+        self.0 & Flags::REPEATS != 0
+    }
+
+    /// True if the first block of an ACK reports a duplicate (RFC 2883).
+    #[inline(always)]
+    pub fn has_dsack(self) -> bool {
+        self.0 & Flags::REPEATS != 0
+    }
+
+    /// ACK: ECE (0 or 1), or with accurate feedback the number of marked packets that the receiver has seen,
+    /// modulo [`Flags::ECHO_MODULUS`]. Data: CWR (0 or 1).
+    #[inline(always)]
+    pub fn echo(self) -> u8 {
+        (self.0 & !Flags::OPENED) >> 1
+    }
+
+    /// True if an ACK advertises another window than the one before.
+    #[inline(always)]
+    pub fn has_opened(self) -> bool {
+        self.0 & Flags::OPENED != 0
+    }
+}
+
+/// Value of [`Packet::sack`] without SACK blocks.
+pub const NO_SACK: u32 = u32::MAX;
+
+/// A packet in transit. Sequence numbers count segments, from 0 for the first data segment.
+///
+/// The order of the fields is that of memory: what changes on the way ([`Packet::wire_bytes`]) and what tells a packet
+/// from none (`ecn`) lie between pieces that are copied in words. A piece that is no multiple of a word is copied in
+/// two that overlap, and to read it back then means to wait for both.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub struct Packet {
+    /// Data: its segment number. ACK: the next segment expected.
+    pub sequence: u64,
+    /// Data: when it was sent (the timestamp option's value). ACK: the echo of it.
+    pub timestamp: Time,
+    /// Time at which it entered the present queue; set by the link.
+    pub enqueued: Time,
+    /// The connection.
+    pub flow: u32,
+    /// Slot of the ACK's SACK blocks, or [`NO_SACK`].
+    pub sack: u32,
+    /// Size on the wire, headers, options and frame included.
+    pub wire_bytes: u32,
+    /// ECN bits.
+    pub ecn: Ecn,
+    /// Its kind.
+    pub kind: Kind,
+    /// Position on its path: the index of the hop it is in or heading to.
+    pub hop: u8,
+    /// Header flags.
+    pub flags: Flags,
+}
+
+/// Placeholder where there is no packet.
+pub const NO_PACKET: Packet = Packet {
+    sequence: 0,
+    timestamp: Time::ZERO,
+    enqueued: Time::ZERO,
+    flow: 0,
+    wire_bytes: 0,
+    sack: NO_SACK,
+    kind: Kind::Ack,
+    ecn: Ecn::NotEct,
+    hop: 0,
+    flags: Flags::NONE,
+};
+
+impl Packet {
+    /// The packet as it enters a queue; before that, a separate copy in memory, as [`Packet::for_record`],
+    /// in which only the time of entering differs, which has not been read yet.
+    #[inline(always)]
+    #[must_use]
+    pub fn entering(&self, now: Time) -> Packet {
+        Packet {
+            enqueued: now,
+            ..*self
+        }
+    }
+
+    /// Copy with separate memory, for rare paths. A packet to which nothing refers
+    /// stays in registers from the sender into the queue; one that is read back from memory just after it
+    /// was written waits for all writes before it.
+    #[inline(always)]
+    #[must_use]
+    pub fn for_record(&self) -> Packet {
+        Packet {
+            hop: u8::MAX,
+            ..*self
+        }
+    }
+
+    /// Append the packet to the packet log.
+    pub fn log(&self, now: Time, link: u32, action: PacketAction, log: &mut Packets) {
+        log.time_s.push(now.seconds());
+        log.flow.push(self.flow);
+        log.link.push(link);
+        log.kind.push(self.kind as u8);
+        log.sequence.push(self.sequence);
+        log.wire_bytes.push(self.wire_bytes);
+        log.what.push(action as u8);
+    }
+}

@@ -1,0 +1,228 @@
+//! Packet captures at hosts and links, readable by tcpdump and Wireshark.
+//!
+//! The host that sends a packet composes its frame; every vantage point on its path records the same one, with
+//! the ECN bits and the time to live at that point. At a host that is when the packet leaves or reaches it, at a
+//! link when it has left the transmitter, as in the log: a tap on the wire behind the queue.
+//!
+//! The simulator counts segments; a capture counts bytes, from an initial sequence number on (RFC 9293 section 3.4)
+//! that each end draws, as the first identification of its IP packets and the first value of its clock for timestamps,
+//! which ticks each millisecond (`numbers`). Datagrams have their own identifications. Each flow has its own pair of
+//! addresses, 10.0.0.0/9 the senders and 10.128.0.0/9 the receivers. The time to live is 64 and falls at each link.
+//!
+//! Fate and cause of each packet are recorded with the captures (`ground_truth`).
+//!
+//! Deviations:
+//! - Frames have an Ethernet header whatever the links' frame overhead.
+//! - A block that reports a duplicate (RFC 2883) is padding: the simulated ACK says only that there is one.
+//! - The window field never changes: the receiver's application reads immediately.
+//! - Where the reverse path has no link in the plan, packets on it pass a link's wire as long before they arrive
+//!   as the forward path takes from the sender to the link; if a queue lies between, when they have left it.
+
+use std::collections::BTreeMap;
+
+use ackclock_core::tables::{PacketFate, Transmissions, NONE};
+use ackclock_core::Time;
+use ackclock_plan::{FlowPlan, PathPlan, Plan};
+
+use crate::options::Block;
+use crate::packet::Packet;
+use crate::sender::SendReason;
+
+mod connection;
+mod file;
+mod frame;
+mod ground_truth;
+mod numbers;
+mod vantage;
+
+use connection::Connection;
+use file::File;
+use frame::Frame;
+use ground_truth::{GroundTruth, RowKey};
+use numbers::Numbers;
+use vantage::{Location, Point};
+
+/// Captures of a run, one for each vantage point of its plan.
+#[derive(Debug)]
+pub struct Captures {
+    files: Vec<(Point, File)>,
+    /// Connections by flow.
+    connections: BTreeMap<u32, Connection>,
+    /// Path of each flow.
+    paths: BTreeMap<u32, u32>,
+    /// Packets in transit, by the slot in their `sack`.
+    in_transit: Vec<InTransit>,
+    ground_truth: GroundTruth,
+    /// Seed of the run, for initial numbers.
+    seed: u64,
+}
+
+/// A packet in transit: its frame, and the key of its ground truth, which has the time at which it was sent.
+#[derive(Debug, Default)]
+struct InTransit {
+    frame: Frame,
+    row: RowKey,
+}
+
+impl Captures {
+    /// Captures of a plan, if it has any; `paths`: forward and reverse paths of its flows.
+    pub fn of(plan: &Plan, paths: &[(&PathPlan, &PathPlan)], seed: u64) -> Option<Captures> {
+        let vantages = plan.record.pcap.vantages().iter();
+        let points = vantages.map(|vantage| Point::new(vantage, &plan.links, paths));
+        let files: Vec<_> = points.map(|point| (point, File::empty())).collect();
+        (!files.is_empty()).then(|| Captures {
+            files,
+            connections: BTreeMap::new(),
+            paths: BTreeMap::new(),
+            in_transit: Vec::new(),
+            ground_truth: GroundTruth::default(),
+            seed,
+        })
+    }
+
+    /// Open a connection.
+    pub fn open(&mut self, flow: u32, plan: &FlowPlan) {
+        let numbers = Numbers::drawn(self.seed, flow);
+        self.connections
+            .insert(flow, Connection::new(plan, numbers));
+    }
+
+    /// Set the path of a flow.
+    pub fn take_path(&mut self, flow: u32, path: u32) {
+        self.paths.insert(flow, path);
+    }
+
+    /// Close a flow whose last packet has arrived.
+    pub fn close(&mut self, flow: u32) {
+        self.connections.remove(&flow);
+        self.paths.remove(&flow);
+    }
+
+    /// Take the bytes up to `now` since the last call, per file; the first ones begin with the file headers.
+    pub fn take(&mut self, now: Time) -> Vec<Vec<u8>> {
+        let files = self.files.iter_mut();
+        files.map(|(_, file)| file.take(now)).collect()
+    }
+
+    /// Take the rows of the ground truth that are complete by `now`, since the last call.
+    pub fn take_ground_truth(&mut self, now: Time) -> Transmissions {
+        self.ground_truth.take(now)
+    }
+
+    /// Complete the rows of packets in transit at the end of the run.
+    pub fn finish(&mut self, now: Time) {
+        self.ground_truth.finish(now);
+    }
+
+    /// Record that a sender sends a packet. Its `sack` identifies it from now on; its `wire_bytes` are those of the IP
+    /// packet.
+    pub fn send(&mut self, packet: &Packet, reason: SendReason, now: Time) {
+        self.register_frame(packet, &[], reason, now, now);
+    }
+
+    /// Record that a receiver sends a packet with these SACK blocks at `time`, which may be ahead of `now`.
+    pub fn send_reply(&mut self, packet: &Packet, blocks: &[Block], time: Time, now: Time) {
+        let connection = self.connections.get_mut(&packet.flow);
+        let again = connection.is_some_and(|connection| !connection.sends_first(packet.kind));
+        let reason = SendReason::of_control(packet.kind, again);
+        self.register_frame(packet, blocks, reason, time, now);
+    }
+
+    fn register_frame(
+        &mut self,
+        packet: &Packet,
+        blocks: &[Block],
+        reason: SendReason,
+        time: Time,
+        now: Time,
+    ) {
+        let name = packet.sack as usize;
+        if name >= self.in_transit.len() {
+            self.in_transit.resize_with(name + 1, InTransit::default);
+        }
+        let InTransit { frame, row } = &mut self.in_transit[name];
+        let header = match self.connections.get_mut(&packet.flow) {
+            Some(connection) => connection.compose(packet, blocks, frame),
+            None => frame.set_datagram(packet),
+        };
+        *row = self.ground_truth.send(packet, header, reason, time);
+        self.ground_truth.write_resolved(now);
+        self.record_frame(packet, host(packet.kind.is_forward()), time, now);
+    }
+
+    /// Record that a packet is dropped or lost, at a link or without one.
+    pub fn lose(&mut self, packet: &Packet, fate: PacketFate, link: u32, now: Time) {
+        if let Some(sent) = self.in_transit.get(packet.sack as usize) {
+            self.ground_truth.end(sent.row, fate, link, now);
+        }
+    }
+
+    /// Record that a packet has left the transmitter of a link.
+    pub fn leave(&mut self, packet: &Packet, link: u32, now: Time) {
+        self.record_frame(packet, Location::Link(link), now, now);
+        if let Some(sent) = self.in_transit.get_mut(packet.sack as usize) {
+            sent.frame.pass_router();
+        }
+    }
+
+    /// Record that a packet of a flow with a path left its last queue, or its host if there is none, at `left`, and
+    /// will arrive at `due`.
+    pub fn on_return(&mut self, packet: &Packet, left: Time, due: Time, now: Time) {
+        let Some(&path) = self.paths.get(&packet.flow) else {
+            return;
+        };
+        let Some(sent) = self.in_transit.get(packet.sack as usize) else {
+            return;
+        };
+        for (point, file) in &mut self.files {
+            if let Some(before) = point.before_arrival(path, packet.kind.is_forward()) {
+                let time = due.since(before).max(left);
+                file.write(&sent.frame, packet.ecn, time, now);
+            }
+        }
+    }
+
+    /// Record that a packet reaches its destination at `time`, which may be ahead of `now`.
+    pub fn arrive(&mut self, packet: &Packet, time: Time, now: Time) {
+        let forward = packet.kind.is_forward();
+        self.record_frame(packet, host(!forward), time, now);
+        let Some(sent) = self.in_transit.get(packet.sack as usize) else {
+            return;
+        };
+        let connection = self.connections.get_mut(&packet.flow);
+        let is_new = connection.is_none_or(|connection| connection.on_arrival(packet, sent.row.0));
+        let fate = if is_new {
+            PacketFate::Delivered
+        } else {
+            PacketFate::Duplicate
+        };
+        self.ground_truth.end(sent.row, fate, NONE, time);
+    }
+
+    fn record_frame(&mut self, packet: &Packet, location: Location, time: Time, now: Time) {
+        let Some(sent) = self.in_transit.get(packet.sack as usize) else {
+            return;
+        };
+        for (_, file) in self
+            .files
+            .iter_mut()
+            .filter(|(point, _)| point.captures(location))
+        {
+            file.write(&sent.frame, packet.ecn, time, now);
+        }
+    }
+}
+
+/// Host at which a packet of a flow begins, or ends.
+fn host(is_sender: bool) -> Location {
+    if is_sender {
+        Location::Sender
+    } else {
+        Location::Receiver
+    }
+}
+
+#[cfg(test)]
+mod parser;
+#[cfg(test)]
+mod tests;

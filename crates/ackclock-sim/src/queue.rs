@@ -1,0 +1,271 @@
+//! Queue disciplines: which packet goes next, and which is dropped or marked.
+//!
+//! Adding one: a file in `queue/`, a card in the catalog, and its name in `disciplines!`.
+
+use ackclock_core::Time;
+use rand_pcg::Pcg64Mcg;
+use serde::de::Error as _;
+use serde_json::Value;
+
+use crate::packet::{Ecn, Packet};
+
+mod bands;
+mod fifo;
+mod fq;
+pub(crate) mod hash;
+mod periodic;
+
+/// Declare the modules of the disciplines and the list [`DISCIPLINES`].
+macro_rules! disciplines {
+    ($($name:ident,)*) => {
+        $(pub mod $name;)*
+
+        /// Queue disciplines: name as in `tc`, and factory.
+        pub const DISCIPLINES: &[(&str, QueueFactory)] = &[$((stringify!($name), $name::make)),*];
+    };
+}
+
+disciplines! {
+    ared,
+    bfifo,
+    blue,
+    codel,
+    dualpi2,
+    fq_codel,
+    fq_pie,
+    pfifo,
+    pie,
+    prio,
+    red,
+    redfavor,
+    sfq,
+    spa,
+    synfinprio,
+    synprio,
+    tbf,
+}
+
+/// Packets and bytes in a queue.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Backlog {
+    /// Packets.
+    pub packets: u32,
+    /// Wire bytes.
+    pub bytes: u64,
+}
+
+/// Collects what a discipline drops or marks during one call; the link empties it afterwards.
+#[derive(Debug, Default)]
+#[repr(C)]
+pub struct Drops {
+    /// True if either is not empty: the only byte that is read for each packet.
+    any: bool,
+    packets: Vec<Packet>,
+    marked: Vec<Packet>,
+}
+
+impl Drops {
+    /// Report a dropped packet.
+    pub fn push(&mut self, packet: Packet) {
+        self.packets.push(packet);
+        self.any = true;
+    }
+
+    /// Report a dropped packet, if there is one.
+    pub fn extend(&mut self, packet: Option<Packet>) {
+        if let Some(packet) = packet {
+            self.push(packet);
+        }
+    }
+
+    /// Mark a packet (RFC 3168 section 5). Returns whether its transport supports ECN; if not, the packet
+    /// is unchanged.
+    pub fn mark(&mut self, packet: &mut Packet) -> bool {
+        if matches!(packet.ecn, Ecn::NotEct | Ecn::Damaged) {
+            return false;
+        }
+        packet.ecn = Ecn::Ce;
+        self.marked.push(packet.for_record());
+        self.any = true;
+        true
+    }
+
+    /// True if nothing was dropped or marked.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        !self.any
+    }
+
+    /// Take the dropped packets, oldest first.
+    pub fn drain(&mut self) -> impl Iterator<Item = Packet> + '_ {
+        self.any = !self.marked.is_empty();
+        self.packets.drain(..)
+    }
+
+    /// Take copies of the marked packets, oldest first.
+    pub fn drain_marked(&mut self) -> impl Iterator<Item = Packet> + '_ {
+        self.any = !self.packets.is_empty();
+        self.marked.drain(..)
+    }
+}
+
+/// A queue discipline. Drops at enqueue and at dequeue are both visible.
+pub trait Discipline: Send {
+    /// Queue a packet, or push it or another one to `drops`.
+    fn enqueue(&mut self, packet: Packet, now: Time, drops: &mut Drops);
+    /// Take the packet to send next.
+    fn dequeue(&mut self, now: Time, drops: &mut Drops) -> Option<Packet>;
+    /// Packets and bytes that are queued now.
+    fn backlog(&self) -> Backlog;
+    /// Time at which [`Discipline::dequeue`] may return a packet, if packets wait but it has just returned none and
+    /// none arrives before. A discipline that never holds packets back has no such time.
+    fn ready(&self, now: Time) -> Time {
+        let _ = now;
+        Time::NEVER
+    }
+}
+
+/// Priorities of the flows' packets, 0 to 15, as in `tc-prio(8)`: for each run of flows with the same one, the
+/// number of the first flow and the priority. The first run begins with flow 0.
+pub type Priorities<'a> = &'a [(u32, u8)];
+
+/// Context in which a discipline is made, besides its parameters.
+#[derive(Clone, Copy, Debug)]
+pub struct QueueContext<'a> {
+    /// Rate of the link behind it, bit/s.
+    pub rate_bps: f64,
+    /// Seed of the discipline's stream of random numbers.
+    pub seed: u64,
+    /// Priorities of the flows.
+    pub priorities: Priorities<'a>,
+}
+
+impl QueueContext<'_> {
+    /// The discipline's stream of random numbers.
+    pub fn random(&self) -> Pcg64Mcg {
+        Pcg64Mcg::new(u128::from(self.seed) << 1 | 1)
+    }
+}
+
+/// A discipline as a link holds it.
+///
+/// The plain FIFO is called directly, so that a packet goes from the sender's registers into the
+/// ring without a stop in memory; every other discipline is called through the trait.
+pub enum Queue {
+    /// `pfifo`.
+    Pfifo(pfifo::Pfifo),
+    /// Any other.
+    Other(Box<dyn Discipline>),
+}
+
+impl Queue {
+    /// A discipline that is called through the trait.
+    pub fn other(discipline: impl Discipline + 'static) -> Queue {
+        Queue::Other(Box::new(discipline))
+    }
+
+    /// Queue a packet as [`Discipline::enqueue`] does. The packet's entering time becomes `now`.
+    #[inline(always)]
+    pub fn enqueue(&mut self, packet: Packet, now: Time, drops: &mut Drops) {
+        // A copy in each arm: one that is passed by reference in any of them would not stay in registers.
+        match self {
+            Queue::Pfifo(queue) => queue.enqueue(packet.entering(now), now, drops),
+            Queue::Other(queue) => queue.enqueue(packet.entering(now), now, drops),
+        }
+    }
+
+    /// True if a packet that finds the queue empty and the transmitter idle can bypass
+    /// it. A discipline that keeps statistics of all packets cannot be bypassed.
+    #[inline(always)]
+    pub fn can_bypass(&self) -> bool {
+        matches!(self, Queue::Pfifo(_))
+    }
+
+    /// See [`Discipline::dequeue`].
+    #[inline(always)]
+    pub fn dequeue(&mut self, now: Time, drops: &mut Drops) -> Option<Packet> {
+        match self {
+            Queue::Pfifo(queue) => queue.dequeue(now, drops),
+            Queue::Other(queue) => queue.dequeue(now, drops),
+        }
+    }
+
+    /// See [`Discipline::ready`].
+    #[cold]
+    pub fn ready(&self, now: Time) -> Time {
+        match self {
+            Queue::Pfifo(queue) => queue.ready(now),
+            Queue::Other(queue) => queue.ready(now),
+        }
+    }
+
+    /// See [`Discipline::backlog`].
+    pub fn backlog(&self) -> Backlog {
+        match self {
+            Queue::Pfifo(queue) => queue.backlog(),
+            Queue::Other(queue) => queue.backlog(),
+        }
+    }
+}
+
+/// Make a discipline from complete parameters.
+pub type QueueFactory = fn(&Value, &QueueContext) -> Result<Queue, serde_json::Error>;
+
+/// Make a discipline by name.
+///
+/// # Errors
+/// An unknown name, or parameters that differ from those of its specification.
+pub fn make(
+    discipline: &str,
+    parameters: &Value,
+    context: &QueueContext,
+) -> Result<Queue, crate::PlanError> {
+    let (_, maker) = DISCIPLINES
+        .iter()
+        .find(|(name, _)| *name == discipline)
+        .ok_or_else(|| crate::PlanError::UnknownDiscipline(discipline.to_owned()))?;
+    maker(parameters, context).map_err(|source| crate::PlanError::Parameters {
+        algorithm: discipline.to_owned(),
+        source,
+    })
+}
+
+/// Reject parameters that violate a condition.
+fn require(holds: bool, otherwise: &str) -> Result<(), serde_json::Error> {
+    if holds {
+        Ok(())
+    } else {
+        Err(serde_json::Error::custom(otherwise))
+    }
+}
+
+/// Packets for tests of disciplines.
+#[cfg(test)]
+pub mod testing {
+    use super::QueueContext;
+    use crate::packet::{Ecn, Flags, Kind, Packet, NO_SACK};
+    use ackclock_core::Time;
+
+    /// Behind a link of 1 Gbit/s.
+    pub const CONTEXT: QueueContext = QueueContext {
+        rate_bps: 1e9,
+        seed: 1,
+        priorities: &[],
+    };
+
+    /// A data packet of flow 0.
+    pub fn packet(sequence: u64, wire_bytes: u32) -> Packet {
+        Packet {
+            sequence,
+            timestamp: Time::ZERO,
+            enqueued: Time::ZERO,
+            flow: 0,
+            wire_bytes,
+            sack: NO_SACK,
+            kind: Kind::Data,
+            ecn: Ecn::NotEct,
+            hop: 0,
+            flags: Flags::NONE,
+        }
+    }
+}

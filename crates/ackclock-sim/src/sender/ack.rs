@@ -1,0 +1,267 @@
+//! Processing of ACKs: deliveries, RTT samples, delivery rates.
+
+use ackclock_core::{Rate, Time};
+
+use super::scoreboard::{Delivery, DetectedLosses, RackUpdate};
+use super::undo::Evidence;
+use super::{floor_segments, CaState, Outlet, Sender};
+use crate::options::{timestamp, Blocks, TIMESTAMP_TICK};
+use crate::packet::Packet;
+use ackclock_congestion::Ack;
+
+impl Sender {
+    #[inline]
+    pub(super) fn on_ack(
+        &mut self,
+        packet: &Packet,
+        blocks: Option<&Blocks>,
+        now: Time,
+        out: &mut impl Outlet,
+    ) {
+        let advances = packet.sequence > self.board.unacknowledged();
+        if advances && blocks.is_none() && self.tcp.sack && self.is_in_order(packet) {
+            self.process_ack::<true>(packet, None, now, out);
+        } else {
+            self.process_ack::<false>(packet, blocks, now, out);
+        }
+    }
+
+    /// Process an ACK. It is compiled twice: an ACK that advances while all is in order and reports nothing else
+    /// (`IN_ORDER`), as most do, does not pay for the other cases.
+    #[inline(never)]
+    fn process_ack<const IN_ORDER: bool>(
+        &mut self,
+        packet: &Packet,
+        blocks: Option<&Blocks>,
+        now: Time,
+        out: &mut impl Outlet,
+    ) {
+        let blocks = if IN_ORDER { None } else { blocks };
+        let ack = packet.sequence;
+        if ack > self.board.next() {
+            return;
+        }
+        let prior_unacknowledged = self.board.unacknowledged();
+        let prior_in_flight = self.board.in_flight();
+        let prior_outstanding = self.board.outstanding();
+        let prior_highest = self.board.highest_sacked();
+        let advanced = IN_ORDER || ack > prior_unacknowledged;
+        if !IN_ORDER && packet.flags.has_dsack() {
+            self.process_dsack(blocks, out);
+        }
+        let delivery = if IN_ORDER {
+            self.deliver_in_order(ack)
+        } else {
+            self.take_delivery(packet, blocks, advanced, now)
+        };
+        let rack_update = self.rack.advance(&delivery, now);
+        let rtt = self.measure_rtt(&delivery, packet, advanced, now);
+        self.ack_rtt = rtt;
+        let rate = self.measure_rate(&delivery, now);
+        let old = ack < prior_unacknowledged || prior_outstanding == 0;
+        let ecn = self.process_ecn(packet, &delivery, old);
+        let prior_delivered = delivery
+            .latest
+            .map(|latest| self.rates.delivered_before(&latest));
+        let found = if IN_ORDER || self.is_in_order(packet) {
+            DetectedLosses::default()
+        } else {
+            self.note_reordering(delivery.original.filter(|&late| Some(late) < prior_highest));
+            self.adapt_to_reordering(prior_delivered);
+            let evidence = Evidence {
+                echo: self.tcp.timestamps.then_some(packet.timestamp),
+                advanced,
+                prior_unacknowledged,
+                original: delivery.original,
+                selective: delivery.sacked > 0,
+                duplicate: !advanced && blocks.is_none(),
+            };
+            self.detect_losses(&evidence, rack_update, now, out)
+        };
+        self.process_probe_ack(packet, advanced, now);
+        self.change_state(prior_in_flight, now, out);
+        if ecn.is_signalled {
+            self.react_to_ecn(prior_in_flight, now, out);
+        }
+        if delivery.segments > 0 {
+            self.follow_prr(delivery.segments, advanced && found.lost == 0);
+        }
+        self.retransmit_hole(&found, now, out);
+        self.controller.on_ack(&Ack {
+            now,
+            newly_acked: delivery.segments,
+            newly_acked_bytes: u64::from(delivery.segments) * u64::from(self.tcp.mss_bytes),
+            advanced: advanced || (self.reordering.is_far() && delivery.segments > 0),
+            cumulatively_acked: ack.saturating_sub(prior_unacknowledged) as u32,
+            selective: blocks.is_some(),
+            opens: packet.flags.has_opened(),
+            rtt,
+            srtt: self.rtt.srtt(),
+            min_rtt: self.rtt.min_rtt(),
+            prior_in_flight,
+            in_flight: self.board.in_flight(),
+            delivery_rate: rate,
+            delivered: self.rates.delivered,
+            prior_delivered: prior_delivered.unwrap_or(self.rates.delivered),
+            application_limited: delivery
+                .latest
+                .is_some_and(|latest| latest.application_limited),
+            window_limited: !self.tcp.window_validation
+                || self.cwnd_usage.allows_growth(self.controller.as_ref()),
+            newly_lost: found.lost,
+            marked_bytes: u64::from(ecn.segments) * u64::from(self.tcp.mss_bytes),
+            next: self.board.next(),
+            unacknowledged: ack,
+            recovering: matches!(self.ca_state, CaState::Recovery | CaState::Cwr),
+            repairing: self.ca_state == CaState::Loss,
+            paced: self.pacing.is_on,
+            next_departure: self.pacing.next,
+        });
+        if self.prr.is_none() {
+            self.window = floor_segments(self.controller.cwnd());
+        }
+        self.transmit(now, out);
+        if self.frto.prefers_new_data && !self.confirm_new_data() {
+            self.transmit(now, out);
+        }
+        self.refill(now, out);
+        if !IN_ORDER {
+            self.frto.prefers_new_data = false;
+        }
+        self.rearm(&delivery, &found, advanced, now);
+        if advanced {
+            self.check_end(now, out);
+        }
+    }
+
+    /// True if all was and is in order, so that the ACK only delivers.
+    #[inline]
+    fn is_in_order(&self, packet: &Packet) -> bool {
+        self.ca_state == CaState::Open && self.board.is_clean() && !packet.flags.has_dsack()
+    }
+
+    #[cold]
+    fn process_dsack(&mut self, blocks: Option<&Blocks>, out: &mut impl Outlet) {
+        let block = blocks.and_then(|blocks| blocks.as_slice().first());
+        if let Some(&(sequence, _)) = block {
+            self.on_dsack(sequence, out);
+        }
+    }
+
+    /// Deliver segments that were all sent once, while nothing is SACKed or lost.
+    #[inline(always)]
+    fn deliver_in_order(&mut self, ack: u64) -> Delivery {
+        let mut delivery = Delivery::default();
+        self.board.acknowledge_in_order(ack, &mut delivery);
+        self.rates.deliver(delivery.segments);
+        delivery
+    }
+
+    #[inline]
+    pub(super) fn take_delivery(
+        &mut self,
+        packet: &Packet,
+        blocks: Option<&Blocks>,
+        advanced: bool,
+        now: Time,
+    ) -> Delivery {
+        let mut delivery = Delivery::default();
+        if blocks.is_some() || !self.board.is_clean() {
+            let echo = self.tcp.timestamps.then_some(packet.timestamp);
+            delivery.rack_update = Some(RackUpdate::new(now.since(self.rtt.min_rtt()), echo));
+        }
+        let outstanding = self.board.outstanding();
+        if advanced {
+            self.board.acknowledge(packet.sequence, &mut delivery);
+        }
+        if self.tcp.sack {
+            if let Some(blocks) = blocks {
+                for &block in &blocks.as_slice()[usize::from(packet.flags.has_dsack())..] {
+                    self.board.sack(block, &mut delivery);
+                }
+            }
+        } else if self.board.sacked() > 0 || packet.sequence == self.board.unacknowledged() {
+            self.count_duplicates(&mut delivery, advanced, outstanding);
+        }
+        self.rates.deliver(delivery.segments);
+        delivery
+    }
+
+    /// Count a duplicate ACK as one delivered segment without SACK; a cumulative ACK then delivers
+    /// the segments that duplicates before it have not counted.
+    pub(super) fn count_duplicates(
+        &mut self,
+        delivery: &mut Delivery,
+        advanced: bool,
+        outstanding: u32,
+    ) {
+        if advanced {
+            let before = self.board.sacked();
+            self.board.forget_duplicates(delivery.segments);
+            if matches!(
+                self.ca_state,
+                CaState::Open | CaState::Disorder | CaState::Cwr
+            ) {
+                // RFC 5681 section 3.2 counts duplicates of one and the same ACK.
+                self.board.clear_duplicates();
+            }
+            delivery.segments = delivery.segments.saturating_sub(before).max(1);
+        } else if outstanding > 0 {
+            let before = self.board.sacked();
+            self.board.count_duplicate();
+            delivery.segments += self.board.sacked() - before;
+        }
+    }
+
+    /// Take the RTT sample for the timer from the oldest delivered segment (so that it includes the
+    /// receiver's delay, RFC 6298 section 3 with Karn's rule), else from the echoed timestamp, whose clock
+    /// ticks each millisecond (RFC 7323 section 5.4); returns the sample for the controller, from the newest one,
+    /// and of those SACKed if there are any (Linux).
+    #[inline]
+    pub(super) fn measure_rtt(
+        &mut self,
+        delivery: &Delivery,
+        packet: &Packet,
+        advanced: bool,
+        now: Time,
+    ) -> Option<Time> {
+        let cumulative = if delivery.retransmitted {
+            None
+        } else {
+            delivery.oldest
+        };
+        let oldest = cumulative.or(delivery.oldest_sacked);
+        let echoed = || {
+            let known = self.tcp.timestamps && advanced;
+            known.then(|| in_ticks(packet.timestamp, now))
+        };
+        let sample = oldest.map(|sent| now.since(sent)).or_else(echoed)?;
+        let newest = delivery
+            .newest_sacked
+            .or_else(|| cumulative.and(delivery.newest));
+        let rtt = newest.map_or(sample, |sent| now.since(sent));
+        self.rtt.observe_minimum(now, rtt);
+        self.rtt
+            .sample(now, sample, self.board.next(), self.board.unacknowledged());
+        Some(rtt)
+    }
+
+    /// Delivery rate between the transmission of the newest delivered segment and now; `None` over less than an RTT.
+    #[inline]
+    fn measure_rate(&mut self, delivery: &Delivery, now: Time) -> Option<Rate> {
+        let latest = delivery.latest?;
+        let min_rtt = self.rtt.min_rtt();
+        let (segments, interval) = self.rates.sample(&latest, now);
+        if interval < min_rtt || interval == Time::ZERO {
+            return None;
+        }
+        let bytes = f64::from(segments) * f64::from(self.tcp.mss_bytes);
+        Some(Rate::of(bytes, interval))
+    }
+}
+
+/// Difference of two times on the timestamp clock; at least a tick.
+fn in_ticks(from: Time, to: Time) -> Time {
+    let ticks = timestamp(to) - timestamp(from);
+    Time::from_picoseconds(ticks.max(1) * TIMESTAMP_TICK.picoseconds())
+}

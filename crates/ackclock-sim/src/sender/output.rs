@@ -1,0 +1,411 @@
+//! Transmission: which segments may be sent now.
+
+use ackclock_core::tables::EventKind;
+use ackclock_core::Time;
+
+use super::buffer::{Outstanding, SendBuffer, OPENED_SEGMENTS};
+use super::pacing::SendDecision;
+use super::send_reason::{BlockedBy, Trigger};
+use super::{floor_segments, CaState, Outlet, Sender};
+use crate::options;
+use crate::packet::{Ecn, Flags, Kind, Packet, NO_SACK};
+use ackclock_congestion::Restart;
+
+impl Sender {
+    /// Send what the window, the receiver, the application and pacing allow: first lost segments,
+    /// then new segments.
+    #[inline(always)]
+    pub(super) fn transmit(&mut self, now: Time, out: &mut impl Outlet) {
+        if !self.is_open() {
+            return;
+        }
+        let was_idle = self.board.outstanding() == 0;
+        if was_idle {
+            self.restart(now);
+        }
+        self.write(now, out);
+        let before = self.counters.sent_packets;
+        self.stop = self.fill_window(now, out);
+        if self.has_written_all() {
+            self.close(now, out);
+        }
+        let limited = self.stop == BlockedBy::Window;
+        if self.counters.sent_packets > before || limited {
+            let limited = limited || self.board.in_flight() >= self.window;
+            self.cwnd_usage.observe(limited, &self.board);
+        }
+        if was_idle && self.board.outstanding() > 0 {
+            self.start_timer(now);
+        }
+    }
+
+    /// True if the connection is established and not closed.
+    #[inline]
+    pub(super) fn is_open(&self) -> bool {
+        !matches!(
+            self.ca_state,
+            CaState::Closed
+                | CaState::SynSent
+                | CaState::Listen
+                | CaState::SynReceived
+                | CaState::Done
+        )
+    }
+
+    /// Send until blocked; returns by what.
+    #[inline(always)]
+    fn fill_window(&mut self, now: Time, out: &mut impl Outlet) -> BlockedBy {
+        self.pacing.cut();
+        loop {
+            if self.occupied() >= self.window {
+                if self.buffer.as_ref().is_some_and(SendBuffer::has_fin_left) {
+                    self.send_fin(now, out);
+                }
+                return BlockedBy::Window;
+            }
+            let lost = if self.frto.prefers_new_data {
+                None
+            } else {
+                self.board.next_lost()
+            };
+            if lost.is_none() && !self.has_new(now) {
+                if self.board.next() < self.available(now) {
+                    return BlockedBy::Receiver;
+                }
+                if self
+                    .buffer
+                    .as_ref()
+                    .is_none_or(|buffer| !buffer.is_waiting())
+                {
+                    self.rates.limit_by_application(self.board.in_flight());
+                }
+                return BlockedBy::Application;
+            }
+            match self.decide_send(lost.is_none(), now) {
+                SendDecision::Now => {}
+                SendDecision::Later => {
+                    self.timers.pacing = self.pacing.next;
+                    return BlockedBy::Pacing;
+                }
+                SendDecision::Defer => return BlockedBy::Window,
+            }
+            match lost {
+                Some(sequence) => self.retransmit(sequence, Trigger::Window, now, out),
+                None => self.send_new(Trigger::Window, now, out),
+            }
+        }
+    }
+
+    /// Begin a new flight after an idle time, of which the controller is notified.
+    fn restart(&mut self, now: Time) {
+        self.rates.begin_flight(now);
+        let idle_since = self.pacing.last_sent;
+        let data = self.available(now).max(self.workload.data(now));
+        if idle_since == Time::ZERO || self.board.next() >= data {
+            return;
+        }
+        self.controller.on_restart(&Restart {
+            now,
+            idle_since,
+            rto: self.rtt.rto(),
+            initial_window: self.tcp.initial_window,
+        });
+        self.window = floor_segments(self.controller.cwnd());
+    }
+
+    /// Segments that count against the window. RFC 3042 lets SACKed segments make room for new ones;
+    /// without limited transmit they do so only in recovery.
+    #[inline]
+    pub(super) fn occupied(&self) -> u32 {
+        if self.ca_state == CaState::Disorder && !self.tcp.limited_transmit {
+            self.board.outstanding()
+        } else {
+            self.board.in_flight()
+        }
+    }
+
+    /// Segments that TCP has taken from the application: without a send buffer, those sent.
+    pub(super) fn taken(&self) -> u64 {
+        let written = self.buffer.as_ref().map(SendBuffer::written);
+        written.unwrap_or(self.board.next())
+    }
+
+    /// Segments that TCP has been given.
+    #[inline]
+    fn available(&self, now: Time) -> u64 {
+        match &self.buffer {
+            Some(buffer) => buffer.written(),
+            None => self.workload.available(now),
+        }
+    }
+
+    /// Outstanding segments, as the send buffer counts them.
+    fn held(&self) -> Outstanding {
+        Outstanding {
+            segments: self.board.outstanding(),
+            buffers: self.board.buffers(),
+            next: self.board.next(),
+        }
+    }
+
+    /// Let the application write what it has, unless it waits for room.
+    #[inline]
+    fn write(&mut self, now: Time, out: &mut impl Outlet) {
+        let Some(buffer) = self.buffer.as_ref().filter(|buffer| !buffer.is_waiting()) else {
+            return;
+        };
+        let data = self.workload.data(now);
+        if buffer.written() < data {
+            self.write_to(data, now, out);
+        }
+    }
+
+    /// Write, and send full buffers meanwhile.
+    #[cold]
+    fn write_to(&mut self, data: u64, now: Time, out: &mut impl Outlet) {
+        let delivered = self.rates.delivered;
+        loop {
+            let held = self.held();
+            let Some(buffer) = &mut self.buffer else {
+                return;
+            };
+            if !buffer.fill(data, delivered, held) {
+                return;
+            }
+            if buffer.pushes(delivered) {
+                self.push(now, out);
+            }
+        }
+    }
+
+    /// True if the application has written all and is to close, with a send buffer.
+    #[inline]
+    fn has_written_all(&self) -> bool {
+        let all = self.workload.segments();
+        self.buffer.as_ref().is_some_and(|buffer| buffer.ends(all))
+    }
+
+    /// Close the application's side: the FIN goes with the last segment, or after it if that is sent.
+    #[cold]
+    #[inline(never)]
+    fn close(&mut self, now: Time, out: &mut impl Outlet) {
+        if self.buffer.as_mut().is_some_and(SendBuffer::close) {
+            self.workload.close_in_data();
+        }
+        self.stop = self.fill_window(now, out);
+    }
+
+    /// Send a single segment with the FIN regardless of the window.
+    #[cold]
+    #[inline(never)]
+    fn send_fin(&mut self, now: Time, out: &mut impl Outlet) {
+        if !self.has_new(now) {
+            return;
+        }
+        match self.decide_send(true, now) {
+            SendDecision::Now => self.send_new(Trigger::Window, now, out),
+            SendDecision::Later => self.timers.pacing = self.pacing.next,
+            SendDecision::Defer => {}
+        }
+    }
+
+    /// Send one batch of new segments without waiting for more, as far as the window and pacing allow.
+    fn push(&mut self, now: Time, out: &mut impl Outlet) {
+        let before = self.counters.sent_packets;
+        self.pacing.push();
+        while self.occupied() < self.window && self.has_new(now) && self.pushes_on(now) {
+            self.send_new(Trigger::Window, now, out);
+        }
+        if self.counters.sent_packets > before {
+            let limited = self.board.in_flight() >= self.window;
+            self.cwnd_usage.observe(limited, &self.board);
+        }
+        self.pacing.pushes = false;
+    }
+
+    /// Let an application that an ACK has woken write.
+    #[inline]
+    pub(super) fn refill(&mut self, now: Time, out: &mut impl Outlet) {
+        self.wake_application_if_room();
+        if self.buffer.as_ref().is_some_and(SendBuffer::woken) {
+            self.write_on(now, out);
+        }
+    }
+
+    /// Wake the application, let it write, and send what the window allows.
+    #[inline(never)]
+    fn write_on(&mut self, now: Time, out: &mut impl Outlet) {
+        let was_idle = self.board.outstanding() == 0;
+        if was_idle {
+            self.restart(now);
+        }
+        let data = self.workload.data(now);
+        self.write_to(data, now, out);
+        self.transmit(now, out);
+        if was_idle && self.board.outstanding() > 0 {
+            self.start_timer(now);
+        }
+    }
+
+    /// Grant memory to a waiting application if the window is not used, and wake it if there is room now.
+    /// is woken. If nothing was left, it was what limited the sender, unless something is to be repaired.
+    #[inline]
+    pub(super) fn wake_application_if_room(&mut self) {
+        let Some(buffer) = self.buffer.as_mut().filter(|buffer| buffer.is_waiting()) else {
+            return;
+        };
+        let in_flight = self.board.in_flight();
+        if in_flight < self.window {
+            buffer.grant(self.window);
+        }
+        if buffer.is_full(self.board.unacknowledged()) {
+            return;
+        }
+        let held = self.held();
+        let Some(buffer) = &mut self.buffer else {
+            return;
+        };
+        if buffer.wakes(held)
+            && buffer.first() == 0
+            && in_flight < self.window
+            && self.board.next_lost().is_none()
+        {
+            self.rates.limit_by_application(in_flight);
+        }
+    }
+
+    /// True if a new segment may be sent: written by the application, within the receive window.
+    #[inline(always)]
+    pub(super) fn has_new(&mut self, now: Time) -> bool {
+        let next = self.board.next();
+        if next >= self.board.unacknowledged() + self.opened_window() {
+            return false;
+        }
+        next < self.available(now) || self.awaits_application(next, now)
+    }
+
+    /// The receiver's window: each segment that has arrived opens it (`receiver/window.rs`), which holds back a window
+    /// that grows by more in slow start.
+    #[inline(always)]
+    fn opened_window(&self) -> u64 {
+        let opened = self.first_window + OPENED_SEGMENTS * self.rates.delivered;
+        self.receive_window.min(opened)
+    }
+
+    /// Set the timer for the application's next write, unless it waits for room; returns True if nothing may be sent
+    /// before, unless the application is still to be polled.
+    #[cold]
+    fn awaits_application(&mut self, next: u64, now: Time) -> bool {
+        let has_room = self
+            .buffer
+            .as_ref()
+            .is_none_or(|buffer| !buffer.is_waiting());
+        if has_room && next < self.workload.segments() {
+            let written = self.workload.written_at(next).max(now);
+            self.timers.application = written.min(self.workload.stop());
+        }
+        false
+    }
+
+    #[inline(always)]
+    pub(super) fn send_new(&mut self, trigger: Trigger, now: Time, out: &mut impl Outlet) {
+        let sending = self.rates.sending(now);
+        let sequence = self.board.send_next(&sending);
+        if let Some(buffer) = &mut self.buffer {
+            buffer.take();
+            if self.pacing.begins {
+                self.pacing.begins = false;
+                self.board.begin_buffer(sequence);
+            }
+        }
+        self.send_segment(sequence, false, trigger, now, out);
+    }
+
+    pub(super) fn retransmit(
+        &mut self,
+        sequence: u64,
+        trigger: Trigger,
+        now: Time,
+        out: &mut impl Outlet,
+    ) {
+        let sending = self.rates.sending(now);
+        self.board.retransmit(sequence, &sending);
+        self.counters.retransmissions += 1;
+        if trigger != Trigger::TlpProbe {
+            self.undo.on_retransmission(now);
+        }
+        out.report(self.flow, EventKind::Retransmission, sequence as f64);
+        if sequence == self.board.unacknowledged() {
+            self.timers.start(now, self.rtt.rto());
+        }
+        self.send_segment(sequence, true, trigger, now, out);
+    }
+
+    /// Send one lost segment regardless of the window (the first of a recovery).
+    pub(super) fn send_lost(&mut self, trigger: Trigger, now: Time, out: &mut impl Outlet) {
+        if let Some(sequence) = self.board.next_lost() {
+            self.retransmit(sequence, trigger, now, out);
+        }
+    }
+
+    #[inline(always)]
+    fn send_segment(
+        &mut self,
+        sequence: u64,
+        retransmitted: bool,
+        trigger: Trigger,
+        now: Time,
+        out: &mut impl Outlet,
+    ) {
+        let kind = self.workload.kind(sequence);
+        let payload = self.workload.payload_bytes(sequence) as u32;
+        if let Some(prr) = &mut self.prr {
+            prr.on_sent();
+        }
+        self.depart(sequence, payload, now);
+        let bytes = payload + self.tcp.segment_header_bytes();
+        let header = (self.ecn_of(retransmitted), self.flags_of(retransmitted));
+        self.emit((kind, sequence), header, bytes, trigger, now, out);
+    }
+
+    pub(super) fn send_control(&mut self, kind: Kind, now: Time, out: &mut impl Outlet) {
+        let bytes = match kind {
+            Kind::Syn | Kind::ServerSynAck => options::syn_header_bytes(&self.tcp),
+            _ => self.tcp.segment_header_bytes(),
+        };
+        let retransmitted = kind.opens() && self.handshake.retransmissions > 0;
+        let header = (
+            Ecn::of_control(self.tcp.ecn),
+            Flags::NONE.with_retransmitted(retransmitted),
+        );
+        self.emit((kind, 0), header, bytes, Trigger::Window, now, out);
+    }
+
+    #[inline(always)]
+    fn emit(
+        &mut self,
+        (kind, sequence): (Kind, u64),
+        (ecn, flags): (Ecn, Flags),
+        bytes: u32,
+        trigger: Trigger,
+        now: Time,
+        out: &mut impl Outlet,
+    ) {
+        self.counters.sent_packets += 1;
+        self.counters.sent_bytes += u64::from(bytes);
+        let packet = Packet {
+            sequence,
+            timestamp: now,
+            enqueued: now,
+            flow: self.flow,
+            wire_bytes: bytes,
+            sack: NO_SACK,
+            kind,
+            ecn,
+            hop: 0,
+            flags,
+        };
+        let retransmitted = flags.is_retransmitted();
+        out.send(packet, || self.reason(kind, trigger, retransmitted));
+    }
+}

@@ -1,0 +1,150 @@
+//! Recovery: how the sender enters and leaves `Recovery`, and its window meanwhile.
+
+use ackclock_core::Time;
+
+use super::prr::Prr;
+use super::scoreboard::DetectedLosses;
+use super::send_reason::Trigger;
+use super::{floor_segments, CaState, Outlet, Sender};
+use ackclock_congestion::{Loss, Repair};
+use ackclock_core::tables::EventKind;
+use ackclock_plan::Reduction;
+
+/// The present recovery episode, or the last one.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RecoveryEpisode {
+    /// The next new segment when it began (RFC 6582's *recover*); 0 before the first.
+    pub end: u64,
+    /// The segment whose timeout began it.
+    pub timed_out: Option<u64>,
+}
+
+impl RecoveryEpisode {
+    /// True if all that was sent before it is acknowledged.
+    #[inline]
+    pub fn is_over(&self, unacknowledged: u64) -> bool {
+        unacknowledged >= self.end
+    }
+
+    /// True if duplicate ACKs may begin another: they are not for segments sent during this one.
+    pub fn allows_new(&self, unacknowledged: u64) -> bool {
+        self.end == 0 || unacknowledged > self.end
+    }
+}
+
+impl Sender {
+    pub(super) fn change_state(&mut self, prior_in_flight: u32, now: Time, out: &mut impl Outlet) {
+        match self.ca_state {
+            // What was found lost in an old recovery, beyond its end, starts the next one (as in Linux).
+            CaState::Open | CaState::Disorder | CaState::Cwr if self.board.lost() > 0 => {
+                self.enter_recovery(prior_in_flight, now, out);
+            }
+            CaState::Open | CaState::Disorder => {
+                let in_order = self.board.is_clean();
+                self.ca_state = if in_order {
+                    CaState::Open
+                } else {
+                    CaState::Disorder
+                };
+            }
+            _ => {}
+        }
+    }
+
+    /// Retransmit a partial ACK's hole regardless of the window, without SACK (RFC 6582 section 3.2).
+    pub(super) fn retransmit_hole(
+        &mut self,
+        found: &DetectedLosses,
+        now: Time,
+        out: &mut impl Outlet,
+    ) {
+        if !self.tcp.sack && self.ca_state == CaState::Recovery && found.lost > 0 {
+            self.send_lost(Trigger::Window, now, out);
+        }
+    }
+
+    /// Set the window that proportional rate reduction allows, during a reduction.
+    pub(super) fn follow_prr(&mut self, delivered: u32, progress: bool) {
+        let in_flight = self.board.in_flight();
+        if let Some(prr) = &mut self.prr {
+            self.window = prr.on_ack(delivered, in_flight, progress);
+        }
+    }
+
+    pub(super) fn enter_recovery(&mut self, in_flight: u32, now: Time, out: &mut impl Outlet) {
+        let was_reduced = self.ca_state == CaState::Cwr;
+        let prior_window = floor_segments(self.controller.cwnd());
+        self.save_prior_window(!was_reduced);
+        self.ca_state = CaState::Recovery;
+        self.episode = RecoveryEpisode {
+            end: self.board.next(),
+            timed_out: None,
+        };
+        self.tlp = None;
+        self.counters.recoveries += 1;
+        out.report(
+            self.flow,
+            EventKind::Recovery,
+            self.board.unacknowledged() as f64,
+        );
+        if was_reduced {
+            self.on_loss_in_cwr(in_flight, now);
+        } else {
+            self.reduce(in_flight, now);
+        }
+        let target = floor_segments(self.controller.cwnd());
+        match (self.controller.repair(), self.tcp.recovery_reduction) {
+            (Repair::Controller, _) => {}
+            (Repair::FromStart, _) => self.restart_from_one(now, out),
+            (Repair::Stack, Reduction::Prr) => match &mut self.prr {
+                Some(prr) if was_reduced => prr.aim(target),
+                _ => {
+                    self.prr = Some(Prr::new(target, prior_window));
+                    self.window = target;
+                }
+            },
+            (Repair::Stack, Reduction::Immediate) => {
+                self.window = target;
+                self.send_lost(Trigger::Window, now, out);
+            }
+        }
+    }
+
+    pub(super) fn reduce(&mut self, in_flight: u32, now: Time) {
+        self.queue_cwr();
+        let loss = self.loss_at(in_flight, now);
+        self.controller.on_loss(&loss);
+    }
+
+    pub(super) fn loss_at(&self, in_flight: u32, now: Time) -> Loss {
+        Loss {
+            now,
+            in_flight,
+            srtt: self.rtt.srtt(),
+            min_rtt: self.rtt.min_rtt(),
+            delivered: self.rates.delivered,
+            marked: false,
+        }
+    }
+
+    /// Restart from the first segment in slow start: everything outstanding counts as lost
+    /// (Jacobson 1988, section 4 in the code of 4.3BSD-Tahoe).
+    fn restart_from_one(&mut self, now: Time, out: &mut impl Outlet) {
+        self.mark_all_lost(now);
+        self.prr = None;
+        self.ca_state = CaState::Loss;
+        self.window = floor_segments(self.controller.cwnd());
+        self.send_lost(Trigger::Window, now, out);
+    }
+
+    pub(super) fn leave_recovery(&mut self, now: Time) {
+        if self.ca_state == CaState::Recovery {
+            self.controller.on_recovered(now, self.ack_rtt);
+        }
+        self.ca_state = CaState::Open;
+        self.prr = None;
+        if !self.tcp.sack {
+            self.board.clear_duplicates();
+        }
+    }
+}

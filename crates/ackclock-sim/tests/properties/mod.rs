@@ -1,0 +1,14 @@
+//! Properties of every plan: conservation, order, bounds, completion, determinism.
+
+mod accounts;
+mod algorithms;
+mod bounds;
+mod completion;
+mod determinism;
+mod extremes;
+mod graphs;
+mod ground_truth;
+mod plans;
+mod queues;
+mod random_loss;
+mod recording;
