@@ -141,7 +141,7 @@ def test_switches_and_memory_of_both_hosts_are_named():
     alice = side("alice", "10.0.0.2", tcp_sack="0")
     result = message(row(), alice=replace(alice, facts=replace(alice.facts, root=False)))
     assert "On alice, net.ipv4.tcp_sack is off: of several losses in one round trip, one is repaired in each." in result
-    assert any(each.startswith("Without root on alice its kernel remembered its peer") for each in result)
+    assert any(each.startswith("Without root on alice its kernel kept its peer") for each in result)
 
 
 def test_means_have_intervals_over_the_repeats():
@@ -156,8 +156,8 @@ def test_means_have_intervals_over_the_repeats():
 
 def test_turns_are_drawn_and_always_the_same():
     requested = TestPlan("alice", (1, 2, 5, 10), repeats=3)
-    order = transfers._in_turns(requested)
-    assert order == transfers._in_turns(requested)
+    order = transfers._schedule(requested)
+    assert order == transfers._schedule(requested)
     repeats = [[cell for number, cell in order if number == repeat] for repeat in range(3)]
     assert all(sorted(map(str, each)) == sorted(map(str, requested.cells())) for each in repeats)
     assert repeats[0] != repeats[1]
@@ -170,7 +170,7 @@ def test_one_side_listens_whichever_way_the_data_go(listen: str, direction: str)
     inside = replace(HERE, address=Address("192.168.0.7", "198.51.100.1"))
     pair = transfers.Pair((inside, ALICE), {})
     orders = [
-        transfers._order(TestPlan("alice", listen=listen), pair, Cell(direction, 3), 0, 5001, of) for of in pair.sides
+        transfers._order(TestPlan("alice", listen=listen), pair, Cell(direction, 3), 0, 5001, of) for of in pair.endpoints
     ]
     sender, receiver = (THIS, "alice") if direction == TO else ("alice", THIS)
     for order, of_this in zip(orders, ("192.168.0.7", "198.51.100.1"), strict=True):

@@ -23,7 +23,7 @@ from ackclock.doctor import clock_gaps
 def begun(share, told=[]):
     if not told:
         told.append(print("begun", flush=True))
-found = stalls.watch(1.9, begun)
+found = clock_gaps.watch(1.9, begun)
 print(json.dumps(found.as_dict()))
 """
 

@@ -141,7 +141,7 @@ def test_the_level_is_marked_with_its_depth_and_its_losses():
 
 @pytest.mark.parametrize("kind", [kind for kind in capture_figures.KINDS if kind != "stalls"])
 def test_without_its_table_each_kind_says_what_is_missing(kind):
-    with pytest.raises(InputError, match="the figure_result holds no"):
+    with pytest.raises(InputError, match="the result holds no"):
         capture_figures.KINDS[kind](view(by_hand()))
 
 

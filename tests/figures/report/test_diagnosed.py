@@ -22,7 +22,7 @@ def test_each_finding_stands_with_its_pictures(result):
     for finding in diagnosis.findings:
         assert finding.sentence in page.replace("&#39;", "'")
     drawn = figures(page)
-    assert {key.split("-")[1] for key in drawn} == {kind for one in made.findings for kind in one.shown}
+    assert {key.split("-")[1] for key in drawn} == {kind for one in diagnosis.findings for kind in one.shown}
     assert all(f'id="{key}"' in page for key in drawn)
     assert all(spec["data"] for spec in drawn.values())
     assert f"<h1>{diagnosis.verdict.label.capitalize()}</h1>" in page
