@@ -7,8 +7,9 @@ import polars as pl
 
 from ackclock.gallery import Measured, Row
 from ackclock.gallery.entry import Published
-from ackclock.metrics import RunView, pendulum
+from ackclock.metrics import RunView
 from ackclock.metrics.view import Array
+from ackclock.reproductions import pendulum
 
 ENGINES = ("packet", "theory", "ns2")
 

@@ -11,7 +11,7 @@ from ackclock.gallery import Measured, Row, Values, near, ratio
 from ackclock.gallery.entry import Published
 from ackclock.metrics import RunView, value
 from ackclock.metrics.completion import transfers
-from ackclock.theory.syn_loss import avoidance_rate
+from ackclock.theory.completion_time import avoidance_rate
 
 ENGINES = ("theory", "packet")
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ackclock.capture import json_output
+from ackclock.capture import analysis as capture_analysis
 from ackclock.capture.diagnosis import LIMITS, STALL_ADVICE, STALLS, Cause, diagnose
 from ackclock.dataset.tables import CLOCK_GAPS
 
@@ -20,7 +20,7 @@ POLICER = {
 }
 
 
-def reported(*, path: Any = json_output.NO_PATH, lost_share: float = 0.0, **flow: Any) -> dict[str, Any]:
+def reported(*, path: Any = capture_analysis.NO_PATH, lost_share: float = 0.0, **flow: Any) -> dict[str, Any]:
     """One connection of 10 s: 1.25 MB at 1 Mb/s."""
     return {
         "packets": 1000,
@@ -34,7 +34,7 @@ def reported(*, path: Any = json_output.NO_PATH, lost_share: float = 0.0, **flow
                 "rtt_min_s": 0.05,
                 "rtt_mean_s": 0.06,
                 "segments_lost": 0,
-                "retransmissions": dict.fromkeys(json_output.RETRANSMISSIONS, 0),
+                "retransmissions": dict.fromkeys(capture_analysis.RETRANSMISSIONS, 0),
                 "limited": None,
                 "stalls": [],
                 **flow,
@@ -44,7 +44,7 @@ def reported(*, path: Any = json_output.NO_PATH, lost_share: float = 0.0, **flow
 
 
 def limited(**shares: float) -> dict[str, float]:
-    return {**dict.fromkeys(json_output.LIMITS, 0.0), **shares}
+    return {**dict.fromkeys(capture_analysis.LIMITS, 0.0), **shares}
 
 
 def several(count: int, rate_bps: float) -> dict[str, Any]:
@@ -138,7 +138,7 @@ def test_every_class_of_the_analysis_has_a_cause_and_words():
 
     valid = {*_core.CAPTURE_STALLS, *CLOCK_GAPS} - {"unknown"}
     assert valid == set(STALLS) == set(STALL_ADVICE)
-    assert set(_core.CAPTURE_LIMITS) - {"unknown"} == set(LIMITS) == set(json_output.LIMITS)
+    assert set(_core.CAPTURE_LIMITS) - {"unknown"} == set(LIMITS) == set(capture_analysis.LIMITS)
 
 
 def test_each_verdict_has_its_exit_status():
@@ -169,7 +169,7 @@ def test_a_rate_or_depth_that_is_hardly_known_is_told_as_a_range():
 
 
 def test_slow_start_behind_timeouts_is_no_short_transfer():
-    timeouts = {**dict.fromkeys(json_output.RETRANSMISSIONS, 0), "timeout": 3}
+    timeouts = {**dict.fromkeys(capture_analysis.RETRANSMISSIONS, 0), "timeout": 3}
     (short, *_) = sentences(reported(limited=limited(slow_start=1.0)))
     (after, *_) = sentences(reported(limited=limited(slow_start=1.0), retransmissions=timeouts))
     assert "Transfers are short" in short[1]

@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from ackclock import capture, cli, metrics
-from ackclock.figures.capture_figures.stalls import stalls
+from ackclock.figures.capture_figures.path import stalls
 
 
 def write(path, count: int = 4) -> None:

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from ackclock.capture import json_output
+from ackclock.capture import analysis as capture_analysis
 
-COUNTS = ("lost", "lost_before", "reordered", "capture_lost", "data_segments", *json_output.RETRANSMISSIONS.values())
+COUNTS = (
+    "lost",
+    "lost_before",
+    "reordered",
+    "capture_lost",
+    "data_segments",
+    *capture_analysis.RETRANSMISSIONS.values(),
+)
 
 
 def row(flow: int, **more: object) -> dict[str, object]:
@@ -30,7 +37,7 @@ def row(flow: int, **more: object) -> dict[str, object]:
         "first_data_s": 0.1,
         "last_data_s": 1.0,
         **dict.fromkeys(COUNTS, 0),
-        **{f"limited_{limit}_s": 0.0 for limit in json_output.LIMITS},
+        **{f"limited_{limit}_s": 0.0 for limit in capture_analysis.LIMITS},
         **more,
     }
 
@@ -38,7 +45,7 @@ def row(flow: int, **more: object) -> dict[str, object]:
 def test_figures_are_of_the_direction_with_more_data_and_counts_of_both():
     request = row(0, lost=1, syn_retransmissions=2, retransmissions_fast=1)
     answer = row(1, payload_bytes=10**6, delivered_bytes=999_000, lost=3, syn_retransmissions=2, goodput_bps=2e6)
-    (reported,) = json_output.of_flows([request, answer], [], {})
+    (reported,) = capture_analysis.of_flows([request, answer], [], {})
     assert reported["id"] == 0
     assert reported["sender"] == "server"
     assert reported["vantage"] == "receiver"
@@ -52,15 +59,15 @@ def test_figures_are_of_the_direction_with_more_data_and_counts_of_both():
 
 
 def test_a_connection_of_one_direction_has_the_packets_of_both():
-    (reported,) = json_output.of_flows([row(6)], [], {})
+    (reported,) = capture_analysis.of_flows([row(6)], [], {})
     assert reported["id"] == 3
     assert reported["packets"] == 17
 
 
 def test_limits_are_shares_of_the_time_in_which_something_is_known():
-    (reported,) = json_output.of_flows([row(0, limited_receiver_s=3.0, limited_control_s=1.0)], [], {})
-    assert reported["limited"] == {**dict.fromkeys(json_output.LIMITS, 0.0), "receiver": 0.75, "control": 0.25}
-    (reported,) = json_output.of_flows([row(0)], [], {})
+    (reported,) = capture_analysis.of_flows([row(0, limited_receiver_s=3.0, limited_control_s=1.0)], [], {})
+    assert reported["limited"] == {**dict.fromkeys(capture_analysis.LIMITS, 0.0), "receiver": 0.75, "control": 0.25}
+    (reported,) = capture_analysis.of_flows([row(0)], [], {})
     assert reported["limited"] is None
 
 
@@ -69,7 +76,7 @@ def test_stalls_stand_with_their_connection():
         {"time_s": 1.0, "flow": 3, "duration_s": 0.5, "class": "timeout", "confidence": 1.0},
         {"time_s": 2.0, "flow": 0, "duration_s": 0.25, "class": "host", "confidence": 0.5},
     ]
-    first, second = json_output.of_flows([row(0), row(3)], stalls, {})
+    first, second = capture_analysis.of_flows([row(0), row(3)], stalls, {})
     assert first["stalls"] == [{"start_s": 2.0, "duration_s": 0.25, "class": "host"}]
     assert second["stalls"] == [{"start_s": 1.0, "duration_s": 0.5, "class": "timeout"}]
 
@@ -90,12 +97,12 @@ def test_the_vantage_is_where_most_data_was_seen_from():
         seen_from("middle", payload_bytes=10**6),
         seen_from("unknown", payload_bytes=10**7),
     ]
-    assert json_output.vantage(observed) == "middle"
-    assert json_output.vantage([seen_from("unknown")]) is None
-    assert json_output.vantage([]) is None
+    assert capture_analysis.vantage(observed) == "middle"
+    assert capture_analysis.vantage([seen_from("unknown")]) is None
+    assert capture_analysis.vantage([]) is None
 
 
 def test_capture_loss_is_a_share_of_what_arrived():
     rows = [seen_from("sender", capture_lost=5, data_segments=45), seen_from("middle", data_segments=50)]
-    assert json_output.capture_loss(rows) == {"packets": 5, "share": pytest.approx(0.05)}
-    assert json_output.capture_loss([seen_from("sender", data_segments=0)]) == {"packets": 0, "share": None}
+    assert capture_analysis.capture_loss(rows) == {"packets": 5, "share": pytest.approx(0.05)}
+    assert capture_analysis.capture_loss([seen_from("sender", data_segments=0)]) == {"packets": 0, "share": None}

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ackclock.capture.summary_text import sentence
+from ackclock.capture.analysis import sentence
 
 
 def answers(*shared: float) -> dict[str, Any]:

@@ -9,6 +9,7 @@ import pytest
 
 import ackclock
 from ackclock import capture, metrics
+from ackclock.capture import trace_statistics
 from ackclock.metrics import epoch
 
 SCENARIO = """\
@@ -125,7 +126,7 @@ def test_what_came_the_other_way_is_counted_in_bytes(observed):
     """The rates of both directions are what the capture has of IP packets, ACKs included."""
     rates = {
         row["sender"]: row["value"]
-        for row in metrics.trace(observed).iter_rows(named=True)
+        for row in trace_statistics.trace(observed).iter_rows(named=True)
         if row["what"] == "rate_bps"
     }
     rows = observed.flows.join(observed.scan("captured").collect(), on="flow")

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ackclock.doctor.network import Network, TestPlan, addresses, files, findings, test_matrix, transfers
-from ackclock.doctor.network.addresses import Address
-from ackclock.doctor.network.endpoints import THIS, CpuTime, Endpoint
+from ackclock.doctor.network import Network, TestPlan, endpoints, files, findings, test_matrix, transfers
+from ackclock.doctor.network.endpoints import THIS, Address, CpuTime, Endpoint
 from ackclock.doctor.network.test_matrix import FILE, FROM, MEMORY, THERE, TO, Cell, CellResult
 from ackclock.doctor.network.test_matrix import HERE as HERE_SIDE
 from ackclock.doctor.settings import Settings
@@ -170,7 +169,8 @@ def test_one_side_listens_whichever_way_the_data_go(listen: str, direction: str)
     inside = replace(HERE, address=Address("192.168.0.7", "198.51.100.1"))
     pair = transfers.Pair((inside, ALICE), {})
     orders = [
-        transfers._order(TestPlan("alice", listen=listen), pair, Cell(direction, 3), 0, 5001, of) for of in pair.endpoints
+        transfers._order(TestPlan("alice", listen=listen), pair, Cell(direction, 3), 0, 5001, of)
+        for of in pair.endpoints
     ]
     sender, receiver = (THIS, "alice") if direction == TO else ("alice", THIS)
     for order, of_this in zip(orders, ("192.168.0.7", "198.51.100.1"), strict=True):
@@ -233,7 +233,7 @@ def test_a_processor_with_the_kernels_work_is_busy_and_one_of_others_is_not():
 @pytest.mark.parametrize("given", ["alice", "10.0.0", "10.0.0.1,", "10.0.0.1,10.0.0.2,10.0.0.3", "fe80::1"])
 def test_addresses_are_of_ipv4(given: str):
     with pytest.raises(InputError, match="--data: found .*; expected --data HERE,THERE: IPv4 addresses of both hosts"):
-        addresses.checked(given.split(","))
+        endpoints.checked(given.split(","))
 
 
 def reported(memory_bps: float, file_bps: float, **waits: float) -> tuple[str, bool, str]:

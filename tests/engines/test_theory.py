@@ -17,7 +17,7 @@ from ackclock.engines import theory
 from ackclock.engines.theory.model import Answer
 from ackclock.engines.theory.pendulum import Pendulum
 from ackclock.errors import InputError, UnsupportedError
-from ackclock.metrics import pendulum as tilts
+from ackclock.reproductions import pendulum as tilts
 from ackclock.theory import pendulum
 
 UP = 'up = { rate = "2Mbit", delay = "21ms", queue = { discipline = "bfifo", limit = "36KB" } }'

@@ -9,9 +9,10 @@ import synthetic
 
 from ackclock import metrics
 from ackclock.capture import tables as capture_tables
+from ackclock.capture import trace_statistics
+from ackclock.capture.trace_statistics import floods
 from ackclock.dataset import Dataset, Spool
 from ackclock.errors import InputError
-from ackclock.metrics.trace import floods
 
 
 def losing(times_s: list[float], flows: list[int]) -> Dataset:
@@ -112,7 +113,7 @@ def captured(rows: list[dict], **tables: dict) -> Dataset:
 
 
 def traced(data: Dataset, **more: int) -> dict[tuple[str, str], dict]:
-    return {(row["sender"], row["what"]): row for row in metrics.trace(data, **more).iter_rows(named=True)}
+    return {(row["sender"], row["what"]): row for row in trace_statistics.trace(data, **more).iter_rows(named=True)}
 
 
 def test_a_direction_has_its_own_packets_and_its_own_openings():
@@ -197,7 +198,7 @@ def test_an_address_with_enough_data_does_not_flood():
 
 def test_a_run_is_no_trace():
     with pytest.raises(InputError, match="expected a captured one"):
-        metrics.trace(losing([], []))
+        trace_statistics.trace(losing([], []))
 
 
 def test_the_rate_is_of_all_packets_of_a_direction_and_its_share_of_the_link():
@@ -205,7 +206,8 @@ def test_the_rate_is_of_all_packets_of_a_direction_and_its_share_of_the_link():
     rows = [{"flow": 0}, {"flow": 1}, {"flow": 2, "opened": False}]
     data = captured(rows, flow_samples={"time_s": [2.0], "flow": [0], "in_flight": [4.0]})
     outcome = {
-        (row["sender"], row["what"]): row["value"] for row in metrics.trace(data, link_bps=1e7).iter_rows(named=True)
+        (row["sender"], row["what"]): row["value"]
+        for row in trace_statistics.trace(data, link_bps=1e7).iter_rows(named=True)
     }
     assert outcome["client", "rate_bps"] == pytest.approx(8 * 300_000 / 2.0)
     assert outcome["server", "rate_bps"] == pytest.approx(8 * (150_000 + 2_600) / 2.0)
@@ -239,14 +241,14 @@ def test_means_of_simulated_flows():
 def test_losses_count_until_the_capture_misses_something():
     rows = segments([(1.0, 0, 0), (2.0, 0, 1000), (3.0, 2, 0), (4.0, 0, 2000), (5.0, 0, 3000)])
     rows["fate"] = ["delivered", "lost", "lost_before", "capture_lost", "lost"]
-    outcome = metrics.losses_before_capture_loss(captured([{"flow": 0}, {"flow": 2}], segments=rows))
+    outcome = trace_statistics.losses_before_capture_loss(captured([{"flow": 0}, {"flow": 2}], segments=rows))
     assert outcome.select("flow", "until_s", "segments", "lost", "share").rows() == [
         (0, 4.0, 2, 1, 0.5),
         (2, 4.0, 1, 1, 1.0),
     ]
     rows["fate"] = ["delivered", "lost", "delivered", "delivered", "lost"]
-    outcome = metrics.losses_before_capture_loss(captured([{"flow": 0}, {"flow": 2}], segments=rows))
+    outcome = trace_statistics.losses_before_capture_loss(captured([{"flow": 0}, {"flow": 2}], segments=rows))
     assert outcome["until_s"].null_count() == 2
     assert outcome["share"].to_list() == [0.5, 0.0]
     with pytest.raises(InputError, match="expected a captured one"):
-        metrics.losses_before_capture_loss(losing([], []))
+        trace_statistics.losses_before_capture_loss(losing([], []))

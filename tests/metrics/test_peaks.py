@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.signal import find_peaks
 
-from ackclock.metrics.peaks import prominent_peaks
+from ackclock.metrics.oscillation import prominent_peaks
 
 
 @pytest.mark.parametrize("seed", range(30))

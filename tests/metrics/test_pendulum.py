@@ -7,7 +7,7 @@ import synthetic
 from ackclock import metrics
 from ackclock.dataset.tables import EVENT_KINDS
 from ackclock.metrics import RunView
-from ackclock.metrics.pendulum import queueing_delays_s, tilts
+from ackclock.reproductions.pendulum import queueing_delays_s, tilts, tilts_with_loss, tilts_without_loss
 
 RATES_BPS = {"down": 1e6, "up": 1e5}
 STEP_S = 0.05
@@ -55,7 +55,7 @@ UP = [(0, 0.0), (5, 0.0), (7, 1.0), (20, 1.0)]
 
 
 def counts(result: RunView) -> tuple[float | None, float | None]:
-    return tuple(metrics.METRICS[name].function(result) for name in ("tilts_without_loss", "tilts_with_loss"))
+    return tuple(count(result) for count in (tilts_without_loss, tilts_with_loss))
 
 
 def test_a_tilt_lies_between_three_quarters_and_three_quarters() -> None:

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ackclock import _core
-from ackclock.capture import congestion, fast_summary
+from ackclock.capture import congestion
+from ackclock.capture.analysis import AT_A_TIME, summarise_capture
 from ackclock.errors import InputError
 from ackclock.input import arguments
 from ackclock.input.arguments import checked, optional, several
@@ -42,7 +43,7 @@ READ = {
 
 @dataclass(frozen=True, slots=True)
 class CaptureSummary:
-    """Analysis of captures without tables: the JSON object (see `json_output`), and why files could not be read."""
+    """Analysis of captures without tables: the JSON object (see `analysis`), and why files could not be read."""
 
     analysis: Mapping[str, Any]
     notes: tuple[str, ...] = ()
@@ -68,10 +69,10 @@ def summarise(
     """
     capture = _opened(files, expression, interval_s=0.0, events=False)
     log = _log(clock_log)
-    while capture.skim(fast_summary.AT_A_TIME):
+    while capture.skim(AT_A_TIME):
         pass
     notes = _checked(capture, log)
-    return CaptureSummary(fast_summary.summarise_capture(capture, congestion.rankings(capture), log), notes)
+    return CaptureSummary(summarise_capture(capture, congestion.rankings(capture), log), notes)
 
 
 @checked(
@@ -110,7 +111,7 @@ def read(
     spool = tables.spooled(capture, interval_s, log)
     notes = _checked(capture, log)
     rankings = congestion.rankings(capture)
-    told = fast_summary.summarise_capture(capture, rankings, log)
+    told = summarise_capture(capture, rankings, log)
     return Captured(tables.dataset(spool, capture, rankings, told, command), told, notes)
 
 

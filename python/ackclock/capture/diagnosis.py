@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
-from ackclock.capture import summary_text
+from ackclock.capture.analysis import depth_of, rate_of
 from ackclock.dataset.tables import CLOCK_GAPS
 from ackclock.figures import numbers
 
@@ -390,8 +390,8 @@ def _of_limiter(path: Mapping[str, Any]) -> Iterable[Finding]:
     if path["limiter"] not in ("policer", "shaper"):
         return
     does = "drops what exceeds" if path["limiter"] == "policer" else "holds back what exceeds"
-    burst = f", after a burst of {summary_text.depth_of(path)}" if path["depth_bytes"] else ""
-    sentence = f"A {path['limiter']} {does} {summary_text.rate_of(path)}{burst}."
+    burst = f", after a burst of {depth_of(path)}" if path["depth_bytes"] else ""
+    sentence = f"A {path['limiter']} {does} {rate_of(path)}{burst}."
     evidence = {key: path[key] for key in ("rate_bps", "rate_ci95", "depth_bytes", "depth_ci95")}
     then = "This is a contract or a setting, not congestion: send more slowly than that, or have the rate raised."
     yield Finding(Cause.SHAPER, sentence, evidence, next=then, shown=("level", "rtt"))

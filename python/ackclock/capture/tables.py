@@ -9,7 +9,7 @@ import numpy as np
 
 from ackclock import _core
 from ackclock.capture import clock, congestion
-from ackclock.capture.fast_summary import AT_A_TIME, end
+from ackclock.capture.analysis import AT_A_TIME, end
 from ackclock.dataset import Dataset, Spool
 from ackclock.dataset.tables import EVENT_KINDS, SENDERS, STALL_CLASSES, TABLES, Column
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from ackclock.doctor.network.addresses import checked
+from ackclock.doctor.network.endpoints import checked
 from ackclock.doctor.network.files import parse_files
 from ackclock.doctor.network.test_matrix import FROM, HERE, THERE, TO, TestPlan
 from ackclock.errors import InputError

@@ -20,7 +20,7 @@ from ackclock.figures import decimation
 from ackclock.figures.decimation import Instants, Matrix
 from ackclock.metrics import completion, dynamics, epoch
 from ackclock.metrics.distributions import DISTRIBUTIONS
-from ackclock.metrics.instants import instants
+from ackclock.metrics.flow_series import instants
 from ackclock.metrics.view import Array, FlowLifetimes, Grid, RunView, flow_lifetimes, group_label
 from ackclock.partial_plan import KnownLink
 

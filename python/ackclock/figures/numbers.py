@@ -107,3 +107,49 @@ def _fixed(number: float, decimals: int) -> str:
 
 def _joined(text: str, name: str) -> str:
     return f"{text} {name}" if name else text
+
+
+#: How a key ends → the unit that it names.
+ENDINGS = {"_bytes_s": "byte/s", "_bps": "bit/s", "_bytes": "bytes", "_s": "s"}
+
+#: Other keys of a unit, and what is said for them.
+OTHERS = {"seconds": ("time", "s"), "share": ("share", "share")}
+
+#: How the key of an interval's ends goes on behind the name of what lies between.
+INTERVAL = "_ci95"
+
+
+def evidence_items(evidence: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return names and values: units with the values, intervals after their means."""
+    pairs = (_evidence_item(key, evidence) for key in evidence)
+    return [(name.replace("_", " ") if name.isidentifier() else name, text) for name, text in pairs if text]
+
+
+def evidence_line(evidence: Mapping[str, Any]) -> str:
+    """Return the evidence on one line."""
+    return ", ".join(f"{name} {text}" for name, text in evidence_items(evidence))
+
+
+def _evidence_item(key: str, evidence: Mapping[str, Any]) -> tuple[str, str]:
+    """Return a name and its text; no text for an interval, which its mean includes."""
+    value = evidence[key]
+    ending = next((ending for ending in ENDINGS if key.endswith(ending)), "")
+    name, unit = OTHERS.get(key, (key.removesuffix(ending), ENDINGS.get(ending)))
+    if key.endswith(INTERVAL):
+        return name, ""
+    if unit is None or isinstance(value, (str, list, tuple)):
+        return key, _text(value)
+    ends = evidence.get(name + INTERVAL)
+    if ends is None or value is None:
+        return name, value(value, unit)
+    low, high = ends
+    middle, between = interval(value, low, high, unit)
+    return name, f"{middle} ({between})"
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    if isinstance(value, (list, tuple)):
+        return "–".join(map(_text, value))
+    return f"{value:,}" if isinstance(value, int) else NOTHING if value is None else str(value)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NoReturn
@@ -170,3 +172,50 @@ def _decompressed(path: Path, content: bytes) -> bytes:
             raise InputError(f"{readable(path)}: found gzip that is cut off; expected a whole file")
         rest = stream.unused_data
     return result
+
+
+_EPOCH = re.compile(r"\W*(?:[A-Za-z]+\W+)?(\d{9,10}(?:\.\d+)?)(?:[\s;,]+(.*))?")
+_ISO = re.compile(
+    r"\W*(?:[A-Za-z]+\W+)?(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?)(?:\s+(.*))?"
+)
+
+
+def snapshots(given: Text, expected: str) -> Iterator[tuple[float, list[tuple[int, str]]]]:
+    """Yield each time in seconds since 1970, and the lines after it with their numbers.
+
+    Raises `InputError` for lines before the first time, for times that go back, and for too long a log.
+    """
+    at_s: float | None = None
+    first_s, lines = None, list[tuple[int, str]]()
+    for number, line in given.lines():
+        result = _time(given, number, line)
+        if result is None:
+            if at_s is None and line.strip():
+                given.wrong(number, f"{line.strip()[:60]!r} before any time", expected)
+            lines.append((number, line))
+            continue
+        time_s, rest = result
+        first_s = time_s if first_s is None else first_s
+        if not (at_s or first_s) <= time_s <= first_s + LONGEST_S:
+            given.wrong(number, f"a time {time_s - (at_s or first_s):+.6g} s after the one before", "times that grow")
+        if at_s is not None and time_s > at_s:
+            yield at_s, lines
+            lines = []
+        at_s = time_s
+        if rest:
+            lines.append((number, rest))
+    if at_s is not None:
+        yield at_s, lines
+
+
+def _time(given: Text, number: int, line: str) -> tuple[float, str] | None:
+    """Return the time that a line begins with, and the rest of the line."""
+    if result := _EPOCH.fullmatch(line):
+        return float(result[1]), result[2] or ""
+    if result := _ISO.fullmatch(line):
+        try:
+            time = datetime.fromisoformat(result[1].replace(",", "."))
+        except ValueError:
+            given.wrong(number, f"{result[1]!r}", "a date and a time")
+        return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp(), result[2] or ""
+    return None

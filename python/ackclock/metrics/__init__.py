@@ -10,10 +10,8 @@
     metrics.epochs_by_rule(data)                   # the same by three rules of what an epoch is
     metrics.window_reductions(data)                     # the total window before and after each
     metrics.shared_bottlenecks(data)               # which flows' RTTs go together
-    metrics.trace(captured)                        # what Braud 2016 measured in backbone traces
     metrics.flow_goodput(data)                     # goodput of each flow, with its label
     metrics.flow_means(data)                       # goodput, loss, RTT and window of each flow
-    metrics.losses_before_capture_loss(captured)   # losses where the capture misses nothing
     metrics.cdf(data, "fct_s")              # distribution functions
     metrics.windows_over_time(data)                # mean and coefficient of variation of the windows at each instant
     metrics.slowdowns(data)                        # completion times over those of an empty network, by size
@@ -47,13 +45,12 @@ from ackclock.metrics import (
     one_way,
     oscillation,
     paths,
-    pendulum,
     robust,
     slowdown,
     throughput,
-    tracking,
 )
 from ackclock.metrics.distributions import cdf, windows_over_time
+from ackclock.metrics.epoch_tables import epochs_by_rule, window_reductions
 from ackclock.metrics.flow_goodput import flow_goodput
 from ackclock.metrics.flow_means import flow_means
 from ackclock.metrics.metric import PLACES, Metric, Value
@@ -61,15 +58,11 @@ from ackclock.metrics.paths import shared_paths
 from ackclock.metrics.protocols import PHASE, Recorded
 from ackclock.metrics.response import response_times
 from ackclock.metrics.responsiveness import responsiveness_at
-from ackclock.metrics.rules import epochs_by_rule
 from ackclock.metrics.sharing import shared_bottlenecks
 from ackclock.metrics.slowdown import slowdowns, within_deadline
 from ackclock.metrics.summary import Summary, summarise
-from ackclock.metrics.trace import trace
-from ackclock.metrics.traced_loss import losses_before_capture_loss
 from ackclock.metrics.tracking import cubic_epochs
 from ackclock.metrics.view import RunView, runs
-from ackclock.metrics.window_reduction import window_reductions
 
 __all__ = [
     "METRICS",
@@ -82,7 +75,6 @@ __all__ = [
     "epochs_by_rule",
     "flow_goodput",
     "flow_means",
-    "losses_before_capture_loss",
     "main",
     "of_run",
     "response_times",
@@ -95,7 +87,6 @@ __all__ = [
     "summarise",
     "summary",
     "table",
-    "trace",
     "value",
     "window_reductions",
     "windows_over_time",
@@ -113,9 +104,7 @@ FAMILIES = (
     slowdown,
     dynamics,
     oscillation,
-    tracking,
     paths,
-    pendulum,
 )
 
 #: What metrics of one run are taken of.

@@ -11,8 +11,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ackclock.metrics.delivered import delivered_by, goodputs
-from ackclock.metrics.instants import instants
+from ackclock.metrics.flow_series import delivered_by, goodputs, instants
 from ackclock.metrics.metric import Metric
 from ackclock.metrics.rows import ordered
 from ackclock.metrics.view import Array, FlowLifetimes, RunView, flow_lifetimes

@@ -23,7 +23,7 @@ import numpy.typing as npt
 import polars as pl
 
 from ackclock.metrics.epoch_rules import RULES
-from ackclock.metrics.instants import mean_by_instant
+from ackclock.metrics.flow_series import mean_by_instant
 from ackclock.metrics.metric import Metric
 from ackclock.metrics.view import Array, FlowLifetimes, RunView, flow_lifetimes
 

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ackclock.metrics.delivered import delivered_at
+from ackclock.metrics.flow_series import delivered_at
 from ackclock.metrics.metric import Metric
 from ackclock.metrics.view import Array, FlowLifetimes, RunView, flow_lifetimes
 

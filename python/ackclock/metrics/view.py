@@ -20,9 +20,8 @@ from ackclock.errors import InputError
 from ackclock.input import arguments
 from ackclock.input.arguments import checked, one_of, optional
 from ackclock.metrics.epoch_rules import RULES
-from ackclock.metrics.grid import Grid
 from ackclock.metrics.protocols import Piece, Recorded
-from ackclock.metrics.rows import Array, Block, Choice, Rows
+from ackclock.metrics.rows import Array, Block, Choice, Grid, Rows
 from ackclock.partial_plan import KnownPlan
 
 __all__ = ["Array", "Block", "FlowLifetimes", "Grid", "Rows", "RunView", "flow_lifetimes", "group_label", "runs"]

@@ -11,8 +11,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ackclock.theory.array_types import Number
-from ackclock.theory.domains import POSITIVE, SHARE, checked, lower_bound
+from ackclock.theory.domains import POSITIVE, SHARE, Number, checked, lower_bound
 
 #: Wischik and McKeown 2005, for `many_flows_buffer`.
 WISCHIK = 0.63

@@ -12,8 +12,17 @@ from functools import partial
 
 import numpy as np
 
-from ackclock.theory.array_types import Array, Number
-from ackclock.theory.domains import FINITE, POSITIVE, POSITIVE_INTEGER, SHARE, checked, lower_bound, single
+from ackclock.theory.domains import (
+    FINITE,
+    POSITIVE,
+    POSITIVE_INTEGER,
+    SHARE,
+    Array,
+    Number,
+    checked,
+    lower_bound,
+    single,
+)
 
 ONE_POSITIVE = single(POSITIVE)
 

@@ -14,12 +14,18 @@ import inspect
 import reprlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, Protocol, TypeAlias, TypeVar, cast
 
 import numpy as np
+import numpy.typing as npt
 
 from ackclock.errors import InputError
-from ackclock.theory.array_types import Array
+
+Array: TypeAlias = npt.NDArray[np.float64]
+
+#: A scalar in gives a scalar, an array one of its shape.
+Number = TypeVar("Number", float, Array)
+
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

@@ -14,8 +14,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ackclock.theory.array_types import Number
-from ackclock.theory.domains import POSITIVE, PROBABILITY_TO_1, SHARE, OneOf, checked, lower_bound
+from ackclock.theory.domains import POSITIVE, PROBABILITY_TO_1, SHARE, Number, OneOf, checked, lower_bound
 
 #: c and d of c/pᵈ (Guillier 2008).
 GUILLIER: Mapping[str, tuple[float, float]] = {

@@ -14,8 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from ackclock.errors import InputError
-from ackclock.theory.array_types import Number
-from ackclock.theory.domains import POSITIVE, checked, lower_bound
+from ackclock.theory.domains import POSITIVE, Number, checked, lower_bound
 
 
 @checked(slots=lower_bound(1), capacity_bps=POSITIVE, segment_bytes=POSITIVE)

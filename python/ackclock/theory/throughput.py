@@ -14,8 +14,17 @@ import math
 
 import numpy as np
 
-from ackclock.theory.array_types import Number
-from ackclock.theory.domains import LIMIT, POSITIVE, PROBABILITY, PROBABILITY_TO_1, checked
+from ackclock.theory.domains import (
+    LIMIT,
+    POSITIVE,
+    PROBABILITY,
+    PROBABILITY_TO_1,
+    SHARE,
+    SHARE_TO_1,
+    Number,
+    checked,
+    lower_bound,
+)
 
 #: √(3/2): a sawtooth between W/2 and W of which each 1/p-th packet is lost (Mathis 1997, section 2).
 PERIODIC = math.sqrt(3 / 2)
@@ -119,3 +128,26 @@ def loss_free_packets(rate_bps: Number, rtt_s: float, packet_bytes: float, *, co
     window = rate_bps * rtt_s / (8 * packet_bytes)
     packets: Number = (window / constant) ** 2
     return packets
+
+
+@checked(streams=lower_bound(1), capacity_bps=POSITIVE, beta=SHARE)
+def altman(streams: Number, capacity_bps: float, beta: float) -> Number:
+    """Return the aggregate rate of N parallel streams, C (1 − 1/(1 + N (1 + β)/(1 − β))), in bit/s.
+
+    β is the share of the window that is kept at a loss. The link has no buffer. It is full when a loss happens, one of
+    the streams then reduces, and all rates grow at one pace; a single stream has (1 + β)/2 of the link.
+    """
+    return capacity_bps * (1 - 1 / (1 + streams * (1 + beta) / (1 - beta)))
+
+
+#: Braud halves the result, so that the host that emulates has room.
+MARGIN = 0.5
+
+
+@checked(timer_hz=POSITIVE, mtu_bytes=POSITIVE, margin=SHARE_TO_1)
+def emulation_limit(timer_hz: Number, mtu_bytes: float = 1500, *, margin: float = MARGIN) -> Number:
+    """Return the highest rate (bit/s) of a shaper that wakes `timer_hz` times a second and sends a packet each.
+
+    C ≈ MTU · F (Braud 2016, equation 3.1), × `margin`. A faster link would let packets go in bursts.
+    """
+    return margin * 8 * mtu_bytes * timer_hz

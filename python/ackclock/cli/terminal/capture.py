@@ -11,7 +11,7 @@ from rich.text import Text
 
 from ackclock.capture import congestion
 from ackclock.capture.diagnosis import Diagnosis
-from ackclock.figures import evidence, numbers
+from ackclock.figures import numbers
 from ackclock.system.files import readable
 
 #: Connections that are listed, those with the most data.
@@ -127,6 +127,6 @@ def print_diagnosis(answers: Mapping[str, Any], found: Diagnosis, console: Conso
     for finding in found.findings:
         console.print()
         console.print(f"* {finding.sentence}")
-        console.print(Text(f"  {evidence.line(finding.evidence)}", style="dim"))
+        console.print(Text(f"  {numbers.evidence_line(finding.evidence)}", style="dim"))
         if finding.next:
             console.print(f"  {finding.next}")

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from ackclock.doctor import Examined, Finding
 from ackclock.doctor.network.test_matrix import THERE
-from ackclock.figures import evidence, numbers
+from ackclock.figures import numbers
 
 #: Kinds of gaps, in people's words.
 GAPS = {
@@ -48,7 +48,7 @@ def _machine(host: Mapping[str, Any]) -> Text:
 
 def _print_finding(console: Console, finding: Finding) -> None:
     said = Text(f"* {finding.sentence}", style="bold" if finding.bad else "")
-    console.print("", said, Text(f"  {evidence.line(finding.evidence)}", style="dim"), sep="\n")
+    console.print("", said, Text(f"  {numbers.evidence_line(finding.evidence)}", style="dim"), sep="\n")
     if finding.next:
         console.print(Text(f"  {finding.next}"))
 

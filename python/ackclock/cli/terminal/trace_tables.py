@@ -7,10 +7,11 @@ from rich.console import Console
 from rich.table import Table
 
 from ackclock import metrics
+from ackclock.capture import trace_statistics
 from ackclock.dataset import Dataset
 from ackclock.figures import numbers
 
-#: What `metrics.trace` has → its words and unit.
+#: What `trace_statistics.trace` has → its words and unit.
 TRACED = {
     "retransmission": ("packets sent again", "share"),
     "syn_share": ("SYNs and SYN/ACKs among them", "share"),
@@ -52,7 +53,7 @@ def print_tables(data: Dataset, *, err: bool = False) -> None:
 def _trace(data: Dataset) -> Table:
     table = _table("with a SYN in the trace", "clients", "95 %", "servers", "95 %")
     link_bps = data.manifest["capture"]["path"]["rate_bps"]
-    found = {(row["sender"], row["what"]): row for row in metrics.trace(data, link_bps=link_bps).iter_rows(named=True)}
+    found = {(row["sender"], row["what"]): row for row in trace_statistics.trace(data, link_bps=link_bps).iter_rows(named=True)}
     for what, (words, unit) in TRACED.items():
         cells: list[str] = []
         for sender in ("client", "server"):
@@ -74,7 +75,7 @@ def _means(data: Dataset) -> Table:
 
 def _print_loss(console: Console, data: Dataset) -> None:
     """Losses where the capture misses nothing, if it misses anything."""
-    found = metrics.losses_before_capture_loss(data)
+    found = trace_statistics.losses_before_capture_loss(data)
     until_s = found["until_s"].min()
     if isinstance(until_s, float):
         share = numbers.value(found.select(pl.col("lost").sum() / pl.col("segments").sum()).item(), "share")

@@ -13,7 +13,7 @@ import numpy as np
 from ackclock import _core
 from ackclock.dataset import Dataset, Spool
 from ackclock.dataset.tables import TABLES
-from ackclock.doctor.network import Network, addresses, endpoints, files
+from ackclock.doctor.network import Network, endpoints, files
 from ackclock.doctor.network.endpoints import THIS, Endpoint
 from ackclock.doctor.network.files import Store
 from ackclock.doctor.network.test_matrix import LIMITS, THERE, TO, Cell, TestPlan
@@ -97,7 +97,7 @@ def _report_share(report_progress: ReportProgress, done: int, of: int, share: fl
 
 def _inspect_hosts(test: TestPlan, remote_agents: Mapping[str, Agent]) -> Pair:
     here, other = remote_agents[THIS], remote_agents[test.host]
-    own, others = addresses.addresses(test.host, test.ssh_config, here, other, test.data)
+    own, others = endpoints.addresses(test.host, test.ssh_config, here, other, test.data)
     both = endpoints.inspect(THIS, here, own, others), endpoints.inspect(test.host, other, others, own)
     return Pair(both, remote_agents)
 

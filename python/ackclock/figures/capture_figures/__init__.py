@@ -8,12 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from ackclock.figures.capture_figures.level import level
-from ackclock.figures.capture_figures.limits import limits
-from ackclock.figures.capture_figures.pipe import pipe
-from ackclock.figures.capture_figures.rtt import rtt
+from ackclock.figures.capture_figures.flow import limits, pipe, rtt
+from ackclock.figures.capture_figures.path import level, stalls
 from ackclock.figures.capture_figures.sequence import sequence
-from ackclock.figures.capture_figures.stalls import stalls
 from ackclock.figures.figure_spec import Drawing
 
 #: Every kind by its name.

@@ -13,7 +13,7 @@ import polars as pl
 
 from ackclock.dataset import Dataset
 from ackclock.figures import capture_figures as drawings
-from ackclock.figures import evidence, numbers
+from ackclock.figures import numbers
 from ackclock.figures.capture_figures.part import Between
 from ackclock.figures.report import capture_figures, page
 from ackclock.figures.report.figures import possible
@@ -97,7 +97,7 @@ def _findings(view: RunView | None, result: Sequence[_Finding]) -> Iterator[dict
             "number": number,
             "sentence": finding.sentence,
             "next": finding.next,
-            "evidence": evidence.figures(finding.evidence),
+            "evidence": numbers.evidence_items(finding.evidence),
             "figures": figures,
         }
 

@@ -10,7 +10,7 @@ from ackclock.figures.curves import Responses
 from ackclock.figures.report import plotly
 from ackclock.figures.report.plotly import Figure, Trace
 from ackclock.metrics.protocols import Recorded
-from ackclock.metrics.response_means import response_means
+from ackclock.metrics.response import response_means
 
 #: Finished transfers that make the figure worth showing.
 FEWEST = 20

@@ -11,9 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from ackclock.theory.single_flow.crossings import cubic_to_tcp_s, tcp_to_cubic_s
 from ackclock.theory.single_flow.curves import Cubic, Curve, Line
-from ackclock.theory.single_flow.estimates import Estimate, estimate
+from ackclock.theory.single_flow.estimates import Estimate, cubic_to_tcp_s, estimate, tcp_to_cubic_s
 from ackclock.theory.single_flow.flow import Epoch, SingleFlow
 
 State: TypeAlias = Literal["A", "B", "C", "D"]

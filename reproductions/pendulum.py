@@ -21,7 +21,6 @@ import numpy as np
 import polars as pl
 
 from ackclock.metrics import epoch
-from ackclock.metrics.metric import Metric
 from ackclock.metrics.view import Array, RunView
 
 #: The links of an asymmetric line, as a plan names them.
@@ -116,9 +115,3 @@ def tilts_with_loss(view: RunView) -> float | None:
 
 def _count(view: RunView, condition: pl.Expr) -> float | None:
     return float(view.cached(tilts).filter(condition).height) if view.cached(_sides) else None
-
-
-METRICS = (
-    Metric("tilts_without_loss", "", "Tilts without loss", tilts_without_loss),
-    Metric("tilts_with_loss", "", "Tilts after a loss", tilts_with_loss),
-)

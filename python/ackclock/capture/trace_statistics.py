@@ -197,3 +197,40 @@ def _ratio(part: pl.Series, whole: pl.Series) -> tuple[float | None, float | Non
     errors = (part - value * whole).cast(pl.Float64)
     half = NORMAL_QUANTILE * math.sqrt(float((errors**2).sum()) * count / (count - 1)) / total
     return value, max(0.0, value - half), min(1.0, value + half), count
+
+
+#: Fates of segments that did not reach their receivers.
+LOST = ("lost", "lost_before")
+
+LOSS_SCHEMA = {
+    "run": pl.UInt32,
+    "flow": pl.UInt32,
+    "until_s": pl.Float64,
+    "segments": pl.Int64,
+    "lost": pl.Int64,
+    "share": pl.Float64,
+}
+
+
+@checked(data=arguments.RECORDED)
+def losses_before_capture_loss(data: Recorded) -> pl.DataFrame:
+    """Return data segments sent and lost, by flow, until the capture misses the first segment of any.
+
+    `until_s` is when that is (null: it misses none), `share` lost out of `segments`. Without rows if the capture was
+    read without its segments. Raises `InputError` for a result that is no capture's.
+    """
+    check_captured(data)
+    segments = data.scan("segments").filter(pl.col("payload_bytes") > 0)
+    fate = pl.col("fate").cast(pl.String)
+    missed = segments.filter(fate == "capture_lost").group_by("run").agg(until_s=pl.col("time_s").min())
+    before = segments.join(missed, on="run", how="left").filter(
+        pl.col("until_s").is_null() | (pl.col("time_s") < pl.col("until_s"))
+    )
+    count = pl.col("segments").cast(pl.Int64)
+    result = before.group_by("run", "flow").agg(
+        pl.col("until_s").first(),
+        count.sum().alias("segments"),
+        count.filter(fate.is_in(LOST)).sum().alias("lost"),
+    )
+    result = result.with_columns(share=pl.col("lost") / pl.col("segments")).sort("run", "flow")
+    return result.select(pl.col(name).cast(dtype) for name, dtype in LOSS_SCHEMA.items()).collect()
