@@ -19,7 +19,7 @@ from ackclock import engines
 from ackclock import metrics as measured
 from ackclock.bundles import archive, content, verdict
 from ackclock.bundles.verdict import Metric
-from ackclock.dataset import Dataset, folders, manifests, result_kind, validate
+from ackclock.dataset import Dataset, folders, manifests, result_kind
 from ackclock.dataset.manifests import CAPTURES, POINTS, Manifest
 from ackclock.dataset.result_kind import MANIFEST, Kind
 from ackclock.engines.engine import Progress, no_progress
@@ -273,7 +273,7 @@ def _kernel(result: Opened, kernel: object, options: Options, names: Sequence[st
 
 
 def _runs(result: Opened, about: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    validate.check_runs(about, Path(result.name))
+    manifests.check_runs(about, Path(result.name))
     if not about["runs"] or any(run.get("seed") is None for run in about["runs"]):
         raise InputError(f"{result.name}: found runs without seeds; expected those of an engine")
     return list(about["runs"])
@@ -324,5 +324,5 @@ def _first_difference(given: Any, again: Any, place: str = "") -> str:
         found = (_first_difference(one, other, f"{place}[{number}]") for number, (one, other) in pairs)
         return next(filter(None, found), "")
     return (
-        "" if given == again else f"{printable(place)} was {validate.excerpt(given)} and is {validate.excerpt(again)}"
+        "" if given == again else f"{printable(place)} was {manifests.excerpt(given)} and is {manifests.excerpt(again)}"
     )

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import polars as pl
 
-from ackclock.dataset import checksums, folders, manifests, result_kind, tables, validate
+from ackclock.dataset import checksums, folders, manifests, result_kind, tables
 from ackclock.dataset import lazy_frame as as_columns
 from ackclock.dataset.lazy_frame import Columns
 from ackclock.dataset.manifests import CAPTURES
@@ -95,7 +95,7 @@ class Part:
     def _collected(self, rows: pl.LazyFrame) -> pl.DataFrame:
         try:
             result = rows.collect()
-        except validate.UNREADABLE as error:
+        except manifests.UNREADABLE as error:
             raise InputError(f"{self.source}: cannot be read: {_first_line(error)}") from error
         self.check()
         return result
@@ -156,7 +156,7 @@ class Dataset:
             return as_columns.frame(in_memory)
         try:
             result = self.scan(table).collect()
-        except validate.UNREADABLE as error:
+        except manifests.UNREADABLE as error:
             raise InputError(f"the table {table!r} cannot be read: {_first_line(error)}") from error
         for part in parts:
             part.check()
@@ -165,7 +165,7 @@ class Dataset:
     @property
     def flows(self) -> pl.DataFrame:
         """Return one row a flow; after `group` comes its `label`: its name in the scenario, else its CCA."""
-        from ackclock.metrics.flow_goodput import label
+        from ackclock.metrics.flow_tables import label
 
         result = self.frame("flows")
         if "label" in result.columns:  # rows that were taken from here before
@@ -227,7 +227,7 @@ class Dataset:
 
     @checked(between=optional(arguments.BETWEEN))
     def flow_goodput(self, between: tuple[float, float] | None = None) -> pl.DataFrame:
-        """Return each TCP flow's goodput, with its label and CCA: see `ackclock.metrics.flow_goodput`."""
+        """Return each TCP flow's goodput, with its label and CCA: see `ackclock.metrics.flow_tables`."""
         from ackclock import metrics
 
         return metrics.flow_goodput(self, between)
@@ -309,13 +309,13 @@ class Dataset:
         """
         place = check_name(Path(folder))
         manifest = manifests.read(place, *result_kind.DATASETS)
-        validate.check_runs(manifest.about, place)
+        manifests.check_runs(manifest.about, place)
         names = {table: manifest.under(f"{table}.parquet") for table in tables.TABLES}
         states = {name: checksums.state(place / name) for result in names.values() for name in result}
         manifest.check(states, [f"{table}.parquet" for table in names])
         parts = {
             table: tuple(
-                Part(place / name, state=states[name], recast=validate.check_part(place / name, table))
+                Part(place / name, state=states[name], recast=manifests.check_part(place / name, table))
                 for name in result
             )
             for table, result in names.items()

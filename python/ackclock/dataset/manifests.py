@@ -16,7 +16,7 @@ from typing import Any
 
 import polars as pl
 
-from ackclock.dataset import checksums, tables, validate
+from ackclock.dataset import checksums, tables
 from ackclock.dataset.result_kind import KEYS, LONGEST_MANIFEST, MANIFEST, Kind, kind
 from ackclock.dataset.tables import TABLES
 from ackclock.errors import InputError
@@ -222,7 +222,7 @@ def _checked(folder: Path, manifest: Any, signed: bool) -> dict[str, Any]:
         raise InputError(f"{folder}: not an ackclock result: {MANIFEST} does not name an ackclock version")
     if manifest.get("format") != FORMAT:
         advice = "run the scenario again" if not KEYS.keys() & manifest.keys() else "run it again"
-        version, result = (validate.excerpt(manifest.get(key)) for key in ("ackclock", "format"))
+        version, result = (excerpt(manifest.get(key)) for key in ("ackclock", "format"))
         wrote = f"written by ackclock {version} in format {result}"
         raise InputError(f"{folder}: {wrote}; this ackclock reads format {FORMAT}: {advice}")
     if not signed:

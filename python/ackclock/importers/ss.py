@@ -11,9 +11,8 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from ackclock.importers import timestamped_log
 from ackclock.importers.measurements import UNKNOWN, Flow, FlowSample, Run, seconds
-from ackclock.importers.text import Text
+from ackclock.importers.text import Text, snapshots
 
 EXPECTED = "a time (date +%s.%N), then what `ss -tin` prints"
 
@@ -51,7 +50,7 @@ class _Connection:
 def _run(given: Text) -> Run:
     connections: dict[tuple[str, str], _Connection] = {}
     begin_s, before_s = None, 0.0
-    for at_s, lines in timestamped_log.snapshots(given, EXPECTED):
+    for at_s, lines in snapshots(given, EXPECTED):
         begin_s, before_s = (at_s, at_s) if begin_s is None else (begin_s, before_s)
         for ends, number, details in _connections(lines):
             connection = connections.setdefault(ends, _Connection(_congestion(details), before_s - begin_s))

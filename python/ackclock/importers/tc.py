@@ -12,9 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from ackclock.importers import timestamped_log
 from ackclock.importers.measurements import Queue, QueueSample, Run
-from ackclock.importers.text import Text, Value
+from ackclock.importers.text import Text, Value, snapshots
 from ackclock.system.files import printable
 
 EXPECTED = "a time (date +%s.%N), then what `tc -s qdisc` prints"
@@ -72,7 +71,7 @@ class _QueueSeries:
 def _run(given: Text) -> Run:
     queues_by_name: dict[str, _QueueSeries] = {}
     begin_s = None
-    for at_s, lines in timestamped_log.snapshots(given, EXPECTED):
+    for at_s, lines in snapshots(given, EXPECTED):
         begin_s = at_s if begin_s is None else begin_s
         for observation in (*_of_text(given, lines), *_of_json(given, lines)):
             _take(queues_by_name, observation, at_s - begin_s)

@@ -51,8 +51,7 @@ from ackclock.metrics import (
 )
 from ackclock.metrics.distributions import cdf, windows_over_time
 from ackclock.metrics.epoch_tables import epochs_by_rule, window_reductions
-from ackclock.metrics.flow_goodput import flow_goodput
-from ackclock.metrics.flow_means import flow_means
+from ackclock.metrics.flow_tables import flow_goodput, flow_means
 from ackclock.metrics.metric import PLACES, Metric, Value
 from ackclock.metrics.paths import shared_paths
 from ackclock.metrics.protocols import PHASE, Recorded

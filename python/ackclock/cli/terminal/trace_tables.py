@@ -53,7 +53,10 @@ def print_tables(data: Dataset, *, err: bool = False) -> None:
 def _trace(data: Dataset) -> Table:
     table = _table("with a SYN in the trace", "clients", "95 %", "servers", "95 %")
     link_bps = data.manifest["capture"]["path"]["rate_bps"]
-    found = {(row["sender"], row["what"]): row for row in trace_statistics.trace(data, link_bps=link_bps).iter_rows(named=True)}
+    found = {
+        (row["sender"], row["what"]): row
+        for row in trace_statistics.trace(data, link_bps=link_bps).iter_rows(named=True)
+    }
     for what, (words, unit) in TRACED.items():
         cells: list[str] = []
         for sender in ("client", "server"):

@@ -27,7 +27,7 @@ from typing import IO, Any, TypeAlias
 import polars as pl
 
 from ackclock import _core
-from ackclock.dataset import checksums, folders, manifests, result_kind, validate
+from ackclock.dataset import checksums, folders, manifests, result_kind
 from ackclock.dataset.manifests import POINTS, RUNS, Manifest
 from ackclock.dataset.result_kind import LOCK, MANIFEST, Kind
 from ackclock.errors import InputError
@@ -196,7 +196,7 @@ def read_table(path: Path) -> pl.DataFrame:
     check(path)
     try:
         return pl.read_parquet(path.absolute(), glob=False)
-    except validate.UNREADABLE as error:
+    except manifests.UNREADABLE as error:
         first = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise InputError(f"{path}: damaged: {first}") from error
 

@@ -1,4 +1,4 @@
-"""Goodput of each flow, with its labels."""
+"""Tables of flows: goodputs with labels, and the means of Belhareth 2014."""
 
 from __future__ import annotations
 
