@@ -158,7 +158,7 @@ def test_the_usual_metrics_are_taken_from_them(data):
     assert found["loss_rate"] is None
     view = next(metrics.runs(data))
     free = tilts.tilts(view).filter(pl.col("loss").not_())
-    assert free.height == found["tilts_without_loss"] > 10
+    assert free.height == tilts.tilts_without_loss(view) > 10
     assert set(free["to"]) == {"up"}
 
 

@@ -36,8 +36,8 @@ def test_flows_that_meet_at_a_known_time() -> None:
 def test_convergence_in_a_part_counts_from_its_start_and_ends_with_it() -> None:
     shares = np.where(TIMES[:, None] <= 50, np.array([9e6, 1e6]), np.array([5e6, 5e6]))
     complete = view(shares)
-    assert of("convergence_s", replace(complete, between=(20.0, 90.0), _known={})) == pytest.approx(31.25, abs=0.11)
-    assert of("convergence_s", replace(complete, between=(20.0, 45.0), _known={})) is None
+    assert of("convergence_s", replace(complete, between=(20.0, 90.0), _cache={})) == pytest.approx(31.25, abs=0.11)
+    assert of("convergence_s", replace(complete, between=(20.0, 45.0), _cache={})) is None
 
 
 def test_convergence_counts_from_the_last_start() -> None:

@@ -11,7 +11,7 @@ from ackclock import metrics, theory
 from ackclock.capture import match
 from ackclock.errors import InputError, ScenarioError, UnsupportedError
 from ackclock.figures import plots
-from ackclock.metrics import one_way
+from ackclock.metrics import one_way, tracking
 from ackclock.scenario import planning
 
 ONE_FLOW = """
@@ -64,6 +64,11 @@ def leaves():
 def measured(data, name):
     (view,) = metrics.runs(data)
     return metrics.value(view, name)
+
+
+def of_one_run(data, function):
+    (view,) = metrics.runs(data)
+    return function(view)
 
 
 # --- one-way delay -----------------------------------------------------------------------------------
@@ -121,7 +126,7 @@ def test_nothing_is_recorded_unasked():
     quiet = ac.run(planning.loads(ONE_FLOW.partition("[record]")[0].replace("30s", "6s")).plan())
     for table in ("delays", "cubic_samples", "paths"):
         assert quiet.frame(table).is_empty()
-    for name in ("one_way_delay_mean_s", "one_way_delay_flow_s", "tracking_error", "plateau_s", "path_flows_max"):
+    for name in ("one_way_delay_mean_s", "one_way_delay_flow_s", "path_flows_max"):
         assert measured(quiet, name) is None
     for draw in plots.ON_REQUEST.values():
         with pytest.raises(InputError, match=r"expected a run with \[record\]"):
@@ -152,13 +157,13 @@ def test_cubics_inside_is_the_curve_of_the_closed_form(data):
 
 
 def test_the_window_follows_its_curve_and_stays_on_the_plateau(data):
-    assert 0 < measured(data, "tracking_error") < 1
+    assert 0 < of_one_run(data, tracking.tracking_error) < 1
     result = metrics.cubic_epochs(data)
-    assert result["plateau_s"].mean() == pytest.approx(measured(data, "plateau_s"))
+    assert result["plateau_s"].mean() == pytest.approx(of_one_run(data, tracking.plateau_s))
     # Rounded towards the flat, the curve is there for twice the cube root of 1/C; an increment may take an RTT.
-    assert measured(data, "plateau_s") == pytest.approx(2 * theory.time_after_plateau(1.0), abs=0.2)
+    assert of_one_run(data, tracking.plateau_s) == pytest.approx(2 * theory.time_after_plateau(1.0), abs=0.2)
     complete = ac.run(planning.loads(ONE_FLOW.replace('"cubic"', '"accucubic"')).plan())
-    assert measured(complete, "plateau_s") == pytest.approx(theory.time_after_plateau(1.0), abs=0.1)
+    assert of_one_run(complete, tracking.plateau_s) == pytest.approx(theory.time_after_plateau(1.0), abs=0.1)
     other = ac.run(planning.loads(ONE_FLOW.replace('"cubic"', '"reno"').replace("30s", "6s")).plan())
     assert other.frame("cubic_samples").is_empty()
 

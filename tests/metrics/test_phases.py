@@ -8,7 +8,7 @@ import synthetic
 from ackclock import metrics
 from ackclock.dataset import Dataset
 from ackclock.errors import InputError
-from ackclock.metrics.responsiveness import settled
+from ackclock.metrics.responsiveness import settling_index
 from ackclock.metrics.throughput import rates_between_bps
 
 PLAN = synthetic.plan(rate_bps=1e7, duration_s=90, warmup_s=10)
@@ -98,12 +98,12 @@ def test_a_part_that_is_none_is_refused(between: tuple[float, float]) -> None:
 
 def test_settled_from_the_first_value_on_that_stays_within() -> None:
     """The level of [0, 2, 9, 10, 10, 10] is 10; of a ramp that goes on there is none."""
-    assert settled(np.array([0.0, 2.0, 9.0, 10.0, 10.0, 10.0]), 0.1) == 2
-    assert settled(np.array([0.0, 2.0, 8.9, 10.0, 10.0, 10.0]), 0.1) == 3
-    assert settled(np.full(6, 3.0), 0.1) == 0
-    assert settled(np.zeros(6), 0.1) == 0
-    assert settled(np.array([10.0, 10.0, 10.0, 10.0, 10.0, 20.0]), 0.1) is None
-    assert settled(np.full(4, np.nan), 0.1) is None
+    assert settling_index(np.array([0.0, 2.0, 9.0, 10.0, 10.0, 10.0]), 0.1) == 2
+    assert settling_index(np.array([0.0, 2.0, 8.9, 10.0, 10.0, 10.0]), 0.1) == 3
+    assert settling_index(np.full(6, 3.0), 0.1) == 0
+    assert settling_index(np.zeros(6), 0.1) == 0
+    assert settling_index(np.array([10.0, 10.0, 10.0, 10.0, 10.0, 20.0]), 0.1) is None
+    assert settling_index(np.full(4, np.nan), 0.1) is None
 
 
 def test_a_flow_that_is_not_there_for_a_whole_stretch_has_no_rate() -> None:

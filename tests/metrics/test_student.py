@@ -9,7 +9,12 @@ from ackclock.metrics.summary import NORMAL_QUANTILE, student_quantile, student_
 
 @pytest.mark.parametrize(
     ("freedom", "expected"),
-    [(1, 12.706204736432095), (2, 4.302652729911275), (4, 2.7764451051977987), (29, 2.045229642132703)],
+    [
+        (1, math.tan(0.475 * math.pi)),
+        (2, 0.95 * math.sqrt(2 / (1 - 0.95**2))),
+        (4, 2.7764451051977987),
+        (29, 2.045229642132703),
+    ],
 )
 def test_the_quantile_is_the_tabulated_one(freedom: float, expected: float) -> None:
     assert student_quantile(freedom) == pytest.approx(expected, rel=1e-12)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ackclock import theory
-from ackclock.theory import syn_loss
+from ackclock.theory import completion_time
 
 #: Braud 2016, section 7.1.6.
 EXAMPLE = {"rtt_s": 0.2, "p": 0.02, "p_syn": 0.12, "rto_s": 3.0, "recovery_s": 1.0, "backoff": False}
@@ -29,14 +29,14 @@ def test_the_example_by_its_own_equations():
 @pytest.mark.parametrize("p", [1e-4, 0.02, 0.3])
 def test_the_window_sends_a_loss_s_worth_from_its_half_to_its_top(p):
     # 7.4 with n = W/2 rounds is 1/p
-    top = syn_loss.largest_window(p)
+    top = completion_time.largest_window(p)
     rounds = top / 2
     assert top / 2 * rounds + (rounds - 1) * rounds / 2 == pytest.approx(1 / p)
 
 
 def test_1337_packets_make_one_lost_syn_a_tenth_where_all_is_congestion_avoidance():
     # section 7.1.1: 1336 packets at 200 ms and 2 %, RTO 3 s
-    assert 30 * syn_loss.avoidance_rate(0.02, 0.2) == pytest.approx(1336, rel=2e-3)
+    assert 30 * completion_time.avoidance_rate(0.02, 0.2) == pytest.approx(1336, rel=2e-3)
 
 
 @pytest.mark.parametrize("backoff", [False, True])
@@ -70,7 +70,7 @@ def test_a_short_transfer_ends_in_slow_start(rounds):
 
 
 def test_the_phases_join_without_a_step():
-    turning = 2 ** syn_loss.slow_start_rounds(0.02) - 1
+    turning = 2 ** completion_time.slow_start_rounds(0.02) - 1
     before, after = (theory.response_time(turning + step, 0.2, 0.02).total_s for step in (-1e-6, 1e-6))
     assert before == pytest.approx(after, abs=1e-5)
     sizes = np.linspace(1, 200, 400)
@@ -81,7 +81,7 @@ def test_a_larger_initial_window_saves_rounds():
     one, ten = (theory.response_time(10_000, 0.1, 1e-4, initial_window=window) for window in (1, 10))
     assert one.slow_start_s - ten.slow_start_s == pytest.approx(0.1 * math.log2(10))
     # beyond the largest window there is one round, and the window is no larger
-    assert syn_loss.slow_start_rounds(0.3, 10) == 1
+    assert completion_time.slow_start_rounds(0.3, 10) == 1
 
 
 def test_recovery_takes_a_round_trip_unless_it_is_said():

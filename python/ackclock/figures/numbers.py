@@ -132,18 +132,18 @@ def evidence_line(evidence: Mapping[str, Any]) -> str:
 
 def _evidence_item(key: str, evidence: Mapping[str, Any]) -> tuple[str, str]:
     """Return a name and its text; no text for an interval, which its mean includes."""
-    value = evidence[key]
+    number = evidence[key]
     ending = next((ending for ending in ENDINGS if key.endswith(ending)), "")
     name, unit = OTHERS.get(key, (key.removesuffix(ending), ENDINGS.get(ending)))
     if key.endswith(INTERVAL):
         return name, ""
-    if unit is None or isinstance(value, (str, list, tuple)):
-        return key, _text(value)
+    if unit is None or isinstance(number, (str, list, tuple)):
+        return key, _text(number)
     ends = evidence.get(name + INTERVAL)
-    if ends is None or value is None:
-        return name, value(value, unit)
+    if ends is None or number is None:
+        return name, value(number, unit)
     low, high = ends
-    middle, between = interval(value, low, high, unit)
+    middle, between = interval(number, low, high, unit)
     return name, f"{middle} ({between})"
 
 
