@@ -6,7 +6,7 @@ import numpy as np
 
 from ackclock import metrics
 from ackclock.figures import capture_figures, figure_spec, xplot
-from ackclock.figures.figure_spec import Drawing, Line, Panel, Points, Stack, Strokes
+from ackclock.figures.figure_spec import Drawing, Line, Panel, Points, Reference, Stack, Strokes
 
 #: A command's operands by its name; those with none are colours, text follows texts.
 PLACES = {"line": 4, "x": 2, "dot": 2, "diamond": 2, "uarrow": 2, "darrow": 2, "box": 2, "rtext": 2}
@@ -44,7 +44,7 @@ def test_layers_become_commands():
                 Line("a", x, y, figure_spec.BLUE),
                 Strokes("b", x, y, x, y + 1, figure_spec.RED),
                 Points("c", x, np.array([1.0, np.nan, 2.0]), figure_spec.GREEN, "x"),
-                references=((2.0, "depth\n2 kB"),),
+                references=(Reference(2.0, "depth\n2 kB"),),
             )
         )
     )

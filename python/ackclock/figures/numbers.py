@@ -17,6 +17,10 @@ SCALES = {
     "byte/s": ((1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s"), (1.0, "bytes/s")),
 }
 
+#: Seconds and bit/s of each name of their units.
+SECONDS = {name: factor for factor, name in SCALES["s"]}
+BITS_PER_SECOND = {name: factor for factor, name in SCALES["bit/s"]}
+
 #: Units of things that are counted: a whole number of them has no decimals.
 COUNTED = ("", "packets", "bytes")
 

@@ -11,8 +11,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from ackclock.figures import figure_spec
-from ackclock.figures.figure_spec import Drawing, Layer, Line, Panel, Points, Stack, Strokes
+from ackclock.figures import figure_spec, palette
+from ackclock.figures.figure_spec import Curves, Drawing, Layer, Line, Panel, Points, Spans, Stack, Strokes
 from ackclock.metrics.view import Array
 
 #: Colours of ours → xplot's.
@@ -45,7 +45,7 @@ def lines(drawing: Drawing) -> Iterator[str]:
 
 
 def _references(panel: Panel, drawing: Drawing) -> Iterator[str]:
-    for value, name in panel.references:
+    for value, name, _ in panel.references:
         yield from ("yellow", _stroke(drawing.start_s, value, drawing.end_s, value))
         yield from (f"rtext {_place(drawing.start_s, value)}", _word(name))
 
@@ -56,12 +56,20 @@ def _layer(layer: Layer) -> Iterator[str]:
         for colour, heights in zip(layer.colours, top, strict=True):
             yield from _layer(Line("", layer.edges[:-1], heights, colour, steps=True))
         return
+    if isinstance(layer, Curves):
+        for number, values in enumerate(layer.lines.values.T):
+            curve = Line("", layer.lines.times_s, layer.scale * values, palette.colour(number))
+            yield from _layer(curve)
+        return
     yield COLOURS.get(layer.colour, OTHER)
     if isinstance(layer, Line):
         yield from _line(layer)
     elif isinstance(layer, Strokes):
         for ends in zip(layer.x, layer.y, layer.x_end, layer.y_end, strict=True):
             yield _stroke(*ends)
+    elif isinstance(layer, Spans):
+        for start_s, end_s in zip(layer.starts, layer.ends, strict=True):
+            yield _stroke(start_s, 0.0, end_s, 0.0)
     else:
         yield from (f"{SIGNS[layer.sign]} {_place(x, y)}" for x, y in _without_nan(layer))
 

@@ -7,7 +7,7 @@ import numpy as np
 from ackclock.errors import InputError
 from ackclock.figures import figure_spec, numbers
 from ackclock.figures.capture_figures.part import Between, Part, array
-from ackclock.figures.figure_spec import Drawing, Line, Panel, Points, Stack
+from ackclock.figures.figure_spec import Drawing, Line, Panel, Points, Reference, Stack
 from ackclock.metrics.view import Array, RunView
 
 #: The receiver's window is drawn up to so many times all else: what is far above does not limit, and would hide it.
@@ -39,7 +39,9 @@ def pipe(view: RunView, flow: int | None = None, between: Between = None) -> Dra
             lines.append(Line("receiver’s window", array(windows["time_s"]), near, figure_spec.GREY))
     heading = f"Pipe and window of {part.name(number)}"
     caption = "What is under way (RFC 6675’s pipe), and the windows that bound it."
-    return Drawing("pipe", heading, caption, (Panel("Under way (segments)", lines),), part.start_s, part.end_s)
+    return Drawing(
+        "pipe", heading, caption, (Panel("Under way (segments)", lines),), part.start_s, part.end_s, precise=True
+    )
 
 
 def rtt(view: RunView, flow: int | None = None, between: Between = None) -> Drawing:
@@ -53,11 +55,13 @@ def rtt(view: RunView, flow: int | None = None, between: Between = None) -> Draw
     unit_s, unit = numbers.scale(figure_spec.span([srtt_s]), "s")
     rows = view.flows
     base_s = rows.filter(rows["flow"] == number)["base_rtt_s"].item()
-    references = ((base_s / unit_s, f"shortest\n{numbers.value(base_s, 's')}"),) if base_s else ()
+    references = (Reference(base_s / unit_s, f"shortest\n{numbers.value(base_s, 's')}"),) if base_s else ()
     lines = [Line("smoothed RTT", array(samples["time_s"]), srtt_s / unit_s, figure_spec.RED)]
     heading = f"Round-trip time of {part.name(number)}"
     caption = f"The smoothed RTT; half of the samples are below {numbers.value(float(np.median(srtt_s)), 's')}."
-    return Drawing("rtt", heading, caption, (Panel(f"RTT ({unit})", lines, references),), part.start_s, part.end_s)
+    return Drawing(
+        "rtt", heading, caption, (Panel(f"RTT ({unit})", lines, references),), part.start_s, part.end_s, precise=True
+    )
 
 
 #: Limit → its words and colour.
@@ -98,7 +102,9 @@ def limits(view: RunView, flow: int | None = None, between: Between = None) -> D
     stack = Stack(names, edges, heights[seen] / factor, colours)
     heading = f"What limited {part.name(number)}"
     caption = "Acknowledged data, coloured by what held the sender back at the time."
-    return Drawing("limits", heading, caption, (Panel(f"Throughput ({unit})", [stack]),), part.start_s, part.end_s)
+    return Drawing(
+        "limits", heading, caption, (Panel(f"Throughput ({unit})", [stack]),), part.start_s, part.end_s, precise=True
+    )
 
 
 def _spread(edges: Array, begun_s: Array, over_s: Array, values: Array) -> Array:

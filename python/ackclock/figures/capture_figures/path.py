@@ -10,7 +10,7 @@ import polars as pl
 from ackclock.errors import InputError
 from ackclock.figures import figure_spec, numbers
 from ackclock.figures.capture_figures.part import Between, Part, array
-from ackclock.figures.figure_spec import Drawing, Panel, Points, Strokes
+from ackclock.figures.figure_spec import Drawing, Panel, Points, Reference, Strokes
 from ackclock.metrics.view import RunView
 
 
@@ -35,11 +35,19 @@ def level(view: RunView, flow: int | None = None, between: Between = None) -> Dr
         if rows.height:
             layers.append(Points(name, array(rows["time_s"]), array(rows["level_bytes"]) / factor, colour, sign))
     depth = path.get("depth_bytes")
-    references = ((depth / factor, f"depth\n{numbers.value(depth, 'bytes')}"),) if depth else ()
+    references = (Reference(depth / factor, f"depth\n{numbers.value(depth, 'bytes')}"),) if depth else ()
     limiter, rate = path.get("limiter", "limiter"), numbers.value(path.get("rate_bps"), "bit/s")
     heading = f"What came above {rate} ({limiter})"
     caption = f"Bytes of all flows above {rate}: a policer drops where they reach its depth, and only there."
-    return Drawing("level", heading, caption, (Panel(f"Level ({unit})", layers, references),), part.start_s, part.end_s)
+    return Drawing(
+        "level",
+        heading,
+        caption,
+        (Panel(f"Level ({unit})", layers, references),),
+        part.start_s,
+        part.end_s,
+        precise=True,
+    )
 
 
 #: Words and colour → the classes of stalls that are meant.
@@ -88,7 +96,7 @@ def stalls(view: RunView, flow: int | None = None, between: Between = None) -> D
     names = tuple(f"flow {number}" for number in lives["flow"]) if lives.height <= 12 else ()
     panel = Panel("Flow (number, in the order of their beginnings)" if not names else "", layers, (), False, names)
     caption = "A thin line while a flow lives, a bar while nothing of it is to be seen."
-    return Drawing("stalls", heading, caption, (panel,), part.start_s, part.end_s)
+    return Drawing("stalls", heading, caption, (panel,), part.start_s, part.end_s, precise=True)
 
 
 def _lives(rows: pl.DataFrame, end_s: float) -> Strokes:

@@ -63,7 +63,7 @@ def sequence(view: RunView, flow: int | None = None, between: Between = None) ->
         "above it the edge of the receiver’s window, where it is near; SACK blocks stand where they were reported."
     )
     panel = Panel(f"Sequence ({unit})", layers, from_zero=False)
-    return Drawing("sequence", heading, caption, (panel,), part.start_s, part.end_s)
+    return Drawing("sequence", heading, caption, (panel,), part.start_s, part.end_s, precise=True)
 
 
 def _captured(part: Part, flow: int) -> tuple[pl.DataFrame, pl.DataFrame, str]:

@@ -17,14 +17,10 @@ from ackclock.figures.plots.capture_figures import level, limits, pipe, rtt, seq
 from ackclock.figures.plots.cdf import cdf
 from ackclock.figures.plots.comparison import compared
 from ackclock.figures.plots.cwnd import cwnd
-from ackclock.figures.plots.cwnd_total import cwnd_total
-from ackclock.figures.plots.delay import delay
-from ackclock.figures.plots.epochs import epochs
-from ackclock.figures.plots.goodput import goodput
 from ackclock.figures.plots.host import disk, gaps
 from ackclock.figures.plots.layout import page
-from ackclock.figures.plots.queue import queue
 from ackclock.figures.plots.response import response
+from ackclock.figures.plots.run_figures import cwnd_total, delay, epochs, goodput, queue
 from ackclock.figures.plots.sweep import swept
 from ackclock.figures.plots.tracking import tracking
 

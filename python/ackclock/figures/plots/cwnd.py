@@ -11,9 +11,9 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from ackclock.dataset import Dataset
-from ackclock.figures import curves, palette
+from ackclock.figures import curves, palette, run_figures
 from ackclock.figures.curves import Lines
-from ackclock.figures.plots import overlay, style
+from ackclock.figures.plots import drawing, overlay, style
 from ackclock.figures.plots.overlay import Other, Over
 from ackclock.metrics.view import RunView
 
@@ -29,31 +29,22 @@ def cwnd(data: Dataset, over: Over = None) -> Figure:
     """Draws the congestion window (segments) of each flow of the first run; `over`: dashed, those of other results."""
     view = style.first_run(data)
     lines = curves.windows(view)
-    draw = _panels if MAX_IN_ONE_PANEL < lines.count <= palette.MAX_LINES else _one_panel
     laid = overlay.others(data, over)
-    fig = draw(view, lines, laid, overlay.signs(data, laid))
+    signs = overlay.signs(data, laid)
+    if not MAX_IN_ONE_PANEL < lines.count <= palette.MAX_LINES:
+        return _one_panel(data, view, lines, laid, signs)
+    fig = _panels(view, lines, laid, signs)
     style.title(fig, "Congestion window of each flow", data)
     return fig
 
 
-def _one_panel(view: RunView, lines: Lines, laid: Sequence[Other], signs: Sequence[Line2D]) -> Figure:
-    fig = style.figure(3.2)
-    ax = fig.subplots()
-    if lines.count <= MAX_IN_ONE_PANEL:
-        for number, label in enumerate(lines.labels):
-            style.curve(ax, lines.times_s, lines.values[:, number], label=label, **style.line_style(number))
-    else:
-        style.cloud(ax, lines)
+def _one_panel(data: Dataset, view: RunView, lines: Lines, laid: Sequence[Other], signs: Sequence[Line2D]) -> Figure:
+    spec = run_figures.cwnd(view)
+    fig, axes = drawing.draw(spec)
     for other in laid:
-        overlay.lines(ax, other, lines, overlay.read(other, curves.windows))
-    style.warmup([ax], view)
-    style.time_axis(ax, view)
-    ax.set_ylim(bottom=0)
-    ax.set_ylabel("cwnd (segments)")
-    handles = [*ax.get_legend_handles_labels()[0], *signs]
+        overlay.lines(axes[0], other, lines, overlay.read(other, curves.windows))
     columns = 2 if lines.count > palette.MAX_LINES else MAX_IN_ONE_PANEL + len(signs)
-    style.legend(fig, handles=handles, ncols=columns)
-    return fig
+    return drawing.finish(fig, axes, spec, data, signs, columns=columns)
 
 
 def _panels(view: RunView, lines: Lines, laid: Sequence[Other], signs: Sequence[Line2D]) -> Figure:
@@ -73,7 +64,7 @@ def _panels(view: RunView, lines: Lines, laid: Sequence[Other], signs: Sequence[
     for ax in list(grid.flat)[lines.count :]:
         ax.set_visible(False)
     used = list(grid.flat)[: lines.count] if lines.count % columns == 0 else [a for a in grid.flat if a.get_visible()]
-    style.warmup(used, view, text=False)
+    style.warmup(used, view.warmup_s, text=False)
     for ax in grid[-1]:
         style.time_axis(ax, view)
     grid[0, 0].set_ylim(0, 1.25 * max(float(ax.dataLim.ymax) for ax in used))

@@ -197,12 +197,12 @@ def reference(ax: Axes, value: float, text: str, *, side: str = "center") -> Non
     )
 
 
-def warmup(axes: Sequence[Axes], view: RunView, *, text: bool = True) -> None:
+def warmup(axes: Sequence[Axes], until_s: float, *, text: bool = True) -> None:
     """Shade the warm-up, which the metrics leave out."""
-    if view.warmup_s <= 0:
+    if until_s <= 0:
         return
     for ax in axes:
-        ax.axvspan(0, view.warmup_s, color="#F3F3F3", zorder=0)
+        ax.axvspan(0, until_s, color="#F3F3F3", zorder=0)
     if text:
         axes[0].annotate(
             "warm-up",

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ackclock.figures import curves, numbers
 from ackclock.figures.report import plotly
 from ackclock.figures.report.distributions import OfRun, distributions
-from ackclock.figures.report.figures import PACKETS, possible
+from ackclock.figures.report.figures import possible
 from ackclock.figures.report.plotly import Figure
 from ackclock.metrics.view import RunView
 
@@ -57,7 +57,7 @@ def _backlogs(names: Sequence[str], views: Sequence[RunView], points: int) -> Fi
             points // len(views),
             plotly.line_style(n),
             name,
-            PACKETS,
+            "%{y:.0f} packets at %{x:.2f} s",
         )
         for n, (name, samples) in enumerate(zip(names, result, strict=True))
     ]

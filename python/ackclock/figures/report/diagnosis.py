@@ -12,10 +12,9 @@ from typing import Any, Protocol
 import polars as pl
 
 from ackclock.dataset import Dataset
-from ackclock.figures import capture_figures as drawings
-from ackclock.figures import numbers
+from ackclock.figures import capture_figures, numbers
 from ackclock.figures.capture_figures.part import Between
-from ackclock.figures.report import capture_figures, page
+from ackclock.figures.report import drawing, page
 from ackclock.figures.report.figures import possible
 from ackclock.figures.report.plotly import Figure
 from ackclock.metrics.view import RunView, runs
@@ -110,7 +109,7 @@ def _figures(view: RunView, finding: _Finding, shown: set[tuple[str, Any]]) -> l
         if (kind, between) in shown:
             continue
         shown.add((kind, between))
-        made = possible(lambda: capture_figures.of(drawings.KINDS[kind](view, flow, between), POINTS))  # noqa: B023
+        made = possible(lambda: drawing.figure(capture_figures.KINDS[kind](view, flow, between), POINTS))  # noqa: B023
         figures += [made] if made else []
     return figures
 

@@ -140,34 +140,26 @@ def over_time(view: RunView, axes: dict[str, Any]) -> dict[str, Any]:
     """Return a layout over the run's time with these vertical axes, the warm-up shaded."""
     layout = plain() | {"xaxis": axis("Time (s)", range=[0, view.duration_s])} | axes
     if view.warmup_s > 0:
-        layout["shapes"] += [_warmup(view, name.replace("axis", "")) for name in axes if name.startswith("yaxis")]
-        layout["annotations"].append(
-            _note("warm-up", QUIET)
-            | {"xref": "x", "yref": "paper", "x": 0, "y": 1, "xanchor": "left", "yanchor": "top"}
-        )
+        for name in axes:
+            shade(layout, name.replace("axis", ""), 0.0, view.warmup_s)
+        note_warmup(layout)
     return layout
 
 
-def _warmup(view: RunView, axis: str) -> dict[str, Any]:
-    place = {"xref": "x", "yref": f"{axis} domain", "x0": 0, "x1": view.warmup_s, "y0": 0, "y1": 1}
-    return {"type": "rect", **place, "fillcolor": SHADE, "line": {"width": 0}, "layer": "below"}
+def shade(layout: dict[str, Any], axis: str, start_s: float, end_s: float, colour: str = SHADE) -> None:
+    """Shade an interval of time in the panel of a vertical axis."""
+    place = {"xref": "x", "yref": f"{axis} domain", "x0": start_s, "x1": end_s, "y0": 0, "y1": 1}
+    layout["shapes"].append({"type": "rect", **place, "fillcolor": colour, "line": {"width": 0}, "layer": "below"})
+
+
+def note_warmup(layout: dict[str, Any]) -> None:
+    """Name the shaded warm-up."""
+    place = {"xref": "x", "yref": "paper", "x": 0, "y": 1, "xanchor": "left", "yanchor": "top"}
+    layout["annotations"].append(_note("warm-up", QUIET) | place)
 
 
 def _note(text: str, colour: str) -> dict[str, Any]:
     return {"text": text, "showarrow": False, "font": {"size": 11, "color": colour}}
-
-
-def two_panels(view: RunView, above: str, below: str) -> dict[str, Any]:
-    """Return a layout of two panels over one time axis."""
-    layout = over_time(
-        view,
-        {
-            "yaxis": axis(above, domain=[0.54, 1], rangemode="tozero"),
-            "yaxis2": axis(below, domain=[0, 0.46], rangemode="tozero", anchor="x"),
-        },
-    )
-    layout["xaxis"]["anchor"] = "y2"
-    return layout | {"height": 520}
 
 
 def axis(title: str, **more: Any) -> dict[str, Any]:
@@ -200,14 +192,6 @@ def reference(layout: dict[str, Any], axis: str, value: float, text: str) -> Non
     }
     layout["annotations"].append(_note(text, palette.INK) | label_place)
     layout["margin"] = {**layout["margin"], "r": 68}
-
-
-def explained(lines: Lines, what: str) -> str:
-    """Return a caption for lines or for a cloud of them."""
-    if lines.count > palette.MAX_LINES:
-        some = f"some of the {lines.count:,} flows as thin lines, the mean as a thick one"
-        return f"{what}: {some}, and the band that holds 80 % of all flows."
-    return f"{what}. Click a name in the legend to hide it, double-click to see it alone."
 
 
 def line_style(number: int) -> dict[str, str]:
