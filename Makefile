@@ -29,7 +29,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_COMPILE := 1
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup environment crates packages core demo agent test oracle fuzz kernel words lint format bench scoreboard gallery docs wheel try-wheel clean debian-test debian-bench debian-kernel debian-scoreboard debian-wheel
+.PHONY: help setup environment crates packages core demo agent test oracle fuzz kernel generated lint format bench scoreboard gallery docs wheel try-wheel clean debian-test debian-bench debian-kernel debian-scoreboard debian-wheel
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -57,8 +57,8 @@ fuzz: $(VENV)/.dev  ## the readers with whatever comes, guided by coverage (READ
 	for reader in $(or $(READER),scenario result files segments); do \
 		tests/fuzz/fuzz.sh $$reader $(or $(SECONDS_EACH),600) $(PY) || exit; done
 
-words: $(VENV)/.dev  ## what shells complete, editors are told and captures are compared with, after a change of options, cards, metrics or keys
-	$(PY) tools/words.py
+generated: $(VENV)/.dev  ## the editors' schema and the algorithms that captures are compared with, after a change of algorithms or keys
+	$(PY) tools/generated_data.py
 
 lint: $(VENV)/.dev  ## formatting, clippy, ruff, mypy
 	$(RUSTFMT) --check $(filter %.rs,$(RUST_SOURCES))
@@ -97,7 +97,7 @@ scoreboard: $(VENV)/.ackclock debian-scoreboard  ## how well captures are unders
 
 gallery: $(VENV)/.ackclock  ## all reproductions at full scale, their mechanisms, and docs/gallery; resumes where it was interrupted
 	$(VENV)/bin/ackclock reproduce --all --out results/gallery
-	$(VENV)/bin/ackclock reproduce --all --mechanism all --out results/gallery
+	$(VENV)/bin/ackclock reproduce --all --ablation all --out results/gallery
 	$(PY) docs/make_gallery.py results/gallery
 
 docs: $(VENV)/.docs  ## the documentation site, in site/
@@ -115,7 +115,7 @@ docs: $(VENV)/.docs  ## the documentation site, in site/
 
 # Linked statically, it runs on any Linux of the same processor, whatever libraries are there.
 $(AGENT): $(RUST_SOURCES)
-	RUSTFLAGS='-C target-feature=+crt-static -C strip=symbols' cargo build --locked --release --package ackclock-agent --target $(HOST)
+	RUSTFLAGS='-C target-feature=+crt-static -C strip=symbols' cargo build --locked --release --package ackclock-linux --bin ackclock-agent --target $(HOST)
 	install -m 755 $(TARGET)/$(HOST)/release/ackclock-agent $@.new
 	mv $@.new $@
 

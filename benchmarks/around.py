@@ -88,7 +88,7 @@ def measured(folder: Path, repeats: int) -> dict[str, float]:
 
     def sweep(runs: int) -> float:
         scenario, seeds = str(folder / "swept.toml"), str(runs // 5)
-        common = ("--jobs", "1", "--no-report", "--fresh", "--out", str(folder / "sweep"))
+        common = ("--jobs", "1", "--no-report", "--restart", "--out", str(folder / "sweep"))
         return cpu_s("sweep", scenario, "--repeats", seeds, *common)
 
     def run(name: str) -> float:

@@ -83,7 +83,7 @@ def plans(count: int) -> Iterator[tuple[str, str, Plan]]:
     for name, loaded in named:
         plan = loaded.point(0).plan
         for engine in ("packet", "fluid", "meanfield", "theory"):
-            if not engines.refusals(engines.engine(engine), plan):
+            if not engines.unsupported(engines.engine(engine), plan):
                 yield name, engine, plan
 
 

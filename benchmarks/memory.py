@@ -50,14 +50,14 @@ size = "1KB"
 PER_S = 50_000
 
 #: How many are expected at most: a workload may come to ten million, and a Poisson process may draw more than expected.
-MOST_TRANSFERS = 9_980_000
+MAX_TRANSFERS = 9_980_000
 
 
 def cases(*, long: bool) -> Iterator[tuple[str, str]]:
     """Names and scenarios."""
     for span_s in (6, 60, 600, *([3600] if long else [])):
         yield f"{5000 * span_s:>10,} flow samples", SAMPLES.format(span_s=span_s)
-    for number in (10_000, 100_000, 1_000_000, *([MOST_TRANSFERS] if long else [])):
+    for number in (10_000, 100_000, 1_000_000, *([MAX_TRANSFERS] if long else [])):
         scenario = TRANSFERS.format(span_s=number / PER_S, per_s=PER_S)
         yield f"{number:>10,} transfers", scenario
 

@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "profile"
 SOURCE = "crates/ackclock-sim/src/"
 COMPONENTS = {
-    "agenda.rs": "agenda: what happens next",
+    "tournament_tree.rs": "event queue",
     "simulation": "simulation: dispatch, sampling",
     "network": "network, paths, SACK blocks",
     "path.rs": "network, paths, SACK blocks",

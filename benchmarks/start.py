@@ -22,6 +22,9 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 PROGRAM = (sys.executable, "-m", "ackclock")
 
+#: A capture of less than 1 kB.
+CAPTURE = next(ROOT.glob("crates/*/tests/data/pcapplusplus/tcp-malformed.pcap"))
+
 #: What a shell calls to complete a word: the script beside this Python, whatever the path finds.
 SCRIPT = str(Path(sys.executable).with_name("ackclock"))
 
@@ -68,13 +71,15 @@ def commands(folder: Path) -> list[Command]:
     small.write_text(SMALL, encoding="utf-8")
     run = (*PROGRAM, "run", str(small), "--seed", "1", "--out", str(folder / "small"))
     demo = (*PROGRAM, "run", str(ROOT / "scenarios" / "dumbbell.toml"), "--out", str(folder / "demo"))
-    completing = (("_ACKCLOCK_COMPLETE", "complete_bash"), ("COMP_WORDS", "ackclock show cu"), ("COMP_CWORD", "2"))
+    completing = (("_ACKCLOCK_COMPLETE", "bash_complete"), ("COMP_WORDS", "ackclock show cu"), ("COMP_CWORD", "2"))
     return [
         BASE,
         Command("ackclock --help", (*PROGRAM, "--help"), 1.5, of_wall=True),
         Command("ackclock show", (*PROGRAM, "show"), 1.5, of_wall=True),
         Command("ackclock show cubic", (*PROGRAM, "show", "cubic"), 1.5, of_wall=True),
         Command("completion", (SCRIPT,), 1.5, of_wall=True, environment=completing),
+        Command("ackclock capture", (*PROGRAM, "capture", str(CAPTURE)), 1.2),
+        Command("ackclock capture --json", (*PROGRAM, "capture", str(CAPTURE), "--json"), 1.2),
         Command("run, without report", (*run, "--no-report"), 3.5),
         Command("run, with report", run, 7.0),
         Command("the demo's scenario", demo, 20.0),

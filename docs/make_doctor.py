@@ -84,7 +84,7 @@ pcap = true
 """,
         "Each flow has a link of its own. Three times the sending host stalls for two seconds; these stalls were "
         "inserted into\nthe capture afterwards.",
-        "The silences of all flows, and their causes.",
+        "The stalls of all flows, and their causes.",
         ("stalls", None),
     ),
     "queue": (

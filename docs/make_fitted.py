@@ -208,8 +208,8 @@ Tail-drop queues select flows by rate a little: the exponent of the rate is belo
 field's default and from the fluid's “fastest first”. <!-- so: max(map(abs,
 numbers(r"rate: (-?[\\d.]+) \\(|loss_rate_exponent = (-?[\\d.]+)"))) < 1 / 3 --> In each round trip a full
 queue loses as many packets as the windows grow by. The mean field has that without being fitted, since lost packets
-clock nothing out (`recovery`, on by default). The fitted values are estimated for the equations without it, and come with `recovery =
-false`.
+clock nothing out (`recovery`, on by default). The fitted values are estimated for the
+equations without it, and come with `recovery = false`.
 
 ## What the models predict
 

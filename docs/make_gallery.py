@@ -5,9 +5,9 @@
 
 takes `reproduced.csv` of all entries, or of those named, into `reproductions/ID/` and their figures into
 `docs/gallery/`, and writes the pages. Of results of some engines or readings alone (`ackclock reproduce ID --engine
-NAMES`, `--reading NAMES`) the rows take the place of theirs, and the figure comes below the other. Those of mechanisms
-(`ackclock reproduce ID --mechanism all`) go into `switched.csv` and onto the page. Without a folder the pages are
-written from what is there. All of it is kept in the repository: a run at full scale takes minutes.
+NAMES`, `--interpretation NAMES`) the rows take the place of theirs, and the figure comes below the other. Those of
+ablations (`ackclock reproduce ID --ablation all`) go into `switched.csv` and onto the page. Without a folder the pages
+are written from what is there. All of it is kept in the repository: a run at full scale takes minutes.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ what they need are not measured, and do not count. `make gallery` generates thes
 interrupted.
 
 Where an entry's page has a section *Mechanisms, shown by runs*, what is said to make a result what it is was switched
-off or on in runs of its own (`ackclock reproduce B3.11 --mechanism all`), and the rows that this moves stand beside
+off or on in runs of its own (`ackclock reproduce B3.11 --ablation all`), and the rows that this moves stand beside
 those of the entry. They do not count.
 
 What an entry costs, `ackclock reproduce ID --dry-run` forecasts, and what all of them do `ackclock reproduce --all

@@ -22,10 +22,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import typer
+import click
 
-from ackclock import algorithms, cli
+from ackclock import algorithms
 from ackclock.algorithms import NAME_KEYS, Card, Parameter
+from ackclock.cli.program import application
 from ackclock.dataset import tables
 from ackclock.dataset.tables import TABLES
 from ackclock.metrics import METRICS
@@ -329,7 +330,11 @@ def command_line_page() -> str:
 
 def commands() -> Iterator[str]:
     """The names of the commands, each followed by those below it."""
-    yield from _below(typer.main.get_command(cli.application()))
+    context = click.Context(application)
+    for name in application.list_commands(context):
+        command = application.get_command(context, name)
+        yield name
+        yield from (f"{name} {below}" for below in _below(command))
 
 
 def _below(group: Any) -> Iterator[str]:
@@ -339,10 +344,10 @@ def _below(group: Any) -> Iterator[str]:
 
 
 def help_text(*arguments: str) -> str:
-    """What `ackclock … --help` prints, 82 columns wide and without colours."""
+    """What `ackclock … --help` prints, 80 columns wide and without colours."""
     environment = {
         "PATH": str(Path(sys.executable).parent),
-        "COLUMNS": "82",
+        "COLUMNS": "80",
         "NO_COLOR": "1",
         "TERM": "dumb",
         "PYTHONUTF8": "1",

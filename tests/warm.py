@@ -63,9 +63,12 @@ def _sweep(scenario: str, out: str) -> None:
 
 
 def _command(*arguments: str) -> None:
-    from ackclock import cli
+    from contextlib import suppress
 
-    cli.application()(list(arguments), standalone_mode=False)
+    from ackclock.cli.program import application
+
+    with suppress(SystemExit):
+        application(list(arguments))
 
 
 def _child(what: str, arguments: list[str], answer: int) -> None:

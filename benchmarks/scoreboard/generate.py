@@ -56,7 +56,7 @@ def main() -> None:
     given = parser.parse_args()
     try:
         work.check_number("--jobs", given.jobs, 1, 10_000)
-        at = work.place(given.scheduler, given.cluster, given.jobs)
+        at = work.cluster_target(given.scheduler, given.cluster, given.jobs)
         given.out.mkdir(parents=True, exist_ok=True)
         wanted = [case(number) for number in numbers(given.first, given.cases, given.since)]
         left = [one for one in wanted if not (given.out / one.name / DRAWN).exists()]

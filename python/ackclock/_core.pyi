@@ -138,7 +138,7 @@ def linux_inside(path: str) -> None:
     output (`progress 0.25`), and what is wrong (`error …`).
 
     Args:
-        path: the order, as JSON of `crates/ackclock-linux/src/order.rs`.
+        path: the order, as JSON of `crates/ackclock-linux/src/run_spec.rs`.
 
     Raises:
         SystemExit: with status 1, after an error was told.

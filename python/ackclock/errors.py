@@ -1,7 +1,7 @@
-"""What can go wrong, and the message that the user gets.
+"""Errors and their messages.
 
-Every message is one line that names the place, what was found there and what would be right.
-The command line turns `AckclockError` into its message and `exit_status`; it never shows a traceback for one.
+Every message is one line with the place, the value that was found there and the one expected. The command line prints
+the message of an `AckclockError` and exits with its `exit_status`, without a traceback.
 """
 
 from __future__ import annotations
@@ -11,20 +11,20 @@ from dataclasses import dataclass
 
 
 class AckclockError(Exception):
-    """Something failed in a way that the user can understand."""
+    """An error that the user can understand."""
 
     exit_status = 1
 
 
 class InputError(AckclockError):
-    """What the user gave cannot be used: a file, a value, an option."""
+    """Invalid input: a file, a value, an option."""
 
     exit_status = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One mistake in a file: where it is, what was found and what was expected."""
+    """One mistake in a file: its place, the value found and the one expected."""
 
     file: str
     line: int | None
@@ -46,13 +46,13 @@ class ScenarioError(InputError):
         super().__init__("\n".join(map(str, self.problems)))
 
     def __reduce__(self) -> tuple[type[ScenarioError], tuple[tuple[Problem, ...]]]:
-        """It goes from process to process with its problems."""
+        """Pickle with the problems."""
         return ScenarioError, (self.problems,)
 
 
 @dataclass(frozen=True, slots=True)
 class Unsupported:
-    """Something in a plan that an engine cannot model, and the engines that can."""
+    """A feature of a plan that an engine does not model, and the engines that do."""
 
     what: str
     engine: str
@@ -75,5 +75,5 @@ class UnsupportedError(AckclockError):
         super().__init__("\n".join(map(str, self.reasons)))
 
     def __reduce__(self) -> tuple[type[UnsupportedError], tuple[tuple[Unsupported, ...]]]:
-        """It goes from process to process with its reasons."""
+        """Pickle with the reasons."""
         return UnsupportedError, (self.reasons,)

@@ -1,7 +1,7 @@
-"""What is known of the plan behind a result: all that views ask of it.
+"""The known part of the plan behind a result: all that views use of it.
 
-What an engine ran has its whole plan in the manifest. A capture was never planned: of it perhaps a name is known, or
-a link, or nothing. What is not known is None or empty, and a view that needs it says so.
+The result of an engine has a whole plan in its manifest. A capture was never planned: perhaps a name is known, or
+a link, or nothing. Unknown parts are None or empty, and a view that requires one reports that.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from ackclock.errors import InputError
 from ackclock.plan import CongestionPlan, Parameters, QueuePlan, RecordPlan
 from ackclock.plan.records import record
 
-#: Nothing lasts longer, in seconds: 30 days, the longest that a scenario may ask for.
+#: Longest duration of a result: 30 days, the limit of a scenario.
 LONGEST_S = 720.0 * 3600
 
 
 @dataclass(frozen=True, slots=True)
-class KnownLink:
+class PartialLink:
     """A link; its number is its place in the plan."""
 
     name: str | None = None
@@ -29,7 +29,7 @@ class KnownLink:
 
 
 @dataclass(frozen=True, slots=True)
-class KnownTcp:
+class PartialTcp:
     """A TCP apart from its congestion control."""
 
     mss_bytes: int | None = None
@@ -40,46 +40,46 @@ class KnownTcp:
 
 
 @dataclass(frozen=True, slots=True)
-class KnownGroup:
-    """What some flows have in common."""
+class PartialGroup:
+    """Common properties of a group of flows."""
 
     label: str | None = None
     congestion: CongestionPlan | None = None
-    tcp: KnownTcp | None = None
+    tcp: PartialTcp | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class KnownHop:
+class PartialHop:
     """A link on a path, by its number."""
 
     link: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class KnownPath:
+class PartialPath:
     """The way of a flow's packets."""
 
-    hops: tuple[KnownHop, ...] = ()
+    hops: tuple[PartialHop, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class KnownFlow:
+class PartialFlow:
     """A TCP connection that is written one by one."""
 
     base_rtt_s: float | None = None
-    forward: KnownPath | None = None
+    forward: PartialPath | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class KnownDatagrams:
+class PartialDatagrams:
     """A UDP source."""
 
     stop_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class KnownPlan:
-    """As `Plan`, as far as it is known and asked for."""
+class PartialPlan:
+    """The fields of `Plan` that views use, each of which may be unknown."""
 
     name: str | None = None
     duration_s: float | None = None
@@ -87,18 +87,18 @@ class KnownPlan:
     mean_base_rtt_s: float | None = None
     packet_bytes: int | None = None
     bottleneck: int | None = None
-    links: tuple[KnownLink, ...] = ()
-    groups: tuple[KnownGroup, ...] = ()
-    flows: tuple[KnownFlow, ...] = ()
-    datagrams: tuple[KnownDatagrams, ...] = ()
+    links: tuple[PartialLink, ...] = ()
+    groups: tuple[PartialGroup, ...] = ()
+    flows: tuple[PartialFlow, ...] = ()
+    datagrams: tuple[PartialDatagrams, ...] = ()
     record: RecordPlan | None = None
     epochs: str = "gap"
     options: Mapping[str, Parameters] = field(default_factory=dict)
 
     @staticmethod
-    def from_dict(values: Mapping[str, Any]) -> KnownPlan:
-        """What a manifest has of a plan. Raises `InputError` for what is no plan, nor a part of one."""
-        plan: KnownPlan = record(KnownPlan, values)
+    def from_dict(values: Mapping[str, Any]) -> PartialPlan:
+        """Read the plan of a manifest. Raises `InputError` for what is no plan, nor a part of one."""
+        plan: PartialPlan = record(PartialPlan, values)
         duration_s = LONGEST_S if plan.duration_s is None else plan.duration_s
         if not 0 <= plan.warmup_s < duration_s <= LONGEST_S:
             found = f"{plan.warmup_s:g} s of {duration_s:g} s"

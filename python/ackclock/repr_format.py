@@ -1,19 +1,19 @@
-"""How a result shows itself where a line of Python ends with it: three lines of text, or a table in a notebook."""
+"""Texts and HTML for the `repr` of results: a few lines in a terminal, a table in a notebook."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
-#: Longest line of a `repr`, in characters.
+#: Maximum length of a line, in characters.
 WIDTH = 110
 
-#: Of long lists so many are named.
-MOST_NAMED = 8
+#: Items of a list that are named; of a longer one the rest is counted.
+MAX_NAMED = 8
 
 
 def lines(*texts: str) -> str:
-    """Lines that are not too long; what is in them has no line breaks."""
+    """Join texts as lines of at most `WIDTH` characters, without line breaks inside."""
     return "\n".join(_cut(" ".join(text.split())) for text in texts)
 
 
@@ -22,31 +22,31 @@ def _cut(text: str) -> str:
 
 
 def listed(items: Iterable[object]) -> str:
-    """`1, 2, 3`; of many the first ones and how many more there are."""
+    """Return `1, 2, 3`, or the first items and the number of the others."""
     every = [str(item) for item in items]
-    more = len(every) - MOST_NAMED
-    return ", ".join(every) if more <= 0 else f"{', '.join(every[:MOST_NAMED])} and {more:,} more"
+    more = len(every) - MAX_NAMED
+    return ", ".join(every) if more <= 0 else f"{', '.join(every[:MAX_NAMED])} and {more:,} more"
 
 
-def counted(number: int, thing: str) -> str:
-    """`1 flow`, `2,000 flows`."""
-    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+def counted(number: int, noun: str) -> str:
+    """Return `1 flow`, `2,000 flows`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def measured(duration_s: float, warmup_s: float) -> str:
-    """`60 s, the first 10 s not measured`."""
+    """Return `60 s, the first 10 s not measured`."""
     return f"{duration_s:g} s" + (f", the first {warmup_s:g} s not measured" if warmup_s else "")
 
 
 def html(title: str, texts: Sequence[str], heads: Sequence[str] = (), rows: Iterable[Sequence[object]] = ()) -> str:
-    """A heading, lines, and a table whose first column is of names. All of it is text: nothing in it is mark-up."""
+    """Return a heading, lines, and a table; all texts are escaped."""
     table = _table(heads, rows) if heads else ""
     return f"<div><b>{escape(title)}</b>{''.join(f'<br>{escape(text)}' for text in texts)}{table}</div>"
 
 
-def text(title: str, lines_of: str) -> str:
-    """A heading, and a text as it stands in a file."""
-    return f"<div><b>{escape(title)}</b><pre>{escape(lines_of)}</pre></div>"
+def text(title: str, content: str) -> str:
+    """Return a heading, and a preformatted text."""
+    return f"<div><b>{escape(title)}</b><pre>{escape(content)}</pre></div>"
 
 
 def _table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
@@ -56,6 +56,6 @@ def _table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 
 def values(table: Mapping[str, object]) -> str:
-    """Parameters in a line: `limit_packets 13, ecn False`."""
+    """Return parameters in a line: `limit_packets 13, ecn False`."""
     return ", ".join(f"{name} {value:g}" if isinstance(value, float) else f"{name} {value}"
                      for name, value in table.items())  # fmt: skip

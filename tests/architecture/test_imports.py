@@ -25,7 +25,7 @@ FLOORS = (
     ("engines", "figures"),
     ("dataset", "scenario"),
     ("algorithms", "metrics"),
-    ("completion", "partial_plan"),
+    ("partial_plan",),
     ("input", "plan"),
     ("theory",),
     ("hosts",),

@@ -193,11 +193,26 @@ def _closing(tokens: list[str], place: int) -> int:
 # ---- the crates ----
 
 
-@pytest.mark.parametrize("crate", sorted(path.parent.name for path in CRATES.glob("*/src")))
-def test_no_circle_between_modules(crate: str) -> None:
-    source = CRATES / crate / "src"
-    files = {path.relative_to(source).as_posix(): path.read_text(encoding="utf-8") for path in source.rglob("*.rs")}
-    assert circles(files) == []
+#: The folders of all libraries and programs: a crate has several roots where its program is in a folder of its own.
+ROOTS = sorted(path.parent for path in CRATES.glob("*/src/**/*.rs") if path.name in ("lib.rs", "main.rs"))
+
+
+def _files(source: Path) -> dict[str, str]:
+    return {path.relative_to(source).as_posix(): path.read_text(encoding="utf-8") for path in source.rglob("*.rs")}
+
+
+@pytest.mark.parametrize("source", ROOTS, ids=lambda source: source.relative_to(CRATES).as_posix())
+def test_no_circle_between_modules(source: Path) -> None:
+    assert circles(_files(source)) == []
+
+
+def test_only_the_identification_of_ccas_knows_controllers() -> None:
+    for file, text in _files(CRATES / "ackclock-analysis" / "src").items():
+        code = SILENT.sub(" ", text)
+        if file.startswith("identify"):
+            assert not re.search(r"crate::(?!identify\b)|ackclock_pcap", code), file
+        else:
+            assert not re.search(r"ackclock_congestion|crate::identify", code), file
 
 
 # ---- the test itself ----

@@ -61,5 +61,5 @@ def test_a_cluster_makes_the_same_files_as_one_core_and_those_that_are_there_are
 def test_what_the_options_cannot_be_is_one_line(tmp_path):
     refused = call(tmp_path / "out", "--scheduler", "tcp://127.0.0.1:1", "--jobs", "2")
     assert (refused.returncode, refused.stdout) == (2, "")
-    assert refused.stderr == "--scheduler: found --jobs beside it; expected one of them\n"
+    assert refused.stderr == "--scheduler: found --jobs as well; expected one of them\n"
     assert not (tmp_path / "out").exists()

@@ -7,10 +7,10 @@ import tarfile
 
 import pytest
 import synthetic
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
-from ackclock import cli
 from ackclock.bundles import archive, content, rerun, verdict
+from ackclock.cli.program import application
 from ackclock.dataset import Dataset, manifests
 from ackclock.errors import InputError
 
@@ -24,7 +24,7 @@ SWEPT = f'{SMALL}\n[sweep]\n"network.queue.limit" = ["4p", "8p"]\n'
 
 
 def call(*arguments):
-    return CliRunner().invoke(cli.application(), [str(argument) for argument in arguments])
+    return CliRunner().invoke(application, [str(argument) for argument in arguments])
 
 
 def done(*arguments) -> str:

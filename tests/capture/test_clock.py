@@ -7,10 +7,10 @@ import struct
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
-from ackclock import cli
 from ackclock.capture import clock
+from ackclock.cli.program import application
 from ackclock.dataset import Dataset
 from ackclock.dataset.tables import CLOCK_GAPS
 from ackclock.errors import InputError
@@ -113,7 +113,7 @@ def capture(path, silence_s: float) -> None:
 
 
 def call(*arguments):
-    return CliRunner().invoke(cli.application(), [str(argument) for argument in arguments])
+    return CliRunner().invoke(application, [str(argument) for argument in arguments])
 
 
 def test_the_log_says_why_nothing_was_sent(tmp_path):
@@ -121,7 +121,9 @@ def test_the_log_says_why_nothing_was_sent(tmp_path):
     (tmp_path / "clock.csv").write_text("wall_s,duration_s,class\n1000001.0,5.0,steal\n")
     plain = json.loads(call("capture", tmp_path / "a.pcap", "--json").stdout)
     assert [stall["class"] for stall in plain["flows"][0]["stalls"]] == ["application"]
-    done = call("capture", tmp_path / "a.pcap", "--clock", tmp_path / "clock.csv", "--json", "--out", tmp_path / "out")
+    done = call(
+        "capture", tmp_path / "a.pcap", "--clock-log", tmp_path / "clock.csv", "--json", "--out", tmp_path / "out"
+    )
     (stall,) = json.loads(done.stdout)["flows"][0]["stalls"]
     assert stall["class"] == "steal"
     stalls = Dataset.read(tmp_path / "out").scan("stalls").collect()
@@ -131,13 +133,13 @@ def test_the_log_says_why_nothing_was_sent(tmp_path):
     assert "the host's log says that its hypervisor ran other guests" in " ".join(reported.stdout.split())
     refused = call("doctor", tmp_path / "out", "--clock", tmp_path / "clock.csv")
     assert refused.exit_code == 2
-    assert "--clock: found" in refused.stderr
+    assert "--clock-log: found" in refused.stderr
 
 
 def test_a_log_of_another_time_is_one_line(tmp_path):
     capture(tmp_path / "a.pcap", 0.5)
     (tmp_path / "clock.csv").write_text("wall_s,duration_s,class\n2000001.0,1.5,steal\n")
-    done = call("capture", tmp_path / "a.pcap", "--clock", tmp_path / "clock.csv")
+    done = call("capture", tmp_path / "a.pcap", "--clock-log", tmp_path / "clock.csv")
     assert done.exit_code == 2
     assert done.stderr.count("\n") == 1
     assert "expected one of the capture's time, 1000000.000 s to 1000002.485 s" in done.stderr

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 import ackclock
-from ackclock import _core, capture, cli
+from ackclock import _core, capture
 from ackclock.capture import candidates, congestion
+from ackclock.cli.program import application
 
 #: Controls that share a link, the last with a law that no card has as its default (and which is not, as with β = 0.85,
 #: within 5 % of LINCUBIC's); and a transfer without a loss.
@@ -74,13 +75,13 @@ def test_the_table_of_flows_has_the_name(result):
 
 
 def test_the_terminal_shows_it(pcap):
-    done = CliRunner().invoke(cli.application(), ["capture", str(pcap)])
+    done = CliRunner().invoke(application, ["capture", str(pcap)])
     assert done.exit_code == 0
     assert sorted(line.split()[-1] for line in done.stdout.splitlines() if "→" in line) == sorted([*TRUE, "–"])
 
 
 def test_the_file_of_candidates_is_what_their_cards_say():
-    assert congestion.CANDIDATES.read_text("utf-8") == candidates.text(), "old: python tools/words.py"
+    assert congestion.CANDIDATES.read_text("utf-8") == candidates.text(), "old: python tools/generated_data.py"
 
 
 def test_every_control_is_a_candidate_with_all_its_parameters():
@@ -105,7 +106,7 @@ def test_what_does_the_same_is_told_beside_the_name(result, pcap):
     # Without marks, DCTCP takes Reno's functions.
     assert "dctcp" in congestion.same(reno)
     assert not any("reno" in one["same"] for one in reno)
-    assert "reno: or " in CliRunner().invoke(cli.application(), ["capture", str(pcap)]).stdout
+    assert "reno: indistinguishable from " in CliRunner().invoke(application, ["capture", str(pcap)]).stdout
     assert congestion.same(None) == congestion.same([{"name": "reno", "same": ["dctcp"], "probability": 0.4}]) == ()
 
 

@@ -6,9 +6,10 @@ import os
 import struct
 
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
-from ackclock import capture, cli, metrics
+from ackclock import capture, metrics
+from ackclock.cli.program import application
 from ackclock.figures.capture_figures.path import stalls
 
 
@@ -23,7 +24,7 @@ def write(path, count: int = 4) -> None:
 
 
 def call(*arguments):
-    return CliRunner().invoke(cli.application(), [str(argument) for argument in arguments])
+    return CliRunner().invoke(application, [str(argument) for argument in arguments])
 
 
 @pytest.fixture

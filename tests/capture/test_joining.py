@@ -9,12 +9,12 @@ from itertools import pairwise
 import numpy as np
 import polars as pl
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 import ackclock
-from ackclock import cli
 from ackclock.capture import match
 from ackclock.capture.clock_sync import relate
+from ackclock.cli.program import application
 from ackclock.dataset import Dataset
 from ackclock.dataset.result_kind import Kind, kind
 
@@ -177,7 +177,7 @@ def test_a_capture_joined_with_itself_differs_in_nothing(files):
 
 
 def call(*arguments):
-    return CliRunner().invoke(cli.application(), [str(argument) for argument in arguments])
+    return CliRunner().invoke(application, [str(argument) for argument in arguments])
 
 
 def test_the_command_says_and_writes_it(files, place):

@@ -10,10 +10,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 import ackclock
-from ackclock import capture, cli
+from ackclock import capture
+from ackclock.cli.program import application
 from ackclock.dataset import Dataset
 from ackclock.dataset.result_kind import Kind, kind
 from ackclock.errors import InputError
@@ -58,7 +59,7 @@ def outcome(pcap):
 
 
 def call(*arguments, **more):
-    return CliRunner().invoke(cli.application(), [str(argument) for argument in arguments], **more)
+    return CliRunner().invoke(application, [str(argument) for argument in arguments], **more)
 
 
 def test_counts_are_those_of_the_run(run, outcome):
@@ -191,7 +192,7 @@ def test_what_is_whole_of_a_file_that_breaks_off_is_told(pcap, place):
     assert done.exit_code == 0
     assert "2 connections" in done.stdout
     assert "breaks off" in done.stderr
-    assert "what is before it is whole" in done.stderr
+    assert "what is before it is complete" in done.stderr
 
 
 def packets(pcap):
@@ -285,7 +286,7 @@ def test_the_doctors_page_is_written_beside_what_it_says(pcap, place):
 def test_tables_are_printed_for_each_direction_and_rule(pcap):
     done = call("capture", pcap, "--tables")
     assert done.exit_code == 0
-    assert "packets sent again" in done.stdout
+    assert "retransmitted packets" in done.stdout
     assert all(rule in done.stdout for rule in ("gap", "first", "per RTT"))
     assert "bottleneck 1 is shared by the flows 0, 2" in done.stdout
     json.loads(call("capture", pcap, "--json", "--tables").stdout)

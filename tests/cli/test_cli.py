@@ -12,13 +12,16 @@ import time
 from contextlib import contextmanager
 from pathlib import Path
 
+import click
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from ackclock import cli
+from ackclock.cli import forecast
 from ackclock.cli.plot import KINDS
-from ackclock.cli.terminal import forecast, progress
-from ackclock.cli.terminal.result import _answer as answer
+from ackclock.cli.program import COMMANDS, application
+from ackclock.cli.terminal import progress
+from ackclock.cli.terminal.result import _sentence as sentence
 from ackclock.figures import plots
 
 ROOT = Path(__file__).parents[2]
@@ -42,10 +45,10 @@ start = { jitter = "100ms" }
 
 
 def call(*arguments: str | Path):
-    return CliRunner().invoke(cli.application(), [str(argument) for argument in arguments])
+    return CliRunner().invoke(application, [str(argument) for argument in arguments])
 
 
-def refused(*arguments: str | Path, status: int = 2) -> str:
+def rejected(*arguments: str | Path, status: int = 2) -> str:
     """The message of a call that must fail with one line, no traceback, and nothing on standard output."""
     result = call(*arguments)
     assert result.exit_code == status, result.output
@@ -70,7 +73,7 @@ def results(tmp_path_factory):
     return folder
 
 
-def test_help_teaches():
+def test_help_lists_commands_and_examples():
     text = call("--help").output
     for command in ("run", "sweep", "plot", "report", "show", "ackclock run scenarios/dumbbell.toml", "--version"):
         assert command in text
@@ -81,6 +84,12 @@ def test_help_teaches():
 
 def test_the_help_lists_the_kinds_of_plots():
     assert KINDS.split(", ") == list(plots.KINDS)
+
+
+def test_every_command_has_the_name_that_it_is_imported_by():
+    context = click.Context(application)
+    for name in COMMANDS:
+        assert application.get_command(context, name).name == name
 
 
 def test_version():
@@ -98,11 +107,11 @@ def test_help_is_quick():
     assert min(seconds() for _ in range(3)) < 0.5
 
 
-def test_run_prints_the_answer_and_writes_the_result(here):
+def test_run_prints_a_summary_and_writes_the_result(here):
     result = call("run", "small.toml")
     assert result.exit_code == 0, result.output
     assert result.stdout.startswith("small\n")
-    assert "The link was" in result.stdout
+    assert "Link utilisation" in result.stdout
     assert "Jain's" in result.stdout
     assert "packet engine, 2 runs" in result.stdout
     assert "95 % interval" in result.stdout
@@ -120,28 +129,24 @@ def test_run_prints_the_answer_and_writes_the_result(here):
 @pytest.mark.parametrize(
     ("bottlenecks", "delay_s", "expected"),
     [
-        (
-            1,
-            0.02,
-            "The link was 99.0 % busy; a packet waited 20.0 ms in the queue on average; 19 of 20 waited less than",
-        ),
-        (1, 0.0, "The link was 99.0 % busy; no packet waited in the queue."),
-        (1000, 0.02, "The 1,000 bottlenecks were together 99.0 % busy; a packet waited"),
+        (1, 0.02, "Link utilisation 99.0 %; mean queueing delay 20.0 ms; p95 queueing delay 40.0 ms."),
+        (1, 0.0, "Link utilisation 99.0 %; mean queueing delay 0 s."),
+        (1000, 0.02, "1,000 bottlenecks: utilisation 99.0 %; mean queueing delay"),
     ],
 )
-def test_the_answer_in_words(bottlenecks, delay_s, expected):
+def test_the_summary_in_a_sentence(bottlenecks, delay_s, expected):
     means = {"utilisation": 0.99, "queue_delay_mean_s": delay_s, "queue_delay_p95_s": 2 * delay_s}
-    said = answer({name: {"mean": mean} for name, mean in means.items()}, bottlenecks)
-    assert said.startswith(expected)
+    text = sentence({name: {"mean": mean} for name, mean in means.items()}, bottlenecks)
+    assert text.startswith(expected)
 
 
-def test_where_few_packets_wait_most_do_not():
+def test_a_percentile_of_zero_is_printed_if_the_mean_is_positive():
     means = {"queue_delay_mean_s": 3.65e-7, "queue_delay_p95_s": 0.0}
-    said = answer({name: {"mean": mean} for name, mean in means.items()}, 1)
-    assert said == "a packet waited 365 ns in the queue on average; 19 of 20 did not wait."
+    text = sentence({name: {"mean": mean} for name, mean in means.items()}, 1)
+    assert text == "Mean queueing delay 365 ns; p95 queueing delay 0 s."
 
 
-def test_a_run_says_what_number_a_buffer_rule_gave(here):
+def test_run_prints_the_size_that_a_buffer_rule_gave(here):
     text = SMALL.replace("1bdp", "bdp/sqrt(n)").replace("count = 2", "count = 4")
     (here / "rule.toml").write_text(text)
     result = call("run", "rule.toml", "--quick")
@@ -149,7 +154,7 @@ def test_a_run_says_what_number_a_buffer_rule_gave(here):
     assert "limit (1bdp/sqrt(n), n = 4)" in (here / "results" / "rule-packet" / "report.html").read_text()
 
 
-def test_json_is_alone_on_standard_output(here):
+def test_json_is_all_of_standard_output(here):
     result = call("run", "small.toml", "--json", "--no-report")
     assert result.exit_code == 0
     found = json.loads(result.stdout)
@@ -174,7 +179,7 @@ def test_repeats_replace_the_scenarios(here):
     assert [run["seed"] for run in found["runs"]] == [1, 2, 3]
 
 
-def test_a_quick_look_is_one_seed_and_a_tenth_of_the_time(here):
+def test_quick_is_one_seed_and_a_tenth_of_the_time(here):
     whole = json.loads(call("run", "small.toml", "--dry-run").stdout)
     look = json.loads(call("run", "small.toml", "--quick", "--dry-run").stdout)
     assert look["seeds"] == whole["seeds"][:1]
@@ -189,19 +194,19 @@ def test_several_scenarios_get_a_folder_each_and_a_line_of_json_each(here):
     assert sorted(path.name for path in (here / "both").iterdir()) == ["other-packet", "small-packet"]
 
 
-def test_an_earlier_result_is_replaced_and_anything_else_is_not(here):
+def test_only_an_earlier_result_is_replaced(here):
     assert call("run", "small.toml", "--seed", "1", "--no-report").exit_code == 0
     assert call("run", "small.toml", "--seed", "2", "--no-report").exit_code == 0
     manifest = json.loads((here / "results" / "small-packet" / "manifest.json").read_text())
     assert [run["seed"] for run in manifest["runs"]] == [2]
     (here / "mine").mkdir()
     (here / "mine" / "thesis.txt").write_text("precious")
-    assert refused("run", "small.toml", "--out", "mine") == (
+    assert rejected("run", "small.toml", "--out", "mine") == (
         "mine: found something that is not an ackclock result, which is left alone; expected another folder (--out)"
     )
     assert (here / "mine" / "thesis.txt").read_text() == "precious"
     (here / "file").write_text("precious")
-    assert refused("run", "small.toml", "--out", "file").startswith(
+    assert rejected("run", "small.toml", "--out", "file").startswith(
         "file: found something that is not an ackclock result"
     )
 
@@ -219,7 +224,7 @@ def test_captures_follow_the_result(here):
 #: The command line, killed right before or right after the new folder takes the old one's place.
 KILLED = """
 import os, sys
-from ackclock import cli
+from ackclock.cli.program import application
 from ackclock.dataset import folders
 
 swap = folders._swap
@@ -230,7 +235,7 @@ def killed(new, old):
     os._exit(9)
 
 folders._swap = killed
-cli.application()(sys.argv[2:])
+application(sys.argv[2:])
 """
 
 
@@ -245,7 +250,7 @@ def test_a_kill_leaves_captures_and_tables_of_one_result(here, moment, seed):
     assert [path.name for path in (folder / "captures").iterdir()] == [f"seed-{seed}.pcap"]
 
 
-def test_dry_run_prints_the_plan_and_leaves_nothing(here):
+def test_dry_run_prints_the_plan_and_writes_nothing(here):
     result = call("run", "small.toml", "--dry-run")
     plan = json.loads(result.stdout)
     assert plan["links"][0]["rate_bps"] == 5e6
@@ -256,7 +261,7 @@ def test_dry_run_prints_the_plan_and_leaves_nothing(here):
 SWEPT = SMALL + '[sweep]\n"network.rate" = ["1Mbit", "2Mbit"]\n"flows[0].count" = [1, 2, 3]\n'
 
 
-def test_dry_runs_say_what_is_planned_costs_and_leave_nothing(here):
+def test_dry_runs_print_the_cost_and_write_nothing(here):
     (here / "swept.toml").write_text(SWEPT)
     about = r"(about .*|less than a second) of work on [12] cores? \(%s runs, .* events\), .* on disk\n"
     assert re.fullmatch(about % 2, call("run", "small.toml", "--dry-run", "--jobs", "2").stderr)
@@ -266,16 +271,16 @@ def test_dry_runs_say_what_is_planned_costs_and_leave_nothing(here):
     assert swept.startswith("swept-packet-sweep, packet engine: 6 points\n  network.rate = 1Mbit, flows[0].count = 1\n")
     assert re.search(r"\n  …\n" + about % 12, swept)
     assert re.search(about % r"\d+", call("reproduce", "B5.4", "--dry-run", "--quick").stdout)
-    switched = call("reproduce", "B2.7", "--mechanism", "all", "--dry-run", "--quick").stdout
+    switched = call("reproduce", "B2.7", "--ablation", "all", "--dry-run", "--quick").stdout
     assert re.fullmatch(r"B2.7: \d+ results\n" + about % r"\d+", switched)
     assert sorted(path.name for path in here.iterdir()) == ["small.toml", "swept.toml"]
 
 
 @pytest.mark.parametrize(
     ("entry", "option", "name"),
-    [("R4.7", "--reading", "4.17, 2 ms apart"), ("R4.4", "--mechanism", "paced senders, no simultaneous losses")],
+    [("R4.7", "--interpretation", "4.17, 2 ms apart"), ("R4.4", "--ablation", "paced senders, no simultaneous losses")],
 )
-def test_a_name_with_a_comma_is_no_list_of_names(here, entry, option, name):
+def test_a_name_with_a_comma_is_not_a_list(here, entry, option, name):
     assert call("reproduce", entry, option, name, "--dry-run", "--quick").exit_code == 0
     assert call("reproduce", entry, option, f"{name}, too", "--dry-run", "--quick").exit_code == 2
 
@@ -297,9 +302,9 @@ def test_dry_runs_have_a_json_form(here):
     assert told[1]["first_points"][1] == {"network.rate": "1Mbit", "flows[0].count": 2}
 
 
-def test_long_work_says_so_before_it_begins(here, monkeypatch):
+def test_long_work_is_announced(here, monkeypatch):
     assert call("run", "small.toml", "--seed", "1", "--no-report").stderr == ""
-    monkeypatch.setattr(forecast, "LONG_S", 0.0)
+    monkeypatch.setattr(forecast, "MIN_ANNOUNCED_S", 0.0)
     result = call("run", "small.toml", "--seed", "1", "--no-report", "--json")
     assert re.match(r"less than a second of work on 1 core \(1 run, ", result.stderr)
     json.loads(result.stdout)
@@ -308,8 +313,8 @@ def test_long_work_says_so_before_it_begins(here, monkeypatch):
 def test_a_check_that_takes_long_shows_a_bar(monkeypatch):
     shown = []
     monkeypatch.setattr(progress, "progress", contextmanager(lambda title: iter([shown.append])))
-    monkeypatch.setattr(progress, "LATE_S", 0.05)
-    with progress.late("Checking") as tell:
+    monkeypatch.setattr(progress, "MIN_S", 0.05)
+    with progress.delayed_progress("Checking") as tell:
         tell(0.1)
         time.sleep(0.1)
         tell(0.5)
@@ -317,7 +322,7 @@ def test_a_check_that_takes_long_shows_a_bar(monkeypatch):
     assert shown == [0.5, 1.0]
 
 
-def test_mistakes_of_all_files_are_told_line_by_line(here):
+def test_errors_of_all_files_are_printed_line_by_line(here):
     (here / "bad.toml").write_text(SMALL.replace('"5Mbit"', '"5mbps"').replace('"cubic"', '"kubic"'))
     result = call("run", "bad.toml", "none.toml")
     assert result.exit_code == 2
@@ -341,20 +346,24 @@ def test_mistakes_of_all_files_are_told_line_by_line(here):
     ],
 )
 def test_bad_options_are_one_line(here, options, expected):
-    assert expected in refused("run", "small.toml", *options)
+    assert expected in rejected("run", "small.toml", *options)
 
 
 def test_the_same_folder_twice(here):
     (here / "a").mkdir()
     (here / "a" / "small.toml").write_text(SMALL)
-    assert "found two results for this folder" in refused("run", "small.toml", "a/small.toml")
+    assert "found two results for this folder" in rejected("run", "small.toml", "a/small.toml")
 
 
-def test_what_the_engine_has_not_exits_with_3(here, monkeypatch):
+def test_unsupported_exits_with_3(here, monkeypatch):
     from ackclock.engines import packet
 
-    monkeypatch.setattr(packet.PacketEngine, "has", packet.PacketEngine.has - {'congestion control "cubic"'})
-    said = refused("run", "small.toml", status=3)
+    monkeypatch.setattr(
+        packet.PacketEngine,
+        "supported_features",
+        packet.PacketEngine.supported_features - {'congestion control "cubic"'},
+    )
+    said = rejected("run", "small.toml", status=3)
     assert said.startswith('Unsupported: engine "packet" has no congestion control "cubic"; available in ')
 
 
@@ -363,14 +372,14 @@ def test_an_option_that_does_not_exist_exits_with_2(here):
     assert call("run").exit_code == 2
 
 
-def test_show_lists_all_cards():
+def test_show_lists_all_algorithms():
     result = call("show")
     assert result.exit_code == 0
     for name in ("cubic", "reno", "pfifo", "bfifo", "linux", "rfc"):
         assert re.search(rf"\b{name}\b", result.stdout)
 
 
-def test_show_prints_a_card_and_the_algorithms_files():
+def test_show_prints_a_spec_and_the_algorithms_files():
     result = call("show", "cubic")
     assert result.exit_code == 0
     for word in ("CUBIC", "beta", "0.7", "RFC 9438", "algorithms/congestion/cubic.toml"):
@@ -381,10 +390,10 @@ def test_show_prints_a_card_and_the_algorithms_files():
 
 
 def test_show_unknown():
-    assert refused("show", "cubik").startswith('NAME: found "cubik"; expected "cubic"')
+    assert rejected("show", "cubik").startswith('NAME: found "cubik"; expected "cubic"')
 
 
-def test_show_says_what_a_metric_is():
+def test_show_explains_a_metric():
     assert "RFC 5166 (fairness between flows)" in " ".join(call("show", "jain").stdout.split())
     assert "queue_delay_p95_s" in call("show", "metrics").stdout
 
@@ -399,10 +408,10 @@ def test_show_schema():
 )
 def test_the_shell_completes_names(words, expected):
     line = f"ackclock {words}"
-    shell = {"_ACKCLOCK_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(line.count(" "))}
+    shell = {"_ACKCLOCK_COMPLETE": "bash_complete", "COMP_WORDS": line, "COMP_CWORD": str(line.count(" "))}
     command = [sys.executable, "-m", "ackclock"]
     done = subprocess.run(command, env=os.environ | shell, capture_output=True, text=True, check=False)
-    assert set(done.stdout.split()) == expected
+    assert set(done.stdout.split()) == {f"plain,{word}" for word in expected}
 
 
 def test_a_completion_that_cannot_be_installed_is_one_line():
@@ -419,26 +428,28 @@ def test_plot(results, tmp_path, kind):
     assert (tmp_path / f"{kind}.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_plot_lays_a_result_over(results, tmp_path):
-    call("plot", results / "out", "cwnd", "--over", results / "out", "--out", tmp_path / "two.png")
+def test_plot_overlays_a_result(results, tmp_path):
+    call("plot", results / "out", "cwnd", "--overlay", results / "out", "--out", tmp_path / "two.png")
     assert (tmp_path / "two.png").stat().st_size > 10_000
-    assert refused("plot", results / "out", "epochs", "--over", results / "out").startswith('--over: found "epochs"')
+    assert rejected("plot", results / "out", "epochs", "--overlay", results / "out").startswith(
+        '--overlay: found "epochs"'
+    )
 
 
-def test_plot_refuses(results, tmp_path):
-    assert "no finished transfers" in refused("plot", results / "out", "response")
-    assert refused("plot", results / "out", "cwmd").startswith('KIND: found "cwmd"; expected "cwnd"')
-    assert "expected a file name that ends in .png, .pdf, .svg or .pgf" in refused(
+def test_plot_rejects_what_it_cannot_draw(results, tmp_path):
+    assert "no finished transfers" in rejected("plot", results / "out", "response")
+    assert rejected("plot", results / "out", "cwmd").startswith('KIND: found "cwmd"; expected "cwnd"')
+    assert "expected a file name that ends in .png, .pdf, .svg or .pgf" in rejected(
         "plot", results / "out", "cwnd", "--out", tmp_path / "x.xlsx"
     )
-    assert str(tmp_path) in refused("plot", tmp_path, "cwnd")
+    assert str(tmp_path) in rejected("plot", tmp_path, "cwnd")
 
 
 def test_report(results, tmp_path):
     result = call("report", results / "out", "--out", tmp_path / "new" / "x.html")
     assert result.exit_code == 0, result.output
     assert "<html" in (tmp_path / "new" / "x.html").read_text()[:500]
-    assert str(tmp_path) in refused("report", tmp_path)
+    assert str(tmp_path) in rejected("report", tmp_path)
 
 
 def test_an_interrupt_leaves_nothing_half_written(tmp_path):
@@ -461,7 +472,7 @@ def test_an_interrupt_leaves_nothing_half_written(tmp_path):
     assert list((tmp_path / "results").iterdir()) == []
 
 
-def test_the_kernel_stands_in_place_of_the_scenarios(here):
+def test_the_kernel_option_overrides_the_scenarios(here):
     """In every plan, and so in the manifest; a sweep's says it too."""
     (here / "other.toml").write_text(SMALL + '[linux]\nkernel = "6.1.0"\n')
     engine = ["--engine", "linux", "--kernel", "/no/such/kernel"]
@@ -469,7 +480,7 @@ def test_the_kernel_stands_in_place_of_the_scenarios(here):
     plans = [json.loads(line) for line in re.split(r"(?<=^})\n", printed, flags=re.MULTILINE) if line.strip()]
     assert [plan["options"]["linux"]["kernel"] for plan in plans] == ["/no/such/kernel"] * 2
     message = "/no/such/kernel: found no guest kernel that can be run; expected one made by `ackclock kernel build`"
-    assert refused("run", "small.toml", *engine) == message
+    assert rejected("run", "small.toml", *engine) == message
     assert not (here / "results" / "small-linux" / "manifest.json").exists()
     assert message in call("sweep", "small.toml", *engine, "--jobs", "1", "--repeats", "1").stderr
     kept = json.loads((here / "results/small-linux-sweep/manifest.json").read_text())
@@ -477,6 +488,6 @@ def test_the_kernel_stands_in_place_of_the_scenarios(here):
 
 
 @pytest.mark.parametrize("command", ["run", "sweep", "compare"])
-def test_a_kernel_without_the_engine_that_has_kernels_is_refused(here, command):
+def test_a_kernel_without_the_engine_linux_is_rejected(here, command):
     expected = '--kernel: found "live" with --engine packet,fluid; expected --engine linux'
-    assert refused(command, "small.toml", "--engine", "packet,fluid", "--kernel", "live") == expected
+    assert rejected(command, "small.toml", "--engine", "packet,fluid", "--kernel", "live") == expected

@@ -17,7 +17,7 @@ flows = [{ count = 2, congestion = "reno" }]
 """
 
 
-def test_a_design_in_shards_merged_and_what_its_keys_do(tmp_path):
+def test_effects_of_a_design_that_ran_in_shards(tmp_path):
     (tmp_path / "swept.toml").write_text(SWEPT)
 
     def call(*words: str) -> str:
@@ -31,12 +31,12 @@ def test_a_design_in_shards_merged_and_what_its_keys_do(tmp_path):
     assert "8 points" in call("sweep", "swept.toml", *design, "--dry-run")
     for shard in ("1", "2"):
         call("sweep", "swept.toml", *design, "--shard", f"{shard}/2", "--out", shard)
-    assert "8 points" in call("merge", "1", "2", "--out", "both", "--no-report")
-    told = json.loads(call("effects", "both", "--metric", "queue_delay_mean", "--json"))
-    assert (told["runs"], len(told["effects"])) == (8, 4)
-    assert told["effects"][0]["keys"] in (["network.queue.limit"], ["flows[0].count"], ["network.rtt"])
-    said = call("effects", "both", "--metric", "queue_delay_mean")
-    assert said.startswith("Mean queueing delay: ")
+    assert "8 points" in call("merge-shards", "1", "2", "--out", "both", "--no-report")
+    analysed = json.loads(call("effects", "both", "--metric", "queue_delay_mean", "--json"))
+    assert (analysed["runs"], len(analysed["effects"])) == (8, 4)
+    assert analysed["effects"][0]["keys"] in (["network.queue.limit"], ["flows[0].count"], ["network.rtt"])
+    text = call("effects", "both", "--metric", "queue_delay_mean")
+    assert text.startswith("Mean queueing delay: ")
     refused = subprocess.run(
         [sys.executable, "-m", "ackclock", "sweep", "swept.toml", "--shard", "1/2", "--require", "jain >= 0.5"],
         cwd=tmp_path,

@@ -15,8 +15,8 @@ def call(here, *arguments):
     return subprocess.run(command, cwd=here, capture_output=True, text=True, check=False)
 
 
-def test_a_question_without_a_file_is_answered_and_kept(tmp_path):
-    asked = (*SMALL, "--need", "utilisation >= 95%", "--vary", "limit=2p..40p")
+def test_a_dumbbell_of_options_is_searched_and_kept(tmp_path):
+    asked = (*SMALL, "--require", "utilisation >= 95%", "--vary", "limit=2p..40p")
     first = call(tmp_path, *asked)
     assert first.returncode == 0, first.stderr
     assert first.stdout.startswith("The smallest setting that meets all needs is network.queue.limit = ")
@@ -35,9 +35,9 @@ def test_a_question_without_a_file_is_answered_and_kept(tmp_path):
     assert "0 of them by this command" in call(tmp_path, *asked).stderr
 
 
-def test_a_table_is_a_value_as_any_other(tmp_path):
+def test_a_table_is_a_value(tmp_path):
     queues = 'network.queue={discipline="pie",limit="1bdp"},{discipline="codel",limit="1bdp"}'
-    done = call(tmp_path, *SMALL, "--need", "utilisation >= 50%", "--best", "max:utilisation", "--vary", queues)
+    done = call(tmp_path, *SMALL, "--require", "utilisation >= 50%", "--best", "max:utilisation", "--vary", queues)
     assert done.returncode == 0, done.stderr
     assert [line.split()[0] for line in done.stdout.splitlines() if line.split()[-1:] == ["holds"]] == ["pie", "codel"]
     (place,) = (tmp_path / "results").iterdir()
@@ -46,64 +46,80 @@ def test_a_table_is_a_value_as_any_other(tmp_path):
     assert (place / "find.png").stat().st_size > 10_000
 
 
-def test_each_question_has_its_folder_and_uses_what_others_ran(tmp_path):
+def test_questions_have_folders_and_share_runs(tmp_path):
     settings = (*SMALL, "--vary", "limit=4p,40p", "--best", "max:jain", "--repeats", "4")
-    first = call(tmp_path, *settings, "--need", "utilisation >= 50%")
+    first = call(tmp_path, *settings, "--require", "utilisation >= 50%")
     assert first.returncode == 0, first.stderr
     (place,) = (tmp_path / "results").iterdir()
     kept = (place / "answer.json").read_bytes()
-    second = call(tmp_path, *settings, "--need", "utilisation >= 60%")
+    second = call(tmp_path, *settings, "--require", "utilisation >= 60%")
     assert "0 of them by this command" in second.stderr
     other = call(
-        tmp_path, *settings[:-4], "--need", "utilisation >= 50%", "--vary", "rate=5Mbit,10Mbit", "--best", "max:jain"
+        tmp_path, *settings[:-4], "--require", "utilisation >= 50%", "--vary", "rate=5Mbit,10Mbit", "--best", "max:jain"
     )
     assert "0 of them by this command" not in other.stderr
     assert len(list((tmp_path / "results").iterdir())) == 3
     assert (place / "answer.json").read_bytes() == kept
 
 
-def test_another_folder_may_be_named(tmp_path):
-    asked = (*SMALL, "--need", "utilisation >= 50%", "--vary", "limit=4p,40p", "--best", "max:jain", "--repeats", "4")
+def test_out_names_another_folder(tmp_path):
+    asked = (
+        *SMALL,
+        "--require",
+        "utilisation >= 50%",
+        "--vary",
+        "limit=4p,40p",
+        "--best",
+        "max:jain",
+        "--repeats",
+        "4",
+    )
     assert call(tmp_path, *asked, "--out", "mine").returncode == 0
     assert "0 of them by this command" in call(tmp_path, *asked, "--out", "mine").stderr
     assert [path.name for path in tmp_path.iterdir()] == ["mine"]
 
 
-def test_the_status_says_that_there_is_none(tmp_path):
-    found = call(tmp_path, *SMALL, "--need", "queue_delay_p95 <= 1us", "--vary", "limit=2p,40p", "--json")
+def test_exit_status_4_if_no_setting_meets_the_requirements(tmp_path):
+    found = call(tmp_path, *SMALL, "--require", "queue_delay_p95 <= 1us", "--vary", "limit=2p,40p", "--json")
     assert found.returncode == 4
     assert json.loads(found.stdout)["answer"] is None
 
 
-def test_dry_run_shows_the_settings_and_runs_nothing(tmp_path):
-    found = call(tmp_path, *SMALL, "--need", "jain >= 0.5", "--try", "codel,pie", "--dry-run")
+def test_dry_run_prints_the_settings_and_runs_nothing(tmp_path):
+    found = call(tmp_path, *SMALL, "--require", "jain >= 0.5", "--candidates", "codel,pie", "--dry-run")
     assert "network.queue.discipline: codel, pie" in found.stdout
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
-        (("--need", "jain >= 0.5"), "--rate: found nothing; expected a scenario file, or --rate and --rtt"),
+        (("--require", "jain >= 0.5"), "--rate: found nothing; expected a scenario file, or --rate and --rtt"),
         (("no.toml", "--rate", "1Mbit"), "--rate: found a scenario, too; expected one of them"),
         ((*SMALL, "--smallest", "--largest"), "--smallest: found --largest, too; expected one of them"),
         ((*SMALL[:-1], "8"), "--duration: found '8'; expected a time such as 20ms (a number needs its unit)"),
         ((*SMALL, "--budget", "soon"), '--budget: found "soon"; expected a time such as 60s'),
-        ((*SMALL, "--need", "jain >= 1", "--vary", "lmit=1p,2p"), "--vary: lmit: found an unknown key"),
-        ((*SMALL, "--need", "jain >= 1", "--try", "codel", "--confirm", "x"), 'engine: found "x"; expected one of'),
-        ((*SMALL, "--best", "max:jain", "--try", "codel,pie", "--confirm", "linux"), "found linux and no need"),
+        ((*SMALL, "--require", "jain >= 1", "--vary", "lmit=1p,2p"), "--vary: lmit: found an unknown key"),
+        (
+            (*SMALL, "--require", "jain >= 1", "--candidates", "codel", "--confirm", "x"),
+            'engine: found "x"; expected one of',
+        ),
+        (
+            (*SMALL, "--best", "max:jain", "--candidates", "codel,pie", "--confirm", "linux"),
+            "found linux and no requirement",
+        ),
     ],
 )
-def test_mistakes_are_a_line(tmp_path, arguments, said):
+def test_errors_are_one_line(tmp_path, arguments, message):
     found = call(tmp_path, *arguments)
     assert (found.returncode, found.stdout) == (2, "")
-    assert said in found.stderr
+    assert message in found.stderr
     assert found.stderr.count("\n") == 1
 
 
-def test_the_answer_is_set_beside_its_noisy_twin(tmp_path):
+def test_perturb_compares_the_result_with_a_perturbed_run(tmp_path):
     """Dumbbells without access links are not in step, and the twin is another run of the same seeds."""
-    asked = (*SMALL, "--need", "utilisation >= 50%", "--vary", "limit=20p,40p", "--repeats", "4", "--check-phase")
+    asked = (*SMALL, "--require", "utilisation >= 50%", "--vary", "limit=20p,40p", "--repeats", "4", "--perturb")
     done = call(tmp_path, *asked, "--json")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["phase"] == {"locked": False, "moved": {}}
@@ -115,8 +131,8 @@ def test_the_answer_is_set_beside_its_noisy_twin(tmp_path):
     ("words", "found"),
     [(("--repeats", "1"), "found one run"), (("--engine", "fluid"), "found --engine fluid; expected packet or linux")],
 )
-def test_what_has_no_twin_is_refused(tmp_path, words, found):
-    done = call(tmp_path, *SMALL, "--need", "utilisation >= 50%", "--vary", "limit=2p,40p", "--check-phase", *words)
+def test_perturb_is_rejected_without_a_perturbed_run(tmp_path, words, found):
+    done = call(tmp_path, *SMALL, "--require", "utilisation >= 50%", "--vary", "limit=2p,40p", "--perturb", *words)
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
-    assert done.stderr.startswith(f"--check-phase: {found}")
+    assert done.stderr.startswith(f"--perturb: {found}")
     assert list(tmp_path.iterdir()) == []

@@ -1,4 +1,4 @@
-"""What people may give by mistake or in malice: files that are none, odd names, odd terminals. One line for each."""
+"""Mistaken and malicious input: special files, odd names, odd terminals. Each is an error of one line."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
-from ackclock import cli
+from ackclock.cli.program import application
 from ackclock.dataset import manifests
 
 SMALL = """
@@ -33,10 +33,10 @@ FROM = SMALL + '[fluid]\nsynchronisation = { kind = "replayed", from = "FOLDER" 
 
 
 def call(*arguments: str | Path, text: str | bytes | None = None):
-    return CliRunner().invoke(cli.application(), [str(argument) for argument in arguments], input=text)
+    return CliRunner().invoke(application, [str(argument) for argument in arguments], input=text)
 
 
-def refused(*arguments: str | Path, text: str | bytes | None = None) -> str:
+def rejected(*arguments: str | Path, text: str | bytes | None = None) -> str:
     """The message of a call that must fail with one line."""
     result = call(*arguments, text=text)
     assert isinstance(result.exception, SystemExit), repr(result.exception)
@@ -47,17 +47,17 @@ def refused(*arguments: str | Path, text: str | bytes | None = None) -> str:
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("whole")
+def good_result(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("good_result")
     (folder / "small.toml").write_text(SMALL)
     assert call("run", folder / "small.toml", "--no-report", "--out", folder / "good").exit_code == 0
     return folder
 
 
 @pytest.fixture
-def here(whole, tmp_path, monkeypatch):
+def here(good_result, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    shutil.copytree(whole, tmp_path, dirs_exist_ok=True)
+    shutil.copytree(good_result, tmp_path, dirs_exist_ok=True)
     os.mkfifo("pipe")
     Path("folder").mkdir()
     Path("loop").symlink_to("loop")
@@ -84,7 +84,7 @@ ODD = {
     "command", [("run",), ("run", "--dry-run"), ("sweep",), ("compare", "--engine", "packet,fluid")]
 )
 def test_a_scenario_is_a_regular_file(here, command, name, found):
-    assert f"found {found}; expected a scenario file, or - for standard input" in refused(*command, name)
+    assert f"found {found}; expected a scenario file, or - for standard input" in rejected(*command, name)
 
 
 @pytest.mark.parametrize("name", ODD)
@@ -93,12 +93,12 @@ def test_a_scenario_is_a_regular_file(here, command, name, found):
     [
         ("plot", None, "cwnd"),
         ("plot", None, "sweep"),
-        ("plot", "good", "cwnd", "--over", None),
+        ("plot", "good", "cwnd", "--overlay", None),
         ("report", None, "--out", "x.html"),
     ],
 )
 def test_a_result_is_a_folder(here, command, name):
-    refused(*(name if word is None else word for word in command))
+    rejected(*(name if word is None else word for word in command))
 
 
 @pytest.mark.parametrize("name", [name for name in ODD if name not in ("folder", "nowhere", "", "/dev/zero")])
@@ -111,17 +111,17 @@ def test_a_result_is_a_folder(here, command, name):
         ("reproduce", "B5.4", "--quick", "--out"),
     ],
 )
-def test_a_place_that_cannot_be_a_folder(here, command, name):
+def test_a_path_that_cannot_be_a_folder(here, command, name):
     name = f"{name}/x" if command[0] == "reproduce" and name != "x" * 300 else name
-    refused(*command, name)
+    rejected(*command, name)
     assert Path("pipe").is_fifo()
 
 
 @pytest.mark.parametrize("name", ["pipe", "socket", "folder"])
 def test_a_report_replaces_no_more_than_a_file(here, name):
-    assert "cannot be written" in refused("report", "good", "--out", name)
+    assert "cannot be written" in rejected("report", "good", "--out", name)
     Path(f"{name}.png").symlink_to(name)
-    assert "cannot be written" in refused("plot", "good", "cwnd", "--out", f"{name}.png")
+    assert "cannot be written" in rejected("plot", "good", "cwnd", "--out", f"{name}.png")
     assert Path("pipe").is_fifo()
 
 
@@ -135,7 +135,7 @@ def test_a_results_files_are_regular_files(here, what, kind):
     else:
         Path(kind).rename(path)
     for command in (("plot", "good", "cwnd"), ("report", "good")):
-        refused(*command)
+        rejected(*command)
 
 
 def manifest(**values: object) -> None:
@@ -165,17 +165,17 @@ def manifest(**values: object) -> None:
 def test_a_manifest_of_other_kinds(here, values):
     manifest(**values)
     for command in (("plot", "good", "cwnd"), ("report", "good")):
-        refused(*command)
+        rejected(*command)
 
 
 @pytest.mark.parametrize("text", ["[" * 100_000, "9" * 100_000, "null", "[]"])
-def test_a_manifest_that_is_none(here, text):
+def test_invalid_manifests(here, text):
     Path("good/manifest.json").write_text(text)
-    refused("report", "good")
+    rejected("report", "good")
 
 
-def shown_of(name: str) -> str:
-    """What a figure (SVG) and a report (HTML) say of a result with this name."""
+def drawn_and_reported(name: str) -> str:
+    """Return a figure (SVG) and a report (HTML) of a result with this name."""
     manifest(plan=json.loads(Path("good/manifest.json").read_bytes())["plan"] | {"name": name})
     assert call("plot", "good", "cwnd", "--out", "x.svg").exit_code == 0
     assert call("report", "good", "--out", "x.html").exit_code == 0
@@ -184,16 +184,16 @@ def shown_of(name: str) -> str:
 
 @pytest.mark.parametrize("name", ["</script><script>alert(1)", '"><img src=x onerror=alert(1)>'])
 def test_names_in_results_are_text(here, name):
-    assert name not in shown_of(name)
+    assert name not in drawn_and_reported(name)
 
 
-def test_names_in_results_are_no_templates(here):
-    assert "{{ 7 * 7 }}" in shown_of("{{ 7 * 7 }}")
+def test_names_in_results_are_not_templates(here):
+    assert "{{ 7 * 7 }}" in drawn_and_reported("{{ 7 * 7 }}")
 
 
 @pytest.mark.parametrize("name", ["\ud800", "\x1b[31m", "$\\frac{", "\0", "n" * 5000])
 def test_names_in_results_that_no_font_has(here, name):
-    shown_of(name)
+    drawn_and_reported(name)
     assert "\x1b" not in Path("x.svg").read_text()
 
 
@@ -232,13 +232,13 @@ CONTENTS = {
 def test_odd_contents(here, text, expected):
     Path("odd.toml").write_bytes(text if isinstance(text, bytes) else text.encode())
     command = ("sweep", "odd.toml") if b"[sweep]" in Path("odd.toml").read_bytes() else ("run", "odd.toml", "--dry-run")
-    assert expected in refused(*command)
+    assert expected in rejected(*command)
 
 
 @pytest.mark.parametrize("folder", ["pipe", "/dev/zero", "x" * 300, "a\\u0000b", "\\u001b[31m", "folder", "loop"])
 def test_a_result_that_a_scenario_names(here, folder):
     Path("odd.toml").write_text(FROM.replace("FOLDER", folder))
-    assert "\x1b" not in refused("run", "odd.toml", "--engine", "fluid", "--no-report")
+    assert "\x1b" not in rejected("run", "odd.toml", "--engine", "fluid", "--no-report")
 
 
 @pytest.mark.parametrize("name", ["~", "a*", "[b]", "c?", "-x", "f\x1b[31m", "g\nh", "..x"])
@@ -247,7 +247,7 @@ def test_a_folder_may_have_any_name(here, name):
     for _ in range(2):
         assert call("run", "small.toml", "--no-report", "--out", out).exit_code == 0
     assert call("report", out).exit_code == 0
-    assert call("plot", out, "queue", "--over", "good").exit_code == 0
+    assert call("plot", out, "queue", "--overlay", "good").exit_code == 0
     assert (Path("out") / name / "report.html").is_file()
     assert sorted(path.name for path in Path("out").iterdir()) == [name]
 
@@ -256,9 +256,9 @@ def test_a_scenario_on_standard_input(here):
     assert json.loads(call("run", "-", "--dry-run", text=SMALL.replace("name", "#")).stdout)["name"] == "stdin"
     assert call("run", "-", "--no-report", text=SMALL).exit_code == 0
     assert Path("results/stdin-packet/manifest.json").is_file()
-    assert refused("run", "-", text="x").startswith('stdin:1: found "x"; expected TOML (')
+    assert rejected("run", "-", text="x").startswith('stdin:1: found "x"; expected TOML (')
 
-    assert refused("run", "-", text=b"\xff").startswith("stdin:1: found the byte 0xff")
+    assert rejected("run", "-", text=b"\xff").startswith("stdin:1: found the byte 0xff")
 
 
 @pytest.mark.parametrize(
@@ -278,8 +278,8 @@ def test_a_scenario_on_standard_input(here):
         ("kernel", "load", "lincubic", "--set", "beta=" + "9" * 100_000),
     ],
 )
-def test_odd_words(here, words):
-    refused(*words)
+def test_odd_arguments(here, words):
+    rejected(*words)
 
 
 def program(*arguments: str | bytes, **environment: str) -> subprocess.CompletedProcess[bytes]:
@@ -290,7 +290,7 @@ def program(*arguments: str | bytes, **environment: str) -> subprocess.Completed
 ASCII = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PYTHONIOENCODING": "ascii"}
 
 
-def test_a_name_that_is_not_utf8_on_a_terminal_that_is_ascii(here):
+def test_a_name_that_is_not_utf8_on_an_ascii_terminal(here):
     odd = b"b\xff\xc3\xbc.toml"
     Path(os.fsdecode(odd)).write_text(SMALL.replace('name = "small"', 'name = "×ü"'))
     assert b"found a name that is not UTF-8" in program("run", odd, **ASCII).stderr
@@ -302,7 +302,7 @@ def test_a_name_that_is_not_utf8_on_a_terminal_that_is_ascii(here):
     assert json.loads(Path("out/manifest.json").read_bytes())["scenario_path"] == "b\N{REPLACEMENT CHARACTER}ü.toml"
 
 
-def test_the_catalog_on_a_terminal_that_is_ascii(here):
+def test_the_catalog_on_an_ascii_terminal(here):
     done = program("show", "cubic", **ASCII)
     assert (done.returncode, done.stderr) == (0, b"")
     assert done.stdout.isascii()

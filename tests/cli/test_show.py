@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
-from ackclock import cli
+from ackclock.cli.program import application
 from ackclock.metrics import METRICS
 from ackclock.metrics.metric import LESS, MORE
 from ackclock.scenario import key_reference
@@ -13,13 +13,13 @@ from ackclock.scenario.topology import TOPOLOGIES
 
 
 def show(*names: str):
-    return CliRunner().invoke(cli.application("show"), ["show", *names], env={"COLUMNS": "120"})
+    return CliRunner().invoke(application, ["show", *names], env={"COLUMNS": "120"})
 
 
 def test_a_metric_has_unit_direction_formula_and_source():
-    said = " ".join(show("utilisation").stdout.split())
+    text = " ".join(show("utilisation").stdout.split())
     for words in ("a share, 0 to 1; more is better", "× 8 / (rate × its length)", "Source: RFC 5166"):
-        assert words in said
+        assert words in text
     assert show("queue_delay_p95").stdout == show("queue_delay_p95_s").stdout
     assert "in s; less is better" in show("queue_delay_p95_s").stdout
     assert "is better" not in show("cwnd_mean").stdout
@@ -56,21 +56,21 @@ def test_keys_have_their_values_and_defaults():
     assert keys["direction"].value == '"down" or "up"'
 
 
-def test_the_scenario_and_where_to_look_further():
-    said = show("scenario").stdout
+def test_scenario_lists_keys_and_further_names():
+    text = show("scenario").stdout
     for word in ("duration", "warmup", "network", "traffic", "required", "100Mbit, 20ms", "parking-lot", "poisson"):
-        assert word in said
+        assert word in text
 
 
 @pytest.mark.parametrize("name", key_reference.names())
-def test_every_name_is_known(name):
+def test_every_name_has_a_description(name):
     assert key_reference.described(name)
 
 
-def test_what_is_several_things_shows_them_all():
-    said = show("linux").stdout
+def test_an_ambiguous_name_shows_every_meaning():
+    text = show("linux").stdout
     for words in ("(stack: linux)", "(engine: linux)", "the table [linux]"):
-        assert words in said
+        assert words in text
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_what_is_several_things_shows_them_all():
         ("\udcff", "a name that `ackclock show`, `show metrics` or `show scenario` lists"),
     ],
 )
-def test_an_unknown_name_gets_the_nearest_in_a_line(name, expected):
+def test_an_unknown_name_gets_suggestions_in_one_line(name, expected):
     done = show(name)
     assert (done.exit_code, done.stdout, done.stderr.count("\n")) == (2, "", 1)
     assert done.stderr.endswith(f"; expected {expected}\n")

@@ -1,4 +1,4 @@
-"""What a command imports: each of these packages takes longer than the command may."""
+"""The imports of commands: each of these packages takes longer than the command may."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import pytest
 
 from ackclock.cli import program
 
-#: Never needed where nothing is drawn for print.
+#: Packages that are only needed for figures in print.
 HEAVY = {"dask", "distributed", "matplotlib", "pandas", "plotly", "scipy"}
 
-#: Nor these, where nothing is run.
+#: Packages that are not needed where nothing is run.
 FOR_RUNS = HEAVY | {"numpy", "polars", "pydantic", "jinja2", "ackclock._core", "ackclock.plan"}
 
-#: What Typer's help would bring.
-FOR_HELP = FOR_RUNS | {"markdown_it", "pygments"}
+#: Nor these, where only help is printed or a word completed.
+FOR_HELP = FOR_RUNS | {"markdown_it", "pygments", "rich"}
 
 SMALL = """
 duration = "2s"
@@ -27,9 +27,9 @@ flows = [{ count = 2, congestion = "cubic" }]
 """
 
 #: A capture with TCP.
-CAPTURE = Path(__file__).parents[2] / "crates/ackclock-capture/tests/data/pcapplusplus/tcp-malformed.pcap"
+CAPTURE = Path(__file__).parents[2] / "crates/ackclock-pcap/tests/data/pcapplusplus/tcp-malformed.pcap"
 
-#: What only scenarios with other topologies, generated traffic or UDP need.
+#: Modules of other topologies, generated traffic and UDP.
 OTHER_KINDS = {
     *(f"ackclock.scenario.topology.{name}" for name in ("asymmetric", "fat_tree", "graph", "routed", "wiring", "y")),
     *(f"ackclock.scenario.traffic.{name}" for name in ("datagrams", "generated", "laws", "sizes", "counts")),
@@ -39,7 +39,7 @@ OTHER_KINDS = {
 PROGRAM = """
 import atexit, sys
 atexit.register(lambda: print("loaded:", *sorted(sys.modules), file=sys.stderr))
-from ackclock.cli import main
+from ackclock.__main__ import main
 main()
 """
 
@@ -56,18 +56,18 @@ def loaded(*arguments: str, **environment: str) -> set[str]:
 @pytest.mark.parametrize(
     "arguments", [("--help",), ("run", "--help"), ("show",), ("show", "cubic"), ("--version",)], ids=" ".join
 )
-def test_what_runs_nothing_imports_nothing_heavy(arguments):
-    heavy = FOR_HELP if "--help" in arguments else FOR_HELP - {"ackclock._core"}
+def test_commands_that_run_nothing_import_nothing_heavy(arguments):
+    heavy = FOR_HELP if "--help" in arguments else FOR_HELP - {"ackclock._core", "rich"}
     assert not loaded(*arguments) & heavy
 
 
 def test_completion_imports_nothing_heavy():
-    words = {"_ACKCLOCK_COMPLETE": "complete_bash", "COMP_WORDS": "ackclock show cu", "COMP_CWORD": "2"}
+    words = {"_ACKCLOCK_COMPLETE": "bash_complete", "COMP_WORDS": "ackclock show cu", "COMP_CWORD": "2"}
     assert not loaded(**words) & FOR_HELP
 
 
 @pytest.mark.parametrize("report", [True, False], ids=["report", "no report"])
-def test_a_run_imports_what_it_needs(tmp_path: Path, report):
+def test_a_run_imports_no_unused_packages(tmp_path: Path, report):
     (tmp_path / "small.toml").write_text(SMALL)
     out = tmp_path / "out"
     options = ["--seed", "1", "--out", str(out), *([] if report else ["--no-report"])]
@@ -78,22 +78,22 @@ def test_a_run_imports_what_it_needs(tmp_path: Path, report):
     assert not found & (unwanted | (set() if report else {"jinja2", "ackclock.figures.report"}))
 
 
-def test_a_capture_needs_neither_scenarios_nor_plans():
-    found = loaded("capture", str(CAPTURE), "--json")
+@pytest.mark.parametrize("options", [(), ("--json",)])
+def test_a_capture_imports_neither_scenarios_nor_plans(options):
+    found = loaded("capture", str(CAPTURE), *options)
     assert "ackclock._core" in found
-    assert not found & (HEAVY | {"numpy", "polars", "pydantic", "typer", "tomllib", "ackclock.plan"})
+    assert not found & (HEAVY | {"numpy", "polars", "pydantic", "tomllib", "ackclock.plan"})
+    assert ("rich" in found) == (not options)
 
 
-def test_the_command_that_is_asked_for_is_made_alone_and_otherwise_all_are():
-    def made(*words: str) -> set[str]:
-        return {command.name for command in program.application(*words).registered_commands}
-
-    assert made("run") == {"run"}
-    assert made() == made("kernel") == made("rnu") == made("--help") == set(program.COMMANDS)
+@pytest.mark.parametrize(("words", "modules"), [(("--help",), set()), (("table", "--help"), {"table"})], ids=str)
+def test_only_the_command_that_is_used_is_imported(words, modules):
+    names = {"import_" if name == "import" else name.replace("-", "_") for name in program.COMMANDS}
+    assert {name for name in names if f"ackclock.cli.{name}" in loaded(*words)} == modules
 
 
-def test_nobody_looks_for_circles_at_the_start_or_the_end():
-    """Of all that imports make; the end of the interpreter looks once more, but what is frozen is not among it."""
+def test_the_collector_of_cycles_does_not_run_at_the_start_or_the_end():
+    """The interpreter collects once more at its end, but frozen objects are not among those."""
     source = """
 import atexit, gc, sys
 atexit.register(lambda: print(gc.get_stats()[2]["collections"], gc.get_freeze_count(), file=sys.stderr))

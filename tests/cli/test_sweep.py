@@ -13,7 +13,7 @@ flows = [{ count = 2, congestion = "cubic" }]
 """
 
 
-def test_every_metric_that_was_asked_for_is_shown_in_eighty_columns(tmp_path):
+def test_every_selected_metric_is_printed_in_eighty_columns(tmp_path):
     (tmp_path / "swept.toml").write_text(SWEPT)
     asked = "utilisation,jain,loss_rate,queue_delay_p95_s,rtt_mean_s,timeouts"
     command = ("sweep", "swept.toml", "--metrics", asked, "--jobs", "1", "--no-report")
@@ -30,7 +30,7 @@ def test_every_metric_that_was_asked_for_is_shown_in_eighty_columns(tmp_path):
     assert all(len(line) <= 80 for line in done.stdout.splitlines())
 
 
-def test_points_are_judged_and_the_status_says_it(tmp_path):
+def test_requirements_decide_the_exit_status(tmp_path):
     (tmp_path / "swept.toml").write_text(SWEPT.replace('"1s"', '"2s"'))
     options = ("--engine", "fluid", "--repeats", "2", "--no-report", "--jobs", "1")
     command = [sys.executable, "-m", "ackclock", "sweep", "swept.toml", *options]

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 import synthetic
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 import ackclock as ac
-from ackclock import cli
+from ackclock.cli.program import application
 from ackclock.dataset import Dataset, verify
 from ackclock.dataset.manifests import POINTS
 from ackclock.errors import InputError
@@ -146,7 +146,7 @@ def test_reports_plots_and_comparisons_refuse_it(tmp_path, complete):
     flip([tmp_path / "sweep" / POINTS], random.Random(1))
     for arguments in (["report", "run"], ["plot", "run", "cwnd"], ["report", "sweep"], ["plot", "sweep", "sweep"]):
         command, name, *more = arguments
-        done = CliRunner().invoke(cli.application(), [command, str(tmp_path / name), *more])
+        done = CliRunner().invoke(application, [command, str(tmp_path / name), *more])
         damaged = part if name == "run" else tmp_path / "sweep" / POINTS
         assert (done.exit_code, done.stderr.strip()) == (
             2,
@@ -188,7 +188,7 @@ def test_check_says_a_line_for_each_result(tmp_path, complete):
     (tmp_path / "archive" / "notes" / "manifest.json").write_text('{"name": "of something else"}')
 
     def said(*arguments: str) -> tuple[int, list[str], str]:
-        done = CliRunner().invoke(cli.application(), ["check", str(tmp_path / "archive"), *arguments])
+        done = CliRunner().invoke(application, ["check", str(tmp_path / "archive"), *arguments])
         return done.exit_code, done.stdout.replace(f"{tmp_path}/", "").splitlines(), done.stderr.strip()
 
     status, lines, wrong = said()
@@ -215,6 +215,6 @@ def test_check_says_a_line_for_each_result(tmp_path, complete):
 
 def test_check_finds_nothing(tmp_path):
     for place, what in ((tmp_path, "no ackclock result in it"), (tmp_path / "nowhere", "no such folder")):
-        done = CliRunner().invoke(cli.application(), ["check", str(place)])
+        done = CliRunner().invoke(application, ["check", str(place)])
         expected = f"{place}: found {what}; expected a result, or a folder with results"
         assert (done.exit_code, done.stderr.strip()) == (2, expected)

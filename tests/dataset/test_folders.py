@@ -35,8 +35,8 @@ def seed_of(folder: Path) -> int:
 def abandoned(place: Path) -> Path:
     """A private place of a process that was killed."""
     code = (
-        "import os, sys, pathlib\nfrom ackclock.system.temporary import Private\n"
-        "made = Private(pathlib.Path(sys.argv[1]))\n"
+        "import os, sys, pathlib\nfrom ackclock.system.temporary import LockedTempDir\n"
+        "made = LockedTempDir(pathlib.Path(sys.argv[1]))\n"
         "(made.path / 'part').write_text('59 MB')\nprint(made.path, flush=True)\nos.kill(os.getpid(), 9)"
     )
     done = subprocess.run([sys.executable, "-c", code, str(place)], capture_output=True, text=True, check=False)
@@ -47,8 +47,8 @@ def abandoned(place: Path) -> Path:
 def test_what_a_killed_process_has_left_goes_with_the_next_one(tmp_path):
     left = abandoned(tmp_path)
     assert names(tmp_path) == [left.name]
-    assert temporary.is_private(left)
-    living = temporary.Private(tmp_path)
+    assert temporary.is_temporary(left)
+    living = temporary.LockedTempDir(tmp_path)
     assert not left.exists()
     small().write(tmp_path / "result")
     assert names(tmp_path) == [living.path.name, "result"], "the living one's stays"
@@ -66,11 +66,11 @@ def test_what_only_looks_like_a_private_place_stays(tmp_path):
 
 
 def test_a_forked_process_does_not_remove_its_parents_place(tmp_path):
-    with temporary.Private(tmp_path) as place:
+    with temporary.LockedTempDir(tmp_path) as place:
         process = os.fork()
         if process == 0:
             with suppress(BaseException):
-                temporary._remove(place, os.open(place, os.O_RDONLY), os.getppid())
+                temporary._remove_locked(place, os.open(place, os.O_RDONLY), os.getppid())
             os._exit(0)
         os.waitpid(process, 0)
         assert place.exists()
@@ -197,8 +197,8 @@ import sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[2])
 import numpy as np, synthetic
-from typer.testing import CliRunner
-from ackclock import cli
+from click.testing import CliRunner
+from ackclock.cli.program import application
 from ackclock.dataset import Dataset, Spool
 from ackclock.errors import InputError
 
@@ -231,7 +231,7 @@ for arguments in (
     ["sweep", str(SCENARIO), "--jobs", "1", "--out", str(place / "sweep")],
     ["compare", str(SCENARIO), "--engine", "packet,fluid", "--out", str(place / "compare")],
 ):
-    done = CliRunner().invoke(cli.application(), arguments)
+    done = CliRunner().invoke(application, arguments)
     said = [line for line in done.stderr.splitlines() if not line.startswith("warning: ")]  # of how much room there is
     print(done.exit_code, *said, type(done.exception).__name__)
 print(Dataset.read(place / "old").runs[0]["seed"], sorted(path.name for path in place.iterdir()))

@@ -8,9 +8,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 import synthetic
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
-from ackclock import cli
+from ackclock.cli.program import application
 from ackclock.dataset import Dataset, manifests, tables
 from ackclock.dataset.result_kind import Kind, kind
 from ackclock.errors import InputError
@@ -63,7 +63,7 @@ def test_another_kind_is_refused_before_anything_runs(here, command, there):
         folder.mkdir(parents=True)
         (folder / ("manifest.json" if there is Kind.DAMAGED else "thesis.tex")).write_text("{")
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
-    done = CliRunner().invoke(cli.application(), [*COMMANDS[command], "out"])
+    done = CliRunner().invoke(application, [*COMMANDS[command], "out"])
     expected = f"found {there.value}, which is left alone; expected another folder (--out)"
     assert (done.exit_code, done.stderr.strip()) == (2, f"{folder.relative_to(here)}: {expected}")
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
@@ -100,7 +100,7 @@ def test_what_a_kill_leaves_of_a_folder_is_as_good_as_empty(tmp_path):
 @pytest.mark.parametrize("command", [Kind.RUN, Kind.SWEEP, Kind.COMPARISON])
 def test_its_own_kind_is_replaced_and_notes_stay(here, command):
     for _ in range(2):
-        done = CliRunner().invoke(cli.application(), [*COMMANDS[command], "out"])
+        done = CliRunner().invoke(application, [*COMMANDS[command], "out"])
         assert done.exit_code == 0, done.output
         (here / "out" / "notes.txt").write_text("mine")
     assert (here / "out" / "notes.txt").read_text() == "mine"

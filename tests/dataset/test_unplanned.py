@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import synthetic
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
-from ackclock import cli, metrics
+from ackclock import metrics
+from ackclock.cli.program import application
 from ackclock.cli.terminal.result import print_result
 from ackclock.dataset import Dataset, Spool, tables
 from ackclock.errors import InputError
@@ -50,7 +51,7 @@ def folder(data, tmp_path_factory):
 
 
 def call(*arguments):
-    return CliRunner().invoke(cli.application(), [str(argument) for argument in arguments])
+    return CliRunner().invoke(application, [str(argument) for argument in arguments])
 
 
 @pytest.mark.parametrize("plan", PLANS)

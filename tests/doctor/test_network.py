@@ -10,7 +10,7 @@ import pytest
 
 from ackclock.doctor.network import Network, TestPlan, endpoints, files, findings, test_matrix, transfers
 from ackclock.doctor.network.endpoints import THIS, Address, CpuTime, Endpoint
-from ackclock.doctor.network.test_matrix import FILE, FROM, MEMORY, THERE, TO, Cell, CellResult
+from ackclock.doctor.network.test_matrix import FILE, FROM, MEMORY, REMOTE, TO, Cell, CellResult
 from ackclock.doctor.network.test_matrix import HERE as HERE_SIDE
 from ackclock.doctor.settings import Settings
 from ackclock.engines.linux.testbed.facts import OFFLOADS, Facts
@@ -162,14 +162,14 @@ def test_turns_are_drawn_and_always_the_same():
     assert repeats[0] != repeats[1]
 
 
-@pytest.mark.parametrize("listen", [test_matrix.THERE, test_matrix.HERE])
+@pytest.mark.parametrize("listen", [test_matrix.REMOTE, test_matrix.LOCAL])
 @pytest.mark.parametrize("direction", [TO, FROM])
 def test_one_side_listens_whichever_way_the_data_go(listen: str, direction: str):
     """Each host binds its own address, and knows its peer by the one that is seen."""
     inside = replace(HERE, address=Address("192.168.0.7", "198.51.100.1"))
     pair = transfers.Pair((inside, ALICE), {})
     orders = [
-        transfers._order(TestPlan("alice", listen=listen), pair, Cell(direction, 3), 0, 5001, of)
+        transfers._order(TestPlan("alice", server=listen), pair, Cell(direction, 3), 0, 5001, of)
         for of in pair.endpoints
     ]
     sender, receiver = (THIS, "alice") if direction == TO else ("alice", THIS)
@@ -178,7 +178,7 @@ def test_one_side_listens_whichever_way_the_data_go(listen: str, direction: str)
         assert (way["source"]["namespace"], way["destination"]["namespace"]) == (sender, receiver)
         assert {way["source"]["address"], way["destination"]["address"]} == {of_this, "10.0.0.2"}
         server = receiver if flow["request_bytes"] is None else sender
-        assert server == ("alice" if listen == test_matrix.THERE else THIS)
+        assert server == ("alice" if listen == test_matrix.REMOTE else THIS)
 
 
 def test_a_transfer_in_numbers():
@@ -232,7 +232,7 @@ def test_a_processor_with_the_kernels_work_is_busy_and_one_of_others_is_not():
 
 @pytest.mark.parametrize("given", ["alice", "10.0.0", "10.0.0.1,", "10.0.0.1,10.0.0.2,10.0.0.3", "fe80::1"])
 def test_addresses_are_of_ipv4(given: str):
-    with pytest.raises(InputError, match="--data: found .*; expected --data HERE,THERE: IPv4 addresses of both hosts"):
+    with pytest.raises(InputError, match="--data: found .*; expected --data HERE,REMOTE: IPv4 addresses of both hosts"):
         endpoints.checked(given.split(","))
 
 
@@ -243,7 +243,7 @@ def reported(memory_bps: float, file_bps: float, **waits: float) -> tuple[str, b
         row(goodput_bps=file_bps, medium=FILE, waits={THIS: 0.0, "alice": 0.0} | waits),
     )
     result = [CellResult.of(Cell(TO, 1, each["medium"]), [each]) for each in rows]
-    places = {HERE_SIDE: "/here", THERE: "/there"}
+    places = {HERE_SIDE: "/here", REMOTE: "/there"}
     (finding,) = files.findings(result, (HERE, ALICE), places)
     return finding.sentence, finding.bad, finding.next
 
@@ -278,14 +278,14 @@ def test_a_disk_that_is_fast_enough_leaves_it_to_the_path():
     ],
 )
 def test_a_disk_without_room_is_refused(room: dict[str, Any], message: str):
-    requested = TestPlan("alice", files={THERE: "/there"})
+    requested = TestPlan("alice", files={REMOTE: "/there"})
     with pytest.raises(InputError) as error:
         files.stores(requested, {"alice": Roomy(room)})  # type: ignore[dict-item]
     assert str(error.value) == f'host "alice": --file: /there: {message}'
 
 
 def test_a_tenth_of_the_room_is_taken_at_most():
-    requested = TestPlan("alice", files={THERE: "/there"})
+    requested = TestPlan("alice", files={REMOTE: "/there"})
     room = {"free_bytes": 10**9, "file_bytes": None, "why": None}
     store = files.stores(requested, {"alice": Roomy(room)})["alice"]  # type: ignore[dict-item]
     assert store.source["bytes"] + store.sink["bytes"] <= 10**8
@@ -299,6 +299,6 @@ class Roomy:
     def __init__(self, room: dict[str, Any]) -> None:
         self._room = room
 
-    def room(self, place: str) -> dict[str, Any]:
+    def disk_space(self, place: str) -> dict[str, Any]:
         assert place == "/there"
         return self._room

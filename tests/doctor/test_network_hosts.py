@@ -120,7 +120,7 @@ def test_a_small_receive_buffer_is_what_limits(bed: Testbed):
     bed.inside("alice", "sysctl", "-w", "net.ipv4.tcp_rmem=4096 16384 16384")
     try:
         words = (
-            "--for",
+            "--duration",
             "1.5s",
             "--flows",
             "1",
@@ -128,8 +128,8 @@ def test_a_small_receive_buffer_is_what_limits(bed: Testbed):
             "1",
             "--direction",
             "to",
-            "--listen",
-            "here",
+            "--server",
+            "local",
             "--port",
             "5001",
         )
@@ -177,7 +177,8 @@ def test_a_host_that_is_not_there_is_one_line(bed: Testbed):
 @pytest.mark.usefixtures("unchanged")
 def test_data_that_find_no_way_are_one_line(bed: Testbed):
     """The address is alice's, but the router knows nothing of it."""
-    words = ("--data", "10.2.0.2,10.9.0.2", "--for", "1s", "--flows", "1", "--repeats", "1", "--direction", "to")
+    words = ("--addresses", "10.2.0.2,10.9.0.2")
+    words += ("--duration", "1s", "--flows", "1", "--repeats", "1", "--direction", "to")
     bed.inside("bob", "ip", "route", "add", "10.9.0.2", "via", "10.2.0.1")
     try:
         status, _, errors = network(bed, *words, "--port", "5002")
@@ -185,12 +186,12 @@ def test_data_that_find_no_way_are_one_line(bed: Testbed):
         bed.inside("bob", "ip", "route", "del", "10.9.0.2")
     assert (status, errors) == (
         2,
-        'host "alice": found no way from this host to 10.9.0.2 port 5002; expected one (--data, --port, or --listen '
-        "here)\n",
+        'host "alice": found no way from this host to 10.9.0.2 port 5002; expected one (--addresses, --port, or '
+        "--server local)\n",
     )
-    status, _, errors = network(bed, "--data", "10.2.0.2,10.1.0.77")
+    status, _, errors = network(bed, "--addresses", "10.2.0.2,10.1.0.77")
     assert (status, errors) == (
-        2, 'host "alice": found no interface with the address 10.1.0.77; expected one (--data)\n'
+        2, 'host "alice": found no interface with the address 10.1.0.77; expected one (--addresses)\n'
     )  # fmt: skip
 
 
@@ -231,7 +232,7 @@ def test_a_file_is_what_is_sent(bed: Testbed):
 @pytest.mark.usefixtures("unchanged")
 def test_nothing_is_written_that_stays_by_one_that_is_killed(bed: Testbed):
     """Both agents write files that no folder lists: with the agents they are gone."""
-    words = ("--for", "20s", "--flows", "1", "--repeats", "1", "--ssh-config", str(bed.from_bob))
+    words = ("--duration", "20s", "--flows", "1", "--repeats", "1", "--ssh-config", str(bed.from_bob))
     process = bed.ackclock("doctor", "host", "network", "alice", *words, *disks(bed), on="bob")
     pids = bed.agent("alice"), bed.agent("bob")
     end = time.monotonic() + 60

@@ -157,7 +157,7 @@ def test_what_progress_raises_ends_the_call():
     ],
 )
 def test_what_it_has_not_is_refused_with_the_engines_that_have(change, missing, others):
-    (reason,) = engines.refusals(engines.engine("fluid"), plan(change))
+    (reason,) = engines.unsupported(engines.engine("fluid"), plan(change))
     assert (reason.what, reason.engine, reason.available_in) == (missing, "fluid", others)
     with pytest.raises(UnsupportedError):
         engines.engine("fluid").run(plan(change), 1)
@@ -165,7 +165,7 @@ def test_what_it_has_not_is_refused_with_the_engines_that_have(change, missing, 
 
 def test_the_time_that_hosts_take_by_default_is_left_out():
     assert plan().groups[0].tcp.processing
-    assert engines.refusals(engines.engine("fluid"), plan()) == []
+    assert engines.unsupported(engines.engine("fluid"), plan()) == []
 
 
 # --- queues ------------------------------------------------------------------------------------------
@@ -285,11 +285,11 @@ def test_a_sweep_measures_a_result_folder(data, tmp_path):
 
 def test_a_folder_that_is_no_result_is_refused(tmp_path):
     named = plan(fluid(f'loss_assignment = {{ kind = "replayed", from = "{tmp_path / "none"}" }}'))
-    for refused in (engines.check_needs, engines.fed):
+    for refused in (engines.check_inputs, engines.resolve_inputs):
         with pytest.raises(InputError, match=r"fluid\.loss_assignment\.from: found .*none\", which is no result"):
             refused(engines.engine("fluid"), named)
-    engines.check_needs(engines.engine("fluid"), named, [tmp_path / "none"])
-    engines.check_needs(engines.engine("packet"), named)
+    engines.check_inputs(engines.engine("fluid"), named, [tmp_path / "none"])
+    engines.check_inputs(engines.engine("packet"), named)
 
 
 def test_a_result_without_losses_has_nothing_to_replay():

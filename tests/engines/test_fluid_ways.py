@@ -123,7 +123,7 @@ def plan(text, more=""):
 
 
 def refused(text, more=""):
-    return {reason.what for reason in engines.engine("fluid").check(plan(text, more))}
+    return {reason.what for reason in engines.engine("fluid").unsupported(plan(text, more))}
 
 
 def names(given):
@@ -183,7 +183,7 @@ def test_a_choice_on_the_way_back_is_refused():
     given = plan(GRAPH, AGAIN)
     one_way = replace(given, links=tuple(link for link in given.links if link.name != "s-0>other"))
     assert names(one_way) == names(plan(GRAPH))
-    assert list(routing.beyond(one_way)) == [routing.SEVERAL_WAYS]
+    assert list(routing.unsupported(one_way)) == [routing.SEVERAL_WAYS]
 
 
 def test_acknowledgements_do_not_wait_behind_data():

@@ -210,20 +210,20 @@ REFUSED = {
 @pytest.mark.parametrize(("keys", "feature"), REFUSED.items(), ids=REFUSED.values())
 def test_other_engines_refuse_by_name(engine, keys, feature):
     plan = ac.loads(changed(FLOW, ('rtt = "40ms"\n', f'rtt = "40ms"\n{keys}\n'))).plan()
-    assert any(feature in str(reason) for reason in engines.engine(engine).check(plan))
+    assert any(feature in str(reason) for reason in engines.engine(engine).unsupported(plan))
 
 
 @pytest.mark.parametrize(("engine", "has"), [("packet", True), ("linux", True), ("fluid", False), ("ns3", False)])
 def test_a_trace_is_for_two_engines(engine, has):
     text = changed(FLOW, ('rate = "10Mbit"', 'rate = { trace = "t" }')) + '[traces]\nt = "time_s,rate_bps\\n0,1e6\\n"\n'
-    reasons = [str(reason) for reason in engines.engine(engine).check(ac.loads(text).plan())]
+    reasons = [str(reason) for reason in engines.engine(engine).unsupported(ac.loads(text).plan())]
     assert any("trace" in reason for reason in reasons) != has
 
 
 @pytest.mark.parametrize(("kernel", "has"), [("guest", True), ("6.1", True), ("live", False)])
 def test_the_kernel_of_this_machine_has_no_opportunities(kernel, has):
     text = changed(FLOW, ('rate = "10Mbit"', 'rate = { trace = "t" }')) + '[traces]\nt = "1\\n"\n'
-    reasons = [str(reason) for reason in engines.engine("linux").check(ac.loads(text).on(kernel).plan())]
+    reasons = [str(reason) for reason in engines.engine("linux").unsupported(ac.loads(text).on(kernel).plan())]
     assert any("delivery opportunities of a trace (it takes a CSV of rates)" in reason for reason in reasons) != has
 
 

@@ -141,7 +141,7 @@ NOT_LINUX = ("packet", "fluid")
     ],
 )
 def test_what_the_model_has_not_is_said(text, what, others):
-    (reason,) = engines.refusals(engines.engine("meanfield"), plan(text))
+    (reason,) = engines.unsupported(engines.engine("meanfield"), plan(text))
     assert (reason.what, reason.available_in) == (what, others)
     with pytest.raises(UnsupportedError):
         engines.engine("meanfield").run(plan(text), 1)

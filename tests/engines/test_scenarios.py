@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from ackclock.cli import run_jobs
 from ackclock.experiments import runner
 from ackclock.scenario import planning
 
@@ -19,7 +18,7 @@ SCENARIOS = sorted((Path(__file__).parents[2] / "scenarios").glob("*.toml"))
 @pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.stem)
 def test_a_look_at_each(path):
     plans = [point.plan for point in planning.load(path).points()]
-    plan = run_jobs.shortened(plans[0], run_jobs.Options(quick=True))
+    plan = runner.quick(plans[0])
     data = runner.run(plan)
     assert data.flows["run"].n_unique() == 1
     assert data.flows["delivered_bytes"].sum() > 0

@@ -7,14 +7,15 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 import pytest
+from click.testing import CliRunner
 from polars.testing import assert_frame_equal
-from typer.testing import CliRunner
 
 import ackclock as ac
-from ackclock import cli, engines, metrics
+from ackclock import engines, metrics
+from ackclock.cli.program import application
 from ackclock.dataset import tables
 from ackclock.engines import theory
-from ackclock.engines.theory.model import Answer
+from ackclock.engines.theory.model import ModelResult
 from ackclock.engines.theory.pendulum import Pendulum
 from ackclock.errors import InputError, UnsupportedError
 from ackclock.reproductions import pendulum as tilts
@@ -45,14 +46,14 @@ class Averages:
 
     name = "averages"
 
-    def misfits(self, plan):
+    def unsupported(self, plan):
         return []
 
-    def draws(self, plan):
+    def is_stochastic(self, plan):
         return False
 
-    def answer(self, plan, seed):
-        return Answer(metrics={"goodput_bps": 8.5e6, "queue_delay_mean_s": 0.02, "goodput_flow_bps": [8e6, 5e5]})
+    def evaluate(self, plan, seed):
+        return ModelResult(metrics={"goodput_bps": 8.5e6, "queue_delay_mean_s": 0.02, "goodput_flow_bps": [8e6, 5e5]})
 
 
 def plan(text: str = LINE) -> ac.plan.Plan:
@@ -78,7 +79,7 @@ def line() -> tuple[pendulum.Side, pendulum.Side]:
 
 
 def call(*arguments: object):
-    return CliRunner().invoke(cli.application(), [str(argument) for argument in arguments])
+    return CliRunner().invoke(application, [str(argument) for argument in arguments])
 
 
 def test_every_listed_engine_says_what_it_is():
@@ -87,7 +88,7 @@ def test_every_listed_engine_says_what_it_is():
     for name in engines.ENGINES:
         made = engines.engine(name)
         assert made.name == name
-        words = {what for what in made.has if not what.startswith(algorithms)}
+        words = {what for what in made.supported_features if not what.startswith(algorithms)}
         assert words <= engines.features.ALL | engines.features.OF_TESTBEDS
 
 
@@ -232,7 +233,7 @@ def test_the_same_seed_gives_the_same_and_another_one_another():
 )
 def test_what_does_not_fit_is_one_line_that_names_who_can(change, what):
     changed = plan(LINE.replace(*change, 1) + '[theory]\nmodel = "pendulum"\n')
-    (reason,) = engines.refusals(engines.engine("theory"), changed)
+    (reason,) = engines.unsupported(engines.engine("theory"), changed)
     assert what in str(reason)
     assert str(reason).startswith('Unsupported: engine "theory" has no model of this: "pendulum" has no ')
     assert reason.available_in == ("packet", "linux")
@@ -244,15 +245,15 @@ def test_of_several_models_the_nearest_is_named(monkeypatch):
     class Nothing(Averages):
         name = "nothing"
 
-        def misfits(self, plan):
+        def unsupported(self, plan):
             return ["this", "that"]
 
     monkeypatch.setattr(theory, "MODELS", (Nothing(), Pendulum()))
     refused = plan(LINE.replace('congestion = "reno"', 'congestion = "cubic"', 1))
-    (reason,) = theory.TheoryEngine().check(refused)
+    (reason,) = theory.TheoryEngine().unsupported(refused)
     assert reason.what == 'model of this: the nearest, "pendulum", has no congestion control "cubic"'
     monkeypatch.setattr(theory, "MODELS", (Nothing(), Averages()))
-    assert theory.TheoryEngine().check(refused) == []
+    assert theory.TheoryEngine().unsupported(refused) == []
     assert theory.TheoryEngine().run(refused, 1).manifest["model"] == "averages"
 
 
@@ -311,6 +312,6 @@ def test_averages_stand_beside_another_result(tmp_path):
         data.write(tmp_path / name)
     assert call("report", tmp_path / "packet", tmp_path / "theory", "--out", tmp_path / "both.html").exit_code == 0
     assert "8.50 Mb/s" in (tmp_path / "both.html").read_text("utf-8")
-    over = ("--over", tmp_path / "theory", "--out", tmp_path / "over.png")
+    over = ("--overlay", tmp_path / "theory", "--out", tmp_path / "over.png")
     assert call("plot", tmp_path / "packet", "goodput", *over).exit_code == 0
     assert "theory: " in call("plot", tmp_path / "packet", "cwnd", *over).stderr

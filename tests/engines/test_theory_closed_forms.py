@@ -51,7 +51,7 @@ def answer(asked) -> dict[str, float]:
 
 
 def refused(asked) -> list[str]:
-    return [reason.what for reason in engines.refusals(engines.engine("theory"), asked)]
+    return [reason.what for reason in engines.unsupported(engines.engine("theory"), asked)]
 
 
 # --- random loss -----------------------------------------------------------------------------------------------------

@@ -92,7 +92,7 @@ def test_acks_that_are_delayed_and_counted_are_two_packets_each() -> None:
 )
 def test_what_it_cannot(change: tuple[str, str], reason: str) -> None:
     asked = plan(change)
-    assert any(reason in what for what in SingleCubic().misfits(asked))
+    assert any(reason in what for what in SingleCubic().unsupported(asked))
     with pytest.raises(UnsupportedError, match="theory"):
         ac.run(asked, engine="theory")
 

@@ -11,7 +11,7 @@ from warm import Warm
 
 from ackclock.dataset import Dataset, verify
 from ackclock.dataset.manifests import CAPTURES
-from ackclock.system.temporary import is_private
+from ackclock.system.temporary import is_temporary
 
 SCENARIO = """\
 name = "small"
@@ -43,7 +43,7 @@ def warm():
 
 def private_places(folder: Path) -> list[Path]:
     """What a killed process has left, wherever."""
-    return [path for path in folder.rglob("*") if is_private(path)]
+    return [path for path in folder.rglob("*") if is_temporary(path)]
 
 
 @pytest.mark.parametrize(("kills", "sweeps"), SWEEP_KILLS)

@@ -6,10 +6,10 @@ import dataclasses
 import json
 
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 import ackclock as ac
-from ackclock.cli import application
+from ackclock.cli.program import application
 from ackclock.errors import InputError, UnsupportedError
 from ackclock.experiments import phase_effects
 from ackclock.experiments.sweep import result as sweeps
@@ -172,16 +172,16 @@ def test_what_a_twin_says_is_in_the_manifest_and_among_the_metrics():
 def test_a_comparison_checks_the_engines_that_have_twins(tmp_path, monkeypatch):
     (tmp_path / "small.toml").write_text(TWO.format(longest="0ms").replace("150s", "30s"))
     monkeypatch.chdir(tmp_path)
-    command = ["compare", "small.toml", "--engine", "packet,fluid", "--check-phase", "--no-report", "--out", "out"]
-    done = CliRunner().invoke(application(), command)
+    command = ["compare", "small.toml", "--engine", "packet,fluid", "--perturb", "--no-report", "--out", "out"]
+    done = CliRunner().invoke(application, command)
     assert f"\npacket: {HOLDS}\n" in done.stdout, done.output
     assert "\nfluid: " not in done.stdout
     assert json.loads((tmp_path / "out/comparison.json").read_text())[PHASE] == {
         "packet": {"locked": False, "moved": {}}
     }
     assert PHASE in ac.Dataset.read(tmp_path / "out/packet").manifest
-    refused = CliRunner().invoke(application(), [*command, "--seed", "1"])
-    assert (refused.exit_code, refused.stderr.startswith("--check-phase: found one run")) == (2, True)
+    refused = CliRunner().invoke(application, [*command, "--seed", "1"])
+    assert (refused.exit_code, refused.stderr.startswith("--perturb: found one run")) == (2, True)
 
 
 SWEPT = (
@@ -195,8 +195,8 @@ SWEPT = (
 
 def swept(tmp_path, *words):
     (tmp_path / "small.toml").write_text(SWEPT)
-    command = ["sweep", str(tmp_path / "small.toml"), "--check-phase", "--out", str(tmp_path / "out"), "--jobs", "1"]
-    return CliRunner().invoke(application(), [*command, *words])
+    command = ["sweep", str(tmp_path / "small.toml"), "--perturb", "--out", str(tmp_path / "out"), "--jobs", "1"]
+    return CliRunner().invoke(application, [*command, *words])
 
 
 def test_a_sweep_checks_each_of_its_points(tmp_path):
@@ -245,7 +245,7 @@ def test_a_sweep_goes_on_with_the_twins_too(tmp_path):
 def test_sweeps_that_cannot_be_checked_are_refused(tmp_path, words, refusal):
     done = swept(tmp_path, *words)
     assert (done.exit_code, done.stderr.count("\n")) == (2, 1), done.output
-    assert done.stderr.startswith(f"--check-phase: {refusal}")
+    assert done.stderr.startswith(f"--perturb: {refusal}")
     assert not (tmp_path / "out").exists()
 
 

@@ -43,7 +43,7 @@ class FakeEngine:
     def check(self, plan):
         return [Unsupported(name, self.name, ("linux",)) for name in self.missing]
 
-    def draws(self, plan):
+    def is_stochastic(self, plan):
         return True
 
     def run(self, plan, seed, options: RunOptions | None = None) -> Dataset:

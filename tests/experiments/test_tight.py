@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 import ackclock as ac
-from ackclock import cli
+from ackclock.cli.program import application
 from ackclock.experiments import token_bucket_check
 
 POLICED = """
@@ -46,6 +46,6 @@ def test_what_is_warned_of_gives_a_fraction(values):
 def test_run_says_a_line(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "policed.toml").write_text(POLICED)
-    done = CliRunner().invoke(cli.application("run"), ["run", "policed.toml", "--seed", "1", "--no-report"])
+    done = CliRunner().invoke(application, ["run", "policed.toml", "--seed", "1", "--no-report"])
     (line,) = [line for line in done.stderr.splitlines() if line.startswith("warning")]
     assert line.startswith("warning: policed: the tbf of bottleneck has room for fewer than three packets")

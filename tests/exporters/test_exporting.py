@@ -9,10 +9,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 import ackclock as ac
-from ackclock import cli, exporters
+from ackclock import exporters
+from ackclock.cli.program import application
 from ackclock.errors import InputError
 
 ROOT = Path(__file__).parents[2]
@@ -45,7 +46,7 @@ def small(queue="pfifo", limit="20p", congestion="cubic", more=""):
 
 
 def call(*arguments):
-    return CliRunner().invoke(cli.application(), [str(argument) for argument in arguments])
+    return CliRunner().invoke(application, [str(argument) for argument in arguments])
 
 
 def reads(program: str, *arguments: str, text: str) -> None:

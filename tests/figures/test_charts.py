@@ -8,10 +8,10 @@ import re
 
 import polars as pl
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 import ackclock as ac
-from ackclock import cli
+from ackclock.cli.program import application
 from ackclock.errors import InputError
 from ackclock.experiments.sweep.result import Sweep
 from ackclock.figures import charts, plots
@@ -133,7 +133,7 @@ def test_the_report_holds_the_numbers_and_nothing_that_runs():
 
 
 def call(*arguments):
-    return CliRunner().invoke(cli.application(), [str(argument) for argument in arguments])
+    return CliRunner().invoke(application, [str(argument) for argument in arguments])
 
 
 SCENARIO = """

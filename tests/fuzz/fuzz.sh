@@ -3,7 +3,7 @@
 #   fuzz.sh READER SECONDS PYTHON
 set -euo pipefail
 reader=$1 seconds=$2 python=$3
-crate=crates/ackclock-capture
+crate=crates/ackclock-analysis
 
 if [[ $reader != files && $reader != segments ]]; then
     exec "$python" -W ignore tests/fuzz/fuzz.py "$reader" --seconds "$seconds"
@@ -15,7 +15,7 @@ fi
 found=$PWD/results/fuzz-$reader
 mkdir -p "$found/corpus" "$found/findings"
 seeds=()
-[[ $reader == files ]] && for folder in "$crate"/tests/data/*/; do seeds+=("$folder"); done
+[[ $reader == files ]] && for folder in crates/ackclock-pcap/tests/data/*/; do seeds+=("$folder"); done
 # No part of it is unsafe, so there is nothing for a sanitizer to see.
 exec cargo +nightly fuzz run --fuzz-dir "$crate/fuzz" --sanitizer none --target-dir target/fuzz "$reader" \
     "$found/corpus" ${seeds[@]+"${seeds[@]}"} -- -artifact_prefix="$found/findings/" -max_total_time="$seconds" \

@@ -33,10 +33,10 @@ LONGEST_LINE = 1000
 MOST_CPU_S = 5.0
 
 #: Sweeps of more points are looked at up to there: a point is a scenario, and checked as one.
-MOST_POINTS = 8
+MAX_POINTS = 8
 
 #: Plans with more flows are not given to the simulator, whose memory grows with them.
-MOST_FLOWS = 2000
+MAX_FLOWS = 2000
 
 
 class Finding(Exception):  # noqa: N818
@@ -89,7 +89,7 @@ def scenario(data: bytes) -> None:
         if loaded.sweep is None:
             _check_plan(loaded.plan())
         else:
-            for number in range(min(loaded.sweep.count, MOST_POINTS)):
+            for number in range(min(loaded.sweep.count, MAX_POINTS)):
                 _check_plan(loaded.point(number).plan)
 
 
@@ -108,15 +108,15 @@ def _check_plan(plan: Plan) -> None:
     json.dumps(plan.to_dict(), allow_nan=False)
     for name in engines.ENGINES:
         engine = engines.engine(name)
-        refused = engines.refusals(engine, plan)
+        refused = engines.unsupported(engine, plan)
         for reason in refused:
             _check_line(str(reason))
         if not refused:
-            engine.draws(plan)
-        if not refused and name == "packet" and len(plan.flows) <= MOST_FLOWS:
+            engine.is_stochastic(plan)
+        if not refused and name == "packet" and len(plan.flows) <= MAX_FLOWS:
             _core.Simulation(json.dumps(plan.engine_input()), plan.seeds[0])
     for name in engines.ENGINES:
-        engines.check_needs(engines.engine(name), plan)
+        engines.check_inputs(engines.engine(name), plan)
 
 
 def _check_said(error: AckclockError) -> None:

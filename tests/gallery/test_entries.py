@@ -9,10 +9,10 @@ from math import inf
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
-from ackclock import cli
-from ackclock.cli import forecasts
+from ackclock.cli import forecast
+from ackclock.cli.program import application
 from ackclock.errors import InputError, ScenarioError, Unsupported, UnsupportedError
 from ackclock.gallery import (
     AGREES,
@@ -237,7 +237,7 @@ def test_the_package_carries_the_entries():
 
 
 def call(*arguments):
-    return CliRunner().invoke(cli.application(), ["reproduce", *map(str, arguments)])
+    return CliRunner().invoke(application, ["reproduce", *map(str, arguments)])
 
 
 def test_what_an_entry_runs_is_listed_without_planning_it(entry, monkeypatch):
@@ -254,11 +254,11 @@ def test_of_very_many_cases_some_are_planned_for_the_forecast(entry, monkeypatch
     plan = cases.plan
     monkeypatch.setattr(cases, "plan", lambda *given: planned.append(given) or plan(*given))
     entries = [4 * runner.listed(entry), runner.listed(entry)]
-    whole = forecasts.of_entries(entries, 1)
+    whole = forecast.of_entries(entries, 1)
     assert len(planned) == 20
-    monkeypatch.setattr(forecasts, "MOST_PLANNED", 7)
+    monkeypatch.setattr(forecast, "MAX_PLANNED", 7)
     planned.clear()
-    some = forecasts.of_entries(entries, 1)
+    some = forecast.of_entries(entries, 1)
     assert len(planned) == 6 + 2  # of each entry some
     assert some.runs == whole.runs == 40
     assert some.events == pytest.approx(whole.events, rel=0.2)
@@ -284,7 +284,7 @@ def test_a_run_says_its_verdict_and_writes_a_folder(only, tmp_path, which):
     assert done.exit_code == 0, done.output
     assert "published: 5 Mb/s" in done.stdout
     assert "4.5 Mb/s to 5.5 Mb/s" in done.stdout
-    assert "Over all: agrees" in done.stdout
+    assert "Overall: agrees" in done.stdout
     assert "this is a preview, not a verdict" in done.stdout
     folder = tmp_path / "out" / only.id
     assert (folder / "packet" / "cubic-small" / "manifest.json").is_file()
@@ -296,7 +296,7 @@ def test_a_run_says_its_verdict_and_writes_a_folder(only, tmp_path, which):
         "manifest.json",
     }
     assert "**agrees** (a preview" in (folder / "page.md").read_text()
-    assert call(which, "--quick", "--again", "--out", tmp_path / "out").exit_code == 0  # replaces its own
+    assert call(which, "--quick", "--force", "--out", tmp_path / "out").exit_code == 0  # replaces its own
 
 
 def test_json_is_a_line_for_each_entry_and_a_contradiction_exits_0(only, tmp_path):
@@ -329,7 +329,7 @@ def test_an_engine_that_the_machine_lacks_is_left_out_and_named(entry, tmp_path,
 
 
 def test_a_case_that_an_engine_cannot_run_is_not_measured_and_says_why(entry, tmp_path, monkeypatch):
-    run = runner.running.run
+    run = runner.runner.run
 
     def unable(plan, engine, **around):
         if engine == "fluid" and len(plan.seeds) == 1:
@@ -337,7 +337,7 @@ def test_a_case_that_an_engine_cannot_run_is_not_measured_and_says_why(entry, tm
             raise UnsupportedError([Unsupported(what, engine)])
         return run(plan, "packet", **around)
 
-    monkeypatch.setattr(runner.running, "run", unable)
+    monkeypatch.setattr(runner.runner, "run", unable)
     (entry.folder / "check.py").write_text(CHECK.replace('("packet",)', '("packet", "fluid")'))
     found = runner.run(Entry(entry.folder), tmp_path / "out", quick=True)
     assert [(row.engine, row.verdict, row.counts) for row in found.rows] == [

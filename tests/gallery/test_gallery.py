@@ -45,7 +45,7 @@ def of_others(entry, key):
 @every_entry
 def test_a_quick_run_has_the_rows_of_the_committed_result(entry, tmp_path, request):
     """It may leave out some rows of the kernel and of ns-2. Without a guest the kernel's are skipped by name."""
-    lacks_guest = "linux" in entry.engines and engines.lacking("linux")
+    lacks_guest = "linux" in entry.engines and engines.unavailable("linux")
     if lacks_guest and os.environ.get("CI"):
         request.getfixturevalue("guest_kernel")
     committed = Result.last(entry.folder / TABLE, entry.id)

@@ -95,7 +95,7 @@ def test_a_mistake_is_one_line(entry, old, new, message):
 
 
 def test_a_mechanism_or_a_case_that_is_not_there_is_refused(entry):
-    with pytest.raises(InputError, match='--mechanism: found "magic"; expected of X1.2 all, one of a faster link'):
+    with pytest.raises(InputError, match='--ablation: found "magic"; expected of X1.2 all, one of a faster link'):
         entry.switched(["magic"])
     (entry.folder / "mechanisms.toml").write_text(MECHANISMS.replace('cases = ["reno"]', 'cases = ["bbr"]'))
     with pytest.raises(InputError, match="cases: found 'bbr'; expected one of"):

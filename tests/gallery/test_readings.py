@@ -133,7 +133,9 @@ def test_a_value_that_no_case_has_is_refused(entry):
 
 def test_a_reading_that_is_not_there_is_refused(entry):
     assert [reading.name for reading in entry.read_as(["both ways"]).chosen] == ["both ways"]
-    with pytest.raises(InputError, match='--reading: found "neither"; expected of X1.2 one of one way, both ways'):
+    with pytest.raises(
+        InputError, match='--interpretation: found "neither"; expected of X1.2 one of one way, both ways'
+    ):
         entry.read_as(["neither"])
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
-from ackclock import cli
+from ackclock.cli.program import application
 from ackclock.gallery import Entry, runner, staleness
 
 FILES = {
@@ -53,7 +53,7 @@ def only(tmp_path, monkeypatch):
 
 
 def call(*arguments):
-    return CliRunner().invoke(cli.application(), ["reproduce", *map(str, arguments)])
+    return CliRunner().invoke(application, ["reproduce", *map(str, arguments)])
 
 
 def test_what_stands_is_not_run_again(only, tmp_path, monkeypatch):
@@ -66,14 +66,14 @@ def test_what_stands_is_not_run_again(only, tmp_path, monkeypatch):
         made.clear()
         done = call("X1", "--quick", *arguments, "--out", tmp_path / "out", "--jobs", 1)
         assert done.exit_code == 0, done.output
-        assert "Over all: agrees" in done.stdout
-        assert ("nothing has changed since it was made" in done.stdout) == (not made)
+        assert "Overall: agrees" in done.stdout
+        assert (": up to date" in done.stdout) == (not made)
         return bool(made)
 
     assert goes_on()
     assert not goes_on()
     assert "all results are up to date" in call("X1", "--quick", "--dry-run", "--out", tmp_path / "out").stdout
-    assert goes_on("--again")
+    assert goes_on("--force")
     assert goes_on("--engine", "packet")
     assert goes_on()  # of all engines again
     for name in ("README.md", "mechanisms.toml"):
@@ -90,9 +90,9 @@ def test_what_stands_is_not_run_again(only, tmp_path, monkeypatch):
 
 def test_mechanisms_that_stand_are_not_run_again(only, tmp_path):
     def goes_on():
-        done = call("X1", "--quick", "--mechanism", "all", "--out", tmp_path / "out", "--jobs", 1)
+        done = call("X1", "--quick", "--ablation", "all", "--out", tmp_path / "out", "--jobs", 1)
         assert done.exit_code == 0, done.output
-        return "nothing has changed" not in done.stdout
+        return ": up to date" not in done.stdout
 
     assert goes_on()
     assert not goes_on()

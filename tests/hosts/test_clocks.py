@@ -1,4 +1,4 @@
-"""How clocks are related, with exchanges whose truth is known."""
+"""Clock offsets and drift, from exchanges with known delays."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from ackclock.hosts.clocks import Exchange, Offset, Relation, offset
+from ackclock.hosts.clocks import ClockDrift, Exchange, Offset, offset
 
 
 def exchange(asked_ns: int, there_ns: int, back_ns: int, ahead_ns: int) -> Exchange:
@@ -14,14 +14,14 @@ def exchange(asked_ns: int, there_ns: int, back_ns: int, ahead_ns: int) -> Excha
     return Exchange(asked_ns, asked_ns + there_ns + ahead_ns, asked_ns + there_ns + back_ns)
 
 
-def test_the_shortest_exchange_tells_the_offset():
+def test_the_offset_is_that_of_the_shortest_exchange():
     found = offset([exchange(0, 900, 100, 5_000), exchange(10_000, 60, 40, 5_000), exchange(20_000, 100, 900, 5_000)])
     assert found == Offset(at_ns=10_050, ahead_ns=5_010, error_ns=50)
-    assert found.there(1_000) == 6_010
+    assert found.to_remote(1_000) == 6_010
 
 
 @pytest.mark.parametrize("ahead_ns", [0, 7_000_000_000, -3_000])
-def test_the_offset_is_never_wronger_than_its_error(ahead_ns: int):
+def test_the_offset_is_within_its_error(ahead_ns: int):
     chance = random.Random(ahead_ns)
     for _ in range(200):
         each = [
@@ -32,12 +32,12 @@ def test_the_offset_is_never_wronger_than_its_error(ahead_ns: int):
         assert abs(found.ahead_ns - ahead_ns) <= found.error_ns
 
 
-def test_a_drift_beyond_the_error_stretches_durations():
+def test_a_drift_above_the_error_stretches_durations():
     before, after = Offset(0, 1_000, 10), Offset(10**9, 101_000, 10)
-    fast = Relation(before, after)
+    fast = ClockDrift(before, after)
     assert fast.drift == pytest.approx(1e-4)
     assert fast.stretch == pytest.approx(1 / 1.0001)
 
 
-def test_a_drift_within_the_error_is_none():
-    assert Relation(Offset(0, 1_000, 10), Offset(10**9, 1_015, 10)).stretch == 1.0
+def test_a_drift_within_the_error_is_ignored():
+    assert ClockDrift(Offset(0, 1_000, 10), Offset(10**9, 1_015, 10)).stretch == 1.0

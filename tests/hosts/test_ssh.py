@@ -1,4 +1,4 @@
-"""What reaches the ssh of the user: nothing from a scenario is an option of it."""
+"""Commands of ssh: no value of a scenario becomes an option."""
 
 from __future__ import annotations
 
@@ -13,34 +13,34 @@ from ackclock.hosts import ssh
 
 
 @pytest.mark.parametrize("name", ["alice", "root@alice.example.net", "10.0.0.1", "fe80::1", "a_b@h-1"])
-def test_a_host_stands_behind_all_options(name: str):
+def test_the_destination_follows_all_options(name: str):
     words = ssh.command(name, "true")
     assert words[-3:] == ["--", name, "true"]
 
 
 @pytest.mark.parametrize("name", ["-oProxyCommand=x", "", "a b", "a\n", "@a", "a@-b", "-a@b", "a;b", "$(x)", "ssh://a"])
-def test_what_is_no_host_is_refused(name: str):
+def test_invalid_destinations_are_rejected(name: str):
     with pytest.raises(InputError, match="expected a host as ssh knows it"):
         ssh.command(name, "true")
 
 
-def test_host_keys_and_logins_are_the_users_business():
+def test_options_do_not_change_host_keys_and_logins():
     words = " ".join(ssh.command("alice", "true", Path("-odd")))
     assert "-F -odd" in words
     for name in ("StrictHostKeyChecking", "UserKnownHostsFile", "IdentityFile", "User=", "PasswordAuth"):
         assert name not in words
 
 
-def test_a_configuration_of_ssh_is_a_file_and_for_the_engine_linux(tmp_path: Path):
+def test_ssh_config_is_a_file_and_for_the_engine_linux(tmp_path: Path):
     scenario = tmp_path / "any.toml"
     with pytest.raises(InputError, match=r"--ssh-config: found .* with --engine packet; expected --engine linux"):
-        run_jobs.loaded(scenario, run_jobs.Options(ssh_config=tmp_path / "config"))
-    with pytest.raises(InputError, match=r"--ssh-config: found no file .*/config; expected a configuration of ssh's"):
-        run_jobs.loaded(scenario, run_jobs.Options(engines="linux", ssh_config=tmp_path / "config"))
+        run_jobs.load_scenario(scenario, run_jobs.Options(ssh_config=tmp_path / "config"))
+    with pytest.raises(InputError, match=r"--ssh-config: found no file .*/config; expected an ssh configuration"):
+        run_jobs.load_scenario(scenario, run_jobs.Options(engines="linux", ssh_config=tmp_path / "config"))
 
 
 @pytest.mark.skipif(not shutil.which("ssh"), reason="no ssh")
-def test_what_an_alias_stands_for_is_the_users_ssh_to_say(tmp_path: Path):
+def test_aliases_are_resolved_by_the_users_ssh(tmp_path: Path):
     config = tmp_path / "config"
     config.write_text("Host alice\n  HostName 10.0.0.7\n")
     assert ssh.host_name("root@alice", config) == "10.0.0.7"

@@ -22,8 +22,8 @@ import ackclock as ac
 from ackclock import capture
 from ackclock.hosts import agent
 
-LACKING = testbeds.lacking()
-pytestmark = pytest.mark.skipif(LACKING is not None, reason=LACKING or "")
+MISSING = testbeds.lacking()
+pytestmark = pytest.mark.skipif(MISSING is not None, reason=MISSING or "")
 
 
 def ended(process: subprocess.Popen[str], status: int) -> str:
@@ -99,7 +99,7 @@ def test_transfers_are_those_of_the_other_engines(bed: Testbed):
 
 
 @pytest.mark.usefixtures("unchanged")
-def test_a_path_is_left_as_it_is(bed: Testbed):
+def test_an_existing_path_is_not_changed(bed: Testbed):
     path = testbeds.scenario(bed, duration=1.5, more="existing_path = true", name="left.toml")
     text = path.read_text()
     router = text[text.index('[[network.hosts]]\nname = "router"') : text.index('[[network.hosts]]\nname = "bob"')]
@@ -114,7 +114,7 @@ def test_a_path_is_left_as_it_is(bed: Testbed):
 
 
 @pytest.mark.usefixtures("unchanged")
-def test_a_sweep_goes_one_run_after_the_other(bed: Testbed):
+def test_a_sweep_runs_sequentially(bed: Testbed):
     path = testbeds.scenario(bed, duration=1.2, name="sweep.toml")
     path.write_text(path.read_text() + '\n[sweep]\n"network.queue.limit" = ["20p", "80p"]\n')
     words = ("sweep", str(path), "--engine", "linux", "--jobs", "2", "--no-report", "--ssh-config", str(bed.config))
@@ -154,7 +154,7 @@ def test_a_connection_is_cut(bed: Testbed):
 
 
 @pytest.mark.usefixtures("unchanged")
-def test_the_way_to_a_host_goes_down(bed: Testbed):
+def test_the_path_to_a_host_goes_down(bed: Testbed):
     process = start(bed, testbeds.scenario(bed, duration=20))
     wait_for_traffic(bed)
     bed.inside("router", "ip", "link", "set", "mgmt", "down")
@@ -173,7 +173,7 @@ def test_the_way_to_a_host_goes_down(bed: Testbed):
 
 
 @pytest.mark.usefixtures("unchanged")
-def test_a_host_that_stalls_for_a_moment_is_told_of(bed: Testbed):
+def test_a_short_stall_of_a_host_is_reported(bed: Testbed):
     process = start(bed, testbeds.scenario(bed, duration=3))
     pid = bed.agent("alice")
     wait_for_traffic(bed)
@@ -186,7 +186,7 @@ def test_a_host_that_stalls_for_a_moment_is_told_of(bed: Testbed):
 
 
 @pytest.mark.usefixtures("unchanged")
-def test_a_host_that_stands_still_is_given_up(bed: Testbed):
+def test_a_stopped_host_is_an_error(bed: Testbed):
     process = start(bed, testbeds.scenario(bed, duration=20))
     pid = bed.agent("bob")
     wait_for_traffic(bed)
@@ -195,7 +195,7 @@ def test_a_host_that_stands_still_is_given_up(bed: Testbed):
 
 
 @pytest.mark.usefixtures("unchanged")
-def test_a_host_lacks_a_module(bed: Testbed):
+def test_a_module_is_missing_on_a_host(bed: Testbed):
     lacks = subprocess.run(
         ["unshare", "--net", "tc", "qdisc", "add", "dev", "lo", "root", "netem"], capture_output=True, check=False
     ).returncode
@@ -209,7 +209,7 @@ def test_a_host_lacks_a_module(bed: Testbed):
 
 
 @pytest.mark.usefixtures("unchanged")
-def test_a_dry_run_tells_of_each_host(bed: Testbed):
+def test_a_dry_run_describes_each_host(bed: Testbed):
     path = testbeds.scenario(bed)
     path.write_text(
         path.read_text().replace("10.2.0.2", "10.2.0.77").replace('"left"', '"eth7"').replace("cubic", "bic")
@@ -231,7 +231,7 @@ def changed_config(bed: Testbed, **more: str) -> Path:
 
 
 @pytest.mark.usefixtures("unchanged")
-def test_a_login_is_refused(bed: Testbed):
+def test_a_login_is_rejected(bed: Testbed):
     text = bed.config.read_text().replace(f"IdentityFile {bed.folder}/login", f"IdentityFile {bed.folder}/stranger")
     (bed.folder / "stranger_config").write_text(text)
     status, _, errors = run(bed, testbeds.scenario(bed), config=bed.folder / "stranger_config")
@@ -250,7 +250,7 @@ def test_a_host_has_another_key(bed: Testbed):
 
 
 @pytest.mark.usefixtures("unchanged")
-def test_a_host_is_not_there(bed: Testbed):
+def test_a_host_does_not_exist(bed: Testbed):
     path = testbeds.scenario(bed)
     path.write_text(path.read_text().replace('address = "bob"', 'address = "10.9.2.99"'))
     status, _, errors = run(bed, path, config=changed_config(bed, ConnectTimeout="1"))
@@ -261,7 +261,7 @@ def test_a_host_is_not_there(bed: Testbed):
 @pytest.mark.parametrize(
     "address", ["-oProxyCommand=touch owned", "a b", "a;b", "$(touch owned)", "", "a@b@c", "ssh://x"]
 )
-def test_an_address_is_no_option_and_no_command(bed: Testbed, address: str):
+def test_an_address_is_neither_an_option_nor_a_command(bed: Testbed, address: str):
     path = testbeds.scenario(bed)
     path.write_text(path.read_text().replace('address = "bob"', f'address = "{address}"'))
     status, _, errors = run(bed, path)
@@ -291,7 +291,7 @@ def test_the_agent_is_of_another_version(bed: Testbed, tmp_path: Path):
 
 
 @pytest.mark.usefixtures("unchanged")
-def test_without_root_there_is_traffic_and_no_more(bed: Testbed):
+def test_without_root_only_traffic_is_sent(bed: Testbed):
     """bob's login has no rights."""
     config = bed.folder / "sshd-bob"
     before = config.read_text()
@@ -319,7 +319,7 @@ def reload_sshd(bed: Testbed) -> None:
 
 
 @pytest.mark.parametrize("runs", [8, pytest.param(200, marks=pytest.mark.oracle)])
-def test_nothing_is_left_of_runs_that_are_killed(bed: Testbed, runs: int):
+def test_killed_runs_leave_no_changes(bed: Testbed, runs: int):
     """By whatever signal, whenever, whatever they do: a run, one with all that changes, a measurement, the doctor."""
     before, moments = bed.state(), random.Random(runs)
     begin = [*begins(bed)]
@@ -334,18 +334,18 @@ def test_nothing_is_left_of_runs_that_are_killed(bed: Testbed, runs: int):
 
 
 def begins(bed: Testbed) -> Iterator[Callable[[], subprocess.Popen[str]]]:
-    """What begins each kind of work on the hosts."""
+    """Yield functions that start each kind of work on the hosts."""
     traffic = '[[flows]]\ncongestion = "cubic"\n[[traffic]]\nkind = "udp"\nrate = "500/s"\npacket = "1000B"\n'
     plain = testbeds.scenario(bed, duration=2)
     changing = with_traffic(bed, traffic, "changing.toml", more=CHANGE.replace("1.5s", "0.5s"))
     measured = testbeds.scenario(bed, duration=2, more='rtt = "measured"', name="killed.toml")
     yield from (partial(start, bed, path) for path in (plain, changing, measured))
     files = ("--file", str(bed.folder / "bob"), "--file", f":{bed.folder / 'alice'}")
-    words = ("doctor", "host", "network", "alice", "--for", "1s", "--ssh-config", str(bed.from_bob), *files)
+    words = ("doctor", "host", "network", "alice", "--duration", "1s", "--ssh-config", str(bed.from_bob), *files)
     yield partial(bed.ackclock, *words, on="bob")
 
 
-#: Of runs of half a minute: a real machine's timers are late, so its link sends a little less than a guest's, in which
+#: For runs of half a minute: a real machine's timers are late, so its link sends a little less than a guest's, in which
 #: time stands still; and the windows' saw teeth do not stand at the same place at the end. The delay of BBR lies
 #: between the guest's, where pacing holds it, and what its window holds (docs/guides/testbed.md).
 BOUNDS = {"goodput_bps": 0.03, "queue_delay_mean_s": 0.1}

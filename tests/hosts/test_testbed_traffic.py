@@ -1,4 +1,4 @@
-"""What may go between the hosts of a testbed: UDP, TCPs that differ, loops, links that change, measured paths."""
+"""Traffic between the hosts of a testbed: UDP, different TCPs, loops, links that change, measured paths."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from testbeds import CHANGE, Testbed, run, with_traffic
 
 import ackclock as ac
 
-LACKING = testbeds.lacking()
-pytestmark = pytest.mark.skipif(LACKING is not None, reason=LACKING or "")
+MISSING = testbeds.lacking()
+pytestmark = pytest.mark.skipif(MISSING is not None, reason=MISSING or "")
 
 
 @pytest.mark.usefixtures("unchanged")
@@ -40,7 +40,7 @@ def test_udp_sources_send_between_hosts(bed: Testbed):
 
 
 @pytest.mark.usefixtures("unchanged")
-def test_answers_come_back_to_udp_sources_that_follow_the_delay(bed: Testbed):
+def test_delay_adaptive_udp_sources_receive_feedback(bed: Testbed):
     """A flow fills the queue: more delay than the target, so more datagrams than the 100 a second of its beginning."""
     follow = 'rate_adaptation = { target = "2ms", min = "100/s", max = "2000/s" }'
     udp = f'[[traffic]]\nkind = "udp"\n{follow}\npacket = "50B"\n'
@@ -108,7 +108,7 @@ def test_sources_transfer_think_and_transfer_between_hosts(bed: Testbed):
 
 
 @pytest.mark.usefixtures("unchanged")
-def test_a_path_is_measured_before_it_is_used(bed: Testbed):
+def test_a_path_is_measured_before_the_runs(bed: Testbed):
     """A router that is none of ackclock's lets 10 Mb/s through: the utilisation is that of what was found."""
     path = testbeds.scenario(bed, duration=3, more='existing_path = true\nrtt = "measured"', name="measured.toml")
     text = path.read_text().replace('rate = "20Mbit"', 'rate = "measured"')

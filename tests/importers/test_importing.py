@@ -8,11 +8,12 @@ import json
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from typer.testing import CliRunner
 
-from ackclock import cli, importers
+from ackclock import importers
+from ackclock.cli.program import application
 from ackclock.dataset import Dataset
 from ackclock.dataset.result_kind import Kind, kind
 from ackclock.errors import InputError
@@ -21,7 +22,7 @@ DATA = Path(__file__).parent / "data"
 
 
 def call(*arguments):
-    return CliRunner().invoke(cli.application(), [str(argument) for argument in arguments])
+    return CliRunner().invoke(application, [str(argument) for argument in arguments])
 
 
 def metrics(data: Dataset) -> dict:

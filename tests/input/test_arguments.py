@@ -97,7 +97,7 @@ WRONG = [
     ("ac.sweep(swept, samples=1)", TYPE, "samples: found 1; expected True or False"),
     ("ac.sweep(swept, where=[])", TYPE, "where: found a list of 0; expected keys and lists of values"),
     ("ac.sweep(swept, jobs=0)", INPUT, JOBS.format("0")),
-    ("ac.sweep(swept, fresh='no')", TYPE, 'fresh: found "no"; expected True or False'),
+    ("ac.sweep(swept, restart='no')", TYPE, 'restart: found "no"; expected True or False'),
     ("ac.sweep(swept, out=3)", TYPE, "out: found 3; expected a path, as a text or a Path"),
     ("ac.sweep(swept, progress=1)", TYPE, "progress: found 1; expected a function"),
     # compare, replay
@@ -173,7 +173,7 @@ def names():
 
 @pytest.mark.parametrize(("call", "kind", "message"), WRONG)
 def test_a_wrong_argument_is_told(names, monkeypatch, call, kind, message):
-    monkeypatch.setattr(arguments, "MOST_ITEMS", 1000)
+    monkeypatch.setattr(arguments, "MAX_ITEMS", 1000)
     with pytest.raises(kind) as error:
         eval(call, names)  # noqa: S307 (our own)
     assert type(error.value) is kind

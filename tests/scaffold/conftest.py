@@ -1,4 +1,4 @@
-"""What the tests of controls share: a control that has a card and nothing else."""
+"""Fixtures: a congestion control algorithm that has a spec and no code."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from ackclock import algorithms
 
 
 @pytest.fixture
-def card_alone():
-    """A card `mine`, as Reno's with another name."""
-    yield from brought(dataclasses.replace(algorithms.card("congestion", "reno"), name="mine", linux=None))
+def spec_without_code():
+    """Return a spec `mine`, a copy of Reno's with another name."""
+    yield from registered(dataclasses.replace(algorithms.card("congestion", "reno"), name="mine", linux=None))
 
 
-def brought(card):
-    """A card for as long as a test lasts."""
+def registered(card):
+    """Register a spec for the time of a test."""
     algorithms.bring(card)
     yield card
     del algorithms._BROUGHT[card.family, card.name]

@@ -1,4 +1,4 @@
-"""`ackclock new control`: what it writes into a checkout, and what it refuses."""
+"""`ackclock new control` and `new queue`: the files that they write into a checkout, and their errors."""
 
 from __future__ import annotations
 
@@ -9,131 +9,159 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
-from ackclock.cli import application
-from ackclock.scaffold.checkout import CARDS, LIST
+from ackclock.cli.program import application
+from ackclock.scaffold.new import CONTROL, QUEUE, Family
 
 ROOT = Path(__file__).parents[2]
-WRITTEN = (
-    "crates/ackclock-congestion/src/mine.rs",
-    "python/ackclock/algorithms/congestion/mine.toml",
-    "scenarios/mine.toml",
-    "modules/mine.c",
-    "modules/mine.bpf.c",
-)
+FAMILIES = {"control": CONTROL, "queue": QUEUE}
+WRITTEN = {
+    "control": (
+        "crates/ackclock-congestion/src/mine.rs",
+        "python/ackclock/algorithms/congestion/mine.toml",
+        "scenarios/mine.toml",
+        "modules/mine.c",
+        "modules/mine.bpf.c",
+    ),
+    "queue": (
+        f"{QUEUE.sources}/mine.rs",
+        "python/ackclock/algorithms/queue/mine.toml",
+        "scenarios/mine.toml",
+    ),
+}
+#: The line in the list after which the new one comes.
+LINE_BEFORE = {"control": "    lincubic,\n", "queue": "    fq_pie,\n"}
+
+
+@pytest.fixture(params=FAMILIES)
+def family(request) -> Family:
+    return FAMILIES[request.param]
 
 
 @pytest.fixture
 def checkout(tmp_path):
-    """What of a checkout `new` looks at."""
-    for path in (LIST, LIST.parent / "window.rs", CARDS / "cubic.toml"):
+    """The files of a checkout that `new` reads."""
+    files = [CONTROL.list_file, CONTROL.sources / "window.rs", CONTROL.specs / "cubic.toml"]
+    for path in (*files, QUEUE.list_file, QUEUE.sources / "fifo.rs", QUEUE.specs / "codel.toml"):
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / path, tmp_path / path)
     return tmp_path
 
 
-def new(*words):
-    return CliRunner().invoke(application(), ["new", "control", *map(str, words)])
+def new(family, *words):
+    return CliRunner().invoke(application, ["new", family.command, *map(str, words)])
 
 
 def files(folder):
     return {str(path.relative_to(folder)): path.read_text() for path in folder.rglob("*") if path.is_file()}
 
 
-def refusal(*words):
-    done = new(*words)
+def rejected(family, *words):
+    done = new(family, *words)
     assert done.exit_code == 2, done.output
     assert done.stderr.count("\n") == 1
     return done.stderr
 
 
-def test_it_writes_every_file_and_a_line_in_the_list(checkout, monkeypatch):
-    before = files(checkout)
-    monkeypatch.chdir(checkout / "crates" / "ackclock-congestion")
-    done = new("mine")
+def test_it_writes_every_file_and_a_line_in_the_list(family, checkout, monkeypatch):
+    before, written, listed = files(checkout), WRITTEN[family.command], str(family.list_file)
+    monkeypatch.chdir(checkout / family.sources)
+    done = new(family, "mine")
     assert done.exit_code == 0, done.output
     after = files(checkout)
-    assert set(after) - set(before) == set(WRITTEN)
-    assert [name for name in before if before[name] != after[name]] == [str(LIST)]
-    assert after[str(LIST)] == before[str(LIST)].replace("    lincubic,\n", "    lincubic,\n    mine,\n")
-    assert [line.removeprefix("wrote ") for line in done.stdout.splitlines()] == [*WRITTEN, f"{LIST} (a line)"]
+    assert set(after) - set(before) == set(written)
+    assert [name for name in before if before[name] != after[name]] == [listed]
+    line = LINE_BEFORE[family.command]
+    assert after[listed] == before[listed].replace(line, f"{line}    mine,\n")
+    assert [line.removeprefix("wrote ") for line in done.stdout.splitlines()] == [*written, f"{listed} (a line)"]
+    assert done.stderr == f"next: make setup && ackclock check {family.command} mine\n"
 
 
-def test_a_dry_run_shows_all_and_writes_nothing(checkout):
+def test_a_dry_run_prints_all_and_writes_nothing(family, checkout):
     before = files(checkout)
-    shown = new("mine", "--checkout", checkout, "--dry-run")
+    shown = new(family, "mine", "--checkout", checkout, "--dry-run")
     assert shown.exit_code == 0, shown.output
     assert files(checkout) == before
-    assert new("mine", "--checkout", checkout).exit_code == 0
-    assert all(files(checkout)[name] in shown.stdout for name in WRITTEN)
+    assert new(family, "mine", "--checkout", checkout).exit_code == 0
+    assert all(files(checkout)[name] in shown.stdout for name in WRITTEN[family.command])
 
 
 @pytest.mark.parametrize("name", ["Mine", "9lives", "a-b", "mod", "", "a" * 16, "../mine", "mine\n"])
-def test_what_is_no_name_is_refused(checkout, name):
-    assert "expected up to 15 of" in refusal(name, "--checkout", checkout)
+def test_invalid_names_are_rejected(family, checkout, name):
+    assert "expected up to 15 of" in rejected(family, name, "--checkout", checkout)
 
 
 @pytest.mark.parametrize(
     ("name", "what"), [("cubic", "which is CUBIC"), ("red", "which is RED"), ("window", "src/window.rs")]
 )
-def test_what_is_taken_is_refused(checkout, name, what):
-    assert what in refusal(name, "--checkout", checkout)
+def test_names_of_algorithms_and_modules_are_rejected(checkout, name, what):
+    assert what in rejected(CONTROL, name, "--checkout", checkout)
 
 
-@pytest.mark.parametrize("name", WRITTEN)
-def test_a_file_that_is_there_stays(checkout, name):
+def test_names_of_modules_of_queues_are_rejected(checkout):
+    assert "queue/fifo.rs" in rejected(QUEUE, "fifo", "--checkout", checkout)
+
+
+@pytest.mark.parametrize(("command", "name"), [(command, name) for command in WRITTEN for name in WRITTEN[command]])
+def test_existing_files_are_kept(checkout, command, name):
     (checkout / name).parent.mkdir(parents=True, exist_ok=True)
     (checkout / name).write_text("mine")
     before = files(checkout)
-    assert f"found {name}; expected a name that is not taken" in refusal("mine", "--checkout", checkout)
+    message = rejected(FAMILIES[command], "mine", "--checkout", checkout)
+    assert f"found {name}; expected a name that is not taken" in message
     assert files(checkout) == before
 
 
-def test_what_is_no_checkout_is_refused(tmp_path, monkeypatch):
-    assert "found no source checkout" in refusal("mine", "--checkout", tmp_path)
+def test_other_folders_are_rejected(family, tmp_path, monkeypatch):
+    assert "found no source checkout" in rejected(family, "mine", "--checkout", tmp_path)
     monkeypatch.chdir(tmp_path)
-    assert "--checkout DIR names one" in refusal("mine")
+    assert "--checkout DIR names one" in rejected(family, "mine")
 
 
-def test_a_list_in_another_form_is_refused(checkout):
-    (checkout / LIST).write_text("pub mod reno;\n")
-    assert "found no list" in refusal("mine", "--checkout", checkout)
+def test_a_list_in_another_form_is_rejected(family, checkout):
+    (checkout / family.list_file).write_text("pub mod reno;\n")
+    assert "found no list" in rejected(family, "mine", "--checkout", checkout)
 
 
-def test_where_a_file_cannot_be_written_nothing_is(checkout):
-    (checkout / "modules").write_text("no folder")
+def test_either_all_files_are_written_or_none(family, checkout):
+    (checkout / "scenarios").write_text("no folder")
     before = files(checkout)
-    assert "cannot be written" in refusal("mine", "--checkout", checkout)
+    assert "cannot be written" in rejected(family, "mine", "--checkout", checkout)
     assert files(checkout) == before
 
 
-def functions(text):
-    """The functions of the file's `impl Controller`, and what makes it."""
-    (body,) = re.findall(r"^impl Controller for \w+ \{\n(.*?)^\}", text, re.MULTILINE | re.DOTALL)
+TRAITS = {"control": "Controller", "queue": "Discipline"}
+EXISTING = {"control": "reno.rs", "queue": "bfifo.rs"}
+
+
+def functions(text, trait):
+    """The functions of the file's `impl`, and the one that makes it."""
+    (body,) = re.findall(rf"^impl {trait} for \w+ \{{\n(.*?)^\}}", text, re.MULTILINE | re.DOTALL)
     made = re.search(r"^pub fn make\(.*?\{", text, re.MULTILINE | re.DOTALL)
-    return made and made[0], re.findall(r"^    fn \w+\(.*?\)|^    \w+!\(\);", body, re.MULTILINE)
+    signatures = [made[0] if made else "", *re.findall(r"^    fn \w+\(.*?\)|^    \w+!\(\);", body, re.MULTILINE)]
+    return [re.sub(r"\bmut (?=\w+:)|\b_\w+(?=:)", "", each) for each in signatures]
 
 
-def test_the_rust_file_has_the_shape_of_a_control_that_is_there(checkout):
-    new("mine", "--checkout", checkout)
-    sources = LIST.parent
-    assert functions((checkout / sources / "mine.rs").read_text()) == functions(
-        (ROOT / sources / "reno.rs").read_text()
-    )
+def test_the_rust_file_has_the_functions_of_an_existing_one(family, checkout):
+    new(family, "mine", "--checkout", checkout)
+    trait = TRAITS[family.command]
+    existing = (ROOT / family.sources / EXISTING[family.command]).read_text()
+    assert functions((checkout / family.sources / "mine.rs").read_text(), trait) == functions(existing, trait)
 
 
 @pytest.mark.oracle
-def test_what_it_writes_compiles_without_a_warning_and_its_tests_pass(tmp_path):
-    """In a copy of the sources; what they stand on is built with the others'."""
+def test_the_files_compile_without_warnings_and_their_tests_pass(family, tmp_path):
+    """In a copy of the sources; their dependencies are built with the others'."""
     for name in ("Cargo.toml", "Cargo.lock", "crates"):
         (shutil.copytree if (ROOT / name).is_dir() else shutil.copy)(ROOT / name, tmp_path / name)
-    shutil.copytree(ROOT / CARDS, tmp_path / CARDS)
-    assert new("mine", "--checkout", tmp_path).exit_code == 0
-    rust = tmp_path / LIST.parent / "mine.rs"
+    for each in FAMILIES.values():
+        shutil.copytree(ROOT / each.specs, tmp_path / each.specs)
+    assert new(family, "mine", "--checkout", tmp_path).exit_code == 0
+    rust = tmp_path / family.sources / "mine.rs"
     subprocess.run(["rustfmt", "--edition", "2021", "--check", rust], check=True)
-    target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "new-control"
-    words = ["--offline", "--package", "ackclock-congestion", "--target-dir", str(target)]
+    target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / f"new-{family.command}"
+    words = ["--offline", "--package", family.crate, "--target-dir", str(target)]
     subprocess.run(["cargo", "clippy", *words, "--all-targets", "--", "-D", "warnings"], cwd=tmp_path, check=True)
     done = subprocess.run(
         ["cargo", "test", *words, "mine"], cwd=tmp_path, check=True, stdout=subprocess.PIPE, text=True

@@ -27,7 +27,7 @@ def test_it_has_the_network_and_the_flows_that_are_asked_for():
 
 def test_it_is_the_scenario_of_find():
     network = {"rate": "8Mbit", "rtt": "40ms", "discipline": None}
-    text, _ = find._text(None, network, 3, None, None)
+    text, _ = find._scenario_text(None, {**network, "flows": 3})
     assert ac.loads(text, "scenario.toml").plan() == ac.scenario(**ASKED, name="scenario").plan()
 
 

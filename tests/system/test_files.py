@@ -12,7 +12,7 @@ from ackclock.dataset import folders
 from ackclock.errors import InputError
 from ackclock.system import files
 
-MOST = 1 << 20
+MAX_BYTES = 1 << 20
 
 
 def pipe(path: Path) -> None:
@@ -26,7 +26,7 @@ def bound(path: Path) -> None:
 
 def long(path: Path) -> None:
     with path.open("wb") as file:
-        file.truncate(MOST + 1)
+        file.truncate(MAX_BYTES + 1)
 
 
 @pytest.mark.parametrize(
@@ -42,46 +42,46 @@ def long(path: Path) -> None:
         (long, "more than 1 MiB"),
     ],
 )
-def test_what_is_no_file_is_refused_at_once(tmp_path, monkeypatch, make, found):
+def test_special_files_are_rejected_without_blocking(tmp_path, monkeypatch, make, found):
     monkeypatch.chdir(tmp_path)  # a socket's path is short
     make(Path("it"))
     with pytest.raises(files.UnreadableError) as error:
-        files.content(Path("it"), MOST)
+        files.read_bytes(Path("it"), MAX_BYTES)
     assert str(error.value) == f"it: found {found}; expected a regular file that can be read"
 
 
-def test_a_pipe_in_the_place_of_the_file_that_was_checked_does_not_wait(tmp_path, monkeypatch):
+def test_a_pipe_that_replaces_a_checked_file_does_not_block(tmp_path, monkeypatch):
     monkeypatch.setattr(files, "check", lambda path: None)
     os.mkfifo(tmp_path / "it")
     with pytest.raises(files.UnreadableError, match="found a pipe"):
-        files.content(tmp_path / "it", MOST)
+        files.read_bytes(tmp_path / "it", MAX_BYTES)
 
 
 @pytest.mark.parametrize(("name", "found"), [("a\0b", "embedded null byte"), ("x" * 300, "File name too long")])
-def test_names_that_cannot_be(tmp_path, name, found):
+def test_impossible_names_are_rejected(tmp_path, name, found):
     with pytest.raises(InputError, match=found):
-        files.content(tmp_path / name, MOST)
+        files.read_bytes(tmp_path / name, MAX_BYTES)
     with pytest.raises(InputError, match=found):
         files.check_name(tmp_path / name)
 
 
-def test_names_that_are_not_utf8(tmp_path):
+def test_names_that_are_not_utf8_are_rejected(tmp_path):
     odd = tmp_path / os.fsdecode(b"a\xff")
     odd.write_bytes(b"x")
-    assert files.content(odd, MOST) == b"x"
+    assert files.read_bytes(odd, MAX_BYTES) == b"x"
     assert files.readable(odd).endswith("/a\N{REPLACEMENT CHARACTER}")
     with pytest.raises(InputError, match="not UTF-8"):
         files.check_name(odd)
 
 
-def test_a_file_is_written_through_a_link(tmp_path):
+def test_atomic_write_follows_a_symbolic_link(tmp_path):
     (tmp_path / "link").symlink_to("target")
     folders.atomic_write(tmp_path / "link", lambda new: new.write_text("new"))
     assert (tmp_path / "link").is_symlink()
     assert (tmp_path / "target").read_text() == "new"
 
 
-def test_what_is_no_file_is_not_replaced(tmp_path):
+def test_special_files_are_not_replaced(tmp_path):
     os.mkfifo(tmp_path / "it")
     with pytest.raises(InputError, match="not a regular file"):
         folders.atomic_write(tmp_path / "it", lambda new: new.write_text("new"))

@@ -42,7 +42,7 @@ COMMANDS = {
     "sweep": ("sweep", "sweep.toml", "--jobs", "2"),
 }
 
-#: Which signal, how often, and whether it goes to the process group, as a terminal's does, or to the process alone.
+#: A signal, how often it is sent, and whether to the process group (as by a terminal) or to the process.
 SENT = {
     "Ctrl-C": (signal.SIGINT, 1, os.killpg),
     "Ctrl-C twice": (signal.SIGINT, 2, os.killpg),
@@ -51,14 +51,14 @@ SENT = {
     "the terminal is closed": (signal.SIGHUP, 1, os.killpg),
 }
 
-#: Where our first line is: before it Python ends without a word, or with words of its own.
+#: The folder of the code that runs before our handlers: until then Python ends silently, or with its own message.
 PACKAGE = str(Path(ackclock.__file__).parent)
 
 
 def begun(here: Path, *arguments: str) -> subprocess.Popen[str]:
-    """The command line in a session of its own, that hears signals whatever this process does."""
+    """Start the command line in a new session, with default handlers of signals."""
 
-    def hear() -> None:
+    def restore_handlers() -> None:
         for number in (signal.SIGINT, signal.SIGHUP):
             signal.signal(number, signal.SIG_DFL)
 
@@ -70,7 +70,7 @@ def begun(here: Path, *arguments: str) -> subprocess.Popen[str]:
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
-        preexec_fn=hear,  # noqa: PLW1509 (there are no threads)
+        preexec_fn=restore_handlers,  # noqa: PLW1509 (there are no threads)
     )
 
 
@@ -123,19 +123,19 @@ def check_ended(here: Path, command: str, sent: str, after_s: float) -> None:
         ("sweep", "the terminal is closed", 5.0),
     ],
 )
-def test_a_signal_leaves_nothing(tmp_path, command, sent, after_s):
+def test_a_signal_leaves_no_files(tmp_path, command, sent, after_s):
     check_ended(tmp_path, command, sent, after_s)
 
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("number", range(200))
-def test_a_signal_at_any_time_leaves_nothing(tmp_path, number):
+def test_a_signal_at_any_time_leaves_no_files(tmp_path, number):
     drawn = random.Random(number)
     command, sent = drawn.choice(list(COMMANDS)), drawn.choice(list(SENT))
     check_ended(tmp_path, command, sent, drawn.uniform(0.0, 1.0 if number % 3 else 2.5))
 
 
-def test_a_sweep_that_was_interrupted_goes_on(tmp_path):
+def test_an_interrupted_sweep_resumes(tmp_path):
     # With runs of 20 s all of it is done with its first part, which is two seconds' work, or nearly so.
     (tmp_path / "sweep.toml").write_text(RUN.replace("600s", "60s") + SWEEP)
     (tmp_path / "temporary").mkdir()
@@ -159,7 +159,7 @@ PROGRAM = """
 import sys, time
 from pathlib import Path
 from ackclock.system import signals, temporary
-signals.listen()
+signals.install_handlers()
 {body}
 print("end", flush=True)
 """
@@ -186,33 +186,34 @@ SLEEPS = "print('now', flush=True); time.sleep(20)"
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
-def test_the_status_says_which_signal(number, status):
+def test_the_exit_status_is_128_plus_the_signal(number, status):
     assert program(SLEEPS, number) == (status, "", f"{signals.MESSAGE}\n")
 
 
-def test_what_swallows_exceptions_does_not_swallow_a_signal():
+def test_a_bare_except_does_not_swallow_a_signal():
     body = "try:\n    print('now', flush=True); time.sleep(20)\nexcept BaseException:\n    pass"
     assert program(body, signal.SIGINT)[0] == 130
 
 
-def test_a_signal_that_is_ignored_stays_so():
+def test_an_ignored_signal_stays_ignored():
     body = SLEEPS.replace("20", "0.3")
     assert program(body, signal.SIGHUP, nohup=True) == (0, "end\n", "")
 
 
-def test_what_is_whole_is_not_cut_in_two():
-    body = "with signals.whole() as waits:\n    print('now', flush=True)\n    while not waits(): time.sleep(0.01)\n"
+def test_defer_signals_delays_a_signal_to_the_end_of_the_block():
+    body = "with signals.defer_signals() as is_pending:\n    print('now', flush=True)\n"
+    body += "    while not is_pending(): time.sleep(0.01)\n"
     assert program(f"{body}    print('done', flush=True)", signal.SIGTERM) == (143, "done\n", f"{signals.MESSAGE}\n")
 
 
-def test_temporary_folders_go(tmp_path):
+def test_a_signal_removes_temporary_folders(tmp_path):
     place = f"Path({str(tmp_path)!r})"
-    body = f"folder = temporary.Private({place}); (folder.path / 'file').touch(); {SLEEPS}"
+    body = f"folder = temporary.LockedTempDir({place}); (folder.path / 'file').touch(); {SLEEPS}"
     assert program(body, signal.SIGTERM)[0] == 143
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_temporary_folder_goes_while_another_thread_removes_it(tmp_path):
+def test_a_signal_removes_a_folder_that_another_thread_is_removing(tmp_path):
     """The other thread is held up in the midst of it, and ends with the program."""
     place = f"Path({str(tmp_path)!r})"
     slow = "\n".join(
@@ -225,40 +226,40 @@ def test_a_temporary_folder_goes_while_another_thread_removes_it(tmp_path):
             "shutil.rmtree = rmtree",
         ]
     )
-    body = f"{slow}\nfolder = temporary.Private({place}); threading.Thread(target=folder.close).start(); {SLEEPS}"
+    body = f"{slow}\nfolder = temporary.LockedTempDir({place}); threading.Thread(target=folder.close).start(); {SLEEPS}"
     assert program(body, signal.SIGTERM)[0] == 143
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_is_said_instead():
-    body = f"with signals.saying('later \\x1b[31m'): {SLEEPS}"
+def test_exit_message_replaces_the_message():
+    body = f"with signals.exit_message('later \\x1b[31m'): {SLEEPS}"
     assert program(body, signal.SIGINT)[2] == "later ?[31m\n"
 
 
 @pytest.fixture
 def interruptible():
-    """As at a terminal, wherever the tests run: what runs in the background of a shell ignores SIGINT."""
+    """Restore the handler of SIGINT as at a terminal: background processes of a shell ignore it."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.usefixtures("interruptible")
-def test_where_nobody_listens_an_interrupt_is_an_exception():
-    with pytest.raises(KeyboardInterrupt), signals.whole() as waits:
+def test_without_handlers_an_interrupt_is_an_exception():
+    with pytest.raises(KeyboardInterrupt), signals.defer_signals() as is_pending:
         before = signal.signal(signal.SIGINT, signal.getsignal(signal.SIGINT))
         assert before is not signal.default_int_handler
-        assert not waits()
+        assert not is_pending()
         signal.raise_signal(signal.SIGINT)
-        assert waits()
+        assert is_pending()
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-def test_what_is_to_be_undone_is_undone_once():
+def test_a_cleanup_runs_one_time():
     done: list[int] = []
-    with signals.undoing(lambda: done.append(1)):
+    with signals.cleanup(lambda: done.append(1)):
         assert done == []
     assert done == [1]
-    with pytest.raises(ValueError, match="x"), signals.undoing(lambda: done.append(2)):
+    with pytest.raises(ValueError, match="x"), signals.cleanup(lambda: done.append(2)):
         raise ValueError("x")
     assert done == [1, 2]

@@ -14,7 +14,7 @@
 //! (4.4), δ from 8 (shortest RTT) to 2 (longest):  R ← R (1 − 1/δ)
 //!
 //! Deviations and what the thesis leaves open, here decided:
-//! - n, the group sizes (x, y), α, β and γ have no values in the thesis; the card says where ours come from.
+//! - n, the group sizes (x, y), α, β and γ have no values in the thesis; the algorithm spec gives the source of ours.
 //! - D in (4.1) is what arrives after the group's first ACK: N segments leave N − 1 gaps. `count_first` takes
 //!   all N, as the thesis writes it, which is too much by 1/(N − 1).
 //! - The groups are runs of ACKs within one flight of slow start, as far apart as a further random size, and not
@@ -34,26 +34,26 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::window::Window;
-use super::{require, Ack, Before, Controller, Loss, Made, Opening, Restart};
+use super::{require, Ack, Controller, Loss, Made, Opening, PriorWindow, Restart};
 
 mod prediction;
 
 use prediction::Prediction;
 
 /// The share of R that is given up at a loss at the shortest and at the longest RTT (section 4.3).
-const LEAST_DECREASE: f64 = 1.0 / 8.0;
-const MOST_DECREASE: f64 = 1.0 / 2.0;
+const MIN_DECREASE: f64 = 1.0 / 8.0;
+const MAX_DECREASE: f64 = 1.0 / 2.0;
 /// The window's cap, in what the equilibrium has in flight.
 const CAP_GAIN: f64 = 2.0;
 /// The cap is no more than so often what was ever delivered in a round trip: ACKs that arrive bunched predict
 /// any rate, and what is in flight would follow it.
 const TRUST: f64 = 16.0;
 /// Least window: two segments and an ACK delayed for two.
-const LEAST_WINDOW: f64 = 4.0;
+const MIN_WINDOW: f64 = 4.0;
 /// While no rate is known the sender is not paced: a rate that no link has.
 const UNPACED: Rate = Rate::from_bits_per_second(1e18);
 
-/// Parameters as on the card.
+/// Parameters as in the algorithm spec.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Parameters {
@@ -68,15 +68,15 @@ struct Parameters {
     /// Least and most packets in a group: x, y.
     group_min: u32,
     group_max: u32,
-    /// Whether D counts the group's first packet.
+    /// True if D counts the group's first packet.
     count_first: bool,
 }
 
 /// RTTs seen so far.
 #[derive(Clone, Copy, Debug)]
 struct Rtts {
-    least: Time,
-    most: Time,
+    min: Time,
+    max: Time,
     latest: Time,
 }
 
@@ -97,15 +97,15 @@ struct Abcc {
     window: Window,
     rtts: Option<Rtts>,
     /// The most segments that were ever delivered in a round trip.
-    most_delivered: u64,
+    max_delivered: u64,
     mss_bytes: f64,
     seed: u64,
 }
 
-/// Makes the controller.
+/// Create the controller.
 ///
 /// # Errors
-/// Parameters other than those of the card, or such that make no sense.
+/// Parameters other than those of the algorithm spec, or such that make no sense.
 pub fn make(parameters: &Value, initial_window: f64) -> Made {
     Ok(Box::new(Abcc::new(parameters, initial_window)?))
 }
@@ -138,7 +138,7 @@ impl Abcc {
             state: State::Predicting(Prediction::new(&parameters, 0)),
             window: Window::new(initial_window),
             rtts: None,
-            most_delivered: 0,
+            max_delivered: 0,
             mss_bytes: 1.0,
             seed: 0,
         })
@@ -151,12 +151,12 @@ impl Abcc {
     }
 
     fn observe_rtt(&mut self, rtt: Time) {
-        let (least, most) = self
+        let (min, max) = self
             .rtts
-            .map_or((rtt, rtt), |rtts| (rtts.least.min(rtt), rtts.most.max(rtt)));
+            .map_or((rtt, rtt), |rtts| (rtts.min.min(rtt), rtts.max.max(rtt)));
         self.rtts = Some(Rtts {
-            least,
-            most,
+            min,
+            max,
             latest: rtt,
         });
     }
@@ -177,33 +177,33 @@ impl Abcc {
 
     /// Segments of the cap: twice R RTTmin + α, within what is to be trusted.
     fn cap(&self, rate: f64) -> f64 {
-        let least = self.rtts.map_or(0.0, |rtts| rtts.least.seconds());
-        let equilibrium = rate * least / self.mss_bytes + self.parameters.alpha;
-        let trusted = TRUST * self.most_delivered as f64;
-        (CAP_GAIN * equilibrium).min(trusted).max(LEAST_WINDOW)
+        let min = self.rtts.map_or(0.0, |rtts| rtts.min.seconds());
+        let equilibrium = rate * min / self.mss_bytes + self.parameters.alpha;
+        let trusted = TRUST * self.max_delivered as f64;
+        (CAP_GAIN * equilibrium).min(trusted).max(MIN_WINDOW)
     }
 }
 
 /// (RTT − RTTmin) R: what of this sender's waits in queues.
 fn backlog(rate: f64, rtts: &Rtts) -> f64 {
-    rtts.latest.since(rtts.least).seconds() * rate
+    rtts.latest.since(rtts.min).seconds() * rate
 }
 
 /// 1/δ: from 1/8 at the shortest RTT, linearly, to 1/2 at the longest.
 fn decrease(rtts: Option<Rtts>) -> f64 {
     let place = rtts.map_or(1.0, |rtts| {
-        let range = rtts.most.since(rtts.least).seconds();
+        let range = rtts.max.since(rtts.min).seconds();
         if range > 0.0 {
-            rtts.latest.since(rtts.least).seconds() / range
+            rtts.latest.since(rtts.min).seconds() / range
         } else {
             1.0
         }
     });
-    LEAST_DECREASE + place * (MOST_DECREASE - LEAST_DECREASE)
+    MIN_DECREASE + place * (MAX_DECREASE - MIN_DECREASE)
 }
 
 impl Controller for Abcc {
-    fn on_open(&mut self, opening: &Opening) {
+    fn on_established(&mut self, opening: &Opening) {
         self.mss_bytes = f64::from(opening.mss_bytes);
         self.seed = opening.seed;
         self.predict_anew();
@@ -214,16 +214,16 @@ impl Controller for Abcc {
             self.observe_rtt(rtt);
         }
         let delivered = ack.delivered - ack.prior_delivered;
-        self.most_delivered = self.most_delivered.max(delivered);
-        let undisturbed = !ack.recovering && !ack.repairing;
+        self.max_delivered = self.max_delivered.max(delivered);
+        let undisturbed = !ack.recovering && !ack.in_loss;
         match &mut self.state {
             State::Predicting(prediction) => {
-                let predicted = if ack.advanced && undisturbed {
+                let predicted = if ack.may_raise_cwnd && undisturbed {
                     prediction.observe(ack)
                 } else {
                     None
                 };
-                if self.window.may_grow(ack) {
+                if self.window.on_ack(ack) {
                     self.window.grow_as_reno(ack.newly_acked);
                 }
                 if let Some(rate) = predicted {
@@ -261,7 +261,7 @@ impl Controller for Abcc {
         self.predict_anew();
     }
 
-    fn undo(&mut self, before: &Before) {
+    fn undo(&mut self, before: &PriorWindow) {
         if matches!(self.state, State::Predicting(_)) {
             self.window.undo(before);
         }
@@ -284,7 +284,7 @@ impl Controller for Abcc {
         self.window.ssthresh()
     }
 
-    fn needs_pacing(&self) -> bool {
+    fn requires_pacing(&self) -> bool {
         true
     }
 

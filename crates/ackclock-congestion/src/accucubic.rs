@@ -2,7 +2,7 @@
 //!
 //! S. Belhareth: Joint network and system performance for cloud computing, PhD thesis, Université Nice
 //! Sophia Antipolis, 2014, sections 5.5.2 and 5.6. Linux spreads increments so that in one round trip the
-//! window would meet what the curve asks for by then. With long RTTs the window is ahead of the curve: it
+//! window would meet the curve by then. With long RTTs the window is ahead of the curve: it
 //! leaves `W_max` after some 0.8 s of the flat part, not after 1.35 s (C = 0.4), and more segments are lost
 //! when the buffer overflows. AccuCubic tracks the curve itself:
 //!
@@ -38,13 +38,13 @@ impl Tracking for Exact {
     }
 }
 
-/// Makes the controller.
+/// Create the controller.
 ///
 /// # Errors
-/// Parameters other than the card's, C ≤ 0, or β outside (0, 1).
+/// Parameters other than the spec's, C ≤ 0, or β outside (0, 1).
 pub fn make(parameters: &Value, initial_window: f64) -> Made {
     let parameters = cubic::Common::deserialize(parameters)?;
-    // It looks at the curve with each ACK.
+    // It is updated from the curve with each ACK.
     let cubic = Cubic::new(parameters, Time::ZERO, initial_window, Exact)?;
     Ok(Box::new(cubic))
 }
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn other_parameters_are_refused() {
+    fn other_parameters_are_rejected() {
         assert!(make(&json!({ "tick_s": 0.004 }), 10.0).is_err());
     }
 }

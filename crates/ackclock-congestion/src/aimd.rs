@@ -26,7 +26,7 @@ use super::fractional_window::FractionalWindow;
 use super::window::delegate_to_window;
 use super::{require, Ack, Controller, Loss, Made};
 
-/// Parameters as on the card.
+/// Parameters as in the algorithm spec.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Parameters {
@@ -45,10 +45,10 @@ struct Aimd {
     window: FractionalWindow,
 }
 
-/// Makes the controller.
+/// Create the controller.
 ///
 /// # Errors
-/// Parameters other than the card's, an increase or a step ≤ 0, or β outside (0, 1).
+/// Parameters other than the spec's, an increase or a step ≤ 0, or β outside (0, 1).
 pub fn make(parameters: &Value, initial_window: f64) -> Made {
     let parameters = Parameters::deserialize(parameters)?;
     let above_zero = |value: f64| value > 0.0 && value.is_finite();
@@ -75,7 +75,7 @@ impl Aimd {
 
 impl Controller for Aimd {
     fn on_ack(&mut self, ack: &Ack) {
-        if !self.window.may_grow(ack) {
+        if !self.window.on_ack(ack) {
             return;
         }
         let Parameters {
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_timeout_starts_from_one_and_what_slow_start_leaves_over_counts() {
+    fn a_timeout_restarts_from_one_and_the_slow_start_remainder_counts() {
         let mut aimd = aimd(1.0, 0.5, 1.0);
         aimd.on_timeout(Time::ZERO, 16);
         assert_eq!((aimd.cwnd(), aimd.ssthresh()), (1.0, 8.0));
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_that_make_no_sense_are_refused() {
+    fn invalid_parameters_are_rejected() {
         for (increase, beta, step) in [
             (0.0, 0.5, 1.0),
             (1.0, 1.0, 1.0),

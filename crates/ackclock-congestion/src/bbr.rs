@@ -22,21 +22,21 @@ use rand_pcg::Pcg64Mcg;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Ack, Before, Controller, Loss, Made, Opening, Repair, Restart};
+use super::{Ack, Controller, Loss, Made, Opening, PriorWindow, RecoveryPolicy, Restart};
 
 mod cycle;
+mod lt_bw;
 mod parameters;
 pub(super) mod path;
-mod policer;
 mod window;
 
 use cycle::Cycle;
+use lt_bw::{LongTermBandwidth, RoundInfo};
 use parameters::Parameters;
-use path::min_rtt::Dip;
+use path::min_rtt::ProbeRtt;
 use path::pacing::Pacing;
 use path::pipe::{self, BATCHES, MIN_WINDOW};
 use path::{random, Path};
-use policer::{Look, Policer};
 use window::{Goal, Window};
 
 /// The phase that drains; a cycle does not begin with it.
@@ -61,10 +61,10 @@ enum Mode {
 struct Bbr {
     parameters: Parameters,
     path: Path,
-    policer: Policer,
+    lt_bw: LongTermBandwidth,
     mode: Mode,
     cycle: Cycle,
-    dip: Dip,
+    probe_rtt: ProbeRtt,
     window: Window,
     ssthresh: f64,
     pacing: Pacing,
@@ -74,10 +74,10 @@ struct Bbr {
     random: Pcg64Mcg,
 }
 
-/// Makes the controller.
+/// Create the controller.
 ///
 /// # Errors
-/// Parameters other than those of the card, or gains with which there is no probing.
+/// Parameters other than those of the algorithm spec, or gains with which there is no probing.
 pub fn make(parameters: &Value, initial_window: f64) -> Made {
     let parameters = Parameters::deserialize(parameters)?;
     parameters.check()?;
@@ -90,10 +90,10 @@ impl Bbr {
         Bbr {
             parameters,
             path: Path::new(initial_window, window_s, window_s),
-            policer: Policer::default(),
+            lt_bw: LongTermBandwidth::default(),
             mode: Mode::Startup,
             cycle: Cycle::default(),
-            dip: Dip::default(),
+            probe_rtt: ProbeRtt::default(),
             window: Window::new(initial_window),
             ssthresh: f64::INFINITY,
             pacing: Pacing::NONE,
@@ -112,18 +112,18 @@ impl Bbr {
         let path = &mut self.path;
         path.rounds.started = false;
         let Some(rate) = ack.delivery_rate else {
-            self.policer.count_lost(ack.newly_lost);
+            self.lt_bw.count_lost(ack.newly_lost);
             return;
         };
         path.rounds.observe(ack);
         if self.parameters.policer_detection {
-            let look = Look {
+            let round_info = RoundInfo {
                 round_started: path.rounds.started,
                 limited,
                 probing: self.mode == Mode::ProbeBw,
                 segment_bytes: path.pipe.bytes_per_s(1.0),
             };
-            if self.policer.observe(ack, &look) {
+            if self.lt_bw.observe(ack, &round_info) {
                 self.enter_probe_bw();
             }
         }
@@ -139,14 +139,14 @@ impl Bbr {
     /// Segments per second to send at: the maximum, or a policer's rate.
     #[inline]
     fn bandwidth(&self) -> f64 {
-        let policed = self.policer.rate();
+        let policed = self.lt_bw.rate();
         policed.unwrap_or_else(|| self.path.bandwidth.get())
     }
 
     /// `gain` × BDP of the largest bandwidth, with room for batches.
     fn target_in_flight(&self, gain: f64) -> u32 {
         let volume = self.path.volume(self.path.bandwidth.get(), gain);
-        self.with_room_for_batches(pipe::whole(volume))
+        self.with_room_for_batches(pipe::floor_segments(volume))
     }
 
     /// Room for batches, an even number because of delayed ACKs, and two more to probe a small BDP.
@@ -160,10 +160,10 @@ impl Bbr {
     #[inline]
     fn batch(&self) -> u32 {
         let rate = self.pacing.bytes_per_s;
-        self.path.pipe.batch(rate, self.least_batch())
+        self.path.pipe.batch(rate, self.min_tso_segs())
     }
 
-    /// What will be in flight when pacing lets the next batch go: it goes on being delivered until then.
+    /// Return the expected flight when pacing releases the next batch, as delivery continues until then.
     fn in_flight_at_departure(&self, in_flight: u32, ack: &Ack) -> f64 {
         let wait_s = ack.next_departure.since(ack.now).seconds();
         let probing = self.mode == Mode::ProbeBw && self.pacing_gain() > 1.0;
@@ -179,7 +179,7 @@ impl Bbr {
         match (self.mode, self.cycle.phase) {
             (Mode::Startup, _) => self.parameters.startup_gain,
             (Mode::Drain, _) => 1.0 / self.parameters.startup_gain,
-            (Mode::ProbeBw, _) if self.policer.rate().is_some() => 1.0,
+            (Mode::ProbeBw, _) if self.lt_bw.rate().is_some() => 1.0,
             (Mode::ProbeBw, 0) => probe,
             (Mode::ProbeBw, DRAINING_PHASE) => 2.0 - probe,
             _ => 1.0,
@@ -220,12 +220,12 @@ impl Bbr {
         } else {
             0.0
         };
-        self.with_room_for_batches(pipe::whole(volume).saturating_add(aggregated as u32))
+        self.with_room_for_batches(pipe::floor_segments(volume).saturating_add(aggregated as u32))
     }
 }
 
 impl Controller for Bbr {
-    fn on_open(&mut self, opening: &Opening) {
+    fn on_established(&mut self, opening: &Opening) {
         self.random = random(opening.seed);
         self.path.open(opening);
         self.delivered_at = opening.now;
@@ -245,9 +245,9 @@ impl Controller for Bbr {
             aggregation.observe(ack, bandwidth, cwnd, AGGREGATION_ROUNDS, round);
         }
         self.follow_cycle(ack);
-        self.look_for_full_pipe(ack, limited);
+        self.check_full_pipe(ack, limited);
         self.measure_min_rtt(ack);
-        if self.pacing.awaits(ack.srtt) {
+        if self.pacing.takes_first_rtt(ack.srtt) {
             self.pace_first(ack.srtt);
         }
         self.pace(self.pacing_gain());
@@ -271,18 +271,17 @@ impl Controller for Bbr {
     fn on_timeout(&mut self, _now: Time, in_flight: u32) {
         self.window.restart(self.mode == Mode::ProbeRtt);
         self.path.full.forget_baseline();
-        self.policer.count_lost(in_flight);
+        self.lt_bw.count_lost(in_flight);
     }
 
     fn on_repeated_timeout(&mut self) {
         self.window.bound(1);
     }
 
-    /// As Linux: the search for a full pipe and for a policer begins anew; the window comes back with the end of the
-    /// repair.
-    fn undo(&mut self, _before: &Before) {
+    /// Restart the search for a full pipe and for a policer, as in Linux; the window is restored when recovery ends.
+    fn undo(&mut self, _before: &PriorWindow) {
         self.path.full.begin_anew();
-        self.policer.reset();
+        self.lt_bw.reset();
     }
 
     /// Paces at the bandwidth itself after an idle time; an idle time may also have been the dip.
@@ -291,7 +290,7 @@ impl Controller for Bbr {
         self.path.aggregation.restart(restart.now);
         if self.mode == Mode::ProbeBw {
             self.pace(1.0);
-        } else if self.mode == Mode::ProbeRtt && self.dip.is_over(restart.now) {
+        } else if self.mode == Mode::ProbeRtt && self.probe_rtt.is_over(restart.now) {
             self.leave_probe_rtt(restart.now);
         }
     }
@@ -304,15 +303,15 @@ impl Controller for Bbr {
         self.ssthresh
     }
 
-    fn repair(&self) -> Repair {
-        Repair::Controller
+    fn recovery_policy(&self) -> RecoveryPolicy {
+        RecoveryPolicy::Controller
     }
 
-    fn needs_pacing(&self) -> bool {
+    fn requires_pacing(&self) -> bool {
         true
     }
 
-    fn least_batch(&self) -> u32 {
+    fn min_tso_segs(&self) -> u32 {
         1 + u32::from(self.pacing.bytes_per_s >= SINGLE_SEGMENT_BYTES_PER_S)
     }
 

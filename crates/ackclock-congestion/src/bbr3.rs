@@ -25,11 +25,11 @@ use rand_pcg::Pcg64Mcg;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::bbr::path::min_rtt::Dip;
+use super::bbr::path::min_rtt::ProbeRtt;
 use super::bbr::path::pacing::Pacing;
 use super::bbr::path::pipe::{SavedWindow, BATCHES, MIN_WINDOW};
 use super::bbr::path::{random, Path};
-use super::{Ack, Controller, Loss, Made, Opening, Repair, Restart};
+use super::{Ack, Controller, Loss, Made, Opening, RecoveryPolicy, Restart};
 
 mod bounds;
 mod control;
@@ -48,7 +48,7 @@ const BANDWIDTH_CYCLES: u64 = 1;
 /// Rounds over which the excess of aggregated ACKs is remembered once the pipe is full (`ExtraAckedFilterLen`).
 const AGGREGATION_ROUNDS: u64 = 10;
 /// A batch has two segments at least (section 5.6.3).
-const LEAST_BATCH: u32 = 2;
+const MIN_TSO_SEGS: u32 = 2;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Startup,
@@ -68,18 +68,18 @@ impl State {
         )
     }
 
-    /// Whether losses are the price of probing.
+    /// Return true if losses are the price of probing.
     fn accelerates(self) -> bool {
         matches!(self, State::Startup | State::Refill | State::Up)
     }
 }
 
-/// A sample: what an ACK tells of the path.
+/// A sample of the path from an ACK.
 #[derive(Clone, Copy, Debug)]
 struct Sample {
     /// Delivery rate in segments per second, zero if there is none.
     bandwidth: f64,
-    /// Whether the application or the sender itself limited it.
+    /// True if the application or the sender itself limited it.
     limited: bool,
     flight: Flight,
 }
@@ -89,7 +89,7 @@ struct Sample {
 struct Bbr3 {
     parameters: Parameters,
     path: Path,
-    /// Whether the pipe was ever full.
+    /// True if the pipe was ever full.
     full_reached: bool,
     flights: Flights,
     signals: Signals,
@@ -97,21 +97,21 @@ struct Bbr3 {
     long_term: LongTerm,
     state: State,
     cycle: Cycle,
-    dip: Dip,
+    probe_rtt: ProbeRtt,
     drain_start: u64,
     cwnd: u32,
     saved: SavedWindow,
-    was_repairing: bool,
+    was_in_loss: bool,
     ssthresh: f64,
     pacing: Pacing,
     idle_restart: bool,
     random: Pcg64Mcg,
 }
 
-/// Makes the controller.
+/// Create the controller.
 ///
 /// # Errors
-/// Parameters other than those of the card, or that make no sense.
+/// Parameters other than those of the algorithm spec, or that make no sense.
 pub fn make(parameters: &Value, initial_window: f64) -> Made {
     let parameters = Parameters::deserialize(parameters)?;
     parameters.check()?;
@@ -132,11 +132,11 @@ impl Bbr3 {
             long_term: LongTerm::NONE,
             state: State::Startup,
             cycle: Cycle::default(),
-            dip: Dip::default(),
+            probe_rtt: ProbeRtt::default(),
             drain_start: 0,
             cwnd: path.pipe.initial_window,
             saved: SavedWindow::default(),
-            was_repairing: false,
+            was_in_loss: false,
             ssthresh: f64::INFINITY,
             pacing: Pacing::NONE,
             idle_restart: false,
@@ -154,7 +154,7 @@ impl Bbr3 {
                 .delivery_rate
                 .map_or(0.0, |rate| self.path.pipe.segments_per_s(rate)),
             limited: self.path.held_back.limits(ack),
-            flight: self.flights.look_up(ack),
+            flight: self.flights.lookup(ack),
         }
     }
 
@@ -194,7 +194,7 @@ impl Bbr3 {
     /// `QuantizationBudget`.
     #[inline]
     fn with_room_for_batches(&self, volume: f64) -> f64 {
-        let batch = self.path.pipe.batch(self.pacing.bytes_per_s, LEAST_BATCH);
+        let batch = self.path.pipe.batch(self.pacing.bytes_per_s, MIN_TSO_SEGS);
         let least = (BATCHES * batch).max(MIN_WINDOW);
         let probing = if self.state == State::Up { 2.0 } else { 0.0 };
         volume.max(f64::from(least)) + probing
@@ -221,7 +221,7 @@ impl Bbr3 {
         if due && !self.idle_restart && self.state != State::ProbeRtt {
             self.save_window();
             self.state = State::ProbeRtt;
-            self.dip = Dip::default();
+            self.probe_rtt = ProbeRtt::default();
             self.cycle.stop_sampling();
             self.path.rounds.restart(ack.delivered);
         }
@@ -230,7 +230,7 @@ impl Bbr3 {
             let window = self.probe_rtt_window();
             let duration = Time::from_seconds(self.parameters.probe_rtt_duration_s);
             let rounds = &mut self.path.rounds;
-            if self.dip.follow(ack, window, duration, rounds) {
+            if self.probe_rtt.follow(ack, window, duration, rounds) {
                 self.leave_probe_rtt(ack.now, ack.delivered);
             }
         }
@@ -256,7 +256,7 @@ impl Bbr3 {
 }
 
 impl Controller for Bbr3 {
-    fn on_open(&mut self, opening: &Opening) {
+    fn on_established(&mut self, opening: &Opening) {
         self.random = random(opening.seed);
         self.path.open(opening);
         self.flights.open();
@@ -271,8 +271,8 @@ impl Controller for Bbr3 {
         if ack.newly_acked > 0 {
             self.update_signals(ack, &sample);
             self.observe_aggregation(ack);
-            self.look_for_full_pipe(ack, &sample);
-            self.look_for_drained(ack);
+            self.check_full_pipe(ack, &sample);
+            self.check_drained(ack);
             self.follow_cycle(ack, &sample);
         }
         self.measure_min_rtt(ack);
@@ -280,15 +280,15 @@ impl Controller for Bbr3 {
             self.signals.advance(ack, sample.bandwidth);
         }
         self.flights.remember(ack);
-        if self.pacing.awaits(ack.srtt) {
+        if self.pacing.takes_first_rtt(ack.srtt) {
             self.pace_first(ack.srtt);
         }
         self.pace(self.pacing_gain());
-        let repairing = ack.recovering || ack.repairing;
-        if self.was_repairing && !repairing {
+        let recovery = ack.recovering || ack.in_loss;
+        if self.was_in_loss && !recovery {
             self.cwnd = self.saved.restore(self.cwnd);
         }
-        self.was_repairing = repairing;
+        self.was_in_loss = recovery;
         self.set_window(ack);
     }
 
@@ -298,7 +298,7 @@ impl Controller for Bbr3 {
 
     fn on_timeout(&mut self, _now: Time, in_flight: u32) {
         self.save_window();
-        self.was_repairing = true;
+        self.was_in_loss = true;
         self.flights.count_lost(in_flight);
         self.cwnd = 1;
     }
@@ -313,7 +313,7 @@ impl Controller for Bbr3 {
         self.path.aggregation.restart(restart.now);
         if self.state.is_probe_bw() {
             self.pace(1.0);
-        } else if self.state == State::ProbeRtt && self.dip.is_over(restart.now) {
+        } else if self.state == State::ProbeRtt && self.probe_rtt.is_over(restart.now) {
             self.leave_probe_rtt(restart.now, self.path.rounds.end());
         }
     }
@@ -326,16 +326,16 @@ impl Controller for Bbr3 {
         self.ssthresh
     }
 
-    fn repair(&self) -> Repair {
-        Repair::Controller
+    fn recovery_policy(&self) -> RecoveryPolicy {
+        RecoveryPolicy::Controller
     }
 
-    fn needs_pacing(&self) -> bool {
+    fn requires_pacing(&self) -> bool {
         true
     }
 
-    fn least_batch(&self) -> u32 {
-        LEAST_BATCH
+    fn min_tso_segs(&self) -> u32 {
+        MIN_TSO_SEGS
     }
 
     fn pacing_rate(&self) -> Option<Rate> {

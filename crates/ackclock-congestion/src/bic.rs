@@ -1,6 +1,6 @@
 //! BIC: a binary search for the window at which losses begin.
 //!
-//! L. Xu, K. Harfoush, I. Rhee: Binary increase congestion control (BIC) for fast long-distance networks,
+//! L. Xu, K. Harfoush, I. Rhee: Binary increase CCA (BIC) for fast long-distance networks,
 //! INFOCOM 2004, as Linux 6.1 behaves (`tcp_bic.c`). After a loss at the window `w_max` the window comes
 //! down to β `w_max` and goes back, in segments per round trip, by
 //!
@@ -49,7 +49,7 @@ const RATIO_SCALE: u32 = 16;
 /// Segments per ACK to begin with: a receiver with delayed ACKs.
 const INITIAL_RATIO: u32 = 2 * RATIO_SCALE;
 
-/// Parameters as on the card.
+/// Parameters as in the algorithm spec.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Parameters {
@@ -61,9 +61,9 @@ struct Parameters {
     low_window: u32,
     /// Round trips that the four segments at the maximum take.
     smooth_part: u32,
-    /// Whether a loss below `w_max` lowers `w_max` further, to make room for new flows.
+    /// True if a loss below `w_max` lowers `w_max` further, to make room for new flows.
     fast_convergence: bool,
-    /// Whether increments are multiplied by the segments per ACK.
+    /// True if increments are multiplied by the segments per ACK.
     ack_ratio: bool,
 }
 
@@ -82,14 +82,14 @@ struct Bic {
     disordered: bool,
     /// Acknowledged segments per increment.
     per_increment: u32,
-    /// Window and time of the last look at the distance.
-    looked: Option<(u32, Time)>,
+    /// Window and time of the last update.
+    updated: Option<(u32, Time)>,
 }
 
-/// Makes the controller.
+/// Create the controller.
 ///
 /// # Errors
-/// Parameters other than the card's, β outside (0, 1), or an increment or a plateau of 0.
+/// Parameters other than the spec's, β outside (0, 1), or an increment or a plateau of 0.
 pub fn make(parameters: &Value, initial_window: f64) -> Made {
     let parameters = Parameters::deserialize(parameters)?;
     // Linux's 819 for 0.8 is rounded down.
@@ -110,29 +110,29 @@ pub fn make(parameters: &Value, initial_window: f64) -> Made {
         ratio_16: INITIAL_RATIO,
         disordered: false,
         per_increment: 1,
-        looked: None,
+        updated: None,
     }))
 }
 
 impl Bic {
-    /// Follows the number of segments per ACK, while all is in order and nothing is being repaired.
+    /// Track the number of segments per ACK, while all is in order and nothing is being repaired.
     fn observe_ratio(&mut self, ack: &Ack) {
         let counts = self.window.is_open() && !self.disordered;
-        self.disordered = ack.selective;
+        self.disordered = ack.has_sack;
         if counts {
             let kept = self.ratio_16 - self.ratio_16 / RATIO_SCALE;
             self.ratio_16 = kept.saturating_add(ack.cumulatively_acked);
         }
     }
 
-    /// Finds how many acknowledged segments the next increment takes.
+    /// Find how many acknowledged segments the next increment takes.
     fn update(&mut self, now: Time) {
         let cwnd = self.window.cwnd();
         let recent = |(looked_cwnd, at)| looked_cwnd == cwnd && now.since(at) <= STALE;
-        if self.looked.is_some_and(recent) {
+        if self.updated.is_some_and(recent) {
             return;
         }
-        self.looked = Some((cwnd, now));
+        self.updated = Some((cwnd, now));
         self.per_increment = if cwnd <= self.parameters.low_window {
             cwnd
         } else {
@@ -140,12 +140,12 @@ impl Bic {
         };
     }
 
-    /// Acknowledged segments per increment that the search asks for.
+    /// Acknowledged segments per increment of the search.
     fn search(&self, cwnd: u32) -> u32 {
         let per_increment = if cwnd < self.w_max {
             self.towards_the_maximum(cwnd, self.w_max - cwnd)
         } else {
-            self.beyond_the_maximum(cwnd, cwnd - self.w_max)
+            self.max_probing(cwnd, cwnd - self.w_max)
         };
         if self.w_max == 0 {
             per_increment.min(MAX_PER_INCREMENT_UNKNOWN)
@@ -165,7 +165,7 @@ impl Bic {
         }
     }
 
-    fn beyond_the_maximum(&self, cwnd: u32, distance: u32) -> u32 {
+    fn max_probing(&self, cwnd: u32, distance: u32) -> u32 {
         let accelerating = self
             .parameters
             .max_increment
@@ -227,7 +227,7 @@ fn scaled(window: u32, share_1024: u32) -> u32 {
 impl Controller for Bic {
     fn on_ack(&mut self, ack: &Ack) {
         self.observe_ratio(ack);
-        if !self.window.may_grow(ack) {
+        if !self.window.on_ack(ack) {
             return;
         }
         let left = self.window.slow_start(ack.newly_acked);
@@ -246,7 +246,7 @@ impl Controller for Bic {
         self.window.restart(self.reduced());
         self.w_max = 0;
         self.ratio_16 = INITIAL_RATIO;
-        self.looked = None;
+        self.updated = None;
     }
 
     delegate_to_window!();

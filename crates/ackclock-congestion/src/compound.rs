@@ -1,6 +1,6 @@
 //! Compound TCP: Reno's window plus a second one that delay takes back.
 //!
-//! M. Sridharan, K. Tan, D. Bansal, D. Thaler: Compound TCP: a new TCP congestion control for high-speed and
+//! M. Sridharan, K. Tan, D. Bansal, D. Thaler: Compound TCP: a new TCP CCA for high-speed and
 //! long distance networks, draft-sridharan-tcpm-ctcp-02, 2008; K. Tan, J. Song, Q. Zhang, M. Sridharan: A
 //! Compound TCP approach for high-speed and long distance networks, INFOCOM 2006.
 //! The window is win = cwnd + dwnd. cwnd is Reno's, but grows by 1/win per acknowledged segment, so by one
@@ -26,9 +26,9 @@ use serde_json::Value;
 
 use super::fractional_window::FractionalWindow;
 use super::round::Round;
-use super::{require, Ack, Before, Controller, Loss, Made, Restart};
+use super::{require, Ack, Controller, Loss, Made, PriorWindow, Restart};
 
-/// Parameters as on the card.
+/// Parameters as in the algorithm spec.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Parameters {
@@ -59,10 +59,10 @@ struct Compound {
     round: Option<Round>,
 }
 
-/// Makes the controller.
+/// Create the controller.
 ///
 /// # Errors
-/// Parameters other than the card's, or out of the range in which they make sense.
+/// Parameters other than the spec's, or out of the range in which they make sense.
 pub fn make(parameters: &Value, initial_window: f64) -> Made {
     let parameters = Parameters::deserialize(parameters)?;
     let Parameters { alpha, beta, k, .. } = parameters;
@@ -134,7 +134,7 @@ impl Controller for Compound {
         if let Some(rtt) = ack.rtt {
             self.observe(rtt);
         }
-        let may_grow = self.window.may_grow(ack);
+        let may_grow = self.window.on_ack(ack);
         if self.window.in_fast_recovery() {
             self.round = None;
             return;
@@ -165,8 +165,8 @@ impl Controller for Compound {
         self.round = None;
     }
 
-    /// Of the two parts together, Reno's takes all that comes back.
-    fn undo(&mut self, before: &Before) {
+    /// Undo a reduction: Reno's part takes the whole restored window.
+    fn undo(&mut self, before: &PriorWindow) {
         self.dwnd = 0.0;
         self.window.undo(before);
     }
@@ -210,8 +210,8 @@ mod tests {
         }
     }
 
-    /// A round of the whole window without growth of cwnd, then the look at the RTT.
-    fn look(compound: &mut Compound, rtt_ms: u64) {
+    /// A round of the whole window without growth of cwnd, then the evaluation of the RTT.
+    fn update_delay_window(compound: &mut Compound, rtt_ms: u64) {
         compound.round = Some(Round::until(10));
         compound.on_ack(&Ack {
             rtt: Some(Time::from_milliseconds(rtt_ms)),
@@ -225,7 +225,7 @@ mod tests {
     fn without_queue_the_window_grows_by_alpha_win_to_the_k() {
         // 256^¾ / 8 = 8: one of them is Reno's.
         let mut growing = compound(200.0, 56.0);
-        look(&mut growing, 100);
+        update_delay_window(&mut growing, 100);
         assert_eq!(growing.dwnd, 56.0 + 7.0);
         growing.on_ack(&Ack {
             unacknowledged: 12,
@@ -239,24 +239,24 @@ mod tests {
     fn with_gamma_packets_in_the_queue_dwnd_gives_them_up() {
         // 160 · (1 − 100/128) = 35 ≥ 30.
         let mut shrinking = compound(100.0, 60.0);
-        look(&mut shrinking, 128);
+        update_delay_window(&mut shrinking, 128);
         assert_eq!(shrinking.dwnd, 25.0);
         // 125 · (1 − 100/125) = 25 < 30: it grows.
         let mut growing = compound(100.0, 25.0);
-        look(&mut growing, 125);
+        update_delay_window(&mut growing, 125);
         assert!(growing.dwnd > 25.0);
         let mut empty = compound(157.0, 3.0);
-        look(&mut empty, 128);
+        update_delay_window(&mut empty, 128);
         assert_eq!(empty.dwnd, 0.0, "never below zero");
     }
 
     #[test]
     fn below_the_low_window_dwnd_does_not_grow() {
         let mut low = compound(37.9, 0.0);
-        look(&mut low, 100);
+        update_delay_window(&mut low, 100);
         assert_eq!(low.dwnd, 0.0);
         let mut high = compound(38.0, 0.0);
-        look(&mut high, 100);
+        update_delay_window(&mut high, 100);
         assert!((high.dwnd - (38.0_f64.powf(0.75) / 8.0 - 1.0)).abs() < 1e-12);
     }
 
@@ -279,15 +279,15 @@ mod tests {
     }
 
     #[test]
-    fn in_slow_start_there_is_no_delay_part() {
+    fn slow_start_has_no_delay_window() {
         let mut compound = compound(100.0, 0.0);
         compound.window = FractionalWindow::new(100.0);
-        look(&mut compound, 100);
+        update_delay_window(&mut compound, 100);
         assert_eq!(compound.dwnd, 0.0);
     }
 
     #[test]
-    fn parameters_that_make_no_sense_are_refused() {
+    fn invalid_parameters_are_rejected() {
         let card = |name: &str, value: f64| {
             let mut card = json!({
                 "alpha": 0.125, "beta": 0.5, "k": 0.75, "eta": 1.0, "gamma": 30.0, "low_window": 38.0,

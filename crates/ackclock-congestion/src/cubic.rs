@@ -21,7 +21,7 @@
 //!   clock, or after 1/32 s. Where the RTT is not long against that, the window lags behind `W_est`. With
 //!   the parameter `tick_s` = 0 it is computed with each ACK.
 //! - β counts in 1/1024, α in whole eighths of acknowledged windows: for β = 0.7, 1.875 windows of ACKs
-//!   per segment of `W_est`, where the RFC's α asks for 1.889.
+//!   per segment of `W_est`, where the RFC's α gives 1.889.
 //! - α stays what it is when `W_est` has reached the window before the loss; the RFC makes it 1
 //!   (section 4.3), and so does the parameter `reno_catch_up`.
 //! - A timeout forgets the smallest RTT as well as `W_max` (the latter is section 4.8).
@@ -48,12 +48,12 @@ use parameters::{Parameters, BETA_SCALE};
 
 use super::hystart::{HyStart, Path};
 use super::window::Window;
-use super::{Ack, Before, Controller, Inside, Loss, Made, Restart};
+use super::{Ack, Controller, CubicState, Loss, Made, PriorWindow, Restart};
 
-/// Time after which Linux looks at the curve though the window is the same: 1/32 s.
+/// Time after which Linux updates from the curve though the window is the same: 1/32 s.
 const STALE: Time = Time::from_microseconds(31_250);
 /// RTT samples this soon after the start of an epoch still show the queue of the last one.
-const SETTLING: Time = Time::from_milliseconds(1_000);
+const MIN_RTTS: Time = Time::from_milliseconds(1_000);
 /// Most acknowledged segments per increment before the first loss: 5 % per round trip.
 const MAX_PER_INCREMENT_UNKNOWN: u32 = 20;
 /// Fewest acknowledged segments per increment: 50 % per round trip.
@@ -63,10 +63,10 @@ const PLATEAU_WINDOWS: u32 = 100;
 /// Linux's pacing rate in slow start and later, in windows per smoothed RTT.
 const PACING_RATIOS: (f64, f64) = (2.0, 1.2);
 
-/// How the window follows the curve: where CUBIC's relatives in whole segments differ from it.
+/// The tracking of the curve by the window, in which CUBIC's variants in whole segments differ.
 pub trait Tracking: Copy + Send + Sync + 'static {
     /// Acknowledged segments per increment at `cwnd` after a loss at `w_max` (0 before the first one),
-    /// where the curve asks for `curve`.
+    /// where the curve gives `curve`.
     fn per_increment(&self, curve: u32, cwnd: u32, w_max: u32) -> u32 {
         let _ = (cwnd, w_max);
         curve
@@ -77,7 +77,7 @@ pub trait Tracking: Copy + Send + Sync + 'static {
         f64::from(epoch.w_cubic_towards_flat(t + min_rtt))
     }
 
-    /// Lets the window follow the curve when segments have been acknowledged.
+    /// Let the window follow the curve when segments have been acknowledged.
     fn follow(cubic: &mut Cubic<Self>, now: Time, acked: u32) {
         cubic.step(now, acked);
     }
@@ -93,7 +93,7 @@ impl Tracking for Stepwise {}
 #[derive(Clone, Debug)]
 pub struct Cubic<T = Stepwise> {
     parameters: Common,
-    /// Least time between two looks at the curve.
+    /// Minimum time between two updates from the curve.
     tick: Time,
     tracking: T,
     /// β in 1/1024.
@@ -111,15 +111,15 @@ pub struct Cubic<T = Stepwise> {
     min_rtt: Option<Time>,
     /// Acknowledged segments per increment.
     per_increment: u32,
-    /// Window and time of the last look at the curve in this epoch.
-    looked: Option<(u32, Time)>,
+    /// Window and time of the last update from the curve in this epoch.
+    updated: Option<(u32, Time)>,
     hystart: Option<HyStart>,
 }
 
-/// Makes the controller.
+/// Create the controller.
 ///
 /// # Errors
-/// Parameters other than the card's, C ≤ 0, or β outside (0, 1).
+/// Parameters other than the spec's, C ≤ 0, or β outside (0, 1).
 pub fn make(parameters: &Value, initial_window: f64) -> Made {
     let Parameters {
         common,
@@ -134,7 +134,7 @@ pub fn make(parameters: &Value, initial_window: f64) -> Made {
     Ok(Box::new(Fractional::new(common, initial_window)))
 }
 
-/// The rate that Linux keeps ready for pacing, which `HyStart` looks at even without pacing.
+/// The rate that Linux keeps ready for pacing, which `HyStart` uses even without pacing.
 fn pacing_rate_bytes_per_s(cwnd: f64, ssthresh: f64, ack: &Ack) -> f64 {
     let (slow_start, later) = PACING_RATIOS;
     let ratio = if cwnd < ssthresh / 2.0 {
@@ -152,7 +152,7 @@ fn reno_windows_8(beta_1024: u32) -> u32 {
 }
 
 impl<T: Tracking> Cubic<T> {
-    /// A window of `initial_window` segments that looks at the curve once a `tick`.
+    /// A window of `initial_window` segments that is updated from the curve once a `tick`.
     ///
     /// # Errors
     /// C ≤ 0, or β outside (0, 1).
@@ -175,25 +175,25 @@ impl<T: Tracking> Cubic<T> {
             epoch: None,
             min_rtt: None,
             per_increment: MIN_PER_INCREMENT,
-            looked: None,
+            updated: None,
             hystart: parameters.hystart.then(HyStart::from_start),
         })
     }
 
-    /// Keeps the smallest RTT, and leaves slow start when `HyStart` says so.
+    /// Keep the smallest RTT, and leave slow start when `HyStart` exits.
     fn observe(&mut self, ack: &Ack, rtt: Time) {
-        let settling = |epoch: Epoch| ack.now.since(epoch.start) < SETTLING;
+        let settling = |epoch: Epoch| ack.now.since(epoch.start) < MIN_RTTS;
         if self.epoch.is_some_and(settling) {
             return;
         }
         let min_rtt = self.min_rtt.map_or(rtt, |min_rtt| min_rtt.min(rtt));
         self.min_rtt = Some(min_rtt);
         if self.window.in_slow_start() {
-            self.ask_hystart(ack, rtt, min_rtt);
+            self.check_hystart(ack, rtt, min_rtt);
         }
     }
 
-    fn ask_hystart(&mut self, ack: &Ack, rtt: Time, min_rtt: Time) {
+    fn check_hystart(&mut self, ack: &Ack, rtt: Time, min_rtt: Time) {
         let path = Path {
             cwnd: self.window.cwnd(),
             min_rtt,
@@ -211,17 +211,17 @@ impl<T: Tracking> Cubic<T> {
         }
     }
 
-    /// Raises the window by a segment each time enough have been acknowledged.
+    /// Raise the window by a segment each time enough have been acknowledged.
     fn step(&mut self, now: Time, acked: u32) {
         let mut epoch = self.epoch_at(now, acked);
-        if !self.has_looked(now) {
-            self.look(now, &mut epoch);
+        if !self.is_fresh(now) {
+            self.update(now, &mut epoch);
         }
         self.epoch = Some(epoch);
         self.window.additive_increase(self.per_increment, acked);
     }
 
-    /// Raises the window to `target`, but by no more than what has been acknowledged.
+    /// Raise the window to `target`, but by no more than what has been acknowledged.
     pub fn rise_to(&mut self, target: u32, acked: u32) {
         let cwnd = self.window.cwnd();
         self.window
@@ -236,7 +236,7 @@ impl<T: Tracking> Cubic<T> {
         epoch
     }
 
-    /// The window that the curve asks for at this moment, as it is and not one round trip ahead; at
+    /// The window on the curve at this moment, as it is and not one round trip ahead; at
     /// least Reno's.
     pub fn on_curve(&mut self, now: Time, acked: u32) -> f64 {
         let mut epoch = self.epoch_at(now, acked);
@@ -249,19 +249,19 @@ impl<T: Tracking> Cubic<T> {
         w_cubic
     }
 
-    /// Whether the last look at the curve was at this window and is not stale.
-    fn has_looked(&self, now: Time) -> bool {
+    /// Return true if the last update was at this window and is not stale.
+    fn is_fresh(&self, now: Time) -> bool {
         let cwnd = self.window.cwnd();
         let recent = |(looked_cwnd, at)| looked_cwnd == cwnd && now.since(at) <= STALE;
-        self.tick > Time::ZERO && self.looked.is_some_and(recent)
+        self.tick > Time::ZERO && self.updated.is_some_and(recent)
     }
 
-    fn look(&mut self, now: Time, epoch: &mut Epoch) {
+    fn update(&mut self, now: Time, epoch: &mut Epoch) {
         let cwnd = self.window.cwnd();
         let within_tick = |(_, at)| now.since(at) < self.tick;
-        if !self.looked.is_some_and(within_tick) {
+        if !self.updated.is_some_and(within_tick) {
             self.per_increment = self.cubic_per_increment(now, epoch);
-            self.looked = Some((cwnd, now));
+            self.updated = Some((cwnd, now));
         }
         if self.parameters.reno_friendly {
             self.grow_w_est(epoch);
@@ -318,7 +318,7 @@ impl<T: Tracking> Controller for Cubic<T> {
         if let Some(rtt) = ack.rtt {
             self.observe(ack, rtt);
         }
-        if !self.window.may_grow(ack) {
+        if !self.window.on_ack(ack) {
             return;
         }
         let most = if self.parameters.delayed_ack_correction {
@@ -336,7 +336,7 @@ impl<T: Tracking> Controller for Cubic<T> {
         self.w_max = self.next_w_max();
         self.prior = self.window.cwnd();
         self.epoch = None;
-        self.looked = None;
+        self.updated = None;
         self.window.reduce(self.reduced());
     }
 
@@ -346,7 +346,7 @@ impl<T: Tracking> Controller for Cubic<T> {
         }
         self.w_max = 0;
         self.epoch = None;
-        self.looked = None;
+        self.updated = None;
         self.min_rtt = None;
         self.window.restart(self.reduced());
         if let Some(hystart) = &mut self.hystart {
@@ -354,7 +354,7 @@ impl<T: Tracking> Controller for Cubic<T> {
         }
     }
 
-    fn undo(&mut self, before: &Before) {
+    fn undo(&mut self, before: &PriorWindow) {
         self.window.undo(before);
     }
 
@@ -374,10 +374,10 @@ impl<T: Tracking> Controller for Cubic<T> {
         self.window.ssthresh()
     }
 
-    fn inside(&self, now: Time) -> Option<Inside> {
+    fn cubic_state(&self, now: Time) -> Option<CubicState> {
         let epoch = self.epoch?;
         let t = now.since(epoch.start);
-        Some(Inside {
+        Some(CubicState {
             target: T::target(&epoch, t, self.min_rtt.unwrap_or(Time::ZERO)),
             w_cubic: epoch.w_cubic(t),
             w_max: (self.w_max > 0).then(|| f64::from(self.w_max)),

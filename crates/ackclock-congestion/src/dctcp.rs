@@ -22,7 +22,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::window::{delegate_to_window, Window};
-use super::{require, Ack, Controller, Feedback, Loss, Made};
+use super::{require, Ack, Controller, EcnFeedback, Loss, Made};
 
 /// α = 1: everything is marked. Fine enough for windows of a thousand segments.
 const ALPHA_MAX: u32 = 1024;
@@ -31,7 +31,7 @@ const HALF_ALPHA_SHIFT: u32 = 11;
 /// The greatest `shift_g`: g F of a fully marked window is then still one unit.
 const SHIFT_G_MAX: u32 = 10;
 
-/// Parameters as on the card.
+/// Parameters as in the algorithm spec.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Parameters {
@@ -57,10 +57,10 @@ struct Dctcp {
     marked: u32,
 }
 
-/// Makes the controller.
+/// Create the controller.
 ///
 /// # Errors
-/// Parameters other than those of the card, a `shift_g` above 10, or an α outside 0 to 1.
+/// Parameters other than those of the algorithm spec, a `shift_g` above 10, or an α outside 0 to 1.
 pub fn make(parameters: &Value, initial_window: f64) -> Made {
     Ok(Box::new(Dctcp::new(parameters, initial_window)?))
 }
@@ -106,7 +106,7 @@ impl Dctcp {
 }
 
 impl Controller for Dctcp {
-    fn on_feedback(&mut self, feedback: &Feedback) {
+    fn on_ecn_feedback(&mut self, feedback: &EcnFeedback) {
         self.delivered += feedback.delivered;
         self.marked += feedback.marked;
         if feedback.unacknowledged >= self.window_end {
@@ -118,7 +118,7 @@ impl Controller for Dctcp {
     }
 
     fn on_ack(&mut self, ack: &Ack) {
-        if self.window.may_grow(ack) {
+        if self.window.on_ack(ack) {
             self.window.grow_as_reno(ack.newly_acked);
         }
     }

@@ -22,14 +22,14 @@ use serde_json::Value;
 
 use super::fractional_window::FractionalWindow;
 use super::round::Round;
-use super::{require, Ack, Before, Controller, Loss, Made, Restart};
+use super::{require, Ack, Controller, Loss, Made, PriorWindow, Restart};
 
 /// Most weight of an RTT sample in the average.
 const MAX_WEIGHT: f64 = 0.25;
 /// The average's memory is a third of a window.
 const SAMPLES_PER_WINDOW: f64 = 3.0;
 
-/// Parameters as on the card.
+/// Parameters as in the algorithm spec.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Parameters {
@@ -47,23 +47,23 @@ struct Fast {
     base_rtt: Time,
     /// Seconds; none before the first sample.
     average_rtt_s: Option<f64>,
-    /// The round trip under way; none in fast recovery.
+    /// The round trip in flight; none in fast recovery.
     round: Option<Round>,
     /// The change of this round trip, if it is one of change.
     change: Option<Change>,
 }
 
-/// A change of the window under way.
+/// A change of the window in flight.
 #[derive(Clone, Copy, Debug)]
 struct Change {
     from: f64,
     to: f64,
 }
 
-/// Makes the controller.
+/// Create the controller.
 ///
 /// # Errors
-/// Parameters other than the card's, α ≤ 0, or γ outside (0, 1].
+/// Parameters other than the spec's, α ≤ 0, or γ outside (0, 1].
 pub fn make(parameters: &Value, initial_window: f64) -> Made {
     let parameters = Parameters::deserialize(parameters)?;
     require(
@@ -124,7 +124,7 @@ impl Fast {
         };
     }
 
-    /// Goes on with the change, if there is one.
+    /// Continue on with the change, if there is one.
     fn approach(&mut self, acked: f64) {
         let Some(Change { from, to }) = self.change else {
             return;
@@ -151,7 +151,7 @@ impl Controller for Fast {
         if let Some(rtt) = ack.rtt {
             self.observe(rtt);
         }
-        let may_grow = self.window.may_grow(ack);
+        let may_grow = self.window.on_ack(ack);
         if self.window.in_fast_recovery() {
             self.round = None;
             return;
@@ -187,7 +187,7 @@ impl Controller for Fast {
         self.window.restart(self.window.cwnd() / 2.0);
     }
 
-    fn undo(&mut self, before: &Before) {
+    fn undo(&mut self, before: &PriorWindow) {
         self.window.undo(before);
     }
 
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_that_make_no_sense_are_refused() {
+    fn invalid_parameters_are_rejected() {
         for (alpha, gamma) in [(0.0, 0.5), (20.0, 0.0), (20.0, 1.5)] {
             assert!(make(&json!({ "alpha": alpha, "gamma": gamma }), 10.0).is_err());
         }

@@ -1,27 +1,27 @@
-//! The congestion window in fractions of segments, for controls whose papers count so.
+//! The congestion window in fractions of segments, for CCAs whose papers do so.
 //!
-//! The phases are those of [`super::phase`]; slow start and idle times work as in [`super::window`]. The sender sends
-//! whole segments: it rounds down.
+//! The phases are those of [`super::ca_state`]; slow start and idle times work as in [`super::window`]. The sender
+//! sends whole segments: it rounds down.
 
-use super::phase::Phase;
+use super::ca_state::CaState;
 use super::window::MIN_SSTHRESH;
-use super::{Ack, Before, Restart};
+use super::{Ack, PriorWindow, Restart};
 
 /// Window and slow start threshold, in segments.
 #[derive(Clone, Copy, Debug)]
 pub struct FractionalWindow {
     cwnd: f64,
     ssthresh: f64,
-    phase: Phase,
+    ca_state: CaState,
 }
 
 impl FractionalWindow {
-    /// The initial window, at least 1, and no threshold.
+    /// Create a window of `initial_window` segments, at least 1, without a threshold.
     pub fn new(initial_window: f64) -> FractionalWindow {
         FractionalWindow {
             cwnd: initial_window.max(1.0),
             ssthresh: f64::INFINITY,
-            phase: Phase::Open,
+            ca_state: CaState::Open,
         }
     }
 
@@ -35,24 +35,26 @@ impl FractionalWindow {
         self.ssthresh
     }
 
-    /// Whether an ACK makes the window grow exponentially.
+    /// Return true if an ACK makes the window grow exponentially.
     pub fn in_slow_start(&self) -> bool {
         self.cwnd < self.ssthresh
     }
 
-    /// Whether fast recovery is going on.
+    /// Return true if fast recovery is going on.
     pub fn in_fast_recovery(&self) -> bool {
-        self.phase == Phase::Recovery
+        self.ca_state == CaState::Recovery
     }
 
-    /// Follows the phases and tells whether this ACK may make the window grow: it advances, the sender
-    /// used the window, and no fast recovery is going on.
-    pub fn may_grow(&mut self, ack: &Ack) -> bool {
-        self.phase.follow(ack);
-        self.phase != Phase::Recovery && ack.advanced && ack.window_limited
+    /// Update the congestion state with an ACK; return true if the ACK may make the window grow: it is one that may
+    /// raise cwnd, the sender used the window, and no fast recovery is going on. Call it once for each ACK, before any
+    /// growth.
+    #[must_use = "the window may only grow if this is true"]
+    pub fn on_ack(&mut self, ack: &Ack) -> bool {
+        self.ca_state.on_ack(ack);
+        self.ca_state != CaState::Recovery && ack.may_raise_cwnd && ack.window_limited
     }
 
-    /// Grows by `step` segments for each acknowledged one, up to ssthresh. Returns the acknowledged
+    /// Grow by `step` segments for each acknowledged one, up to ssthresh. Returns the acknowledged
     /// segments that are left over for congestion avoidance: all where the window is there already.
     #[must_use]
     pub fn slow_start(&mut self, acked: f64, step: f64) -> f64 {
@@ -68,41 +70,41 @@ impl FractionalWindow {
         acked - needed
     }
 
-    /// Sets the window (at least 1), for controls that compute it; the threshold stays.
+    /// Set the window (at least 1), for controls that compute it; the threshold stays.
     pub fn set(&mut self, cwnd: f64) {
         self.cwnd = cwnd.max(1.0);
     }
 
-    /// Makes the present window the threshold.
+    /// Create the present window the threshold.
     pub fn end_slow_start(&mut self) {
         self.ssthresh = self.cwnd.max(f64::from(MIN_SSTHRESH));
     }
 
-    /// Comes down to `ssthresh` (at least [`MIN_SSTHRESH`]) for a recovery episode.
+    /// Reduce to `ssthresh` (at least [`MIN_SSTHRESH`]) for a recovery episode.
     pub fn reduce(&mut self, ssthresh: f64) {
-        self.phase = Phase::Recovery;
+        self.ca_state = CaState::Recovery;
         self.ssthresh = ssthresh.max(f64::from(MIN_SSTHRESH));
         self.cwnd = self.ssthresh;
     }
 
-    /// Starts again from one segment after a timeout, with `ssthresh` (at least [`MIN_SSTHRESH`]) as
-    /// the threshold unless the episode under way has set it already.
+    /// Start again from one segment after a timeout, with `ssthresh` (at least [`MIN_SSTHRESH`]) as
+    /// the threshold unless the episode in flight has set it already.
     pub fn restart(&mut self, ssthresh: f64) {
-        if self.phase != Phase::Recovery {
+        if self.ca_state != CaState::Recovery {
             self.ssthresh = ssthresh.max(f64::from(MIN_SSTHRESH));
         }
-        self.phase = Phase::Repair;
+        self.ca_state = CaState::Loss;
         self.cwnd = 1.0;
     }
 
-    /// Comes back to what was before a reduction, as [`super::window::Window::undo`].
-    pub fn undo(&mut self, before: &Before) {
-        self.phase = Phase::Open;
+    /// Reduce back to what was before a reduction, as [`super::window::Window::undo`].
+    pub fn undo(&mut self, before: &PriorWindow) {
+        self.ca_state = CaState::Open;
         self.cwnd = self.cwnd.max(before.cwnd);
         self.ssthresh = self.ssthresh.max(before.ssthresh);
     }
 
-    /// Comes down after an idle time, as [`super::window::Window::restart_after_idle`].
+    /// Reduce down after an idle time, as [`super::window::Window::restart_after_idle`].
     pub fn restart_after_idle(&mut self, restart: &Restart) {
         let mut idle = restart.now.since(restart.idle_since);
         if idle <= restart.rto {
@@ -145,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_threshold_nothing_is_left_over() {
+    fn without_a_threshold_slow_start_uses_all_segments() {
         let mut window = FractionalWindow::new(10.0);
         assert_eq!(window.slow_start(7.0, 1.0), 0.0);
         assert_eq!(window.cwnd(), 17.0);
@@ -155,18 +157,18 @@ mod tests {
     fn a_timeout_in_fast_recovery_keeps_the_threshold() {
         let mut window = FractionalWindow::new(20.0);
         window.reduce(15.5);
-        assert!(!window.may_grow(&recovering(Time::ZERO, 1)));
+        assert!(!window.on_ack(&recovering(Time::ZERO, 1)));
         window.restart(7.0);
         assert_eq!((window.cwnd(), window.ssthresh()), (1.0, 15.5));
-        assert!(window.may_grow(&ack(Time::ZERO, 1)));
+        assert!(window.on_ack(&ack(Time::ZERO, 1)));
         window.restart(0.5);
         assert_eq!((window.cwnd(), window.ssthresh()), (1.0, 2.0));
     }
 
     #[test]
-    fn what_was_no_loss_leaves_nothing() {
+    fn a_spurious_loss_is_undone() {
         let mut window = below_a_threshold();
-        window.undo(&Before {
+        window.undo(&PriorWindow {
             cwnd: 12.5,
             ssthresh: 9.0,
         });

@@ -53,11 +53,11 @@ const ROWS: usize = 72;
 /// Linux counts b in parts of this.
 const DECREASE_SCALE: u32 = 256;
 
-/// Parameters as on the card.
+/// Parameters as in the algorithm spec.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Parameters {
-    /// Whether the window is whole segments and a, b are the table's, as in Linux.
+    /// True if the window is whole segments and a, b are the table's, as in Linux.
     whole_segments: bool,
 }
 
@@ -78,10 +78,10 @@ struct HighSpeed {
     row: usize,
 }
 
-/// Makes the controller.
+/// Create the controller.
 ///
 /// # Errors
-/// Parameters other than those of the card.
+/// Parameters other than those of the algorithm spec.
 pub fn make(parameters: &Value, initial_window: f64) -> Made {
     let parameters = Parameters::deserialize(parameters)?;
     if parameters.whole_segments {
@@ -173,7 +173,7 @@ impl HighSpeed {
 
 impl Controller for HighSpeed {
     fn on_ack(&mut self, ack: &Ack) {
-        if !self.window.may_grow(ack) {
+        if !self.window.on_ack(ack) {
             return;
         }
         if self.window.in_slow_start() {

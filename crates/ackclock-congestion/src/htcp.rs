@@ -11,15 +11,15 @@
 //!   β    = RTT_min / RTT_max, within 0.5 … 0.8     share of the window that is kept at a loss
 //! ```
 //!
-//! where RTT / 100 ms, the RTT scaling by the smallest RTT, lies within 0.1 … 2. β is 0.5 at a loss at which the throughput
-//! was more than a fifth away from that at the loss before, and at the next one.
+//! where RTT / 100 ms, the RTT scaling by the smallest RTT, lies within 0.1 … 2. β is 0.5 at a loss at which the
+//! throughput was more than a fifth away from that at the loss before, and at the next one.
 //!
 //! Where Linux departs from the paper, and this file with it:
 //! - Time and RTTs are whole ticks of the kernel's clock, a begun tick of an RTT counting.
 //! - α(Δ) is a whole number, and remains one after the scaling, at least 1. β and α count in 1/128.
 //! - α is computed when the window has grown by a segment, and at a loss with the Δ at that loss. The first
 //!   segment after a loss is bought at that rate.
-//! - An RTT more than 20 ms above `RTT_max` does not count for it, nor what SACKs tell after the first one of a hole:
+//! - An RTT more than 20 ms above `RTT_max` does not count for it, nor SACKs after the first one of a hole:
 //!   the segments behind a drop, which met the longest queue. At each loss `RTT_max` loses 5 % of its
 //!   distance to `RTT_min`.
 //! - β is 0.5 where `RTT_min` is 10 ms or less.
@@ -34,7 +34,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::window::Window;
-use super::{Ack, Before, Controller, Loss, Made, Restart};
+use super::{Ack, Controller, Loss, Made, PriorWindow, Restart};
 
 use throughput::Throughput;
 
@@ -48,26 +48,26 @@ const BETA_MIN: u64 = 64;
 const BETA_MAX: u64 = 102;
 /// RTTs of this and less say nothing about the queue.
 const SHORT_RTT: Time = Time::from_milliseconds(10);
-/// How far above the largest RTT a sample may be and count for it.
+/// The maximum step above the largest RTT for which a sample counts.
 const MAX_RTT_STEP: Time = Time::from_milliseconds(20);
 /// Share of its distance to the smallest RTT that the largest one keeps at a loss, percent.
 const MAX_RTT_KEPT: u64 = 95;
 /// Smallest RTTs after which the throughput has settled.
-const SETTLING_RTTS: u64 = 4;
+const WARMUP_RTTS: u64 = 4;
 /// Linux counts the inverse of the RTT scaling, 100 ms / RTT, in eighths.
 const SCALING: u64 = 8;
 /// Its limits: 0.5 and 10.
 const SCALING_LIMITS: (u64, u64) = (SCALING / 2, 10 * SCALING);
 
-/// Parameters as on the card.
+/// Parameters as in the algorithm spec.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Parameters {
-    /// Whether β adapts to the RTTs; else it is 0.5.
+    /// True if β adapts to the RTTs; else it is 0.5.
     adaptive_backoff: bool,
-    /// Whether a change of the throughput makes β 0.5 for two losses.
+    /// True if a change of the throughput makes β 0.5 for two losses.
     bandwidth_switch: bool,
-    /// Whether the increase is in proportion to the RTT.
+    /// True if the increase is in proportion to the RTT.
     rtt_scaling: bool,
     /// The kernel's clock.
     #[serde(rename = "tick_s")]
@@ -84,7 +84,7 @@ struct Htcp {
     alpha_128: u64,
     /// β in 1/128.
     beta_128: u64,
-    /// Whether the loss before this one found a steady throughput.
+    /// True if the loss before this one found a steady throughput.
     adapting: bool,
     /// Smallest RTT in ticks; 0 before the first sample.
     min_rtt: u64,
@@ -92,19 +92,19 @@ struct Htcp {
     max_rtt: u64,
     /// Tick from which Δ counts.
     epoch: u64,
-    /// What it was before the last loss.
+    /// Its value before the last loss.
     epoch_before: u64,
-    /// The ACK before this one told of a hole.
+    /// The previous ACK reported a hole.
     disordered: bool,
     /// A loss is being repaired: Δ will count from the end of that.
-    repairing: bool,
+    in_loss: bool,
     throughput: Throughput,
 }
 
-/// Makes the controller.
+/// Create the controller.
 ///
 /// # Errors
-/// Parameters other than the card's, or a tick of no length.
+/// Parameters other than the spec's, or a tick of no length.
 pub fn make(parameters: &Value, initial_window: f64) -> Made {
     Ok(Box::new(Htcp::new(
         Parameters::deserialize(parameters)?,
@@ -143,12 +143,12 @@ impl Htcp {
             epoch: 0,
             epoch_before: 0,
             disordered: false,
-            repairing: false,
+            in_loss: false,
             throughput: Throughput::default(),
         })
     }
 
-    /// Keeps the smallest and the largest RTT.
+    /// Keep the smallest and the largest RTT.
     fn observe_rtt(&mut self, rtt: u64) {
         if self.min_rtt == 0 || rtt < self.min_rtt {
             self.min_rtt = rtt;
@@ -166,7 +166,7 @@ impl Htcp {
             self.throughput.begin(now);
             return;
         }
-        let settled = now.saturating_sub(self.epoch) >= SETTLING_RTTS * self.min_rtt;
+        let settled = now.saturating_sub(self.epoch) >= WARMUP_RTTS * self.min_rtt;
         let step = u64::from(self.window.cwnd()).checked_sub((self.alpha_128 / SCALE).max(1));
         self.throughput.count(u64::from(ack.cumulatively_acked));
         if let (Some(enough), true) = (step, self.min_rtt > 0) {
@@ -241,13 +241,13 @@ impl Controller for Htcp {
         if let Some(rtt) = ack.rtt {
             self.observe_rtt(self.clock.span(rtt));
         }
-        self.disordered = ack.selective;
+        self.disordered = ack.has_sack;
         self.observe_throughput(ack, now);
         // The segments of the ACK that ends a repair count as one.
         let was_open = self.window.is_open();
-        let may_grow = self.window.may_grow(ack);
-        if self.repairing && self.window.is_open() {
-            self.repairing = false;
+        let may_grow = self.window.on_ack(ack);
+        if self.in_loss && self.window.is_open() {
+            self.in_loss = false;
             self.epoch = now;
         }
         if !may_grow {
@@ -266,13 +266,13 @@ impl Controller for Htcp {
         self.update_parameters(now);
         self.window.reduce(self.reduced());
         self.begin_epoch(now);
-        self.repairing = true;
+        self.in_loss = true;
     }
 
-    fn undo(&mut self, before: &Before) {
+    fn undo(&mut self, before: &PriorWindow) {
         self.window.undo(before);
         self.epoch = self.epoch_before;
-        self.repairing = false;
+        self.in_loss = false;
     }
 
     fn on_timeout(&mut self, now: Time, _in_flight: u32) {
@@ -282,7 +282,7 @@ impl Controller for Htcp {
         }
         self.window.restart(self.reduced());
         self.begin_epoch(now);
-        self.repairing = true;
+        self.in_loss = true;
     }
 
     fn on_restart(&mut self, restart: &Restart) {

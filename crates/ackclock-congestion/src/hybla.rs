@@ -19,14 +19,15 @@
 //!   eighths, rounded down; the first window in whole segments.
 //! - There is no ssthresh before the first loss; the paper multiplies Reno's by ρ. Nor are the packets spaced.
 //! - An ACK counts once, however many segments it acknowledges: a receiver that delays ACKs slows all growth down.
-//! - Increments are whole 1/128 of a segment, rounded down. While ρ² / cwnd is less than one of them, a window's worth of
+//! - Increments are whole 1/128 of a segment, rounded down. While ρ² / cwnd is less than one of them, a window's worth
+//!   of
 //!   ACKs brings a segment. So at ρ = 1 it takes 128 ACKs with 65 to 128 segments, and with more as many ACKs as the window
 //!   has segments.
 //! - Of ρ above 16 only the eighths count in 2^ρ, and no window has more than 65535 segments.
-//! - While losses are repaired after a timeout, and where SACKs tell of reordering, the window grows like Reno's.
+//! - While losses are retransmitted after a timeout, and where SACKs show reordering, the window grows like Reno's.
 //!
-//! Deviation from Linux: a connection that opens without an RTT (no timestamps, and the SYN was sent more than once) has
-//! the stack's initial window, and ρ from its first RTT. In Linux both remain at 1.
+//! Deviation from Linux: a connection that opens without an RTT (no timestamps, and the SYN was sent more than once)
+//! has the stack's initial window, and ρ from its first RTT. In Linux both remain at 1.
 
 use ackclock_core::Time;
 use serde::Deserialize;
@@ -39,12 +40,12 @@ use super::{require, Ack, Controller, Loss, Made, Opening};
 const SCALE: u64 = 128;
 /// ρ counts in parts of this.
 const EIGHTHS: u64 = 8;
-/// What of a larger whole ρ counts in 2^ρ.
+/// The largest integer ρ that counts in 2^ρ.
 const MAX_EXPONENT: u64 = 16;
 /// Largest window, in segments.
 const MAX_WINDOW: u32 = 65_535;
 
-/// Parameters as on the card.
+/// Parameters as in the algorithm spec.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Parameters {
@@ -63,7 +64,7 @@ impl Rho {
         Rho(eighths.max(EIGHTHS))
     }
 
-    fn whole(self) -> u64 {
+    fn integer_part(self) -> u64 {
         self.0 / EIGHTHS
     }
 
@@ -71,7 +72,7 @@ impl Rho {
     fn in_slow_start(self) -> u64 {
         let fraction = (self.0 % EIGHTHS) as f64 / EIGHTHS as f64;
         let power = (SCALE as f64 * fraction.exp2()) as u64;
-        (power << self.whole().min(MAX_EXPONENT)) - SCALE
+        (power << self.integer_part().min(MAX_EXPONENT)) - SCALE
     }
 
     /// ρ² / cwnd, in 1/128.
@@ -88,16 +89,16 @@ struct Hybla {
     window: Window,
     /// Smallest smoothed RTT; [`Time::NEVER`] before the first.
     min_srtt: Time,
-    /// That of this RTT.
+    /// ρ of the current RTT.
     rho: Rho,
-    /// What increments have left over, in 1/128 of a segment.
+    /// The fraction left by increments, in 1/128 of a segment.
     fraction: u64,
 }
 
-/// Makes the controller.
+/// Create the controller.
 ///
 /// # Errors
-/// Parameters other than the card's, or a reference without length.
+/// Parameters other than the spec's, or a reference without length.
 pub fn make(parameters: &Value, initial_window: f64) -> Made {
     let Parameters { rtt0 } = Parameters::deserialize(parameters)?;
     require(
@@ -121,7 +122,7 @@ impl Hybla {
         }
     }
 
-    /// What an ACK brings; the window's credit counts ACKs since it has grown.
+    /// Grow by an ACK; the window's credit counts ACKs since the last growth.
     fn grow(&mut self) {
         let cwnd = self.window.cwnd();
         let (increment, limit) = if self.window.in_slow_start() {
@@ -143,23 +144,23 @@ impl Hybla {
 }
 
 impl Controller for Hybla {
-    fn on_open(&mut self, opening: &Opening) {
+    fn on_established(&mut self, opening: &Opening) {
         self.observe(opening.srtt);
         if opening.srtt > Time::ZERO {
-            let first = self.rho.whole().min(u64::from(MAX_WINDOW));
+            let first = self.rho.integer_part().min(u64::from(MAX_WINDOW));
             self.window.set(first as u32);
         }
     }
 
     fn on_ack(&mut self, ack: &Ack) {
-        let may_grow = self.window.may_grow(ack);
-        if ack.advanced && !self.window.in_fast_recovery() {
+        let may_grow = self.window.on_ack(ack);
+        if ack.may_raise_cwnd && !self.window.in_fast_recovery() {
             self.observe(ack.srtt);
         }
         if !may_grow {
             return;
         }
-        if self.window.is_open() && !ack.selective {
+        if self.window.is_open() && !ack.has_sack {
             self.grow();
         } else {
             self.window.grow_as_reno(ack.newly_acked);
@@ -183,15 +184,15 @@ impl Controller for Hybla {
 mod tests {
     use super::super::window::testing::{ack, recovering, LOSS};
     use super::*;
-    use crate::Before;
+    use crate::PriorWindow;
     use serde_json::json;
 
     const MS: fn(u64) -> Time = Time::from_milliseconds;
 
-    /// A flow whose handshake took `rtt`, beside a reference of 25 ms.
+    /// A flow whose handshake took `rtt`, with a reference of 25 ms.
     fn opened(rtt: Time) -> Box<dyn Controller> {
         let mut hybla = make(&json!({ "rtt0_s": 0.025 }), 10.0).expect("the card's parameters");
-        hybla.on_open(&Opening {
+        hybla.on_established(&Opening {
             now: Time::ZERO,
             srtt: rtt,
             mss_bytes: 1448,
@@ -203,7 +204,7 @@ mod tests {
     /// The same in congestion avoidance with so many segments.
     fn avoiding(rtt: Time, cwnd: f64) -> Box<dyn Controller> {
         let mut hybla = opened(rtt);
-        hybla.undo(&Before {
+        hybla.undo(&PriorWindow {
             cwnd: 2.0 * cwnd,
             ssthresh: f64::INFINITY,
         });
@@ -223,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn rho_counts_in_eighths_and_is_at_least_one() {
+    fn rho_is_in_eighths_and_min_one() {
         let eighths = |rtt| Rho::of(rtt, MS(25)).0;
         assert_eq!([MS(0), MS(25), MS(28)].map(eighths), [8, 8, 8]);
         assert_eq!([MS(29), MS(50), MS(200)].map(eighths), [9, 16, 64]);
@@ -237,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn in_slow_start_an_ack_brings_two_to_rho_less_one() {
+    fn in_slow_start_an_ack_adds_two_to_rho_less_one() {
         assert_eq!(after(1, opened(MS(20))), 2.0);
         assert_eq!(after(2, opened(MS(50))), 2.0 + 2.0 * 3.0);
         assert_eq!(after(1, opened(MS(100))), 4.0 + 15.0);
@@ -246,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ack_counts_once_however_much_it_acknowledges() {
+    fn growth_counts_acks_not_segments() {
         let mut hybla = opened(MS(50));
         hybla.on_ack(&ack(Time::ZERO, 2));
         assert_eq!(hybla.cwnd(), 5.0);
@@ -261,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn in_avoidance_a_round_trip_brings_the_square_of_rho() {
+    fn in_avoidance_a_round_trip_adds_the_square_of_rho() {
         assert_eq!(after(100, avoiding(MS(25), 25.0)), 28.0);
         // 16 · 128 / 100 is 20/128 an ACK, rounded down: 19.2 ACKs to 103 segments; there 19/128, 33.7 ACKs to 108; and
         // 18/128, 42.7 ACKs to 114.
@@ -292,23 +293,23 @@ mod tests {
     }
 
     #[test]
-    fn repairs_and_reordering_are_renos() {
+    fn recovery_and_reordering_are_as_in_reno() {
         let mut hybla = avoiding(MS(100), 20.0);
         hybla.on_ack(&Ack {
-            selective: true,
+            has_sack: true,
             ..ack(Time::ZERO, 20)
         });
         assert_eq!(hybla.cwnd(), 21.0);
         hybla.on_timeout(Time::ZERO, 20);
         hybla.on_ack(&Ack {
-            repairing: true,
+            in_loss: true,
             ..ack(Time::ZERO, 2)
         });
         assert_eq!(hybla.cwnd(), 3.0);
     }
 
     #[test]
-    fn a_loss_halves_and_nothing_grows_until_it_is_repaired() {
+    fn a_loss_halves_and_blocks_growth_until_recovery_ends() {
         let mut hybla = avoiding(MS(100), 25.0);
         hybla.on_loss(&LOSS);
         hybla.on_ack(&recovering(Time::ZERO, 5));
@@ -322,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_that_make_no_sense_are_refused() {
+    fn invalid_parameters_are_rejected() {
         assert!(make(&json!({ "rtt0_s": 0.0 }), 10.0).is_err());
         assert!(make(&json!({}), 10.0).is_err());
     }

@@ -7,7 +7,7 @@
 //! - *ACK train*: ACKs that follow each other within 2 ms measure how long the bottleneck takes to
 //!   drain a flight. A train of half the smallest RTT means that the window is about half the
 //!   pipe, which the flight on its way will double. (A paced sender stretches its trains, and Linux
-//!   waits for the whole RTT there; the detector is told so.)
+//!   waits for the whole RTT there; the detector gets this as an input.)
 //! - *Delay increase*: the smallest of a round's RTTs exceeds the smallest ever by an eighth of it (4 to
 //!   16 ms): a queue is standing.
 //!
@@ -29,7 +29,7 @@ use ackclock_core::Time;
 
 use super::Ack;
 
-/// Below this window a train is too short to tell anything (Linux: `hystart_low_window`).
+/// Below this window a train is too short for an estimate (Linux: `hystart_low_window`).
 const LOW_WINDOW: u32 = 16;
 /// ACKs closer than this belong to one train (Linux: `hystart_ack_delta_us`).
 const TRAIN_SPACING: Time = Time::from_milliseconds(2);
@@ -46,13 +46,13 @@ const BATCH_BYTES: f64 = 4.0 * 65_536.0;
 const BATCH_ALLOWANCE_MAX: Time = Time::from_milliseconds(1);
 
 /// The round that began with a timeout ends with the repair.
-const UNTIL_REPAIRED: u64 = u64::MAX;
+const UNTIL_RECOVERED: u64 = u64::MAX;
 
 /// The detectors' state.
 #[derive(Clone, Copy, Debug)]
 pub struct HyStart {
-    found: bool,
-    /// The round ends when a segment beyond this one is acknowledged, or [`UNTIL_REPAIRED`].
+    exited: bool,
+    /// The round ends when a segment beyond this one is acknowledged, or [`UNTIL_RECOVERED`].
     round_end: u64,
     round_start: Time,
     /// The newest ACK of the present train.
@@ -63,7 +63,7 @@ pub struct HyStart {
     samples: u32,
 }
 
-/// What the detectors compare with.
+/// The path properties that the detectors compare with.
 #[derive(Clone, Copy, Debug)]
 pub struct Path {
     /// The congestion window, in segments.
@@ -72,7 +72,7 @@ pub struct Path {
     pub min_rtt: Time,
     /// The rate that Linux would pace at, B/s.
     pub pacing_rate_bytes_per_s: f64,
-    /// Whether the sender does pace.
+    /// True if the sender does pace.
     pub paced: bool,
 }
 
@@ -82,14 +82,14 @@ impl HyStart {
         HyStart::searching(Time::ZERO, 0)
     }
 
-    /// Searches again, after a timeout at `now`.
+    /// Search again, after a timeout at `now`.
     pub fn restart(&mut self, now: Time) {
-        *self = HyStart::searching(now, UNTIL_REPAIRED);
+        *self = HyStart::searching(now, UNTIL_RECOVERED);
     }
 
     fn searching(now: Time, round_end: u64) -> HyStart {
         HyStart {
-            found: false,
+            exited: false,
             round_end,
             round_start: now,
             train_end: now,
@@ -100,7 +100,7 @@ impl HyStart {
 
     /// An ACK with an RTT sample arrived in slow start. Returns whether slow start should end now.
     pub fn should_exit(&mut self, ack: &Ack, rtt: Time, path: &Path) -> bool {
-        if self.found {
+        if self.exited {
             return false;
         }
         if self.round_is_over(ack) {
@@ -111,12 +111,12 @@ impl HyStart {
         }
         let train = self.train_is_long(ack.now, path);
         let delay = self.delay_increased(rtt, path.min_rtt);
-        self.found = train || delay;
-        self.found
+        self.exited = train || delay;
+        self.exited
     }
 
     fn round_is_over(&self, ack: &Ack) -> bool {
-        if self.round_end == UNTIL_REPAIRED {
+        if self.round_end == UNTIL_RECOVERED {
             !ack.recovering
         } else {
             ack.unacknowledged > self.round_end
@@ -128,8 +128,8 @@ impl HyStart {
             return false;
         }
         self.train_end = now;
-        let whole = path.min_rtt + batch_allowance(path.pacing_rate_bytes_per_s);
-        let threshold = if path.paced { whole } else { half(whole) };
+        let limit = path.min_rtt + batch_allowance(path.pacing_rate_bytes_per_s);
+        let threshold = if path.paced { limit } else { half(limit) };
         now.since(self.round_start) > threshold
     }
 
@@ -145,7 +145,7 @@ impl HyStart {
     }
 }
 
-/// How much longer a train may last because segments leave in batches.
+/// Return the extra duration of a train because segments leave in batches.
 fn batch_allowance(pacing_rate_bytes_per_s: f64) -> Time {
     Time::from_seconds(BATCH_BYTES / pacing_rate_bytes_per_s).min(BATCH_ALLOWANCE_MAX)
 }
@@ -181,7 +181,7 @@ mod tests {
         }
     }
 
-    /// Feeds a train of ACKs `spacing` apart and tells how long it was when slow start should end.
+    /// Feeds a train of ACKs `spacing` apart and return its length when slow start should end.
     fn exit_after(hystart: &mut HyStart, spacing: Time, path: &Path) -> Option<Time> {
         let start = us(1_000_000);
         let mut now = start;
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn a_paced_train_may_last_a_whole_rtt() {
+    fn a_paced_train_may_last_one_rtt() {
         let paced = Path {
             paced: true,
             ..PATH
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn a_small_window_tells_nothing() {
+    fn a_small_window_never_exits() {
         let small = Path { cwnd: 15, ..PATH };
         assert_eq!(
             exit_after(&mut HyStart::from_start(), us(1200), &small),
@@ -274,14 +274,14 @@ mod tests {
     }
 
     #[test]
-    fn one_low_sample_in_a_round_speaks_against_a_standing_queue() {
+    fn one_low_sample_in_a_round_prevents_the_exit() {
         let mut samples = [80_000; 20];
         samples[5] = 50_000;
         assert_eq!(exit_with(&samples), None);
     }
 
     #[test]
-    fn the_increase_is_at_least_4_ms_and_at_most_16_ms() {
+    fn the_delay_threshold_is_4_to_16_ms() {
         let exits = |min_rtt: Time, rtt: Time| {
             let mut hystart = HyStart::from_start();
             let path = Path { min_rtt, ..PATH };
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn once_found_it_is_silent_until_a_timeout() {
+    fn after_the_exit_no_other_follows_until_a_timeout() {
         let mut hystart = HyStart::from_start();
         assert!(exit_after(&mut hystart, us(1200), &PATH).is_some());
         assert_eq!(exit_after(&mut hystart, us(1200), &PATH), None);

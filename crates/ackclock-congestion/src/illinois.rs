@@ -1,4 +1,4 @@
-//! Illinois: loss tells when to come down, delay tells how fast to go up and how far to come down.
+//! Illinois: loss triggers reductions, delay sets the speed of growth and the size of reductions.
 //!
 //! S. Liu, T. Başar, R. Srikant: TCP-Illinois: a loss- and delay-based congestion control algorithm for high-speed
 //! networks, Performance Evaluation 65(6–7), 2008, as Linux 6.1 behaves (`tcp_illinois.c`). With d the mean
@@ -44,7 +44,7 @@ const BETA_SCALE: u64 = 64;
 /// Reno's β.
 const BETA_RENO: u64 = BETA_SCALE / 2;
 
-/// Parameters as on the card.
+/// Parameters as in the algorithm spec.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Parameters {
@@ -83,7 +83,7 @@ struct Illinois {
     alpha: u64,
     /// β in 1/64.
     beta: u64,
-    /// Whether there was a queue since α was last at its largest.
+    /// True if there was a queue since α was last at its largest.
     had_queue: bool,
     /// RTTs without a queue since.
     without_queue: u32,
@@ -91,10 +91,10 @@ struct Illinois {
     round_end: Option<u64>,
 }
 
-/// Makes the controller.
+/// Create the controller.
 ///
 /// # Errors
-/// Parameters other than the card's, or limits in the wrong order.
+/// Parameters other than the spec's, or limits in the wrong order.
 pub fn make(parameters: &Value, initial_window: f64) -> Made {
     let parameters = Parameters::deserialize(parameters)?;
     Ok(Box::new(Illinois::new(
@@ -227,8 +227,8 @@ impl Controller for Illinois {
         if let Some(rtt) = ack.rtt {
             self.delay.observe(rtt);
         }
-        let may_grow = self.window.may_grow(ack);
-        if ack.advanced && !self.window.in_fast_recovery() {
+        let may_grow = self.window.on_ack(ack);
+        if ack.may_raise_cwnd && !self.window.in_fast_recovery() {
             self.follow_rounds(ack);
         }
         if !may_grow {

@@ -26,14 +26,14 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::fractional_window::FractionalWindow;
-use super::{require, Ack, Before, Controller, Loss, Made, Restart};
+use super::{require, Ack, Controller, Loss, Made, PriorWindow, Restart};
 
 /// The base delays are kept by the minute.
 const MINUTE_S: f64 = 60.0;
 /// Most samples and minutes that are kept, whatever the parameters.
-const MOST: u32 = 10_000;
+const MAX_WINDOW: u32 = 10_000;
 
-/// Parameters as on the card.
+/// Parameters as in the algorithm spec.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Parameters {
@@ -65,10 +65,10 @@ struct Ledbat {
     current_delays: VecDeque<Time>,
 }
 
-/// Makes the controller.
+/// Create the controller.
 ///
 /// # Errors
-/// Parameters other than the card's, or out of the range in which they make sense.
+/// Parameters other than the spec's, or out of the range in which they make sense.
 pub fn make(parameters: &Value, initial_window: f64) -> Made {
     let parameters = Parameters::deserialize(parameters)?;
     let Parameters {
@@ -90,7 +90,7 @@ pub fn make(parameters: &Value, initial_window: f64) -> Made {
         parameters.min_window,
     ];
     require(
-        counts.iter().all(|n| (1..=MOST).contains(n)),
+        counts.iter().all(|n| (1..=MAX_WINDOW).contains(n)),
         "base_history, current_filter and min_window must be between 1 and 10000",
     )?;
     Ok(Box::new(Ledbat {
@@ -125,8 +125,11 @@ impl Ledbat {
 
     /// Without a delay there is no queue known.
     fn queueing_delay(&self) -> Time {
-        let least = |delays: &VecDeque<Time>| delays.iter().min().copied();
-        match (least(&self.current_delays), least(&self.base_delays)) {
+        let min_delay = |delays: &VecDeque<Time>| delays.iter().min().copied();
+        match (
+            min_delay(&self.current_delays),
+            min_delay(&self.base_delays),
+        ) {
             (Some(current), Some(base)) => current.since(base),
             _ => Time::ZERO,
         }
@@ -137,7 +140,7 @@ impl Ledbat {
         1.0 - self.queueing_delay().seconds() / self.parameters.target.seconds()
     }
 
-    fn least(&self) -> f64 {
+    fn min_delay(&self) -> f64 {
         f64::from(self.parameters.min_window)
     }
 }
@@ -147,7 +150,7 @@ impl Controller for Ledbat {
         if let Some(rtt) = ack.rtt {
             self.observe(rtt, ack.now);
         }
-        let _ = self.window.may_grow(ack);
+        let _ = self.window.on_ack(ack);
         if self.window.in_fast_recovery() || ack.newly_acked == 0 {
             return;
         }
@@ -155,11 +158,11 @@ impl Controller for Ledbat {
         let acked = f64::from(ack.newly_acked);
         let changed = cwnd + self.parameters.gain * self.off_target() * acked / cwnd;
         let most = f64::from(ack.prior_in_flight) + self.parameters.allowed_increase;
-        self.window.set(changed.min(most).max(self.least()));
+        self.window.set(changed.min(most).max(self.min_delay()));
     }
 
     fn on_loss(&mut self, _loss: &Loss) {
-        let half = (self.window.cwnd() / 2.0).max(self.least());
+        let half = (self.window.cwnd() / 2.0).max(self.min_delay());
         self.window.reduce(half.min(self.window.cwnd()));
     }
 
@@ -167,7 +170,7 @@ impl Controller for Ledbat {
         self.window.restart(self.window.cwnd() / 2.0);
     }
 
-    fn undo(&mut self, before: &Before) {
+    fn undo(&mut self, before: &PriorWindow) {
         self.window.undo(before);
     }
 
@@ -179,7 +182,7 @@ impl Controller for Ledbat {
         self.window.cwnd()
     }
 
-    /// There is no slow start: the threshold is where the window is.
+    /// Return the window: there is no slow start.
     fn ssthresh(&self) -> f64 {
         self.window.cwnd().max(2.0)
     }
@@ -246,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shorter_path_is_the_base_at_once() {
+    fn a_shorter_path_updates_the_base_immediately() {
         let mut ledbat = ledbat(16.0);
         ledbat.on_ack(&delayed(0, 150, 0));
         ledbat.on_ack(&delayed(0, 50, 8));
@@ -260,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn the_window_is_one_above_the_flight_at_most_and_two_at_least() {
+    fn the_window_is_between_two_and_one_above_the_flight() {
         let mut ledbat = ledbat(16.0);
         ledbat.on_ack(&Ack {
             prior_in_flight: 9,
@@ -284,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_that_make_no_sense_are_refused() {
+    fn invalid_parameters_are_rejected() {
         let with = |name: &str, value: Value| {
             let mut card = card();
             card[name] = value;

@@ -1,34 +1,34 @@
-//! Congestion controls: how large the window is.
+//! Congestion control algorithms (CCAs).
 //!
 //! A controller is a pure state machine. Time and measurements come in with each call; it reads no
-//! clock and draws random numbers only from the seed in [`Opening`]. What is lost, and how much may be
-//! sent during recovery, is the sender's business.
+//! clock and draws random numbers only from the seed in [`Opening`]. Loss detection and transmission during
+//! recovery belong to the sender.
 //!
-//! This crate's dependencies are the proof: units, parameters as JSON, random numbers from a seed; no network, no
-//! simulator, no file, no clock.
+//! The dependencies enforce this: units, parameters as JSON, random numbers from a seed; no network, no simulator, no
+//! file, no clock.
 //!
-//! Adding one: a file here, a card in the catalog, and its name in `controllers!`.
+//! To add a CCA: a file here, an algorithm spec in the catalog, and its name in `controllers!`.
 
 use ackclock_core::jiffies::JiffyClock;
 use ackclock_core::{Rate, Time};
 use serde::de::Error as _;
 use serde_json::Value;
 
+pub mod ca_state;
 pub mod contract;
 pub mod fractional_window;
 pub mod hystart;
-pub mod phase;
 mod prototype;
 pub mod round;
 pub mod window;
 
-/// The list, from one line each: the module, and its place among the [`CONTROLLERS`].
+/// Declare the modules and list them in [`CONTROLLERS`].
 macro_rules! controllers {
     ($($name:ident,)*) => {
         $(pub mod $name;)*
 
-        /// The list: name as in `sysctl`, and how to make one.
-        pub const CONTROLLERS: &[(&str, Maker)] = &[$((stringify!($name), $name::make)),*];
+        /// All CCAs: the name as in `sysctl`, and the factory.
+        pub const CONTROLLERS: &[(&str, ControllerFactory)] = &[$((stringify!($name), $name::make)),*];
     };
 }
 
@@ -56,9 +56,9 @@ controllers! {
     westwood,
 }
 
-pub use prototype::{Copied, Prototype};
+pub use prototype::{CloneBox, Prototype};
 
-/// What an acknowledgement tells the controller. Windows and counts are in segments.
+/// An acknowledgement as reported to the controller. Windows and counts are in segments.
 #[derive(Clone, Copy, Debug)]
 #[allow(clippy::struct_excessive_bools)]
 pub struct Ack {
@@ -68,15 +68,15 @@ pub struct Ack {
     pub newly_acked: u32,
     /// Payload bytes of them.
     pub newly_acked_bytes: u64,
-    /// Whether it is of those that may raise a window: the cumulative acknowledgement advanced; or, once the path is
-    /// known to reorder, anything was delivered.
-    pub advanced: bool,
-    /// Segments that it advanced over, those that were delivered selectively before included.
+    /// True if it may raise a window (Linux's `tcp_may_raise_cwnd`): the cumulative acknowledgement advanced; or, once
+    /// reordering was detected on the path, anything was delivered.
+    pub may_raise_cwnd: bool,
+    /// Segments by which the cumulative acknowledgement advanced, including those sacked before.
     pub cumulatively_acked: u32,
-    /// Whether it carries SACK blocks.
-    pub selective: bool,
-    /// Whether it tells a larger receive window than the one before.
-    pub opens: bool,
+    /// True if it carries SACK blocks.
+    pub has_sack: bool,
+    /// True if it advertises a larger receive window than the one before.
+    pub window_update: bool,
     /// RTT of the newest segment delivered by this ACK, if it was sent only once.
     pub rtt: Option<Time>,
     /// Smoothed RTT (RFC 6298); zero before the first sample.
@@ -87,17 +87,17 @@ pub struct Ack {
     pub prior_in_flight: u32,
     /// Segments in flight after it.
     pub in_flight: u32,
-    /// Delivery rate over the last flight (Linux's `rate_sample`); `None` if it cannot be told.
+    /// Delivery rate over the last flight (Linux's `rate_sample`); `None` if it cannot be measured.
     pub delivery_rate: Option<Rate>,
     /// Segments delivered over the connection's life, this ACK included.
     pub delivered: u64,
-    /// Value of `delivered` when the newest delivered segment was sent: tells rounds apart.
+    /// Value of `delivered` when the newest delivered segment was sent; it separates round trips.
     pub prior_delivered: u64,
-    /// Whether the delivery-rate sample was limited by the application.
+    /// True if the delivery-rate sample was limited by the application.
     pub application_limited: bool,
-    /// Whether the window, and not the application or the receiver, limited the sender.
+    /// True if the window, and not the application or the receiver, limited the sender.
     pub window_limited: bool,
-    /// Segments found lost with this ACK.
+    /// Segments marked lost with this ACK.
     pub newly_lost: u32,
     /// Payload bytes that the ACK's ECN feedback reports as marked.
     pub marked_bytes: u64,
@@ -105,23 +105,23 @@ pub struct Ack {
     pub next: u64,
     /// First segment not cumulatively acknowledged.
     pub unacknowledged: u64,
-    /// Whether the sender is in fast recovery or comes down for ECN marks; a window that reacts once per episode
-    /// must not grow then. The repair after a timeout is slow start, not fast recovery.
+    /// True if the sender is in fast recovery or reduces its window for ECN marks; a window that reacts once per
+    /// episode must not grow then. After a timeout the sender is in slow start, not in fast recovery.
     pub recovering: bool,
-    /// Whether what a timeout took for lost is still being repaired.
-    pub repairing: bool,
-    /// Whether the sender is paced.
+    /// True while the segments that a timeout marked lost are being retransmitted (Linux's `TCP_CA_Loss`).
+    pub in_loss: bool,
+    /// True if the sender is paced.
     pub paced: bool,
-    /// When pacing lets the next segment go; not later than now if it need not wait.
+    /// The departure time that pacing sets for the next segment; not later than now if it may leave at once.
     pub next_departure: Time,
 }
 
-/// Start of a recovery episode (fast recovery; a tail loss that a probe repaired; an ECN reaction).
+/// The start of a recovery episode: fast recovery, a tail loss that a probe retransmitted, or an ECN reaction.
 #[derive(Clone, Copy, Debug)]
 pub struct Loss {
     /// The sender's clock.
     pub now: Time,
-    /// Segments in flight when the loss was found, before it is deducted.
+    /// Segments in flight when the loss was detected, lost segments included.
     pub in_flight: u32,
     /// Smoothed RTT.
     pub srtt: Time,
@@ -129,25 +129,25 @@ pub struct Loss {
     pub min_rtt: Time,
     /// Segments delivered over the connection's life.
     pub delivered: u64,
-    /// Whether an ECN mark, and not a loss, is the reason.
+    /// True if an ECN mark, and not a loss, is the reason.
     pub marked: bool,
 }
 
-/// The window and threshold that a reduction has changed, in segments.
+/// The window and threshold before a reduction, in segments.
 #[derive(Clone, Copy, Debug)]
-pub struct Before {
+pub struct PriorWindow {
     /// The window.
     pub cwnd: f64,
     /// The threshold, but at least three quarters of the window.
     pub ssthresh: f64,
 }
 
-/// What an ACK tells of ECN marks.
+/// The ECN feedback of an ACK.
 #[derive(Clone, Copy, Debug)]
-pub struct Feedback {
-    /// Segments that it delivers.
+pub struct EcnFeedback {
+    /// Segments delivered.
     pub delivered: u32,
-    /// Segments that it reports as marked.
+    /// Segments reported as marked.
     pub marked: u32,
     /// Next segment to be sent for the first time.
     pub next: u64,
@@ -155,7 +155,7 @@ pub struct Feedback {
     pub unacknowledged: u64,
 }
 
-/// The application sends again after the sender had nothing in flight.
+/// A restart of transmission after the sender had nothing in flight.
 #[derive(Clone, Copy, Debug)]
 pub struct Restart {
     /// The sender's clock.
@@ -168,7 +168,7 @@ pub struct Restart {
     pub initial_window: u32,
 }
 
-/// The connection has opened.
+/// The state of a connection when it is established.
 #[derive(Clone, Copy, Debug)]
 pub struct Opening {
     /// The sender's clock.
@@ -177,137 +177,136 @@ pub struct Opening {
     pub srtt: Time,
     /// Payload bytes of a full segment.
     pub mss_bytes: u32,
-    /// A number of this flow in this run, for controllers that choose at random.
+    /// A number of this flow in this run, for randomized controllers.
     pub seed: u64,
 }
 
-/// What CUBIC looks at inside, in segments; RFC 9438 has the names, Linux has `count` and the smallest RTT beside.
+/// CUBIC's internal state in segments, named as in RFC 9438; `count` and the smallest RTT are Linux's.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Inside {
-    /// The window that the curve asks for: for Linux one smallest RTT ahead.
+pub struct CubicState {
+    /// The target window: for Linux, the curve one smallest RTT ahead.
     pub target: f64,
     /// The curve now.
     pub w_cubic: f64,
     /// The window at the last loss, or less by fast convergence; none before it.
     pub w_max: Option<f64>,
-    /// The flat of the curve.
+    /// The plateau of the curve.
     pub origin: f64,
-    /// K: seconds from the start of the curve to its flat.
+    /// K: seconds from the start of the curve to its plateau.
     pub k_s: f64,
     /// The window that a Reno sender would have.
     pub w_est: f64,
-    /// Acknowledged segments that buy one more, where windows are whole.
+    /// Acknowledged segments per increment, where windows are whole segments.
     pub count: Option<f64>,
-    /// The smallest RTT that it knows.
+    /// The smallest RTT so far.
     pub min_rtt: Option<Time>,
 }
 
-/// Who decides what may be sent while losses are repaired.
+/// The component that limits transmission during recovery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Repair {
-    /// The stack, as its card says (proportional rate reduction, or at once down to ssthresh).
+pub enum RecoveryPolicy {
+    /// The stack, by its algorithm spec: proportional rate reduction, or an immediate reduction to ssthresh.
     Stack,
-    /// The controller: its window holds in every phase, and marks are its own business.
+    /// The controller: its window applies in every state, and it handles ECN marks itself.
     Controller,
-    /// A loss counts as the loss of everything outstanding, repaired by slow start from the controller's window.
-    FromStart,
+    /// Slow start: a loss marks everything outstanding as lost, to be retransmitted from the controller's window.
+    SlowStart,
 }
 
-/// A congestion control. Windows are in segments and never below 1.
-pub trait Controller: Send + Sync + Copied {
-    /// An acknowledgement arrived, in any state.
+/// A congestion control algorithm. Windows are in segments and never below 1.
+pub trait Controller: Send + Sync + CloneBox {
+    /// Process an acknowledgement, in any state.
     fn on_ack(&mut self, ack: &Ack);
-    /// An ACK arrived where ECN is in use: called before [`Controller::on_loss`] and [`Controller::on_ack`], for
-    /// controllers that measure the extent of marking and come down by what this very ACK completes.
-    fn on_feedback(&mut self, feedback: &Feedback) {
+    /// Process an ACK's ECN feedback, where ECN is in use: called before [`Controller::on_loss`] and
+    /// [`Controller::on_ack`], for controllers that measure the fraction of marked segments.
+    fn on_ecn_feedback(&mut self, feedback: &EcnFeedback) {
         let _ = feedback;
     }
-    /// A recovery episode begins: one call per episode. After it, [`Controller::cwnd`] and
-    /// [`Controller::ssthresh`] are the window that the sender shall come down to.
+    /// Begin a recovery episode: one call per episode. Afterwards, [`Controller::cwnd`] and
+    /// [`Controller::ssthresh`] are the target of the sender's reduction.
     fn on_loss(&mut self, loss: &Loss);
-    /// A loss is found while the window comes down for ECN marks of the same round trip. Linux does not reduce
-    /// again.
+    /// React to a loss that is detected during the ECN reaction of the same round trip. Linux does not reduce again.
     fn on_loss_after_mark(&mut self, loss: &Loss) {
         let _ = loss;
     }
-    /// A fast recovery or a reaction to marks ends, its window reached: called before what else the same ACK brings,
-    /// which may be the next loss. `rtt` is that ACK's [`Ack::rtt`].
+    /// End a fast recovery or a reaction to marks: called before the other events of the same ACK, which may include
+    /// the next loss. `rtt` is that ACK's [`Ack::rtt`].
     fn on_recovered(&mut self, now: Time, rtt: Option<Time>) {
         let _ = (now, rtt);
     }
-    /// The connection has opened: the first call, if there is one.
-    fn on_open(&mut self, opening: &Opening) {
+    /// Set up for an established connection: the first call, if it is made.
+    fn on_established(&mut self, opening: &Opening) {
         let _ = opening;
     }
-    /// The retransmission timer expired; the window starts again from one segment. `in_flight` is in
-    /// segments, before the loss is deducted.
+    /// React to an expired retransmission timer: the window restarts from one segment. `in_flight` is in segments, lost
+    /// segments included.
     fn on_timeout(&mut self, now: Time, in_flight: u32);
-    /// The same timeout is repeated, backed off. As Linux, nothing but the window changes, which is one segment again; it
-    /// has to be said only to a controller whose window grows although nothing new is acknowledged.
+    /// React to the backed-off repetition of a timeout. As in Linux, only the window changes, back to one segment; only
+    /// a controller whose window grows without new acknowledgements has to implement it.
     fn on_repeated_timeout(&mut self) {}
-    /// The last loss or timeout was none (RFC 4015 section 3): the window and threshold come back to what they were
-    /// before, unless they have grown beyond; the phase is over. What is left of a controller's memory of the loss
-    /// is its own business. A controller that does not reduce its window has nothing to do.
-    fn undo(&mut self, before: &Before) {
+    /// Undo the reduction of a spurious loss or timeout (RFC 4015 section 3): restore the window and threshold unless
+    /// they have grown larger since, and end the episode. A controller that does not reduce its window has nothing to
+    /// do.
+    fn undo(&mut self, before: &PriorWindow) {
         let _ = before;
     }
-    /// The application sends again after an idle time (RFC 5681 section 4.1).
+    /// React to the end of an idle time (RFC 5681 section 4.1).
     fn on_restart(&mut self, restart: &Restart) {
         let _ = restart;
     }
-    /// The congestion window.
+    /// Return the congestion window.
     fn cwnd(&self) -> f64;
-    /// The slow start threshold; infinite until the first loss.
+    /// Return the slow start threshold; infinite until the first loss.
     fn ssthresh(&self) -> f64;
-    /// Who decides what may be sent while losses are repaired.
-    fn repair(&self) -> Repair {
-        Repair::Stack
+    /// Return which component limits transmission during recovery.
+    fn recovery_policy(&self) -> RecoveryPolicy {
+        RecoveryPolicy::Stack
     }
-    /// Whether the sender paces whatever its stack does.
-    fn needs_pacing(&self) -> bool {
+    /// Return true if the sender must pace, whatever the stack's default is.
+    fn requires_pacing(&self) -> bool {
         false
     }
-    /// What CUBIC and its relatives look at inside, at a moment of congestion avoidance.
-    fn inside(&self, now: Time) -> Option<Inside> {
+    /// Return the internal state of CUBIC and its variants in congestion avoidance.
+    fn cubic_state(&self, now: Time) -> Option<CubicState> {
         let _ = now;
         None
     }
-    /// Segments of a batch, at least, where the stack sends in batches.
-    fn least_batch(&self) -> u32 {
+    /// Return the minimum number of segments in a TSO batch (Linux's `min_tso_segs`).
+    fn min_tso_segs(&self) -> u32 {
         2
     }
-    /// The rate to pace payload at, when the controller names one.
+    /// Return the pacing rate of the payload, if the controller sets one.
     fn pacing_rate(&self) -> Option<Rate> {
         None
     }
 }
 
-/// A controller, or what is wrong with its parameters.
+/// A controller, or the error in its parameters.
 pub type Made = Result<Box<dyn Controller>, serde_json::Error>;
 
-/// Makes a controller from its card's complete parameters and the initial window in segments.
-pub type Maker = fn(&Value, f64) -> Made;
+/// Creates a controller from its complete parameters and the initial window in segments.
+pub type ControllerFactory = fn(&Value, f64) -> Made;
 
-/// Why a congestion control cannot be made.
+/// An error when creating a controller.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// No controller has this name.
-    #[error("no congestion control is called \"{0}\"")]
+    #[error("no congestion control algorithm is called \"{0}\"")]
     Unknown(String),
-    /// The parameters are not those of the card.
+    /// The parameters are not those of the algorithm spec.
     #[error("parameters of \"{kind}\": {source}")]
     Parameters {
-        /// The congestion control.
+        /// The CCA's name.
         kind: String,
-        /// What is wrong with them.
+        /// The error in them.
         source: serde_json::Error,
     },
 }
 
-/// Looks a controller up by name and makes it.
+/// Create a controller by name.
 ///
 /// # Errors
-/// An unknown name, or parameters that are not those of the card.
+/// An unknown name, or parameters that are not those of its algorithm spec.
 pub fn make(
     kind: &str,
     parameters: &Value,
@@ -323,9 +322,9 @@ pub fn make(
     })
 }
 
-/// Refuses parameters of which something does not hold.
-fn require(holds: bool, otherwise: &str) -> Result<(), serde_json::Error> {
-    if holds {
+/// Reject parameters that violate a condition.
+fn require(condition: bool, otherwise: &str) -> Result<(), serde_json::Error> {
+    if condition {
         Ok(())
     } else {
         Err(serde_json::Error::custom(otherwise))

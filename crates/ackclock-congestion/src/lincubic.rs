@@ -5,7 +5,7 @@
 //! beyond `W_max`, but 0.35 s for the second and 0.25 s for the third (C = 0.4). Where the RTT is longer
 //! than that, several segments too many are in flight before the first loss is seen, and the flows that
 //! share the bottleneck all lose. LinCubic takes Reno's one segment per round trip within
-//! [`W_max` − 2, `W_max` + 2], and is CUBIC elsewhere.
+//! [`W_max` − 2, `W_max` + 2], and is CUBIC outside that range.
 //!
 //! Our reading where the thesis is silent: `W_max` is what fast convergence made of it, that is the flat
 //! point of the curve in use; the curve's time runs on while the window grows linearly, so beyond
@@ -19,7 +19,7 @@ use serde_json::Value;
 use super::cubic::{self, Cubic, Tracking};
 use super::Made;
 
-/// Parameters as on the card.
+/// Parameters as in the algorithm spec.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Parameters {
@@ -47,10 +47,10 @@ impl Tracking for LinearNear {
     }
 }
 
-/// Makes the controller.
+/// Create the controller.
 ///
 /// # Errors
-/// Parameters other than the card's, C ≤ 0, or β outside (0, 1).
+/// Parameters other than the spec's, C ≤ 0, or β outside (0, 1).
 pub fn make(parameters: &Value, initial_window: f64) -> Made {
     let Parameters {
         cubic,
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn elsewhere_it_is_cubic() {
+    fn outside_the_linear_phase_it_is_cubic() {
         let lin = rounds(lincubic(83.0, 2).as_mut(), 20);
         let cubic = {
             let card = json!({
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn other_parameters_are_refused() {
+    fn other_parameters_are_rejected() {
         assert!(make(&json!({ "distance": 2 }), 10.0).is_err());
     }
 }

@@ -1,32 +1,32 @@
-//! The controllers of many connections from one reading of their parameters.
+//! Prototypes from which the controllers of many connections are cloned.
 
 use serde_json::Value;
 
 use super::{make, Controller, Error};
 
-/// A copy in a box of its own; every controller that is [`Clone`] has it.
-pub trait Copied {
-    /// The controller as it is now.
-    fn copied(&self) -> Box<dyn Controller>;
+/// Cloning of a boxed controller; implemented for every controller that is [`Clone`].
+pub trait CloneBox {
+    /// Return a copy of the controller in its current state.
+    fn clone_box(&self) -> Box<dyn Controller>;
 }
 
-impl<T: Controller + Clone + 'static> Copied for T {
-    fn copied(&self) -> Box<dyn Controller> {
+impl<T: Controller + Clone + 'static> CloneBox for T {
+    fn clone_box(&self) -> Box<dyn Controller> {
         Box::new(self.clone())
     }
 }
 
-/// What each connection of a group begins with.
+/// The initial controllers of a group's connections.
 pub struct Prototype {
     controller: Box<dyn Controller>,
     after_lost_syns: Box<dyn Controller>,
 }
 
 impl Prototype {
-    /// Looks a controller up by name and reads its card's complete parameters.
+    /// Create a prototype from a CCA's name and its complete parameters.
     ///
     /// # Errors
-    /// An unknown name, or parameters that are not those of the card.
+    /// An unknown name, or parameters that are not those of its algorithm spec.
     pub fn new(kind: &str, parameters: &Value, initial_window: u32) -> Result<Prototype, Error> {
         Ok(Prototype {
             controller: make(kind, parameters, initial_window)?,
@@ -34,13 +34,13 @@ impl Prototype {
         })
     }
 
-    /// A controller with the initial window.
+    /// Return a controller with the initial window.
     pub fn controller(&self) -> Box<dyn Controller> {
-        self.controller.copied()
+        self.controller.clone_box()
     }
 
-    /// A controller with a window of one segment, for a connection that lost SYNs.
+    /// Return a controller with a window of one segment, for a connection that lost SYNs.
     pub fn after_lost_syns(&self) -> Box<dyn Controller> {
-        self.after_lost_syns.copied()
+        self.after_lost_syns.clone_box()
     }
 }

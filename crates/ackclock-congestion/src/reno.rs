@@ -30,7 +30,7 @@ struct Reno {
     window: Window,
 }
 
-/// Makes the controller.
+/// Create the controller.
 ///
 /// # Errors
 /// Any parameter: there are none.
@@ -43,7 +43,7 @@ pub fn make(parameters: &Value, initial_window: f64) -> Made {
 
 impl Controller for Reno {
     fn on_ack(&mut self, ack: &Ack) {
-        if self.window.may_grow(ack) {
+        if self.window.on_ack(ack) {
             self.window.grow_as_reno(ack.newly_acked);
         }
     }
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn what_slow_start_leaves_over_counts_in_congestion_avoidance() {
+    fn the_slow_start_remainder_counts_in_congestion_avoidance() {
         let mut reno = reno(16.0);
         reno.on_timeout(Time::ZERO, 16);
         reno.on_ack(&ack(Time::ZERO, 7 + 5));
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_are_refused() {
+    fn parameters_are_rejected() {
         assert!(make(&json!({ "beta": 0.5 }), 10.0).is_err());
     }
 
@@ -140,7 +140,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_window_stays_between_one_and_what_was_acknowledged(
+        fn the_window_is_between_one_and_the_acknowledged_segments(
             steps in proptest::collection::vec(step(), 0..300),
         ) {
             let mut reno = reno(10.0);

@@ -1,11 +1,11 @@
-//! A round trip of segments, and the RTTs measured in it: for controls that look at the delay once per
+//! A round trip of segments, and the RTTs measured in it: for CCAs that evaluate the delay once per
 //! round.
 
 use ackclock_core::Time;
 
 use super::Ack;
 
-/// A round trip, from one look at the delay to the next.
+/// A round trip, from one evaluation of the delay to the next.
 #[derive(Clone, Copy, Debug)]
 pub struct Round {
     /// The round ends when a segment beyond this one is acknowledged.
@@ -29,15 +29,15 @@ impl Round {
         Round::until(ack.next)
     }
 
-    /// Counts an RTT.
+    /// Count an RTT.
     pub fn sample(&mut self, rtt: Time) {
         self.samples += 1;
         self.min_rtt = self.min_rtt.min(rtt);
     }
 
-    /// Whether `ack` ends the round.
+    /// Return true if `ack` ends the round.
     pub fn is_over(&self, ack: &Ack) -> bool {
-        ack.advanced && ack.unacknowledged > self.end
+        ack.may_raise_cwnd && ack.unacknowledged > self.end
     }
 
     /// RTTs measured in the round.

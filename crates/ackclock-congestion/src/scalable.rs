@@ -24,7 +24,7 @@ use serde_json::Value;
 use super::window::{delegate_to_window, Window};
 use super::{require, Ack, Controller, Loss, Made};
 
-/// Parameters as on the card.
+/// Parameters as in the algorithm spec.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Parameters {
@@ -43,10 +43,10 @@ struct Scalable {
     window: Window,
 }
 
-/// Makes the controller.
+/// Create the controller.
 ///
 /// # Errors
-/// Parameters other than the card's, a outside (0, 1], or b outside (0, 1).
+/// Parameters other than the spec's, a outside (0, 1], or b outside (0, 1).
 pub fn make(parameters: &Value, initial_window: f64) -> Made {
     let Parameters { a, b } = Parameters::deserialize(parameters)?;
     require(
@@ -73,7 +73,7 @@ impl Scalable {
 
 impl Controller for Scalable {
     fn on_ack(&mut self, ack: &Ack) {
-        if !self.window.may_grow(ack) {
+        if !self.window.on_ack(ack) {
             return;
         }
         let left = self.window.slow_start(ack.newly_acked);
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_that_make_no_sense_are_refused() {
+    fn invalid_parameters_are_rejected() {
         for (a, b) in [
             (0.0, 0.1),
             (2.0, 0.1),

@@ -2,7 +2,7 @@
 //!
 //! V. Jacobson: Congestion avoidance and control, SIGCOMM 1988, section 3 and appendix B; fast retransmit came
 //! with the code of 4.3BSD-Tahoe. The third duplicate ACK does what the timeout does: half the window
-//! becomes the threshold, and everything outstanding is sent again in slow start. Fast recovery came later, with
+//! becomes the threshold, and everything outstanding is retransmitted in slow start. Fast recovery came later, with
 //! Reno.
 //!
 //! ```text
@@ -22,7 +22,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::window::{delegate_to_window, Window};
-use super::{Ack, Controller, Loss, Made, Repair};
+use super::{Ack, Controller, Loss, Made, RecoveryPolicy};
 
 /// Tahoe has no parameters.
 #[derive(Clone, Copy, Debug, Deserialize)]
@@ -35,7 +35,7 @@ struct Tahoe {
     window: Window,
 }
 
-/// Makes the controller.
+/// Create the controller.
 ///
 /// # Errors
 /// Any parameter: there are none.
@@ -48,7 +48,7 @@ pub fn make(parameters: &Value, initial_window: f64) -> Made {
 
 impl Controller for Tahoe {
     fn on_ack(&mut self, ack: &Ack) {
-        if self.window.may_grow(ack) {
+        if self.window.on_ack(ack) {
             self.window.grow_as_reno(ack.newly_acked);
         }
     }
@@ -66,8 +66,8 @@ impl Controller for Tahoe {
         self.window.restart(self.window.cwnd() / 2);
     }
 
-    fn repair(&self) -> Repair {
-        Repair::FromStart
+    fn recovery_policy(&self) -> RecoveryPolicy {
+        RecoveryPolicy::SlowStart
     }
 
     delegate_to_window!();
@@ -84,11 +84,11 @@ mod tests {
         make(&json!({}), initial_window).expect("no parameters are needed")
     }
 
-    /// Acknowledges a whole window, segment by segment.
+    /// Acknowledge a whole window, segment by segment.
     fn round(controller: &mut dyn Controller) -> f64 {
         for _ in 0..controller.cwnd() as u32 {
             controller.on_ack(&Ack {
-                repairing: true,
+                in_loss: true,
                 ..ack(Time::ZERO, 1)
             });
         }
@@ -112,12 +112,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_outstanding_at_a_loss_is_sent_again_from_the_start() {
-        assert_eq!(tahoe(10.0).repair(), Repair::FromStart);
+    fn a_loss_restarts_from_slow_start() {
+        assert_eq!(tahoe(10.0).recovery_policy(), RecoveryPolicy::SlowStart);
     }
 
     #[test]
-    fn a_second_loss_halves_the_threshold_again() {
+    fn a_second_loss_halves_the_threshold() {
         let mut tahoe = tahoe(16.0);
         tahoe.on_loss(&LOSS);
         round(tahoe.as_mut());
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_are_refused() {
+    fn parameters_are_rejected() {
         assert!(make(&json!({ "beta": 0.5 }), 10.0).is_err());
     }
 }

@@ -1,4 +1,4 @@
-//! Vegas: keeps a few packets in the queue, told from how much the RTT exceeds its minimum.
+//! Vegas: keeps a few packets in the queue, estimated from the excess of the RTT over its minimum.
 //!
 //! L. S. Brakmo, L. L. Peterson: TCP Vegas: End to End Congestion Avoidance on a Global Internet, IEEE
 //! JSAC 13(8), 1995, section III.B, as Linux 6.1 behaves (`tcp_vegas.c`). Once per round trip
@@ -18,7 +18,7 @@
 //! - Slow start doubles each round trip, not each other one.
 //! - Loss is found and repaired as for Reno, and halves the window; the paper's own check of the first
 //!   ACKs after a retransmission, and its decrease by a quarter, are left out.
-//! - A round with two RTT samples or fewer tells nothing (they may all be of delayed ACKs): its last ACK
+//! - A round with two RTT samples or fewer is not evaluated (they may all be of delayed ACKs): its last ACK
 //!   counts as for Reno.
 //! - Rounds are not measured in fast recovery; the first begins when it ends, as one does at the end of the
 //!   repair after a timeout. A timeout and an idle time forget `BaseRTT`.
@@ -33,14 +33,14 @@ use serde_json::Value;
 
 use super::round::Round;
 use super::window::Window;
-use super::{require, Ack, Before, Controller, Loss, Made, Restart};
+use super::{require, Ack, Controller, Loss, Made, PriorWindow, Restart};
 
-/// Fewest RTT samples that tell something of a round: two may both be of delayed ACKs.
+/// Minimum RTT samples of a round: two may both be of delayed ACKs.
 const MIN_SAMPLES: u32 = 3;
 /// Smallest window, so that a delayed ACK does not stop the clock.
 const MIN_CWND: u32 = 2;
 
-/// Parameters as on the card, in packets.
+/// Parameters as in the algorithm spec, in packets.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Parameters {
@@ -61,14 +61,14 @@ struct Vegas {
     base_rtt: Option<Time>,
     /// The round being measured; none in fast recovery.
     round: Option<Round>,
-    /// Whether the last ACK came in the repair after a timeout.
-    repairing: bool,
+    /// True if the last ACK came in the repair after a timeout.
+    in_loss: bool,
 }
 
-/// Makes the controller.
+/// Create the controller.
 ///
 /// # Errors
-/// Parameters other than the card's, α = 0, or α > β.
+/// Parameters other than the spec's, α = 0, or α > β.
 pub fn make(parameters: &Value, initial_window: f64) -> Made {
     let parameters = Parameters::deserialize(parameters)?;
     require(
@@ -84,7 +84,7 @@ pub fn make(parameters: &Value, initial_window: f64) -> Made {
         window: Window::new(initial_window),
         base_rtt: None,
         round: Some(Round::until(0)),
-        repairing: false,
+        in_loss: false,
     }))
 }
 
@@ -109,7 +109,7 @@ impl Vegas {
         }
     }
 
-    /// The round is over: looks at the queue, or without enough samples does as Reno.
+    /// End a round: evaluate the queue, or grow like Reno without enough samples.
     fn end_round(&mut self, round: &Round, ack: &Ack, filled: bool) {
         match self.base_rtt {
             Some(base_rtt) if round.samples() >= MIN_SAMPLES => {
@@ -147,9 +147,9 @@ impl Controller for Vegas {
         if let Some(rtt) = ack.rtt {
             self.observe(rtt);
         }
-        let filled = self.window.may_grow(ack);
-        let repaired = self.repairing && !ack.repairing;
-        self.repairing = ack.repairing;
+        let filled = self.window.on_ack(ack);
+        let repaired = self.in_loss && !ack.in_loss;
+        self.in_loss = ack.in_loss;
         if repaired || self.window.in_fast_recovery() {
             self.round = None;
         }
@@ -157,7 +157,7 @@ impl Controller for Vegas {
             return;
         }
         let round = *self.round.get_or_insert(Round::after(ack));
-        if !ack.advanced {
+        if !ack.may_raise_cwnd {
             return;
         }
         if round.is_over(ack) {
@@ -179,7 +179,7 @@ impl Controller for Vegas {
         self.window.restart(self.window.cwnd() / 2);
     }
 
-    fn undo(&mut self, before: &Before) {
+    fn undo(&mut self, before: &PriorWindow) {
         self.window.undo(before);
     }
 

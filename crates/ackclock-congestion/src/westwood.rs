@@ -41,7 +41,7 @@ use super::{Ack, Controller, Loss, Made};
 
 use bandwidth::Bandwidth;
 
-/// Parameters as on the card.
+/// Parameters as in the algorithm spec.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Parameters {
@@ -62,10 +62,10 @@ struct Westwood {
     min_rtt: Option<u64>,
 }
 
-/// Makes the controller.
+/// Create the controller.
 ///
 /// # Errors
-/// Parameters other than the card's, or a tick of no length.
+/// Parameters other than the spec's, or a tick of no length.
 pub fn make(parameters: &Value, initial_window: f64) -> Made {
     let parameters = Parameters::deserialize(parameters)?;
     Ok(Box::new(Westwood::new(
@@ -102,7 +102,7 @@ impl Westwood {
         }
     }
 
-    /// Takes the ACK into the bandwidth's sample.
+    /// Take the ACK into the bandwidth's sample.
     fn observe(&mut self, ack: &Ack) {
         self.advance(ack.now, ack.rtt);
         self.bandwidth.count(ack);
@@ -117,7 +117,7 @@ impl Westwood {
 impl Controller for Westwood {
     fn on_ack(&mut self, ack: &Ack) {
         self.observe(ack);
-        if self.window.may_grow(ack) {
+        if self.window.on_ack(ack) {
             self.window.grow_as_reno(ack.newly_acked);
         }
     }

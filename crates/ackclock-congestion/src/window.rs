@@ -1,17 +1,17 @@
-//! The congestion window in whole segments: what controllers that react to loss have in common.
+//! The congestion window in whole segments, shared by the loss-based controllers.
 //!
 //! RFC 5681 section 3.1, counted as Linux counts it (`tcp_slow_start`, `tcp_cong_avoid_ai`): segments
 //! and not bytes, and a credit of acknowledged segments instead of a fractional window.
-//! The phases in which it grows are those of [`super::phase`].
+//! It grows in the states of [`super::ca_state`].
 
-use super::phase::Phase;
-use super::{Ack, Before, Restart};
+use super::ca_state::CaState;
+use super::{Ack, PriorWindow, Restart};
 
-/// What a [`super::Controller`] leaves to its field `window`: what it shows, what an idle time does, and what is left
-/// of a loss that was none.
+/// Implement the methods that a [`super::Controller`] delegates to its field `window`: the getters, the restart after
+/// an idle time, and the undo of a spurious reduction.
 macro_rules! delegate_to_window {
     () => {
-        fn undo(&mut self, before: &$crate::Before) {
+        fn undo(&mut self, before: &$crate::PriorWindow) {
             self.window.undo(before);
         }
 
@@ -41,17 +41,17 @@ pub struct Window {
     ssthresh: Option<u32>,
     /// Acknowledged segments that have not made the window grow yet.
     credit: u32,
-    phase: Phase,
+    ca_state: CaState,
 }
 
 impl Window {
-    /// The initial window, at least 1, and no threshold.
+    /// Create a window of `initial_window` segments, at least 1, without a threshold.
     pub fn new(initial_window: f64) -> Window {
         Window {
             cwnd: (initial_window as u32).max(1),
             ssthresh: None,
             credit: 0,
-            phase: Phase::Open,
+            ca_state: CaState::Open,
         }
     }
 
@@ -65,30 +65,32 @@ impl Window {
         self.ssthresh.map_or(f64::INFINITY, f64::from)
     }
 
-    /// Whether an ACK makes the window grow exponentially.
+    /// Return true if an ACK makes the window grow exponentially.
     pub fn in_slow_start(&self) -> bool {
         f64::from(self.cwnd) < self.ssthresh()
     }
 
-    /// Whether fast recovery is going on.
+    /// Return true if fast recovery is going on.
     pub fn in_fast_recovery(&self) -> bool {
-        self.phase == Phase::Recovery
+        self.ca_state == CaState::Recovery
     }
 
-    /// Whether no losses are being repaired, as of the last ACK.
+    /// Return true if the state is Open, as of the last ACK.
     pub fn is_open(&self) -> bool {
-        self.phase == Phase::Open
+        self.ca_state == CaState::Open
     }
 
-    /// Follows the phases and tells whether this ACK may make the window grow: it advances, the sender
-    /// used the window, and no fast recovery is going on.
-    pub fn may_grow(&mut self, ack: &Ack) -> bool {
-        self.phase.follow(ack);
-        self.phase != Phase::Recovery && ack.advanced && ack.window_limited
+    /// Update the congestion state with an ACK; return true if the ACK may make the window grow: it is one that may
+    /// raise cwnd, the sender used the window, and no fast recovery is going on. Call it once for each ACK, before any
+    /// growth.
+    #[must_use = "the window may only grow if this is true"]
+    pub fn on_ack(&mut self, ack: &Ack) -> bool {
+        self.ca_state.on_ack(ack);
+        self.ca_state != CaState::Recovery && ack.may_raise_cwnd && ack.window_limited
     }
 
-    /// One segment more for each acknowledged one, up to ssthresh. Returns the acknowledged segments
-    /// that are left over for congestion avoidance: all where the window is there already.
+    /// Grow by one segment for each acknowledged one, up to ssthresh. Return the acknowledged segments that are left
+    /// for congestion avoidance: all of them if the window has reached ssthresh already.
     #[must_use]
     pub fn slow_start(&mut self, acked: u32) -> u32 {
         if !self.in_slow_start() {
@@ -101,9 +103,9 @@ impl Window {
         acked - used
     }
 
-    /// One segment more for each `per_increment` acknowledged ones, counting from the last increment.
+    /// Grow by one segment for each `per_increment` acknowledged ones, counting from the last increment.
     pub fn additive_increase(&mut self, per_increment: u32, acked: u32) {
-        // Credit saved up while an increment was dearer buys one segment, not many at once.
+        // Credit that accumulated while an increment cost more gives one segment, not many.
         if self.credit >= per_increment {
             self.credit = 0;
             self.cwnd += 1;
@@ -115,23 +117,23 @@ impl Window {
         }
     }
 
-    /// Acknowledged segments (or what else a controller counts) that no increment has used up.
+    /// Return the credit: acknowledged segments, or another unit of the controller, that no increment has used.
     pub fn credit(&self) -> u32 {
         self.credit
     }
 
-    /// Adds to the credit, for a controller that counts in its own way.
+    /// Add to the credit, for a controller with its own unit.
     pub fn earn(&mut self, credit: u32) {
         self.credit = self.credit.saturating_add(credit);
     }
 
-    /// Grows by `segments`, which use up `cost` of the credit.
+    /// Grow by `segments` and take `cost` from the credit.
     pub fn buy(&mut self, segments: u32, cost: u32) {
         self.cwnd = self.cwnd.saturating_add(segments);
         self.credit = self.credit.saturating_sub(cost);
     }
 
-    /// Reno's growth: slow start, then one segment more for each acknowledged window.
+    /// Grow like Reno: slow start, then one segment for each acknowledged window.
     pub fn grow_as_reno(&mut self, acked: u32) {
         let left = self.slow_start(acked);
         if left > 0 {
@@ -139,58 +141,58 @@ impl Window {
         }
     }
 
-    /// Sets the window (at least 1), for controls that compute it; the threshold stays.
+    /// Set the window (at least 1), for controllers that compute it; the threshold stays.
     pub fn set(&mut self, cwnd: u32) {
         self.cwnd = cwnd.max(1);
     }
 
-    /// Makes the present window the threshold.
+    /// Set the threshold to the current window.
     pub fn end_slow_start(&mut self) {
         self.ssthresh = Some(self.cwnd);
     }
 
-    /// Brings the threshold down to the window (but to [`MIN_SSTHRESH`] at least), if it is above.
+    /// Lower the threshold to the window, but not below [`MIN_SSTHRESH`].
     pub fn lower_threshold(&mut self) {
         let cwnd = self.cwnd.max(MIN_SSTHRESH);
         self.ssthresh = Some(self.ssthresh.map_or(cwnd, |ssthresh| ssthresh.min(cwnd)));
     }
 
-    /// Brings the threshold up to three quarters of the window, if it is below
+    /// Raise the threshold to three quarters of the window, if it is below
     /// (`tcp_current_ssthresh`: a half and a quarter, each in whole segments).
     pub fn remember(&mut self) {
         let remembered = self.cwnd / 2 + self.cwnd / 4;
         self.ssthresh = self.ssthresh.map(|ssthresh| ssthresh.max(remembered));
     }
 
-    /// Comes down to `ssthresh` (at least [`MIN_SSTHRESH`]) for a recovery episode.
+    /// Reduce the window and the threshold to `ssthresh` (at least [`MIN_SSTHRESH`]) for a recovery episode.
     pub fn reduce(&mut self, ssthresh: u32) {
-        self.phase = Phase::Recovery;
+        self.ca_state = CaState::Recovery;
         self.ssthresh = Some(ssthresh.max(MIN_SSTHRESH));
         self.cwnd = ssthresh.max(MIN_SSTHRESH);
         self.credit = 0;
     }
 
-    /// Goes on with a window of `cwnd` (at least [`MIN_SSTHRESH`]) that is the threshold as well.
+    /// Set both the window and the threshold to `cwnd` (at least [`MIN_SSTHRESH`]).
     pub fn resume_at(&mut self, cwnd: u32) {
         self.cwnd = cwnd.max(MIN_SSTHRESH);
         self.end_slow_start();
     }
 
-    /// Starts again from one segment after a timeout, with `ssthresh` (at least [`MIN_SSTHRESH`]) as
-    /// the threshold unless the episode under way has set it already.
+    /// Restart from one segment after a timeout, with `ssthresh` (at least [`MIN_SSTHRESH`]) as the threshold unless
+    /// the current recovery episode has set it already.
     pub fn restart(&mut self, ssthresh: u32) {
-        if self.phase != Phase::Recovery {
+        if self.ca_state != CaState::Recovery {
             self.ssthresh = Some(ssthresh.max(MIN_SSTHRESH));
         }
-        self.phase = Phase::Repair;
+        self.ca_state = CaState::Loss;
         self.cwnd = 1;
         self.credit = 0;
     }
 
-    /// Comes back to the window and threshold from before a reduction that proved needless, unless both have grown
-    /// beyond (as Linux's `undo_cwnd`; RFC 4015 section 3.2 has the same).
-    pub fn undo(&mut self, before: &Before) {
-        self.phase = Phase::Open;
+    /// Undo a spurious reduction: restore the window and threshold before it, unless they have grown larger since
+    /// (Linux's `undo_cwnd`; RFC 4015 section 3.2).
+    pub fn undo(&mut self, before: &PriorWindow) {
+        self.ca_state = CaState::Open;
         self.cwnd = self.cwnd.max(before.cwnd as u32);
         let infinite = before.ssthresh.is_infinite();
         self.ssthresh = self
@@ -199,9 +201,9 @@ impl Window {
             .map(|ssthresh| ssthresh.max(before.ssthresh as u32));
     }
 
-    /// Comes down after an idle time: by half for each retransmission timeout that has passed, but not
-    /// below the initial window (RFC 5681 section 4.1, in the steps of RFC 2861 that Linux takes). The
-    /// threshold remembers three quarters of the window.
+    /// Reduce the window after an idle time: by half for each retransmission timeout that has passed, but not below the
+    /// initial window (RFC 5681 section 4.1, in the steps of RFC 2861 as in Linux). The threshold keeps three quarters
+    /// of the window.
     pub fn restart_after_idle(&mut self, restart: &Restart) {
         if restart.now.since(restart.idle_since) <= restart.rto {
             return;
@@ -222,7 +224,7 @@ pub mod testing {
     use super::super::{Ack, Controller, Loss};
     use ackclock_core::Time;
 
-    /// A loss that tells nothing but that it happened.
+    /// A loss without any measurements.
     pub const LOSS: Loss = Loss {
         now: Time::ZERO,
         in_flight: 0,
@@ -238,10 +240,10 @@ pub mod testing {
             now,
             newly_acked,
             newly_acked_bytes: u64::from(newly_acked) * 1448,
-            advanced: true,
+            may_raise_cwnd: true,
             cumulatively_acked: newly_acked,
-            selective: false,
-            opens: false,
+            has_sack: false,
+            window_update: false,
             rtt: None,
             srtt: Time::ZERO,
             min_rtt: Time::NEVER,
@@ -257,13 +259,13 @@ pub mod testing {
             next: 0,
             unacknowledged: 0,
             recovering: false,
-            repairing: false,
+            in_loss: false,
             paced: false,
             next_departure: Time::ZERO,
         }
     }
 
-    /// Acknowledges a whole window, `per_ack` segments at a time.
+    /// Acknowledge a whole window, `per_ack` segments at a time.
     pub fn round(controller: &mut dyn Controller, per_ack: u32) {
         let mut left = controller.cwnd() as u32;
         while left > 0 {
@@ -273,7 +275,7 @@ pub mod testing {
         }
     }
 
-    /// As [`ack`], during fast recovery or repair.
+    /// An ACK as from [`ack`], in fast recovery or after a timeout.
     pub fn recovering(now: Time, newly_acked: u32) -> Ack {
         Ack {
             recovering: true,
@@ -294,7 +296,7 @@ mod tests {
             cwnd,
             ssthresh,
             credit: 0,
-            phase: Phase::Open,
+            ca_state: CaState::Open,
         }
     }
 
@@ -351,17 +353,17 @@ mod tests {
     }
 
     #[test]
-    fn what_was_no_loss_leaves_nothing() {
+    fn a_spurious_loss_is_undone() {
         let mut window = window(40, Some(10));
         window.reduce(20);
-        window.undo(&Before {
+        window.undo(&PriorWindow {
             cwnd: 40.0,
             ssthresh: 30.0,
         });
         assert_eq!((window.cwnd(), window.ssthresh()), (40, 30.0));
         assert!(window.is_open());
         window.set(50);
-        window.undo(&Before {
+        window.undo(&PriorWindow {
             cwnd: 40.0,
             ssthresh: f64::INFINITY,
         });
@@ -372,41 +374,38 @@ mod tests {
     fn only_an_advancing_ack_of_a_full_window_may_grow_it() {
         let mut window = window(10, None);
         let full = ack(Time::ZERO, 1);
-        assert!(window.may_grow(&full));
-        assert!(!window.may_grow(&Ack {
-            advanced: false,
+        assert!(window.on_ack(&full));
+        assert!(!window.on_ack(&Ack {
+            may_raise_cwnd: false,
             ..full
         }));
-        assert!(!window.may_grow(&Ack {
+        assert!(!window.on_ack(&Ack {
             window_limited: false,
             ..full
         }));
     }
 
     #[test]
-    fn it_does_not_grow_in_fast_recovery_but_in_the_repair_after_a_timeout() {
+    fn the_window_grows_after_a_timeout_but_not_in_fast_recovery() {
         let mut window = window(10, None);
         window.reduce(5);
-        assert!(!window.may_grow(&recovering(Time::ZERO, 1)));
+        assert!(!window.on_ack(&recovering(Time::ZERO, 1)));
         window.restart(3);
-        assert!(window.may_grow(&recovering(Time::ZERO, 1)));
-        assert!(window.may_grow(&ack(Time::ZERO, 1)));
-        assert!(
-            !window.may_grow(&recovering(Time::ZERO, 1)),
-            "a new episode"
-        );
+        assert!(window.on_ack(&recovering(Time::ZERO, 1)));
+        assert!(window.on_ack(&ack(Time::ZERO, 1)));
+        assert!(!window.on_ack(&recovering(Time::ZERO, 1)), "a new episode");
     }
 
     #[test]
-    fn the_repair_lasts_as_long_as_the_sender_says() {
+    fn the_loss_state_lasts_until_the_sender_ends_it() {
         let mut window = window(10, None);
         window.restart(5);
-        window.may_grow(&Ack {
-            repairing: true,
+        let _ = window.on_ack(&Ack {
+            in_loss: true,
             ..ack(Time::ZERO, 1)
         });
         assert!(!window.is_open());
-        window.may_grow(&ack(Time::ZERO, 1));
+        let _ = window.on_ack(&ack(Time::ZERO, 1));
         assert!(window.is_open());
     }
 
@@ -425,11 +424,11 @@ mod tests {
     }
 
     #[test]
-    fn the_threshold_is_at_least_two() {
+    fn the_minimum_threshold_is_two() {
         let mut window = window(2, None);
         window.reduce(1);
         assert_eq!((window.cwnd(), window.ssthresh()), (2, 2.0));
-        window.may_grow(&ack(Time::ZERO, 1));
+        let _ = window.on_ack(&ack(Time::ZERO, 1));
         window.restart(0);
         assert_eq!((window.cwnd(), window.ssthresh()), (1, 2.0));
     }

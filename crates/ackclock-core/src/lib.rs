@@ -3,9 +3,11 @@
 //! - [`Time`] and [`Rate`] ([`units`])
 //! - [`tables`] of the dataset, and the macros that declare tables and their codes
 //! - [`tcp`]: 32-bit sequence arithmetic, and the states in which a sender is when an ACK arrives
+//! - [`random`]: conversion of random bits
 //! - [`jiffies`]: the Linux kernel's clock and its timers
 
 pub mod jiffies;
+pub mod random;
 pub mod tables;
 pub mod tcp;
 pub mod units;

@@ -100,7 +100,7 @@ table!(
 );
 
 impl Events {
-    /// Adds an event.
+    /// Add an event.
     #[inline]
     pub fn push(&mut self, time_s: f64, flow: u32, link: u32, kind: EventKind, value: f64) {
         self.time_s.push(time_s);

@@ -1,4 +1,4 @@
-//! Carries an order out without Python: `unshare -Urnm cargo run --example inside -- order.json`.
+//! Carries a run spec out without Python: `unshare -Urnm cargo run --example inside -- run_spec.json`.
 
 use std::process::ExitCode;
 
@@ -7,9 +7,9 @@ fn main() -> ExitCode {
         eprintln!("usage: inside order.json");
         return ExitCode::from(2);
     };
-    let order = std::fs::read_to_string(&path).map_err(|error| format!("{path}: {error}"));
-    let outcome = order
-        .and_then(|order| ackclock_linux::carry_out(&order).map_err(|error| error.to_string()));
+    let run_spec = std::fs::read_to_string(&path).map_err(|error| format!("{path}: {error}"));
+    let outcome = run_spec
+        .and_then(|run_spec| ackclock_linux::execute(&run_spec).map_err(|error| error.to_string()));
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

@@ -1,9 +1,9 @@
 //! A packet capture at the senders or at the receivers, readable by tcpdump and Wireshark.
 //!
-//! Each namespace that data come from, or go to, has a packet socket. Of what it hears, the packets of the flows that it
-//! sends, or receives, are written down, both ways: what leaves and what comes back. So each packet of a flow is there
-//! once, also where two hosts send to each other. One file has them all, in the order of their times, which count from
-//! the run's beginning.
+//! Each namespace that data come from, or go to, has a packet socket. Of the packets it captures, those of the flows
+//! that it sends, or receives, are written down, both ways: what leaves and what comes back. So each packet of a flow
+//! is there once, also where two hosts send to each other. One file has them all, in the order of their times, which
+//! count from the run's beginning.
 
 use std::collections::{BTreeSet, HashSet};
 use std::fs::File;
@@ -12,24 +12,24 @@ use std::net::SocketAddrV4;
 use std::path::{Path, PathBuf};
 
 use ackclock_core::Time;
+use ackclock_pcap::savefile::{self, SNAP_BYTES};
 use ackclock_plan::Vantage;
-use ackclock_savefile::{self as savefile, SNAP_BYTES};
 
 use crate::clock::Clock;
 use crate::error::Tried;
 use crate::frame::headers;
 use crate::namespaces::Namespaces;
-use crate::order::Order;
+use crate::run_spec::RunSpec;
 use crate::sys::ring::{Frame, Ring, BLOCK_BYTES};
 use crate::Error;
 
-/// How often the rings are emptied.
+/// The interval at which the rings are emptied.
 pub const INTERVAL: Time = Time::from_milliseconds(10);
-/// How late a packet may be in its ring. None is where time stands still for work.
-const LATEST: Time = Time::from_milliseconds(100);
+/// The maximum delay of a packet in its ring. In virtual time there is none.
+const MAX_DELAY: Time = Time::from_milliseconds(100);
 /// Memory of all rings, and the most blocks that one is given.
 const RINGS_BYTES: usize = 64 << 20;
-const MOST_BLOCKS: usize = 64;
+const MAX_BLOCKS: usize = 64;
 
 /// The captured packets of a run at the hosts of one end.
 #[derive(Debug)]
@@ -40,11 +40,11 @@ pub struct Capture {
     rings: Vec<Ring>,
     /// The two ends of the flows: who sends, and to whom.
     flows: HashSet<(SocketAddrV4, SocketAddrV4)>,
-    /// What may not be written yet: another may come that is older.
-    waiting: Vec<Captured>,
+    /// Packets that may not be written yet, since an older one may follow.
+    pending: Vec<Captured>,
 }
 
-/// Where the data of the flows come from, or go to.
+/// The end of the flows at which packets are captured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
     Senders,
@@ -60,30 +60,33 @@ struct Captured {
 }
 
 impl Capture {
-    /// Begins to listen wherever the order asks for a capture.
-    pub fn open_all(order: &Order, namespaces: &mut Namespaces) -> Result<Vec<Capture>, Error> {
-        let vantages = order.plan.record.pcap.vantages().iter();
-        let captures = vantages.zip(&order.captures);
+    /// Open a packet socket wherever the run spec has a capture.
+    pub fn open_all(
+        run_spec: &RunSpec,
+        namespaces: &mut Namespaces,
+    ) -> Result<Vec<Capture>, Error> {
+        let vantages = run_spec.plan.record.pcap.vantages().iter();
+        let captures = vantages.zip(&run_spec.captures);
         captures
             .filter_map(|(vantage, path)| End::of(vantage).map(|end| (end, path)))
-            .filter(|(end, _)| order.here.is_none() || !end.hosts(order).is_empty())
-            .map(|(end, path)| Capture::open(end, path, order, namespaces))
+            .filter(|(end, _)| run_spec.local.is_none() || !end.hosts(run_spec).is_empty())
+            .map(|(end, path)| Capture::open(end, path, run_spec, namespaces))
             .collect()
     }
 
     fn open(
         end: End,
         path: &Path,
-        order: &Order,
+        run_spec: &RunSpec,
         namespaces: &mut Namespaces,
     ) -> Result<Capture, Error> {
-        let hosts = end.hosts(order);
-        let most = hosts.len() * order.captures.len();
-        let blocks = RINGS_BYTES / BLOCK_BYTES / most.max(1);
+        let hosts = end.hosts(run_spec);
+        let rings_total = hosts.len() * run_spec.captures.len();
+        let blocks = RINGS_BYTES / BLOCK_BYTES / rings_total.max(1);
         let mut rings = Vec::with_capacity(hosts.len());
         for host in hosts {
             namespaces.enter(host)?;
-            let ring = Ring::open(blocks.clamp(1, MOST_BLOCKS));
+            let ring = Ring::open(blocks.clamp(1, MAX_BLOCKS));
             rings.push(ring.tried(|| format!("a packet socket in {host}"))?);
         }
         namespaces.enter("")?;
@@ -96,22 +99,22 @@ impl Capture {
             file,
             rings,
             flows: HashSet::new(),
-            waiting: Vec::new(),
+            pending: Vec::new(),
         })
     }
 
     /// From now on the packets of a flow are written down.
-    pub fn follow(&mut self, sender: SocketAddrV4, receiver: SocketAddrV4) {
+    pub fn add_flow(&mut self, sender: SocketAddrV4, receiver: SocketAddrV4) {
         self.flows.insert((sender, receiver));
     }
 
-    /// Empties the rings, and writes what is old enough at `now`.
+    /// Empty the rings, and write what is old enough at `now`.
     pub fn take(&mut self, now: Time, clock: &Clock) -> Result<(), Error> {
         self.empty(clock);
-        self.write(now.since(LATEST))
+        self.write(now.since(MAX_DELAY))
     }
 
-    /// Writes the rest; the number of packets for which there was no room.
+    /// Write the rest; the number of packets for which there was no room.
     pub fn finish(&mut self, clock: &Clock) -> Result<u64, Error> {
         self.empty(clock);
         self.write(Time::NEVER)?;
@@ -124,12 +127,12 @@ impl Capture {
     }
 
     fn empty(&mut self, clock: &Clock) {
-        let (end, flows, waiting) = (self.end, &self.flows, &mut self.waiting);
+        let (end, flows, pending) = (self.end, &self.flows, &mut self.pending);
         for ring in &mut self.rings {
             ring.take(|frame| {
-                if end.is_of(flows, &frame) {
+                if end.matches(flows, &frame) {
                     let kept = frame.bytes.len().min(SNAP_BYTES as usize);
-                    waiting.push(Captured {
+                    pending.push(Captured {
                         time: clock.of_real(frame.real_ns),
                         length: frame.length,
                         bytes: frame.bytes[..kept].into(),
@@ -138,18 +141,18 @@ impl Capture {
             });
         }
         // Stable: at the same time, as each host has them, host after host.
-        waiting.sort_by_key(|captured| captured.time);
+        pending.sort_by_key(|captured| captured.time);
     }
 
     fn write(&mut self, until: Time) -> Result<(), Error> {
         let old = self
-            .waiting
+            .pending
             .partition_point(|captured| captured.time < until);
         for Captured {
             time,
             length,
             bytes,
-        } in self.waiting.drain(..old)
+        } in self.pending.drain(..old)
         {
             let header = savefile::record_header(time.nanoseconds(), bytes.len() as u32, length);
             self.file
@@ -163,15 +166,15 @@ impl Capture {
 
 impl End {
     /// The hosts here from which data come, or to which they go.
-    fn hosts(self, order: &Order) -> BTreeSet<&str> {
-        let ways = order.flows.iter().chain(&order.datagrams);
-        let ways = ways.chain(order.traffic.iter().flatten());
-        let hosts = ways.map(|way| match self {
-            End::Senders => &way.source,
-            End::Receivers => &way.destination,
+    fn hosts(self, run_spec: &RunSpec) -> BTreeSet<&str> {
+        let host_pairs = run_spec.flows.iter().chain(&run_spec.datagrams);
+        let host_pairs = host_pairs.chain(run_spec.traffic.iter().flatten());
+        let hosts = host_pairs.map(|host_pair| match self {
+            End::Senders => &host_pair.source,
+            End::Receivers => &host_pair.destination,
         });
-        let here = hosts.filter(|host| order.has(host));
-        here.map(|host| host.namespace.as_str()).collect()
+        let local = hosts.filter(|host| run_spec.is_local(host));
+        local.map(|host| host.namespace.as_str()).collect()
     }
 
     /// The end that a plan names; links have none.
@@ -183,8 +186,8 @@ impl End {
         }
     }
 
-    /// Whether a frame that a host hears is of a flow of which it is this end.
-    fn is_of(self, flows: &HashSet<(SocketAddrV4, SocketAddrV4)>, frame: &Frame) -> bool {
+    /// Return true if a frame on a host belongs to a flow of which the host is this end.
+    fn matches(self, flows: &HashSet<(SocketAddrV4, SocketAddrV4)>, frame: &Frame) -> bool {
         headers(frame.bytes).is_some_and(|headers| {
             let (from, to) = (headers.source, headers.destination);
             let is_data = frame.is_outgoing == (self == End::Senders);
@@ -196,9 +199,9 @@ impl End {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::frame::tests::{frame, said};
+    use crate::frame::tests::{expected_headers, frame};
 
-    fn heard(is_outgoing: bool, bytes: &[u8]) -> Frame<'_> {
+    fn captured_frame(is_outgoing: bool, bytes: &[u8]) -> Frame<'_> {
         Frame {
             real_ns: 0,
             is_outgoing,
@@ -209,31 +212,37 @@ mod tests {
 
     #[test]
     fn a_host_writes_down_the_flows_that_it_sends() {
-        let (bytes, ends) = (frame(), said());
+        let (bytes, ends) = (frame(), expected_headers());
         let sends = HashSet::from([(ends.source, ends.destination)]);
         let receives = HashSet::from([(ends.destination, ends.source)]);
-        assert!(End::Senders.is_of(&sends, &heard(true, &bytes)));
+        assert!(End::Senders.matches(&sends, &captured_frame(true, &bytes)));
         assert!(
-            End::Senders.is_of(&receives, &heard(false, &bytes)),
+            End::Senders.matches(&receives, &captured_frame(false, &bytes)),
             "an ACK of its own"
         );
         assert!(
-            !End::Senders.is_of(&sends, &heard(false, &bytes)),
+            !End::Senders.matches(&sends, &captured_frame(false, &bytes)),
             "another's data"
         );
         assert!(
-            !End::Senders.is_of(&receives, &heard(true, &bytes)),
+            !End::Senders.matches(&receives, &captured_frame(true, &bytes)),
             "its ACK of another's"
         );
-        assert!(!End::Senders.is_of(&sends, &heard(true, b"something else")));
+        assert!(!End::Senders.matches(&sends, &captured_frame(true, b"something else")));
     }
     #[test]
     fn a_receiver_writes_down_the_flows_that_it_receives() {
-        let (bytes, ends) = (frame(), said());
+        let (bytes, ends) = (frame(), expected_headers());
         let flow = HashSet::from([(ends.source, ends.destination)]);
         let back = HashSet::from([(ends.destination, ends.source)]);
-        assert!(End::Receivers.is_of(&flow, &heard(false, &bytes)), "data");
-        assert!(End::Receivers.is_of(&back, &heard(true, &bytes)), "its ACK");
-        assert!(!End::Receivers.is_of(&flow, &heard(true, &bytes)));
+        assert!(
+            End::Receivers.matches(&flow, &captured_frame(false, &bytes)),
+            "data"
+        );
+        assert!(
+            End::Receivers.matches(&back, &captured_frame(true, &bytes)),
+            "its ACK"
+        );
+        assert!(!End::Receivers.matches(&flow, &captured_frame(true, &bytes)));
     }
 }

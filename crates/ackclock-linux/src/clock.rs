@@ -9,12 +9,12 @@ use rustix::time::{
 };
 
 use crate::error::Tried;
-use crate::order::ClockKind;
+use crate::run_spec::ClockKind;
 use crate::{sys, Error};
 
 const NANOSECONDS_PER_SECOND: i64 = 1_000_000_000;
 
-/// How late something came, again and again.
+/// Statistics of the lateness of events.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Lateness {
     /// At worst, in seconds.
@@ -50,8 +50,8 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// A clock whose time 0 is the second whole second from now, so that the kernel's ticks are in the same phase in each
-    /// run.
+    /// A clock whose time 0 is the second whole second from now, so that the kernel's ticks are in the same phase in
+    /// each run.
     pub fn new(kind: ClockKind) -> Result<Clock, Error> {
         let now_ns = nanoseconds(clock_gettime(ClockId::Monotonic));
         Clock::at(
@@ -82,12 +82,12 @@ impl Clock {
         self.zero_ns
     }
 
-    /// What becomes readable at the time that is armed.
+    /// Return the descriptor that becomes readable at the armed time.
     pub fn timer(&self) -> BorrowedFd<'_> {
         self.timer.as_fd()
     }
 
-    /// Rings at `at`, unless it has been asked to.
+    /// Arm the timer for `at`, unless it is armed.
     pub fn arm(&mut self, at: Time) -> Result<(), Error> {
         if self.armed == at {
             return Ok(());
@@ -114,7 +114,7 @@ impl Clock {
         self.moment(self.armed)
     }
 
-    /// When something is done that was due at a time that has come: exactly then, where time stands still for work.
+    /// Return the time at which a due task runs: exactly its due time in virtual time.
     pub fn moment(&self, due: Time) -> Time {
         match self.kind {
             ClockKind::Virtual => due,

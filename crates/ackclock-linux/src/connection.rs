@@ -13,24 +13,25 @@ use crate::sys;
 
 /// Most bytes that are taken out of a socket at once.
 const READ_BYTES: usize = 1 << 30;
-/// Of what goes to a disk, so many at a time: others have their turn.
+/// The bytes that one connection writes to a disk before the others are served.
 const TURN_BYTES: u64 = 1 << 20;
 
-/// What a SYN has beyond the options of every segment: segment size and window scale, padded (RFC 9293, RFC 7323).
+/// The length of a SYN's additional options: MSS and window scale, padded (RFC 9293, RFC 7323).
 const SYN_OPTIONS_BYTES: u64 = 8;
 
-/// What asks the kernel to tell when what is written next is acknowledged (Documentation/networking/timestamping.rst).
-const TELL_ACKNOWLEDGED: u32 = libc::SOF_TIMESTAMPING_TX_ACK | libc::SOF_TIMESTAMPING_OPT_TSONLY;
+/// Flags that request a timestamp when the next bytes written are acknowledged
+/// (Documentation/networking/timestamping.rst).
+const TIMESTAMP_ACKED: u32 = libc::SOF_TIMESTAMPING_TX_ACK | libc::SOF_TIMESTAMPING_OPT_TSONLY;
 
-/// What is written, again and again.
+/// The payload of generated data.
 static ZEROS: [u8; 1 << 20] = [0; 1 << 20];
 
-/// What a transfer is asked to do.
+/// The parameters of a transfer.
 #[derive(Clone, Copy, Debug)]
 pub struct Task {
     /// Bytes to transfer; none: endless.
     pub size_bytes: Option<u64>,
-    /// The receiver opens the connection and asks with so many bytes.
+    /// The receiver opens the connection and sends a request of this size.
     pub request_bytes: Option<u32>,
     /// Rate at which the application writes.
     pub rate: Option<Rate>,
@@ -40,13 +41,13 @@ pub struct Task {
     pub header_bytes: u32,
 }
 
-/// What a reader has found.
+/// The outcome of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Found {
+pub enum ReadOutcome {
     /// All that there was.
-    All,
-    /// There may be more, when others have had their turn.
-    Some,
+    Drained,
+    /// More data may be available after the other connections are served.
+    More,
     /// The end of the data.
     End,
 }
@@ -61,7 +62,7 @@ pub struct Connection {
     unwritten: u64,
     written: u64,
     /// Bytes of the request that have yet to arrive.
-    unasked: u32,
+    unread_request: u32,
     /// When an application of a given rate writes again.
     writes_at: Time,
     is_shut: bool,
@@ -72,11 +73,11 @@ pub struct Connection {
     pub start: Time,
     pub established: Time,
     pub finished: Time,
-    /// Of the sender, when it was last looked at.
+    /// The sender's last sample of `TCP_INFO`.
     pub info: Info,
     pub counts: Counts,
     pub at_warmup: Counts,
-    /// Whether other transfers wait for this one's completion.
+    /// True if other transfers wait for this one's completion.
     pub is_awaited: bool,
 }
 
@@ -94,8 +95,8 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// What a UDP flow has before its first datagram.
-    pub const OF_NO_DATAGRAM: Counts = Counts {
+    /// The counts of a UDP flow before its first datagram.
+    pub const NO_DATAGRAMS: Counts = Counts {
         delivered_bytes: 0,
         sent_packets: 0,
         retransmissions: UNKNOWN,
@@ -115,7 +116,7 @@ impl Connection {
             receiver: None,
             unwritten: task.size_bytes.unwrap_or(u64::MAX),
             written: 0,
-            unasked: task.request_bytes.unwrap_or(0),
+            unread_request: task.request_bytes.unwrap_or(0),
             writes_at: Time::ZERO,
             is_shut: false,
             received: 0,
@@ -130,23 +131,23 @@ impl Connection {
         }
     }
 
-    /// Whether the receiver has opened it.
-    pub fn is_asked(&self) -> bool {
+    /// Return true if the receiver has opened it.
+    pub fn is_receiver_initiated(&self) -> bool {
         self.task.request_bytes.is_some()
     }
 
-    /// Whether the sender has said that it has no more data.
+    /// Return true if the sender has shut its direction down.
     pub fn is_shut(&self) -> bool {
         self.is_shut
     }
 
-    /// Whether both ends are closed.
+    /// Return true if both ends are closed.
     pub fn is_closed(&self) -> bool {
         self.sender.is_none() && self.receiver.is_none()
     }
 
-    /// Asks for the data, as the receiver.
-    pub fn ask(&self) -> io::Result<()> {
+    /// Request for the data, as the receiver.
+    pub fn send_request(&self) -> io::Result<()> {
         let bytes = self.task.request_bytes.unwrap_or(0) as usize;
         if let Some(receiver) = self.receiver.as_ref().filter(|_| bytes > 0) {
             send(
@@ -158,12 +159,12 @@ impl Connection {
         Ok(())
     }
 
-    /// Takes what there is of the request, as the sender.
-    pub fn hear(&mut self) -> io::Result<()> {
-        while let Some(sender) = self.sender.as_ref().filter(|_| self.unasked > 0) {
-            match sys::discard(sender.as_fd(), self.unasked as usize) {
+    /// Take what there is of the request, as the sender.
+    pub fn read_request(&mut self) -> io::Result<()> {
+        while let Some(sender) = self.sender.as_ref().filter(|_| self.unread_request > 0) {
+            match sys::discard(sender.as_fd(), self.unread_request as usize) {
                 Ok(0) => break,
-                Ok(bytes) => self.unasked -= bytes as u32,
+                Ok(bytes) => self.unread_request -= bytes as u32,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 Err(error) => return Err(error),
             }
@@ -171,43 +172,43 @@ impl Connection {
         Ok(())
     }
 
-    /// Writes what TCP takes and the application has; closes the sender's side when that is all.
+    /// Write what TCP takes and the application has; close the sender's side when that is all.
     ///
-    /// Of a path that is as fast as the application it takes no more than about `most_bytes` at a time; whether that was
+    /// Of a path that is as fast as the application it takes no more than about `max_bytes` at a time; whether that was
     /// why it stopped. The data are those of a flow of `from`, if they are any.
     pub fn write(
         &mut self,
         now: Time,
-        most_bytes: u64,
+        max_bytes: u64,
         mut from: Option<(&mut Source, u32)>,
     ) -> io::Result<bool> {
         let Some(sender) = self
             .sender
             .as_ref()
-            .filter(|_| self.unasked == 0 && !self.is_shut)
+            .filter(|_| self.unread_request == 0 && !self.is_shut)
         else {
             return Ok(false);
         };
         let before = self.written;
         loop {
-            if self.written - before >= most_bytes {
+            if self.written - before >= max_bytes {
                 return Ok(true);
             }
-            let most = self.unwritten.min(self.available(now));
-            let chunk = most.min(ZEROS.len() as u64) as usize;
+            let limit = self.unwritten.min(self.available(now));
+            let chunk = limit.min(ZEROS.len() as u64) as usize;
             if chunk == 0 {
                 break;
             }
-            if chunk as u64 == self.unwritten && !self.is_asked() {
+            if chunk as u64 == self.unwritten && !self.is_receiver_initiated() {
                 sys::set_option(
                     sender.as_fd(),
                     libc::SOL_SOCKET,
                     libc::SO_TIMESTAMPING,
-                    TELL_ACKNOWLEDGED as i32,
+                    TIMESTAMP_ACKED as i32,
                 )?;
             }
             let sent = match &mut from {
-                Some((source, flow)) => source.send(sender, *flow, self.written, most),
+                Some((source, flow)) => source.send(sender, *flow, self.written, limit),
                 None => send(sender, &ZEROS[..chunk], SendFlags::NOSIGNAL).map_err(io::Error::from),
             };
             match sent {
@@ -231,7 +232,8 @@ impl Connection {
         Ok(false)
     }
 
-    /// Bytes that an application of a given rate has ready: a segment when the connection opens, then one after the other.
+    /// Bytes that an application of a given rate has ready: a segment when the connection opens, then one after the
+    /// other.
     fn available(&self, now: Time) -> u64 {
         let Some(period) = self.period() else {
             return u64::MAX;
@@ -240,8 +242,8 @@ impl Connection {
         (segments * u64::from(self.task.mss_bytes)).saturating_sub(self.written)
     }
 
-    /// When an application of a given rate writes again; none if that is known already, or it writes as TCP takes it, or
-    /// has written all.
+    /// When an application of a given rate writes again; none if that is known already, or it writes as TCP takes it,
+    /// or has written all.
     pub fn next_write(&mut self, now: Time, serve: Time) -> Option<Time> {
         let period = self
             .period()
@@ -261,12 +263,12 @@ impl Connection {
     /// The application has no more to send than what TCP has taken.
     pub fn stop(&mut self, now: Time) -> io::Result<()> {
         self.unwritten = 0;
-        self.unasked = 0;
+        self.unread_request = 0;
         self.write(now, u64::MAX, None).map(drop)
     }
 
-    /// Takes what the kernel has told the sender; an error if it has given the connection up.
-    pub fn take_messages(&self) -> io::Result<()> {
+    /// Drain the sender's error queue; an error if the kernel has aborted the connection.
+    pub fn drain_error_queue(&self) -> io::Result<()> {
         let Some(sender) = &self.sender else {
             return Ok(());
         };
@@ -275,8 +277,8 @@ impl Connection {
         Ok(sockopt::socket_error(sender)??)
     }
 
-    /// Reads what there is, and throws it away or has it written.
-    pub fn read(&mut self, to_the_end: bool, mut to: Option<&mut Sink>) -> io::Result<Found> {
+    /// Read what there is, and throws it away or have it written.
+    pub fn read(&mut self, to_the_end: bool, mut to: Option<&mut Sink>) -> io::Result<ReadOutcome> {
         let before = self.received;
         while let Some(receiver) = &self.receiver {
             let taken = match &mut to {
@@ -284,7 +286,7 @@ impl Connection {
                 None => sys::discard(receiver.as_fd(), READ_BYTES),
             };
             match taken {
-                Ok(0) => return Ok(Found::End),
+                Ok(0) => return Ok(ReadOutcome::End),
                 Ok(bytes) => self.received += bytes as u64,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 Err(error) => return Err(error),
@@ -293,28 +295,28 @@ impl Connection {
                 break;
             }
             if !to_the_end && self.received - before >= TURN_BYTES {
-                return Ok(Found::Some);
+                return Ok(ReadOutcome::More);
             }
         }
-        Ok(Found::All)
+        Ok(ReadOutcome::Drained)
     }
 
-    /// Looks at the sender; what has happened since the last look.
-    pub fn look(&mut self) -> io::Result<Counts> {
+    /// Inspect at the sender; what has happened since the last look.
+    pub fn sample(&mut self) -> io::Result<Counts> {
         let Some(sender) = &self.sender else {
             return Ok(Counts::default());
         };
         let (bytes, length) = sys::tcp_info(sender.as_fd())?;
         let now = Info::parse(&bytes[..length]);
         let before = std::mem::replace(&mut self.info, now);
-        let again = u64::from(
+        let retransmitted = u64::from(
             now.total_retransmissions
                 .saturating_sub(before.total_retransmissions),
         );
         let opening = !before.is_open() || before == Info::default();
         let news = Counts {
-            syn_retransmissions: if opening { again } else { 0 },
-            retransmissions: if opening { 0 } else { again },
+            syn_retransmissions: if opening { retransmitted } else { 0 },
+            retransmissions: if opening { 0 } else { retransmitted },
             spurious: u64::from(
                 now.reported_duplicates
                     .saturating_sub(before.reported_duplicates),
@@ -332,7 +334,7 @@ impl Connection {
         Ok(news)
     }
 
-    /// Counts what the receiver has, read or not.
+    /// Count what the receiver has, read or not.
     pub fn count_delivered(&mut self) -> io::Result<()> {
         if let Some(receiver) = &self.receiver {
             let (bytes, length) = sys::tcp_info(receiver.as_fd())?;
@@ -343,7 +345,8 @@ impl Connection {
                 .min(self.task.size_bytes.unwrap_or(u64::MAX));
             self.counts.delivered_bytes = arrived.max(self.received);
             // It does not count the SYN that it was made for.
-            self.received_packets = u64::from(info.segments_in) + u64::from(!self.is_asked());
+            self.received_packets =
+                u64::from(info.segments_in) + u64::from(!self.is_receiver_initiated());
         }
         Ok(())
     }
@@ -363,7 +366,7 @@ impl Connection {
         self.info.bytes_sent + headers + syns * SYN_OPTIONS_BYTES
     }
 
-    /// Whether all that the application has written is acknowledged, and it writes no more.
+    /// Return true if all that the application has written is acknowledged, and it writes no more.
     pub fn is_acknowledged(&self) -> bool {
         let all = self.written > 0 && self.acknowledged_bytes() == self.written;
         self.is_shut && (all || self.info.is_closed())
@@ -371,7 +374,7 @@ impl Connection {
 
     /// Bytes acknowledged, without the SYN and the FIN that the kernel counts with them.
     pub fn acknowledged_bytes(&self) -> u64 {
-        let syn = u64::from(!self.is_asked());
+        let syn = u64::from(!self.is_receiver_initiated());
         self.info.bytes_acked.saturating_sub(syn).min(self.written)
     }
 }

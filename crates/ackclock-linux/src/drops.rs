@@ -1,7 +1,7 @@
 //! The drop monitor: which packet the kernel dropped, where and when (include/uapi/linux/net_dropmon.h).
 //!
-//! It tells of the drops of all namespaces, in the first namespace alone. The link is found by the Ethernet address that
-//! the queue's device wrote onto the packet.
+//! It reports the drops of all namespaces, only in the first namespace. The link is found by the Ethernet address
+//! that the queue's device wrote onto the packet.
 
 use std::os::fd::AsFd;
 
@@ -27,9 +27,9 @@ const REASON: u16 = 22;
 const PACKET_MODE: u8 = 1;
 /// Ethernet, IPv4 with options, the ports.
 const HEADERS_BYTES: u32 = 80;
-/// Drops that wait to be told, at most.
-const MOST_WAITING: u32 = 100_000;
-/// Buffer of the socket, in bytes: what may be told between two looks.
+/// The maximum number of pending drops.
+const MAX_PENDING: u32 = 100_000;
+/// Buffer of the socket, in bytes: the alerts between two reads.
 const SOCKET_BYTES: i32 = 16 << 20;
 
 /// A packet that the kernel dropped.
@@ -37,11 +37,11 @@ const SOCKET_BYTES: i32 = 16 << 20;
 pub struct Dropped {
     /// By the real-time clock.
     pub real_ns: u64,
-    /// Of the frame that was to be sent.
+    /// The headers of the dropped frame.
     pub headers: Headers,
     /// The kernel's word for the reason; empty if it has none.
     pub reason: String,
-    /// Where in the kernel.
+    /// The kernel function that dropped it.
     pub symbol: String,
 }
 
@@ -53,49 +53,49 @@ pub struct Monitor {
 }
 
 impl Monitor {
-    /// Begins to listen, in the thread's namespace.
+    /// Begin to listen, in the thread's namespace.
     ///
     /// # Errors
     /// The kernel has no drop monitor, or not for this namespace or user.
     pub fn open() -> Result<Monitor, Error> {
         let mut netlink = Netlink::open(Some(rustix::net::netlink::GENERIC))?;
-        let answer = netlink.ask("drop monitor", &family_request("NET_DM"))?;
-        let (family, group) = parse_family(answer).ok_or_else(|| {
-            Error::Order("the kernel's drop monitor does not describe itself".to_owned())
+        let response = netlink.request("drop monitor", &family_request("NET_DM"))?;
+        let (family, group) = parse_family(response).ok_or_else(|| {
+            Error::RunSpec("the kernel's drop monitor does not describe itself".to_owned())
         })?;
         let configure = Message::new(family, ACK, &[CONFIGURE, 1, 0, 0])
             .with(ALERT_MODE, &[PACKET_MODE])
             .with(TRUNCATION, &HEADERS_BYTES.to_ne_bytes())
-            .with(QUEUE_LENGTH, &MOST_WAITING.to_ne_bytes());
-        netlink.ask("drop monitor", &configure.finish())?;
+            .with(QUEUE_LENGTH, &MAX_PENDING.to_ne_bytes());
+        netlink.request("drop monitor", &configure.finish())?;
         let socket = netlink.socket().as_fd();
         // Without the privilege the buffer stays as it is.
         let _ =
             crate::sys::set_option(socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, SOCKET_BYTES);
         let start = Message::new(family, ACK, &[START, 1, 0, 0]).with(SOFTWARE, &[]);
-        netlink.ask("drop monitor", &start.finish())?;
+        netlink.request("drop monitor", &start.finish())?;
         netlink.join(group)?;
         Ok(Monitor { netlink, family })
     }
 
-    /// What becomes readable when there is news.
+    /// Return the descriptor that becomes readable when drops are reported.
     pub fn socket(&self) -> impl AsFd + '_ {
         self.netlink.socket()
     }
 
-    /// The drops told since the last call.
+    /// Return the drops reported since the last call.
     pub fn take(&mut self) -> Vec<Dropped> {
         let mut drops = Vec::new();
         while let Some(bytes) = self.netlink.poll() {
             let family = self.family;
-            let told = messages(bytes).filter(|(kind, _)| *kind == family);
-            drops.extend(told.filter_map(|(_, body)| parse(body)));
+            let has_event = messages(bytes).filter(|(kind, _)| *kind == family);
+            drops.extend(has_event.filter_map(|(_, body)| parse(body)));
         }
         drops
     }
 }
 
-/// A packet alert; none if it tells of something else than an IPv4 packet with ports.
+/// Parse a packet alert; none for anything but an IPv4 packet with ports.
 fn parse(body: &[u8]) -> Option<Dropped> {
     if *body.first()? != PACKET_ALERT {
         return None;
@@ -115,7 +115,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::frame::tests::{frame, said};
+    use crate::frame::tests::{expected_headers, frame};
 
     const HEADER_BYTES: usize = 16;
 
@@ -132,7 +132,7 @@ mod tests {
     fn an_alert_names_the_packet() {
         let expected = Dropped {
             real_ns: 1_500_000_000,
-            headers: said(),
+            headers: expected_headers(),
             reason: "QDISC_DROP".to_owned(),
             symbol: "__dev_queue_xmit+0x1".to_owned(),
         };
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn an_alert_of_something_else_is_left_out() {
+    fn an_unrelated_alert_is_ignored() {
         let mut arp = frame();
         arp[13] = 6;
         assert_eq!(parse(&alert(&arp)[HEADER_BYTES..]), None);

@@ -1,4 +1,4 @@
-//! What can go wrong inside, in one line each.
+//! Errors of a run, one line each.
 
 use std::io;
 
@@ -12,32 +12,32 @@ pub enum Error {
     Json(#[from] serde_json::Error),
     /// The order contradicts itself or the plan.
     #[error("order: {0}")]
-    Order(String),
+    RunSpec(String),
     /// No engine could carry the plan out.
     #[error("plan: {0}")]
     Plan(#[from] ackclock_plan::Error),
     /// A command of the setup failed.
-    #[error("{command}: {said}")]
+    #[error("{command}: {output}")]
     Command {
         /// The line of the script.
         command: String,
-        /// What the tool said.
-        said: String,
+        /// The tool's error output.
+        output: String,
     },
     /// A workload cannot be generated.
     #[error("traffic {index}: {source}")]
     Traffic {
-        /// Which of the plan's.
+        /// Its index in the plan.
         index: usize,
         /// Why.
         source: WorkloadError,
     },
-    /// The kernel refused something.
-    #[error("{what}: {source}")]
+    /// A system call failed.
+    #[error("{operation}: {source}")]
     System {
-        /// What was tried.
-        what: String,
-        /// What the kernel said.
+        /// The operation that failed.
+        operation: String,
+        /// The kernel's error.
         source: io::Error,
     },
     /// The bytes are not a result.
@@ -45,16 +45,16 @@ pub enum Error {
     Result(#[from] postcard::Error),
 }
 
-/// Says what was tried when the kernel refuses it.
+/// Says what was tried when the kernel rejects it.
 pub(crate) trait Tried<T> {
     /// The value, or the error with what was tried.
-    fn tried(self, what: impl FnOnce() -> String) -> Result<T, Error>;
+    fn tried(self, operation: impl FnOnce() -> String) -> Result<T, Error>;
 }
 
 impl<T, E: Into<io::Error>> Tried<T> for Result<T, E> {
-    fn tried(self, what: impl FnOnce() -> String) -> Result<T, Error> {
+    fn tried(self, operation: impl FnOnce() -> String) -> Result<T, Error> {
         self.map_err(|error| Error::System {
-            what: what(),
+            operation: operation(),
             source: error.into(),
         })
     }

@@ -1,14 +1,14 @@
-//! Who sends an Ethernet frame, and from where to where the packet in it goes.
+//! Headers of an Ethernet frame: the sending device, and the endpoints of the packet in it.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
-use crate::netlink::half;
+use crate::netlink::u16_field;
 
 const IPV4: u16 = 0x0800;
 const TCP: u8 = 6;
 const UDP: u8 = 17;
 
-/// What the headers of a frame say.
+/// The headers of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Headers {
     /// The Ethernet address of the device that sends it.
@@ -19,7 +19,7 @@ pub struct Headers {
 
 /// The headers of a frame with IPv4 (RFC 791) and TCP or UDP; none of any other.
 pub fn headers(frame: &[u8]) -> Option<Headers> {
-    if half(frame, 12).map(u16::from_be)? != IPV4 {
+    if u16_field(frame, 12).map(u16::from_be)? != IPV4 {
         return None;
     }
     let packet = frame.get(14..)?;
@@ -29,7 +29,7 @@ pub fn headers(frame: &[u8]) -> Option<Headers> {
     let ports = usize::from(packet[0] & 0xf) * 4;
     let end = |address: usize, port: usize| {
         let bytes: [u8; 4] = packet.get(address..address + 4)?.try_into().ok()?;
-        let port = u16::from_be(half(packet, port)?);
+        let port = u16::from_be(u16_field(packet, port)?);
         Some(SocketAddrV4::new(Ipv4Addr::from(bytes), port))
     };
     Some(Headers {
@@ -55,8 +55,8 @@ pub(crate) mod tests {
         frame
     }
 
-    /// What [`frame`] says.
-    pub fn said() -> Headers {
+    /// Return the headers of [`frame`].
+    pub fn expected_headers() -> Headers {
         Headers {
             from: [2, 0, 0, 0, 0, 7],
             source: SocketAddrV4::new(Ipv4Addr::new(10, 1, 0, 1), 8192),
@@ -66,11 +66,11 @@ pub(crate) mod tests {
 
     #[test]
     fn the_headers_name_both_ends() {
-        assert_eq!(headers(&frame()), Some(said()));
+        assert_eq!(headers(&frame()), Some(expected_headers()));
     }
 
     #[test]
-    fn what_is_no_ipv4_packet_with_ports_is_left_out() {
+    fn frames_without_ipv4_ports_have_no_headers() {
         let mut arp = frame();
         arp[13] = 6;
         assert_eq!(headers(&arp), None);

@@ -1,13 +1,13 @@
-//! Gaps in the clock of a host: who looks at it every millisecond sees when nothing ran, and much of why.
+//! Gaps in the clock of a host: a process that reads it every millisecond detects when nothing ran, and mostly why.
 //!
-//! A watch sleeps until the next millisecond of the monotonic clock, again and again. A wake-up that is late is a gap, from
-//! the last time that it was awake to this one. What tells the kinds apart, in this order:
+//! A watch sleeps until the next millisecond of the monotonic clock, again and again. A wake-up that is late is a gap,
+//! from the last time that it was awake to this one. The kinds are distinguished in this order:
 //!
-//! | kind | told by |
+//! | kind | evidence |
 //! |---|---|
 //! | pause | the time stamp counter, or the clock that counts suspension, went on while the monotonic clock stood still |
 //! | stop | SIGCONT came (signal(7)): the watch itself was stopped, and who stopped it mostly stopped more |
-//! | steal | `/proc/stat` (proc(5)) counted the hypervisor's other guests for half of it; it counts in ticks, so gaps of less than two are not told |
+//! | steal | `/proc/stat` (proc(5)) counted the hypervisor's other guests for half of it; it counts in ticks, so shorter gaps than two ticks are not classified |
 //! | scheduler | the watch waited for a processor for half of it: `/proc/thread-self/schedstat` |
 //! | pause | none of these, on a virtual machine; else the scheduler: interrupts were off |
 //! | step | the wall clock moved against the monotonic one: somebody set it. Not a gap of the host, but one of its log |
@@ -23,8 +23,7 @@ use crate::error::Tried;
 use crate::{sys, Error};
 
 const NANOSECONDS_PER_SECOND: i64 = 1_000_000_000;
-/// What one sees of other guests is counted in ticks of USER_HZ, which is 100 on every machine that Linux runs on but
-/// the Alpha.
+/// The unit of steal time: a tick of USER_HZ, which is 100 on every machine that Linux runs on but the Alpha.
 const TICK_NS: i64 = 10_000_000;
 /// `/proc/stat` is read so often, in wakes: it takes as long as a few hundred wakes' other calls.
 const STAT_EVERY: u32 = 100;
@@ -48,31 +47,31 @@ pub enum Kind {
 
 impl Kind {
     /// The words of the codes.
-    pub const WORDS: [&'static str; 5] = ["scheduler", "steal", "stop", "pause", "step"];
+    pub const CODES: [&'static str; 5] = ["scheduler", "steal", "stop", "pause", "step"];
 }
 
-/// A gap, with what told its kind. Times in nanoseconds.
+/// A gap, with the evidence of its kind. Times in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gap {
     /// The monotonic clock when the watch was last awake.
     pub start_ns: i64,
     /// The wall clock then, since 1970.
     pub wall_ns: i64,
-    /// How long it was; of a step forwards, its size; of one backwards 0.
+    /// Its duration; of a step forwards, its size; of one backwards 0.
     pub duration_ns: i64,
     /// Why.
     pub kind: Kind,
-    /// How long the watch waited for a processor.
+    /// The time the watch waited for a processor.
     pub waited_ns: i64,
-    /// How long other guests had a processor of this one.
+    /// The time a processor was stolen by other guests.
     pub stolen_ns: i64,
     /// By how much the wall clock was set forwards.
     pub stepped_ns: i64,
     /// By how much longer the machine's own counters went on than the monotonic clock.
-    pub stood_still_ns: i64,
+    pub clock_stopped_ns: i64,
 }
 
-/// What the clocks and counters said at one wake.
+/// The clocks and counters at one wake-up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Reading {
     monotonic_ns: i64,
@@ -85,12 +84,12 @@ struct Reading {
     continued: u32,
 }
 
-/// What is a gap, and on what machine.
+/// The thresholds of a gap.
 #[derive(Clone, Copy, Debug)]
 struct Rule {
     period_ns: i64,
     /// Beyond the period.
-    least_ns: i64,
+    min_gap_ns: i64,
     virtual_machine: bool,
 }
 
@@ -101,7 +100,7 @@ impl Rule {
         let stepped_ns = now.wall_ns - before.wall_ns - awake_ns;
         let suspended_ns = now.boot_ns - before.boot_ns - awake_ns;
         let counted_ns = counted_ns(before, now, counter_hz).map_or(0, |ns| ns - awake_ns);
-        let stood_still_ns = suspended_ns.max(counted_ns).max(0);
+        let clock_stopped_ns = suspended_ns.max(counted_ns).max(0);
         let gap = Gap {
             start_ns: before.monotonic_ns,
             wall_ns: before.wall_ns,
@@ -110,39 +109,39 @@ impl Rule {
             waited_ns: now.waited_ns - before.waited_ns,
             stolen_ns: now.stolen_ns - before.stolen_ns,
             stepped_ns: 0,
-            stood_still_ns: 0,
+            clock_stopped_ns: 0,
         };
-        let mut found = Vec::new();
-        let paused = stood_still_ns > self.least_ns;
+        let mut gaps = Vec::new();
+        let paused = clock_stopped_ns > self.min_gap_ns;
         if paused {
-            let duration_ns = awake_ns + stood_still_ns;
-            found.push(Gap {
+            let duration_ns = awake_ns + clock_stopped_ns;
+            gaps.push(Gap {
                 duration_ns,
                 kind: Kind::Pause,
-                stood_still_ns,
+                clock_stopped_ns,
                 ..gap
             });
-        } else if awake_ns > self.period_ns + self.least_ns {
+        } else if awake_ns > self.period_ns + self.min_gap_ns {
             let stopped = now.continued != before.continued;
-            found.push(Gap {
+            gaps.push(Gap {
                 kind: self.kind(&gap, stopped),
                 ..gap
             });
         }
-        // After a pause the wall clock is brought up to the time that was missed: nobody set it.
-        let missed_ns = if paused { stood_still_ns } else { 0 };
+        // After a pause the wall clock is moved forward by the missed time: it was not set by hand.
+        let missed_ns = if paused { clock_stopped_ns } else { 0 };
         let by_hand =
-            (stepped_ns - missed_ns).abs() > self.least_ns && stepped_ns.abs() > self.least_ns;
+            (stepped_ns - missed_ns).abs() > self.min_gap_ns && stepped_ns.abs() > self.min_gap_ns;
         if by_hand {
             let duration_ns = stepped_ns.max(0);
-            found.push(Gap {
+            gaps.push(Gap {
                 duration_ns,
                 kind: Kind::Step,
                 stepped_ns,
                 ..gap
             });
         }
-        found
+        gaps
     }
 
     fn kind(&self, gap: &Gap, stopped: bool) -> Kind {
@@ -198,24 +197,24 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// A watch that wakes once in a `period`; what is later than that by more than `least` is a gap.
+    /// A watch that wakes once in a `period`; what is later than that by more than `min_gap` is a gap.
     ///
     /// # Errors
     /// The kernel does not let this thread sleep exactly, or SIGCONT be counted.
-    pub fn new(period: Duration, least: Duration) -> Result<Watch, Error> {
+    pub fn new(period: Duration, min_gap: Duration) -> Result<Watch, Error> {
         sys::wake_exactly().tried(|| "timer slack".to_owned())?;
         sys::count_continuations().tried(|| "SIGCONT".to_owned())?;
         let processor = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-        let has = |flag: &str| processor.split_whitespace().any(|word| word == flag);
+        let is_local = |flag: &str| processor.split_whitespace().any(|word| word == flag);
         let mut watch = Watch {
             rule: Rule {
                 period_ns: period.as_nanos() as i64,
-                least_ns: least.as_nanos() as i64,
-                virtual_machine: has("hypervisor"),
+                min_gap_ns: min_gap.as_nanos() as i64,
+                virtual_machine: is_local("hypervisor"),
             },
             stat: File::open("/proc/stat").ok(),
             schedule: None,
-            has_counter: has("constant_tsc") && has("nonstop_tsc"),
+            has_counter: is_local("constant_tsc") && is_local("nonstop_tsc"),
             rate: CounterRate::default(),
             wakes: 0,
             last: Reading::default(),
@@ -225,7 +224,7 @@ impl Watch {
         Ok(watch)
     }
 
-    /// Whether the machine has a counter that goes on when its clocks are held.
+    /// Return true if the machine has a counter that goes on when its clocks are held.
     pub fn has_counter(&self) -> bool {
         self.has_counter
     }
@@ -235,40 +234,40 @@ impl Watch {
         (self.last.monotonic_ns, self.last.wall_ns)
     }
 
-    /// Watches for a while: the gaps, in the order of time. What happened since the last call belongs to it.
+    /// Watch for a while: the gaps, in the order of time. What happened since the last call belongs to it.
     pub fn watch(&mut self, time: Duration) -> Vec<Gap> {
         // This thread's; it may be another one than last time.
         self.schedule = File::open("/proc/thread-self/schedstat").ok();
         self.last.waited_ns = self.waited_ns();
         let until_ns = monotonic_ns() + time.as_nanos() as i64;
-        let mut found = Vec::new();
+        let mut gaps = Vec::new();
         while self.last.monotonic_ns < until_ns {
             let due_ns = self.last.monotonic_ns + self.rule.period_ns;
             // Whatever wakes it, it looks.
             let _ = clock_nanosleep_absolute(SleepClock::Monotonic, &timespec(due_ns));
-            self.look(&mut found);
+            self.check(&mut gaps);
         }
-        found
+        gaps
     }
 
-    fn look(&mut self, found: &mut Vec<Gap>) {
+    fn check(&mut self, gaps: &mut Vec<Gap>) {
         let mut now = self.read(self.last.stolen_ns);
         let late =
-            now.monotonic_ns - self.last.monotonic_ns > self.rule.period_ns + self.rule.least_ns;
+            now.monotonic_ns - self.last.monotonic_ns > self.rule.period_ns + self.rule.min_gap_ns;
         self.wakes += 1;
         if late || self.wakes.is_multiple_of(STAT_EVERY) {
             now.stolen_ns = self.stolen_ns();
         }
-        let gaps = self.rule.gaps(&self.last, &now, self.rate.hz());
-        if gaps.is_empty() {
+        let new = self.rule.gaps(&self.last, &now, self.rate.hz());
+        if new.is_empty() {
             self.rate.learn(&self.last, &now);
         }
-        found.extend(gaps);
+        gaps.extend(new);
         self.last = now;
     }
 
     fn read(&self, stolen_ns: i64) -> Reading {
-        // The two that are compared with the monotonic clock are read beside it, before anything that takes time.
+        // The two that are compared with the monotonic clock are read next to it, before anything slow.
         let counter = self.has_counter.then(sys::time_stamp_counter);
         Reading {
             monotonic_ns: monotonic_ns(),
@@ -281,26 +280,25 @@ impl Watch {
         }
     }
 
-    /// How long this thread has waited for a processor.
+    /// Return the time this thread has waited for a processor.
     fn waited_ns(&self) -> i64 {
-        let text = self.schedule.as_ref().and_then(beginning);
+        let text = self.schedule.as_ref().and_then(read_start);
         let word = text
             .as_deref()
             .and_then(|text| text.split_whitespace().nth(1));
         word.and_then(|word| word.parse().ok()).unwrap_or(0)
     }
 
-    /// How long other guests had processors of this one: the one from which most was taken, since the ones that idle
-    /// lose nothing.
+    /// Return the steal time of the processor from which most was taken, since idle ones lose nothing.
     fn stolen_ns(&self) -> i64 {
-        let text = self.stat.as_ref().and_then(beginning);
-        let ticks = text.as_deref().map_or(0, most_stolen);
+        let text = self.stat.as_ref().and_then(read_start);
+        let ticks = text.as_deref().map_or(0, max_stolen);
         ticks as i64 * TICK_NS
     }
 }
 
-/// Of the lines `cpuN user nice system idle iowait irq softirq steal …`, the largest steal in ticks.
-fn most_stolen(stat: &str) -> u64 {
+/// Return the largest steal time of the lines `cpuN user nice system idle iowait irq softirq steal …`, in ticks.
+fn max_stolen(stat: &str) -> u64 {
     let processors = stat
         .lines()
         .take_while(|line| line.starts_with("cpu"))
@@ -309,8 +307,8 @@ fn most_stolen(stat: &str) -> u64 {
     stolen.max().unwrap_or(0)
 }
 
-/// What a file of /proc says now, as far as it is needed here.
-fn beginning(file: &File) -> Option<String> {
+/// Read the start of a file of /proc.
+fn read_start(file: &File) -> Option<String> {
     let mut bytes = vec![0; 1 << 14];
     let read = file.read_at(&mut bytes, 0).ok()?;
     bytes.truncate(read);
@@ -340,7 +338,7 @@ mod tests {
     const HZ: Option<f64> = Some(2e9);
     const RULE: Rule = Rule {
         period_ns: MS,
-        least_ns: MS,
+        min_gap_ns: MS,
         virtual_machine: true,
     };
 
@@ -356,9 +354,9 @@ mod tests {
     }
 
     fn only(now: Reading) -> Gap {
-        let found = RULE.gaps(&after(0), &now, HZ);
-        assert_eq!(found.len(), 1, "{found:?}");
-        found[0]
+        let gaps = RULE.gaps(&after(0), &now, HZ);
+        assert_eq!(gaps.len(), 1, "{gaps:?}");
+        gaps[0]
     }
 
     #[test]
@@ -368,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn each_kind_is_told_by_its_evidence() {
+    fn each_kind_is_classified_by_its_evidence() {
         let late = after(40 * MS);
         let continued = Reading {
             continued: 1,
@@ -405,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_that_stood_still_is_told_by_what_went_on() {
+    fn a_stopped_machine_is_detected_by_running_counters() {
         let held = Reading {
             counter: Some(2 * 501 * MS as u64),
             ..after(MS)
@@ -444,7 +442,7 @@ mod tests {
     }
 
     #[test]
-    fn a_counter_that_goes_back_tells_nothing() {
+    fn a_counter_that_goes_back_is_ignored() {
         let other = Reading {
             counter: Some(0),
             ..after(MS)
@@ -457,14 +455,14 @@ mod tests {
     }
 
     #[test]
-    fn the_processor_that_lost_most_is_read() {
+    fn the_largest_steal_time_is_read() {
         let stat = "cpu  1 2 3 4 5 6 7 80 0 0\ncpu0 1 2 3 4 5 6 7 50 0 0\ncpu1 1 2 3 4 5 6 7 30 0 0\nintr 9 9 9 9 9 9 9 99\n";
-        assert_eq!(most_stolen(stat), 50);
-        assert_eq!(most_stolen(""), 0);
+        assert_eq!(max_stolen(stat), 50);
+        assert_eq!(max_stolen(""), 0);
     }
 
     #[test]
-    fn a_watch_comes_back_in_time() {
+    fn a_watch_returns_in_time() {
         let mut watch =
             Watch::new(Duration::from_millis(1), Duration::from_millis(1)).expect("a clock");
         let (begun_ns, _) = watch.clocks_ns();

@@ -13,7 +13,7 @@ use rustix::net::{
 
 use crate::error::Tried;
 use crate::namespaces::Namespaces;
-use crate::order::{Care, Host, Order, SocketOptions};
+use crate::run_spec::{AppTiming, Host, RunSpec, SocketOptions};
 use crate::{sys, Error};
 
 /// Connections that may wait to be accepted.
@@ -22,24 +22,24 @@ const BACKLOG: i32 = 4096;
 const FIRST_SERVER_PORT: u16 = 1024;
 /// The first port of those that connect.
 const FIRST_CLIENT_PORT: u16 = 8192;
-/// An immediate reader reads when so many bytes are there: not at every segment, but before they press on the window. Of more
-/// than half of the receive buffer (`tcp_rmem`) the kernel would make the buffer larger, and acknowledge each segment that
-/// opens the window so far at once.
-const PROMPT_BYTES: u32 = 16 << 10;
-/// So many it reads as they come: what the kernel sees read in a round trip is how it sizes the receive buffer, and a round
-/// trip begins with less than [`PROMPT_BYTES`].
-pub const EAGER_BYTES: u64 = 256 << 10;
-/// But for what fits into the buffer that a connection begins with.
+/// The low-water mark of an immediate reader: it is not woken at every segment, but before the data press on the
+/// window. With more than half of the receive buffer (`tcp_rmem`) the kernel would enlarge the buffer, and acknowledge
+/// each segment that opens the window so far at once.
+const LOW_WATER_BYTES: u32 = 16 << 10;
+/// The bytes that are read without a low-water mark: the kernel sizes the receive buffer by the bytes read in a round
+/// trip, and the first round trips have less than [`LOW_WATER_BYTES`].
+pub const UNTHROTTLED_BYTES: u64 = 256 << 10;
+/// The initial receive buffer, within which every byte is read at the low-water mark.
 const BUFFERED_BYTES: u64 = 64 << 10;
-/// What a flow that stops before its end may have written ahead of TCP.
+/// The unsent bytes that a flow with a stop time may write ahead of TCP.
 const AHEAD_BYTES: i32 = 64 << 10;
 
 const NONBLOCKING: SocketFlags = SocketFlags::NONBLOCK.union(SocketFlags::CLOEXEC);
 
-/// Who serves whom: flows of a group with a priority, in a namespace.
+/// A listening service: flows of a group with a priority, in a namespace.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Service {
-    /// Where it listens.
+    /// The namespace in which it listens.
     pub namespace: String,
     /// The group whose sockets are like it.
     pub group: u32,
@@ -47,15 +47,15 @@ pub struct Service {
     pub priority: u8,
 }
 
-/// Which ports connections have.
+/// The assignment of ports to connections.
 ///
-/// In namespaces, whoever connects takes the next that is free, and says here which. Between machines nobody can be asked:
-/// a flow's number is in its two ports, the rest by `SPAN` at the client, the quotient at the server.
+/// In namespaces, a client takes the next free port and reports it here. Between machines the ports are fixed: a flow's
+/// number modulo `SPAN` gives the client's port, the quotient the server's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ports {
     /// The first that listens.
     first: u16,
-    /// So many for each service; 1 in namespaces.
+    /// The number of listeners of each service; 1 in namespaces.
     turns: usize,
     is_numbered: bool,
 }
@@ -65,16 +65,16 @@ impl Ports {
     const FIRST_NUMBERED: u16 = 20_000;
     const SPAN: usize = 12_000;
 
-    /// Those of an order with so many flows.
-    pub fn of(order: &Order, flows: usize) -> Ports {
-        order.here.as_ref().map_or(
+    /// Return the ports of a run spec with `flows` flows.
+    pub fn of(run_spec: &RunSpec, flows: usize) -> Ports {
+        run_spec.local.as_ref().map_or(
             Ports {
                 first: FIRST_SERVER_PORT,
                 turns: 1,
                 is_numbered: false,
             },
-            |here| Ports {
-                first: here.first_port,
+            |local| Ports {
+                first: local.first_port,
                 turns: flows.div_ceil(Ports::SPAN).max(1),
                 is_numbered: true,
             },
@@ -116,16 +116,16 @@ pub struct Hosts {
     pub ports: Ports,
     /// By service, its place among the services.
     services: BTreeMap<Service, usize>,
-    /// `turns` for each service; none where the host is elsewhere.
+    /// `turns` for each service; none where the host is remote.
     listeners: Vec<Option<OwnedFd>>,
     /// By address, the port of its next connection.
     next: BTreeMap<Ipv4Addr, u16>,
-    reader: Care,
+    reader: AppTiming,
 }
 
 impl Hosts {
-    /// Nobody listens yet.
-    pub fn new(namespaces: Namespaces, ports: Ports, reader: Care) -> Hosts {
+    /// Create the hosts without listeners.
+    pub fn new(namespaces: Namespaces, ports: Ports, reader: AppTiming) -> Hosts {
         Hosts {
             namespaces,
             ports,
@@ -136,7 +136,7 @@ impl Hosts {
         }
     }
 
-    /// Has a service listen, if its host is here; the numbers of its listeners, if it did not.
+    /// Have a service listen, if its host is here; the numbers of its listeners, if it did not.
     pub fn serve(
         &mut self,
         service: Service,
@@ -175,13 +175,13 @@ impl Hosts {
         self.listeners[number].as_ref()
     }
 
-    /// Takes a connection of a service: the socket and who has connected; none if there is none.
+    /// Take a connection of a service: the socket and who has connected; none if there is none.
     pub fn accept(&self, number: usize) -> Option<(OwnedFd, SocketAddrV4)> {
         let (socket, peer) = acceptfrom_with(self.listener(number)?, NONBLOCKING).ok()?;
         Some((socket, peer?.try_into().ok()?))
     }
 
-    /// Begins to connect a host with a service at another for a flow: the socket, and its address.
+    /// Begin to connect a host with a service at another for a flow: the socket, and its address.
     pub fn connect(
         &mut self,
         flow: u32,
@@ -244,13 +244,13 @@ impl Hosts {
         Ok((socket, own.tried(what)?))
     }
 
-    /// The address of a flow's datagrams at a host that may be elsewhere; none if it takes the next that is free.
+    /// The address of a flow's datagrams at a host that may be remote; none if it takes the next that is free.
     pub fn datagrams_at(&self, flow: u32, host: &Host) -> Option<SocketAddrV4> {
         let port = self.ports.of_flow(flow as usize).1;
         port.map(|port| SocketAddrV4::new(host.address, port))
     }
 
-    /// Binds to the next port of an address that is free.
+    /// Bind to the next port of an address that is free.
     fn bind(&mut self, socket: &OwnedFd, address: Ipv4Addr) -> Result<SocketAddrV4, Errno> {
         let next = self.next.entry(address).or_insert(FIRST_CLIENT_PORT);
         for _ in FIRST_CLIENT_PORT..=u16::MAX {
@@ -276,8 +276,8 @@ impl Hosts {
         let socket =
             socket_with(AddressFamily::INET, SocketType::STREAM, NONBLOCKING, None).tried(what)?;
         match sockopt::set_tcp_congestion(&socket, &options.congestion) {
-            // Without rights only some can be chosen; of a machine that receives none matters, and whoever sent it the
-            // order has looked whether one that sends may have it.
+            // Without rights only some can be chosen; of a machine that receives none matters, and anyone who sent it
+            // the order has looked whether one that sends may have it.
             Err(Errno::PERM) if self.ports.is_numbered => {}
             set => set.tried(|| format!("congestion control {}", options.congestion))?,
         }
@@ -312,18 +312,19 @@ impl Hosts {
         Ok(socket)
     }
 
-    /// Sets when a receiver's application is woken that has read so much: `expected` bytes are to come, if that is known.
-    pub fn await_data(
+    /// Set when a receiver's application is woken that has read so much: `expected` bytes are to come, if that is
+    /// known.
+    pub fn set_low_water(
         &self,
         socket: &OwnedFd,
         received: u64,
         expected: Option<u64>,
     ) -> Result<(), Error> {
         let is_small = expected.is_some_and(|expected| received + expected <= BUFFERED_BYTES);
-        if self.reader == Care::Periodic || (received < EAGER_BYTES && !is_small) {
+        if self.reader == AppTiming::Periodic || (received < UNTHROTTLED_BYTES && !is_small) {
             return Ok(());
         }
-        let most = u64::from(PROMPT_BYTES);
+        let most = u64::from(LOW_WATER_BYTES);
         let bytes = expected.map_or(most, |expected| expected.clamp(1, most));
         sys::set_option(
             socket.as_fd(),
@@ -334,8 +335,8 @@ impl Hosts {
         .tried(|| "SO_RCVLOWAT".to_owned())
     }
 
-    /// Keeps the application of a flow that stops from writing far ahead of TCP.
-    pub fn write_late(socket: &OwnedFd) -> Result<(), Error> {
+    /// Keep the application of a flow that stops from writing far ahead of TCP.
+    pub fn limit_unsent(socket: &OwnedFd) -> Result<(), Error> {
         sys::set_option(
             socket.as_fd(),
             libc::IPPROTO_TCP,
@@ -373,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn in_namespaces_a_port_says_nothing() {
+    fn in_namespaces_ports_do_not_encode_flows() {
         let ports = Ports {
             first: FIRST_SERVER_PORT,
             turns: 1,

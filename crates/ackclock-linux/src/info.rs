@@ -1,4 +1,4 @@
-//! `TCP_INFO`: what the kernel tells of a connection.
+//! `TCP_INFO`: the kernel's statistics of a connection.
 
 /// State of a connection, as the kernel numbers them: its SYN is not answered.
 pub const SYN_SENT: u8 = 2;
@@ -13,13 +13,13 @@ pub const CLOSED: u8 = 7;
 
 /// The congestion state from which on a window is reduced: CWR, recovery, loss.
 pub const RECOVERY: u8 = 3;
-/// As [`RECOVERY`]: a retransmission timeout.
+/// The congestion state after a retransmission timeout (`TCP_CA_Loss`).
 pub const LOSS: u8 = 4;
 
 /// A slow start threshold that is none.
 const INFINITE_SSTHRESH: u32 = 0x7fff_ffff;
 
-/// What is read of `struct tcp_info` (include/uapi/linux/tcp.h); what a kernel lacks is 0.
+/// The fields read from `struct tcp_info` (include/uapi/linux/tcp.h); fields that a kernel lacks are 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[allow(missing_docs)]
 pub struct Info {
@@ -40,8 +40,8 @@ pub struct Info {
     pub bytes_received: u64,
     pub segments_out: u32,
     pub segments_in: u32,
-    /// The least round trip of the last minutes (`net.ipv4.tcp_min_rtt_wlen`).
-    pub least_rtt_us: u32,
+    /// The minimum round trip of the last minutes (`net.ipv4.tcp_min_rtt_wlen`).
+    pub min_rtt_us: u32,
     pub busy_us: u64,
     pub window_limited_us: u64,
     pub buffer_limited_us: u64,
@@ -55,7 +55,7 @@ pub struct Info {
 }
 
 impl Info {
-    /// Reads the kernel's bytes, however many it gave.
+    /// Read the kernel's bytes, however many it gave.
     pub fn parse(bytes: &[u8]) -> Info {
         let byte = |at: usize| bytes.get(at).copied().unwrap_or(0);
         let word = |at: usize| read(bytes, at).map_or(0, u32::from_ne_bytes);
@@ -77,7 +77,7 @@ impl Info {
             bytes_received: double(128),
             segments_out: word(136),
             segments_in: word(140),
-            least_rtt_us: word(148),
+            min_rtt_us: word(148),
             busy_us: double(168),
             window_limited_us: double(176),
             buffer_limited_us: double(184),
@@ -115,20 +115,20 @@ impl Info {
     }
 
     /// Least round-trip time, queues and all; NaN before the first sample.
-    pub fn least_rtt_s(&self) -> f64 {
-        if matches!(self.least_rtt_us, 0 | u32::MAX) {
+    pub fn min_rtt_s(&self) -> f64 {
+        if matches!(self.min_rtt_us, 0 | u32::MAX) {
             f64::NAN
         } else {
-            f64::from(self.least_rtt_us) / 1e6
+            f64::from(self.min_rtt_us) / 1e6
         }
     }
 
-    /// Whether the handshake is over.
+    /// Return true if the handshake is over.
     pub fn is_open(&self) -> bool {
         !matches!(self.state, SYN_SENT | SYN_RECEIVED)
     }
 
-    /// Whether all data and the FIN behind them are acknowledged.
+    /// Return true if all data and the FIN behind them are acknowledged.
     pub fn is_closed(&self) -> bool {
         matches!(self.state, FIN_WAIT2 | TIME_WAIT | CLOSED)
     }
@@ -144,7 +144,7 @@ mod tests {
 
     use super::*;
 
-    /// What Linux 6.18 told of a loopback connection with 1000 bytes sent and acknowledged.
+    /// `TCP_INFO` of Linux 6.18 for a loopback connection with 1000 bytes sent and acknowledged.
     const RECORDED: &str = "010000000007aa01e01c030000000000008a000018020000000000000000000000000000000000000000000064000000\
         000000006400000064000000ffff0000d7ff00001a0000000e000000ffffff7f0b000000cbff00000300000000000000d7ff00000000\
         0000c4f3268307000000ffffffffffffffffe90300000000000000000000000000000300000002000000000000000a00000000000000\
@@ -165,13 +165,13 @@ mod tests {
         );
         assert_eq!((info.segments_out, info.segments_in), (3, 2));
         assert_eq!(info.timeouts, Some(0));
-        assert_eq!(info.least_rtt_us, 10);
-        assert!((info.least_rtt_s() - 10e-6).abs() < 1e-12);
+        assert_eq!(info.min_rtt_us, 10);
+        assert!((info.min_rtt_s() - 10e-6).abs() < 1e-12);
         assert!(info.is_open() && !info.is_closed());
     }
 
     #[test]
-    fn the_pipe_is_what_was_sent_and_has_not_left() {
+    fn the_pipe_is_outstanding_minus_sacked_and_lost() {
         let info = Info {
             unacked: 10,
             sacked: 3,
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn an_older_kernel_lacks_the_count_of_timeouts() {
+    fn an_older_kernel_has_no_count_of_timeouts() {
         assert_eq!(Info::parse(&[1; 232]).timeouts, None);
     }
 
@@ -191,7 +191,7 @@ mod tests {
         #[test]
         fn any_bytes_are_read(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
             let info = Info::parse(&bytes);
-            let _ = (info.in_flight(), info.srtt_s(), info.least_rtt_s());
+            let _ = (info.in_flight(), info.srtt_s(), info.min_rtt_s());
         }
     }
 }

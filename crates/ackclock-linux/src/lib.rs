@@ -1,20 +1,21 @@
-//! What runs inside the namespaces of a real Linux kernel: sockets, traffic, `TCP_INFO` and queue samples.
+//! Execution of a plan inside the namespaces of a real Linux kernel: sockets, traffic, `TCP_INFO` and queue samples.
 //!
-//! One process sets the network up by ordinary `ip`, `tc` and `sysctl` commands, serves all sockets of all namespaces, and
-//! writes what it saw as the tables of the dataset.
+//! One process sets the network up by ordinary `ip`, `tc` and `sysctl` commands, serves all sockets of all namespaces,
+//! and writes the tables of the dataset.
 //!
 //! # Few system calls
 //!
-//! A system call is what costs in a guest, so the kernel is asked to say when there is something to do. A sender is woken
-//! when a third of its send buffer is free, and fills it. An immediate reader is woken when [`order::Care::Immediate`]'s share
-//! of data is there (`SO_RCVLOWAT`; at each segment in a flow's beginning), and throws it away without copying
-//! (`MSG_TRUNC`). A transfer's completion is an event of its own: the acknowledgement of its last byte, of which the
-//! kernel tells (`SO_TIMESTAMPING`), or, where the receiver has asked, that byte. An application that stops before its end
-//! has not said which byte is its last: there it is the acknowledgement of the FIN.
+//! System calls dominate the cost in a guest, so the process waits for the kernel's notifications. A sender is woken
+//! when a third of its send buffer is free, and fills it. An immediate reader ([`run_spec::AppTiming::Immediate`]) is
+//! woken when its low-water mark is reached (`SO_RCVLOWAT`; at each segment at the start of a flow), and discards the
+//! data without copying (`MSG_TRUNC`). A transfer's completion is an event of its own: the acknowledgement of its last
+//! byte, which the kernel reports (`SO_TIMESTAMPING`), or, where the receiver has sent a request, that byte. For an
+//! application that stops before its end, completion is the acknowledgement of the FIN, since its last byte was not
+//! marked.
 
 mod error;
-pub mod order;
 pub mod result;
+pub mod run_spec;
 
 #[cfg(target_os = "linux")]
 mod capture;
@@ -59,45 +60,45 @@ mod tables;
 
 pub use error::Error;
 
-/// Carries an order out: sets the network up, runs the traffic, writes the result.
+/// Execute a run spec: set the network up, run the traffic, write the result.
 ///
-/// It must be alone in its network and mount namespaces, with the right to make others.
+/// The process must have its own network and mount namespaces, and the right to create others.
 ///
 /// # Errors
-/// The order is not one, a command failed, or the kernel refused something.
+/// The run spec is invalid, a command failed, or a system call failed.
 #[cfg(target_os = "linux")]
-pub fn carry_out(order: &str) -> Result<(), Error> {
-    let prepared = prepare(order, Box::new(tell_on_stdout))?;
+pub fn execute(run_spec: &str) -> Result<(), Error> {
+    let prepared = prepare(run_spec, Box::new(print_progress))?;
     prepared.run(None)
 }
 
-/// An order whose network and listeners are there, and whose traffic waits.
+/// A prepared run: the network and listeners exist, and the traffic waits.
 #[cfg(target_os = "linux")]
 pub struct Prepared {
     run: run::Run,
     result: std::path::PathBuf,
 }
 
-/// Sets up what an order needs; `tell` will hear the share of its traffic that is over.
+/// Set up the network of a run spec; `on_progress` gets the finished share of the run.
 ///
 /// # Errors
-/// As of [`carry_out`].
+/// See [`execute`].
 #[cfg(target_os = "linux")]
-pub fn prepare(order: &str, tell: Box<dyn FnMut(f64) + Send>) -> Result<Prepared, Error> {
-    let order = order::Order::parse(order)?;
-    let result = order.result.clone();
+pub fn prepare(run_spec: &str, on_progress: Box<dyn FnMut(f64) + Send>) -> Result<Prepared, Error> {
+    let run_spec = run_spec::RunSpec::parse(run_spec)?;
+    let result = run_spec.result.clone();
     Ok(Prepared {
-        run: run::Run::new(order, tell)?,
+        run: run::Run::new(run_spec, on_progress)?,
         result,
     })
 }
 
 #[cfg(target_os = "linux")]
 impl Prepared {
-    /// Runs the traffic and writes the result. It begins as soon as it can, or at `zero_ns` of the monotonic clock.
+    /// Run the traffic and write the result. Start at once, or at `zero_ns` of the monotonic clock.
     ///
     /// # Errors
-    /// As of [`carry_out`].
+    /// See [`execute`].
     pub fn run(mut self, zero_ns: Option<i64>) -> Result<(), Error> {
         self.run.begin_at(zero_ns)?;
         let tables = self.run.finish()?;
@@ -106,18 +107,18 @@ impl Prepared {
 }
 
 #[cfg(target_os = "linux")]
-fn tell_on_stdout(share: f64) {
+fn print_progress(share: f64) {
     use std::io::Write;
-    // Nobody may be listening.
+    // Standard output may be closed.
     let _ = writeln!(std::io::stdout(), "progress {share:.2}");
 }
 
-/// As on Linux, where alone it can be.
+/// Report that a run requires Linux.
 ///
 /// # Errors
 /// This is not Linux.
 #[cfg(not(target_os = "linux"))]
-pub fn carry_out(order: &str) -> Result<(), Error> {
-    order::Order::parse(order)?;
-    Err(Error::Order("it needs Linux".to_owned()))
+pub fn execute(run_spec: &str) -> Result<(), Error> {
+    run_spec::RunSpec::parse(run_spec)?;
+    Err(Error::RunSpec("it requires Linux".to_owned()))
 }

@@ -10,7 +10,7 @@ use rustix::thread::{move_into_link_name_space, LinkNameSpaceType};
 use crate::error::Tried;
 use crate::Error;
 
-/// Where `ip netns` keeps its namespaces.
+/// The folder in which `ip netns` keeps its namespaces.
 const FOLDER: &str = "/run/netns";
 
 /// The counters of the namespace where the thread is.
@@ -23,7 +23,7 @@ pub struct Namespaces {
     /// The name under which home is a host.
     own: Option<String>,
     open: BTreeMap<String, File>,
-    /// Where the thread is; empty: at home.
+    /// The thread's current namespace; empty: the initial one.
     current: String,
 }
 
@@ -38,7 +38,7 @@ impl Namespaces {
         })
     }
 
-    /// Moves the thread into a namespace; the empty name is home.
+    /// Move the thread into a namespace; the empty name is home.
     pub fn enter(&mut self, name: &str) -> Result<(), Error> {
         let name = if self.own.as_deref() == Some(name) {
             ""
@@ -63,7 +63,7 @@ impl Namespaces {
         Ok(())
     }
 
-    /// How often TCP of the namespaces where the thread has been found all TCP short of memory.
+    /// Return how often TCP memory pressure occurred, as counted in the visited namespaces.
     pub fn memory_pressures(&mut self) -> Result<u64, Error> {
         let names: Vec<String> = self.open.keys().cloned().collect();
         let mut count = 0;

@@ -1,4 +1,4 @@
-//! Netlink messages: devices, queue disciplines, generic families.
+//! Netlink messages: devices, qdisc, generic families.
 //!
 //! Sources: netlink(7), rtnetlink(7), include/uapi/linux/{rtnetlink,gen_stats,pkt_sched,genetlink}.h.
 
@@ -34,7 +34,7 @@ const SOL_NETLINK: i32 = 270;
 const ADD_MEMBERSHIP: i32 = 1;
 
 /// Largest message that is read.
-const MOST_BYTES: usize = 1 << 16;
+const MAX_BYTES: usize = 1 << 16;
 
 /// A netlink socket.
 #[derive(Debug)]
@@ -52,7 +52,7 @@ impl Netlink {
         bind(&socket, &SocketAddrNetlink::new(0, 0)).tried(|| "netlink".to_owned())?;
         Ok(Netlink {
             socket,
-            buffer: vec![0; MOST_BYTES],
+            buffer: vec![0; MAX_BYTES],
         })
     }
 
@@ -61,7 +61,7 @@ impl Netlink {
         &self.socket
     }
 
-    /// Listens to what is told to a group.
+    /// Subscribe to a multicast group.
     pub fn join(&self, group: u32) -> Result<(), Error> {
         sys::set_option(
             self.socket.as_fd(),
@@ -72,13 +72,13 @@ impl Netlink {
         .tried(|| format!("netlink group {group}"))
     }
 
-    /// Asks, and returns the first message of the answer: its type and what follows the header.
-    pub fn ask(&mut self, what: &str, message: &[u8]) -> Result<(u16, &[u8]), Error> {
+    /// Request, and return the first message of the answer: its type and what follows the header.
+    pub fn request(&mut self, what: &str, message: &[u8]) -> Result<(u16, &[u8]), Error> {
         send(&self.socket, message, SendFlags::empty()).tried(|| what.to_owned())?;
         let (_, length) = recv(&self.socket, self.buffer.as_mut_slice(), RecvFlags::empty())
             .tried(|| what.to_owned())?;
-        let answer = messages(&self.buffer[..length.min(MOST_BYTES)]).next();
-        let (kind, body) = answer.ok_or(Errno::BADMSG).tried(|| what.to_owned())?;
+        let response = messages(&self.buffer[..length.min(MAX_BYTES)]).next();
+        let (kind, body) = response.ok_or(Errno::BADMSG).tried(|| what.to_owned())?;
         if kind == ERROR {
             let code = word(body, 0).unwrap_or(0) as i32;
             if code != 0 {
@@ -95,7 +95,7 @@ impl Netlink {
             self.buffer.as_mut_slice(),
             RecvFlags::DONTWAIT,
         );
-        let length = read.ok()?.1.min(MOST_BYTES);
+        let length = read.ok()?.1.min(MAX_BYTES);
         Some(&self.buffer[..length])
     }
 }
@@ -114,7 +114,7 @@ impl Message {
         Message(bytes)
     }
 
-    /// Adds an attribute.
+    /// Add an attribute.
     #[must_use]
     pub fn with(mut self, kind: u16, value: &[u8]) -> Message {
         self.0.extend((4 + value.len() as u16).to_ne_bytes());
@@ -137,7 +137,7 @@ pub fn messages(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     std::iter::from_fn(move || {
         let length = word(bytes, 0)? as usize;
         let body = bytes.get(HEADER_BYTES..length)?;
-        let kind = half(bytes, 4)?;
+        let kind = u16_field(bytes, 4)?;
         bytes = bytes.get(length.next_multiple_of(4)..).unwrap_or(&[]);
         Some((kind, body))
     })
@@ -146,9 +146,9 @@ pub fn messages(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
 /// The attributes of a message: type without its flags, and value.
 pub fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     std::iter::from_fn(move || {
-        let length = usize::from(half(bytes, 0)?);
+        let length = usize::from(u16_field(bytes, 0)?);
         let value = bytes.get(4..length)?;
-        let kind = half(bytes, 2)? & 0x3fff;
+        let kind = u16_field(bytes, 2)? & 0x3fff;
         bytes = bytes.get(length.next_multiple_of(4)..).unwrap_or(&[]);
         Some((kind, value))
     })
@@ -176,7 +176,7 @@ pub fn word(bytes: &[u8], at: usize) -> Option<u32> {
 }
 
 /// Two bytes as a number.
-pub fn half(bytes: &[u8], at: usize) -> Option<u16> {
+pub fn u16_field(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_ne_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
 }
 
@@ -194,7 +194,7 @@ pub struct Interface {
     pub address: [u8; 6],
 }
 
-/// Asks for a device by its name.
+/// Request for a device by its name.
 pub fn link_request(name: &str) -> Vec<u8> {
     const NAME: u16 = 3;
     let name = [name.as_bytes(), &[0]].concat();
@@ -214,7 +214,7 @@ pub fn parse_link((kind, body): (u16, &[u8])) -> Option<Interface> {
     })
 }
 
-/// What a queue discipline counts; `marked_p` is [`UNKNOWN`] of one of which it is not known.
+/// The counters of a qdisc; `marked_p` is [`UNKNOWN`] if the qdisc does not report it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub struct QueueCounters {
@@ -226,7 +226,7 @@ pub struct QueueCounters {
     pub marked_p: u64,
 }
 
-/// Asks for a queue discipline by its device and handle.
+/// Request for a qdisc by its device and handle.
 pub fn queue_request(interface: u32, handle: u32) -> Vec<u8> {
     let mut header = [0; 20];
     header[4..8].copy_from_slice(&interface.to_ne_bytes());
@@ -275,8 +275,9 @@ pub fn parse_queue((kind, body): (u16, &[u8])) -> Option<QueueCounters> {
 
 /// Packets that a discipline has marked itself, from its own statistics; none if it is not known where it counts them.
 ///
-/// CoDel counts what its law marks (`ecn_mark`) and what it marks beyond `ce_threshold` (`ce_mark`), and a packet that is
-/// both twice. A threshold below the target marks all that the law marks, so the larger count is that of the packets.
+/// CoDel counts what its law marks (`ecn_mark`) and what it marks beyond `ce_threshold` (`ce_mark`), and a packet that
+/// is both twice. A threshold below the target marks all that the law marks, so the larger count is that of the
+/// packets.
 fn marks(discipline: &str, counts: &[u8]) -> Option<u64> {
     let places: &[usize] = match discipline {
         "pfifo" | "bfifo" | "prio" | "sfq" | "tbf" => &[],
@@ -293,7 +294,7 @@ fn marks(discipline: &str, counts: &[u8]) -> Option<u64> {
     counts.try_fold(0, |most, count| Some(most.max(count?)))
 }
 
-/// Asks for a generic family by its name.
+/// Request for a generic family by its name.
 pub fn family_request(name: &str) -> Vec<u8> {
     const CONTROL: u16 = 16;
     const GET_FAMILY: u8 = 3;
@@ -310,7 +311,7 @@ pub fn parse_family((_, body): (u16, &[u8])) -> Option<(u16, u32)> {
     const GROUPS: u16 = 7;
     const GROUP_NUMBER: u16 = 2;
     let body = body.get(4..)?;
-    let number = attribute(body, NUMBER).and_then(|value| half(value, 0))?;
+    let number = attribute(body, NUMBER).and_then(|value| u16_field(value, 0))?;
     let (_, group) = attributes(attribute(body, GROUPS)?).next()?;
     Some((
         number,
@@ -335,12 +336,12 @@ mod tests {
 
     use super::*;
 
-    /// What Linux 6.18 told of `pfifo limit 42` with handle 10: after five packets of 142 B.
+    /// The response of Linux 6.18 for `pfifo limit 42` with handle 10, after five packets of 142 B.
     const PFIFO: &str = "9c0000002400000000000000f45a000000000000030000000000100000000000030000000a000100706669666f000000\
         080002002a00000005000c00000000003000070014000100c6020000000000000500000000000000180003000000000000000000\
         0000000000000000000000002c000300c6020000000000000500000000000000000000000000000000000000000000000000000000000000";
 
-    /// A queue discipline's message, made by hand.
+    /// A qdisc's message, made by hand.
     fn queue(discipline: &str, application: &[u8]) -> Vec<u8> {
         let nested = |attributes: &[(u16, &[u8])]| {
             let made = attributes
@@ -404,7 +405,8 @@ mod tests {
         assert_eq!(counted("codel", &[1, 2, 3, 4, 5, 6, 70, 8, 0]), 70);
         assert_eq!(counted("codel", &[1, 2, 3, 4, 5, 6, 0, 8, 90]), 90);
         assert_eq!(counted("codel", &[1, 2, 3, 4, 5, 6, 70, 8, 90]), 90);
-        // type, maxpacket, drop_overlimit, ecn_mark, new_flow_count, new_flows_len, old_flows_len, ce_mark, memory_usage.
+        // type, maxpacket, drop_overlimit, ecn_mark, new_flow_count, new_flows_len, old_flows_len, ce_mark,
+        // memory_usage.
         assert_eq!(counted("fq_codel", &[0, 1, 2, 30, 4, 5, 6, 0, 8]), 30);
         assert_eq!(counted("fq_codel", &[0, 1, 2, 0, 4, 5, 6, 70, 8]), 70);
         assert_eq!(counted("sfq", &[1, 2, 3, 4]), 0);
@@ -427,9 +429,9 @@ mod tests {
     }
 
     #[test]
-    fn a_device_of_this_machine_is_found() {
+    fn the_loopback_device_is_parsed() {
         let mut netlink = Netlink::open(None).expect("netlink");
-        let loopback = parse_link(netlink.ask("lo", &link_request("lo")).expect("lo"));
+        let loopback = parse_link(netlink.request("lo", &link_request("lo")).expect("lo"));
         assert_eq!(
             loopback,
             Some(Interface {
@@ -438,7 +440,7 @@ mod tests {
             })
         );
         let error = netlink
-            .ask("no-device", &link_request("no-device"))
+            .request("no-device", &link_request("no-device"))
             .expect_err("there is none");
         assert!(error.to_string().starts_with("no-device: "), "{error}");
     }

@@ -1,4 +1,4 @@
-//! Links that deliver at the opportunities of a trace: what the kernel's module that has them is told.
+//! Links that deliver at the opportunities of a trace: the input of our kernel module.
 //!
 //! The module (`opportunities.c`) is ours. It takes a trace in pieces of less than a page.
 
@@ -13,19 +13,19 @@ use crate::Error;
 const TRACE: &str = "/sys/module/opportunities/parameters/trace";
 const ZERO: &str = "/sys/module/opportunities/parameters/zero_ns";
 
-/// Gaps that are told at once.
+/// Gaps per write.
 const PIECE: usize = 480;
 
-/// Tells the opportunities of all links that have them, and when the run's time is 0 by the monotonic clock.
+/// Report the opportunities of all links that have them, and when the run's time is 0 by the monotonic clock.
 ///
 /// # Errors
 /// The module is not there, or does not take them.
-pub fn tell(plan: &Plan, zero_ns: i64) -> Result<(), Error> {
-    let told: Vec<String> = plan.links.iter().enumerate().flat_map(pieces).collect();
-    for piece in &told {
+pub fn write_traces(plan: &Plan, zero_ns: i64) -> Result<(), Error> {
+    let pieces_of_all: Vec<String> = plan.links.iter().enumerate().flat_map(pieces).collect();
+    for piece in &pieces_of_all {
         fs::write(TRACE, piece).tried(|| TRACE.to_owned())?;
     }
-    if told.is_empty() {
+    if pieces_of_all.is_empty() {
         return Ok(());
     }
     fs::write(ZERO, zero_ns.to_string()).tried(|| ZERO.to_owned())
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trace_is_told_as_gaps() {
+    fn a_trace_is_written_as_gaps() {
         assert_eq!(
             pieces((3, &link(&[2, 2, 5, 5000]))),
             ["3,1514,5000,2,0,3,4995"]
@@ -81,11 +81,11 @@ mod tests {
     }
 
     #[test]
-    fn a_long_trace_is_told_in_pieces_that_go_on() {
+    fn a_long_trace_is_written_in_consecutive_pieces() {
         let at_ms: Vec<u64> = (1..=1000).map(|number| 3 * number).collect();
-        let told = pieces((0, &link(&at_ms)));
-        assert_eq!(told.len(), 3);
-        assert!(told
+        let pieces_of_all = pieces((0, &link(&at_ms)));
+        assert_eq!(pieces_of_all.len(), 3);
+        assert!(pieces_of_all
             .iter()
             .all(|piece| piece.starts_with("0,1514,5000,3,3,")));
     }

@@ -8,10 +8,10 @@ use ackclock_plan::{EndsPlan, PopulationPlan};
 use ackclock_traffic::{generate, start_draw, Ends, Schedule};
 
 use crate::connection::Task;
-use crate::order::{Order, Way};
+use crate::run_spec::{HostPair, RunSpec};
 use crate::Error;
 
-/// What a flow is asked to do, and between whom.
+/// The parameters of a flow and its two hosts.
 #[derive(Clone, Copy, Debug)]
 #[allow(missing_docs)]
 pub struct Description<'a> {
@@ -19,10 +19,10 @@ pub struct Description<'a> {
     pub priority: u8,
     pub task: Task,
     pub stop: Option<Time>,
-    pub way: &'a Way,
+    pub host_pair: &'a HostPair,
 }
 
-/// What the table of flows says of a flow, however it goes.
+/// The columns of a flow that do not depend on its outcome.
 #[derive(Clone, Copy, Debug)]
 #[allow(missing_docs)]
 pub struct About {
@@ -43,31 +43,33 @@ pub struct Plans {
 }
 
 impl Plans {
-    /// Draws the generated transfers.
-    pub fn new(order: &Order) -> Result<Plans, Error> {
+    /// Draw the generated transfers.
+    pub fn new(run_spec: &RunSpec) -> Result<Plans, Error> {
         let mut workloads = Vec::new();
-        for (index, traffic) in order.plan.traffic.iter().enumerate() {
+        for (index, traffic) in run_spec.plan.traffic.iter().enumerate() {
             let (population, stream) = (traffic.population(), index as u64);
             let made = generate(
                 &traffic.workload,
                 population,
-                order.plan.duration,
-                order.seed,
+                run_spec.plan.duration,
+                run_spec.seed,
                 stream,
             )
             .map_err(|source| Error::Traffic { index, source })?;
             workloads.push(made);
         }
-        let ways = order.traffic.iter().enumerate();
-        let ways = ways.flat_map(|(traffic, ways)| {
-            ways.iter()
+        let host_pairs = run_spec.traffic.iter().enumerate();
+        let host_pairs = host_pairs.flat_map(|(traffic, host_pairs)| {
+            host_pairs
+                .iter()
                 .enumerate()
-                .map(move |(way, of)| (traffic, way, of))
+                .map(move |(host_pair, of)| (traffic, host_pair, of))
         });
-        let between = ways.filter_map(|(traffic, way, of)| Some(((traffic, of.nodes?), way)));
+        let between = host_pairs
+            .filter_map(|(traffic, host_pair, of)| Some(((traffic, of.nodes?), host_pair)));
         let plans = Plans {
-            flows: order.flows.len(),
-            first_transfer: order.flows.len() + order.datagrams.len(),
+            flows: run_spec.flows.len(),
+            first_transfer: run_spec.flows.len() + run_spec.datagrams.len(),
             schedule: Schedule::new(workloads),
             between: between.collect(),
         };
@@ -86,7 +88,7 @@ impl Plans {
             {
                 if !self.between.contains_key(&(traffic, [source, destination])) {
                     let nodes = format!("from node {source} to node {destination}");
-                    return Err(Error::Order(format!(
+                    return Err(Error::RunSpec(format!(
                         "traffic {traffic} has no way {nodes}"
                     )));
                 }
@@ -95,7 +97,7 @@ impl Plans {
         Ok(())
     }
 
-    /// How many there are.
+    /// Return the number of flows.
     pub fn len(&self) -> usize {
         self.first_transfer + self.schedule.len()
     }
@@ -111,23 +113,27 @@ impl Plans {
     }
 
     /// When a flow begins; never, if it waits for others.
-    pub fn start(&self, order: &Order, index: usize) -> Time {
-        if let Some(flow) = order.plan.flows.get(index) {
+    pub fn start(&self, run_spec: &RunSpec, index: usize) -> Time {
+        if let Some(flow) = run_spec.plan.flows.get(index) {
             return flow.start
                 + flow
                     .start_jitter
-                    .scaled(start_draw(order.seed, index as u64));
+                    .scaled(start_draw(run_spec.seed, index as u64));
         }
-        match order.plan.datagrams.get(index - self.flows) {
+        match run_spec.plan.datagrams.get(index - self.flows) {
             Some(datagrams) => datagrams.start,
             None => self.schedule.start(index - self.first_transfer),
         }
     }
 
-    /// What a connection is asked to do.
-    pub fn describe<'a>(&self, order: &'a Order, index: usize) -> Result<Description<'a>, Error> {
-        let Some(flow) = order.plan.flows.get(index) else {
-            return self.describe_transfer(order, index - self.first_transfer);
+    /// Return the parameters of a connection.
+    pub fn describe<'a>(
+        &self,
+        run_spec: &'a RunSpec,
+        index: usize,
+    ) -> Result<Description<'a>, Error> {
+        let Some(flow) = run_spec.plan.flows.get(index) else {
+            return self.describe_transfer(run_spec, index - self.first_transfer);
         };
         Ok(Description {
             about: About {
@@ -141,27 +147,30 @@ impl Plans {
                 size_bytes: flow.size_bytes,
                 request_bytes: flow.request_bytes,
                 rate: flow.application_rate,
-                mss_bytes: order.sockets_of(flow.group)?.1.mss_bytes,
-                header_bytes: order.sockets_of(flow.group)?.1.segment_header_bytes(),
+                mss_bytes: run_spec.sockets_of_group(flow.group)?.1.mss_bytes,
+                header_bytes: run_spec
+                    .sockets_of_group(flow.group)?
+                    .1
+                    .segment_header_bytes(),
             },
             stop: flow.stop,
-            way: &order.flows[index],
+            host_pair: &run_spec.flows[index],
         })
     }
 
     fn describe_transfer<'a>(
         &self,
-        order: &'a Order,
+        run_spec: &'a RunSpec,
         transfer: usize,
     ) -> Result<Description<'a>, Error> {
         let number = self.schedule.workload(transfer);
-        let traffic = &order.plan.traffic[number];
-        let (way, nodes, base_rtt_s) = match self.schedule.ends(transfer) {
+        let traffic = &run_spec.plan.traffic[number];
+        let (host_pair, nodes, base_rtt_s) = match self.schedule.ends(transfer) {
             Ends::Path(path) => {
                 let base_rtt_s = match &traffic.population {
-                    PopulationPlan::Paths { paths } => {
-                        paths[path as usize].base_rtt(&order.plan.links).seconds()
-                    }
+                    PopulationPlan::Paths { paths } => paths[path as usize]
+                        .base_rtt(&run_spec.plan.links)
+                        .seconds(),
                     PopulationPlan::Nodes { .. } => f64::NAN,
                 };
                 (path as usize, [NONE; 2], base_rtt_s)
@@ -187,20 +196,23 @@ impl Plans {
                 size_bytes,
                 request_bytes: traffic.request_bytes,
                 rate: traffic.application_rate,
-                mss_bytes: order.sockets_of(traffic.group)?.1.mss_bytes,
-                header_bytes: order.sockets_of(traffic.group)?.1.segment_header_bytes(),
+                mss_bytes: run_spec.sockets_of_group(traffic.group)?.1.mss_bytes,
+                header_bytes: run_spec
+                    .sockets_of_group(traffic.group)?
+                    .1
+                    .segment_header_bytes(),
             },
             stop: None,
-            way: &order.traffic[number][way],
+            host_pair: &run_spec.traffic[number][host_pair],
         })
     }
 
-    /// What a flow of any kind is.
-    pub fn about(&self, order: &Order, index: usize) -> Result<About, Error> {
+    /// Return the fixed columns of a flow of any kind.
+    pub fn about(&self, run_spec: &RunSpec, index: usize) -> Result<About, Error> {
         if !self.datagrams().contains(&index) {
-            return Ok(self.describe(order, index)?.about);
+            return Ok(self.describe(run_spec, index)?.about);
         }
-        let plan = &order.plan.datagrams[index - self.flows];
+        let plan = &run_spec.plan.datagrams[index - self.flows];
         Ok(About {
             group: plan.group,
             nodes: nodes(plan.ends),

@@ -11,11 +11,11 @@ use crate::namespaces::Namespaces;
 use crate::netlink::{
     link_request, parse_handle, parse_link, parse_queue, queue_request, Netlink, QueueCounters,
 };
-use crate::order::{Device, Order};
 use crate::rows::since;
+use crate::run_spec::{Device, RunSpec};
 use crate::Error;
 
-/// A queue discipline that is asked again and again.
+/// A qdisc that is polled.
 #[derive(Debug)]
 struct Queue {
     link: u32,
@@ -24,16 +24,16 @@ struct Queue {
     /// The Ethernet address of its device.
     address: [u8; 6],
     name: String,
-    /// Whether its bands mark, which are not asked.
+    /// True if its bands mark, whose counters are not read.
     marks_in_bands: bool,
-    /// Of its link, as it is now.
+    /// The current rate of its link.
     rate_bps: f64,
-    /// How long the link sent in the measured part, until the rate changed last, and what it had sent by then.
+    /// The busy time of the link in the measurement interval up to the last rate change, and the bytes sent by then.
     busy_s: f64,
     busy_bytes: u64,
     sampled: QueueCounters,
     at_warmup: QueueCounters,
-    /// Sums over the samples of the measured part.
+    /// Sums over the samples of the measurement interval.
     backlog_p: u64,
     backlog_bytes: u64,
 }
@@ -67,12 +67,12 @@ pub struct Queues {
     losses: Vec<Queue>,
     /// When the last sample was taken.
     sampled: Time,
-    /// Samples of the measured part.
+    /// Samples of the measurement interval.
     samples: u64,
     warmed_up: bool,
 }
 
-/// What a device does to the packets that it does not send.
+/// The fates of packets that a device does not send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     /// Its queue drops them.
@@ -82,17 +82,17 @@ pub enum Fate {
 }
 
 impl Queues {
-    /// Finds the devices and their queues.
-    pub fn open(order: &Order, namespaces: &mut Namespaces) -> Result<Queues, Error> {
+    /// Find the devices and their queues.
+    pub fn open(run_spec: &RunSpec, namespaces: &mut Namespaces) -> Result<Queues, Error> {
         let mut sockets = Sockets::default();
         let mut all = |devices: &[Device]| -> Result<Vec<Queue>, Error> {
             let mut open = |device: &Device| {
-                let link = &order.plan.links[device.link as usize];
+                let link = &run_spec.plan.links[device.link as usize];
                 Queue::open(device, link, &mut sockets, namespaces)
             };
             devices.iter().map(&mut open).collect()
         };
-        let (disciplines, losses) = (all(&order.queues)?, all(&order.losses)?);
+        let (disciplines, losses) = (all(&run_spec.queues)?, all(&run_spec.losses)?);
         namespaces.enter("")?;
         Ok(Queues {
             sockets: sockets.open,
@@ -104,7 +104,7 @@ impl Queues {
         })
     }
 
-    /// Whose a dropped packet is that this device was to send: the link, and what it means.
+    /// Return the link of a dropped packet by its device's address, and its fate.
     pub fn origin(&self, address: [u8; 6]) -> Option<(u32, Fate)> {
         let of = |queues: &[Queue]| {
             queues
@@ -116,20 +116,20 @@ impl Queues {
         dropped.or_else(|| of(&self.losses).map(|link| (link, Fate::Lost)))
     }
 
-    /// Writes a sample of each queue; returns what each link has dropped since the last one.
+    /// Write a sample of each queue; return what each link has dropped since the last one.
     pub fn sample(
         &mut self,
         time: Time,
-        order: &Order,
+        run_spec: &RunSpec,
         rows: &mut QueueSamples,
     ) -> Result<Vec<(u32, u64)>, Error> {
         let mut drops = Vec::new();
-        let record = &order.plan.record;
+        let record = &run_spec.plan.record;
         let elapsed_s = time.since(self.sampled).seconds();
         self.sampled = time;
         for queue in &mut self.disciplines {
-            let plan = &order.plan.links[queue.link as usize];
-            let now = queue.ask(&mut self.sockets)?;
+            let plan = &run_spec.plan.links[queue.link as usize];
+            let now = queue.request(&mut self.sockets)?;
             let before = std::mem::replace(&mut queue.sampled, now);
             if self.warmed_up {
                 queue.backlog_p += u64::from(now.backlog_p);
@@ -151,7 +151,7 @@ impl Queues {
             rows.drops_p
                 .push(now.dropped_p.saturating_sub(before.dropped_p));
             rows.marks_p.push(since(now.marked_p, before.marked_p));
-            rows.utilisation.push(share(sent as f64 * 8.0, possible));
+            rows.utilisation.push(ratio(sent as f64 * 8.0, possible));
         }
         self.samples += u64::from(self.warmed_up);
         Ok(drops)
@@ -160,7 +160,7 @@ impl Queues {
     /// The measured part begins.
     pub fn end_warmup(&mut self) -> Result<(), Error> {
         for queue in self.disciplines.iter_mut().chain(&mut self.losses) {
-            queue.at_warmup = queue.ask(&mut self.sockets)?;
+            queue.at_warmup = queue.request(&mut self.sockets)?;
             queue.busy_s = 0.0;
             queue.busy_bytes = queue.at_warmup.departed_bytes;
         }
@@ -175,7 +175,7 @@ impl Queues {
             .iter_mut()
             .filter(|queue| queue.link == link)
         {
-            let now = queue.ask(&mut self.sockets)?;
+            let now = queue.request(&mut self.sockets)?;
             queue.busy_s = queue.busy_until(&now);
             queue.busy_bytes = now.departed_bytes;
             queue.rate_bps = rate_bps;
@@ -184,9 +184,9 @@ impl Queues {
     }
 
     /// The totals of each link of the plan.
-    pub fn totals(&mut self, order: &Order) -> Result<Links, Error> {
+    pub fn totals(&mut self, run_spec: &RunSpec) -> Result<Links, Error> {
         let mut rows = Links::default();
-        for (index, plan) in order.plan.links.iter().enumerate() {
+        for (index, plan) in run_spec.plan.links.iter().enumerate() {
             let lost = self.lost(index as u32)?;
             let queue = self
                 .disciplines
@@ -202,9 +202,9 @@ impl Queues {
             rows.lost_total_p.push(lost.1);
             match queue {
                 Some(queue) => {
-                    let now = queue.ask(&mut self.sockets)?;
+                    let now = queue.request(&mut self.sockets)?;
                     queue.write(&now, self.samples, &mut rows);
-                    let measured_s = order.plan.duration.since(order.plan.warmup).seconds();
+                    let measured_s = run_spec.plan.duration.since(run_spec.plan.warmup).seconds();
                     rows.sojourn_mean_s
                         .push(sojourn_mean_s(plan, measured_s, &rows));
                 }
@@ -214,11 +214,11 @@ impl Queues {
         Ok(rows)
     }
 
-    /// Packets that a link has lost at random: in the measured part, and in all.
+    /// Packets that a link has lost at random: in the measurement interval, and in all.
     fn lost(&mut self, link: u32) -> Result<(u64, u64), Error> {
         let (mut measured, mut total) = (0, 0);
         for loss in self.losses.iter().filter(|loss| loss.link == link) {
-            let now = loss.ask(&mut self.sockets)?;
+            let now = loss.request(&mut self.sockets)?;
             measured += now.dropped_p.saturating_sub(loss.at_warmup.dropped_p);
             total += now.dropped_p;
         }
@@ -236,13 +236,13 @@ impl Queue {
         let socket = sockets.in_namespace(&device.namespace, namespaces)?;
         let name = format!("{} in {}", device.device, device.namespace);
         let handle = parse_handle(&device.handle).ok_or_else(|| {
-            Error::Order(format!(
-                "handle {:?} of {name} is none; expected 10:",
+            Error::RunSpec(format!(
+                "handle {:?} of {name} is invalid; expected 10:",
                 device.handle
             ))
         })?;
-        let answer = sockets.open[socket].ask(&name, &link_request(&device.device))?;
-        let interface = parse_link(answer)
+        let response = sockets.open[socket].request(&name, &link_request(&device.device))?;
+        let interface = parse_link(response)
             .ok_or(rustix::io::Errno::NODEV)
             .tried(|| name.clone())?;
         Ok(Queue {
@@ -262,9 +262,9 @@ impl Queue {
         })
     }
 
-    fn ask(&self, sockets: &mut [Netlink]) -> Result<QueueCounters, Error> {
-        let answer = sockets[self.netlink].ask(&self.name, &self.request)?;
-        let mut counters = parse_queue(answer)
+    fn request(&self, sockets: &mut [Netlink]) -> Result<QueueCounters, Error> {
+        let response = sockets[self.netlink].request(&self.name, &self.request)?;
+        let mut counters = parse_queue(response)
             .ok_or(rustix::io::Errno::BADMSG)
             .tried(|| format!("statistics of {}", self.name))?;
         if self.marks_in_bands {
@@ -273,13 +273,13 @@ impl Queue {
         Ok(counters)
     }
 
-    /// How long the link has sent in the measured part.
+    /// Return the busy time of the link in the measurement interval.
     fn busy_until(&self, now: &QueueCounters) -> f64 {
         let sent_bytes = now.departed_bytes.saturating_sub(self.busy_bytes);
         self.busy_s + sent_bytes as f64 * 8.0 / self.rate_bps
     }
 
-    /// What the kernel counts; of the time only what its counters imply.
+    /// Write the kernel's counters; times only as far as the counters imply them.
     fn write(&self, now: &QueueCounters, samples: u64, rows: &mut Links) {
         let before = &self.at_warmup;
         let arrived = |of: &QueueCounters| of.departed_p + of.dropped_p + u64::from(of.backlog_p);
@@ -303,8 +303,8 @@ impl Queue {
     }
 }
 
-/// Of the last row's link the mean backlog over the rate of what has waited (Little's law): of what left and, where the
-/// discipline drops at its head, of what was dropped.
+/// Return the mean sojourn time of the last row's link by Little's law: the mean backlog over the rate of departures
+/// and, where the qdisc drops at its head, of drops.
 fn sojourn_mean_s(plan: &LinkPlan, measured_s: f64, rows: &Links) -> f64 {
     let last = rows.departed_p.len() - 1;
     let dropped_p = rows.dropped_p[last] * u64::from(drops_at_its_head(&plan.queue));
@@ -312,7 +312,7 @@ fn sojourn_mean_s(plan: &LinkPlan, measured_s: f64, rows: &Links) -> f64 {
     rows.backlog_mean_p[last] * measured_s / waited_p as f64
 }
 
-/// Whether a discipline drops what has waited, and not what arrives.
+/// Return true if a discipline drops what has waited, and not what arrives.
 fn drops_at_its_head(queue: &QueuePlan) -> bool {
     match queue.discipline.as_str() {
         "codel" | "fq_codel" | "spa" => true,
@@ -321,13 +321,13 @@ fn drops_at_its_head(queue: &QueuePlan) -> bool {
     }
 }
 
-/// Whether it is made of bands that mark: CoDel's, where it may.
+/// Return true if it is made of bands that mark: CoDel's, where it may.
 fn marks_in_bands(queue: &QueuePlan) -> bool {
     queue.discipline == "spa" && queue.parameters["ecn"] == true
 }
 
-/// Nothing of nothing is 0: the first sample has no time before it.
-fn share(part: f64, whole: f64) -> f64 {
+/// Return a ratio, 0 for an empty interval: the first sample has none before it.
+fn ratio(part: f64, whole: f64) -> f64 {
     if whole > 0.0 {
         part / whole
     } else {
@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn what_sfq_drops_has_waited_where_it_drops_at_the_head() {
+    fn sfq_drops_have_a_sojourn_time_with_headdrop() {
         for headdrop in [false, true] {
             let sfq = plan("sfq", json!({"headdrop": headdrop}));
             assert_eq!(drops_at_its_head(&sfq), headdrop);
@@ -383,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_waited_and_was_dropped_counts_in_the_mean_sojourn() {
+    fn head_drops_count_in_the_mean_sojourn() {
         let mut link: LinkPlan = serde_json::from_value(json!({
             "name": "bottleneck", "ends": null, "rate_bps": 1e8, "delay_s": 0.0, "weight": 1.0, "burst_bytes": null,
             "frame_overhead_bytes": 14, "queue": {"discipline": "sfq", "parameters": {"headdrop": true}}, "loss": null, "medium": null, "trace": null,
@@ -402,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_of_bands_are_not_known() {
+    fn marks_of_bands_are_unknown() {
         assert!(marks_in_bands(&plan("spa", json!({"ecn": true}))));
         assert!(!marks_in_bands(&plan("spa", json!({"ecn": false}))));
         assert!(!marks_in_bands(&plan("codel", json!({"ecn": true}))));

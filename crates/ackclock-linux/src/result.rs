@@ -12,7 +12,7 @@ use crate::Error;
 /// Table name → column name → values, as they are read.
 pub type Tables = Vec<(String, Vec<(String, Column)>)>;
 
-/// Writes the tables as a file, whole or not at all.
+/// Write the tables as a file, whole or not at all.
 ///
 /// # Errors
 /// The file cannot be written.
@@ -28,7 +28,7 @@ pub fn write(tables: &[(&str, Columns)], path: &Path) -> Result<(), Error> {
     fs::rename(&unfinished, path).tried(what)
 }
 
-/// Reads what [`write()`] has written.
+/// Read what [`write()`] has written.
 ///
 /// # Errors
 /// The bytes are something else.
@@ -55,7 +55,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read(columns in prop::collection::vec(("[a-z_]{1,9}", column()), 0..5)) {
+        fn written_tables_are_read_back(columns in prop::collection::vec(("[a-z_]{1,9}", column()), 0..5)) {
             let tables = Tables::from([("table".to_owned(), columns)]);
             let bytes = postcard::to_stdvec(&tables).expect("tables have bytes");
             prop_assert_eq!(read(&bytes).expect("they are read"), tables);
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_whole_and_has_no_second_name() {
+    fn a_result_file_is_complete_and_has_one_name() {
         let folder = std::env::temp_dir().join(format!("ackclock-linux-{}", std::process::id()));
         fs::create_dir_all(&folder).expect("a folder");
         let path = folder.join("result.bin");

@@ -1,4 +1,4 @@
-//! What is left of a connection: its row in the table of flows.
+//! The row of a connection in the table of flows.
 
 use ackclock_core::tables::{Flows, UNKNOWN};
 use ackclock_core::Time;
@@ -9,7 +9,7 @@ use crate::plans::About;
 use crate::stream::Stream;
 use crate::tables::Limits;
 
-/// A flow's totals, and those before the measured part.
+/// A flow's totals, and those before the measurement interval.
 #[derive(Clone, Copy, Debug)]
 pub struct Row {
     start: Time,
@@ -20,7 +20,7 @@ pub struct Row {
     sent_bytes: u64,
     received_packets: u64,
     delay_mean_s: f64,
-    /// Of a TCP sender, when it was last looked at.
+    /// The last sample of a TCP sender.
     info: Option<Info>,
 }
 
@@ -44,8 +44,8 @@ impl Row {
     pub fn of_stream(stream: Option<&Stream>) -> Row {
         Row {
             start: stream.map_or(Time::NEVER, |stream| stream.start),
-            counts: stream.map_or(Counts::OF_NO_DATAGRAM, Stream::counts),
-            before: stream.map_or(Counts::OF_NO_DATAGRAM, |stream| stream.at_warmup),
+            counts: stream.map_or(Counts::NO_DATAGRAMS, Stream::counts),
+            before: stream.map_or(Counts::NO_DATAGRAMS, |stream| stream.at_warmup),
             sent_bytes: stream.map_or(0, Stream::sent_bytes),
             received_packets: stream.map_or(0, Stream::received_packets),
             delay_mean_s: stream.map_or(f64::NAN, Stream::delay_mean_s),
@@ -53,7 +53,7 @@ impl Row {
         }
     }
 
-    /// The row of a connection as it was last looked at.
+    /// Return the row of a connection by its last sample.
     pub fn of(connection: &Connection) -> Row {
         Row {
             start: connection.start,
@@ -68,12 +68,12 @@ impl Row {
         }
     }
 
-    /// The flow was over before the measured part began.
+    /// The flow was over before the measurement interval began.
     pub fn forget(&mut self) {
         self.before = self.counts;
     }
 
-    /// Adds the row to the table; `dropped` of its packets were dropped.
+    /// Add the row to the table; `dropped` of its packets were dropped.
     pub fn write(&self, flow: u32, about: &About, dropped: Option<u64>, rows: &mut Flows) {
         let (all, before) = (&self.counts, &self.before);
         rows.flow.push(flow);
@@ -111,7 +111,7 @@ impl Row {
         rows.measured_delay_p95_s.push(f64::NAN);
     }
 
-    /// Adds what the kernel says held the sender back.
+    /// Add the kernel's account of what limited the sender.
     pub fn write_limits(&self, flow: u32, rows: &mut Limits) {
         let Some(info) = &self.info else { return };
         let seconds = |microseconds: u64| microseconds as f64 / 1e6;
@@ -119,13 +119,13 @@ impl Row {
         rows.busy_s.push(seconds(info.busy_us));
         rows.window_limited_s.push(seconds(info.window_limited_us));
         rows.buffer_limited_s.push(seconds(info.buffer_limited_us));
-        rows.least_rtt_s.push(info.least_rtt_s());
+        rows.least_rtt_s.push(info.min_rtt_s());
         rows.reordering_p.push(info.reordering);
         rows.delivered_marked_p.push(info.delivered_marked);
     }
 }
 
-/// What was counted since an earlier count; unknown stays unknown.
+/// Return the difference of two counts; unknown stays unknown.
 pub fn since(all: u64, before: u64) -> u64 {
     if all == UNKNOWN {
         UNKNOWN

@@ -22,26 +22,26 @@ use crate::error::Tried;
 use crate::frame::Headers;
 use crate::hosts::{Hosts, Ports, Service};
 use crate::namespaces::Namespaces;
-use crate::order::{Care, Order};
 use crate::plans::Plans;
 use crate::queues::{Fate, Queues};
 use crate::rows::Row;
+use crate::run_spec::{AppTiming, RunSpec};
 use crate::store::Store;
 use crate::stream::Stream;
 use crate::tables::Record;
 use crate::{opportunities, setup, Error};
 
 mod datagrams;
-mod elsewhere;
+mod remote;
 mod sampling;
 mod serving;
 
 /// Events that are taken from the kernel at once, at most.
-const MOST_EVENTS: usize = 256;
-/// How often progress is told.
+const MAX_EVENTS: usize = 256;
+/// The number of progress reports.
 const STEPS: f64 = 50.0;
 
-/// What is to be done at a time; at the same time, in this order.
+/// A scheduled task; tasks at the same time run in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Task {
     /// A change of the network, by its number.
@@ -65,9 +65,9 @@ enum Task {
     End,
 }
 
-/// Whom an event of a file descriptor concerns.
+/// The token of a file descriptor's events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Whose {
+enum Token {
     Clock,
     Monitor,
     Listener(u32),
@@ -77,30 +77,30 @@ enum Whose {
     Sink(u32),
 }
 
-impl Whose {
+impl Token {
     fn data(self) -> epoll::EventData {
         let (kind, number) = match self {
-            Whose::Clock => (0, 0),
-            Whose::Monitor => (1, 0),
-            Whose::Listener(number) => (2, number),
-            Whose::Sender(flow) => (3, flow),
-            Whose::Receiver(flow) => (4, flow),
-            Whose::Source(flow) => (5, flow),
-            Whose::Sink(flow) => (6, flow),
+            Token::Clock => (0, 0),
+            Token::Monitor => (1, 0),
+            Token::Listener(number) => (2, number),
+            Token::Sender(flow) => (3, flow),
+            Token::Receiver(flow) => (4, flow),
+            Token::Source(flow) => (5, flow),
+            Token::Sink(flow) => (6, flow),
         };
         epoll::EventData::new_u64(kind << 32 | u64::from(number))
     }
 
-    fn of(data: epoll::EventData) -> Whose {
+    fn of(data: epoll::EventData) -> Token {
         let number = data.u64() as u32;
         match data.u64() >> 32 {
-            0 => Whose::Clock,
-            1 => Whose::Monitor,
-            2 => Whose::Listener(number),
-            3 => Whose::Sender(number),
-            4 => Whose::Receiver(number),
-            5 => Whose::Source(number),
-            _ => Whose::Sink(number),
+            0 => Token::Clock,
+            1 => Token::Monitor,
+            2 => Token::Listener(number),
+            3 => Token::Sender(number),
+            4 => Token::Receiver(number),
+            5 => Token::Source(number),
+            _ => Token::Sink(number),
         }
     }
 }
@@ -114,9 +114,9 @@ enum Stage {
     Over(Box<Row>),
 }
 
-/// A run under way.
+/// A run in flight.
 pub struct Run {
-    order: Order,
+    spec: RunSpec,
     clock: Clock,
     poll: OwnedFd,
     agenda: BinaryHeap<Reverse<(Time, Task)>>,
@@ -136,37 +136,37 @@ pub struct Run {
     /// Disks at the ends of the flows that are here; perhaps none.
     store: Store,
     record: Record,
-    /// Of the samples; nothing in virtual time.
+    /// The lateness of samples; zero in virtual time.
     lateness: Lateness,
-    /// Samples whose time had passed before the one before was taken.
+    /// Samples skipped because their time had passed.
     left_out: u64,
     now: Time,
     warmed_up: bool,
     is_over: bool,
-    told: f64,
-    /// Whom progress is told.
-    tell: Box<dyn FnMut(f64) + Send>,
+    reported: f64,
+    /// The receiver of progress reports.
+    on_progress: Box<dyn FnMut(f64) + Send>,
 }
 
 impl Run {
-    /// Sets the network up, and has everybody listen; `tell` hears the share of the run that is done.
-    pub fn new(order: Order, tell: Box<dyn FnMut(f64) + Send>) -> Result<Run, Error> {
-        let plans = Plans::new(&order)?;
-        let own = order.here.as_ref().map(|here| here.host.as_str());
+    /// Set the network up and open the listeners; `on_progress` gets the finished share of the run.
+    pub fn new(run_spec: RunSpec, on_progress: Box<dyn FnMut(f64) + Send>) -> Result<Run, Error> {
+        let plans = Plans::new(&run_spec)?;
+        let own = run_spec.local.as_ref().map(|local| local.host.as_str());
         let mut namespaces = Namespaces::new(own)?;
-        setup::run(&order.setup, &mut namespaces)?;
-        // It hears all that the machine drops, so it is for those that are alone.
+        setup::run(&run_spec.setup, &mut namespaces)?;
+        // It reports all drops of the machine, so it is used only in private namespaces.
         let monitor = Monitor::open().ok().filter(|_| own.is_none());
-        let captures = Capture::open_all(&order, &mut namespaces)?;
-        let queues = Queues::open(&order, &mut namespaces)?;
-        let store = elsewhere::store(&order)?;
+        let captures = Capture::open_all(&run_spec, &mut namespaces)?;
+        let queues = Queues::open(&run_spec, &mut namespaces)?;
+        let store = remote::store(&run_spec)?;
         let poll = epoll::create(epoll::CreateFlags::CLOEXEC).tried(|| "epoll".to_owned())?;
         let count = plans.len();
         let mut run = Run {
-            clock: Clock::new(order.clock)?,
+            clock: Clock::new(run_spec.clock)?,
             poll,
             agenda: BinaryHeap::new(),
-            hosts: Hosts::new(namespaces, Ports::of(&order, count), order.reader),
+            hosts: Hosts::new(namespaces, Ports::of(&run_spec, count), run_spec.reader),
             flows: std::iter::repeat_with(|| Stage::Waiting)
                 .take(count)
                 .collect(),
@@ -184,16 +184,16 @@ impl Run {
             now: Time::ZERO,
             warmed_up: false,
             is_over: false,
-            told: 0.0,
-            tell,
+            reported: 0.0,
+            on_progress,
             plans,
-            order,
+            spec: run_spec,
         };
         run.listen()?;
         run.schedule()?;
         run.open_sinks()?;
         if let Some(monitor) = &run.monitor {
-            run.watch(monitor.socket(), Whose::Monitor, epoll::EventFlags::IN)?;
+            run.watch(monitor.socket(), Token::Monitor, epoll::EventFlags::IN)?;
         }
         Ok(run)
     }
@@ -201,58 +201,61 @@ impl Run {
     /// It begins: now that all is ready, or at a time to come of the kernel's monotonic clock.
     pub fn begin_at(&mut self, zero_ns: Option<i64>) -> Result<(), Error> {
         self.clock = match zero_ns {
-            Some(zero_ns) => Clock::at(self.order.clock, zero_ns)?,
-            None => Clock::new(self.order.clock)?,
+            Some(zero_ns) => Clock::at(self.spec.clock, zero_ns)?,
+            None => Clock::new(self.spec.clock)?,
         };
-        opportunities::tell(&self.order.plan, self.clock.zero_ns())?;
-        self.watch(self.clock.timer(), Whose::Clock, epoll::EventFlags::IN)
+        opportunities::write_traces(&self.spec.plan, self.clock.zero_ns())?;
+        self.watch(self.clock.timer(), Token::Clock, epoll::EventFlags::IN)
     }
 
-    /// Everybody listens that somebody may connect with.
+    /// Open the listeners of all services.
     fn listen(&mut self) -> Result<(), Error> {
-        let flows = self.order.plan.flows.iter().zip(&self.order.flows);
-        let flows = flows.map(|(flow, way)| (flow.group, flow.priority, flow.request_bytes, way));
-        let traffic = self.order.plan.traffic.iter().zip(&self.order.traffic);
-        let traffic = traffic.flat_map(|(traffic, ways)| {
+        let flows = self.spec.plan.flows.iter().zip(&self.spec.flows);
+        let flows = flows
+            .map(|(flow, host_pair)| (flow.group, flow.priority, flow.request_bytes, host_pair));
+        let traffic = self.spec.plan.traffic.iter().zip(&self.spec.traffic);
+        let traffic = traffic.flat_map(|(traffic, host_pairs)| {
             let of = (traffic.group, traffic.priority, traffic.request_bytes);
-            ways.iter().map(move |way| (of.0, of.1, of.2, way))
+            host_pairs
+                .iter()
+                .map(move |host_pair| (of.0, of.1, of.2, host_pair))
         });
         let mut listeners = Vec::new();
-        for (group, priority, request, way) in flows.chain(traffic) {
+        for (group, priority, request, host_pair) in flows.chain(traffic) {
             let server = if request.is_some() {
-                &way.source
+                &host_pair.source
             } else {
-                &way.destination
+                &host_pair.destination
             };
             let service = Service {
                 namespace: server.namespace.clone(),
                 group,
                 priority,
             };
-            let options = self.order.sockets_of(group)?.0;
-            let is_here = self.order.has(server);
+            let options = self.spec.sockets_of_group(group)?.0;
+            let is_here = self.spec.is_local(server);
             listeners.extend(self.hosts.serve(service, options, is_here)?);
         }
         self.hosts.namespaces.enter("")?;
         for number in listeners {
-            let whose = Whose::Listener(number as u32);
+            let token = Token::Listener(number as u32);
             if let Some(listener) = self.hosts.listener(number) {
-                self.watch(listener, whose, epoll::EventFlags::IN)?;
+                self.watch(listener, token, epoll::EventFlags::IN)?;
             }
         }
         Ok(())
     }
 
     fn schedule(&mut self) -> Result<(), Error> {
-        let plan = &self.order.plan;
+        let plan = &self.spec.plan;
         for index in 0..self.plans.len() {
-            let start = self.plans.start(&self.order, index);
-            if start <= plan.duration && self.begins_here(index)? {
+            let start = self.plans.start(&self.spec, index);
+            if start <= plan.duration && self.is_client_local(index)? {
                 self.agenda
                     .push(Reverse((start, Task::Start(index as u32))));
             }
         }
-        let changes = self.order.changes.iter().enumerate();
+        let changes = self.spec.changes.iter().enumerate();
         let changes = changes.map(|(number, change)| (change.at, Task::Change(number)));
         let others = [
             (Time::ZERO, Task::Sample),
@@ -260,9 +263,9 @@ impl Run {
             (plan.duration, Task::End),
         ];
         self.agenda.extend(changes.chain(others).map(Reverse));
-        if [self.order.writer, self.order.reader].contains(&Care::Periodic) {
+        if [self.spec.writer, self.spec.reader].contains(&AppTiming::Periodic) {
             self.agenda
-                .push(Reverse((self.order.app_interval, Task::Serve)));
+                .push(Reverse((self.spec.app_interval, Task::Serve)));
         }
         if !self.captures.is_empty() {
             self.agenda
@@ -274,23 +277,23 @@ impl Run {
     fn watch(
         &self,
         source: impl AsFd,
-        whose: Whose,
+        token: Token,
         flags: epoll::EventFlags,
     ) -> Result<(), Error> {
-        epoll::add(&self.poll, source, whose.data(), flags).tried(|| "epoll".to_owned())
+        epoll::add(&self.poll, source, token.data(), flags).tried(|| "epoll".to_owned())
     }
 
-    /// Goes on to the end; the tables of the run.
+    /// Continue on to the end; the tables of the run.
     pub fn finish(mut self) -> Result<NamedTables, Error> {
         self.go_on_to_the_end()?;
-        if self.order.here.is_some() {
-            self.leave();
+        if self.spec.local.is_some() {
+            self.abort_connections();
         }
         Ok(self.record.tables())
     }
 
     fn go_on_to_the_end(&mut self) -> Result<(), Error> {
-        let mut events = Vec::with_capacity(MOST_EVENTS);
+        let mut events = Vec::with_capacity(MAX_EVENTS);
         while !self.is_over {
             if let Some(&Reverse((next, _))) = self.agenda.peek() {
                 self.clock.arm(next)?;
@@ -309,21 +312,21 @@ impl Run {
     fn handle(&mut self, events: &[epoll::Event]) -> Result<(), Error> {
         let rang = events
             .iter()
-            .any(|event| Whose::of(event.data) == Whose::Clock);
+            .any(|event| Token::of(event.data) == Token::Clock);
         self.now = if rang {
             self.clock.rung()
         } else {
             self.clock.now()
         };
         for event in events {
-            match Whose::of(event.data) {
-                Whose::Clock => {}
-                Whose::Monitor => self.on_drops(),
-                Whose::Listener(number) => self.accept(number as usize)?,
-                Whose::Sender(flow) => self.on_sender(flow, event.flags)?,
-                Whose::Receiver(flow) => self.on_receiver(flow, event.flags)?,
-                Whose::Source(flow) => self.on_answer(flow),
-                Whose::Sink(flow) => self.on_datagram(flow),
+            match Token::of(event.data) {
+                Token::Clock => {}
+                Token::Monitor => self.on_drops(),
+                Token::Listener(number) => self.accept(number as usize)?,
+                Token::Sender(flow) => self.on_sender(flow, event.flags)?,
+                Token::Receiver(flow) => self.on_receiver(flow, event.flags)?,
+                Token::Source(flow) => self.on_response(flow),
+                Token::Sink(flow) => self.on_datagram(flow),
             }
         }
         while let Some(&Reverse((at, task))) = self.agenda.peek() {
@@ -352,7 +355,7 @@ impl Run {
             }
             Task::Serve => {
                 self.agenda
-                    .push(Reverse((at + self.order.app_interval, Task::Serve)));
+                    .push(Reverse((at + self.spec.app_interval, Task::Serve)));
                 self.serve_all()
             }
             Task::Capture => {
@@ -361,7 +364,7 @@ impl Run {
                 self.capture()
             }
             Task::Sample => {
-                self.tell_progress(at);
+                self.report_progress(at);
                 let now = self.clock.moment(at);
                 self.lateness.add(now.since(at));
                 self.schedule_sample(at, now);
@@ -377,22 +380,22 @@ impl Run {
 
     /// The next sample after the one that was due, in time.
     fn schedule_sample(&mut self, due: Time, now: Time) {
-        let interval = self.order.plan.record.interval;
+        let interval = self.spec.plan.record.interval;
         let mut next = due + interval;
         while next < now {
             next += interval;
             self.left_out += 1;
         }
-        if next <= self.order.plan.duration {
+        if next <= self.spec.plan.duration {
             self.agenda.push(Reverse((next, Task::Sample)));
         }
     }
 
     /// The network changes.
     fn change(&mut self, number: usize) -> Result<(), Error> {
-        let change = &self.order.changes[number];
+        let change = &self.spec.changes[number];
         setup::run(&change.commands, &mut self.hosts.namespaces)?;
-        let (link, rate_bps, is_told) = (change.link, change.rate_bps, change.told);
+        let (link, rate_bps, is_told) = (change.link, change.rate_bps, change.has_event);
         if rate_bps > 0.0 {
             self.queues.set_rate(link, rate_bps)?;
         }
@@ -402,7 +405,7 @@ impl Run {
         Ok(())
     }
 
-    /// Takes the packets that were captured.
+    /// Take the packets that were captured.
     fn capture(&mut self) -> Result<(), Error> {
         for capture in &mut self.captures {
             capture.take(self.now, &self.clock)?;
@@ -411,9 +414,9 @@ impl Run {
     }
 
     /// The packets of a flow are captured from now on.
-    fn follow(&mut self, sender: SocketAddrV4, receiver: SocketAddrV4) {
+    fn capture_flow(&mut self, sender: SocketAddrV4, receiver: SocketAddrV4) {
         for capture in &mut self.captures {
-            capture.follow(sender, receiver);
+            capture.add_flow(sender, receiver);
         }
     }
 
@@ -456,12 +459,12 @@ impl Run {
         }
     }
 
-    /// Tells how far the run is.
-    fn tell_progress(&mut self, at: Time) {
-        let share = at.seconds() / self.order.plan.duration.seconds();
-        if share >= self.told + 1.0 / STEPS {
-            self.told = (share * STEPS).floor() / STEPS;
-            (self.tell)(self.told);
+    /// Report how far the run is.
+    fn report_progress(&mut self, at: Time) {
+        let share = at.seconds() / self.spec.plan.duration.seconds();
+        if share >= self.reported + 1.0 / STEPS {
+            self.reported = (share * STEPS).floor() / STEPS;
+            (self.on_progress)(self.reported);
         }
     }
 }

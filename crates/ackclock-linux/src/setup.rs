@@ -45,10 +45,10 @@ enum Step<'a> {
     },
 }
 
-/// Runs the lines of a script.
+/// Run the lines of a script.
 ///
 /// # Errors
-/// The first command that failed, and what it said.
+/// The first command that failed, and its output.
 pub fn run(lines: &[String], namespaces: &mut Namespaces) -> Result<(), Error> {
     for step in steps(lines) {
         match step {
@@ -68,7 +68,7 @@ pub fn run(lines: &[String], namespaces: &mut Namespaces) -> Result<(), Error> {
                     .iter()
                     .try_for_each(|(name, value)| write(name, value));
                 namespaces.enter("")?;
-                written.map_err(|said| failed(given, &said))?;
+                written.map_err(|output| failed(given, &output))?;
             }
             Step::Module {
                 path,
@@ -131,12 +131,12 @@ fn step(given: &str) -> Step<'_> {
         }
     };
     sysctl(given)
-        .or_else(|| alone(given))
+        .or_else(|| isolated(given))
         .or_else(|| module(given))
         .unwrap_or_else(program)
 }
 
-/// Where a line runs, and what: `ip netns exec NAME COMMAND` is a command in a namespace.
+/// Split a line into its namespace and command: `ip netns exec NAME COMMAND` is a command in a namespace.
 fn placed(given: &str) -> (&str, &str) {
     given
         .strip_prefix("ip netns exec ")
@@ -156,7 +156,7 @@ fn module(given: &str) -> Option<Step<'_>> {
 }
 
 /// A line of `ip` or `tc`; not one that runs another program.
-fn alone(given: &str) -> Option<Step<'_>> {
+fn isolated(given: &str) -> Option<Step<'_>> {
     let (tool, rest) = given.split_once(' ')?;
     if !matches!(tool, "ip" | "tc") || rest.starts_with("netns exec") {
         return None;
@@ -216,15 +216,15 @@ fn batch(tool: &str, namespace: Option<&str>, lines: &[&str], given: &[&str]) ->
         command.args(["-n", namespace]);
     }
     command.args(["-batch", "-"]);
-    let said = output(command, &lines.join("\n"), tool)?;
-    let Some(said) = said else { return Ok(()) };
-    let culprit = batch_line(&said).and_then(|line| given.get(line - 1));
-    Err(failed(culprit.unwrap_or(&given[0]), first_line(&said)))
+    let output = output(command, &lines.join("\n"), tool)?;
+    let Some(output) = output else { return Ok(()) };
+    let culprit = batch_line(&output).and_then(|line| given.get(line - 1));
+    Err(failed(culprit.unwrap_or(&given[0]), first_line(&output)))
 }
 
 /// The line of a batch that failed, from 1: the tools end with `Command failed -:3`.
-fn batch_line(said: &str) -> Option<usize> {
-    let (_, number) = said.rsplit_once("Command failed -:")?;
+fn batch_line(output: &str) -> Option<usize> {
+    let (_, number) = output.rsplit_once("Command failed -:")?;
     let line = number.trim().parse().ok()?;
     (line > 0).then_some(line)
 }
@@ -238,11 +238,11 @@ fn program(command: &str, given: &str) -> Result<(), Error> {
     command.args(words);
     match output(command, "", given)? {
         None => Ok(()),
-        Some(said) => Err(failed(given, first_line(&said))),
+        Some(output) => Err(failed(given, first_line(&output))),
     }
 }
 
-/// Runs a program; what it said if it failed.
+/// Run a program; return its output if it failed.
 fn output(mut command: Command, input: &str, given: &str) -> Result<Option<String>, Error> {
     command
         .stdin(Stdio::piped())
@@ -250,22 +250,25 @@ fn output(mut command: Command, input: &str, given: &str) -> Result<Option<Strin
         .stderr(Stdio::piped());
     let mut child = command.spawn().tried(|| given.to_owned())?;
     if let Some(mut pipe) = child.stdin.take() {
-        // A tool that gives up early says why itself.
+        // A tool that exits early reports the reason itself.
         let _ = writeln!(pipe, "{input}");
     }
     let done = child.wait_with_output().tried(|| given.to_owned())?;
-    let said = String::from_utf8_lossy(&done.stderr).trim().to_owned();
-    Ok((!done.status.success()).then_some(said))
+    let output = String::from_utf8_lossy(&done.stderr).trim().to_owned();
+    Ok((!done.status.success()).then_some(output))
 }
 
-fn first_line(said: &str) -> &str {
-    said.lines().next().unwrap_or("failed and did not say why")
+fn first_line(output: &str) -> &str {
+    output
+        .lines()
+        .next()
+        .unwrap_or("failed without an error message")
 }
 
-fn failed(command: &str, said: &str) -> Error {
+fn failed(command: &str, output: &str) -> Error {
     Error::Command {
         command: command.to_owned(),
-        said: said.to_owned(),
+        output: output.to_owned(),
     }
 }
 
@@ -350,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn the_failed_line_of_a_batch_is_found() {
+    fn the_failed_line_of_a_batch_is_reported() {
         assert_eq!(
             batch_line("Error: no such device\nCommand failed -:3"),
             Some(3)

@@ -2,8 +2,8 @@
 //!
 //! What is read is a regular file of somebody's, or one without a name that is filled first; what arrives goes into one
 //! without a name. Such a file is gone when its process ends, however it does. Neither grows: it is read, and written,
-//! round and round. The system's cache does not stand in for the disk: what was read is forgotten, and what was written is
-//! waited for.
+//! cyclically. The page cache does not replace the disk: read pages are dropped, and what was written
+//! is waited for.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
@@ -16,24 +16,24 @@ use std::time::{Duration, Instant};
 use rustix::fs::{fadvise, statvfs, Advice};
 use rustix::net::{recv, send, RecvFlags, SendFlags};
 
-use crate::order::Stored;
+use crate::run_spec::Stored;
 
-/// What is read or written at a time.
+/// The size of a read or write.
 const BLOCK_BYTES: u64 = 256 << 10;
-/// So much is forgotten, or waited for, at a time.
+/// The bytes that are dropped from the page cache, or written back, at a time.
 const STRETCH_BYTES: u64 = 8 << 20;
 
 /// A disk at either end of a host's flows.
 #[derive(Debug, Default)]
 pub(crate) struct Store {
-    /// Where the data that are sent come from; none: from memory.
+    /// The source of sent data; none: memory.
     pub source: Option<Source>,
-    /// Where those that arrive go to; none: nowhere.
+    /// The sink of received data; none: they are discarded.
     pub sink: Option<Sink>,
 }
 
 impl Store {
-    /// Opens what is asked for; the flows of a source begin at different places, or one would warm the cache for all.
+    /// Open the store; the flows of a source begin at different places, or one would warm the cache for all.
     pub(crate) fn open(
         source: Option<&Stored>,
         sink: Option<&Stored>,
@@ -48,14 +48,14 @@ impl Store {
     }
 }
 
-/// Where data come from.
+/// A file from which data are sent.
 #[derive(Debug)]
 pub(crate) struct Source {
     file: File,
     bytes: u64,
     flows: u64,
     block: Vec<u8>,
-    /// How long its reader waited for it.
+    /// The time its reader waited.
     pub spent: Duration,
 }
 
@@ -76,17 +76,17 @@ impl Source {
         })
     }
 
-    /// Sends on what follows the first `done` bytes of a flow, at most so much; how much the socket took.
+    /// Send on what follows the first `done` bytes of a flow, at most so much; how much the socket took.
     pub(crate) fn send(
         &mut self,
         socket: &OwnedFd,
         flow: u32,
         done: u64,
-        most: u64,
+        limit: u64,
     ) -> io::Result<usize> {
         let first = self.bytes / self.flows * (u64::from(flow) % self.flows);
         let at = (first + done) % self.bytes;
-        let length = most.min(BLOCK_BYTES).min(self.bytes - at) as usize;
+        let length = limit.min(BLOCK_BYTES).min(self.bytes - at) as usize;
         let begun = Instant::now();
         let found = self.file.read_at(&mut self.block[..length], at)?;
         self.spent += begun.elapsed();
@@ -102,7 +102,7 @@ impl Source {
     }
 }
 
-/// Where data go to.
+/// A file to which data are written.
 #[derive(Debug)]
 pub(crate) struct Sink {
     file: File,
@@ -110,7 +110,7 @@ pub(crate) struct Sink {
     at: u64,
     unsynced: u64,
     block: Vec<u8>,
-    /// How long its writer waited for it.
+    /// The time its writer waited.
     pub spent: Duration,
 }
 
@@ -126,10 +126,10 @@ impl Sink {
         })
     }
 
-    /// Takes what a socket has, a block at most, and writes it; how much that was, 0 at the end of the data.
+    /// Take what a socket has, a block at most, and write it; how much that was, 0 at the end of the data.
     pub(crate) fn take(&mut self, socket: &OwnedFd) -> io::Result<usize> {
-        let most = BLOCK_BYTES.min(self.bytes - self.at) as usize;
-        let (_, found) = recv(socket, &mut self.block[..most], RecvFlags::DONTWAIT)?;
+        let limit = BLOCK_BYTES.min(self.bytes - self.at) as usize;
+        let (_, found) = recv(socket, &mut self.block[..limit], RecvFlags::DONTWAIT)?;
         let begun = Instant::now();
         self.file.write_all_at(&self.block[..found], self.at)?;
         self.at = (self.at + found as u64) % self.bytes;
@@ -143,16 +143,16 @@ impl Sink {
     }
 }
 
-/// How much room there is at a place, and the length of a file there: what `Store` would be opened with.
+/// The free space at a path, and the length of a file there, as `Store` would open it.
 #[derive(Clone, Copy, Debug)]
 pub struct Room {
     /// Bytes that may be written.
     pub free_bytes: u64,
-    /// Of a file; none of a folder.
+    /// The length of a file; none for a folder.
     pub file_bytes: Option<u64>,
 }
 
-/// Looks at a place, where a file without a name is made, and gone again.
+/// Inspect at a place, where a file without a name is made, and gone again.
 ///
 /// # Errors
 /// It is no folder and no regular file, or cannot be read, or not be written in.
@@ -171,7 +171,7 @@ pub fn room(place: &Path) -> io::Result<Room> {
     })
 }
 
-/// Where a file would be written: in a folder, or beside a file.
+/// Return the folder in which a file would be written: the folder itself, or the parent of a file.
 fn folder_of(place: &Path) -> &Path {
     if place.is_dir() {
         return place;
@@ -220,7 +220,7 @@ fn filled(folder: &Path, bytes: u64) -> io::Result<File> {
     Ok(file)
 }
 
-/// Has the system's cache forget a stretch of a file; of no length: all of it. One that does not is memory.
+/// Have the system's cache forget a stretch of a file; of no length: all of it. One that does not is memory.
 fn forget(file: &File, at: u64, length: u64) {
     let _ = fadvise(file, at, NonZeroU64::new(length), Advice::DontNeed);
 }
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_goes_round_and_round_and_leaves_nothing() {
+    fn a_file_is_read_and_written_cyclically_and_removed() {
         let folder = std::env::temp_dir().join(format!("ackclock-store-{}", std::process::id()));
         fs::create_dir_all(&folder).expect("a folder");
         let (bytes, own) = (3 * BLOCK_BYTES, stored(&folder, 3 * BLOCK_BYTES));

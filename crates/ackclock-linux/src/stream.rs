@@ -20,20 +20,20 @@ const NUMBER_BYTES: usize = 8;
 pub struct Stream {
     /// None: it is another machine's.
     pub source: Option<OwnedFd>,
-    /// As the source.
+    /// The receiving socket; none if it is on another machine.
     pub sink: Option<OwnedFd>,
     pub departures: Departures,
     pub start: Time,
     pub at_warmup: Counts,
     header_bytes: u32,
     datagram: Vec<u8>,
-    is_answered: bool,
+    has_responses: bool,
     /// When the datagrams left whose delays are not known yet, and the number of the first.
-    left: VecDeque<Time>,
+    departed: VecDeque<Time>,
     first: u64,
     /// When the datagrams left that were answered or may be.
-    asked: VecDeque<Time>,
-    first_asked: u64,
+    awaiting: VecDeque<Time>,
+    first_awaiting: u64,
     received_packets: u64,
     /// Sum of the delays to the sink, ps.
     delays: u128,
@@ -45,7 +45,7 @@ impl Stream {
         (source, sink): (Option<OwnedFd>, Option<OwnedFd>),
         departures: Departures,
         (payload_bytes, header_bytes): (u32, u32),
-        is_answered: bool,
+        has_responses: bool,
         start: Time,
     ) -> Stream {
         Stream {
@@ -53,32 +53,32 @@ impl Stream {
             sink,
             departures,
             start,
-            at_warmup: Counts::OF_NO_DATAGRAM,
+            at_warmup: Counts::NO_DATAGRAMS,
             header_bytes,
             datagram: vec![0; payload_bytes as usize],
-            is_answered,
-            left: VecDeque::new(),
+            has_responses,
+            departed: VecDeque::new(),
             first: 0,
-            asked: VecDeque::new(),
-            first_asked: 0,
+            awaiting: VecDeque::new(),
+            first_awaiting: 0,
             received_packets: 0,
             delays: 0,
         }
     }
 
-    /// Sends the datagram that is due at `now`.
+    /// Send the datagram that is due at `now`.
     pub fn send(&mut self, now: Time) {
         let Some(source) = &self.source else { return };
         let number = self.departures.count().to_le_bytes();
-        let known = self.datagram.len().min(NUMBER_BYTES);
-        self.datagram[..known].copy_from_slice(&number[..known]);
+        let number_bytes = self.datagram.len().min(NUMBER_BYTES);
+        self.datagram[..number_bytes].copy_from_slice(&number[..number_bytes]);
         // What the host has no room for is lost like any other datagram.
         let _ = send(source, &self.datagram, SendFlags::NOSIGNAL);
         if self.sink.is_some() {
-            self.left.push_back(now);
+            self.departed.push_back(now);
         }
-        if self.is_answered {
-            self.asked.push_back(now);
+        if self.has_responses {
+            self.awaiting.push_back(now);
         }
         self.departures.sent(now);
     }
@@ -89,32 +89,32 @@ impl Stream {
         let mut buffer = [0; NUMBER_BYTES];
         while let Ok((length, _)) = recv(sink, &mut buffer, RecvFlags::DONTWAIT) {
             self.received_packets += 1;
-            if let Some(left) = take(&mut self.left, &mut self.first, &buffer[..length]) {
-                self.delays += u128::from(now.since(left).picoseconds());
+            if let Some(departed) = take(&mut self.departed, &mut self.first, &buffer[..length]) {
+                self.delays += u128::from(now.since(departed).picoseconds());
             }
-            if self.is_answered {
+            if self.has_responses {
                 let _ = send(sink, &buffer[..1], SendFlags::NOSIGNAL);
             }
         }
     }
 
     /// Answers have arrived.
-    pub fn hear(&mut self, now: Time) {
+    pub fn receive_responses(&mut self, now: Time) {
         let Some(source) = &self.source else { return };
         let mut buffer = [0; 1];
         while recv(source, &mut buffer, RecvFlags::DONTWAIT).is_ok() {
-            if let Some(left) = take(&mut self.asked, &mut self.first_asked, &buffer) {
-                self.departures.on_rtt(now.since(left), now);
+            if let Some(departed) = take(&mut self.awaiting, &mut self.first_awaiting, &buffer) {
+                self.departures.on_rtt(now.since(departed), now);
             }
         }
     }
 
-    /// What has been sent and received.
+    /// Return the counts of sent and received datagrams.
     pub fn counts(&self) -> Counts {
         Counts {
             delivered_bytes: self.received_packets * self.datagram.len() as u64,
             sent_packets: self.departures.count(),
-            ..Counts::OF_NO_DATAGRAM
+            ..Counts::NO_DATAGRAMS
         }
     }
 
@@ -142,19 +142,21 @@ impl Stream {
     }
 }
 
-/// Takes out when the datagram left that begins with these bytes; those before it are lost.
-fn take(left: &mut VecDeque<Time>, first: &mut u64, bytes: &[u8]) -> Option<Time> {
-    let known = bytes.len().min(NUMBER_BYTES);
+/// Remove and return the departure time of the datagram that begins with these bytes; those before it are lost.
+fn take(departed: &mut VecDeque<Time>, first: &mut u64, bytes: &[u8]) -> Option<Time> {
+    let number_bytes = bytes.len().min(NUMBER_BYTES);
     let mut number = [0; NUMBER_BYTES];
-    number[..known].copy_from_slice(&bytes[..known]);
-    let mask = u64::MAX.checked_shr(64 - 8 * known as u32).unwrap_or(0);
+    number[..number_bytes].copy_from_slice(&bytes[..number_bytes]);
+    let mask = u64::MAX
+        .checked_shr(64 - 8 * number_bytes as u32)
+        .unwrap_or(0);
     let lost = u64::from_le_bytes(number).wrapping_sub(*first) & mask;
-    if lost >= left.len() as u64 {
+    if lost >= departed.len() as u64 {
         return None;
     }
-    left.drain(..lost as usize);
+    departed.drain(..lost as usize);
     *first += lost + 1;
-    left.pop_front()
+    departed.pop_front()
 }
 
 #[cfg(test)]
@@ -166,29 +168,29 @@ mod tests {
     }
 
     #[test]
-    fn a_datagram_is_found_by_what_fits_of_its_number() {
-        let (mut left, mut first) = (sent(700), 0);
+    fn a_datagram_is_identified_by_its_truncated_number() {
+        let (mut departed, mut first) = (sent(700), 0);
         assert_eq!(
-            take(&mut left, &mut first, &[200]),
+            take(&mut departed, &mut first, &[200]),
             Some(Time::from_milliseconds(200))
         );
         assert_eq!(
-            take(&mut left, &mut first, &[199]),
+            take(&mut departed, &mut first, &[199]),
             Some(Time::from_milliseconds(455))
         );
         assert_eq!(
-            take(&mut left, &mut first, &600_u64.to_le_bytes()),
+            take(&mut departed, &mut first, &600_u64.to_le_bytes()),
             Some(Time::from_milliseconds(600))
         );
-        assert_eq!((first, left.len()), (601, 99));
+        assert_eq!((first, departed.len()), (601, 99));
     }
 
     #[test]
     fn a_number_that_was_not_sent_is_none() {
-        let (mut left, mut first) = (sent(3), 0);
-        assert_eq!(take(&mut left, &mut first, &[3]), None);
+        let (mut departed, mut first) = (sent(3), 0);
+        assert_eq!(take(&mut departed, &mut first, &[3]), None);
         assert_eq!(
-            take(&mut left, &mut first, &[]),
+            take(&mut departed, &mut first, &[]),
             Some(Time::ZERO),
             "without a number: the next"
         );

@@ -13,7 +13,7 @@ pub mod ring;
 /// Room for `tcp_info` of kernels to come.
 const INFO_BYTES: usize = 512;
 
-/// Sets an integer option of a socket.
+/// Set an integer option of a socket.
 pub fn set_option(socket: BorrowedFd, level: i32, name: i32, value: i32) -> io::Result<()> {
     // SAFETY: the kernel reads four bytes from `value`, which outlives the call.
     let code = unsafe {
@@ -45,7 +45,7 @@ pub fn tcp_info(socket: BorrowedFd) -> io::Result<([u8; INFO_BYTES], usize)> {
     outcome(code as isize).map(|_| (info, length as usize))
 }
 
-/// Takes at most so many bytes out of a TCP socket and throws them away; how many there were, 0 at the end of the data.
+/// Take at most so many bytes out of a TCP socket and throws them away; how many there were, 0 at the end of the data.
 pub fn discard(socket: BorrowedFd, most: usize) -> io::Result<usize> {
     // SAFETY: with MSG_TRUNC a TCP socket counts the data and writes nothing (tcp(7)).
     outcome(unsafe {
@@ -58,7 +58,7 @@ pub fn discard(socket: BorrowedFd, most: usize) -> io::Result<usize> {
     })
 }
 
-/// Has the kernel wake this thread exactly when it asked for.
+/// Have the kernel wake this thread without timer slack.
 pub fn wake_exactly() -> io::Result<()> {
     // SAFETY: the call takes a number and touches no memory.
     outcome(unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) } as isize).map(drop)
@@ -79,16 +79,17 @@ pub fn load_module(file: BorrowedFd, parameters: &str) -> io::Result<()> {
     outcome(code as isize).map(drop)
 }
 
-/// How often the process was told to continue since it counts.
+/// The number of SIGCONT signals since counting began.
 static CONTINUED: AtomicU32 = AtomicU32::new(0);
 
 extern "C" fn continued(_signal: libc::c_int) {
     CONTINUED.fetch_add(1, Ordering::Relaxed);
 }
 
-/// Counts each SIGCONT that comes from now on; calls that one interrupts go on.
+/// Count each SIGCONT that comes from now on; call that one interrupts go on.
 pub fn count_continuations() -> io::Result<()> {
-    // SAFETY: an action of zeros is an empty mask and no flags; the handler adds to an atomic number and does nothing else.
+    // SAFETY: an action of zeros is an empty mask and no flags; the handler adds to an atomic number and does nothing
+    // else.
     let code = unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = continued as extern "C" fn(libc::c_int) as libc::sighandler_t;
@@ -98,7 +99,7 @@ pub fn count_continuations() -> io::Result<()> {
     outcome(code as isize).map(drop)
 }
 
-/// How often it was.
+/// Return the number of SIGCONT signals.
 pub fn continuations() -> u32 {
     CONTINUED.load(Ordering::Relaxed)
 }

@@ -1,10 +1,10 @@
-//! What a run writes down beside the tables of the dataset.
+//! Tables that a run writes in addition to those of the dataset.
 
 use ackclock_core::tables::{record, table, Events, FlowSamples, Flows, Links, QueueSamples};
 
 table!(
-    /// What the kernel says held the senders back, one row a TCP flow that began: of the time with data to send, how long
-    /// the receiver's window and the send buffer did; and the least round trip that they saw.
+    /// The kernel's account of what limited the senders, one row per TCP flow that began: of the time with data to
+    /// send, the shares limited by the receive window and by the send buffer; and the minimum RTT.
     Limits {
         flow: u32,
         busy_s: f64,
@@ -16,9 +16,9 @@ table!(
     }
 );
 table!(
-    /// The kernel, one row: its version, how late the samples were, how many were left out because their time had passed
-    /// before the one before was taken, how many packets the capture lacks, how often all TCP together had more memory
-    /// than it may, and how long the applications waited for files.
+    /// The kernel, one row: its version, how late the samples were, how many were left out because their time had
+    /// passed before the one before was taken, how many packets the capture lacks, how often all TCP together had more
+    /// memory than it may, and how long the applications waited for files.
     Kernel {
         release: String,
         late_mean_s: f64,
@@ -32,7 +32,8 @@ table!(
 );
 
 table!(
-    /// Which ends of a flow are here, one row a flow, where several machines carry an order out; the client opens it.
+    /// The ends of a flow on this machine, one row per flow, where several machines execute a run spec; the client
+    /// opens the connection.
     Ends {
         flow: u32,
         sender: bool,

@@ -24,13 +24,13 @@
 //! - With early drops (RED), losses are a Poisson process of each flow with the rate A_i p; in the form
 //!   without synchronisation they are smooth.
 
-pub mod books;
+pub mod counters;
 pub mod growth;
+pub mod loss_assignment;
 pub mod plan;
 pub mod queue;
 pub mod record;
 pub mod synchronisation;
-pub mod victims;
 
 mod batch;
 mod checks;
@@ -38,17 +38,17 @@ mod events;
 mod ledger;
 mod network;
 mod random;
-mod smooth;
 mod solver;
 #[cfg(test)]
 mod tests;
+mod unsynchronised;
 
 pub use batch::run_many;
 pub use checks::PlanError;
 pub use plan::Plan;
 pub use record::Outcome;
 
-/// Runs a plan: the same plan and seed give the same outcome, bit for bit.
+/// Run a plan: the same plan and seed give the same outcome, bit for bit.
 ///
 /// # Errors
 /// The plan is not one that can be run.

@@ -3,7 +3,7 @@
 //! S. Belhareth: Joint network and system performance for cloud computing, PhD thesis, Université Nice
 //! Sophia Antipolis, 2014, chapter 3, after F. Baccelli, D. McDonald, J. Reynier: A mean-field model for
 //! multiple TCP connections through a buffer implementing RED, Performance Evaluation 49, 2002. Flows send
-//! at w/r; the queue drops a share k(t) of what comes; a flow hears of it a round trip later and reduces
+//! at w/r; the queue drops a share k(t) of arrivals; a flow detects it a round trip later and reduces
 //! with hazard k(t − r) w/r.
 //!
 //! Our deviations:
@@ -14,14 +14,14 @@
 //!   δ(w_max, w/(1 − β)) loses mass on whole windows. Here each loss moves mass.
 //! - A flow reduces once in a round trip at most, as TCP does; the thesis has nothing of the kind, and then
 //!   an overflow cuts each flow several times. `one_reduction_per_rtt = false` is as printed.
-//! - Losing takes time: what was lost stays in its flow's window and clocks nothing out until it is heard of, each
-//!   loss is heard of once, and a window rests for the round trip of its recovery. As printed, the rate w/r goes on
+//! - Losing takes time: a lost packet stays in its flow's window and clocks nothing out until it is detected, each
+//!   loss is detected, and a window rests for the round trip of its recovery. As printed, the rate w/r goes on
 //!   growing while the queue is full, and more packets are lost; k(t − r) w/r counts a loss 1/(1 − dr/dt)
 //!   times while the queue moves. `recovery = false` is as printed.
 //! - An empty queue may grow again, and a full one drops: see [`queue`].
 //!
-//! - Who loses need not be by lot, as behind a tail-drop queue it is not: a flow's hazard is
-//!   ρ k Σx x_i^γ / Σx^γ, with its rate x_i = w/r; ρ (`loss_weight`) and γ (`loss_rate_exponent`) are 1 in the thesis, and may be
+//! - Losses need not be uniform over packets, as behind a tail-drop queue they are not: a flow's hazard is ρ k Σx x_i^γ
+//!   / Σx^γ, with its rate x_i = w/r; ρ (`loss_weight`) and γ (`loss_rate_exponent`) are 1 in the thesis, and may be
 //!   fitted to packets.
 //!
 //! Mixtures of controls and of round-trip times, RED, CoDel, PIE, slow start and a finite number of flows go beyond the
@@ -39,9 +39,9 @@ pub mod plan;
 pub mod policy;
 pub mod queue;
 pub mod record;
-pub mod unheard;
+pub mod undetected_loss;
 
-use class::{Class, Heard};
+use class::{Class, DetectedLoss};
 use cohorts::Cohorts;
 use field::Resolution;
 use history::History;
@@ -75,7 +75,7 @@ struct Episode {
 }
 
 impl MeanField {
-    /// Sets a run up. The seed matters to particles only.
+    /// Set a run up. The seed matters to particles only.
     ///
     /// # Errors
     /// A plan that is not one.
@@ -83,7 +83,7 @@ impl MeanField {
         MeanField::with_resolution(plan, seed, Resolution::default())
     }
 
-    /// The same with cohorts told apart more or less finely.
+    /// Make a model with another resolution of cohorts.
     ///
     /// # Errors
     /// A plan that is not one.
@@ -115,7 +115,7 @@ impl MeanField {
         })
     }
 
-    /// Goes on to a time, or to the end of the plan; returns the time reached.
+    /// Advance to a time, or to the end of the plan; returns the time reached.
     pub fn advance(&mut self, until_s: f64) -> f64 {
         let until = (until_s / self.scaling.time / self.step_s).round() as u64;
         while self.step < until.min(self.last_step) {
@@ -124,7 +124,7 @@ impl MeanField {
         self.now_s() * self.scaling.time
     }
 
-    /// Takes the rows since the last call.
+    /// Take the rows since the last call.
     pub fn drain(&mut self) -> Rows {
         std::mem::take(&mut self.rows)
     }
@@ -172,10 +172,10 @@ impl MeanField {
             waited_s,
             measured,
         );
-        self.remember(now_s, found);
+        self.record_losses(now_s, found);
         self.watch_episode(now_s, found.dropped_p);
         if self.plan.recovery {
-            self.hear(now_s);
+            self.detect_losses(now_s);
         } else {
             self.reduce(now_s);
         }
@@ -199,8 +199,8 @@ impl MeanField {
             .sum()
     }
 
-    /// What was lost is to be heard of.
-    fn remember(&mut self, now_s: f64, found: Step) {
+    /// Record the losses of a step for later detection.
+    fn record_losses(&mut self, now_s: f64, found: Step) {
         if !self.plan.recovery {
             self.history.push(self.step, found.loss_probability());
         } else if found.dropped_p > 0.0 {
@@ -219,18 +219,18 @@ impl MeanField {
         }
     }
 
-    /// Flows hear of what was lost a round trip ago, each loss once.
-    fn hear(&mut self, now_s: f64) {
+    /// Let flows detect the losses of a round trip ago.
+    fn detect_losses(&mut self, now_s: f64) {
         let at_head = self.plan.policy.drops_at_the_head();
         for class in &mut self.classes {
-            let losses = self.plan.loss_weight * class.hear(now_s, at_head);
+            let losses = self.plan.loss_weight * class.detect(now_s, at_head);
             if losses > 0.0 {
                 let (hazard, by_lot) = class.hazards(losses, self.plan.loss_rate_exponent);
-                let heard = Heard {
+                let loss = DetectedLoss {
                     hazard,
                     by_lot,
                     loss_rate_exponent: self.plan.loss_rate_exponent,
-                    once: self.plan.one_reduction_per_rtt,
+                    is_limited: self.plan.one_reduction_per_rtt,
                     rests: true,
                 };
                 let ago_s = now_s - class.rtt_s;
@@ -238,7 +238,7 @@ impl MeanField {
                     class,
                     now_s,
                     ago_s,
-                    heard,
+                    loss,
                     &mut self.rows.hits,
                     self.scaling.time,
                 );
@@ -246,30 +246,30 @@ impl MeanField {
         }
     }
 
-    /// As printed: flows hear of the loss probability of a round trip ago.
+    /// Reduce windows by the loss probability of a round trip ago, as printed.
     fn reduce(&mut self, now_s: f64) {
         if self.history.is_empty() {
             return;
         }
         let step_s = self.step_s;
-        let counted = self.plan.loss_weight * self.lean();
+        let counted = self.plan.loss_weight * self.rate_bias();
         for class in &mut self.classes {
             let then_s = now_s - class.rtt_s;
             let probability = self.history.at(then_s / step_s);
             if probability > 0.0 {
                 let of_a_step = counted * probability * step_s;
-                let heard = Heard {
+                let loss = DetectedLoss {
                     hazard: of_a_step / class.rtt_s.powf(self.plan.loss_rate_exponent),
                     by_lot: self.plan.loss_weight * probability * step_s / class.rtt_s,
                     loss_rate_exponent: self.plan.loss_rate_exponent,
-                    once: self.plan.one_reduction_per_rtt,
+                    is_limited: self.plan.one_reduction_per_rtt,
                     rests: false,
                 };
                 lose(
                     class,
                     now_s,
                     then_s,
-                    heard,
+                    loss,
                     &mut self.rows.hits,
                     self.scaling.time,
                 );
@@ -279,8 +279,8 @@ impl MeanField {
         self.history.forget((now_s - longest_s) / self.step_s - 2.0);
     }
 
-    /// What makes losses as many as they are where flows' chances go with a power of their rates: Σ x / Σ x^γ.
-    fn lean(&self) -> f64 {
+    /// Normalisation of losses in proportion to a power of the rates: Σ x / Σ x^γ.
+    fn rate_bias(&self) -> f64 {
         if self.plan.loss_rate_exponent == 1.0 {
             return 1.0;
         }
@@ -311,7 +311,7 @@ impl MeanField {
         }
     }
 
-    /// An episode is over when all flows have heard of its last drop.
+    /// End an episode when all flows have detected its last drop.
     fn close_episode(&mut self, at_once: bool) {
         let heard_s = self.now_s() - self.longest_rtt_s() - 2.0 * self.step_s;
         let Some(episode) = self
@@ -358,9 +358,16 @@ impl MeanField {
     }
 }
 
-/// Lets the flows of a class hear of what was lost at a time, and notes each that reduces.
-fn lose(class: &mut Class, now_s: f64, then_s: f64, heard: Heard, hits: &mut Hits, time: f64) {
-    class.lose(now_s, heard, |flow| {
+/// Let the flows of a class detect the losses of a time, and record each that reduces.
+fn lose(
+    class: &mut Class,
+    now_s: f64,
+    then_s: f64,
+    loss: DetectedLoss,
+    hits: &mut Hits,
+    time: f64,
+) {
+    class.lose(now_s, loss, |flow| {
         hits.dropped_s.push(then_s * time);
         hits.reduced_s.push(now_s * time);
         hits.flow.push(flow);

@@ -6,11 +6,11 @@
 
 use serde::Deserialize;
 
-/// How a queue chooses what to drop, beside what does not fit.
+/// Drop policy of a queue, besides overflow.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
 pub enum Policy {
-    /// Nothing.
+    /// No drops besides overflow.
     Droptail {},
     /// Random early detection.
     Red(Red),
@@ -67,7 +67,7 @@ impl Red {
         }
     }
 
-    /// Whether thresholds are in order and shares are shares.
+    /// True if thresholds are in order and shares are shares.
     pub fn is_sound(&self) -> bool {
         self.min_p >= 0.0
             && self.min_p < self.max_p
@@ -78,7 +78,7 @@ impl Red {
     }
 }
 
-/// What is asked of parameters that are not sound.
+/// Expectation in the errors of unsound parameters.
 pub const EXPECTED: &str = "0 <= min < max, 0 <= probability <= 1, 0 < weight <= 1";
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
-//! What no engine could carry out.
+//! Plans that no engine can run.
 
 use ackclock_core::{Rate, Time};
 
-use crate::datagrams::DatagramPlan;
 use crate::error::Error;
+use crate::flows::DatagramPlan;
 use crate::network::{ChangePlan, EndsPlan, LinkPlan, LossPlan, PathPlan};
 use crate::plan::Plan;
 use crate::record::Vantage;
@@ -13,13 +13,13 @@ use crate::traffic::{PopulationPlan, TrafficPlan};
 
 /// Bytes of the largest IP packet.
 const LARGEST_PACKET_BYTES: u64 = 65_535;
-/// Bytes of the options of a TCP header, at most.
-const MOST_OPTION_BYTES: u64 = 40;
-/// Hops of a path, at most.
-const MOST_HOPS: u64 = 255;
+/// Largest size of the options of a TCP header, bytes.
+const MAX_OPTION_BYTES: u64 = 40;
+/// Largest number of hops of a path.
+const MAX_HOPS: u64 = 255;
 
 impl Plan {
-    /// Refuses what no engine could carry out.
+    /// Check that an engine can run the plan.
     ///
     /// # Errors
     /// The first quantity that is zero where it must not be, or larger than a packet or a path can be;
@@ -42,8 +42,8 @@ impl Plan {
         for (index, flow) in self.flows.iter().enumerate() {
             flow.tcp.check()?;
             flow.tcp.check_request(flow.request_bytes)?;
-            at_most("priority", u64::from(flow.priority), 15)?;
-            self.check_way("flow", index, flow.ends, [&flow.forward, &flow.reverse])?;
+            check_max("priority", u64::from(flow.priority), 15)?;
+            self.check_endpoints("flow", index, flow.ends, [&flow.forward, &flow.reverse])?;
         }
         for (index, datagrams) in self.datagrams.iter().enumerate() {
             self.check_datagrams(index, datagrams)?;
@@ -64,13 +64,13 @@ impl Plan {
     }
 
     fn check_datagrams(&self, index: usize, plan: &DatagramPlan) -> Result<(), Error> {
-        at_most("priority", u64::from(plan.priority), 15)?;
+        check_max("priority", u64::from(plan.priority), 15)?;
         let bytes = plan.packet_bytes();
-        at_most("payload_bytes with headers", bytes, LARGEST_PACKET_BYTES)?;
+        check_max("payload_bytes with headers", bytes, LARGEST_PACKET_BYTES)?;
         if let Some(reason) = plan.source.fault() {
             return Err(Error::Datagrams { index, reason });
         }
-        self.check_way(
+        self.check_endpoints(
             "datagrams",
             index,
             plan.ends,
@@ -79,7 +79,7 @@ impl Plan {
     }
 
     fn check_traffic(&self, index: usize, traffic: &TrafficPlan) -> Result<(), Error> {
-        at_most("priority", u64::from(traffic.priority), 15)?;
+        check_max("priority", u64::from(traffic.priority), 15)?;
         self.check_group(traffic)?;
         match &traffic.population {
             PopulationPlan::Paths { paths } => paths.iter().try_for_each(|pair| {
@@ -109,12 +109,12 @@ impl Plan {
     }
 
     /// Two different nodes that are there.
-    fn check_ends(&self, what: &'static str, index: usize, ends: EndsPlan) -> Result<(), Error> {
+    fn check_ends(&self, subject: &'static str, index: usize, ends: EndsPlan) -> Result<(), Error> {
         let nodes = self.nodes.len();
         let node = ends.source.max(ends.destination);
         if node as usize >= nodes {
             return Err(Error::UnknownNode {
-                what,
+                subject,
                 index,
                 node,
                 nodes,
@@ -122,41 +122,45 @@ impl Plan {
         }
         if ends.source == ends.destination {
             let node = self.nodes[node as usize].name.clone();
-            return Err(Error::SameEnds { what, index, node });
+            return Err(Error::SameEnds {
+                subject,
+                index,
+                node,
+            });
         }
         Ok(())
     }
 
-    /// Either ends or paths.
-    fn check_way(
+    /// Check the ends or the paths.
+    fn check_endpoints(
         &self,
-        what: &'static str,
+        subject: &'static str,
         index: usize,
         ends: Option<EndsPlan>,
         paths: [&PathPlan; 2],
     ) -> Result<(), Error> {
         let Some(ends) = ends else {
-            return self.check_paths(what, index, paths);
+            return self.check_paths(subject, index, paths);
         };
         let is_path = |path: &&PathPlan| !path.hops.is_empty() || path.delay > Time::ZERO;
         if paths.iter().any(is_path) {
-            return Err(Error::EndsAndPaths { what, index });
+            return Err(Error::EndsAndPaths { subject, index });
         }
-        self.check_ends(what, index, ends)?;
-        self.check_host(what, index, ends.source)?;
-        self.check_host(what, index, ends.destination)
+        self.check_ends(subject, index, ends)?;
+        self.check_host(subject, index, ends.source)?;
+        self.check_host(subject, index, ends.destination)
     }
 
-    fn check_host(&self, what: &'static str, index: usize, node: u32) -> Result<(), Error> {
+    fn check_host(&self, subject: &'static str, index: usize, node: u32) -> Result<(), Error> {
         match self.nodes.get(node as usize) {
-            Some(found) if found.host => Ok(()),
-            Some(found) => Err(Error::NotAHost {
-                what,
+            Some(value) if value.host => Ok(()),
+            Some(value) => Err(Error::NotAHost {
+                subject,
                 index,
-                node: found.name.clone(),
+                node: value.name.clone(),
             }),
             None => Err(Error::UnknownNode {
-                what,
+                subject,
                 index,
                 node,
                 nodes: self.nodes.len(),
@@ -166,21 +170,21 @@ impl Plan {
 
     fn check_paths(
         &self,
-        what: &'static str,
+        subject: &'static str,
         index: usize,
         [forward, reverse]: [&PathPlan; 2],
     ) -> Result<(), Error> {
         if forward.hops.is_empty() {
-            return Err(Error::NoLink { what, index });
+            return Err(Error::NoLink { subject, index });
         }
         for path in [forward, reverse] {
-            at_most("hops of a path", path.hops.len() as u64, MOST_HOPS)?;
+            check_max("hops of a path", path.hops.len() as u64, MAX_HOPS)?;
         }
         let mut hops = forward.hops.iter().chain(&reverse.hops);
         match hops.find(|hop| hop.link as usize >= self.links.len()) {
             None => Ok(()),
             Some(hop) => Err(Error::UnknownLink {
-                what,
+                subject,
                 index,
                 link: hop.link,
                 links: self.links.len(),
@@ -194,9 +198,9 @@ impl LinkPlan {
         check_rate(self.rate)?;
         positive("weight", self.weight > 0.0 && self.weight.is_finite())?;
         let overhead = u64::from(self.frame_overhead_bytes);
-        at_most("frame_overhead_bytes", overhead, LARGEST_PACKET_BYTES)?;
-        if let Some(what) = self.trace.as_ref().and_then(TracePlan::fault) {
-            return Err(Error::NotPositive(what));
+        check_max("frame_overhead_bytes", overhead, LARGEST_PACKET_BYTES)?;
+        if let Some(subject) = self.trace.as_ref().and_then(TracePlan::fault) {
+            return Err(Error::NotPositive(subject));
         }
         self.loss.map_or(Ok(()), check_loss)
     }
@@ -224,14 +228,14 @@ impl TcpPlan {
         if let Some(law) = &self.processing {
             law.check().map_err(Error::Processing)?;
         }
-        let bytes = u64::from(self.mss_bytes) + u64::from(self.header_bytes) + MOST_OPTION_BYTES;
-        at_most("mss_bytes with headers", bytes, LARGEST_PACKET_BYTES)
+        let bytes = u64::from(self.mss_bytes) + u64::from(self.header_bytes) + MAX_OPTION_BYTES;
+        check_max("mss_bytes with headers", bytes, LARGEST_PACKET_BYTES)
     }
 
     /// A request is one segment.
     fn check_request(&self, request_bytes: Option<u32>) -> Result<(), Error> {
         let bytes = u64::from(request_bytes.unwrap_or(0));
-        at_most("request_bytes", bytes, u64::from(self.mss_bytes))
+        check_max("request_bytes", bytes, u64::from(self.mss_bytes))
     }
 }
 
@@ -246,18 +250,22 @@ fn check_rate(rate: Rate) -> Result<(), Error> {
     positive("rate_bps", rate.bits_per_second() > 0.0)
 }
 
-fn positive(what: &'static str, is_positive: bool) -> Result<(), Error> {
+fn positive(subject: &'static str, is_positive: bool) -> Result<(), Error> {
     if is_positive {
         Ok(())
     } else {
-        Err(Error::NotPositive(what))
+        Err(Error::NotPositive(subject))
     }
 }
 
-fn at_most(what: &'static str, found: u64, most: u64) -> Result<(), Error> {
-    if found <= most {
+fn check_max(subject: &'static str, value: u64, max: u64) -> Result<(), Error> {
+    if value <= max {
         Ok(())
     } else {
-        Err(Error::TooLarge { what, found, most })
+        Err(Error::TooLarge {
+            subject,
+            value,
+            max,
+        })
     }
 }

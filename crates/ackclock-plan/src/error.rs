@@ -1,30 +1,30 @@
-//! What a plan may not say.
+//! Errors in a plan.
 
 use ackclock_traffic::WorkloadError;
 
-/// Why no engine could carry a plan out.
+/// Reason why no engine can run a plan.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A flow's group is not there, or names no congestion control.
     #[error("group {0} describes no TCP")]
     NoTcp(u32),
     /// A flow's path names a link that is not there.
-    #[error("{what} {index} passes link {link}, but there are {links} links")]
+    #[error("{subject} {index} passes link {link}, but there are {links} links")]
     UnknownLink {
-        /// What has the path.
-        what: &'static str,
+        /// Kind of object that has the path.
+        subject: &'static str,
         /// Its number.
         index: usize,
         /// The link its path names.
         link: u32,
-        /// How many links there are.
+        /// Number of links.
         links: usize,
     },
     /// A flow's data pass no link.
-    #[error("{what} {index} passes no link: its path needs at least one")]
+    #[error("{subject} {index} passes no link: its path needs at least one")]
     NoLink {
-        /// What has the path.
-        what: &'static str,
+        /// Kind of object that has the path.
+        subject: &'static str,
         /// Its number.
         index: usize,
     },
@@ -33,7 +33,7 @@ pub enum Error {
     Datagrams {
         /// Its number.
         index: usize,
-        /// What is wrong with it.
+        /// Description of the error.
         reason: String,
     },
     /// A capture is to be written at a link that is not there.
@@ -42,64 +42,64 @@ pub enum Error {
     /// A change names a link that is not there.
     #[error("a change at {at_s} s names link {link}, but there are {links} links")]
     UnknownLinkChanged {
-        /// When.
+        /// Time of the change.
         at_s: f64,
         /// The link.
         link: u32,
-        /// How many links there are.
+        /// Number of links.
         links: usize,
     },
     /// A link or a flow names a node that is not there.
-    #[error("{what} {index} names node {node}, but there are {nodes} nodes")]
+    #[error("{subject} {index} names node {node}, but there are {nodes} nodes")]
     UnknownNode {
         /// "link" or "flow".
-        what: &'static str,
+        subject: &'static str,
         /// Its number.
         index: usize,
         /// The node.
         node: u32,
-        /// How many nodes there are.
+        /// Number of nodes.
         nodes: usize,
     },
     /// A link or a flow leads from a node to the same one.
-    #[error("{what} {index} begins and ends at \"{node}\"")]
+    #[error("{subject} {index} begins and ends at \"{node}\"")]
     SameEnds {
         /// "link" or "flow".
-        what: &'static str,
+        subject: &'static str,
         /// Its number.
         index: usize,
         /// The node.
         node: String,
     },
     /// A flow begins or ends at a switch.
-    #[error("{what} {index} begins or ends at \"{node}\", which is not a host")]
+    #[error("{subject} {index} begins or ends at \"{node}\", which is not a host")]
     NotAHost {
         /// "flow", "datagrams" or "traffic".
-        what: &'static str,
+        subject: &'static str,
         /// Its number.
         index: usize,
         /// The node.
         node: String,
     },
     /// A flow has both ends to be routed between and paths.
-    #[error("{what} {index} has ends and paths: it may have only one of them")]
+    #[error("{subject} {index} has ends and paths: it may have only one of them")]
     EndsAndPaths {
         /// "flow" or "datagrams".
-        what: &'static str,
+        subject: &'static str,
         /// Its number.
         index: usize,
     },
-    /// A quantity is beyond what an engine or a packet can hold.
-    #[error("{what} is {found}, but at most {most} is possible")]
+    /// A quantity exceeds what an engine or a packet can hold.
+    #[error("{subject} is {value}, but at most {max} is possible")]
     TooLarge {
         /// The quantity.
-        what: &'static str,
+        subject: &'static str,
         /// Its value.
-        found: u64,
+        value: u64,
         /// The largest possible.
-        most: u64,
+        max: u64,
     },
-    /// What a host takes for a packet is no distribution.
+    /// The host processing delay is no valid distribution.
     #[error("processing: {0}")]
     Processing(WorkloadError),
     /// A quantity that must be positive is not.

@@ -1,8 +1,10 @@
-//! Transfers that are given one by one.
+//! Flows that are given one by one: TCP transfers and UDP sources.
 
 use std::sync::Arc;
 
 use ackclock_core::{Rate, Time};
+use ackclock_traffic::DatagramSource;
+use serde::Deserialize;
 
 use crate::network::{EndsPlan, PathPlan};
 use crate::tcp::{CongestionPlan, TcpPlan};
@@ -12,15 +14,15 @@ use crate::tcp::{CongestionPlan, TcpPlan};
 pub struct FlowPlan {
     /// Index into the plan's groups.
     pub group: u32,
-    /// When the SYN is sent.
+    /// Time of the SYN.
     pub start: Time,
     /// The start moves by a uniform draw from [0, this) per seed.
     pub start_jitter: Time,
-    /// When the application has no more to send; `null` is never.
+    /// Time at which the application stops; `null` is never.
     pub stop: Option<Time>,
     /// Bytes to transfer; `null` is endless.
     pub size_bytes: Option<u64>,
-    /// The receiver opens the connection and asks with so many bytes; `null`: the sender opens it.
+    /// Bytes of the request, if the receiver opens the connection; `null`: the sender opens it.
     pub request_bytes: Option<u32>,
     /// Rate at which the application writes; `null` is as fast as TCP takes it.
     pub application_rate: Option<Rate>,
@@ -36,4 +38,40 @@ pub struct FlowPlan {
     pub forward: PathPlan,
     /// Path of the ACKs.
     pub reverse: PathPlan,
+}
+
+/// A UDP source; its group has neither a congestion control nor a TCP.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DatagramPlan {
+    /// Index into the plan's groups.
+    pub group: u32,
+    /// Time of the first datagram.
+    #[serde(rename = "start_s")]
+    pub start: Time,
+    /// No datagram is sent at or after this; `null` is never.
+    #[serde(rename = "stop_s", deserialize_with = "Option::deserialize")]
+    pub stop: Option<Time>,
+    /// Priority of the packets, both ways, 0 to 15.
+    pub priority: u8,
+    /// The hosts between which the engine finds the paths; `null`: they are the two paths that follow.
+    #[serde(deserialize_with = "Option::deserialize")]
+    pub ends: Option<EndsPlan>,
+    /// Path of the datagrams.
+    pub forward: PathPlan,
+    /// Path of the echoes.
+    pub reverse: PathPlan,
+    /// Payload of a datagram.
+    pub payload_bytes: u32,
+    /// IPv4 and UDP headers (28).
+    pub header_bytes: u32,
+    /// Schedule of datagrams.
+    pub source: DatagramSource,
+}
+
+impl DatagramPlan {
+    /// Bytes of a datagram with its headers.
+    pub fn packet_bytes(&self) -> u64 {
+        u64::from(self.payload_bytes) + u64::from(self.header_bytes)
+    }
 }

@@ -1,14 +1,12 @@
-//! What an engine is asked to do: complete numbers in SI units, no defaults.
+//! Plan of a run: complete numbers in SI units, without defaults.
 //!
-//! A plan arrives as JSON; it is what engines need of the frozen plan that `ackclock run --dry-run` prints. Every default
-//! has been filled in from the algorithms' cards before it comes here, so each field is required (`null` where a quantity
-//! is absent) and an unknown field is an error.
+//! A plan arrives as JSON; it is what engines need of the frozen plan that `ackclock run --dry-run` prints. Every
+//! default has been filled in from the algorithms' cards before it comes here, so each field is required (`null` where
+//! a quantity is absent) and an unknown field is an error.
 
 mod checks;
-mod datagrams;
 mod error;
 mod flows;
-mod medium;
 mod network;
 mod plan;
 mod record;
@@ -18,13 +16,11 @@ mod traffic;
 mod wire;
 
 pub use ackclock_traffic::DatagramSource;
-pub use datagrams::DatagramPlan;
 pub use error::Error;
-pub use flows::FlowPlan;
-pub use medium::{Distribution, JitterPlan, MediumPlan};
+pub use flows::{DatagramPlan, FlowPlan};
 pub use network::{
-    ChangePlan, EndsPlan, HopPlan, LinkPlan, LossPlan, NodePlan, PathPairPlan, PathPlan, QueuePlan,
-    Routing,
+    ChangePlan, Distribution, EndsPlan, HopPlan, ImpairmentPlan, JitterPlan, LinkPlan, LossPlan,
+    NodePlan, PathPairPlan, PathPlan, QueuePlan, Routing,
 };
 pub use plan::Plan;
 pub use record::{PcapPlan, RecordPlan, Vantage};

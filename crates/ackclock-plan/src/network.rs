@@ -1,9 +1,8 @@
-//! Nodes, links, and paths over them.
+//! Nodes, links with their impairments, and paths.
 
 use ackclock_core::{Rate, Time};
 use serde::Deserialize;
 
-use crate::medium::MediumPlan;
 use crate::trace::TracePlan;
 
 /// A host or a switch.
@@ -12,7 +11,7 @@ use crate::trace::TracePlan;
 pub struct NodePlan {
     /// Its name in the dataset.
     pub name: String,
-    /// Whether flows may begin and end here; no path leads through a host.
+    /// True if flows may begin and end here; no path leads through a host.
     pub host: bool,
 }
 
@@ -38,7 +37,7 @@ pub struct LinkPlan {
     /// Transmission rate of wire bytes.
     #[serde(rename = "rate_bps")]
     pub rate: Rate,
-    /// What the rate is over time, if it is not the same; `rate` is its mean.
+    /// Trace of the rate, if it varies; `rate` is its mean.
     #[serde(deserialize_with = "Option::deserialize")]
     pub trace: Option<TracePlan>,
     /// Propagation delay behind the transmitter.
@@ -56,10 +55,10 @@ pub struct LinkPlan {
     /// Random loss before the queue.
     #[serde(deserialize_with = "Option::deserialize")]
     pub loss: Option<LossPlan>,
-    /// What becomes of packets behind the transmitter; `null`: nothing but the delay.
+    /// Impairments behind the transmitter; `null`: delay only.
     #[serde(deserialize_with = "Option::deserialize")]
-    pub medium: Option<MediumPlan>,
-    /// Whether the metrics look at this link.
+    pub medium: Option<ImpairmentPlan>,
+    /// True if the metrics look at this link.
     pub bottleneck: bool,
 }
 
@@ -98,7 +97,7 @@ pub enum LossPlan {
         /// Probability of loss in the good state.
         in_good: f64,
     },
-    /// As `Bernoulli`, and what opens a connection (a SYN or SYN/ACK) is lost with a probability of its own.
+    /// `Bernoulli` with a separate probability for SYNs and SYN/ACKs.
     WithSyn {
         /// Probability of each data packet, in [0, 1].
         probability: f64,
@@ -107,7 +106,7 @@ pub enum LossPlan {
     },
 }
 
-/// How packets find their way between two nodes. Paths are shortest ones, by the number of links, or two of them.
+/// Routing between two nodes. Paths are shortest ones, by the number of links, or two of them in sequence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Routing {
@@ -117,7 +116,7 @@ pub enum Routing {
     Ecmp,
     /// Each switch draws one of its equally short next links for every packet.
     EcmpPacket,
-    /// As `ecmp`, in proportion to the links' weights.
+    /// ECMP in proportion to the links' weights.
     Weighted,
     /// Each switch draws one of its equally short next links for every flowlet: the packets of a flow between two
     /// gaps of at least the plan's `flowlet_gap` (S. Sinha, S. Kandula, D. Katabi, `HotNets` 2004).
@@ -131,7 +130,7 @@ pub enum Routing {
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ChangePlan {
-    /// When.
+    /// Time of the change.
     #[serde(rename = "at_s")]
     pub at: Time,
     /// Index into the plan's links.
@@ -148,9 +147,9 @@ pub struct ChangePlan {
     /// The random loss from now on.
     #[serde(deserialize_with = "Option::deserialize")]
     pub loss: Option<LossPlan>,
-    /// What the medium does from now on.
+    /// New impairments.
     #[serde(deserialize_with = "Option::deserialize")]
-    pub medium: Option<MediumPlan>,
+    pub medium: Option<ImpairmentPlan>,
 }
 
 /// A path: to the first hop's queue, on to the next, then to the far end.
@@ -175,7 +174,7 @@ pub struct HopPlan {
     pub link: u32,
 }
 
-/// A path there and a path back.
+/// A forward path and a reverse path.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PathPairPlan {
@@ -196,4 +195,52 @@ impl PathPairPlan {
         };
         one_way(&self.forward) + one_way(&self.reverse)
     }
+}
+
+/// Impairments of packets behind a link's transmitter. Each has a separate stream of random numbers.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ImpairmentPlan {
+    /// The propagation delay varies.
+    #[serde(deserialize_with = "Option::deserialize")]
+    pub jitter: Option<JitterPlan>,
+    /// Chance of a packet to arrive without the propagation delay, before others.
+    pub reorder: f64,
+    /// Chance of a packet to arrive twice.
+    pub duplicate: f64,
+    /// Chance of a packet to be corrupted: its destination discards it for its checksum.
+    pub corrupt: f64,
+}
+
+impl ImpairmentPlan {
+    /// No impairment.
+    pub const NONE: ImpairmentPlan = ImpairmentPlan {
+        jitter: None,
+        reorder: 0.0,
+        duplicate: 0.0,
+        corrupt: 0.0,
+    };
+}
+
+/// Jitter of the propagation delay: drawn for each packet, not below zero.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct JitterPlan {
+    /// Half the width of a uniform distribution, the standard deviation of a normal one.
+    #[serde(rename = "deviation_s")]
+    pub deviation: Time,
+    /// Distribution of the deviation from the link's delay.
+    pub distribution: Distribution,
+    /// True if no packet overtakes another.
+    pub in_order: bool,
+}
+
+/// A distribution of differences, as `tc` names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Distribution {
+    /// Evenly from −1 to 1 deviation.
+    Uniform,
+    /// Gaussian.
+    Normal,
 }

@@ -1,10 +1,10 @@
-//! The whole plan.
+//! The plan.
 
 use ackclock_core::Time;
 use serde::Deserialize;
 
-use crate::datagrams::DatagramPlan;
 use crate::error::Error;
+use crate::flows::DatagramPlan;
 use crate::flows::FlowPlan;
 use crate::network::{ChangePlan, LinkPlan, NodePlan, Routing};
 use crate::record::RecordPlan;
@@ -26,13 +26,13 @@ pub struct Plan {
     pub nodes: Vec<NodePlan>,
     /// The links that can queue; everything else is delay.
     pub links: Vec<LinkPlan>,
-    /// How a path is found between two nodes.
+    /// Routing between two nodes.
     pub routing: Routing,
     /// The least gap between packets of a flow that begins a flowlet, for [`Routing::Flowlet`].
     pub flowlet_gap: Option<Time>,
-    /// What happens to links during the run, in order of time.
+    /// Changes of links during the run, in order of time.
     pub changes: Vec<ChangePlan>,
-    /// What flows have in common.
+    /// Groups of flows with common parameters.
     pub groups: Vec<GroupPlan>,
     /// The transfers that are given one by one.
     pub flows: Vec<FlowPlan>,
@@ -40,7 +40,7 @@ pub struct Plan {
     pub traffic: Vec<TrafficPlan>,
     /// The UDP sources.
     pub datagrams: Vec<DatagramPlan>,
-    /// What to write down.
+    /// Records to write.
     pub record: RecordPlan,
 }
 

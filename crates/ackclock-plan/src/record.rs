@@ -1,9 +1,9 @@
-//! What is recorded.
+//! Records of a run.
 
 use ackclock_core::Time;
 use serde::Deserialize;
 
-/// What to write down.
+/// Records to write.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[allow(clippy::struct_excessive_bools)] // each is a switch of its own
@@ -13,7 +13,7 @@ pub struct RecordPlan {
     pub interval: Time,
     /// Log every packet.
     pub packets: bool,
-    /// Where to write packet captures.
+    /// Vantage points of packet captures.
     pub pcap: PcapPlan,
     /// Sample the flows of generated traffic too.
     pub traffic: bool,

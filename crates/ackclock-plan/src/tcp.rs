@@ -1,10 +1,10 @@
-//! TCP, and what the flows of a group have in common.
+//! TCP, and the common parameters of a group of flows.
 
 use ackclock_core::Time;
 use ackclock_traffic::Duration;
 use serde::Deserialize;
 
-/// What the flows of a group have in common.
+/// Common parameters of a group of flows.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GroupPlan {
@@ -41,7 +41,7 @@ pub struct TcpPlan {
     pub sack: bool,
     /// Timestamps (RFC 7323), 12 bytes on each segment.
     pub timestamps: bool,
-    /// When to acknowledge.
+    /// Mode of delayed ACKs.
     pub delayed_ack: DelayedAck,
     /// The delayed-ACK timer.
     #[serde(rename = "delayed_ack_timeout_s")]
@@ -57,9 +57,9 @@ pub struct TcpPlan {
     /// Ceiling of the RTO and of its backoff.
     #[serde(rename = "max_rto_s")]
     pub max_rto: Time,
-    /// Whether the variance term, and not the whole RTO, has the floor (as Linux computes it).
+    /// True if the variance term, and not the whole RTO, has the floor (as Linux computes it).
     pub rto_floor_on_variance: bool,
-    /// What is added to the RTO that the samples ask for.
+    /// Time added to the sampled RTO.
     #[serde(rename = "rto_slop_s")]
     pub rto_slop: Time,
     /// The clock that the reordering timer is set by; 0: an exact one.
@@ -68,29 +68,29 @@ pub struct TcpPlan {
     /// Receive window; `null` is unlimited.
     #[serde(deserialize_with = "Option::deserialize")]
     pub receive_window_bytes: Option<u64>,
-    /// How losses are found.
+    /// Loss detection.
     pub loss_detection: LossDetection,
     /// Tail loss probes (RFC 8985 section 7).
     pub tail_loss_probe: bool,
-    /// Reductions are taken back that timestamps or DSACKs prove needless (RFC 3522, RFC 3708, RFC 4015).
+    /// Reductions are undone that timestamps or DSACKs prove needless (RFC 3522, RFC 3708, RFC 4015).
     pub undo_spurious: bool,
-    /// Timeouts are taken back that the ACKs behind them prove needless (RFC 5682).
+    /// Timeouts are undone that the ACKs behind them prove needless (RFC 5682).
     pub frto: bool,
     /// RACK's reordering window follows what is seen of the path (RFC 8985 section 6.2, step 4).
     pub adaptive_reordering: bool,
     /// A new segment for each of the first two duplicate ACKs (RFC 3042).
     pub limited_transmit: bool,
-    /// How the window comes down in fast recovery.
+    /// Reduction of the window in fast recovery.
     pub recovery_reduction: Reduction,
     /// Pace at the controller's rate, or at 2 (slow start) and 1.2 × cwnd/srtt when it names none.
     pub pacing: bool,
-    /// Whether segments leave in batches of what the pacing rate sends in a millisecond.
+    /// True if segments leave in batches of what the pacing rate sends in a millisecond.
     pub tso_batching: bool,
-    /// Whether the window grows only while the sender fills it (RFC 7661 in spirit; Linux).
+    /// True if the window grows only while the sender fills it (RFC 7661 in spirit; Linux).
     pub window_validation: bool,
     /// Explicit congestion notification, at both ends.
     pub ecn: EcnMode,
-    /// How long each end's host takes for a packet that arrives, before its TCP sees it; `null`: no time.
+    /// Processing delay of each host, from a packet's arrival to TCP; `null`: none.
     #[serde(deserialize_with = "Option::deserialize")]
     pub processing: Option<Duration>,
 }
@@ -106,7 +106,7 @@ impl TcpPlan {
 /// Bytes of the timestamps option, with its padding (RFC 7323 appendix A).
 pub const TIMESTAMPS_BYTES: u32 = 12;
 
-/// When the receiver acknowledges.
+/// Mode of delayed ACKs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DelayedAck {
@@ -114,11 +114,11 @@ pub enum DelayedAck {
     Off,
     /// Every second full segment, or after the delayed-ACK timer (RFC 1122, RFC 5681).
     On,
-    /// As `on`, with Linux's quick ACKs at the start and after gaps.
+    /// Delayed ACKs with Linux's quick ACKs at the start and after gaps.
     Quick,
 }
 
-/// How lost segments are found and repaired.
+/// Loss detection and recovery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LossDetection {
@@ -128,7 +128,7 @@ pub enum LossDetection {
     DuplicateAcks,
 }
 
-/// How much may be sent in fast recovery.
+/// Window in fast recovery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reduction {
@@ -138,7 +138,7 @@ pub enum Reduction {
     Immediate,
 }
 
-/// Explicit congestion notification: what the sender sets, and how the receiver tells of marks.
+/// Explicit congestion notification: bits of the sender, and feedback of the receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EcnMode {
@@ -146,7 +146,7 @@ pub enum EcnMode {
     Off,
     /// ECT(0) on new data; ECE until CWR (RFC 3168).
     Classic,
-    /// ECT(0); ECE tells exactly which segments were marked (RFC 8257 section 3.2).
+    /// ECT(0); ECE identifies the marked segments exactly (RFC 8257 section 3.2).
     Dctcp,
     /// ECT(0); the marked packets are counted (RFC 9768).
     Accurate,

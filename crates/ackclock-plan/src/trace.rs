@@ -1,9 +1,9 @@
-//! Rates that follow a recording.
+//! Links that follow a trace.
 
 use ackclock_core::Time;
 use serde::Deserialize;
 
-/// What a link carries over time, again and again.
+/// Periodic trace of a link.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TracePlan {
@@ -14,24 +14,24 @@ pub struct TracePlan {
     /// After how long it begins anew.
     #[serde(rename = "period_s")]
     pub period: Time,
-    /// What it says.
+    /// Course of the trace.
     pub course: CoursePlan,
 }
 
-/// What a trace says.
+/// Course of a trace.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum CoursePlan {
     /// Each has a rate from its time on, until the next.
     Rates {
-        /// In order, the first 0.
+        /// Start of each step in order, the first 0.
         at_s: Vec<Time>,
-        /// As many.
+        /// Rate of each step.
         rate_bps: Vec<f64>,
     },
     /// At each of these times so many bytes may leave, headers of frames not counted.
     Opportunities {
-        /// In order, up to the period.
+        /// Times of opportunities in order, up to the period.
         at_ms: Vec<u64>,
         /// Bytes of IP packets for each.
         bytes: u32,
@@ -39,7 +39,7 @@ pub enum CoursePlan {
 }
 
 impl TracePlan {
-    /// What no link could follow.
+    /// Return the name of a quantity that must be positive and is not.
     pub(crate) fn fault(&self) -> Option<&'static str> {
         if self.period == Time::ZERO {
             return Some("trace.period_s");

@@ -14,7 +14,7 @@ pub struct TrafficPlan {
     pub group: u32,
     /// Priority of the packets, both ways, 0 to 15.
     pub priority: u8,
-    /// The receivers open the connections and ask with so many bytes; `null`: the senders open them.
+    /// Bytes of the request, if the receivers open the connections; `null`: the senders open them.
     #[serde(deserialize_with = "Option::deserialize")]
     pub request_bytes: Option<u32>,
     /// Rate at which each application writes; `null` is as fast as TCP takes it.
@@ -25,7 +25,7 @@ pub struct TrafficPlan {
     pub application_rate: Option<Rate>,
     /// Between whom.
     pub population: PopulationPlan,
-    /// Which transfers, and when.
+    /// Transfers and their times.
     pub workload: Workload,
 }
 
@@ -35,16 +35,16 @@ pub struct TrafficPlan {
 pub enum PopulationPlan {
     /// Paths that are given, each pair with a sender and a receiver of its own.
     Paths {
-        /// There and back.
+        /// Forward and reverse paths.
         paths: Vec<PathPairPlan>,
     },
     /// Hosts, between which the engine finds the paths: indexes into the plan's nodes.
     Nodes {
-        /// Those that send.
+        /// Sources.
         sources: Vec<u32>,
-        /// Those that receive.
+        /// Destinations.
         destinations: Vec<u32>,
-        /// Who sends to whom.
+        /// Pairing of sources and destinations.
         pairing: Pairing,
     },
 }
@@ -58,7 +58,7 @@ impl TrafficPlan {
         }
     }
 
-    /// Who takes part, as the generator is told.
+    /// Population for the generator.
     pub fn population(&self) -> Population<'_> {
         match &self.population {
             PopulationPlan::Paths { paths } => Population::Paths(paths.len() as u32),

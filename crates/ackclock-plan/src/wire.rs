@@ -1,12 +1,12 @@
-//! The plan as it is written: flows name their group, and what a group has in common is said once.
+//! Serialised form of the plan: flows name their group, which holds their common parameters.
 
 use std::sync::Arc;
 
 use ackclock_core::{Rate, Time};
 use serde::Deserialize;
 
-use crate::datagrams::DatagramPlan;
 use crate::error::Error;
+use crate::flows::DatagramPlan;
 use crate::flows::FlowPlan;
 use crate::network::{ChangePlan, EndsPlan, LinkPlan, NodePlan, PathPlan, Routing};
 use crate::record::RecordPlan;

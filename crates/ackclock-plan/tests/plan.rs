@@ -1,4 +1,4 @@
-//! Plans as they are read: complete, without anything else, and possible.
+//! Plans as they are read: complete, without unknown fields, and possible.
 
 mod strict;
 
@@ -16,13 +16,13 @@ fn read(plan: &Value) -> Result<Plan, serde_json::Error> {
 }
 
 #[test]
-fn each_field_is_required_and_no_other_is_known() {
+fn each_field_is_required_and_unknown_ones_are_rejected() {
     let faults = strict::faults(&complete(), |plan| read(plan).is_ok());
     assert!(faults.is_empty(), "{faults:#?}");
 }
 
 #[test]
-fn a_complete_plan_is_possible() {
+fn a_complete_plan_is_accepted() {
     let plan = read(&complete()).expect("a plan");
     plan.check().expect("a sound plan");
     assert_eq!(plan.flows[1].tcp.segment_header_bytes(), 52);
@@ -38,8 +38,8 @@ fn the_base_rtt_is_the_delays_of_both_paths_and_their_links() {
     assert_eq!(pair.base_rtt(&plan.links), Time::from_milliseconds(30));
 }
 
-/// What is wrong with a plan in which the value at a JSON pointer is another.
-fn refusal(place: &str, value: Value) -> String {
+/// Error of a plan with another value at a JSON pointer.
+fn rejection(place: &str, value: Value) -> String {
     let mut plan = complete();
     *plan.pointer_mut(place).expect("a place") = value;
     let plan = read(&plan).map_err(|error| error.to_string());
@@ -48,7 +48,7 @@ fn refusal(place: &str, value: Value) -> String {
 }
 
 #[test]
-fn what_cannot_be_is_refused_in_words() {
+fn impossible_values_are_rejected_with_a_message() {
     let cases = [
         ("/flows/0/group", json!(1), "group 1 describes no TCP"),
         ("/flows/0/group", json!(7), "group 7 describes no TCP"),
@@ -120,7 +120,7 @@ fn what_cannot_be_is_refused_in_words() {
         ),
     ];
     for (place, value, expected) in cases {
-        let found = refusal(place, value);
+        let found = rejection(place, value);
         assert!(found.starts_with(expected), "{place}: {found}");
     }
 }

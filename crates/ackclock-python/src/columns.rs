@@ -28,7 +28,7 @@ pub fn tables<T: AsRef<str>, C: AsRef<str>>(
     Ok(named)
 }
 
-/// How many values a column has.
+/// Return the number of values of a column.
 pub fn length(column: &Column) -> usize {
     match column {
         Column::Float(values) => values.len(),

@@ -1,9 +1,9 @@
-//! Which congestion control a captured flow used: the steps of `ackclock-capture`, told to `ackclock-replay`.
+//! Identification of the CCA of a captured flow: converts its trace for `ackclock_analysis::identify`.
 
-use ackclock_capture::steps::{self, FlowSteps};
+use ackclock_analysis::ack_trace::{self, AckTrace};
+use ackclock_analysis::identify::ranking::{rank, Candidate};
+use ackclock_analysis::identify::series::{AckSample, Series};
 use ackclock_core::Time;
-use ackclock_replay::ranking::{rank, Candidate};
-use ackclock_replay::series::{Series, Step};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -18,7 +18,7 @@ struct Card {
     deployed: bool,
 }
 
-/// Reads candidates, a JSON array of objects with `name`, `parameters` and `deployed`.
+/// Read candidates, a JSON array of objects with `name`, `parameters` and `deployed`.
 ///
 /// # Errors
 /// Says what is wrong with them.
@@ -34,8 +34,8 @@ pub fn candidates(json: &str) -> Result<Vec<Candidate>, String> {
 /// A name, those of others that did the same, how probable it is, and by what share its windows are off.
 pub type Named = (String, Vec<String>, f64, Option<f64>);
 
-/// What explains a flow, the most probable first.
-pub fn ranked(flow: &FlowSteps, candidates: &[Candidate]) -> Vec<Named> {
+/// Rank the candidates for a flow, the most probable first.
+pub fn ranked(flow: &AckTrace, candidates: &[Candidate]) -> Vec<Named> {
     let ranked = rank(&series(flow), candidates);
     let named = ranked
         .into_iter()
@@ -44,17 +44,17 @@ pub fn ranked(flow: &FlowSteps, candidates: &[Candidate]) -> Vec<Named> {
 }
 
 /// A flow as replay knows it.
-fn series(flow: &FlowSteps) -> Series {
+fn series(flow: &AckTrace) -> Series {
     let origin_ns = flow
-        .steps
+        .samples
         .first()
         .map_or(0, |first| first.time_ns.min(first.oldest_sent_ns));
     Series {
         mss_bytes: flow.mss_bytes,
         initial_window: flow.initial_window,
         handshake: flow.handshake_ns.map(|ns| time(ns, 0)),
-        steps: flow
-            .steps
+        samples: flow
+            .samples
             .iter()
             .map(|one| step(one, flow.mss_bytes, origin_ns))
             .collect(),
@@ -70,12 +70,12 @@ fn nanoseconds(ns: u64) -> Time {
     Time::from_picoseconds(ns.saturating_mul(1000))
 }
 
-fn step(one: &steps::Step, mss_bytes: u32, origin_ns: i64) -> Step {
+fn step(one: &ack_trace::AckSample, mss_bytes: u32, origin_ns: i64) -> AckSample {
     // What is left of whole segments is one more.
     let segments = |bytes: u32| bytes.div_ceil(mss_bytes.max(1));
     let delivered = segments(one.delivered_bytes);
     let rtt = |ns: Option<u32>| ns.map(|ns| nanoseconds(ns.into()));
-    Step {
+    AckSample {
         time: time(one.time_ns, origin_ns),
         delivered,
         advanced: segments(one.advanced_bytes),
@@ -89,7 +89,7 @@ fn step(one: &steps::Step, mss_bytes: u32, origin_ns: i64) -> Step {
         oldest_sent: time(one.oldest_sent_ns, origin_ns),
         outstanding: segments(one.outstanding_bytes),
         signal: one.signal,
-        phase: one.phase,
-        limited_elsewhere: one.limited_elsewhere,
+        ca_state: one.ca_state,
+        not_cwnd_limited: one.not_cwnd_limited,
     }
 }

@@ -1,7 +1,6 @@
-//! What is drawn of a plan before a run: when flows begin, which transfers there are, when datagrams leave, and the ways
-//! that a network of hosts and switches gives them.
+//! Random draws of a plan before a run: start times of flows, transfers, departures of datagrams, and paths.
 //!
-//! For engines that are told of each flow, so that they have the same as those that draw for themselves.
+//! For engines that take each flow as input, so that they have the same draws as those that draw themselves.
 
 use ackclock_core::tables::{Cell, Columns, NamedTables};
 use ackclock_core::Time;
@@ -33,7 +32,7 @@ ackclock_core::tables::table! {
 }
 
 ackclock_core::tables::table! {
-    /// What transfers wait for.
+    /// A condition that transfers wait for.
     Gates { awaits: u32, delay_s: f64, stop_s: f64 }
 }
 
@@ -42,11 +41,11 @@ ackclock_core::tables::table! {
     Ways { forward: Vec<u64>, reverse: Vec<u64> }
 }
 
-/// What a plan (JSON) has with a seed: `flows` with `start_s`, `transfers`, `gates`, `datagrams` with `departures_s`, and
-/// `ways`, which has rows only where there are nodes.
+/// Return the random draws of a plan (JSON) with a seed: `flows` with `start_s`, `transfers`, `gates`, `datagrams` with
+/// `departures_s`, and `ways`, which has rows only where there are nodes.
 ///
-/// A flow that is not routed, or whose packets draw their ways, has none. Of a transfer without end `size_bytes` is 0; a number that is not there is 2³² − 1. Raises `ValueError` for a plan
-/// that cannot be run.
+/// A flow that is not routed, or whose packets draw their ways, has none. Of a transfer without end `size_bytes` is 0;
+/// a number that is not there is 2³² − 1. Raises `ValueError` for a plan that cannot be run.
 #[pyfunction]
 pub fn drawn<'py>(py: Python<'py>, plan_json: &str, seed: u64) -> PyResult<Bound<'py, PyDict>> {
     let found = py.detach(|| guarded(|| of_plan(plan_json, seed)));

@@ -11,7 +11,7 @@ use pyo3::types::PyList;
 use crate::columns::tables;
 use crate::guard::guarded;
 
-/// Runs each plan (JSON) with its seed on so many threads; the results come in the order of the plans and do not
+/// Run each plan (JSON) with its seed on so many threads; the results come in the order of the plans and do not
 /// depend on the number of threads.
 ///
 /// `progress` is called with the number of runs that are done; what it raises ends the call. Raises `ValueError`
@@ -32,7 +32,7 @@ pub fn fluid_many<'py>(
     let progress = progress.map(Bound::unbind);
     let mut raised = None;
     let outcomes = py.detach(|| {
-        let proceed = |done| match tell(progress.as_ref(), done) {
+        let proceed = |done| match report_progress(progress.as_ref(), done) {
             Ok(()) => true,
             Err(error) => {
                 raised = Some(error);
@@ -53,7 +53,7 @@ pub fn fluid_many<'py>(
     PyList::new(py, rows.collect::<PyResult<Vec<_>>>()?)
 }
 
-fn tell(progress: Option<&Py<PyAny>>, done: usize) -> PyResult<()> {
+fn report_progress(progress: Option<&Py<PyAny>>, done: usize) -> PyResult<()> {
     Python::attach(|py| {
         py.check_signals()?;
         progress.map_or(Ok(()), |call| call.call1(py, (done,)).map(|_| ()))

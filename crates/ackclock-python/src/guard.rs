@@ -3,10 +3,10 @@
 use std::any::Any;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 
-/// Runs `call`. What it worked on is not to be used again after an error.
+/// Run `call`. What it worked on is not to be used again after an error.
 ///
 /// # Errors
-/// `call` panicked; the message says with what words.
+/// `call` panicked; the error has its message.
 pub fn guarded<T>(call: impl FnOnce() -> T) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(call)).map_err(|panic| message(&*panic))
 }
@@ -36,7 +36,7 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_without_words_is_an_error_too() {
+    fn a_panic_without_a_message_is_an_error() {
         let silent = guarded(|| -> () { std::panic::panic_any(7_u8) });
         assert_eq!(silent, Err("the engine failed: no message".to_owned()));
     }

@@ -23,7 +23,7 @@ impl ClockWatch {
         Ok(ClockWatch(watch))
     }
 
-    /// Watches for a while, without holding the interpreter: column name → values, a row for each gap.
+    /// Watch for a while, without holding the interpreter: column name → values, a row for each gap.
     fn watch<'py>(&mut self, py: Python<'py>, for_s: f64) -> PyResult<Bound<'py, PyDict>> {
         let time = seconds("for_s", for_s)?;
         let gaps = py.detach(|| self.0.watch(time));
@@ -37,7 +37,7 @@ impl ClockWatch {
         (1e-9 * monotonic_ns as f64, 1e-9 * wall_ns as f64)
     }
 
-    /// Whether the machine has a counter that goes on when its clocks are held.
+    /// Return true if the machine has a counter that goes on when its clocks are held.
     #[getter]
     fn has_counter(&self) -> bool {
         self.0.has_counter()
@@ -50,7 +50,7 @@ fn columns<'py>(py: Python<'py>, gaps: &[Gap]) -> PyResult<Bound<'py, PyDict>> {
     };
     let words: Vec<_> = gaps
         .iter()
-        .map(|gap| Kind::WORDS[gap.kind as usize])
+        .map(|gap| Kind::CODES[gap.kind as usize])
         .collect();
     let named = PyDict::new(py);
     named.set_item("start_s", in_seconds(|gap| gap.start_ns))?;
@@ -60,7 +60,7 @@ fn columns<'py>(py: Python<'py>, gaps: &[Gap]) -> PyResult<Bound<'py, PyDict>> {
     named.set_item("waited_s", in_seconds(|gap| gap.waited_ns))?;
     named.set_item("stolen_s", in_seconds(|gap| gap.stolen_ns))?;
     named.set_item("stepped_s", in_seconds(|gap| gap.stepped_ns))?;
-    named.set_item("stood_still_s", in_seconds(|gap| gap.stood_still_ns))?;
+    named.set_item("stood_still_s", in_seconds(|gap| gap.clock_stopped_ns))?;
     Ok(named)
 }
 

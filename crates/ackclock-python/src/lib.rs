@@ -34,7 +34,7 @@ mod toml_values;
 #[cfg(feature = "python")]
 #[pyo3::pymodule]
 mod _core {
-    use ackclock_capture::tables as captured;
+    use ackclock_analysis::tables as captured;
     use ackclock_congestion::CONTROLLERS;
     use ackclock_core::tables::{
         End, EventKind, PacketAction, PacketFate, SendCause, SendLimit, Tables, Totals,
@@ -145,7 +145,7 @@ mod _core {
         )?;
         module.add("CAPTURE_VANTAGES", captured::Vantage::NAMES.to_vec())?;
         module.add("CAPTURE_FATES", captured::Fate::NAMES.to_vec())?;
-        module.add("CAPTURE_CAUSES", captured::Cause::NAMES.to_vec())?;
+        module.add("CAPTURE_CAUSES", captured::RetransmitCause::NAMES.to_vec())?;
         module.add("CAPTURE_LIMITS", captured::Limit::NAMES.to_vec())?;
         module.add("CAPTURE_STALLS", captured::Stall::NAMES.to_vec())?;
         module.add("FLUID_LAWS", names(LAWS))?;

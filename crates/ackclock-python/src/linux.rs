@@ -1,4 +1,4 @@
-//! What runs inside a Linux kernel, and what it brings back.
+//! The run inside a Linux kernel, and its result.
 
 use std::io::{self, Write};
 
@@ -9,15 +9,16 @@ use pyo3::types::PyDict;
 use crate::columns::tables;
 use crate::guard::guarded;
 
-/// Carries out the order in a file, inside namespaces of its own: sets the network up, runs the traffic, writes the result.
+/// Carries out the order in a file, inside namespaces of its own: sets the network up, runs the traffic, writes the
+/// result.
 ///
 /// Tells how far it is on the standard output (`progress 0.25`); after an error (`error …`) it raises `SystemExit` with
 /// status 1.
 #[pyfunction]
 pub fn linux_inside(py: Python<'_>, path: &str) -> PyResult<()> {
     let outcome = py.detach(|| {
-        let order = std::fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))?;
-        guarded(|| ackclock_linux::carry_out(&order).map_err(|error| error.to_string()))?
+        let run_spec = std::fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))?;
+        guarded(|| ackclock_linux::execute(&run_spec).map_err(|error| error.to_string()))?
     });
     outcome.map_err(|error| {
         let line = error.replace('\n', " ");

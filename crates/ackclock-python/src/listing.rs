@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-use ackclock_capture::filter::{Filter, NoFilter};
-use ackclock_capture::listing;
+use ackclock_pcap::filter::{Filter, FilterError};
+use ackclock_pcap::listing;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -12,7 +12,7 @@ use pyo3::types::PyDict;
 use crate::columns;
 use crate::guard::guarded;
 
-/// A capture that is being listed.
+/// A capture read segment by segment into rows.
 #[pyclass(frozen, module = "ackclock._core")]
 pub struct Listing {
     listing: Mutex<listing::Listing>,
@@ -20,25 +20,25 @@ pub struct Listing {
 
 #[pymethods]
 impl Listing {
-    /// Opens a file; `ValueError` says what is no filter.
+    /// Open a file; an invalid filter raises `ValueError`.
     #[new]
     #[allow(clippy::needless_pass_by_value)] // what Python gives is owned
     #[pyo3(signature = (path, filter=""))]
     fn new(path: PathBuf, filter: &str) -> PyResult<Self> {
-        let filter: Filter = filter
-            .parse()
-            .map_err(|refused: NoFilter| PyValueError::new_err(refused.to_string()))?;
+        let filter: Filter = filter.parse().map_err(|is_unreadable: FilterError| {
+            PyValueError::new_err(is_unreadable.to_string())
+        })?;
         Ok(Self {
             listing: Mutex::new(listing::Listing::open(&path, Some(filter))),
         })
     }
 
-    /// Takes in at most so many segments, without holding the interpreter; false when nothing is left.
+    /// Analyse at most `segments` segments, without holding the interpreter; return false at the end.
     fn advance(&self, py: Python<'_>, segments: u64) -> PyResult<bool> {
         self.with(py, |listing| listing.advance(segments))
     }
 
-    /// Takes the rows that are there: table name → column name → values.
+    /// Take the accumulated rows: table name → column name → values.
     fn drain<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         columns::tables(py, self.with(py, listing::Listing::drain)?.tables())
     }

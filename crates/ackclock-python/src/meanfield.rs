@@ -1,7 +1,7 @@
 //! The class `MeanField`: a run of the mean-field model, driven from Python.
 //!
 //! As with the packet engine, the interpreter is released while the model works, and a panic becomes a
-//! `RuntimeError` after which the run refuses further calls.
+//! `RuntimeError` after which the run rejects further calls.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -23,7 +23,7 @@ pub struct MeanField {
 
 #[pymethods]
 impl MeanField {
-    /// Sets a run up; raises `ValueError` if the plan cannot be run.
+    /// Set a run up; raise `ValueError` if the plan cannot be run.
     #[new]
     fn new(py: Python<'_>, plan_json: &str, seed: u64) -> PyResult<MeanField> {
         let made = py.detach(|| guarded(|| model(plan_json, seed)));
@@ -32,17 +32,17 @@ impl MeanField {
         Ok(MeanField { model })
     }
 
-    /// Goes on to `until_s` seconds, or the end of the plan; returns the time reached.
+    /// Continue on to `until_s` seconds, or the end of the plan; return the time reached.
     fn advance(&self, py: Python<'_>, until_s: f64) -> PyResult<f64> {
         self.with(py, |model| model.advance(until_s))
     }
 
-    /// Takes the rows recorded since the last call.
+    /// Take the rows recorded since the last call.
     fn drain<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         tables(py, self.with(py, Model::drain)?.tables())
     }
 
-    /// Takes the `flows` and `links` tables, and the last rows of the other tables.
+    /// Take the `flows` and `links` tables, and the last rows of the other tables.
     fn finish<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let (totals, rows) = self.with(py, |model| (model.finish(), model.drain()))?;
         let all = rows.tables().into_iter().chain(totals.tables());
@@ -51,7 +51,7 @@ impl MeanField {
 }
 
 impl MeanField {
-    /// Calls the model without holding the interpreter.
+    /// Call the model without holding the interpreter.
     fn with<T: Send>(
         &self,
         py: Python<'_>,

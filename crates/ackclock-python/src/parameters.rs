@@ -1,4 +1,4 @@
-//! Whether an algorithm can be made of its parameters: asked when a scenario is checked, not when it runs.
+//! Checks of an algorithm's parameters, made when a scenario is checked.
 
 use ackclock_congestion::{contract, CONTROLLERS};
 use ackclock_sim::queue::{QueueContext, DISCIPLINES};
@@ -11,7 +11,7 @@ use crate::guard::guarded;
 /// Initial window with which a controller is tried, segments: no parameter's meaning depends on it.
 const INITIAL_WINDOW: f64 = 10.0;
 
-/// Tries a queue discipline's parameters (a JSON object) behind a link of `rate_bps`.
+/// Try a qdisc's parameters (a JSON object) behind a link of `rate_bps`.
 ///
 /// Raises `ValueError` with what is wrong. A discipline that the packet engine does not have passes.
 #[pyfunction]
@@ -28,7 +28,7 @@ pub fn check_queue(discipline: &str, parameters_json: &str, rate_bps: f64) -> Py
     made.map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
-/// Tries a congestion control's parameters (a JSON object).
+/// Try a CCA's parameters (a JSON object).
 ///
 /// Raises `ValueError` with what is wrong. A control that the packet engine does not have passes.
 #[pyfunction]
@@ -40,10 +40,10 @@ pub fn check_congestion(kind: &str, parameters_json: &str) -> PyResult<()> {
     made.map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
-/// Tries a congestion control with complete parameters (a JSON object) in so many random histories, always the same.
+/// Try a CCA with complete parameters (a JSON object) in so many random histories, always the same.
 ///
-/// Returns what of the contract is broken, in words; `None` if all of it holds. Raises `ValueError` for text that is not
-/// JSON.
+/// Returns what of the contract is broken, in words; `None` if all of it holds. Raises `ValueError` for text that is
+/// not JSON.
 #[pyfunction]
 pub fn try_congestion(
     py: Python<'_>,
@@ -53,7 +53,7 @@ pub fn try_congestion(
 ) -> PyResult<Option<String>> {
     let parameters =
         parsed(parameters_json).map_err(|error| PyValueError::new_err(error.to_string()))?;
-    let tried = py.detach(|| guarded(|| contract::tried(kind, &parameters, histories)));
+    let tried = py.detach(|| guarded(|| contract::run_trials(kind, &parameters, histories)));
     Ok(tried.and_then(|holds| holds).err())
 }
 

@@ -1,7 +1,7 @@
 //! The class `Simulation`: a run of the packet engine, driven from Python.
 //!
 //! The interpreter is released while the engine works, so seeds run in parallel on Python threads.
-//! A panic in the engine becomes a `RuntimeError`, and the simulation refuses further calls.
+//! A panic in the engine becomes a `RuntimeError`, and the simulation rejects further calls.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -15,8 +15,8 @@ use pyo3::types::{PyBytes, PyDict};
 use crate::columns::tables;
 use crate::guard::guarded;
 
-/// Most events between two looks at the outside world.
-const MOST_EVENTS: u32 = 2_000_000;
+/// The maximum number of events between two checks for signals.
+const MAX_EVENTS: u32 = 2_000_000;
 
 fn time(seconds: f64) -> PyResult<Time> {
     if seconds.is_nan() {
@@ -34,7 +34,7 @@ pub struct Simulation {
 
 #[pymethods]
 impl Simulation {
-    /// Sets a run up; raises `ValueError` if the plan cannot be run.
+    /// Set a run up; raise `ValueError` if the plan cannot be run.
     #[new]
     fn new(py: Python<'_>, plan_json: &str, seed: u64) -> PyResult<Simulation> {
         let engine = py
@@ -52,17 +52,17 @@ impl Simulation {
         self.with(py, |engine| engine.advance(until).seconds())
     }
 
-    /// As `advance`, but stops after some tenths of a second's work. Returns the time reached and whether
-    /// that is all.
+    /// Advance like `advance`, but stop after some tenths of a second's work. Returns the time reached and whether that
+    /// is all.
     fn advance_some(&self, py: Python<'_>, until_s: f64) -> PyResult<(f64, bool)> {
         let until = time(until_s)?;
         self.with(py, |engine| {
-            let all = engine.advance_within(until, MOST_EVENTS);
+            let all = engine.advance_within(until, MAX_EVENTS);
             (engine.now().seconds(), all)
         })
     }
 
-    /// Takes the rows recorded since the last call, and those of many transfers that are over.
+    /// Take the rows recorded since the last call, and those of many transfers that are over.
     fn drain<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let (rows, ended) = self.with(py, |engine| (engine.drain(), engine.take_ended()))?;
         let mut all = rows.tables();
@@ -72,14 +72,14 @@ impl Simulation {
         tables(py, all)
     }
 
-    /// Takes the `flows` and `links` tables, and the last rows of the others.
+    /// Take the `flows` and `links` tables, and the last rows of the others.
     fn finish<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let (totals, rows) = self.with(py, |engine| (engine.finish(), engine.drain()))?;
         let all = rows.tables().into_iter().chain(totals.tables());
         tables(py, all.collect())
     }
 
-    /// Takes what has been written of each capture (pcap) since the last call, in the order of the plan's vantages.
+    /// Take what has been written of each capture (pcap) since the last call, in the order of the plan's vantages.
     fn captures<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyBytes>>> {
         let files = self.with(py, Engine::take_captures)?;
         Ok(files.iter().map(|file| PyBytes::new(py, file)).collect())
@@ -87,7 +87,7 @@ impl Simulation {
 }
 
 impl Simulation {
-    /// Calls the engine without holding the interpreter. The lock is taken and given back inside, so
+    /// Call the engine without holding the interpreter. The lock is taken and given back inside, so
     /// no thread ever waits for one of the two while it holds the other.
     fn with<T: Send>(
         &self,

@@ -1,4 +1,4 @@
-//! Where each key of a TOML text stands, so that an error can name the line.
+//! Locations of the keys of a TOML text, so that an error can name the line.
 //!
 //! Python's `tomllib` gives values without positions; `toml_edit` knows the byte range of every key
 //! and value. This module joins a path of keys and array indexes to a 1-based line.
@@ -16,7 +16,7 @@ pub enum Step {
     Index(usize),
 }
 
-/// A path from the document's root and the 1-based line it stands on.
+/// A path from the document's root and its 1-based line.
 pub type PathLine = (Vec<Step>, usize);
 
 /// Lists every key and array item of `text` with its line, in the document's order of tables.
@@ -30,14 +30,14 @@ pub fn toml_spans(text: &str) -> Result<Vec<PathLine>, TomlError> {
     let document = Document::parse(text)?;
     let mut walk = Walk::new(text);
     walk.table(document.as_table());
-    Ok(walk.found)
+    Ok(walk.lines)
 }
 
 /// The state of a walk through a document.
 struct Walk {
     line_starts: Vec<usize>,
     path: Vec<Step>,
-    found: Vec<PathLine>,
+    lines: Vec<PathLine>,
 }
 
 impl Walk {
@@ -46,7 +46,7 @@ impl Walk {
         Walk {
             line_starts: std::iter::once(0).chain(after_newlines).collect(),
             path: Vec::new(),
-            found: Vec::new(),
+            lines: Vec::new(),
         }
     }
 
@@ -100,13 +100,18 @@ impl Walk {
         }
     }
 
-    /// Notes the path one step deeper, and visits what is inside.
-    fn step(&mut self, step: Step, span: Option<Range<usize>>, inside: impl FnOnce(&mut Walk)) {
+    /// Record the path one step deeper, and visits what is inside.
+    fn step(
+        &mut self,
+        step: Step,
+        span: Option<Range<usize>>,
+        cubic_state: impl FnOnce(&mut Walk),
+    ) {
         self.path.push(step);
         if let Some(span) = span {
-            self.found.push((self.path.clone(), self.line(span.start)));
+            self.lines.push((self.path.clone(), self.line(span.start)));
         }
-        inside(self);
+        cubic_state(self);
         self.path.pop();
     }
 
@@ -127,8 +132,8 @@ mod tests {
 
     /// The lines as `path:line`, for example `flows.0.count:3`.
     fn lines(text: &str) -> Vec<String> {
-        let found = toml_spans(text).expect("valid TOML");
-        found.iter().map(show).collect()
+        let lines = toml_spans(text).expect("valid TOML");
+        lines.iter().map(show).collect()
     }
 
     fn show((path, line): &PathLine) -> String {
@@ -216,15 +221,15 @@ mod tests {
     #[test]
     fn sub_tables_of_an_array_of_tables_belong_to_its_last_item() {
         let text = "[[flows]]\ncount = 1\n[flows.tcp]\nsack = false\n[[flows]]\n[flows.tcp]\nsack = true\n";
-        let found = lines(text);
-        assert!(found.contains(&"flows.0.tcp:3".to_owned()), "{found:?}");
+        let lines = lines(text);
+        assert!(lines.contains(&"flows.0.tcp:3".to_owned()), "{lines:?}");
         assert!(
-            found.contains(&"flows.0.tcp.sack:4".to_owned()),
-            "{found:?}"
+            lines.contains(&"flows.0.tcp.sack:4".to_owned()),
+            "{lines:?}"
         );
         assert!(
-            found.contains(&"flows.1.tcp.sack:7".to_owned()),
-            "{found:?}"
+            lines.contains(&"flows.1.tcp.sack:7".to_owned()),
+            "{lines:?}"
         );
     }
 
@@ -234,8 +239,8 @@ mod tests {
             lines("[sweep]\n\"network.queue.limit\" = [1]\n")[1],
             "sweep.network.queue.limit:2"
         );
-        let found = toml_spans("\"a.b\" = 1").expect("valid TOML");
-        assert_eq!(found, [(vec![Step::Key("a.b".to_owned())], 1)]);
+        let lines = toml_spans("\"a.b\" = 1").expect("valid TOML");
+        assert_eq!(lines, [(vec![Step::Key("a.b".to_owned())], 1)]);
     }
 
     #[test]
@@ -257,13 +262,13 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_found_in_an_empty_text() {
+    fn an_empty_text_has_no_lines() {
         assert!(lines("").is_empty());
         assert!(lines("# only a remark\n").is_empty());
     }
 
     #[test]
-    fn what_is_not_toml_is_refused_with_its_place() {
+    fn invalid_toml_is_rejected_with_its_location() {
         let error = toml_spans("a = 1\nb = \n").expect_err("no value");
         assert!(error.to_string().contains("line 2"), "{error}");
     }

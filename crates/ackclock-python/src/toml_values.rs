@@ -1,4 +1,5 @@
-//! The values of a TOML text. Python's `tomllib` takes so much longer that for all cards it is felt at a command's start.
+//! The values of a TOML text. Python's `tomllib` takes so much longer that for all cards it is felt at a command's
+//! start.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;

@@ -67,7 +67,7 @@ fn plan(number: u32, segments: u32) -> serde_json::Result<Plan> {
     let bits = 8.0 * f64::from(segments * WIRE_BYTES);
     let per_s = 0.5 * RATE_BPS / bits;
     let seconds = f64::from(number) / per_s;
-    let paths: Vec<Value> = (0..PATHS).map(way).collect();
+    let paths: Vec<Value> = (0..PATHS).map(path).collect();
     serde_json::from_value(json!({
         "duration_s": seconds + 5.0,
         "warmup_s": 0.0,
@@ -120,7 +120,7 @@ fn plan(number: u32, segments: u32) -> serde_json::Result<Plan> {
     }))
 }
 
-fn way(path: u32) -> Value {
+fn path(path: u32) -> Value {
     let one_way_s = 0.001 * (1.0 + f64::from(path) / f64::from(PATHS));
     json!({
         "forward": { "hops": [{ "delay_s": 0.0, "link": 0 }], "delay_s": one_way_s },

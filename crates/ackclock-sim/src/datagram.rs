@@ -25,7 +25,7 @@ pub struct Source {
 
 impl Source {
     /// The source of flow number `flow`, which starts at `now`; `number` is the source's among those of the plan
-    /// and tells its random numbers from theirs.
+    /// and separates its random numbers from theirs.
     pub fn new(flow: u32, plan: &DatagramPlan, now: Time, seed: u64, number: u64) -> Source {
         Source {
             flow,
@@ -102,7 +102,7 @@ pub struct Sink {
 impl Sink {
     /// A receiver for the datagrams of a plan.
     pub fn new(plan: &DatagramPlan) -> Sink {
-        let echoes = plan.source.is_answered();
+        let echoes = plan.source.has_responses();
         Sink {
             payload_bytes: plan.payload_bytes,
             echo_bytes: echoes.then_some(plan.header_bytes + ECHO_BYTES),

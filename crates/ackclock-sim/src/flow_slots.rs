@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn flows_of_the_plan_keep_their_numbers_and_transfers_share_places() {
+    fn flows_of_the_plan_keep_their_slots_and_transfers_share_slots() {
         let mut slots = FlowSlots::new(2);
         assert_eq!((slots.slot_of(1), slots.count()), (1, 2));
         let (first, second) = (slots.assign(2), slots.assign(1_000_000));

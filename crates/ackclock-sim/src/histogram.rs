@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_histogram_has_nothing_to_tell() {
+    fn an_empty_histogram_has_no_statistics() {
         let histogram = Histogram::new();
         assert_eq!(histogram.count(), 0);
         assert_eq!(histogram.mean(), None);
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn zero_has_a_bin_of_its_own() {
+    fn zero_has_a_separate_bin() {
         let histogram = of(&[0, 0, 1]);
         let bins: Vec<_> = histogram.bins().collect();
         assert_eq!(bins, [(Time::ZERO, 2), (Time::from_picoseconds(1), 1)]);
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn after_clear_it_counts_anew() {
+    fn clear_resets_all_counts() {
         let mut histogram = of(&[5, 1_000_000]);
         histogram.clear();
         assert_eq!(histogram.count(), 0);

@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_wait_and_do_not_overtake() {
+    fn packets_are_delayed_in_order() {
         let found = ready(host(1, 0));
         assert!(found.is_sorted());
         let waits = (0..).zip(&found).map(|(number, &time)| {
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn other_laws_end_at_a_second() {
+    fn other_distributions_are_capped_at_a_second() {
         let law = Duration::Pareto {
             shape: 0.1,
             least_s: 1e-3,
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn each_seed_and_each_end_has_draws_of_its_own() {
+    fn seeds_and_ends_have_independent_draws() {
         assert_eq!(ready(host(1, 0)), ready(host(1, 0)));
         assert_ne!(ready(host(1, 0)), ready(host(2, 0)));
         assert_ne!(ready(host(1, 0)), ready(host(1, 1)));

@@ -188,7 +188,7 @@ impl Link {
         if self.shaper.is_some() {
             self.release_from_shaper(now);
         }
-        let left = (self.propagation.len() > 0).then(|| self.propagation.pop().0);
+        let left = (!self.propagation.is_empty()).then(|| self.propagation.pop().0);
         (left, self.start_next::<false>(now))
     }
 
@@ -212,7 +212,7 @@ impl Link {
         let is_busy = if FLIGHT {
             self.busy_until > now
         } else {
-            self.propagation.len() > 0
+            !self.propagation.is_empty()
         };
         if is_busy {
             return Due::later(self.next_poll::<FLIGHT>());
@@ -326,7 +326,7 @@ impl Link {
         }
         let last = &mut self.transmission_times[usize::from(bytes >= SMALL_BYTES)];
         if last.0 != bytes {
-            // At least a picosecond, so that time passes on however fast a link.
+            // At least a picosecond, so that time advances on links of any rate.
             let duration = self.rate.transmission_time(u64::from(bytes));
             *last = (bytes, duration.max(Time::from_picoseconds(1)));
         }

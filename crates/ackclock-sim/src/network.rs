@@ -19,7 +19,7 @@ use rand_pcg::Pcg64Mcg;
 use crate::flow_slots::FlowSlots;
 use crate::link::{DropLog, Due, Link};
 use crate::options::Blocks;
-use crate::packet::{Ecn, Packet, NO_SACK};
+use crate::packet::{Packet, NO_SACK};
 use crate::path::{first_due, push_delayed, DelayLine, Hop, Path, Route};
 use crate::pcap::Captures;
 use crate::queue::Priorities;
@@ -256,7 +256,7 @@ impl Network {
             packet.hop += 1;
             self.send_to_hop(hop, packet);
             None
-        } else if packet.ecn == Ecn::Damaged {
+        } else if packet.is_corrupted() {
             self.discard_corrupted(packet.for_record())
         } else if forward {
             let local = self.now + route.forward_delay;
@@ -283,9 +283,9 @@ impl Network {
         match hop {
             Hop::Direct(link) => self.offer(packet, link),
             Hop::Delayed { delay, delay_line } => {
-                self.enter_delay_line(delay_line, self.now + delay, packet)
+                self.enter_delay_line(delay_line, self.now + delay, packet);
             }
-            Hop::Routed => self.push_delayed(packet.entering(self.now)),
+            Hop::Routed => self.send_from_host(packet.entering(self.now)),
         }
     }
 
@@ -420,9 +420,9 @@ impl Network {
         };
         match route.first_reverse_hop() {
             Some(Hop::Delayed { delay, delay_line }) => {
-                self.enter_delay_line(delay_line, local + delay, packet)
+                self.enter_delay_line(delay_line, local + delay, packet);
             }
-            Some(Hop::Direct(_) | Hop::Routed) => self.push_delayed(packet.entering(self.now)),
+            Some(Hop::Direct(_) | Hop::Routed) => self.send_from_host(packet.entering(self.now)),
             None => {
                 let first = route.queue_return(local + route.reverse_delay, packet);
                 self.schedule_return(slot, first);

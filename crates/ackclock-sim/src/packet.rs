@@ -11,13 +11,13 @@ codes!(
         Syn => "syn",
         /// SYN/ACK of the receiver.
         SynAck => "syn_ack",
-        /// Carries payload, from the sender.
+        /// Payload from the sender.
         Data => "data",
-        /// End the data, from the sender; carries no payload of its own.
+        /// FIN of the sender without payload.
         Fin => "fin",
-        /// Acknowledges, from the receiver.
+        /// Acknowledgement from the receiver.
         Ack => "ack",
-        /// Acknowledges the sender's FIN and closes the receiver's side.
+        /// Acknowledgement of the sender's FIN with the receiver's FIN.
         FinAck => "fin_ack",
         /// The sender's last acknowledgement (of the SYN/ACK or of the receiver's FIN).
         LastAck => "last_ack",
@@ -31,7 +31,7 @@ codes!(
         Datagram => "datagram",
         /// Reply to a datagram.
         Echo => "echo",
-        /// Carries the last payload and ends the data, from the sender.
+        /// Last payload with the FIN, from the sender.
         DataFin => "data_fin",
     }
 );
@@ -89,8 +89,8 @@ pub enum Ecn {
     Ect1,
     /// CE: a router has experienced congestion.
     Ce,
-    /// None: the packet was damaged on its way, and its end will discard it.
-    Damaged,
+    /// No codepoint: the packet is corrupted, see [`Packet::corrupt`].
+    Corrupted,
 }
 
 impl Ecn {
@@ -180,9 +180,9 @@ pub const NO_SACK: u32 = u32::MAX;
 
 /// A packet in transit. Sequence numbers count segments, from 0 for the first data segment.
 ///
-/// The order of the fields is that of memory: what changes on the way ([`Packet::wire_bytes`]) and what tells a packet
-/// from none (`ecn`) lie between pieces that are copied in words. A piece that is no multiple of a word is copied in
-/// two that overlap, and to read it back then means to wait for both.
+/// The order of the fields is that of memory: the field that changes in transit ([`Packet::wire_bytes`]) and the one
+/// that distinguishes a packet from none (`ecn`) lie between pieces that are copied in words. A piece that is no
+/// multiple of a word is copied in two that overlap, and to read it back then means to wait for both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct Packet {
@@ -223,6 +223,21 @@ pub const NO_PACKET: Packet = Packet {
 };
 
 impl Packet {
+    /// Corrupt the packet: its destination will discard it for its checksum.
+    ///
+    /// The flag is a value of `ecn`, since no bit is left in a packet of 40 bytes. So queue disciplines treat a
+    /// corrupted packet as not ECN-capable and never mark it.
+    #[inline]
+    pub fn corrupt(&mut self) {
+        self.ecn = Ecn::Corrupted;
+    }
+
+    /// True if the packet is corrupted.
+    #[inline(always)]
+    pub fn is_corrupted(&self) -> bool {
+        self.ecn == Ecn::Corrupted
+    }
+
     /// The packet as it enters a queue; before that, a separate copy in memory, as [`Packet::for_record`],
     /// in which only the time of entering differs, which has not been read yet.
     #[inline(always)]

@@ -54,7 +54,7 @@ pub struct Backlog {
     pub bytes: u64,
 }
 
-/// Collects what a discipline drops or marks during one call; the link empties it afterwards.
+/// Packets that a discipline drops or marks during one call; the link empties it afterwards.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct Drops {
@@ -81,7 +81,7 @@ impl Drops {
     /// Mark a packet (RFC 3168 section 5). Returns whether its transport supports ECN; if not, the packet
     /// is unchanged.
     pub fn mark(&mut self, packet: &mut Packet) -> bool {
-        if matches!(packet.ecn, Ecn::NotEct | Ecn::Damaged) {
+        if matches!(packet.ecn, Ecn::NotEct | Ecn::Corrupted) {
             return false;
         }
         packet.ecn = Ecn::Ce;

@@ -311,7 +311,7 @@ impl Receiver {
                 DelayedAck::Off => true,
                 DelayedAck::On => self.pending >= 2,
                 DelayedAck::Quick => {
-                    // Linux: after a silence longer than the sender's RTO would be, its window is small again.
+                    // Linux: after an idle time longer than the sender's RTO, its window is small.
                     if gap > QUICK_AFTER && self.last_arrival > gap {
                         self.quick.ensure(2);
                     }
@@ -387,7 +387,7 @@ impl Receiver {
             self.open_window();
             self.next = self.ranges.follow(sequence + 1);
             self.window.on_read(self.next, timestamp, now);
-            // More than a segment is new to the sender.
+            // The ACK advances by more than a segment.
             at_once |= self.next - sequence > 1 || self.ranges.is_empty();
         } else {
             self.open_window();

@@ -44,7 +44,7 @@ pub enum Next {
     Link(u32),
     /// It has arrived.
     Arrived,
-    /// There is no path.
+    /// No path leads on.
     Unreachable,
     /// Its flow is not routed: it has explicit paths.
     NotRouted,
@@ -185,7 +185,7 @@ impl Routing {
         if self.keeps_paths {
             Ok(())
         } else {
-            // A link that has failed may work again, so the flow is routed all the same.
+            // A failed link may recover, so the flow is routed all the same.
             self.check_ends(ends)
         }
     }

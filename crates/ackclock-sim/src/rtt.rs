@@ -7,7 +7,7 @@
 //! Deviations:
 //! - The clock is exact, so the granularity term G of the RFC is zero.
 //! - The RTO's floor is the plan's `min_rto`: 1 s by the RFC (2.4), 200 ms in Linux.
-//! - `rto_slop` comes on top of what the samples ask for (FreeBSD adds 200 ms; otherwise it is zero).
+//! - `rto_slop` is added to the sampled RTO (FreeBSD adds 200 ms; otherwise it is zero).
 //! - Samples are expected once per ACK, as with timestamps; the gains are not scaled by the number of
 //!   samples per round trip (RFC 7323 appendix G suggests it; Linux does not do it).
 //! - With `rto_floor_on_variance` the variance is Linux's, in three respects:

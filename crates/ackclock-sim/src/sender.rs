@@ -26,8 +26,8 @@
 //! ```
 //!
 //! Deviations: sequence numbers count segments, so nothing is ever re-segmented; a connection carries data one way. The
-//! FIN is a segment of its own after the data, unless there is a send buffer (`tso_batching`): then it goes with the last
-//! segment if that is not sent when the application closes, and a single segment with the FIN needs no room in the
+//! FIN is a segment of its own after the data, unless there is a send buffer (`tso_batching`): then it goes with the
+//! last segment if that is not sent when the application closes, and a single segment with the FIN needs no room in the
 //! window, as Linux does both. What proves needless leads from `Recovery` and `Loss` back to `Open` immediately
 //! (`undoing.rs`, `frto.rs`).
 
@@ -60,7 +60,7 @@ use crate::options::Blocks;
 use crate::packet::{Kind, Packet};
 use crate::rtt::RttEstimator;
 use crate::workload::Workload;
-use ackclock_congestion::{Controller, Error, Inside, Prototype};
+use ackclock_congestion::{Controller, CubicState, Error, Prototype};
 
 use buffer::{SendBuffer, OPENING_WINDOW_BYTES};
 use cwnd_validation::CwndUsage;
@@ -200,10 +200,10 @@ impl Sender {
     pub fn new(flow: u32, plan: &FlowPlan, prototype: &Arc<Prototype>) -> Sender {
         let tcp = plan.tcp.clone();
         let controller = prototype.controller();
-        let paced = tcp.pacing || controller.needs_pacing();
+        let paced = tcp.pacing || controller.requires_pacing();
         let buffer = tcp
             .tso_batching
-            .then(|| SendBuffer::new(&tcp, controller.needs_pacing()));
+            .then(|| SendBuffer::new(&tcp, controller.requires_pacing()));
         Sender {
             flow,
             ca_state: CaState::Closed,
@@ -255,7 +255,7 @@ impl Sender {
         self
     }
 
-    // ---- what the simulation calls ----
+    // ---- events from the simulation ----
 
     /// Open the connection.
     pub fn start(&mut self, now: Time, out: &mut impl Outlet) {
@@ -331,7 +331,7 @@ impl Sender {
         self.timers.earliest()
     }
 
-    // ---- what the records read ----
+    // ---- state for records ----
 
     /// Congestion window in segments.
     pub fn cwnd(&self) -> f64 {
@@ -342,8 +342,8 @@ impl Sender {
     }
 
     /// State of CUBIC or a variant in congestion avoidance; `None` for other algorithms.
-    pub fn cubic(&self, now: Time) -> Option<Inside> {
-        self.controller.inside(now)
+    pub fn cubic(&self, now: Time) -> Option<CubicState> {
+        self.controller.cubic_state(now)
     }
 
     /// Slow start threshold in segments.

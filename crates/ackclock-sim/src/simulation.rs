@@ -28,7 +28,6 @@ mod lifecycle;
 mod rows;
 mod sampling;
 mod stage;
-mod stream;
 mod transfers;
 
 use delays::Delays;
@@ -292,7 +291,7 @@ impl Simulation {
             self.network.send_reply(packet.flow, &reply, local);
         }
         let is_rare = receiver.is_closed() || receiver.client().is_some();
-        // The receiver's entry in the agenda is no later than its timer.
+        // The receiver's entry in the tree is no later than its timer.
         let due = flow.receiver_due();
         self.timers.advance(receiver_timer(slot), due);
         if is_rare {

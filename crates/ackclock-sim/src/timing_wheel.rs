@@ -13,7 +13,7 @@ use std::collections::BinaryHeap;
 
 use ackclock_core::Time;
 
-/// Stands for "no source" at the end of a bucket's chain.
+/// End of a bucket's chain.
 const END: u32 = u32::MAX;
 /// Smallest and largest number of buckets.
 const MIN_BUCKETS: usize = 1 << 10;
@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_calendar_never_fires() {
+    fn an_empty_wheel_has_no_event() {
         assert!(TimingWheel::new(0, Time::ZERO).first().0.is_never());
         assert!(TimingWheel::new(3, Time::from_microseconds(1))
             .first()
@@ -356,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_may_come_before_the_one_that_was_next() {
+    fn an_event_may_precede_the_previous_earliest() {
         let mut timing_wheel = TimingWheel::new(3, Time::from_microseconds(1));
         timing_wheel.set(0, Time::from_milliseconds(900));
         assert_eq!(timing_wheel.first().1, 0);

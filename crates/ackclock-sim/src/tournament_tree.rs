@@ -5,7 +5,7 @@
 //! plays the matches up to the root, log4(n) of them without a search, and a timer moves
 //! without leaving a cancelled entry behind.
 //!
-//! Order is total: by time, then by the source's rank, which is its number unless said otherwise.
+//! The order is total: by time, then by the source's rank, which is its number by default.
 
 use ackclock_core::Time;
 
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_agenda_never_fires() {
+    fn an_empty_tree_has_no_event() {
         assert_eq!(TournamentTree::new(0).next().0, Time::NEVER);
         assert_eq!(TournamentTree::new(3).next().0, Time::NEVER);
     }
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn more_room_keeps_the_events() {
+    fn reserve_keeps_the_events() {
         let mut tree = TournamentTree::new(2);
         tree.register(0, 5);
         for source in [0, 1] {

@@ -80,7 +80,7 @@ impl Workload {
         self.end = self.segments;
     }
 
-    /// A segment with the FIN tells where the data end: earlier than planned if the application stopped.
+    /// Record the end of the data from a segment with the FIN: earlier than planned if the application stopped.
     pub fn on_end(&mut self, packet: &Packet) {
         let with_data = packet.kind == Kind::DataFin;
         self.end_at(packet.sequence + u64::from(with_data));

@@ -1,4 +1,4 @@
-//! How many objects a web page has.
+//! The distribution of the number of objects of a web page.
 
 use rand::distributions::Distribution;
 use rand::Rng;
@@ -6,8 +6,8 @@ use rand_distr::Geometric;
 use rand_pcg::Pcg64Mcg;
 use serde::Deserialize;
 
-use crate::error::{at_most, not_negative};
-use crate::{WorkloadError, MOST_TRANSFERS};
+use crate::error::{check_max, not_negative};
+use crate::{WorkloadError, MAX_TRANSFERS};
 
 /// A distribution of counts.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
@@ -33,20 +33,20 @@ pub enum Count {
 }
 
 impl Count {
-    /// Refuses parameters that make no distribution, and means beyond the number of transfers possible.
+    /// Reject parameters that make no distribution, and means beyond the number of transfers possible.
     pub(crate) fn check(&self) -> Result<(), WorkloadError> {
-        let most = MOST_TRANSFERS as f64;
+        let most = MAX_TRANSFERS as f64;
         match *self {
-            Count::Fixed { n } => at_most("n", f64::from(n), most),
+            Count::Fixed { n } => check_max("n", f64::from(n), most),
             Count::Geometric { mean } => {
                 not_negative("mean", mean)?;
-                at_most("mean", mean, most)
+                check_max("mean", mean, most)
             }
             Count::Uniform { from, to } if from > to => Err(WorkloadError::Reversed {
                 from: "from",
                 to: "to",
             }),
-            Count::Uniform { to, .. } => at_most("to", f64::from(to), most),
+            Count::Uniform { to, .. } => check_max("to", f64::from(to), most),
         }
     }
 
@@ -76,39 +76,39 @@ mod tests {
     use super::*;
     use crate::random::{stream, Purpose};
 
-    const DRAWS: usize = 100_000;
+    const SAMPLES: usize = 100_000;
 
-    fn draws(count: Count) -> Vec<u64> {
+    fn samples(count: Count) -> Vec<u64> {
         let mut random = stream(1, 0, Purpose::Objects);
-        (0..DRAWS).map(|_| count.draw(&mut random)).collect()
+        (0..SAMPLES).map(|_| count.draw(&mut random)).collect()
     }
 
-    fn mean(draws: &[u64]) -> f64 {
-        draws.iter().sum::<u64>() as f64 / draws.len() as f64
+    fn mean(samples: &[u64]) -> f64 {
+        samples.iter().sum::<u64>() as f64 / samples.len() as f64
     }
 
     #[test]
     fn geometric_has_its_mean_and_its_share_of_zeros() {
-        let draws = draws(Count::Geometric { mean: 4.0 });
+        let samples = samples(Count::Geometric { mean: 4.0 });
         // Variance of a geometric on 0, 1, …: (1 − p)/p² = mean (1 + mean).
-        let tolerance = 4.0 * (20.0 / DRAWS as f64).sqrt();
-        assert!((mean(&draws) - 4.0).abs() < tolerance);
-        let zeros = draws.iter().filter(|&&n| n == 0).count() as f64 / DRAWS as f64;
-        assert!((zeros - 0.2).abs() < 4.0 * (0.16 / DRAWS as f64).sqrt());
+        let tolerance = 4.0 * (20.0 / SAMPLES as f64).sqrt();
+        assert!((mean(&samples) - 4.0).abs() < tolerance);
+        let zeros = samples.iter().filter(|&&n| n == 0).count() as f64 / SAMPLES as f64;
+        assert!((zeros - 0.2).abs() < 4.0 * (0.16 / SAMPLES as f64).sqrt());
     }
 
     #[test]
     fn uniform_takes_both_ends() {
-        let draws = draws(Count::Uniform { from: 2, to: 4 });
+        let samples = samples(Count::Uniform { from: 2, to: 4 });
         for n in 2..=4 {
-            let share = draws.iter().filter(|&&drawn| drawn == n).count() as f64 / DRAWS as f64;
-            assert!((share - 1.0 / 3.0).abs() < 4.0 * (2.0 / 9.0 / DRAWS as f64).sqrt());
+            let share = samples.iter().filter(|&&drawn| drawn == n).count() as f64 / SAMPLES as f64;
+            assert!((share - 1.0 / 3.0).abs() < 4.0 * (2.0 / 9.0 / SAMPLES as f64).sqrt());
         }
-        assert!(draws.iter().all(|n| (2..=4).contains(n)));
+        assert!(samples.iter().all(|n| (2..=4).contains(n)));
     }
 
     #[test]
-    fn what_makes_no_distribution_is_refused() {
+    fn invalid_parameters_are_rejected() {
         for count in [
             Count::Geometric { mean: -1.0 },
             Count::Geometric { mean: 1e300 },

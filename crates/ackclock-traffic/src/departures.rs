@@ -35,9 +35,9 @@ pub enum DatagramSource {
     OnOff {
         /// Datagrams in a second while it is on.
         per_s: f64,
-        /// How long it is on.
+        /// The on period.
         on: Duration,
-        /// How long it is off.
+        /// The off period.
         off: Duration,
     },
     /// At a rate that follows the measured delay; the receiver answers each datagram.
@@ -53,7 +53,7 @@ pub enum DatagramSource {
 }
 
 /// Highest rate: one datagram a picosecond.
-const MOST_PER_S: f64 = 1e12;
+const MAX_PER_S: f64 = 1e12;
 
 /// When the datagrams of one source leave.
 #[derive(Debug)]
@@ -153,12 +153,12 @@ impl Departures {
 }
 
 impl DatagramSource {
-    /// Whether each datagram is answered.
-    pub fn is_answered(&self) -> bool {
+    /// Return true if each datagram is answered.
+    pub fn has_responses(&self) -> bool {
         matches!(self, DatagramSource::Adaptive { .. })
     }
 
-    /// What cannot be sent, if it cannot.
+    /// Return the reason why datagrams cannot be sent, if there is one.
     pub fn fault(&self) -> Option<String> {
         match *self {
             DatagramSource::Constant { per_s } => rate_fault("per_s", per_s),
@@ -188,8 +188,8 @@ impl DatagramSource {
 }
 
 fn rate_fault(name: &str, per_s: f64) -> Option<String> {
-    let possible = per_s > 0.0 && per_s <= MOST_PER_S;
-    (!possible).then(|| format!("{name} is {per_s}; expected more than 0, at most {MOST_PER_S}"))
+    let possible = per_s > 0.0 && per_s <= MAX_PER_S;
+    (!possible).then(|| format!("{name} is {per_s}; expected more than 0, at most {MAX_PER_S}"))
 }
 
 fn burst_fault(per_s: f64, packets: u64, every: Time) -> Option<String> {
@@ -294,7 +294,7 @@ impl Periods {
         self.start
     }
 
-    /// Goes to the next period that takes time.
+    /// Continue to the next period that takes time.
     fn turn(&mut self) {
         self.sent = 0;
         while !self.end.is_never() {

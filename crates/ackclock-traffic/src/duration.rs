@@ -1,4 +1,4 @@
-//! How long thinking, sending and silence last.
+//! The distributions of think times, on periods and off periods.
 
 use ackclock_core::Time;
 use rand::distributions::{Distribution, OpenClosed01};
@@ -41,7 +41,7 @@ pub enum Duration {
 }
 
 impl Duration {
-    /// Refuses parameters that make no distribution.
+    /// Reject parameters that make no distribution.
     ///
     /// # Errors
     /// The first parameter that is negative or, where it must not be, zero; a range that is reversed.
@@ -105,24 +105,24 @@ mod tests {
     use super::*;
     use crate::random::{stream, Purpose};
 
-    const DRAWS: usize = 100_000;
+    const SAMPLES: usize = 100_000;
 
-    fn draws_s(duration: Duration) -> Vec<f64> {
+    fn samples_s(duration: Duration) -> Vec<f64> {
         let mut random = stream(1, 0, Purpose::Thinks);
-        let mut draws: Vec<f64> = (0..DRAWS)
+        let mut samples: Vec<f64> = (0..SAMPLES)
             .map(|_| duration.draw(&mut random).seconds())
             .collect();
-        draws.sort_by(f64::total_cmp);
-        draws
+        samples.sort_by(f64::total_cmp);
+        samples
     }
 
-    fn mean(draws: &[f64]) -> f64 {
-        draws.iter().sum::<f64>() / draws.len() as f64
+    fn mean(samples: &[f64]) -> f64 {
+        samples.iter().sum::<f64>() / samples.len() as f64
     }
 
     /// Four standard deviations of a mean of draws with this deviation.
     fn tolerance(deviation: f64) -> f64 {
-        4.0 * deviation / (DRAWS as f64).sqrt()
+        4.0 * deviation / (SAMPLES as f64).sqrt()
     }
 
     #[test]
@@ -134,26 +134,26 @@ mod tests {
 
     #[test]
     fn exponential_has_its_mean_and_its_median() {
-        let draws = draws_s(Duration::Exponential { mean_s: 3.0 });
-        assert!((mean(&draws) - 3.0).abs() < tolerance(3.0));
+        let samples = samples_s(Duration::Exponential { mean_s: 3.0 });
+        assert!((mean(&samples) - 3.0).abs() < tolerance(3.0));
         let median = 3.0 * 2.0_f64.ln();
-        assert!((draws[DRAWS / 2] - median).abs() < 0.02 * median);
+        assert!((samples[SAMPLES / 2] - median).abs() < 0.02 * median);
     }
 
     #[test]
-    fn pareto_has_its_mean_its_least_and_its_tail() {
+    fn pareto_has_its_mean_minimum_and_tail() {
         let pareto = Duration::Pareto {
             shape: 3.0,
             least_s: 2.0,
         };
         assert_eq!(pareto.mean_s(), 3.0);
-        let draws = draws_s(pareto);
-        assert!(draws[0] >= 2.0);
+        let samples = samples_s(pareto);
+        assert!(samples[0] >= 2.0);
         // Variance of a Pareto: least² shape / ((shape − 1)² (shape − 2)).
-        assert!((mean(&draws) - 3.0).abs() < tolerance(3.0_f64.sqrt()));
-        let beyond = draws.iter().filter(|&&s| s > 8.0).count() as f64 / DRAWS as f64;
+        assert!((mean(&samples) - 3.0).abs() < tolerance(3.0_f64.sqrt()));
+        let share_above = samples.iter().filter(|&&s| s > 8.0).count() as f64 / SAMPLES as f64;
         let expected = 0.25_f64.powi(3);
-        assert!((beyond - expected).abs() < tolerance(expected.sqrt()));
+        assert!((share_above - expected).abs() < tolerance(expected.sqrt()));
     }
 
     #[test]
@@ -162,14 +162,14 @@ mod tests {
             from_s: 1.0,
             to_s: 5.0,
         };
-        let draws = draws_s(uniform);
-        assert!(draws[0] >= 1.0 && draws[DRAWS - 1] <= 5.0);
-        assert!((mean(&draws) - uniform.mean_s()).abs() < tolerance(4.0 / 12.0_f64.sqrt()));
+        let samples = samples_s(uniform);
+        assert!(samples[0] >= 1.0 && samples[SAMPLES - 1] <= 5.0);
+        assert!((mean(&samples) - uniform.mean_s()).abs() < tolerance(4.0 / 12.0_f64.sqrt()));
         assert_eq!(uniform.mean_s(), 3.0);
     }
 
     #[test]
-    fn what_makes_no_distribution_is_refused() {
+    fn invalid_parameters_are_rejected() {
         let refused = [
             Duration::Fixed { s: -1.0 },
             Duration::Fixed { s: f64::INFINITY },

@@ -9,22 +9,22 @@ pub enum WorkloadError {
     #[error("{0} must be greater than zero")]
     NotPositive(&'static str),
     /// A quantity that must not be negative is, or is no number.
-    #[error("{what} is {found}; expected a number of at least zero")]
+    #[error("{quantity} is {value}; expected a number of at least zero")]
     Negative {
         /// The quantity.
-        what: &'static str,
+        quantity: &'static str,
         /// Its value.
-        found: f64,
+        value: f64,
     },
     /// A quantity is larger than can be.
-    #[error("{what} is {found}, but at most {most} is possible")]
+    #[error("{quantity} is {value}, but at most {limit} is possible")]
     TooLarge {
         /// The quantity.
-        what: &'static str,
+        quantity: &'static str,
         /// Its value.
-        found: f64,
+        value: f64,
         /// The largest possible.
-        most: f64,
+        limit: f64,
     },
     /// A range's end lies before its beginning.
     #[error("{from} must not be larger than {to}")]
@@ -34,11 +34,11 @@ pub enum WorkloadError {
         /// The key of the end.
         to: &'static str,
     },
-    /// More than half of all draws would be thrown away.
-    #[error("redraw to at most {most_bytes} bytes, below the median of {median_bytes:.0}, throws most draws away; clip, or choose a smaller size")]
+    /// More than half of all draws would be rejected.
+    #[error("redraw to at most {max_bytes} bytes, below the median of {median_bytes:.0}, rejects most draws; clip, or choose a smaller size")]
     RedrawBelowMedian {
         /// The largest size.
-        most_bytes: u64,
+        max_bytes: u64,
         /// The distribution's median.
         median_bytes: f64,
     },
@@ -54,23 +54,25 @@ pub enum WorkloadError {
         stop: Time,
     },
     /// The next transfer waits for the end of one that has none.
-    #[error("{0} arrivals need a size: what begins next waits for the end of what was before")]
+    #[error(
+        "{0} arrivals require a size: the next transfer waits for the end of the previous one"
+    )]
     Endless(&'static str),
-    /// Nothing bounds how many transfers there are.
-    #[error("{kind} arrivals without {missing} never come to an end; give {limit}")]
+    /// The number of transfers is unbounded.
+    #[error("{kind} arrivals without {missing} never end; give {limit}")]
     Unbounded {
         /// The kind of arrivals.
         kind: &'static str,
-        /// What takes no time.
+        /// The missing duration.
         missing: &'static str,
         /// The key that limits them.
         limit: &'static str,
     },
-    /// There is nobody to transfer anything.
+    /// The population has no pair of hosts.
     #[error("the population has no pair of a source and another destination")]
     NoPair,
-    /// A node stands in a list twice.
-    #[error("node {node} stands twice among the {list}")]
+    /// A node is listed twice.
+    #[error("node {node} is listed twice among the {list}")]
     Repeated {
         /// The node.
         node: u32,
@@ -78,64 +80,72 @@ pub enum WorkloadError {
         list: &'static str,
     },
     /// A pairing of one to one needs lists of the same length.
-    #[error("pairing one to one needs as many destinations as sources; found {sources} sources and {destinations} destinations")]
+    #[error("pairing one to one requires as many destinations as sources; found {sources} sources and {destinations} destinations")]
     Unequal {
-        /// How many sources.
+        /// The number of sources.
         sources: usize,
-        /// How many destinations.
+        /// The number of destinations.
         destinations: usize,
     },
     /// A source is to send to itself.
     #[error("node {0} has no other node to send to")]
     ToItself(u32),
     /// An incast has more senders than there are.
-    #[error("incast of {senders} senders, but there are {found}")]
+    #[error("incast of {senders} senders, but there are {value}")]
     TooFewSenders {
-        /// How many are asked for.
+        /// The requested number of senders.
         senders: u32,
-        /// How many there are, the destination apart.
-        found: usize,
+        /// The available number of senders, without the destination.
+        value: usize,
     },
     /// An incast knows only two pairings.
     #[error("incast takes the pairings random and in_turn")]
     IncastPairing,
     /// More transfers than are possible.
-    #[error("{kind} arrivals over {span} come to about {about:.0} transfers, but at most {most} are possible")]
+    #[error("{kind} arrivals over {span} give about {about:.0} transfers, but at most {limit} are possible")]
     TooMany {
         /// The kind of arrivals.
         kind: &'static str,
         /// From the first arrival to the end.
         span: Time,
-        /// How many transfers are expected.
+        /// The expected number of transfers.
         about: f64,
-        /// How many are possible.
-        most: u64,
+        /// The maximum number of transfers.
+        limit: u64,
     },
 }
 
-/// Refuses what is not a positive, finite number.
-pub(crate) fn positive(what: &'static str, found: f64) -> Result<(), WorkloadError> {
-    if found > 0.0 && found.is_finite() {
+/// Reject what is not a positive, finite number.
+pub(crate) fn positive(quantity: &'static str, value: f64) -> Result<(), WorkloadError> {
+    if value > 0.0 && value.is_finite() {
         Ok(())
     } else {
-        Err(WorkloadError::NotPositive(what))
+        Err(WorkloadError::NotPositive(quantity))
     }
 }
 
-/// Refuses what is negative or no finite number.
-pub(crate) fn not_negative(what: &'static str, found: f64) -> Result<(), WorkloadError> {
-    if found >= 0.0 && found.is_finite() {
+/// Reject what is negative or no finite number.
+pub(crate) fn not_negative(quantity: &'static str, value: f64) -> Result<(), WorkloadError> {
+    if value >= 0.0 && value.is_finite() {
         Ok(())
     } else {
-        Err(WorkloadError::Negative { what, found })
+        Err(WorkloadError::Negative { quantity, value })
     }
 }
 
-/// Refuses what is larger than `most`.
-pub(crate) fn at_most(what: &'static str, found: f64, most: f64) -> Result<(), WorkloadError> {
-    if found <= most {
+/// Reject what is larger than `limit`.
+pub(crate) fn check_max(
+    quantity: &'static str,
+    value: f64,
+    limit: f64,
+) -> Result<(), WorkloadError> {
+    if value <= limit {
         Ok(())
     } else {
-        Err(WorkloadError::TooLarge { what, found, most })
+        Err(WorkloadError::TooLarge {
+            quantity,
+            value,
+            limit,
+        })
     }
 }

@@ -14,7 +14,7 @@ use crate::population::Pairs;
 use crate::random::Streams;
 use crate::{
     Arrivals, Ends, Generated, Population, Purpose, Size, SizeSampler, Start, Transfer, Workload,
-    WorkloadError, MOST_TRANSFERS,
+    WorkloadError, MAX_TRANSFERS,
 };
 
 pub use open::Arriving;
@@ -28,7 +28,7 @@ mod testing;
 #[cfg(test)]
 mod tests;
 
-/// Where the transfers of a workload come from.
+/// The source of a workload's transfers.
 #[derive(Debug)]
 pub enum Supply {
     /// They are drawn one after the other: arrivals that draw their ends (Poisson, periodic).
@@ -39,14 +39,14 @@ pub enum Supply {
 
 /// The transfers of a workload in a run of this duration, each drawn as late as possible.
 ///
-/// `stream` tells the workloads of a run apart. The same arguments give the same transfers.
+/// `stream` separates the workloads of a run. The same arguments give the same transfers.
 ///
 /// Closed loops are drawn ahead: as transfers take no negative time, a pair has no more of them than
 /// fit when each takes none. Those that the run does not come to never begin.
 ///
 /// # Errors
 /// Parameters that make no distribution, a population without pairs, a loop that nothing bounds, more
-/// than [`MOST_TRANSFERS`] transfers.
+/// than [`MAX_TRANSFERS`] transfers.
 pub fn supply(
     workload: &Workload,
     population: Population<'_>,
@@ -55,10 +55,10 @@ pub fn supply(
     stream: u64,
 ) -> Result<Supply, WorkloadError> {
     let streams = Streams { seed, stream };
-    supply_at_most(MOST_TRANSFERS, workload, population, duration, streams)
+    supply_limited(MAX_TRANSFERS, workload, population, duration, streams)
 }
 
-/// As [`supply`], with all transfers drawn ahead.
+/// Generate all transfers of a workload ahead, as [`supply`] draws them.
 ///
 /// # Errors
 /// As [`supply`].
@@ -86,9 +86,9 @@ impl Supply {
     }
 }
 
-/// As [`supply`], with another limit.
-fn supply_at_most(
-    most: u64,
+/// Supply a workload with another limit on its transfers.
+fn supply_limited(
+    limit: u64,
     workload: &Workload,
     population: Population<'_>,
     duration: Time,
@@ -104,7 +104,7 @@ fn supply_at_most(
         streams,
         sizes: Sizes::new(sampler.map(Arc::new), streams.of(Purpose::Sizes)),
         ends: streams.of(Purpose::Ends),
-        made: Builder::new(arrivals.kind(), end.since(start), most),
+        made: Builder::new(arrivals.kind(), end.since(start), limit),
     };
     work.supply(arrivals, population)
 }
@@ -147,10 +147,10 @@ impl Work {
         Ok(Supply::Drawn(self.made.finish(self.end)))
     }
 
-    /// Draws the transfers of all pairs.
+    /// Draw the transfers of all pairs.
     fn draw(&mut self, arrivals: &Arrivals, pairs: &Pairs) -> Result<(), WorkloadError> {
         match arrivals {
-            Arrivals::Once { jitter } => self.once(*jitter, pairs),
+            Arrivals::Once { jitter } => self.single_transfers(*jitter, pairs),
             Arrivals::Sources {
                 jitter,
                 think,

@@ -1,11 +1,11 @@
-//! What a workload comes to: transfers, and the gates that they wait for.
+//! Generated transfers, and the gates that they wait for.
 
 use ackclock_core::Time;
 
 use crate::{Ends, WorkloadError};
 
 /// Transfers that a workload may come to, at most.
-pub const MOST_TRANSFERS: u64 = 10_000_000;
+pub const MAX_TRANSFERS: u64 = 10_000_000;
 
 /// When a transfer begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub enum Start {
 pub struct Transfer {
     /// When it begins.
     pub start: Start,
-    /// How many bytes; `None` is endless.
+    /// The size in bytes; `None` is endless.
     pub size_bytes: Option<u64>,
     /// Between whom.
     pub ends: Ends,
@@ -29,14 +29,14 @@ pub struct Transfer {
     pub completes: Option<u32>,
 }
 
-/// What transfers wait for.
+/// A condition that transfers wait for.
 ///
 /// A gate opens once: `delay` after the last of the completions that it awaits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gate {
     /// Completions it awaits, > 0: as many transfers name it in [`Transfer::completes`].
     pub awaits: u32,
-    /// How long after the last of them it opens.
+    /// The delay between the last of them and the opening.
     pub delay: Time,
 }
 
@@ -71,31 +71,31 @@ pub(crate) struct Builder {
     gates: Vec<Gate>,
     kind: &'static str,
     span: Time,
-    most: u64,
+    limit: u64,
 }
 
 impl Builder {
-    /// Room for `most` transfers; `kind` and `span` are for the error's sake.
-    pub fn new(kind: &'static str, span: Time, most: u64) -> Builder {
+    /// Room for `limit` transfers; `kind` and `span` are for the error's sake.
+    pub fn new(kind: &'static str, span: Time, limit: u64) -> Builder {
         Builder {
             transfers: Vec::new(),
             gates: Vec::new(),
             kind,
             span,
-            most,
+            limit,
         }
     }
 
-    /// Refuses more transfers than are possible before they are made.
+    /// Reject more transfers than are possible before they are made.
     pub fn expect(&self, about: f64) -> Result<(), WorkloadError> {
-        if about <= self.most as f64 {
+        if about <= self.limit as f64 {
             return Ok(());
         }
         Err(WorkloadError::TooMany {
             kind: self.kind,
             span: self.span,
             about,
-            most: self.most,
+            limit: self.limit,
         })
     }
 
@@ -104,7 +104,7 @@ impl Builder {
         self.expect(self.transfers.len() as f64)
     }
 
-    /// Makes a gate; its index.
+    /// Create a gate; its index.
     pub fn gate(&mut self, awaits: u32, delay: Time) -> u32 {
         self.gates.push(Gate { awaits, delay });
         self.gates.len() as u32 - 1

@@ -1,6 +1,6 @@
 //! Workloads: which transfers begin when, between whom, and how large they are.
 //!
-//! A [`Workload`] is the plan of one generator, a [`Population`] says who takes part, and [`generate`]
+//! A [`Workload`] is the plan of one generator, a [`Population`] lists the participants, and [`generate`]
 //! draws all [`Transfer`]s of a run ahead. Every engine that gets the same workload and seed so gets the
 //! same arrivals and the same sizes.
 //!
@@ -32,7 +32,7 @@
 //! a [`Gate`]; a gate counts completions and opens, perhaps after a think time. Sizes, think times and
 //! ends are drawn ahead all the same. A loop is drawn until its think times alone reach the end of the
 //! run, as though transfers took no time; what a run does not come to never begins. A loop without think
-//! times needs a limit, or it is refused.
+//! times needs a limit, or it is rejected.
 //!
 //! # Randomness
 //!
@@ -43,7 +43,7 @@
 //!
 //! # Sizes
 //!
-//! Heavy tails are truncated in the open: [`Size`] says where and how. A Zipf law ends at its largest
+//! Heavy tails are truncated in the open: [`Size`] declares where and how. A Zipf law ends at its largest
 //! number of units; the others take a [`Truncation`] by drawing again or by clipping, or none.
 
 mod count;
@@ -63,7 +63,7 @@ pub use departures::{DatagramSource, Departures};
 pub use duration::Duration;
 pub use error::WorkloadError;
 pub use generate::{generate, supply, Arriving, Supply};
-pub use generated::{Gate, Generated, Start, Transfer, MOST_TRANSFERS};
+pub use generated::{Gate, Generated, Start, Transfer, MAX_TRANSFERS};
 pub use plan::{Arrivals, Web, Workload};
 pub use population::{Ends, Pairing, Population};
 pub use random::{flow_stream, host_stream, start_draw, stream, Purpose};

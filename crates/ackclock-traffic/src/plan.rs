@@ -1,12 +1,12 @@
-//! What is asked for: complete numbers in SI units, no defaults.
+//! The plan of a workload: complete numbers in SI units, no defaults.
 //!
 //! Each field is required in the JSON (`null` where a quantity is absent); an unknown field is an error.
 
 use ackclock_core::Time;
 use serde::Deserialize;
 
-use crate::error::{at_most, positive};
-use crate::{Count, Duration, Size, WorkloadError, MOST_TRANSFERS};
+use crate::error::{check_max, positive};
+use crate::{Count, Duration, Size, WorkloadError, MAX_TRANSFERS};
 
 #[cfg(test)]
 mod tests;
@@ -23,7 +23,7 @@ pub struct Workload {
     pub stop: Option<Time>,
     /// When transfers begin.
     pub arrivals: Arrivals,
-    /// How large each is; `null` is endless. Of a web page, the embedded objects.
+    /// The size of each transfer; `null` is endless. For a web page, of the embedded objects.
     #[serde(deserialize_with = "Option::deserialize")]
     pub size: Option<Size>,
 }
@@ -84,10 +84,10 @@ pub enum Arrivals {
 ///
 /// A page is a main object, then the embedded objects over parallel lanes: object i takes lane i modulo
 /// the number of lanes, and a lane takes its objects one after the other. When all are there, the user
-/// thinks and asks for the next page.
+/// thinks and requests the next page.
 ///
 /// A browser gives the next object to the lane that is free first; here the lanes are dealt ahead, so
-/// that what a page asks for does not depend on the network.
+/// that a page's requests do not depend on the network.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Web {
@@ -109,7 +109,7 @@ pub struct Web {
 }
 
 impl Workload {
-    /// Refuses what cannot be generated, whatever the population. Sizes are checked when their samplers
+    /// Reject what cannot be generated, whatever the population. Sizes are checked when their samplers
     /// are made.
     pub(crate) fn check(&self) -> Result<(), WorkloadError> {
         if let Some(stop) = self.stop.filter(|&stop| stop <= self.start) {
@@ -137,7 +137,7 @@ impl Arrivals {
         }
     }
 
-    /// Whether some transfers begin when others are complete.
+    /// Return true if some transfers begin when others are complete.
     fn waits_for_ends(&self) -> bool {
         match self {
             Arrivals::Once { .. } | Arrivals::Poisson { .. } | Arrivals::Periodic { .. } => false,
@@ -165,7 +165,7 @@ impl Arrivals {
                 rounds,
             } => {
                 positive("senders", f64::from(senders))?;
-                at_most("senders", f64::from(senders), MOST_TRANSFERS as f64)?;
+                check_max("senders", f64::from(senders), MAX_TRANSFERS as f64)?;
                 positive("every_s", every.map_or(1.0, Time::seconds))?;
                 self.check_limit(every.is_some(), "every_s", "rounds", rounds)
             }
@@ -201,7 +201,7 @@ impl Arrivals {
         }
     }
 
-    /// How many transfers are expected among `pairs` pairs in `span_s` seconds, were each to take no time.
+    /// Return the expected number of transfers among `pairs` pairs in `span_s` seconds, if transfers took no time.
     pub(crate) fn expected(&self, pairs: f64, span_s: f64) -> f64 {
         let limited =
             |count: f64, most: Option<u32>| count.min(most.map_or(f64::INFINITY, f64::from));

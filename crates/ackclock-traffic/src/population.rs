@@ -12,7 +12,7 @@ use crate::WorkloadError;
 #[cfg(test)]
 mod tests;
 
-/// Who may take part in a workload.
+/// The participants of a workload.
 #[derive(Clone, Copy, Debug)]
 pub enum Population<'a> {
     /// Paths that are given, numbered from 0: this many, > 0. Each is one pair.
@@ -23,12 +23,12 @@ pub enum Population<'a> {
         sources: &'a [u32],
         /// The nodes that receive, each once. A node may be in both lists; it never sends to itself.
         destinations: &'a [u32],
-        /// Who sends to whom.
+        /// The pairing of senders and receivers.
         pairing: Pairing,
     },
 }
 
-/// Who sends to whom.
+/// The pairing of senders and receivers.
 ///
 /// Arrivals that draw their ends (Poisson, periodic) draw one of the pairs, all alike. The others
 /// (once, sources, web) go through all pairs. Incast has a reading of its own, see
@@ -39,7 +39,7 @@ pub enum Pairing {
     /// Drawn arrivals: any source and any other destination. Otherwise: each source and one other
     /// destination drawn for it.
     Random,
-    /// Each source and a destination of its own, drawn once; nobody sends to itself.
+    /// Each source and a destination of its own, drawn once; no host sends to itself.
     Permutation,
     /// Every source and every other destination.
     All,
@@ -76,7 +76,7 @@ pub(crate) enum Pairs {
 }
 
 impl Pairs {
-    /// Checks a population and finds its pairs.
+    /// Check a population and find its pairs.
     pub fn of(population: Population<'_>, random: &mut Pcg64Mcg) -> Result<Self, WorkloadError> {
         let (sources, destinations, pairing) = match population {
             Population::Paths(0) => return Err(WorkloadError::NoPair),
@@ -99,7 +99,7 @@ impl Pairs {
         }
     }
 
-    /// How many pairs go through the transfers of once, sources and web.
+    /// Return the number of pairs of one-shot, source and web workloads.
     pub fn count(&self) -> u64 {
         match self {
             Pairs::Paths(paths) => u64::from(*paths),
@@ -168,7 +168,7 @@ pub(crate) fn one_of(nodes: &[u32], random: &mut Pcg64Mcg) -> u32 {
     nodes[random.gen_range(0..nodes.len())]
 }
 
-/// Refuses nodes that stand twice in a list, and lists without a pair.
+/// Reject nodes listed twice, and lists without a pair.
 pub(crate) fn check_nodes(sources: &[u32], destinations: &[u32]) -> Result<(), WorkloadError> {
     for (list, nodes) in [("sources", sources), ("destinations", destinations)] {
         let mut seen = BTreeSet::new();
@@ -182,7 +182,7 @@ pub(crate) fn check_nodes(sources: &[u32], destinations: &[u32]) -> Result<(), W
     Ok(())
 }
 
-/// How many pairs of a source and another destination there are.
+/// Return the number of pairs of a source and another destination.
 fn pairs_of_all(sources: &[u32], destinations: &[u32]) -> u64 {
     let sending: BTreeSet<_> = sources.iter().collect();
     let both = destinations.iter().filter(|node| sending.contains(node));
@@ -228,7 +228,7 @@ fn one_to_one(sources: &[u32], destinations: &[u32]) -> Result<Vec<Ends>, Worklo
     }
 }
 
-/// Shuffles the destinations until nobody sends to itself: all such permutations are alike. With the
+/// Shuffles the destinations until no host sends to itself: all such permutations are alike. With the
 /// same nodes on both sides a shuffle in e = 2.72 is one.
 fn permutation(
     sources: &[u32],

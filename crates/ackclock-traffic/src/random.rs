@@ -3,7 +3,7 @@
 use rand::{RngCore, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-/// What a stream of random numbers is drawn for.
+/// The purpose of a stream of random numbers.
 ///
 /// Each purpose has its own stream, so that a change in one part of a workload leaves the draws of the
 /// others as they were (common random numbers): with another size distribution the same transfers
@@ -14,17 +14,17 @@ pub enum Purpose {
     Arrivals = 0,
     /// Between whom.
     Ends = 1,
-    /// How large they are; of a web page, the embedded objects.
+    /// Sizes of transfers; for a web page, of the embedded objects.
     Sizes = 2,
-    /// How large the main objects of web pages are.
+    /// Sizes of the main objects of web pages.
     MainSizes = 3,
-    /// How many objects a page has.
+    /// Numbers of objects of a page.
     Objects = 4,
-    /// How long users and sources think.
+    /// Think times of users and sources.
     Thinks = 5,
-    /// How long an on/off source sends.
+    /// On periods of an on/off source.
     OnPeriods = 6,
-    /// How long an on/off source is silent.
+    /// Off periods of an on/off source.
     OffPeriods = 7,
 }
 
@@ -85,16 +85,16 @@ mod tests {
     #[test]
     fn seed_stream_and_purpose_each_make_another_stream() {
         let first = |seed, index, purpose| stream(seed, index, purpose).next_u64();
-        let draws = [
+        let samples = [
             first(1, 0, Purpose::Arrivals),
             first(0, 1, Purpose::Arrivals),
             first(0, 0, Purpose::Ends),
             first(0, 0, Purpose::Arrivals),
             first(1, 1, Purpose::Arrivals),
         ];
-        for (index, draw) in draws.iter().enumerate() {
-            assert!(!draws[..index].contains(draw), "draw {index}");
+        for (index, draw) in samples.iter().enumerate() {
+            assert!(!samples[..index].contains(draw), "draw {index}");
         }
-        assert_eq!(draws[0], first(1, 0, Purpose::Arrivals));
+        assert_eq!(samples[0], first(1, 0, Purpose::Arrivals));
     }
 }

@@ -15,7 +15,7 @@ pub struct Schedule {
     first_waiting: Vec<u32>,
 }
 
-/// Where the transfers and gates of one workload begin.
+/// The first transfer and gate of one workload.
 #[derive(Debug)]
 struct Part {
     first: usize,
@@ -53,7 +53,7 @@ impl Schedule {
         self.list.shrink_to_fit();
     }
 
-    /// Sorts by gate what waits for one; the order within a gate stays.
+    /// Sort by gate what waits for one; the order within a gate stays.
     fn sort_waiting(&mut self) {
         let gate = |index: &u32| self.gate_of(*index as usize);
         let mut waiting: Vec<u32> = (0..self.list.len() as u32)
@@ -67,12 +67,12 @@ impl Schedule {
         self.waiting = waiting;
     }
 
-    /// How many transfers there are.
+    /// Return the number of transfers.
     pub fn len(&self) -> usize {
         self.list.len()
     }
 
-    /// Whether there is no transfer.
+    /// Return true if there is no transfer.
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
@@ -101,7 +101,7 @@ impl Schedule {
         self.list[index].size_bytes
     }
 
-    /// Whether others wait for the transfer's completion.
+    /// Return true if others wait for the transfer's completion.
     pub fn is_awaited(&self, index: usize) -> bool {
         self.list[index].completes.is_some()
     }
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gate_that_opens_at_the_stop_begins_nothing() {
+    fn a_gate_that_opens_at_the_stop_starts_no_transfer() {
         let mut schedule = Schedule::new([pair_and_one()]);
         assert_eq!(schedule.complete(0, seconds(1)), None);
         assert_eq!(schedule.complete(1, seconds(9)), None);

@@ -1,4 +1,4 @@
-//! How large transfers are.
+//! The distributions of transfer sizes.
 
 use rand::distributions::Distribution;
 use rand::Rng;
@@ -6,7 +6,7 @@ use rand_distr::{Exp1, Pareto, StandardNormal, Zipf};
 use rand_pcg::Pcg64Mcg;
 use serde::Deserialize;
 
-use crate::error::{at_most, not_negative, positive};
+use crate::error::{check_max, not_negative, positive};
 use crate::WorkloadError;
 
 #[cfg(test)]
@@ -18,7 +18,7 @@ pub const LARGEST_BYTES: u64 = 1 << 53;
 /// A distribution of sizes.
 ///
 /// Draws are rounded to whole bytes, at least 1 and at most [`LARGEST_BYTES`]. Where the law has no
-/// largest size of its own, `truncation` says what becomes of draws that are too large.
+/// largest size of its own, `truncation` handles draws that are too large.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Size {
@@ -31,7 +31,7 @@ pub enum Size {
     Exponential {
         /// The mean before truncation.
         mean_bytes: f64,
-        /// What becomes of draws that are too large.
+        /// The truncation of draws that are too large.
         #[serde(deserialize_with = "Option::deserialize")]
         truncation: Option<Truncation>,
     },
@@ -41,7 +41,7 @@ pub enum Size {
         median_bytes: f64,
         /// Standard deviation of the natural logarithm.
         sigma: f64,
-        /// What becomes of draws that are too large.
+        /// The truncation of draws that are too large.
         #[serde(deserialize_with = "Option::deserialize")]
         truncation: Option<Truncation>,
     },
@@ -51,7 +51,7 @@ pub enum Size {
         shape: f64,
         /// The smallest size.
         least_bytes: f64,
-        /// What becomes of draws that are too large.
+        /// The truncation of draws that are too large.
         #[serde(deserialize_with = "Option::deserialize")]
         truncation: Option<Truncation>,
     },
@@ -73,7 +73,7 @@ pub enum Size {
     },
 }
 
-/// What becomes of draws that are too large.
+/// The truncation of draws that are too large.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Truncation {
@@ -122,7 +122,7 @@ enum Law {
 }
 
 impl Size {
-    /// Checks the parameters and makes what draws from the distribution.
+    /// Check the parameters and create what draws from the distribution.
     ///
     /// # Errors
     /// A parameter that is not positive or too large, points that do not rise to 1, a truncation by
@@ -141,7 +141,7 @@ impl Size {
     fn law(&self) -> Result<Law, WorkloadError> {
         match *self {
             Size::Fixed { bytes } => {
-                whole("bytes", bytes)?;
+                check_integer("bytes", bytes)?;
                 let bytes = bytes as f64;
                 Ok(Law::Fixed { bytes })
             }
@@ -208,11 +208,11 @@ impl Size {
 impl Truncation {
     fn check(self, median_bytes: f64) -> Result<(), WorkloadError> {
         let (Truncation::Redraw { most_bytes } | Truncation::Clip { most_bytes }) = self;
-        whole("most_bytes", most_bytes)?;
+        check_integer("most_bytes", most_bytes)?;
         let throws_most_away = (most_bytes as f64) < median_bytes;
         if matches!(self, Truncation::Redraw { .. }) && throws_most_away {
             return Err(WorkloadError::RedrawBelowMedian {
-                most_bytes,
+                max_bytes: most_bytes,
                 median_bytes,
             });
         }
@@ -224,7 +224,7 @@ impl SizeSampler {
     /// One size in bytes.
     pub fn draw(&self, random: &mut Pcg64Mcg) -> u64 {
         loop {
-            let bytes = whole_bytes(self.law.draw(random));
+            let bytes = round_bytes(self.law.draw(random));
             match self.truncation {
                 Some(Truncation::Redraw { most_bytes }) if bytes > most_bytes => {}
                 Some(Truncation::Clip { most_bytes }) => return bytes.min(most_bytes),
@@ -255,7 +255,7 @@ impl Law {
 }
 
 /// Rounds to the nearest byte, at least one.
-fn whole_bytes(bytes: f64) -> u64 {
+fn round_bytes(bytes: f64) -> u64 {
     (bytes.round() as u64).clamp(1, LARGEST_BYTES)
 }
 
@@ -274,10 +274,10 @@ fn size_at(points: &[(u64, f64)], share: f64) -> f64 {
 
 fn zipf(exponent: f64, most: u64, unit_bytes: u64) -> Result<Law, WorkloadError> {
     not_negative("exponent", exponent)?;
-    whole("most", most)?;
-    whole("unit_bytes", unit_bytes)?;
+    check_integer("most", most)?;
+    check_integer("unit_bytes", unit_bytes)?;
     let (units, unit) = (most as f64, unit_bytes as f64);
-    at_most("most × unit_bytes", units * unit, LARGEST_BYTES as f64)?;
+    check_max("most × unit_bytes", units * unit, LARGEST_BYTES as f64)?;
     let law = Zipf::new(most, exponent).map_err(|_| WorkloadError::NotPositive("most"))?;
     Ok(Law::Zipf {
         law,
@@ -286,17 +286,17 @@ fn zipf(exponent: f64, most: u64, unit_bytes: u64) -> Result<Law, WorkloadError>
     })
 }
 
-fn whole(what: &'static str, found: u64) -> Result<(), WorkloadError> {
+fn check_integer(what: &'static str, found: u64) -> Result<(), WorkloadError> {
     positive(what, found as f64)?;
-    at_most(what, found as f64, LARGEST_BYTES as f64)
+    check_max(what, found as f64, LARGEST_BYTES as f64)
 }
 
 fn check_points(points: &[(u64, f64)]) -> Result<(), WorkloadError> {
     let &[(smallest, first), .., (largest, last)] = points else {
         return Err(WorkloadError::Points("expected two or more"));
     };
-    whole("bytes", smallest)?;
-    whole("bytes", largest)?;
+    check_integer("bytes", smallest)?;
+    check_integer("bytes", largest)?;
     not_negative("share", first)?;
     let rise = |pair: &[(u64, f64)]| pair[0].0 <= pair[1].0 && pair[0].1 <= pair[1].1;
     if !points.windows(2).all(rise) {

@@ -32,7 +32,7 @@ impl Zipf {
     }
 }
 
-/// What Braud 2016 says of one of his loads; sizes in segments.
+/// One of the loads of Braud 2016; sizes in segments.
 struct Load {
     gap_s: f64,
     law: Zipf,
@@ -184,12 +184,12 @@ fn le_pareto() {
     };
     let sampler = clipped.sampler().expect("a distribution");
     let mut random = stream(1, 0, Purpose::Sizes);
-    let mut draws: Vec<f64> = (0..200_000)
+    let mut samples: Vec<f64> = (0..200_000)
         .map(|_| sampler.draw(&mut random) as f64)
         .collect();
-    draws.sort_by(f64::total_cmp);
-    assert!(draws[0] >= 1370.0 && draws[0] < 1371.0);
-    let median = draws[draws.len() / 2];
+    samples.sort_by(f64::total_cmp);
+    assert!(samples[0] >= 1370.0 && samples[0] < 1371.0);
+    let median = samples[samples.len() / 2];
     assert!((median - 2500.0).abs() < 50.0, "{median}");
 
     let ratio: f64 = least_bytes / most_bytes as f64;
@@ -197,8 +197,8 @@ fn le_pareto() {
     // E min(X, c)² = least² + ∫ 2x (least/x)^shape dx from the least to c.
     let square =
         least_bytes.powi(2) * (1.0 + 2.0 * (ratio.powf(shape - 2.0) - 1.0) / (2.0 - shape));
-    let tolerance = 4.0 * ((square - mean * mean) / draws.len() as f64).sqrt();
-    let found = draws.iter().sum::<f64>() / draws.len() as f64;
+    let tolerance = 4.0 * ((square - mean * mean) / samples.len() as f64).sqrt();
+    let found = samples.iter().sum::<f64>() / samples.len() as f64;
     assert!(
         (found - mean).abs() < tolerance,
         "{found} for {mean} ± {tolerance}"

@@ -32,7 +32,7 @@ FAMILIES: tuple[Family, ...] = get_args(Family)
 #: The key that names the algorithm in a scenario's table of each family.
 NAME_KEYS: Mapping[Family, str] = {"congestion": "kind", "queue": "discipline", "stack": "stack"}
 
-#: How a parameter's kind ends its name in a plan.
+#: Suffix of a parameter's name in a plan, by its kind.
 SUFFIXES = {"time": "_s", "rate": "_bps", "bytes": "_bytes", "packets": "_packets"}
 
 #: Accepted range of a size in bandwidth–delay products.
@@ -46,7 +46,7 @@ Told = TypeVar("Told")
 
 @dataclass(frozen=True, kw_only=True)
 class Reference:
-    """Where an algorithm or a value is written down."""
+    """Source of an algorithm or of a value."""
 
     title: str
     url: str = ""
@@ -157,7 +157,7 @@ class Card:
     ecn: Literal["", "dctcp", "accurate", "l4s"] = ""
     #: A stack: its congestion control where a scenario names none.
     congestion: str = ""
-    #: That the real kernel has the algorithm, and how it is told of it.
+    #: Support of the algorithm in the real kernel, and how its parameters are passed; None if the kernel lacks it.
     linux: Linux | None = None
 
     @cached_property
@@ -188,7 +188,7 @@ class Card:
 
     @cached_property
     def _defaults(self) -> dict[str | None, dict[str, Any]]:
-        """Of each variant that was asked for, and of none: each parameter's value, read once."""
+        """Return each parameter's default for each variant, read once."""
         return {}
 
     def _read(self, variant: str | None) -> dict[str, Any]:
@@ -203,7 +203,7 @@ class Card:
 
     @cached_property
     def fixed(self) -> Mapping[str, Any]:
-        """What the kernel's code fixes, as a plan has it: `{"max_burst_s": 0.15}`; None is what must not be given."""
+        """Return what the kernel's code fixes, as a plan has it: `{"max_burst_s": 0.15}`; None must not be set."""
         fixed = {name: self.parameters[name].read(told.fixed) for name, told in self.told(Fixed).items()}
         values = {**fixed, **dict.fromkeys(self.told(Absent))}
         return {self.key(name): values[name] for name in self.parameters if name in values}
@@ -251,7 +251,7 @@ def made(family: Family, content: Mapping[str, Any]) -> Card:
 
 
 def title(family: Family, name: str) -> str:
-    """What the algorithm of that name is called. Only the head of its card is read, which is all before a table."""
+    """Return an algorithm's title. Only the head of its spec is read, before the first table."""
     head, _, _ = _text(family, name).partition("\n[")
     return str(_values(head)["title"])
 

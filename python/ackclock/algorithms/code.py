@@ -1,4 +1,4 @@
-"""Whether a congestion control that has a card has its code in this build: the packet engine's is compiled."""
+"""Check whether a congestion control algorithm with a spec is compiled into this build."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from ackclock.algorithms import Card
 #: The top of the checkout that this package is in, if it is in one.
 CHECKOUT = Path(__file__).parents[3]
 
-#: Where in a checkout the code of the controls is, and the file with their list.
+#: Source folder of the algorithms in a checkout, and the file with their list.
 SOURCES = Path("crates/ackclock-congestion/src")
 LIST = SOURCES / "lib.rs"
 
 
 def missing(card: Card) -> str:
-    """That a control's code is not in this build, in one line with what to do; empty if it is."""
+    """Return why an algorithm's code is missing in this build, in one line with what to do; empty if it is there."""
     why = reason(card)
     return why and f"the card {card.name} has no code in this build of ackclock: {why}"
 
@@ -38,9 +38,9 @@ def reason(card: Card) -> str:
     return f"{source} is not compiled yet; `make setup` builds it"
 
 
-def stale(name: str) -> str:
-    """The file that has changed since a control was built; empty if none has, or outside a checkout."""
-    changed = [file for file in (SOURCES / f"{name}.rs", LIST) if _newer(CHECKOUT / file)]
+def stale(name: str, sources: Path = SOURCES, list_file: Path = LIST) -> str:
+    """Return the file that has changed since an algorithm was built; empty if none has, or outside a checkout."""
+    changed = [file for file in (sources / f"{name}.rs", list_file) if _newer(CHECKOUT / file)]
     return str(changed[0]) if changed else ""
 
 
@@ -49,7 +49,7 @@ def _only_in_kernel(card: Card, source: Path) -> bool:
 
 
 def _is_built(name: str, source: Path) -> bool:
-    """Nothing is imported where files show that all is older than the build."""
+    """Return True if the code is built. Nothing is imported if the files show that all is older than the build."""
     file = CHECKOUT / source
     if file.is_file() and _is_listed(name) and not _newer(file) and not _newer(CHECKOUT / LIST):
         return True
@@ -65,6 +65,6 @@ def _is_listed(name: str) -> bool:
 
 
 def _newer(file: Path) -> bool:
-    """Whether a file has changed since ackclock was built."""
+    """Return True if a file has changed since ackclock was built."""
     built = [path.stat().st_mtime for path in (CHECKOUT / "python/ackclock").glob("_core*.so")]
     return file.is_file() and file.stat().st_mtime > max(built, default=0.0)

@@ -18,9 +18,9 @@ class Knob:
     """A parameter of a control's module, a whole number: `{ knob = "beta", scale = 1024, default = 717 }`."""
 
     knob: str
-    #: What a plan's value is multiplied by before it is rounded.
+    #: Factor of a plan's value before it is rounded.
     scale: float = 1.0
-    #: What the kernel's own module starts with; one of ours is always told.
+    #: Default of the kernel's own module; a module of ours always gets its parameters.
     default: int | None = None
 
     def number(self, value: Any) -> int:
@@ -45,14 +45,14 @@ class Word:
 
 @dataclass(frozen=True, kw_only=True)
 class Fixed:
-    """What the kernel's code has for good, as a scenario would write it: `{ fixed = "150ms" }`."""
+    """A value fixed in the kernel's code, as a scenario would write it: `{ fixed = "150ms" }`."""
 
     fixed: Plain | Mapping[str, Plain]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Absent:
-    """What the kernel cannot be told, so that it must not be given: `{ given = false }`."""
+    """A parameter that cannot be passed to the kernel and must not be set: `{ given = false }`."""
 
     given: Literal[False]
 
@@ -70,7 +70,7 @@ Told: TypeAlias = Knob | Word | Fixed | Absent | Clock
 
 @dataclass(frozen=True, kw_only=True)
 class Linux:
-    """That the kernel has an algorithm, and where."""
+    """Support of an algorithm in the kernel: its module and its parameters."""
 
     #: A control: the kernel's module that has the knobs.
     module: str = ""

@@ -1,4 +1,4 @@
-"""What hosts take for a packet unless a scenario says otherwise."""
+"""Default processing times of hosts per packet."""
 
 from __future__ import annotations
 

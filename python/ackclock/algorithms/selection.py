@@ -1,4 +1,4 @@
-"""What a scenario says of an algorithm or a TCP stack: its name and some of its parameters, checked by its card."""
+"""Selection of an algorithm or a TCP stack in a scenario: its name and some parameters, checked by its spec."""
 
 from __future__ import annotations
 

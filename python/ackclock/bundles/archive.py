@@ -33,7 +33,7 @@ LIST = "bundle.json"
 FORM = 1
 
 #: Longest list, in bytes, and most parts.
-LONGEST_LIST, MOST_PARTS = 64 << 20, 1_000_000
+LONGEST_LIST, MAX_PARTS = 64 << 20, 1_000_000
 
 #: Longest name of a part, and of what is between two slashes, in bytes: what file systems take.
 LONGEST_NAME, LONGEST_STEP = 4000, 255
@@ -41,16 +41,16 @@ LONGEST_NAME, LONGEST_STEP = 4000, 255
 #: Bytes that are read at a time.
 AT_A_TIME = 1 << 20
 
-#: What a part is made of.
+#: Content of a part: a file, or bytes.
 Given: TypeAlias = "Path | bytes"
 
-#: What a bundle is to be when it is none.
+#: Expectation of a file that is no bundle.
 EXPECTED = "a file that `ackclock bundle` has written"
 
 #: A tar archive ends with two empty blocks.
 BLOCK_BYTES, END = 512, bytes(2 * 512)
 
-#: Where GNU tar says which form a header has.
+#: Magic of GNU tar's header, and its offset.
 _MAGIC, _MAGIC_AT = b"ustar  \0", 257
 
 
@@ -166,7 +166,7 @@ def _opened(path: Path) -> Iterator[IO[bytes]]:
 
 
 def _listed(path: Path, file: IO[bytes]) -> Bundle:
-    """What the list says, once it is known to be what was written."""
+    """Parse the list, once its hash is verified."""
     header = file.read(BLOCK_BYTES)
     if header[_MAGIC_AT : _MAGIC_AT + len(_MAGIC)] != _MAGIC or not header.startswith(LIST.encode()):
         raise InputError(f"{readable(path)}: found {_what(header)}; expected {EXPECTED}")
@@ -201,7 +201,7 @@ def _values(path: Path, given: bytes) -> Any:
 
 
 def _about(path: Path, values: Any) -> Mapping[str, Any]:
-    """What is said of the bundle, of a form that can be read."""
+    """Return the bundle's description. Raises `InputError` for a format that cannot be read."""
     about = values.get("bundle") if isinstance(values, dict) else None
     if not isinstance(about, dict):
         raise InputError(f"{readable(path)}: found no bundle in {LIST}; expected {EXPECTED}")
@@ -226,8 +226,8 @@ def _parts(path: Path, sums: Any, sizes: Any) -> dict[str, Part]:
 def _check_files(path: Path, sums: Any, sizes: Any) -> None:
     if not isinstance(sums, dict) or not isinstance(sizes, dict) or [*sums] != sorted(sums) or [*sums] != [*sizes]:
         raise InputError(f"{readable(path)}: {LIST}: found no list of files with their sizes; expected {EXPECTED}")
-    if len(sums) > MOST_PARTS:
-        raise InputError(f"{readable(path)}: {LIST}: found {len(sums)} files; expected at most {MOST_PARTS}")
+    if len(sums) > MAX_PARTS:
+        raise InputError(f"{readable(path)}: {LIST}: found {len(sums)} files; expected at most {MAX_PARTS}")
 
 
 def _check_part(path: Path, name: str, size_bytes: Any, sha256: Any) -> None:
@@ -238,7 +238,7 @@ def _check_part(path: Path, name: str, size_bytes: Any, sha256: Any) -> None:
 
 
 def _wrong_name(name: str) -> str:
-    """What is wrong with a part's name, which others may unpack under it; empty if nothing is."""
+    """Return why a part's name could be unsafe to unpack; empty if it is safe."""
     return next((wrong for wrong, is_so in _WRONG_NAMES.items() if is_so(name)), "")
 
 
@@ -263,7 +263,7 @@ def _is_odd(name: str) -> bool:
     return not name.isprintable() or "\\" in name
 
 
-#: What is wrong with a name → whether it is so, in this order.
+#: Reason → test of a name, in this order.
 _WRONG_NAMES: Mapping[str, Callable[[str], bool]] = {
     "a name that leads elsewhere": _leads_elsewhere,
     "a name that is the list's own": _is_the_list,
@@ -301,7 +301,7 @@ def _sink(target: Path | None) -> IO[bytes]:
 
 
 def _what(header: bytes) -> str:
-    """What a file that is no bundle seems to be."""
+    """Return what a file that is no bundle seems to be."""
     if not header:
         return "an empty file"
     kinds = {b"PK\3\4": "a zip archive", b"\x1f\x8b": "a gzip file", b"\x28\xb5\x2f\xfd": "a zstd file"}

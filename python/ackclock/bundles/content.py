@@ -1,4 +1,4 @@
-"""What of a result goes into a bundle: its folder as it is, and beside it what people look at first.
+"""Contents of a bundle: a result's folder unchanged, and the parts that people read first.
 
 bundle.json                           what the results are, and the size and SHA-256 of each file below
 about/dumbbell-packet/scenario.toml   the scenario as it was written
@@ -23,7 +23,7 @@ from ackclock.dataset.manifests import PLACES
 from ackclock.dataset.result_kind import LOCK, MANIFEST, Kind, kind
 from ackclock.errors import InputError
 from ackclock.system.files import readable
-from ackclock.system.temporary import is_private
+from ackclock.system.temporary import is_temporary
 
 #: The folders in a bundle.
 RESULTS, ABOUT = "results", "about"
@@ -31,7 +31,7 @@ RESULTS, ABOUT = "results", "about"
 #: Files about a result.
 SCENARIO, PLAN, METRICS = "scenario.toml", "plan.json", "metrics.json"
 
-#: What of a manifest the bundle's list repeats, for people.
+#: Keys of a manifest that the bundle's list repeats for readers.
 TOLD = ("ackclock", "engine", "command", "versions", "platform", "created")
 
 
@@ -81,7 +81,7 @@ def _files(folder: Path, whole: Path, *, data: bool) -> Iterator[tuple[str, Path
     """Every file by its place in the result, notes of the user's included."""
     is_result = (folder / MANIFEST).is_file()
     for entry in sorted(folder.iterdir()):
-        if is_private(entry) or entry.name == LOCK or (is_result and not data and entry.name in PLACES):
+        if is_temporary(entry) or entry.name == LOCK or (is_result and not data and entry.name in PLACES):
             continue
         mode = os.lstat(entry).st_mode
         if stat.S_ISDIR(mode):

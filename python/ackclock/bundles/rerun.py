@@ -35,7 +35,7 @@ from ackclock.scenario.options.linux import KERNEL
 from ackclock.scenario.points import described
 from ackclock.system.files import printable, readable
 
-#: What can be run again.
+#: Kinds of results that can be run again.
 RUNNABLE = (Kind.RUN, Kind.SWEEP, Kind.COMPARISON)
 
 #: The files of a bundle that are looked into; the others have only to be whole.
@@ -57,7 +57,7 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of one result: the data files that are equal byte for byte, of how many; and the metrics.
+    """Outcome of rerunning one result: how many data files are equal byte for byte, of how many; and the metrics.
 
     `notes` say what else is not as it was.
     """
@@ -71,7 +71,7 @@ class Outcome:
 
     @property
     def same_bytes(self) -> bool:
-        """Whether all data are the same, byte for byte."""
+        """Return True if all data are equal byte for byte."""
         return 0 < self.files == self.equal_files
 
     @property
@@ -221,7 +221,7 @@ def _points(
         yield where, rows.to_dicts(), second.get(point[0], [])
 
 
-#: What runs a result of a kind again.
+#: Functions that run a result of a kind again.
 _AGAIN = {Kind.RUN: _run, Kind.SWEEP: _sweep, Kind.COMPARISON: _comparison}
 
 
@@ -230,7 +230,7 @@ def _planned(result: Opened, about: Mapping[str, Any], names: Sequence[str], opt
     text, known = _given(result, about)
     loaded = planning.loads(text, _name_of(about)).on(_kernel(result, _kernel_of(known), options, names))
     plan = _as_long(replace(loaded.plan(), seeds=_seeds(result, about)), known)
-    _note_difference(result, known, engines.fed(engines.engine(about["engine"]), plan))
+    _note_difference(result, known, engines.resolve_inputs(engines.engine(about["engine"]), plan))
     return plan
 
 
@@ -280,12 +280,12 @@ def _runs(result: Opened, about: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _metrics_of(result: Opened, target: Path, part: str, engine: str, plan: Plan) -> list[Metric]:
-    """Of one dataset: what the bundle says of it, and what there is now."""
+    """Return the metrics of one dataset, as bundled and as rerun."""
     told = _values(result.folder.parents[1] / content.ABOUT / result.name / content.METRICS)
     with _told(result.name):
         given = [dict(run["metrics"]) for run in (told[part] if part else told)["runs"]]
     again = [measured.of_run(view) for view in measured.runs(Dataset.read(target))]
-    exact = not engines.engine(engine).draws(plan)
+    exact = not engines.engine(engine).is_stochastic(plan)
     return verdict.metrics(given, again, exact=exact, where=part)
 
 
@@ -295,7 +295,7 @@ def _outcome(result: Opened, manifest: Manifest, target: Path, rows: list[Metric
 
 
 def _equal(given: Mapping[str, str], again: Mapping[str, str]) -> tuple[int, int]:
-    """How many files either has, and how many of them are equal."""
+    """Return how many files either has, and how many of them are equal."""
     return len(given.keys() | again.keys()), sum(again.get(name) == known for name, known in given.items())
 
 
@@ -314,7 +314,7 @@ def _name_of(about: Mapping[str, Any]) -> str:
 
 
 def _first_difference(given: Any, again: Any, place: str = "") -> str:
-    """Where two values differ first, and how; empty if they do not."""
+    """Return the first difference of two values; empty if they are equal."""
     if isinstance(given, dict) and isinstance(again, dict):
         keys = [*given, *(key for key in again if key not in given)]
         found = (_first_difference(given.get(key), again.get(key), f"{place}.{key}" if place else key) for key in keys)

@@ -1,4 +1,4 @@
-"""Whether a result that was made again is the same: metric by metric.
+"""Comparison of a rerun with the bundled result, metric by metric.
 
 A metric is *equal* if all its values are, *within* if the difference of the means has zero in its 95 % interval
 (Welch's, as between engines), else it *differs*. One run, or one without chance in it, has no interval: its values may

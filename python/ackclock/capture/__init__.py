@@ -1,7 +1,7 @@
 """Analyse packet captures: the TCP connections in them become the dataset that engines write.
 
-`crates/ackclock-capture` reads and analyses; its rows become tables (`tabling`), and its findings analysis (`telling`).
-Answers alone need no tables: they are told sooner.
+`crates/ackclock-analysis` reads and analyses; its rows become tables (`tables`), and its findings a JSON object
+(`analysis`), which needs no tables and is faster alone.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ STANDARD_INPUT = "-"
 #: A flow is sampled at most once in this time, in seconds.
 INTERVAL_S = 0.1
 
-#: Connections that analysis have one by one. The tables have all.
+#: Connections that the JSON object lists. The tables have all.
 MAX_FLOWS = 10_000
 
 #: What may be read: captures, and which of their packets.
@@ -122,7 +122,9 @@ def of_result(folder: Path | str, clock_log: Path | str | None = None) -> Captur
     from ackclock.dataset.result_kind import Kind
 
     if clock_log is not None:
-        raise InputError(f"--clock: found {readable(folder)}, a result; expected captures, which a log is joined with")
+        raise InputError(
+            f"--clock-log: found {readable(folder)}, a result; expected captures, which a log is joined with"
+        )
     data = Dataset.read(folder)
     if "capture" not in data.manifest:
         raise InputError(

@@ -1,6 +1,6 @@
 """Candidate congestion control algorithms for captured flows, as `candidates.json` lists them.
 
-`tools/words.py` makes that file from this.
+`tools/generated_data.py` makes that file from this.
 """
 
 from __future__ import annotations

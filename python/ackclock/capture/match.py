@@ -1,6 +1,6 @@
 """Join two captures of the same flows at two vantage points: losses by place, and one-way delays.
 
-A packet is the same at both points if all that no hop changes is the same (`crates/ackclock-capture`, `listing`); of
+A packet is the same at both points if all that no hop changes is the same (`crates/ackclock-pcap`, `listing`); of
 like ones the first is the first. What one point has and the other lacks was lost between, unless it is acknowledged
 and no other copy came: then the other capture missed it. What may have been under way when a capture began or ended is
 left out. What was lost before the first point or behind the second is told by the analysis of each capture.

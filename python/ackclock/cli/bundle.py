@@ -2,33 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
 
-import typer
+import click
+
+from ackclock.cli import options
+from ackclock.cli.command import FOLDER, Argument, Command
 
 
-def bundle(
-    results: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Folders of results.")],
-    out: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="The bundle (default: RUN.bundle.tar here; several need a name)."),
-    ] = None,
-    data: Annotated[
-        bool,
-        typer.Option(
-            "--data/--without-data", help="With tables and packet captures, or only their checksums and the metrics."
-        ),
-    ] = True,
-) -> None:
+@click.command(cls=Command)
+@click.argument(
+    "results", cls=Argument, metavar="RUN...", type=FOLDER, nargs=-1, required=True, help="Folders of results."
+)
+@options.out_file("The bundle (default: RUN.bundle.tar; required for several results).")
+@click.option(
+    "--data/--without-data",
+    default=True,
+    help="Include tables and packet captures, or only their checksums and the metrics.",
+)
+def bundle(*, results: Sequence[Path], out: Path | None, data: bool) -> None:
     """Pack results into one file: scenario, plan, commands, versions, data, figures, and the checksums of all.
 
-    Other files in a result's folder are included. The same results make
-    the same bytes. `tar` unpacks a bundle, `ackclock rerun` runs it again.
+    Other files in a result's folder are included. The same results make the same bytes. `tar` unpacks a bundle,
+    `ackclock rerun` reruns it.
 
     Examples:
         ackclock bundle results/dumbbell-packet
-
         ackclock bundle results/cubic results/reno --out paper.bundle.tar
     """
     from ackclock.bundles import content
@@ -39,4 +39,4 @@ def bundle(
         raise InputError(f"--out: found none for {len(results)} results; expected the name of the file")
     path = out or Path(f"{results[0].resolve().name}.bundle.tar")
     size_bytes = content.pack(results, path, data=data)
-    typer.echo(f"wrote {path} ({numbers.value(size_bytes, 'bytes')})")
+    click.echo(f"wrote {path} ({numbers.value(size_bytes, 'bytes')})")

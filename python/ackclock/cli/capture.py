@@ -3,79 +3,77 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
-import typer
+import click
 
-from ackclock.cli.options import command
+from ackclock.cli import options
+from ackclock.cli.command import FILE, Command
 
 if TYPE_CHECKING:
     from ackclock.capture import Captured, CaptureSummary
 
-Files: TypeAlias = Annotated[
-    list[Path],
-    typer.Argument(metavar="FILE...", help="Captures (pcap or pcapng, also as gz, zst or xz); - is standard input."),
-]
-Filter: TypeAlias = Annotated[
-    str,
-    typer.Option(
-        "--filter", metavar="EXPR", help='Only these packets, in the syntax of tcpdump: "host 192.0.2.1 and port 443".'
-    ),
-]
+packet_filter: Callable[[Callable[..., Any]], Callable[..., Any]] = click.option(
+    "--filter",
+    "expression",
+    metavar="EXPR",
+    default="",
+    show_default=False,
+    help='Only these packets, in tcpdump syntax: "host 192.0.2.1 and port 443".',
+)
+clock_log: Callable[[Callable[..., Any]], Callable[..., Any]] = click.option(
+    "--clock-log",
+    metavar="LOG",
+    type=FILE,
+    help="Log of gaps in the host's clock (`ackclock doctor host stalls --log`), to explain stalls.",
+)
 
-ClockLog: TypeAlias = Annotated[
-    Path | None,
-    typer.Option("--clock", metavar="LOG", help="A log of gaps in the clock of the host, which explain silences."),
-]
 
-
+@click.command(cls=Command)
+@options.captures
+@options.out("Write a result, for report, plot and compare.")
+@options.json_flag("Print one line of JSON only.")
+@packet_filter
+@clock_log
+@click.option(
+    "--join",
+    is_flag=True,
+    help="Match two captures of the same flows from two vantage points: where packets were lost, one-way delays.",
+)
+@click.option("--segments", is_flag=True, help="Keep each segment and acknowledgement, for `ackclock plot … sequence`.")
+@click.option(
+    "--tables",
+    is_flag=True,
+    help="Print trace-study statistics: retransmissions by direction, distributions over the flows, loss epochs.",
+)
 def capture(
-    files: Files,
-    out: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Write what was found as a result, for report, plot and compare."),
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one line of JSON, and nothing else.")] = False,
-    expression: Filter = "",
-    clock_log: ClockLog = None,
-    join: Annotated[
-        bool,
-        typer.Option(
-            "--join", help="Join two captures of the same flows from two points of their path: what was lost where."
-        ),
-    ] = False,
-    segments: Annotated[
-        bool,
-        typer.Option("--segments", help="Also keep each segment and acknowledgement, for the figure sequence."),
-    ] = False,
-    tables: Annotated[
-        bool,
-        typer.Option(
-            "--tables",
-            help="Print the tables of published trace studies: by direction, over the flows, and loss epochs.",
-        ),
-    ] = False,
+    *,
+    files: Sequence[Path],
+    out: Path | None,
+    as_json: bool,
+    expression: str,
+    clock_log: Path | None,
+    join: bool,
+    segments: bool,
+    tables: bool,
 ) -> None:
-    """Report what happened to the TCP connections in packet captures: losses, retransmissions, RTTs, what limits them.
+    """Analyse TCP connections in packet captures: losses, retransmissions, RTTs, stalls, limiting factors, the CCA.
 
-    Several files are read as one capture, in the order of time; with --join, two as captures of the same packets.
+    Several files are read as one capture, merged by time; with --join, two as captures of the same packets.
 
     Examples:
         ackclock capture upload.pcap
-
         ackclock capture day-*.pcap.zst --filter "port 443" --out results/day
-
         ackclock capture backbone.pcap --tables
-
         tcpdump -w - | ackclock capture - --json
-
         ackclock capture sender.pcap receiver.pcap --join
     """
-    from ackclock import capture
+    from ackclock import capture as captures
 
     if out is None and not join and not tables:
-        _print(capture.summarise(files, expression, clock_log=clock_log), as_json)
+        _print(captures.summarise(files, expression, clock_log=clock_log), as_json)
         return
     from ackclock.dataset.folders import check
     from ackclock.dataset.result_kind import Kind
@@ -83,35 +81,40 @@ def capture(
 
     if out is not None:
         check(out, Kind.CAPTURE)
-    segments = segments or tables
     if join:
-        found = _joined(files, expression, clock_log=clock_log, command=command())
+        analysis = _matched(files, expression, clock_log=clock_log, command=options.command_line())
     else:
-        found = capture.read(files, expression, clock_log=clock_log, segments=segments, command=command())
-    _print(found, as_json)
+        analysis = captures.read(
+            files,
+            expression,
+            clock_log=clock_log,
+            segments=segments or tables,
+            command=options.command_line(),
+        )
+    _print(analysis, as_json)
     if tables:
         from ackclock.cli.terminal import trace_tables
 
-        trace_tables.print_tables(found.data, err=as_json)
+        trace_tables.print_tables(analysis.data, err=as_json)
     if out is not None:
-        typer.echo(f"wrote {readable(found.data.write(out))}", err=as_json)
+        click.echo(f"wrote {readable(analysis.data.write(out))}", err=as_json)
 
 
-def _print(found: CaptureSummary | Captured, as_json: bool) -> None:
-    for note in found.notes:
-        typer.echo(note, err=True)
+def _print(analysis: CaptureSummary | Captured, as_json: bool) -> None:
+    for note in analysis.notes:
+        click.echo(note, err=True)
     if as_json:
-        typer.echo(json.dumps(found.analysis, allow_nan=False))
+        click.echo(json.dumps(analysis.analysis, allow_nan=False))
     else:
         from ackclock.cli.terminal import capture as terminal
 
-        terminal.print_answers(found.analysis)
+        terminal.print_analysis(analysis.analysis)
 
 
-def _joined(files: list[Path], expression: str, **options: Any) -> Captured:
+def _matched(files: Sequence[Path], expression: str, **more: Any) -> Captured:
     from ackclock.capture import match
     from ackclock.errors import InputError
 
     if len(files) != 2:
         raise InputError(f"--join: found {len(files)} file{'s' if len(files) > 1 else ''}; expected two")
-    return match.read(files[0], files[1], expression, **options)
+    return match.read(files[0], files[1], expression, **more)

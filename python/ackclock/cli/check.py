@@ -1,50 +1,121 @@
-"""`ackclock check`: of results, whether they are as they were written; of a control, whether it keeps its contract."""
+"""`ackclock check`: the integrity of results, and the contract of algorithms."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
+import click
 
+from ackclock.cli import completion, options
+from ackclock.cli.command import FOLDER, Argument, Command, FilesOrCommand
 from ackclock.errors import InputError
 
 if TYPE_CHECKING:
     from ackclock.dataset.verify import Checked
-    from ackclock.scaffold.contract import Kept
+    from ackclock.scaffold.contract import Clause
+    from ackclock.scaffold.new import Family
 
-app = typer.Typer(rich_markup_mode="rich")
+
+@click.command(cls=Command)
+@click.argument(
+    "name",
+    cls=Argument,
+    metavar="NAME",
+    shell_complete=completion.one_of(completion.congestion),
+    help="A congestion control algorithm of the packet engine.",
+)
+def control(*, name: str) -> None:
+    """Check in seconds that a congestion control algorithm, as built, satisfies the contract of all of them.
+
+    Its spec is complete; the code takes the spec's parameters and no others; windows stay valid in random histories of
+    a connection; runs are deterministic. The exit status is 2 if any of this fails.
+
+    Examples:
+        ackclock check control cubic
+    """
+    from ackclock.scaffold import contract
+    from ackclock.scaffold.new import CONTROL
+
+    _check_clauses(name, contract.congestion_clauses(name), CONTROL)
 
 
-def check(
-    places: Annotated[list[Path], typer.Argument(metavar="DIR...", help="Results, or folders with results in them.")],
-    as_json: Annotated[bool, typer.Option("--json", help="Print a line of JSON for each result.")] = False,
-) -> None:
-    """Check that results are intact: every table, capture and manifest, by its SHA-256.
+@click.command(cls=Command)
+@click.argument(
+    "name",
+    cls=Argument,
+    metavar="NAME",
+    shell_complete=completion.one_of(completion.queues),
+    help="A queue discipline of the packet engine.",
+)
+def queue(*, name: str) -> None:
+    """Check in seconds that a queue discipline, as built, satisfies the contract of all of them.
 
-    Prints a line for each result in the folders, whatever command wrote it. An unfinished
-    sweep is checked as far as it goes.
+    Its spec is complete; the code takes the spec's parameters and no others; runs are deterministic, and all flows
+    deliver data. The exit status is 2 if any of this fails.
 
-    The exit status is 2 if any result is damaged.
+    Examples:
+        ackclock check queue codel
+    """
+    from ackclock.scaffold import contract
+    from ackclock.scaffold.new import QUEUE
 
-    `ackclock check control NAME` checks a congestion control instead: its card, its code, its windows.
+    _check_clauses(name, contract.queue_clauses(name), QUEUE)
+
+
+def _check_clauses(name: str, clauses: Iterable[Clause], family: Family) -> None:
+    from ackclock.algorithms import code
+
+    if changed := code.stale(name, family.sources, family.list_file):
+        click.echo(f"warning: {changed} is newer than what is built; `make setup` builds it", err=True)
+    violated = 0
+    for clause in clauses:
+        click.echo(f"{'violated' if clause.violations else 'ok'}: {clause.text}")
+        for violation in clause.violations:
+            click.echo(f"    {violation}")
+        violated += bool(clause.violations)
+    click.echo(f"its own tests: cargo test -p {family.crate} {name}", err=True)
+    if violated:
+        raise InputError(f"{name}: found {violated} of the contract violated; expected all of it kept")
+
+
+@click.command(cls=FilesOrCommand, subcommands=[control, queue])
+@click.argument(
+    "places",
+    cls=Argument,
+    metavar="DIR...",
+    type=FOLDER,
+    nargs=-1,
+    required=True,
+    shell_complete=completion.subcommand_or("dir", "control", "queue"),
+    help="Results, or folders with results in them.",
+)
+@options.json_flag("Print JSON only, one line for each result.")
+def check(*, places: Sequence[Path], as_json: bool) -> None:
+    """Verify that results are intact: every table, capture and manifest, by its SHA-256.
+
+    Prints a line for each result in the folders, whatever command wrote it. Of an unfinished sweep the finished parts
+    are checked. The exit status is 2 if any result is damaged.
+
+    `ackclock check control NAME` and `ackclock check queue NAME` check an algorithm instead: its spec, its code, its
+    behaviour.
 
     Examples:
         ackclock check results
-
         ackclock check archive/2024 archive/2025 --json
     """
     from ackclock.dataset import verify
 
-    found = [folder for place in places for folder in _results(place)]
+    folders = dict.fromkeys(folder for place in places for folder in _results(place))
     damaged = 0
-    for folder in dict.fromkeys(found):
+    for folder in folders:
         checked = verify.check(folder)
         damaged += checked.state == verify.DAMAGED
-        typer.echo(_json(checked) if as_json else _line(checked))
+        click.echo(_json(checked) if as_json else _line(checked))
     if damaged:
-        raise InputError(f"found damage in {damaged} of {len(set(found))}; expected results as they were written")
+        raise InputError(f"found damage in {damaged} of {len(folders)}; expected results as they were written")
 
 
 def _results(place: Path) -> list[Path]:
@@ -78,37 +149,3 @@ def _json(checked: Checked) -> str:
             "problems": list(checked.problems),
         }
     )
-
-
-@app.command()
-def control(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A congestion control of the packet engine.")],
-) -> None:
-    """Check in seconds that a congestion control, as built, satisfies the contract of all controls.
-
-    Its card is complete; the code takes what the card says and nothing else;
-    windows stay sane in any history of a connection; runs are deterministic.
-
-    The exit status is 2 if any of this fails.
-
-    Examples:
-        ackclock check control cubic
-    """
-    from ackclock.algorithms import code
-    from ackclock.scaffold import contract
-
-    parts = contract.kept(name)
-    if changed := code.stale(name):
-        typer.echo(f"warning: {changed} is newer than what is built; `make setup` builds it", err=True)
-    broken = sum(_kept(part) for part in parts)
-    typer.echo(f"its own tests: cargo test -p ackclock-congestion {name}", err=True)
-    if broken:
-        raise InputError(f"{name}: found {broken} of the contract broken; expected all of it kept")
-
-
-def _kept(part: Kept) -> bool:
-    """Says a line on a part of the contract, and whether it is broken."""
-    typer.echo(f"{'broken' if part.broken else 'ok'}: {part.says}")
-    for what in part.broken:
-        typer.echo(f"    {what}")
-    return bool(part.broken)

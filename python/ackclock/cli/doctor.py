@@ -3,41 +3,39 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
 
-import typer
+import click
 
-from ackclock.cli.capture import ClockLog, Files, Filter
+from ackclock.cli import options
+from ackclock.cli.capture import clock_log, packet_filter
+from ackclock.cli.command import FILE, FilesOrCommand
+from ackclock.cli.host import host
 
 
-def doctor(
-    files: Files,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one line of JSON, and nothing else.")] = False,
-    expression: Filter = "",
-    clock_log: ClockLog = None,
-    html: Annotated[
-        Path | None,
-        typer.Option(
-            "--html", metavar="FILE", help="Write a page with figures next to each sentence; it opens offline."
-        ),
-    ] = None,
-) -> None:
-    """Say why transfers in packet captures were slow: network, host, capture, shaper, receiver or application.
+@click.command(cls=FilesOrCommand, subcommands=[host])
+@options.captures
+@options.json_flag("Print one line of JSON only.")
+@packet_filter
+@clock_log
+@click.option(
+    "--html", metavar="FILE", type=FILE, help="Write a page with a figure next to each finding; it opens offline."
+)
+def doctor(*, files: Sequence[Path], as_json: bool, expression: str, clock_log: Path | None, html: Path | None) -> None:
+    """Diagnose slow transfers in packet captures: network, host, capture, shaper, receiver or application.
 
-    A result of `ackclock capture --out` may take the place of the captures.
-    Each sentence comes with its figures, the share of the time that it cost, and what to do next.
+    A result of `ackclock capture --out` can take the place of the captures. Each finding has its evidence, the share of
+    the time that it cost, and what to do next.
 
-    The exit status is 0 if nothing stands out, 10 for the network, 11 for the host, 12 for the capture, 13 for a shaper
+    The exit status is 0 if nothing is wrong, 10 for the network, 11 for the host, 12 for the capture, 13 for a shaper
     or policer, 14 for the receiver, 15 for the application, 19 if that is undecided.
 
     `ackclock doctor host` examines this host instead: its clock, its disk, its settings.
 
     Examples:
         ackclock doctor slow.pcap
-
         ackclock doctor sender.pcap.gz --filter "host 192.0.2.1" --json
-
         ackclock doctor slow.pcap --html why.html
     """
     from ackclock import capture
@@ -51,26 +49,25 @@ def doctor(
     if len(files) == 1 and files[0].is_dir():
         if expression:
             raise InputError(f"--filter: found {readable(files[0])}, a result; expected captures")
-        found = capture.of_result(files[0], clock_log)
+        analysis = capture.of_result(files[0], clock_log)
     else:
-        found = capture.read(files, expression, clock_log=clock_log, segments=html is not None)
-    for note in found.notes:
-        typer.echo(note, err=True)
-    diagnosis = diagnose(found.analysis)
+        analysis = capture.read(files, expression, clock_log=clock_log, segments=html is not None)
+    for note in analysis.notes:
+        click.echo(note, err=True)
+    diagnosis = diagnose(analysis.analysis)
     if as_json:
-        typer.echo(json.dumps({**diagnosis.as_dict(), "answers": found.analysis}, allow_nan=False))
+        click.echo(json.dumps({**diagnosis.as_dict(), "answers": analysis.analysis}, allow_nan=False))
     else:
-        terminal.print_diagnosis(found.analysis, diagnosis)
+        terminal.print_diagnosis(analysis.analysis, diagnosis)
     if html is not None:
-        from ackclock.figures.report import diagnosis as page_of
+        from ackclock.figures.report import diagnosis as page
 
-        page = page_of.write(found.data, found.analysis, diagnosis, html)
-        typer.echo(f"wrote {readable(page)}", err=as_json)
-    raise typer.Exit(diagnosis.verdict.exit_status)
+        click.echo(f"wrote {readable(page.write(analysis.data, analysis.analysis, diagnosis, html))}", err=as_json)
+    raise click.exceptions.Exit(diagnosis.verdict.exit_status)
 
 
 def _check_page(path: Path) -> None:
-    """Only a page is replaced by a page. Raises `InputError`."""
+    """Raise `InputError` for a path that is not a page, or that cannot be written."""
     from ackclock.dataset.folders import staging_folder
     from ackclock.errors import InputError
     from ackclock.system.files import readable

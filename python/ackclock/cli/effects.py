@@ -1,45 +1,73 @@
-"""`ackclock effects`: which swept key matters most."""
+"""`ackclock effects`."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING
 
-import typer
+import click
 
-from ackclock.cli.options import AsJson
-from ackclock.completion import words as completing
+from ackclock.cli import completion, options
+from ackclock.cli.command import FOLDER, Argument, Command
+
+if TYPE_CHECKING:
+    from ackclock.experiments.effects.effects import Effects
 
 
-def effects(
-    *,
-    sweep: Annotated[Path, typer.Argument(metavar="SWEEP", help="Folder of a finished sweep.")],
-    metric: Annotated[
-        str,
-        typer.Option(metavar="NAME[,NAME]", help="The metrics to analyse.", autocompletion=completing.of("scalars,")),
-    ],
-    as_json: AsJson = False,
-) -> None:
-    """Say which swept key matters most for a metric: effects with 95 % intervals, by analysis of variance.
+@click.command(cls=Command)
+@click.argument("sweep", cls=Argument, metavar="SWEEP", type=FOLDER, help="Folder of a finished sweep.")
+@click.option(
+    "--metric",
+    metavar="NAME[,NAME]",
+    required=True,
+    shell_complete=completion.list_of(completion.scalar_metrics),
+    help="The metrics to analyse.",
+)
+@options.as_json
+def effects(*, sweep: Path, metric: str, as_json: bool) -> None:
+    """Rank a sweep's keys by their effect on a metric, with 95 % intervals, by analysis of variance.
 
-    Each key's share of the differences between runs, and how much the mean changes between the two of its values that
-    are farthest apart; pairs of keys whose effects depend on each other.
+    For each key: its share of the variance between runs, and the change of the mean between the two values that are
+    farthest apart. Pairs of keys are listed if they interact.
 
     Examples:
         ackclock effects results/buffers-packet-sweep --metric utilisation
-
-        ackclock effects results/buffers-packet-sweep --metric queue_delay_mean,jain --json
+        ackclock effects results/buffers-packet-sweep --metric queue_delay_mean,jain
     """
-    from ackclock.cli.terminal.effects import print_effects
-    from ackclock.experiments.effects import effects as of_sweep
+    from ackclock.experiments.effects import effects as analysis
     from ackclock.experiments.sweep import result
     from ackclock.input import cli_values
 
     read = result.read(sweep)
-    found = [of_sweep.effects(read, name) for name in cli_values.items(metric)]
-    for each in found:
+    analysed = [analysis.effects(read, name) for name in cli_values.items(metric)]
+    for each in analysed:
         if as_json:
-            typer.echo(json.dumps(each.as_dict(), allow_nan=False))
+            click.echo(json.dumps(each.as_dict(), allow_nan=False))
         else:
-            print_effects(each)
+            _print_effects(each)
+
+
+def _print_effects(result: Effects) -> None:
+    """Print the sentences, then a row for each key and pair, the greatest effect first."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    from ackclock.experiments.effects.summary_text import effect, sentences, share
+    from ackclock.figures import numbers
+
+    console = Console(emoji=False, highlight=False)
+    for sentence in sentences(result):
+        console.print(Text(sentence))
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("key")
+    for heading in ("share", "from", "to", "change of the mean", "significant"):
+        table.add_column(heading, justify="right")
+    for term in result.terms:
+        step = result.step(term)
+        low, high = result.values(step) if step else ("", "")
+        significant = numbers.NOTHING if term.p is None else "yes" if result.clear(term) else "no"
+        cells = (result.named(term), share(term.share), low, high, effect(result, step) if step else "", significant)
+        table.add_row(*map(Text, cells))
+    console.print(table)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any
 
-import typer
+import click
 
-from ackclock.cli.options import CheckPhase, Cluster, Jobs, Kernel, Module, Scheduler, command
-from ackclock.completion import words as completing
+from ackclock.cli import completion, options
+from ackclock.cli.command import FILE, Argument, Command
+from ackclock.cli.sweep import STATUSES
 from ackclock.errors import InputError
 from ackclock.system import signals
 
@@ -20,181 +21,153 @@ if TYPE_CHECKING:
     from ackclock.experiments.search.result import Answer
     from ackclock.experiments.search.spec import Question
 
-#: The exit statuses of verdicts.
-STATUSES = {"holds": 0, "none": 4, "undecided": 5}
-
-#: The title of a question without a scenario file.
-QUESTION = "question"
+#: The name of a scenario that is made of options.
+UNNAMED = "question"
 
 
-Needs: TypeAlias = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="'METRIC >= VALUE'",
-        help="What a setting must do, on average over the seeds; or <=.",
-        autocompletion=completing.of("scalars"),
-    ),
-]
-Varied: TypeAlias = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="KEY=LOW..HIGH",
-        help="A key, and the range or the list of its values.",
-        autocompletion=completing.of("short|keys=,"),
-    ),
-]
-Tried: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        "--try",
-        metavar="NAME[,NAME]",
-        help="Queue disciplines, or congestion controls.",
-        autocompletion=completing.of("queue|congestion,"),
-    ),
-]
-Smallest: TypeAlias = Annotated[
-    bool, typer.Option("--smallest", help="The smallest value of the first range that meets all needs.")
-]
-Largest: TypeAlias = Annotated[bool, typer.Option("--largest", help="The largest.")]
-Goals: TypeAlias = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="min:METRIC",
-        help="The best by a metric, min: or max:; with several, the frontier.",
-        autocompletion=completing.of("best:"),
-    ),
-]
-Rate: TypeAlias = Annotated[str | None, typer.Option(metavar="RATE", help="The bottleneck's rate, such as 1Gbit.")]
-Rtt: TypeAlias = Annotated[str | None, typer.Option(metavar="TIME", help="The base round-trip time, such as 40ms.")]
-Flows: TypeAlias = Annotated[int | None, typer.Option(metavar="N", help="Long flows (default: 1).")]
-Congestion: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME",
-        help="Their congestion control (default: cubic).",
-        autocompletion=completing.of("congestion"),
-    ),
-]
-Discipline: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME", help="The queue discipline (default: pfifo, 1bdp).", autocompletion=completing.of("queue")
-    ),
-]
-Duration: TypeAlias = Annotated[
-    str | None, typer.Option(metavar="TIME", help="Length of a run (default: 40s, the first quarter not measured).")
-]
-Decides: TypeAlias = Annotated[
-    str,
-    typer.Option(metavar="NAME", help="The engine that decides.", autocompletion=completing.of("engines")),
-]
-Confirms: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        metavar="ENGINE",
-        help="An engine that confirms the answer, such as linux.",
-        autocompletion=completing.of("engines"),
-    ),
-]
-Out: TypeAlias = Annotated[
-    Path | None,
-    typer.Option(metavar="DIR", help="Folder of the answer (default: results/SCENARIO-find-KEYS-…, one a question)."),
-]
-
-
+@click.command(cls=Command)
+@click.argument(
+    "scenario",
+    cls=Argument,
+    metavar="[SCENARIO]",
+    type=FILE,
+    required=False,
+    help="Scenario file; without one, a dumbbell made of the options below.",
+)
+@options.require
+@click.option(
+    "--vary",
+    metavar="KEY=LOW..HIGH",
+    multiple=True,
+    shell_complete=completion.assignment(short=True, several=True),
+    help="A key with a range, or a list of values.",
+)
+@click.option(
+    "--candidates",
+    metavar="NAME[,NAME]",
+    shell_complete=completion.list_of(completion.queues, completion.congestion),
+    help="Queue disciplines (AQMs), or congestion control algorithms, to compare.",
+)
+@click.option("--smallest", is_flag=True, help="The smallest value of the first range that meets all requirements.")
+@click.option("--largest", is_flag=True, help="The largest such value.")
+@options.best
+@click.option("--rate", metavar="RATE", help="Bottleneck rate, such as 1Gbit.")
+@click.option("--rtt", metavar="TIME", help="Base round-trip time, such as 40ms.")
+@click.option("--flows", metavar="N", type=int, help="Number of long-lived flows (default: 1).")
+@click.option(
+    "--congestion",
+    metavar="NAME",
+    shell_complete=completion.one_of(completion.congestion),
+    help="Their congestion control algorithm (default: cubic).",
+)
+@click.option(
+    "--discipline",
+    metavar="NAME",
+    shell_complete=completion.one_of(completion.queues),
+    help="Queue discipline (default: pfifo, 1bdp).",
+)
+@click.option("--duration", metavar="TIME", help="Duration of a run (default: 40s, of which 10s are warm-up).")
+@click.option(
+    "--engine",
+    metavar="NAME",
+    default="packet",
+    shell_complete=completion.one_of(completion.engines),
+    help="Engine that decides.",
+)
+@click.option(
+    "--confirm",
+    metavar="ENGINE",
+    shell_complete=completion.one_of(completion.engines),
+    help="Engine that confirms the result, such as linux.",
+)
+@options.kernel
+@options.module
+@click.option("--seed", metavar="N", type=int, default=1, help="The first seed.")
+@click.option(
+    "--repeats", metavar="N", type=int, default=32, help="Maximum number of seeds for a setting; at least two decide."
+)
+@click.option("--budget", metavar="TIME", help="Start no run after this time, such as 60s; the same command resumes.")
+@options.out("Folder of the result (default: results/SCENARIO-find-KEYS-…, one for each question).")
+@options.json_flag("Print the result as JSON only.")
+@click.option("--dry-run", is_flag=True, help="Print the search space; run nothing.")
+@options.perturb
+@options.jobs
+@options.scheduler
+@options.cluster
 def find(  # noqa: PLR0913 (each is an option of the command line)
     *,
-    scenario: Annotated[
-        Path | None, typer.Argument(metavar="[SCENARIO]", help="Scenario file; or a dumbbell by the options below.")
-    ] = None,
-    need: Needs = None,
-    vary: Varied = None,
-    try_: Tried = None,
-    smallest: Smallest = False,
-    largest: Largest = False,
-    best: Goals = None,
-    rate: Rate = None,
-    rtt: Rtt = None,
-    flows: Flows = None,
-    congestion: Congestion = None,
-    discipline: Discipline = None,
-    duration: Duration = None,
-    engine: Decides = "packet",
-    confirm: Confirms = None,
-    kernel: Kernel = None,
-    module: Module = None,
-    seed: Annotated[int, typer.Option(metavar="N", help="The first seed.")] = 1,
-    repeats: Annotated[
-        int, typer.Option(metavar="N", help="At most this many seeds for a setting; one alone decides nothing.")
-    ] = 32,
-    budget: Annotated[
-        str | None,
-        typer.Option(metavar="TIME", help="Start no run after this time, such as 60s; the same command resumes."),
-    ] = None,
-    out: Out = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the answer as JSON and nothing else.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be searched; run nothing.")] = False,
-    check_phase: CheckPhase = False,
-    jobs: Jobs = None,
-    scheduler: Scheduler = None,
-    cluster: Cluster = None,
+    scenario: Path | None,
+    require: Sequence[str],
+    vary: Sequence[str],
+    candidates: str | None,
+    smallest: bool,
+    largest: bool,
+    best: Sequence[str],
+    rate: str | None,
+    rtt: str | None,
+    flows: int | None,
+    congestion: str | None,
+    discipline: str | None,
+    duration: str | None,
+    engine: str,
+    confirm: str | None,
+    kernel: str | None,
+    module: Path | None,
+    seed: int,
+    repeats: int,
+    budget: str | None,
+    out: Path | None,
+    as_json: bool,
+    dry_run: bool,
+    perturb: bool,
+    jobs: int | None,
+    scheduler: str | None,
+    cluster: str | None,
 ) -> None:
-    """Find the setting that meets what is needed: how large a buffer, which discipline, which congestion control.
+    r"""Find the setting that meets requirements: the buffer size, the AQM, the congestion control algorithm.
 
-    Cheap models say where to look first; simulations decide, with as many seeds as a verdict needs: the risk of a
-    wrong verdict is below 5 % for the whole search. Finished runs are kept and used again, for another question
-    about the same settings too.
+    Analytical models propose where to search; simulations decide, with as many seeds as a verdict requires: the
+    probability of a wrong verdict is below 5 % for the whole search. Finished runs are kept, and reused for other
+    questions about the same settings.
 
-    Keys are those of a scenario, or for short: limit, discipline, rate, rtt, flows, congestion.
+    Keys are those of a scenario, or one of limit, discipline, rate, rtt, flows, congestion.
 
-    The exit status is 0 if there is such a setting, 4 if there is none, 5 if that is undecided.
+    The exit status is 0 if such a setting exists, 4 if there is none, 5 if that is undecided.
 
     Examples:
-        ackclock find --rate 1Gbit --rtt 40ms --flows 50 --need 'utilisation >= 99%' --vary limit=0.01bdp..2bdp
-
-        ackclock find mine.toml --need 'queue_delay_p95 <= 20ms' --try pfifo,codel,fq_codel --best max:utilisation
-
-        ackclock find mine.toml --need 'jain >= 0.9' --vary flows=2..64 --largest --confirm linux
+        ackclock find --rate 1Gbit --rtt 40ms --flows 50 \
+            --require 'utilisation >= 99%' --vary limit=0.01bdp..2bdp
+        ackclock find mine.toml --require 'queue_delay_p95 <= 20ms' \
+            --candidates pfifo,codel,fq_codel --best max:utilisation
+        ackclock find mine.toml --require 'jain >= 0.9' --vary flows=2..64 --largest
     """
-    from ackclock.cli import run_jobs as work
-
-    work.check_number("--seed", seed, 0, 2**62)
-    work.check_number("--repeats", repeats, 1, 1_000)
-    work.check_number("--jobs", jobs, 1, 10_000)
-    budget_s, there = _seconds(budget), work.place(scheduler, cluster, jobs)
-    network = {"rate": rate, "rtt": rtt, "discipline": discipline}
-    options = work.Options(
-        ",".join(filter(None, [engine, confirm])), kernel, jobs=jobs, module=module, check_phase=check_phase
-    )
-    text = _text(scenario, network, flows, congestion, duration)
-    asked = _question(
-        text,
-        options,
-        _Asked(need or (), vary or (), try_, best or ()),
-        _end(smallest, largest),
-        {"engine": engine, "seed": seed, "repeats": repeats},
-    )
-    if dry_run:
-        _tell(asked, as_json)
-        return
+    from ackclock.cli import run_jobs
     from ackclock.experiments.search import folder
 
-    _perform(asked, out or folder.default(text[1], asked), confirm, options, budget_s, as_json, there)
-
-
-class _Asked(NamedTuple):
-    """What was asked, as it was typed."""
-
-    needs: Sequence[str]
-    varied: Sequence[str]
-    tried: str | None
-    goals: Sequence[str]
-
-
-def _end(smallest: bool, largest: bool) -> str | None:
+    run_jobs.check_number("--seed", seed, 0, 2**62)
+    run_jobs.check_number("--repeats", repeats, 1, 1_000)
+    run_jobs.check_number("--jobs", jobs, 1, 10_000)
+    budget_s, target = _seconds(budget), run_jobs.cluster_target(scheduler, cluster, jobs)
+    chosen = run_jobs.Options(
+        engines=",".join(filter(None, [engine, confirm])), kernel=kernel, jobs=jobs, module=module, perturb=perturb
+    )
+    network = {"rate": rate, "rtt": rtt, "discipline": discipline}
+    text = _scenario_text(scenario, {**network, "flows": flows, "congestion": congestion, "duration": duration})
     if smallest and largest:
         raise InputError("--smallest: found --largest, too; expected one of them")
-    return "smallest" if smallest else "largest" if largest else None
+    question = _question(
+        text,
+        chosen,
+        (require, vary, candidates, best),
+        end="smallest" if smallest else "largest" if largest else None,
+        engine=engine,
+        seed=seed,
+        repeats=repeats,
+    )
+    if dry_run:
+        _print_question(question, as_json)
+    else:
+        _perform(question, out or folder.default(text[1], question), confirm, chosen, budget_s, as_json, target)
 
 
 def _seconds(budget: str | None) -> float | None:
@@ -208,112 +181,106 @@ def _seconds(budget: str | None) -> float | None:
         raise InputError(f"--budget: found {shown(budget)}; expected {expected}") from None
 
 
-def _text(
-    path: Path | None, network: dict[str, str | None], flows: int | None, congestion: str | None, duration: str | None
-) -> tuple[str, str]:
-    """The scenario's text and name: the file's, or a dumbbell's."""
-    from ackclock.input.source import named, source_text
-
-    given = {**network, "flows": flows, "congestion": congestion, "duration": duration}
-    if path is not None:
-        if also := next((name for name, value in given.items() if value is not None), None):
-            raise InputError(f"--{also}: found a scenario, too; expected one of them (or --vary {also}=VALUE)")
-        return source_text(path), named(path)
-    if lacking := [f"--{name}" for name in ("rate", "rtt") if network[name] is None]:
-        raise InputError(f"{lacking[0]}: found nothing; expected a scenario file, or --rate and --rtt")
-    return _dumbbell(network, flows or 1, congestion, duration), QUESTION
-
-
-def _dumbbell(network: dict[str, str | None], flows: int | None, congestion: str | None, duration: str | None) -> str:
-    """The scenario of a question that came without one."""
+def _scenario_text(path: Path | None, given: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the scenario's text and name: the file's, or a dumbbell's."""
     from ackclock.input import units
+    from ackclock.input.source import named, source_text
     from ackclock.scenario import builder
 
-    given = {**network, "flows": flows, "congestion": congestion, "duration": duration}
+    present = {name: value for name, value in given.items() if value is not None}
+    if path is not None:
+        if name := next(iter(present), None):
+            raise InputError(f"--{name}: found a scenario, too; expected one of them (or --vary {name}=VALUE)")
+        return source_text(path), named(path)
+    if missing := next((name for name in ("rate", "rtt") if name not in present), None):
+        raise InputError(f"--{missing}: found nothing; expected a scenario file, or --rate and --rtt")
     try:
-        return builder.text(**{name: value for name, value in given.items() if value is not None})
+        return builder.text(**{"flows": 1} | present), UNNAMED
     except units.UnitError as error:
-        raise InputError(f"--duration: found {duration!r}; expected {error.expected}") from None
+        raise InputError(f"--duration: found {given['duration']!r}; expected {error.expected}") from None
 
 
 def _question(
-    text: tuple[str, str], options: Options, asked: _Asked, end: str | None, more: dict[str, Any]
+    text: tuple[str, str],
+    chosen: Options,
+    typed: tuple[Sequence[str], Sequence[str], str | None, Sequence[str]],
+    **more: Any,
 ) -> Question:
-    from ackclock.cli import run_jobs as work
+    """Parse requirements, ranges, candidates and objectives as they were typed."""
+    from ackclock.cli import run_jobs
     from ackclock.experiments.search import candidates, constraints, objectives
     from ackclock.experiments.search.spec import question
     from ackclock.scenario import planning
 
-    loaded = work.equipped(lambda: planning.loads(*text), options)
-    axes = [*map(candidates.vary, asked.varied), *([candidates.tried(asked.tried)] if asked.tried else [])]
-    return question(
-        loaded, axes, [*map(constraints.need, asked.needs)], [*map(objectives.goal, asked.goals)], end=end, **more
-    )
+    require, vary, names, best = typed
+    loaded = run_jobs.apply_options(lambda: planning.loads(*text), chosen)
+    axes = [*map(candidates.vary, vary), *([candidates.tried(names)] if names else [])]
+    return question(loaded, axes, [*map(constraints.need, require)], [*map(objectives.goal, best)], **more)
 
 
-def _tell(asked: Question, as_json: bool) -> None:
-    """What is looked for, and where."""
+def _print_question(question: Question, as_json: bool) -> None:
     from ackclock.scenario.points import label
 
     if as_json:
-        typer.echo(json.dumps(asked.about))
+        click.echo(json.dumps(question.about))
         return
-    typer.echo(asked.loaded.source.text)
-    for vary in asked.varied:
-        typer.echo(f"{vary.key}: {', '.join(map(label, vary.values))}")
-    typer.echo(f"{asked.rows * asked.row:,} settings, up to {asked.repeats} seeds each, with the engine {asked.engine}")
+    click.echo(question.loaded.source.text)
+    for vary in question.varied:
+        click.echo(f"{vary.key}: {', '.join(map(label, vary.values))}")
+    count = question.rows * question.row
+    click.echo(f"{count:,} settings, up to {question.repeats} seeds each, with the engine {question.engine}")
 
 
 def _perform(
-    asked: Question,
-    place: Path,
+    question: Question,
+    folder_path: Path,
     confirm: str | None,
-    options: Options,
+    chosen: Options,
     budget_s: float | None,
     as_json: bool,
-    there: Place | None,
+    target: Place | None,
 ) -> None:
-    from ackclock.cli import run_jobs as work
-    from ackclock.cli.terminal import search_result as shown
+    from ackclock.cli import run_jobs
+    from ackclock.cli.terminal import search_result
     from ackclock.cli.terminal.progress import progress
     from ackclock.experiments.cluster import pool
-    from ackclock.experiments.search import evaluator, folder
-    from ackclock.experiments.search import search as finding
+    from ackclock.experiments.search import evaluator, folder, search
 
-    if confirm and not asked.needs:
-        raise InputError(f"--confirm: found {confirm} and no need; expected --need, which is what an engine confirms")
-    for name in filter(None, [asked.engine, confirm]):
-        evaluator.check(asked, name)
-    if options.check_phase:
-        evaluator.check_twin(asked)
-    folder.check(place)
-    names = work.engine_names(options.engines)
-    if options.module and work.LINUX in names:
-        work.check_module([point.plan for point in asked.loaded.points(asked.loaded.covering())], options.module)
-    kept = f"interrupted; what is done is kept in {place}: the same command resumes"
-    title = f"{place.name}: {asked.rows * asked.row:,} settings"
+    if confirm and not question.needs:
+        raise InputError(f"--confirm: found {confirm} and no requirement; expected --require, which an engine confirms")
+    for name in filter(None, [question.engine, confirm]):
+        evaluator.check(question, name)
+    if chosen.perturb:
+        evaluator.check_twin(question)
+    folder.check(folder_path)
+    names = run_jobs.engine_names(chosen.engines)
+    if chosen.module and run_jobs.LINUX in names:
+        points = question.loaded.points(question.loaded.covering())
+        run_jobs.check_module([point.plan for point in points], chosen.module)
+    command = options.command_line()
     with (
-        signals.saying(kept),
-        pool.running_at(there, names),
-        work.brought_in(asked.plan(0), *names),
-        progress(title) as bar,
+        signals.exit_message(f"interrupted; finished runs are kept in {folder_path}: the same command resumes"),
+        pool.running_at(target, names),
+        run_jobs.module_loaded(question.plan(0), *names),
+        progress(f"{folder_path.name}: {question.rows * question.row:,} settings") as report_progress,
     ):
 
-        def keep(known: Answer) -> None:
-            folder.write(known, place, command=command(), figure=False)
-            bar(shown.share(known))
+        def keep(answer: Answer) -> None:
+            folder.write(answer, folder_path, command=command, figure=False)
+            report_progress(search_result.progress_share(answer))
 
-        found = finding.find(asked, runs=folder.runs(place, asked), jobs=options.jobs, budget_s=budget_s, tell=keep)
-        if options.check_phase:
-            found = finding.beside_its_twin(found, jobs=options.jobs)
+        runs = folder.runs(folder_path, question)
+        answer = search.find(question, runs=runs, jobs=chosen.jobs, budget_s=budget_s, tell=keep)
+        if chosen.perturb:
+            answer = search.beside_its_twin(answer, jobs=chosen.jobs)
         if confirm:
-            found = finding.confirm(found, confirm, jobs=options.jobs)
-    folder.write(found, place, command=command())
+            answer = search.confirm(answer, confirm, jobs=chosen.jobs)
+    folder.write(answer, folder_path, command=command)
     if as_json:
-        typer.echo(json.dumps(found.as_dict(), allow_nan=False))
+        click.echo(json.dumps(answer.as_dict(), allow_nan=False))
     else:
-        shown.print_answer(found)
-        typer.echo(shown.cost(found), err=True)
-    typer.echo(f"wrote {place}", err=as_json)
-    if found.verdict != "holds":
-        raise typer.Exit(STATUSES[found.verdict])
+        search_result.print_result(answer)
+        click.echo(search_result.cost(answer), err=True)
+    click.echo(f"wrote {folder_path}", err=as_json)
+    if answer.verdict != "holds":
+        raise click.exceptions.Exit(STATUSES[answer.verdict])

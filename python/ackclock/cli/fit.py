@@ -2,36 +2,45 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
 
-import typer
+import click
+
+from ackclock.cli import options
+from ackclock.cli.command import FOLDER, Argument, Command
 
 
-def fit(
-    *,
-    results: Annotated[list[Path], typer.Argument(metavar="RUN…", help="Folders of results: runs or captures.")],
-    as_json: Annotated[bool, typer.Option("--json", help="Print estimates and intervals as JSON.")] = False,
-    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write to a file (default: print it).")] = None,
-) -> None:
-    r"""Learn from losses: the tables \[fluid] and \[meanfield] of a scenario, with 95 % intervals.
+@click.command(cls=Command)
+@click.argument(
+    "results",
+    cls=Argument,
+    metavar="RUN...",
+    type=FOLDER,
+    nargs=-1,
+    required=True,
+    help="Folders of results: runs or captures.",
+)
+@options.json_flag("Print estimates and intervals as JSON.")
+@options.out_file("Write to a file (default: standard output).")
+def fit(*, results: Sequence[Path], as_json: bool, out: Path | None) -> None:
+    """Fit the loss models of the fluid and mean-field engines to results, with 95 % intervals.
 
-    How many flows the losses of an event hit, and which: by rate, by growth. Pasted into a scenario,
-    they make the models lose as these packets did.
+    Estimates how many flows lose packets in a loss event, and how that depends on their rate and growth. The output is
+    the tables [fluid] and [meanfield] of a scenario.
 
     Examples:
         ackclock fit results/dumbbell-packet
-
-        ackclock fit results/dumbbell-packet results/upload --out learnt.toml
+        ackclock fit results/dumbbell-packet results/upload --out fitted.toml
     """
     from ackclock.dataset import folders
     from ackclock.experiments import fit as fitting
     from ackclock.experiments.fit import output
 
-    found = fitting.fit(results)
-    text = output.as_json(found) if as_json else output.toml(found, map(str, results))
+    fitted = fitting.fit(results)
+    text = output.as_json(fitted) if as_json else output.toml(fitted, map(str, results))
     if out is None:
-        typer.echo(text, nl=False)
+        click.echo(text, nl=False)
         return
     folders.atomic_write(out, lambda new: new.write_text(text, encoding="utf-8"))
-    typer.echo(f"wrote {out}")
+    click.echo(f"wrote {out}")

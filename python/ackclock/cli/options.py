@@ -1,113 +1,170 @@
-"""Options that several commands of the command line have, each said once."""
+"""Options that several commands share, each declared once."""
 
 from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Annotated, TypeAlias
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
 
-import typer
+import click
 
-from ackclock.completion import words as completing
-from ackclock.engines import ENGINES
+from ackclock.cli import completion
+from ackclock.cli.command import FILE, FOLDER, Argument
 from ackclock.errors import InputError
 from ackclock.system.files import readable
 
-Engines: TypeAlias = Annotated[
-    str,
-    typer.Option(
+Decorator: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+scenario: Decorator = click.argument(
+    "scenario", cls=Argument, metavar="SCENARIO", type=FILE, help="Scenario file (TOML); - is standard input."
+)
+captures: Decorator = click.argument(
+    "files",
+    cls=Argument,
+    metavar="FILE...",
+    type=FILE,
+    nargs=-1,
+    required=True,
+    shell_complete=completion.subcommand_or("file", "host"),
+    help="Captures (pcap or pcapng, also compressed by gzip, zstd or xz); - is standard input.",
+)
+
+
+def engines(default: str | None = "packet") -> Decorator:
+    """Declare `--engine`; without a default it is required."""
+    return click.option(
+        "--engine",
         metavar="NAME[,NAME]",
-        help=f"Engines to run it with, of {', '.join(ENGINES)}; differences are relative to the first.",
-        autocompletion=completing.of("engines,"),
-    ),
-]
-Kernel: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        metavar="KERNEL",
-        help="The engine linux's kernel, in place of the scenario's: guest, live (this machine's own), or the version "
-        "or path of a guest.",
-    ),
-]
-SshConfig: TypeAlias = Annotated[
-    Path | None,
-    typer.Option(
-        "--ssh-config", metavar="FILE", help="A testbed's hosts are reached with this configuration of ssh (its -F)."
-    ),
-]
-Module: TypeAlias = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE",
-        help="Give the engine linux's kernel a congestion control of yours: mine.c is compiled for the guest, "
-        "mine.bpf.c for --kernel live.",
-    ),
-]
-CheckPhase: TypeAlias = Annotated[
-    bool,
-    typer.Option(
-        "--check-phase",
-        help="Also run a noisy twin, and say whether the result depends on a coincidence of phases.",
-    ),
-]
-Seed: TypeAlias = Annotated[int | None, typer.Option(metavar="N", help="One run (of each point) with this seed.")]
-Repeats: TypeAlias = Annotated[int | None, typer.Option(metavar="N", help="Run (each point) with the seeds 1 to N.")]
-AsJson: TypeAlias = Annotated[
-    bool, typer.Option("--json", help="Print the metrics as JSON, a line for each result, and nothing else.")
-]
-Report: TypeAlias = Annotated[bool, typer.Option(help="Write report.html into the folder.")]
-Jobs: TypeAlias = Annotated[int | None, typer.Option(metavar="N", help="Runs at a time (default: one per core).")]
-Set: TypeAlias = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--set",
-        metavar="KEY=VALUE",
-        help="Set a key of the scenario to another value; repeatable.",
-        autocompletion=completing.of("keys="),
-    ),
-]
-Where: TypeAlias = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="KEY=VALUE[,VALUE]",
-        help="Only the points that have one of these.",
-        autocompletion=completing.of("keys=,"),
-    ),
-]
-
-Scheduler: TypeAlias = Annotated[
-    str | None, typer.Option(metavar="ADDRESS", help="Run it on the workers of this Dask scheduler: tcp://HOST:8786.")
-]
-Cluster: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        metavar="KIND:N",
-        help="Start N workers and run it there: local, or a batch system such as slurm.",
-        autocompletion=completing.of("clusters"),
-    ),
-]
-
-DryRun: TypeAlias = Annotated[
-    bool, typer.Option("--dry-run", help="Print what would be run and its approximate cost; run nothing.")
-]
+        default=default,
+        required=default is None,
+        shell_complete=completion.list_of(completion.engines),
+        help=f"Engines to run: {', '.join(completion.engines())}; differences are relative to the first.",
+    )
 
 
-def command() -> str:
-    """The command as it was typed, for the manifest."""
+kernel: Decorator = click.option(
+    "--kernel",
+    metavar="KERNEL",
+    help="Kernel for the engine linux, instead of the scenario's: guest, live (the running one), or the version or "
+    "path of a guest kernel.",
+)
+ssh_config: Decorator = click.option(
+    "--ssh-config", metavar="FILE", type=FILE, help="ssh configuration for a testbed's hosts (ssh -F)."
+)
+module: Decorator = click.option(
+    "--module",
+    metavar="FILE",
+    type=FILE,
+    help="Load your own congestion control algorithm into the kernel of the engine linux: mine.c is compiled for the "
+    "guest, mine.bpf.c for --kernel live.",
+)
+perturb: Decorator = click.option(
+    "--perturb",
+    is_flag=True,
+    help="Repeat the run with noise in host processing times, and report whether the result is a phase effect.",
+)
+seed: Decorator = click.option("--seed", metavar="N", type=int, help="Run once (each point) with this seed.")
+repeats: Decorator = click.option("--repeats", metavar="N", type=int, help="Run (each point) with the seeds 1 to N.")
+as_json: Decorator = click.option(
+    "--json", "as_json", is_flag=True, help="Print the metrics as JSON only, one line for each result."
+)
+report: Decorator = click.option("--report/--no-report", default=True, help="Write report.html into the folder.")
+jobs: Decorator = click.option("--jobs", metavar="N", type=int, help="Parallel runs (default: one per core).")
+settings: Decorator = click.option(
+    "--set",
+    "settings",
+    metavar="KEY=VALUE",
+    multiple=True,
+    shell_complete=completion.assignment(),
+    help="Override a key of the scenario; repeatable.",
+)
+where: Decorator = click.option(
+    "--where",
+    metavar="KEY=VALUE[,VALUE]",
+    multiple=True,
+    shell_complete=completion.assignment(several=True),
+    help="Only points with one of these values.",
+)
+scheduler: Decorator = click.option(
+    "--scheduler", metavar="ADDRESS", help="Run on the workers of this Dask scheduler, such as tcp://HOST:8786."
+)
+cluster: Decorator = click.option(
+    "--cluster",
+    metavar="KIND:N",
+    shell_complete=completion.one_of(completion.clusters),
+    help="Start N workers and run on them: local, or a batch system such as slurm.",
+)
+dry_run: Decorator = click.option(
+    "--dry-run", is_flag=True, help="Print what would be run and its approximate cost; run nothing."
+)
+require: Decorator = click.option(
+    "--require",
+    metavar="'METRIC >= VALUE'",
+    multiple=True,
+    shell_complete=completion.one_of(completion.scalar_metrics),
+    help="A requirement on the mean over the seeds, with >= or <=; repeatable.",
+)
+best: Decorator = click.option(
+    "--best",
+    metavar="min:METRIC",
+    multiple=True,
+    shell_complete=completion.objective,
+    help="An objective, min: or max:; several give the Pareto frontier.",
+)
+
+
+def metrics(help: str) -> Decorator:
+    """Declare `--metrics`, a list."""
+    return click.option(
+        "--metrics", metavar="NAME[,NAME]", shell_complete=completion.list_of(completion.metrics), help=help
+    )
+
+
+def out(help: str, *, required: bool = False) -> Decorator:
+    """Declare `--out`, a folder."""
+    return click.option("--out", metavar="DIR", type=FOLDER, required=required, help=help)
+
+
+def out_file(help: str) -> Decorator:
+    """Declare `--out`, a file."""
+    return click.option("--out", metavar="FILE", type=FILE, help=help)
+
+
+def json_flag(help: str) -> Decorator:
+    """Declare `--json` of a command that prints something other than metrics."""
+    return click.option("--json", "as_json", is_flag=True, help=help)
+
+
+def command_line() -> str:
+    """Return the command as it was typed, for the manifest."""
     return readable(shlex.join(["ackclock", *sys.argv[1:]]))
 
 
-def having(given: Sequence[str] | None) -> dict[str, list[str]]:
-    """`KEY=VALUE,VALUE` each, the values of a key together."""
+def selected_values(given: Sequence[str]) -> dict[str, list[str]]:
+    """Return the values of each key of `--where KEY=VALUE,VALUE`. Raises `InputError`."""
     from ackclock.input import cli_values
     from ackclock.input.fields import shown
 
-    found: dict[str, list[str]] = {}
-    for text in given or ():
-        key, sign, values = text.partition("=")
+    values: dict[str, list[str]] = {}
+    for text in given:
+        key, sign, listed = text.partition("=")
         if not sign:
             raise InputError(f"--where: found {shown(text)}; expected KEY=VALUE, such as network.queue.limit=1bdp")
-        found.setdefault(key.strip(), []).extend(cli_values.items(values))
-    return found
+        values.setdefault(key.strip(), []).extend(cli_values.items(listed))
+    return values
+
+
+def parse_quantity(
+    option: str, text: str, parse: Callable[[str], float], bounds: tuple[float, float], expected: str
+) -> float:
+    """Parse a quantity with its unit, within bounds. Raises `InputError`."""
+    from ackclock.input.fields import shown
+
+    try:
+        value = parse(text)
+    except ValueError as error:
+        raise InputError(f"{option}: found {shown(text)}; {error}") from error
+    if not bounds[0] <= value <= bounds[1]:
+        raise InputError(f"{option}: found {shown(text)}; expected {expected}")
+    return value

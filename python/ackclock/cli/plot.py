@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
-import typer
+import click
 
-from ackclock.cli.options import Where, having
-from ackclock.completion import words as completing
+from ackclock.cli import completion, options
+from ackclock.cli.command import FOLDER, Argument, Command
 from ackclock.errors import InputError
 
 if TYPE_CHECKING:
@@ -20,123 +20,30 @@ if TYPE_CHECKING:
 
     from ackclock.dataset import Dataset
 
-#: Kinds of figures, for the help; `ackclock.figures.plots.KINDS` is the list itself.
+#: Kinds of figures for the help and for completion; the lists themselves are those of `ackclock.figures.plots`.
 KINDS = "cwnd, cwnd_total, goodput, queue, cdf, epochs, response, boxes"
-
-#: Those of what is recorded on request; `ackclock.figures.plots.ON_REQUEST` is the list itself.
 ON_REQUEST = "delay, tracking"
-
-#: Those of what captures show; `ackclock.figures.plots.OF_CAPTURES` is the list itself.
 OF_CAPTURES = "sequence, pipe, rtt, limits, stalls, level"
-
-#: Those of a host; `ackclock.figures.plots.OF_HOSTS` is the list itself.
 OF_HOSTS = "gaps, disk"
 
-#: The kind of figure that shows a sweep, and the ways to show it; the list itself is `plots.swept`'s.
+#: The kind of figure that shows a sweep, and its variants (`ackclock.figures.plots.swept`).
 SWEEP = "sweep"
 SHAPES = ("line", "dot", "heatmap", "ecdf", "box")
 
+SUFFIXES = (".png", ".pdf", ".svg", ".pgf", ".xpl")
 
-OfMap: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        metavar="METRIC",
-        help="Of a sweep's heatmap: the metric, where --y is a key.",
-        autocompletion=completing.of("scalars"),
-    ),
-]
-Shape: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        "--kind",
-        metavar="SHAPE",
-        help=f"Of a sweep: {', '.join(SHAPES)}.",
-        autocompletion=completing.of("shapes"),
-    ),
-]
+#: Inches in a unit of length.
+INCHES = {"in": 1.0, "cm": 1 / 2.54, "mm": 1 / 25.4, "pt": 1 / 72.27}
 
 
 def all_kinds() -> list[str]:
-    """Every kind of figure."""
+    """Return every kind of figure."""
     return [kind for kinds in (KINDS, ON_REQUEST, OF_CAPTURES, OF_HOSTS, SWEEP) for kind in kinds.split(", ")]
 
 
-def plot(  # noqa: PLR0913 (each is an option of the command line)
-    *,
-    result: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a result.")],
-    kind: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[KIND]",
-            help=(
-                f"One of {KINDS}; of what \\[record] asked for also {ON_REQUEST}; of a capture's result {OF_CAPTURES}; "
-                f"of a host's {OF_HOSTS}; of a sweep sweep, which is the default."
-            ),
-            autocompletion=completing.of("plots"),
-        ),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="PNG, PDF, SVG or PGF file, or .xpl for xplot (default: RUN/KIND.png)."),
-    ] = None,
-    over: Annotated[
-        list[Path] | None,
-        typer.Option(metavar="RUN", help="A result to overlay, dashed (boxes: side by side); repeatable."),
-    ] = None,
-    flow: Annotated[
-        int | None, typer.Option(min=0, help="Draw this flow (default: that with the most data).", show_default=False)
-    ] = None,
-    between: Annotated[
-        tuple[float, float] | None, typer.Option(metavar="FROM UNTIL", help="Only this part of the time, in seconds.")
-    ] = None,
-    x: Annotated[str | None, typer.Option("--x", metavar="KEY", help="Of a sweep: the key along the axis.")] = None,
-    y: Annotated[
-        str | None,
-        typer.Option(
-            "--y",
-            metavar="METRIC",
-            help="Of a sweep: a metric, or several; of a heatmap a key too.",
-            autocompletion=completing.of("scalars,"),
-        ),
-    ] = None,
-    by: Annotated[
-        str | None, typer.Option(metavar="KEY", help="Of a sweep: a line for each value (default: of all other keys).")
-    ] = None,
-    metric: OfMap = None,
-    shape: Shape = None,
-    where: Where = None,
-    width: Annotated[
-        str | None, typer.Option(metavar="WIDTH", help="Such as 3.5in or 89mm, a journal's column (default: 7in).")
-    ] = None,
-    no_title: Annotated[bool, typer.Option("--no-title", help="Leave the heading to the paper's caption.")] = False,
-    dpi: Annotated[int | None, typer.Option(help="Dots per inch of a PNG (default: 200).", show_default=False)] = None,
-) -> None:
-    """Draw a figure for print, or for xplot.
-
-    Examples:
-        ackclock plot results/dumbbell-packet cwnd
-
-        ackclock plot results/dumbbell-packet queue --out queue.pdf --width 3.5in --no-title
-
-        ackclock plot results/pendulum-packet cwnd --over results/pendulum-theory
-
-        ackclock plot results/buffer-sizing-fluid-sweep
-
-        ackclock plot results/buffer-sizing-fluid-sweep --x limit --y utilisation --by congestion --out fig.pgf
-
-        ackclock plot results/one-flow boxes --over results/ten-flows
-
-        ackclock plot results/upload sequence --flow 0 --between 4 5 --out upload.xpl
-    """
-    of_sweep = {"x": x, "y": y, "by": by, "metric": metric, "kind": shape}
-    wish = Wish(flow, between, {name: given for name, given in of_sweep.items() if given is not None}, having(where))
-    page = Page(_width_in(width), titled=not no_title, dpi=_dots(dpi))
-    typer.echo(f"wrote {draw(result, _kind(result, kind), out, over or [], wish, page)}")
-
-
 @dataclass(frozen=True, slots=True)
-class Wish:
-    """What of a result is drawn: of captures a flow and a time, of a sweep (`of_sweep`) keys, metrics, points."""
+class Content:
+    """The part of a result that is drawn: of captures a flow and a time, of a sweep keys, metrics and points."""
 
     flow: int | None = None
     between: tuple[float, float] | None = None
@@ -146,39 +53,117 @@ class Wish:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What it is drawn for."""
+    """The size and resolution of the figure."""
 
     width_in: float | None = None
     titled: bool = True
     dpi: int | None = None
 
 
-#: Inches in a unit of length.
-INCHES = {"in": 1.0, "cm": 1 / 2.54, "mm": 1 / 25.4, "pt": 1 / 72.27}
+@click.command(cls=Command)
+@click.argument("result", cls=Argument, metavar="RUN", type=FOLDER, help="Folder of a result.")
+@click.argument(
+    "kind",
+    cls=Argument,
+    metavar="[KIND]",
+    required=False,
+    shell_complete=completion.one_of(lambda: dict.fromkeys(all_kinds(), "")),
+    help=f"One of {KINDS}; of data recorded on request (table [record]) {ON_REQUEST}; of captures {OF_CAPTURES}; of a "
+    f"host {OF_HOSTS}; of a sweep only sweep, the default there.",
+)
+@options.out_file("PNG, PDF, SVG or PGF file, or .xpl for xplot (default: RUN/KIND.png).")
+@click.option(
+    "--overlay",
+    metavar="RUN",
+    type=FOLDER,
+    multiple=True,
+    help="Result to overlay with dashed lines (boxes: side by side); repeatable.",
+)
+@click.option("--flow", type=click.IntRange(min=0), help="Flow to draw (default: the one with the most data).")
+@click.option("--between", metavar="FROM UNTIL", type=(float, float), help="Draw only this time interval, in seconds.")
+@click.option("--x", metavar="KEY", help="Sweep: the key of the x-axis.")
+@click.option(
+    "--y",
+    metavar="METRIC",
+    shell_complete=completion.list_of(completion.scalar_metrics),
+    help="Sweep: a metric, or several; for a heatmap also a key.",
+)
+@click.option("--by", metavar="KEY", help="Sweep: one line for each value of this key (default: all other keys).")
+@click.option(
+    "--metric",
+    metavar="METRIC",
+    shell_complete=completion.one_of(completion.scalar_metrics),
+    help="Heatmap of a sweep: the metric, if --y is a key.",
+)
+@click.option(
+    "--kind",
+    "shape",
+    metavar="SHAPE",
+    shell_complete=completion.one_of(lambda: dict.fromkeys(SHAPES, "")),
+    help=f"Sweep: {', '.join(SHAPES)}.",
+)
+@options.where
+@click.option("--width", metavar="WIDTH", help="Such as 3.5in or 89mm, a journal's column (default: 7in).")
+@click.option("--no-title", is_flag=True, help="Draw no title, for a paper with captions.")
+@click.option("--dpi", type=int, help="Resolution of a PNG (default: 200).")
+def plot(  # noqa: PLR0913 (each is an option of the command line)
+    *,
+    result: Path,
+    kind: str | None,
+    out: Path | None,
+    overlay: Sequence[Path],
+    flow: int | None,
+    between: tuple[float, float] | None,
+    x: str | None,
+    y: str | None,
+    by: str | None,
+    metric: str | None,
+    shape: str | None,
+    where: Sequence[str],
+    width: str | None,
+    no_title: bool,
+    dpi: int | None,
+) -> None:
+    """Draw a figure for print, or for xplot.
+
+    Examples:
+        ackclock plot results/dumbbell-packet cwnd
+        ackclock plot results/dumbbell-packet queue --out queue.pdf --width 3.5in
+        ackclock plot results/pendulum-packet cwnd --overlay results/pendulum-theory
+        ackclock plot results/buffer-sizing-fluid-sweep
+        ackclock plot results/buffer-sizing-fluid-sweep --x limit --y utilisation
+        ackclock plot results/one-flow boxes --overlay results/ten-flows
+        ackclock plot results/upload sequence --flow 0 --between 4 5 --out upload.xpl
+    """
+    given = {"x": x, "y": y, "by": by, "metric": metric, "kind": shape}
+    of_sweep = {name: value for name, value in given.items() if value is not None}
+    content = Content(flow, between, of_sweep, options.selected_values(where))
+    page = Page(_width_in(width), titled=not no_title, dpi=_checked_dpi(dpi))
+    click.echo(f"wrote {draw(result, _default_kind(result, kind), out, overlay, content, page)}")
 
 
 def _width_in(text: str | None) -> float | None:
-    """`3.5in`, `89mm`, `252pt` (of TeX). Raises `InputError`."""
+    """Parse `3.5in`, `89mm` or `252pt` (TeX points). Raises `InputError`."""
     if text is None:
         return None
     from ackclock.figures.plots.layout import WIDTHS_IN
     from ackclock.input.fields import shown
 
     match = re.fullmatch(r"(\d+(?:\.\d*)?|\.\d+)\s*(in|cm|mm|pt)", text.strip(), re.ASCII)
-    found = float(match[1]) * INCHES[match[2]] if match else 0.0
-    if not WIDTHS_IN[0] <= found <= WIDTHS_IN[1]:
+    width_in = float(match[1]) * INCHES[match[2]] if match else 0.0
+    if not WIDTHS_IN[0] <= width_in <= WIDTHS_IN[1]:
         raise InputError(f"--width: found {shown(text)}; expected a width such as 3.5in or 89mm, from 1.5in to 30in")
-    return found
+    return width_in
 
 
-def _dots(dpi: int | None) -> int | None:
+def _checked_dpi(dpi: int | None) -> int | None:
     if dpi is not None and not 30 <= dpi <= 2400:
         raise InputError(f"--dpi: found {dpi}; expected a whole number from 30 to 2400")
     return dpi
 
 
-def _kind(result: Path, given: str | None) -> str:
-    """The kind of figure; that of a sweep need not be said. Raises `InputError`."""
+def _default_kind(result: Path, given: str | None) -> str:
+    """Return the kind of figure; that of a sweep is the default. Raises `InputError`."""
     from ackclock.dataset.result_kind import Kind, kind
 
     if given is not None:
@@ -192,62 +177,63 @@ def draw(
     result: Path,
     kind: str,
     out: Path | None,
-    over: Sequence[Path] = (),
-    wish: Wish | None = None,
+    overlay: Sequence[Path] = (),
+    content: Content | None = None,
     page: Page | None = None,
 ) -> Path:
-    """Draws a figure of a result, others laid over, into a file; returns its path. Raises `InputError`."""
+    """Draw a figure of a result, with others overlaid, into a file; return its path. Raises `InputError`."""
     from ackclock.dataset import Dataset, folders
     from ackclock.figures import plots
     from ackclock.figures.plots.layout import WIDTH_IN
     from ackclock.input.fields import shown
 
-    asked, paper = wish or Wish(), page or Page()
-    _check(kind, over, asked)
+    content, page = content or Content(), page or Page()
+    _check(kind, overlay, content)
     path = out or result / f"{kind}.png"
     suffix = path.suffix.lower()
-    if suffix not in (".png", ".pdf", ".svg", ".pgf", ".xpl"):
+    if suffix not in SUFFIXES:
         expected = "a file name that ends in .png, .pdf, .svg or .pgf, or .xpl for xplot"
         raise InputError(f"--out: found {shown(path.suffix)}; expected {expected}")
     if suffix == ".xpl":
-        return _xplot(Dataset.read(result), kind, path, asked.flow, asked.between)
-    with plots.page(paper.width_in or WIDTH_IN, titled=paper.titled):
-        figure = _figure(result, kind, over, asked)
-    drawn = _file(figure, suffix[1:], paper.dpi)
+        return _write_xplot(Dataset.read(result), kind, path, content)
+    with plots.page(page.width_in or WIDTH_IN, titled=page.titled):
+        figure = _figure(result, kind, overlay, content)
+    drawn = _encoded(figure, suffix[1:], page.dpi)
     folders.atomic_write(path, lambda new: new.write_bytes(drawn))
     return path
 
 
-def _figure(result: Path, kind: str, over: Sequence[Path], wish: Wish) -> Figure:
+def _figure(result: Path, kind: str, overlay: Sequence[Path], content: Content) -> Figure:
     from ackclock.dataset import Dataset
     from ackclock.figures import plots
 
     if kind == SWEEP:
-        from ackclock.experiments.sweep import result as sweep_result
+        from ackclock.experiments.sweep import result as sweeps
 
-        return plots.swept(*(sweep_result.read(each).only(wish.where) for each in [result, *over]), **wish.of_sweep)
+        several = (sweeps.read(each).only(content.where) for each in [result, *overlay])
+        return plots.swept(*several, **content.of_sweep)
     if kind in plots.OF_CAPTURES:
-        return plots.OF_CAPTURES[kind](Dataset.read(result), flow=wish.flow, between=wish.between)
+        return plots.OF_CAPTURES[kind](Dataset.read(result), flow=content.flow, between=content.between)
     if kind in (others := {**plots.OF_HOSTS, **plots.ON_REQUEST}):
         return others[kind](Dataset.read(result))
-    laid = {"over": [Dataset.read(other) for other in over]} if over else {}
-    return plots.KINDS[kind](Dataset.read(result), **laid)
+    overlaid = {"over": [Dataset.read(other) for other in overlay]} if overlay else {}
+    return plots.KINDS[kind](Dataset.read(result), **overlaid)
 
 
-def _file(figure: Figure, form: str, dpi: int | None) -> bytes:
-    """The figure as a file, made in memory: where a disk is full, matplotlib fails in many ways."""
-    if form == "pgf":
+def _encoded(figure: Figure, file_format: str, dpi: int | None) -> bytes:
+    """Return the file's content, made in memory: on a full disk, matplotlib fails in many ways."""
+    if file_format == "pgf":
         from ackclock.figures.plots import pgf
 
         return pgf.picture(figure)
     drawn = BytesIO()
-    named: dict[str, Any] = {"dpi": dpi} if dpi else {}
-    figure.savefig(drawn, format=form, **named)
+    resolution: dict[str, Any] = {"dpi": dpi} if dpi else {}
+    figure.savefig(drawn, format=file_format, **resolution)
     return drawn.getvalue()
 
 
-def _check(kind: str, over: Sequence[Path], wish: Wish) -> None:
-    """Raises `InputError` for what does not go together."""
+def _check(kind: str, overlay: Sequence[Path], content: Content) -> None:
+    """Raise `InputError` for options that do not go with the kind of figure."""
     from ackclock.figures import plots
     from ackclock.input import arguments
     from ackclock.input.fields import nearest, shown
@@ -256,19 +242,19 @@ def _check(kind: str, over: Sequence[Path], wish: Wish) -> None:
     if kind not in kinds:
         raise InputError(f"KIND: found {shown(kind)}; expected {nearest(kind, kinds)}")
     several = (*plots.OVERLAID, *plots.SIDE_BY_SIDE, SWEEP)
-    if over and kind not in several:
-        raise InputError(f"--over: found {shown(kind)}; expected one of {', '.join(several)}")
-    for option, given in (("--flow", wish.flow), ("--between", wish.between)):
+    if overlay and kind not in several:
+        raise InputError(f"--overlay: found {shown(kind)}; expected one of {', '.join(several)}")
+    for option, given in (("--flow", content.flow), ("--between", content.between)):
         if given is not None and kind not in plots.OF_CAPTURES:
             raise InputError(f"{option}: found {shown(kind)}; expected one of {', '.join(plots.OF_CAPTURES)}")
-    for name in (*wish.of_sweep, *(["where"] if wish.where else [])):
+    for name in (*content.of_sweep, *(["where"] if content.where else [])):
         if kind != SWEEP:
             raise InputError(f"--{name}: found {shown(kind)}; expected the folder of a sweep")
-    if wish.between is not None:
-        arguments.BETWEEN("--between", wish.between)
+    if content.between is not None:
+        arguments.BETWEEN("--between", content.between)
 
 
-def _xplot(data: Dataset, kind: str, path: Path, flow: int | None, between: tuple[float, float] | None) -> Path:
+def _write_xplot(data: Dataset, kind: str, path: Path, content: Content) -> Path:
     from ackclock import metrics
     from ackclock.dataset import folders
     from ackclock.figures import capture_figures, xplot
@@ -279,6 +265,6 @@ def _xplot(data: Dataset, kind: str, path: Path, flow: int | None, between: tupl
     view = next(iter(metrics.runs(data)), None)
     if view is None:
         raise InputError("the result holds no runs to draw")
-    text = "\n".join(xplot.lines(capture_figures.KINDS[kind](view, flow, between))) + "\n"
+    text = "\n".join(xplot.lines(capture_figures.KINDS[kind](view, content.flow, content.between))) + "\n"
     folders.atomic_write(path, lambda new: new.write_text(text, encoding="ascii"))
     return path

@@ -1,233 +1,241 @@
-"""The command line: a thin layer over `ackclock.load`, `ackclock.run` and the views.
+"""The program `ackclock`: its commands, its messages and its exit status.
 
 Exit status: 0 done, 2 bad input, 3 unsupported by the engine, 128 + its number for a signal, 1 anything else.
-Results go to standard output, everything else to standard error. Heavy packages are imported by the commands that
-need them.
+Results go to standard output, everything else to standard error. A command's module is imported when the command is
+used, and heavy packages by the functions that need them.
 """
 
 from __future__ import annotations
 
+import codecs
 import importlib
-import inspect
-import keyword
+import os
 import signal
 import sys
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Annotated, Any
+from collections.abc import Sequence
+from typing import Any, NoReturn
 
-import typer
-from typer.core import TyperCommand, TyperGroup
+import click
 
-from ackclock.cli import exit, quick
+from ackclock.cli.command import Group
 from ackclock.errors import AckclockError
 from ackclock.system import signals
 
-#: The commands in the order of the help, each with its module in this folder; groups of commands come after them.
+#: The commands in the order of the help, with their summaries; groups of commands come last. `import` is a keyword
+#: of Python, so its module has another name.
 COMMANDS = {
-    "run": "run",
-    "sweep": "sweep",
-    "merge": "merge",
-    "compare": "compare",
-    "find": "find",
-    "fit": "fit",
-    "effects": "effects",
-    "plot": "plot",
-    "table": "table",
-    "report": "report",
-    "capture": "capture",
-    "doctor": "doctor",
-    "check": "check",
-    "bundle": "bundle",
-    "rerun": "rerun",
-    "import": "import_",
-    "export": "export",
-    "show": "show",
-    "reproduce": "reproduce",
+    "run": "Run scenarios; print utilisation, fairness and delay; write a report.",
+    "sweep": "Run every point of a parameter sweep and tabulate the metrics.",
+    "merge-shards": "Merge the shards of a sweep that ran on several machines.",
+    "compare": "Run a scenario with several engines and compare the metrics.",
+    "find": "Find the setting that meets requirements: buffer, AQM, CCA.",
+    "fit": "Fit the loss models of the fluid and mean-field engines to results.",
+    "effects": "Rank a sweep's parameters by their effect on a metric (ANOVA).",
+    "plot": "Draw a figure for print, or for xplot.",
+    "table": "Write a sweep's points as a LaTeX, Markdown or CSV table.",
+    "report": "Write an HTML report that opens offline.",
+    "capture": "Analyse TCP connections in packet captures.",
+    "doctor": "Diagnose slow transfers from captures; examine this host.",
+    "check": "Verify results by checksum; test an algorithm's contract.",
+    "bundle": "Pack results into one file that can be rerun.",
+    "rerun": "Rerun a bundle and compare the results.",
+    "import": "Import measurements of flent, iperf3, TEACUP, ss or tc.",
+    "export": "Write a scenario as a script for tc, ns-2, ns-3 and others.",
+    "show": "Explain an algorithm, a metric, an engine or a scenario key.",
+    "reproduce": "Reproduce published results and compare with the paper.",
+    "kernel": "Build guest kernels; load CCAs into the running kernel.",
+    "new": "Add your own algorithm to a source checkout.",
 }
 
+HELP = """A laboratory for transport protocols: bandwidth shares, queueing delay and loss on a shared link.
 
-def _function(name: str) -> Callable[..., None]:
-    """A command's function. Its module is not imported before, as most commands are not asked for."""
-    module = importlib.import_module(f"ackclock.cli.{COMMANDS[name]}")
-    function: Callable[..., None] = getattr(module, f"{name}_" if keyword.iskeyword(name) else name)
-    return function
-
-
-def _or_commands(name: str, app: typer.Typer) -> type[TyperCommand]:
-    """A command of files; where `name` stands in place of files, a group of commands."""
-
-    class Command(TyperCommand):
-        @property
-        def commands(self) -> dict[str, Any]:
-            """What may stand in place of files."""
-            return {name: typer.main.get_command(flowing(app))}
-
-        def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
-            if args[:1] == [name]:
-                return self.commands[name].make_context(f"{info_name} {name}", args[1:], parent, **extra)
-            return super().make_context(info_name, args, parent, **extra)
-
-    return Command
-
-
-def _class(name: str) -> type[TyperCommand] | None:
-    """Of what is more than a function: `ackclock doctor FILE…` and `doctor host`, `check DIR…` and `check control`."""
-    if name == "doctor":
-        from ackclock.cli import host
-
-        return _or_commands("host", host.app)
-    if name == "check":
-        from ackclock.cli import check
-
-        return _or_commands("control", check.app)
-    return None
-
-
-#: What Typer's parser raises for words that it does not understand; who says nothing is shown the help.
-UsageError: type[Exception] = typer.BadParameter.__mro__[1]
-SILENT = "NoArgsIsHelpError"
-
-
-def _misused(error: Any) -> typer.Exit:
-    """Says in one line what is wrong with the words."""
-    path = error.ctx.command_path if error.ctx else "ackclock"
-    message = " ".join(error.format_message().split()).rstrip(".")
-    exit.say(f"{path}: {message[:1].lower()}{message[1:]}; see {path} --help")
-    return typer.Exit(2)
-
-
-@contextmanager
-def _in_one_line() -> Iterator[None]:
-    """In this block, words that are not understood end the program; who says nothing is shown the help."""
-    try:
-        yield
-    except UsageError as error:
-        if type(error).__name__ == SILENT:
-            raise
-        raise _misused(error) from error
-
-
-class _Group(TyperGroup):
-    """Says in one line what went wrong, and exits with the status that belongs to it."""
-
-    def make_context(self, *arguments: Any, **more: Any) -> Any:
-        try:
-            with _in_one_line():
-                return super().make_context(*arguments, **more)
-        except BrokenPipeError:
-            raise
-        except OSError as error:  # where the completion of a shell cannot be installed
-            exit.say(f"{error.filename or 'ackclock'}: cannot be written: {error.strerror or error}")
-            raise typer.Exit(2) from error
-
-    def invoke(self, ctx: Any) -> Any:
-        try:
-            with _in_one_line():
-                return super().invoke(ctx)
-        except (AckclockError, OSError) as error:
-            if exit.is_unread(error):
-                raise
-            raise typer.Exit(exit.status(error)) from error
-
-
-HELP = """A laboratory for transport protocols: who gets how much of a link, at what delay.
-
-A scenario file says what the network and its traffic are. Run one, look at the report:
+A scenario file describes the network and its traffic. Run one, then open the report:
 
     ackclock run scenarios/dumbbell.toml
 
-See first what would be run, in SI numbers:
+Print the plan, in SI units, without running it:
 
     ackclock run scenarios/dumbbell.toml --dry-run
 
-List what there is to choose from, and its parameters:
+List the algorithms, and the parameters of one:
 
     ackclock show
-
     ackclock show cubic
 """
 
 EPILOG = (
-    "Exit status: 0 done, 2 bad input, 3 unsupported by the engine, 130 interrupted (143 by SIGTERM), 141 if "
-    "nobody reads the output any more (| head), 1 anything else."
+    "Exit status: 0 done, 2 bad input, 3 unsupported by the engine, 130 interrupted (143 by SIGTERM), 141 if the "
+    "output is closed (| head), 1 anything else."
 )
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
+class Program(Group):
+    """A group that imports its commands when they are used, and reports errors in one line."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the commands' names in the order of the help."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import a command: in its module it has the module's name."""
+        if cmd_name not in COMMANDS:
+            return None
+        name = "import_" if cmd_name == "import" else cmd_name.replace("-", "_")
+        command: click.Command = getattr(importlib.import_module(f"ackclock.cli.{name}"), name)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[Any]:
+        """Complete the commands without importing them."""
+        from click.shell_completion import CompletionItem
+
+        commands = [CompletionItem(name, help=text) for name, text in COMMANDS.items() if name.startswith(incomplete)]
+        return [*commands, *click.Command.shell_complete(self, ctx, incomplete)]
+
+    def main(self, args: Sequence[str] | None = None, prog_name: str | None = None, **_: Any) -> NoReturn:  # type: ignore[override]
+        """Run a command line, and exit with its status."""
+        sys.exit(self._status(list(sys.argv[1:] if args is None else args)))
+
+    def _status(self, args: list[str]) -> int:
+        try:
+            with self.make_context("ackclock", args) as context:
+                self.invoke(context)
+        except click.exceptions.Exit as end:
+            return end.exit_code
+        except click.exceptions.NoArgsIsHelpError as error:
+            error.show()
+            return error.exit_code
+        except click.UsageError as error:
+            _report_misuse(error)
+            return error.exit_code
+        except (AckclockError, OSError) as error:
+            if _is_output_closed(error):
+                raise
+            return _report(error)
+        return 0
+
+
+def _print_version(context: click.Context, _parameter: click.Parameter, value: bool) -> None:
+    if value and not context.resilient_parsing:
         from ackclock import _core
 
-        typer.echo(f"ackclock {_core.version}")
-        raise typer.Exit
+        click.echo(f"ackclock {_core.version}")
+        context.exit()
 
 
-def _options(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
-    ] = False,
-) -> None:
-    """Options of the program itself."""
+def _completion(context: click.Context, parameter: click.Parameter, shell: str | None) -> None:
+    """Print or install the completion script, of the login shell where none is named."""
+    if shell is None or context.resilient_parsing:
+        return
+    from ackclock.cli import completion
+
+    name = os.path.basename(os.environ.get("SHELL", "")) if shell == "auto" else shell  # noqa: PTH119 (no import)
+    if name not in completion.SHELLS:
+        raise click.BadParameter(f"{name!r} is not one of {', '.join(completion.SHELLS)}.", context, parameter)
+    if parameter.name == "show_completion":
+        click.echo(completion.script(application, name))
+    else:
+        click.echo(f"wrote {completion.install(application, name)}; restart the shell")
+    context.exit()
 
 
-def application(asked: str = "") -> typer.Typer:
-    """The program; with the name of a command no other one, since making them all takes longer than many a command."""
-    made = typer.Typer(
-        cls=_Group,
-        no_args_is_help=True,
-        rich_markup_mode="rich",
-        pretty_exceptions_enable=False,
-        context_settings={"help_option_names": ["-h", "--help"]},
-        help=HELP,
-        epilog=EPILOG,
-    )
-    made.callback()(_options)
-    for name in [asked] if asked in COMMANDS else COMMANDS:
-        made.command(name, cls=_class(name))(_function(name))
-    if asked not in COMMANDS:
-        from ackclock.cli import kernel, new
-
-        made.add_typer(flowing(kernel.app), name="kernel")
-        made.add_typer(flowing(new.app), name="new")
-    return flowing(made)
-
-
-def flowing(app: typer.Typer) -> typer.Typer:
-    """Lets the paragraphs of its commands' help fill the terminal, wherever their lines end in the source."""
-    for command in app.registered_commands:
-        text = command.help or inspect.getdoc(command.callback) or ""
-        command.help = "\n\n".join(map(_flowing, text.split("\n\n")))
-    return app
+@click.group(cls=Program, help=HELP, epilog=EPILOG, no_args_is_help=True)
+@click.option(
+    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_print_version, help="Print the version."
+)
+@click.option(
+    "--install-completion",
+    metavar="[SHELL]",
+    is_flag=False,
+    flag_value="auto",
+    is_eager=True,
+    expose_value=False,
+    callback=_completion,
+    help="Install completion for bash, zsh or fish (default: your login shell).",
+)
+@click.option(
+    "--show-completion",
+    metavar="[SHELL]",
+    is_flag=False,
+    flag_value="auto",
+    is_eager=True,
+    expose_value=False,
+    callback=_completion,
+    help="Print the completion script.",
+)
+def application() -> None:
+    """Hold the commands."""
 
 
-def _flowing(paragraph: str) -> str:
-    """Indented lines are examples, and stay."""
-    return paragraph if "\n " in paragraph else paragraph.replace("\n", " ")
+# --- messages ------------------------------------------------------------------------------------------
+
+#: ASCII for the characters of our tables; others become a question mark.
+ASCII = str.maketrans({"×": "x", "–": "-", "−": "-", "±": "+-", "µ": "u", "μ": "u", "…": "...", "’": "'", "·": "|"})
+
+
+def _prepare_streams() -> None:
+    """Replace characters that the terminal's encoding lacks from now on."""
+    codecs.register_error("ackclock.ascii", _replaced)
+    streams: tuple[Any, ...] = (sys.stdout, sys.stderr)
+    for stream in streams:
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="ackclock.ascii")
+
+
+def _replaced(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    plain = error.object[error.start : error.end].translate(ASCII)
+    return "".join(letter if letter.isascii() else "?" for letter in plain), error.end
+
+
+def print_error(message: str) -> None:
+    """Print to standard error, without the control characters that a file's name may have."""
+    print("".join(letter if letter.isprintable() or letter == "\n" else "?" for letter in message), file=sys.stderr)
+
+
+def _report_misuse(error: click.UsageError) -> None:
+    path = error.ctx.command_path if error.ctx else "ackclock"
+    message = " ".join(error.format_message().split()).rstrip(".")
+    print_error(f"{path}: {message[:1].lower()}{message[1:]}; see {path} --help")
+
+
+def _report(error: AckclockError | OSError) -> int:
+    """Print an error in one line; return its exit status."""
+    if isinstance(error, AckclockError):
+        print_error(str(error))
+        return error.exit_status
+    name = None if isinstance(error, BrokenPipeError) else error.filename
+    print_error(f"{name or 'ackclock'}: {error.strerror or error}".split("\n")[0])
+    return 1
+
+
+def _is_output_closed(error: BaseException | None) -> bool:
+    """True if the reader of our output is gone (`ackclock … | head`): the program ends silently then."""
+    return isinstance(error, BrokenPipeError) and signals.is_output_closed()
 
 
 def main() -> None:
-    """The program `ackclock`, once its packages are imported: `ackclock.__main__` is where it begins."""
-    signals.listen()
-    exit.prepare()
-    quick.start()
-    warnings.showwarning = lambda message, *_: exit.say(f"warning: {message}")
-    if any(word.endswith("-completion") for word in sys.argv[1:2]):
-        from ackclock.cli import completing
-
-        completing.scripts()
+    """Run the program, as the script `ackclock` and `python -m ackclock` do."""
+    signals.install_handlers()
+    _prepare_streams()
+    # NumPy's linear algebra runs nothing here, and starting threads for it takes half of NumPy's import.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    # Pydantic searches all that is installed for plugins, of which a scenario needs none.
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "1")
+    warnings.showwarning = lambda message, *_: print_error(f"warning: {message}")
     try:
-        application(*sys.argv[1:2])(prog_name="ackclock")
-    except SystemExit as error:
-        _end(error)
-
-
-def _end(asked: SystemExit) -> None:
-    """As asked; or as other programs end whose output nobody reads any more (`ackclock … | head`): without a word."""
-    try:
-        sys.stdout.flush()
-    except BrokenPipeError:
-        signals.leave_quietly(signal.SIGPIPE)
-    if isinstance(asked.__context__, BrokenPipeError):  # Typer's or Rich's word for it
-        signals.leave_quietly(signal.SIGPIPE)
-    raise asked
+        application()
+    except (SystemExit, BrokenPipeError) as end:
+        try:
+            sys.stdout.flush()
+        except BrokenPipeError:
+            signals.exit_silently(signal.SIGPIPE)
+        if isinstance(end, BrokenPipeError) or isinstance(end.__context__, BrokenPipeError):  # Rich exits with status 1
+            signals.exit_silently(signal.SIGPIPE)
+        raise

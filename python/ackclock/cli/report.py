@@ -4,39 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
 
-import typer
+import click
+
+from ackclock.cli import options
+from ackclock.cli.command import FOLDER, Argument, Command
 
 
-def report(
-    results: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Folders of results.")],
-    out: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="HTML file (default: report.html in the folder, or here for several)."),
-    ] = None,
-) -> None:
+@click.command(cls=Command)
+@click.argument(
+    "results", cls=Argument, metavar="RUN...", type=FOLDER, nargs=-1, required=True, help="Folders of results."
+)
+@options.out_file("HTML file (default: report.html in the folder, or here for several).")
+def report(*, results: Sequence[Path], out: Path | None) -> None:
     """Write a report: one HTML file that opens offline. Several results are shown side by side, sweeps overlaid.
 
-    Of several results it prints which is best in what, where that is clear.
+    For several results it also prints the significant differences between them.
 
     Examples:
         ackclock report results/dumbbell-packet
-
         ackclock report results/cubic-packet results/reno-packet --out both.html
     """
-    path, sentences = _written(results, out)
+    path, sentences = _write(results, out)
     for line in (*sentences, f"wrote {path}"):
-        typer.echo(line)
+        click.echo(line)
 
 
 def write_report(results: Sequence[Path], out: Path | None) -> Path:
-    """Writes the report of results, or of sweeps, and returns its path. Raises `InputError`."""
-    return _written(results, out)[0]
+    """Write the report of results, or of sweeps; return its path. Raises `InputError`."""
+    return _write(results, out)[0]
 
 
-def _written(results: Sequence[Path], out: Path | None) -> tuple[Path, list[str]]:
-    """The report's path, and in sentences how several results differ."""
+def _write(results: Sequence[Path], out: Path | None) -> tuple[Path, list[str]]:
+    """Return the report's path, and sentences on how several results differ."""
     from ackclock.dataset.result_kind import Kind, kind
     from ackclock.errors import InputError
     from ackclock.experiments.sweep import result

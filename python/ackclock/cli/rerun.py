@@ -3,51 +3,113 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING
 
-import typer
+import click
 
-from ackclock.cli.options import Jobs, Kernel, command
+from ackclock.cli import options
+from ackclock.cli.command import FILE, Argument, Command
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from ackclock.bundles.rerun import Outcome
 
 
-def rerun(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A bundle, as `ackclock bundle` writes it.")],
-    out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Keep the new results here (default: they are only compared).")
-    ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print a line of JSON for each result, and nothing else.")
-    ] = False,
-    kernel: Kernel = None,
-    jobs: Jobs = None,
-) -> None:
-    """Run a bundle again, and say whether its results are reproduced: byte for byte, or else in their metrics.
+@click.command(cls=Command)
+@click.argument("file", cls=Argument, metavar="FILE", type=FILE, help="A bundle, as `ackclock bundle` writes it.")
+@options.out("Keep the new results in this folder (default: they are compared and discarded).")
+@options.json_flag("Print JSON only, one line for each result.")
+@options.kernel
+@options.jobs
+def rerun(*, file: Path, out: Path | None, as_json: bool, kernel: str | None, jobs: int | None) -> None:
+    """Rerun a bundle and compare the results: byte for byte, or else by their metrics.
 
-    A metric is the same if the difference of the means has zero in its 95 %
-    interval. The exit status is 1 if any metric differs, and 2 for a file that is
-    damaged or not a bundle. Nothing in the bundle is executed.
+    A metric is the same if the 95 % interval of the difference of the means contains zero. The exit status is 1 if any
+    metric differs, and 2 for a file that is damaged or not a bundle. Nothing in the bundle is executed.
 
     Examples:
         ackclock rerun dumbbell-packet.bundle.tar
-
         ackclock rerun paper.bundle.tar --out results/again --json
     """
-    from ackclock.bundles import rerun, verdict
+    from ackclock.bundles import rerun as running
+    from ackclock.bundles import verdict
     from ackclock.cli.terminal.progress import progress
-    from ackclock.cli.terminal.rerun import print_outcome
 
-    worst = False
-    with progress(f"{file.name}: again") as tell:
-        options = rerun.Options(jobs=jobs, kernel=kernel, command=command(), progress=tell)
-        outcomes = list(rerun.rerun(file, out, options))
+    with progress(f"{file.name}: rerun") as report_progress:
+        settings = running.Options(jobs=jobs, kernel=kernel, command=options.command_line(), progress=report_progress)
+        outcomes = list(running.rerun(file, out, settings))
     for outcome in outcomes:
         if as_json:
-            typer.echo(json.dumps(outcome.as_dict(), allow_nan=False))
+            click.echo(json.dumps(outcome.as_dict(), allow_nan=False))
         else:
-            print_outcome(outcome)
-        worst |= outcome.verdict == verdict.DIFFERS
+            _print_outcome(outcome)
     if out is not None:
-        typer.echo(f"wrote {out}", err=as_json)
-    if worst:
-        raise typer.Exit(1)
+        click.echo(f"wrote {out}", err=as_json)
+    if any(outcome.verdict == verdict.DIFFERS for outcome in outcomes):
+        raise click.exceptions.Exit(1)
+
+
+def _print_outcome(outcome: Outcome) -> None:
+    """Print the verdict; and a table of the metrics if the bytes differ."""
+    from rich.console import Console
+    from rich.text import Text
+
+    from ackclock.bundles import verdict
+    from ackclock.dataset.result_kind import Kind
+
+    files = "1 file" if outcome.files == 1 else f"{outcome.files} files"
+    verdicts = {
+        verdict.EQUAL: "not the same bytes, but every metric is the same",
+        verdict.WITHIN: "not the same; no metric differs significantly",
+        verdict.DIFFERS: "not the same: metrics differ",
+    }
+    summary = f"the same, byte for byte ({files})" if outcome.same_bytes else verdicts[outcome.verdict]
+    console = Console(emoji=False, highlight=False)
+    console.print(Text(f"{outcome.name}: {summary}"), soft_wrap=True)
+    for note in outcome.notes:
+        console.print(Text(f"  {note}"), soft_wrap=True)
+    if not outcome.same_bytes:
+        console.print(_points_table(outcome) if outcome.kind is Kind.SWEEP else _metrics_table(outcome))
+
+
+def _metrics_table(outcome: Outcome) -> Table:
+    from ackclock.figures import numbers
+    from ackclock.metrics import METRICS
+
+    table = _table("metric", "bundle", "rerun", "verdict")
+    for metric in outcome.metrics:
+        known = METRICS[metric.name]
+        label = f"{known.label} ({metric.where})" if metric.where else known.label
+        values = [
+            numbers.NOTHING if value is None else numbers.value(value, known.unit)
+            for value in (metric.given, metric.again)
+        ]
+        table.add_row(label, *values, metric.verdict)
+    return table
+
+
+def _points_table(outcome: Outcome) -> Table:
+    """Return, for each of a sweep's metrics, the number of points with each verdict."""
+    from ackclock.bundles import verdict
+    from ackclock.metrics import METRICS
+
+    verdicts = (verdict.EQUAL, verdict.WITHIN, verdict.DIFFERS)
+    counts: dict[str, Counter[str]] = {}
+    for metric in outcome.metrics:
+        counts.setdefault(metric.name, Counter())[metric.verdict] += 1
+    table = _table("metric", *(f"{word} at" for word in verdicts))
+    for name, count in counts.items():
+        table.add_row(METRICS[name].label, *(f"{count[word]} points" if count[word] else "" for word in verdicts))
+    return table
+
+
+def _table(first: str, *others: str) -> Table:
+    from rich.table import Table
+
+    table = Table(first, box=None, pad_edge=False, header_style="bold")
+    for heading in others:
+        table.add_column(heading, justify="right")
+    return table

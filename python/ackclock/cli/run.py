@@ -4,124 +4,133 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING
 
-import typer
+import click
 
-from ackclock.cli.options import (
-    AsJson,
-    CheckPhase,
-    Engines,
-    Jobs,
-    Kernel,
-    Module,
-    Repeats,
-    Report,
-    Seed,
-    Set,
-    SshConfig,
-    command,
-)
+from ackclock.cli import options
+from ackclock.cli.command import FILE, Argument, Command
 
 if TYPE_CHECKING:
-    from ackclock.cli.run_jobs import Options
+    from ackclock.cli.run_jobs import Job, Options
     from ackclock.plan import Plan
 
 
+@click.command(cls=Command)
+@click.argument(
+    "scenarios",
+    cls=Argument,
+    metavar="SCENARIO...",
+    type=FILE,
+    nargs=-1,
+    required=True,
+    help="Scenario files (TOML); - is standard input.",
+)
+@options.engines()
+@options.kernel
+@options.ssh_config
+@options.module
+@options.settings
+@options.seed
+@options.repeats
+@options.out("Folder of the result (default: results/SCENARIO-ENGINE).")
+@options.as_json
+@click.option("--dry-run", is_flag=True, help="Print the plan (JSON, SI units) and its approximate cost; run nothing.")
+@click.option("--quick", is_flag=True, help="Preview: one seed, a tenth of the duration and of the warm-up.")
+@options.perturb
+@options.report
+@options.jobs
 def run(  # noqa: PLR0913 (each is an option of the command line)
     *,
-    scenarios: Annotated[list[Path], typer.Argument(metavar="SCENARIO...", help="Scenario files (TOML).")],
-    engine: Engines = "packet",
-    kernel: Kernel = None,
-    ssh_config: SshConfig = None,
-    module: Module = None,
-    values: Set = None,
-    seed: Seed = None,
-    repeats: Repeats = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Folder of the result (default: results/SCENARIO-ENGINE)."),
-    ] = None,
-    as_json: AsJson = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print the plan (JSON, SI units) and its approximate cost; run nothing.")
-    ] = False,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="A preview: one seed, a tenth of the duration and of the warm-up.")
-    ] = False,
-    check_phase: CheckPhase = False,
-    report: Report = True,
-    jobs: Jobs = None,
+    scenarios: Sequence[Path],
+    engine: str,
+    kernel: str | None,
+    ssh_config: Path | None,
+    module: Path | None,
+    settings: Sequence[str],
+    seed: int | None,
+    repeats: int | None,
+    out: Path | None,
+    as_json: bool,
+    dry_run: bool,
+    quick: bool,
+    perturb: bool,
+    report: bool,
+    jobs: int | None,
 ) -> None:
-    """Run scenarios, print how well the link was shared and at what delay, and write the result and a report.
+    """Run scenarios; print utilisation, fairness and queueing delay; write the result and a report.
+
+    With several scenarios or engines, --out is the parent of the results' folders, and --json prints a line for each.
 
     Examples:
         ackclock run scenarios/dumbbell.toml
-
         ackclock run scenarios/dumbbell.toml --repeats 20 --out results/twenty
-
         ackclock run scenarios/dumbbell.toml --seed 7 --json --no-report
-
-        ackclock run scenarios/dumbbell.toml --set network.rate=1Gbit --set flows[0].count=50
-
+        ackclock run scenarios/dumbbell.toml --set network.rate=1Gbit
         ackclock run scenarios/pendulum.toml --engine packet,theory
-
         ackclock run scenarios/dumbbell.toml --engine linux --kernel live
-
         ackclock run mine.toml --engine linux --module mine.c
-
-    With several scenarios or engines, --out is the folder of the results' folders, and --json prints a line for each.
     """
-    from ackclock.cli import forecasts
-    from ackclock.cli import run_jobs as work
-    from ackclock.cli.terminal import forecast
+    from ackclock.cli import forecast, run_jobs
 
-    base = work.Options(engine, kernel, ssh_config, seed, repeats, out, jobs, report, quick, command())
-    options = replace(base, module=module, check_phase=check_phase, values=tuple(values or ()))
-    plans = work.plans(scenarios, options)
+    chosen = run_jobs.Options(
+        engines=engine,
+        kernel=kernel,
+        ssh_config=ssh_config,
+        seed=seed,
+        repeats=repeats,
+        out=out,
+        jobs=jobs,
+        report=report,
+        quick=quick,
+        command=options.command_line(),
+        module=module,
+        perturb=perturb,
+        settings=tuple(settings),
+    )
+    plans = run_jobs.plans(scenarios, chosen)
     if dry_run:
-        names = work.able(plans, options)
-        _tell(plans, names, options, as_json)
-        work.look(plans, names, lambda line: typer.echo(line, err=True))
+        names = run_jobs.supported_engines(plans, chosen)
+        _print_plans(plans, names, chosen, as_json)
+        run_jobs.preflight(plans, names)
         return
-    made = work.prepare(scenarios, plans, options)
-    forecast.warn(forecasts.of_plans([(job.plan, job.engine) for job in made], jobs, report=report), made[0].folder)
-    for line in dict.fromkeys(line for job in made for line in job.doubts()):
-        typer.echo(f"warning: {line}", err=True)
+    made = run_jobs.prepare(scenarios, plans, chosen)
+    expected = forecast.of_plans([(job.plan, job.engine) for job in made], jobs, report=report)
+    forecast.announce(expected, made[0].folder)
+    for line in dict.fromkeys(line for job in made for line in job.warnings()):
+        click.echo(f"warning: {line}", err=True)
     for job in made:
-        _run_one(job, as_json)
+        _run_job(job, as_json)
 
 
-def _tell(plans: Sequence[Plan], names: Sequence[str], options: Options, as_json: bool) -> None:
-    """The plans on standard output, what they take on standard error; as JSON, a line for each result with both."""
-    from ackclock.cli import forecasts
-    from ackclock.cli.terminal import forecast
+def _print_plans(plans: Sequence[Plan], names: Sequence[str], chosen: Options, as_json: bool) -> None:
+    """Print the plans, and their cost to standard error; as JSON, a line for each result with both."""
+    from ackclock.cli import forecast
 
     pairs = [(plan, name) for plan in plans for name in names]
     if as_json:
         for plan, name in pairs:
-            found = forecasts.of_plans([(plan, name)], options.jobs, report=options.report)
-            typer.echo(json.dumps({"engine": name, "forecast": found.as_dict(), "plan": plan.to_dict()}))
+            expected = forecast.of_plans([(plan, name)], chosen.jobs, report=chosen.report)
+            click.echo(json.dumps({"engine": name, "forecast": expected.as_dict(), "plan": plan.to_dict()}))
         return
     for plan in plans:
-        typer.echo(plan.to_json())
-    found = forecasts.of_plans(pairs, options.jobs, report=options.report)
-    typer.echo(str(found), err=True)
-    forecast.lacking(found, options.out or Path("results"))
+        click.echo(plan.to_json())
+    expected = forecast.of_plans(pairs, chosen.jobs, report=chosen.report)
+    click.echo(str(expected), err=True)
+    forecast.warn_scarce(expected, chosen.out or Path("results"))
 
 
-def _run_one(job: Any, as_json: bool) -> None:
+def _run_job(job: Job, as_json: bool) -> None:
     from ackclock.cli.terminal import result
     from ackclock.cli.terminal.progress import progress
 
-    with progress(job.title) as tell:
-        data = job.run(tell)
-    found = data.metrics()
+    with progress(job.title) as report:
+        data = job.run(report)
+    metrics = data.metrics()
     if as_json:
-        typer.echo(json.dumps(found, allow_nan=False))
+        click.echo(json.dumps(metrics, allow_nan=False))
     else:
-        result.print_result(data, found)
-    for path in job.written():
-        typer.echo(f"wrote {path}", err=as_json)
+        result.print_result(data, metrics)
+    for path in job.outputs():
+        click.echo(f"wrote {path}", err=as_json)

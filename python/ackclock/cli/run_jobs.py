@@ -1,7 +1,4 @@
-"""What one call of `ackclock run` has to do: scenarios × engines, each into a folder.
-
-Everything that can be refused is refused before anything runs.
-"""
+"""Jobs of `ackclock run`: scenarios × engines, each into a folder. All errors are raised before anything runs."""
 
 from __future__ import annotations
 
@@ -11,8 +8,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import click
+
 from ackclock import engines
 from ackclock.errors import AckclockError, InputError, Problem, ScenarioError, UnsupportedError
+from ackclock.input import cli_values
 from ackclock.input.fields import shown
 from ackclock.input.source import named
 from ackclock.plan import Plan
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from ackclock.dataset import Dataset
     from ackclock.experiments.cluster.target import Place
 
-#: Most runs of one scenario in one call.
-MOST_REPEATS = 10_000
+#: Runs of one scenario in one call.
+MAX_REPEATS = 10_000
 
 #: The engine that has kernels.
 LINUX = "linux"
@@ -33,7 +33,7 @@ LINUX = "linux"
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The options of `ackclock run` that decide what is done."""
+    """The options of `ackclock run` that decide what is run, as they were typed."""
 
     engines: str = "packet"
     kernel: str | None = None
@@ -46,8 +46,8 @@ class Options:
     quick: bool = False
     command: str = ""
     module: Path | None = None
-    check_phase: bool = False
-    values: tuple[str, ...] = ()
+    perturb: bool = False
+    settings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,56 +61,54 @@ class Job:
 
     @property
     def title(self) -> str:
-        """What the progress bar says."""
+        """The progress bar's title."""
         return f"{self.folder.name}: {len(self.plan.seeds)} × {self.plan.duration_s:g} s"
 
-    def doubts(self) -> Iterator[str]:
-        """What is known to make such a plan's result doubtful, and is not looked into: a line each."""
+    def warnings(self) -> Iterator[str]:
+        """Yield why the result of such a plan may be doubtful, a line each."""
         from ackclock.experiments import model_validity, phase_effects, token_bucket_check
 
         if self.engine in token_bucket_check.ENGINES and (why := token_bucket_check.doubt(self.plan)):
             yield f"{self.plan.name}: {why}"
         if self.engine in model_validity.ENGINES and (why := model_validity.doubt(self.plan, self.engine)):
             yield f"{self.plan.name}: {why}"
-        if (
-            self.engine in phase_effects.ENGINES
-            and not self.options.check_phase
-            and (why := phase_effects.prone(self.plan))
-        ):
+        is_checked = self.options.perturb or self.engine not in phase_effects.ENGINES
+        if not is_checked and (why := phase_effects.prone(self.plan)):
             yield f"{self.plan.name}: {why}"
 
     def run(self, progress: Callable[[float], None]) -> Dataset:
-        """Runs the plan and writes the folder, whole or not at all; returns what was written."""
+        """Run the plan and write the folder, completely or not at all; return the dataset."""
         from ackclock.dataset import folders
         from ackclock.dataset.manifests import CAPTURES
-        from ackclock.experiments import runner
+        from ackclock.experiments import phase_effects, runner
 
-        unreported: list[AckclockError] = []
-        with folders.staging_folder(self.folder) as private, brought_in(self.plan, self.engine):
+        report_errors: list[AckclockError] = []
+        with folders.staging_folder(self.folder) as private, module_loaded(self.plan, self.engine):
             captures = private / CAPTURES if self.plan.record.pcap else None
-            both = 2 if self.options.check_phase else 1
+            passes = 2 if self.options.perturb else 1
             data = runner.run(
                 self.plan,
                 self.engine,
                 jobs=self.options.jobs,
-                progress=lambda share: progress(share / both),
+                progress=lambda share: progress(share / passes),
                 captures=captures,
                 command=self.options.command,
             )
-            if self.options.check_phase:
-                data = self._beside_its_twin(data, lambda share: progress((1 + share) / both))
-            data.write(self.folder, captures, lambda new: unreported.extend(self._report(data, new)))
-        for error in unreported:
+            if self.options.perturb:
+                data = phase_effects.checked(
+                    data,
+                    self.plan,
+                    self.engine,
+                    jobs=self.options.jobs,
+                    progress=lambda share: progress((1 + share) / passes),
+                )
+            data.write(self.folder, captures, lambda new: report_errors.extend(self._write_report(data, new)))
+        for error in report_errors:
             raise error
         return data
 
-    def _beside_its_twin(self, data: Dataset, progress: Callable[[float], None]) -> Dataset:
-        from ackclock.experiments import phase_effects
-
-        return phase_effects.checked(data, self.plan, self.engine, jobs=self.options.jobs, progress=progress)
-
-    def written(self) -> Iterator[Path]:
-        """The paths that a user may want to open."""
+    def outputs(self) -> Iterator[Path]:
+        """Yield the paths that were written and that a user may want to open."""
         from ackclock.dataset.manifests import CAPTURES, REPORT
 
         yield self.folder
@@ -119,8 +117,8 @@ class Job:
         if self.plan.record.pcap:
             yield self.folder / CAPTURES
 
-    def _report(self, data: Dataset, folder: Path) -> Iterator[AckclockError]:
-        """Writes the report; why it could not, which is no reason to lose the result."""
+    def _write_report(self, data: Dataset, folder: Path) -> Iterator[AckclockError]:
+        """Write the report; yield an error instead of raising it, so that the result is kept."""
         if not self.options.report:
             return
         from ackclock.dataset import folders
@@ -136,47 +134,55 @@ class Job:
 
 
 def plans(scenarios: Sequence[Path], options: Options) -> list[Plan]:
-    """The plan of each scenario. Raises `InputError`, and `ScenarioError` with all mistakes of all files."""
-    asked = seeds(options)
+    """Return the plan of each scenario. Raises `InputError`, and `ScenarioError` with all mistakes of all files."""
+    from ackclock.experiments import runner
+
+    given_seeds = seeds(options)
     made: list[Plan] = []
     problems: list[Problem] = []
     for path in scenarios:
         try:
-            plan = loaded(path, options).plan()
-            made.append(shortened(plan if asked is None else replace(plan, seeds=asked), options))
+            plan = load_scenario(path, options).plan()
         except ScenarioError as error:
             problems += error.problems
+            continue
+        plan = plan if given_seeds is None else replace(plan, seeds=given_seeds)
+        made.append(runner.quick(plan) if options.quick else plan)
     if problems:
         raise ScenarioError(problems)
     return made
 
 
-def loaded(scenario: Path, options: Options) -> planning.Loaded:
-    """A scenario's file with what the options name. Raises as `equipped`."""
-    return equipped(lambda: planning.load(scenario), options)
+def load_scenario(scenario: Path, options: Options) -> planning.Loaded:
+    """Load a scenario file with the options' values. Raises as `apply_options`."""
+    return apply_options(lambda: planning.load(scenario), options)
 
 
-def equipped(load: Callable[[], planning.Loaded], options: Options) -> planning.Loaded:
-    """A scenario with the kernel, the ssh and the module that the options name, which it may name itself.
+def apply_options(load: Callable[[], planning.Loaded], options: Options) -> planning.Loaded:
+    """Load a scenario with the options' settings, kernel, ssh configuration and module.
 
     Raises `InputError` if no engine takes them.
     """
     kernel, config, module = options.kernel, options.ssh_config, options.module
-    named = (("--kernel", kernel), ("--ssh-config", config and str(config)), ("--module", module and str(module)))
-    for option, given in named:
-        if given is not None and (not given or LINUX not in engine_names(options.engines)):
+    for option, given in (("kernel", kernel), ("ssh-config", config), ("module", module)):
+        if given is not None and (not str(given) or LINUX not in engine_names(options.engines)):
             raise InputError(
-                f"{option}: found {shown(given)} with --engine {options.engines}; expected --engine {LINUX}"
+                f"--{option}: found {shown(str(given))} with --engine {options.engines}; expected --engine {LINUX}"
             )
-    if config is not None and not config.is_file():
-        raise InputError(f"--ssh-config: found no file {readable(config)}; expected a configuration of ssh's")
+    check_ssh_config(config)
     module_option = _module_option(module) if module else None
-    checked = load().with_(settings(options.values), "--set").on(kernel, str(config.absolute()) if config else None)
+    checked = load().with_(settings(options.settings), "--set").on(kernel, str(config.absolute()) if config else None)
     return replace(checked, module=module_option)
 
 
+def check_ssh_config(path: Path | None) -> None:
+    """Raise `InputError` if there is no such file."""
+    if path is not None and not path.is_file():
+        raise InputError(f"--ssh-config: found no file {readable(path)}; expected an ssh configuration")
+
+
 def _module_option(path: Path) -> dict[str, str]:
-    """What a file brings for the kernel; from here on scenarios may name it."""
+    """Register the file's algorithm, which scenarios may name from here on; return the plan's option."""
     from ackclock.engines.linux.kernel import user_module
 
     module = user_module.read(path)
@@ -184,40 +190,43 @@ def _module_option(path: Path) -> dict[str, str]:
     return user_module.option(module)
 
 
-def able(planned: Sequence[Plan], options: Options) -> list[str]:
-    """The names of the engines. Raises `InputError` for unknown ones, `UnsupportedError` for what one cannot model."""
+def supported_engines(planned: Sequence[Plan], options: Options) -> list[str]:
+    """Return the engines' names. Raises `InputError` for unknown ones, `UnsupportedError`."""
     names = engine_names(options.engines)
     chosen = [engines.engine(name) for name in names]
-    if reasons := [reason for plan in planned for engine in chosen for reason in engines.refusals(engine, plan)]:
+    if reasons := [reason for plan in planned for engine in chosen for reason in engines.unsupported(engine, plan)]:
         raise UnsupportedError(dict.fromkeys(reasons))
     return names
 
 
-def look(planned: Sequence[Plan], names: Sequence[str], say: Callable[[str], None]) -> None:
-    """Looks at the machines that runs would need, and says a line on each. Raises `InputError` for what is missing."""
+def preflight(planned: Sequence[Plan], names: Sequence[str]) -> None:
+    """Examine the hosts that runs would need; print a line on each to standard error. Raises `InputError`."""
     missing: list[str] = []
     for plan in planned:
         for name in names:
-            found = engines.look(engines.engine(name), plan)
-            if found is not None:
-                for line in [*(f'host "{host}": {line}' for host, line in found[0].items()), *found[2]]:
-                    say(line)
-                missing += found[1]
+            report = engines.engine(name).preflight(plan)
+            if report is not None:
+                for line in [*(f'host "{host}": {line}' for host, line in report.hosts.items()), *report.warnings]:
+                    click.echo(line, err=True)
+                missing += report.missing
     if missing:
         raise InputError("\n".join(dict.fromkeys(missing)))
 
 
 def prepare(scenarios: Sequence[Path], planned: Sequence[Plan], options: Options) -> list[Job]:
-    """The jobs, checked. Raises `InputError` for engines and folders, `UnsupportedError`."""
-    names = able(planned, options)
+    """Return the jobs, checked. Raises `InputError` for engines and folders, `UnsupportedError`."""
+    names = supported_engines(planned, options)
     several = len(planned) * len(names) > 1
     pairs = [(path, plan, name) for path, plan in zip(scenarios, planned, strict=True) for name in names]
-    made = [Job(plan, name, folder(path, name, options.out, several=several), options) for path, plan, name in pairs]
+    made = [
+        Job(plan, name, result_folder(path, name, options.out, several=several), options) for path, plan, name in pairs
+    ]
     _check_folders([job.folder for job in made])
-    _check_needs(made)
+    for number, job in enumerate(made):  # a job may need the result of an earlier one
+        engines.check_inputs(engines.engine(job.engine), job.plan, [other.folder for other in made[:number]])
     if options.module:
         check_module([job.plan for job in made if job.engine == LINUX], options.module)
-    if options.check_phase:
+    if options.perturb:
         from ackclock.experiments import phase_effects
 
         for job in made:
@@ -225,8 +234,8 @@ def prepare(scenarios: Sequence[Path], planned: Sequence[Plan], options: Options
     return made
 
 
-def brought_in(plan: Plan, *names: str) -> AbstractContextManager[None]:
-    """A block in which what the plan brings is in the live kernel, if the engine that has kernels is among these."""
+def module_loaded(plan: Plan, *names: str) -> AbstractContextManager[None]:
+    """Return a block in which the live kernel has the plan's module, if the engine linux is among the names."""
     if LINUX not in names:
         return nullcontext()
     from ackclock.engines.linux.kernel import user_module
@@ -235,92 +244,75 @@ def brought_in(plan: Plan, *names: str) -> AbstractContextManager[None]:
 
 
 def check_module(plans: Sequence[Plan], file: Path) -> None:
-    """What is brought for the kernel is compiled, and some flow of these plans has it. Raises `InputError`."""
+    """Compile the user's module, and check that some flow of these plans uses it. Raises `InputError`."""
     from ackclock.engines import linux
     from ackclock.engines.linux.kernel import user_module
 
     for plan in plans:
         linux.ready(plan)
     module = user_module.read(file)
-    name = module.name
-    told = {tuple(sorted(user_module.values(plan, module).items())) for plan in plans} if module.is_bpf else set()
-    if len(told) > 1:
+    if module.is_bpf and len({tuple(sorted(user_module.values(plan, module).items())) for plan in plans}) > 1:
         raise InputError(
             f"--module: {readable(file)}: found points that give it different parameters; expected one set"
         )
-    if not any(group.congestion and group.congestion.kind == name for plan in plans for group in plan.groups):
-        raise InputError(f"--module: {readable(file)}: found no flows with congestion = {shown(name)}; expected some")
+    groups = [group for plan in plans for group in plan.groups]
+    if not any(group.congestion and group.congestion.kind == module.name for group in groups):
+        raise InputError(
+            f"--module: {readable(file)}: found no flows with congestion = {shown(module.name)}; expected some"
+        )
 
 
-def _check_needs(made: Sequence[Job]) -> None:
-    """Results that a job needs must be there, or come of a job before."""
-    for number, job in enumerate(made):
-        engines.check_needs(engines.engine(job.engine), job.plan, [other.folder for other in made[:number]])
-
-
-def _check_numbers(options: Options) -> None:
-    if options.seed is not None and options.repeats is not None:
-        raise InputError("--seed: found both --seed and --repeats; expected one of them")
-    if options.quick and options.repeats is not None:
-        raise InputError("--quick: found both --quick and --repeats; expected one of them")
-    check_number("--seed", options.seed, 0, 2**63 - 1)
-    check_number("--repeats", options.repeats, 1, MOST_REPEATS)
-    check_number("--jobs", options.jobs, 1, 10_000)
-
-
-def check_number(option: str, found: int | None, low: int, high: int) -> None:
-    """Refuses an option's number outside its range."""
-    if found is not None and not low <= found <= high:
-        raise InputError(f"{option}: found {found}; expected a whole number from {low} to {high}")
+def check_number(option: str, number: int | None, low: int, high: int) -> None:
+    """Raise `InputError` if an option's number is outside its range."""
+    if number is not None and not low <= number <= high:
+        raise InputError(f"{option}: found {number}; expected a whole number from {low} to {high}")
 
 
 def seeds(options: Options) -> tuple[int, ...] | None:
-    """The seeds that the options ask for; None for the scenario's own. Raises `InputError` for impossible numbers."""
-    _check_numbers(options)
+    """Return the options' seeds; None for the scenario's own. Raises `InputError` for impossible numbers."""
+    for other, is_given in (("seed", options.seed is not None), ("quick", options.quick)):
+        if is_given and options.repeats is not None:
+            raise InputError(f"--{other}: found both --{other} and --repeats; expected one of them")
+    check_number("--seed", options.seed, 0, 2**63 - 1)
+    check_number("--repeats", options.repeats, 1, MAX_REPEATS)
+    check_number("--jobs", options.jobs, 1, 10_000)
     if options.seed is not None:
         return (options.seed,)
     return tuple(range(1, options.repeats + 1)) if options.repeats is not None else None
 
 
-def place(scheduler: str | None, cluster: str | None, jobs: int | None) -> Place | None:
-    """The cluster that the options name; None for this machine's processes. Raises `InputError`."""
-    from ackclock.experiments.cluster import target as places
+def cluster_target(scheduler: str | None, cluster: str | None, jobs: int | None) -> Place | None:
+    """Return the cluster that the options name; None for processes of this machine. Raises `InputError`."""
+    from ackclock.experiments.cluster import target as targets
 
-    found = places.place(scheduler, cluster)
-    if found is not None and jobs is not None:
-        raise InputError(f"{found.option}: found --jobs beside it; expected one of them")
-    return found
+    target = targets.place(scheduler, cluster)
+    if target is not None and jobs is not None:
+        raise InputError(f"{target.option}: found --jobs as well; expected one of them")
+    return target
 
 
 def engine_names(given: str) -> list[str]:
-    """What `--engine` names, each once."""
-    from ackclock.input import cli_values
-
+    """Return the names of `--engine`, without duplicates."""
     return list(dict.fromkeys(cli_values.items(given)))
 
 
-def shortened(plan: Plan, options: Options) -> Plan:
-    """The plan, or only a look at it."""
-    from ackclock.experiments import runner
+def result_folder(scenario: Path, engine: str, out: Path | None, *, several: bool, suffix: str = "") -> Path:
+    """Return the folder of a result: `out`, or one in it if there are several results, or one in `results`.
 
-    return runner.quick(plan) if options.quick else plan
-
-
-def folder(scenario: Path, engine: str, out: Path | None, *, several: bool, what: str = "") -> Path:
-    """Where a result goes: `out`, or a folder in it if there are several results, or one of `results`.
-
-    `what` is the end of the folder's name: results of different commands have different folders.
+    The `suffix` keeps the results of different commands apart.
     """
     if out is not None and not several:
         return out
-    return (out or Path("results")) / f"{Path(named(scenario)).stem}-{engine}{what}"
+    return (out or Path("results")) / f"{Path(named(scenario)).stem}-{engine}{suffix}"
 
 
 def _check_folders(folders: Sequence[Path]) -> None:
-    if twice := {place for place in folders if folders.count(place) > 1}:
-        raise InputError(f"{twice.pop()}: found two results for this folder; expected scenarios with different names")
+    if duplicates := {folder for folder in folders if folders.count(folder) > 1}:
+        raise InputError(
+            f"{duplicates.pop()}: found two results for this folder; expected scenarios with different names"
+        )
     from ackclock.dataset.folders import check
     from ackclock.dataset.result_kind import Kind
 
-    for place in folders:
-        check(place, Kind.RUN)
+    for folder in folders:
+        check(folder, Kind.RUN)

@@ -2,131 +2,262 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-import typer
+import click
 
-from ackclock.completion import words as completing
+from ackclock.cli import completion
+from ackclock.cli.command import Argument, Command
 from ackclock.errors import InputError
 
-#: So many names are told that are near to one that nobody knows.
-NEAREST = 3
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+    from ackclock.algorithms import Card
+    from ackclock.scenario.key_reference import Described
+
+#: Similar names that the message for an unknown one suggests.
+SUGGESTIONS = 3
+
+#: Algorithms whose name is also that of an engine and of a scenario's table.
+AMBIGUOUS = ("linux",)
+
+#: The name that lists all metrics.
+ALL_METRICS = "metrics"
+
+#: Folders of a checkout where an algorithm's files may be.
+SOURCES = ("crates", "python", "tests", "reproductions", "scenarios", "modules", "benchmarks", "docs")
+
+#: Descriptions of units that are not written like one.
+UNITS = {"": "a count", "1": "an index", "share": "a share, 0 to 1"}
+
+QUANTITIES = "Quantities are texts with their unit: 100Mbit, 20ms, 64KB, 50p (packets), 1bdp, 250/s."
 
 
-def show(
-    name: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[NAME]",
-            help="A congestion control, queue, TCP stack, metric, topology, kind of traffic or engine; or metrics, or "
-            "scenario, for all metrics and the keys of a scenario file.",
-            autocompletion=completing.of("shown"),
-        ),
-    ] = None,
-    schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of scenario files.")] = False,
-) -> None:
-    """Show what a name means: an algorithm's card, a metric, a topology's keys. Without a name, list all algorithms.
+@click.command(cls=Command)
+@click.argument(
+    "name",
+    cls=Argument,
+    metavar="[NAME]",
+    required=False,
+    shell_complete=completion.one_of(completion.show_names),
+    help="A congestion control algorithm, queue discipline, TCP stack, metric, topology, kind of traffic or engine; "
+    "metrics for all metrics; scenario for the keys of a scenario file.",
+)
+@click.option("--schema", is_flag=True, help="Print the JSON Schema of scenario files.")
+def show(*, name: str | None, schema: bool) -> None:
+    """Explain a name: an algorithm, a metric, a topology's keys. Without a name, list all algorithms.
 
-    A card has parameters, defaults, ranges, references and files; a metric its unit, its formula and where that comes
-    from, and whether more or less is better; keys have their defaults.
+    Algorithms are shown with parameters, defaults, ranges, references and files; metrics with unit, formula, source,
+    and whether more or less is better; keys with their defaults.
 
     Examples:
         ackclock show cubic
-
         ackclock show utilisation
-
         ackclock show dumbbell
-
         ackclock show scenario
-
         ackclock show --schema > scenario.schema.json
     """
-    from ackclock.cli.terminal import cards
-
     if schema:
         from ackclock.scenario import json_schema
 
-        typer.echo(json_schema.text(), nl=False)
+        click.echo(json_schema.text(), nl=False)
     elif name is None:
-        cards.print_catalog()
-    elif not any([_is_card(name), _is_metric(name), _is_engine(name), _is_table(name)]):
-        raise InputError(f"NAME: found {_shown(name)}; expected {_nearest(name)}")
+        print_catalog()
+    elif not _explain(name):
+        from ackclock.input.fields import shown
+
+        raise InputError(f"NAME: found {shown(name)}; expected {_suggestion(name)}")
 
 
-def _is_card(name: str) -> bool:
-    """Whether it is a card's name, or several cards', which are shown; and so on below."""
-    from ackclock import algorithms
-    from ackclock.cli.terminal import cards
-
-    found = algorithms.find(name)
-    for card in found:
-        cards.print_card(card)
-    return bool(found)
-
-
-def _is_metric(name: str) -> bool:
+def _explain(name: str) -> bool:
+    """Print all that has this name; False if nothing has."""
     from ackclock import algorithms
 
-    if algorithms.find(name):  # no metric is called so, and all metrics take longer to import than a card
-        return False
-    from ackclock.cli.terminal import metrics
-
-    return metrics.print_metrics(name)
-
-
-def _is_engine(name: str) -> bool:
-    if not _may_be_more(name):
-        return False
+    console = _console()
+    specs = algorithms.find(name)
+    for spec in specs:
+        _print_algorithm(console, spec)
+    if specs and name not in AMBIGUOUS:  # importing metrics and keys takes longer than printing an algorithm
+        return True
     from ackclock.engines import ENGINES, engine
-
-    if name in ENGINES:
-        about = (engine(name).__class__.__doc__ or "").split("\n")[0].rstrip(".")
-        typer.echo(f"{about} (engine: {name})\nackclock run SCENARIO --engine {name}\n")
-    return name in ENGINES
-
-
-def _is_table(name: str) -> bool:
-    if not _may_be_more(name):
-        return False
-    from ackclock.cli.terminal import keys
     from ackclock.scenario import key_reference
 
-    found = key_reference.described(name)
-    if found:
-        keys.print_keys(found, key_reference.further() if name == key_reference.SCENARIO else {})
-    return bool(found)
+    if not specs and _print_metric(console, name):
+        return True
+    if name in ENGINES:
+        about = (engine(name).__class__.__doc__ or "").split("\n")[0].rstrip(".")
+        click.echo(f"{about} (engine: {name})\nackclock run SCENARIO --engine {name}\n")
+    tables = key_reference.described(name)
+    if tables:
+        _print_keys(console, tables, key_reference.further() if name == key_reference.SCENARIO else {})
+    return bool(specs or tables) or name in ENGINES
 
 
-def _may_be_more(name: str) -> bool:
-    """Whether it is more than a card, as far as is known without what takes long to import."""
-    from ackclock import algorithms
-
-    return name in CALLED_ALIKE or not algorithms.find(name)
-
-
-#: Cards' names that are those of an engine and of a scenario's table, too.
-CALLED_ALIKE = ("linux",)
-
-
-def _nearest(name: str) -> str:
-    """The names that may have been meant."""
+def _suggestion(name: str) -> str:
     import difflib
 
     from ackclock import algorithms
     from ackclock.engines import ENGINES
-    from ackclock.input.fields import EXCERPT
+    from ackclock.input.fields import EXCERPT, shown
     from ackclock.metrics import METRICS
     from ackclock.scenario import key_reference
 
-    cards = [known for family in algorithms.FAMILIES for known in algorithms.names(family)]
-    known = dict.fromkeys([*cards, *METRICS, "metrics", *key_reference.names(), *ENGINES])
-    close = difflib.get_close_matches(name[:EXCERPT].lower(), known, n=NEAREST)
+    specs = [each for family in algorithms.FAMILIES for each in algorithms.names(family)]
+    names = dict.fromkeys([*specs, *METRICS, ALL_METRICS, *key_reference.names(), *ENGINES])
+    close = difflib.get_close_matches(name[:EXCERPT].lower(), names, n=SUGGESTIONS)
     if not close:
         return "a name that `ackclock show`, `show metrics` or `show scenario` lists"
-    return " or ".join(map(_shown, close))
+    return " or ".join(map(shown, close))
 
 
-def _shown(name: str) -> str:
-    from ackclock.input.fields import shown
+def _console(*, markup: bool = False) -> Console:
+    from rich.console import Console
 
-    return shown(name)
+    return Console(emoji=False, highlight=False, markup=markup)
+
+
+def _table(*headings: str) -> Table:
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in headings:
+        table.add_column(heading)
+    return table
+
+
+def _bold(console: Console, text: str) -> None:
+    from rich.text import Text
+
+    console.print(Text(text, style="bold"))
+
+
+# --- algorithms ----------------------------------------------------------------------------------------
+
+
+def print_catalog() -> None:
+    """Print one line for each algorithm."""
+    from ackclock import algorithms
+
+    table = _table("family", "name", "title")
+    for family in algorithms.FAMILIES:
+        for name in algorithms.names(family):
+            table.add_row(family, name, algorithms.title(family, name))
+    console = _console(markup=True)
+    console.print(table)
+    console.print("\nackclock show NAME prints an algorithm's parameters, references and files.")
+
+
+def _print_algorithm(console: Console, spec: Card) -> None:
+    from ackclock.algorithms import code
+
+    _bold(console, f"{spec.title} ({spec.family}: {spec.name})")
+    console.print(spec.summary.strip() + "\n")
+    if missing := code.missing(spec):
+        console.print(f"Note: {missing}.\n", soft_wrap=True)
+    if spec.parameters:
+        console.print(_parameters(spec))
+    for name, variant in spec.variants.items():
+        values = ", ".join(f"{key} = {_toml(value)}" for key, value in variant.parameters.items())
+        console.print(f'variant = "{name}": {variant.summary} ({values})')
+    _print_list(console, "Deviations from the references", list(spec.deviations))
+    references = [" · ".join(filter(None, (r.title, r.section, r.url))) for r in spec.references]
+    _print_list(console, "References", references)
+    _print_list(console, "Files", [str(path) for path in _files(spec.name)])
+
+
+def _parameters(spec: Card) -> Table:
+    from rich.text import Text
+
+    table = _table("parameter", "default", "range", "meaning (source)")
+    for name, parameter in spec.parameters.items():
+        default = "required" if parameter.required else _toml(parameter.default)
+        source = f" ({parameter.source})" if parameter.source else ""
+        unit = f" [{parameter.unit}]" if parameter.unit else ""
+        table.add_row(*map(Text, (name, default, _range(parameter), parameter.description + unit + source)))
+    return table
+
+
+def _range(parameter: Any) -> str:
+    if parameter.kind == "boolean":
+        return "true, false"
+    if parameter.choices:
+        return ", ".join(map(_toml, parameter.choices))
+    if parameter.kind == "text":
+        return "text"
+    units = {"p": parameter.packets, "bdp": parameter.bdp, "unlimited": parameter.unlimited}
+    extra = [unit for unit, is_accepted in units.items() if is_accepted]
+    return ", ".join([f"{parameter.minimum} to {parameter.maximum}", *extra])
+
+
+def _toml(value: object) -> str:
+    if value is None:
+        return "–"
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{key} = {_toml(one)}" for key, one in value.items()) + " }"
+    return str(value).lower() if isinstance(value, bool) else f'"{value}"' if isinstance(value, str) else str(value)
+
+
+def _print_list(console: Console, heading: str, items: list[str]) -> None:
+    if items:
+        _bold(console, f"\n{heading}")
+        for item in items:
+            console.print(f"- {item}", soft_wrap=True)
+
+
+def _files(name: str) -> list[Path]:
+    """Return every file of an algorithm by its name, in a checkout or else in the installed package."""
+    package = Path(__file__).parents[1]
+    checkout = package.parent.parent
+    if (checkout / "Cargo.toml").is_file():
+        paths, base = [path for place in SOURCES for path in (checkout / place).rglob("*")], checkout
+    else:
+        paths, base = list(package.rglob("*")), package.parent
+    word = re.compile(rf"(?<![a-z0-9]){re.escape(name)}(?![a-z0-9])")
+    named = [path.relative_to(base) for path in paths if word.search(path.name) and path.is_file()]
+    return sorted(path for path in named if path.suffix != ".pyc")
+
+
+# --- metrics and keys ----------------------------------------------------------------------------------
+
+
+def _print_metric(console: Console, name: str) -> bool:
+    """Print a metric, or a table of all; False if the name is neither."""
+    from ackclock.metrics import METRICS, full_name
+
+    if name == ALL_METRICS:
+        table = _table("metric", "unit", "better", "meaning")
+        for metric in METRICS.values():
+            table.add_row(metric.name, metric.unit or "count", metric.better or "", metric.label)
+        console.print(table)
+        console.print("\nackclock show NAME prints a metric's definition and source.")
+        return True
+    known = full_name(name)
+    if known is None:
+        return False
+    metric = METRICS[known]
+    _bold(console, f"{metric.label} (metric: {metric.name})")
+    per_flow = ", for each flow" if metric.per_flow else ""
+    better = f"; {metric.better} is better" if metric.better else ""
+    console.print(f"{UNITS.get(metric.unit, f'in {metric.unit}')}{per_flow}{better}\n\n{metric.definition}")
+    return True
+
+
+def _print_keys(console: Console, tables: list[Described], further: dict[str, list[str]]) -> None:
+    """Print the keys of each table, and the `further` names that can be shown."""
+    from rich.text import Text
+
+    for described in tables:
+        _bold(console, f"{described.title}\n")
+        table = _table("key", "value", "default", "meaning")
+        for key in described.keys:
+            table.add_row(*map(Text, (key.name, key.value, key.default, key.meaning)))
+        console.print(table)
+        console.print()
+    console.print(QUANTITIES, soft_wrap=True)
+    for what, names in further.items():
+        console.print(f"ackclock show NAME, {what}: {', '.join(names)}", soft_wrap=True)

@@ -37,10 +37,10 @@ from ackclock.errors import InputError
 from ackclock.input import arguments
 from ackclock.input.arguments import checked, optional, several
 from ackclock.system.files import check_name
-from ackclock.system.temporary import Private
+from ackclock.system.temporary import LockedTempDir
 
 if TYPE_CHECKING:
-    from ackclock.partial_plan import KnownPlan
+    from ackclock.partial_plan import PartialPlan
 
 #: Rows waiting in memory go to disk beyond this many bytes.
 SPOOL_BYTES = 8 << 20
@@ -204,11 +204,11 @@ class Dataset:
         return self.frame("transmissions")
 
     @cached_property
-    def plan(self) -> KnownPlan:
+    def plan(self) -> PartialPlan:
         """Return the known parts of the plan behind the result. Raises `InputError` if it is damaged."""
-        from ackclock.partial_plan import KnownPlan
+        from ackclock.partial_plan import PartialPlan
 
-        return KnownPlan.from_dict(self.manifest.get("plan") or {})
+        return PartialPlan.from_dict(self.manifest.get("plan") or {})
 
     @property
     def runs(self) -> tuple[Mapping[str, Any], ...]:
@@ -410,7 +410,7 @@ class Spool:
 class _Temporary:
     """A temporary folder that lives as long as the object; those of a process share a private folder."""
 
-    _place: weakref.ReferenceType[Private] | None = None
+    _place: weakref.ReferenceType[LockedTempDir] | None = None
     _lock = threading.Lock()
 
     def __init__(self) -> None:

@@ -21,7 +21,7 @@ from ackclock.dataset import result_kind
 from ackclock.dataset.result_kind import Kind
 from ackclock.errors import InputError
 from ackclock.system import signals
-from ackclock.system.temporary import Private, held, is_private
+from ackclock.system.temporary import LockedTempDir, is_temporary, lock
 
 AT_FDCWD = -100
 RENAME_EXCHANGE = 2
@@ -71,15 +71,15 @@ def replace_folder(target: Path, carry: Callable[[str], bool] = lambda _: False)
         with write_errors(target):
             place = resolve_link(target)
             _sync_tree(new)
-            with signals.whole():
+            with signals.defer_signals():
                 _restore_previous(place)
                 _install(new, place, carry)
 
 
-def temporary_folder() -> Private:
+def temporary_folder() -> LockedTempDir:
     """Return a private temporary folder. Raises `InputError` if none can be made."""
     with write_errors(Path(tempfile.gettempdir())):
-        return Private()
+        return LockedTempDir()
 
 
 def check(target: Path, expected: Kind) -> None:
@@ -88,12 +88,12 @@ def check(target: Path, expected: Kind) -> None:
     staging_folder(target).close()
 
 
-def staging_folder(target: Path) -> Private:
+def staging_folder(target: Path) -> LockedTempDir:
     """Return a private folder from which something can be renamed to `target`. Raises `InputError`."""
     with write_errors(target):
         parent = resolve_link(target).parent
         parent.mkdir(parents=True, exist_ok=True)
-        return Private(parent)
+        return LockedTempDir(parent)
 
 
 def atomic_write(path: Path, write: Callable[[Path], object], private: Path | None = None) -> None:
@@ -168,7 +168,7 @@ def _exchanged(new: Path, target: Path, carry: Callable[[str], bool]) -> list[st
                 raise
             continue  # another writer was quicker
         with suppress(FileNotFoundError):  # another writer has moved it away
-            names = [path.name for path in target.iterdir() if carry(path.name) and not is_private(path)]
+            names = [path.name for path in target.iterdir() if carry(path.name) and not is_temporary(path)]
             for name in names:
                 _carry(target / name, new / name, _link)
             _swap(new, target)
@@ -179,7 +179,7 @@ def _exchanged(new: Path, target: Path, carry: Callable[[str], bool]) -> list[st
 def _locked(folder: Path) -> Iterator[None]:
     """Hold a lock on the folder, so that no one removes it as stale while it has a temporary name."""
     try:
-        descriptor = held(folder)
+        descriptor = lock(folder)
     except OSError:
         yield  # another writer holds it
         return

@@ -21,7 +21,7 @@ from ackclock.dataset.result_kind import KEYS, LONGEST_MANIFEST, MANIFEST, Kind,
 from ackclock.dataset.tables import TABLES
 from ackclock.errors import InputError
 from ackclock.system import files
-from ackclock.system.temporary import is_private
+from ackclock.system.temporary import is_temporary
 
 #: Numbers of runs are 32 bits long in every table.
 MAX_RUN = 2**32 - 1
@@ -131,7 +131,7 @@ class Manifest:
         present = [
             path for place in places if (self.folder / place).is_dir() for path in (self.folder / place).iterdir()
         ]
-        names = sorted(f"{path.parent.name}/{path.name}" for path in present if not is_private(path))
+        names = sorted(f"{path.parent.name}/{path.name}" for path in present if not is_temporary(path))
         return {name: f"additional: {MANIFEST} does not list it" for name in names if name not in self.files}
 
 
@@ -203,7 +203,7 @@ def _bytes(folder: Path) -> bytes:
     if not folder.is_dir():
         raise InputError(f"{folder}: no such result folder")
     try:
-        return files.content(path, LONGEST_MANIFEST)
+        return files.read_bytes(path, LONGEST_MANIFEST)
     except files.MissingError:
         raise InputError(
             f"{folder}: not an ackclock result: it has no {MANIFEST}; expected a folder that --out has made"

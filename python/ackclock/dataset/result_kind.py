@@ -13,7 +13,7 @@ from typing import Any
 
 from ackclock.errors import InputError
 from ackclock.system import files
-from ackclock.system.temporary import is_private
+from ackclock.system.temporary import is_temporary
 
 #: The file that gives what a result is.
 MANIFEST = "manifest.json"
@@ -94,7 +94,7 @@ def check(folder: Path, expected: Kind) -> None:
 
 def _of_manifest(path: Path) -> Kind:
     try:
-        manifest = json.loads(files.content(path, LONGEST_MANIFEST))
+        manifest = json.loads(files.read_bytes(path, LONGEST_MANIFEST))
     except (InputError, ValueError, RecursionError):
         return Kind.DAMAGED
     if not isinstance(manifest, Mapping) or "ackclock" not in manifest:
@@ -109,4 +109,4 @@ def of(manifest: Mapping[str, Any]) -> Kind:
 
 def _counts(path: Path) -> bool:
     """Return True unless a killed process may have left it."""
-    return path.name != LOCK and not is_private(path)
+    return path.name != LOCK and not is_temporary(path)

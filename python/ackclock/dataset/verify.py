@@ -11,7 +11,7 @@ from ackclock.dataset import manifests
 from ackclock.dataset.manifests import PLACES, POINTS
 from ackclock.dataset.result_kind import DATASETS, MANIFEST, MARKS, Kind, kind
 from ackclock.errors import InputError
-from ackclock.system.temporary import is_private
+from ackclock.system.temporary import is_temporary
 
 #: States of a result: as it was written; as far as it got; not as it was written.
 SOUND, UNFINISHED, DAMAGED = "sound", "unfinished", "damaged"
@@ -34,7 +34,7 @@ class Checked:
 def find(folder: Path) -> Iterator[Path]:
     """Yield the results in a folder, itself included, in the order of their names; and remains of results."""
     for path, below, _ in os.walk(folder):
-        below[:] = sorted(name for name in below if name not in PLACES and not is_private(Path(name)))
+        below[:] = sorted(name for name in below if name not in PLACES and not is_temporary(Path(name)))
         if _was_result(Path(path)):
             yield Path(path)
 

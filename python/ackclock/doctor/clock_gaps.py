@@ -1,7 +1,7 @@
 """Gaps in the clock of this host: times in which nothing ran here, and why.
 
 `crates/ackclock-linux` (`gaps`) looks at the monotonic and the wall clock, at the processor's counter and at what the
-kernel counts, once in a millisecond. Written down, the gaps are the log that `ackclock capture --clock` joins.
+kernel counts, once in a millisecond. Written down, the gaps are the log that `ackclock capture --clock-log` joins.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ def _schema(names: Iterable[str] = GAP_COLUMNS) -> dict[str, pl.DataType]:
 
 
 def write_log(batches: Stalls, path: Path) -> Path:
-    """Write the log that `ackclock capture --clock` reads; its first and last rows give the time it covers.
+    """Write the log that `ackclock capture --clock-log` reads; its first and last rows give the time it covers.
 
     An earlier log is replaced, whole or not at all. Raises `InputError` if it cannot be written.
     """

@@ -1,16 +1,16 @@
-"""The engines: each in a file or folder of its own, none knows another. This is their table of contents."""
+"""The list of engines. Each is a file or folder of this package, and none imports another."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection
 from dataclasses import replace
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
-from ackclock.engines.engine import Engine, Need
+from ackclock.engines.engine import Engine
 from ackclock.errors import InputError, Unsupported
 from ackclock.input import arguments
 from ackclock.system.files import check_name, readable
@@ -18,10 +18,7 @@ from ackclock.system.files import check_name, readable
 if TYPE_CHECKING:
     from ackclock.plan import Plan
 
-#: Of other machines: a line on each by name, what is missing there, what weakens a run.
-Seen: TypeAlias = tuple[dict[str, str], tuple[str, ...], tuple[str, ...]]
-
-#: Name → module and class; a module is imported when its engine is asked for.
+#: Name → module and class; a module is imported when its engine is first used.
 ENGINES = {
     "packet": ("ackclock.engines.packet", "PacketEngine"),
     "theory": ("ackclock.engines.theory", "TheoryEngine"),
@@ -34,75 +31,53 @@ ENGINES = {
 
 
 def engine(name: str) -> Engine:
-    """An engine by name. Raises `InputError` for an unknown one."""
+    """Return an engine by name. Raises `InputError` for an unknown one."""
     if name not in ENGINES:
-        known = ", ".join(f'"{known}"' for known in ENGINES)
-        arguments.wrong_value("engine", name, f"one of {known}")
+        names = ", ".join(f'"{each}"' for each in ENGINES)
+        arguments.wrong_value("engine", name, f"one of {names}")
     module, kind = ENGINES[name]
     made: Engine = getattr(import_module(module), kind)()
     return made
 
 
-def lacking(name: str) -> str | None:
-    """What this machine lacks to run an engine at all, and how to get it; None if nothing."""
-    asked = getattr(engine(name), "lacking", None)
-    found: str | None = asked() if asked else None
-    return found
+def unavailable(name: str) -> str | None:
+    """Return why this machine cannot run an engine at all, and how to change that; None if it can."""
+    return engine(name).unavailable()
 
 
-def refusals(chosen: Engine, plan: Plan) -> list[Unsupported]:
-    """What of the plan the engine cannot model, and which engines can."""
-    able = cache(lambda name: not engine(name).check(plan))
+def unsupported(chosen: Engine, plan: Plan) -> list[Unsupported]:
+    """List what of the plan the engine cannot model, each with the engines that can."""
+    can_run = cache(lambda name: not engine(name).unsupported(plan))
+
+    def available(feature: str) -> tuple[str, ...]:
+        return tuple(name for name in ENGINES if feature in engine(name).supported_features or can_run(name))
+
     return [
-        replace(reason, available_in=reason.available_in or _with(reason.what, able)) for reason in chosen.check(plan)
+        replace(reason, available_in=reason.available_in or available(reason.what))
+        for reason in chosen.unsupported(plan)
     ]
 
 
-def check_needs(chosen: Engine, plan: Plan, coming: Collection[Path] = ()) -> None:
-    """Refuses a plan that needs what is no result, nor one of the folders that are still to come."""
+def check_inputs(chosen: Engine, plan: Plan, coming: Collection[Path] = ()) -> None:
+    """Reject a plan that names an input that is neither a result folder nor one of those still to be written."""
     from ackclock.dataset.result_kind import DATASETS, kind
 
-    for need in _needs(chosen, plan):
-        place = os.path.realpath(check_name(need.folder))
-        if kind(need.folder) not in DATASETS and place not in map(os.path.realpath, coming):
+    for required in chosen.required_results(plan):
+        place = os.path.realpath(check_name(required.folder))
+        if kind(required.folder) not in DATASETS and place not in map(os.path.realpath, coming):
             raise InputError(
-                f'{need.key}: found "{readable(need.folder)}", which is no result; expected a result folder'
+                f'{required.key}: found "{readable(required.folder)}", which is no result; expected a result folder'
             )
 
 
-def fed(chosen: Engine, plan: Plan) -> Plan:
-    """The plan with what it needs of other results, and of the world, measured.
+def resolve_inputs(chosen: Engine, plan: Plan) -> Plan:
+    """Return the plan with what is measured of the results that it names, and of real hosts.
 
-    Raises `InputError` for results that do not have it, and what the measurement raises.
+    Raises `InputError` for results that lack it, and the errors of the measurement.
     """
     from ackclock.dataset import Dataset
 
-    check_needs(chosen, plan)
-    for need in _needs(chosen, plan):
-        plan = need.filled(plan, Dataset.read(need.folder))
-    asked = getattr(chosen, "measured", None)
-    measured: Plan = asked(plan) if asked else plan
-    return measured
-
-
-def alone(chosen: Engine, plan: Plan) -> bool:
-    """Whether no two runs of a plan may go on at a time."""
-    asked = getattr(chosen, "alone", None)
-    return bool(asked and asked(plan))
-
-
-def look(chosen: Engine, plan: Plan) -> Seen | None:
-    """Other machines that a run would need: see `Engine`."""
-    asked = getattr(chosen, "look", None)
-    found: Seen | None = asked(plan) if asked else None
-    return found
-
-
-def _needs(chosen: Engine, plan: Plan) -> Sequence[Need]:
-    asked = getattr(chosen, "needs", None)
-    return asked(plan) if asked else ()
-
-
-def _with(what: str, able: Callable[[str], bool]) -> tuple[str, ...]:
-    """The engines that have a feature, or are able to run all of the plan."""
-    return tuple(name for name in ENGINES if what in engine(name).has or able(name))
+    check_inputs(chosen, plan)
+    for required in chosen.required_results(plan):
+        plan = required.filled(plan, Dataset.read(required.folder))
+    return chosen.with_measurements(plan)

@@ -1,16 +1,16 @@
-"""What an engine is, and what all of them share: the manifest of a run."""
+"""The protocol of an engine, and what all engines share: options of a run and its manifest."""
 
 from __future__ import annotations
 
 import platform
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 from ackclock.errors import Unsupported
 
@@ -21,20 +21,24 @@ if TYPE_CHECKING:
 #: Called with the share of a run that is done, 0 to 1; what it raises ends the run.
 Progress: TypeAlias = Callable[[float], None]
 
-#: Packages whose versions a result depends on. Each says its own: to read them off what pip installed takes longer.
+#: Packages whose versions a result depends on, read from `__version__`: `importlib.metadata` takes longer.
 PACKAGES = ("numpy", "polars", "pydantic")
 
 
 def no_progress(share: float) -> None:
-    """Tells nobody."""
+    """Ignore the progress."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """Around a run, not in it: they do not change its result.
+    """Options of a run that do not change its result.
 
-    `spool_bytes` is what may wait in memory before it goes to disk; packet captures go to the folder `captures`.
-    Without `samples`, an engine that knows the metrics may leave the tables of samples and events empty.
+    Attributes:
+        progress: called with the share of the run that is done.
+        captures: folder for packet captures; None: none are written.
+        spool_bytes: rows that are kept in memory before they are written to disk.
+        command: the command line, for the manifest.
+        samples: False allows an engine that computes metrics itself to leave tables of samples and events empty.
     """
 
     progress: Progress = no_progress
@@ -44,7 +48,7 @@ class RunOptions:
     samples: bool = True
 
     def capture_files(self, plan: Plan, seed: int) -> list[Path]:
-        """The files of a run's packet captures in the order of the plan's, in a folder that is there; perhaps none."""
+        """Return the files of a run's packet captures, in the order of the plan's vantage points."""
         if self.captures is None or not plan.record.pcap:
             return []
         if isinstance(plan.record.pcap, bool):
@@ -55,46 +59,78 @@ class RunOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Need:
-    """A result that a plan names: the key that does, the folder, and the plan with what is measured of the result."""
+class RequiredResult:
+    """A result that a plan names: its key, its folder, and the function that puts measurements of it into a plan."""
 
     key: str
     folder: Path
     filled: Callable[[Plan, Dataset], Plan]
 
 
-class Engine(Protocol):
-    """Runs plans. It models all of a plan or says beforehand what it cannot.
+class PreflightReport(NamedTuple):
+    """The state of the other machines that a run uses: a line on each by name, requirements not met, and warnings."""
 
-    More methods are optional: `run_many(runs, options, jobs=…)` takes many pairs of plan and seed in one call;
-    `lacking()` says what this machine lacks to run anything with it, and how to get it (None: nothing); `needs(plan)`
-    lists what the plan needs of other results (`Need`), which is measured before the engine is given the plan;
-    `measured(plan)` gives the plan with what it wants to be measured of the world before its runs;
-    `alone(plan)` says that no two runs go on at a time; `look(plan)` looks at other machines that a run would need, and
-    gives a line on each, what is missing there and what weakens a run (None: it needs none).
+    hosts: Mapping[str, str]
+    missing: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+
+class Engine(Protocol):
+    """Runs plans. An engine models all of a plan, or reports what it does not support before it runs.
+
+    The methods with a body are defaults that an engine inherits where they fit.
     """
 
     name: str
 
+    #: True if `run_many` computes several runs in one call faster than one by one.
+    vectorised: bool = False
+
     @property
-    def has(self) -> Collection[str]:
-        """What it has: algorithms and features, in the words of `ackclock.engines.features`."""
+    def supported_features(self) -> Collection[str]:
+        """Algorithms and features, as `ackclock.engines.features` names them."""
 
-    def check(self, plan: Plan) -> list[Unsupported]:
-        """What of the plan the engine cannot model; empty if it can run it."""
+    def unsupported(self, plan: Plan) -> list[Unsupported]:
+        """List what of the plan the engine cannot model; empty if it can run it."""
 
-    def draws(self, plan: Plan) -> bool:
-        """Whether chance has a part in the result; if not, all seeds have the same, and one run is enough."""
+    def is_stochastic(self, plan: Plan) -> bool:
+        """Return True if the result depends on the seed; if not, one run stands for all seeds."""
 
     def run(self, plan: Plan, seed: int, options: RunOptions | None = None) -> Dataset:
-        """One run. Raises `UnsupportedError` if `check` would find something."""
+        """Run one seed of a plan. Raises `UnsupportedError` if `unsupported` lists anything."""
+
+    def run_many(
+        self, runs: Sequence[tuple[Plan, int]], options: RunOptions | None = None, *, jobs: int | None = None
+    ) -> list[Dataset]:
+        """Run pairs of plan and seed, up to `jobs` at a time; return their datasets in the same order."""
+        return [self.run(plan, seed, options) for plan, seed in runs]
+
+    def unavailable(self) -> str | None:
+        """Return why this machine cannot run the engine at all, and how to change that; None if it can."""
+        return None
+
+    def required_results(self, plan: Plan) -> Sequence[RequiredResult]:
+        """List the results that are measured before the engine gets the plan."""
+        return ()
+
+    def with_measurements(self, plan: Plan) -> Plan:
+        """Return the plan with the quantities that are measured on real hosts before its runs."""
+        return plan
+
+    def exclusive(self, plan: Plan) -> bool:
+        """Return True if no two runs of the plan may go on at a time."""
+        return False
+
+    def preflight(self, plan: Plan) -> PreflightReport | None:
+        """Examine the other machines that a run uses; None if it uses none."""
+        return None
 
 
-def missing(plan: Plan, engine: Engine) -> list[Unsupported]:
-    """What the plan asks for and the engine has not."""
+def unsupported_features(plan: Plan, engine: Engine) -> list[Unsupported]:
+    """List the features of a plan that an engine does not support."""
     from ackclock.engines.features import features
 
-    return [Unsupported(what, engine.name) for what in features(plan) if what not in engine.has]
+    return [Unsupported(what, engine.name) for what in features(plan) if what not in engine.supported_features]
 
 
 def manifest(
@@ -106,14 +142,14 @@ def manifest(
     *,
     model: str | None = None,
 ) -> dict[str, Any]:
-    """All that is needed to doubt a run's result and to run it again.
+    """Return the manifest of a run: all that is needed to check its result and to run it again.
 
-    `metrics`, by their names, are what an engine knows without tables: averages that a closed form gives. `model` is
-    which of its models answered, if it has several.
+    `metrics` are averages that an engine computes without tables, such as closed forms. `model` names the model that
+    was used, if the engine has several.
     """
     from ackclock import _core
 
-    known = {"metrics": dict(metrics)} if metrics else {}
+    averages = {"metrics": dict(metrics)} if metrics else {}
     return {
         "ackclock": _core.version,
         "engine": engine,
@@ -121,13 +157,13 @@ def manifest(
         "scenario": plan.scenario_text,
         "scenario_path": plan.scenario_name,
         "plan": plan.values,
-        "runs": [{"run": 0, "point": 0, "seed": seed, **known}],
+        "runs": [{"run": 0, "point": 0, "seed": seed, **averages}],
         **circumstances(command),
     }
 
 
 def circumstances(command: str) -> dict[str, Any]:
-    """With what, when, where and how something was run, for a manifest."""
+    """Return the versions, time, platform and command of a run, for its manifest."""
     return {
         "versions": _versions(),
         "created": datetime.now(UTC).isoformat(timespec="seconds"),

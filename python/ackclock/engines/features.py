@@ -1,6 +1,6 @@
-"""What a plan asks of an engine, in words: the names of its algorithms, and features of its network and traffic.
+"""Names of the features that a plan uses: its algorithms, and features of its network and traffic.
 
-An engine says which of these it has. What it lacks becomes `Unsupported`, with the engines that have it.
+An engine lists the features that it supports. What is missing becomes `Unsupported`, with the engines that have it.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ UNKNOWN_DELAY = "a testbed whose delay is not said (network.rtt)"
 LEFT = "a path that is left as it is (network.existing_path)"
 MEASURED = "a path that is measured"
 
-#: What only the hosts of a testbed can have.
+#: Features that only a testbed has.
 OF_TESTBEDS = frozenset({UNKNOWN_DELAY, LEFT, MEASURED})
 
-#: What is no algorithm's name.
+#: All features that are not the name of an algorithm.
 ALL = frozenset({
     FINITE, STOPS, REQUESTS, APPLICATION, PRIORITIES, STARTS, GENERATED, UDP, ROUTED, SEVERAL_LINKS, REVERSE,
     RANDOM_LOSS, BURST_LOSS, TRACES, OPPORTUNITIES, JITTER, REORDERING, DUPLICATION, CORRUPTION,
@@ -66,7 +66,7 @@ def queue(name: str) -> str:
     return f'queue discipline "{name}"'
 
 
-#: What a flow asks for.
+#: Features of flows, each with its test.
 _OF_FLOWS: Mapping[str, Callable[[FlowPlan], bool]] = {
     FINITE: lambda flow: flow.size_bytes is not None,
     STOPS: lambda flow: flow.stop_s is not None,
@@ -120,7 +120,7 @@ def _features(plan: Plan) -> Iterator[str]:
 
 
 def takes_other_time(group: GroupPlan) -> bool:
-    """Whether a group's hosts take a time for packets that is not the default, which any engine may leave out."""
+    """Return True if a group's hosts have other processing times than the default, which any engine may leave out."""
     return group.tcp is not None and group.tcp.processing not in (None, usual())
 
 
@@ -148,5 +148,5 @@ def _true(found: dict[str, bool]) -> Iterator[str]:
 
 
 def _marks(group: GroupPlan) -> bool:
-    """Whether the group's senders ask for marks; a queue that could mark is nothing without them."""
+    """Return True if the group's senders negotiate ECN. A queue that can mark is no feature by itself."""
     return group.tcp is not None and group.tcp.ecn != "off"

@@ -14,7 +14,7 @@ from ackclock.algorithms import code
 from ackclock.dataset import Dataset, Spool, folders
 from ackclock.dataset.tables import TABLES, Column
 from ackclock.engines import features
-from ackclock.engines.engine import RunOptions, manifest, missing
+from ackclock.engines.engine import Engine, RunOptions, manifest, unsupported_features
 from ackclock.errors import InputError, Unsupported, UnsupportedError
 from ackclock.plan import DatagramPlan, FlowPlan, GroupPlan, Plan
 
@@ -24,32 +24,32 @@ STEPS = 100
 
 #: Rows are taken out so often, and whenever a step was divided. Taking few rows costs as much as many, so a run that
 #: makes few takes them less often: after about so many rows, if each packet and each sample were one.
-MOST_TAKINGS = 100
+MAX_TAKINGS = 100
 ROWS_PER_TAKING = 50_000
 
 
-class PacketEngine:
+class PacketEngine(Engine):
     """A discrete-event simulator of complete TCP connections."""
 
     name = "packet"
-    has = (
+    supported_features = (
         features.ALL
         | {features.congestion(name) for name in _core.CONGESTION_CONTROLS}
         | {features.queue(name) for name in _core.QUEUE_DISCIPLINES}
     )
 
-    def check(self, plan: Plan) -> list[Unsupported]:
+    def unsupported(self, plan: Plan) -> list[Unsupported]:
         """Algorithms that the simulator has not; of one with a card, why its code is not there."""
-        return [_explained(each, plan) for each in missing(plan, self)]
+        return [_explained(each, plan) for each in unsupported_features(plan, self)]
 
-    def draws(self, plan: Plan) -> bool:
+    def is_stochastic(self, plan: Plan) -> bool:
         """Starts, hashes, algorithms and sizes draw from the seed."""
         return True
 
     def run(self, plan: Plan, seed: int, options: RunOptions | None = None) -> Dataset:
         """One run. Raises `UnsupportedError`; whatever `options.progress` raises ends the run."""
         around = options or RunOptions()
-        if reasons := self.check(plan):
+        if reasons := self.unsupported(plan):
             raise UnsupportedError(reasons)
         spool = Spool(names=_names(), spool_bytes=around.spool_bytes)
         with ExitStack() as stack:
@@ -110,10 +110,10 @@ def _advance(simulation: _core.Simulation, plan: Plan) -> Iterator[tuple[float, 
 
 
 def _takings(plan: Plan) -> int:
-    """How often rows are taken out of a run."""
+    """Return how often rows are taken out of a run."""
     packets = sum(link.rate_bps for link in plan.links) * plan.duration_s / (8 * plan.packet_bytes)
     samples = (len(plan.flows) + len(plan.links)) * plan.duration_s / plan.record.interval_s
-    return max(1, min(MOST_TAKINGS, int((packets + samples) / ROWS_PER_TAKING)))
+    return max(1, min(MAX_TAKINGS, int((packets + samples) / ROWS_PER_TAKING)))
 
 
 def _take(simulation: _core.Simulation, spool: Spool, plan: Plan, captures: Sequence[_Capture]) -> None:
@@ -142,7 +142,7 @@ def _known(table: str, columns: Mapping[str, Column], plan: Plan) -> Mapping[str
 
 
 def _described(columns: Mapping[str, Column], plan: Plan) -> dict[str, Column]:
-    """What each flow is called. The plan's flows and UDP sources come first, if at all, then generated transfers."""
+    """Add the names of flows. The plan's flows and UDP sources come first, then generated transfers."""
     given: list[FlowPlan | DatagramPlan] = [*plan.flows, *plan.datagrams] if 0 in columns["flow"][:1] else []
     base_rtt_s = np.array(columns["base_rtt_s"])
     planned = np.array([item.base_rtt_s for item in given], dtype=np.float64)

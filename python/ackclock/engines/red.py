@@ -10,11 +10,11 @@ from ackclock.errors import InputError
 
 #: The largest weight, and how often it is halved at most.
 LARGEST_WEIGHT = 0.5
-MOST_HALVINGS = 30
+MAX_HALVINGS = 30
 
 
 def in_packets(parameters: Mapping[str, Any], packet_bytes: int) -> dict[str, Any]:
-    """What `crates/ackclock-models/src/red.rs` reads; `limit_p` is `limit_in_packets`.
+    """Return RED's parameters as `crates/ackclock-models/src/red.rs` reads them; `limit_p` is `limit_in_packets`.
 
     Raises `InputError` for thresholds out of order, and for a burst below the lower one, which no weight lets pass.
     """
@@ -40,7 +40,7 @@ def limit_in_packets(parameters: Mapping[str, Any], packet_bytes: int) -> float:
 
 
 def _counted_bytes(parameters: Mapping[str, Any], packet_bytes: int) -> int:
-    """What a packet counts for: its bytes, or an average packet's where packets are counted."""
+    """Return the bytes that a packet counts for: its own, or an average packet's where packets are counted."""
     return packet_bytes if parameters["bytes"] else int(parameters["avpkt_bytes"])
 
 
@@ -77,5 +77,5 @@ def _weight(low_p: float, burst_p: float) -> float | None:
     excess = burst_p + 1 - low_p
     if excess < 1:
         return None
-    weights = (LARGEST_WEIGHT * 0.5**halvings for halvings in range(MOST_HALVINGS + 1))
+    weights = (LARGEST_WEIGHT * 0.5**halvings for halvings in range(MAX_HALVINGS + 1))
     return next((weight for weight in weights if (1 - (1 - weight) ** burst_p) / weight >= excess), None)

@@ -1,4 +1,4 @@
-"""Where the models of many flows were compared with packets: outside, what they say of losses was not checked.
+"""Validity range of the models of many flows: where they were compared with packets.
 
 The comparison is that of `docs/make_fitted.py`, with a queue of a tenth of a bandwidth-delay product in
 `docs/concepts/fluid.md`. The number of flows, the queue and a flow's share of the path say how much one round trip
@@ -14,7 +14,8 @@ from ackclock.plan import LinkPlan, Plan
 #: Engines that assume, or are told, who loses.
 ENGINES = ("fluid", "meanfield")
 
-#: What was compared: numbers of flows; queues in bandwidth-delay products, by engine; packets of one for each flow.
+#: Range of the comparison: numbers of flows; queues in bandwidth-delay products, by engine; packets of one for each
+#: flow.
 FLOWS = (10, 30)
 QUEUE_BDP = {"fluid": (0.3, 0.7), "meanfield": (0.3, 0.8)}
 SHARE_P = (15.0, 200.0)
@@ -29,7 +30,7 @@ CONTROLS = frozenset({"cubic", "reno"})
 #: Active queue management that an engine's delay and utilisation were compared with (`tests/agreement`).
 QUEUES_COMPARED = {"meanfield": frozenset({"codel", "pie"})}
 
-#: How many flows an event hits, where the fluid engine does not assume it: learnt from losses, or measured elsewhere.
+#: Kinds of synchronisation that are fitted or measured, not assumed.
 TOLD = frozenset({"losses", "replayed"})
 
 #: Within the band utilisation and queue are the packets'; of who loses this is said.
@@ -43,7 +44,7 @@ NOT_COMPARED = "delay and utilisation agreed with packets in plans like this one
 
 
 def doubt(plan: Plan, engine: str) -> str | None:
-    """What of a plan lies outside, in one line, or what is not told inside.
+    """Return what of a plan lies outside the range, or what is assumed inside, in one line.
 
     None if all is told, or if the path has several queues: those were not looked at.
     """
@@ -66,7 +67,7 @@ def doubt(plan: Plan, engine: str) -> str | None:
 
 
 def _is_told(plan: Plan, engine: str) -> bool:
-    """Whether how many flows lose is learnt or measured, not assumed."""
+    """Return True if the number of flows that lose is fitted or measured, not assumed."""
     return engine == "fluid" and plan.options[engine]["synchronisation"]["kind"] in TOLD
 
 

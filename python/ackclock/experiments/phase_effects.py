@@ -4,7 +4,7 @@ Senders with the same RTT behind clocked links stay in step, so that a few picos
 queue full, again and again (S. Floyd, V. Jacobson: Traffic phase effects in packet-switched gateways, CCR 21(2), 1991).
 The seeds do not tell: they move starts, which the links' clocks put in step again. A *noisy twin* does: the same plan
 with the same seeds, where hosts take another time for each packet. A result is *phase-locked* if a main metric is
-another one there: its 95 % intervals are apart, by more than `LEAST_CHANGE` of its value.
+another one there: its 95 % intervals are apart, by more than `MIN_CHANGE` of its value.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from ackclock.plan import FlowPlan, GroupPlan, Parameters, Plan
 ENGINES = ("packet", "linux")
 
 #: A smaller relative change is none, however sure it is.
-LEAST_CHANGE = 0.02
+MIN_CHANGE = 0.02
 
-#: What a twin's hosts take longer, where they take time already.
+#: Factor of the processing times of a perturbed run's hosts.
 LONGER = 1.5
 
 #: Queues in which a packet's fate hangs on who came first.
@@ -57,10 +57,10 @@ def _longer(law: Parameters) -> Parameters:
 def check(plan: Plan, engine: str) -> None:
     """Refuses what has no twin. Raises `InputError`, and `UnsupportedError` for a twin that the engine cannot run."""
     if engine not in ENGINES:
-        raise InputError(f"--check-phase: found --engine {engine}; expected {' or '.join(ENGINES)}")
+        raise InputError(f"--perturb: found --engine {engine}; expected {' or '.join(ENGINES)}")
     if len(plan.seeds) < 2:
-        raise InputError("--check-phase: found one run; expected two or more (--repeats): one has no interval to leave")
-    if reasons := engines.refusals(engines.engine(engine), twin(plan)):
+        raise InputError("--perturb: found one run; expected two or more (--repeats): one has no interval to leave")
+    if reasons := engines.unsupported(engines.engine(engine), twin(plan)):
         raise UnsupportedError(reasons)
 
 
@@ -81,7 +81,7 @@ def checked(
 
 
 def compared(summary: Mapping[str, Any], noisy: Mapping[str, Any]) -> dict[str, Any]:
-    """Whether a result is phase-locked, and the main metrics that are others in its twin: `[mean, low, high]` each."""
+    """Compare a result with its perturbed run: is it phase-locked, and which main metrics move (`[mean, low, high]`)?"""
     moved = {
         name: {"here": _bounds(summary[name]), "twin": _bounds(noisy[name])}
         for name in main("table")
@@ -104,7 +104,7 @@ def _bounds(row: Mapping[str, Any]) -> list[float]:
 def _moves(here: Mapping[str, Any], there: Mapping[str, Any]) -> bool:
     apart = here["ci95_low"] > there["ci95_high"] or there["ci95_low"] > here["ci95_high"]
     size = max(abs(here["mean"]), abs(there["mean"]))
-    return bool(apart and abs(here["mean"] - there["mean"]) > LEAST_CHANGE * size)
+    return bool(apart and abs(here["mean"] - there["mean"]) > MIN_CHANGE * size)
 
 
 def prone(plan: Plan) -> str | None:
@@ -127,7 +127,7 @@ def prone(plan: Plan) -> str | None:
 def _in_step(count: int, rate_bps: float) -> str:
     return (
         f"{count} greedy flows of one RTT behind links of {rate_bps / 1e6:g} Mbit/s, which divide the bottleneck's "
-        "rate, and whose hosts take no time, stay in step, and the result may depend on it (--check-phase "
+        "rate, and whose hosts take no time, stay in step, and the result may depend on it (--perturb "
         "finds out; tcp.processing breaks it up)"
     )
 

@@ -28,13 +28,13 @@ from ackclock.plan import Plan
 from ackclock.scenario.coerce import Accepted, taken
 from ackclock.scenario.planning import Loaded
 
-#: What the rows of all runs together may take of the memory before they go to disk.
+#: Memory for the rows of all runs together, before they are written to disk.
 SPOOL_BYTES = 8 << 20
 
-#: What a single run may always keep in memory.
-LEAST_SPOOL_BYTES = 2 << 20
+#: Memory that a single run may always use for its rows.
+MIN_SPOOL_BYTES = 2 << 20
 
-#: What keeps libraries in processes of many from threads of their own.
+#: Environment variables that keep libraries single-threaded in many processes.
 ONE_THREAD = ("POLARS_MAX_THREADS", "RAYON_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
 #: By how much `--quick` shortens a run.
@@ -93,24 +93,24 @@ def run(
     """
     chosen = engines.engine(engine)
     complete = planned(plan, seeds)
-    if reasons := engines.refusals(chosen, complete):
+    if reasons := engines.unsupported(chosen, complete):
         raise UnsupportedError(reasons)
-    if not chosen.draws(complete):
+    if not chosen.is_stochastic(complete):
         complete = replace(complete, seeds=complete.seeds[:1])
-    complete = engines.fed(chosen, complete)
+    complete = engines.resolve_inputs(chosen, complete)
     if captures is not None and complete.record.pcap:
         captures.mkdir(parents=True, exist_ok=True)
-    spool_bytes = max(LEAST_SPOOL_BYTES, SPOOL_BYTES // len(complete.seeds))
+    spool_bytes = max(MIN_SPOOL_BYTES, SPOOL_BYTES // len(complete.seeds))
     options = RunOptions(captures=captures, spool_bytes=spool_bytes, command=command)
-    at_a_time = 1 if engines.alone(chosen, complete) else jobs or cores()
+    at_a_time = 1 if chosen.exclusive(complete) else jobs or cores()
     workers = _elsewhere.get()
-    if workers is not None and captures is None and not engines.alone(chosen, complete):
+    if workers is not None and captures is None and not chosen.exclusive(complete):
         return Dataset.concat(_there(workers, chosen.name, complete, command, progress))
     return Dataset.concat(_all(chosen, complete, options, at_a_time, progress))
 
 
 class Workers(Protocol):
-    """Where functions are called, on other machines."""
+    """Executor of functions on other machines."""
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
         """Calls a function there."""
@@ -174,7 +174,7 @@ def _all(engine: Engine, plan: Plan, options: RunOptions, jobs: int, progress: P
 def side_by_side(
     calls: Sequence[Callable[[Progress], T]], jobs: int, progress: Progress = no_progress, course: Course = EVEN
 ) -> list[T]:
-    """What each call returns, in order, with so many of them going on at a time.
+    """Run calls, `jobs` at a time, and return their results in order.
 
     An exception in one, or in the waiting thread, stops the others when they next tell their progress. `course` is how
     the work of a call is spread over what it tells.
@@ -193,7 +193,7 @@ def side_by_side(
 
 
 def _course(plan: Plan, engine: Engine, progress: Progress) -> Course:
-    """How a run's work is spread over its time, if anybody wants to know."""
+    """Return the distribution of a run's work over its time, if there is progress to report."""
     return EVEN if progress is no_progress else course(plan, engine.name)
 
 
@@ -261,5 +261,5 @@ def quick(plan: Plan) -> Plan:
 
 
 def cores() -> int:
-    """How many cores this process may use."""
+    """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

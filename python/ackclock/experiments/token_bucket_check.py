@@ -15,7 +15,7 @@ ENGINES = ("packet",)
 
 
 def doubt(plan: Plan) -> str | None:
-    """What is to be said of a plan, naming the keys that mend it; None if there is nothing."""
+    """Return a warning about a plan's token buckets, naming the keys that mend it; None if there is none."""
     if not any(link.queue.discipline == "tbf" for link in plan.links):
         return None
     found = next((link for flow in plan.flows for link in _overflown(flow, plan)), None)

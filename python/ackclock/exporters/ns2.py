@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from ackclock.engines import ns2
 from ackclock.engines.external import planned_traffic
 from ackclock.engines.ns2 import agents, impairments, queues, script
-from ackclock.exporters.script import ExportError, Script, check_features, comments, heading, too_many, too_many_drawn
+from ackclock.exporters.script import ExportError, Script, comments, heading, reject_features, too_many, too_many_drawn
 from ackclock.plan import Plan
 
 #: What to do with the file.
@@ -22,8 +22,8 @@ SENTENCES = (
 
 def write(plan: Plan) -> Script:
     """Return the script. Raises `ExportError` for what ns-2 does not support."""
-    check_features(plan, "ns-2", ns2.Ns2Engine.has)
-    if missing := [*too_many(plan), *too_many_drawn(plan), *script.beyond_ways(plan)]:
+    reject_features(plan, "ns-2", ns2.Ns2Engine.supported_features)
+    if missing := [*too_many(plan), *too_many_drawn(plan), *script.unsupported_routes(plan)]:
         raise ExportError("ns-2", missing)
     notes = tuple(dict.fromkeys(_notes(plan)))
     about = comments(heading(plan, SENTENCES, notes))
@@ -32,6 +32,6 @@ def write(plan: Plan) -> Script:
 
 def _notes(plan: Plan) -> Iterator[str]:
     for of in (agents, queues, impairments, planned_traffic):
-        yield from of.beyond(plan)
-    yield from script.beyond_sizes(plan)
+        yield from of.unsupported(plan)
+    yield from script.unsupported_sizes(plan)
     yield "the handshake, but for a first packet of headers alone, and the last exchange"

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from ackclock.engines import ns3
 from ackclock.engines.external import planned_traffic
 from ackclock.engines.ns3 import program, settings
-from ackclock.exporters.script import ExportError, Script, check_features, comments, heading, too_many, too_many_drawn
+from ackclock.exporters.script import ExportError, Script, comments, heading, reject_features, too_many, too_many_drawn
 from ackclock.plan import Plan
 
 #: What to do with the file.
@@ -23,8 +23,8 @@ SENTENCES = (
 
 def write(plan: Plan) -> Script:
     """Return the program. Raises `ExportError` for what ns-3 does not support."""
-    check_features(plan, "ns-3", ns3.Ns3Engine.has)
-    if missing := [*too_many(plan), *too_many_drawn(plan), *ns3.beyond(plan)]:
+    reject_features(plan, "ns-3", ns3.Ns3Engine.supported_features)
+    if missing := [*too_many(plan), *too_many_drawn(plan), *ns3.unsupported(plan)]:
         raise ExportError("ns-3", missing)
     notes = tuple(dict.fromkeys(_notes(plan)))
     about = comments(heading(plan, SENTENCES, notes), "//")
@@ -32,6 +32,6 @@ def write(plan: Plan) -> Script:
 
 
 def _notes(plan: Plan) -> Iterator[str]:
-    yield from settings.beyond(plan)
-    yield from planned_traffic.beyond(plan)
+    yield from settings.unsupported(plan)
+    yield from planned_traffic.unsupported(plan)
     yield "a device without a queue of its own: one of the packets that may wait does so in the device"

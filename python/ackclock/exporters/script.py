@@ -33,7 +33,7 @@ class ExportError(AckclockError):
         super().__init__("\n".join(f"Unsupported: a script for {target} has no {reason}" for reason in reasons))
 
 
-def check_features(plan: Plan, target: str, has: Collection[str]) -> None:
+def reject_features(plan: Plan, target: str, has: Collection[str]) -> None:
     """Raise `ExportError` for features of the plan that the target lacks."""
     if missing := [what for what in features(plan) if what not in has]:
         raise ExportError(target, missing)

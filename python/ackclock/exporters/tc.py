@@ -61,7 +61,7 @@ def write(plan: Plan) -> Script:
 
 
 def _unsupported(plan: Plan) -> Iterator[str]:
-    yield from routed.beyond(plan) if plan.nodes else network.beyond(plan)
+    yield from routed.unsupported(plan) if plan.nodes else network.unsupported(plan)
     yield from _missing_features(plan.links)
     yield from too_many(plan)
     if not plan.flows and not any(map(_is_plain, plan.datagrams)):
@@ -106,7 +106,7 @@ def _missing_features(links: Sequence[LinkPlan]) -> Iterator[str]:
 
 def _missing_at(link: LinkPlan) -> Iterator[str]:
     if link.queue.discipline in disciplines.NAMES:
-        yield from disciplines.beyond(link.queue)
+        yield from disciplines.unsupported(link.queue)
     if link.loss and link.loss["kind"] == "every":
         yield "loss of every n-th packet"
     if link.trace:
@@ -127,7 +127,7 @@ def _notes(plan: Plan) -> Iterator[str]:
         yield "UDP in bursts, or at a rate that changes: iperf3 sends at one"
     if any(flow.request_bytes is not None for flow in plan.flows):
         yield "requests: the sender opens the connection"
-    yield from (f"{what}: the kernel decides" for what in dict.fromkeys(stack.beyond(plan)))
+    yield from (f"{what}: the kernel decides" for what in dict.fromkeys(stack.unsupported(plan)))
     for name, value in stack.modules(plan).items():
         module, _, parameter = name.partition(".")
         yield f"{name} = {value}, for the whole machine: echo {value} > /sys/module/{module}/parameters/{parameter}"

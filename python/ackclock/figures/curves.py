@@ -22,7 +22,7 @@ from ackclock.metrics import completion, dynamics, epoch
 from ackclock.metrics.distributions import DISTRIBUTIONS
 from ackclock.metrics.flow_series import instants
 from ackclock.metrics.view import Array, FlowLifetimes, Grid, RunView, flow_lifetimes, group_label
-from ackclock.partial_plan import KnownLink
+from ackclock.partial_plan import PartialLink
 
 #: Points a bucket keeps.
 KEPT = 4
@@ -373,7 +373,7 @@ def _lines(view: RunView, times_s: Array, values: Array) -> Lines:
     return Lines(times_s, values, flow_labels(rows), tuple(group_label(row, view.plan) for row in rows))
 
 
-def _bottleneck(view: RunView) -> KnownLink:
+def _bottleneck(view: RunView) -> PartialLink:
     """Return the plan's entry of the busiest bottleneck."""
     number, links = view.cached(busiest), view.plan.links
-    return links[number] if number is not None and number < len(links) else KnownLink()
+    return links[number] if number is not None and number < len(links) else PartialLink()

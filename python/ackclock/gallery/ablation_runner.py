@@ -19,12 +19,12 @@ from ackclock.plan import Plan
 
 
 def place(out: Path, entry: Entry) -> Path:
-    """Where switched runs of an entry go: beside its own result."""
+    """Return the folder for ablation runs of an entry, next to its own result."""
     return out / f"{entry.id}-switched"
 
 
 def standing_result(entry: Entry, chosen: Sequence[Mechanism], folder: Path, *, quick: bool = False) -> Result | None:
-    """What mechanisms moved by the folder's result, if nothing that it comes of has changed since it was made."""
+    """Return the stored result of ablations, if nothing that it depends on has changed."""
     names = [each.name for each in chosen]
     made = staleness.made_of(entry, QUICK if quick else FULL, runner.lacking(entry), names)
     return staleness.result(entry, folder, TABLE, made)
@@ -76,7 +76,7 @@ def run(
 
 
 def plans(entry: Entry, mechanism: Mechanism, engine: str, *, quick: bool = False) -> dict[str, Plan]:
-    """What an engine runs of a mechanism, by case. Raises `InputError` for what is wrong in the entry's files."""
+    """Return the plans of an ablation by case. Raises `InputError` for mistakes in the entry's files."""
     reading, switched = mechanism.layers(entry.readings)
     every = cases.contents(entry.folder, engine=engine, quick=quick, reading=reading, switched=switched)
     for name in mechanism.cases or ():
@@ -92,7 +92,7 @@ def plans(entry: Entry, mechanism: Mechanism, engine: str, *, quick: bool = Fals
 
 
 def listed(entry: Entry, chosen: Sequence[Mechanism], *, quick: bool = False) -> list[tuple[Plan, str]]:
-    """What mechanisms of an entry run: plans, each with its engine. Raises `InputError` as `plans` does."""
+    """Return the runs of ablations of an entry: plans, each with its engine. Raises `InputError` as `plans` does."""
     passes = [_pass(entry, each, quick=quick) for each in chosen]
     return [(plan, engine) for each in passes for engine, of in each.plans.items() for plan in of.values()]
 

@@ -49,7 +49,7 @@ class Mechanism:
     reading: str = ""
 
     def runs(self, engine: str, case: str) -> bool:
-        """Whether an engine runs a case of it."""
+        """Return True if an engine runs a case of it."""
         return (self.engines is None or engine in self.engines) and (self.cases is None or case in self.cases)
 
     def layers(self, readings: Readings) -> tuple[Reading, Reading]:

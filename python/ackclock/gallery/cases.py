@@ -77,7 +77,7 @@ def contents(
 
 
 def _read_as(reading: Reading, values: tuple[str, ...], changes: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What a case changes, with what a reading changes in it."""
+    """Return the changes of a case, with those of an interpretation."""
     for more in (reading.changes, *(reading.at[value] for value in values if value in reading.at)):
         changes = merged(changes, more)
     return changes

@@ -22,13 +22,13 @@ from ackclock.gallery.verdict import Row
 from ackclock.input.fields import shown
 from ackclock.plan import Plan
 
-#: Where the entries are: in a checkout a link to its top, in an installed package a folder.
+#: Folder of the entries: in a checkout a link to its top, in an installed package a folder.
 REPRODUCTIONS = Path(__file__).parents[1] / "reproductions"
 
-#: What every entry has.
+#: Files of every entry.
 FILES = ("README.md", "scenario.toml", "quick.toml", "published.csv", "check.py")
 
-#: What one has that no engine runs: `host.py` measures the machine itself.
+#: Files of an entry that no engine runs: `host.py` measures the machine itself.
 OF_HOSTS = ("README.md", "host.py", "published.csv", "check.py")
 
 #: The columns of `published.csv`.
@@ -37,7 +37,7 @@ COLUMNS = ("claim", "what", "published", "value", "unit", "where", "how")
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """What the paper says: `published` in its words, `value` as a number in `unit` where it is one."""
+    """A published result: `published` in the paper's words, `value` as a number in `unit` where it is one."""
 
     claim: str
     what: str
@@ -73,7 +73,7 @@ class Entry:
 
     @cached_property
     def published(self) -> Mapping[str, Published]:
-        """What the paper says, by claim."""
+        """Return the published results by claim."""
         path = self.folder / "published.csv"
         with path.open(encoding="utf-8", newline="") as file:
             reader = csv.DictReader(file)
@@ -113,12 +113,12 @@ class Entry:
         known = [reading.name for reading in self.readings.every]
         for name in names:
             if name not in known:
-                raise InputError(f"--reading: found {shown(name)}; expected of {self.id} {_one_of(known)}")
+                raise InputError(f"--interpretation: found {shown(name)}; expected of {self.id} {_one_of(known)}")
         return replace(self, read=tuple(names))
 
     @cached_property
     def mechanisms(self) -> Sequence[Mechanism]:
-        """What runs show to make the result what it is, if `mechanisms.toml` names some. Raises `InputError`."""
+        """Return the ablations of `mechanisms.toml`, if there is one. Raises `InputError`."""
         return ablations.read(self.folder, self.readings)
 
     def switched(self, names: Sequence[str]) -> Sequence[Mechanism]:
@@ -126,12 +126,12 @@ class Entry:
         known = [each.name for each in self.mechanisms]
         for name in names:
             if name not in (*known, "all"):
-                raise InputError(f"--mechanism: found {shown(name)}; expected of {self.id} all, {_one_of(known)}")
+                raise InputError(f"--ablation: found {shown(name)}; expected of {self.id} all, {_one_of(known)}")
         return [each for each in self.mechanisms if each.name in names or "all" in names]
 
     @cached_property
     def examine(self) -> Callable[..., Dataset] | None:
-        """What measures the machine itself, `host.py`'s function `examine(quick=…)`, if the entry has one.
+        """Return the function `examine(quick=…)` of `host.py` that measures the machine itself, if the entry has one.
 
         Its `MEASURES` are functions of the whole dataset, with a value for each repeat.
         """
@@ -139,7 +139,7 @@ class Entry:
         return cast("Callable[..., Dataset]", self._part("host", "examine")) if has else None
 
     def runs(self, engine: str, case: str, *, quick: bool = False) -> bool:
-        """Whether an engine runs a case: all do all, unless `check.py` has a function `runs(engine, case)`.
+        """Return True if an engine runs a case: all do, unless `check.py` has a function `runs(engine, case)`.
 
         Of those, `--quick` leaves out what a function `looks(engine, case)` says no to, if there is one.
         """
@@ -148,7 +148,7 @@ class Entry:
         return all(rule is None or rule(engine, case) for rule in rules)
 
     def fed(self, engine: str, case: str, plan: Plan, result: Callable[[str, str], Dataset]) -> Plan:
-        """What an engine runs of a case: its plan, unless `check.py` has a function `fed` with these arguments.
+        """Return the plan that an engine runs of a case, changed by the function `fed` of `check.py` if there is one.
 
         `result(engine, case)` is what an engine that comes before in `ENGINES` made of a case; of "captured", what its
         captures tell.
@@ -159,17 +159,17 @@ class Entry:
 
     @property
     def measures(self) -> Mapping[str, Measure]:
-        """What is measured in each run."""
+        """Return the measures of each run."""
         return cast("Mapping[str, Measure]", self._part("check", "MEASURES"))
 
     @property
     def of_host(self) -> Mapping[str, Callable[[Dataset], Values]]:
-        """What is measured of the machine itself, in each repeat."""
+        """Return the measures of the machine itself, with a value for each repeat."""
         return cast("Mapping[str, Callable[[Dataset], Values]]", self._part("check", "MEASURES"))
 
     @property
     def captured(self) -> Mapping[str, Measure]:
-        """What is measured in each run's capture, read as one of a stranger: `CAPTURED` of `check.py`, if it is there.
+        """Return the measures of each run's capture (`CAPTURED` of `check.py`), read without knowledge of the run.
 
         The scenario asks for captures with one vantage.
         """
@@ -181,7 +181,7 @@ class Entry:
         return cast("Mapping[str, Any]", getattr(self._check, "READING", {}))
 
     def imposed(self, case: str, capture: Path) -> Any:
-        """What `check.py` puts into a capture before it is read, if it has a function `imposed(case, capture)`.
+        """Return what the function `imposed(case, capture)` of `check.py` puts into a capture before it is read.
 
         What that gives (of JSON's kinds) stands in the manifest of what was read, under `imposed`.
         """

@@ -31,7 +31,7 @@ LINE_LETTERS, SIGN_LETTERS = 80, 7
 #: Colours of the bands in which a row agrees and differs.
 INNER, OUTER = "#D9E8F5", "#F0F0F0"
 
-#: How far an axis reaches beyond the finite bounds and values of its row, as a share of their range.
+#: Margin of an axis beyond the finite bounds and values of its row, as a share of their range.
 MARGIN = 0.12
 
 
@@ -72,7 +72,7 @@ def _colour(engine: int) -> str:
 
 
 def _marker(engine: int) -> str:
-    """Where the colours come again, another marker tells them apart."""
+    """Return the marker of an engine, which differs where colours repeat."""
     return "os^"[engine // len(palette.COLOURS) % 3]
 
 

@@ -49,11 +49,11 @@ class Reading:
     engines: Sequence[str] | None = None
 
     def runs_in(self, engine: str) -> bool:
-        """Whether an engine can run it."""
+        """Return True if an engine can run it."""
         return self.engines is None or engine in self.engines
 
 
-#: What is run where there is nothing to choose.
+#: Interpretation where the paper leaves no choice.
 NONE = Reading("", "")
 
 
@@ -65,7 +65,7 @@ class Readings:
     engines: Sequence[str] | None = None
 
     def concern(self, engine: str) -> bool:
-        """Whether an engine is run by each reading, not once for all."""
+        """Return True if an engine runs once for each interpretation, not once for all."""
         return bool(self.every) and (self.engines is None or engine in self.engines)
 
 

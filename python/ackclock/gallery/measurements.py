@@ -1,4 +1,4 @@
-"""What was measured: numbers by case and measure, a value for each seed. All that a rule sees."""
+"""Measurements: numbers by case and measure, a value for each seed. Rules see nothing else."""
 
 from __future__ import annotations
 

@@ -44,14 +44,14 @@ def index_page(found: Sequence[tuple[Entry, Result]], introduction: str) -> str:
     return f"{MADE}{introduction}\n{entries}\n{WORST}\n{rows}\n{_table(head, lines)}"
 
 
-#: What stands between the verdicts of entries and those of their rows.
+#: Text between the verdicts of entries and those of their rows.
 WORST = """An entry's verdict is that of its worst row. The rows themselves, where there are several readings those of
 the one that gives the verdict (an entry's page has all of them):
 """
 
 
 def papers(verdicts: Sequence[tuple[str, str]], what: str) -> str:
-    """How many entries or rows of each paper have which verdict."""
+    """Return the number of entries or rows of each paper by verdict."""
     counts = {
         paper: Counter(verdict for name, verdict in verdicts if name.startswith(sign)) for sign, paper in PAPERS.items()
     }
@@ -86,12 +86,12 @@ def entry_page(entry: Entry, result: Result, *drawn: str, switched: Result | Non
     ))  # fmt: skip
 
 
-#: What the page of an entry says that has no result.
+#: Text on the page of an entry without a result.
 UNRUN = "Its rule is written; it has not been run at full scale yet."
 
 
 def _readings(entry: Entry, result: Result) -> str:
-    """What the paper's words allow, and what became of each."""
+    """Return the interpretations that the paper allows, and the verdict of each."""
     lines = [(reading.name, reading.says, *outcome(entry, result, reading.name)) for reading in entry.readings.every]
     return _table(("reading", "what the paper's words allow", "verdict", "the paper's own figures"), lines)
 
@@ -147,7 +147,7 @@ def moved(entry: Entry, result: Result, reading: str, row: Judged) -> tuple[str,
 
 
 def cells(entry: Entry, row: Judged) -> tuple[str, str, str, str, str]:
-    """What, published, engine, reproduced with its interval, verdict. A row that decides on readings has a †."""
+    """Return claim, published value, engine, reproduced value with its interval, and verdict. † marks deciding rows."""
     claim = entry.published[row.claim]
     mean, interval = numbers.interval(row.reproduced, row.ci95_low, row.ci95_high, claim.unit)
     what = ", ".join(filter(None, (claim.what, row.at)))

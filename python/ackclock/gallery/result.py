@@ -127,7 +127,7 @@ class Result:
 
     @staticmethod
     def last(path: Path, entry_id: str) -> Result:
-        """What an entry's last run at full scale gave; without rows where there is no such table yet."""
+        """Return the result of an entry's last run at full scale; without rows if there is none."""
         return Result.read(path, entry_id) if path.is_file() else Result(entry_id, ())
 
     @staticmethod

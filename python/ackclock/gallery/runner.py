@@ -26,16 +26,16 @@ from ackclock.gallery.result import FULL, QUICK, Judged, Result
 from ackclock.gallery.verdict import Row
 from ackclock.metrics import runs
 from ackclock.plan import Plan
-from ackclock.system.temporary import Private
+from ackclock.system.temporary import LockedTempDir
 
-#: What captures tell, in an entry's result: a folder beside those of the engines.
+#: Folder of captured data in an entry's result.
 CAPTURED = "captured"
 
 #: Noisy twins of cases that are prone to phase effects, in an entry's result, and the engines that have some: in the
 #: others packets do not meet, or hosts take time anyway.
 NOISY, TWINNED = "noisy", ("packet",)
 
-#: What the machine itself tells, in the engine's place.
+#: Name of the machine itself in the engine's place.
 HOST = "host"
 
 #: The table and the figure in an entry's result.
@@ -115,18 +115,18 @@ def run(
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """What one reading of the paper runs: the plans of each engine, by case."""
+    """The runs of one interpretation: the plans of each engine, by case."""
 
     reading: Reading
     plans: Mapping[str, Mapping[str, Plan]]
 
     def folder(self, result: Path) -> Path:
-        """Where its datasets are in an entry's result."""
+        """Return the folder of its datasets in an entry's result."""
         return result / slug(self.reading.name) if self.reading.name else result
 
 
 def _passes(entry: Entry, lacks: Mapping[str, str | None], *, quick: bool) -> list[Pass]:
-    """What is run: engines that no reading changes, then each reading with the others."""
+    """Return the passes: engines that no interpretation changes, then each interpretation with the others."""
 
     def of(reading: Reading, concerned: Iterable[str]) -> Pass:
         plans = {name: {} if lacks[name] else _cases(entry, name, reading, quick=quick) for name in concerned}
@@ -147,7 +147,7 @@ def _best(passes: Sequence[Pass], result: Result) -> Pass:
 
 @dataclass(slots=True)
 class Found:
-    """What an engine measured of an entry, why it did not measure more, and what noisy twins of its cases gave."""
+    """Measurements of an engine, the reasons for missing ones, and those of the perturbed runs."""
 
     measured: dict[str, Mapping[str, Values]] = field(default_factory=dict)
     why: str = ""
@@ -155,13 +155,13 @@ class Found:
 
     @property
     def twin(self) -> Found:
-        """What would have been found with the noisy twins in place of their cases."""
+        """Return the measurements with the perturbed runs in place of their cases."""
         return replace(self, measured={**self.measured, **self.noisy}, noisy={})
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """What an entry runs with one engine; `content` are its tables. To plan it takes milliseconds."""
+    """A case that an entry runs with one engine; `content` are its tables. Planning it takes milliseconds."""
 
     entry: Entry
     engine: str
@@ -170,7 +170,7 @@ class Case:
 
     @property
     def seeds(self) -> int:
-        """How many are asked for."""
+        """Return the number of seeds."""
         return len(self.content.get("seeds") or ()) or int(self.content.get("repeats") or 1)
 
     def plan(self) -> Plan:
@@ -179,7 +179,7 @@ class Case:
 
 
 def listed(entry: Entry, *, quick: bool = False) -> list[Case]:
-    """What an entry runs. Raises `InputError` for files that are no TOML."""
+    """Return the cases of an entry. Raises `InputError` for files that are no TOML."""
     with warnings.catch_warnings(action="ignore"):  # that an engine is not there is said when the entry is run
         there = [engine for engine, lack in lacks_of(entry).items() if not lack]
     return [
@@ -198,7 +198,7 @@ def _cases(entry: Entry, engine: str, reading: Reading, *, quick: bool) -> dict[
 
 
 def lacks_of(entry: Entry) -> dict[str, str | None]:
-    """What this machine lacks for each of the entry's engines; None: nothing."""
+    """Return why this machine cannot run each of the entry's engines; None if it can."""
     lacks = lacking(entry)
     for engine, lack in lacks.items():
         if lack:
@@ -208,7 +208,7 @@ def lacks_of(entry: Entry) -> dict[str, str | None]:
 
 def lacking(entry: Entry) -> dict[str, str | None]:
     """The same, without a word to the user."""
-    return {engine: engines.lacking(engine) for engine in entry.engines}
+    return {engine: engines.unavailable(engine) for engine in entry.engines}
 
 
 def _rows_with_twins(
@@ -271,14 +271,14 @@ class _NotRunError(KeyError):
 
 
 class _Run(dict[str, Any]):
-    """What there is of engines that were run, or of an engine's cases."""
+    """Runs of engines, or of an engine's cases."""
 
     def __missing__(self, name: str) -> Any:
         raise _NotRunError(name)
 
 
 class _Some(dict[str, Mapping[str, Values]]):
-    """What was measured in some of the cases. In another it is None for each seed, though that case is not listed."""
+    """Measurements of some of the cases. In other cases they are None for each seed."""
 
     def __init__(self, entry: Entry, found: Measured, every: Sequence[str]) -> None:
         super().__init__(found)
@@ -311,28 +311,28 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class How:
-    """How cases are run: so many runs at a time (None: one for each core), under which command, with noisy twins?"""
+    """Options of a run of cases: runs at a time (None: one for each core), the command, with perturbed runs."""
 
     jobs: int | None
     command: str
     twins: bool
 
     def at_a_time(self, engine: str, plans: Iterable[Plan]) -> int:
-        """How many cases go on at a time: as many as their seeds leave places for."""
+        """Return the number of cases that run at a time: as many as their seeds leave cores for."""
         chosen, every = engines.engine(engine), list(plans)
-        if any(engines.alone(chosen, plan) for plan in every):
+        if any(chosen.exclusive(plan) for plan in every):
             return 1
         return max(1, self.places // max((len(plan.seeds) for plan in every), default=1))
 
     @property
     def places(self) -> int:
-        """How many runs go on at a time."""
+        """Return the number of runs at a time."""
         return self.jobs or runner.cores()
 
 
 @dataclass(frozen=True, slots=True)
 class _Planned:
-    """What is run of a case, or of its noisy twin, and the folder among whose cases its result is put."""
+    """A case, or its perturbed run, with its plan and the folder for its result."""
 
     case: str
     plan: Plan
@@ -375,7 +375,7 @@ def _of_run(
 
 
 def _made(folder: Path, engine: str, case: str) -> Dataset:
-    """What an engine made of a case: by the same reading, or where that does not change the engine, once for all."""
+    """Return the dataset of a case: of this interpretation, or the common one if it does not change the engine."""
     own = folder / engine / slug(case)
     return Dataset.read(own if own.exists() else folder.parent / engine / slug(case))
 
@@ -389,7 +389,7 @@ def _with(why: str, error: UnsupportedError) -> str:
 
 
 def _of_case(entry: Entry, this: _Planned, run: Callable[..., Dataset]) -> Mapping[str, Values]:
-    with Private() as place:
+    with LockedTempDir() as place:
         kept = place / "captures" if entry.captured and this.plan.record.pcap else None
         data = run(this.plan, this.folder.name, captures=kept)
         by_run = [of_run(view, entry.measures) for view in runs(data)]
@@ -406,7 +406,7 @@ def _of_case(entry: Entry, this: _Planned, run: Callable[..., Dataset]) -> Mappi
 
 
 def examined(entry: Entry, folder: Path, *, quick: bool, **changes: Any) -> dict[str, Mapping[str, Values]]:
-    """What the entry measures of this machine; `changes` are what a mechanism gives it otherwise."""
+    """Return the entry's measurements of this machine; `changes` are those of an ablation."""
     assert entry.examine is not None
     data = entry.examine(quick=quick, **changes)
     data.write(folder / cases.ONLY)
@@ -414,7 +414,7 @@ def examined(entry: Entry, folder: Path, *, quick: bool, **changes: Any) -> dict
 
 
 def _seen(entry: Entry, case: str, file: Path) -> Dataset:
-    """What the capture of a run tells."""
+    """Return the data of a run's capture."""
     truth = entry.imposed(case, file)
     data = capture.read([file], **entry.reading).data
     return data if truth is None else replace(data, manifest={**data.manifest, "imposed": truth})
@@ -455,7 +455,7 @@ def _drawn(
 
 
 def _read_as(by_engine: Mapping[str, tuple[Pass, Mapping[str, Plan]]]) -> str:
-    """How the paper was read in the runs that a figure shows; nothing where there is one way."""
+    """Return the interpretation of the runs in a figure; empty if there is only one."""
     names = {engine: each.reading.name for engine, (each, cases) in by_engine.items() if cases and each.reading.name}
     if len(set(names.values())) < 2:
         return "".join(f"read as: {name}" for name in set(names.values()))

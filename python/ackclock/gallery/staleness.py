@@ -19,10 +19,10 @@ from ackclock.gallery.result import Result
 #: The key of a result's manifest that says of what it was made.
 KEY = "made_of"
 
-#: What is written beside an entry's files, and what Python leaves there.
+#: Names of written files in an entry's folder.
 MADE = ("reproduced.csv", "switched.csv", "__pycache__")
 
-#: What is read when the pages are made, and what mechanisms alone come of.
+#: Files that are read when pages are made, and that only ablations depend on.
 TEXT, MECHANISMS = "README.md", "mechanisms.toml"
 
 
@@ -42,7 +42,7 @@ def made_of(entry: Entry, scale: str, lacks: Mapping[str, str | None], mechanism
 
 
 def result(entry: Entry, folder: Path, table: str, made: str) -> Result | None:
-    """What a folder has, if it was made of just that and is as it was written; else None."""
+    """Return the stored result of a folder, if its inputs and its files are unchanged; else None."""
     try:
         manifest = manifests.read(folder, Kind.REPRODUCTION)
     except (InputError, OSError):  # whoever writes there says what is wrong with the place

@@ -71,7 +71,7 @@ class Row:
 
     @property
     def _reaches(self) -> bool:
-        """Whether the interval reaches from what agrees to what contradicts."""
+        """Return True if the interval reaches from what agrees to what contradicts."""
         found = self.summary
         if found.ci95_low is None or found.ci95_high is None:
             return False
@@ -86,7 +86,7 @@ class Row:
 
     @property
     def _locked(self) -> bool:
-        """Whether the noisy twin has another verdict."""
+        """Return True if the perturbed run has another verdict."""
         here, there = self.summary.mean, summarise(self.twin).mean if self.twin else None
         return here is not None and there is not None and self._of(here) != self._of(there)
 

@@ -1,4 +1,4 @@
-"""Other machines, reached by the user's own OpenSSH client: logins, keys and host keys are that client's business.
+"""Other machines, reached by the user's OpenSSH client, which handles logins, keys and host keys.
 
-An agent is copied to a host, told what to do over that one connection, and leaves the host as it was.
+An agent is copied to a host, controlled over that one connection, and leaves the host unchanged.
 """

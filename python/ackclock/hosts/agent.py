@@ -1,7 +1,8 @@
-"""An agent on another host: copied there, checked, told what to do, and gone at the end.
+"""The agent on another host: copied there, verified, controlled over one ssh connection, and removed at the end.
 
-`crates/ackclock-agent` is its other side. What is said goes over the standard input and output of one ssh: a line of
-JSON each. The agent's guard undoes all changes when the connection ends, and when nothing was heard for `PATIENCE_S`.
+`crates/ackclock-linux/src/agent` is the program. Requests and responses are lines of JSON on the standard input and
+output of one ssh. The agent's guard undoes all changes when the connection ends, and when nothing was received for
+`PATIENCE_S`.
 """
 
 from __future__ import annotations
@@ -29,32 +30,32 @@ from ackclock.hosts import ssh
 from ackclock.hosts.clocks import Exchange, Offset, offset
 from ackclock.system import signals
 
-#: The form of the messages; `FORM` of `messages.rs`.
+#: The version of the protocol; `FORM` of `messages.rs`.
 FORM = 2
 
-#: How long an agent may hear nothing before its guard undoes everything, and how often it hears something.
+#: Time without a message after which an agent's guard undoes everything, and the interval of keep-alives.
 PATIENCE_S = 20
 ALIVE_S = 2.0
 
-#: How long an answer may take, that a login may take, and that undoing may.
-ANSWER_S = 15.0
+#: Timeouts of responses, of logins and of undoing changes.
+RESPONSE_S = 15.0
 LOGIN_S = 30.0
 UNDO_S = 30.0
 
-#: How long a connection may take to end by itself.
+#: Time for a connection to end by itself.
 END_S = 1.0
 
-#: What runs the script on this machine.
+#: The command that runs the script on this machine.
 LOCALLY = ["sh", "-c"]
 
-#: Exchanges by which a clock is related to ours.
+#: Exchanges for an estimate of a clock's offset.
 EXCHANGES = 40
 
-#: The line of the script below that asks for the agent.
+#: The line by which the script below requests the agent.
 SEND = "ackclock:send "
 
-#: What the host's sh does: a private folder, the agent into it, its sum, and then the agent alone. Each way out of it
-#: removes the folder, until the agent's guard does.
+#: Run by the host's sh: make a private folder, receive the agent, verify its checksum and execute it. Every exit of the
+#: script removes the folder; from then on the agent's guard does.
 SCRIPT = """\
 umask 077
 d=
@@ -70,9 +71,9 @@ trap - EXIT
 PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin exec "$d/agent" serve "$d" %(patience)d
 """
 
-#: The script's statuses, in words.
-ENDS = {
-    90: "its shell was told to end",
+#: The script's exit statuses and their messages.
+EXIT_MESSAGES = {
+    90: "its shell was terminated",
     91: "found no private folder for the agent; expected room in /tmp, or in the login's TMPDIR",
     92: "the connection ended while the agent was copied",
     93: "the agent did not arrive as it was sent; expected its SHA-256 (and the program sha256sum)",
@@ -91,7 +92,7 @@ class HostInputError(InputError):
 
 
 def program(machine: str) -> Path:
-    """The agent's file for a kind of processor, as `uname -m` has it. Raises `InputError` if none was built."""
+    """Return the agent's file for a processor, as `uname -m` names it. Raises `InputError` if none was built."""
     name = machine if re.fullmatch(r"[A-Za-z0-9_]+", machine) else "unknown"
     file = Path(__file__).parent / f"ackclock-agent-{name}"
     if not file.is_file():
@@ -100,136 +101,139 @@ def program(machine: str) -> Path:
 
 
 class Agent:
-    """An agent, as we know it: what was asked is answered in turn, what a run tells comes in between."""
+    """The connection to an agent: responses come in the order of the requests, a run's messages in between."""
 
     def __init__(self, name: str, process: subprocess.Popen[bytes]) -> None:
         self.name, self._process = name, process
         self.hello: Message = {}
-        self.share, self.over, self.files = 0.0, False, dict[str, bytes]()
-        self.heard_s = time.monotonic()
+        self.share, self.is_done, self.files = 0.0, False, dict[str, bytes]()
+        self.received_s = time.monotonic()
         self._unread = 0
-        self._heard: queue.Queue[Message | str | None] = queue.Queue()
+        self._received: queue.Queue[Message | str | None] = queue.Queue()
         self._errors: list[bytes] = []
         self._writing = threading.Lock()
-        for listen in (self._listen, self._listen_to_errors):
-            threading.Thread(target=listen, daemon=True).start()
+        for receive in (self._receive, self._receive_errors):
+            threading.Thread(target=receive, daemon=True).start()
 
-    # --- what is said -----------------------------------------------------------------------------------
+    # --- requests ---------------------------------------------------------------------------------------
 
-    def ask(self, ask: str, within_s: float = ANSWER_S, **more: Any) -> Message:
-        """Asks and waits for the answer. Raises `HostError`: the agent is gone, silent, or could not."""
-        self.tell(ask, **more)
-        return self.answer(within_s)
+    def request(self, name: str, timeout_s: float = RESPONSE_S, **parameters: Any) -> Message:
+        """Send a request and return the response. Raises `HostError` if the agent is gone, silent, or failed."""
+        self.send_request(name, **parameters)
+        return self.response(timeout_s)
 
-    def tell(self, ask: str, **more: Any) -> int:
-        """Asks, and waits for no answer; when, by our monotonic clock in ns. Raises `HostError` if it is gone."""
-        line = json.dumps({"ask": ask, **more}).encode() + b"\n"
-        asked_ns = time.monotonic_ns()
+    def send_request(self, name: str, **parameters: Any) -> int:
+        """Send a request; return the time by our monotonic clock, in ns. Raises `HostError` if the agent is gone."""
+        line = json.dumps({"ask": name, **parameters}).encode() + b"\n"
+        sent_ns = time.monotonic_ns()
         self._send(line)
-        return asked_ns
+        return sent_ns
 
-    def answer(self, within_s: float = ANSWER_S) -> Message:
-        """The next answer. Raises `HostError` as `ask` does."""
+    def response(self, timeout_s: float = RESPONSE_S) -> Message:
+        """Return the next response. Raises `HostError` as `request` does."""
         while self._unread:
-            self._next(within_s)
+            self._next(timeout_s)
             self._unread -= 1
-        found = self._next(within_s)
-        if isinstance(found, str):
-            raise HostError(f'host "{self.name}": found {found[:80]!r}; expected an answer of its agent')
-        self._check(found)
-        return found
+        message = self._next(timeout_s)
+        if isinstance(message, str):
+            raise HostError(f'host "{self.name}": found {message[:80]!r}; expected a response of its agent')
+        self._check(message)
+        return message
 
     def clock(self, exchanges: int = EXCHANGES) -> Offset:
-        """What its monotonic clock is ahead of ours."""
+        """Return the offset of its monotonic clock."""
         return offset([self._exchange() for _ in range(exchanges)])
 
     def change(self, changes: Sequence[Mapping[str, Any]]) -> None:
-        """Changes the host until the end: `{"sysctl", "value"}` or `{"run", "undo"}`. Raises `HostError`."""
+        """Change the host until `end`: `{"sysctl", "value"}` or `{"run", "undo"}`. Raises `HostError`."""
         if changes:
-            self.ask("change", UNDO_S, changes=list(changes))
+            self.request("change", UNDO_S, changes=list(changes))
 
-    def prepare(self, order: Mapping[str, Any]) -> None:
-        """Has it make ready for a run, which is its only one from now on. Raises `HostError`."""
-        self.share, self.over = 0.0, False
+    def prepare(self, run_spec: Mapping[str, Any]) -> None:
+        """Prepare a run, which replaces the previous one. Raises `HostError`."""
+        self.share, self.is_done = 0.0, False
         self.files.clear()
-        self.ask("order", order=dict(order))
+        self.request("order", order=dict(run_spec))
 
-    def look(self, *commands: Sequence[str], apart: bool = False) -> list[tuple[int | None, str, str]]:
-        """Status (None: it could not be run), output and errors of commands of `ip`, `tc` and `ethtool`."""
-        said = self.ask("look", commands=[list(words) for words in commands], apart=apart)["said"]
-        return [(status, output, _line(error)) for status, output, error in said]
+    def run_commands(self, *commands: Sequence[str], apart: bool = False) -> list[tuple[int | None, str, str]]:
+        """Run `ip`, `tc` or `ethtool`; return each command's status (None: not run), output and errors.
 
-    def read(self, *paths: str) -> list[str]:
-        """What stands in files of /proc and /sys; nothing in one that cannot be read."""
-        return [text or "" for text in self.ask("read", paths=list(paths))["texts"]]
+        With `apart` in a network namespace of their own.
+        """
+        results = self.request("look", commands=[list(words) for words in commands], apart=apart)["said"]
+        return [(status, output, _line(error)) for status, output, error in results]
 
-    def room(self, place: str) -> Message:
-        """Of a place: `free_bytes`, `file_bytes` of a file; or `why` nothing can be read or written there."""
-        return self.ask("room", place=place)
+    def read_files(self, *paths: str) -> list[str]:
+        """Return the contents of files in /proc and /sys, empty for those that cannot be read."""
+        return [text or "" for text in self.request("read", paths=list(paths))["texts"]]
 
-    def ask_silently(self) -> None:
-        """Asks for the time, as a sign of life; the answer is `look_for_failure`'s."""
-        self.tell("clock")
+    def disk_space(self, place: str) -> Message:
+        """Return `free_bytes` of a folder, `file_bytes` of a file; or `why` it cannot be read or written."""
+        return self.request("room", place=place)
+
+    def ping(self) -> None:
+        """Request the time as a keep-alive; `raise_failures` reads the response."""
+        self.send_request("clock")
         self._unread += 1
 
-    def look_for_failure(self) -> None:
-        """Takes what has come by itself. Raises `HostError` for a run that failed, or an agent that is gone."""
+    def raise_failures(self) -> None:
+        """Read pending messages. Raises `HostError` for a run that failed, or an agent that is gone."""
         while True:
             try:
-                found = self._heard.get_nowait()
+                message = self._received.get_nowait()
             except queue.Empty:
                 return
-            if found is None:
-                self._heard.put(None)
-                raise self._gone()
-            if isinstance(found, dict):
-                self._check(found)
+            if message is None:
+                self._received.put(None)
+                raise self._connection_error()
+            if isinstance(message, dict):
+                self._check(message)
                 self._unread -= 1
 
     def end(self) -> list[str]:
-        """Has everything undone; what could not be, in one line each. Raises `HostError` if the agent is gone."""
-        return [_line(problem) for problem in self.ask("end", UNDO_S)["problems"]]
+        """Undo all changes; return a line for each that remains. Raises `HostError` if the agent is gone."""
+        return [_line(problem) for problem in self.request("end", UNDO_S)["problems"]]
 
-    # --- how ------------------------------------------------------------------------------------------------
+    # --- protocol ---------------------------------------------------------------------------------------
 
     def _exchange(self) -> Exchange:
-        asked_ns = self.tell("clock")
-        found = self.answer()
-        return Exchange(asked_ns, int(found["monotonic_ns"]), int(found["heard_ns"]))
+        sent_ns = self.send_request("clock")
+        response = self.response()
+        return Exchange(sent_ns, int(response["monotonic_ns"]), int(response["received_ns"]))
 
-    def _check(self, found: Message) -> None:
-        if found["answer"] == "failed":
-            raise HostError(f'host "{self.name}": {_line(found["why"])}')
+    def _check(self, message: Message) -> None:
+        if message["answer"] == "failed":
+            raise HostError(f'host "{self.name}": {_line(message["why"])}')
 
-    def greet(self, patience_s: int) -> None:
-        """Has the agent copied and started. Raises `HostError`, `InputError`."""
-        machine = self._awaited_word(SEND)
+    def start(self, patience_s: int) -> None:
+        """Copy the agent and start it. Raises `HostError`, `InputError`."""
+        machine = self._await_line(SEND)
         file = program(machine.removeprefix(SEND).strip()).read_bytes()
         self._send(f"{len(file)} {hashlib.sha256(file).hexdigest()}\n".encode() + file)
-        self.hello = self.answer(LOGIN_S)
+        self.hello = self.response(LOGIN_S)
         if (self.hello.get("version"), self.hello.get("form")) != (_core.version, FORM):
             raise HostInputError(
                 f'host "{self.name}": found an agent of version {_line(str(self.hello.get("version")))}; expected '
                 f"{_core.version}: `make agent` builds it"
             )
 
-    def _awaited_word(self, word: str) -> str:
-        """The first line that begins so: what a login says before is its own affair."""
+    def _await_line(self, prefix: str) -> str:
+        """Return the first line with this prefix; a login may print others before it."""
         end_s = time.monotonic() + LOGIN_S
         while True:
-            found = self._next(max(0.0, end_s - time.monotonic()))
-            if isinstance(found, str) and found.startswith(word):
-                return found
+            line = self._next(max(0.0, end_s - time.monotonic()))
+            if isinstance(line, str) and line.startswith(prefix):
+                return line
 
-    def _next(self, within_s: float) -> Message | str:
+    def _next(self, timeout_s: float) -> Message | str:
         try:
-            found = self._heard.get(timeout=within_s)
+            message = self._received.get(timeout=timeout_s)
         except queue.Empty:
-            raise HostError(f'host "{self.name}": no answer for {within_s:.0f} s') from None
-        if found is None:
-            self._heard.put(None)
-            raise self._gone()
-        return found
+            raise HostError(f'host "{self.name}": no response for {timeout_s:.0f} s') from None
+        if message is None:
+            self._received.put(None)
+            raise self._connection_error()
+        return message
 
     def _send(self, data: bytes) -> None:
         try:
@@ -238,47 +242,44 @@ class Agent:
                 self._process.stdin.write(data)
                 self._process.stdin.flush()
         except (OSError, ValueError):
-            raise self._gone() from None
+            raise self._connection_error() from None
 
-    def _gone(self) -> AckclockError:
-        """Why the connection ended: what ssh said, or the script's status."""
+    def _connection_error(self) -> AckclockError:
+        """Return why the connection ended: the script's status, or the last error of ssh."""
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(5)
         status = self._process.returncode
-        time.sleep(0.05)  # what was said last may still be on its way from the pipe
-        if status in ENDS:
-            return HostInputError(f'host "{self.name}": {ENDS[status]}')
-        last = self._last_words()
+        time.sleep(0.05)  # the last errors may still be in the pipe
+        if status in EXIT_MESSAGES:
+            return HostInputError(f'host "{self.name}": {EXIT_MESSAGES[status]}')
+        lines = [line for line in b"".join(self._errors).decode(errors="replace").splitlines() if line.strip()]
+        last = _line(lines[-1]) if lines else "the connection ended"
         kind = HostError if self.hello else HostInputError
         return kind(f'host "{self.name}": {"its agent is gone" if self.hello else "not reached"}: {last}')
 
-    def _last_words(self) -> str:
-        said = [line for line in b"".join(self._errors).decode(errors="replace").splitlines() if line.strip()]
-        return _line(said[-1]) if said else "the connection ended"
-
-    def _listen(self) -> None:
-        """In a thread: takes what comes, with the time of its arrival."""
+    def _receive(self) -> None:
+        """Receive messages with their arrival times, in a thread."""
         pipe = self._process.stdout
         assert pipe is not None
         with suppress(OSError, ValueError):
             while line := pipe.readline(1 << 24):
-                heard_ns = time.monotonic_ns()
-                self.heard_s = heard_ns * 1e-9
-                found = _parsed(line)
-                if found is None:
-                    self._heard.put(line.decode(errors="replace").rstrip("\n"))
-                elif found["answer"] == "progress":
-                    self.share = float(found.get("share", 0.0))
-                elif found["answer"] == "file":
-                    self.files[str(found["name"])] = pipe.read(int(found["bytes"]))
-                elif found["answer"] == "over":
-                    self.over = True
+                received_ns = time.monotonic_ns()
+                self.received_s = received_ns * 1e-9
+                message = _parsed(line)
+                if message is None:
+                    self._received.put(line.decode(errors="replace").rstrip("\n"))
+                elif message["answer"] == "progress":
+                    self.share = float(message.get("share", 0.0))
+                elif message["answer"] == "file":
+                    self.files[str(message["name"])] = pipe.read(int(message["bytes"]))
+                elif message["answer"] == "over":
+                    self.is_done = True
                 else:
-                    self._heard.put(found | {"heard_ns": heard_ns})
-        self._heard.put(None)
+                    self._received.put(message | {"received_ns": received_ns})
+        self._received.put(None)
 
-    def _listen_to_errors(self) -> None:
-        """In a thread: keeps the last of what ssh and the host's shell complain of."""
+    def _receive_errors(self) -> None:
+        """Keep the last errors of ssh and of the host's shell, in a thread."""
         pipe = self._process.stderr
         assert pipe is not None
         with suppress(OSError, ValueError):
@@ -287,16 +288,16 @@ class Agent:
 
 
 def _parsed(line: bytes) -> Message | None:
-    """An answer; None for any other line."""
+    """Return a message; None for any other line."""
     try:
-        found = json.loads(line)
+        message = json.loads(line)
     except ValueError:
         return None
-    return found if isinstance(found, dict) and isinstance(found.get("answer"), str) else None
+    return message if isinstance(message, dict) and isinstance(message.get("answer"), str) else None
 
 
 def _line(text: str) -> str:
-    """What a host says, as one line for a terminal."""
+    """Return a host's text as one line for a terminal."""
     return "".join(letter if letter.isprintable() else " " for letter in text.strip())[:300]
 
 
@@ -304,38 +305,38 @@ def _line(text: str) -> str:
 def agents(
     destinations: Mapping[str, str | None], config: Path | None = None, patience_s: int | None = None
 ) -> Iterator[dict[str, Agent]]:
-    """Agents on hosts, by name; at the end of the block they are gone, and all that they changed is undone.
+    """Start agents on hosts, by name; at the end of the block they are removed, and all their changes undone.
 
-    A destination is what ssh takes; None is this machine, where the same script runs without ssh.
+    A destination is an argument of ssh; None is this machine, where the same script runs without ssh.
 
-    Raises `HostError` and `InputError`; of several hosts that cannot be used, all are named, a line each.
+    Raises `HostError` and `InputError`, with a line for each host that cannot be used.
     """
     if not shutil.which("ssh"):
         raise InputError("found no ssh; expected the Debian package openssh-client")
     patience_s = PATIENCE_S if patience_s is None else patience_s
     lines = (SCRIPT % {"send": SEND, "patience": patience_s}).splitlines()
-    # One line, for the login's own shell may be another than sh.
+    # One line, since the login shell may be another than sh.
     script = f"exec sh -c {shlex.quote('; '.join(lines))}"
     commands = {
         name: [*LOCALLY, script] if address is None else ssh.command(address, script, config)
         for name, address in destinations.items()
     }
     processes: list[subprocess.Popen[bytes]] = []
-    with signals.undoing(partial(_kill, processes)):
+    with signals.cleanup(partial(_kill, processes)):
         started: dict[str, Agent] = {}
         for name, words in commands.items():
-            with signals.making():
-                processes.append(_started(words))
+            with signals.register_cleanup():
+                processes.append(_spawn(words))
             started[name] = Agent(name, processes[-1])
-        with _alive(started.values()):
-            _all([partial(agent.greet, patience_s) for agent in started.values()])
+        with _keep_alive(started.values()):
+            _run_parallel([partial(agent.start, patience_s) for agent in started.values()])
             yield started
 
 
-def _started(words: Sequence[str]) -> subprocess.Popen[bytes]:
-    """An ssh that ends with us, however we end, and does not hear what the terminal sends.
+def _spawn(words: Sequence[str]) -> subprocess.Popen[bytes]:
+    """Start an ssh that ends with this process, however it ends, and that ignores the terminal's signals.
 
-    On this machine the script's own trap has to remove what was copied.
+    On this machine it gets SIGTERM, so that the script's trap removes the folder.
     """
     last = "TERM" if words[: len(LOCALLY)] == LOCALLY else "KILL"
     dying = ["setpriv", "--pdeathsig", last] if shutil.which("setpriv") else []
@@ -349,7 +350,7 @@ def _started(words: Sequence[str]) -> subprocess.Popen[bytes]:
 
 
 def _kill(processes: Sequence[subprocess.Popen[bytes]]) -> None:
-    """Ends the connections: the guards hear it, and undo what is left to undo."""
+    """End the connections: the guards notice it, and undo the remaining changes."""
     for process in processes:
         for last in (signal.SIGTERM, signal.SIGKILL):
             with suppress(ProcessLookupError, subprocess.TimeoutExpired):
@@ -362,17 +363,17 @@ def _kill(processes: Sequence[subprocess.Popen[bytes]]) -> None:
                     pipe.close()
 
 
-def _all(actions: Sequence[Callable[[], object]]) -> None:
-    """Does all at a time. Raises what they raised, together."""
+def _run_parallel(actions: Sequence[Callable[[], object]]) -> None:
+    """Run actions in threads. Raises one error with the messages of all their errors."""
     raised_by: dict[int, AckclockError] = {}
 
-    def does(number: int, action: Callable[[], object]) -> None:
+    def run(number: int, action: Callable[[], object]) -> None:
         try:
             action()
         except AckclockError as error:
             raised_by[number] = error
 
-    threads = [threading.Thread(target=does, args=each, daemon=True) for each in enumerate(actions)]
+    threads = [threading.Thread(target=run, args=each, daemon=True) for each in enumerate(actions)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -385,21 +386,18 @@ def _all(actions: Sequence[Callable[[], object]]) -> None:
 
 
 @contextmanager
-def _alive(agents: Iterator[Agent] | Any) -> Iterator[None]:
-    """While the block lasts, each agent hears again and again that we are there: a blank line, which is no question.
-
-    So does one that waits for another, whose way is slow, to be copied.
-    """
+def _keep_alive(agents: Iterator[Agent] | Any) -> Iterator[None]:
+    """Send blank lines to all agents in this block, also to those that wait for another to be copied."""
     ended = threading.Event()
     each = list(agents)
 
-    def tell() -> None:
+    def send() -> None:
         while not ended.wait(ALIVE_S):
             for agent in [agent for agent in each if agent.hello]:
                 with suppress(AckclockError):
                     agent._send(b"\n")
 
-    thread = threading.Thread(target=tell, daemon=True)
+    thread = threading.Thread(target=send, daemon=True)
     thread.start()
     try:
         yield

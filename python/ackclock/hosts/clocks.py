@@ -1,7 +1,7 @@
-"""How another host's clock stands to ours, from questions and answers over one connection.
+"""The offset and drift of another host's clock, from exchanges over one connection.
 
-An answer says what the time was there, somewhere between our question and its arrival. The shortest exchange says it
-best: the offset is that of its middle, and its half is the most that the offset may be wrong by (RFC 5905 section 8).
+A response carries the remote time of some moment between our request and its arrival. The shortest exchange is the most
+precise: the offset is that at its middle, with an error of at most half of it (RFC 5905 section 8).
 """
 
 from __future__ import annotations
@@ -14,57 +14,57 @@ NS = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """A question, its answer's time there, and the answer's arrival: monotonic clocks, ns."""
+    """The times of a request, of the remote clock in the response, and of its arrival: monotonic clocks, ns."""
 
-    asked_ns: int
-    there_ns: int
-    heard_ns: int
+    sent_ns: int
+    remote_ns: int
+    received_ns: int
 
 
 @dataclass(frozen=True, slots=True)
 class Offset:
-    """What another clock is ahead of ours at a time of ours, and the most that this may be wrong by, all in ns."""
+    """By how much another clock is ahead of ours at a time of ours, and the maximum error, all in ns."""
 
     at_ns: int
     ahead_ns: int
     error_ns: int
 
-    def there(self, here_ns: int) -> int:
-        """The other clock at a time of ours."""
-        return here_ns + self.ahead_ns
+    def to_remote(self, local_ns: int) -> int:
+        """Return the other clock's time at a time of ours."""
+        return local_ns + self.ahead_ns
 
 
 def offset(exchanges: Iterable[Exchange]) -> Offset:
-    """By the shortest of the exchanges, of which there must be one."""
-    best = min(exchanges, key=lambda each: each.heard_ns - each.asked_ns)
-    middle_ns = (best.asked_ns + best.heard_ns) // 2
-    return Offset(middle_ns, best.there_ns - middle_ns, (best.heard_ns - best.asked_ns + 1) // 2)
+    """Return the offset by the shortest of the exchanges, of which there must be one."""
+    best = min(exchanges, key=lambda each: each.received_ns - each.sent_ns)
+    middle_ns = (best.sent_ns + best.received_ns) // 2
+    return Offset(middle_ns, best.remote_ns - middle_ns, (best.received_ns - best.sent_ns + 1) // 2)
 
 
 @dataclass(frozen=True, slots=True)
-class Relation:
-    """Another clock before and after a run."""
+class ClockDrift:
+    """Another clock's offset before and after a run."""
 
     before: Offset
     after: Offset
 
     @property
     def drift(self) -> float:
-        """What the other clock gained on ours, as a share of the time between."""
+        """The other clock's gain on ours, as a share of the time between."""
         return (self.after.ahead_ns - self.before.ahead_ns) / max(1, self.after.at_ns - self.before.at_ns)
 
     @property
     def drift_error(self) -> float:
-        """The most that `drift` may be wrong by."""
+        """The maximum error of `drift`."""
         return (self.after.error_ns + self.before.error_ns) / max(1, self.after.at_ns - self.before.at_ns)
 
     @property
     def stretch(self) -> float:
-        """What durations of the other clock are to be multiplied by; 1 where no drift is seen beyond the error."""
+        """The factor from durations of the other clock to ours; 1 if the drift is within its error."""
         return 1 / (1 + self.drift) if abs(self.drift) > self.drift_error else 1.0
 
     def as_dict(self) -> dict[str, float]:
-        """For a manifest, in seconds."""
+        """Return the offsets and the drift for a manifest, in seconds."""
         return {
             "offset_s": self.before.ahead_ns * NS,
             "offset_error_s": self.before.error_ns * NS,

@@ -1,4 +1,4 @@
-"""The command that reaches a host: the OpenSSH client with the user's own configuration."""
+"""Commands of the OpenSSH client, with the user's own configuration."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from pathlib import Path
 
 from ackclock.errors import InputError
 
-#: A host as the user's ssh knows it, with a login or without. It begins with no hyphen, so it is never an option.
+#: A host's name for ssh, with a login or without. It begins with no hyphen, so it is never an option.
 DESTINATION = re.compile(r"(?:[A-Za-z0-9_][A-Za-z0-9._-]{0,63}@)?[A-Za-z0-9][A-Za-z0-9._:-]{0,252}")
 
-#: What `DESTINATION` is, for messages.
+#: A description of `DESTINATION`, for messages.
 EXPECTED = 'a host as ssh knows it, such as "alice" or "root@alice.example.net"'
 
-#: Nobody is asked for a password; nothing else goes over the connection, and it is no other's, so that its end is
-#: seen. What checks host keys and logins stays as the user has it.
+#: No prompt for a password, no forwarding, and no connection sharing, so that the end of the connection is noticed.
+#: Host keys and logins are checked as the user has configured it.
 OPTIONS = {
     "BatchMode": "yes",
     "ConnectTimeout": "10",
@@ -30,21 +30,21 @@ OPTIONS = {
 
 
 def command(destination: str, script: str, config: Path | None = None) -> list[str]:
-    """The words that run a line of sh on a host; `config` is for ssh's `-F`. Raises `InputError` for no host's name."""
-    around = _around(destination, config)
+    """Return the command that runs a line of sh on a host; `config` is for `ssh -F`. Raises `InputError`."""
+    target = _target_options(destination, config)
     options = [word for name, value in OPTIONS.items() for word in ("-o", f"{name}={value}")]
-    return ["ssh", *around, *options, "-T", "--", destination, script]
+    return ["ssh", *target, *options, "-T", "--", destination, script]
 
 
 def host_name(destination: str, config: Path | None = None) -> str:
-    """What ssh connects to: the name or address behind an alias. Raises `InputError` for no host's name."""
-    words = ["ssh", *_around(destination, config), "-G", "--", destination]
-    said = subprocess.run(words, capture_output=True, text=True, check=False).stdout
-    found = dict(line.split(" ", 1) for line in said.splitlines() if " " in line)
-    return found.get("hostname", destination.rpartition("@")[2])
+    """Return the name or address behind an alias of the configuration. Raises `InputError` for a bad name."""
+    words = ["ssh", *_target_options(destination, config), "-G", "--", destination]
+    output = subprocess.run(words, capture_output=True, text=True, check=False).stdout
+    settings = dict(line.split(" ", 1) for line in output.splitlines() if " " in line)
+    return settings.get("hostname", destination.rpartition("@")[2])
 
 
-def _around(destination: str, config: Path | None) -> list[str]:
+def _target_options(destination: str, config: Path | None) -> list[str]:
     if not DESTINATION.fullmatch(destination):
         raise InputError(f"address: found {destination!r}; expected {EXPECTED}")
     return ["-F", str(config)] if config else []

@@ -145,7 +145,7 @@ class Value:
 
 def read(path: Path) -> Text:
     """Return a file's text. Raises `InputError` if it cannot be read, is too long, cut off, or no text."""
-    content = files.content(path, LONGEST)
+    content = files.read_bytes(path, LONGEST)
     return Text(path, _decoded(path, _decompressed(path, content) if content.startswith(_GZIP) else content))
 
 

@@ -1,1 +1,1 @@
-"""What people write: quantities with units, tables of known keys, files as text; and what is said of a mistake."""
+"""Input that people write: quantities with units, tables of known keys, files as text; and the messages on mistakes."""

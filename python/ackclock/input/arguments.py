@@ -1,4 +1,4 @@
-"""What the arguments of the Python interface may be, said once above each function.
+"""Types of the arguments of the Python interface, declared above each function.
 
     @checked(engine=WORD, seeds=optional(SEEDS), jobs=optional(whole(1, 10_000)))
     def run(plan, engine="packet", seeds=None, *, jobs=None): ...
@@ -34,7 +34,7 @@ Take: TypeAlias = Callable[[str, Any], Any]
 EXCERPT = 60
 
 #: Most items of an argument: an iterable may have no end.
-MOST_ITEMS = 1_000_000
+MAX_ITEMS = 1_000_000
 
 
 def checked(**takes: Take) -> Callable[[Callable[Given, Returned]], Callable[Given, Returned]]:
@@ -153,9 +153,9 @@ def several(take: Take, expected: str) -> Take:
     def take_all(name: str, value: Any) -> tuple[Any, ...]:
         if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
             wrong_type(name, value, expected)
-        items = tuple(islice(value, MOST_ITEMS + 1))
-        if len(items) > MOST_ITEMS:
-            raise InputError(f"{name}: found more than {MOST_ITEMS:,}; expected {expected}")
+        items = tuple(islice(value, MAX_ITEMS + 1))
+        if len(items) > MAX_ITEMS:
+            raise InputError(f"{name}: found more than {MAX_ITEMS:,}; expected {expected}")
         return tuple(take(f"{name}[{place}]", item) for place, item in enumerate(items))
 
     return take_all

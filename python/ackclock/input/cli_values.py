@@ -1,4 +1,4 @@
-"""What is typed as the value of an option: what TOML has, or a text without quotes, and lists with commas.
+"""Values of options on the command line: what TOML reads, or a text without quotes, and lists with commas.
 
 A comma inside braces, brackets or quotes is the item's own, so an item may be a table:
 `pfifo,{ discipline = "codel", limit = "1bdp" }`.
@@ -33,7 +33,7 @@ def split(text: str) -> list[str]:
 
 
 def value(text: str) -> Any:
-    """What TOML reads, as numbers, lists and tables; any other text, `1Gbit`, is itself."""
+    """Parse a value as TOML: numbers, lists and tables. Any other text, such as `1Gbit`, is returned unchanged."""
     import tomllib
 
     try:

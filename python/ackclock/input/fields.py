@@ -107,7 +107,7 @@ def dotted(loc: Loc) -> str:
 
 
 def nearest(word: object, known: Collection[object]) -> str:
-    """What to say of an unknown word: the nearest known one, and the others if they are few."""
+    """Return the expectation for an unknown word: the nearest known one, and the others if they are few."""
     names = [name if isinstance(name, str) else shown(name) for name in known]
     listed = ", ".join(shown(name) for name in known)
     close = closest(word, names)
@@ -290,7 +290,7 @@ class Spreadable:
 
 
 def _same(unit: SizeUnit, size: Size) -> bool:
-    """Whether bounds in a unit are those of a size; what is over √n has those of bdp."""
+    """Return True if bounds in a unit are those of a size; sizes over √n have the bounds of bdp."""
     return unit == ("bdp" if size.in_bdp else size.unit)
 
 

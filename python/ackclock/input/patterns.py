@@ -15,7 +15,7 @@ from ackclock.theory.buffers import BUFFER_RULES
 
 _NUMBER = r"\+?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
 
-#: What reads a quantity → what that is called, and its units.
+#: Names and units of quantities by the function that reads them.
 KINDS: Mapping[Callable[[object], object], tuple[str, Iterable[str]]] = {
     units.rate_bps: ("rate", units.BIT_RATES),
     units.time_s: ("time", units.TIMES | units.MICRO_SIGNS),
@@ -23,7 +23,7 @@ KINDS: Mapping[Callable[[object], object], tuple[str, Iterable[str]]] = {
     units.bytes_of: ("bytes", units.BYTES),
 }
 
-#: What sizes are called, by the units that their bounds are in.
+#: Names of sizes by the units of their bounds.
 SIZES = {
     ("p",): "packets",
     ("B", "p"): "size",
@@ -51,7 +51,7 @@ def size(kinds: tuple[str, ...]) -> str:
 
 
 def names() -> dict[str, str]:
-    """What each pattern is called."""
+    """Return the name of each pattern."""
     return {quantity(parse): name for parse, (name, _) in KINDS.items()} | {
         size(kinds): name for kinds, name in SIZES.items()
     }

@@ -17,7 +17,7 @@ from ackclock.system import files
 #: Longest scenario file, in bytes.
 LONGEST_FILE = 16 << 20
 
-#: What standard input is called.
+#: Name of standard input in messages.
 STDIN = "stdin"
 
 EXPECTED = "a scenario file, or - for standard input"
@@ -98,7 +98,7 @@ def _at(values: Any, loc: Loc) -> Any:
 
 
 def named(path: str | Path) -> str:
-    """What a scenario file is called, in messages and in results."""
+    """Return the name of a scenario file in messages and results."""
     return STDIN if str(path) == "-" else files.readable(path)
 
 
@@ -116,7 +116,7 @@ def source_text(path: str | Path) -> str:
 
 def _bytes(path: Path) -> bytes:
     try:
-        return _standard_input() if str(path) == "-" else files.content(path, LONGEST_FILE)
+        return _standard_input() if str(path) == "-" else files.read_bytes(path, LONGEST_FILE)
     except files.UnreadableError as error:
         raise ScenarioError([Problem(named(path), None, "", error.found, EXPECTED)]) from None
 

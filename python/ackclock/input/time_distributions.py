@@ -1,4 +1,4 @@
-"""How long something lasts that is not always the same: one time, or a distribution."""
+"""Durations that vary: one time, or a distribution."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class FixedTime(Table):
         return self.value
 
     def planned(self) -> Mapping[str, Any]:
-        """As a plan has it."""
+        """Return the plan's form."""
         return {"kind": "fixed", "s": self.value}
 
 
@@ -44,7 +44,7 @@ class ExponentialTime(Table):
         return self.mean
 
     def planned(self) -> Mapping[str, Any]:
-        """As a plan has it."""
+        """Return the plan's form."""
         return {"kind": "exponential", "mean_s": self.mean}
 
 
@@ -61,7 +61,7 @@ class ParetoTime(Table):
         return self.shape * self.min / (self.shape - 1) if self.shape > 1 else float("inf")
 
     def planned(self) -> Mapping[str, Any]:
-        """As a plan has it."""
+        """Return the plan's form."""
         return {"kind": "pareto", "shape": self.shape, "least_s": self.min}
 
 
@@ -84,7 +84,7 @@ class UniformTime(Table):
         return (self.from_ + self.to) / 2
 
     def planned(self) -> Mapping[str, Any]:
-        """As a plan has it."""
+        """Return the plan's form."""
         return {"kind": "uniform", "from_s": self.from_, "to_s": self.to}
 
 

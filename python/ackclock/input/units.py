@@ -17,7 +17,7 @@ from typing import Literal
 
 SizeUnit = Literal["B", "p", "bdp", "bdp/sqrt(n)"]
 
-#: That of the rule for many flows, with which a factor of 1 may be left out.
+#: Unit of the rule for many flows, in which a factor of 1 may be left out.
 OVER_SQRT_N: SizeUnit = "bdp/sqrt(n)"
 
 _DECIMAL = {"": Decimal(1), "k": Decimal(10**3), "M": Decimal(10**6), "G": Decimal(10**9), "T": Decimal(10**12)}
@@ -63,7 +63,7 @@ class Size:
 
     @property
     def in_bdp(self) -> bool:
-        """Whether a link and its flows say how much it is."""
+        """Return True if the size depends on the link and its flows."""
         return self.unit in ("bdp", OVER_SQRT_N)
 
     def __str__(self) -> str:
@@ -119,7 +119,7 @@ def _by_rule(word: str, what: str) -> Size:
     return Size(share, OVER_SQRT_N if over_sqrt_n else "bdp", word)
 
 
-#: What is read: its units, and what it is called.
+#: Units of a quantity and its name.
 _KINDS: Mapping[str, tuple[Mapping[str, Decimal], str]] = {
     "rate": (BIT_RATES, "a rate such as 100Mbit"),
     "time": (TIMES | MICRO_SIGNS, "a time such as 20ms"),

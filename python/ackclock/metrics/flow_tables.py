@@ -10,7 +10,7 @@ from ackclock.input.arguments import checked, optional
 from ackclock.metrics.protocols import Recorded
 from ackclock.metrics.throughput import flow_rates_bps, present_flows
 from ackclock.metrics.view import RunView, runs
-from ackclock.partial_plan import KnownPlan
+from ackclock.partial_plan import PartialPlan
 
 SCHEMA = {
     "run": pl.UInt32(),
@@ -47,7 +47,7 @@ def _of(view: RunView) -> pl.DataFrame:
     return columns.select(pl.col(name).cast(dtype) for name, dtype in SCHEMA.items())
 
 
-def label(plan: KnownPlan) -> pl.Expr:
+def label(plan: PartialPlan) -> pl.Expr:
     """Return the expression for a flow's label: its group's name in the scenario, else its CCA."""
     labels = {number: group.label for number, group in enumerate(plan.groups) if group.label}
     own = pl.col("congestion").cast(pl.String)

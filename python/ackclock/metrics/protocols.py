@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ackclock.partial_plan import KnownPlan
+from ackclock.partial_plan import PartialPlan
 
 #: The key of a manifest that has what a noisy twin said of the result.
 PHASE = "phase"
@@ -55,7 +55,7 @@ class Recorded(Protocol):
         """Return the engine, the plan, the runs."""
 
     @property
-    def plan(self) -> KnownPlan:
+    def plan(self) -> PartialPlan:
         """Return the known parts of the plan."""
 
     @property

@@ -23,7 +23,7 @@ from ackclock.metrics.protocols import Recorded
 from ackclock.metrics.rows import Array
 from ackclock.metrics.summary import Summary, of_sums, summarise
 from ackclock.metrics.view import RunView, group_label, runs
-from ackclock.partial_plan import KnownPlan
+from ackclock.partial_plan import PartialPlan
 
 #: Up to this many different sizes have a row each; more are put into octaves.
 MAX_SIZES = 16
@@ -80,7 +80,7 @@ def _binned(result: pl.DataFrame) -> pl.DataFrame:
     return result.with_columns(sizes.clip(1, None).log(2).add(1e-9).floor().alias("bin"))
 
 
-def _row(cell: pl.DataFrame, plan: KnownPlan, run_count: int) -> Mapping[str, Any]:
+def _row(cell: pl.DataFrame, plan: PartialPlan, run_count: int) -> Mapping[str, Any]:
     done, first = cell.filter("finished"), cell.row(0, named=True)
     times_s, result = done["time_s"], _mean(done, run_count)
     return {

@@ -19,7 +19,7 @@ from ackclock.metrics.protocols import Recorded
 from ackclock.metrics.quantiles import quantile
 from ackclock.metrics.rows import Block
 from ackclock.metrics.view import Array, RunView, group_label, runs
-from ackclock.partial_plan import KnownTcp
+from ackclock.partial_plan import PartialTcp
 from ackclock.plan import TIMESTAMPS_BYTES
 
 #: What a packet carries beside its payload where the plan does not say: IP, TCP and timestamps, and Ethernet.
@@ -96,11 +96,11 @@ def _ideal_s(view: RunView, block: Block) -> Array:
     for group in np.unique(groups[valid]):
         some = valid & (groups == group)
         tcp = view.plan.groups[int(group)].tcp if group < len(view.plan.groups) else None
-        ideal_s[some] = _each_s(tcp or KnownTcp(), _sizes(block)[some], block["path_rate_bps"][some], rtts_s[some])
+        ideal_s[some] = _each_s(tcp or PartialTcp(), _sizes(block)[some], block["path_rate_bps"][some], rtts_s[some])
     return ideal_s
 
 
-def _each_s(tcp: KnownTcp, sizes_bytes: Array, rates_bps: Array, rtts_s: Array) -> Array:
+def _each_s(tcp: PartialTcp, sizes_bytes: Array, rates_bps: Array, rtts_s: Array) -> Array:
     from ackclock.theory import ideal_fct_s  # where nothing ends, it is not needed
 
     segment_bytes = float(tcp.mss_bytes or SEGMENT_BYTES)

@@ -22,7 +22,7 @@ from ackclock.input.arguments import checked, one_of, optional
 from ackclock.metrics.epoch_rules import RULES
 from ackclock.metrics.protocols import Piece, Recorded
 from ackclock.metrics.rows import Array, Block, Choice, Grid, Rows
-from ackclock.partial_plan import KnownPlan
+from ackclock.partial_plan import PartialPlan
 
 __all__ = ["Array", "Block", "FlowLifetimes", "Grid", "Rows", "RunView", "flow_lifetimes", "group_label", "runs"]
 
@@ -138,7 +138,7 @@ class RunView:
         return cast("Result", self._cache[function])
 
     @property
-    def plan(self) -> KnownPlan:
+    def plan(self) -> PartialPlan:
         """Return the known parts of the run's plan."""
         return self.data.plan
 
@@ -393,7 +393,7 @@ def _started(until_s: float, requests: npt.NDArray[np.uint32], block: Block) -> 
     return np.asarray(started & ~np.isin(block["flow"], requests) if requests.size else started)
 
 
-def group_label(row: Mapping[str, Any], plan: KnownPlan) -> str:
+def group_label(row: Mapping[str, Any], plan: PartialPlan) -> str:
     """Return the label of the flow's group in the plan, else its CCA."""
     group = int(row["group"])
     return (plan.groups[group].label if group < len(plan.groups) else None) or str(row["congestion"])

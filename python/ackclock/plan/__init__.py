@@ -26,7 +26,7 @@ HEADER_BYTES = 40
 #: IPv4 and UDP headers, in bytes (RFC 791, RFC 768).
 UDP_HEADER_BYTES = 28
 
-#: What timestamps add to every segment: 10 bytes and 2 of padding (RFC 7323 appendix A).
+#: Bytes that timestamps add to every segment: 10 and 2 of padding (RFC 7323 appendix A).
 TIMESTAMPS_BYTES = 12
 
 Parameters: TypeAlias = Mapping[str, Any]
@@ -62,7 +62,7 @@ class EndsPlan:
 
 @dataclass(frozen=True, slots=True)
 class TracePlan:
-    """What a link carries over time, again and again; `file` is where it was read, `sha256` the sum of its text.
+    """Capacity of a link over time, repeated; `file` is where it was read, `sha256` the hash of its text.
 
     `course` is what `crates/ackclock-plan` reads: rates from their times on, or opportunities.
     """
@@ -74,13 +74,13 @@ class TracePlan:
 
     @property
     def has_opportunities(self) -> bool:
-        """Whether it lists times at which so many bytes may leave, and no rates."""
+        """Return True if it lists delivery opportunities, not rates."""
         return bool(self.course["kind"] == "opportunities")
 
 
 @dataclass(frozen=True, slots=True)
 class JitterPlan:
-    """How a link's propagation delay varies; `distribution` is "uniform" or "normal"."""
+    """Variation of a link's propagation delay; `distribution` is "uniform" or "normal"."""
 
     deviation_s: float
     distribution: str
@@ -89,7 +89,7 @@ class JitterPlan:
 
 @dataclass(frozen=True, slots=True)
 class MediumPlan:
-    """What becomes of packets behind a link's transmitter: jitter, and chances of being reordered, doubled, damaged."""
+    """Impairments behind a link's transmitter: jitter, and probabilities of reordering, duplication and corruption."""
 
     jitter: JitterPlan | None = None
     reorder: float = 0.0
@@ -195,7 +195,7 @@ class TcpPlan:
 
 @dataclass(frozen=True, slots=True)
 class GroupPlan:
-    """What the flows of one `[[flows]]` or `[[traffic]]` entry have in common, and the name they go by.
+    """Common properties of the flows of one `[[flows]]` or `[[traffic]]` entry, and their name.
 
     `congestion` and `tcp` are None where the flows are not TCP.
     """
@@ -229,7 +229,7 @@ class FlowPlan:
 
 @dataclass(frozen=True, slots=True)
 class LoadPlan:
-    """What sources with access links may ask of the links that they share; engines need not know it.
+    """Load that sources with access links may offer to the links that they share; engines need not know it.
 
     `aggregation` is K = C/C_a, `multiplexing` M the number of sources, `congestion_factor` ΣC_a/C, and
     `reverse_factor` R the same on the way back; None where there is no such link (Guillier's workload parameters).
@@ -252,7 +252,7 @@ class PathPairPlan:
 
 @dataclass(frozen=True, slots=True)
 class PathPairsPlan:
-    """Who takes part in traffic: pairs of paths, each with a source of its own."""
+    """Endpoints of traffic as pairs of paths, each with a source of its own."""
 
     paths: tuple[PathPairPlan, ...]
     kind: str = "paths"
@@ -260,7 +260,7 @@ class PathPairsPlan:
 
 @dataclass(frozen=True, slots=True)
 class HostsPlan:
-    """Who takes part in traffic: hosts, indexes into the plan's nodes, and who sends to whom."""
+    """Endpoints of traffic as hosts, which are indexes into the plan's nodes, and the pattern of who sends to whom."""
 
     sources: tuple[int, ...]
     destinations: tuple[int, ...]
@@ -303,12 +303,12 @@ SENDERS, RECEIVERS, AT_LINK = "senders", "receivers", "link:"
 
 @dataclass(frozen=True, slots=True)
 class RecordPlan:
-    """What is written down.
+    """Recorded data.
 
-    `pcap`: a packet capture at the senders, or one at each of these: "senders", "receivers", "link:" and a name;
-    `traffic`: samples of generated transfers too; `all_links`: of all links' queues, not of the bottlenecks' alone;
-    `delays`: how long data takes from end to end; `cubic`: what CUBIC looks at inside; `paths`: the links of each
-    routed flow.
+    `pcap`: a packet capture at the senders, or one at each vantage point: "senders", "receivers", "link:" and a name;
+    `traffic`: samples of generated transfers too; `all_links`: samples of all links' queues, not just of the
+    bottlenecks'; `delays`: one-way delays; `cubic_state`: internal state of CUBIC; `paths`: the links of each routed
+    flow.
     """
 
     interval_s: float
@@ -396,16 +396,16 @@ class Plan:
 
     @cached_property
     def values(self) -> Mapping[str, Any]:
-        """What `to_dict` gives, made once for the runs of all seeds: only to be read."""
+        """Return `to_dict`, computed once for the runs of all seeds. The result must not be changed."""
         return self.to_dict()
 
     @cached_property
     def engine_json(self) -> str:
-        """What `engine_input` gives, as text, made once for the runs of all seeds."""
+        """Return `engine_input` as text, computed once for the runs of all seeds."""
         return json.dumps(self.engine_input())
 
     def engine_input(self) -> dict[str, Any]:
-        """What `crates/ackclock-plan` reads: the network, what is sent over it and what is recorded."""
+        """Return the input of `crates/ackclock-plan`: the network, the traffic and what is recorded."""
         values = {name: value for name, value in self.to_dict().items() if name not in _NOT_FOR_ENGINES}
         pairs = [pair for traffic in values["traffic"] for pair in traffic["population"].get("paths", ())]
         for item in [*values["flows"], *values["datagrams"], *pairs]:
@@ -419,7 +419,7 @@ class Plan:
         return _json(self.to_dict(), indent=0)
 
 
-#: What `crates/ackclock-plan` does not have: views read it, or an engine gets it in another way.
+#: Fields that `crates/ackclock-plan` lacks: views read them, or an engine gets them in another way.
 _NOT_FOR_ENGINES = frozenset(
     {"name", "seeds", "mean_base_rtt_s", "packet_bytes", "bottleneck", "load", "epochs", "options"}
 )

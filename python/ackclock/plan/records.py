@@ -30,7 +30,7 @@ def record(kind: Any, values: Mapping[str, Any]) -> Any:
     return kind(**given)
 
 
-#: What JSON has for a field of these kinds, and what it is called.
+#: JSON types of a field by its annotation, and their name.
 _SCALARS: Mapping[Any, tuple[tuple[type, ...], str]] = {
     float: ((int, float), "a number"),
     int: ((int,), "a whole number"),
@@ -53,12 +53,12 @@ def _value(name: str, kinds: tuple[Any, ...], value: Any) -> Any:
 
 
 def _is_number(value: Any) -> bool:
-    """Whether it is a number that fits into 64 bits."""
+    """Return True for a number that fits into 64 bits."""
     return not isinstance(value, bool) and (isinstance(value, float) or -(2**63) <= value < 2**64)
 
 
 def _fits(kind: Any, value: Any) -> bool:
-    """Whether a table has all that a dataclass must have; of other kinds, whether a value is of it."""
+    """Return True if a table has all required fields of a dataclass, or a value has the type."""
     if dataclasses.is_dataclass(kind):
         return isinstance(value, Mapping) and _required(cast(type, kind)) <= value.keys()
     return isinstance(value, _SCALARS.get(get_origin(kind) or kind, ((object,), ""))[0])
@@ -66,7 +66,7 @@ def _fits(kind: Any, value: Any) -> bool:
 
 @cache
 def _held(kind: Any) -> Mapping[str, tuple[Any, ...]]:
-    """What the fields of a dataclass hold where they are not None."""
+    """Return the types of a dataclass's fields where they are not None."""
     hints = get_type_hints(kind).items()
     every = {name: get_args(hint) if isinstance(hint, UnionType) else (hint,) for name, hint in hints}
     return {name: tuple(one for one in kinds if one is not NoneType) for name, kinds in every.items()}

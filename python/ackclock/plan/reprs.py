@@ -7,17 +7,17 @@ from typing import Any
 from ackclock import repr_format
 
 #: Links of so many have rows.
-MOST_LINKS = 20
+MAX_LINKS = 20
 
 
 def title(plan: Any) -> str:
-    """What it is, and how long its runs are."""
+    """Return the plan's name and the duration of its runs."""
     seeds = f"seed{'s' * (len(plan.seeds) > 1)} {repr_format.listed(plan.seeds)}"
     return f'Plan "{plan.name}": {repr_format.measured(plan.duration_s, plan.warmup_s)}; {seeds}'
 
 
 def load(plan: Any) -> str:
-    """What is sent over what."""
+    """Return a summary of the traffic and the network."""
     labels = dict.fromkeys(group.label for group in plan.groups)
     counts = ((plan.flows, "flow"), (plan.traffic, "workload"), (plan.datagrams, "UDP source"))
     sent = ", ".join(repr_format.counted(len(of), what) for of, what in counts if of)
@@ -33,16 +33,16 @@ def bottleneck(plan: Any) -> str:
 
 
 def lines(plan: Any) -> str:
-    """What `repr` gives."""
+    """Return the lines of `repr`."""
     return repr_format.lines(title(plan), load(plan), bottleneck(plan))
 
 
 def html(plan: Any) -> str:
-    """What a notebook shows: the same, and the links."""
+    """Return HTML for a notebook: the lines, and a table of the links."""
     rows = [
         (link.name, f"{link.rate_bps / 1e6:g}", f"{1e3 * link.delay_s:g}", link.queue.discipline,
          repr_format.values(link.queue.parameters))
-        for link in plan.links[:MOST_LINKS]
+        for link in plan.links[:MAX_LINKS]
     ]  # fmt: skip
     heads = ("link", "rate (Mbit/s)", "delay (ms)", "queue", "parameters")
     return repr_format.html(title(plan), [load(plan), bottleneck(plan)], heads, rows)

@@ -1,4 +1,4 @@
-"""A congestion control of one's own: what `ackclock new` writes into a checkout, and what `ackclock check` tries.
+"""Templates of congestion control algorithms and queue disciplines for a checkout, and their contract.
 
-`templates/` has what is written; `checkout` finds where, `new` puts it there, `contract` says what must hold.
+`new` writes the templates (`ackclock new`); `contract` checks what is built (`ackclock check control|queue`).
 """

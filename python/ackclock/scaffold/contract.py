@@ -1,7 +1,7 @@
-"""What must hold of a congestion control: its card, its parameters, its windows under any history, a run.
+"""The contract of an algorithm: its spec, its parameters, its behaviour in random histories, a run.
 
-The laws of its windows are the packet engine's own (`crates/ackclock-congestion/src/contract.rs`); they are tried in
-the code that is built, so that nothing is compiled here.
+The laws of a congestion control algorithm's windows are the packet engine's own
+(`crates/ackclock-congestion/src/contract.rs`). All is checked in the code that is built; nothing is compiled here.
 """
 
 from __future__ import annotations
@@ -10,154 +10,201 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 from ackclock import _core, algorithms
 from ackclock.algorithms import Card, Parameter, code
 from ackclock.errors import AckclockError, InputError
 from ackclock.input.fields import shown
+from ackclock.plan import Plan
 
-#: Random histories of a connection that each set of parameters goes through.
+#: Random histories of a connection for each set of parameters.
 HISTORIES = 500
 
-#: A short run: enough for slow start, losses and what comes after.
+#: A short run, long enough for slow start, losses and recovery.
 SCENARIO = """
 duration = "20s"
 [network]
 topology = "dumbbell"
 rate = "10Mbit"
 rtt = "20ms"
-queue = {{ discipline = "pfifo", limit = "1bdp" }}
+queue = {queue}
 [[flows]]
 count = 2
-congestion = "{name}"
+congestion = "{congestion}"
 start = {{ jitter = "100ms" }}
 stop = "15s"
 """
 
+#: The rate of the scenario's bottleneck.
+RATE_BPS = 10e6
+
+#: Values for parameters without a default.
+REQUIRED = {"bytes": "64KB", "packets": "10p"}
+
+#: Raises `ValueError` for parameters (JSON) that the code does not accept.
+Accept: TypeAlias = Callable[[str], None]
+
 
 @dataclass(frozen=True, slots=True)
-class Kept:
-    """A part of the contract: what it says, and in words what breaks it; nothing if it holds."""
+class Clause:
+    """A part of the contract, and its violations."""
 
-    says: str
-    broken: tuple[str, ...]
+    text: str
+    violations: tuple[str, ...]
 
 
-def kept(name: str) -> Iterator[Kept]:
-    """Each part of the contract, tried when it is asked for. Raises `InputError` for what the packet engine has not."""
-    card = algorithms.card("congestion", name)
-    if missing := code.missing(card):
+def congestion_clauses(name: str) -> Iterator[Clause]:
+    """Yield each part of a congestion control algorithm's contract, checked. Raises `InputError` if it has no code."""
+    spec = algorithms.card("congestion", name)
+    if missing := code.missing(spec):
         raise InputError(missing)
     if name not in _core.CONGESTION_CONTROLS:
         raise InputError(f"NAME: found {shown(name)}, which only real kernels have; expected one of the packet engine")
-    parts: Mapping[str, Callable[[], Iterator[str]]] = {
-        "the card is complete, its defaults within their ranges": partial(of_card, card),
-        "the code takes the card's parameters and no others": partial(_of_parameters, card),
-        f"windows, thresholds and rates stay sane in {HISTORIES} random histories": partial(_of_windows, card),
-        "two flows share a link, with the same result twice": partial(_of_run, name),
-    }
-    return (Kept(says, tuple(tried())) for says, tried in parts.items())
+    accept = partial(_core.check_congestion, name)
+    text = SCENARIO.format(queue='{ discipline = "pfifo", limit = "1bdp" }', congestion=name)
+    return _checked(
+        {
+            "the spec is complete, its defaults within their ranges": partial(spec_errors, spec),
+            "the code takes the spec's parameters and no others": partial(
+                _parameter_errors, accept, partial(_parameter_sets, spec)
+            ),
+            f"windows, thresholds and rates are valid in {HISTORIES} random histories": partial(_window_errors, spec),
+            "two flows share a link, with the same result twice": partial(_run_errors, text),
+        }
+    )
 
 
-def of_card(card: Card) -> Iterator[str]:
-    """What of a card, of any family, is not as it has to be."""
-    if not card.summary.strip():
+def queue_clauses(name: str) -> Iterator[Clause]:
+    """Yield each part of a queue discipline's contract, checked. Raises `InputError` if it has no code."""
+    spec = algorithms.card("queue", name)
+    if name not in _core.QUEUE_DISCIPLINES:
+        raise InputError(f"NAME: found {shown(name)}, whose Rust file is not compiled; `make setup` builds it")
+    given = {key: REQUIRED[parameter.kind] for key, parameter in spec.parameters.items() if parameter.required}
+    table = ", ".join(f'{key} = "{value}"' for key, value in {"discipline": name, **given}.items())
+    text = SCENARIO.format(queue=f"{{ {table} }}", congestion="cubic")
+
+    def accept(parameters: str) -> None:
+        _core.check_queue(name, parameters, RATE_BPS)
+
+    def parameter_sets() -> Iterator[tuple[str, dict[str, Any]]]:
+        queue = _plan(text).bottleneck_link.queue
+        assert queue is not None
+        yield "", dict(queue.parameters)
+
+    return _checked(
+        {
+            "the spec is complete, its defaults within their ranges": partial(spec_errors, spec),
+            "the code takes the spec's parameters and no others": partial(_parameter_errors, accept, parameter_sets),
+            "two flows share a link, with the same result twice": partial(_run_errors, text),
+        }
+    )
+
+
+def _checked(clauses: Mapping[str, Callable[[], Iterator[str]]]) -> Iterator[Clause]:
+    return (Clause(text, tuple(errors())) for text, errors in clauses.items())
+
+
+def spec_errors(spec: Card) -> Iterator[str]:
+    """Yield the errors of an algorithm's spec, of any family."""
+    if not spec.summary.strip():
         yield "found no summary"
-    if not card.references:
+    if not spec.references:
         yield "found no [[references]]; expected a paper, an RFC or other documentation"
-    for name, parameter in card.parameters.items():
-        yield from (f"parameters.{name}: {what}" for what in _of_parameter(parameter))
-    for name, variant in card.variants.items():
+    for name, parameter in spec.parameters.items():
+        yield from (f"parameters.{name}: {error}" for error in _parameter_spec_errors(parameter))
+    for name, variant in spec.variants.items():
         if not variant.parameters:
             yield f"variants.{name}: found no parameters"
-        values = variant.parameters.items()
-        yield from (f"variants.{name}.{key}: {what}" for key, value in values for what in _read(card, key, value))
+        for key, value in variant.parameters.items():
+            yield from (f"variants.{name}.{key}: {error}" for error in _value_errors(spec.parameters.get(key), value))
 
 
-def _of_parameter(parameter: Parameter) -> Iterator[str]:
+def _parameter_spec_errors(parameter: Parameter) -> Iterator[str]:
     for key in ("description", "source"):
         if not getattr(parameter, key):
             yield f"found no {key}"
-    ranged = parameter.kind not in ("boolean", "choice", "text")
+    has_range = parameter.kind not in ("boolean", "choice", "text")
     for key in ("minimum", "maximum"):
-        if (getattr(parameter, key) is not None) != ranged:
-            yield f"found {'no' if ranged else 'a'} {key}; expected {'one' if ranged else 'none'}"
+        if (getattr(parameter, key) is not None) != has_range:
+            yield f"found {'no' if has_range else 'a'} {key}; expected {'one' if has_range else 'none'}"
     if (parameter.kind == "choice") != bool(parameter.choices):
         yield "found choices and another kind, or none; expected both or neither"
     if (parameter.kind == "text") != bool(parameter.pattern):
         yield "found a pattern and another kind, or none; expected both or neither"
     if parameter.default is not None:
-        yield from _accepted(parameter, parameter.default)
+        yield from _value_errors(parameter, parameter.default)
 
 
-def _read(card: Card, name: str, value: object) -> Iterator[str]:
-    if name in card.parameters:
-        return _accepted(card.parameters[name], value)
-    return iter(["found no parameter of this name"])
-
-
-def _accepted(parameter: Parameter, value: object) -> Iterator[str]:
+def _value_errors(parameter: Parameter | None, value: object) -> Iterator[str]:
     from pydantic import ValidationError
 
+    if parameter is None:
+        yield "found no parameter of this name"
+        return
     try:
         parameter.read(value)
     except ValidationError:
         yield f"found {shown(value)}; expected a value of the parameter's own range"
 
 
-def _sets(card: Card) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The card's parameters as the engine gets them: its defaults, then those of each variant."""
-    for variant in (None, *card.variants):
-        values = card.complete({}, variant)
-        yield variant or "", {card.key(name): value for name, value in values.items()}
+def _parameter_sets(spec: Card) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the parameters as the engine gets them: the spec's defaults, then those of each variant."""
+    for variant in (None, *spec.variants):
+        values = spec.complete({}, variant)
+        yield variant or "", {spec.key(name): value for name, value in values.items()}
 
 
-def _of_parameters(card: Card) -> Iterator[str]:
-    for variant, values in _sets(card):
-        if refused := _refused(card, values):
-            yield f"the values of {variant or 'the card'} are refused: {refused}"
-        for wrong, what in _wrong(values):
-            if not _refused(card, wrong):
-                yield f"{what} is accepted; expected a refusal"
+def _parameter_errors(accept: Accept, sets: Callable[[], Iterator[tuple[str, dict[str, Any]]]]) -> Iterator[str]:
+    for variant, values in sets():
+        if error := _rejection(accept, values):
+            yield f"the values of {variant or 'the spec'} are rejected: {error}"
+        for wrong, what in _wrong_values(values):
+            if not _rejection(accept, wrong):
+                yield f"{what} is accepted; expected an error"
 
 
-def _wrong(values: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], str]]:
-    """Values that are not the card's, and what is wrong with them."""
-    yield {**values, "no_such_parameter": 1}, "a parameter that is not on the card"
+def _wrong_values(values: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], str]]:
+    """Yield values that the spec does not allow, and what is wrong with them."""
+    yield {**values, "no_such_parameter": 1}, "a parameter that is not in the spec"
     for key, value in values.items():
-        if value is not None:  # what the card leaves open may be left out
+        if value is not None:  # optional parameters may be left out
             yield {name: other for name, other in values.items() if name != key}, f"nothing for {key}"
         yield {**values, key: "no such value"}, f"a text for {key}"
 
 
-def _refused(card: Card, values: Mapping[str, Any]) -> str:
+def _rejection(accept: Accept, values: Mapping[str, Any]) -> str:
     try:
-        _core.check_congestion(card.name, json.dumps(values))
+        accept(json.dumps(values))
     except ValueError as error:
         return str(error)
     return ""
 
 
-def _of_windows(card: Card) -> Iterator[str]:
-    for variant, values in _sets(card):
-        if broken := _core.try_congestion(card.name, json.dumps(values), HISTORIES):
-            yield f"{variant}: {broken}" if variant else broken
+def _window_errors(spec: Card) -> Iterator[str]:
+    for variant, values in _parameter_sets(spec):
+        if error := _core.try_congestion(spec.name, json.dumps(values), HISTORIES):
+            yield f"{variant}: {error}" if variant else error
 
 
-def _of_run(name: str) -> Iterator[str]:
-    from ackclock.engines.packet import PacketEngine
+def _plan(text: str) -> Plan:
     from ackclock.scenario import planning
 
+    return planning.loads(text, "a short run").plan()
+
+
+def _run_errors(text: str) -> Iterator[str]:
+    from ackclock.engines.packet import PacketEngine
+
     try:
-        plan = planning.loads(SCENARIO.format(name=name), "a short run").plan()
-        once, again = (PacketEngine().run(plan, 1) for _ in range(2))
+        plan = _plan(text)
+        first, second = (PacketEngine().run(plan, 1) for _ in range(2))
     except AckclockError as error:
         yield str(error)
         return
     for table in ("flows", "flow_samples"):
-        if not getattr(once, table).equals(getattr(again, table)):
+        if not getattr(first, table).equals(getattr(second, table)):
             yield f"two runs with the same seed differ in the table {table}"
-    for flow, delivered in enumerate(once.flows["delivered_bytes"]):
+    for flow, delivered in enumerate(first.flows["delivered_bytes"]):
         if not delivered:
             yield f"flow {flow} delivered nothing"

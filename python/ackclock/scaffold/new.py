@@ -1,12 +1,13 @@
-"""What `ackclock new control` writes: the Rust file, the card, a line in the list, a scenario, C for real kernels.
+"""Templates for `ackclock new`: a Rust file, a spec, a line in the list, a scenario, C for real kernels.
 
-What it writes works as it stands, a Reno with another decrease, so that every change can be tried at once.
+Each template works as it is, so that every change can be tried at once: the congestion control algorithm is Reno with
+another decrease, the queue discipline a FIFO with a marking threshold.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,109 +17,145 @@ from ackclock import algorithms
 from ackclock.dataset import folders
 from ackclock.errors import InputError
 from ackclock.input.fields import shown
-from ackclock.scaffold.checkout import CARDS, LIST
 from ackclock.system import signals
 from ackclock.system.files import readable
 
 TEMPLATES = Path(__file__).parent / "templates"
 
-#: Template → where its text goes in a checkout.
-PLACES = {
-    "control.rs": f"{LIST.parent}/$name.rs",
-    "control.toml": f"{CARDS}/$name.toml",
-    "scenario.toml": "scenarios/$name.toml",
-    "control.c": "modules/$name.c",
-    "control.bpf.c": "modules/$name.bpf.c",
-}
-
-#: The kernel keeps 15 characters of a congestion control's name (TCP_CA_NAME_MAX).
+#: The kernel keeps 15 characters of a congestion control's name (TCP_CA_NAME_MAX) and of a qdisc's (IFNAMSIZ).
 NAME = re.compile(r"[a-z][a-z0-9_]{0,14}")
 
-#: Words of Rust that no module can have for a name.
-RUST = """
+#: Keywords of Rust, which cannot name a module.
+RUST_KEYWORDS = """
 abstract as async await become box break const continue crate do dyn else enum extern false final fn for gen if impl in
 let loop macro match mod move mut override priv pub ref return self static struct super trait true try type typeof
 unsafe unsized use virtual where while yield
 """
 
-#: The list and its lines.
-LISTED = re.compile(r"(?<=^controllers! \{\n)(?:    \w+,\n)+(?=\})", re.MULTILINE)
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """A kind of algorithm: the word after `ackclock new`, its crate, and where its files go in a checkout."""
+
+    command: str
+    crate: str
+    #: The folder of Rust files, and the file with the macro that lists them.
+    sources: Path
+    list_file: Path
+    macro: str
+    #: The folder of specs.
+    specs: Path
+    #: Template → path in the checkout.
+    templates: Mapping[str, str]
+
+
+CONTROL = Family(
+    command="control",
+    crate="ackclock-congestion",
+    sources=Path("crates/ackclock-congestion/src"),
+    list_file=Path("crates/ackclock-congestion/src/lib.rs"),
+    macro="controllers",
+    specs=Path("python/ackclock/algorithms/congestion"),
+    templates={
+        "control.rs": "crates/ackclock-congestion/src/$name.rs",
+        "control.toml": "python/ackclock/algorithms/congestion/$name.toml",
+        "scenario.toml": "scenarios/$name.toml",
+        "control.c": "modules/$name.c",
+        "control.bpf.c": "modules/$name.bpf.c",
+    },
+)
+
+QUEUE = Family(
+    command="queue",
+    crate="ackclock-sim",
+    sources=Path("crates/ackclock-sim/src/queue"),
+    list_file=Path("crates/ackclock-sim/src/queue.rs"),
+    macro="disciplines",
+    specs=Path("python/ackclock/algorithms/queue"),
+    templates={
+        "queue.rs": "crates/ackclock-sim/src/queue/$name.rs",
+        "queue.toml": "python/ackclock/algorithms/queue/$name.toml",
+        "queue-scenario.toml": "scenarios/$name.toml",
+    },
+)
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
-    """A file of a checkout, by its path there, and all of its text; of one that was there, what is new."""
+class File:
+    """A file of a checkout with its whole text; `added` is the new part of a file that exists."""
 
     path: Path
     text: str
     added: str = ""
 
     def write(self, path: Path) -> None:
-        """Writes it elsewhere."""
+        """Write the text to another path."""
         path.write_text(self.text, encoding="utf-8")
 
 
-def control(checkout: Path, name: str) -> tuple[Written, ...]:
-    """What a new control needs in a checkout; nothing is written yet.
+def find_checkout(given: Path | None) -> Path:
+    """Return the folder of a checkout: the given one, or the nearest around this folder. Raises `InputError`."""
+    start = Path.cwd() if given is None else given.absolute()
+    for folder in (start, *start.parents) if given is None else (start,):
+        if (folder / CONTROL.list_file).is_file() and (folder / CONTROL.specs).is_dir():
+            return folder
+    place, hint = (start, "; --checkout DIR names one") if given is None else (given, "")
+    raise InputError(
+        f"{readable(place)}: found no source checkout of ackclock; expected a folder with {CONTROL.list_file}{hint}"
+    )
 
-    Raises `InputError` for a name that cannot be one or is taken, and for a list in another form.
+
+def render(family: Family, checkout: Path, name: str) -> tuple[File, ...]:
+    """Return the files that a new algorithm needs; nothing is written yet.
+
+    Raises `InputError` for a name that is invalid or taken, and for a list in another form.
     """
     _check_name(name)
-    values = {"name": name, "title": name.replace("_", " ").title()}
-    made = [Written(Path(_filled(place, values)), _filled(_template(file), values)) for file, place in PLACES.items()]
-    for each in made:
-        if (checkout / each.path).exists():
-            raise InputError(f"{shown(name)}: found {each.path}; expected a name that is not taken")
-    return (*made, Written(LIST, _listed(checkout / LIST, name), added=f"    {name},\n"))
+    values = {"name": name, "title": name.replace("_", " ").title(), "type": name.replace("_", " ").title()}
+    values["type"] = values["type"].replace(" ", "")
+    files = []
+    for template, path in family.templates.items():
+        text = (TEMPLATES / template).read_text(encoding="utf-8")
+        file = File(Path(Template(path).substitute(values)), Template(text).substitute(values))
+        if (checkout / file.path).exists():
+            raise InputError(f"{shown(name)}: found {file.path}; expected a name that is not taken")
+        files.append(file)
+    return (*files, File(family.list_file, _extended_list(family, checkout, name), added=f"    {name},\n"))
 
 
-def write(checkout: Path, files: tuple[Written, ...]) -> None:
-    """Writes all files, or none: what is there already goes again if one cannot be written (`InputError`)."""
-    before = {path: path.read_bytes() for each in files if (path := checkout / each.path).exists()}
-    with signals.whole():
+def write(checkout: Path, files: tuple[File, ...]) -> None:
+    """Write all files, or none: if one cannot be written (`InputError`), the others are restored."""
+    before = {path: path.read_bytes() for file in files if (path := checkout / file.path).exists()}
+    with signals.defer_signals():
         try:
-            for each in files:
-                folders.atomic_write(checkout / each.path, each.write)
+            for file in files:
+                folders.atomic_write(checkout / file.path, file.write)
         except InputError:
-            _put_back(checkout, files, before)
+            for path in (checkout / file.path for file in files):
+                if path in before:
+                    path.write_bytes(before[path])
+                else:
+                    with suppress(OSError):  # it was not written yet
+                        path.unlink()
             raise
 
 
-def _put_back(checkout: Path, files: tuple[Written, ...], before: dict[Path, bytes]) -> None:
-    for path in (checkout / each.path for each in files):
-        if path in before:
-            path.write_bytes(before[path])
-        else:
-            with suppress(OSError):  # it was never there
-                path.unlink()
-
-
 def _check_name(name: str) -> None:
-    if not NAME.fullmatch(name) or name in RUST.split():
+    if not NAME.fullmatch(name) or name in RUST_KEYWORDS.split():
         raise InputError(
-            f"NAME: found {shown(name)}; expected up to 15 of a–z, 0–9 and _, a letter first and no word of Rust's, "
+            f"NAME: found {shown(name)}; expected up to 15 of a–z, 0–9 and _, a letter first and no keyword of Rust, "
             "such as my_reno"
         )
-    if found := algorithms.find(name):
-        raise InputError(f"NAME: found {shown(name)}, which is {found[0].title}; expected a name that is not taken")
+    if specs := algorithms.find(name):
+        raise InputError(f"NAME: found {shown(name)}, which is {specs[0].title}; expected a name that is not taken")
 
 
-def _template(name: str) -> str:
-    return (TEMPLATES / name).read_text(encoding="utf-8")
-
-
-def _filled(text: str, values: dict[str, str]) -> str:
-    return Template(text).substitute(values)
-
-
-def _listed(path: Path, name: str) -> str:
-    """The list's file with the control among the others, in the order of their names."""
+def _extended_list(family: Family, checkout: Path, name: str) -> str:
+    """Return the text of the list's file with the name among the others, sorted."""
+    path = checkout / family.list_file
     text = path.read_text(encoding="utf-8")
-    found = LISTED.search(text)
-    if found is None:
-        raise InputError(f'{readable(path)}: found no list "controllers! {{"; expected the one of ackclock-congestion')
-    return text[: found.start()] + "".join(_sorted(found[0], name)) + text[found.end() :]
-
-
-def _sorted(lines: str, name: str) -> Iterator[str]:
-    return (f"    {each},\n" for each in sorted([*re.findall(r"\w+", lines), name]))
+    match = re.search(rf"(?<=^{family.macro}! \{{\n)(?:    \w+,\n)+(?=\}})", text, re.MULTILINE)
+    if match is None:
+        raise InputError(f'{readable(path)}: found no list "{family.macro}! {{"; expected the one of {family.crate}')
+    lines = "".join(f"    {each},\n" for each in sorted([*re.findall(r"\w+", match[0]), name]))
+    return text[: match.start()] + lines + text[match.end() :]

@@ -17,8 +17,8 @@ from ackclock.scenario.planning import Loaded, mapped
 #: The share of a run that is not measured.
 WARMUP = 1 / 4
 
-#: What differs between seeds: starts, by up to so much, or by the warm-up if that is shorter. A part of that is between
-#: one flow and the next.
+#: Range of starts that differ between seeds, in seconds; the warm-up if that is shorter. Flows start within a part of
+#: it after each other.
 JITTER_S = 1.0
 APART = 1 / 100
 

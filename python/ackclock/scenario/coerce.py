@@ -1,4 +1,4 @@
-"""What `run`, `sweep` and `compare` take for a scenario: a file's path, its text, its tables, a loaded one, a plan."""
+"""Forms of a scenario that `run`, `sweep` and `compare` accept: a path, a text, tables, a loaded scenario, a plan."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def taken(name: str, value: Any) -> Plan | Loaded:
 
 
 def scenario(name: str, value: Any) -> tuple[Loaded, tuple[int, ...] | None]:
-    """As `taken`, but of a plan its scenario, and the plan's seeds if they are others than the scenario's.
+    """Return the scenario, of a plan too, and the plan's seeds if they differ from the scenario's.
 
     Raises `InputError` for a plan that is not its scenario's any more.
     """

@@ -1,4 +1,4 @@
-"""What must fit together in a scenario whose keys are right one by one."""
+"""Checks between keys of a scenario that are valid one by one."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Iterator, Sequence
 from pydantic_core import InitErrorDetails
 
 from ackclock.input.fields import Loc, fault_at, shown
-from ackclock.scenario.file_schema import MOST_RUNS, Written
-from ackclock.scenario.topology.endpoints import MOST_FLOWS, not_longer
+from ackclock.scenario.file_schema import MAX_RUNS, Written
+from ackclock.scenario.topology.endpoints import MAX_FLOWS, not_longer
 from ackclock.scenario.topology.traffic_matrix import DRAWN
 from ackclock.scenario.traffic.flows import Flows
 
 #: Most samples of all flows in one run: tens of gigabytes.
-MOST_SAMPLES = 1e9
+MAX_SAMPLES = 1e9
 
 
 def mistakes(scenario: Written) -> Iterator[InitErrorDetails]:
@@ -43,7 +43,7 @@ def _duration(scenario: Written) -> str:
 
 
 def _groups(scenario: Written) -> Iterator[InitErrorDetails]:
-    """What depends on the number of sources, once that is known."""
+    """Yield faults that depend on the number of sources, once that is known."""
     sources = [scenario.network.sources(flows) for flows in scenario.flows]
     yield from _counts(scenario, sources)
     for group, (flows, number) in enumerate(zip(scenario.flows, sources, strict=True)):
@@ -59,14 +59,14 @@ def _groups(scenario: Written) -> Iterator[InitErrorDetails]:
 
 def _counts(scenario: Written, sources: Sequence[int]) -> Iterator[InitErrorDetails]:
     total = sum(number * flows.streams for number, flows in zip(sources, scenario.flows, strict=True))
-    if total > MOST_FLOWS:
-        yield fault_at(("flows",), 0, f"at most {MOST_FLOWS} flows", f"{total} flows")
+    if total > MAX_FLOWS:
+        yield fault_at(("flows",), 0, f"at most {MAX_FLOWS} flows", f"{total} flows")
     if not scenario.flows and not scenario.traffic:
         yield fault_at(("flows",), 0, "at least one table [[flows]] or [[traffic]]", "nothing")
     samples = total * scenario.duration / scenario.record.interval
-    if samples > MOST_SAMPLES:
+    if samples > MAX_SAMPLES:
         found = f"{samples:.1e} samples of the flows in a run"
-        yield fault_at(("record", "interval"), 0, f"at most {MOST_SAMPLES:.0e}: a longer interval", found)
+        yield fault_at(("record", "interval"), 0, f"at most {MAX_SAMPLES:.0e}: a longer interval", found)
 
 
 def _begins(scenario: Written, place: Loc, stop_s: float | None, last_s: float) -> Iterator[InitErrorDetails]:
@@ -97,5 +97,5 @@ def _seeds(scenario: Written) -> Iterator[InitErrorDetails]:
     seeds = scenario.seeds
     if seeds is not None and scenario.repeats is not None:
         yield fault_at(("repeats",), 0, "one of repeats and seeds", "both repeats and seeds")
-    if seeds is not None and not 1 <= len(set(seeds)) == len(seeds) <= MOST_RUNS:
-        yield fault_at(("seeds",), seeds, f"1 to {MOST_RUNS} different seeds")
+    if seeds is not None and not 1 <= len(set(seeds)) == len(seeds) <= MAX_RUNS:
+        yield fault_at(("seeds",), seeds, f"1 to {MAX_RUNS} different seeds")

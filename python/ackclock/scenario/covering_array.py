@@ -1,4 +1,4 @@
-"""Which points of a large sweep are looked at first: few of them, with everything that a mistake is likely to lie in.
+"""Covering arrays: the points of a large sweep that are checked first, with all combinations likely to be wrong.
 
 Every value stands in one of them, every combination of the axes' first and last values (of the first dozen axes), and
 every pair of values of two axes if there are not too many, for what does not fit together is mostly two keys. This is
@@ -12,7 +12,7 @@ import itertools
 import math
 from collections.abc import Iterator, Sequence
 
-#: Of so many axes all first and last values are combined.
+#: Number of axes of which all first and last values are combined.
 CORNERED = 12
 
 

@@ -15,11 +15,11 @@ from ackclock.scenario.traffic import Traffic
 from ackclock.scenario.traffic.flows import Flows
 
 #: Most runs of a scenario.
-MOST_RUNS = 10_000
+MAX_RUNS = 10_000
 
 
 class Record(Table):
-    """What is written down."""
+    """Recorded data."""
 
     interval: Interval = Field("10ms", validate_default=True, description="sampling period")
     packets: bool = Field(False, description="a per-packet log")
@@ -50,7 +50,7 @@ class Written(Table):
     name: Name | None = Field(None, description="a title")
     duration: Duration = Field(description='how long to simulate, such as "60s"')
     warmup: Moment = Field("0s", validate_default=True, description="initial period left out of the metrics")
-    repeats: Annotated[int, Field(ge=1, le=MOST_RUNS)] | None = Field(
+    repeats: Annotated[int, Field(ge=1, le=MAX_RUNS)] | None = Field(
         None, description="number of runs, with seeds 1, 2, 3 …"
     )
     seeds: list[Seed] | None = Field(None, description="explicit seeds, instead of repeats")

@@ -19,7 +19,7 @@ from typing import Any
 from ackclock.input import patterns
 from ackclock.scenario.scenario import json_schema
 
-#: Where it is kept.
+#: File of the schema.
 FILE = Path(__file__).parent / "schema.json"
 
 #: Longest description, in characters.
@@ -28,7 +28,7 @@ LONGEST = 72
 #: From so many characters on, what is there twice is said once.
 WORTH_A_NAME = 120
 
-#: Of a quantity whose pattern is not met, an example in an editor's words.
+#: Examples in the messages of an editor, by quantity.
 EXAMPLES = {
     "rate": "a rate such as 100Mbit",
     "time": "a time such as 20ms",
@@ -95,7 +95,7 @@ def _shortened(part: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def first_clause(words: str) -> str:
-    """What comes before the first semicolon outside of brackets and quotes, in at most `LONGEST` characters."""
+    """Return the text before the first semicolon outside of brackets and quotes, in at most `LONGEST` characters."""
     clause = re.match(r"(?:\([^()]*\)|\{[^{}]*\}|\"[^\"]*\"|[^;])*", " ".join(words.split()))
     return _cut(clause[0].strip() if clause else "")
 
@@ -148,7 +148,7 @@ def _telling(tables: Sequence[Mapping[str, Any]]) -> str | None:
 
 
 def _common(name: str, tables: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """What is said of a key in all tables that have it."""
+    """Return the part of a key's schema that all tables share."""
     first, *others = [table["properties"][name] for table in tables if name in table["properties"]]
     return {word: value for word, value in first.items() if all(other.get(word) == value for other in others)}
 
@@ -158,7 +158,7 @@ def _if(key: str, word: str, then: dict[str, Any]) -> dict[str, Any]:
 
 
 def _left(table: Mapping[str, Any], common: Mapping[str, dict[str, Any]], key: str) -> dict[str, Any]:
-    """What a table says beyond what is common to all, and the key's word."""
+    """Return the part of a table's schema beyond the shared one, and the key's description."""
     keys = {
         name: name == key or {word: value for word, value in said.items() if word not in common[name]} or True
         for name, said in table["properties"].items()
@@ -179,7 +179,7 @@ def _references(whole: dict[str, Any]) -> set[str]:
 
 
 def _shared(whole: dict[str, Any]) -> dict[str, Any]:
-    """What is there several times is a definition."""
+    """Return the schema with repeated parts as definitions."""
     counts: Counter[str] = Counter()
 
     def count(part: dict[str, Any], _: str) -> dict[str, Any]:

@@ -56,7 +56,7 @@ def names() -> list[str]:
 
 
 def further() -> dict[str, list[str]]:
-    """What else is known, by where in a scenario that is."""
+    """Return further documented names by their place in a scenario."""
     return {"for [network]": [*TOPOLOGIES], "for [[traffic]]": [*KINDS], "for other tables": [*TABLES]}
 
 
@@ -67,7 +67,7 @@ def described(name: str) -> list[Described]:
 
 
 def _called(name: str, schema: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """What each table of a name is, and its definition."""
+    """Yield the title and definition of each table with a name."""
     if name == SCENARIO:
         yield "A scenario file: its keys and tables", schema
     yield from _chosen(name, TOPOLOGIES, "topology", "the table [network]", schema)
@@ -111,7 +111,7 @@ def _default(required: bool, said: Mapping[str, Any]) -> str:
 
 
 def value_of(said: Mapping[str, Any]) -> str:
-    """What a value may be, in words: "rate", "whole number from 1", "a queue"."""
+    """Return a value's type in words: "rate", "whole number from 1", "a queue"."""
     ways = (_quantity, _referred, _listed, _several, _array, _number)
     return next(filter(None, (way(said) for way in ways)), None) or _PLAIN.get(said.get("type", ""), "a value")
 
@@ -206,7 +206,7 @@ def _walk(
 
 
 def _alternatives(said: Mapping[str, Any], definitions: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """What may stand there, references looked up."""
+    """Return the alternatives of a schema, with references resolved."""
     one = definitions[_definition(said)] if "$ref" in said else said
     return [each for part in one["anyOf"] for each in _alternatives(part, definitions)] if "anyOf" in one else [one]
 

@@ -22,7 +22,7 @@ from ackclock.scenario import points
 
 _A_KEY = 'a key such as "network.rate" or "flows[0].count"'
 
-#: What a key of TOML may be without quotes.
+#: Characters of a TOML key without quotes.
 _BARE = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
 
 
@@ -86,7 +86,7 @@ def _name(name: object, key: str) -> str:
 
 
 def values(text: str) -> dict[str, Any]:
-    """What TOML of our own making has."""
+    """Return the values of TOML text that ackclock wrote."""
     return tomllib.loads(text)
 
 

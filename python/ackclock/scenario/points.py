@@ -25,10 +25,10 @@ from ackclock.input.fields import Loc, dotted, nearest, shown
 from ackclock.input.source import Source
 
 #: Most points of a sweep.
-MOST_POINTS = 1_000_000
+MAX_POINTS = 1_000_000
 
 #: Most names and indexes of a key: a scenario's have less than ten.
-MOST_STEPS = 32
+MAX_STEPS = 32
 
 #: A name and the indexes behind it: `network`, `flows[0]`.
 _STEP = re.compile(r"([A-Za-z_][\w-]*)((?:\[\d{1,6}\])*)", re.ASCII)
@@ -63,7 +63,7 @@ class PointSource(Source):
     whole: Source | None = None
 
     def problem(self, loc: Loc, found: str, expected: str) -> Problem:
-        """As `Source.problem`, at the sweep's value if that is what stands there."""
+        """Return the problem as `Source.problem` does, at the sweep's value if the place is swept."""
         own = next((loc[:end] for end in range(len(loc), 0, -1) if loc[:end] in self.swept), None)
         place = loc if own is None else (*self.swept[own], *loc[len(own) :])
         return self.whole.problem(place, found, expected) if self.whole else super().problem(place, found, expected)
@@ -83,7 +83,7 @@ class Sweep:
         return math.prod(len(axis.values) for axis in self.axes)
 
     def values(self, number: int) -> dict[str, Any]:
-        """What point `number` (from 0) has at each swept key."""
+        """Return the value of each swept key at point `number` (from 0)."""
         return {axis.key: axis.values[place] for axis, place in zip(self.axes, self.places(number), strict=True)}
 
     def content(self, number: int) -> tuple[dict[str, Any], PointSource]:
@@ -112,7 +112,7 @@ class Sweep:
         return replace(self, axes=tuple(_some(axis, chosen.get(axis.key)) for axis in self.axes))
 
     def places(self, number: int) -> list[int]:
-        """Which value of each axis a point has, as numbers from 0."""
+        """Return the position of a point on each axis, from 0."""
         places = []
         for axis in reversed(self.axes):
             number, place = divmod(number, len(axis.values))
@@ -139,9 +139,11 @@ def label(value: Any) -> str:
 
 
 def short_labels(values: Sequence[Any]) -> list[str]:
-    """What tables and figures call the values of an axis: tables by the word that says which (`fq_codel`), with what
-    tells two of one word apart behind it (`pfifo 1bdp`); all others as the file has them. No two are alike.
-    """  # noqa: D205
+    """Return short, unique labels of an axis's values.
+
+    A table is labelled by the word that selects it (`fq_codel`), followed by what differs from others with the same
+    word (`pfifo 1bdp`); other values as the file has them.
+    """
     names = [_short(value, values) for value in values]
     return [label(value) if names.count(name) > 1 else name for name, value in zip(names, values, strict=True)]
 
@@ -165,14 +167,14 @@ def _short(value: Any, every: Sequence[Any]) -> str:
 
 
 def _word(value: Any) -> str | None:
-    """What says which one a table is; a text is its own word beside tables."""
+    """Return the word that selects a table; a text is its own word among tables."""
     if isinstance(value, dict):
         return next((value[key] for key in WHICH if isinstance(value.get(key), str)), None)
     return value if isinstance(value, str) else None
 
 
 def short_keys(axes: Sequence[Axis]) -> list[str]:
-    """What tables and figures call the axes: their keys' last names, where these tell them apart."""
+    """Return short names of the axes: the last part of their keys where that is unique."""
     names = [axis.last for axis in axes]
     return [axis.key if names.count(axis.last) > 1 else axis.last for axis in axes]
 
@@ -190,7 +192,7 @@ def _some(axis: Axis, texts: Sequence[str] | None) -> Axis:
 
 
 def _places(values: Sequence[Any], text: str) -> list[int]:
-    """Which values a text means: as tables and figures name them, or as TOML has them, however it is spaced."""
+    """Return the positions of the values that a text means: by label, or as TOML regardless of spacing."""
     names = zip(values, short_labels(values), strict=True)
     meant = _exact(cli_values.value(text))
     return [
@@ -234,13 +236,13 @@ def _clashes(axes: tuple[Axis, ...], source: Source) -> Iterator[Problem]:
         if first[axis.path] is not axis:
             yield source.problem(axis.place, "a key that is swept already", "each key once")
     count = math.prod(len(axis.values) for axis in axes)
-    if count > MOST_POINTS:
-        yield source.problem(("sweep",), f"{count:,} points", f"at most {MOST_POINTS:,}")
+    if count > MAX_POINTS:
+        yield source.problem(("sweep",), f"{count:,} points", f"at most {MAX_POINTS:,}")
 
 
 def path_of(key: str) -> Loc | None:
     """`flows[0].congestion` → ("flows", 0, "congestion"); None for what is no such key."""
-    if key.count(".") + key.count("[") > MOST_STEPS:
+    if key.count(".") + key.count("[") > MAX_STEPS:
         return None
     steps: list[str | int] = []
     for part in key.split("."):

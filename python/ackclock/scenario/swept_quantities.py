@@ -13,14 +13,14 @@ from typing import Any
 from ackclock.input import units
 from ackclock.scenario.points import Axis, label
 
-#: What is read with which function, and its base unit.
+#: Functions that read quantities, and their base units.
 _READERS: tuple[tuple[Callable[[object], float], str], ...] = (
     (units.time_s, "s"),
     (units.rate_bps, "bit/s"),
     (units.count_rate_hz, "1/s"),
 )
 
-#: What a column's name ends in, by the unit of its numbers.
+#: Suffixes of column names by the unit of their numbers.
 SUFFIXES = {
     "s": "_s",
     "bit/s": "_bps",

@@ -36,10 +36,10 @@ HEADER = "time_s,rate_bps"
 
 #: Longest trace, in bytes, and its bounds: a rate as that of a link.
 LONGEST_FILE = 8 << 20
-MOST_BPS = 1e13
-MOST_S = 720 * 3600.0
+MAX_BPS = 1e13
+MAX_S = 720 * 3600.0
 
-#: What stands in a scenario.
+#: Key of a trace in a scenario.
 WORD = "trace"
 
 
@@ -111,12 +111,15 @@ def with_traces(source: Source, folder: Path) -> Source:
 
 
 def _text(path: Path) -> str:
-    """As a scenario holds it: without carriage returns. What is no UTF-8 is no number either."""
-    return files.content(path, LONGEST_FILE).decode("utf-8-sig", errors="replace").replace("\r", "")
+    """Return a file's text as a scenario holds it: without carriage returns.
+
+    Bytes that are not UTF-8 become replacement characters, which no number contains.
+    """
+    return files.read_bytes(path, LONGEST_FILE).decode("utf-8-sig", errors="replace").replace("\r", "")
 
 
 def _table(texts: Mapping[str, str]) -> str:
-    """Of TOML, behind all others."""
+    """Return the texts as TOML, to be appended to a scenario."""
     return "\n".join(["", "[traces]", *(f"{_quoted(name)} = {_long(text)}" for name, text in texts.items()), ""])
 
 
@@ -131,7 +134,7 @@ def _long(text: str) -> str:
 
 @lru_cache(maxsize=64)
 def traced(name: str, text: str) -> Traced:
-    """What a file says; faults name the line that is wrong."""
+    """Parse a trace; faults name the wrong line."""
     lines = [(number, line.strip()) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
     if not lines:
         raise fault(f"an empty {name}", _FORMATS)
@@ -145,7 +148,7 @@ _FORMATS = f'lines of milliseconds (mahimahi\'s format), or a CSV that begins wi
 
 
 def _opportunities(name: str, lines: list[tuple[int, str]]) -> tuple[dict[str, Any], float, float]:
-    at_ms = [_number(name, line, int, "a whole number of milliseconds", 1000 * MOST_S) for line in lines]
+    at_ms = [_number(name, line, int, "a whole number of milliseconds", 1000 * MAX_S) for line in lines]
     _check_order(name, lines, at_ms, strictly=False)
     if at_ms[-1] <= 0:
         raise fault(f"0 in line {lines[-1][0]} of {name}", "a period above 0 ms in the last line")
@@ -161,7 +164,7 @@ def _rates(name: str, lines: list[tuple[int, str]]) -> tuple[dict[str, Any], flo
     ends_s = []
     if len(rows) > 1 and rows[-1][1].endswith(","):
         *rows, (last, end) = rows
-        ends_s = [_number(name, (last, end[:-1]), float, "a time in seconds", MOST_S)]
+        ends_s = [_number(name, (last, end[:-1]), float, "a time in seconds", MAX_S)]
     pairs = [_pair(name, row) for row in rows]
     if not pairs:
         raise fault(f"no line after line {first} of {name}", "a time and a rate on each")
@@ -191,8 +194,8 @@ def _pair(name: str, row: tuple[int, str]) -> tuple[float, float]:
     words = text.split(",")
     if len(words) != 2:
         raise fault(f"{shown(text)} in line {number} of {name}", f'two numbers: "{HEADER}"')
-    time_s = _number(name, (number, words[0]), float, "a time in seconds", MOST_S)
-    return time_s, _number(name, (number, words[1]), float, "a rate in bit/s", MOST_BPS)
+    time_s = _number(name, (number, words[0]), float, "a time in seconds", MAX_S)
+    return time_s, _number(name, (number, words[1]), float, "a rate in bit/s", MAX_BPS)
 
 
 def _number(name: str, line: tuple[int, str], kind: Callable[[str], Any], expected: str, most: float) -> Any:

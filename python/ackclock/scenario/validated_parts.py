@@ -21,7 +21,7 @@ TABLES = ("network", "tcp", "record", "theory", "fluid", "meanfield", "linux")
 LISTS = ("flows", "traffic")
 
 #: Most tables that are kept.
-MOST_KEPT = 20_000
+MAX_KEPT = 20_000
 
 #: A table's place, and the swept values in it: each axis' number and the value's.
 _Key: TypeAlias = tuple[Loc, tuple[tuple[int, int], ...]]
@@ -53,13 +53,13 @@ class Pieces:
         """The table, checked if it can be."""
         key = place, tuple((axis, places[axis]) for axis in self._axes(place))
         if key not in self._kept:
-            if len(self._kept) >= MOST_KEPT:
+            if len(self._kept) >= MAX_KEPT:
                 self._kept.clear()
             self._kept[key] = _checked(str(place[0]), table)
         return self._kept[key]
 
     def _axes(self, place: Loc) -> tuple[int, ...]:
-        """Which axes change something at a place: those within it, and those that it is within."""
+        """Return the axes that change a place: those within it, and those that it is within."""
         if place not in self._inside:
             paths = enumerate(axis.path for axis in self._sweep.axes)
             self._inside[place] = tuple(axis for axis, path in paths if path[: len(place)] == place[: len(path)])

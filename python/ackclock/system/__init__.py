@@ -1,1 +1,1 @@
-"""What the operating system does to the program: signals, and files that are none."""
+"""The operating system's side of the program: signals, files and temporary folders."""

@@ -1,4 +1,4 @@
-"""Reading what people name: regular files of a bounded size. A pipe would wait for ever, a device has no end."""
+"""Read regular files of a bounded size. A pipe named by mistake would block for ever, and a device has no end."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ackclock.errors import InputError
 
-#: What other files are called.
+#: Kinds of other files, for messages.
 KINDS = {
     stat.S_IFDIR: "a directory",
     stat.S_IFIFO: "a pipe",
@@ -19,7 +19,7 @@ KINDS = {
 
 
 class UnreadableError(InputError):
-    """A file that is not there, is no regular file, may not be read or is too long; `found` says which."""
+    """A file that does not exist, is not a regular file, cannot be read or is too long; `found` is the reason."""
 
     def __init__(self, path: Path, found: str, expected: str = "a regular file that can be read") -> None:
         super().__init__(f"{readable(path)}: found {found}; expected {expected}")
@@ -27,39 +27,39 @@ class UnreadableError(InputError):
 
 
 class MissingError(UnreadableError):
-    """A file that is not there."""
+    """A file that does not exist."""
 
 
-def content(path: Path, most_bytes: int) -> bytes:
-    """What is in a regular file. Raises `UnreadableError`."""
+def read_bytes(path: Path, max_bytes: int) -> bytes:
+    """Return the content of a regular file of at most `max_bytes`. Raises `UnreadableError`."""
     check(path)
     try:
-        # Should a pipe have taken its place, this does not wait for who writes to it.
+        # If a pipe has taken its place, this does not wait for a writer.
         with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
             _check_kind(path, os.fstat(file.fileno()))
-            found = file.read(most_bytes + 1) or b""  # None: it would wait
+            found = file.read(max_bytes + 1) or b""  # None: it would block
     except (OSError, ValueError) as error:
         raise _unreadable(path, error) from None
-    if len(found) > most_bytes:
-        raise UnreadableError(path, f"more than {most_bytes >> 20} MiB")
+    if len(found) > max_bytes:
+        raise UnreadableError(path, f"more than {max_bytes >> 20} MiB")
     return found
 
 
 def check(path: Path) -> None:
-    """Raises `UnreadableError` if a path is not that of a regular file."""
+    """Raise `UnreadableError` if a path is not that of a regular file."""
     try:
-        _check_kind(path, os.stat(path))  # noqa: PTH116 (one that is not found is an error)
+        _check_kind(path, os.stat(path))  # noqa: PTH116 (a missing file is an error)
     except (OSError, ValueError) as error:
         raise _unreadable(path, error) from None
 
 
 def check_name(path: Path) -> Path:
-    """The path, absolute; raises `InputError` if it has a name that tables cannot be read from or written to."""
+    """Return the absolute path. Raises `InputError` for a name that tables cannot be read from or written to."""
     absolute = path.absolute()
     try:
         str(absolute).encode()
         os.lstat(absolute)
-    except UnicodeEncodeError:  # of the system's encoding too, which the environment may say is ASCII
+    except UnicodeEncodeError:  # also of the system's encoding, which may be ASCII
         raise InputError(
             f"{readable(path)}: found a name that is not UTF-8, or not in this locale; expected another folder"
         ) from None
@@ -71,18 +71,18 @@ def check_name(path: Path) -> Path:
 
 
 def readable(path: Path | str) -> str:
-    """A path as text on one line that can be printed and written anywhere, whatever bytes its name has."""
+    """Return a path as one line of text that can be printed and stored, whatever bytes its name has."""
     text = str(path).encode("utf-8", "surrogateescape").decode("utf-8", "replace")
     return "".join(letter if letter.isprintable() else "?" for letter in text)
 
 
-def printable(text: str, most: int = 200) -> str:
-    """A text of another's on one line, without characters that do something to a terminal."""
-    return "".join(letter if letter.isprintable() else "?" for letter in " ".join(text.split()))[:most]
+def printable(text: str, max_length: int = 200) -> str:
+    """Return foreign text as one line of at most `max_length` characters, without control characters."""
+    return "".join(letter if letter.isprintable() else "?" for letter in " ".join(text.split()))[:max_length]
 
 
 def reason(error: Exception) -> str:
-    """What the system says of an error, without the path."""
+    """Return the system's message for an error, without the path."""
     return str(getattr(error, "strerror", None) or error)
 
 

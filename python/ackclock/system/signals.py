@@ -1,11 +1,11 @@
-"""How the program ends when it is told to: by Ctrl-C (SIGINT), by a scheduler (SIGTERM), or with its terminal (SIGHUP).
+"""Signals that end the program: Ctrl-C (SIGINT), a scheduler's SIGTERM, the terminal's SIGHUP.
 
-The command line calls `listen` before it imports anything heavy. From then on a signal ends the program where it is,
-with one line and the status 128 + its number. Nothing is raised: an exception could be lost in a finalizer, or become
-a traceback in a package that is half imported. So what must not stay behind is registered before it is there (`undo`),
-and what must not be cut in two is `whole`.
+The command line calls `install_handlers` before it imports anything heavy. From then on a signal ends the program where
+it is, with one line and the status 128 + its number. No exception is raised: it could be lost in a finalizer, or become
+a traceback in a package that is half imported. Cleanup is therefore registered before the resource exists (`cleanup`),
+and operations that must not be interrupted run in `defer_signals`.
 
-Where nobody listens, in a script or a notebook, signals do what they did before: Ctrl-C raises `KeyboardInterrupt`.
+Without the handlers, as in a script or a notebook, signals keep their effect: Ctrl-C raises `KeyboardInterrupt`.
 """
 
 from __future__ import annotations
@@ -20,67 +20,67 @@ from typing import Any, NoReturn
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
-#: What is said at the end.
 MESSAGE = "interrupted: nothing half-written is left"
 
 #: Clears the line of a progress bar, and shows the cursor that it hid.
-CLEARED = "\r\x1b[2K\x1b[?25h"
+CLEAR_LINE = "\r\x1b[2K\x1b[?25h"
 
-_said = [MESSAGE]
-_to_undo: dict[object, Callable[[], object]] = {}
-#: Held while something comes into being that is to be undone; and for ever by a program that ends.
-_making = threading.RLock()
+#: A stack: the last one is printed at the end.
+_messages = [MESSAGE]
+_cleanups: dict[object, Callable[[], object]] = {}
+#: Held while a resource and its cleanup are registered; and for ever by a program that ends.
+_registering = threading.RLock()
 
 
-def listen(*, silently: bool = False) -> None:
-    """From now on signals end the program. Those that are ignored, as by `nohup`, stay so."""
-    if silently:
-        _said.append("")
+def install_handlers(*, silent: bool = False) -> None:
+    """Let signals end the program from now on. Those that are ignored, as by `nohup`, stay so."""
+    if silent:
+        _messages.append("")
     for each in SIGNALS:
         if signal.getsignal(each) is not signal.SIG_IGN:
-            signal.signal(each, _leave)
+            signal.signal(each, _handle)
 
 
-def ignore() -> None:
-    """From now on signals do nothing: the program is at its end."""
+def ignore_signals() -> None:
+    """Ignore signals from now on: the program is at its end."""
     for each in SIGNALS:
         signal.signal(each, signal.SIG_IGN)
 
 
 @contextmanager
-def saying(message: str) -> Iterator[None]:
-    """What is said instead of `MESSAGE` if a signal ends the program in this block."""
-    _said.append(message)
+def exit_message(message: str) -> Iterator[None]:
+    """Print this instead of `MESSAGE` if a signal ends the program in this block."""
+    _messages.append(message)
     try:
         yield
     finally:
-        _said.pop()
+        _messages.pop()
 
 
 @contextmanager
-def whole() -> Iterator[Callable[[], bool]]:
-    """A block that no signal cuts in two: one that comes meanwhile does its work at the end.
+def defer_signals() -> Iterator[Callable[[], bool]]:
+    """Defer signals to the end of the block.
 
-    Gives a function that says whether a signal waits. In other threads than the main one nothing is ever interrupted.
+    Yields a function that returns True if a signal is pending. Only the main thread is ever interrupted.
     """
-    heard: list[int] = []
-    mine = threading.current_thread() is threading.main_thread()
-    before = {each: signal.getsignal(each) for each in SIGNALS} if mine else {}
+    pending: list[int] = []
+    is_main = threading.current_thread() is threading.main_thread()
+    before = {each: signal.getsignal(each) for each in SIGNALS} if is_main else {}
     before = {each: handler for each, handler in before.items() if handler not in (None, signal.SIG_IGN)}
     for each in before:
-        signal.signal(each, lambda number, _: heard.append(number))
+        signal.signal(each, lambda number, _: pending.append(number))
     try:
-        yield lambda: bool(heard)
+        yield lambda: bool(pending)
     finally:
         for each, handler in before.items():
             signal.signal(each, handler)
-        if heard:
-            signal.raise_signal(heard[0])
+        if pending:
+            signal.raise_signal(pending[0])
 
 
 @contextmanager
-def unheard_by_children() -> Iterator[None]:
-    """Processes that are started in this block do not hear what a terminal sends to all: their parent does."""
+def block_terminal_signals() -> Iterator[None]:
+    """Start processes in this block that ignore the terminal's signals; the parent receives and handles them."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGHUP))
     try:
         yield
@@ -89,66 +89,63 @@ def unheard_by_children() -> Iterator[None]:
 
 
 @contextmanager
-def making() -> Iterator[Callable[[object, Callable[[], object]], None]]:
-    """A block in which something comes into being that must not stay behind.
+def register_cleanup() -> Iterator[Callable[[object, Callable[[], object]], None]]:
+    """Create a resource in this block and register its cleanup, without a signal between them.
 
-    Gives a function that registers how it is undone, by a key for `forget`. A thread that comes here while the program
-    ends goes no further.
+    Yields a function that registers a cleanup by a key (see `unregister_cleanup`). A thread that comes here while the
+    program ends goes no further.
     """
-    with whole(), _making:
-        yield _to_undo.__setitem__
+    with defer_signals(), _registering:
+        yield _cleanups.__setitem__
 
 
-def forget(key: object) -> None:
-    """What was registered is undone already."""
-    _to_undo.pop(key, None)
+def unregister_cleanup(key: object) -> None:
+    """Remove a cleanup that is done."""
+    _cleanups.pop(key, None)
 
 
 @contextmanager
-def undoing(action: Callable[[], object]) -> Iterator[None]:
-    """Does `action` at the end of the block, however it ends; a signal that ends the program included."""
+def cleanup(action: Callable[[], object]) -> Iterator[None]:
+    """Call `action` at the end of the block, however it ends, also if a signal ends the program."""
     key = object()
-    with making() as register:
+    with register_cleanup() as register:
         register(key, action)
     try:
         yield
     finally:
-        with whole():
+        with defer_signals():
             action()
-            forget(key)
+            unregister_cleanup(key)
 
 
-def leave(number: int) -> NoReturn:
-    """Undoes what is registered, the latest first, and ends the program as a signal does."""
-    ignore()
-    _making.acquire()
-    while _to_undo:
-        _, action = _to_undo.popitem()
+def exit_by_signal(number: int) -> NoReturn:
+    """Run the cleanups, the latest first, print the message and exit with the signal's status."""
+    ignore_signals()
+    _registering.acquire()
+    while _cleanups:
+        _, action = _cleanups.popitem()
         with suppress(Exception):
             action()
-    if message := _said[-1]:
+    if message := _messages[-1]:
+        printable = "".join(letter if letter.isprintable() else "?" for letter in message)
         with suppress(OSError):
-            os.write(2, f"{CLEARED if os.isatty(2) else ''}{_printable(message)}\n".encode())
+            os.write(2, f"{CLEAR_LINE if os.isatty(2) else ''}{printable}\n".encode())
     os._exit(128 + number)
 
 
-def leave_quietly(number: int) -> NoReturn:
-    """As `leave`, without a word."""
-    _said.append("")
-    leave(number)
+def exit_silently(number: int) -> NoReturn:
+    """Exit as `exit_by_signal`, without a message."""
+    _messages.append("")
+    exit_by_signal(number)
 
 
-def unread() -> bool:
-    """Whether nobody reads standard output, or standard error, any more: their pipe's other end is closed."""
-    ends = select.poll()
+def is_output_closed() -> bool:
+    """Return True if the reader of standard output, or of standard error, has closed the pipe."""
+    pipes = select.poll()
     for stream in (1, 2):
-        ends.register(stream, 0)
-    return any(event & select.POLLERR for _, event in ends.poll(0))
+        pipes.register(stream, 0)
+    return any(event & select.POLLERR for _, event in pipes.poll(0))
 
 
-def _leave(number: int, _: Any) -> None:
-    leave(number)
-
-
-def _printable(text: str) -> str:
-    return "".join(letter if letter.isprintable() else "?" for letter in text)
+def _handle(number: int, _: Any) -> None:
+    exit_by_signal(number)

@@ -8,12 +8,13 @@ from pathlib import Path
 from string import Template
 
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 import ackclock as ac
 from ackclock import algorithms
 from ackclock.algorithms import Linux
-from ackclock.cli import application, run_jobs
+from ackclock.cli import run_jobs
+from ackclock.cli.program import application
 from ackclock.engines.linux.kernel import bpf, cache, headers, user_module
 from ackclock.errors import InputError
 from ackclock.experiments.sweep import result as sweeps
@@ -52,7 +53,7 @@ def folder(tmp_path, monkeypatch):
 
 def run(*words):
     command = ["run", "mine.toml", "--engine", "linux", "--seed", "1", "--no-report", "--out", "out", *words]
-    return CliRunner().invoke(application(), command)
+    return CliRunner().invoke(application, command)
 
 
 def refusal(*words, status=2):
@@ -126,7 +127,7 @@ class TestItsCard:
         from ackclock.engines.linux import LinuxEngine
 
         plan = self.plan(congestion, name="mine", file="mine.c", sha256="")
-        return [each.what for each in LinuxEngine().check(plan)]
+        return [each.what for each in LinuxEngine().unsupported(plan)]
 
     def test_without_one_it_has_no_parameters(self):
         user_module.bring(user_module.Module("mine", "mine.c", "0" * 64))
@@ -151,7 +152,7 @@ class TestItsCard:
         from ackclock.engines.linux import LinuxEngine
 
         self.brought(linux=Linux(brought=True))
-        assert [each.what for each in LinuxEngine().check(self.plan('"mine"'))] == [
+        assert [each.what for each in LinuxEngine().unsupported(self.plan('"mine"'))] == [
             'congestion control "mine" without --module FILE'
         ]
 
@@ -184,7 +185,7 @@ class TestWhatIsMissing:
             user_module.check(user_module.read(Path("mine.c")), "hosts")
 
     def test_another_engine(self):
-        done = CliRunner().invoke(application(), ["run", "mine.toml", "--module", "mine.c"])
+        done = CliRunner().invoke(application, ["run", "mine.toml", "--module", "mine.c"])
         assert done.exit_code == 2
         assert done.stderr == '--module: found "mine.c" with --engine packet; expected --engine linux\n'
 
@@ -197,14 +198,14 @@ class TestWhatIsMissing:
     def test_a_comparison_refuses_in_the_same_words(self, guest, monkeypatch):
         compare = ("compare", "mine.toml", "--module", "mine.c", "--kernel", str(guest), "--out", "out")
         done = CliRunner().invoke(
-            application(), ["compare", "mine.toml", "--module", "mine.c", "--engine", "packet,fluid"]
+            application, ["compare", "mine.toml", "--module", "mine.c", "--engine", "packet,fluid"]
         )
         assert (done.exit_code, done.stderr) == (
             2, '--module: found "mine.c" with --engine packet,fluid; expected --engine linux\n',
         )  # fmt: skip
         monkeypatch.setattr(user_module, "compiled", lambda *_: None)
         Path("mine.toml").write_text(SCENARIO.format(congestion='"reno"'))
-        done = CliRunner().invoke(application(), [*compare, "--engine", "packet,linux"])
+        done = CliRunner().invoke(application, [*compare, "--engine", "packet,linux"])
         assert (done.exit_code, Path("out").exists()) == (2, False)
         assert 'found no flows with congestion = "mine"' in done.stderr
 
@@ -223,7 +224,7 @@ def test_mistakes_are_the_compilers_first_lines():
     ])  # fmt: skip
     lines = user_module.mistakes(said).splitlines()
     assert lines[0] == "mine.c:10:5: error: no such thing"
-    assert len(lines) == bpf.MOST_MISTAKES
+    assert len(lines) == bpf.MAX_MISTAKES
     undefined = user_module.mistakes('ERROR: modpost: "no_such" [/tmp/x/mine.ko] undefined!\nmake: *** Error 2\n')
     assert undefined == '--module: found "no_such"; expected what the kernel exports to modules'
     assert user_module.mistakes("gcc: out of memory\n") == "gcc: out of memory"
@@ -279,7 +280,7 @@ SWEPT = """
 
 def sweep(*words):
     command = ["sweep", "swept.toml", "--engine", "linux", "--seed", "1", "--no-report", "--out", "out", *words]
-    return CliRunner().invoke(application(), command)
+    return CliRunner().invoke(application, command)
 
 
 def test_points_of_a_sweep_have_it_too(folder, kernel_with_headers):
@@ -296,14 +297,24 @@ def test_points_of_a_sweep_have_it_too(folder, kernel_with_headers):
 
 
 def test_a_question_has_it_too(folder, kernel_with_headers):
-    asked = ("mine.toml", "--need", "goodput >= 8Mbit", "--try", "reno,mine", "--repeats", "2", "--out", "answer")
-    done = CliRunner().invoke(application(), ["find", *asked, "--engine", "linux", "--module", "mine.c", "--json"])
+    asked = (
+        "mine.toml",
+        "--require",
+        "goodput >= 8Mbit",
+        "--candidates",
+        "reno,mine",
+        "--repeats",
+        "2",
+        "--out",
+        "answer",
+    )
+    done = CliRunner().invoke(application, ["find", *asked, "--engine", "linux", "--module", "mine.c", "--json"])
     assert done.exit_code == 0, done.output
     found = json.loads((Path("answer") / "answer.json").read_text())
     assert [point["verdict"] for point in found["points"]] == ["holds", "holds"]
     manifest = json.loads((Path("answer") / "manifest.json").read_text())
     assert manifest["find"]["module"]["sha256"] == user_module.read(Path("mine.c")).sha256
-    done = CliRunner().invoke(application(), ["find", *asked, "--module", "mine.c"])
+    done = CliRunner().invoke(application, ["find", *asked, "--module", "mine.c"])
     assert (done.exit_code, done.stderr.count("\n")) == (2, 1), done.output
     assert done.stderr.startswith('--module: found "mine.c" with --engine packet; expected --engine linux')
 
@@ -323,6 +334,6 @@ def test_a_program_of_the_live_kernel_has_one_set_of_parameters(folder, monkeypa
     told = iter([{"increase": 1}, {"increase": 2}])
     monkeypatch.setattr(user_module, "values", lambda *_: next(told))
     options = run_jobs.Options("linux", kernel="live", module=Path("mine.bpf.c"))
-    plan = run_jobs.loaded(Path("mine.toml"), options).plan()
+    plan = run_jobs.load_scenario(Path("mine.toml"), options).plan()
     with pytest.raises(InputError, match="found points that give it different parameters; expected one set"):
         run_jobs.check_module([plan, plan], Path("mine.bpf.c"))

@@ -91,5 +91,5 @@ def test_links_that_fail_in_a_routed_network_are_refused_by_name():
         .replace("congestion", 'between = "all"\ncongestion')
         .replace('"bottleneck"', '"leaf-0<>spine-0"')
     )
-    (reason,) = engines.refusals(engines.engine("linux"), ac.loads(text).plan())
+    (reason,) = engines.unsupported(engines.engine("linux"), ac.loads(text).plan())
     assert reason.what == "links that fail in a routed network"

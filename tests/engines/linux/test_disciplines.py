@@ -96,7 +96,7 @@ def words(planned, priorities=()):
 
 
 def refused(planned):
-    return [str(reason) for reason in engines.refusals(engines.engine("linux"), planned)]
+    return [str(reason) for reason in engines.unsupported(engines.engine("linux"), planned)]
 
 
 @pytest.mark.parametrize(("name", "given", "expected"), WORDS)
@@ -123,7 +123,7 @@ def test_every_parameter_is_used_or_fixed():
                 value = value.value if hasattr(value, "value") else value
             value = int(value) if parameter.kind in ("packets", "bytes") else value
             changed = _with(plan(name, given), card.key(key), value)
-            assert [*disciplines.beyond(changed.links[0].queue)] or words(changed) != before, f"{name} {key}"
+            assert [*disciplines.unsupported(changed.links[0].queue)] or words(changed) != before, f"{name} {key}"
 
 
 def _with(planned, key, value):

@@ -10,9 +10,9 @@ import threading
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
-from ackclock.cli import application
+from ackclock.cli.program import application
 from ackclock.engines import linux
 from ackclock.engines.linux import guest
 from ackclock.engines.linux.kernel import build, cache, config, headers, source
@@ -164,7 +164,7 @@ def test_all_of_a_tree_is_asked_for(tree):
 def test_a_missing_tool_is_named_with_its_package(home, tool, package, monkeypatch):
     found = build.shutil.which
     monkeypatch.setattr(build.shutil, "which", lambda name, **_: None if name == tool else found(name) or "/bin/true")
-    result = CliRunner().invoke(application(), ["kernel", "build"])
+    result = CliRunner().invoke(application, ["kernel", "build"])
     assert result.exit_code == 2
     assert len(result.stderr.splitlines()) == 1
     assert f"apt-get install {package}" in result.stderr
@@ -178,7 +178,7 @@ def test_a_source_that_is_none_is_refused(home, tmp_path, what):
         given.touch()
     elif what == "a folder":
         given.mkdir()
-    result = CliRunner().invoke(application(), ["kernel", "build", "--source", str(given)])
+    result = CliRunner().invoke(application, ["kernel", "build", "--source", str(given)])
     assert result.exit_code == 2
     assert "found no Linux there; expected a source tree" in result.stderr
     assert not home.exists()
@@ -226,13 +226,13 @@ def test_an_apt_that_knows_no_source_is_explained(home, tools):
 
 
 def test_the_list_says_which_one_a_run_takes(home, tree, tools):
-    assert "ackclock kernel build" in CliRunner().invoke(application(), ["kernel", "list"]).stdout
+    assert "ackclock kernel build" in CliRunner().invoke(application, ["kernel", "list"]).stdout
     kept = made(tree)
     other = home / "9.9.9-000000000000"
     other.mkdir()
     (other / "linux").touch()
     (other / "about.json").write_text(json.dumps(kept.about | {"version": "9.9.9", "inputs": "000000000000"}))
-    printed = CliRunner().invoke(application(), ["kernel", "list"], env={"COLUMNS": "300"}).stdout.splitlines()
+    printed = CliRunner().invoke(application, ["kernel", "list"], env={"COLUMNS": "300"}).stdout.splitlines()
     assert ["9.9.9" in printed[1], "of another ackclock" in printed[1]] == [True, True]
     assert ["6.1.7" in printed[2], "a run takes this one" in printed[2]] == [True, True]
 
@@ -275,7 +275,7 @@ def test_where_debian_has_another_kernel_by_now_the_guest_stays(home, tree, tool
     said: list[str] = []
     assert build.build(None, lambda _: None, said.append).folder == kept.folder
     assert not (kept.folder / headers.PACKED).exists()
-    assert "Debian has Linux 6.1.8; `ackclock kernel build --again`" in said[-1]
+    assert "Debian has Linux 6.1.8; `ackclock kernel build --force`" in said[-1]
 
 
 def test_what_modules_need_is_packed(home, tree, tools, tmp_path):
@@ -324,7 +324,7 @@ def test_a_series_that_apt_does_not_know_is_refused_with_those_it_does(home, too
 
 
 def test_a_source_and_a_series_are_one_too_many(home, tree):
-    result = CliRunner().invoke(application(), ["kernel", "build", "--source", str(tree), "--series", "6.12"])
+    result = CliRunner().invoke(application, ["kernel", "build", "--source", str(tree), "--series", "6.12"])
     assert (result.exit_code, result.stderr) == (
         2,
         "--series: found both --source and --series; expected one of them\n",

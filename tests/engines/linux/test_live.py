@@ -171,7 +171,7 @@ def test_whoever_ends_a_run_finds_the_machine_as_it_was(tmp_path, number):
     (tmp_path / "run.toml").write_text(RUN)
     before = state_of_the_machine()
     words = ["run", "run.toml", "--engine", "linux", "--kernel", "live", "--out", "out"]
-    command = [sys.executable, "-c", "from ackclock.cli import main; main()", *words]
+    command = [sys.executable, "-c", "from ackclock.cli.program import main; main()", *words]
     with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         _wait(lambda: any(map(nodes, inside(process.pid))))
         running = inside(process.pid)
@@ -191,7 +191,7 @@ def test_an_ordinary_user_may(ordinary_user):
     if ordinary_user.python("-c", MAY, check=False).returncode:
         pytest.skip("ordinary users may not make namespaces here")
     words = ["run", "run.toml", "--engine", "linux", "--kernel", "live", "--no-report", "--json"]
-    done = ordinary_user.python("-c", "from ackclock.cli import main; main()", *words)
+    done = ordinary_user.python("-c", "from ackclock.cli.program import main; main()", *words)
     assert json.loads(done.stdout)["summary"]["utilisation"]["mean"] > 0.5
     (folder,) = (ordinary_user.home / "results").iterdir()
     assert (folder / "captures" / "seed-1.pcap").stat().st_size > 10_000
@@ -230,14 +230,14 @@ def _wait(done):
 @needs_namespaces
 def test_what_the_running_kernel_lacks_is_refused_by_name(monkeypatch):
     monkeypatch.setitem(live.LEAST, "pfifo", "nosuchqdisc")
-    (reason,) = engines.refusals(engines.engine("linux"), plan())
+    (reason,) = engines.unsupported(engines.engine("linux"), plan())
     assert reason.what.startswith('queue discipline "pfifo" in the running kernel ')
 
 
 @needs_namespaces
 def test_a_control_that_is_not_there_is_refused_by_name(monkeypatch):
     monkeypatch.setattr(live, "_tried", lambda tries: (frozenset({"cubic"}), ()))
-    (reason,) = engines.refusals(engines.engine("linux"), plan())
+    (reason,) = engines.unsupported(engines.engine("linux"), plan())
     assert reason.what.startswith('congestion control "reno" in the running kernel ')
 
 
@@ -246,7 +246,7 @@ def test_a_control_that_is_not_there_is_refused_by_name(monkeypatch):
 def test_hosts_that_are_there_take_time_as_it_is(monkeypatch, processing, needs):
     """No netem is needed for the default, only for what is written."""
     monkeypatch.setitem(live.LEAST, "netem", "nosuchqdisc")
-    reasons = engines.refusals(engines.engine("linux"), plan(("[[flows]]", f"{processing}[[flows]]")))
+    reasons = engines.unsupported(engines.engine("linux"), plan(("[[flows]]", f"{processing}[[flows]]")))
     assert any('queue discipline "netem"' in reason.what for reason in reasons) == needs
 
 

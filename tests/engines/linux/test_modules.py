@@ -10,13 +10,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
-from typer.testing import CliRunner
 
 from ackclock import algorithms
-from ackclock.cli import application
 from ackclock.cli import kernel as kernels
+from ackclock.cli.program import application
 from ackclock.engines.linux.kernel import bpf, bundled_modules
 from ackclock.errors import InputError
 
@@ -334,7 +334,7 @@ class TestWhatIsMissing:
         monkeypatch.setattr(bpf, "STATUS", status)
 
     def refusal(self, *words):
-        result = CliRunner().invoke(application(), ["kernel", *words])
+        result = CliRunner().invoke(application, ["kernel", *words])
         assert result.exit_code == 2, result.output
         assert result.stderr.count("\n") == 1
         return result.stderr
@@ -388,14 +388,14 @@ def missing_for_live():
 @pytest.mark.parametrize("name", bundled_modules.NAMES)
 def test_live_it_is_loaded_carries_a_transfer_and_is_gone(name):
     runner = CliRunner()
-    loaded = runner.invoke(application(), ["kernel", "load", name, "--set", "beta=0.5"])
+    loaded = runner.invoke(application, ["kernel", "load", name, "--set", "beta=0.5"])
     assert loaded.exit_code == 0, loaded.output
     try:
         assert name in bpf.AVAILABLE.read_text().split()
         command = ["unshare", "--mount", "--net", sys.executable, str(HERE / "transfer.py"), name, "20000000"]
         result = json.loads(subprocess.run(command, capture_output=True, check=True, timeout=120).stdout)
     finally:
-        unloaded = runner.invoke(application(), ["kernel", "unload", name])
+        unloaded = runner.invoke(application, ["kernel", "unload", name])
     assert unloaded.exit_code == 0, unloaded.output
     assert name not in bpf.AVAILABLE.read_text().split()
     assert result["congestion"] == name

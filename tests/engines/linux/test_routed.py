@@ -111,7 +111,7 @@ def test_the_ends_of_flows_are_the_plans_hosts():
     ],
 )
 def test_what_is_refused(change, what):
-    (reason,) = engines.refusals(engines.engine("linux"), plan(change))
+    (reason,) = engines.unsupported(engines.engine("linux"), plan(change))
     assert (reason.what, reason.available_in[0]) == (what, "packet")
 
 

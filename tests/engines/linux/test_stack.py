@@ -45,7 +45,7 @@ def plan(flows='congestion = "cubic"', tcp=""):
 
 
 def refused(planned):
-    return [str(reason) for reason in engines.refusals(engines.engine("linux"), planned)]
+    return [str(reason) for reason in engines.unsupported(engines.engine("linux"), planned)]
 
 
 def bare(what: str) -> str:
@@ -195,7 +195,7 @@ def test_other_stacks_are_refused_by_what_differs(name):
 
 @pytest.mark.parametrize("kind", ["veno", "yeah", "lp", "nv", "cdg"])
 def test_what_the_kernel_alone_has_is_refused_elsewhere_with_its_place(kind):
-    (reason,) = engines.refusals(engines.engine("packet"), plan(f'congestion = "{kind}"'))
+    (reason,) = engines.unsupported(engines.engine("packet"), plan(f'congestion = "{kind}"'))
     assert (reason.what, reason.available_in) == (f'congestion control "{kind}"', ("linux",))
 
 

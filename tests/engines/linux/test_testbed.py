@@ -86,7 +86,7 @@ class Willing:
     def __init__(self, lacks: str = "", comes_in: str = "") -> None:
         self.lacks, self.comes_in = lacks, comes_in
 
-    def look(self, *commands: list[str], apart: bool = False) -> list[tuple[int, str, str]]:
+    def run_commands(self, *commands: list[str], apart: bool = False) -> list[tuple[int, str, str]]:
         lines = [*map(" ".join, commands)]
         assert apart or lines == ["tc qdisc show dev eth1 ingress"]
         return [(int(bool(self.lacks) and self.lacks in line), "" if apart else self.comes_in, "") for line in lines]
@@ -206,7 +206,7 @@ def test_nothing_is_lost_on_a_path_that_is_left():
 
 def beyonds(*pairs: tuple[str, str]) -> list[str]:
     plan, _ = planned(*pairs)
-    return [*unsupported.beyond(plan)]
+    return [*unsupported.unsupported(plan)]
 
 
 @pytest.mark.parametrize(
@@ -255,7 +255,7 @@ def test_hosts_of_their_own_hold_settings_of_their_own():
     before = '[[network.hosts]]\nname = "r"'
     sender = '[[network.hosts]]\nname = "a2"\naddress = "a2"\nrole = "sender"\ndata = "10.1.0.3"\n'
     plan, testbed = planned(('[[flows]]\ncount = 3\ncongestion = "reno"\n', groups), (before, sender + before))
-    assert [*unsupported.beyond(plan)] == []
+    assert [*unsupported.unsupported(plan)] == []
     sacks = {host.name: tcp.sysctls(plan, testbed, host).get("net.ipv4.tcp_sack") for host in testbed.hosts}
     assert sacks == {"a": "1", "a2": "0", "r": None, "b": "1", "c": "0"}
 

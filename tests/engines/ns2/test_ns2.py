@@ -49,7 +49,7 @@ def plan(*changes: tuple[str, str]) -> Plan:
 
 
 def refused(*changes: tuple[str, str]) -> list[str]:
-    return [reason.what for reason in engines.engine("ns2").check(plan(*changes))]
+    return [reason.what for reason in engines.engine("ns2").unsupported(plan(*changes))]
 
 
 def test_a_plan_for_ns2s_own_tcp_is_taken_whole():
@@ -84,7 +84,7 @@ def test_what_it_has_not_is_not_run():
 
 def test_without_the_program_it_says_which_package_has_it(monkeypatch):
     monkeypatch.setattr(shutil, "which", lambda _: None)
-    assert engines.lacking("ns2") == "there is no ns-2; Debian has it as the package ns2"
+    assert engines.unavailable("ns2") == "there is no ns-2; Debian has it as the package ns2"
     with pytest.raises(SimulatorError, match="the package ns2"):
         engines.engine("ns2").run(plan(), 1)
 
@@ -215,7 +215,7 @@ def mixed(*changes: tuple[str, str]) -> Plan:
 
 
 def test_traffic_of_all_kinds_is_taken():
-    assert engines.engine("ns2").check(mixed()) == []
+    assert engines.engine("ns2").unsupported(mixed()) == []
 
 
 @pytest.mark.parametrize(
@@ -229,7 +229,7 @@ def test_traffic_of_all_kinds_is_taken():
     ],
 )  # fmt: skip
 def test_of_traffic_and_losses_what_it_has_not_is_said(change, what):
-    assert [reason.what for reason in engines.engine("ns2").check(mixed(change))] == [what]
+    assert [reason.what for reason in engines.engine("ns2").unsupported(mixed(change))] == [what]
 
 
 @needs_ns2
@@ -275,7 +275,7 @@ def test_a_transfer_that_begins_during_the_run_is_in_slow_start_as_long_as_other
 def test_red_marks_where_senders_ask_for_it():
     red = '"red", limit = "2bdp", min = "10KB", max = "30KB", probability = 0.1, ecn = true, harddrop = true'
     marking = plan(('"pfifo", limit = "1bdp"', red), ("sack = true", 'sack = true\necn = "classic"'))
-    assert engines.engine("ns2").check(marking) == []
+    assert engines.engine("ns2").unsupported(marking) == []
     theirs, ours = (engines.engine(name).run(marking, 1).links.row(0, named=True) for name in ("ns2", "packet"))
     assert theirs["marked_p"] == pytest.approx(ours["marked_p"], rel=0.15)
     assert theirs["dropped_p"] <= 0.1 * theirs["marked_p"]

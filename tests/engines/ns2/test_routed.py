@@ -68,7 +68,7 @@ def plan(*changes: tuple[str, str], more: str = "") -> Plan:
 
 
 def refused(*changes: tuple[str, str], more: str = "") -> list[str]:
-    return [reason.what for reason in engines.engine("ns2").check(plan(*changes, more=more))]
+    return [reason.what for reason in engines.engine("ns2").unsupported(plan(*changes, more=more))]
 
 
 @pytest.mark.parametrize("routing", ["single", "ecmp", "weighted"])
@@ -109,7 +109,7 @@ def test_ways_that_packets_draw_are_refused(routing):
 
 
 def test_ns3_has_no_routed_networks():
-    assert "routed networks" in [reason.what for reason in engines.engine("ns3").check(plan())]
+    assert "routed networks" in [reason.what for reason in engines.engine("ns3").unsupported(plan())]
 
 
 @needs_ns2

@@ -14,7 +14,9 @@ from ackclock.engines.ns3 import HEADER, program
 from ackclock.errors import UnsupportedError
 from ackclock.plan import Plan
 
-needs_ns3 = pytest.mark.skipif(bool(engines.lacking("ns3")), reason="needs ns-3 (Debian's packages g++ and libns3-dev)")
+needs_ns3 = pytest.mark.skipif(
+    bool(engines.unavailable("ns3")), reason="needs ns-3 (Debian's packages g++ and libns3-dev)"
+)
 
 TEXT = """
 name = "Three flows"
@@ -48,7 +50,7 @@ def plan(*changes: tuple[str, str]) -> Plan:
 
 
 def refused(*changes: tuple[str, str]) -> list[str]:
-    return [reason.what for reason in engines.engine("ns3").check(plan(*changes))]
+    return [reason.what for reason in engines.engine("ns3").unsupported(plan(*changes))]
 
 
 def test_a_plan_for_the_tcp_of_old_simulators_is_taken_whole():
@@ -87,7 +89,7 @@ def test_what_it_has_not_is_not_run():
 
 def test_without_the_libraries_it_says_which_packages_have_them(monkeypatch):
     monkeypatch.setattr("shutil.which", lambda _: None)
-    assert engines.lacking("ns3") == "there is no ns-3; Debian has what it needs in the packages g++ and libns3-dev"
+    assert engines.unavailable("ns3") == "there is no ns-3; Debian has what it needs in the packages g++ and libns3-dev"
     with pytest.raises(SimulatorError, match="libns3-dev"):
         engines.engine("ns3").run(plan(), 1)
     assert HEADER.is_absolute()

@@ -8,11 +8,11 @@ import subprocess
 import sys
 
 import pytest
+from click.testing import CliRunner
 from clusters import cluster
-from typer.testing import CliRunner
 
 import ackclock as ac
-from ackclock import cli
+from ackclock.cli.program import application
 from ackclock.experiments.cluster import pool
 from ackclock.experiments.cluster.target import Place
 
@@ -49,7 +49,7 @@ def test_what_fails_there_is_told_as_here(one):
 
 def test_find_gives_the_same_answer(one, tmp_path):
     (tmp_path / "mine.toml").write_text(SCENARIO)
-    asked = ("find", "mine.toml", "--need", "queue_delay_mean <= 15ms", "--vary", "limit=0.5bdp,1bdp", "--json")
+    asked = ("find", "mine.toml", "--require", "queue_delay_mean <= 15ms", "--vary", "limit=0.5bdp,1bdp", "--json")
 
     def call(*more: str):
         command = [sys.executable, "-m", "ackclock", *asked, *more]
@@ -61,11 +61,11 @@ def test_find_gives_the_same_answer(one, tmp_path):
     assert call("--out", "there", "--scheduler", one.address) == call("--out", "here", "--jobs", "1")
 
 
-@pytest.mark.parametrize("also", [(), ("--mechanism", "all")])
+@pytest.mark.parametrize("also", [(), ("--ablation", "all")])
 def test_published_results_and_their_mechanisms_go_to_the_scheduler(also, tmp_path, monkeypatch):
     monkeypatch.setattr(pool, "ANSWER_S", 0.5)
     words = ["reproduce", "B2.7", "--quick", "--scheduler", "tcp://127.0.0.1:1", "--out", str(tmp_path / "out"), *also]
-    done = CliRunner().invoke(cli.application(), words)
+    done = CliRunner().invoke(application, words)
     assert done.exit_code == 2
     assert done.stderr.startswith("--scheduler: found no scheduler at tcp://127.0.0.1:1; expected the address")
     assert not (tmp_path / "out").exists()

@@ -97,7 +97,7 @@ def test_a_line_is_said_once_and_not_at_once():
 CLIENT = """
 from ackclock.experiments.sweep import folder
 folder.PART_S = folder.PART_SHARE = 0.0
-from ackclock.cli import main
+from ackclock.cli.program import main
 main()
 """
 

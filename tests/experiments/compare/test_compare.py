@@ -7,11 +7,12 @@ import math
 from dataclasses import replace
 
 import pytest
+from click.testing import CliRunner
 from scipy import stats
-from typer.testing import CliRunner
 
 import ackclock as ac
-from ackclock import cli, engines
+from ackclock import engines
+from ackclock.cli.program import application
 from ackclock.engines.engine import manifest
 from ackclock.engines.packet import PacketEngine
 from ackclock.errors import Unsupported
@@ -56,7 +57,7 @@ class Model:
     def check(self, plan):
         return [Unsupported("more than two flows", self.name)] if len(plan.flows) > 2 else []
 
-    def draws(self, plan):
+    def is_stochastic(self, plan):
         return False
 
     def run(self, plan, seed, options=None):
@@ -151,7 +152,7 @@ def test_refusals():
 
 
 def call(*arguments):
-    return CliRunner().invoke(cli.application(), ["compare", *map(str, arguments)])
+    return CliRunner().invoke(application, ["compare", *map(str, arguments)])
 
 
 def test_the_command_prints_a_table_and_writes_a_folder(tmp_path):

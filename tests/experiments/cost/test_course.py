@@ -80,7 +80,7 @@ def test_the_time_left_is_right_to_a_fifth_after_a_tenth_of_the_work(traffic):
     left = TimeLeft(lambda: now[0])
     for step in range(1, 100):
         now[0] = work[step]
-        left.hear(expected.at(step / 100))
+        left.update(expected.at(step / 100))
         if work[step] >= 0.1:
             assert left.left_s is not None
             assert now[0] + left.left_s == pytest.approx(1.0, rel=0.2), step

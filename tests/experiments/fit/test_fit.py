@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 import ackclock as ac
 from ackclock.cli.program import application
@@ -134,7 +134,7 @@ def test_what_is_written_is_a_scenario_s_table(tmp_path: Path):
 
 
 def refused(folder: Path, *options: str) -> str:
-    done = CliRunner().invoke(application("fit"), ["fit", str(folder), *options])
+    done = CliRunner().invoke(application, ["fit", str(folder), *options])
     assert done.exit_code == 2
     assert len(done.stderr.splitlines()) == 1
     return done.stderr
@@ -171,7 +171,7 @@ def test_no_result_is_told(tmp_path: Path):
 def test_several_results_and_a_file(tmp_path: Path):
     folder = put(tmp_path, "fluid", duration=200)
     out = tmp_path / "learnt.toml"
-    done = CliRunner().invoke(application("fit"), ["fit", str(folder), str(folder), "--out", str(out)])
+    done = CliRunner().invoke(application, ["fit", str(folder), str(folder), "--out", str(out)])
     assert done.exit_code == 0
     assert "[meanfield]" in out.read_text()
     with pytest.raises(InputError, match="expected 10"):

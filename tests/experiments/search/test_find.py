@@ -73,7 +73,7 @@ def test_the_same_question_has_the_same_answer_however_often_it_was_interrupted(
 
 def test_one_run_of_a_cheap_engine_is_guess_enough_though_it_draws():
     question = asked(LIMITS)
-    assert engines.engine("fluid").draws(question.plan(0))
+    assert engines.engine("fluid").is_stochastic(question.plan(0))
     assert Proposer(question).guess(0) is not None
 
 
@@ -182,7 +182,7 @@ def test_seeds_that_make_no_difference_are_said():
 @pytest.mark.parametrize(
     ("varied", "more", "said"),
     [
-        ([LIMITS], {"needs": ()}, "--need: found none"),
+        ([LIMITS], {"needs": ()}, "--require: found none"),
         ([], {}, "--vary: found nothing"),
         ([LIMITS], {"goals": [goal("min:jain"), goal("max:jain")]}, "--best: found jain twice"),
         ([LIMITS, LIMITS], {}, "found network.queue.limit twice"),

@@ -49,7 +49,7 @@ def test_what_is_no_need_is_said_in_a_line(text, said):
         need(text)
     assert said in str(caught.value)
     assert "\n" not in str(caught.value)
-    assert str(caught.value).startswith("--need: ")
+    assert str(caught.value).startswith("--require: ")
 
 
 def test_a_goal_has_a_direction():

@@ -13,7 +13,7 @@ from ackclock.dataset import folders, manifests
 from ackclock.experiments.sweep import folder as parts
 from ackclock.experiments.sweep.folder import Parts, read_manifest, scan
 from ackclock.experiments.sweep.spec import Order
-from ackclock.system.temporary import is_private
+from ackclock.system.temporary import is_temporary
 
 ORDER = Order("name = 'x'", "x.toml", "packet", None, ("jain",), samples=False)
 
@@ -69,8 +69,8 @@ def test_a_stop_between_any_two_writes(tmp_path, stopping, writes):
         assert opened.done == {*range(complete)}
         numbers = {path.name for path in folder.glob("runs.parquet/part-*")}
         assert {path.name for path in folder.glob("*.parquet/part-*")} == numbers
-        assert sum(map(is_private, folder.rglob("*"))) == 1
-    assert not any(map(is_private, folder.rglob("*")))
+        assert sum(map(is_temporary, folder.rglob("*"))) == 1
+    assert not any(map(is_temporary, folder.rglob("*")))
     assert begin(folder, 4) == {*range(4)}
     for table, count in (("runs", 4), ("links", 4), ("flows", 8)):
         files = read_manifest(folder).files

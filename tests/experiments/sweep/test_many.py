@@ -69,7 +69,7 @@ def test_a_point_of_checked_tables_is_the_scenario_that_one_would_write():
 def test_a_million_points_are_begun_without_looking_at_all(monkeypatch):
     looked_at = []
     point = planning.Loaded.point
-    monkeypatch.setattr(planning, "MOST_CHECKED", 600)
+    monkeypatch.setattr(planning, "MAX_CHECKED", 600)
     monkeypatch.setattr(planning.Loaded, "point", lambda self, number: looked_at.append(number) or point(self, number))
     shares = []
     job = prepare(planning.loads(many(577)), progress=shares.append)
@@ -82,7 +82,7 @@ def test_a_million_points_are_begun_without_looking_at_all(monkeypatch):
 
 
 def test_seeds_that_differ_are_counted_at_every_point(monkeypatch):
-    monkeypatch.setattr(planning, "MOST_CHECKED", 20)
+    monkeypatch.setattr(planning, "MAX_CHECKED", 20)
     job = prepare(planning.loads(many(4) + '\n"repeats" = [1, 3]\n'))
     assert len(job.runs) == 48 * 4
 

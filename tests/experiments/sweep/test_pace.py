@@ -54,7 +54,7 @@ def whole_at_a_tenth(run_s: np.ndarray, weighed: np.ndarray, jobs: int) -> float
     end_s, now = moments[-1][0], [0.0]
     left = TimeLeft(lambda: now[0])
     for now[0], share in moments:
-        left.hear(share)
+        left.update(share)
         if now[0] >= end_s / 10:
             break
     assert left.left_s is not None
@@ -82,7 +82,7 @@ def test_points_a_thousandfold_apart_of_which_the_dear_ones_are_taken_for_too_ch
 def test_of_many_points_those_that_differ_at_one_key_are_planned(monkeypatch):
     loaded = ac.loads(SCENARIO)
     every = weights.of_points(loaded, "packet")
-    monkeypatch.setattr(weights, "MOST_POINTS", 11)
+    monkeypatch.setattr(weights, "MAX_POINTS", 11)
     few = weights.of_points(loaded, "packet")
     assert few[:4] == pytest.approx(every[:4])
     assert few[[0, 3, 6, 9]] == pytest.approx(every[[0, 3, 6, 9]])
@@ -104,12 +104,12 @@ def test_the_time_left_is_nobodys_guess_before_the_second_word():
     now = [0.0]
     left = TimeLeft(lambda: now[0])
     assert str(left) == "-:--:--"
-    left.hear(0.5)  # as much was there before
+    left.update(0.5)  # as much was there before
     assert left.left_s is None
     now[0] = 10.0
-    left.hear(0.6)
+    left.update(0.6)
     assert left.left_s == pytest.approx(40.0)
     now[0] = 15.0
-    left.hear(0.6)
+    left.update(0.6)
     assert left.left_s == pytest.approx(35.0)
     assert str(left) == "0:00:35"

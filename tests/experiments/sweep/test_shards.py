@@ -93,10 +93,10 @@ def test_shards_are_joined_to_the_bytes_of_one_run(made, tmp_path):
 def test_what_is_no_set_of_shards_is_refused(made, tmp_path):
     out = tmp_path / "out"
     refused = {
-        r"merge: found no shard 2/2; expected all 2": [made / "one"],
+        r"merge-shards: found no shard 2/2; expected all 2": [made / "one"],
         r"one: found shard 1/2, which .*one is too; expected it once": [made / "one", made / "one"],
         r"whole: found a whole sweep; expected one run with --shard": [made / "one", made / "whole"],
-        r"merge: found no folder; expected those of all shards": [],
+        r"merge-shards: found no folder; expected those of all shards": [],
         r"none: no such result folder|none: found nothing": [made / "none"],
     }
     for message, folders in refused.items():

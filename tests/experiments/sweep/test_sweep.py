@@ -16,7 +16,7 @@ import pytest
 
 import ackclock as ac
 from ackclock import metrics
-from ackclock.dataset.folders import is_private
+from ackclock.dataset.folders import is_temporary
 from ackclock.experiments.sweep import result
 from ackclock.experiments.sweep.folder import Parts, read_manifest
 from ackclock.experiments.sweep.folder import scan as scan_files
@@ -52,7 +52,7 @@ KILLED = """
 import sys
 from ackclock.experiments.sweep import folder as parts, executor
 parts.PART_S = parts.PART_SHARE = 0.0
-work.MOST_IN_TASK = 1
+work.MAX_IN_TASK = 1
 import ackclock as ac
 if __name__ == "__main__":
     ac.sweep(sys.argv[1], out=sys.argv[2], jobs=2)
@@ -184,7 +184,7 @@ def test_a_sweep_may_be_killed_at_any_moment(place, whole):
     for name in ("flows", "links"):
         order = ["run", name.removesuffix("s")]
         assert scan(folder, name).sort(order).collect().equals(whole.scan(name).sort(order).collect())
-    assert not [*filter(is_private, folder.rglob("*"))]
+    assert not [*filter(is_temporary, folder.rglob("*"))]
 
 
 def test_what_a_kill_leaves_of_a_part_is_removed_and_its_runs_are_made_again(place, whole, tmp_path):
@@ -239,7 +239,7 @@ def test_fresh_begins_anew_and_leaves_the_users_files(place, tmp_path):
     small = ac.loads(SCENARIO.replace("repeats = 3", "repeats = 1"), "small.toml")
     ac.sweep(small, out=folder, metrics=["jain"])
     (folder / "notes.txt").write_text("mine")
-    found = ac.sweep(small, out=folder, metrics=["utilisation", "goodput_flow_bps"], seeds=[5], fresh=True)
+    found = ac.sweep(small, out=folder, metrics=["utilisation", "goodput_flow_bps"], seeds=[5], restart=True)
     assert found.table["seed"].to_list() == [5] * 4
     keys = ["network.queue.limit", "network.queue.limit_p", "flows[0].count"]
     assert found.table.columns[3:] == [*keys, "utilisation", "goodput_flow_bps"]
@@ -264,11 +264,11 @@ def test_samples_are_kept_if_asked_for(tmp_path):
 
 def test_a_folder_with_something_else_is_left_alone(tmp_path):
     (tmp_path / "thesis.tex").write_text("mine")
-    for fresh in (False, True):
+    for restart in (False, True):
         with pytest.raises(
             ac.InputError, match="found something that is not an ackclock result, which .*; expected another folder"
         ):
-            ac.sweep(ac.loads(SCENARIO), out=tmp_path, fresh=fresh)
+            ac.sweep(ac.loads(SCENARIO), out=tmp_path, restart=restart)
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
 
 
@@ -309,7 +309,7 @@ FAILING = """
 import sys
 from ackclock.engines import packet
 from ackclock.experiments.sweep import executor
-work.MOST_IN_TASK = 1
+work.MAX_IN_TASK = 1
 run = packet.PacketEngine.run
 def fails(self, plan, seed, options=None):
     if seed == 3 and plan.links[0].queue.parameters["limit_packets"] == 8:

@@ -11,7 +11,6 @@ import pytest
 import rendered
 from matplotlib.figure import Figure
 
-from ackclock.cli import run_jobs
 from ackclock.errors import InputError
 from ackclock.experiments import runner
 from ackclock.figures import plots
@@ -28,7 +27,7 @@ IN_A_COLUMN = ("dumbbell", "fat-tree", "inventec", "parking-lot", "satellite")
 @pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.stem)
 def test_no_word_is_cut_or_overprinted(path):
     plan = planning.load(path).point(0).plan
-    data = runner.run(run_jobs.shortened(plan, run_jobs.Options(quick=True)))
+    data = runner.run(runner.quick(plan))
     drawn, result = 0, {}
     pages = ((7.0, True), (3.5, False)) if path.stem in IN_A_COLUMN else ((7.0, True),)
     for width_in, titled in pages:

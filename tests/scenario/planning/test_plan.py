@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ackclock.errors import InputError, ScenarioError
-from ackclock.partial_plan import KnownPlan
+from ackclock.partial_plan import PartialPlan
 from ackclock.plan import Plan
 from ackclock.scenario import planning
 
@@ -65,7 +65,7 @@ def test_a_plan_that_is_not_complete_is_refused():
 
 def test_views_know_of_a_whole_plan_what_they_ask_for():
     made = plan()
-    known = KnownPlan.from_dict(json.loads(made.to_json()))
+    known = PartialPlan.from_dict(json.loads(made.to_json()))
     assert (known.name, known.duration_s, known.mean_base_rtt_s) == (made.name, made.duration_s, made.mean_base_rtt_s)
     assert (known.packet_bytes, known.record, known.options) == (made.packet_bytes, made.record, made.options)
     assert known.links[0].queue == made.links[0].queue

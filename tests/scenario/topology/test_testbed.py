@@ -105,12 +105,12 @@ def test_what_is_given_is_a_dumbbell_for_other_engines():
 
 def test_a_delay_that_is_not_said_is_for_the_hosts_alone():
     plan = ac.loads(replaced(('rtt = "20ms"\n', ""))).plan()
-    (reason,) = engines.refusals(engines.engine("packet"), plan)
+    (reason,) = engines.unsupported(engines.engine("packet"), plan)
     assert reason.what == "a testbed whose delay is not said (network.rtt)"
     assert reason.available_in == ("linux",)
     linux = engines.engine("linux")
-    assert linux.check(plan) == []
-    (reason,) = linux.check(ac.loads(replaced(('rtt = "20ms"\n', ""))).on("guest").plan())
+    assert linux.unsupported(plan) == []
+    (reason,) = linux.unsupported(ac.loads(replaced(('rtt = "20ms"\n', ""))).on("guest").plan())
     assert reason.what == 'a testbed whose delay is not said (network.rtt), with kernel = "guest" or "live"'
 
 
@@ -119,9 +119,9 @@ def test_what_is_measured_is_for_the_hosts_alone_and_no_share_of_it_is_known():
     plan = ac.loads(text).plan()
     assert plan.options["testbed"]["measure"] == ["rate", "rtt"]
     assert plan.options["testbed"]["rtt_s"] is None
-    whats = [reason.what for reason in engines.refusals(engines.engine("packet"), plan)]
+    whats = [reason.what for reason in engines.unsupported(engines.engine("packet"), plan)]
     assert "a path that is measured" in whats
-    assert engines.engine("linux").check(plan) == []
+    assert engines.engine("linux").unsupported(plan) == []
     share = '[[traffic]]\nkind = "poisson"\nload = 0.5\nsize = "10KB"\ncongestion = "reno"\n'
     with pytest.raises(ac.ScenarioError, match="load: found a load; expected rate = .*, for network.rate is measured"):
         ac.loads(text + share)
@@ -145,4 +145,4 @@ def test_hosts_without_a_testbed_are_refused():
     hosts = TEXT[TEXT.index("[[network.hosts]]") : TEXT.index("[[flows]]")]
     dumbbell = replaced((hosts, ""), ('topology = "testbed"', 'topology = "dumbbell"'))
     with pytest.raises(ac.InputError, match='found "hosts" without a testbed; expected network.topology = "testbed"'):
-        engines.engine("linux").check(ac.loads(dumbbell).on("hosts").plan())
+        engines.engine("linux").unsupported(ac.loads(dumbbell).on("hosts").plan())

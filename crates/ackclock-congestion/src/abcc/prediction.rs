@@ -7,7 +7,7 @@ use rand_pcg::Pcg64Mcg;
 use super::Parameters;
 use crate::Ack;
 
-/// Where in the stream of ACKs it is.
+/// The position in the stream of ACKs.
 #[derive(Clone, Copy, Debug)]
 enum Place {
     /// Between groups: so many segments are still to pass.
@@ -31,11 +31,11 @@ struct Group {
 #[derive(Clone, Debug)]
 pub struct Prediction {
     random: Pcg64Mcg,
-    least: u32,
-    most: u32,
+    min: u32,
+    max: u32,
     count_first: bool,
     /// Groups to measure, and the rates of those measured, in bytes per second.
-    wanted: u32,
+    groups: u32,
     measured: u32,
     sum: f64,
     place: Place,
@@ -44,14 +44,14 @@ pub struct Prediction {
 }
 
 impl Prediction {
-    /// Nothing is measured yet; the groups' sizes and distances come from `seed`.
+    /// Create a prediction without measurements; the groups' sizes and distances are drawn from `seed`.
     pub fn new(parameters: &Parameters, seed: u64) -> Prediction {
         Prediction {
             random: Pcg64Mcg::new(u128::from(seed) << 1 | 1),
-            least: parameters.group_min,
-            most: parameters.group_max,
+            min: parameters.group_min,
+            max: parameters.group_max,
             count_first: parameters.count_first,
-            wanted: parameters.groups,
+            groups: parameters.groups,
             measured: 0,
             sum: 0.0,
             place: Place::Between(0),
@@ -59,7 +59,7 @@ impl Prediction {
         }
     }
 
-    /// Follows an ACK that advances. With the last of the last group: the predicted rate (4.2).
+    /// Track an ACK that advances. With the last of the last group: the predicted rate (4.2).
     pub fn observe(&mut self, ack: &Ack) -> Option<f64> {
         let new_flight = ack.unacknowledged > self.flight_end;
         if new_flight {
@@ -72,13 +72,13 @@ impl Prediction {
             }
             _ => self.begin(ack),
         }
-        (self.measured == self.wanted).then(|| self.sum / f64::from(self.wanted))
+        (self.measured == self.groups).then(|| self.sum / f64::from(self.groups))
     }
 
     /// A number of packets from x to y.
     fn draw(&mut self) -> u32 {
-        let span = u64::from(self.most - self.least) + 1;
-        self.least + (self.random.next_u64() % span) as u32
+        let span = u64::from(self.max - self.min) + 1;
+        self.min + (self.random.next_u64() % span) as u32
     }
 
     /// The ACK is a group's first.

@@ -24,7 +24,7 @@ fn with(name: &str, value: Value) -> Value {
 
 fn open(parameters: &Value) -> Abcc {
     let mut abcc = Abcc::new(parameters, 10.0).expect("the card's parameters");
-    abcc.on_open(&Opening {
+    abcc.on_established(&Opening {
         now: Time::ZERO,
         srtt: Time::from_milliseconds(100),
         mss_bytes: MSS_BYTES,
@@ -39,7 +39,7 @@ fn paced(rate: f64, least_ms: u64, most_ms: u64, latest_ms: u64) -> Abcc {
     for rtt in [least_ms, most_ms, latest_ms] {
         abcc.observe_rtt(Time::from_milliseconds(rtt));
     }
-    abcc.most_delivered = 1000;
+    abcc.max_delivered = 1000;
     abcc.state = State::Paced {
         rate,
         round_end: 10,
@@ -113,7 +113,7 @@ fn counting_the_first_packet_overestimates_by_one_gap() {
 }
 
 #[test]
-fn an_even_spacing_is_found_whatever_the_sizes() {
+fn an_even_spacing_is_measured_for_any_group_sizes() {
     for seed in 0..50 {
         let mut parameters = with("group_min", json!(2));
         parameters["group_max"] = json!(9);
@@ -126,7 +126,7 @@ fn an_even_spacing_is_found_whatever_the_sizes() {
 }
 
 #[test]
-fn sizes_are_drawn_from_the_whole_range_by_the_seed_alone() {
+fn sizes_are_uniform_and_depend_only_on_the_seed() {
     let ends = |seed: u64| {
         let mut parameters = with("group_min", json!(3));
         parameters["group_max"] = json!(6);
@@ -169,9 +169,9 @@ fn a_group_lies_within_one_flight() {
 }
 
 #[test]
-fn slow_start_goes_on_unpaced_until_the_rate_is_known() {
+fn slow_start_is_unpaced_until_the_rate_is_measured() {
     let mut abcc = open(&parameters());
-    assert!(abcc.needs_pacing());
+    assert!(abcc.requires_pacing());
     for number in 0..9 {
         abcc.on_ack(&acked(number, 1000, Time::from_milliseconds(number)));
     }
@@ -202,7 +202,7 @@ fn the_rate_follows_equation_4_3() {
 }
 
 #[test]
-fn it_is_applied_once_per_round_trip() {
+fn the_rate_is_updated_per_round_trip() {
     let mut abcc = paced(200e3, 100, 120, 110);
     let early = Ack {
         unacknowledged: 10,
@@ -253,7 +253,7 @@ fn a_loss_takes_a_half_at_the_longest_rtt_and_an_eighth_at_the_shortest() {
 }
 
 #[test]
-fn a_timeout_and_a_loss_before_the_rate_is_known_begin_the_prediction_anew() {
+fn a_timeout_and_an_early_loss_restart_the_prediction() {
     let mut abcc = paced(400e3, 100, 120, 110);
     abcc.on_timeout(Time::ZERO, 40);
     assert!(rate(&abcc) <= 0.0);
@@ -278,7 +278,7 @@ fn a_timeout_and_a_loss_before_the_rate_is_known_begin_the_prediction_anew() {
 }
 
 #[test]
-fn the_window_is_twice_what_the_equilibrium_has_in_flight() {
+fn the_window_is_twice_the_equilibrium_flight() {
     // 2 × (400 kB/s × 100 ms + 4 kB).
     assert_near(paced(400e3, 100, 120, 110).cwnd(), 88.0);
     assert_near(paced(0.0, 1, 1, 1).cwnd(), 8.0);
@@ -288,12 +288,12 @@ fn the_window_is_twice_what_the_equilibrium_has_in_flight() {
 fn bunched_acks_do_not_open_the_window_without_end() {
     // Ten were in flight; 1 ns between ACKs is a terabyte per second.
     let mut abcc = paced(1e12, 100, 120, 110);
-    abcc.most_delivered = 10;
+    abcc.max_delivered = 10;
     assert_near(abcc.cwnd(), 160.0);
 }
 
 #[test]
-fn wrong_parameters_are_refused() {
+fn wrong_parameters_are_rejected() {
     for (name, value) in [
         ("alpha", json!(0.0)),
         ("gamma", json!(-1.0)),

@@ -3,7 +3,7 @@
 use ackclock_core::Time;
 use rand_core::RngCore;
 
-use super::path::min_rtt::Dip;
+use super::path::min_rtt::ProbeRtt;
 use super::path::pipe::MIN_WINDOW;
 use super::{Ack, Bbr, Mode, DRAINING_PHASE};
 
@@ -52,7 +52,7 @@ impl Bbr {
         };
     }
 
-    /// Begins the gain cycle in any phase but the draining one, so that flows do not probe together.
+    /// Begin the gain cycle in any phase but the draining one, so that flows do not probe together.
     pub(super) fn enter_probe_bw(&mut self) {
         self.mode = Mode::ProbeBw;
         let choice = self.random.next_u32() % (PHASES - 1);
@@ -61,7 +61,7 @@ impl Bbr {
     }
 
     #[inline]
-    pub(super) fn look_for_full_pipe(&mut self, ack: &Ack, limited: bool) {
+    pub(super) fn check_full_pipe(&mut self, ack: &Ack, limited: bool) {
         let path = &mut self.path;
         if !path.full.now && path.rounds.started && !limited {
             path.full.observe(path.bandwidth.get());
@@ -85,13 +85,16 @@ impl Bbr {
         if due && !self.idle_restart && self.mode != Mode::ProbeRtt {
             self.window.save(false);
             self.mode = Mode::ProbeRtt;
-            self.dip = Dip::default();
+            self.probe_rtt = ProbeRtt::default();
         }
         if self.mode == Mode::ProbeRtt {
             let path = &mut self.path;
             path.held_back.mark(ack);
             let duration = Time::from_seconds(self.parameters.probe_rtt_duration_s);
-            if self.dip.follow(ack, MIN_WINDOW, duration, &mut path.rounds) {
+            if self
+                .probe_rtt
+                .follow(ack, MIN_WINDOW, duration, &mut path.rounds)
+            {
                 self.leave_probe_rtt(ack.now);
             }
         }

@@ -1,10 +1,10 @@
-//! The parameters of the card, and what they must satisfy.
+//! The parameters of the algorithm spec, and what they must satisfy.
 
 use serde::Deserialize;
 
 use crate::require;
 
-/// Parameters as on the card.
+/// Parameters as in the algorithm spec.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Parameters {
@@ -22,12 +22,12 @@ pub struct Parameters {
     pub probe_rtt_duration_s: f64,
     /// Share by which pacing stays below the bandwidth.
     pub pacing_margin: f64,
-    /// Whether policers are looked for.
+    /// True if policers are looked for.
     pub policer_detection: bool,
 }
 
 impl Parameters {
-    /// Refuses gains with which there is no probing, and times without a length.
+    /// Reject gains with which there is no probing, and times without a length.
     ///
     /// # Errors
     /// What must hold and does not.

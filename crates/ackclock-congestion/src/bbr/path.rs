@@ -34,7 +34,7 @@ pub struct Path {
 }
 
 impl Path {
-    /// Nothing is known; for the two times see [`MinRtt::new`].
+    /// Create a path model without measurements; for the two times see [`MinRtt::new`].
     pub fn new(initial_window: f64, window_s: f64, interval_s: f64) -> Path {
         Path {
             pipe: Pipe::new(initial_window),

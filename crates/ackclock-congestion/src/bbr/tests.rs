@@ -29,7 +29,7 @@ fn opened(seed: u64) -> Bbr {
         Parameters::deserialize(&parameters()).expect("the card's"),
         10.0,
     );
-    bbr.on_open(&Opening {
+    bbr.on_established(&Opening {
         now: Time::ZERO,
         srtt: RTT,
         mss_bytes: MSS,
@@ -200,13 +200,13 @@ fn a_rate_limited_by_the_application_does_not_lower_the_bandwidth() {
 #[test]
 fn it_governs_its_recovery_and_its_pacing() {
     let bbr = opened(1);
-    assert_eq!(bbr.repair(), Repair::Controller);
-    assert!(bbr.needs_pacing());
-    assert_eq!(bbr.least_batch(), 2);
+    assert_eq!(bbr.recovery_policy(), RecoveryPolicy::Controller);
+    assert!(bbr.requires_pacing());
+    assert_eq!(bbr.min_tso_segs(), 2);
 }
 
 #[test]
-fn gains_that_do_not_probe_are_refused() {
+fn gains_that_do_not_probe_are_rejected() {
     let with = |name: &str, value: f64| {
         let mut parameters = parameters();
         parameters[name] = value.into();

@@ -8,21 +8,21 @@ use super::super::Ack;
 use super::path::pipe::{SavedWindow, MIN_WINDOW};
 use super::path::rounds::Rounds;
 
-/// Where the window goes.
+/// The target of the window.
 #[derive(Clone, Copy, Debug)]
 pub struct Goal {
     /// Segments.
     pub segments: u32,
-    /// Whether the pipe is full, so that a window above the goal comes down to it.
+    /// True if the pipe is full, so that a window above the goal comes down to it.
     pub full: bool,
-    /// Until so many segments are delivered the goal tells nothing yet.
+    /// Until so many segments are delivered the goal is not used.
     pub first: u32,
 }
 
-/// What the sender was repairing at the last delivery.
+/// The sender's recovery state at the last delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Repairing {
-    Nothing,
+enum Recovery {
+    None,
     Losses,
     Timeout,
 }
@@ -32,7 +32,7 @@ enum Repairing {
 pub struct Window {
     cwnd: u32,
     saved: SavedWindow,
-    repairing: Repairing,
+    recovery: Recovery,
     conserving: bool,
 }
 
@@ -42,7 +42,7 @@ impl Window {
         Window {
             cwnd: (initial_window as u32).max(1),
             saved: SavedWindow::default(),
-            repairing: Repairing::Nothing,
+            recovery: Recovery::None,
             conserving: false,
         }
     }
@@ -53,37 +53,37 @@ impl Window {
         self.cwnd
     }
 
-    /// Remembers the window; `dipping` says that it is small to measure the delay.
-    pub fn save(&mut self, dipping: bool) {
-        let was_cut = dipping || self.repairing != Repairing::Nothing;
+    /// Store the window; `probing_rtt` is set if it is small to measure the delay.
+    pub fn save(&mut self, probing_rtt: bool) {
+        let was_cut = probing_rtt || self.recovery != Recovery::None;
         self.saved.save(self.cwnd, was_cut);
     }
 
-    /// Comes back to the remembered window.
+    /// Reduce back to the remembered window.
     pub fn restore(&mut self) {
         self.cwnd = self.saved.restore(self.cwnd);
     }
 
-    /// Starts again from one segment after a timeout.
-    pub fn restart(&mut self, dipping: bool) {
-        self.save(dipping);
-        self.repairing = Repairing::Timeout;
+    /// Start again from one segment after a timeout.
+    pub fn restart(&mut self, probing_rtt: bool) {
+        self.save(probing_rtt);
+        self.recovery = Recovery::Timeout;
         self.cwnd = 1;
     }
 
-    /// Comes down to at most `segments`.
+    /// Reduce to at most `segments`.
     pub fn bound(&mut self, segments: u32) {
         self.cwnd = self.cwnd.min(segments);
     }
 
-    /// Takes an ACK that delivered something. The window grows to `goal`; a recovery starts a round.
+    /// Take an ACK that delivered something. The window grows to `goal`; a recovery starts a round.
     #[inline]
     pub fn update(&mut self, ack: &Ack, goal: &Goal, rounds: &mut Rounds) {
         self.conserving &= !rounds.started;
         if ack.newly_lost > 0 {
             self.cwnd = self.cwnd.saturating_sub(ack.newly_lost).max(1);
         }
-        self.follow_repair(ack, rounds);
+        self.track_recovery(ack, rounds);
         if self.conserving {
             self.cwnd = self.cwnd.max(ack.in_flight + ack.newly_acked);
             return;
@@ -98,18 +98,18 @@ impl Window {
     }
 
     #[inline]
-    fn follow_repair(&mut self, ack: &Ack, rounds: &mut Rounds) {
-        let before = self.repairing;
-        self.repairing = match (ack.recovering, ack.repairing) {
-            (_, true) => Repairing::Timeout,
-            (true, false) => Repairing::Losses,
-            (false, false) => Repairing::Nothing,
+    fn track_recovery(&mut self, ack: &Ack, rounds: &mut Rounds) {
+        let before = self.recovery;
+        self.recovery = match (ack.recovering, ack.in_loss) {
+            (_, true) => Recovery::Timeout,
+            (true, false) => Recovery::Losses,
+            (false, false) => Recovery::None,
         };
-        if self.repairing == Repairing::Losses && before != Repairing::Losses {
+        if self.recovery == Recovery::Losses && before != Recovery::Losses {
             self.conserving = true;
             rounds.restart(ack.delivered);
             self.cwnd = ack.in_flight + ack.newly_acked;
-        } else if self.repairing == Repairing::Nothing && before != Repairing::Nothing {
+        } else if self.recovery == Recovery::None && before != Recovery::None {
             self.conserving = false;
             self.restore();
         }
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn it_grows_by_what_is_delivered_up_to_the_goal() {
+    fn the_window_grows_by_delivered_segments_up_to_the_goal() {
         let mut window = Window::new(100.0);
         let two = ack(Time::ZERO, 2);
         assert_eq!(after(&mut window, &two, &goal(180)), 102);
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_recovery_conserves_packets_for_a_round_then_grows_and_comes_back() {
+    fn a_recovery_conserves_packets_for_a_round_then_grows_and_restores() {
         let mut window = Window::new(100.0);
         window.save(false);
         let mut rounds = Rounds::default();
@@ -180,21 +180,21 @@ mod tests {
         assert_eq!(at(0, 3), 61, "in flight, and one for the one delivered");
         assert_eq!(at(999, 0), 61, "sent before the recovery began");
         assert_eq!(at(1000, 0), 62, "a round later");
-        let whole = after(&mut window, &ack(Time::ZERO, 1), &goal(180));
-        assert_eq!(whole, 101, "back at 100, and one more");
+        let restored = after(&mut window, &ack(Time::ZERO, 1), &goal(180));
+        assert_eq!(restored, 101, "back at 100, and one more");
     }
 
     #[test]
-    fn after_a_timeout_it_starts_from_one_and_comes_back() {
+    fn after_a_timeout_the_window_restarts_from_one_and_is_restored() {
         let mut window = Window::new(100.0);
         window.restart(false);
         assert_eq!(window.cwnd(), 1);
-        let repairing = Ack {
-            repairing: true,
+        let recovery = Ack {
+            in_loss: true,
             ..ack(Time::ZERO, 1)
         };
-        assert_eq!(after(&mut window, &repairing, &goal(180)), MIN_WINDOW);
-        let whole = after(&mut window, &ack(Time::ZERO, 1), &goal(180));
-        assert_eq!(whole, 101);
+        assert_eq!(after(&mut window, &recovery, &goal(180)), MIN_WINDOW);
+        let restored = after(&mut window, &ack(Time::ZERO, 1), &goal(180));
+        assert_eq!(restored, 101);
     }
 }

@@ -46,11 +46,11 @@ pub struct Latest {
 /// The rounds in which losses are counted.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Signals {
-    /// What the round delivered.
+    /// The delivery of the round.
     pub latest: Latest,
     /// A round begins with its first loss.
     pub round: Rounds,
-    /// Whether something was lost in it.
+    /// True if something was lost in it.
     pub lost: bool,
     /// ACKs that reported losses in it.
     pub reports: u32,
@@ -66,7 +66,7 @@ impl Signals {
         self.reports += 1;
     }
 
-    /// Takes an ACK with its delivery rate.
+    /// Take an ACK with its delivery rate.
     #[inline]
     pub fn observe(&mut self, ack: &Ack, bandwidth: f64) {
         self.latest.bandwidth = self.latest.bandwidth.max(bandwidth);
@@ -86,7 +86,7 @@ impl Signals {
         }
     }
 
-    /// Forgets all but where the round ends.
+    /// Forget all but where the round ends.
     pub fn reset(&mut self) {
         self.lost = false;
         self.latest = Latest::default();
@@ -111,7 +111,7 @@ pub struct LongTerm {
 }
 
 /// The doublings stop here, so that the growth stays a number of segments.
-const MOST_DOUBLINGS: u32 = 30;
+const MAX_DOUBLINGS: u32 = 30;
 
 impl LongTerm {
     /// No bound.
@@ -136,7 +136,7 @@ impl LongTerm {
     /// Another round of a probe: twice as much growth as in the one before.
     pub fn steepen(&mut self, cwnd: f64) {
         self.acked_per_segment = (cwnd / 2f64.powi(self.rounds as i32)).max(1.0);
-        self.rounds = (self.rounds + 1).min(MOST_DOUBLINGS);
+        self.rounds = (self.rounds + 1).min(MAX_DOUBLINGS);
     }
 
     /// A flight of this size lost little.
@@ -146,7 +146,7 @@ impl LongTerm {
         }
     }
 
-    /// Grows by what a probe that uses the bound has delivered.
+    /// Grow by what a probe that uses the bound has delivered.
     pub fn grow(&mut self, ack: &Ack, cwnd: f64, round_started: bool) {
         if !ack.window_limited || cwnd < self.volume.floor() {
             return;
@@ -180,7 +180,7 @@ mod tests {
     use ackclock_core::Time;
 
     #[test]
-    fn a_lossy_round_leaves_what_it_delivered_and_beta_at_least() {
+    fn a_lossy_round_leaves_its_delivery_or_beta() {
         let latest = Latest {
             bandwidth: 900.0,
             volume: 60.0,
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn headroom_is_15_percent_a_segment_at_least_and_leaves_four() {
+    fn headroom_is_15_percent_min_one_segment_and_leaves_four() {
         let bound = |volume: f64| LongTerm {
             volume,
             ..LongTerm::NONE

@@ -39,7 +39,7 @@ impl Bbr3 {
     }
 
     pub(super) fn save_window(&mut self) {
-        let was_cut = self.was_repairing || self.state == State::ProbeRtt;
+        let was_cut = self.was_in_loss || self.state == State::ProbeRtt;
         self.saved.save(self.cwnd, was_cut);
     }
 

@@ -7,9 +7,9 @@ use super::super::bbr::path::full_pipe::FullPipe;
 use super::bounds::ShortTerm;
 use super::{Ack, Bbr3, Sample, State};
 
-/// What the ACKs of the present round trip tell of the last probe (`ack_phase`).
+/// The feedback phase of the last probe (`ack_phase`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Feedback {
+enum ProbeFeedback {
     #[default]
     None,
     /// The probe has begun; ACKs are still for what was sent before.
@@ -29,10 +29,10 @@ pub struct Cycle {
     pub rounds: u64,
     /// When DOWN began.
     start: Time,
-    /// How long after that the next probe is due.
+    /// The time from then to the next probe.
     wait: Time,
-    feedback: Feedback,
-    /// Whether a flight too large would be the probe's doing.
+    feedback: ProbeFeedback,
+    /// True if a flight too large would be the probe's doing.
     is_sample: bool,
     /// The last probe lost too much.
     was_too_high: bool,
@@ -43,7 +43,7 @@ pub struct Cycle {
 impl Cycle {
     /// A dip of the window: what follows is no probe's.
     pub fn stop_sampling(&mut self) {
-        self.feedback = Feedback::Stopping;
+        self.feedback = ProbeFeedback::Stopping;
     }
 }
 
@@ -73,7 +73,7 @@ impl Bbr3 {
         self.long_term.stop_growing();
         self.pick_wait();
         self.cycle.start = now;
-        self.cycle.feedback = Feedback::Stopping;
+        self.cycle.feedback = ProbeFeedback::Stopping;
         self.path.rounds.restart(delivered);
         self.state = State::Down;
     }
@@ -82,13 +82,13 @@ impl Bbr3 {
         self.short_term = ShortTerm::NONE;
         self.long_term.refill();
         self.cycle.was_precautionary = false;
-        self.cycle.feedback = Feedback::None;
+        self.cycle.feedback = ProbeFeedback::None;
         self.path.rounds.restart(ack.delivered);
         self.state = State::Refill;
     }
 
     fn go_up(&mut self, ack: &Ack, sample: &Sample) {
-        self.cycle.feedback = Feedback::Starting;
+        self.cycle.feedback = ProbeFeedback::Starting;
         self.path.rounds.restart(ack.delivered);
         self.path.full = FullPipe::from(sample.bandwidth);
         self.long_term.steepen(f64::from(self.cwnd));
@@ -167,10 +167,10 @@ impl Bbr3 {
 
     fn follow_feedback(&mut self, ack: &Ack, sample: &Sample) -> bool {
         match self.cycle.feedback {
-            Feedback::Starting => self.cycle.feedback = Feedback::Coming,
-            Feedback::Stopping => {
+            ProbeFeedback::Starting => self.cycle.feedback = ProbeFeedback::Coming,
+            ProbeFeedback::Stopping => {
                 self.cycle.is_sample = false;
-                self.cycle.feedback = Feedback::None;
+                self.cycle.feedback = ProbeFeedback::None;
                 let probing = self.state.is_probe_bw();
                 self.cycle.count += u64::from(probing && !sample.limited);
                 if probing && self.cycle.was_precautionary && !self.cycle.was_too_high {
@@ -178,7 +178,7 @@ impl Bbr3 {
                     return true;
                 }
             }
-            Feedback::None | Feedback::Coming => {}
+            ProbeFeedback::None | ProbeFeedback::Coming => {}
         }
         false
     }

@@ -1,4 +1,4 @@
-//! What was in flight, and lost so far, when the newest delivered segment was sent.
+//! The flight and losses when the newest delivered segment was sent.
 //!
 //! Draft-ietf-ccwg-bbr section 4.1 keeps `P.tx_in_flight` and `P.lost` with each packet. Here one snapshot is
 //! kept for each ACK: a segment that was sent after `delivered` segments had been delivered finds the snapshot
@@ -24,7 +24,7 @@ pub struct Flights {
     lost: u64,
 }
 
-/// What an ACK says of the flight of the segment that it delivered.
+/// The flight of the segment that an ACK delivered.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Flight {
     /// Segments in flight when it was sent, itself included.
@@ -34,7 +34,7 @@ pub struct Flight {
 }
 
 impl Flight {
-    /// Whether more than `threshold` of it was lost.
+    /// Return true if more than `threshold` of it was lost.
     pub fn is_too_high(&self, threshold: f64) -> bool {
         self.lost as f64 > threshold * f64::from(self.in_flight)
     }
@@ -50,14 +50,14 @@ impl Flight {
 }
 
 impl Flights {
-    /// Counts losses.
+    /// Count losses.
     pub fn count_lost(&mut self, segments: u32) {
         self.lost += u64::from(segments);
     }
 
-    /// Looks up the flight of the newest segment that an ACK delivered.
+    /// Inspect up the flight of the newest segment that an ACK delivered.
     #[inline]
-    pub fn look_up(&mut self, ack: &Ack) -> Flight {
+    pub fn lookup(&mut self, ack: &Ack) -> Flight {
         if let Some(newest) = self.snapshots.back_mut() {
             newest.in_flight = ack.prior_in_flight;
         }
@@ -71,7 +71,7 @@ impl Flights {
         })
     }
 
-    /// Remembers the connection as an ACK left it.
+    /// Store the connection as an ACK left it.
     #[inline]
     pub fn remember(&mut self, ack: &Ack) {
         let snapshot = Snapshot {
@@ -113,18 +113,18 @@ mod tests {
         let mut flights = Flights::default();
         flights.open();
         let first = at(0, 1, 10, 9);
-        assert_eq!(flights.look_up(&first).in_flight, 10);
+        assert_eq!(flights.lookup(&first).in_flight, 10);
         flights.remember(&first);
         let second = at(0, 2, 11, 9);
-        flights.look_up(&second);
+        flights.lookup(&second);
         flights.count_lost(1);
         flights.remember(&second);
         let third = at(1, 3, 9, 8);
-        let flight = flights.look_up(&third);
+        let flight = flights.lookup(&third);
         assert_eq!((flight.in_flight, flight.lost), (11, 1));
         flights.remember(&third);
         let fourth = at(2, 4, 8, 7);
-        let flight = flights.look_up(&fourth);
+        let flight = flights.lookup(&fourth);
         assert_eq!(
             (flight.in_flight, flight.lost),
             (9, 0),

@@ -1,10 +1,10 @@
-//! The parameters of the card, and what they must satisfy.
+//! The parameters of the algorithm spec, and what they must satisfy.
 
 use serde::Deserialize;
 
 use crate::require;
 
-/// Parameters as on the card.
+/// Parameters as in the algorithm spec.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Parameters {
@@ -22,9 +22,9 @@ pub struct Parameters {
     pub up_cwnd_gain: f64,
     /// Window gain of `ProbeRTT`.
     pub probe_rtt_cwnd_gain: f64,
-    /// Share of a flight whose loss says that it was too large.
+    /// Loss share above which a flight was too large.
     pub loss_threshold: f64,
-    /// What a round with losses leaves at least.
+    /// The minimum share that a round with losses leaves.
     pub beta: f64,
     /// Share of the long-term bound that is left to others.
     pub headroom: f64,
@@ -45,7 +45,7 @@ pub struct Parameters {
 }
 
 impl Parameters {
-    /// Refuses gains without a probe, shares that are none, and times without a length.
+    /// Reject gains without a probe, shares that are none, and times without a length.
     ///
     /// # Errors
     /// What must hold and does not.

@@ -9,13 +9,13 @@ const DRAIN_ROUNDS: u64 = 3;
 
 impl Bbr3 {
     #[inline]
-    pub(super) fn look_for_full_pipe(&mut self, ack: &Ack, sample: &Sample) {
+    pub(super) fn check_full_pipe(&mut self, ack: &Ack, sample: &Sample) {
         if self.path.rounds.started && !sample.limited {
             self.path.full.observe(sample.bandwidth);
             self.full_reached |= self.path.full.now;
         }
         if self.state == State::Startup {
-            self.look_for_high_loss(ack, sample);
+            self.check_high_loss(ack, sample);
             if self.full_reached {
                 self.state = State::Drain;
                 self.drain_start = self.path.rounds.count;
@@ -26,7 +26,7 @@ impl Bbr3 {
     }
 
     /// A whole round of recovery with losses above the threshold, reported by six ACKs.
-    fn look_for_high_loss(&mut self, ack: &Ack, sample: &Sample) {
+    fn check_high_loss(&mut self, ack: &Ack, sample: &Sample) {
         let signals = &self.signals;
         let lossy = signals.round.started && signals.reports >= STARTUP_LOSSES;
         if lossy && ack.recovering && sample.flight.is_too_high(self.parameters.loss_threshold) {
@@ -37,7 +37,7 @@ impl Bbr3 {
     }
 
     #[inline]
-    pub(super) fn look_for_drained(&mut self, ack: &Ack) {
+    pub(super) fn check_drained(&mut self, ack: &Ack) {
         if self.state != State::Drain {
             return;
         }

@@ -31,7 +31,7 @@ fn parameters() -> Value {
     })
 }
 
-/// A sender beside a path that delivers 1000 segments/s, with an ACK for each round of 100.
+/// A sender on a path that delivers 1000 segments/s, with an ACK for each round of 100.
 struct Path {
     bbr: Bbr3,
     now: Time,
@@ -42,7 +42,7 @@ impl Path {
     fn new() -> Path {
         let parameters = Parameters::deserialize(&parameters()).expect("the card's");
         let mut bbr = Bbr3::new(parameters, 10.0);
-        bbr.on_open(&Opening {
+        bbr.on_established(&Opening {
             now: Time::ZERO,
             srtt: RTT,
             mss_bytes: MSS,
@@ -127,7 +127,7 @@ fn a_flight_with_more_than_2_percent_lost_in_a_probe_bounds_the_long_term() {
 }
 
 #[test]
-fn the_bound_is_at_least_beta_of_the_bdp() {
+fn the_bound_is_min_beta_of_the_bdp() {
     let mut path = probing();
     path.round(40, 20);
     path.round(40, 20);
@@ -204,8 +204,8 @@ fn startup_ends_with_six_reports_of_loss_in_a_round_of_recovery() {
 #[test]
 fn it_governs_its_recovery_and_its_pacing() {
     let mut path = Path::new();
-    assert_eq!(path.bbr.repair(), Repair::Controller);
-    assert!(path.bbr.needs_pacing());
+    assert_eq!(path.bbr.recovery_policy(), RecoveryPolicy::Controller);
+    assert!(path.bbr.requires_pacing());
     path.until(State::Cruise);
     let before = path.bbr.cwnd();
     path.bbr.on_loss(&LOSS);
@@ -215,7 +215,7 @@ fn it_governs_its_recovery_and_its_pacing() {
 }
 
 #[test]
-fn parameters_that_make_no_sense_are_refused() {
+fn invalid_parameters_are_rejected() {
     let with = |name: &str, value: f64| {
         let mut parameters = parameters();
         parameters[name] = value.into();

@@ -32,7 +32,7 @@ fn between(cwnd: u32, w_max: u32) -> Bic {
         ratio_16: INITIAL_RATIO,
         disordered: false,
         per_increment: 1,
-        looked: None,
+        updated: None,
     }
 }
 
@@ -58,7 +58,7 @@ fn acknowledged_segments_per_increment_in_each_region() {
 }
 
 #[test]
-fn without_a_maximum_it_grows_by_a_twentieth_at_least() {
+fn without_a_maximum_growth_is_min_a_twentieth() {
     // 16 × 3 / 16 = 3 and 40 × 3 / 40 = 3; from 48 segments on a sixteenth of the window, at most 20.
     for (cwnd, expected) in [(16, 3), (40, 3), (160, 10), (320, 20), (3200, 20)] {
         assert_eq!(between(cwnd, 0).search(cwnd), expected, "{cwnd}");
@@ -136,15 +136,15 @@ fn segments_per_ack_are_not_counted_in_recovery() {
     assert_eq!(bic.ratio_16, INITIAL_RATIO - 2 + 18);
 }
 
-/// As a kernel's module printed windows (10 Mb/s, 200 ms): the plateau at 66 segments took 176 = 330 × 16 / 30 of them
-/// after a loss with many SACKs.
+/// A kernel module printed these windows (10 Mb/s, 200 ms): the plateau at 66 segments took 176 = 330 × 16 / 30 of
+/// them after a loss with many SACKs.
 #[test]
-fn of_a_holes_acks_only_the_first_counts_as_one_of_no_segment() {
+fn only_the_first_ack_of_a_hole_counts_as_zero_segments() {
     let mut bic = between(72, 0);
     bic.observe_ratio(&ack(Time::ZERO, 1));
     let sack = Ack {
         cumulatively_acked: 0,
-        selective: true,
+        has_sack: true,
         ..ack(Time::ZERO, 1)
     };
     bic.observe_ratio(&sack);
@@ -164,7 +164,7 @@ fn a_timeout_forgets_the_maximum() {
 }
 
 #[test]
-fn the_increment_is_looked_at_when_the_window_changes_or_after_a_while() {
+fn the_increment_is_updated_when_the_window_changes_or_is_stale() {
     let mut bic = between(240, 300);
     bic.update(Time::ZERO);
     assert_eq!(bic.per_increment, 16);
@@ -176,7 +176,7 @@ fn the_increment_is_looked_at_when_the_window_changes_or_after_a_while() {
 }
 
 #[test]
-fn parameters_that_make_no_sense_are_refused() {
+fn invalid_parameters_are_rejected() {
     for changes in [
         json!({ "beta": 1.0 }),
         json!({ "beta": 0.0 }),

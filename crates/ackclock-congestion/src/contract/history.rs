@@ -3,7 +3,7 @@
 use ackclock_core::{Rate, Time};
 use rand_core::RngCore;
 
-use crate::{Ack, Controller, Loss, Opening, Restart};
+use crate::{Ack, Controller, EcnFeedback, Loss, Opening, PriorWindow, Restart};
 
 /// Payload of a segment.
 pub const MSS_BYTES: u32 = 1448;
@@ -17,19 +17,27 @@ pub enum Step {
     Ack(u32, u32, u32, bool, bool),
     /// Fast recovery begins, for a loss or for marks.
     Loss(bool),
+    /// A loss is detected during a reaction to marks.
+    LossAfterMark,
     /// Fast recovery is over.
     Recovered,
     /// The retransmission timer expires.
     Timeout,
-    /// The application was silent for so long.
+    /// The retransmission timer expires again, backed off.
+    RepeatedTimeout,
+    /// The last reduction turns out to be spurious.
+    Undo,
+    /// From now on out-of-order deliveries may raise the window, if true.
+    Reordering(bool),
+    /// The application is idle for this time.
     Idle(u32),
 }
 
 impl Step {
     /// A step at random: ACKs most of all, as in a connection.
-    pub fn drawn(random: &mut impl RngCore) -> Step {
+    pub fn random(random: &mut impl RngCore) -> Step {
         let mut below = |end: u32| random.next_u32() % end;
-        match below(24) {
+        match below(28) {
             0..4 => Step::Send(1 + below(99), below(2) == 0),
             4..20 => {
                 let us = [50, 10_000, 2_000_000][below(3) as usize];
@@ -40,7 +48,11 @@ impl Step {
             20 => Step::Loss(below(2) == 0),
             21 => Step::Recovered,
             22 => Step::Timeout,
-            _ => Step::Idle(1 + below(100_000_000)),
+            23 => Step::Idle(1 + below(100_000_000)),
+            24 => Step::LossAfterMark,
+            25 => Step::RepeatedTimeout,
+            26 => Step::Undo,
+            _ => Step::Reordering(below(2) == 0),
         }
     }
 }
@@ -56,8 +68,16 @@ pub struct History {
     unacknowledged: u64,
     delivered: u64,
     recovering: bool,
-    repairing: bool,
+    in_loss: bool,
     window_limited: bool,
+    /// The episode is a reaction to marks.
+    marking: bool,
+    uses_ecn: bool,
+    reorders: bool,
+    /// Losses that the next ACK reports.
+    newly_lost: u32,
+    /// The window before the last reduction, until it is undone.
+    prior: Option<PriorWindow>,
 }
 
 impl History {
@@ -72,8 +92,13 @@ impl History {
             unacknowledged: 0,
             delivered: 0,
             recovering: false,
-            repairing: false,
+            in_loss: false,
             window_limited: true,
+            marking: false,
+            uses_ecn: false,
+            reorders: false,
+            newly_lost: 0,
+            prior: None,
         }
     }
 
@@ -81,7 +106,7 @@ impl History {
     pub fn open(&mut self, controller: &mut dyn Controller, seed: u64) {
         self.srtt = self.base_rtt;
         self.min_rtt = self.base_rtt;
-        controller.on_open(&Opening {
+        controller.on_established(&Opening {
             now: self.now,
             srtt: self.srtt,
             mss_bytes: MSS_BYTES,
@@ -89,7 +114,7 @@ impl History {
         });
     }
 
-    /// Tells the controller of a step.
+    /// Report the controller of a step.
     pub fn apply(&mut self, step: Step, controller: &mut dyn Controller) {
         match step {
             Step::Send(segments, limited) => {
@@ -98,19 +123,48 @@ impl History {
             }
             Step::Ack(after_us, segments, queueing_us, advances, marked) => {
                 let ack = self.ack(after_us, segments, queueing_us, advances, marked);
+                self.uses_ecn |= marked;
+                if self.uses_ecn {
+                    controller.on_ecn_feedback(&EcnFeedback {
+                        delivered: ack.newly_acked,
+                        marked: if marked { ack.newly_acked } else { 0 },
+                        next: ack.next,
+                        unacknowledged: ack.unacknowledged,
+                    });
+                }
                 controller.on_ack(&ack);
             }
             Step::Loss(marked) => self.lose(controller, marked),
+            Step::LossAfterMark => {
+                if self.recovering && std::mem::take(&mut self.marking) {
+                    controller.on_loss_after_mark(&self.loss(false));
+                }
+            }
             Step::Recovered => {
                 if self.recovering {
                     controller.on_recovered(self.now, None);
                 }
-                (self.recovering, self.repairing) = (false, false);
+                (self.recovering, self.in_loss) = (false, false);
             }
             Step::Timeout => {
+                if !self.recovering && !self.in_loss {
+                    self.prior = Some(window_of(controller));
+                }
                 controller.on_timeout(self.now, self.in_flight());
-                (self.recovering, self.repairing) = (false, true);
+                (self.recovering, self.in_loss) = (false, true);
             }
+            Step::RepeatedTimeout => {
+                if self.in_loss {
+                    controller.on_repeated_timeout();
+                }
+            }
+            Step::Undo => {
+                if let Some(prior) = self.prior.take() {
+                    controller.undo(&prior);
+                    (self.recovering, self.in_loss) = (false, false);
+                }
+            }
+            Step::Reordering(reorders) => self.reorders = reorders,
             Step::Idle(us) => self.idle(us, controller),
         }
     }
@@ -144,10 +198,10 @@ impl History {
             now: self.now,
             newly_acked,
             newly_acked_bytes: bytes,
-            advanced: moved,
+            may_raise_cwnd: moved || self.reorders && newly_acked > 0,
             cumulatively_acked: if moved { newly_acked } else { 0 },
-            selective: !moved,
-            opens: false,
+            has_sack: !moved,
+            window_update: false,
             rtt: (newly_acked > 0).then_some(rtt),
             srtt: self.srtt,
             min_rtt: self.min_rtt,
@@ -158,12 +212,12 @@ impl History {
             prior_delivered,
             application_limited: !self.window_limited,
             window_limited: self.window_limited,
-            newly_lost: 0,
+            newly_lost: std::mem::take(&mut self.newly_lost).min(prior_in_flight),
             marked_bytes: if marked { bytes } else { 0 },
             next: self.next,
             unacknowledged: self.unacknowledged,
             recovering: self.recovering,
-            repairing: self.repairing,
+            in_loss: self.in_loss,
             paced: false,
             next_departure: self.now,
         }
@@ -171,18 +225,27 @@ impl History {
 
     /// One call per episode, as the sender does it.
     fn lose(&mut self, controller: &mut dyn Controller, marked: bool) {
-        if self.recovering || self.repairing {
+        if self.recovering || self.in_loss {
             return;
         }
         self.recovering = true;
-        controller.on_loss(&Loss {
+        self.marking = marked;
+        self.prior = Some(window_of(controller));
+        controller.on_loss(&self.loss(marked));
+        if !marked {
+            self.newly_lost = 1 + self.in_flight() / 8;
+        }
+    }
+
+    fn loss(&self, marked: bool) -> Loss {
+        Loss {
             now: self.now,
             in_flight: self.in_flight(),
             srtt: self.srtt,
             min_rtt: self.min_rtt,
             delivered: self.delivered,
             marked,
-        });
+        }
     }
 
     fn idle(&mut self, us: u32, controller: &mut dyn Controller) {
@@ -195,5 +258,16 @@ impl History {
             rto: self.srtt.scaled(3.0) + Time::from_milliseconds(200),
             initial_window: 10,
         });
+    }
+}
+
+/// The window and threshold as the sender stores them before a reduction.
+fn window_of(controller: &dyn Controller) -> PriorWindow {
+    let cwnd = controller.cwnd();
+    PriorWindow {
+        cwnd,
+        ssthresh: controller
+            .ssthresh()
+            .max((cwnd / 2.0).floor() + (cwnd / 4.0).floor()),
     }
 }

@@ -1,4 +1,4 @@
-//! The cubic curve of one congestion avoidance phase, and Reno's window beside it.
+//! The cubic curve of one congestion avoidance phase, and Reno's window next to it.
 
 use ackclock_core::Time;
 
@@ -47,7 +47,7 @@ impl Epoch {
         }
     }
 
-    /// Lets Reno's window grow with what has been acknowledged (figure 4): one segment for `windows_8`
+    /// Let Reno's window grow with what has been acknowledged (figure 4): one segment for `windows_8`
     /// eighths of a window at a time.
     pub fn grow_w_est(&mut self, cwnd: u32, windows_8: impl Fn(u32) -> u32) {
         loop {

@@ -44,8 +44,8 @@ fn a_long_ack_train_ends_slow_start() {
 }
 
 #[test]
-fn a_standing_queue_ends_slow_start() {
-    // Below 16 segments nothing is looked at; the ninth sample of the next round decides.
+fn a_persistent_queue_ends_slow_start() {
+    // Below 16 segments the detector is off; the ninth sample of the next round decides.
     assert_eq!(hystart_exit(true, 500.0, 0.007), 40.0 - 4.0);
     assert_eq!(hystart_exit(true, 1e6, 0.006), f64::INFINITY);
 }

@@ -14,7 +14,7 @@ use ackclock_core::Time;
 
 use super::{pacing_rate_bytes_per_s, Common};
 use crate::hystart::{HyStart, Path};
-use crate::{Ack, Before, Controller, Inside, Loss, Restart};
+use crate::{Ack, Controller, CubicState, Loss, PriorWindow, Restart};
 
 /// Smallest ssthresh in segments (RFC 5681 equation 4, RFC 9438 section 4.6).
 const MIN_SSTHRESH: f64 = 2.0;
@@ -138,7 +138,7 @@ impl Fractional {
 impl Controller for Fractional {
     fn on_ack(&mut self, ack: &Ack) {
         self.reduced_this_episode &= ack.recovering;
-        if ack.recovering || !ack.advanced || !ack.window_limited {
+        if ack.recovering || !ack.may_raise_cwnd || !ack.window_limited {
             return;
         }
         let acked = if self.parameters.delayed_ack_correction {
@@ -173,7 +173,7 @@ impl Controller for Fractional {
     }
 
     /// Section 4.9.1, but for the curve, which begins anew where the window is.
-    fn undo(&mut self, before: &Before) {
+    fn undo(&mut self, before: &PriorWindow) {
         self.cwnd = self.cwnd.max(before.cwnd);
         self.ssthresh = self.ssthresh.max(before.ssthresh);
         self.epoch = None;
@@ -202,10 +202,10 @@ impl Controller for Fractional {
         self.ssthresh
     }
 
-    fn inside(&self, now: Time) -> Option<Inside> {
+    fn cubic_state(&self, now: Time) -> Option<CubicState> {
         let epoch = self.epoch?;
         let (t_s, c) = (now.since(epoch.start).seconds(), self.parameters.c);
-        Some(Inside {
+        Some(CubicState {
             target: epoch.w_cubic(t_s, c),
             w_cubic: epoch.w_cubic(t_s, c),
             w_max: self.w_max,

@@ -8,7 +8,7 @@ use crate::require;
 /// Linux counts β in parts of this.
 pub const BETA_SCALE: u32 = 1024;
 
-/// What the cards of CUBIC and its relatives have in common.
+/// Parameters shared by CUBIC and its variants.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[allow(clippy::struct_excessive_bools)]
@@ -17,15 +17,15 @@ pub struct Common {
     pub c: f64,
     /// β: the share of the window that is kept at a loss.
     pub beta: f64,
-    /// Whether a loss below `W_max` lowers `W_max` further, to make room for new flows (section 4.7).
+    /// True if a loss below `W_max` lowers `W_max` further, to make room for new flows (section 4.7).
     pub fast_convergence: bool,
-    /// Whether the window is at least Reno's (section 4.3).
+    /// True if the window is at least Reno's (section 4.3).
     pub reno_friendly: bool,
-    /// Whether `W_est` grows like Reno once it has reached the window before the loss.
+    /// True if `W_est` grows like Reno once it has reached the window before the loss.
     pub reno_catch_up: bool,
-    /// Whether `HyStart` may end slow start.
+    /// True if `HyStart` may end slow start.
     pub hystart: bool,
-    /// Whether growth counts acknowledged segments; otherwise it counts ACKs.
+    /// True if growth counts acknowledged segments; otherwise it counts ACKs.
     pub delayed_ack_correction: bool,
 }
 
@@ -35,9 +35,9 @@ pub struct Common {
 pub struct Parameters {
     #[serde(flatten)]
     pub common: Common,
-    /// Whether windows are whole segments, as in Linux; otherwise they are the RFC's fractions.
+    /// True if windows are whole segments, as in Linux; otherwise they are the RFC's fractions.
     pub whole_segments: bool,
-    /// Least time between two looks at the curve; at 0 it is looked at with each ACK.
+    /// Minimum time between two updates from the curve; 0: with each ACK.
     #[serde(rename = "tick_s")]
     pub tick: Time,
 }

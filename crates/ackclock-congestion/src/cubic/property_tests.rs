@@ -1,4 +1,4 @@
-//! What holds whatever happens.
+//! Properties for arbitrary histories.
 
 // Windows are whole segments, so comparing them exactly is meant.
 #![allow(clippy::float_cmp)]
@@ -78,7 +78,7 @@ fn apply(step: Step, cubic: &mut dyn Controller, now: &mut Time) {
 
 proptest! {
     #[test]
-    fn the_window_is_finite_and_at_least_one_whatever_happens(
+    fn the_window_is_finite_and_positive_in_any_history(
         steps in proptest::collection::vec(step(), 0..300),
         c in 1e-6..10.0,
         beta in 0.01..0.99,

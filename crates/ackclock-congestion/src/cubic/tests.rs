@@ -63,7 +63,7 @@ impl AckClock {
 }
 
 #[test]
-fn a_loss_keeps_beta_in_whole_segments_and_at_least_two() {
+fn a_loss_keeps_beta_rounded_to_segments_min_two() {
     for (beta, cwnd, kept) in [
         (0.7, 100, 70),
         (0.7, 90, 63),
@@ -141,7 +141,7 @@ fn at_small_windows_it_grows_like_a_reno_of_the_same_average() {
 }
 
 #[test]
-fn with_catch_up_w_est_grows_by_one_per_round_trip_beyond_the_last_window() {
+fn with_catch_up_w_est_grows_like_reno_above_the_prior_window() {
     let grown = |reno_catch_up: bool| {
         let mut cubic = cubic(60.0, &json!({ "reno_catch_up": reno_catch_up }));
         let mut clock = AckClock::new(0.01);
@@ -314,7 +314,7 @@ fn rtts_of_an_epochs_first_second_do_not_count() {
 }
 
 #[test]
-fn wrong_parameters_are_refused() {
+fn wrong_parameters_are_rejected() {
     for changes in [
         json!({ "beta": 0.0 }),
         json!({ "beta": 1.0 }),

@@ -20,7 +20,7 @@ fn dctcp(initial_alpha: f64, window: f64) -> Dctcp {
 /// An observation window of `delivered` segments, `marked` of them marked, in one ACK.
 fn observe(dctcp: &mut Dctcp, delivered: u32, marked: u32) {
     let end = dctcp.window_end;
-    dctcp.on_feedback(&Feedback {
+    dctcp.on_ecn_feedback(&EcnFeedback {
         delivered,
         marked,
         next: end + u64::from(delivered),
@@ -71,26 +71,26 @@ fn all_marked_keeps_alpha_at_one_and_an_end_of_marks_lets_it_vanish() {
 }
 
 #[test]
-fn a_window_of_data_is_observed_as_a_whole() {
+fn the_marked_fraction_is_measured_per_window() {
     let mut dctcp = dctcp(0.0, 10.0);
-    let mut feedback = Feedback {
+    let mut feedback = EcnFeedback {
         delivered: 1,
         marked: 0,
         next: 10,
         unacknowledged: 0,
     };
-    dctcp.on_feedback(&feedback); // the first ACK begins a window that ends at 10
+    dctcp.on_ecn_feedback(&feedback); // the first ACK begins a window that ends at 10
     for acknowledged in 1..10 {
-        feedback = Feedback {
+        feedback = EcnFeedback {
             marked: u32::from(acknowledged <= 4),
             next: 10 + acknowledged,
             unacknowledged: acknowledged,
             ..feedback
         };
-        dctcp.on_feedback(&feedback);
+        dctcp.on_ecn_feedback(&feedback);
         assert_eq!(dctcp.alpha, 0);
     }
-    dctcp.on_feedback(&Feedback {
+    dctcp.on_ecn_feedback(&EcnFeedback {
         marked: 0,
         next: 20,
         unacknowledged: 10,
@@ -119,7 +119,7 @@ fn a_loss_halves_whatever_alpha_is() {
 }
 
 #[test]
-fn a_loss_during_the_reaction_halves_what_is_in_flight() {
+fn a_loss_during_the_reaction_halves_the_flight() {
     let mut dctcp = dctcp(0.1, 100.0);
     dctcp.on_loss(&MARK);
     dctcp.on_loss_after_mark(&Loss {
@@ -168,7 +168,7 @@ fn g_is_a_power_of_two() {
 }
 
 #[test]
-fn other_parameters_are_refused() {
+fn other_parameters_are_rejected() {
     for refused in [
         parameters(11, 1.0),
         parameters(4, 1.5),

@@ -31,7 +31,7 @@ impl Fractional {
 
 impl Controller for Fractional {
     fn on_ack(&mut self, ack: &Ack) {
-        if !self.window.may_grow(ack) {
+        if !self.window.on_ack(ack) {
             return;
         }
         let acked = self.window.slow_start(ack.newly_acked.into(), 1.0);

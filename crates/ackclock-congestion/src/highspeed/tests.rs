@@ -165,7 +165,7 @@ fn a_round_adds_a_and_a_loss_takes_b() {
 }
 
 #[test]
-fn each_ack_counts_once_however_many_segments_it_acknowledges() {
+fn growth_counts_acks_not_segments() {
     let mut highspeed = highspeed(76.0);
     highspeed.on_loss(&LOSS);
     assert_eq!(highspeed.cwnd(), 38.0);
@@ -185,7 +185,7 @@ fn each_ack_counts_once_however_many_segments_it_acknowledges() {
 }
 
 #[test]
-fn windows_beyond_the_table_take_its_last_row() {
+fn windows_above_the_table_use_its_last_row() {
     let mut highspeed = highspeed(200_000.0);
     highspeed.on_loss(&LOSS);
     highspeed.on_ack(&ack(Time::ZERO, 1));
@@ -194,7 +194,7 @@ fn windows_beyond_the_table_take_its_last_row() {
 }
 
 #[test]
-fn a_timeout_starts_from_one_and_slow_start_leaves_nothing_over() {
+fn a_timeout_restarts_from_one_and_slow_start_uses_all_segments() {
     let mut highspeed = highspeed(16.0);
     highspeed.on_timeout(Time::ZERO, 16);
     assert_eq!((highspeed.cwnd(), highspeed.ssthresh()), (1.0, 8.0));
@@ -203,7 +203,7 @@ fn a_timeout_starts_from_one_and_slow_start_leaves_nothing_over() {
 }
 
 #[test]
-fn in_fractions_a_segment_adds_a_over_w_and_recovery_nothing() {
+fn fractional_growth_is_a_over_w_per_segment_and_zero_in_recovery() {
     let mut rfc = rfc(2000.0);
     rfc.on_loss(&LOSS);
     let w = 2000.0 * (1.0 - b(2000.0));
@@ -245,7 +245,7 @@ fn the_response_function_is_that_of_the_rfc() {
 }
 
 #[test]
-fn other_parameters_are_refused() {
+fn other_parameters_are_rejected() {
     assert!(make(&json!({}), 10.0).is_err());
     assert!(make(&json!({ "whole_segments": 3 }), 10.0).is_err());
 }

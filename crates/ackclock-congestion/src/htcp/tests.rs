@@ -41,7 +41,7 @@ fn loss_at(now_ms: u64) -> Loss {
 }
 
 #[test]
-fn the_increase_is_one_for_a_second_and_then_quadratic_in_whole_segments() {
+fn the_increase_is_one_for_a_second_and_then_quadratic() {
     // 1 + 10 t + t²/4 at t beyond a second: 11.25, 22, 33.25, 46 (t = 4: 1 + 40 + 4 = 45), 126 (t = 10).
     for hz in [100, 250, 1000] {
         for (seconds, expected) in [
@@ -126,9 +126,9 @@ fn the_rtts_are_ticks_begun_and_the_largest_rises_slowly_and_fades() {
     htcp.on_ack(&with_rtt(120, 1, 75));
     assert_eq!((htcp.min_rtt, htcp.max_rtt), (6, 8));
     let of_a_hole = |now_ms| Ack {
-        advanced: false,
+        may_raise_cwnd: false,
         cumulatively_acked: 0,
-        selective: true,
+        has_sack: true,
         ..with_rtt(now_ms, 1, 81)
     };
     htcp.on_ack(&Ack {
@@ -148,7 +148,7 @@ fn the_rtts_are_ticks_begun_and_the_largest_rises_slowly_and_fades() {
 }
 
 #[test]
-fn time_counts_from_the_end_of_the_repair() {
+fn time_counts_from_the_end_of_recovery() {
     let mut htcp = htcp(40.0, &json!({}));
     htcp.on_loss(&loss_at(1000));
     assert_eq!((htcp.cwnd(), htcp.ssthresh()), (20.0, 20.0));
@@ -192,7 +192,7 @@ fn a_timeout_starts_from_one_and_in_recovery_keeps_the_back_off() {
 }
 
 #[test]
-fn parameters_that_make_no_sense_are_refused() {
+fn invalid_parameters_are_rejected() {
     for changes in [
         json!({ "tick_s": 0.0 }),
         json!({ "tick_s": -1.0 }),

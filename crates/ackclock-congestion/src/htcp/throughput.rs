@@ -20,18 +20,18 @@ pub struct Throughput {
 }
 
 impl Throughput {
-    /// Starts a new sample.
+    /// Start a new sample.
     pub fn begin(&mut self, now: u64) {
         self.segments = 0;
         self.since = now;
     }
 
-    /// Counts acknowledged segments.
+    /// Count acknowledged segments.
     pub fn count(&mut self, segments: u64) {
         self.segments += segments;
     }
 
-    /// Takes a sample if `enough` segments were acknowledged over at least `min_rtt` ticks, of which there are
+    /// Take a sample if `enough` segments were acknowledged over at least `min_rtt` ticks, of which there are
     /// `hz` per second. It enters the average once `settled`; until then it is the average.
     pub fn sample(&mut self, now: u64, enough: u64, min_rtt: u64, hz: u64, settled: bool) {
         let span = now.saturating_sub(self.since);
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn samples_are_averaged_once_settled_and_the_largest_counts() {
+    fn samples_are_averaged_after_warmup_and_the_maximum_counts() {
         let mut throughput = Throughput::default();
         let mut take = |now, segments, settled| {
             throughput.count(segments);

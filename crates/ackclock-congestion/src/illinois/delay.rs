@@ -16,7 +16,7 @@ pub struct Delay {
 }
 
 impl Delay {
-    /// Takes an RTT.
+    /// Take an RTT.
     pub fn observe(&mut self, rtt: Time) {
         let rtt = rtt.min(LONGEST).microseconds();
         let (smallest, largest) = self.extremes.unwrap_or((rtt, rtt));
@@ -25,7 +25,7 @@ impl Delay {
         self.count += 1;
     }
 
-    /// Forgets the round's RTTs.
+    /// Forget the round's RTTs.
     pub fn begin_round(&mut self) {
         self.sum = 0;
         self.count = 0;

@@ -24,7 +24,7 @@ fn illinois(initial_window: f64) -> Illinois {
     Illinois::new(curves, &parameters, initial_window)
 }
 
-/// Acknowledges what had been sent up to the round's end and some, with a queueing delay over a base of 50 ms.
+/// Acknowledge what had been sent up to the round's end and some, with a queueing delay over a base of 50 ms.
 fn round(illinois: &mut Illinois, delay_us: u64) {
     let end = illinois.round_end.unwrap_or(0);
     illinois.on_ack(&Ack {
@@ -59,7 +59,7 @@ fn the_increase_at_the_corners() {
 }
 
 #[test]
-fn the_increase_is_the_largest_again_after_five_rounds_without_a_queue() {
+fn alpha_returns_to_its_maximum_after_five_rounds_without_a_queue() {
     let mut illinois = illinois(100.0);
     round(&mut illinois, 0);
     round(&mut illinois, 0);
@@ -168,7 +168,7 @@ fn a_timeout_makes_it_reno_until_the_next_round() {
 }
 
 #[test]
-fn parameters_that_make_no_sense_are_refused() {
+fn invalid_parameters_are_rejected() {
     for changes in [
         json!({ "alpha_min": 0.0 }),
         json!({ "alpha_min": 11.0 }),

@@ -1,4 +1,4 @@
-//! Rounds, the queue they tell of, and what interrupts them.
+//! Rounds, the queue estimated from them, and their interruptions.
 
 #![allow(clippy::float_cmp)] // windows are whole segments
 
@@ -109,7 +109,7 @@ fn the_smallest_rtt_of_a_round_counts() {
 }
 
 #[test]
-fn slow_start_doubles_until_more_than_gamma_wait_and_leaves_what_the_path_holds() {
+fn slow_start_doubles_until_the_backlog_exceeds_gamma_and_drops_to_the_bdp() {
     let mut flow = Flow::new(10.0);
     flow.ack(1, 100);
     assert_eq!(
@@ -137,7 +137,7 @@ fn a_shorter_window_takes_the_threshold_down_and_a_longer_one_three_quarters_up(
 }
 
 #[test]
-fn two_samples_tell_nothing_and_the_round_counts_as_for_reno() {
+fn with_two_samples_a_round_grows_like_reno() {
     let mut flow = Flow::steady(4);
     let last = 4;
     flow.ack((flow.end + 1 - flow.unacknowledged) as u32 - last, 500);
@@ -163,12 +163,12 @@ fn a_loss_halves_and_measuring_waits_for_the_end_of_recovery() {
 }
 
 #[test]
-fn a_round_begins_when_the_repair_after_a_timeout_ends() {
+fn a_round_begins_when_loss_recovery_ends() {
     let mut flow = Flow::steady(50);
     flow.vegas.on_timeout(Time::ZERO, 50);
-    let acked = |unacknowledged: u64, repairing: bool| Ack {
+    let acked = |unacknowledged: u64, in_loss: bool| Ack {
         rtt: Some(Time::from_milliseconds(BASE_MS)),
-        repairing,
+        in_loss,
         unacknowledged,
         next: 300,
         ..ack(Time::ZERO, 1)
@@ -205,7 +205,7 @@ fn a_timeout_forgets_the_base_rtt() {
 }
 
 #[test]
-fn the_window_is_at_least_two() {
+fn the_minimum_window_is_two() {
     let mut flow = Flow::new(10.0);
     flow.ack(1, 1);
     flow.round(100);
@@ -214,7 +214,7 @@ fn the_window_is_at_least_two() {
 }
 
 #[test]
-fn parameters_that_make_no_sense_are_refused() {
+fn invalid_parameters_are_rejected() {
     for (alpha, beta) in [(0, 4), (5, 4)] {
         let parameters = json!({ "alpha": alpha, "beta": beta, "gamma": 1 });
         assert!(make(&parameters, 10.0).is_err());

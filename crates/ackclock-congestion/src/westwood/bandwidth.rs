@@ -3,9 +3,9 @@
 //! An ACK that does not advance stands for a segment. What such ACKs have counted is taken off the cumulative ACK
 //! that follows: of `n` segments when at least `n` were counted before, one counts (ICC 2004 section II-B).
 //!
-//! Linux does so only off its fast path, on ACKs with SACK blocks or, while the receiver's window opens, another window.
-//! Any other that advances counts in full, the ACK that fills the last hole too: the segments beyond the hole count
-//! twice, and the next loss finds what is still to be taken off.
+//! Linux does so only off its fast path, on ACKs with SACK blocks or, while the receiver's window opens, another
+//! window. Any other that advances counts in full, the ACK that fills the last hole too: the segments beyond the hole
+//! count twice, and the next loss finds what is still to be taken off.
 
 use crate::Ack;
 
@@ -35,12 +35,12 @@ fn filtered(old: u64, new: u64) -> u64 {
 }
 
 impl Bandwidth {
-    /// Starts the first sample.
+    /// Start the first sample.
     pub fn begin(&mut self, now: u64) {
         self.since = now;
     }
 
-    /// Ends the sample when it is longer than `window` ticks; the first one fills the filter.
+    /// End the sample when it is longer than `window` ticks; the first one fills the filter.
     pub fn close_sample(&mut self, now: u64, window: u64) {
         let span = now.saturating_sub(self.since);
         if span <= window {
@@ -58,7 +58,7 @@ impl Bandwidth {
         self.since = now;
     }
 
-    /// Counts what an ACK says has arrived.
+    /// Count the segments that an ACK reports.
     pub fn count(&mut self, ack: &Ack) {
         if let Some(bytes) = ack
             .newly_acked_bytes
@@ -67,19 +67,19 @@ impl Bandwidth {
             self.segment_bytes = bytes;
         }
         let segment = self.segment_bytes;
-        let advanced = u64::from(ack.cumulatively_acked) * segment;
-        self.bytes += if advanced > 0 && !ack.selective && !ack.opens {
-            advanced
-        } else if advanced == 0 {
+        let may_raise_cwnd = u64::from(ack.cumulatively_acked) * segment;
+        self.bytes += if may_raise_cwnd > 0 && !ack.has_sack && !ack.window_update {
+            may_raise_cwnd
+        } else if may_raise_cwnd == 0 {
             self.ahead += segment;
             segment
-        } else if advanced == segment {
+        } else if may_raise_cwnd == segment {
             segment
-        } else if self.ahead >= advanced {
-            self.ahead -= advanced;
+        } else if self.ahead >= may_raise_cwnd {
+            self.ahead -= may_raise_cwnd;
             segment
         } else {
-            advanced - std::mem::take(&mut self.ahead)
+            may_raise_cwnd - std::mem::take(&mut self.ahead)
         };
     }
 
@@ -99,7 +99,7 @@ mod tests {
 
     fn duplicate() -> Ack {
         Ack {
-            advanced: false,
+            may_raise_cwnd: false,
             cumulatively_acked: 0,
             ..ack(Time::ZERO, 1)
         }
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn what_duplicates_stood_for_is_not_counted_twice() {
+    fn segments_counted_by_duplicate_acks_are_not_counted_twice() {
         let mut bandwidth = Bandwidth::default();
         bandwidth.count(&ack(Time::ZERO, 2));
         assert_eq!(bandwidth.bytes, 2 * 1448, "a delayed ACK");
@@ -133,7 +133,7 @@ mod tests {
         // Partial ACK of 3: all of them were counted, the retransmission arrived.
         let jump = |n| Ack {
             cumulatively_acked: n,
-            selective: true,
+            has_sack: true,
             ..ack(Time::ZERO, 1)
         };
         bandwidth.count(&jump(3));
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ack_without_sack_blocks_counts_twice_what_duplicates_stood_for() {
+    fn an_ack_without_sack_blocks_double_counts_duplicate_acks() {
         let mut bandwidth = Bandwidth::default();
         bandwidth.count(&ack(Time::ZERO, 1));
         for _ in 0..5 {
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ack_that_opens_the_window_counts_what_duplicates_stood_for_once() {
+    fn a_window_update_counts_duplicate_acks_correctly() {
         let mut bandwidth = Bandwidth::default();
         bandwidth.count(&ack(Time::ZERO, 1));
         for _ in 0..5 {
@@ -169,7 +169,7 @@ mod tests {
         }
         bandwidth.count(&Ack {
             cumulatively_acked: 6,
-            opens: true,
+            window_update: true,
             ..ack(Time::ZERO, 1)
         });
         assert_eq!((bandwidth.bytes, bandwidth.ahead), (7 * 1448, 0), "1 and 6");

@@ -1,4 +1,4 @@
-//! What a loss leaves.
+//! Tests of the window after a loss.
 
 #![allow(clippy::float_cmp)] // windows are whole segments
 
@@ -26,7 +26,7 @@ fn steady(westwood: &mut Westwood, milliseconds: std::ops::Range<u64>) {
 }
 
 #[test]
-fn a_recovery_comes_down_to_half_and_ends_at_bandwidth_times_smallest_rtt() {
+fn a_recovery_halves_and_ends_at_bandwidth_times_smallest_rtt() {
     let mut westwood = westwood(100.0);
     westwood.window.end_slow_start();
     steady(&mut westwood, 51..5000);
@@ -68,7 +68,7 @@ fn the_estimate_of_a_steady_flow_is_its_rate() {
 }
 
 #[test]
-fn samples_are_of_an_rtt_but_of_fifty_milliseconds_at_least() {
+fn samples_span_an_rtt_min_fifty_milliseconds() {
     let mut westwood = westwood(10.0);
     westwood.on_ack(&acked(10, 1, 10));
     // Counted from the sending at 0: the sample closes at tick 6 (60 ms), of more than 5 ticks.
@@ -119,7 +119,7 @@ fn a_loss_before_the_first_sample_leaves_two_segments() {
 }
 
 #[test]
-fn a_loss_that_the_end_of_a_recovery_brings_halves_the_measured_window() {
+fn a_loss_at_the_end_of_a_recovery_halves_the_measured_window() {
     let mut westwood = westwood(100.0);
     steady(&mut westwood, 51..5000);
     let measured = f64::from(westwood.measured());
@@ -151,7 +151,7 @@ fn the_ack_that_ends_a_recovery_ends_a_sample_by_its_own_rtt() {
 }
 
 #[test]
-fn parameters_that_make_no_sense_are_refused() {
+fn invalid_parameters_are_rejected() {
     assert!(make(&json!({ "tick_s": 0.0 }), 10.0).is_err());
     assert!(make(&json!({}), 10.0).is_err());
     assert!(make(&json!({ "tick_s": 0.004, "k": 1 }), 10.0).is_err());

@@ -74,7 +74,7 @@ pub fn put<T: Clone>(values: &mut Vec<T>, row: usize, value: Option<&T>) {
     }
 }
 
-/// Defines a table: a struct with a vector for each column.
+/// Define a table: a struct with a vector for each column.
 #[macro_export]
 macro_rules! table {
     ($(#[$doc:meta])* $Table:ident { $($(#[$column_doc:meta])* $name:ident: $Cell:ty),+ $(,)? }) => {
@@ -112,7 +112,7 @@ macro_rules! table {
     };
 }
 
-/// Defines a record: a struct of tables.
+/// Define a record: a struct of tables.
 #[macro_export]
 macro_rules! record {
     ($(#[$doc:meta])* $Record:ident { $($name:ident: $Table:ty),+ $(,)? }) => {
@@ -139,11 +139,11 @@ mod tests {
 
     table!(
         /// Words and their lengths.
-        Words { word: String, letters: u32, syllables: Vec<u64> }
+        Terms { word: String, letters: u32, syllables: Vec<u64> }
     );
     record!(
         /// A book.
-        Book { words: Words }
+        Book { terms: Terms }
     );
 
     #[test]
@@ -153,13 +153,13 @@ mod tests {
             ("letters", "u32"),
             ("syllables", "Vec<u64>"),
         ];
-        assert_eq!(Words::COLUMNS, expected);
-        assert_eq!(Book::TABLES, [("words", Words::COLUMNS)]);
+        assert_eq!(Terms::COLUMNS, expected);
+        assert_eq!(Book::TABLES, [("terms", Terms::COLUMNS)]);
     }
 
     #[test]
     fn append_moves_the_rows_of_another_table() {
-        let row = |word: &str| Words {
+        let row = |word: &str| Terms {
             word: vec![word.to_owned()],
             letters: vec![3],
             syllables: vec![vec![1]],
@@ -173,14 +173,14 @@ mod tests {
 
     #[test]
     fn put_replaces_a_row_or_appends_it() {
-        let words = Words {
+        let terms = Terms {
             word: ["syn", "ack", "fin"].map(str::to_owned).to_vec(),
             letters: vec![1, 2, 3],
-            ..Words::default()
+            ..Terms::default()
         };
-        let mut taken = Words::default();
+        let mut taken = Terms::default();
         for (row, from) in [(0, 0), (1, 1), (0, 2)] {
-            taken.put(row, &words, from);
+            taken.put(row, &terms, from);
         }
         assert_eq!(taken.word, ["fin", "ack"]);
         assert_eq!(taken.letters, [3, 2]);
@@ -189,18 +189,18 @@ mod tests {
 
     #[test]
     fn columns_without_values_are_left_out() {
-        let words = Words {
+        let terms = Terms {
             word: vec!["ack".to_owned()],
             letters: vec![3],
-            ..Words::default()
+            ..Terms::default()
         };
-        let names: Vec<_> = words.columns().into_iter().map(|(name, _)| name).collect();
+        let names: Vec<_> = terms.columns().into_iter().map(|(name, _)| name).collect();
         assert_eq!(names, ["word", "letters"]);
     }
 
     #[test]
     fn a_table_without_rows_keeps_all_its_columns() {
         let tables = Book::default().tables();
-        assert_eq!(tables[0].1.len(), Words::COLUMNS.len());
+        assert_eq!(tables[0].1.len(), Terms::COLUMNS.len());
     }
 }

@@ -13,7 +13,7 @@ pub enum Signal {
 
 /// Recovery state of a sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Phase {
+pub enum CaState {
     /// No recovery: the congestion control algorithm alone sets the window.
     #[default]
     Open,

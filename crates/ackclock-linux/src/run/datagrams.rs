@@ -1,4 +1,4 @@
-//! What the UDP sources and their sinks do.
+//! UDP sources and sinks.
 
 use std::cmp::Reverse;
 use std::net::SocketAddrV4;
@@ -8,9 +8,9 @@ use ackclock_traffic::Departures;
 use rustix::event::epoll::EventFlags;
 use rustix::net::connect;
 
-use super::{Run, Stage, Task, Whose};
+use super::{Run, Stage, Task, Token};
 use crate::error::Tried;
-use crate::order::Host;
+use crate::run_spec::Host;
 use crate::stream::Stream;
 use crate::Error;
 
@@ -18,36 +18,36 @@ impl Run {
     /// A UDP source begins.
     pub(super) fn begin_stream(&mut self, flow: u32) -> Result<(), Error> {
         let number = flow as usize - self.plans.datagrams().start;
-        let plan = self.order.plan.datagrams[number].clone();
-        let (way, priority) = (self.order.datagrams[number].clone(), plan.priority);
-        let start = self.plans.start(&self.order, flow as usize).max(self.now);
-        let (source, own) = self.end_of_stream(flow, &way.source, priority)?;
-        let (sink, there) = self.end_of_stream(flow, &way.destination, priority)?;
+        let plan = self.spec.plan.datagrams[number].clone();
+        let (host_pair, priority) = (self.spec.datagrams[number].clone(), plan.priority);
+        let start = self.plans.start(&self.spec, flow as usize).max(self.now);
+        let (source, own) = self.end_of_stream(flow, &host_pair.source, priority)?;
+        let (sink, there) = self.end_of_stream(flow, &host_pair.destination, priority)?;
         self.hosts.namespaces.enter("")?;
         if let Some(sink) = &sink {
             connect(sink, &own).tried(|| format!("UDP to {own}"))?;
-            self.watch(sink, Whose::Sink(flow), EventFlags::IN)?;
+            self.watch(sink, Token::Sink(flow), EventFlags::IN)?;
         }
-        let is_answered = plan.source.is_answered();
-        let answered = source.as_ref().filter(|_| is_answered);
+        let has_responses = plan.source.has_responses();
+        let answered = source.as_ref().filter(|_| has_responses);
         if let Some(source) = &source {
             connect(source, &there).tried(|| format!("UDP to {there}"))?;
         }
         if let Some(source) = answered {
-            self.watch(source, Whose::Source(flow), EventFlags::IN)?;
+            self.watch(source, Token::Source(flow), EventFlags::IN)?;
         }
         let departures = Departures::new(
             &plan.source,
             start,
             plan.stop,
-            self.order.seed,
+            self.spec.seed,
             number as u64,
         );
         let sizes = (plan.payload_bytes, plan.header_bytes);
-        let stream = Stream::new((source, sink), departures, sizes, is_answered, start);
+        let stream = Stream::new((source, sink), departures, sizes, has_responses, start);
         self.flows[flow as usize] = Stage::Stream(Box::new(stream));
         self.by_client.insert((own, there), flow);
-        self.follow(own, there);
+        self.capture_flow(own, there);
         self.active.insert(flow);
         self.send_later(flow);
         Ok(())
@@ -61,7 +61,7 @@ impl Run {
         priority: u8,
     ) -> Result<(Option<OwnedFd>, SocketAddrV4), Error> {
         match self.hosts.datagrams_at(flow, host) {
-            Some(address) if !self.order.has(host) => Ok((None, address)),
+            Some(address) if !self.spec.is_local(host) => Ok((None, address)),
             _ => {
                 let (socket, own) = self.hosts.datagrams(flow, host, priority)?;
                 Ok((Some(socket), own))
@@ -101,13 +101,13 @@ impl Run {
     }
 
     /// Answers have reached their source, which may change its rate.
-    pub(super) fn on_answer(&mut self, flow: u32) {
+    pub(super) fn on_response(&mut self, flow: u32) {
         let now = self.now;
         let Stage::Stream(stream) = &mut self.flows[flow as usize] else {
             return;
         };
         let before = stream.departures.next();
-        stream.hear(now);
+        stream.receive_responses(now);
         if stream.departures.next() != before {
             self.send_later(flow);
         }

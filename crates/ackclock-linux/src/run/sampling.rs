@@ -18,7 +18,7 @@ use crate::stream::Stream;
 use crate::Error;
 
 impl Run {
-    /// Samples the active connections in their order, and the queues.
+    /// Sample the active connections in their order, and the queues.
     pub(super) fn sample(&mut self, at: Time) -> Result<(), Error> {
         let first_transfer = self.plans.first_transfer();
         for &flow in &self.active {
@@ -32,10 +32,10 @@ impl Run {
             let Some(connection) = active(&mut self.flows, flow) else {
                 continue;
             };
-            // A sender that the kernel gave up is closed when its socket says so.
-            let news = connection.look().unwrap_or_default();
-            tell(&news, at, flow, &mut self.record.events);
-            let is_recorded = self.order.plan.record.traffic || (flow as usize) < first_transfer;
+            // A sender that the kernel gave up is closed by its socket's event.
+            let news = connection.sample().unwrap_or_default();
+            record_events(&news, at, flow, &mut self.record.events);
+            let is_recorded = self.spec.plan.record.traffic || (flow as usize) < first_transfer;
             if is_recorded && connection.sender.is_some() && connection.info.is_open() {
                 write(connection, at, flow, &mut self.record.flow_samples);
             }
@@ -46,11 +46,11 @@ impl Run {
     fn sample_queues(&mut self, at: Time) -> Result<(), Error> {
         let drops = self
             .queues
-            .sample(at, &self.order, &mut self.record.queue_samples)?;
+            .sample(at, &self.spec, &mut self.record.queue_samples)?;
         if self.monitor.is_some() {
             return Ok(());
         }
-        // Without a monitor, a queue's own count tells how many packets it dropped, not whose.
+        // Without a monitor, a queue's own counter gives the number of dropped packets, not their flows.
         for (link, count) in drops {
             for _ in 0..count {
                 let events = &mut self.record.events;
@@ -71,8 +71,8 @@ impl Run {
             let Some(connection) = active(&mut self.flows, flow) else {
                 continue;
             };
-            let news = connection.look().unwrap_or_default();
-            tell(&news, self.now, flow, &mut self.record.events);
+            let news = connection.sample().unwrap_or_default();
+            record_events(&news, self.now, flow, &mut self.record.events);
             connection
                 .count_delivered()
                 .tried(|| "TCP_INFO".to_owned())?;
@@ -81,16 +81,16 @@ impl Run {
         Ok(())
     }
 
-    /// Writes the tables that are complete only at the end.
+    /// Write the tables that are complete only at the end.
     pub(super) fn total(&mut self, at: Time) -> Result<(), Error> {
         self.on_drops();
-        self.record.links = self.queues.totals(&self.order)?;
+        self.record.links = self.queues.totals(&self.spec)?;
         for &flow in &self.active {
             let Some(connection) = active(&mut self.flows, flow) else {
                 continue;
             };
-            let news = connection.look().unwrap_or_default();
-            tell(&news, at, flow, &mut self.record.events);
+            let news = connection.sample().unwrap_or_default();
+            record_events(&news, at, flow, &mut self.record.events);
             connection
                 .count_delivered()
                 .tried(|| "TCP_INFO".to_owned())?;
@@ -120,7 +120,7 @@ impl Run {
 
     /// A row for each flow of the plan, and for each generated transfer that has begun.
     fn write_row(&mut self, index: usize) -> Result<(), Error> {
-        if self.order.here.is_some() && !self.write_ends(index)? {
+        if self.spec.local.is_some() && !self.write_ends(index)? {
             return Ok(());
         }
         let row = match &self.flows[index] {
@@ -131,7 +131,7 @@ impl Run {
             Stage::Stream(stream) => Row::of_stream(Some(stream)),
             Stage::Over(row) => **row,
         };
-        let about = self.plans.about(&self.order, index)?;
+        let about = self.plans.about(&self.spec, index)?;
         let dropped = self.dropped.get(index).copied();
         row.write(index as u32, &about, dropped, &mut self.record.flows);
         row.write_limits(index as u32, &mut self.record.limits);
@@ -146,7 +146,7 @@ fn release() -> String {
 }
 
 /// Events of what has happened to a connection since the last look.
-fn tell(news: &Counts, at: Time, flow: u32, events: &mut Events) {
+fn record_events(news: &Counts, at: Time, flow: u32, events: &mut Events) {
     let happened = [
         (EventKind::SynRetransmission, news.syn_retransmissions),
         (EventKind::Timeout, news.timeouts),

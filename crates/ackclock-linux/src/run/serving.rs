@@ -1,4 +1,4 @@
-//! What the applications do: connect, write, read, close.
+//! The applications: connect, write, read, close.
 
 use std::cmp::Reverse;
 use std::io;
@@ -7,17 +7,17 @@ use ackclock_core::tables::{EventKind, NONE};
 use ackclock_core::Time;
 use rustix::event::epoll::EventFlags;
 
-use super::{Run, Stage, Task, Whose};
-use crate::connection::{Connection, Found};
+use super::{Run, Stage, Task, Token};
+use crate::connection::{Connection, ReadOutcome};
 use crate::error::Tried;
-use crate::hosts::{Hosts, Service, EAGER_BYTES};
-use crate::order::Care;
+use crate::hosts::{Hosts, Service, UNTHROTTLED_BYTES};
 use crate::rows::Row;
+use crate::run_spec::AppTiming;
 use crate::Error;
 
 /// Told once for each change: writable, readable, closed by the other side.
 const SENDERS: EventFlags = EventFlags::OUT.union(EventFlags::ET);
-const ASKED_SENDERS: EventFlags = SENDERS.union(EventFlags::IN);
+const RECEIVER_INITIATED_SENDERS: EventFlags = SENDERS.union(EventFlags::IN);
 const LAZY_RECEIVERS: EventFlags = EventFlags::RDHUP.union(EventFlags::ET);
 const PROMPT_RECEIVERS: EventFlags = LAZY_RECEIVERS.union(EventFlags::IN);
 
@@ -25,13 +25,13 @@ impl Run {
     /// A flow begins: its client connects.
     pub(super) fn begin(&mut self, flow: u32) -> Result<(), Error> {
         let index = flow as usize;
-        let plan = self.plans.describe(&self.order, index)?;
-        let (options, _) = self.order.sockets_of(plan.about.group)?;
-        let is_asked = plan.task.request_bytes.is_some();
-        let (client, server) = if is_asked {
-            (&plan.way.destination, &plan.way.source)
+        let plan = self.plans.describe(&self.spec, index)?;
+        let (options, _) = self.spec.sockets_of_group(plan.about.group)?;
+        let is_receiver_initiated = plan.task.request_bytes.is_some();
+        let (client, server) = if is_receiver_initiated {
+            (&plan.host_pair.destination, &plan.host_pair.source)
         } else {
-            (&plan.way.source, &plan.way.destination)
+            (&plan.host_pair.source, &plan.host_pair.destination)
         };
         let service = Service {
             namespace: server.namespace.clone(),
@@ -46,31 +46,31 @@ impl Run {
         let is_awaited = transfer.is_some_and(|transfer| self.plans.schedule.is_awaited(transfer));
         let mut connection = Connection::new(plan.task, self.now, is_awaited);
         let stop = plan.stop;
-        if is_asked {
+        if is_receiver_initiated {
             self.watch(
                 &socket,
-                Whose::Receiver(flow),
+                Token::Receiver(flow),
                 self.receiving() | EventFlags::OUT,
             )?;
-            self.hosts.await_data(&socket, 0, plan.task.size_bytes)?;
+            self.hosts.set_low_water(&socket, 0, plan.task.size_bytes)?;
             connection.receiver = Some(socket);
         } else {
-            self.watch(&socket, Whose::Sender(flow), SENDERS)?;
+            self.watch(&socket, Token::Sender(flow), SENDERS)?;
             if stop.is_some() {
-                Hosts::write_late(&socket)?;
+                Hosts::limit_unsent(&socket)?;
             }
             connection.sender = Some(socket);
         }
         self.by_client.insert((own, there), flow);
-        if is_asked {
-            self.follow(there, own);
+        if is_receiver_initiated {
+            self.capture_flow(there, own);
         } else {
-            self.follow(own, there);
+            self.capture_flow(own, there);
         }
         self.unaccepted.insert(own, flow);
         self.flows[index] = Stage::Active(Box::new(connection));
         self.active.insert(flow);
-        if let Some(stop) = stop.filter(|&stop| stop <= self.order.plan.duration) {
+        if let Some(stop) = stop.filter(|&stop| stop <= self.spec.plan.duration) {
             self.agenda
                 .push(Reverse((stop.max(self.now), Task::Stop(flow))));
         }
@@ -84,41 +84,41 @@ impl Run {
         };
         let flow = match self.unaccepted.remove(&client) {
             Some(flow) => Some(flow),
-            None => self.begun_elsewhere(number, client)?,
+            None => self.begin_remote(number, client)?,
         };
         let Some(flow) = flow else { return Ok(()) };
         let Some(connection) = active(&mut self.flows, flow) else {
             return Ok(());
         };
-        if connection.is_asked() {
+        if connection.is_receiver_initiated() {
             connection.sender = Some(socket);
-            self.watch_socket(flow, Whose::Sender(flow), ASKED_SENDERS)
+            self.watch_socket(flow, Token::Sender(flow), RECEIVER_INITIATED_SENDERS)
         } else {
             connection.receiver = Some(socket);
-            self.watch_socket(flow, Whose::Receiver(flow), self.receiving())
+            self.watch_socket(flow, Token::Receiver(flow), self.receiving())
         }
     }
 
-    fn watch_socket(&mut self, flow: u32, whose: Whose, flags: EventFlags) -> Result<(), Error> {
+    fn watch_socket(&mut self, flow: u32, token: Token, flags: EventFlags) -> Result<(), Error> {
         let Stage::Active(connection) = &self.flows[flow as usize] else {
             return Ok(());
         };
-        let socket = match whose {
-            Whose::Sender(_) => &connection.sender,
+        let socket = match token {
+            Token::Sender(_) => &connection.sender,
             _ => &connection.receiver,
         };
         let Some(socket) = socket else { return Ok(()) };
-        self.watch(socket, whose, flags)
+        self.watch(socket, token, flags)
     }
 
     fn receiving(&self) -> EventFlags {
-        match self.order.reader {
-            Care::Immediate => PROMPT_RECEIVERS,
-            Care::Periodic => LAZY_RECEIVERS,
+        match self.spec.reader {
+            AppTiming::Immediate => PROMPT_RECEIVERS,
+            AppTiming::Periodic => LAZY_RECEIVERS,
         }
     }
 
-    /// A sender's socket has news: it is connected, has room, was asked, or all is acknowledged.
+    /// Process an event of a sender's socket: connected, writable, request received, or everything acknowledged.
     pub(super) fn on_sender(&mut self, flow: u32, flags: EventFlags) -> Result<(), Error> {
         let now = self.now;
         let Some(connection) = active(&mut self.flows, flow) else {
@@ -126,13 +126,13 @@ impl Run {
         };
         let outcome = (|| {
             if flags.contains(EventFlags::ERR) {
-                connection.take_messages()?;
+                connection.drain_error_queue()?;
             }
             if flags.contains(EventFlags::IN) {
-                connection.hear()?;
+                connection.read_request()?;
             }
             if connection.established.is_never() || connection.is_shut() {
-                connection.look()?;
+                connection.sample()?;
             }
             Ok(())
         })();
@@ -142,12 +142,14 @@ impl Run {
         let Some(connection) = active(&mut self.flows, flow) else {
             return Ok(());
         };
-        if connection.established.is_never() && !connection.is_asked() && connection.info.is_open()
+        if connection.established.is_never()
+            && !connection.is_receiver_initiated()
+            && connection.info.is_open()
         {
             connection.established = now;
             self.opened(flow);
         }
-        if self.order.writer == Care::Immediate {
+        if self.spec.writer == AppTiming::Immediate {
             self.write(flow)?;
         }
         self.close_sender(flow)
@@ -167,8 +169,8 @@ impl Run {
 
     /// The application writes what it has and TCP takes.
     pub(super) fn write(&mut self, flow: u32) -> Result<(), Error> {
-        let (now, serve) = (self.now, self.order.app_interval);
-        let most_bytes = self.most_at_a_time();
+        let (now, serve) = (self.now, self.spec.app_interval);
+        let most_bytes = self.max_write_bytes();
         let Some(connection) = active(&mut self.flows, flow) else {
             return Ok(());
         };
@@ -209,7 +211,7 @@ impl Run {
         if is_closed {
             connection.sender = None;
         }
-        if !connection.is_asked() && connection.finished.is_never() {
+        if !connection.is_receiver_initiated() && connection.finished.is_never() {
             connection.finished = now;
             self.completed(flow);
         }
@@ -219,16 +221,16 @@ impl Run {
         Ok(())
     }
 
-    /// A receiver's socket has news: it is connected, or has data, or their end.
+    /// Process an event of a receiver's socket: connected, readable, or end of data.
     pub(super) fn on_receiver(&mut self, flow: u32, flags: EventFlags) -> Result<(), Error> {
         let now = self.now;
         let Some(connection) = active(&mut self.flows, flow) else {
             return Ok(());
         };
-        let opens = connection.is_asked() && connection.established.is_never();
+        let opens = connection.is_receiver_initiated() && connection.established.is_never();
         if opens && flags.contains(EventFlags::OUT) && !flags.contains(EventFlags::ERR) {
             connection.established = now;
-            let outcome = connection.ask();
+            let outcome = connection.send_request();
             if self.failed(flow, &outcome)? {
                 return Ok(());
             }
@@ -250,9 +252,9 @@ impl Run {
         };
         let before = connection.received;
         let outcome = connection.read(to_the_end, self.store.sink.as_mut());
-        let found = *outcome.as_ref().unwrap_or(&Found::All);
-        let at_end = found == Found::End;
-        if found == Found::Some {
+        let found = *outcome.as_ref().unwrap_or(&ReadOutcome::Drained);
+        let at_end = found == ReadOutcome::End;
+        if found == ReadOutcome::More {
             let again = now + Time::from_picoseconds(1000);
             self.agenda.push(Reverse((again, Task::Read(flow))));
         }
@@ -268,15 +270,15 @@ impl Run {
                 .tried(|| "TCP_INFO".to_owned())?;
         }
         let received = connection.received;
-        let asked = connection.is_asked() && connection.finished.is_never();
+        let asked = connection.is_receiver_initiated() && connection.finished.is_never();
         let size = connection.task.size_bytes.filter(|_| asked);
         let missing = size.map(|size| size.saturating_sub(received));
         if asked && (at_end || missing == Some(0)) {
             connection.finished = now;
             self.completed(flow);
         } else if let Some(receiver) = &connection.receiver {
-            if missing.is_some() || before < EAGER_BYTES {
-                self.hosts.await_data(receiver, received, missing)?;
+            if missing.is_some() || before < UNTHROTTLED_BYTES {
+                self.hosts.set_low_water(receiver, received, missing)?;
             }
         }
         self.end_if_over(flow)
@@ -285,10 +287,10 @@ impl Run {
     /// Lazy applications write what they have, and then read what there is.
     pub(super) fn serve_all(&mut self) -> Result<(), Error> {
         let flows: Vec<u32> = self.active.iter().copied().collect();
-        if self.order.writer == Care::Periodic {
+        if self.spec.writer == AppTiming::Periodic {
             flows.iter().try_for_each(|&flow| self.write(flow))?;
         }
-        if self.order.reader == Care::Periodic {
+        if self.spec.reader == AppTiming::Periodic {
             flows.iter().try_for_each(|&flow| self.read(flow, false))?;
         }
         Ok(())
@@ -324,7 +326,7 @@ impl Run {
         }
         if let Some(connection) = active(&mut self.flows, flow) {
             connection.sender = None;
-            // What had arrived by then counts, if the kernel still tells.
+            // Data received by then count, if the kernel still reports them.
             let _ = connection.close_receiver();
             connection.receiver = None;
         }
@@ -332,7 +334,7 @@ impl Run {
         Ok(true)
     }
 
-    /// Of a connection whose ends are both closed only the row is kept.
+    /// Replace a connection whose ends are both closed by its row.
     fn end_if_over(&mut self, flow: u32) -> Result<(), Error> {
         let Some(connection) = active(&mut self.flows, flow) else {
             return Ok(());
@@ -353,7 +355,7 @@ impl Run {
     }
 }
 
-/// A connection under way.
+/// A connection in flight.
 pub(super) fn active(flows: &mut [Stage], flow: u32) -> Option<&mut Connection> {
     match flows.get_mut(flow as usize) {
         Some(Stage::Active(connection)) => Some(connection),

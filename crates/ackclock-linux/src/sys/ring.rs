@@ -22,10 +22,10 @@ const PACKET_OUTGOING: u8 = 4;
 
 /// A slot's room: about 66 bytes of its headers, and the beginning of a frame.
 const SLOT_BYTES: usize = 256;
-/// What the kernel allocates at once; a whole number of pages everywhere.
+/// The size of a block of the ring: a whole number of pages on every architecture.
 pub const BLOCK_BYTES: usize = 64 << 10;
 
-/// Where the fields of `struct tpacket2_hdr` are, and of the `struct sockaddr_ll` behind it.
+/// Offsets of the fields of `struct tpacket2_hdr`, and of the `struct sockaddr_ll` behind it.
 mod field {
     pub const STATUS: usize = 0;
     pub const LENGTH: usize = 4;
@@ -41,7 +41,7 @@ mod field {
 pub struct Frame<'a> {
     /// By the real-time clock.
     pub real_ns: u64,
-    /// Whether this host sends it.
+    /// True if this host sends it.
     pub is_outgoing: bool,
     /// Its length, bytes.
     pub length: u32,
@@ -60,7 +60,7 @@ pub struct Ring {
 }
 
 impl Ring {
-    /// Opens a ring of so many blocks in the thread's namespace.
+    /// Open a ring of so many blocks in the thread's namespace.
     ///
     /// # Errors
     /// The kernel has no packet sockets, or not for this user, or no memory.
@@ -71,7 +71,7 @@ impl Ring {
                 unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) }
                     as isize,
             )?;
-        // SAFETY: the descriptor is new and nobody else's.
+        // SAFETY: the descriptor is new and owned here alone.
         let socket = unsafe { OwnedFd::from_raw_fd(socket as i32) };
         set_option(socket.as_fd(), SOL_PACKET, PACKET_VERSION, TPACKET_V2)?;
         let slots = blocks * (BLOCK_BYTES / SLOT_BYTES);
@@ -99,7 +99,7 @@ impl Ring {
         Ok(ring)
     }
 
-    /// Has the frames of all protocols and devices come in.
+    /// Have the frames of all protocols and devices come in.
     fn listen(&self) -> io::Result<()> {
         // SAFETY: all fields of the address are numbers, for which zeros are values.
         let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
@@ -116,7 +116,7 @@ impl Ring {
         outcome(code as isize).map(drop)
     }
 
-    /// Hands over the frames that have come, in their order, and gives their slots back.
+    /// Hand over the frames that have come, in their order, and return their slots back.
     pub fn take(&mut self, mut with: impl FnMut(Frame)) {
         loop {
             // SAFETY: the slot is inside the mapping, which lives as long as `self`, and begins at a multiple of its
@@ -128,7 +128,7 @@ impl Ring {
             if status.load(Ordering::Acquire) & TP_STATUS_USER == 0 {
                 return;
             }
-            // SAFETY: a slot with this status is ours until we give it back, and nobody writes to it.
+            // SAFETY: a slot with this status is ours until we give it back, and the kernel does not write to it.
             with(parse(unsafe {
                 std::slice::from_raw_parts(slot, SLOT_BYTES)
             }));
@@ -205,7 +205,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_slot_holds_a_frame_and_what_is_known_of_it() {
+    fn a_slot_holds_a_frame_and_its_metadata() {
         let mut slot = [0; SLOT_BYTES];
         slot[field::LENGTH..][..4].copy_from_slice(&1514_u32.to_ne_bytes());
         slot[field::KEPT..][..4].copy_from_slice(&3_u32.to_ne_bytes());
@@ -223,7 +223,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_slot_is_read_beyond_its_end(slot in prop::collection::vec(any::<u8>(), SLOT_BYTES)) {
+        fn slots_are_bounds_checked(slot in prop::collection::vec(any::<u8>(), SLOT_BYTES)) {
             prop_assert!(parse(&slot).bytes.len() <= SLOT_BYTES);
         }
     }

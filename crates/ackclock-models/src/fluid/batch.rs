@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use super::{run, Outcome, Plan, PlanError};
 
-/// Time between two looks at whether to go on.
-const LOOK: Duration = Duration::from_millis(50);
+/// Interval of checks for an interruption.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Runs the plans with their seeds on so many threads; outcomes come in the order of the plans.
+/// Run the plans with their seeds on so many threads; outcomes come in the order of the plans.
 ///
 /// `proceed` is called on the calling thread with the number of runs that are done, at least every 50 ms; if
 /// it says no, no further run is begun and the result is `None`.
@@ -47,7 +47,7 @@ pub fn run_many(
         drop(sender);
         let mut done = 0;
         loop {
-            match receiver.recv_timeout(LOOK) {
+            match receiver.recv_timeout(POLL_INTERVAL) {
                 Ok((number, outcome)) => {
                     found[number] = Some(outcome);
                     done += 1;

@@ -1,8 +1,8 @@
-//! What a plan is refused for, and the ranges of its numbers.
+//! Checks of a plan, and the ranges of its numbers.
 
 use thiserror::Error;
 
-/// Why a plan cannot be run.
+/// Reason why a plan cannot be run.
 #[derive(Debug, Error)]
 pub enum PlanError {
     /// Not the JSON of a plan.
@@ -11,9 +11,9 @@ pub enum PlanError {
     /// A growth law that there is not, or parameters other than its card's.
     #[error("flow {flow}: {reason}")]
     Growth {
-        /// Which flow.
+        /// Number of the flow.
         flow: usize,
-        /// What is wrong.
+        /// Description of the error.
         reason: String,
     },
     /// A number outside its range.
@@ -24,7 +24,7 @@ pub enum PlanError {
     Circle,
 }
 
-/// Refuses what is not a finite number above 0.
+/// Reject what is not a finite number above 0.
 ///
 /// # Errors
 /// It is not.
@@ -32,7 +32,7 @@ pub fn positive(name: &str, value: f64) -> Result<(), PlanError> {
     between(name, value, f64::MIN_POSITIVE, f64::MAX)
 }
 
-/// Refuses what is not a finite number within bounds.
+/// Reject what is not a finite number within bounds.
 ///
 /// # Errors
 /// It is not.

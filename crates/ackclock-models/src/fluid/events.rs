@@ -1,24 +1,24 @@
-//! Congestion events: who is hit, when the windows come down, and when the next event may open.
+//! Congestion events: flows hit, times of their reductions, and the earliest next event.
 
 use ackclock_core::tables::{EventKind, Events, NONE};
 use rand_distr::{Distribution, Exp1};
 use rand_pcg::Pcg64Mcg;
 
 use super::growth::{Growth, Moment};
+use super::loss_assignment::Candidate;
 use super::network::{Network, Rates, Regime, State};
 use super::plan::{Cuts, Plan};
 use super::record::Epochs;
 use super::synchronisation::Overload;
-use super::victims::Candidate;
-use super::{random, synchronisation, victims};
+use super::{loss_assignment, random, synchronisation};
 
-/// No window is smaller than this, packets.
-pub const LEAST_WINDOW: f64 = 1.0;
+/// Smallest window, packets.
+pub const MIN_WINDOW: f64 = 1.0;
 
 /// The last event of a queue.
 #[derive(Clone, Debug, Default)]
 struct Event {
-    /// When the last of its victims has reduced its window.
+    /// Time at which the last of the flows that it hits has reduced its window.
     closes_s: f64,
     /// P: whom it hits.
     victims: Vec<usize>,
@@ -26,9 +26,9 @@ struct Event {
 
 /// The two controllers, the queues' events and what is recorded of them.
 pub struct Congestion {
-    /// How many flows an event hits.
+    /// Number of flows that an event hits.
     pub synchronisation: synchronisation::Controller,
-    victims: victims::Controller,
+    victims: loss_assignment::Controller,
     cuts: Cuts,
     random: Pcg64Mcg,
     by_link: Vec<Event>,
@@ -46,7 +46,7 @@ impl Congestion {
         let mut random = random::stream(seed, random::EARLY);
         Congestion {
             synchronisation: synchronisation::Controller::new(&plan.synchronisation, seed),
-            victims: victims::Controller::new(&plan.loss_assignment, seed),
+            victims: loss_assignment::Controller::new(&plan.loss_assignment, seed),
             cuts: plan.cuts,
             by_link: vec![Event::default(); plan.links.len()],
             until_early: plan
@@ -60,7 +60,7 @@ impl Congestion {
         }
     }
 
-    /// Opens an event at each queue that overflows and has none.
+    /// Open an event at each queue that overflows and has none.
     pub fn open(&mut self, network: &mut Network, state: &State, rates: &Rates, now_s: f64) {
         if self.synchronisation.is_smooth() {
             return;
@@ -127,7 +127,8 @@ impl Congestion {
         };
     }
 
-    /// A flow loses; it hears of it one round trip later. `lost_p` are the event's packets, where they matter.
+    /// Record a loss of a flow, which detects it one round trip later. `lost_p` are the event's packets, where they
+    /// matter.
     fn hit(
         &mut self,
         flow: usize,
@@ -143,7 +144,8 @@ impl Congestion {
             .push(now_s, flow as u32, link as u32, EventKind::Drop, lost_p);
     }
 
-    /// Early drops in a step that ends at `now_s`: a Poisson process of each flow with the rate A k, where k is the share that the queue drops.
+    /// Early drops in a step that ends at `now_s`: a Poisson process of each flow with the rate A k, where k is the
+    /// share that the queue drops.
     pub fn drop_early(&mut self, network: &mut Network, rates: &Rates, step_s: f64, now_s: f64) {
         if self.synchronisation.is_smooth() {
             return;
@@ -167,8 +169,13 @@ impl Congestion {
         }
     }
 
-    /// Who shares a queue's losses now: the victims of the event that is open, else all who cross it.
-    pub fn losers<'a>(&'a self, link: usize, network: &'a Network, now_s: f64) -> &'a [usize] {
+    /// Flows that share a queue's losses now: those hit by the open event, else all that cross the queue.
+    pub fn losing_flows<'a>(
+        &'a self,
+        link: usize,
+        network: &'a Network,
+        now_s: f64,
+    ) -> &'a [usize] {
         let event = &self.by_link[link];
         let is_there = |&flow: &usize| network.flows[flow].active;
         if event.closes_s >= now_s && event.victims.iter().any(is_there) {
@@ -188,7 +195,7 @@ impl Congestion {
     /// A flow reduces its window by what it knows to be lost; losses of the round trip that follows do not count.
     pub fn reduce(&mut self, flow: usize, network: &mut Network, state: &mut State, at: &Moment) {
         let victim = &mut network.flows[flow];
-        let left_p = cut(victim.law.as_ref(), at, victim.cuts).max(LEAST_WINDOW);
+        let left_p = cut(victim.law.as_ref(), at, victim.cuts).max(MIN_WINDOW);
         victim.law.lose(at, left_p);
         victim.slow_start = false;
         victim.reduces_s = f64::INFINITY;
@@ -199,12 +206,12 @@ impl Congestion {
     }
 }
 
-/// What is left of a window after so many cuts, each by the law's share of what the one before has left; of a broken
+/// Window after a number of cuts, each by the law's share of the previous result; of a broken
 /// number the rest takes that part of a cut, (1 − b)^rest.
 fn cut(law: &dyn Growth, at: &Moment, cuts: f64) -> f64 {
     let mut moment = Moment { ..*at };
     let mut due = cuts;
-    while due > 0.0 && moment.window_p > LEAST_WINDOW {
+    while due > 0.0 && moment.window_p > MIN_WINDOW {
         let kept = 1.0 - law.share_removed(&moment);
         moment.window_p *= if due < 1.0 { kept.powf(due) } else { kept };
         due -= 1.0;
@@ -212,7 +219,7 @@ fn cut(law: &dyn Growth, at: &Moment, cuts: f64) -> f64 {
     moment.window_p
 }
 
-/// What a full queue loses in a mean round trip, (AR − C) R, packets. Where the flows' ACKs set their pace that is
+/// Packets that a full queue loses in a mean round trip, (AR − C) R. With ACK clocking that is
 /// what their windows grow by in one.
 fn excess_p(active: &[usize], rate_p_s: f64, rates: &Rates, link: usize) -> f64 {
     let rtts_s: f64 = active.iter().map(|&flow| rates.rtt_s[flow]).sum();

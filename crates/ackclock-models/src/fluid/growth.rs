@@ -51,16 +51,16 @@ pub trait Growth: Send {
     /// A step ended at `at`, `step_s` after the one before, in congestion avoidance.
     fn observe(&mut self, _at: &Moment, _step_s: f64) {}
 
-    /// Whether slow start ends here without a loss.
+    /// True if slow start ends here without a loss.
     fn leaves_slow_start(&self, _at: &Moment) -> bool {
         false
     }
 }
 
-/// Makes a law from its card's parameters.
+/// Make a law from its card's parameters.
 pub type Maker = fn(&Value) -> Result<Box<dyn Growth>, serde_json::Error>;
 
-/// The laws by the names of their congestion controls.
+/// The laws by the names of their congestion control algorithms.
 pub const LAWS: &[(&str, Maker)] = &[
     ("reno", reno::make),
     ("scalable", scalable::make),
@@ -72,7 +72,7 @@ pub const LAWS: &[(&str, Maker)] = &[
     ("vegas", vegas::make),
 ];
 
-/// Makes a law by its name.
+/// Make a law by its name.
 ///
 /// # Errors
 /// There is no such law, or its parameters are not those of its card; the message says which.

@@ -1,6 +1,6 @@
-//! The books of a run, its samples, and what it leaves.
+//! Ledger of a run: counts, samples and results.
 
-use super::books::{FlowBook, LinkBook, Sojourns};
+use super::counters::{FlowCounters, LinkCounters, Sojourns};
 use super::network::{Network, Rates, Regime, State};
 use super::plan::Plan;
 use super::record::{FlowSamples, Flows, Links, QueueSamples};
@@ -28,11 +28,11 @@ impl Step<'_> {
 
 /// The books of all flows and links.
 pub struct Ledger {
-    flows: Vec<FlowBook>,
-    links: Vec<LinkBook>,
+    flows: Vec<FlowCounters>,
+    links: Vec<LinkCounters>,
     sojourns: Vec<Sojourns>,
-    flows_before: Vec<FlowBook>,
-    links_before: Vec<LinkBook>,
+    flows_before: Vec<FlowCounters>,
+    links_before: Vec<LinkCounters>,
     interval_s: f64,
     samples: u64,
     flow_samples: FlowSamples,
@@ -43,11 +43,11 @@ impl Ledger {
     /// Empty books.
     pub fn new(plan: &Plan, network: &Network) -> Ledger {
         Ledger {
-            flows: vec![FlowBook::default(); plan.flows.len()],
-            links: vec![LinkBook::default(); plan.links.len()],
+            flows: vec![FlowCounters::default(); plan.flows.len()],
+            links: vec![LinkCounters::default(); plan.links.len()],
             sojourns: sojourns(network),
-            flows_before: vec![FlowBook::default(); plan.flows.len()],
-            links_before: vec![LinkBook::default(); plan.links.len()],
+            flows_before: vec![FlowCounters::default(); plan.flows.len()],
+            links_before: vec![LinkCounters::default(); plan.links.len()],
             interval_s: plan.interval_s.unwrap_or(f64::INFINITY),
             samples: 0,
             flow_samples: FlowSamples::default(),
@@ -112,11 +112,11 @@ impl Ledger {
         arrived - entered + overflow
     }
 
-    /// Charges a link's losses to the flows that share them, in proportion to their rates.
-    pub fn charge(&mut self, lost_p: f64, losers: &[usize], rates: &Rates) {
-        let all: f64 = losers.iter().map(|&flow| rates.sent_p_s[flow]).sum();
+    /// Charge a link's losses to the flows that share them, in proportion to their rates.
+    pub fn charge(&mut self, lost_p: f64, losing_flows: &[usize], rates: &Rates) {
+        let all: f64 = losing_flows.iter().map(|&flow| rates.sent_p_s[flow]).sum();
         if all > 0.0 {
-            for &flow in losers {
+            for &flow in losing_flows {
                 self.flows[flow].dropped_p += lost_p * rates.sent_p_s[flow] / all;
             }
         }
@@ -192,8 +192,8 @@ impl Ledger {
             let measured = book.since(&self.flows_before[flow]);
             let of = &network.flows[flow];
             let (start_s, stop_s) = (of.start_s, of.stop_s.max(of.start_s));
-            rows.start_s.push(known(start_s, start_s < now_s));
-            rows.end_s.push(known(stop_s, stop_s <= now_s));
+            rows.start_s.push(value_or_nan(start_s, start_s < now_s));
+            rows.end_s.push(value_or_nan(stop_s, stop_s <= now_s));
             rows.sent_p.push(book.sent_p);
             rows.delivered_p.push(book.delivered_p);
             rows.dropped_p.push(book.dropped_p);
@@ -241,8 +241,8 @@ fn sojourns(network: &Network) -> Vec<Sojourns> {
     longest_s.map(Sojourns::new).collect()
 }
 
-fn known(value: f64, is_known: bool) -> f64 {
-    if is_known {
+fn value_or_nan(value: f64, exists: bool) -> f64 {
+    if exists {
         value
     } else {
         f64::NAN

@@ -1,4 +1,4 @@
-//! The equations: what every flow sends and every queue gets at one instant.
+//! The equations: sending rate of every flow and arrival rate of every queue at one instant.
 
 use super::checks::PlanError;
 use super::growth::{self, Growth, Moment};
@@ -6,7 +6,7 @@ use super::plan::{self, Plan};
 use super::queue::Queue;
 use super::random;
 
-/// What a doubling in each round trip is as a rate of growth.
+/// Growth rate of a doubling per round trip.
 const SLOW_START: f64 = std::f64::consts::LN_2;
 /// A backlog counts as full from this share of the limit on: rounding.
 const FULL: f64 = 1.0 - 1e-9;
@@ -17,9 +17,9 @@ pub struct Flow {
     pub path: Vec<usize>,
     /// T.
     pub base_rtt_s: f64,
-    /// When it begins, jitter included.
+    /// Start, jitter included.
     pub start_s: f64,
-    /// When it ends; infinity: not in this run.
+    /// End; infinity: not in this run.
     pub stop_s: f64,
     /// M, packets.
     pub largest_p: f64,
@@ -27,19 +27,19 @@ pub struct Flow {
     pub initial_p: f64,
     /// Its growth law.
     pub law: Box<dyn Growth>,
-    /// Whether it has begun and not ended.
+    /// True if it has begun and not ended.
     pub active: bool,
-    /// Whether it is in slow start.
+    /// True if it is in slow start.
     pub slow_start: bool,
-    /// When it will reduce its window; infinity: no loss is known.
+    /// Time of its next reduction; infinity: no loss is detected.
     pub reduces_s: f64,
-    /// How often it will be cut then.
+    /// Number of cuts at that time.
     pub cuts: f64,
-    /// Until when a loss does not count: one reduction a round trip.
+    /// Time until which losses do not count: one reduction per round trip.
     pub immune_s: f64,
 }
 
-/// A queue: its plan, and who crosses it.
+/// A queue: its plan, and the flows that cross it.
 pub struct Link {
     /// C, packets/s.
     pub rate_p_s: f64,
@@ -51,7 +51,7 @@ pub struct Link {
     pub members: Vec<usize>,
 }
 
-/// What changes continuously.
+/// Continuous state.
 #[derive(Clone, Default)]
 pub struct State {
     /// W by flow, packets.
@@ -60,7 +60,7 @@ pub struct State {
     pub backlogs_p: Vec<f64>,
 }
 
-/// In which of its three regimes a queue is; it stays the same within a step.
+/// Regime of a queue, which is constant within a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Regime {
     /// q = 0 and AR ≤ C: everything passes.
@@ -77,7 +77,7 @@ pub enum Regime {
 pub struct Rates {
     /// A by flow, packets/s.
     pub sent_p_s: Vec<f64>,
-    /// What leaves a flow's last queue, packets/s.
+    /// Rate at which packets leave a flow's last queue, packets/s.
     pub delivered_p_s: Vec<f64>,
     /// R by flow.
     pub rtt_s: Vec<f64>,
@@ -85,7 +85,7 @@ pub struct Rates {
     pub growth_p_s: Vec<f64>,
     /// AR by link, packets/s.
     pub arriving_p_s: Vec<f64>,
-    /// What is left of AR after early drops, packets/s.
+    /// AR less early drops, packets/s.
     pub entering_p_s: Vec<f64>,
 }
 
@@ -164,7 +164,7 @@ impl Network {
         base_rtt_s + path.iter().map(waits).sum::<f64>()
     }
 
-    /// Computes the rates and, where a step begins, the regimes.
+    /// Compute the rates and, at the start of a step, the regimes.
     pub fn rates(&mut self, state: &State, now_s: f64, begins: bool, rates: &mut Rates) {
         for flow in 0..self.flows.len() {
             self.source(flow, state, now_s, rates);
@@ -200,7 +200,7 @@ impl Network {
         rates.growth_p_s[flow] = bounded / moment.rtt_s;
     }
 
-    /// Lets the flows through a queue: what leaves it is what arrives at the next.
+    /// Let the flows through a queue: what leaves it is what arrives at the next.
     fn pass(&mut self, link: usize, state: &State, begins: bool, rates: &mut Rates) {
         let Link {
             rate_p_s,

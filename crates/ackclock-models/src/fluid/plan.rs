@@ -1,13 +1,13 @@
-//! What comes in: a plan as JSON. Each field is required (`null` where a quantity is absent), an unknown one is an error.
+//! Plan of a run, as JSON. Each field is required (`null` where a quantity is absent), an unknown one is an error.
 //! That is why a variant without fields has braces: serde lets any other one have unknown fields.
 
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::checks::{between, positive, PlanError};
+use super::loss_assignment::LossAssignment;
 use super::queue::Queue;
 use super::synchronisation::Synchronisation;
-use super::victims::Victims;
 
 /// A run: links, flows, and the two controllers.
 #[derive(Clone, Debug, Deserialize)]
@@ -23,21 +23,21 @@ pub struct Plan {
     /// Time between samples; `null`: there are none.
     #[serde(deserialize_with = "Option::deserialize")]
     pub interval_s: Option<f64>,
-    /// Whether flows begin with slow start.
+    /// True if flows begin with slow start.
     pub slow_start: bool,
     /// The queues.
     pub links: Vec<Link>,
     /// The flows.
     pub flows: Vec<Flow>,
-    /// How many flows an event hits.
+    /// Number of flows that an event hits.
     pub synchronisation: Synchronisation,
-    /// Which flows.
-    pub loss_assignment: Victims,
-    /// How often an event cuts the window of a flow that it hits.
+    /// Flows that an event hits.
+    pub loss_assignment: LossAssignment,
+    /// Number of cuts by which an event reduces the window of a flow that it hits.
     pub cuts: Cuts,
 }
 
-/// How often an event cuts the window of a flow that it hits.
+/// Number of cuts by which an event reduces the window of a flow that it hits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Cuts {
@@ -65,11 +65,11 @@ pub struct Flow {
     pub path: Vec<usize>,
     /// T: its RTT without queues.
     pub base_rtt_s: f64,
-    /// When it begins.
+    /// Start.
     pub start_s: f64,
     /// Up to so much later, drawn from the seed.
     pub start_jitter_s: f64,
-    /// When it ends, if it does.
+    /// End, if there is one.
     #[serde(deserialize_with = "Option::deserialize")]
     pub stop_s: Option<f64>,
     /// Packets of its first window.
@@ -84,7 +84,7 @@ pub struct Flow {
 }
 
 impl Plan {
-    /// Reads a plan.
+    /// Read a plan.
     ///
     /// # Errors
     /// It is not one, or has numbers without meaning.
@@ -115,7 +115,7 @@ impl Plan {
         Ok(order)
     }
 
-    /// Whether all the links before this one, on every path, are among those `done`.
+    /// True if all the links before this one, on every path, are among those `done`.
     fn is_first(&self, link: usize, done: &[usize]) -> bool {
         let before = |flow: &Flow| {
             let place = flow.path.iter().position(|&other| other == link);
@@ -126,7 +126,7 @@ impl Plan {
         self.flows.iter().all(before)
     }
 
-    /// Refuses numbers without meaning.
+    /// Reject numbers without meaning.
     ///
     /// # Errors
     /// The first such number.

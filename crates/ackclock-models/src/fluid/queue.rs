@@ -12,7 +12,7 @@ use crate::red::{Policy, EXPECTED};
 pub struct Queue {
     /// B; what finds it full is dropped.
     pub limit_p: f64,
-    /// What is dropped though there is room.
+    /// Policy of drops while there is room.
     #[serde(flatten)]
     pub policy: Policy,
 }
@@ -34,7 +34,7 @@ impl Queue {
         }
     }
 
-    /// Refuses numbers without meaning.
+    /// Reject numbers without meaning.
     ///
     /// # Errors
     /// The first such number.

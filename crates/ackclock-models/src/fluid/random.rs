@@ -1,5 +1,6 @@
 //! Random streams from a seed and an index, as the packet simulator has them.
 
+use ackclock_core::random::unit_interval;
 use rand_core::RngCore;
 use rand_pcg::Pcg64Mcg;
 
@@ -20,5 +21,5 @@ pub fn stream(seed: u64, index: u64) -> Pcg64Mcg {
 
 /// A uniform draw from [0, 1) that depends on the seed and an index alone.
 pub fn uniform(seed: u64, index: u64) -> f64 {
-    (stream(seed, index).next_u64() >> 11) as f64 / (1_u64 << 53) as f64
+    unit_interval(stream(seed, index).next_u64())
 }

@@ -36,7 +36,7 @@ table!(
 );
 
 impl Epochs {
-    /// Adds a row.
+    /// Add a row.
     pub fn push(&mut self, time_s: f64, link: usize, hit: usize, active: usize) {
         self.time_s.push(time_s);
         self.link.push(link as u32);
@@ -45,7 +45,7 @@ impl Epochs {
         self.dropped_p.push(0.0);
     }
 
-    /// Adds losses to the last event of a link.
+    /// Add losses to the last event of a link.
     pub fn lose(&mut self, link: usize, packets: f64) {
         let last = self.link.iter().rposition(|&other| other == link as u32);
         if let Some(last) = last {

@@ -5,16 +5,16 @@
 //! be. The times of the former are known; those of the latter are found as roots of the step's own parabola.
 
 use super::checks::PlanError;
-use super::events::{Congestion, LEAST_WINDOW};
+use super::events::{Congestion, MIN_WINDOW};
 use super::ledger::{Ledger, Step};
 use super::network::{Network, Rates, Regime, State};
 use super::plan::Plan;
 use super::record::Outcome;
-use super::smooth::Smooth;
+use super::unsynchronised::Smooth;
 
 /// A step that ends at a root is at least this share of the longest one: where a queue hovers at a bound,
 /// the run goes on.
-const LEAST_SHARE: f64 = 1e-3;
+const MIN_STEP_SHARE: f64 = 1e-3;
 
 /// A run.
 pub struct Solver {
@@ -62,10 +62,10 @@ impl Solver {
         })
     }
 
-    /// Runs to the end.
+    /// Run to the end.
     pub fn run(mut self) -> Outcome {
         while self.now_s < self.duration_s {
-            self.happen();
+            self.process_due_events();
             self.network
                 .rates(&self.state, self.now_s, true, &mut self.first);
             self.congestion
@@ -75,8 +75,8 @@ impl Solver {
         self.outcome()
     }
 
-    /// What is due now: flows begin, end and reduce their windows; the warm-up ends.
-    fn happen(&mut self) {
+    /// Process what is due now: flows begin, end and reduce their windows; the warm-up ends.
+    fn process_due_events(&mut self) {
         for flow in 0..self.network.flows.len() {
             self.live(flow);
         }
@@ -107,7 +107,7 @@ impl Solver {
         }
     }
 
-    /// When something that is known by now happens next.
+    /// Time of the next scheduled event.
     fn next_s(&self) -> f64 {
         let now_s = self.now_s;
         let of_flow = |next_s: f64, flow: &super::network::Flow| {
@@ -125,7 +125,7 @@ impl Solver {
         flows_s.min(end_s).min(self.congestion.next_end_s(now_s))
     }
 
-    /// Takes a step.
+    /// Take a step.
     fn step(&mut self) {
         let next_s = self.next_s();
         let mut length_s = self.step_s.min(next_s - self.now_s);
@@ -134,7 +134,7 @@ impl Solver {
         let root_s = self.root_s(length_s);
         let shorter = root_s < length_s;
         if shorter {
-            length_s = root_s.max(LEAST_SHARE * self.step_s).min(length_s);
+            length_s = root_s.max(MIN_STEP_SHARE * self.step_s).min(length_s);
             self.attempt(length_s);
         }
         let ends = self.now_s + length_s;
@@ -169,12 +169,12 @@ impl Solver {
             if network.flows[flow].active {
                 let growth = first.growth_p_s[flow] + second.growth_p_s[flow];
                 let grown_p = before.windows_p[flow] + length_s / 2.0 * growth;
-                *window_p = grown_p.min(network.flows[flow].largest_p).max(LEAST_WINDOW);
+                *window_p = grown_p.min(network.flows[flow].largest_p).max(MIN_WINDOW);
             }
         }
     }
 
-    /// Where within the step the first queue leaves its regime; infinity if none does.
+    /// Time within the step at which the first queue leaves its regime; infinity if none does.
     fn root_s(&self, length_s: f64) -> f64 {
         let roots = (0..self.network.links.len()).map(|link| {
             let first = excess(&self.network, &self.first, link);
@@ -195,7 +195,7 @@ impl Solver {
         roots.fold(f64::INFINITY, f64::min)
     }
 
-    /// Makes the attempted step the run's: books, backlogs, losses, laws, samples.
+    /// Make the attempted step the run's: books, backlogs, losses, laws, samples.
     fn accept(&mut self, length_s: f64, now_s: f64) {
         let step = Step {
             from_s: self.now_s,
@@ -211,8 +211,10 @@ impl Solver {
                 .count_link(link, &step, &self.network, &mut backlog_p);
             self.state.backlogs_p[link] = backlog_p;
             if lost_p > 0.0 {
-                let losers = self.congestion.losers(link, &self.network, self.now_s);
-                self.ledger.charge(lost_p, losers, &self.first);
+                let losing_flows = self
+                    .congestion
+                    .losing_flows(link, &self.network, self.now_s);
+                self.ledger.charge(lost_p, losing_flows, &self.first);
                 self.congestion.epochs.lose(link, lost_p);
             }
         }
@@ -272,12 +274,12 @@ impl Solver {
     }
 }
 
-/// What enters a queue beyond what leaves it, packets/s.
+/// Rate into a queue in excess of the rate out of it, packets/s.
 fn excess(network: &Network, rates: &Rates, link: usize) -> f64 {
     rates.entering_p_s[link] - network.links[link].rate_p_s
 }
 
-/// When `first` s + (second − first) s²/(2 length) reaches `distance` ≥ 0; the whole length if rounding hides it.
+/// Time s at which `first` s + (second − first) s²/(2 length) reaches `distance` ≥ 0; the length if rounding hides it.
 fn reaches_s(distance: f64, first: f64, second: f64, length_s: f64) -> f64 {
     let bend = (second - first) / (2.0 * length_s);
     let root = (first * first + 4.0 * bend * distance).max(0.0).sqrt();

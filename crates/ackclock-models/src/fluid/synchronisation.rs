@@ -2,7 +2,7 @@
 //!
 //! Kumar, Azad and Park 2010 draw the number from a normal distribution that is bounded from below by the
 //! synchronisation ratio X; they leave its mean and deviation open. Or it is a black box that is fed with the
-//! shares measured elsewhere. Or the event's own losses decide: each lost packet hits a flow by lot, so that of N
+//! measured shares. Or the event's own losses decide: each lost packet hits a random flow, so that of N
 //! flows a share 1 − exp(−ρ D / N) is hit by D lost packets of which each counts for ρ; ρ < 1 where losses come in
 //! clumps to the same flow. That one is ours, to be fitted to packets.
 
@@ -13,14 +13,14 @@ use serde::Deserialize;
 use super::checks::{between, PlanError};
 use super::random;
 
-/// A draw outside the bounds is repeated so often; then the nearest bound is taken.
-const MOST_DRAWS: u32 = 1000;
+/// A draw outside the bounds is retransmitted so often; then the nearest bound is taken.
+const MAX_DRAWS: u32 = 1000;
 
 /// The kinds of controllers.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
 pub enum Synchronisation {
-    /// There are no events: each flow is reduced smoothly by −W b λ (Misra, Gong, Towsley 2000).
+    /// No events: each flow is reduced smoothly by −W b λ (Misra, Gong, Towsley 2000).
     None {},
     /// A whole number from a normal distribution, within [X N, N].
     Normal {
@@ -39,26 +39,26 @@ pub enum Synchronisation {
         /// One for each event.
         shares: Vec<f64>,
     },
-    /// Each flow by lot, by what the event is about to lose.
+    /// Each flow at random, by the losses of the event.
     Losses {
         /// ρ: for how many independent losses a lost packet counts.
         loss_weight: f64,
     },
 }
 
-/// What an event is about to hit.
+/// Overload that an event resolves.
 #[derive(Clone, Copy, Debug)]
 pub struct Overload {
     /// Flows that cross the queue.
     pub flows: usize,
-    /// Those of them that a loss may hit.
+    /// Flows that a loss may hit.
     pub free: usize,
     /// D: packets beyond the queue's rate in one round trip.
     pub lost_p: f64,
 }
 
 impl Synchronisation {
-    /// Refuses numbers without meaning.
+    /// Reject numbers without meaning.
     ///
     /// # Errors
     /// The first such number.
@@ -101,17 +101,17 @@ impl Controller {
         }
     }
 
-    /// Whether losses are smooth and there are no events.
+    /// True if losses are smooth and there are no events.
     pub fn is_smooth(&self) -> bool {
         matches!(self.kind, Synchronisation::None {})
     }
 
-    /// Whether the losses of an event say how many flows it hits.
+    /// True if the losses of an event say how many flows it hits.
     pub fn is_by_losses(&self) -> bool {
         matches!(self.kind, Synchronisation::Losses { .. })
     }
 
-    /// How many of the flows the next event hits: at least one of them.
+    /// Number of flows that the next event hits, at least one.
     pub fn flows_hit(&mut self, overload: Overload) -> usize {
         let event = self.events;
         self.events += 1;
@@ -140,7 +140,7 @@ fn truncated(mean: f64, sd: f64, low: f64, high: f64, random: &mut Pcg64Mcg) -> 
     let Ok(normal) = Normal::new(mean, sd) else {
         return mean.round().clamp(low, high);
     };
-    let mut draws = (0..MOST_DRAWS).map(|_| normal.sample(random).round());
+    let mut draws = (0..MAX_DRAWS).map(|_| normal.sample(random).round());
     let found = draws.find(|drawn| (low..=high).contains(drawn));
     found.unwrap_or(mean.round().clamp(low, high))
 }
@@ -161,7 +161,7 @@ mod tests {
             .collect()
     }
 
-    /// What the events of these tests lose.
+    /// Loss of the events in these tests.
     const LOST_P: f64 = 5.0;
 
     fn normal(least: f64, mean: Option<f64>, sd: f64) -> Synchronisation {
@@ -191,7 +191,7 @@ mod tests {
         assert_eq!(drawn(&normal(0.5, Some(1.0), 0.0), 10, 2), [5, 5]);
     }
 
-    /// Of ten flows 10 (1 − e^−ρ/2) are hit by five losses; a draw of none is one, which adds (1 − p)¹⁰.
+    /// Five losses hit 10 (1 − e^−ρ/2) of ten flows; a draw of none is one, which adds (1 − p)¹⁰.
     #[test]
     fn losses_hit_by_lot() {
         for (loss_weight, expected) in [(0.7, 2.953 + 0.030), (2.0, 6.321)] {
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn full_is_all_and_shares_come_round() {
+    fn full_synchronisation_hits_all_flows_and_shares_rotate() {
         assert_eq!(drawn(&Synchronisation::Full {}, 7, 2), [7, 7]);
         let shares = Synchronisation::Replayed {
             shares: vec![0.2, 0.0, 1.0],

@@ -9,7 +9,7 @@ use super::*;
 mod balance;
 mod closed_forms;
 
-/// The parameters of every card at once: each law takes what it knows.
+/// The parameters of every card immediately: each law takes what it knows.
 fn parameters(law: &str) -> Value {
     json!({
         "a": 0.01, "b": 0.125, "c": 0.4, "beta": if law == "vegas" { 4.0 } else { 0.8 },
@@ -118,7 +118,7 @@ fn the_same_seed_gives_the_same_bits_at_any_number_of_threads() {
 }
 
 #[test]
-fn a_batch_stops_when_it_is_told_to() {
+fn a_batch_stops_on_request() {
     let plans = vec![(kumar("cubic", 0.05, 10.0, &json!({})), 1); 50];
     let mut told = Vec::new();
     let stopped = run_many(&plans, 1, |done| {
@@ -149,7 +149,7 @@ fn sampling_moves_nothing() {
 }
 
 #[test]
-fn a_flow_hit_reduces_a_round_trip_later_and_once_a_round_trip() {
+fn a_flow_reduces_a_round_trip_after_a_loss_and_ignores_losses_for_another() {
     let plan = kumar(
         "scalable",
         0.05,
@@ -183,7 +183,7 @@ fn a_flow_hit_reduces_a_round_trip_later_and_once_a_round_trip() {
 }
 
 #[test]
-fn numbers_without_meaning_are_refused() {
+fn numbers_out_of_range_are_rejected() {
     let refused = |changes: Value| {
         let mut plan = json!({
             "duration_s": 10.0, "warmup_s": 0.0, "step_s": null, "interval_s": null, "slow_start": true,
@@ -217,7 +217,7 @@ fn numbers_without_meaning_are_refused() {
 }
 
 #[test]
-fn paths_in_a_circle_are_refused() {
+fn circular_paths_are_rejected() {
     let mut flows = [flow("reno", 0.1, 1.0), flow("reno", 0.1, 1.0)];
     flows[0]["path"] = json!([0, 1]);
     flows[1]["path"] = json!([1, 0]);

@@ -5,8 +5,8 @@ use super::field::{Field, Resolution};
 use super::law::Law;
 use super::particles::Particles;
 use super::plan::{ClassPlan, Plan};
-use super::record::{whole, Flows};
-use super::unheard::Unheard;
+use super::record::{take_integer, Flows};
+use super::undetected_loss::UndetectedLosses;
 
 /// The flows of a class.
 #[derive(Clone, Debug)]
@@ -22,8 +22,8 @@ pub struct Class {
     base_rtt_s: f64,
     /// A wait that ends slow start.
     leave_delay_s: Option<f64>,
-    unheard: Unheard,
-    /// Share of the windows that is acknowledged: without what was lost and is not heard of.
+    undetected: UndetectedLosses,
+    /// Share of the windows that is acknowledged: without undetected losses.
     clocked: f64,
     population: Population,
     /// Round-trip time at present.
@@ -37,21 +37,21 @@ pub struct Class {
     fraction: f64,
 }
 
-/// Slow start ends by a delay in windows of so many packets at least (`HyStart`, `hystart_low_window` of Linux).
-const LEAST_TO_LEAVE_P: f64 = 16.0;
+/// Smallest window that delay makes leave slow start, packets (`HyStart`, `hystart_low_window` of Linux).
+const MIN_HYSTART_WINDOW_P: f64 = 16.0;
 
-/// Losses that flows hear of in a step.
+/// Losses that flows detect in a step.
 #[derive(Clone, Copy, Debug)]
-pub struct Heard {
+pub struct DetectedLoss {
     /// Chance of a reduction for a window of one packet to the power `loss_rate_exponent`.
     pub hazard: f64,
-    /// The same by lot, for flows in slow start.
+    /// Chance of a reduction per packet, for flows in slow start.
     pub by_lot: f64,
     /// γ.
     pub loss_rate_exponent: f64,
-    /// Whether a flow reduces once in a round trip at most.
-    pub once: bool,
-    /// Whether windows rest for a round trip.
+    /// True if a flow reduces at most every round trip.
+    pub is_limited: bool,
+    /// True if windows rest for a round trip.
     pub rests: bool,
 }
 
@@ -80,7 +80,7 @@ impl Class {
                 .opening
                 .as_ref()
                 .and_then(|opening| opening.leave_delay_s),
-            unheard: Unheard::default(),
+            undetected: UndetectedLosses::default(),
             clocked: 1.0,
             population,
             rtt_s: class.base_rtt_s,
@@ -113,7 +113,7 @@ impl Class {
             self.leave_slow_start(now_s);
         }
         let windows_p = self.flows.len() as f64 * self.mean_p;
-        let acknowledged_p = (windows_p - self.unheard.left_p()).max(0.0);
+        let acknowledged_p = (windows_p - self.undetected.left_p()).max(0.0);
         self.clocked = if windows_p > 0.0 {
             acknowledged_p / windows_p
         } else {
@@ -125,10 +125,10 @@ impl Class {
     fn leave_slow_start(&mut self, now_s: f64) {
         match &mut self.population {
             Population::Field(field) => {
-                field.leave_slow_start(now_s, self.rounds, LEAST_TO_LEAVE_P);
+                field.leave_slow_start(now_s, self.rounds, MIN_HYSTART_WINDOW_P);
             }
             Population::Particles(flows) => {
-                flows.leave_slow_start(now_s, self.rounds, LEAST_TO_LEAVE_P);
+                flows.leave_slow_start(now_s, self.rounds, MIN_HYSTART_WINDOW_P);
             }
         }
     }
@@ -154,19 +154,19 @@ impl Class {
             .sum()
     }
 
-    /// So many of its packets are lost.
+    /// Record that packets of the class are lost.
     pub fn lost(&mut self, now_s: f64, lost_p: f64) {
-        self.unheard.push(now_s, lost_p);
+        self.undetected.push(now_s, lost_p);
     }
 
-    /// Packets of which the class hears in this step that they were lost, a flow's share; word of them takes a
-    /// round trip, or without the wait if they were dropped at the queue's head.
-    pub fn hear(&mut self, now_s: f64, at_head: bool) -> f64 {
+    /// Lost packets that the class detects in this step, per flow; detection takes a
+    /// round trip, without the queueing delay if they were dropped at the queue's head.
+    pub fn detect(&mut self, now_s: f64, at_head: bool) -> f64 {
         let ago_s = if at_head { self.base_rtt_s } else { self.rtt_s };
-        self.unheard.hear(now_s - ago_s) / self.flows.len() as f64
+        self.undetected.detect(now_s - ago_s) / self.flows.len() as f64
     }
 
-    /// What of `losses` of a flow in this step a window of one packet to the power γ has, and one packet by lot.
+    /// Share of a flow's `losses` in this step per window^γ, and per packet.
     pub fn hazards(&self, losses: f64, loss_rate_exponent: f64) -> (f64, f64) {
         let mean = self.windows_to(loss_rate_exponent);
         if mean > 0.0 && self.mean_p > 0.0 {
@@ -176,8 +176,8 @@ impl Class {
         }
     }
 
-    /// Lets flows hear of a loss; calls back with the number of each flow that reduces.
-    pub fn lose(&mut self, now_s: f64, heard: Heard, mut reduced: impl FnMut(u32)) {
+    /// Reduce the flows that a loss hits; calls back with the number of each.
+    pub fn lose(&mut self, now_s: f64, heard: DetectedLoss, mut reduced: impl FnMut(u32)) {
         let loss = Exposure {
             now_s,
             rounds: self.rounds,
@@ -185,7 +185,7 @@ impl Class {
             by_lot: heard.by_lot,
             loss_rate_exponent: heard.loss_rate_exponent,
             rest_s: if heard.rests { self.rtt_s } else { 0.0 },
-            until_s: if heard.once {
+            until_s: if heard.is_limited {
                 now_s - self.rtt_s
             } else {
                 f64::INFINITY
@@ -198,7 +198,7 @@ impl Class {
             }
             Population::Field(field) => {
                 let share = field.lose(&loss);
-                for _ in 0..whole(&mut self.fraction, share * self.flows.len() as f64) {
+                for _ in 0..take_integer(&mut self.fraction, share * self.flows.len() as f64) {
                     reduced(self.flows[self.turn]);
                     self.turn = (self.turn + 1) % self.flows.len();
                 }
@@ -243,7 +243,7 @@ impl Class {
             .map(|((flow, window), got)| (*flow, window, *got))
     }
 
-    /// Adds the flows' totals, times a factor.
+    /// Add the flows' totals, times a factor.
     pub fn totals(&self, to: &mut Flows, factor: f64) {
         let counted = self.delivered_p.iter().zip(&self.measured_p).cycle();
         for (flow, (delivered_p, measured_p)) in self.flows.iter().zip(counted) {

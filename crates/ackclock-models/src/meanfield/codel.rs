@@ -19,12 +19,12 @@ pub struct Codel {
     pub target_s: f64,
     /// Time that the delay may be above the target before the first drop.
     pub interval_s: f64,
-    /// Whether 1/√count is followed by a Newton step per drop, as Linux does.
+    /// True if 1/√count is followed by a Newton step per drop, as Linux does.
     pub newton: bool,
 }
 
 impl Codel {
-    /// Whether times are positive.
+    /// True if times are positive.
     pub fn is_sound(&self) -> bool {
         [self.target_s, self.interval_s]
             .iter()
@@ -131,7 +131,7 @@ mod tests {
 
     /// Above the target for an interval, then at intervals of 1/√count: 0.1, 0.1, 0.071, 0.058 s …
     #[test]
-    fn drops_come_at_intervals_that_shrink_with_the_root_of_their_number() {
+    fn drop_intervals_shrink_with_the_root_of_the_count() {
         let mut state = state();
         let drops: Vec<u32> = (0..4000)
             .filter(|step| state.drops_p(f64::from(*step) * 1e-4, 0.01, 100.0) > 0.0)

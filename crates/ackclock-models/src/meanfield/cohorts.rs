@@ -4,10 +4,11 @@
 
 use super::law::{Law, Start};
 
-/// A window in slow start does not grow beyond this many doublings.
-const MOST_DOUBLINGS: f64 = 40.0;
+/// Largest number of doublings in slow start.
+const MAX_DOUBLINGS: f64 = 40.0;
 
-/// What a loss may hit: flows that reduced not later than `until_s`, each with `hazard` times a power of its window.
+/// Flows exposed to a loss: those that reduced not later than `until_s`, each with `hazard` times a power of its
+/// window.
 #[derive(Clone, Copy, Debug)]
 pub struct Exposure {
     /// Time of the loss's detection.
@@ -18,11 +19,11 @@ pub struct Exposure {
     pub hazard: f64,
     /// Power of the window that the hazard goes with.
     pub loss_rate_exponent: f64,
-    /// The same chance by lot, for flows in slow start.
+    /// Chance per packet, for flows in slow start.
     pub by_lot: f64,
     /// The round trip in which a window rests after a reduction; 0 if it does not.
     pub rest_s: f64,
-    /// Flows that reduced after that do not hear of it.
+    /// Flows that reduced after that ignore it.
     pub until_s: f64,
 }
 
@@ -42,7 +43,7 @@ impl Exposure {
         -(-self.by_lot * window).exp_m1()
     }
 
-    /// What begins with a loss.
+    /// Growth that begins with a loss.
     pub fn start(&self, law: &Law, window: f64, plateau: f64) -> Start {
         Start {
             rest_s: self.rest_s,
@@ -69,7 +70,7 @@ pub struct Cohorts {
     pub start: Vec<f64>,
     /// `w_max` of the curve.
     pub plateau: Vec<f64>,
-    /// How long the window rests first.
+    /// Initial rest of the window.
     pub rest_s: Vec<f64>,
     /// V, when the curve reaches it.
     inflection_s: Vec<f64>,
@@ -80,12 +81,12 @@ pub struct Cohorts {
 }
 
 impl Cohorts {
-    /// How many there are.
+    /// Number of cohorts.
     pub fn len(&self) -> usize {
         self.mass.len()
     }
 
-    /// Whether there is none.
+    /// True if there is none.
     pub fn is_empty(&self) -> bool {
         self.mass.is_empty()
     }
@@ -113,7 +114,7 @@ impl Cohorts {
         &self.opening
     }
 
-    /// What began when it last reduced.
+    /// Growth since its last reduction.
     pub fn start_of(&self, i: usize) -> Start {
         Start {
             window: self.start[i],
@@ -122,7 +123,7 @@ impl Cohorts {
         }
     }
 
-    /// Takes over those of others that are in slow start.
+    /// Take over those of others that are in slow start.
     pub fn keep_opening(&mut self, law: &Law, others: &Cohorts) {
         for i in others.opening.iter().copied() {
             self.opening.push(self.len());
@@ -136,7 +137,7 @@ impl Cohorts {
         }
     }
 
-    /// Those in slow start with windows of so many packets leave it without a loss.
+    /// End slow start without a loss for windows of at least `window` packets.
     pub fn leave_slow_start(&mut self, law: &Law, now_s: f64, rounds: f64, least_p: f64) {
         let opening = std::mem::take(&mut self.opening);
         let (leaving, staying) = opening
@@ -149,7 +150,7 @@ impl Cohorts {
         }
     }
 
-    /// Begins cohort `i` anew after a loss.
+    /// Restart cohort `i` after a loss.
     pub fn restart(&mut self, i: usize, law: &Law, loss: &Exposure) {
         let start = loss.start(law, self.window[i], self.plateau[i]);
         self.begin(i, law, loss.now_s, loss.rounds_of_growth(), start);
@@ -170,7 +171,7 @@ impl Cohorts {
         match (law.curve(), law.increase()) {
             (Some(c), Some(a)) => self.fill(
                 |age, gone, start, top, v| {
-                    cubic(c, age - v, top).max(start + a * gone_since(rounds, gone))
+                    cubic(c, age - v, top).max(start + a * rounds_since(rounds, gone))
                 },
                 now_s,
             ),
@@ -181,7 +182,7 @@ impl Cohorts {
             (None, a) => {
                 let a = a.unwrap_or(0.0);
                 self.fill(
-                    |_, gone, start, _, _| start + a * gone_since(rounds, gone),
+                    |_, gone, start, _, _| start + a * rounds_since(rounds, gone),
                     now_s,
                 );
             }
@@ -197,7 +198,7 @@ impl Cohorts {
                 self.rounds[i] = rounds;
                 self.window[i] = 0.0;
             } else {
-                let doublings = (rounds - self.rounds[i]).min(MOST_DOUBLINGS);
+                let doublings = (rounds - self.rounds[i]).min(MAX_DOUBLINGS);
                 self.window[i] = self.start[i] * doublings.exp2();
             }
         }
@@ -249,6 +250,6 @@ fn cubic(c: f64, t: f64, plateau: f64) -> f64 {
     c * t * t * t + plateau
 }
 
-fn gone_since(rounds: f64, before: f64) -> f64 {
+fn rounds_since(rounds: f64, before: f64) -> f64 {
     (rounds - before).max(0.0)
 }

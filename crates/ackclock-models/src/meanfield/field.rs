@@ -19,26 +19,26 @@ const SLOT: f64 = 0.125;
 /// Cohorts with less mass than this may lie in wider cells.
 const LIGHT: f64 = 1e-7;
 
-/// Less than this is none: means could not be taken of it.
-const NOTHING: f64 = 1e-200;
+/// Mass below which a cohort is dropped, since its means are undefined.
+const NEGLIGIBLE_MASS: f64 = 1e-200;
 
 /// Each time that cohorts remain too many, heavier ones count as light.
 const HEAVIER: f64 = 4.0;
 
-/// How finely cohorts are told apart.
+/// Resolution of the cohorts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Resolution {
     /// Cells are 2ⁿ times as narrow, in window and in time.
     pub finer: u32,
-    /// More cohorts than this are merged.
-    pub most_cohorts: usize,
+    /// Number of cohorts above which they are merged.
+    pub max_cohorts: usize,
 }
 
 impl Default for Resolution {
     fn default() -> Resolution {
         Resolution {
             finer: 0,
-            most_cohorts: 2048,
+            max_cohorts: 2048,
         }
     }
 }
@@ -82,7 +82,7 @@ impl Field {
             .leave_slow_start(&self.law, now_s, rounds, least_p);
     }
 
-    /// Lets flows lose; returns the share that reduces.
+    /// Let flows lose; returns the share that reduces.
     pub fn lose(&mut self, loss: &Exposure) -> f64 {
         let mut sum = 0.0;
         let opening = self.cohorts.opening().to_vec();
@@ -98,7 +98,7 @@ impl Field {
             };
             sum += self.reduce(i, chance, loss);
         }
-        self.settle();
+        self.insert_newborn();
         sum
     }
 
@@ -113,18 +113,18 @@ impl Field {
         leaving
     }
 
-    /// Takes the newborn in, a cohort for each cell.
-    fn settle(&mut self) {
+    /// Insert the newborn, a cohort for each cell.
+    fn insert_newborn(&mut self) {
         let mut newborn = std::mem::take(&mut self.newborn);
         newborn.drain(|sum| self.push(sum));
         self.newborn = newborn;
-        if self.cohorts.len() > self.resolution.most_cohorts {
+        if self.cohorts.len() > self.resolution.max_cohorts {
             self.merge();
         }
     }
 
     fn push(&mut self, sum: &Sum) {
-        if sum.mass > NOTHING {
+        if sum.mass > NEGLIGIBLE_MASS {
             let start = Start {
                 window: sum.start / sum.mass,
                 plateau: sum.plateau / sum.mass,
@@ -142,12 +142,12 @@ impl Field {
         (window.to_bits().saturating_sub(1f64.to_bits()) >> cut) as usize
     }
 
-    /// Merges cohorts in the same cell. Cells are twice as wide for each factor of four that a cohort's
+    /// Merge cohorts in the same cell. Cells are twice as wide for each factor of four that a cohort's
     /// mass lies below a limit, so that each merger loses about the same share of the variance. The limit
     /// rises until at most half of the allowed number is left.
     fn merge(&mut self) {
         let mut light = LIGHT;
-        while self.cohorts.len() > self.resolution.most_cohorts / 2 {
+        while self.cohorts.len() > self.resolution.max_cohorts / 2 {
             let old = std::mem::take(&mut self.cohorts);
             self.cohorts.keep_opening(&self.law, &old);
             let mut keyed: Vec<_> = (0..old.len())

@@ -1,4 +1,4 @@
-//! The loss probability of the recent past, to be heard of a round trip later.
+//! Loss probability of the recent past, for detection a round trip later.
 
 use std::collections::VecDeque;
 
@@ -16,7 +16,7 @@ impl History {
         }
     }
 
-    /// Forgets the steps before one.
+    /// Clear the steps before one.
     pub fn forget(&mut self, before: f64) {
         while self
             .kept
@@ -27,7 +27,7 @@ impl History {
         }
     }
 
-    /// Whether there was no loss in all of the kept past.
+    /// True if there was no loss in all of the kept past.
     pub fn is_empty(&self) -> bool {
         self.kept.is_empty()
     }
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_are_linear_between_steps_and_zero_elsewhere() {
+    fn values_are_linear_between_steps_and_zero_outside() {
         let mut history = History::default();
         for (step, value) in [(3, 0.5), (4, 0.0), (5, 0.25), (6, 0.75)] {
             history.push(step, value);

@@ -1,4 +1,4 @@
-//! How windows grow between losses, and what a loss leaves of them.
+//! Growth of windows between losses, and their reduction at a loss.
 //!
 //! CUBIC: S. Ha, I. Rhee, L. Xu, *CUBIC*, ACM SIGOPS OSR 42(5), 2008, and RFC 9438 sections 4.2, 4.3, 4.7:
 //! the greater of the cubic curve and of what Reno would have in the same place. New Reno is the second
@@ -7,10 +7,10 @@
 
 use serde::Deserialize;
 
-/// A window is at least a packet.
-const LEAST_P: f64 = 1.0;
+/// Smallest window, packets.
+const MIN_WINDOW_P: f64 = 1.0;
 
-/// Which of the two curves of CUBIC windows follow.
+/// Curve of CUBIC that windows follow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
@@ -19,7 +19,7 @@ pub enum Mode {
     Auto,
     /// The cubic curve, whatever Reno would have.
     Cubic,
-    /// What Reno would have ("TCP mode").
+    /// Reno's estimate ("TCP mode").
     Tcp,
 }
 
@@ -33,23 +33,23 @@ pub enum Control {
         c: f64,
         /// Share of the window that is kept at a loss.
         beta: f64,
-        /// Whether a flow that lost below its last plateau aims lower.
+        /// True if a flow that lost below its last plateau aims lower.
         fast_convergence: bool,
-        /// Which curve is followed.
+        /// Curve that is followed.
         mode: Mode,
     },
     /// New Reno: a packet more per round trip, half the window at a loss.
     Reno {},
 }
 
-/// What begins with a loss: the window that is left and the plateau that the curve aims at, in packets.
+/// Growth that begins with a loss: remaining window and target plateau of the curve, in packets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Start {
     /// Window after the reduction, w(0).
     pub window: f64,
     /// `w_max` of the curve.
     pub plateau: f64,
-    /// How long the window rests before it grows, while what was lost is repaired.
+    /// Rest of the window before it grows, during recovery.
     pub rest_s: f64,
 }
 
@@ -96,7 +96,7 @@ impl Law {
         self.increase
     }
 
-    /// What a loss at `window` leaves to a flow that aimed at `plateau`.
+    /// Growth after a loss at `window`, with the previous `plateau`.
     pub fn after_loss(&self, window: f64, plateau: f64) -> Start {
         let gives_way = self.fast_convergence && window < plateau;
         let aims_at = if gives_way {
@@ -104,7 +104,7 @@ impl Law {
         } else {
             window
         };
-        let left = (self.kept * window).max(LEAST_P);
+        let left = (self.kept * window).max(MIN_WINDOW_P);
         Start {
             window: left,
             plateau: aims_at.max(left),
@@ -127,7 +127,7 @@ impl Law {
         }
     }
 
-    /// Whether a start is that of a flow that lost below its last plateau and aims lower.
+    /// True if a start is that of a flow that lost below its last plateau and aims lower.
     pub fn aims_lower(&self, start: Start) -> bool {
         let between = (3.0 + self.kept) / (4.0 * self.kept); // of 1 / kept and (1 + kept) / (2 kept)
         start.plateau < between * start.window
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_keeps_beta_and_the_curve_comes_back_after_v() {
+    fn a_loss_keeps_beta_and_the_curve_recovers_after_v() {
         let start = cubic(true).after_loss(100.0, 90.0);
         assert_eq!((start.window, start.plateau), (80.0, 100.0));
         let v = cubic(true).inflection_s(start);

@@ -1,4 +1,4 @@
-//! A finite number of flows under the same laws: each loses or not, by lot.
+//! A finite number of flows under the same laws, with random losses.
 //!
 //! What the limit says of a share, a particle decides with that probability. Runs with different seeds show
 //! how far so many flows are from the limit.
@@ -44,7 +44,7 @@ impl Particles {
             .leave_slow_start(&self.law, now_s, rounds, least_p);
     }
 
-    /// Lets flows lose; puts the numbers of those that reduce into `hit` and returns their share.
+    /// Let flows lose; puts the numbers of those that reduce into `hit` and returns their share.
     pub fn lose(&mut self, loss: &Exposure, hit: &mut Vec<usize>) -> f64 {
         hit.clear();
         for i in 0..self.flows.len() {

@@ -1,12 +1,12 @@
 //! PIE as a fluid queue sees it: a share of what arrives.
 //!
-//! R. Pan, P. Natarajan, F. Baker, G. White: Proportional Integral Controller Enhanced (PIE), RFC 8033, and as Linux 6.1
-//! where that differs: see the card of `pie`. Drops that are kept apart are as many as one in each stretch between
+//! R. Pan, P. Natarajan, F. Baker, G. White: Proportional Integral Controller Enhanced (PIE), RFC 8033, and as Linux
+//! 6.1 where that differs: see the card of `pie`. Drops that are kept apart are as many as one in each stretch between
 //! them, on average.
 
 use serde::Deserialize;
 
-/// When the drop probability moves for the first time, as Linux has it.
+/// Time of the first update of the drop probability, as in Linux.
 const FIRST_UPDATE_S: f64 = 0.5;
 /// `tc` counts α and β in sixteenths of a hertz.
 const UNITS_PER_HERTZ: f64 = 16.0;
@@ -20,7 +20,7 @@ const LAST_DECADE: f64 = 1e-6;
 const LARGEST_STEP: f64 = 0.02;
 /// A delay beyond which p rises by [`LARGEST_STEP`] more at each update (section 5.5).
 const HIGH_DELAY_S: f64 = 0.25;
-/// What is left of p at an update without delay.
+/// Factor of p at an update without delay.
 const DECAY: f64 = 1.0 - 1.0 / 64.0;
 /// While p is below this and the delay below half the target, nothing is dropped (section 4.1).
 const HARMLESS: f64 = 0.2;
@@ -33,7 +33,7 @@ const TOO_EARLY: f64 = 0.85;
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Pie {
-    /// The delay to settle at.
+    /// Target delay.
     pub target_s: f64,
     /// Period of the updates.
     pub tupdate_s: f64,
@@ -43,12 +43,12 @@ pub struct Pie {
     pub beta: f64,
     /// Time of dropping nothing when congestion begins.
     pub max_burst_s: f64,
-    /// Whether drops are kept apart.
+    /// True if drops are kept apart.
     pub derandomize: bool,
 }
 
 impl Pie {
-    /// Whether times are positive and weights those that `tc` takes.
+    /// True if times are positive and weights those that `tc` takes.
     pub fn is_sound(&self) -> bool {
         let positive = |time_s: f64| time_s > 0.0 && time_s.is_finite();
         let weight = |weight: f64| (0.0..=32.0).contains(&weight);
@@ -140,7 +140,7 @@ impl State {
     }
 }
 
-/// What α and β are divided by at this p: 2 below 10 %, and four times as much for each decade below 1 %
+/// Divisor of α and β at this p: 2 below 10 %, and four times as much for each decade below 1 %
 /// (the table of section 4.2).
 fn scale(probability: f64) -> f64 {
     if probability >= SCALED_BELOW {

@@ -1,4 +1,4 @@
-//! What comes in: complete numbers, as JSON. Each field is required, an unknown one is an error.
+//! Plan of a run, as JSON. Each field is required, an unknown one is an error.
 
 use serde::Deserialize;
 use thiserror::Error;
@@ -23,20 +23,20 @@ pub struct Plan {
     pub rate_pps: f64,
     /// Packets that may wait.
     pub buffer_p: f64,
-    /// What is dropped beside what does not fit.
+    /// Policy of drops besides overflow.
     pub policy: Policy,
     /// Flows that are alike.
     pub classes: Vec<ClassPlan>,
-    /// Whether a flow reduces once in a round trip at most.
+    /// True if a flow reduces at most every round trip.
     pub one_reduction_per_rtt: bool,
-    /// Whether losing takes time: what is lost clocks nothing until it is heard of, once, and windows rest for the
-    /// round trip that repairs it.
+    /// True if losing takes time: a lost packet clocks nothing until it is detected, and windows rest for the
+    /// round trip of its recovery.
     pub recovery: bool,
-    /// ρ: for how many independent losses a lost packet counts; 1 is by lot.
+    /// ρ: number of independent losses for which a lost packet counts; 1 is uniform over packets.
     pub loss_weight: f64,
-    /// γ: losses go to flows by their rates to this power; 1 is by lot.
+    /// γ: exponent of the rates by which losses go to flows; 1 is uniform over packets.
     pub loss_rate_exponent: f64,
-    /// Whether each flow is a particle; else the limit of infinitely many.
+    /// True if each flow is a particle; else the limit of infinitely many.
     pub particles: bool,
     /// The window of the loss after which flows begin; `null`: a flow's share of what link and buffer hold.
     #[serde(deserialize_with = "Option::deserialize")]
@@ -60,7 +60,7 @@ pub struct ClassPlan {
     pub opening: Option<Opening>,
 }
 
-/// How flows begin with slow start.
+/// Initial slow start of flows.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Opening {
@@ -104,7 +104,7 @@ pub struct PlanError(pub String);
 const STEPS_PER_RTT: f64 = 25.0;
 
 impl Plan {
-    /// Refuses what is not a network.
+    /// Reject what is not a network.
     ///
     /// # Errors
     /// A number that is not positive and finite, or no flows.
@@ -151,7 +151,7 @@ impl Plan {
         self.check_parameters()
     }
 
-    /// How results at 1/`scale` become results of the plan (Belhareth 2014, section 3.3.2).
+    /// Scaling of results at 1/`scale` to those of the plan (Belhareth 2014, section 3.3.2).
     ///
     /// # Errors
     /// A scale other than 1 for flows that do not all follow the same single curve, with early drops
@@ -247,12 +247,12 @@ impl Plan {
         Ok(())
     }
 
-    /// How many flows there are.
+    /// Number of flows.
     pub fn flow_count(&self) -> usize {
         self.classes.iter().map(|class| class.flows.len()).sum()
     }
 
-    /// How many steps there are between samples, and how long each is.
+    /// Number of steps between samples, and their length.
     pub fn steps(&self) -> (u64, f64) {
         let shortest_s = self
             .classes

@@ -1,4 +1,4 @@
-//! What a queue drops beside what does not fit: nothing, or what RED, CoDel or PIE choose.
+//! Drop policies of a queue besides overflow: none, RED, CoDel or PIE.
 
 use serde::Deserialize;
 
@@ -6,11 +6,11 @@ use super::codel::{Codel, State as CodelState};
 use super::pie::{Pie, State as PieState};
 use crate::red::{Red, EXPECTED};
 
-/// How a queue chooses what to drop, beside what does not fit.
+/// Drop policy of a queue, besides overflow.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
 pub enum Policy {
-    /// Nothing.
+    /// No drops besides overflow.
     Droptail {},
     /// Random early detection.
     Red(Red),
@@ -21,12 +21,12 @@ pub enum Policy {
 }
 
 impl Policy {
-    /// Whether what it drops waited before: word of it comes earlier, by the time that others wait.
+    /// True if what it drops waited before: word of it comes earlier, by the time that others wait.
     pub fn drops_at_the_head(&self) -> bool {
         matches!(self, Policy::Codel(_))
     }
 
-    /// Refuses parameters that make no sense.
+    /// Reject parameters that make no sense.
     ///
     /// # Errors
     /// Thresholds out of order, times that are not positive.
@@ -60,7 +60,7 @@ pub enum Dropper {
 }
 
 impl Dropper {
-    /// As at the beginning.
+    /// Initial state.
     pub fn new(policy: Policy) -> Dropper {
         match policy {
             Policy::Droptail {} => Dropper::Droptail,

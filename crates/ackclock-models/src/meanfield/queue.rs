@@ -6,7 +6,7 @@
 
 use super::policy::{Dropper, Policy};
 
-/// What became of the packets of one step.
+/// Fate of the packets of one step.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Step {
     /// Packets that came.
@@ -57,17 +57,17 @@ impl Queue {
         }
     }
 
-    /// What waits.
+    /// Packets that wait.
     pub fn backlog_p(&self) -> f64 {
         self.backlog_p
     }
 
-    /// How long what arrives now will wait.
+    /// Queueing delay of an arrival now.
     pub fn delay_s(&self) -> f64 {
         self.backlog_p / self.rate_pps
     }
 
-    /// Lets packets arrive at a rate for a time.
+    /// Let packets arrive at a rate for a time.
     pub fn step(&mut self, arriving_pps: f64, step_s: f64) -> Step {
         let arrived_p = arriving_pps * step_s;
         let early_p = arrived_p * self.early(arrived_p, step_s);
@@ -124,7 +124,7 @@ mod tests {
     };
 
     #[test]
-    fn what_does_not_fit_is_dropped_and_nothing_else_is_lost() {
+    fn only_the_excess_is_dropped() {
         let mut queue = Queue::new(100.0, 5.0, Policy::Droptail {});
         let step = queue.step(130.0, 0.1);
         assert_eq!(

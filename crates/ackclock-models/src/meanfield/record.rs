@@ -1,4 +1,4 @@
-//! What a run writes down, as columns.
+//! Columns that a run records.
 
 use ackclock_core::tables::{record, table};
 
@@ -28,7 +28,7 @@ table!(
         time_s: f64,
         /// Packets that wait.
         backlog_p: f64,
-        /// How long what arrives now will wait.
+        /// Queueing delay of an arrival now.
         sojourn_s: f64,
         /// Packets sent on.
         departures_p: u64,
@@ -42,9 +42,9 @@ table!(
 table!(
     /// Reductions, one by one. In the limit, a flow's turn comes whenever a whole flow's share has reduced.
     Hits {
-        /// When the packet was lost.
+        /// Time of the loss.
         dropped_s: f64,
-        /// When the flow heard of it.
+        /// Time of the reduction.
         reduced_s: f64,
         /// Number of the flow.
         flow: u32,
@@ -84,7 +84,7 @@ table!(
         flow: u32,
         /// Packets got through in the whole run.
         delivered_p: f64,
-        /// Those of the measured part.
+        /// Counts of the measured part.
         measured_p: f64,
     }
 );
@@ -120,7 +120,7 @@ table!(
 );
 
 record!(
-    /// What is complete only at the end.
+    /// Tables that are complete only at the end.
     Totals {
         flows: Flows,
         links: Links,
@@ -130,10 +130,10 @@ record!(
 /// Bins of waiting times between none and a full buffer.
 const BINS: usize = 256;
 
-/// Counts the link's packets; in units of what is run until [`LinkBooks::totals`].
+/// Count the link's packets; in units of what is run until [`LinkBooks::totals`].
 #[derive(Clone, Debug)]
 pub struct LinkBooks {
-    whole: Step,
+    take_integer: Step,
     measured: Step,
     measured_s: f64,
     empty_s: f64,
@@ -149,7 +149,7 @@ impl LinkBooks {
     /// Empty books for the queue of a plan.
     pub fn new(plan: &Plan) -> LinkBooks {
         LinkBooks {
-            whole: Step::default(),
+            take_integer: Step::default(),
             measured: Step::default(),
             measured_s: 0.0,
             empty_s: 0.0,
@@ -171,7 +171,7 @@ impl LinkBooks {
         waited_s: f64,
         measured: bool,
     ) {
-        self.whole.add(step);
+        self.take_integer.add(step);
         self.unsampled.add(step);
         if measured {
             self.measured.add(step);
@@ -199,17 +199,17 @@ impl LinkBooks {
         to.backlog_p.push(backlog_p * by.amount);
         to.sojourn_s.push(backlog_p / plan.rate_pps);
         to.departures_p
-            .push(whole(&mut self.fractions[0], departed_p * packets));
+            .push(take_integer(&mut self.fractions[0], departed_p * packets));
         to.drops_p
-            .push(whole(&mut self.fractions[1], dropped_p * packets));
+            .push(take_integer(&mut self.fractions[1], dropped_p * packets));
         to.utilisation
             .push((departed_p / (plan.rate_pps * plan.interval_s)).min(1.0));
         self.unsampled = Step::default();
     }
 
-    /// What the link did.
+    /// Totals of the link.
     pub fn totals(&self, by: Scaling) -> Links {
-        let (whole, measured) = (&self.whole, &self.measured);
+        let (take_integer, measured) = (&self.take_integer, &self.measured);
         let packets = by.amount * by.time;
         let edges = (0..=BINS).map(|bin| self.full_s * bin as f64 / BINS as f64);
         let counts = self.bins.iter();
@@ -224,15 +224,15 @@ impl LinkBooks {
             sojourn_mean_s: vec![self.sojourn_ps / measured.departed_p],
             sojourn_edges_s: vec![edges.collect()],
             sojourn_counts: vec![counts.collect()],
-            arrived_total_p: vec![whole.arrived_p * packets],
-            dropped_total_p: vec![whole.dropped_p * packets],
-            departed_total_p: vec![whole.departed_p * packets],
+            arrived_total_p: vec![take_integer.arrived_p * packets],
+            dropped_total_p: vec![take_integer.dropped_p * packets],
+            departed_total_p: vec![take_integer.departed_p * packets],
         }
     }
 }
 
 /// The whole part of an amount and what was left of those before; the fraction is left for the next.
-pub fn whole(left: &mut f64, amount: f64) -> u64 {
+pub fn take_integer(left: &mut f64, amount: f64) -> u64 {
     *left += amount;
     let count = left.floor();
     *left -= count;

@@ -1,4 +1,4 @@
-//! What must hold whatever the network: mass, packets, and independence of steps and cells.
+//! Invariants in any network: mass, packets, and independence of steps and cells.
 
 use ackclock_models::meanfield::field::Resolution;
 use ackclock_models::meanfield::law::{Control, Mode};
@@ -9,7 +9,7 @@ use ackclock_models::meanfield::MeanField;
 use ackclock_models::red::Red;
 
 use crate::setups::{
-    assert_near, cubic, ftth, inter_dc, intra_dc, run, run_with, slow_start, Found, CODEL, PIE,
+    assert_near, cubic, ftth, inter_dc, intra_dc, run, run_with, slow_start, Measures, CODEL, PIE,
 };
 
 fn networks() -> Vec<Plan> {
@@ -78,7 +78,7 @@ fn networks() -> Vec<Plan> {
 }
 
 #[test]
-fn shares_add_up_to_one_and_packets_that_came_left_or_wait_or_were_dropped() {
+fn shares_sum_to_one_and_packets_are_conserved() {
     for plan in networks() {
         let mut model = MeanField::new(&plan, 1).expect("a sound plan");
         model.advance(plan.duration_s);
@@ -120,16 +120,16 @@ fn halving_the_step_does_not_matter() {
         intra_dc(cubic(Mode::Tcp), 10),
     ] {
         let (_, step_s) = plan.steps();
-        let (whole, half) = (
+        let (take_integer, half) = (
             run(&plan),
             run(&Plan {
                 step_s: Some(step_s / 2.0),
                 ..plan
             }),
         );
-        assert!((whole.utilisation - half.utilisation).abs() < 0.001);
-        assert_near("mean window", whole.mean_p, half.mean_p, 0.003);
-        assert_near("period", whole.period_s, half.period_s, 0.02);
+        assert!((take_integer.utilisation - half.utilisation).abs() < 0.001);
+        assert_near("mean window", take_integer.mean_p, half.mean_p, 0.003);
+        assert_near("period", take_integer.period_s, half.period_s, 0.02);
     }
 }
 
@@ -138,9 +138,9 @@ fn halving_the_step_does_not_matter() {
 fn merging_cohorts_does_not_matter() {
     let fine = Resolution {
         finer: 1,
-        most_cohorts: 8192,
+        max_cohorts: 8192,
     };
-    let same = |name: &str, one: &Found, other: &Found| {
+    let same = |name: &str, one: &Measures, other: &Measures| {
         assert_near(name, one.mean_p, other.mean_p, 0.001);
         assert_near(name, one.period_s, other.period_s, 0.003);
         assert_near(name, one.hit, other.hit, 0.005);
@@ -176,12 +176,12 @@ fn the_number_of_cohorts_stays_bounded() {
     let mut model = MeanField::new(&plan, 1).expect("a sound plan");
     for second in 0..20 {
         model.advance(f64::from(second));
-        assert!(model.cohorts(0).len() <= Resolution::default().most_cohorts);
+        assert!(model.cohorts(0).len() <= Resolution::default().max_cohorts);
     }
 }
 
 #[test]
-fn plans_that_are_none_are_refused() {
+fn invalid_plans_are_rejected() {
     let sound = ftth(Control::Reno {}, 2);
     let refused = |plan: Plan| MeanField::new(&plan, 1).is_err();
     assert!(!refused(sound.clone()));
@@ -241,9 +241,9 @@ fn hit_first(loss_weight: f64, loss_rate_exponent: f64) -> (f64, f64) {
     (found.share[0], found.share[1])
 }
 
-/// Flows alike though their rates are not: only their round trips tell them apart. Rates tell them by lot.
+/// Flows of equal windows and different round trips, hit equally; by rates they are hit per packet.
 #[test]
-fn who_loses_goes_by_a_power_of_the_rate() {
+fn losses_follow_a_power_of_the_rate() {
     let (near, far) = hit_first(0.5, 0.0);
     assert_near("shares of alike", near, far, 0.03);
     let (near, far) = hit_first(0.5, 3.0);

@@ -53,9 +53,9 @@ fn new_reno_is_the_same_on_the_lattice() {
     );
 }
 
-/// A network so small that w_max in whole packets are fine enough: 42 packets under way, and 20 in the queue.
+/// A network so small that w_max in whole packets are fine enough: 42 packets in transit, and 20 in the queue.
 ///
-/// With one reduction per round trip: as printed, this network never settles, and each of the several cuts in an
+/// With one reduction per round trip: as printed, this network has no equilibrium, and each of the several cuts in an
 /// overflow would need steps far finer than the lattice can afford.
 #[test]
 fn cubic_mode_is_the_same_on_the_lattice() {

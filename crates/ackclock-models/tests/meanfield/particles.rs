@@ -18,7 +18,7 @@ fn mean_window(flows: u32, duration_s: f64, seeds: u64) -> f64 {
 }
 
 #[test]
-fn they_come_to_the_limit_as_their_number_grows() {
+fn particles_converge_to_the_mean_field() {
     let ten = mean_window(10, 440.0, 4);
     let hundred = mean_window(100, 240.0, 2);
     let thousand = mean_window(1000, 100.0, 1);

@@ -11,10 +11,10 @@
 
 use ackclock_models::meanfield::plan::Plan;
 
-/// Which curve the windows of the lattice follow.
+/// Curve that the windows of the lattice follow.
 #[derive(Clone, Copy)]
 pub enum Growth {
-    /// So many packets in a round trip; w_max does not matter.
+    /// Fixed growth per round trip, independent of w_max.
     Line(f64),
     /// CUBIC's curve with this constant.
     Cubic(f64),
@@ -100,7 +100,7 @@ impl Lattice {
         }
     }
 
-    /// Goes on for a time.
+    /// Advance by a time.
     pub fn run(&mut self, duration_s: f64) {
         for _ in 0..(duration_s / self.step_s).round() as usize {
             self.step();

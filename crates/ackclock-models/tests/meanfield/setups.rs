@@ -98,9 +98,9 @@ pub fn inter_dc(flows: u32) -> Plan {
     }
 }
 
-/// What is read off the measured part of a run.
+/// Measures of the measured part of a run.
 #[derive(Debug)]
-pub struct Found {
+pub struct Measures {
     pub link: Links,
     pub mean_p: f64,
     pub lowest_p: f64,
@@ -117,12 +117,12 @@ pub struct Found {
     pub fall: f64,
 }
 
-pub fn run(plan: &Plan) -> Found {
+pub fn run(plan: &Plan) -> Measures {
     run_with(plan, 1, Resolution::default())
 }
 
 /// Windows and backlogs are those of a flow.
-pub fn run_with(plan: &Plan, seed: u64, resolution: Resolution) -> Found {
+pub fn run_with(plan: &Plan, seed: u64, resolution: Resolution) -> Measures {
     let mut model = MeanField::with_resolution(plan, seed, resolution).expect("a sound plan");
     model.advance(plan.duration_s);
     let link = model.finish().links;
@@ -153,7 +153,7 @@ pub fn run_with(plan: &Plan, seed: u64, resolution: Resolution) -> Found {
     );
     let lowest_p = means.iter().copied().fold(f64::INFINITY, f64::min);
     let highest_p = means.iter().copied().fold(0.0, f64::max);
-    Found {
+    Measures {
         mean_p,
         lowest_p,
         highest_p,
@@ -191,7 +191,7 @@ pub fn as_printed(plan: Plan) -> Plan {
     }
 }
 
-/// Whether a value is within a share of the expected one.
+/// True if a value is within a share of the expected one.
 #[track_caller]
 pub fn assert_near(what: &str, found: f64, expected: f64, share: f64) {
     let off = (found - expected).abs() / expected.abs();

@@ -1,4 +1,4 @@
-//! Values of another program for the same equations, within 1 % unless said otherwise.
+//! Values of another program for the same equations, within 1 % by default.
 
 use ackclock_models::meanfield::law::{Control, Mode};
 
@@ -40,7 +40,7 @@ fn ftth_with_new_reno() {
     assert_near("period", found.period_s, 2.12, 0.015);
 }
 
-/// That program's steps were coarser in this network: period and share hit are 2–3 % off its values and move
+/// Steps of that program were coarser in this network: period and share hit are 2–3 % off its values and move
 /// by less than 0.2 % here when steps, cells and the number of cohorts are refined (see `gates`).
 #[test]
 fn inter_dc_at_full_scale() {

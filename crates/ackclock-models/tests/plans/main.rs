@@ -1,4 +1,4 @@
-//! Plans as they are read: complete, and nothing else.
+//! Plans as they are read: complete, without unknown fields.
 
 #[path = "../../../ackclock-plan/tests/strict/mod.rs"]
 mod strict;
@@ -17,7 +17,7 @@ fn red() -> Value {
 }
 
 #[test]
-fn each_field_of_a_fluid_s_plan_is_required_and_no_other_is_known() {
+fn each_field_of_a_fluid_plan_is_required_and_unknown_ones_are_rejected() {
     let mut early = red();
     early["limit_p"] = json!(30.0);
     let controllers = [
@@ -52,7 +52,7 @@ fn each_field_of_a_fluid_s_plan_is_required_and_no_other_is_known() {
 }
 
 #[test]
-fn each_field_of_a_mean_field_s_plan_is_required_and_no_other_is_known() {
+fn each_field_of_a_mean_field_plan_is_required_and_unknown_ones_are_rejected() {
     for policy in [
         red(),
         json!({"kind": "droptail"}),

@@ -1,8 +1,9 @@
-//! Whether what is read as JSON has no defaults and ignores nothing. For the tests of all crates that read JSON.
+//! Checks that types read from JSON have no defaults and reject unknown fields. For the tests of all crates that read
+//! JSON.
 
 use serde_json::Value;
 
-/// What may hold anything: an algorithm's own parameters.
+/// Pointers to parameters of algorithms, which may hold anything.
 const FREE: &str = "parameters";
 
 /// Every object of `complete` without each of its fields in turn, and with one more: those that `parses` all the same.

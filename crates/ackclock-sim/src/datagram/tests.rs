@@ -87,7 +87,7 @@ fn on_and_off_at_random_is_on_for_its_share() {
 }
 
 #[test]
-fn what_cannot_be_sent_is_refused() {
+fn impossible_sources_are_rejected() {
     let fixed = |s: f64| json!({ "kind": "fixed", "s": s });
     for source in [
         json!({ "kind": "constant", "per_s": 0.0 }),
@@ -107,7 +107,7 @@ fn what_cannot_be_sent_is_refused() {
 }
 
 #[test]
-fn only_what_adapts_is_answered_with_a_small_packet() {
+fn only_adaptive_sources_get_echoes() {
     let adaptive =
         json!({ "kind": "adaptive", "target_s": 0.1, "min_per_s": 1.0, "max_per_s": 2.0 });
     let adaptive = plan(adaptive, None);

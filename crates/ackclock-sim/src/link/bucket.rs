@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_used_is_lost_beyond_the_burst() {
+    fn tokens_above_the_burst_are_lost() {
         let mut bucket = bucket(0);
         bucket.push(packet(0, 1000), ms(1), ms(50));
         assert!(bucket.filled() > ms(50));

@@ -79,13 +79,13 @@ impl Sojourns {
         self.last[self.count % KEPT] = sojourn;
         self.count += 1;
         if self.count == KEPT {
-            self.settle();
+            self.flush();
         }
     }
 
     /// Move the buffered sojourn times into the histogram.
     #[inline(never)]
-    fn settle(&mut self) {
+    fn flush(&mut self) {
         for &sojourn in &self.last[..self.count] {
             self.histogram.record(sojourn);
         }
@@ -159,7 +159,7 @@ impl Link {
     /// Sojourn times of the packets that left the queue since the histogram was last cleared.
     pub fn sojourns(&mut self) -> &Histogram {
         let sojourns = &mut self.sojourns;
-        sojourns.settle();
+        sojourns.flush();
         sojourns
             .histogram
             .add_zeros(self.bypassed.packets - sojourns.bypassed);

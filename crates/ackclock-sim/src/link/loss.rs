@@ -4,6 +4,7 @@
 //! error rates for codes on burst-noise channels, BSTJ 42(5), 1963. As in netem, a packet uses the present state, then
 //! draws the next one, and is lost with the probability of the state that it used.
 
+use ackclock_core::random::unit_interval;
 use ackclock_plan::LossPlan;
 use rand_core::RngCore;
 use rand_pcg::Pcg64Mcg;
@@ -83,7 +84,7 @@ impl RandomLoss {
     /// Draw an event of this probability.
     #[inline]
     fn occurs(&mut self, probability: f64) -> bool {
-        (self.random.next_u64() >> 11) as f64 * (1.0 / (1_u64 << 53) as f64) < probability
+        unit_interval(self.random.next_u64()) < probability
     }
 }
 
@@ -120,7 +121,7 @@ mod tests {
     /// The chain is bad for 0.01 / 0.26 of the packets, 4 in a row in the mean: 10 000 bursts, so the mean burst has a
     /// standard error of √12 / 100, and the share one of about 1.3 %.
     #[test]
-    fn bursts_are_as_frequent_and_as_long_as_the_chain_says() {
+    fn loss_bursts_follow_the_markov_chain() {
         let lost = bursts(1.0, 0.0);
         let count = lost.windows(2).filter(|pair| pair[1] && !pair[0]).count() as f64;
         let length = share(&lost) * 1e6 / count;

@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_packet_uses_is_lost() {
+    fn unused_opportunities_are_lost() {
         let mut four = four();
         assert_eq!(four.ready(Time::ZERO), ms(2));
         assert_eq!(four.ready(ms(3)), ms(5));
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn small_packets_share_one_and_a_large_one_waits_for_its_rest() {
+    fn small_packets_share_an_opportunity_and_a_large_one_takes_several() {
         let mut four = four();
         assert_eq!(pushed(&mut four, 400, ms(2)), ms(2));
         assert_eq!(pushed(&mut four, 400, ms(2)), ms(2));
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_leave_in_their_order_as_soon_as_they_may() {
+    fn packets_leave_in_order_at_their_opportunities() {
         let mut four = four();
         for bytes in [1000, 500, 1000] {
             four.push(packet(u64::from(bytes), bytes), ms(2));
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn the_capacity_counts_each_opportunity_once() {
+    fn the_capacity_counts_each_opportunity() {
         assert_eq!(four().capacity_bits(ms(2)), 16_000.0);
         assert_eq!(four().capacity_bits(ms(25)), 8.0 * 11_000.0);
     }

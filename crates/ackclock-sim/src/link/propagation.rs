@@ -7,7 +7,7 @@ use ackclock_plan::LinkPlan;
 
 use crate::packet::{Packet, NO_PACKET};
 
-/// Stands for "no node".
+/// No node.
 const NONE: u32 = u32::MAX;
 
 /// Delay queue behind a link's transmitter, including the packet in transmission. All packets share it, on their way to
@@ -51,6 +51,12 @@ impl Propagation {
             others: VecDeque::new(),
             exists: plan.ends.is_some() || plan.delay > Time::ZERO,
         }
+    }
+
+    /// True if no packet is in propagation or in transmission.
+    #[inline(always)]
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
     }
 
     /// Packets in propagation and in transmission.

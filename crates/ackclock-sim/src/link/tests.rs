@@ -43,7 +43,7 @@ fn us(microseconds: u64) -> Time {
     Time::from_microseconds(microseconds)
 }
 
-/// Carries a link's events out: when the next is due, and what has left.
+/// Driver of a link's events: time of the next, and packets that have left.
 struct Driver {
     link: Link,
     due: Time,
@@ -87,7 +87,7 @@ impl Driver {
 }
 
 #[test]
-fn a_packet_that_is_held_back_begins_at_the_exact_time() {
+fn a_held_back_packet_starts_at_the_exact_time() {
     let mut driver = Driver::new(shaped(10_000, true));
     for sequence in 0..4 {
         driver.offer(of(0, sequence), us(0));
@@ -101,7 +101,7 @@ fn a_packet_that_is_held_back_begins_at_the_exact_time() {
 }
 
 #[test]
-fn the_wait_is_no_busy_time_and_counts_as_sojourn() {
+fn the_wait_counts_as_sojourn_and_not_as_busy_time() {
     let mut driver = Driver::new(shaped(10_000, true));
     for sequence in 0..3 {
         driver.offer(of(0, sequence), us(0));
@@ -118,7 +118,7 @@ fn the_wait_is_no_busy_time_and_counts_as_sojourn() {
 }
 
 #[test]
-fn an_arrival_that_must_wait_too_does_not_disturb_the_wait() {
+fn a_second_waiting_arrival_does_not_disturb_the_wait() {
     let mut driver = Driver::new(shaped(10_000, true));
     for sequence in 0..3 {
         driver.offer(of(0, sequence), us(0));
@@ -130,7 +130,7 @@ fn an_arrival_that_must_wait_too_does_not_disturb_the_wait() {
 }
 
 #[test]
-fn an_arrival_of_another_flow_goes_at_once_and_the_wait_goes_on() {
+fn an_arrival_of_another_flow_bypasses_the_wait() {
     let mut driver = Driver::new(shaped(10_000, true));
     for sequence in 0..3 {
         driver.offer(of(0, sequence), us(0));
@@ -149,7 +149,7 @@ fn an_arrival_of_another_flow_goes_at_once_and_the_wait_goes_on() {
 }
 
 #[test]
-fn what_exceeds_the_limit_is_dropped_and_settled_at_once() {
+fn the_excess_is_dropped_and_logged_immediately() {
     let mut driver = Driver::new(shaped(2000, true));
     for sequence in 0..7 {
         driver.offer(of(0, sequence), us(0));
@@ -168,7 +168,7 @@ proptest! {
     /// Whatever arrives: every packet is dropped, held or sent; the accounts of the link and its discipline
     /// agree; a flow's packets keep their order and its rate; and none is held for ever.
     #[test]
-    fn a_shaped_link_loses_no_packet_unseen(
+    fn a_shaped_link_conserves_packets(
         arrivals in prop::collection::vec((0_u64..3000, 0_u32..4, 40_u32..1100), 1..300),
         limit_bytes in 1000_u64..20_000,
         per_flow in any::<bool>(),
@@ -209,7 +209,7 @@ proptest! {
 
 /// The layout that [`Link`] promises, in cache lines of 64 bytes.
 #[test]
-fn what_each_packet_needs_is_in_the_first_lines() {
+fn per_packet_state_is_in_the_first_cache_lines() {
     use std::mem::offset_of;
     assert!(offset_of!(Link, has_drops) < 64);
     assert_eq!(offset_of!(Link, propagation), 64);

@@ -63,7 +63,7 @@ impl Network {
         let route = Route::along(path);
         let (delay, first_hop) = (route.forward_delay, path.first_hop);
         self.routes[slot] = Some(Box::new(route));
-        // If links have failed, there may be no path now: packets look for one each time.
+        // If links have failed, there may be no path now: each packet is routed separately.
         let kept = match self.routing.open(slot, self.slots.number(slot), ends) {
             Ok(()) if ends.is_some() => self.routing.first_link(slot),
             _ => None,

@@ -7,14 +7,14 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
+use ackclock_core::random::unit_interval;
 use ackclock_core::tables::EventKind;
 use ackclock_core::Time;
-use ackclock_plan::{Distribution, JitterPlan, LinkPlan, MediumPlan, Plan};
+use ackclock_plan::{Distribution, ImpairmentPlan, JitterPlan, LinkPlan, Plan};
 use rand_core::RngCore;
 use rand_pcg::Pcg64Mcg;
 
 use super::{Network, Next, Packet, NONE};
-use crate::packet::Ecn;
 
 /// Counts of impaired packets.
 #[derive(Clone, Copy, Debug, Default)]
@@ -29,7 +29,7 @@ pub struct ImpairmentCounters {
 
 /// An impairment, and the packets that it delays.
 pub struct Impairment {
-    plan: MediumPlan,
+    plan: ImpairmentPlan,
     delay: Time,
     jitter: Pcg64Mcg,
     reorder: Pcg64Mcg,
@@ -95,7 +95,7 @@ impl Impairment {
     fn new(plan: &LinkPlan, seed: u64) -> Impairment {
         let stream = |number: u128| Pcg64Mcg::new(u128::from(seed) << 64 | number << 8 | 1);
         Impairment {
-            plan: plan.medium.unwrap_or(MediumPlan::PLAIN),
+            plan: plan.medium.unwrap_or(ImpairmentPlan::NONE),
             delay: plan.delay,
             jitter: stream(2),
             reorder: stream(3),
@@ -110,7 +110,7 @@ impl Impairment {
     }
 
     /// Set the parameters.
-    pub fn set(&mut self, plan: MediumPlan) {
+    pub fn set(&mut self, plan: ImpairmentPlan) {
         self.plan = plan;
     }
 
@@ -138,9 +138,9 @@ impl Impairment {
 
     /// Insert a packet; returns whether it is corrupted.
     fn insert(&mut self, mut packet: Packet, now: Time) -> bool {
-        let is_damaged = occurs(&mut self.corrupt, self.plan.corrupt);
-        if is_damaged {
-            packet.ecn = Ecn::Damaged;
+        let is_corrupted = occurs(&mut self.corrupt, self.plan.corrupt);
+        if is_corrupted {
+            packet.corrupt();
             self.counters.corrupted += 1;
         }
         self.next_number += 1;
@@ -150,7 +150,7 @@ impl Impairment {
             number,
             packet,
         }));
-        is_damaged
+        is_corrupted
     }
 
     /// Arrival of a packet that enters now.
@@ -187,10 +187,13 @@ impl Impairment {
 /// Delay with jitter, not below zero.
 fn jittered(random: &mut Pcg64Mcg, delay: Time, jitter: JitterPlan) -> Time {
     let deviations = match jitter.distribution {
-        Distribution::Uniform => 2.0 * fraction(random) - 1.0,
+        Distribution::Uniform => 2.0 * unit_interval(random.next_u64()) - 1.0,
         Distribution::Normal => {
             // G. Box, M. Muller: A note on the generation of random normal deviates, 1958. The first is not 0.
-            let (radius, angle) = (1.0 - fraction(random), fraction(random));
+            let (radius, angle) = (
+                1.0 - unit_interval(random.next_u64()),
+                unit_interval(random.next_u64()),
+            );
             (-2.0 * radius.ln()).sqrt() * (std::f64::consts::TAU * angle).cos()
         }
     };
@@ -199,12 +202,7 @@ fn jittered(random: &mut Pcg64Mcg, delay: Time, jitter: JitterPlan) -> Time {
 
 /// Draw an event of this probability. A probability of zero takes no random number.
 fn occurs(random: &mut Pcg64Mcg, chance: f64) -> bool {
-    chance > 0.0 && fraction(random) < chance
-}
-
-/// Uniform in [0, 1).
-fn fraction(random: &mut Pcg64Mcg) -> f64 {
-    (random.next_u64() >> 11) as f64 * (1.0 / (1_u64 << 53) as f64)
+    chance > 0.0 && unit_interval(random.next_u64()) < chance
 }
 
 impl Network {
@@ -226,18 +224,18 @@ impl Network {
             ..packet
         });
         let copied = copy.map(|copy| impairment.insert(copy, self.now));
-        let damaged = impairment.insert(packet, self.now);
+        let corrupted = impairment.insert(packet, self.now);
         let next = impairment.next();
         let event = self.impairment_event(link);
         self.link_events.set(event, next);
-        if let Some(is_damaged) = copied {
+        if let Some(is_corrupted) = copied {
             *self.copies.entry(packet.flow).or_default() += 1;
             self.report_impairment(link, packet, EventKind::Duplicate);
-            if is_damaged {
+            if is_corrupted {
                 self.report_impairment(link, packet, EventKind::Corruption);
             }
         }
-        if damaged {
+        if corrupted {
             self.report_impairment(link, packet, EventKind::Corruption);
         }
         true
@@ -274,9 +272,7 @@ impl Network {
                 self.offer_to_link(Packet { hop, ..packet }, next as usize);
                 None
             }
-            Next::Arrived if packet.ecn == Ecn::Damaged => {
-                self.discard_corrupted(packet.for_record())
-            }
+            Next::Arrived if packet.is_corrupted() => self.discard_corrupted(packet.for_record()),
             Next::Arrived => self.deliver_to_host(packet),
             Next::Unreachable => {
                 self.lose(NONE, packet, EventKind::Loss);

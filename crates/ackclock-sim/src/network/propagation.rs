@@ -104,7 +104,7 @@ impl Network {
 
     /// Send a packet of a routed flow from its host.
     #[inline(never)]
-    pub(super) fn push_delayed(&mut self, packet: Packet) {
+    pub(super) fn send_from_host(&mut self, packet: Packet) {
         let forward = packet.kind.is_forward();
         match self
             .routing
@@ -249,7 +249,7 @@ impl Network {
         let first_due = self.link_events.time(source);
         let propagation = &mut self.links[link].propagation;
         let packet = propagation.pop_last(first_due);
-        if propagation.len() == 0 {
+        if propagation.is_empty() {
             self.link_events.set(source, Time::NEVER);
         }
         packet

@@ -36,7 +36,7 @@ pub struct Connection {
     /// True once the receiver's FIN has arrived.
     closing: bool,
     /// Kinds of packets that the receiver has sent, and that have reached their destination: a bit each.
-    answered: u16,
+    sent_and_arrived: u16,
     arrived: u16,
     /// Next segment that the receiver expects, and the ranges above it.
     next: u64,
@@ -51,7 +51,7 @@ impl Connection {
         let shift = (0..SHIFT_MAX)
             .find(|shift| window >> shift <= 0xffff)
             .unwrap_or(SHIFT_MAX);
-        // RFC 6691: the option says what fits without options; those of each segment come out of it.
+        // RFC 6691: the option is the payload without TCP options, whose bytes each segment subtracts.
         let option_bytes = u32::from(tcp.timestamps) * TIMESTAMPS_BYTES;
         Connection {
             workload: Workload::new(plan),
@@ -65,7 +65,7 @@ impl Connection {
             numbers,
             echo_ms: 0,
             closing: false,
-            answered: 0,
+            sent_and_arrived: 0,
             arrived: 0,
             next: 0,
             above: Ranges::default(),
@@ -131,7 +131,7 @@ impl Connection {
 
     /// Record that the receiver sends a packet of this kind; returns True for the first one.
     pub fn sends_first(&mut self, kind: Kind) -> bool {
-        is_first(&mut self.answered, kind)
+        is_first(&mut self.sent_and_arrived, kind)
     }
 
     /// Compose the frame of a packet that one of the ends sends; `blocks` are its SACK blocks. Returns its header
@@ -243,7 +243,7 @@ fn ecn_flags(packet: &Packet, ecn: EcnMode) -> u16 {
         (EcnMode::Classic | EcnMode::Dctcp, kind) if kind.is_segment() => CWR * echo,
         (EcnMode::Classic | EcnMode::Dctcp, _) => ECE * echo,
         (EcnMode::Accurate | EcnMode::L4s, Kind::Syn | Kind::ClientSyn) => AE | CWR | ECE,
-        // RFC 9768 table 2: the answer tells which ECN bits the SYN arrived with.
+        // RFC 9768 table 2: the SYN/ACK echoes the ECN bits of the SYN.
         (EcnMode::Accurate, Kind::SynAck | Kind::ServerSynAck) => AE,
         (EcnMode::L4s, Kind::SynAck | Kind::ServerSynAck) => CWR | ECE,
         (EcnMode::Accurate | EcnMode::L4s, _) => (FIRST_COUNT + echo) % 8 * ECE,

@@ -7,7 +7,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use ackclock_core::Time;
-use ackclock_savefile as savefile;
+use ackclock_pcap::savefile;
 
 use super::frame::Frame;
 use crate::packet::Ecn;

@@ -7,7 +7,7 @@
 //! Payload is all zeros, so its checksum is known without storing it: a frame is cut at [`SNAP_BYTES`].
 
 use ackclock_core::Time;
-use ackclock_savefile::{record_header, SNAP_BYTES};
+use ackclock_pcap::savefile::{record_header, SNAP_BYTES};
 
 use super::ground_truth::Header;
 use crate::packet::{Ecn, Packet};
@@ -119,7 +119,7 @@ impl Frame {
         udp[..2].copy_from_slice(&source.to_be_bytes());
         udp[2..4].copy_from_slice(&destination.to_be_bytes());
         udp[4..6].copy_from_slice(&length_field(carried).to_be_bytes());
-        // A checksum of 0 means that there is none, so one that comes out as 0 is written as its other form.
+        // RFC 768: a checksum of 0 means none, so a computed 0 is written as all ones.
         let checksum = match !sum(&[&pseudo_header(direction, UDP, carried), &udp]) {
             0 => 0xffff,
             checksum => checksum,
@@ -312,7 +312,7 @@ fn append_sack(bytes: &mut Vec<u8>, blocks: &[(u32, u32)]) {
 
 fn ecn_bits(ecn: Ecn) -> u8 {
     match ecn {
-        Ecn::NotEct | Ecn::Damaged => 0b00,
+        Ecn::NotEct | Ecn::Corrupted => 0b00,
         Ecn::Ect1 => 0b01,
         Ecn::Ect0 => 0b10,
         Ecn::Ce => 0b11,

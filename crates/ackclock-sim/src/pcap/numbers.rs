@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_eighth_of_the_sequences_wraps_soon() {
+    fn an_eighth_of_the_sequences_wraps_early() {
         let near = |flow| Numbers::drawn(7, flow).sender.sequence > u32::MAX - (1 << 24);
         let count = (0..8000).filter(|&flow| near(flow)).count();
         // 1/8, and 1/256 of the others, of 8000: 1027, with a standard deviation of 30.

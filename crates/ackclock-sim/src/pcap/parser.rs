@@ -91,7 +91,7 @@ fn read(mut bytes: &[u8], frame: fn(&[u8], usize) -> Frame) -> Vec<Frame> {
     frames
 }
 
-/// The header of what an IP packet carries, checked; and the frame as far as IP and the ports tell.
+/// Checked header of an IP packet's payload protocol, and the frame with the fields of IP and the ports.
 fn carried(bytes: &[u8], frame_bytes: usize, protocol: u8, header_bytes: usize) -> (&[u8], Frame) {
     assert_eq!(bytes[12..14], [8, 0], "IPv4");
     let ip = &bytes[14..34];

@@ -77,7 +77,7 @@ fn reason(kind: Kind) -> SendReason {
     SendReason::of_control(kind, false)
 }
 
-/// Opens a connection whose numbers all begin at 0.
+/// Open a connection whose numbers all begin at 0.
 fn open_at_zero(captures: &mut Captures, plan: &FlowPlan) {
     let connection = Connection::new(plan, Numbers::default());
     captures.connections.insert(0, connection);
@@ -110,7 +110,7 @@ fn captured(flow: &FlowPlan, packets: &[Packet], blocks: &[Block]) -> Vec<Frame>
 }
 
 #[test]
-fn a_whole_connection() {
+fn a_complete_connection_is_captured() {
     let flow = flow(Some(2000), &json!({}));
     let packets = [
         packet(Kind::Syn, 0, 60),
@@ -176,7 +176,7 @@ fn sack_blocks_are_bytes() {
 }
 
 #[test]
-fn without_timestamps_and_sack_there_are_no_such_options() {
+fn disabled_timestamps_and_sack_have_no_options() {
     let flow = flow(
         None,
         &json!({ "timestamps": false, "sack": false, "mss_bytes": 1460 }),
@@ -229,7 +229,7 @@ fn sequence_numbers_wrap() {
 }
 
 #[test]
-fn only_the_first_bytes_taken_begin_with_the_files_header() {
+fn only_the_first_bytes_have_the_file_header() {
     let flow = flow(None, &json!({}));
     let mut captures = at_senders();
     open_at_zero(&mut captures, &flow);
@@ -399,7 +399,7 @@ fn first_link() -> LinkPlan {
 
 /// Record of a host ahead of the simulation's clock are written in the order of time.
 #[test]
-fn what_is_ahead_waits_for_its_time() {
+fn records_ahead_of_the_clock_wait() {
     let at = Time::from_milliseconds;
     let mut captures = Captures {
         files: vec![(Point::Receivers, File::empty())],
@@ -425,7 +425,7 @@ fn what_is_ahead_waits_for_its_time() {
 
 /// A marked packet has another first line of its IP header, and a right checksum; a router takes one off its life.
 #[test]
-fn every_point_sees_the_same_frame_with_its_own_marks() {
+fn all_vantage_points_capture_the_same_frame_with_local_ecn_bits() {
     let wire = Point::new(&Vantage::Link("first".to_owned()), &[first_link()], &[]);
     let mut captures = Captures {
         files: vec![

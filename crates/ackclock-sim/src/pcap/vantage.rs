@@ -162,7 +162,7 @@ mod tests {
 
     /// The second link of the forward path is 2 × 5 ms and the first link's 1 ms away from the sender.
     #[test]
-    fn what_comes_back_passes_where_the_way_there_does() {
+    fn reverse_packets_pass_the_wire_of_the_forward_path() {
         let links = [link("first", None), link("second", None)];
         let (there, back) = (path(&[0, 1], 5), path(&[], 0));
         let elsewhere = path(&[0], 5);

@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_without_meaning_are_refused() {
+    fn parameters_out_of_range_are_rejected() {
         for (name, value) in [
             ("limit_packets", json!(0)),
             ("target_s", json!(0.0)),

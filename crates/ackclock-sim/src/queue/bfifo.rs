@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_parameters_are_refused() {
+    fn wrong_parameters_are_rejected() {
         for parameters in [
             json!({ "limit_bytes": 0 }),
             json!({ "limit_bytes": -1 }),

@@ -13,6 +13,7 @@
 //!
 //! The packet in transmission is not in the queue and does not count.
 
+use ackclock_core::random::unit_interval;
 use ackclock_core::{Rate, Time};
 use rand_core::RngCore;
 use rand_pcg::Pcg64Mcg;
@@ -116,8 +117,7 @@ impl Blue {
     }
 
     fn is_hit(&mut self) -> bool {
-        let draw = (self.random.next_u64() >> 11) as f64 * (1.0 / (1_u64 << 53) as f64);
-        draw < self.probability
+        unit_interval(self.random.next_u64()) < self.probability
     }
 }
 
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn an_overflow_adds_d1_once_in_a_freeze_time() {
+    fn overflows_add_d1_no_more_often_than_every_freeze_time() {
         let mut blue = blue();
         offer(&mut blue, 10, ms(1000));
         assert_probability(&blue, 0.02);
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn idleness_too_waits_for_the_freeze_time() {
+    fn idle_decrements_respect_the_freeze_time() {
         let mut blue = blue();
         offer(&mut blue, 3, ms(1000));
         send(&mut blue, ms(1000));
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_fall_with_the_probability() {
+    fn packets_are_dropped_with_the_probability() {
         let mut blue = blue();
         blue.parameters.limit_packets = 100_000;
         blue.probability = 0.25;
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_parameters_are_refused() {
+    fn wrong_parameters_are_rejected() {
         let right = json!({
             "limit_packets": 50, "d1": 0.02, "d2": 0.002, "freeze_time_s": 0.1, "ecn": false,
         });

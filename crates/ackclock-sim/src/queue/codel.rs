@@ -134,7 +134,7 @@ pub struct Law {
 }
 
 impl Law {
-    /// Drops, with exact square roots.
+    /// Settings that drop, with exact square roots.
     ///
     /// # Errors
     /// Times that are not positive.

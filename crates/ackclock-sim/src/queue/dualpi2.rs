@@ -194,7 +194,7 @@ impl DualPi2 {
         match ecn {
             Ecn::Ect1 | Ecn::Ce => true,
             Ecn::Ect0 => self.parameters.any_ect,
-            Ecn::NotEct | Ecn::Damaged => false,
+            Ecn::NotEct | Ecn::Corrupted => false,
         }
     }
 

@@ -5,7 +5,7 @@
 //! law is in `codel.rs`.
 //!
 //! Deviations: those of `codel`. Memory is counted in wire bytes; Linux counts its buffers, about 2.3 KB for
-//! a packet of 1.5 KB. Flows are told apart by their number, in place of addresses and ports.
+//! a packet of 1.5 KB. Flows are identified by their number instead of addresses and ports.
 
 use ackclock_core::Time;
 use serde::Deserialize;

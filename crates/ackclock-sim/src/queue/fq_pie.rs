@@ -5,7 +5,7 @@
 //! the limit of all queues reached is dropped, whatever its flow.
 //!
 //! Deviations: those of `pie`. There is no `memory_limit`: Linux 6.1 counts what exceeds it and drops
-//! nothing. Flows are told apart by their number, in place of addresses and ports.
+//! nothing. Flows are identified by their number instead of addresses and ports.
 
 use ackclock_core::Time;
 use rand_pcg::Pcg64Mcg;

@@ -3,7 +3,7 @@
 use rand_core::RngCore;
 use rand_pcg::Pcg64Mcg;
 
-/// Maps flows to 32-bit values. Two keys give unrelated maps.
+/// Keyed map of flows to 32-bit values. Two keys give unrelated maps.
 #[derive(Clone, Copy, Debug)]
 pub struct FlowHash {
     key: u64,

@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn the_packet_beyond_the_limit_is_dropped() {
+    fn a_packet_above_the_limit_is_dropped() {
         let mut queue = pfifo(2);
         let mut drops = Drops::default();
         for sequence in 0..3 {
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_that_became_free_is_used_again() {
+    fn freed_space_is_reused() {
         let mut queue = pfifo(1);
         let mut drops = Drops::default();
         for sequence in 0..100 {
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_parameters_are_refused() {
+    fn wrong_parameters_are_rejected() {
         for parameters in [
             json!({ "limit_packets": 0 }),
             json!({ "limit_packets": -1 }),

@@ -2,7 +2,7 @@
 //!
 //! RFC 8033; behaviour and parameters as `tc-pie(8)` in Linux 6.1. A packet is dropped (or marked) when it
 //! arrives, with a probability that an integral controller moves every `tupdate` so that the queueing delay
-//! settles at `target`. The control law is in `pie/control.rs`.
+//! converges to `target`. The control law is in `pie/control.rs`.
 //!
 //! Deviations, all but the last two as Linux has it:
 //! - The delay is that of the last packet that left, not of the queue's head (RFC 8033 section 4.3 leaves

@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_parameters_are_refused() {
+    fn wrong_parameters_are_rejected() {
         for (bands, priomap, limit) in [
             (1, "0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0", 10),
             (17, PRIOMAP, 10),

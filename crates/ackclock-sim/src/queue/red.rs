@@ -6,7 +6,7 @@
 //!
 //! Deviations: the average and its power for an idle time are exact; Linux counts in powers of two and looks
 //! the power up in a table. The link is idle from the end of the last transmission on. The link's own rate
-//! is the one for idle times; `tc` assumes 10 Mb/s unless told. `gentle` (ns-2), `weight`, `bytes` and
+//! is the one for idle times; `tc` assumes 10 Mb/s by default. `gentle` (ns-2), `weight`, `bytes` and
 //! `weighted` are not in `tc`.
 
 use ackclock_core::{Rate, Time};
@@ -271,8 +271,8 @@ impl Parameters {
         let avpkt = f64::from(self.avpkt_bytes);
         let usual = ((2.0 * min + max) / (3.0 * avpkt)).floor();
         let burst = self.burst_packets.map_or(usual.max(1.0), f64::from);
-        // Without a burst of one's own there is always a weight: the average may be moved as slowly as wanted,
-        // and below a threshold of a packet, which any burst lifts it over, as fast as may be.
+        // Without an explicit burst a weight always exists: the average may move arbitrarily slowly,
+        // or, below a threshold of a packet, which any burst exceeds, as fast as possible.
         let lowest = if self.burst_packets.is_some() {
             min
         } else if min <= avpkt {

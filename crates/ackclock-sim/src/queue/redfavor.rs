@@ -4,7 +4,7 @@
 //! (sections 2.3.1 and 7.4) describes and uses it: RED with a treatment of its own for SYNs. RED itself is in
 //! `red.rs`.
 //!
-//! Our reading: a SYN or SYN/ACK counts in the average like any packet, but is neither picked nor marked; it is
+//! Our interpretation: a SYN or SYN/ACK counts in the average like any packet, but is neither picked nor marked; it is
 //! queued in its turn as long as there is room. If there is none, data that were queued last make room
 //! (`push_out`), so no SYN is lost while data are queued; no SYN is ever pushed out.
 //!
@@ -141,7 +141,7 @@ mod tests {
 
     /// Data stop at the upper threshold of 15 packets; five openers of either kind fit behind them.
     #[test]
-    fn openers_are_admitted_where_data_are_dropped() {
+    fn syns_are_admitted_while_data_are_dropped() {
         for kind in [Kind::Syn, Kind::SynAck] {
             let mut queue = redfavor(&json!({}));
             assert_eq!(offer(&mut queue, Kind::Data, 100).len(), 85);
@@ -153,7 +153,7 @@ mod tests {
     /// 15 data packets and five SYNs fill the queue. The next 15 push out the data, the last ones first; the
     /// five after these are lost, for there are only SYNs left.
     #[test]
-    fn an_opener_that_finds_no_room_takes_that_of_data() {
+    fn a_syn_without_room_pushes_out_data() {
         let mut queue = redfavor(&json!({}));
         offer(&mut queue, Kind::Data, 100);
         assert!(offer(&mut queue, Kind::Syn, 5).is_empty());
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn without_push_out_the_limit_is_the_limit() {
+    fn without_push_out_syns_respect_the_limit() {
         let mut queue = redfavor(&json!({ "push_out": false }));
         offer(&mut queue, Kind::Data, 100);
         assert_eq!(
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_without_meaning_are_refused() {
+    fn parameters_out_of_range_are_rejected() {
         for (name, value) in [
             ("limit_bytes", json!(0)),
             ("push_out", json!(1)),

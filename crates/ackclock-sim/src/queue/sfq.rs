@@ -1,10 +1,10 @@
-//! `sfq`: stochastic fairness queueing. Flows are hashed to queues, the queues take turns, and whoever has
-//! most packets loses one when there is no room.
+//! `sfq`: stochastic fairness queueing. Flows are hashed to queues, the queues take turns, and the queue with
+//! the most packets drops one when there is no room.
 //!
 //! P. E. McKenney: Stochastic Fairness Queueing, IEEE INFOCOM 1990; behaviour and defaults as `tc-sfq(8)` in
 //! Linux 6.1.
 //!
-//! Deviations: a flow is told by its number and not by addresses and ports. Of queues of the same length, the
+//! Deviations: a flow is identified by its number instead of addresses and ports. Among queues of the same length, the
 //! one that came to it last loses the packet, as in Linux. RED within the queues (`redflowlimit`) is left
 //! out.
 

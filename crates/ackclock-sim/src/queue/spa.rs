@@ -3,7 +3,7 @@
 //! T. Braud's thesis of 2016, section 7.3 and listing 7.1; CoDel as in `codel.rs`. The thesis ran it as a
 //! priority queue (`tc-prio(8)`) over two `codel` queues, so each has a limit of its own.
 //!
-//! Deviations: if CoDel drops all that the first queue holds, the second is asked immediately; the listing would
+//! Deviations: if CoDel drops all packets of the first queue, the second is served immediately; the listing would
 //! send nothing.
 
 use ackclock_core::Time;
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn what_opens_and_closes_connections_goes_first() {
+    fn syns_and_fins_go_first() {
         let mut queue = spa();
         fill(&mut queue, Kind::Data, 1);
         fill(&mut queue, Kind::Ack, 1);
@@ -136,7 +136,7 @@ mod tests {
 
     /// Data stand in their queue and CoDel drops them after an interval; SYNs that come now and then pass.
     #[test]
-    fn no_opener_is_lost_while_data_are() {
+    fn no_syn_is_lost_while_data_are_dropped() {
         let mut queue = spa();
         fill(&mut queue, Kind::Data, 900);
         let (mut drops, mut dropped) = (Drops::default(), Vec::new());
@@ -162,7 +162,7 @@ mod tests {
     /// Each queue is under its own CoDel: a standing queue of SYNs is dropped from too, and what is behind
     /// it is sent meanwhile.
     #[test]
-    fn each_queue_has_a_control_and_a_limit_of_its_own() {
+    fn each_queue_has_a_separate_codel_and_limit() {
         let mut queue = spa();
         fill(&mut queue, Kind::Syn, 1000);
         fill(&mut queue, Kind::Data, 1000);
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_without_meaning_are_refused() {
+    fn parameters_out_of_range_are_rejected() {
         for (name, value) in [
             ("limit_packets", json!(0)),
             ("target_s", json!(0.0)),

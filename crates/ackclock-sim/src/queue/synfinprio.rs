@@ -1,7 +1,7 @@
 //! `synfinprio`: SYNs and FINs before everything else.
 //!
 //! T. Braud's thesis of 2016, section 7.4 ("SYN/FIN Prio"). As `synprio`, with the packets that end a connection
-//! also in the FIFO that is served first: a lost FIN too is repaired by a timeout alone.
+//! also in the FIFO that is served first: a lost FIN too is recovered only by a timeout.
 //!
 //! Deviations: those of `synprio`. A FIN overtakes the data before it, with the data that it carries if it carries
 //! some; the receiver keeps it until they have come.
@@ -32,7 +32,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_that_open_or_close_go_first_and_nothing_else_does() {
+    fn only_syns_and_fins_go_first() {
         let mut queue = synfinprio(10);
         assert!(offer(&mut queue, &KINDS).is_empty());
         let expected = [
@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_parameters_are_refused() {
+    fn wrong_parameters_are_rejected() {
         assert!(make(&json!({ "limit_packets": 0 }), &CONTEXT).is_err());
         assert!(make(&json!({}), &CONTEXT).is_err());
     }

@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn syns_and_their_answers_go_first_and_nothing_else_does() {
+    fn only_syns_and_syn_acks_go_first() {
         let mut queue = synprio(10);
         assert!(offer(&mut queue, &KINDS).is_empty());
         let expected = [
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_parameters_are_refused() {
+    fn wrong_parameters_are_rejected() {
         for parameters in [
             json!({ "limit_packets": 0 }),
             json!({}),

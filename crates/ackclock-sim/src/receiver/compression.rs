@@ -12,7 +12,7 @@
 //!
 //! An ACK has room for three ranges, those added to last. So since 5.8 one that waits goes before a range becomes the
 //! third or later ([`MAX_RANGES`]): else holes that open in the meantime would push ranges out that the sender has
-//! never heard of, and it would take what has arrived for lost.
+//! never received, and it would mark delivered segments lost.
 //!
 //! Deviations: an ACK that waits while the next is sent immediately is sent with it, not before; Linux takes the
 //! smaller of the handshake's RTT and the receiver's own estimate; a timer that is due within the slack may take this
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn after_three_the_others_wait_until_an_ack_or_too_many() {
+    fn acks_after_the_third_are_compressed_until_an_ack_or_the_limit() {
         let mut compression = opened(100);
         assert_eq!([1; 3].map(|next| compression.hold(next)), [None; 3]);
         let wait = Some(Time::from_microseconds(1100));
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn switched_off_none_waits() {
+    fn disabled_compression_delays_no_ack() {
         let mut compression = Compression::new(false);
         assert!((0..9).all(|_| compression.hold(1).is_none()));
     }

@@ -1,7 +1,7 @@
 //! Echo of ECN marks from the receiver to the sender.
 //!
 //! ```text
-//! classic    RFC 3168 section 6.1.3   ECE on every ACK from the first mark until the sender says CWR
+//! classic    RFC 3168 section 6.1.3   ECE on every ACK from the first mark until the sender sends CWR
 //! dctcp      RFC 8257 section 3.2     ECE on the ACKs of marked segments alone; an ACK whenever that changes
 //! accurate,  RFC 9768 section 3.2     the number of marked packets, on every ACK; an ACK immediately when marks begin
 //! l4s
@@ -91,7 +91,7 @@ impl Echo {
         let says_cwr = packet.flags.echo() > 0;
         self.value = match self.mode {
             EcnMode::Off => 0,
-            // CWR answers the marks before it; a mark on the same segment is a new one.
+            // CWR acknowledges earlier marks; a mark on the same segment is a new one.
             EcnMode::Classic => u8::from(self.marked) | if says_cwr { 0 } else { self.value },
             EcnMode::Dctcp => u8::from(self.marked),
             EcnMode::Accurate | EcnMode::L4s => {

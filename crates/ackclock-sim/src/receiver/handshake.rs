@@ -16,7 +16,7 @@ impl Receiver {
                 self.window.on_opening(now);
                 Some(self.control(Kind::SynAck))
             }
-            // The sender has not seen our SYN/ACK: RFC 9293 section 3.10.7.4 answers with an ACK.
+            // The sender has not received our SYN/ACK: RFC 9293 section 3.10.7.4 replies with an ACK.
             _ => None,
         }
     }

@@ -148,7 +148,7 @@ proptest! {
     })]
 
     #[test]
-    fn says_what_it_has_and_what_it_expects(
+    fn replies_with_the_held_ranges_and_the_next_segment(
         steps in prop::collection::vec((0_u64..12, 0_usize..40), 1..150),
         timestamps in any::<bool>(),
     ) {
@@ -202,7 +202,7 @@ proptest! {
 }
 
 #[test]
-fn repeats_its_syn_ack_with_backoff_up_to_the_ceiling() {
+fn retransmits_its_syn_ack_with_backoff_up_to_the_ceiling() {
     let mut receiver = Receiver::new(&plan(true, DelayedAck::Off));
     receiver.on_packet(&packet(Kind::Syn, 0), Time::ZERO);
     let mut times_s = Vec::new();
@@ -219,7 +219,7 @@ fn repeats_its_syn_ack_with_backoff_up_to_the_ceiling() {
 }
 
 #[test]
-fn a_duplicate_of_what_was_acknowledged_moves_the_echo_on() {
+fn a_duplicate_of_an_acknowledged_segment_advances_the_echo() {
     // RFC 7323 section 4.3, step 2: a segment that begins at or before the last ACK, with a later timestamp.
     let mut receiver = connected(true, DelayedAck::Off);
     let at = |sequence, milliseconds| Packet {
@@ -235,7 +235,7 @@ fn a_duplicate_of_what_was_acknowledged_moves_the_echo_on() {
 }
 
 #[test]
-fn what_is_behind_a_hole_is_acknowledged_three_times_and_then_together() {
+fn segments_behind_a_hole_get_three_acks_and_then_compressed_ones() {
     let mut receiver = Receiver::new(&plan(true, DelayedAck::Quick));
     let mut now = Time::ZERO;
     receiver.on_packet(&packet(Kind::Syn, 0), now);
@@ -267,7 +267,7 @@ fn what_is_behind_a_hole_is_acknowledged_three_times_and_then_together() {
 }
 
 #[test]
-fn an_ack_that_waits_goes_before_a_third_range() {
+fn a_waiting_ack_precedes_a_third_range() {
     let mut receiver = Receiver::new(&plan(true, DelayedAck::Quick));
     receiver.on_packet(&packet(Kind::Syn, 0), Time::ZERO);
     let now = Time::from_milliseconds(50);
@@ -277,12 +277,12 @@ fn an_ack_that_waits_goes_before_a_third_range() {
     let lost = (0..100)
         .find(|&segment| data(segment).is_none())
         .map_or(0, |waiting| waiting + 1);
-    // The first range, told three times; then it grows, and a second begins: these wait.
+    // The first range, reported three times; then it grows, and a second begins: these wait.
     let told: Vec<bool> = [1, 2, 3, 4, 6]
         .map(|behind| data(lost + behind).is_some())
         .to_vec();
     assert_eq!(told, [true, true, true, false, false]);
-    // A third one: the two that wait are told without it, and it waits.
+    // A third one: the two that wait are reported without it, and it waits.
     let first = data(lost + 8).expect("the ACK that waits");
     let blocks = |reply: &Reply| reply.blocks.expect("it is selective").as_slice().to_vec();
     assert_eq!(blocks(&first), [(lost + 6, lost + 7), (lost + 1, lost + 5)]);

@@ -15,7 +15,7 @@
 //! In slow start that is six times what a round trip brings, so nearly each segment opens the window; later it opens
 //! when the flow has a round trip that is better than all before.
 //!
-//! Seen of Linux 6.1: windows in captures of a slow start at 1 Gb/s, 50 ms.
+//! Source for Linux 6.1: windows in captures of a slow start at 1 Gb/s, 50 ms.
 //!
 //! A round trip lasts as long as the receiver's clock of timestamps says that it takes: from an ACK's timestamp to the
 //! arrival of the first segment that echoes it: the least of those, but if they grow, smoothed over eight (so since
@@ -247,7 +247,7 @@ mod tests {
     }
 
     /// A slow start at 1 Gb/s, 50 ms: the round trip that begins after `n` of them brings 10 · 2ⁿ segments, one each
-    /// 12.1 µs, or as many as that rate allows. The windows, in segments, that its ACKs told.
+    /// 12.1 µs, or as many as that rate allows. Returns the windows, in segments, that its ACKs advertised.
     fn slow_start(window: &mut Window, told: &[u64]) -> Vec<u64> {
         let micros = Time::from_microseconds;
         let (mut next, mut found, mut last) = (0, vec![], Time::ZERO);
@@ -266,7 +266,7 @@ mod tests {
         found
     }
 
-    /// Beside the windows in a capture of a kernel's slow start (Reno, an endless queue; told in steps of 8 KB).
+    /// Comparison with the windows in a capture of a kernel's slow start (Reno, an endless queue; in steps of 8 KB).
     #[test]
     fn a_buffer_without_limit_grows_as_linuxs() {
         let told = [615, 1577, 2449, 4156, 6628, 8949];

@@ -1,4 +1,4 @@
-//! Shortest paths in graphs whose number of paths is known, and who gets which.
+//! Shortest paths in graphs with a known number of paths, and the choice among them.
 
 use std::collections::{HashMap, HashSet};
 
@@ -104,7 +104,7 @@ fn ends(source: u32, destination: u32) -> EndsPlan {
 }
 
 #[test]
-fn a_fat_tree_has_the_hosts_switches_and_ways_of_the_closed_forms() {
+fn a_fat_tree_has_the_hosts_switches_and_paths_of_the_closed_forms() {
     for (ports, levels, hosts, switches) in [
         (4, 3, 16, 20),
         (8, 3, 128, 80),
@@ -128,7 +128,7 @@ fn a_fat_tree_has_the_hosts_switches_and_ways_of_the_closed_forms() {
 }
 
 #[test]
-fn a_flowlet_keeps_its_links_and_a_gap_of_at_least_the_plans_draws_anew() {
+fn a_flowlet_keeps_its_links_until_the_gap() {
     let tree = FatTree::new(8, 2);
     let mut routing = Routing::new(&tree_plan(&tree, ackclock_plan::Routing::Flowlet), 1);
     let far = tree.hosts() - 1;
@@ -157,7 +157,7 @@ fn a_flowlet_keeps_its_links_and_a_gap_of_at_least_the_plans_draws_anew() {
 }
 
 #[test]
-fn valiant_turns_at_the_switch_of_a_drawn_host_and_keeps_the_way() {
+fn valiant_detours_by_the_switch_of_a_random_host_and_keeps_the_path() {
     let tree = FatTree::new(4, 2);
     let plan = tree_plan(&tree, ackclock_plan::Routing::Valiant);
     let mut routing = Routing::new(&plan, 3);
@@ -199,7 +199,7 @@ fn valiant_turns_at_the_switch_of_a_drawn_host_and_keeps_the_way() {
 }
 
 #[test]
-fn a_way_in_a_fat_tree_climbs_only_as_far_as_it_must() {
+fn a_path_in_a_fat_tree_climbs_to_the_lowest_common_level() {
     let tree = FatTree::new(4, 3);
     let mut routing = Routing::new(&tree_plan(&tree, ackclock_plan::Routing::Ecmp), 1);
     let lengths: Vec<usize> = [1, 2, 4, 15]
@@ -273,7 +273,7 @@ fn with_one_salt_for_all_switches_the_hash_polarises() {
 }
 
 #[test]
-fn the_two_ways_of_a_flow_are_hashed_apart() {
+fn both_paths_of_a_flow_are_hashed_independently() {
     let tree = FatTree::new(8, 3);
     let plan = tree_plan(&tree, ackclock_plan::Routing::Ecmp);
     let mut routing = Routing::new(&plan, 3);
@@ -316,7 +316,7 @@ fn weights_are_kept_in_proportion() {
 }
 
 #[test]
-fn per_packet_each_draw_is_its_own_and_the_seed_decides() {
+fn per_packet_routing_draws_for_each_packet_from_the_seed() {
     let tree = FatTree::new(8, 2);
     let plan = tree_plan(&tree, ackclock_plan::Routing::EcmpPacket);
     let paths = |seed| -> Vec<Vec<u32>> {
@@ -351,7 +351,7 @@ fn a_host_on_two_switches_is_reached_by_the_nearer() {
 }
 
 #[test]
-fn two_hosts_may_be_joined_by_a_link_and_no_way_leads_through_a_host() {
+fn two_hosts_may_share_a_link_and_no_path_crosses_a_host() {
     // 0-1 directly; 1-2 directly; 0 and 2 also by switches 3 and 4.
     let links = both_directions(&[(0, 1), (1, 2), (0, 3), (3, 4), (4, 2)]);
     let mut routing = Routing::new(&graph(3, 5, &links, ackclock_plan::Routing::Single), 1);
@@ -360,7 +360,7 @@ fn two_hosts_may_be_joined_by_a_link_and_no_way_leads_through_a_host() {
 }
 
 #[test]
-fn where_no_way_leads_both_names_are_told() {
+fn an_unreachable_host_is_reported_with_both_names() {
     // A link leads from 0 by switch 2 to 1, but none back.
     let plan = graph(2, 3, &[(0, 2), (2, 1)], ackclock_plan::Routing::Ecmp);
     let mut routing = Routing::new(&plan, 1);
@@ -371,7 +371,7 @@ fn where_no_way_leads_both_names_are_told() {
 }
 
 #[test]
-fn a_long_way_is_not_kept_but_looked_up() {
+fn a_long_path_is_chosen_at_each_node() {
     // Two hosts at the ends of a row of 20 switches.
     let mut row: Vec<(u32, u32)> = (2..21).map(|node| (node, node + 1)).collect();
     row.extend([(0, 2), (21, 1)]);
@@ -388,7 +388,7 @@ proptest! {
     /// Whatever the graph: a path that is found leads along working links from one host to the other by switches,
     /// and has the length of a search in breadth that knows nothing of groups and rows.
     #[test]
-    fn ways_are_as_short_as_a_search_finds_them(
+    fn paths_are_shortest_by_breadth_first_search(
         hosts in 2_u32..6,
         switches in 0_u32..7,
         draws in prop::collection::vec((any::<u32>(), any::<u32>(), prop::bool::weighted(0.8)), 1..40),

@@ -91,7 +91,7 @@ fn later_samples_enter_with_an_eighth_and_a_quarter() {
 }
 
 #[test]
-fn the_rfc_floor_is_that_of_the_whole_timeout() {
+fn the_rfc_floor_applies_to_the_timeout() {
     let mut estimator = rfc();
     feed(&mut estimator, &[ms(10), ms(10), ms(10)]);
     assert_eq!(estimator.rto(), ms(1000));
@@ -140,7 +140,7 @@ fn linux_puts_the_floor_under_the_variance_term() {
 }
 
 #[test]
-fn linux_follows_a_rising_rtt_at_once() {
+fn linux_follows_a_rising_rtt_immediately() {
     let mut estimator = linux();
     feed(&mut estimator, &[ms(200), ms(600)]);
     // mean deviation: 100 → 3/4 × 100 + 1/4 × 400 = 175
@@ -158,7 +158,7 @@ fn linux_hardly_lets_a_falling_rtt_raise_the_deviation() {
 }
 
 #[test]
-fn linux_lowers_the_variance_term_by_a_quarter_once_per_flight() {
+fn linux_lowers_the_variance_term_by_a_quarter_per_flight() {
     let mut estimator = linux();
     estimator.sample(ms(1), ms(400), 10, 0);
     // In the first flight: the term stays at its maximum, 800 ms, while the deviation shrinks.
@@ -189,7 +189,7 @@ fn the_smallest_rtt_is_forgotten_after_its_window() {
 }
 
 #[test]
-fn slop_is_added_to_what_the_samples_ask_for_and_not_to_the_first_timeout() {
+fn slop_is_added_to_the_sampled_and_not_to_the_initial_timeout() {
     let mut freebsd = RttEstimator::new(&TcpPlan {
         rto_slop: ms(200),
         ..plan(ms(30), false)

@@ -19,7 +19,7 @@
 //! The application is woken when a third of the memory is free, so behind a hole that stays open the sender may run
 //! dry.
 //!
-//! Seen of Linux 6.1 by a module that printed its queues at each ACK: memory, sizes, and when they change.
+//! Source for Linux 6.1: a module that printed its queues at each ACK: memory, sizes, and when they change.
 
 use std::collections::VecDeque;
 
@@ -278,7 +278,7 @@ mod tests {
     /// A connection's first writes with a window of ten segments, as a kernel's module printed them: ten in five
     /// buffers, and a full one.
     #[test]
-    fn what_is_sent_in_the_midst_of_writing_is_filled_up_again() {
+    fn a_buffer_sent_while_it_is_written_is_refilled() {
         let mut buffer = SendBuffer::of(1448, 8 << 20, false);
         let mut next = 0;
         let out = |next: u32| outstanding(next, next / 2, u64::from(next));
@@ -326,7 +326,7 @@ mod tests {
 
     /// The cheaper check never keeps an application asleep that would be woken.
     #[test]
-    fn who_would_be_woken_is_not_full() {
+    fn a_buffer_that_would_wake_the_application_is_not_full() {
         for mss_bytes in [1, 536, 1448, 8948] {
             for window in (10..2000).step_by(7) {
                 let mut buffer = SendBuffer::of(mss_bytes, u64::MAX, false);
@@ -358,7 +358,7 @@ mod tests {
 
     /// The rest of a buffer is sent separately.
     #[test]
-    fn a_single_segment_goes() {
+    fn a_single_segment_is_sent_immediately() {
         let mut buffer = SendBuffer::of(1448, u64::MAX, false);
         write(&mut buffer, 23, 0, outstanding(0, 0, 0));
         sent(&mut buffer, 22);
@@ -368,7 +368,7 @@ mod tests {
 
     /// A small receive window makes small buffers.
     #[test]
-    fn a_buffer_is_half_of_the_receive_window_at_most() {
+    fn a_buffer_is_limited_to_half_of_the_receive_window() {
         let mut buffer = SendBuffer::of(1448, 14_480, false);
         write(&mut buffer, 12, 1000, outstanding(0, 0, 0));
         assert_eq!(buffer.unsent, [5, 5, 2]);

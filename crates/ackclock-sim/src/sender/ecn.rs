@@ -16,7 +16,7 @@ use super::prr::Prr;
 use super::scoreboard::Delivery;
 use super::{floor_segments, CaState, Outlet, Sender};
 use crate::packet::{Ecn, Flags, Packet};
-use ackclock_congestion::{Feedback, Loss, Repair};
+use ackclock_congestion::{EcnFeedback, Loss, RecoveryPolicy};
 
 /// State of the reaction to ECN.
 #[derive(Clone, Copy, Debug, Default)]
@@ -83,7 +83,7 @@ impl Sender {
             return EcnReport::default();
         }
         let report = self.report(packet, delivery.segments);
-        self.controller.on_feedback(&Feedback {
+        self.controller.on_ecn_feedback(&EcnFeedback {
             delivered: delivery.segments,
             marked: report.segments,
             next: self.board.next(),
@@ -122,7 +122,7 @@ impl Sender {
 
     /// React to marks, unless in a reaction or a recovery.
     pub(super) fn react_to_ecn(&mut self, in_flight: u32, now: Time, out: &mut impl Outlet) {
-        if self.controller.repair() == Repair::Controller {
+        if self.controller.recovery_policy() == RecoveryPolicy::Controller {
             return self.acknowledge_marks();
         }
         if !matches!(self.ca_state, CaState::Open | CaState::Disorder) {

@@ -116,7 +116,7 @@ impl Sender {
         if self.handshake.retransmissions > 1 {
             self.controller = self.handshake.prototype.after_lost_syns();
         }
-        self.controller.on_open(&Opening {
+        self.controller.on_established(&Opening {
             now,
             srtt: self.rtt.srtt(),
             mss_bytes: self.tcp.mss_bytes,

@@ -26,7 +26,7 @@ impl Sender {
             return self.detect_by_duplicates(evidence.advanced);
         }
         match self.tcp.loss_detection {
-            // As Linux: an ACK that tells nothing of times leaves what is overtaken to the timer.
+            // As Linux: an ACK without an RTT leaves overtaken segments to the timer.
             LossDetection::Rack if !rack_update => DetectedLosses::unchanged(),
             LossDetection::Rack => {
                 let window = self.reordering_window();
@@ -80,7 +80,7 @@ impl Sender {
             )
         {
             self.enter_recovery(prior_in_flight, now, out);
-            // As Linux, the timer stands for an ACK that delivered a segment: a first one goes out.
+            // As Linux, the timer counts as an ACK that delivered a segment, so a first one is sent.
             self.follow_prr(1, false);
         }
         match losses.next {

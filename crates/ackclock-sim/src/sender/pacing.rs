@@ -7,7 +7,7 @@
 //! `tso_batching` off, each segment leaves by itself.
 //!
 //! Pacing holds back whole batches. What a batch was late is taken off the distance to the next one, but at most
-//! half of that; a connection's first ten segments are not paced. All this is what Linux 6.1 was seen to do.
+//! half of that; a connection's first ten segments are not paced. All this was measured in Linux 6.1.
 
 use ackclock_core::{Rate, Time};
 
@@ -166,7 +166,7 @@ impl Sender {
     /// True if `segments` are less than a batch. The smallest batch is compared first, which requires no rate.
     #[inline]
     fn is_less_than_a_batch(&self, segments: u32) -> bool {
-        segments < self.controller.least_batch() || segments < self.batch_segments()
+        segments < self.controller.min_tso_segs() || segments < self.batch_segments()
     }
 
     /// True if the first outstanding segment's ACK is due within a millisecond, or half a round trip.
@@ -181,7 +181,7 @@ impl Sender {
 
     /// Segments of a batch.
     fn batch_segments(&self) -> u32 {
-        segments_at(self.pacing_rate(), self.tcp.mss_bytes).max(self.controller.least_batch())
+        segments_at(self.pacing_rate(), self.tcp.mss_bytes).max(self.controller.min_tso_segs())
     }
 
     /// The controller's rate, else 2 (slow start) or 1.2 windows per smoothed RTT.
@@ -225,7 +225,7 @@ mod tests {
     /// Rates and batches as a kernel's module printed them (Reno, 100 Mb/s, 10 ms): at 1.2 × 73 segments in 10.670 ms
     /// eight leave together, and seven in 10.794 ms, where a decimal millisecond sends eight.
     #[test]
-    fn a_batch_is_what_a_binary_millisecond_sends() {
+    fn a_batch_is_the_rate_times_a_binary_millisecond() {
         let segments = |bytes| segments_at(Rate::from_bytes_per_second(bytes), 1448);
         assert_eq!(segments(11_887_706.0), 8);
         assert_eq!(segments(11_751_417.0), 7);

@@ -35,7 +35,7 @@ impl Prr {
     }
 
     /// The window after an ACK that delivered `delivered` segments and left `in_flight`;
-    /// `progress` says that it advanced and reported no new loss.
+    /// `progress`: it advanced and reported no new loss.
     pub fn on_ack(&mut self, delivered: u32, in_flight: u32, progress: bool) -> u32 {
         self.delivered += u64::from(delivered);
         let allowance = if in_flight > self.target {

@@ -6,7 +6,7 @@ use super::prr::Prr;
 use super::scoreboard::DetectedLosses;
 use super::send_reason::Trigger;
 use super::{floor_segments, CaState, Outlet, Sender};
-use ackclock_congestion::{Loss, Repair};
+use ackclock_congestion::{Loss, RecoveryPolicy};
 use ackclock_core::tables::EventKind;
 use ackclock_plan::Reduction;
 
@@ -14,7 +14,7 @@ use ackclock_plan::Reduction;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RecoveryEpisode {
     /// The next new segment when it began (RFC 6582's *recover*); 0 before the first.
-    pub end: u64,
+    pub recover: u64,
     /// The segment whose timeout began it.
     pub timed_out: Option<u64>,
 }
@@ -23,19 +23,19 @@ impl RecoveryEpisode {
     /// True if all that was sent before it is acknowledged.
     #[inline]
     pub fn is_over(&self, unacknowledged: u64) -> bool {
-        unacknowledged >= self.end
+        unacknowledged >= self.recover
     }
 
     /// True if duplicate ACKs may begin another: they are not for segments sent during this one.
     pub fn allows_new(&self, unacknowledged: u64) -> bool {
-        self.end == 0 || unacknowledged > self.end
+        self.recover == 0 || unacknowledged > self.recover
     }
 }
 
 impl Sender {
     pub(super) fn change_state(&mut self, prior_in_flight: u32, now: Time, out: &mut impl Outlet) {
         match self.ca_state {
-            // What was found lost in an old recovery, beyond its end, starts the next one (as in Linux).
+            // Losses detected above the end of a recovery start the next one (as in Linux).
             CaState::Open | CaState::Disorder | CaState::Cwr if self.board.lost() > 0 => {
                 self.enter_recovery(prior_in_flight, now, out);
             }
@@ -77,7 +77,7 @@ impl Sender {
         self.save_prior_window(!was_reduced);
         self.ca_state = CaState::Recovery;
         self.episode = RecoveryEpisode {
-            end: self.board.next(),
+            recover: self.board.next(),
             timed_out: None,
         };
         self.tlp = None;
@@ -93,17 +93,20 @@ impl Sender {
             self.reduce(in_flight, now);
         }
         let target = floor_segments(self.controller.cwnd());
-        match (self.controller.repair(), self.tcp.recovery_reduction) {
-            (Repair::Controller, _) => {}
-            (Repair::FromStart, _) => self.restart_from_one(now, out),
-            (Repair::Stack, Reduction::Prr) => match &mut self.prr {
+        match (
+            self.controller.recovery_policy(),
+            self.tcp.recovery_reduction,
+        ) {
+            (RecoveryPolicy::Controller, _) => {}
+            (RecoveryPolicy::SlowStart, _) => self.restart_from_one(now, out),
+            (RecoveryPolicy::Stack, Reduction::Prr) => match &mut self.prr {
                 Some(prr) if was_reduced => prr.aim(target),
                 _ => {
                     self.prr = Some(Prr::new(target, prior_window));
                     self.window = target;
                 }
             },
-            (Repair::Stack, Reduction::Immediate) => {
+            (RecoveryPolicy::Stack, Reduction::Immediate) => {
                 self.window = target;
                 self.send_lost(Trigger::Window, now, out);
             }

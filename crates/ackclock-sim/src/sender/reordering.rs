@@ -145,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_dsack_widens_once_a_round_and_lasts_sixteen_repairs() {
+    fn a_dsack_widens_per_round_and_lasts_sixteen_recoveries() {
         let mut reordering = Reordering::default();
         reordering.on_duplicate();
         reordering.follow(100, 120);

@@ -14,7 +14,6 @@ use ackclock_core::Time;
 use crate::options::Block;
 
 mod buffers;
-mod duplicates;
 mod losses;
 mod rack;
 

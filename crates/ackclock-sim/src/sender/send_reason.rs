@@ -1,7 +1,7 @@
 //! Reason of a segment's transmission, and limit that kept it from leaving earlier, for records. No behaviour depends
 //! on it.
 
-use ackclock_congestion::Repair;
+use ackclock_congestion::RecoveryPolicy;
 use ackclock_core::tables::{SendCause, SendLimit, NONE};
 
 use super::{CaState, Sender};
@@ -106,11 +106,11 @@ impl Sender {
         }
     }
 
-    /// A model of the path leaves its Startup for good, and from then on ssthresh only tells others where that was: a
-    /// window below it does not grow faster.
+    /// True in slow start. A model-based algorithm leaves Startup for good, and from then on ssthresh is only a report
+    /// of that: a window below it does not grow faster.
     fn is_in_slow_start(&self) -> bool {
         let ssthresh = self.controller.ssthresh();
-        let is_model = self.controller.repair() == Repair::Controller;
+        let is_model = self.controller.recovery_policy() == RecoveryPolicy::Controller;
         self.controller.cwnd() < ssthresh && (ssthresh.is_infinite() || !is_model)
     }
 }

@@ -107,7 +107,7 @@ impl Timers {
 impl Sender {
     /// Restart the timeout after an ACK: on progress, or when a SACK shows that segments sent before the first hole's
     /// last sending still arrives (Linux's rule against early timeouts). Waiting for what is overtaken does not put it
-    /// off: else a hole that time does not condemn would never be repaired while others are reordered.
+    /// it: else a hole that is not marked lost by time would never be retransmitted while others are reordered.
     #[inline(always)]
     pub(super) fn rearm(
         &mut self,
@@ -183,7 +183,7 @@ impl Sender {
         } else {
             self.controller.on_timeout(now, in_flight);
             self.episode = RecoveryEpisode {
-                end: self.board.next(),
+                recover: self.board.next(),
                 timed_out: Some(head),
             };
         }
@@ -205,7 +205,7 @@ mod tests {
     const TICK: Time = Time::from_milliseconds(10);
 
     #[test]
-    fn a_timer_that_is_exact_strikes_when_due_whatever_was_measured_since() {
+    fn an_exact_timer_expires_when_due() {
         let mut timers = Timers::IDLE;
         timers.start(Time::from_milliseconds(3), Time::from_milliseconds(200));
         let due = Time::from_milliseconds(203);
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_timer_that_ticks_counts_from_when_it_was_set_and_strikes_once() {
+    fn a_jiffy_timer_counts_from_when_it_was_set() {
         let mut timers = Timers::IDLE;
         timers.start(Time::from_milliseconds(3), Time::from_milliseconds(201));
         let struck = Time::from_milliseconds(220); // 21 whole ticks after that of its setting, and one more
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_waited_for_before_does_not_put_the_timeout_off() {
+    fn other_purposes_do_not_delay_the_timeout() {
         let mut timers = Timers::IDLE;
         timers.start(Time::ZERO, Time::from_milliseconds(200));
         timers.set(

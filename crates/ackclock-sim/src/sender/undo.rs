@@ -21,7 +21,7 @@
 //!
 //! As Linux, and other than the RFCs: the window comes back whole, where RFC 4015 section 3.2 lets it start from what
 //! is in flight; the retransmission timer is not made more patient (RFC 4015 section 3.3). DSACKs count while and after
-//! the repair until the next, with those of segments long acknowledged; a probe's retransmission is no stamp.
+//! the recovery until the next, with those of segments acknowledged before; a probe's retransmission sets no timestamp.
 //! A reduction for marks is never undone (RFC 4015 section 3.2), and one for losses found during it neither.
 //!
 //! Deviation: without SACK nothing is undone; Linux does by timestamps.
@@ -31,13 +31,13 @@ use ackclock_core::Time;
 
 use super::{floor_segments, CaState, Outlet, Sender};
 use crate::options::timestamp;
-use ackclock_congestion::Before;
+use ackclock_congestion::PriorWindow;
 
 /// State for the undo of a reduction, and the evidence for it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Undo {
     /// The window and threshold before the reduction, if there was one.
-    before: Option<Before>,
+    before: Option<PriorWindow>,
     /// The first unacknowledged segment when the episode began; `None` if nothing can be undone.
     from: Option<u64>,
     /// Retransmissions of the episode that no DSACK has reported, once there was one.
@@ -65,7 +65,7 @@ pub struct Evidence {
 
 impl Undo {
     /// Begin an episode, with a reduction unless `before` is `None`, and with retransmissions already in flight.
-    fn begin(&mut self, from: Option<u64>, before: Option<Before>, retrans_out: u32) {
+    fn begin(&mut self, from: Option<u64>, before: Option<PriorWindow>, retrans_out: u32) {
         self.before = before;
         self.from = from;
         self.unreported = (retrans_out > 0).then_some(retrans_out);
@@ -109,7 +109,7 @@ impl Sender {
         }
         let cwnd = self.controller.cwnd();
         let remembered = (cwnd / 2.0).floor() + (cwnd / 4.0).floor();
-        let before = Before {
+        let before = PriorWindow {
             cwnd,
             ssthresh: self.controller.ssthresh().max(remembered),
         };
@@ -207,7 +207,7 @@ impl Sender {
         self.undo.from = None;
         if let Some(before) = self.undo.before.take() {
             let cwnd = before.cwnd.max(f64::from(self.window));
-            self.controller.undo(&Before { cwnd, ..before });
+            self.controller.undo(&PriorWindow { cwnd, ..before });
             self.window = floor_segments(self.controller.cwnd());
             self.cancel_cwr();
         }

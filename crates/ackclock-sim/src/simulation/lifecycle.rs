@@ -12,7 +12,7 @@ use rand_core::RngCore;
 use super::connection::{Connection, Snapshot};
 use super::rows::Row;
 use super::stage::Stage;
-use super::stream::Stream;
+use super::stage::Stream;
 use super::transfers::Task;
 use super::{receiver_timer, sender_timer, Simulation, MAX_FLOWS, SAMPLER};
 use crate::datagram::{Sink, Source};

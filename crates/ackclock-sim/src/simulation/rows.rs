@@ -5,7 +5,7 @@ use ackclock_core::Time;
 use ackclock_plan::EndsPlan;
 
 use super::connection::Connection;
-use super::stream::Stream;
+use super::stage::Stream;
 use crate::receiver::Client;
 
 /// A flow's totals, and those of the measured part.

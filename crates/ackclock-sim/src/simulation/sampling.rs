@@ -1,12 +1,12 @@
 //! Samples, the end of the warm-up, and the totals at the end.
 
-use ackclock_congestion::Inside;
+use ackclock_congestion::CubicState;
 use ackclock_core::tables::{CubicSamples, FlowSamples, Flows, Links, Totals, NONE};
 use ackclock_core::{Time, PICOSECONDS_PER_SECOND};
 
 use super::rows::{Description, Row};
 use super::stage::Stage;
-use super::stream::Stream;
+use super::stage::Stream;
 use super::transfers::Task;
 use super::{Simulation, SAMPLER};
 use crate::link::Counters;
@@ -37,7 +37,7 @@ impl Simulation {
         self.timers.set(SAMPLER, next);
     }
 
-    /// Sample the active flows in their order; of generated transfers only if asked for.
+    /// Sample the active flows in their order; generated transfers only if configured.
     fn sample_flows(&mut self) {
         let end = if self.plan.record.traffic {
             u32::MAX
@@ -86,7 +86,7 @@ impl Simulation {
             samples.drops_p.push(counters.dropped - before.dropped);
             samples.marks_p.push(counters.marked - before.marked);
             let possible = link.capacity_bits(self.now, interval);
-            // A packet of which nothing could be sent since was counted whole before.
+            // A packet with no capacity since was counted completely before.
             samples.utilisation.push(if possible > 0.0 {
                 sent_bits / possible
             } else {
@@ -312,7 +312,7 @@ impl Sample {
     }
 }
 
-fn write_cubic(now: Time, flow: u32, cwnd: f64, inside: &Inside, rows: &mut CubicSamples) {
+fn write_cubic(now: Time, flow: u32, cwnd: f64, inside: &CubicState, rows: &mut CubicSamples) {
     rows.time_s.push(now.seconds());
     rows.flow.push(flow);
     rows.cwnd.push(cwnd);

@@ -6,10 +6,14 @@
 //!      └──────────────────▶ Stream, to the end of the run
 //! ```
 
+use ackclock_core::Time;
+
 use super::connection::Connection;
 use super::rows::Row;
-use super::stream::Stream;
 use super::transfers::Task;
+use crate::datagram::{Sink, Source};
+use crate::network::{Network, NetworkOutlet};
+use crate::path::Hop;
 
 /// Stage of a flow.
 ///
@@ -43,6 +47,40 @@ impl Stage {
             Stage::Connection(flow) => flow.packets(),
             Stage::Stream(stream) => stream.packets(),
             _ => (0, 0),
+        }
+    }
+}
+
+/// A UDP flow: a source of datagrams and their sink.
+pub struct Stream {
+    pub source: Source,
+    /// First hop of the source's packets.
+    pub entrance: Hop,
+    pub sink: Sink,
+    pub started: Time,
+    /// Payload received and datagrams sent by the end of the warm-up.
+    pub at_warmup: (u64, u64),
+}
+
+impl Stream {
+    /// Packets that the two ends have sent, and those that have arrived.
+    pub fn packets(&self) -> (u64, u64) {
+        (
+            self.source.sent_packets() + self.sink.sent_packets(),
+            self.source.received_packets() + self.sink.received_packets(),
+        )
+    }
+
+    /// Payload received and datagrams sent.
+    pub fn snapshot(&self) -> (u64, u64) {
+        (self.sink.delivered_bytes(), self.source.sent_packets())
+    }
+
+    /// The network as the source sees it.
+    pub fn entrance<'a>(&self, network: &'a mut Network) -> NetworkOutlet<'a> {
+        NetworkOutlet {
+            network,
+            hop: self.entrance,
         }
     }
 }

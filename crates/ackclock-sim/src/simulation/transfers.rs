@@ -48,7 +48,7 @@ pub struct Task {
 }
 
 impl Task {
-    /// The traffic whose next transfer is to be looked for when this one begins: it begins at a time of its own.
+    /// Traffic whose next transfer is scheduled when this one begins, if transfers have start times.
     pub fn follower(&self) -> Option<usize> {
         matches!(self.transfer.start, Start::At(_)).then_some(self.traffic)
     }

@@ -45,7 +45,7 @@ fn a_fin_in_the_last_segment_is_no_segment_more() {
 }
 
 #[test]
-fn the_receiver_hears_of_an_end_with_or_after_the_data() {
+fn the_receiver_learns_the_end_with_or_after_the_data() {
     for (kind, sequence, end) in [(Kind::Fin, 5, 6), (Kind::DataFin, 4, 5)] {
         let mut workload = workload(None, None);
         assert_eq!(workload.end(), u64::MAX);
@@ -67,7 +67,7 @@ fn a_full_last_segment_is_not_followed_by_an_empty_one() {
 }
 
 #[test]
-fn an_eager_application_has_written_all_and_the_fin() {
+fn an_unlimited_application_has_written_all_and_the_fin() {
     assert_eq!(workload(Some(2500), None).available(Time::ZERO), 4);
     assert_eq!(workload(Some(0), None).available(Time::ZERO), 1);
     assert_eq!(workload(None, None).available(Time::ZERO), u64::MAX);

@@ -12,7 +12,7 @@ fn seconds(seconds: u64) -> Time {
     Time::from_milliseconds(1000 * seconds)
 }
 
-fn alone(duration: Time) -> Plan {
+fn single_flow(duration: Time) -> Plan {
     sharing(&[bbr()], DEEP, duration)
 }
 
@@ -25,7 +25,7 @@ fn mean(values: &[f64]) -> f64 {
 /// Four rounds reach the pipe: windows of 10, 20, 40, 80 packets, with a BDP of 119. Three more without growth follow.
 #[test]
 fn startup_doubles_each_round_and_ends_three_rounds_after_the_pipe_is_full() {
-    let run = run(&alone(seconds(2)), 1);
+    let run = run(&single_flow(seconds(2)), 1);
     let rtt_s = RTT_MS as f64 / 1000.0;
     let first = run.sending_rate(rtt_s, 0.6, rtt_s);
     for round in 1..4 {
@@ -53,7 +53,7 @@ fn startup_doubles_each_round_and_ends_three_rounds_after_the_pipe_is_full() {
 
 #[test]
 fn drain_leaves_no_queue() {
-    let run = run(&alone(seconds(2)), 1);
+    let run = run(&single_flow(seconds(2)), 1);
     let most = run.samples.in_flight.iter().max().copied().unwrap_or(0);
     assert!(f64::from(most) > 2.0 * BDP, "Startup queues: {most}");
     let at = |from: f64, to: f64| {
@@ -69,7 +69,7 @@ fn drain_leaves_no_queue() {
 
 #[test]
 fn the_gain_cycle_is_one_probe_one_drain_and_six_delays_of_cruising() {
-    let run = run(&alone(seconds(9)), 1);
+    let run = run(&single_flow(seconds(9)), 1);
     let rtt_s = RTT_MS as f64 / 1000.0;
     let paces = run.paces(2.0, 9.0);
     let inner = &paces[1..paces.len() - 1];
@@ -103,7 +103,7 @@ fn the_gain_cycle_is_one_probe_one_drain_and_six_delays_of_cruising() {
 /// While cruising it paces at 99 % of its estimate.
 #[test]
 fn the_bandwidth_is_estimated_within_2_percent() {
-    let run = run(&alone(seconds(9)), 1);
+    let run = run(&single_flow(seconds(9)), 1);
     let rates = run.sending_rate(2.0, 9.0, 0.4032);
     let average = mean(&rates) / 0.99;
     assert!(
@@ -122,7 +122,7 @@ fn the_bandwidth_is_estimated_within_2_percent() {
 
 #[test]
 fn each_ten_seconds_the_window_is_four_for_200_ms_and_a_round() {
-    let run = run(&alone(seconds(45)), 1);
+    let run = run(&single_flow(seconds(45)), 1);
     let dips = run.dips(4.0, 1.0);
     assert_eq!(dips.len(), 4, "{dips:?}");
     for pair in dips.windows(2) {
@@ -137,7 +137,7 @@ fn each_ten_seconds_the_window_is_four_for_200_ms_and_a_round() {
 }
 
 #[test]
-fn a_standing_queue_of_others_ends_with_the_dips() {
+fn probe_rtt_drains_a_persistent_queue_of_other_flows() {
     let shared = run(&sharing(&[bbr(), bbr(), bbr()], DEEP, seconds(40)), 3);
     let bytes = &shared.totals.flows.delivered_bytes;
     let total: u64 = bytes.iter().sum();
@@ -168,7 +168,7 @@ fn one_percent_of_random_loss_does_not_slow_it_down() {
 /// A quarter of the link's rate.
 #[test]
 fn an_application_slower_than_the_path_gets_its_rate_and_no_queue() {
-    let mut plan = alone(seconds(30));
+    let mut plan = single_flow(seconds(30));
     plan.flows[0].application_rate = Some(Rate::from_bits_per_second(5e6));
     let run = run(&plan, 1);
     let bits = 8.0 * run.totals.flows.delivered_bytes[0] as f64;
@@ -186,7 +186,7 @@ fn starts(run: &Run) -> Vec<f64> {
 
 #[test]
 fn the_seed_and_nothing_else_decides_where_the_cycle_begins() {
-    let plan = alone(seconds(3));
+    let plan = single_flow(seconds(3));
     assert_eq!(starts(&run(&plan, 1)), starts(&run(&plan, 1)));
     let different = (2..8).filter(|&seed| starts(&run(&plan, seed)) != starts(&run(&plan, 1)));
     assert!(different.count() >= 3, "seven phases to begin with");

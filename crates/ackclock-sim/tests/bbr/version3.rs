@@ -9,7 +9,7 @@ fn seconds(seconds: u64) -> Time {
     Time::from_milliseconds(1000 * seconds)
 }
 
-fn alone(limit_packets: u32, duration_s: u64) -> Run {
+fn single_flow(limit_packets: u32, duration_s: u64) -> Run {
     run(&sharing(&[bbr3()], limit_packets, seconds(duration_s)), 1)
 }
 
@@ -60,7 +60,7 @@ fn a_cycle_paces_at_5_quarters_then_9_tenths_then_the_bandwidth() {
 
 #[test]
 fn between_probes_it_sends_at_the_links_rate_without_a_queue() {
-    let run = alone(1000, 40);
+    let run = single_flow(1000, 40);
     let mut in_flight: Vec<u32> = run.samples.in_flight[400..].to_vec();
     in_flight.sort_unstable();
     let median = f64::from(in_flight[in_flight.len() / 2]);
@@ -72,7 +72,7 @@ fn between_probes_it_sends_at_the_links_rate_without_a_queue() {
 
 #[test]
 fn each_five_seconds_half_a_bdp_is_in_flight_for_200_ms() {
-    let run = alone(1000, 40);
+    let run = single_flow(1000, 40);
     let dips = run.dips(0.55 * BDP, 2.0);
     assert!((6..=8).contains(&dips.len()), "{dips:?}");
     for (_, length) in &dips {
@@ -85,9 +85,9 @@ fn each_five_seconds_half_a_bdp_is_in_flight_for_200_ms() {
 
 /// A quarter of a BDP of buffer: a probe of 1.25 overflows it, and more than 2 % of a flight is lost.
 #[test]
-fn a_probe_that_loses_too_much_bounds_what_is_in_flight() {
+fn a_probe_with_excessive_loss_bounds_inflight() {
     let limit = (0.25 * BDP) as u32;
-    let run = alone(limit, 60);
+    let run = single_flow(limit, 60);
     let pipe = BDP + f64::from(limit);
     // From the first loss on, the window is no longer twice the BDP but near what path and buffer hold.
     let late = run.windows().filter(|&(at, _)| at > 10.0);
@@ -114,7 +114,7 @@ fn version_1_in_the_same_buffer_keeps_its_window_and_loses_on() {
 
 /// The draft's aim (section 5.3.3.8): Reno and CUBIC can live besides it in a shallow buffer.
 #[test]
-fn it_leaves_reno_and_cubic_several_times_what_version_1_leaves() {
+fn version_3_leaves_reno_and_cubic_several_times_the_share_of_version_1() {
     let limit = (0.5 * BDP) as u32;
     for other in [reno(), cubic()] {
         let left = |congestion| {

@@ -19,6 +19,10 @@ fn histories() -> impl Strategy<Value = Vec<Step>> {
         1 => Just(Step::Recovered),
         1 => Just(Step::Timeout),
         1 => (1..100_000_000_u32).prop_map(Step::Idle),
+        1 => Just(Step::LossAfterMark),
+        1 => Just(Step::RepeatedTimeout),
+        1 => Just(Step::Undo),
+        1 => any::<bool>().prop_map(Step::Reordering),
     ];
     prop::collection::vec(step, 1..400)
 }
@@ -41,7 +45,12 @@ fn trial<'a>(
 #[test]
 fn every_controller_can_be_made_and_begins_with_its_initial_window() {
     for plan in congestion_controls() {
-        assert_eq!(trial(&plan, 1000, 1, &[]).begins(), Ok(()), "{}", plan.kind);
+        assert_eq!(
+            trial(&plan, 1000, 1, &[]).starts_at_initial_window(),
+            Ok(()),
+            "{}",
+            plan.kind
+        );
     }
 }
 
@@ -55,7 +64,7 @@ proptest! {
         seed in any::<u64>(),
         steps in histories(),
     ) {
-        let found = trial(&plan, base_rtt_us, seed, &steps).stays_sane();
+        let found = trial(&plan, base_rtt_us, seed, &steps).keeps_bounds();
         prop_assert_eq!(found, Ok(()), "{}", plan.kind);
     }
 
@@ -65,15 +74,15 @@ proptest! {
         seed in any::<u64>(),
         steps in histories(),
     ) {
-        prop_assert_eq!(trial(&plan, 20_000, seed, &steps).repeats(), Ok(()), "{}", plan.kind);
+        prop_assert_eq!(trial(&plan, 20_000, seed, &steps).is_deterministic(), Ok(()), "{}", plan.kind);
     }
 
     #[test]
-    fn a_timeout_leaves_at_most_what_was_there(
+    fn a_timeout_does_not_raise_the_window(
         plan in select(congestion_controls()),
         steps in histories(),
     ) {
-        let found = trial(&plan, 20_000, 1, &steps).comes_down_at_a_timeout();
+        let found = trial(&plan, 20_000, 1, &steps).reduces_at_timeout();
         prop_assert_eq!(found, Ok(()), "{}", plan.kind);
     }
 }

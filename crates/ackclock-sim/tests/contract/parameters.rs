@@ -44,7 +44,7 @@ fn the_card_s_parameters_are_taken() {
 }
 
 #[test]
-fn a_parameter_too_many_or_too_few_is_refused_with_the_name_of_the_algorithm() {
+fn a_missing_or_extra_parameter_is_rejected_with_the_algorithm_name() {
     for (name, parameters, make) in every() {
         let mut more = parameters.clone();
         more["no_such_parameter"] = json!(1);
@@ -65,7 +65,7 @@ fn a_parameter_too_many_or_too_few_is_refused_with_the_name_of_the_algorithm() {
 }
 
 #[test]
-fn a_text_in_place_of_a_number_is_refused() {
+fn a_string_instead_of_a_number_is_rejected() {
     for (name, parameters, make) in every() {
         for key in parameters.as_object().expect("a table").keys() {
             let mut wrong = parameters.clone();

@@ -46,7 +46,7 @@ fn rate(tcp: &Conversation, least_rtt_s: f64) -> f64 {
 }
 
 #[test]
-fn the_rate_of_an_idle_link_is_found_in_three_round_trips_to_within_two_percent() {
+fn the_rate_of_an_idle_link_is_measured_in_three_round_trips_to_within_two_percent() {
     for delayed_ack in [DelayedAck::Off, DelayedAck::Quick] {
         for seed in 0..20 {
             let tcp = TcpPlan {
@@ -96,7 +96,7 @@ fn waiting(alpha: f64, beta: f64) -> (f64, f64, f64) {
 }
 
 #[test]
-fn alone_it_keeps_alpha_waiting_and_the_link_busy() {
+fn a_single_flow_keeps_alpha_queued_and_the_link_busy() {
     // Equation 4.3 rests where (RTT − RTTmin) R = α. Rate and queue both integrate, so that they circle around it:
     // from R = C and an empty queue the queue swings to 2 α and back, the further the longer a round trip is
     // besides the swing's 2π RTT/√β.

@@ -101,7 +101,7 @@ fn a_window_that_the_receiver_bounds_does_not_grow() {
 }
 
 #[test]
-fn in_slow_start_it_may_be_twice_what_is_used() {
+fn in_slow_start_the_window_may_be_twice_the_segments_used() {
     // Linux: a burst may need it. Eight outstanding let ten grow to sixteen.
     let mut tcp = Conversation::new(&flow(bounded_by(8000)), ms(50));
     tcp.run(ms(5000));
@@ -177,7 +177,7 @@ fn paced() -> TcpPlan {
 }
 
 #[test]
-fn the_first_ten_segments_leave_at_once_and_the_next_at_twice_the_windows_rate() {
+fn the_first_ten_segments_are_unpaced_and_the_next_paced_at_twice_the_window_rate() {
     // Ten ACKs come immediately: after the first, 2 × 11 × 1000 B each 100 ms, 4.545 ms for 1000 B, of which half
     // is given because the segment was late; then 2 × 20 × 1000 B, 2.5 ms.
     let mut tcp = Conversation::new(&flow(paced()), ms(50));
@@ -212,7 +212,7 @@ fn in_congestion_avoidance_at_1_2_times_the_windows_rate() {
 }
 
 #[test]
-fn what_was_written_while_the_window_was_full_goes_when_it_opens() {
+fn data_written_while_the_window_is_full_are_sent_when_it_opens() {
     // With a send buffer too: what comes next is looked for after what is there.
     for batches in [false, true] {
         let tcp = TcpPlan {

@@ -79,7 +79,7 @@ fn each_further_flight_begins_with_the_first_ack_of_the_one_before() {
 }
 
 #[test]
-fn the_last_odd_segment_waits_for_the_delayed_ack_unless_the_fin_comes() {
+fn the_last_odd_segment_waits_for_the_delayed_ack_unless_followed_by_a_fin() {
     // Three segments and the FIN in one flight: the FIN is acknowledged immediately with what it follows.
     let tcp = TcpPlan {
         delayed_ack: DelayedAck::On,
@@ -168,7 +168,7 @@ fn times_are_exact_on_a_fast_link() {
 }
 
 #[test]
-fn a_burst_beyond_the_queue_is_dropped_from_its_tail() {
+fn a_burst_above_the_limit_is_tail_dropped() {
     // Ten segments immediately behind the handshake's ACK, which is in transmission: four fit.
     let plan = through_a_link(sack_tcp(), 10, 4);
     let (tables, totals) = run(&plan);
@@ -222,7 +222,7 @@ fn an_ack_has_the_bytes_of_its_options() {
 }
 
 #[test]
-fn alone_on_a_link_with_room_a_flow_uses_all_of_it() {
+fn a_single_flow_with_enough_buffer_fills_the_link() {
     // Once slow start has filled it the link is never idle: from the first segment of the flight that
     // exceeds a round trip's 97 segments on, the end is a matter of counting.
     let segments = 3000;

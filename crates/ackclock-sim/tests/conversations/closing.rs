@@ -20,7 +20,7 @@ fn is_over(tcp: &Conversation) -> bool {
 }
 
 #[test]
-fn the_fin_is_answered_with_a_fin_and_that_with_an_ack() {
+fn the_fin_gets_a_fin_ack_and_that_an_ack() {
     let mut tcp = conversation([]);
     assert_reads(
         &tcp.run(ms(10_000)).text(),
@@ -42,7 +42,7 @@ fn the_fin_is_answered_with_a_fin_and_that_with_an_ack() {
 }
 
 #[test]
-fn a_lost_fin_is_sent_again() {
+fn a_lost_fin_is_retransmitted() {
     let mut tcp = conversation([nth(Kind::Fin, 1)]);
     assert_reads(
         &tcp.run(ms(10_000)).sent(),
@@ -60,7 +60,7 @@ fn a_lost_fin_is_sent_again() {
 }
 
 #[test]
-fn a_lost_answer_is_repeated_for_the_repeated_fin() {
+fn a_lost_fin_ack_is_retransmitted_for_the_retransmitted_fin() {
     let mut tcp = conversation([nth(Kind::FinAck, 1)]);
     assert_reads(
         &tcp.run(ms(10_000)).text(),
@@ -100,7 +100,7 @@ fn a_lost_last_ack_makes_the_receiver_repeat_its_fin() {
 }
 
 #[test]
-fn the_receivers_patience_does_not_depend_on_the_handshake() {
+fn the_receivers_timeout_is_independent_of_the_handshake() {
     // Its SYN/ACK was repeated once; the timer for its FIN begins with 1 s all the same.
     let mut tcp = conversation([nth(Kind::SynAck, 1).times(2), nth(Kind::LastAck, 2)]);
     let text = tcp.run(ms(20_000)).sent();
@@ -143,7 +143,7 @@ fn the_last_segment_is_as_short_as_it_must_be() {
 }
 
 #[test]
-fn nothing_to_send_is_a_fin_alone() {
+fn an_empty_transfer_is_a_bare_fin() {
     let empty = FlowPlan {
         size_bytes: Some(0),
         ..flow(linux())
@@ -195,7 +195,7 @@ fn buffered(segments: u64) -> Conversation {
 }
 
 #[test]
-fn what_is_sent_when_the_application_closes_is_followed_by_a_fin_that_needs_no_window() {
+fn a_fin_after_sent_data_ignores_the_window() {
     let mut tcp = buffered(3);
     assert_reads(
         &tcp.run(ms(10_000)).text(),
@@ -215,7 +215,7 @@ fn what_is_sent_when_the_application_closes_is_followed_by_a_fin_that_needs_no_w
 }
 
 #[test]
-fn the_last_segment_takes_the_fin_along_and_needs_no_window_either() {
+fn the_last_segment_carries_the_fin_and_ignores_the_window() {
     let mut tcp = buffered(4);
     assert_reads(
         &tcp.run(ms(10_000)).text(),
@@ -236,7 +236,7 @@ fn the_last_segment_takes_the_fin_along_and_needs_no_window_either() {
 }
 
 #[test]
-fn of_two_segments_that_are_left_none_goes_beyond_the_window() {
+fn two_remaining_segments_respect_the_window() {
     let mut tcp = buffered(5);
     assert_reads(
         &tcp.run(ms(10_000)).sent(),
@@ -251,7 +251,7 @@ fn of_two_segments_that_are_left_none_goes_beyond_the_window() {
 }
 
 #[test]
-fn a_lost_fin_takes_its_data_along_again() {
+fn a_lost_fin_is_retransmitted_with_its_data() {
     let mut tcp = buffered(4).losing([nth(Kind::DataFin, 1)]);
     assert_reads(
         &tcp.run(ms(10_000)).sent(),
@@ -269,7 +269,7 @@ fn a_lost_fin_takes_its_data_along_again() {
 }
 
 #[test]
-fn a_fin_that_comes_before_other_data_ends_the_connection_when_these_have_come() {
+fn a_reordered_fin_closes_the_connection_after_the_missing_data() {
     let mut tcp = buffered(4).losing([crate::kit::data(1)]);
     assert_reads(
         &tcp.run(ms(10_000)).sent(),

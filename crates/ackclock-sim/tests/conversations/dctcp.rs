@@ -16,7 +16,7 @@ use crate::kit::{data, flow, link, linux, ms, path, plan, Conversation};
 const PIPE: f64 = 100.0;
 const UNTIL_S: u64 = 120;
 /// Slow start and the convergence of α from 1, 16 windows or so of 10 RTTs.
-const SETTLED_S: u64 = 40;
+const CONVERGED_S: u64 = 40;
 
 fn dctcp(reduction: Reduction) -> FlowPlan {
     let tcp = TcpPlan {
@@ -34,28 +34,28 @@ fn dctcp(reduction: Reduction) -> FlowPlan {
 }
 
 /// State of the queue in equilibrium.
-struct Seen {
+struct QueueState {
     /// Most waiting.
-    most: f64,
+    max: f64,
     /// Its least length in a cycle, from marks to marks, averaged over the cycles.
-    least: f64,
+    min: f64,
     /// Share of the segments that were marked.
     marked: f64,
     /// Share of the link that was used.
     used: f64,
 }
 
-fn seen(reduction: Reduction, threshold: u32) -> Seen {
+fn measure(reduction: Reduction, threshold: u32) -> QueueState {
     let mut tcp = Conversation::new(&dctcp(reduction), ms(50))
         .spaced(ms(1))
-        .marking_beyond(threshold);
+        .marking_above(threshold);
     tcp.run(ms(1000 * UNTIL_S));
-    let settled = |seen: &&(Time, u32)| seen.0 >= ms(1000 * SETTLED_S);
+    let settled = |measure: &&(Time, u32)| measure.0 >= ms(1000 * CONVERGED_S);
     let waiting: Vec<u32> = tcp
         .waiting()
         .iter()
         .filter(settled)
-        .map(|seen| seen.1)
+        .map(|measure| measure.1)
         .collect();
     let segments = waiting.len() as f64;
     let marked = waiting.iter().filter(|&&ahead| ahead > threshold).count();
@@ -64,11 +64,11 @@ fn seen(reduction: Reduction, threshold: u32) -> Seen {
         .filter(|cycle| cycle.len() > PIPE as usize)
         .filter_map(|cycle| cycle.iter().min().copied().map(f64::from))
         .collect();
-    Seen {
-        most: waiting.iter().copied().max().map_or(0.0, f64::from),
-        least: minima.iter().sum::<f64>() / minima.len() as f64,
+    QueueState {
+        max: waiting.iter().copied().max().map_or(0.0, f64::from),
+        min: minima.iter().sum::<f64>() / minima.len() as f64,
         marked: marked as f64 / segments,
-        used: segments / (1000.0 * (UNTIL_S - SETTLED_S) as f64),
+        used: segments / (1000.0 * (UNTIL_S - CONVERGED_S) as f64),
     }
 }
 
@@ -86,7 +86,7 @@ fn the_marked_share_is_the_papers_alpha() {
     // In the steady state α does not change, so F equals it on average: √(2/W*) = 0.13 for K = 20.
     for threshold in [20, 40, 80] {
         let expected = alpha(f64::from(threshold));
-        let found = seen(Reduction::Immediate, threshold).marked;
+        let found = measure(Reduction::Immediate, threshold).marked;
         assert!((expected - (2.0 / (PIPE + f64::from(threshold))).sqrt()).abs() < 0.01);
         assert!(
             (found / expected - 1.0).abs() < 0.2,
@@ -105,13 +105,13 @@ fn the_queue_swings_below_the_threshold_by_the_papers_amplitude() {
         let amplitude = 0.5 * (2.0 * (PIPE + k)).sqrt();
         let low = alpha(k) - (1.0 - alpha(k)) / 16.0 / 2.0;
         let at_the_low = (PIPE + k) * low / 2.0;
-        let seen = seen(Reduction::Immediate, threshold);
+        let measure = measure(Reduction::Immediate, threshold);
         assert!(
-            (seen.most - (k + 1.0)).abs() <= 1.0,
+            (measure.max - (k + 1.0)).abs() <= 1.0,
             "K = {k}: at most {}",
-            seen.most
+            measure.max
         );
-        let found = seen.most - seen.least;
+        let found = measure.max - measure.min;
         assert!(
             (0.65..=1.1).contains(&(found / amplitude)),
             "K = {k}: {found}, {amplitude}"
@@ -124,13 +124,13 @@ fn the_queue_swings_below_the_threshold_by_the_papers_amplitude() {
 }
 
 #[test]
-fn coming_down_over_a_round_trip_widens_the_swing() {
+fn reducing_over_a_round_trip_widens_the_oscillation() {
     // The paper's window falls immediately. PRR spreads the fall over a round trip, in which the queue is still above
     // the threshold for a while: those marks call for a second reduction after the first.
     for threshold in [20, 40, 80] {
         let [at_once, spread] = [Reduction::Immediate, Reduction::Prr].map(|reduction| {
-            let seen = seen(reduction, threshold);
-            seen.most - seen.least
+            let measure = measure(reduction, threshold);
+            measure.max - measure.min
         });
         assert!(
             1.2 * at_once < spread && spread < 2.0 * at_once,
@@ -142,9 +142,9 @@ fn coming_down_over_a_round_trip_widens_the_swing() {
 #[test]
 fn a_threshold_above_a_seventh_of_the_pipe_keeps_the_link_full() {
     // Equation 13: K > C × RTT/7.
-    let above = seen(Reduction::Prr, 15).used;
+    let above = measure(Reduction::Prr, 15).used;
     assert!(above > 0.9999, "{above}");
-    let below = seen(Reduction::Prr, 3).used;
+    let below = measure(Reduction::Prr, 3).used;
     assert!(below < 0.999, "{below}");
 }
 
@@ -153,7 +153,7 @@ fn a_loss_halves_where_marks_would_take_little() {
     // RFC 8257 section 3.5: a segment is lost once α has come down to 0.13.
     let mut tcp = Conversation::new(&dctcp(Reduction::Prr), ms(50))
         .spaced(ms(1))
-        .marking_beyond(20)
+        .marking_above(20)
         .losing([data(40_000)]);
     tcp.run(ms(39_000));
     let before = tcp.sender.cwnd();
@@ -211,10 +211,10 @@ fn several(flows: u64, threshold: u64) -> (Totals, f64) {
     plan.record.packets = false;
     let mut simulation = Simulation::new(&plan, 1).expect("the kit's plans are sound");
     simulation.advance(plan.duration);
-    let most = simulation.drain().queue_samples.backlog_p;
-    let settled = &most[most.len() / 10..];
-    let most = settled.iter().copied().max().map_or(0.0, f64::from);
-    (simulation.finish(), most)
+    let max = simulation.drain().queue_samples.backlog_p;
+    let settled = &max[max.len() / 10..];
+    let max = settled.iter().copied().max().map_or(0.0, f64::from);
+    (simulation.finish(), max)
 }
 
 #[test]
@@ -223,7 +223,7 @@ fn several_flows_keep_the_papers_queue_and_share_alike() {
     // W* = (C × RTT + K)/N.
     for (flows, threshold) in [(2_u64, 40_u64), (4, 40), (8, 60)] {
         let (n, k) = (flows as f64, threshold as f64);
-        let (totals, most) = several(flows, threshold);
+        let (totals, max) = several(flows, threshold);
         let marked = totals.links.marked_p[0] as f64 / totals.links.departed_p[0] as f64;
         let expected = (2.0 * n / (PIPE_OF_LINK + k)).sqrt();
         let amplitude = 0.5 * (2.0 * n * (PIPE_OF_LINK + k)).sqrt();
@@ -232,7 +232,7 @@ fn several_flows_keep_the_papers_queue_and_share_alike() {
             (marked / expected - 1.0).abs() < 0.08,
             "{n}: {marked}, {expected}"
         );
-        assert!((most - (k + n)).abs() <= 2.0, "{n}: {most}");
+        assert!((max - (k + n)).abs() <= 2.0, "{n}: {max}");
         let middle = k + n - amplitude / 2.0;
         assert!((mean - middle).abs() < 3.0, "{n}: {mean}, {middle}");
         assert!(totals.links.empty_s[0] < 0.01, "the link is kept full");

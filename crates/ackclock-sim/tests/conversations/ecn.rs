@@ -34,7 +34,7 @@ pub fn acks(text: &str) -> Vec<String> {
 // ---- RFC 3168: the sender ----
 
 #[test]
-fn new_data_alone_are_ecn_capable_and_cwr_follows_any_reduction() {
+fn only_new_data_are_ecn_capable_and_cwr_follows_any_reduction() {
     // Sections 6.1.1, 6.1.4, 6.1.5: not SYNs, ACKs, retransmissions. Section 6.1.2: CWR on the first new segment
     // after a reduction "for any reason".
     let mut tcp = conversation(classic()).losing([data(0)]);
@@ -56,7 +56,7 @@ fn new_data_alone_are_ecn_capable_and_cwr_follows_any_reduction() {
 }
 
 #[test]
-fn a_mark_is_echoed_until_cwr_and_halves_the_window_once() {
+fn a_mark_is_echoed_until_cwr_and_halves_the_window() {
     let mut tcp = conversation(classic()).marking([data(3)]);
     assert_reads(
         &tcp.run(ms(306)).text(),
@@ -119,7 +119,7 @@ fn further_marks_of_the_same_round_trip_change_nothing() {
 }
 
 #[test]
-fn a_mark_on_the_segment_that_says_cwr_is_a_new_one() {
+fn a_mark_on_the_cwr_segment_is_a_new_one() {
     // Section 6.1.3: CWR ends the echo of the marks before it, and this segment's own begins another.
     let mut tcp = conversation(classic()).marking([data(3), data(16)]);
     let text = tcp.run(ms(306)).text();
@@ -146,7 +146,7 @@ fn a_lost_cwr_leaves_the_echo_on_and_a_second_one_ends_it() {
 }
 
 #[test]
-fn a_loss_in_the_reaction_is_repaired_without_a_second_reduction() {
+fn a_loss_in_cwr_is_retransmitted_without_a_second_reduction() {
     let mut tcp = conversation(classic()).marking([data(3)]).losing([data(8)]);
     let text = tcp.run(ms(1000)).text();
     assert_eq!(count(&text, "mark_reaction"), 1, "{text}");
@@ -173,7 +173,7 @@ fn a_mark_in_recovery_calls_for_nothing_while_it_lasts() {
 }
 
 #[test]
-fn a_timeout_in_the_reaction_keeps_the_threshold_and_says_cwr_again() {
+fn a_timeout_in_cwr_keeps_ssthresh_and_sends_cwr() {
     // What was outstanding at the reaction, the segment with CWR among it, is lost.
     let tcp = TcpPlan {
         tail_loss_probe: false,
@@ -192,7 +192,7 @@ fn a_timeout_in_the_reaction_keeps_the_threshold_and_says_cwr_again() {
 }
 
 #[test]
-fn a_timeout_says_cwr_on_the_first_new_segment() {
+fn a_timeout_sends_cwr_on_the_first_new_segment() {
     let tcp = TcpPlan {
         tail_loss_probe: false,
         frto: false,
@@ -215,7 +215,7 @@ fn a_timeout_says_cwr_on_the_first_new_segment() {
 }
 
 #[test]
-fn without_prr_the_sender_is_silent_until_the_pipe_has_drained() {
+fn without_prr_the_sender_pauses_until_the_pipe_has_drained() {
     let mut tcp = conversation(with(EcnMode::Classic, &new_reno())).marking([data(3)]);
     assert_reads(
         &tcp.run(ms(401)).sent(),
@@ -253,7 +253,7 @@ fn without_sack_three_duplicates_of_one_ack_start_recovery_in_the_reaction() {
 }
 
 #[test]
-fn an_overtaken_ack_asks_for_nothing() {
+fn an_overtaken_ack_triggers_no_reaction() {
     let mut tcp = Script::open(&flow(classic()), ms(100));
     tcp.ack(ms(200), 5).ack_marked(ms(201), 3, 1);
     assert_eq!(tcp.sender.ssthresh(), f64::INFINITY);
@@ -262,7 +262,7 @@ fn an_overtaken_ack_asks_for_nothing() {
 }
 
 #[test]
-fn no_mark_is_set_or_heard_where_ecn_is_off() {
+fn no_mark_is_set_or_processed_without_ecn() {
     let mut tcp = conversation(linux()).marking((0..50).map(data));
     let text = tcp.run(ms(500)).text();
     assert_eq!(count(&text, "ec"), 0, "{text}");

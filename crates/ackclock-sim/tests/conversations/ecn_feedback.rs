@@ -22,7 +22,7 @@ fn a_delayed_ack_echoes_a_mark_on_either_segment() {
 }
 
 #[test]
-fn quick_acks_answer_a_first_mark_and_the_segment_after_it_and_cwr_at_once() {
+fn quick_acks_are_sent_for_a_first_mark_the_next_segment_and_cwr() {
     // 16 ACKs are quick, then every second segment is acknowledged: 18, 20, 22, …
     let tcp = TcpPlan {
         delayed_ack: DelayedAck::Quick,
@@ -59,7 +59,7 @@ fn dctcp(delayed_ack: DelayedAck) -> TcpPlan {
 }
 
 #[test]
-fn a_change_of_state_is_acknowledged_at_once_and_what_came_before_it_by_itself() {
+fn a_ce_state_change_is_acknowledged_immediately_and_earlier_segments_separately() {
     let mut tcp = conversation(dctcp(DelayedAck::On)).marking([3, 4].map(data));
     assert_eq!(
         acks(&tcp.run(ms(210)).text()),
@@ -76,7 +76,7 @@ fn a_change_of_state_is_acknowledged_at_once_and_what_came_before_it_by_itself()
 }
 
 #[test]
-fn a_change_after_an_ack_needs_no_ack_before_it() {
+fn a_ce_state_change_after_an_ack_sends_one_ack() {
     let mut tcp = conversation(dctcp(DelayedAck::On)).marking([2, 3, 4].map(data));
     assert_eq!(
         acks(&tcp.run(ms(210)).text()),
@@ -85,7 +85,7 @@ fn a_change_after_an_ack_needs_no_ack_before_it() {
 }
 
 #[test]
-fn the_echo_tells_exactly_how_many_were_marked() {
+fn the_echo_counts_marks_exactly() {
     // What the sender adds up: the segments that each ACK with ECE delivers.
     let patterns: [&[u64]; 5] = [
         &[0],
@@ -165,14 +165,14 @@ fn a_count_survives_the_loss_of_acks() {
 }
 
 #[test]
-fn the_same_count_again_is_no_news_after_the_reaction() {
+fn a_repeated_count_triggers_no_reaction() {
     let mut tcp = conversation(with(EcnMode::Accurate, &linux())).marking([data(3)]);
     let text = tcp.run(ms(1000)).text();
     assert_eq!(count(&text, "mark_reaction"), 1, "{text}");
 }
 
 #[test]
-fn a_first_mark_is_reported_at_once() {
+fn a_first_mark_is_reported_immediately() {
     // Section 3.2.2.5.1: a change-triggered ACK.
     let tcp = TcpPlan {
         delayed_ack: DelayedAck::On,
@@ -210,7 +210,7 @@ fn the_count_wraps() {
 }
 
 #[test]
-fn the_low_latency_service_is_asked_for_with_ect1() {
+fn l4s_packets_carry_ect1() {
     let mut tcp = conversation(with(EcnMode::L4s, &linux())).marking([data(3)]);
     let text = tcp.run(ms(203)).text();
     assert!(text.contains("100 > data 0..10 ect1\n"), "{text}");

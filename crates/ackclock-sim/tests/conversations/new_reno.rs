@@ -49,7 +49,7 @@ fn the_third_duplicate_starts_recovery_and_a_full_ack_ends_it() {
 }
 
 #[test]
-fn a_partial_ack_repairs_the_next_hole_at_once() {
+fn a_partial_ack_retransmits_the_next_hole_immediately() {
     let mut tcp = conversation([data(0), data(3)]);
     assert_reads(
         &tcp.run(ms(405)).sent(),
@@ -75,7 +75,7 @@ fn a_partial_ack_repairs_the_next_hole_at_once() {
 }
 
 #[test]
-fn a_partial_ack_repairs_the_next_hole_though_the_window_is_full() {
+fn a_partial_ack_retransmits_the_next_hole_despite_a_full_window() {
     // RFC 6582 section 3.2, step 3: "retransmit the first unacknowledged segment", whatever the window.
     // Of 20 segments 4 arrive, 16 are missing: too many count as in flight for the window to open.
     let tcp = TcpPlan {
@@ -122,7 +122,7 @@ fn without_limited_transmit_two_duplicates_release_nothing() {
 }
 
 #[test]
-fn an_advance_starts_the_count_of_duplicates_anew() {
+fn an_advance_resets_the_count_of_duplicates() {
     // RFC 5681 section 3.2: three duplicates of the same ACK.
     let mut tcp = Script::open(&flow(new_reno()), ms(100));
     tcp.ack(ms(200), 0).ack(ms(201), 0).ack(ms(202), 1);
@@ -137,7 +137,7 @@ fn an_advance_starts_the_count_of_duplicates_anew() {
 }
 
 #[test]
-fn duplicates_of_what_a_timeout_repaired_start_nothing() {
+fn duplicates_after_a_timeout_start_no_recovery() {
     // RFC 6582 section 4, the careful variant: the ACK must cover more than `recover`.
     let mut tcp = Script::open(&flow(new_reno()), ms(100));
     tcp.wait(ms(1100));
@@ -168,7 +168,7 @@ fn a_loss_in_the_window_after_recovery_is_a_new_episode() {
 }
 
 #[test]
-fn what_a_duplicate_stands_for_is_delivered_once() {
+fn a_segment_counted_by_a_duplicate_is_not_counted_twice() {
     // Ten segments out and in: nothing is in flight afterwards, however the ACKs came.
     let tcp = TcpPlan {
         receive_window_bytes: Some(10_000),

@@ -48,7 +48,7 @@ fn a_single_loss_sends_one_segment_for_two_delivered() {
 }
 
 #[test]
-fn a_single_loss_by_rfc_6675_is_followed_by_half_a_window_of_silence() {
+fn a_single_loss_by_rfc_6675_pauses_for_half_a_window() {
     let mut tcp = conversation(Reduction::Immediate, 1);
     assert_reads(
         &tcp.run(ms(219)).sent(),
@@ -70,7 +70,7 @@ fn a_single_loss_by_rfc_6675_is_followed_by_half_a_window_of_silence() {
 }
 
 #[test]
-fn heavy_loss_is_answered_one_for_one_and_twice_as_fast_with_progress() {
+fn heavy_loss_sends_one_for_one_and_twice_as_fast_with_progress() {
     let mut tcp = conversation(Reduction::Prr, 15);
     assert_reads(
         &tcp.run(ms(417)).sent(),
@@ -117,7 +117,7 @@ fn an_ack_that_reports_another_loss_is_no_progress() {
 }
 
 #[test]
-fn heavy_loss_by_rfc_6675_is_answered_with_a_burst() {
+fn heavy_loss_by_rfc_6675_sends_a_burst() {
     let mut tcp = conversation(Reduction::Immediate, 15);
     assert_reads(
         &tcp.run(ms(219)).sent(),
@@ -134,7 +134,7 @@ fn heavy_loss_by_rfc_6675_is_answered_with_a_burst() {
 }
 
 #[test]
-fn the_end_of_a_reduction_is_ssthresh_whatever_was_lost() {
+fn a_reduction_ends_at_ssthresh_for_any_loss() {
     // Limited transmit keeps the ACKs coming: the third SACK comes even when one segment of 20 arrives.
     for lost in 1..20 {
         let mut tcp = conversation(Reduction::Prr, lost);

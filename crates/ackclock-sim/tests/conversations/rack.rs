@@ -20,7 +20,7 @@ fn window_of(initial_window: u32) -> FlowPlan {
 }
 
 #[test]
-fn three_sacked_segments_end_the_patience() {
+fn three_sacked_segments_end_the_reordering_window() {
     // Section 6.2, step 4: no reordering window once the duplicate threshold is reached.
     let mut tcp = conversation([data(0)]);
     assert_reads(
@@ -39,7 +39,7 @@ fn three_sacked_segments_end_the_patience() {
 }
 
 #[test]
-fn fewer_have_a_quarter_of_the_smallest_rtt_to_wait() {
+fn fewer_than_three_sacks_wait_a_quarter_of_the_min_rtt() {
     let mut tcp = Conversation::new(&window_of(3), ms(50))
         .spaced(ms(1))
         .losing([data(0)]);
@@ -101,7 +101,7 @@ fn reordering_within_the_window_is_no_loss() {
 }
 
 #[test]
-fn reordering_beyond_the_window_is_a_loss() {
+fn reordering_outside_the_window_is_a_loss() {
     let mut flow = window_of(3);
     flow.tcp.undo_spurious = false;
     let mut tcp = Script::open(&flow, ms(100));
@@ -124,7 +124,7 @@ fn reordering_beyond_the_window_is_a_loss() {
 }
 
 #[test]
-fn what_was_sent_later_and_arrived_condemns_at_once() {
+fn a_later_segment_delivered_marks_earlier_ones_lost_immediately() {
     // Segment 1 is missing for longer than an RTT and a quarter when the first SACK comes.
     let mut tcp = Script::open(&window_of(2), ms(100));
     tcp.ack(ms(200), 1); // 2 and 3 go out
@@ -159,7 +159,7 @@ fn the_reordering_timer_waits_for_the_last_of_the_overtaken() {
 }
 
 #[test]
-fn a_lost_retransmission_is_found_when_later_ones_arrive() {
+fn a_lost_retransmission_is_detected_when_later_ones_arrive() {
     let mut tcp = conversation([data(0).times(2)]);
     assert_reads(
         &tcp.run(ms(405)).sent(),
@@ -186,7 +186,7 @@ fn a_lost_retransmission_is_found_when_later_ones_arrive() {
 }
 
 #[test]
-fn an_rtt_below_the_smallest_belongs_to_the_first_sending() {
+fn an_rtt_below_the_minimum_belongs_to_the_original_transmission() {
     // Section 6.2, step 2: segment 0 is retransmitted at 203 ms; its ACK 20 ms later is for the original.
     let mut tcp = Script::open(&flow(linux()), ms(100));
     for segment in 1..=3 {
@@ -198,7 +198,7 @@ fn an_rtt_below_the_smallest_belongs_to_the_first_sending() {
 }
 
 #[test]
-fn an_ack_that_echoes_an_earlier_timestamp_belongs_to_the_first_sending() {
+fn an_ack_with_an_earlier_echo_belongs_to_the_original_transmission() {
     // The same with an ACK 117 ms after the second sending: only its timestamp tells.
     let mut tcp = Script::open(&flow(linux()), ms(100));
     for segment in 1..=3 {
@@ -209,7 +209,7 @@ fn an_ack_that_echoes_an_earlier_timestamp_belongs_to_the_first_sending() {
 }
 
 #[test]
-fn a_timeout_spares_what_was_sent_within_an_rtt() {
+fn a_timeout_spares_segments_sent_within_an_rtt() {
     // Section 6.3. An application writes a segment each 90 ms; from the third on all are lost.
     let tcp = TcpPlan {
         tail_loss_probe: false,
@@ -235,7 +235,7 @@ fn a_timeout_spares_what_was_sent_within_an_rtt() {
 }
 
 #[test]
-fn what_was_found_lost_beyond_the_end_of_a_recovery_starts_the_next_one() {
+fn losses_above_the_recovery_point_start_the_next_recovery() {
     // 10 is sent in the recovery of 0, whose end is 10, and found lost in it. As in Linux the window comes down again
     // with the ACK that ends the recovery, though that ACK reports nothing new.
     let mut tcp = Script::open(&flow(linux()), ms(100));
@@ -249,7 +249,7 @@ fn what_was_found_lost_beyond_the_end_of_a_recovery_starts_the_next_one() {
 }
 
 #[test]
-fn an_ack_that_also_sacks_tells_the_rtt_of_what_it_sacks() {
+fn an_ack_with_sacks_gives_the_rtt_of_sacked_segments() {
     // The ACK of 1 was held back, and goes out with the SACK of 3: 180 ms for 1, 80 ms for 3, so a reordering window
     // of 20 ms (as in Linux, `tcp_clean_rtx_queue`). Section 6.2, step 2: both are heard, and 1 last.
     let mut tcp = Script::open(&window_of(2), ms(100));
@@ -263,7 +263,7 @@ fn an_ack_that_also_sacks_tells_the_rtt_of_what_it_sacks() {
 }
 
 #[test]
-fn an_ack_that_tells_nothing_of_times_leaves_the_overtaken_to_the_timer() {
+fn an_ack_without_rtt_leaves_overtaken_segments_to_the_timer() {
     // As in a_coarse_clock_leaves_the_timer_time_for_the_third_sack, but the ACK at 230 ms repeats the one at 200 ms.
     let mut tcp = window_of(4);
     tcp.tcp.timer_tick = ms(10);

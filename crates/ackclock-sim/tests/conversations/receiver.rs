@@ -32,16 +32,16 @@ impl Ear {
     }
 
     /// The answer to a segment that arrives at `at`; `-` for none.
-    fn hears(&mut self, at: Time, sequence: u64) -> String {
+    fn receives(&mut self, at: Time, sequence: u64) -> String {
         self.reply_to(at, sequence)
             .map_or_else(|| "-".to_owned(), |reply| text(&reply))
     }
 
     /// The answers to segments that arrive one after the other, a line each.
-    fn hears_all(&mut self, sequences: &[u64]) -> String {
+    fn receives_all(&mut self, sequences: &[u64]) -> String {
         let answers: Vec<String> = sequences
             .iter()
-            .map(|&sequence| format!("{sequence}: {}", self.hears(ms(1), sequence)))
+            .map(|&sequence| format!("{sequence}: {}", self.receives(ms(1), sequence)))
             .collect();
         answers.join("\n")
     }
@@ -81,7 +81,7 @@ fn with_window(receive_window_bytes: Option<u64>) -> Ear {
 #[test]
 fn without_delay_each_segment_is_acknowledged() {
     assert_reads(
-        &with(DelayedAck::Off).hears_all(&[0, 1, 2]),
+        &with(DelayedAck::Off).receives_all(&[0, 1, 2]),
         "0: ack 1
          1: ack 2
          2: ack 3",
@@ -91,7 +91,7 @@ fn without_delay_each_segment_is_acknowledged() {
 #[test]
 fn with_delay_each_second_one_is() {
     assert_reads(
-        &with(DelayedAck::On).hears_all(&[0, 1, 2, 3, 4]),
+        &with(DelayedAck::On).receives_all(&[0, 1, 2, 3, 4]),
         "0: -
          1: ack 2
          2: -
@@ -103,7 +103,7 @@ fn with_delay_each_second_one_is() {
 #[test]
 fn a_lone_segment_is_acknowledged_when_the_timer_expires() {
     let mut ear = with(DelayedAck::On);
-    assert_eq!(ear.hears(ms(10), 0), "-");
+    assert_eq!(ear.receives(ms(10), 0), "-");
     assert_eq!(ear.receiver.wake(), ms(50));
     let reply = ear.receiver.on_timer(ms(50));
     assert_eq!(reply.map(|reply| text(&reply)), Some("ack 1".to_owned()));
@@ -113,17 +113,17 @@ fn a_lone_segment_is_acknowledged_when_the_timer_expires() {
 #[test]
 fn the_second_segment_stops_the_timer() {
     let mut ear = with(DelayedAck::On);
-    ear.hears(ms(10), 0);
-    assert_eq!(ear.hears(ms(30), 1), "ack 2");
+    ear.receives(ms(10), 0);
+    assert_eq!(ear.receives(ms(30), 1), "ack 2");
     assert!(ear.receiver.wake().is_never());
 }
 
 #[test]
 fn the_timer_runs_from_the_first_segment_not_acknowledged() {
     let mut ear = with(DelayedAck::On);
-    ear.hears(ms(0), 0);
-    ear.hears(ms(5), 1);
-    ear.hears(ms(30), 2);
+    ear.receives(ms(0), 0);
+    ear.receives(ms(5), 1);
+    ear.receives(ms(30), 2);
     assert_eq!(ear.receiver.wake(), ms(70));
 }
 
@@ -131,7 +131,7 @@ fn the_timer_runs_from_the_first_segment_not_acknowledged() {
 fn quick_acks_are_not_delayed_sixteen_times() {
     let mut ear = with(DelayedAck::Quick);
     let segments: Vec<u64> = (0..20).collect();
-    let answers = ear.hears_all(&segments);
+    let answers = ear.receives_all(&segments);
     let silent: Vec<&str> = answers.lines().filter(|line| line.ends_with('-')).collect();
     assert_eq!(silent, ["16: -", "18: -"]);
 }
@@ -141,7 +141,7 @@ fn a_segment_that_opens_the_receive_window_is_acknowledged_by_itself() {
     // Each opens it by two segments: 65 535 B and 20 segments take ten, and the sixteen quick ACKs come after them.
     let mut ear = with_window(Some(65_535 + 20 * 1000));
     let segments: Vec<u64> = (0..30).collect();
-    let answers = ear.hears_all(&segments);
+    let answers = ear.receives_all(&segments);
     let silent: Vec<&str> = answers.lines().filter(|line| line.ends_with('-')).collect();
     assert_eq!(silent, ["26: -", "28: -"]);
 }
@@ -151,7 +151,7 @@ fn a_buffer_without_limit_grows_with_the_best_round_trip() {
     let mut ear = with_window(None);
     let mut silent_in = |round: u64, segments: std::ops::Range<u64>| {
         let answers: Vec<String> = segments
-            .map(|segment| ear.hears(ms(100 * round), segment))
+            .map(|segment| ear.receives(ms(100 * round), segment))
             .collect();
         answers.iter().filter(|answer| *answer == "-").count()
     };
@@ -164,14 +164,14 @@ fn a_buffer_without_limit_grows_with_the_best_round_trip() {
 }
 
 #[test]
-fn a_delay_by_ticks_ends_with_one() {
+fn a_delay_in_jiffies_ends_with_a_jiffy() {
     // Timers that tick every 10 ms: four ticks for 40 ms, and one lest it be early.
     let mut ear = Ear::of(TcpPlan {
         delayed_ack: DelayedAck::On,
         timer_tick: ms(10),
         ..linux()
     });
-    ear.hears(ms(17), 0);
+    ear.receives(ms(17), 0);
     assert_eq!(ear.receiver.wake(), ms(57));
     assert!(ear.receiver.on_timer(ms(57)).is_none());
     assert_eq!(ear.receiver.wake(), ms(60));
@@ -182,12 +182,12 @@ fn a_delay_by_ticks_ends_with_one() {
 }
 
 #[test]
-fn a_duplicate_makes_acks_quick_again() {
+fn a_duplicate_restarts_quick_acks() {
     let mut ear = with(DelayedAck::Quick);
     let segments: Vec<u64> = (0..17).collect();
-    ear.hears_all(&segments);
+    ear.receives_all(&segments);
     assert_reads(
-        &ear.hears_all(&[3, 17, 18, 19]),
+        &ear.receives_all(&[3, 17, 18, 19]),
         "3: ack 17 dsack 3-4
          17: ack 18
          18: ack 19
@@ -196,23 +196,23 @@ fn a_duplicate_makes_acks_quick_again() {
 }
 
 #[test]
-fn so_does_a_silence() {
+fn an_idle_time_restarts_quick_acks() {
     let mut ear = with_window(Some(65_535));
     for segment in 0..18 {
-        ear.hears(ms(100), segment);
+        ear.receives(ms(100), segment);
     }
-    assert_eq!(ear.hears(ms(299), 18), "-", "less than 200 ms");
-    assert_eq!(ear.hears(ms(299), 19), "ack 20");
-    assert_eq!(ear.hears(ms(500), 20), "ack 21", "more than 200 ms");
-    assert_eq!(ear.hears(ms(501), 21), "ack 22");
-    assert_eq!(ear.hears(ms(502), 22), "-");
+    assert_eq!(ear.receives(ms(299), 18), "-", "less than 200 ms");
+    assert_eq!(ear.receives(ms(299), 19), "ack 20");
+    assert_eq!(ear.receives(ms(500), 20), "ack 21", "more than 200 ms");
+    assert_eq!(ear.receives(ms(501), 21), "ack 22");
+    assert_eq!(ear.receives(ms(502), 22), "-");
 }
 
 #[test]
-fn disorder_is_reported_at_once() {
+fn disorder_is_reported_immediately() {
     // RFC 5681 section 4.2: out of order, and what fills a hole in part or whole.
     assert_reads(
-        &with(DelayedAck::On).hears_all(&[0, 2, 4, 1, 3, 5]),
+        &with(DelayedAck::On).receives_all(&[0, 2, 4, 1, 3, 5]),
         "0: -
          2: ack 1 2-3
          4: ack 1 4-5 2-3
@@ -223,7 +223,7 @@ fn disorder_is_reported_at_once() {
 }
 
 #[test]
-fn the_last_segment_is_not_delayed_when_the_fin_comes() {
+fn a_fin_acknowledges_the_last_segment_without_delay() {
     let tcp = TcpPlan {
         delayed_ack: DelayedAck::On,
         ..linux()
@@ -248,7 +248,7 @@ fn the_last_segment_is_not_delayed_when_the_fin_comes() {
 #[test]
 fn rfc_2018_case_1_nothing_is_missing_before_the_end() {
     assert_reads(
-        &with(DelayedAck::Off).hears_all(&[0, 1, 2, 3]),
+        &with(DelayedAck::Off).receives_all(&[0, 1, 2, 3]),
         "0: ack 1
          1: ack 2
          2: ack 3
@@ -259,7 +259,7 @@ fn rfc_2018_case_1_nothing_is_missing_before_the_end() {
 #[test]
 fn rfc_2018_case_2_the_first_of_eight_is_missing() {
     assert_reads(
-        &with(DelayedAck::Off).hears_all(&[1, 2, 3, 4, 5, 6, 7]),
+        &with(DelayedAck::Off).receives_all(&[1, 2, 3, 4, 5, 6, 7]),
         "1: ack 0 1-2
          2: ack 0 1-3
          3: ack 0 1-4
@@ -274,7 +274,7 @@ fn rfc_2018_case_2_the_first_of_eight_is_missing() {
 fn rfc_2018_case_3_each_second_of_eight_is_missing() {
     // The latest block comes first; then the fourth segment fills a hole, then the second.
     assert_reads(
-        &with(DelayedAck::Off).hears_all(&[0, 2, 4, 6, 3, 1]),
+        &with(DelayedAck::Off).receives_all(&[0, 2, 4, 6, 3, 1]),
         "0: ack 1
          2: ack 1 2-3
          4: ack 1 4-5 2-3
@@ -285,9 +285,9 @@ fn rfc_2018_case_3_each_second_of_eight_is_missing() {
 }
 
 #[test]
-fn three_blocks_fit_beside_timestamps_four_without() {
+fn three_blocks_fit_with_timestamps_and_four_without() {
     assert_reads(
-        &with(DelayedAck::Off).hears_all(&[1, 3, 5, 7]),
+        &with(DelayedAck::Off).receives_all(&[1, 3, 5, 7]),
         "1: ack 0 1-2
          3: ack 0 3-4 1-2
          5: ack 0 5-6 3-4 1-2
@@ -298,7 +298,7 @@ fn three_blocks_fit_beside_timestamps_four_without() {
         ..linux()
     });
     assert_reads(
-        &without.hears_all(&[1, 3, 5, 7, 9]),
+        &without.receives_all(&[1, 3, 5, 7, 9]),
         "1: ack 0 1-2
          3: ack 0 3-4 1-2
          5: ack 0 5-6 3-4 1-2
@@ -308,9 +308,9 @@ fn three_blocks_fit_beside_timestamps_four_without() {
 }
 
 #[test]
-fn a_block_that_grows_downwards_or_between_comes_first() {
+fn a_block_extended_downwards_or_joined_is_reported_first() {
     assert_reads(
-        &with(DelayedAck::Off).hears_all(&[2, 6, 10, 5, 9, 1]),
+        &with(DelayedAck::Off).receives_all(&[2, 6, 10, 5, 9, 1]),
         "2: ack 0 2-3
          6: ack 0 6-7 2-3
          10: ack 0 10-11 6-7 2-3
@@ -325,7 +325,7 @@ fn a_duplicate_is_reported_first_and_takes_the_place_of_a_block() {
     // RFC 2883 section 4: then comes the range that it is in, if it is beyond the hole. The 40 bytes of
     // options hold three blocks besides timestamps.
     assert_reads(
-        &with(DelayedAck::Off).hears_all(&[0, 1, 3, 5, 7, 1, 5]),
+        &with(DelayedAck::Off).receives_all(&[0, 1, 3, 5, 7, 1, 5]),
         "0: ack 1
          1: ack 2
          3: ack 2 3-4
@@ -337,13 +337,13 @@ fn a_duplicate_is_reported_first_and_takes_the_place_of_a_block() {
 }
 
 #[test]
-fn without_sack_there_are_neither_blocks_nor_duplicate_reports() {
+fn disabled_sack_sends_neither_blocks_nor_dsacks() {
     let mut ear = Ear::of(TcpPlan {
         sack: false,
         ..linux()
     });
     assert_reads(
-        &ear.hears_all(&[0, 2, 2, 0, 1]),
+        &ear.receives_all(&[0, 2, 2, 0, 1]),
         "0: ack 1
          2: ack 1
          2: ack 1
@@ -367,9 +367,9 @@ fn the_echo_is_that_of_the_first_segment_not_acknowledged() {
 #[test]
 fn delivered_bytes_are_those_in_order() {
     let mut ear = with(DelayedAck::Off);
-    ear.hears_all(&[0, 2, 3]);
+    ear.receives_all(&[0, 2, 3]);
     assert_eq!(ear.receiver.delivered_bytes(), 1000);
-    ear.hears_all(&[1]);
+    ear.receives_all(&[1]);
     assert_eq!(ear.receiver.delivered_bytes(), 4000);
     assert_eq!(ear.receiver.duplicates(), 0);
 }

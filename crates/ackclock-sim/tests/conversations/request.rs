@@ -8,7 +8,7 @@ use ackclock_sim::packet::Kind;
 
 use crate::kit::{assert_reads, data, flow, linux, ms, nth, transfer, Conversation, Loss};
 
-fn asking(request_bytes: u32, losses: impl IntoIterator<Item = Loss>) -> Conversation {
+fn client_flow(request_bytes: u32, losses: impl IntoIterator<Item = Loss>) -> Conversation {
     let plan = FlowPlan {
         request_bytes: Some(request_bytes),
         ..transfer(linux(), 3)
@@ -17,7 +17,7 @@ fn asking(request_bytes: u32, losses: impl IntoIterator<Item = Loss>) -> Convers
 }
 
 /// Time at which the client had the connection open, and the last byte, in ms.
-fn seen(tcp: &Conversation) -> (Option<u64>, Option<u64>) {
+fn client_times(tcp: &Conversation) -> (Option<u64>, Option<u64>) {
     let client = tcp.receiver.client().expect("a client");
     let ms = |time: ackclock_core::Time| time.microseconds() / 1000;
     (client.established().map(ms), client.finished().map(ms))
@@ -30,7 +30,7 @@ fn is_over(tcp: &Conversation) -> bool {
 #[test]
 fn two_round_trips_from_the_syn_to_the_first_data() {
     for request_bytes in [0, 100, 1000] {
-        let mut tcp = asking(request_bytes, []);
+        let mut tcp = client_flow(request_bytes, []);
         assert_reads(
             &tcp.run(ms(10_000)).text(),
             " 50 < syn
@@ -45,7 +45,7 @@ fn two_round_trips_from_the_syn_to_the_first_data() {
              250 > ack",
         );
         assert!(is_over(&tcp));
-        assert_eq!(seen(&tcp), (Some(100), Some(200)));
+        assert_eq!(client_times(&tcp), (Some(100), Some(200)));
         assert_eq!(tcp.receiver.delivered_bytes(), 3000);
         // The first RTT of the sender is that of SYN/ACK and request.
         assert_eq!(tcp.sender.established(), Some(ms(150)));
@@ -54,8 +54,8 @@ fn two_round_trips_from_the_syn_to_the_first_data() {
 }
 
 #[test]
-fn a_lost_syn_is_sent_again_after_a_second_then_two() {
-    let mut tcp = asking(100, [nth(Kind::ClientSyn, 1).times(2)]);
+fn a_lost_syn_is_retransmitted_after_one_and_two_seconds() {
+    let mut tcp = client_flow(100, [nth(Kind::ClientSyn, 1).times(2)]);
     assert_reads(
         &tcp.run(ms(3200)).text(),
         " 3050 < syn again
@@ -64,7 +64,7 @@ fn a_lost_syn_is_sent_again_after_a_second_then_two() {
           3150 > data 0..3
           3150 > fin",
     );
-    assert_eq!(seen(&tcp), (Some(3100), Some(3200)));
+    assert_eq!(client_times(&tcp), (Some(3100), Some(3200)));
     let client = tcp.receiver.client_mut().expect("a client");
     assert_eq!(client.syn_retransmissions(), 2);
     let events: Vec<_> = client.take_events();
@@ -81,7 +81,7 @@ fn a_lost_syn_is_sent_again_after_a_second_then_two() {
 
 #[test]
 fn a_lost_syn_ack_is_repeated_for_the_repeated_syn() {
-    let mut tcp = asking(100, [nth(Kind::ServerSynAck, 1)]);
+    let mut tcp = client_flow(100, [nth(Kind::ServerSynAck, 1)]);
     assert_reads(
         &tcp.run(ms(1150)).text(),
         "  50 < syn
@@ -92,14 +92,14 @@ fn a_lost_syn_ack_is_repeated_for_the_repeated_syn() {
          1150 > data 0..3
          1150 > fin",
     );
-    assert_eq!(seen(&tcp).0, Some(1100));
+    assert_eq!(client_times(&tcp).0, Some(1100));
 }
 
 #[test]
 fn the_sender_repeats_its_syn_ack_by_itself() {
     // Both SYN/ACKs are lost. The repeated SYN at 1050 starts the sender's second anew, so that it strikes at 2050,
     // long before the client's next SYN at 3000. More than one loss: a window of one.
-    let mut tcp = asking(100, [nth(Kind::ServerSynAck, 1).times(2)]);
+    let mut tcp = client_flow(100, [nth(Kind::ServerSynAck, 1).times(2)]);
     assert_reads(
         &tcp.run(ms(2150)).text(),
         "  50 < syn
@@ -115,7 +115,7 @@ fn the_sender_repeats_its_syn_ack_by_itself() {
 #[test]
 fn each_syn_ack_that_the_sender_repeats_by_itself_waits_twice_as_long() {
     // The client's SYNs come at 50, 1050, 3050 and 7050; between them the sender waits 1 s, then 2 s, then 4 s.
-    let mut tcp = asking(100, [nth(Kind::ServerSynAck, 1).times(9)]);
+    let mut tcp = client_flow(100, [nth(Kind::ServerSynAck, 1).times(9)]);
     assert_reads(
         &tcp.run(ms(7100)).text(),
         "  50 < syn
@@ -135,7 +135,7 @@ fn each_syn_ack_that_the_sender_repeats_by_itself_waits_twice_as_long() {
 fn after_a_lost_syn_the_request_waits_three_seconds() {
     // RFC 6298 (5.7): a SYN that was retransmitted gives no sample, and the RTO is 3 s, not doubled: 1100 + 3000 + 50.
     let lost = [nth(Kind::ClientSyn, 1), nth(Kind::Request, 1)];
-    let mut tcp = asking(100, lost);
+    let mut tcp = client_flow(100, lost);
     assert_reads(
         &tcp.run(ms(4150)).text(),
         "1050 < syn again
@@ -149,9 +149,9 @@ fn after_a_lost_syn_the_request_waits_three_seconds() {
 }
 
 #[test]
-fn a_lost_request_is_sent_again_after_the_timeout_of_the_handshakes_rtt() {
+fn a_lost_request_is_retransmitted_after_the_timeout_of_the_handshake_rtt() {
     // Linux's timeout: 100 ms and the floor of 200 ms, from 100 on. Then twice as long.
-    let mut tcp = asking(100, [nth(Kind::Request, 1).times(2)]);
+    let mut tcp = client_flow(100, [nth(Kind::Request, 1).times(2)]);
     assert_reads(
         &tcp.run(ms(1100)).text(),
         "  50 < syn
@@ -160,7 +160,7 @@ fn a_lost_request_is_sent_again_after_the_timeout_of_the_handshakes_rtt() {
          1050 > data 0..3
          1050 > fin",
     );
-    assert_eq!(seen(&tcp), (Some(100), Some(1100)));
+    assert_eq!(client_times(&tcp), (Some(100), Some(1100)));
     assert_eq!(
         tcp.receiver
             .client()
@@ -192,7 +192,7 @@ fn a_lost_request_is_sent_again_after_the_timeout_of_the_handshakes_rtt() {
 fn a_repeated_syn_ack_is_acknowledged_and_stops_the_sender_from_repeating_it() {
     // The request is lost four times, with 300, 600, 1200 and 2400 ms between: it arrives at 4650. Meanwhile the
     // sender repeats its SYN/ACK at 1050, gets an ACK at 1150, and waits.
-    let mut tcp = asking(100, [nth(Kind::Request, 1).times(4)]);
+    let mut tcp = client_flow(100, [nth(Kind::Request, 1).times(4)]);
     assert_reads(
         &tcp.run(ms(4650)).text(),
         "  50 < syn
@@ -207,7 +207,7 @@ fn a_repeated_syn_ack_is_acknowledged_and_stops_the_sender_from_repeating_it() {
 
 #[test]
 fn without_bytes_any_acknowledgement_of_the_handshake_is_the_request() {
-    let mut tcp = asking(0, [nth(Kind::Request, 1).times(4)]);
+    let mut tcp = client_flow(0, [nth(Kind::Request, 1).times(4)]);
     let text = tcp.run(ms(1150)).text();
     assert!(
         text.ends_with("1150 < ack 0\n1150 > data 0..3\n1150 > fin\n"),
@@ -216,11 +216,11 @@ fn without_bytes_any_acknowledgement_of_the_handshake_is_the_request() {
 }
 
 #[test]
-fn lost_data_leave_the_request_unanswered_and_it_is_sent_again() {
+fn lost_data_cause_a_retransmission_of_the_request() {
     // All three segments and the FIN are lost: the client asks again, which changes nothing; the sender's probe
     // at 150 + 2 RTT + 2 ms sends the last segment again, the FIN.
     let losses = [data(0), data(1), data(2), nth(Kind::Fin, 1)];
-    let mut tcp = asking(100, losses);
+    let mut tcp = client_flow(100, losses);
     let text = tcp.run(ms(10_000)).text();
     assert!(text.contains("450 < request again\n"), "{text}");
     assert_eq!(text.matches("request").count(), 2, "{text}");
@@ -229,7 +229,7 @@ fn lost_data_leave_the_request_unanswered_and_it_is_sent_again() {
 }
 
 #[test]
-fn a_client_completes_a_round_trip_before_its_sender_knows() {
+fn a_client_completes_half_a_round_trip_before_its_sender() {
     let plan = FlowPlan {
         request_bytes: Some(1),
         ..transfer(linux(), 30)
@@ -237,7 +237,7 @@ fn a_client_completes_a_round_trip_before_its_sender_knows() {
     let mut tcp = Conversation::new(&plan, ms(50));
     tcp.run(ms(10_000));
     // Flights of 10 and 20: data at 150 and 250.
-    assert_eq!(seen(&tcp), (Some(100), Some(300)));
+    assert_eq!(client_times(&tcp), (Some(100), Some(300)));
     assert_eq!(tcp.sender.finished(), Some(ms(350)));
 }
 
@@ -250,6 +250,6 @@ fn nothing_to_send_is_complete_with_the_fin() {
     };
     let mut tcp = Conversation::new(&plan, ms(50));
     tcp.run(ms(10_000));
-    assert_eq!(seen(&tcp), (Some(100), Some(200)));
+    assert_eq!(client_times(&tcp), (Some(100), Some(200)));
     assert!(is_over(&tcp));
 }

@@ -45,7 +45,7 @@ fn the_third_sacked_segment_starts_recovery() {
 }
 
 #[test]
-fn several_holes_are_repaired_in_one_round_trip() {
+fn several_holes_are_retransmitted_in_one_round_trip() {
     let mut tcp = conversation([data(0), data(1), data(2)]);
     assert_reads(
         &tcp.run(ms(309)).sent(),
@@ -119,7 +119,7 @@ fn one_ack_for_many_segments_counts_them_all() {
 }
 
 #[test]
-fn segments_lost_during_recovery_are_repaired_in_the_same_episode() {
+fn segments_lost_during_recovery_are_retransmitted_in_the_same_episode() {
     // 11 is sent before recovery begins, 13 during it.
     let mut tcp = conversation([data(0), data(11)]);
     let text = tcp.run(ms(700)).sent();

@@ -25,7 +25,7 @@ fn each_round_trip_doubles_the_window() {
 }
 
 #[test]
-fn each_ack_releases_what_it_acknowledges_and_as_much_again() {
+fn each_ack_releases_twice_the_acknowledged_segments() {
     let mut tcp = Conversation::new(&flow(linux()), ms(50)).spaced(ms(1));
     assert_reads(
         &tcp.run(ms(203)).text(),
@@ -73,7 +73,7 @@ fn delayed_acks_do_not_slow_it_down() {
 }
 
 #[test]
-fn beyond_ssthresh_a_round_trip_adds_one_segment() {
+fn above_ssthresh_a_round_trip_adds_one_segment() {
     // The loss of segment 0 makes it 5; recovery ends at 303 ms.
     let mut tcp = Conversation::new(&flow(sack_tcp()), ms(50))
         .spaced(ms(1))
@@ -87,7 +87,7 @@ fn beyond_ssthresh_a_round_trip_adds_one_segment() {
 }
 
 #[test]
-fn cubic_starts_in_the_same_way() {
+fn cubic_slow_start_equals_reno() {
     let mut cubic_flow = flow(linux());
     cubic_flow.congestion = cubic().into();
     let [mut reno, mut cubic] = [flow(linux()), cubic_flow].map(|flow| {

@@ -20,7 +20,7 @@ fn slow() -> FlowPlan {
 }
 
 #[test]
-fn what_is_in_flight_is_the_end_of_an_endless_flow() {
+fn an_endless_flow_ends_with_the_segments_in_flight() {
     let mut tcp = stopping(flow(linux()), 150);
     assert_reads(
         &tcp.run(ms(10_000)).sent(),
@@ -37,7 +37,7 @@ fn what_is_in_flight_is_the_end_of_an_endless_flow() {
 }
 
 #[test]
-fn what_was_lost_is_sent_again() {
+fn lost_segments_are_retransmitted_after_the_stop() {
     let mut tcp = stopping(flow(linux()), 150).losing([data(3), nth(Kind::Fin, 1)]);
     tcp.run(ms(10_000));
     assert_eq!(tcp.receiver.delivered_bytes(), 10_000);
@@ -47,7 +47,7 @@ fn what_was_lost_is_sent_again() {
 }
 
 #[test]
-fn an_idle_flow_ends_at_once_when_it_stops() {
+fn an_idle_flow_ends_immediately_at_the_stop() {
     // Written at 100, 200, 300 and 400; the last is acknowledged at 500.
     let mut tcp = stopping(slow(), 499);
     let text = tcp.run(ms(10_000)).sent();
@@ -75,7 +75,7 @@ fn an_idle_flow_ends_at_once_when_it_stops() {
 }
 
 #[test]
-fn a_rate_limited_flow_sends_what_it_has_written_beyond_the_window() {
+fn a_rate_limited_flow_sends_all_data_written_before_the_stop() {
     // A window of one segment: half of what is written by 1000 ms is still unsent.
     let mut tcp = linux();
     tcp.receive_window_bytes = Some(1000);
@@ -91,7 +91,7 @@ fn a_rate_limited_flow_sends_what_it_has_written_beyond_the_window() {
 }
 
 #[test]
-fn a_transfer_that_ends_before_does_not_notice() {
+fn a_transfer_that_ends_before_the_stop_is_unaffected() {
     let mut with = stopping(transfer(linux(), 3), 5000);
     let mut without = Conversation::new(&transfer(linux(), 3), ms(50));
     assert_eq!(with.run(ms(10_000)).text(), without.run(ms(10_000)).text());
@@ -109,7 +109,7 @@ fn a_transfer_that_would_go_on_is_cut() {
 }
 
 #[test]
-fn whoever_stops_before_the_connection_is_open_sends_nothing() {
+fn a_stop_before_establishment_sends_no_data() {
     for stop_ms in [0, 40, 100] {
         let mut tcp = stopping(flow(linux()), stop_ms);
         let sent = tcp.run(ms(10_000)).sent();

@@ -18,7 +18,7 @@ fn short() -> FlowPlan {
 }
 
 #[test]
-fn the_last_segment_again_makes_the_loss_before_it_visible() {
+fn probing_with_the_last_segment_reveals_the_loss_before_it() {
     let mut tcp = Conversation::new(&short(), ms(50)).losing([data(9), nth(Kind::Fin, 1)]);
     assert_reads(
         &tcp.run(ms(1000)).sent(),
@@ -38,7 +38,7 @@ fn the_last_segment_again_makes_the_loss_before_it_visible() {
 }
 
 #[test]
-fn a_new_segment_is_sent_where_there_is_one() {
+fn a_probe_prefers_a_new_segment() {
     let mut tcp = Conversation::new(&flow(linux()), ms(50)).losing((0..10).map(data));
     assert_reads(
         &tcp.run(ms(402)).sent(),
@@ -87,7 +87,7 @@ fn a_single_segment_waits_for_the_worst_delayed_ack() {
 }
 
 #[test]
-fn there_is_one_probe_in_a_tail_then_the_timeout() {
+fn a_tail_gets_one_probe_and_then_the_timeout() {
     let lost = [data(9), nth(Kind::Fin, 1).times(2)];
     let mut tcp = Conversation::new(&short(), ms(50)).losing(lost);
     assert_reads(
@@ -129,7 +129,7 @@ fn probed() -> Script {
 }
 
 #[test]
-fn a_loss_that_the_probe_repaired_reduces_the_window() {
+fn a_loss_recovered_by_the_probe_reduces_the_window() {
     // Section 7.4.2: known once more than the probe is acknowledged and no duplicate was reported.
     let mut tcp = probed();
     tcp.ack(ms(502), 5);
@@ -153,7 +153,7 @@ fn a_duplicate_report_shows_that_nothing_was_lost() {
 }
 
 #[test]
-fn so_does_a_plain_duplicate_ack() {
+fn a_plain_duplicate_ack_shows_that_nothing_was_lost() {
     // Section 7.4.2, case 2: a receiver that does not report duplicates.
     let mut tcp = probed();
     tcp.ack(ms(410), 5).ack(ms(502), 5);
@@ -175,7 +175,7 @@ fn a_new_segment_as_probe_calls_for_no_reduction() {
 }
 
 #[test]
-fn a_later_sending_moves_the_probe() {
+fn a_later_transmission_restarts_the_probe_timer() {
     // Section 7.2: the timer restarts when new data are sent.
     let tcp = TcpPlan {
         receive_window_bytes: Some(4000),
@@ -191,7 +191,7 @@ fn a_later_sending_moves_the_probe() {
 }
 
 #[test]
-fn its_time_counts_what_is_sent_with_the_ack() {
+fn the_probe_timeout_counts_segments_sent_with_the_ack() {
     // One segment is outstanding when the ACK comes, two when it has been answered.
     let tcp = TcpPlan {
         receive_window_bytes: Some(2000),
@@ -210,7 +210,7 @@ fn its_time_counts_what_is_sent_with_the_ack() {
 }
 
 #[test]
-fn no_probe_without_sack_or_where_it_is_off() {
+fn no_probe_without_sack_or_when_disabled() {
     for tcp in [
         TcpPlan {
             sack: false,

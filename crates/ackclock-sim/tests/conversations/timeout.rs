@@ -30,7 +30,7 @@ fn timeouts(tcp: TcpPlan, until_s: u64) -> Vec<u64> {
 }
 
 #[test]
-fn the_rfcs_timeout_is_at_least_a_second_and_doubles_to_two_minutes() {
+fn the_rfc_timeout_has_a_floor_of_a_second_and_doubles_to_two_minutes() {
     let waits = [1, 2, 4, 8, 16, 32, 64, 120, 120, 120];
     let expected = waits.iter().scan(100, |time, wait| {
         *time += 1000 * wait;
@@ -40,7 +40,7 @@ fn the_rfcs_timeout_is_at_least_a_second_and_doubles_to_two_minutes() {
 }
 
 #[test]
-fn a_clock_that_ticks_makes_each_timeout_a_tick_longer() {
+fn jiffies_lengthen_each_timeout_by_a_jiffy() {
     let ticking = TcpPlan {
         timer_tick: ms(10),
         ..patient()
@@ -49,7 +49,7 @@ fn a_clock_that_ticks_makes_each_timeout_a_tick_longer() {
 }
 
 #[test]
-fn linuxs_floor_is_under_the_variance() {
+fn the_linux_floor_applies_to_the_variance() {
     // The handshake's RTT of 100 ms: 100 + max(4 × 50, 200).
     assert_eq!(
         timeouts(patient(), 20),
@@ -110,7 +110,7 @@ fn everything_acknowledged_stops_it() {
 }
 
 #[test]
-fn it_begins_again_from_one_segment() {
+fn a_timeout_restarts_from_one_segment() {
     let mut tcp = Conversation::new(&flow(patient()), ms(50)).losing((0..10).map(data));
     assert_reads(
         &tcp.run(ms(700)).text(),
@@ -141,7 +141,7 @@ fn it_begins_again_from_one_segment() {
 }
 
 #[test]
-fn a_repeated_timeout_leaves_ssthresh_alone() {
+fn a_repeated_timeout_keeps_ssthresh() {
     // RFC 5681 section 3.1: the segment was retransmitted by the timer before.
     let mut tcp =
         Conversation::new(&flow(patient()), ms(50)).losing((0..10).map(data).chain([data(0)]));
@@ -151,7 +151,7 @@ fn a_repeated_timeout_leaves_ssthresh_alone() {
 }
 
 #[test]
-fn every_timeout_begins_again_from_one_segment() {
+fn every_timeout_restarts_from_one_segment() {
     // The repair after the first one has grown the window to 2 and is lost in turn. Segment 1 was not
     // resent by the timer before, so ssthresh comes down as well.
     let lost = (0..10).map(data).chain([data(1), data(2)]);
@@ -171,7 +171,7 @@ fn every_timeout_begins_again_from_one_segment() {
 }
 
 #[test]
-fn whatever_came_since_a_repeated_timeout_begins_again_from_one_segment() {
+fn a_repeated_timeout_after_progress_restarts_from_one_segment() {
     for control in congestion_controls() {
         let kind = control.kind.clone();
         let flow = FlowPlan {
@@ -190,7 +190,7 @@ fn whatever_came_since_a_repeated_timeout_begins_again_from_one_segment() {
 }
 
 #[test]
-fn sacked_segments_are_not_sent_again() {
+fn sacked_segments_are_not_retransmitted() {
     let mut tcp = Script::open(&flow(patient()), ms(100));
     tcp.sack(ms(200), 0, &[(4, 6)]);
     let text = tcp.wait(ms(600)).ack(ms(700), 4).ack(ms(800), 10).sent();
@@ -239,7 +239,7 @@ fn an_ack_of_repeated_and_other_segments_gives_no_sample() {
 }
 
 #[test]
-fn timestamps_end_the_backoff_at_once() {
+fn timestamps_end_the_backoff_immediately() {
     // RFC 7323 section 4: the echo tells which sending arrived.
     let tcp = TcpPlan {
         initial_window: 1,

@@ -38,7 +38,7 @@ fn without_timestamps() -> TcpPlan {
 }
 
 #[test]
-fn an_answer_to_the_first_sending_takes_a_reduction_back() {
+fn an_ack_of_the_original_transmission_undoes_a_reduction() {
     let mut late = first_repeated(linux());
     late.ack_echoing(ms(203), 4, ms(100));
     assert!(late.sent().contains("203 ! undo"), "{}", late.sent());
@@ -63,7 +63,7 @@ fn without_the_option_the_reduction_stays() {
 }
 
 #[test]
-fn a_dsack_of_all_that_was_repeated_takes_it_back() {
+fn dsacks_of_all_retransmissions_undo_a_reduction() {
     let mut script = first_repeated(without_timestamps());
     script.ack(ms(203), 10);
     assert_eq!(script.sender.ssthresh(), 5.0);
@@ -76,14 +76,14 @@ fn a_dsack_of_all_that_was_repeated_takes_it_back() {
 }
 
 #[test]
-fn what_the_network_doubled_proves_nothing() {
+fn network_duplicates_undo_nothing() {
     let mut script = ten_out(without_timestamps());
     script.dsack_of(ms(200), 2, 0);
     assert!(!script.sent().contains("spurious"), "{}", script.sent());
 }
 
 #[test]
-fn an_early_timeout_is_found_by_new_segments_and_taken_back() {
+fn a_spurious_timeout_is_detected_by_new_segments_and_undone() {
     // RFC 5682 section 3.1: step 2b sends new segments, step 3b hears of what was sent once.
     let mut script = timed_out(without_timestamps());
     script.ack(ms(450), 1);
@@ -97,7 +97,7 @@ fn an_early_timeout_is_found_by_new_segments_and_taken_back() {
 }
 
 #[test]
-fn a_timeout_in_time_is_repaired_when_new_segments_alone_arrive() {
+fn a_genuine_timeout_recovers_when_only_new_segments_arrive() {
     // Step 3a.
     let mut script = timed_out(without_timestamps());
     script.ack(ms(500), 1).clear();
@@ -108,7 +108,7 @@ fn a_timeout_in_time_is_repaired_when_new_segments_alone_arrive() {
 }
 
 #[test]
-fn an_application_that_is_woken_while_new_segments_ask_adds_new_ones_alone() {
+fn an_application_woken_during_frto_adds_only_new_segments() {
     // With a send buffer, and two segments of receive window: 47 and 48 are lost, and a timeout repeats the first.
     let tcp = TcpPlan {
         mss_bytes: 352,
@@ -126,7 +126,7 @@ fn an_application_that_is_woken_while_new_segments_ask_adds_new_ones_alone() {
 }
 
 #[test]
-fn without_frto_the_repair_goes_on_at_once() {
+fn without_frto_recovery_continues_immediately() {
     let mut script = timed_out(TcpPlan {
         frto: false,
         ..without_timestamps()
@@ -137,7 +137,7 @@ fn without_frto_the_repair_goes_on_at_once() {
 }
 
 #[test]
-fn a_timestamp_tells_of_an_early_timeout_at_once() {
+fn a_timestamp_reveals_a_spurious_timeout_immediately() {
     let mut script = timed_out(linux());
     script.ack_echoing(ms(450), 1, ms(100));
     assert!(script.sent().contains("450 ! undo"), "{}", script.sent());
@@ -145,7 +145,7 @@ fn a_timestamp_tells_of_an_early_timeout_at_once() {
 }
 
 /// True if the third SACK above a hole marks it lost, after reordering.
-fn condemns_at_once(tcp: TcpPlan) -> bool {
+fn marks_lost_immediately(tcp: TcpPlan) -> bool {
     let mut script = ten_out(tcp);
     script.sack(ms(200), 0, &[(1, 3)]);
     script.ack(ms(201), 3);
@@ -158,9 +158,9 @@ fn condemns_at_once(tcp: TcpPlan) -> bool {
 }
 
 #[test]
-fn a_path_that_reorders_is_given_time() {
-    assert!(!condemns_at_once(linux()));
-    assert!(condemns_at_once(TcpPlan {
+fn a_reordering_path_widens_the_reordering_window() {
+    assert!(!marks_lost_immediately(linux()));
+    assert!(marks_lost_immediately(TcpPlan {
         adaptive_reordering: false,
         ..linux()
     }));

@@ -59,7 +59,7 @@ fn fast_keeps_alpha_packets_in_the_queue() {
 }
 
 #[test]
-fn ledbat_alone_holds_its_target() {
+fn a_single_ledbat_flow_holds_its_target() {
     for target_s in [0.02, 0.05] {
         let run = LONG.run(&[ledbat(target_s)], 150, 200);
         let found_s = run.sojourn().seconds();

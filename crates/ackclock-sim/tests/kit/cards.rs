@@ -58,8 +58,8 @@ fn complete(parameters: &Table, given: &Table, limit_packets: f64) -> Value {
         let kind = parameter["kind"].as_str().expect("a kind is a text");
         let value = given.get(name).or_else(|| parameter.get("default"));
         let value = match (name.as_str(), kind) {
-            ("limit", "bytes") => whole(limit_packets * PACKET_BYTES),
-            ("limit", _) => whole(limit_packets),
+            ("limit", "bytes") => integer(limit_packets * PACKET_BYTES),
+            ("limit", _) => integer(limit_packets),
             _ => value.map_or(Value::Null, |value| plain(kind, value)),
         };
         values.insert(format!("{name}{}", suffix(kind)), value);
@@ -96,7 +96,7 @@ fn plain(kind: &str, value: &Toml) -> Value {
         (_, Toml::Integer(value)) => fraction(*value as f64),
         (_, Toml::Float(value)) => fraction(*value),
         ("choice" | "text", Toml::String(value)) => Value::String(value.clone()),
-        ("bytes" | "packets", Toml::String(value)) => whole(quantity(value)),
+        ("bytes" | "packets", Toml::String(value)) => integer(quantity(value)),
         (_, Toml::String(value)) => fraction(quantity(value)),
         _ => panic!("a default of an unknown form: {value:?}"),
     }
@@ -130,7 +130,7 @@ fn quantity(text: &str) -> f64 {
             .expect("a number before the unit")
 }
 
-fn whole(value: f64) -> Value {
+fn integer(value: f64) -> Value {
     Value::Number((value as u64).into())
 }
 

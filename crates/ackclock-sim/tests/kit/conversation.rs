@@ -25,7 +25,7 @@ pub struct Loss {
 }
 
 impl Loss {
-    /// Loses it this many times in a row.
+    /// Number of consecutive losses.
     pub fn times(self, times: u32) -> Loss {
         Loss { times, ..self }
     }
@@ -134,7 +134,7 @@ impl Conversation {
         self
     }
 
-    /// Loses these packets.
+    /// Lose these packets.
     pub fn losing(mut self, losses: impl IntoIterator<Item = Loss>) -> Conversation {
         self.losses.extend(losses);
         self
@@ -147,7 +147,7 @@ impl Conversation {
     }
 
     /// Mark a segment that finds more than `threshold` others waiting for their departure.
-    pub fn marking_beyond(mut self, threshold: u32) -> Conversation {
+    pub fn marking_above(mut self, threshold: u32) -> Conversation {
         self.threshold = Some(threshold);
         self
     }
@@ -157,7 +157,7 @@ impl Conversation {
         &self.waiting
     }
 
-    /// Loses the packets of these numbers, counting from 0 all that either end sends.
+    /// Lose the packets of these numbers, counting from 0 all that either end sends.
     pub fn losing_numbers(mut self, numbers: impl IntoIterator<Item = u64>) -> Conversation {
         self.lost_numbers.extend(numbers);
         self
@@ -169,7 +169,7 @@ impl Conversation {
         self
     }
 
-    /// Goes on up to and including `until`.
+    /// Advance up to and including `until`.
     ///
     /// # Panics
     /// If more is said than a person would read: nothing limits a window here.
@@ -190,7 +190,7 @@ impl Conversation {
         if self.receiver.client().is_some() {
             self.sender.listen(self.now);
             let syn = self.receiver.open(self.now);
-            self.answer(syn);
+            self.send_reply(syn);
         } else {
             self.sender.start(self.now, &mut self.output);
             self.send();
@@ -244,7 +244,7 @@ impl Conversation {
             self.send();
         } else {
             let reply = self.receiver.on_timer(now);
-            self.answer(reply);
+            self.send_reply(reply);
         }
     }
 
@@ -252,8 +252,8 @@ impl Conversation {
         if let Some((_, packet, _)) = self.forward.pop_front() {
             let reply = self.receiver.on_packet(&packet, self.now);
             let earlier = self.receiver.take_earlier();
-            self.answer(earlier);
-            self.answer(reply);
+            self.send_reply(earlier);
+            self.send_reply(reply);
         }
     }
 
@@ -312,9 +312,9 @@ impl Conversation {
         }
     }
 
-    fn answer(&mut self, reply: Option<Reply>) {
+    fn send_reply(&mut self, reply: Option<Reply>) {
         let Some(reply) = reply else { return };
-        let packet = answer(&reply, self.now);
+        let packet = reply_packet(&reply, self.now);
         if !self.is_lost(&packet) {
             self.reverse
                 .push_back((self.now + self.one_way, packet, reply.blocks));
@@ -330,7 +330,7 @@ impl Conversation {
 }
 
 /// The packet that carries a reply.
-pub fn answer(reply: &Reply, now: Time) -> Packet {
+pub fn reply_packet(reply: &Reply, now: Time) -> Packet {
     Packet {
         sequence: reply.ack,
         timestamp: reply.echo,

@@ -161,7 +161,7 @@ fn bits(packet: &Packet) -> String {
         Ecn::Ect0 => " ect",
         Ecn::Ect1 => " ect1",
         Ecn::Ce => " ce",
-        Ecn::Damaged => " damaged",
+        Ecn::Corrupted => " corrupted",
     };
     if packet.flags.echo() > 0 {
         bits += " cwr";

@@ -80,7 +80,7 @@ fn every_packet_has_the_same_times_as_on_explicit_paths() {
 }
 
 #[test]
-fn hosts_that_take_time_take_the_same_on_either() {
+fn host_delays_are_the_same_on_routed_and_explicit_paths() {
     agree(&busy(Duration::Uniform {
         from_s: 0.0,
         to_s: 3e-3,
@@ -88,7 +88,7 @@ fn hosts_that_take_time_take_the_same_on_either() {
 }
 
 #[test]
-fn hosts_that_always_take_the_same_time_are_a_longer_way() {
+fn constant_host_delays_equal_a_longer_path() {
     let fixed = by_paths(ms(5000), busy(Duration::Fixed { s: 2e-3 }));
     let mut longer = by_paths(ms(5000), linux());
     longer.flows[0].forward.delay += ms(2);

@@ -148,7 +148,7 @@ fn a_shorter_delay_lets_no_packet_overtake() {
 }
 
 #[test]
-fn a_longer_delay_holds_for_the_packet_in_transmission() {
+fn a_longer_delay_applies_to_the_packet_in_transmission() {
     let log = run(&wired(flow(linux()), vec![to_delay(ms(2000), ms(50))]))
         .drain()
         .packets;

@@ -58,7 +58,7 @@ fn run(plan: &Plan) -> (Simulation, Packets) {
 }
 
 #[test]
-fn packets_take_the_other_way_while_a_link_is_down() {
+fn packets_are_rerouted_while_a_link_is_down() {
     let plan = with_failures(
         &[(1000, UPPER_1, false), (2000, UPPER_1, true)],
         Routing::Single,
@@ -87,7 +87,7 @@ fn packets_take_the_other_way_while_a_link_is_down() {
 }
 
 #[test]
-fn what_flies_behind_a_failed_link_arrives() {
+fn packets_in_propagation_on_a_failed_link_arrive() {
     let plan = with_failures(&[(1000, UPPER_1, false)], Routing::Single);
     let (_, log) = run(&plan);
     // The link's 10 ms hold up to 11 packets of 0.84 ms; all of them are offered to the next link.
@@ -98,7 +98,7 @@ fn what_flies_behind_a_failed_link_arrives() {
 }
 
 #[test]
-fn a_packet_off_the_new_way_still_finds_its_own() {
+fn a_packet_off_the_new_path_is_still_routed() {
     // The second link of the upper way fails: what is at or before switch 3 turns back.
     let plan = with_failures(&[(1000, UPPER_2, false)], Routing::Single);
     let (_, log) = run(&plan);
@@ -112,7 +112,7 @@ fn a_packet_off_the_new_way_still_finds_its_own() {
 }
 
 #[test]
-fn per_packet_routing_uses_both_ways_until_one_fails() {
+fn per_packet_routing_uses_both_paths_until_one_fails() {
     let plan = with_failures(&[(2000, UPPER_1, false)], Routing::EcmpPacket);
     let (_, log) = run(&plan);
     let early = |link| {
@@ -133,7 +133,7 @@ fn per_packet_routing_uses_both_ways_until_one_fails() {
 }
 
 #[test]
-fn without_a_way_packets_are_lost_at_the_switch_and_the_flow_comes_back() {
+fn packets_without_a_route_are_lost_and_the_flow_recovers() {
     let failures = [
         (100, UPPER_1, false),
         (100, LOWER_1, false),
@@ -179,7 +179,7 @@ fn a_link_of_explicit_paths_fails_too() {
 
 /// Disciplines that hold packets back, average, or keep a queue for each flow give all of them up.
 #[test]
-fn every_discipline_gives_up_its_packets() {
+fn a_failing_link_drops_the_packets_of_every_discipline() {
     let disciplines = crate::kit::cards::disciplines(30);
     assert!(disciplines.len() > 10);
     for queue in disciplines {
@@ -214,7 +214,7 @@ fn failing_behind(queue: QueuePlan) -> Plan {
 }
 
 #[test]
-fn a_token_bucket_in_the_transmitters_place_fails_and_works_again() {
+fn a_token_bucket_link_fails_and_recovers() {
     let mut plan = failing_behind(QueuePlan {
         discipline: "pfifo".to_owned(),
         parameters: json!({ "limit_packets": 40 }),

@@ -100,7 +100,7 @@ fn run(plan: &Plan, seed: u64) -> (Simulation, Tables, Totals) {
 }
 
 #[test]
-fn transfers_between_random_hosts_complete_and_the_books_agree() {
+fn transfers_between_random_hosts_complete_and_counts_agree() {
     let everyone: Vec<u32> = (0..16).collect();
     // 3000 a second of 30 KB among 16 hosts: 45 % of each host's link.
     let traffic = among(&everyone, &everyone, poisson(3000.0, 0.3));
@@ -184,7 +184,7 @@ fn crowd() -> Plan {
 }
 
 #[test]
-fn the_books_agree_when_udp_crowds_a_host_out() {
+fn counts_agree_when_udp_crowds_out_a_host() {
     let plan = crowd();
     let (_, _, totals) = run(&plan, 5);
     let flows = &totals.flows;

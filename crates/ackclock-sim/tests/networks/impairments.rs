@@ -2,7 +2,7 @@
 
 use ackclock_core::Time;
 use ackclock_plan::{
-    ChangePlan, CoursePlan, Distribution, FlowPlan, JitterPlan, LossPlan, MediumPlan, Plan,
+    ChangePlan, CoursePlan, Distribution, FlowPlan, ImpairmentPlan, JitterPlan, LossPlan, Plan,
     TracePlan,
 };
 use ackclock_sim::Simulation;
@@ -17,30 +17,30 @@ fn jitter(in_order: bool) -> JitterPlan {
     }
 }
 
-fn impairments() -> [MediumPlan; 6] {
-    let plain = MediumPlan::PLAIN;
+fn impairments() -> [ImpairmentPlan; 6] {
+    let plain = ImpairmentPlan::NONE;
     [
-        MediumPlan {
+        ImpairmentPlan {
             jitter: Some(jitter(true)),
             ..plain
         },
-        MediumPlan {
+        ImpairmentPlan {
             jitter: Some(jitter(false)),
             ..plain
         },
-        MediumPlan {
+        ImpairmentPlan {
             reorder: 0.02,
             ..plain
         },
-        MediumPlan {
+        ImpairmentPlan {
             duplicate: 0.05,
             ..plain
         },
-        MediumPlan {
+        ImpairmentPlan {
             corrupt: 0.02,
             ..plain
         },
-        MediumPlan {
+        ImpairmentPlan {
             jitter: Some(jitter(false)),
             reorder: 0.01,
             duplicate: 0.01,
@@ -55,7 +55,7 @@ fn sized(mut flow: FlowPlan) -> FlowPlan {
 }
 
 /// Three flows that end over a link of 2 Mb/s with this medium, and back over another.
-fn by_paths(medium: MediumPlan) -> Plan {
+fn by_paths(medium: ImpairmentPlan) -> Plan {
     let mut there = link(2e6, 20);
     (there.medium, there.delay) = (Some(medium), ms(20));
     there.loss = Some(LossPlan::GilbertElliott {
@@ -76,7 +76,7 @@ fn by_paths(medium: MediumPlan) -> Plan {
 }
 
 /// The same between hosts, with media both ways.
-fn between_hosts(medium: MediumPlan) -> Plan {
+fn between_hosts(medium: ImpairmentPlan) -> Plan {
     let with_medium = |mut link: ackclock_plan::LinkPlan| {
         link.medium = Some(medium);
         link
@@ -111,21 +111,21 @@ fn check(plan: &Plan) -> Simulation {
 }
 
 #[test]
-fn no_packet_is_lost_from_sight_on_a_path() {
+fn packets_are_conserved_on_explicit_paths() {
     for medium in impairments() {
         check(&by_paths(medium));
     }
 }
 
 #[test]
-fn no_packet_is_lost_from_sight_between_hosts() {
+fn packets_are_conserved_between_hosts() {
     for medium in impairments() {
         check(&between_hosts(medium));
     }
 }
 
 #[test]
-fn each_is_counted_at_its_link() {
+fn each_impairment_is_counted_at_its_link() {
     let harms = impairments().map(|medium| {
         let links = check(&by_paths(medium)).finish().links;
         (
@@ -150,8 +150,8 @@ fn each_is_counted_at_its_link() {
 }
 
 #[test]
-fn loss_and_media_change_during_a_run() {
-    let mut plan = by_paths(MediumPlan::PLAIN);
+fn loss_and_impairments_change_during_a_run() {
+    let mut plan = by_paths(ImpairmentPlan::NONE);
     plan.links[0].medium = None;
     plan.links[0].loss = None;
     plan.changes = vec![
@@ -164,7 +164,7 @@ fn loss_and_media_change_during_a_run() {
             ..change(ms(800), 0)
         },
         ChangePlan {
-            medium: Some(MediumPlan::PLAIN),
+            medium: Some(ImpairmentPlan::NONE),
             loss: Some(LossPlan::Bernoulli { probability: 0.0 }),
             ..change(ms(1500), 0)
         },
@@ -192,7 +192,7 @@ fn loss_and_media_change_during_a_run() {
 /// A rate of 1 Mb/s that pauses for the second half of each second; a flow has all of it.
 #[test]
 fn a_traced_link_is_full_at_its_mean_rate() {
-    let mut plan = by_paths(MediumPlan::PLAIN);
+    let mut plan = by_paths(ImpairmentPlan::NONE);
     plan.duration = ms(10_000);
     plan.flows.truncate(1);
     plan.flows[0].size_bytes = None;

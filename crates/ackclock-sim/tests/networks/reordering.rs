@@ -1,6 +1,6 @@
 //! Packets that overtake each other: whatever the sender marks lost, the connection goes on.
 
-use ackclock_plan::{Distribution, JitterPlan, MediumPlan, Plan};
+use ackclock_plan::{Distribution, ImpairmentPlan, JitterPlan, Plan};
 use ackclock_sim::sender::Sender;
 use ackclock_sim::Simulation;
 
@@ -9,7 +9,7 @@ use crate::kit::{flow, link, linux, ms, path, plan};
 
 /// One flow without end over a link of 10 Mb/s with this medium, an RTT of 40 ms and a buffer of one bandwidth-delay
 /// product.
-fn alone(medium: MediumPlan, control: &str) -> Plan {
+fn single_flow(medium: ImpairmentPlan, control: &str) -> Plan {
     let mut there = link(10e6, 33);
     (there.medium, there.delay) = (Some(medium), ms(20));
     let mut flow = flow(linux());
@@ -22,8 +22,8 @@ fn alone(medium: MediumPlan, control: &str) -> Plan {
 }
 
 /// Seeds, of 36, whose last two seconds deliver nothing.
-fn stalled(medium: MediumPlan, control: &str) -> Vec<u64> {
-    let plan = alone(medium, control);
+fn stalled(medium: ImpairmentPlan, control: &str) -> Vec<u64> {
+    let plan = single_flow(medium, control);
     let stalls = |seed: &u64| {
         let mut simulation = Simulation::new(&plan, *seed).expect("a sound plan");
         let delivered = |simulation: &Simulation| -> u64 {
@@ -39,18 +39,18 @@ fn stalled(medium: MediumPlan, control: &str) -> Vec<u64> {
 
 /// A hole whose mark of loss was undone waits for the timeout, which no later reordering may put off.
 #[test]
-fn a_connection_goes_on_however_its_packets_are_reordered() {
-    let jitter = |deviation| MediumPlan {
+fn a_connection_progresses_under_any_reordering() {
+    let jitter = |deviation| ImpairmentPlan {
         jitter: Some(JitterPlan {
             deviation: ms(deviation),
             distribution: Distribution::Normal,
             in_order: false,
         }),
-        ..MediumPlan::PLAIN
+        ..ImpairmentPlan::NONE
     };
-    let reorder = |reorder| MediumPlan {
+    let reorder = |reorder| ImpairmentPlan {
         reorder,
-        ..MediumPlan::PLAIN
+        ..ImpairmentPlan::NONE
     };
     for control in ["reno", "cubic", "bbr"] {
         for medium in [reorder(0.01), reorder(0.05), jitter(1), jitter(5)] {

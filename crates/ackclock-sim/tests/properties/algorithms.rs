@@ -38,10 +38,10 @@ fn is_balanced(simulation: &Simulation) -> bool {
 }
 
 /// Far more events than a few seconds of these networks hold: time that stands still is found, and not waited for.
-const MOST_EVENTS: u32 = 1_000_000;
+const MAX_EVENTS: u32 = 1_000_000;
 
 fn go(simulation: &mut Simulation, until: Time) {
-    let ends = simulation.advance_within(until, MOST_EVENTS);
+    let ends = simulation.advance_within(until, MAX_EVENTS);
     assert!(ends, "time stands still at {:?}", simulation.now());
 }
 

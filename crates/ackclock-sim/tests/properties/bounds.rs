@@ -97,7 +97,7 @@ proptest! {
     #![proptest_config(cases(1000))]
 
     #[test]
-    fn samples_and_totals_stay_within_what_is_possible(plan in any_plan(), seed in any::<u64>()) {
+    fn samples_and_totals_are_within_bounds(plan in any_plan(), seed in any::<u64>()) {
         let mut simulation = simulate(&plan, seed);
         simulation.advance(plan.duration);
         let tables = simulation.drain();
@@ -167,7 +167,7 @@ proptest! {
     #![proptest_config(cases(3000))]
 
     #[test]
-    fn a_transfer_ends_within_its_windows_whatever_is_lost(trial in trial()) {
+    fn a_transfer_ends_within_its_windows_for_any_loss(trial in trial()) {
         let mut conversation = Conversation::new(&trial.flow, ms(trial.one_way_ms))
             .spaced(us(trial.spacing_us))
             .losing_numbers(trial.lost.iter().copied());
@@ -191,7 +191,7 @@ proptest! {
     #![proptest_config(cases(2000))]
 
     #[test]
-    fn with_sack_only_probes_and_timeouts_repeat_what_arrived(
+    fn with_sack_only_probes_and_timeouts_retransmit_delivered_segments(
         trial in trial(),
         lost_data in prop::collection::vec((0..100_u64, 1..3_u32), 0..40),
         by_time in any::<bool>(),

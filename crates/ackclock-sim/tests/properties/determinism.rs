@@ -90,7 +90,7 @@ proptest! {
     #![proptest_config(cases(200))]
 
     #[test]
-    fn however_it_is_stepped(
+    fn results_are_independent_of_stepping(
         plan in any_plan(),
         seed in any::<u64>(),
         stops in prop::collection::vec(0.0..1.0_f64, 1..30),
@@ -101,7 +101,7 @@ proptest! {
     }
 
     #[test]
-    fn across_threads(plan in any_plan(), seed in any::<u64>()) {
+    fn results_are_independent_of_threads(plan in any_plan(), seed in any::<u64>()) {
         let alone = run(&plan, seed, &[]);
         let together: Vec<String> = thread::scope(|scope| {
             let threads: Vec<_> = (0..3).map(|_| scope.spawn(|| run(&plan, seed, &[]))).collect();
@@ -111,7 +111,7 @@ proptest! {
     }
 
     #[test]
-    fn the_seed_matters_where_there_is_chance_and_nowhere_else(plan in any_plan(), seed in any::<u64>()) {
+    fn the_seed_matters_only_in_stochastic_plans(plan in any_plan(), seed in any::<u64>()) {
         let same = run(&plan, seed, &[]) == run(&plan, seed.wrapping_add(1), &[]);
         if is_random(&plan) {
             // A loss that is rare may not show within the run; the starts always do.
@@ -126,7 +126,7 @@ proptest! {
 }
 
 #[test]
-fn bernoulli_losses_depend_on_the_seed_alone() {
+fn bernoulli_losses_depend_only_on_the_seed() {
     use crate::kit::{flow, link, linux, ms, path, plan};
     let mut lossy = link(1e6, 20);
     lossy.loss = Some(LossPlan::Bernoulli { probability: 0.05 });

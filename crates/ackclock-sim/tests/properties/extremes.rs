@@ -84,60 +84,66 @@ fn sound() -> Plan {
     plan(ms(1000), vec![link(1e6, 10)], vec![one])
 }
 
-fn is_refused(spoil: impl Fn(&mut Plan)) -> bool {
+fn is_rejected(spoil: impl Fn(&mut Plan)) -> bool {
     let mut plan = sound();
     spoil(&mut plan);
     Simulation::new(&plan, 1).is_err()
 }
 
 #[test]
-fn a_sound_plan_is_not_refused() {
-    assert!(!is_refused(|_| {}));
+fn a_valid_plan_is_accepted() {
+    assert!(!is_rejected(|_| {}));
 }
 
 #[test]
-fn what_would_stand_still_or_divide_by_zero_is_refused() {
-    assert!(is_refused(|plan| plan.record.interval = Time::ZERO));
-    assert!(is_refused(
+fn plans_that_would_stall_or_divide_by_zero_are_rejected() {
+    assert!(is_rejected(|plan| plan.record.interval = Time::ZERO));
+    assert!(is_rejected(
         |plan| plan.links[0].rate = Rate::from_bits_per_second(0.0)
     ));
-    assert!(is_refused(
+    assert!(is_rejected(
         |plan| plan.links[0].rate = Rate::from_bits_per_second(-1.0)
     ));
-    assert!(is_refused(
+    assert!(is_rejected(
         |plan| plan.links[0].rate = Rate::from_bits_per_second(f64::NAN)
     ));
-    assert!(is_refused(|plan| plan.links[0].queue = pfifo(0)));
-    assert!(is_refused(|plan| plan.flows[0].tcp.mss_bytes = 0));
-    assert!(is_refused(|plan| plan.flows[0].forward = path(ms(10), &[1])));
-    assert!(is_refused(|plan| plan.flows[0].reverse = path(ms(10), &[9])));
+    assert!(is_rejected(|plan| plan.links[0].queue = pfifo(0)));
+    assert!(is_rejected(|plan| plan.flows[0].tcp.mss_bytes = 0));
+    assert!(is_rejected(
+        |plan| plan.flows[0].forward = path(ms(10), &[1])
+    ));
+    assert!(is_rejected(
+        |plan| plan.flows[0].reverse = path(ms(10), &[9])
+    ));
 }
 
 #[test]
-fn each_zeroth_packet_cannot_be_lost() {
-    assert!(is_refused(
+fn a_loss_period_of_zero_is_rejected() {
+    assert!(is_rejected(
         |plan| plan.links[0].loss = Some(LossPlan::Every { packets: 0 })
     ));
 }
 
 #[test]
 fn a_timeout_of_zero_would_repeat_for_ever() {
-    assert!(is_refused(|plan| plan.flows[0].tcp.initial_rto = Time::ZERO));
-    assert!(is_refused(|plan| plan.flows[0].tcp.max_rto = Time::ZERO));
+    assert!(is_rejected(
+        |plan| plan.flows[0].tcp.initial_rto = Time::ZERO
+    ));
+    assert!(is_rejected(|plan| plan.flows[0].tcp.max_rto = Time::ZERO));
 }
 
 #[test]
-fn sizes_that_no_packet_has_are_refused() {
-    assert!(is_refused(|plan| plan.flows[0].tcp.mss_bytes = u32::MAX));
-    assert!(is_refused(|plan| plan.flows[0].tcp.header_bytes = u32::MAX));
-    assert!(is_refused(
+fn impossible_packet_sizes_are_rejected() {
+    assert!(is_rejected(|plan| plan.flows[0].tcp.mss_bytes = u32::MAX));
+    assert!(is_rejected(|plan| plan.flows[0].tcp.header_bytes = u32::MAX));
+    assert!(is_rejected(
         |plan| plan.links[0].frame_overhead_bytes = u32::MAX
     ));
 }
 
 #[test]
 fn a_path_has_no_more_hops_than_a_packet_can_count() {
-    assert!(is_refused(
+    assert!(is_rejected(
         |plan| plan.flows[0].forward = path(ms(10), &[0; 300])
     ));
 }
@@ -167,7 +173,7 @@ fn time_passes_however_fast_a_link() {
 }
 
 #[test]
-fn time_does_not_run_backwards() {
+fn negative_times_are_rejected() {
     let plan = sound();
     let mut simulation = simulate(&plan, 1);
     simulation.advance(ms(500));
@@ -175,7 +181,7 @@ fn time_does_not_run_backwards() {
 }
 
 #[test]
-fn a_network_without_flows_or_links_is_quiet() {
+fn a_network_without_flows_or_links_has_no_events() {
     for plan in [
         plan(ms(1000), vec![link(1e6, 10)], vec![]),
         plan(ms(1000), vec![], vec![]),

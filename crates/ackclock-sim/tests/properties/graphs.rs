@@ -161,7 +161,7 @@ proptest! {
     }
 
     #[test]
-    fn nor_when_links_fail_and_change(
+    fn no_packet_appears_or_disappears_when_links_fail_and_change(
         plan in any_graph(true),
         seed in any::<u64>(),
         stops in prop::collection::vec(0.0..1.0_f64, 0..20),
@@ -191,7 +191,7 @@ proptest! {
     }
 
     #[test]
-    fn every_transfer_arrives_whole(plan in any_graph(true), seed in any::<u64>()) {
+    fn every_transfer_is_delivered_completely(plan in any_graph(true), seed in any::<u64>()) {
         let mut plan = plan;
         plan.duration = Time::from_seconds(100_000.0);
         plan.record.interval = Time::from_seconds(10_000.0);

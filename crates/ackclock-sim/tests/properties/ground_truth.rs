@@ -158,17 +158,17 @@ proptest! {
     #![proptest_config(cases(100))]
 
     #[test]
-    fn it_agrees_with_accounts_and_events(plan in any_plan(), seed in any::<u64>()) {
+    fn ground_truth_agrees_with_accounts_and_events(plan in any_plan(), seed in any::<u64>()) {
         check(plan, seed)?;
     }
 
     #[test]
-    fn also_where_links_fail_and_change(plan in any_graph(true), seed in any::<u64>()) {
+    fn ground_truth_agrees_where_links_fail_and_change(plan in any_graph(true), seed in any::<u64>()) {
         check(plan, seed)?;
     }
 
     #[test]
-    fn it_is_the_same_however_it_is_taken(
+    fn ground_truth_is_independent_of_stepping(
         plan in any_plan(), seed in any::<u64>(), share in 0.0..1.0_f64
     ) {
         let (whole, _) = captured(plan.clone(), seed);
@@ -186,7 +186,7 @@ proptest! {
     }
 
     #[test]
-    fn without_captures_there_is_none(plan in any_plan(), seed in any::<u64>()) {
+    fn ground_truth_is_empty_without_captures(plan in any_plan(), seed in any::<u64>()) {
         let mut simulation = simulate(&plan, seed);
         simulation.advance(plan.duration);
         simulation.finish();

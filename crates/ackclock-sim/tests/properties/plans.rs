@@ -157,7 +157,7 @@ fn any_flow(size: impl Strategy<Value = Option<u64>>) -> impl Strategy<Value = F
 
 /// Any TCP whose timers and switches make sense together or not.
 pub fn any_tcp() -> impl Strategy<Value = TcpPlan> {
-    (any_segments(), any_timers(), any_repair()).prop_map(|(segments, timers, repair)| TcpPlan {
+    (any_segments(), any_timers(), any_recovery()).prop_map(|(segments, timers, repair)| TcpPlan {
         delayed_ack_timeout: timers.delayed_ack_timeout,
         initial_rto: timers.initial_rto,
         min_rto: timers.min_rto,
@@ -220,7 +220,7 @@ fn any_timers() -> impl Strategy<Value = TcpPlan> {
     )
 }
 
-fn any_repair() -> impl Strategy<Value = TcpPlan> {
+fn any_recovery() -> impl Strategy<Value = TcpPlan> {
     let loss_detection = select(vec![LossDetection::Rack, LossDetection::DuplicateAcks]);
     let reduction = select(vec![Reduction::Prr, Reduction::Immediate]);
     let ecn = select(vec![

@@ -36,7 +36,7 @@ proptest! {
     #![proptest_config(cases(200))]
 
     #[test]
-    fn each_nth_data_packet_of_a_flow_is_lost_whatever_else_passes(
+    fn each_nth_data_packet_of_a_flow_is_lost_independently_of_others(
         packets in 2..20_u64,
         flows in prop::collection::vec((0..FLOWS as u32, any::<bool>()), 1..500),
     ) {
@@ -84,7 +84,7 @@ fn bernoulli_losses_do_not_follow_each_other() {
 }
 
 #[test]
-fn handshakes_fins_and_acks_pass() {
+fn handshakes_fins_and_acks_are_not_lost() {
     let mut link = make(LossPlan::Bernoulli { probability: 1.0 }, 1);
     for kind in [
         Kind::Syn,
@@ -100,7 +100,7 @@ fn handshakes_fins_and_acks_pass() {
 }
 
 #[test]
-fn syns_are_lost_where_the_plan_says_so() {
+fn syns_are_lost_if_the_plan_includes_them() {
     let plan = LossPlan::WithSyn {
         probability: 0.02,
         syn: 0.3,

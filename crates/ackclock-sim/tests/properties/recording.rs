@@ -92,7 +92,7 @@ proptest! {
     }
 
     #[test]
-    fn looking_changes_nothing(plan in any_plan(), seed in any::<u64>(), interval_us in 100..200_000_u64) {
+    fn sampling_changes_nothing(plan in any_plan(), seed in any::<u64>(), interval_us in 100..200_000_u64) {
         let expected = outcome(&plan, seed);
         let mut watched = captured_everywhere(plan);
         watched.record.packets = !watched.record.packets;
@@ -101,7 +101,7 @@ proptest! {
     }
 
     #[test]
-    fn captures_are_in_the_order_of_time_however_they_are_taken(
+    fn captures_are_in_the_order_of_time_for_any_stepping(
         plan in any_plan(), seed in any::<u64>(), share in 0.0..1.0_f64
     ) {
         let plan = captured_everywhere(plan);

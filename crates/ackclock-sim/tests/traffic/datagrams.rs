@@ -74,7 +74,7 @@ fn each_datagram_arrives_after_its_transmission_and_the_delay() {
 }
 
 #[test]
-fn what_is_too_much_for_the_link_is_dropped() {
+fn datagrams_above_the_link_rate_are_dropped() {
     // 1500/s on a link that passes 1000/s.
     let plan = network(ms(10_100), 8e6, 10, vec![constant(1500.0)]);
     let (simulation, _, totals) = run(&plan, 1);
@@ -92,7 +92,7 @@ fn what_is_too_much_for_the_link_is_dropped() {
 
 /// A burst of 100 at 2000/s on a link that passes 1000/s: the n-th waits n/2 ms, 25 ms on average.
 #[test]
-fn a_burst_waits_for_itself() {
+fn a_burst_queues_behind_itself() {
     let bursts = json!({ "kind": "bursts", "per_s": 2000.0, "packets": 100, "every_s": 0.5 });
     let plan = network(ms(5099), 8e6, 1000, vec![source(bursts)]);
     let (_, _, totals) = run(&plan, 1);
@@ -120,7 +120,7 @@ fn a_source_that_stops_sends_no_more() {
 }
 
 #[test]
-fn flows_come_first_in_the_numbers() {
+fn flows_are_numbered_before_datagram_sources() {
     let mut tcp = flow(linux());
     tcp.forward = path(ms(10), &[0]);
     let mut plan = network(ms(1000), 8e6, 20, vec![constant(10.0)]);
@@ -168,7 +168,7 @@ fn the_adaptive_source_holds_the_delay_of_a_full_queue_at_its_target() {
 }
 
 #[test]
-fn an_echo_takes_the_way_back() {
+fn an_echo_takes_the_reverse_path() {
     // Back over a second link of 29 bytes a millisecond.
     let sending =
         json!({ "kind": "adaptive", "target_s": 1.0, "min_per_s": 10.0, "max_per_s": 10.0 });

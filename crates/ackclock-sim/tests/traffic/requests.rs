@@ -8,7 +8,7 @@ use super::run;
 use crate::kit::{link, linux, ms, path, plan, transfer};
 
 /// A transfer of `segments` that the receiver asks for with 100 bytes; 30 ms there, 20 ms back.
-fn asking(tcp: TcpPlan, segments: u64) -> FlowPlan {
+fn client_flow(tcp: TcpPlan, segments: u64) -> FlowPlan {
     FlowPlan {
         start: ms(1000),
         request_bytes: Some(100),
@@ -24,8 +24,8 @@ fn network(flows: Vec<FlowPlan>) -> Plan {
 }
 
 #[test]
-fn the_times_are_the_clients() {
-    let (simulation, tables, totals) = run(&network(vec![asking(linux(), 3)]), 1);
+fn times_are_measured_at_the_client() {
+    let (simulation, tables, totals) = run(&network(vec![client_flow(linux(), 3)]), 1);
     let flows = &totals.flows;
     // SYN and SYN/ACK have 60 bytes, request 52 + 100, data 1052 each: at 8 Mbit/s 0.060, 0.060, 0.152 and 1.052 ms.
     let open_s = 1.0 + 0.020 + 0.030 + 2.0 * 0.000_060;
@@ -53,9 +53,9 @@ fn the_times_are_the_clients() {
 }
 
 #[test]
-fn what_the_client_has_yet_to_see_has_not_happened() {
+fn events_after_the_clients_clock_are_not_counted() {
     // The last byte has left the link at 1.0834, but arrives at 1.1134 s.
-    let mut plan = network(vec![asking(linux(), 3)]);
+    let mut plan = network(vec![client_flow(linux(), 3)]);
     plan.duration = ms(1100);
     let (_, _, totals) = run(&plan, 1);
     assert!(totals.flows.end_s[0].is_nan());
@@ -64,11 +64,11 @@ fn what_the_client_has_yet_to_see_has_not_happened() {
 
 /// The receiver's clock runs ahead of the simulation's by 3 s, the SYN's timer strikes each second.
 #[test]
-fn a_syn_is_repeated_while_the_first_is_still_on_its_way() {
+fn a_syn_is_retransmitted_while_the_first_is_in_transit() {
     let far = FlowPlan {
         forward: path(ms(3000), &[0]),
         reverse: path(ms(1000), &[]),
-        ..asking(linux(), 1)
+        ..client_flow(linux(), 1)
     };
     let (_, tables, totals) = run(&network(vec![far]), 1);
     // At 1, 2 and 4 s; the SYN/ACK of the first arrives at 1 + 1 + 3 s and its transmission.
@@ -88,11 +88,11 @@ fn a_syn_is_repeated_while_the_first_is_still_on_its_way() {
 }
 
 #[test]
-fn several_on_one_way_do_not_mind_each_other() {
+fn several_clients_on_one_path_are_independent() {
     let flows: Vec<FlowPlan> = (0..20)
         .map(|index| FlowPlan {
             start: Time::from_microseconds(700 * index),
-            ..asking(linux(), 1 + index)
+            ..client_flow(linux(), 1 + index)
         })
         .collect();
     let (simulation, tables, totals) = run(&network(flows), 1);
@@ -104,8 +104,8 @@ fn several_on_one_way_do_not_mind_each_other() {
 }
 
 #[test]
-fn a_request_of_more_than_a_segment_is_refused() {
-    let mut large = asking(linux(), 1);
+fn a_request_of_more_than_a_segment_is_rejected() {
+    let mut large = client_flow(linux(), 1);
     large.request_bytes = Some(1001);
     let refused = ackclock_sim::Simulation::new(&network(vec![large]), 1).map(|_| ());
     let message = refused.expect_err("too large").to_string();

@@ -10,12 +10,12 @@ use super::run;
 use crate::kit::{link, linux, ms, path, plan, reno, transfer};
 
 /// Paths over one link, of 20 ms, 22 ms, … there and back.
-fn ways(number: u64) -> Vec<PathPairPlan> {
-    let way = |index| PathPairPlan {
+fn paths_of_link(number: u64) -> Vec<PathPairPlan> {
+    let path = |index| PathPairPlan {
         forward: path(ms(10 + index), &[0]),
         reverse: path(ms(10 + index), &[]),
     };
-    (0..number).map(way).collect()
+    (0..number).map(path).collect()
 }
 
 fn traffic(paths: u64, workload: Value) -> TrafficPlan {
@@ -24,7 +24,9 @@ fn traffic(paths: u64, workload: Value) -> TrafficPlan {
         priority: 0,
         request_bytes: None,
         application_rate: None,
-        population: PopulationPlan::Paths { paths: ways(paths) },
+        population: PopulationPlan::Paths {
+            paths: paths_of_link(paths),
+        },
         workload: serde_json::from_value(workload).expect("a workload"),
     }
 }
@@ -128,7 +130,7 @@ fn every_transfer_of_a_poisson_process_completes() {
 }
 
 #[test]
-fn what_is_kept_is_that_of_the_transfers_that_are_there() {
+fn state_is_kept_only_for_concurrent_transfers() {
     let of = |seconds: u64| {
         let stop_s = seconds as f64;
         let traffic = vec![
@@ -150,7 +152,7 @@ fn what_is_kept_is_that_of_the_transfers_that_are_there() {
 }
 
 #[test]
-fn samples_of_transfers_are_taken_when_asked_for() {
+fn transfers_are_sampled_only_on_request() {
     let mut plan = network(ms(3000), vec![traffic(2, poisson(100.0, 2.0, 50_000))]);
     plan.record.traffic = true;
     plan.record.interval = ms(10);
@@ -177,12 +179,12 @@ fn a_generated_transfer_is_a_flow() {
     generated.warmup = ms(400);
     let mut given = generated.clone();
     given.traffic.clear();
-    given.flows = ways(8)
+    given.flows = paths_of_link(8)
         .into_iter()
-        .map(|way| ackclock_plan::FlowPlan {
+        .map(|path| ackclock_plan::FlowPlan {
             start: ms(250),
-            forward: way.forward,
-            reverse: way.reverse,
+            forward: path.forward,
+            reverse: path.reverse,
             ..transfer(linux(), 300)
         })
         .collect();
@@ -201,10 +203,10 @@ fn a_source_thinks_between_its_transfers() {
     let (_, _, totals) = run(&plan, 1);
     let flows = &totals.flows;
     assert_eq!(flows.flow.len(), 8);
-    for way in 0..2 {
+    for path in 0..2 {
         // The first of each are numbered 0 and 1; then come those behind gates, source by source.
-        let mine: Vec<usize> = std::iter::once(way)
-            .chain(2 + 3 * way..5 + 3 * way)
+        let mine: Vec<usize> = std::iter::once(path)
+            .chain(2 + 3 * path..5 + 3 * path)
             .collect();
         assert_eq!(flows.start_s[mine[0]], 0.5);
         for pair in mine.windows(2) {
@@ -216,7 +218,7 @@ fn a_source_thinks_between_its_transfers() {
 
 /// The think time begins when the last byte reaches the client that has asked for it.
 #[test]
-fn a_client_thinks_when_it_has_its_answer() {
+fn a_client_thinks_after_its_response() {
     let mut asking = traffic(1, sources(0.3, 5));
     asking.request_bytes = Some(200);
     let plan = network(ms(10_000), vec![asking]);
@@ -239,7 +241,7 @@ fn a_client_thinks_when_it_has_its_answer() {
 }
 
 #[test]
-fn what_the_run_does_not_come_to_has_no_row() {
+fn transfers_after_the_end_have_no_row() {
     let plan = network(ms(1000), vec![traffic(1, sources(0.3, 4))]);
     let (_, _, totals) = run(&plan, 1);
     // A transfer takes two round trips, 0.04 s: the first starts are 0.5, 0.84 and 1.18 s.
@@ -253,7 +255,7 @@ fn what_the_run_does_not_come_to_has_no_row() {
 
 /// At the stop itself nothing begins any more; a picosecond earlier it does.
 #[test]
-fn a_gate_that_opens_at_the_stop_begins_nothing() {
+fn a_start_at_the_stop_begins_no_transfer() {
     let until = |stop_s: Option<f64>| {
         let mut stopping = sources(0.3, 4);
         stopping["stop_s"] = json!(stop_s);
@@ -352,7 +354,7 @@ fn the_seed_draws_the_transfers() {
 }
 
 #[test]
-fn what_cannot_be_generated_is_refused_with_its_number() {
+fn impossible_traffic_is_rejected_with_its_number() {
     let plan = network(ms(1000), vec![traffic(1, poisson(0.0, 1.0, 1))]);
     let refused = Simulation::new(&plan, 1).map(|_| ());
     let message = refused.expect_err("no arrivals").to_string();

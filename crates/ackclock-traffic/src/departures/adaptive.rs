@@ -13,8 +13,8 @@
 //! rate ← rate · (q / target)^(1/2), by a factor of at most 2 and at least ½, within [least, most]
 //! ```
 //!
-//! More delay than the target asks for more small packets. On an idle link q is 0, and the rate halves each period
-//! down to the least, which goes on to measure.
+//! More delay than the target raises the number of small packets. On an idle link q is 0, and the rate halves each
+//! period down to the least, which goes on to measure.
 //!
 //! Stability. A queue of N packets, always full, on a link of C bytes/s with packets of S and of s bytes, r of the
 //! latter a second, has the delay N S/(C + r (S − s)): its elasticity by r, −r(S − s)/(C + r(S − s)), lies between
@@ -80,7 +80,7 @@ impl Control {
         self.rtt
     }
 
-    /// Takes an RTT; returns whether the rate has changed.
+    /// Take an RTT; return whether the rate has changed.
     pub fn on_rtt(&mut self, rtt: Time, now: Time) -> bool {
         self.smallest = self.smallest.min(rtt);
         self.rtt = Some(rtt);
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn it_changes_once_in_a_period_or_a_round_trip() {
+    fn the_rate_changes_at_intervals_of_a_period_and_round_trip() {
         let mut control = control();
         let ms = Time::from_milliseconds;
         assert!(

@@ -10,7 +10,7 @@ use super::Work;
 use crate::population::{check_nodes, nodes, one_of};
 use crate::{Ends, Pairing, Population, Start, Transfer, WorkloadError};
 
-/// Who takes part in the rounds.
+/// The participants of the rounds.
 enum Table<'a> {
     /// The same paths in each round.
     Paths(u32),
@@ -122,6 +122,9 @@ fn enough(senders: u32, found: usize) -> Result<(), WorkloadError> {
     if senders as usize <= found {
         Ok(())
     } else {
-        Err(WorkloadError::TooFewSenders { senders, found })
+        Err(WorkloadError::TooFewSenders {
+            senders,
+            value: found,
+        })
     }
 }

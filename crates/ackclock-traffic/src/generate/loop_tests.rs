@@ -48,7 +48,7 @@ fn each_source_has_think_times_of_its_own() {
 }
 
 #[test]
-fn a_source_without_think_time_makes_as_many_transfers_as_told() {
+fn a_source_without_think_time_makes_the_given_number_of_transfers() {
     let made = among(
         2,
         &sources(&json!({ "kind": "fixed", "s": 0 }), Some(3)),
@@ -142,7 +142,7 @@ fn a_round_waits_for_the_last_at_a_barrier() {
 }
 
 #[test]
-fn rounds_at_fixed_times_wait_for_nothing() {
+fn rounds_at_fixed_times_do_not_wait() {
     let made = among(2, &incast(2, &json!(0.5), None), 2.5).expect("transfers");
     assert_eq!(times_s(&made), [1.0, 1.0, 1.5, 1.5, 2.0, 2.0]);
     let made = among(2, &incast(2, &json!(0.5), Some(2)), 9.0).expect("transfers");
@@ -202,7 +202,7 @@ fn in_turn_the_destinations_take_turns() {
 }
 
 #[test]
-fn an_incast_needs_its_senders_beside_the_destination() {
+fn an_incast_requires_enough_senders() {
     let population = |pairing| Population::Nodes {
         sources: &[1, 2, 3],
         destinations: &[3],
@@ -223,7 +223,7 @@ fn an_incast_needs_its_senders_beside_the_destination() {
         of(3, Pairing::Random),
         Err(WorkloadError::TooFewSenders {
             senders: 3,
-            found: 2
+            value: 2
         })
     );
     assert_eq!(of(2, Pairing::All), Err(WorkloadError::IncastPairing));

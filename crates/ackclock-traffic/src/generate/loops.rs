@@ -25,7 +25,7 @@ struct Rounds {
 }
 
 impl Rounds {
-    /// What passes between the end of this round and the next one's start; `None`: this is the last.
+    /// Draw the think time before the next round; `None`: this is the last.
     fn think(&mut self) -> Option<Time> {
         let think = self.think.draw(&mut self.random);
         self.earliest += think;
@@ -34,7 +34,7 @@ impl Rounds {
     }
 }
 
-/// What one user of the web asks for.
+/// The requests of one user of the web.
 struct User {
     ends: Ends,
     main: Sizes,
@@ -90,7 +90,7 @@ impl Work {
         Ok(())
     }
 
-    /// Each pair is a user who looks at page after page.
+    /// Each pair is a user who loads page after page.
     pub(super) fn web(&mut self, web: &Web, pairs: &Pairs) -> Result<(), WorkloadError> {
         let main = web.size_main.as_ref().map(Size::sampler).transpose()?;
         let main = main.map(Arc::new).or_else(|| self.sizes.sampler.clone());

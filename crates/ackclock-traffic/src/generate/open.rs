@@ -20,7 +20,11 @@ pub(super) fn jittered(jitter: Time, random: &mut Pcg64Mcg) -> Time {
 
 impl Work {
     /// One transfer for each pair.
-    pub(super) fn once(&mut self, jitter: Time, pairs: &Pairs) -> Result<(), WorkloadError> {
+    pub(super) fn single_transfers(
+        &mut self,
+        jitter: Time,
+        pairs: &Pairs,
+    ) -> Result<(), WorkloadError> {
         let mut arrivals = self.streams.of(Purpose::Arrivals);
         for ends in pairs.each(&mut self.ends)? {
             let time = self.start + jittered(jitter, &mut arrivals);
@@ -29,7 +33,7 @@ impl Work {
         Ok(())
     }
 
-    /// What is between the arrivals of a process that draws their ends.
+    /// Return the gaps between the arrivals of a process that draws their ends.
     pub(super) fn gaps(&self, arrivals: &Arrivals) -> Option<Gaps> {
         match *arrivals {
             Arrivals::Poisson { per_s } => Some(Gaps::Poisson {
@@ -41,7 +45,7 @@ impl Work {
         }
     }
 
-    /// Counts the arrivals; draws nothing else.
+    /// Count the arrivals; draw nothing else.
     pub(super) fn arriving(self, mut gaps: Gaps, pairs: Pairs) -> Result<Arriving, WorkloadError> {
         let next = self.start + gaps.before_first();
         let (mut time, mut later, mut left) = (next, gaps.clone(), 0);
@@ -92,7 +96,7 @@ impl Gaps {
     }
 }
 
-/// The transfers of arrivals that draw their ends, in the order of their times. Each is drawn when it is asked for, so
+/// The transfers of arrivals that draw their ends, in the order of their times. Each is drawn on demand, so
 /// that those to come take no room, however many they are.
 #[derive(Clone, Debug)]
 pub struct Arriving {

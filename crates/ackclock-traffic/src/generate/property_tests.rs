@@ -1,4 +1,4 @@
-//! Whatever a plan says: transfers that hold together, or an error.
+//! Any plan gives consistent transfers or an error.
 
 use proptest::prelude::*;
 use serde_json::{json, Value};
@@ -7,7 +7,7 @@ use super::testing::played;
 use super::*;
 use crate::Pairing;
 
-/// Numbers that break things, and some that do not.
+/// Number that break things, and some that do not.
 fn number() -> impl Strategy<Value = Value> {
     prop_oneof![
         Just(json!(null)),
@@ -25,7 +25,7 @@ fn number() -> impl Strategy<Value = Value> {
 }
 
 /// Mostly numbers that do not break things.
-fn usual() -> impl Strategy<Value = Value> {
+fn base_plan() -> impl Strategy<Value = Value> {
     prop_oneof![
         4 => (1..6_u32).prop_map(|n| json!(n)),
         4 => (0.0..5.0_f64).prop_map(|x| json!(x)),
@@ -73,37 +73,40 @@ fn size() -> impl Strategy<Value = Value> {
 
 fn duration() -> impl Strategy<Value = Value> {
     prop_oneof![
-        usual().prop_map(|s| json!({ "kind": "fixed", "s": s })),
-        usual().prop_map(|s| json!({ "kind": "exponential", "mean_s": s })),
-        (usual(), usual()).prop_map(|(a, b)| json!({ "kind": "pareto", "shape": a, "least_s": b })),
-        (usual(), usual()).prop_map(|(a, b)| json!({ "kind": "uniform", "from_s": a, "to_s": b })),
+        base_plan().prop_map(|s| json!({ "kind": "fixed", "s": s })),
+        base_plan().prop_map(|s| json!({ "kind": "exponential", "mean_s": s })),
+        (base_plan(), base_plan())
+            .prop_map(|(a, b)| json!({ "kind": "pareto", "shape": a, "least_s": b })),
+        (base_plan(), base_plan())
+            .prop_map(|(a, b)| json!({ "kind": "uniform", "from_s": a, "to_s": b })),
     ]
 }
 
 fn count() -> impl Strategy<Value = Value> {
     prop_oneof![
-        usual().prop_map(|n| json!({ "kind": "fixed", "n": n })),
-        usual().prop_map(|n| json!({ "kind": "geometric", "mean": n })),
-        (usual(), usual()).prop_map(|(a, b)| json!({ "kind": "uniform", "from": a, "to": b })),
+        base_plan().prop_map(|n| json!({ "kind": "fixed", "n": n })),
+        base_plan().prop_map(|n| json!({ "kind": "geometric", "mean": n })),
+        (base_plan(), base_plan())
+            .prop_map(|(a, b)| json!({ "kind": "uniform", "from": a, "to": b })),
     ]
 }
 
 fn arrivals() -> impl Strategy<Value = Value> {
-    let limit = || prop_oneof![Just(json!(null)), usual()];
+    let limit = || prop_oneof![Just(json!(null)), base_plan()];
     prop_oneof![
-        usual().prop_map(|s| json!({ "kind": "once", "jitter_s": s })),
-        usual().prop_map(|s| json!({ "kind": "poisson", "per_s": s })),
-        usual().prop_map(|s| json!({ "kind": "periodic", "every_s": s })),
-        (usual(), duration(), limit()).prop_map(|(jitter, think, most)| {
+        base_plan().prop_map(|s| json!({ "kind": "once", "jitter_s": s })),
+        base_plan().prop_map(|s| json!({ "kind": "poisson", "per_s": s })),
+        base_plan().prop_map(|s| json!({ "kind": "periodic", "every_s": s })),
+        (base_plan(), duration(), limit()).prop_map(|(jitter, think, most)| {
             json!({ "kind": "sources", "jitter_s": jitter, "think": think, "transfers": most })
         }),
-        (duration(), limit(), size(), count(), usual()).prop_map(|(think, most, main, n, lanes)| {
+        (duration(), limit(), size(), count(), base_plan()).prop_map(|(think, most, main, n, lanes)| {
             json!({
                 "kind": "web", "jitter_s": 0.5, "think": think, "pages": most, "size_main": main,
                 "objects": n, "parallel": lanes,
             })
         }),
-        (usual(), limit(), limit()).prop_map(|(senders, every, rounds)| {
+        (base_plan(), limit(), limit()).prop_map(|(senders, every, rounds)| {
             json!({ "kind": "incast", "senders": senders, "every_s": every, "rounds": rounds })
         }),
     ]
@@ -111,7 +114,7 @@ fn arrivals() -> impl Strategy<Value = Value> {
 
 fn plan() -> impl Strategy<Value = Value> {
     let stop = prop_oneof![3 => Just(json!(null)), 1 => number()];
-    (usual(), stop, arrivals(), size()).prop_map(|(start, stop, arrivals, size)| {
+    (base_plan(), stop, arrivals(), size()).prop_map(|(start, stop, arrivals, size)| {
         json!({ "start_s": start, "stop_s": stop, "arrivals": arrivals, "size": size })
     })
 }
@@ -126,7 +129,7 @@ fn pairing() -> impl Strategy<Value = Pairing> {
 }
 
 /// Refers to gates that are there, awaits what completes, and every transfer begins in a run that lasts.
-fn assert_holds_together(made: &Generated) -> Result<(), TestCaseError> {
+fn assert_consistent(made: &Generated) -> Result<(), TestCaseError> {
     let mut completions = vec![0; made.gates.len()];
     for transfer in &made.transfers {
         if let Some(gate) = transfer.completes {
@@ -150,7 +153,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(3000))]
 
     #[test]
-    fn any_plan_is_generated_or_refused(
+    fn any_plan_is_generated_or_rejected(
         plan in plan(),
         sources in prop::collection::vec(0..6_u32, 0..5),
         destinations in prop::collection::vec(0..6_u32, 0..5),
@@ -164,9 +167,9 @@ proptest! {
         let population = if among_paths { Population::Paths(paths) } else { nodes };
         let streams = Streams { seed, stream: 0 };
         let duration = Time::from_seconds(10.0);
-        let made = supply_at_most(500, &workload, population, duration, streams);
+        let made = supply_limited(500, &workload, population, duration, streams);
         if let Ok(made) = made.map(Supply::drawn) {
-            assert_holds_together(&made)?;
+            assert_consistent(&made)?;
         }
     }
 }

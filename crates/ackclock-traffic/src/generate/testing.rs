@@ -1,4 +1,4 @@
-//! What the tests of workloads share.
+//! Shared helpers of the workload tests.
 
 use serde_json::{json, Value};
 
@@ -15,13 +15,13 @@ pub fn fixed() -> Value {
     json!({ "kind": "fixed", "bytes": 1000 })
 }
 
-/// Of seed 7, among paths.
+/// Generate a workload with seed 7 among paths.
 pub fn among(paths: u32, workload: &Workload, duration_s: f64) -> Result<Generated, WorkloadError> {
     let population = Population::Paths(paths);
     generate(workload, population, Time::from_seconds(duration_s), 7, 0)
 }
 
-/// When each transfer begins if each takes so long; `None`: never. Gates do what [`crate::Gate`] says.
+/// When each transfer begins if each takes so long; `None`: never. Gates behave as [`crate::Gate`] documents.
 pub fn played(made: &Generated, takes: Time) -> Vec<Option<Time>> {
     let mut begins = vec![None; made.transfers.len()];
     let mut left: Vec<u32> = made.gates.iter().map(|gate| gate.awaits).collect();

@@ -144,7 +144,7 @@ fn periodic_arrivals_are_at_equal_distances() {
 }
 
 #[test]
-fn once_is_each_pair_within_the_jitter() {
+fn a_one_shot_workload_has_each_pair_within_the_jitter() {
     let once = |jitter_s| {
         workload(
             &json!({ "kind": "once", "jitter_s": jitter_s }),
@@ -169,7 +169,7 @@ fn once_is_each_pair_within_the_jitter() {
 }
 
 #[test]
-fn nothing_begins_at_or_after_the_stop() {
+fn no_transfer_starts_at_or_after_the_stop() {
     let mut workload = workload(&json!({ "kind": "periodic", "every_s": 0.5 }), &fixed());
     workload.stop = Some(Time::from_seconds(2.0));
     let made = among(1, &workload, 9.0).expect("transfers");
@@ -186,11 +186,11 @@ fn nothing_begins_at_or_after_the_stop() {
 }
 
 #[test]
-fn too_many_transfers_are_refused_with_their_number() {
+fn too_many_transfers_are_rejected_with_their_number() {
     let error = among(1, &workload(&poisson(1e6), &fixed()), 21.0).expect_err("too many");
     assert_eq!(
         error.to_string(),
-        "poisson arrivals over 20.000000 s come to about 20000000 transfers, but at most 10000000 are possible"
+        "poisson arrivals over 20.000000 s give about 20000000 transfers, but at most 10000000 are possible"
     );
     let all = json!({ "kind": "once", "jitter_s": 0 });
     let nodes: Vec<u32> = (0..3200).collect();
@@ -213,7 +213,7 @@ fn too_many_transfers_are_refused_with_their_number() {
 }
 
 #[test]
-fn arrivals_that_draw_their_ends_are_drawn_when_asked_for() {
+fn arrivals_with_random_ends_are_drawn_lazily() {
     for arrivals in [poisson(10.0), json!({ "kind": "periodic", "every_s": 0.1 })] {
         let workload = workload(&arrivals, &fixed());
         let (population, span) = (Population::Paths(3), Time::from_seconds(20.0));
@@ -232,12 +232,12 @@ fn arrivals_that_draw_their_ends_are_drawn_when_asked_for() {
 
 /// The expected number fits, the drawn one does not.
 #[test]
-fn the_limit_holds_for_what_is_drawn_too() {
+fn the_limit_applies_to_lazy_arrivals() {
     let workload = workload(&poisson(10.0), &fixed());
     let streams = Streams { seed: 1, stream: 0 };
     let within = |most| {
         let duration = Time::from_seconds(101.0);
-        supply_at_most(most, &workload, Population::Paths(1), duration, streams).map(Supply::drawn)
+        supply_limited(most, &workload, Population::Paths(1), duration, streams).map(Supply::drawn)
     };
     let count = within(2000).expect("transfers").transfers.len() as u64;
     assert!(
@@ -273,7 +273,7 @@ fn mistakes_are_named() {
         (
             sources(0.0),
             fixed(),
-            "sources arrivals without think time never come to an end; give transfers",
+            "sources arrivals without think time never end; give transfers",
         ),
         (
             sources(-1.0),
@@ -283,13 +283,13 @@ fn mistakes_are_named() {
         (
             sources(1.0),
             json!(null),
-            "sources arrivals need a size: what begins next waits for the end of what was before",
+            "sources arrivals require a size: the next transfer waits for the end of the previous one",
         ),
         (web(0), fixed(), "parallel must be greater than zero"),
         (
             incast(2, json!(null)),
             fixed(),
-            "incast arrivals without every_s never come to an end; give rounds",
+            "incast arrivals without every_s never end; give rounds",
         ),
         (
             incast(0, json!(1)),

@@ -33,7 +33,7 @@ fn examples() -> Vec<Value> {
     both.map(workload).collect()
 }
 
-/// What `change` makes of each table in the value, one at a time.
+/// Apply `change` to each table in the value, one at a time.
 fn changed(value: &Value, change: &dyn Fn(&Map<String, Value>) -> Vec<Value>) -> Vec<Value> {
     let Value::Object(table) = value else {
         return Vec::new();

@@ -48,14 +48,14 @@ fn a_permutation_gives_each_node_one_partner_and_never_itself() {
 fn all_permutations_are_alike() {
     let nodes = [0, 1, 2, 3];
     let mut counts = std::collections::BTreeMap::new();
-    let draws = 9000;
-    for seed in 0..draws {
+    let samples = 9000;
+    for seed in 0..samples {
         let pairs = each(population(&nodes, &nodes, Pairing::Permutation), seed).expect("pairs");
         let to: Vec<u32> = pairs.into_iter().map(|ends| both(ends).1).collect();
         *counts.entry(to).or_insert(0.0) += 1.0;
     }
     assert_eq!(counts.len(), 9);
-    let expected = draws as f64 / 9.0;
+    let expected = samples as f64 / 9.0;
     let squares = counts
         .values()
         .map(|count: &f64| (count - expected).powi(2));
@@ -116,7 +116,7 @@ fn paths_are_pairs() {
 }
 
 #[test]
-fn populations_without_pairs_are_refused() {
+fn populations_without_pairs_are_rejected() {
     let refused = |sources: &[u32], destinations: &[u32], pairing| {
         each(population(sources, destinations, pairing), 1).expect_err("an error")
     };

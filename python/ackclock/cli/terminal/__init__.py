@@ -1,1 +1,1 @@
-"""What the commands print: tables and cards on standard output, progress on standard error."""
+"""Tables on standard output, progress on standard error."""

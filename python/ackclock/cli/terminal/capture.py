@@ -1,23 +1,25 @@
-"""What `ackclock capture` and `ackclock doctor` show."""
+"""The output of `ackclock capture` and `ackclock doctor`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from ackclock.capture import congestion
-from ackclock.capture.diagnosis import Diagnosis
 from ackclock.figures import numbers
 from ackclock.system.files import readable
 
-#: Connections that are listed, those with the most data.
-LISTED = 20
+if TYPE_CHECKING:
+    from ackclock.capture.diagnosis import Diagnosis
 
-#: Heading, and the key and unit of what stands under it.
+#: Connections in the table, those with the most data.
+MAX_ROWS = 20
+
+#: Heading, key and unit of each column.
 COLUMNS = (
     ("data", "bytes", "bytes"),
     ("goodput", "goodput_bps", "bit/s"),
@@ -26,7 +28,7 @@ COLUMNS = (
 )
 
 
-#: What limits a flow, in a word.
+#: Labels of what limits a flow.
 LIMITS = {
     "application": "application",
     "receiver": "receiver",
@@ -37,8 +39,8 @@ LIMITS = {
 }
 
 
-def print_answers(answers: Mapping[str, Any]) -> None:
-    """The summary, and a line for each connection."""
+def print_analysis(answers: Mapping[str, Any]) -> None:
+    """Print the summary, and a line for each connection."""
     console = Console(emoji=False, highlight=False)
     console.print(answers["summary"])
     if "joined" in answers:
@@ -48,28 +50,28 @@ def print_answers(answers: Mapping[str, Any]) -> None:
         return
     table = Table(box=None, pad_edge=False, collapse_padding=True, header_style="bold")
     table.add_column("connection", overflow="fold")
-    for heading in (*(heading for heading, _, _ in COLUMNS), "repairs"):
+    for heading in (*(heading for heading, _, _ in COLUMNS), "retrans"):
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("limited by", no_wrap=True)
-    table.add_column("control", no_wrap=True)
-    for flow in flows[:LISTED]:
+    table.add_column("CCA", no_wrap=True)
+    for flow in flows[:MAX_ROWS]:
         cells = [numbers.value(flow[key], unit if flow[key] else "") for _, key, unit in COLUMNS]
-        repairs = f"{sum(flow['retransmissions'].values()):,}"
-        control = congestion.word(flow["congestion"]) if flow["congestion"] else numbers.NOTHING
-        table.add_row(Text(_ends(flow)), *cells, repairs, _limit(flow["limited"]), control)
+        retransmissions = f"{sum(flow['retransmissions'].values()):,}"
+        cca = congestion.word(flow["congestion"]) if flow["congestion"] else numbers.NOTHING
+        table.add_row(Text(_endpoints(flow)), *cells, retransmissions, _limit(flow["limited"]), cca)
     console.print(table)
-    for said in sorted({_same(flow["congestion"]) for flow in flows[:LISTED]} - {""}):
-        console.print(said)
-    if len(flows) > LISTED:
-        console.print(f"… and {len(flows) - LISTED:,} more, which --json and --out have.")
+    for sentence in sorted({_equivalents(flow["congestion"]) for flow in flows[:MAX_ROWS]} - {""}):
+        console.print(sentence)
+    if len(flows) > MAX_ROWS:
+        console.print(f"… and {len(flows) - MAX_ROWS:,} more: see --json or --out.")
 
 
-#: What a join counts, and its key; one is told also if there are none.
+#: Counts of matched captures, and their keys; one is printed even if it is zero.
 BETWEEN = "segments_lost_between"
-PLACED = (
-    ("segments lost before the first point", "segments_lost_before"),
-    ("segments lost between the points", BETWEEN),
-    ("segments lost behind the second point", "segments_lost_after"),
+COUNTS = (
+    ("segments lost before the first vantage point", "segments_lost_before"),
+    ("segments lost between the vantage points", BETWEEN),
+    ("segments lost after the second vantage point", "segments_lost_after"),
     ("acknowledgements lost between", "acks_lost_between"),
     ("missed by the first capture", "missed_by_first"),
     ("missed by the second capture", "missed_by_second"),
@@ -78,34 +80,34 @@ PLACED = (
 
 
 def print_joined(console: Console, joined: Mapping[str, Any]) -> None:
-    """Where packets were lost between two captures, their delays, and how the clocks differ."""
+    """Print where packets were lost between two captures, one-way delays, and the clocks' difference."""
     first, second = readable(joined["first"]), readable(joined["second"])
-    console.print(Text(f"From {first} to {second}: {joined['packets']:,} packets at both."))
-    counted = [f"{joined[key]:,} {words}" for words, key in PLACED if joined[key] or key == BETWEEN]
-    console.print("  " + "; ".join(counted) + ".")
+    console.print(Text(f"From {first} to {second}: {joined['packets']:,} packets in both."))
+    counts = [f"{joined[key]:,} {label}" for label, key in COUNTS if joined[key] or key == BETWEEN]
+    console.print("  " + "; ".join(counts) + ".")
     if joined["offset_s"] is None:
-        console.print("  The clocks cannot be related: packets are seen in one direction only.")
+        console.print("  The clock offset is unknown: there are packets in one direction only.")
         return
     forward, back = joined["delay_forward_s"], joined["delay_back_s"]
-    for words, delay in (("forward", forward), ("back", back)):
+    for direction, delay in (("forward", forward), ("back", back)):
         each = ", ".join(f"{name} {numbers.value(delay[name], 's')}" for name in ("min", "mean", "p95", "max"))
-        console.print(f"  Delay {words}: {each}.")
+        console.print(f"  Delay {direction}: {each}.")
     console.print(
-        f"  The second clock less the first: {joined['offset_s']:+.6f} s, by at most "
-        f"{numbers.value(joined['offset_error_s'], 's')} more or less; it grows by {joined['drift_ppm']:+.3f} ± "
-        f"{joined['drift_error_ppm']:.3f} ppm."
+        f"  Clock offset (second − first): {joined['offset_s']:+.6f} s ± "
+        f"{numbers.value(joined['offset_error_s'], 's')}; "
+        f"drift {joined['drift_ppm']:+.3f} ± {joined['drift_error_ppm']:.3f} ppm."
     )
 
 
-def _ends(flow: Mapping[str, Any]) -> str:
+def _endpoints(flow: Mapping[str, Any]) -> str:
     arrow = "→" if flow["sender"] == "client" else "←"
     return f"{flow['client']} {arrow} {flow['server']}"
 
 
-def _same(ranking: congestion.Ranking | None) -> str:
-    """What cannot be told from the control that is said, if anything."""
+def _equivalents(ranking: congestion.Ranking | None) -> str:
+    """Return a sentence on the CCAs that are indistinguishable from the most probable one, if any."""
     others = " or ".join(congestion.same(ranking))
-    return f"{congestion.word(ranking)}: or {others}, which would have done the same there." if others else ""
+    return f"{congestion.word(ranking)}: indistinguishable from {others} in these flows." if others else ""
 
 
 def _limit(limited: Mapping[str, float] | None) -> str:
@@ -115,16 +117,16 @@ def _limit(limited: Mapping[str, float] | None) -> str:
     return f"{LIMITS[name]} {limited[name]:.0%}"
 
 
-def print_diagnosis(answers: Mapping[str, Any], found: Diagnosis, console: Console | None = None) -> None:
-    """The verdict, what each cause cost, and each finding with its figures; to a console other than the terminal."""
+def print_diagnosis(answers: Mapping[str, Any], diagnosis: Diagnosis, console: Console | None = None) -> None:
+    """Print the verdict, each cause's share of the time, and each finding with its evidence."""
     console = console or Console(emoji=False, highlight=False)
     console.print(answers["summary"])
     console.print()
-    console.print(Text(f"Verdict: {found.verdict.label}.", style="bold"))
-    shares = ", ".join(f"{cause.cost_label} {numbers.value(share, 'share')}" for cause, share in found.dearest)
+    console.print(Text(f"Verdict: {diagnosis.verdict.label}.", style="bold"))
+    shares = ", ".join(f"{cause.cost_label} {numbers.value(share, 'share')}" for cause, share in diagnosis.dearest)
     if shares:
-        console.print(f"Of the flows' time: {shares}.")
-    for finding in found.findings:
+        console.print(f"Time by cause: {shares}.")
+    for finding in diagnosis.findings:
         console.print()
         console.print(f"* {finding.sentence}")
         console.print(Text(f"  {numbers.evidence_line(finding.evidence)}", style="dim"))

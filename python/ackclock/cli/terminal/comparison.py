@@ -16,41 +16,41 @@ from ackclock.metrics.protocols import PHASE
 
 
 def print_comparison(comparison: Comparison) -> None:
-    """The main metrics: two engines side by side, more below each other; with the difference from the first."""
+    """Print the main metrics: two engines in columns, more in rows; with the difference from the first."""
     console = Console(emoji=False, highlight=False)
     console.print(Text(comparison.name, style="bold"))
     console.print(_runs(comparison))
     table = Table(box=None, pad_edge=False, header_style="bold")
-    fill = _beside if len(comparison.engines) + len(comparison.refused) == 2 else _below
+    fill = _add_columns if len(comparison.engines) + len(comparison.refused) == 2 else _add_rows
     fill(table, comparison, _main(comparison))
     console.print(table)
-    for engine, told in comparison.as_dict().get(PHASE, {}).items():
-        console.print(f"{engine}: {phase.sentence(told)}", soft_wrap=True, markup=False)
+    for engine, effects in comparison.as_dict().get(PHASE, {}).items():
+        console.print(f"{engine}: {phase.sentence(effects)}", soft_wrap=True, markup=False)
     for reasons in comparison.refused.values():
         for reason in reasons:
             console.print(str(reason), soft_wrap=True, markup=False)
 
 
 def _main(comparison: Comparison) -> dict[str, Any]:
-    """The main metrics in their order, a row for each engine."""
-    found = comparison.as_dict()["metrics"]
-    return {name: found[name] for name in main("table") if name in found}
+    """Return the main metrics in their order, each by engine."""
+    metrics = comparison.as_dict()["metrics"]
+    return {name: metrics[name] for name in main("table") if name in metrics}
 
 
-def _beside(table: Table, comparison: Comparison, found: Mapping[str, Any]) -> None:
-    """A row for each metric, a column for each engine."""
+def _add_columns(table: Table, comparison: Comparison, metrics: Mapping[str, Any]) -> None:
+    """Add a row for each metric, a column for each engine."""
     first, *others = comparison.engines
     headings = [first, *(text for other in others for text in (other, f"{other} − {first}")), *comparison.refused]
-    _headed(table, "metric", *headings)
-    for name, by_engine in found.items():
+    _add_headings(table, "metric", *headings)
+    for name, by_engine in metrics.items():
         cells = _cells(by_engine, METRICS[name].unit)
         table.add_row(METRICS[name].label, *cells, *[numbers.NOTHING] * len(comparison.refused))
 
 
-def _below(table: Table, comparison: Comparison, found: Mapping[str, Any]) -> None:
-    """A row for each metric and engine."""
-    _headed(table, "metric", "engine", "mean", f"difference from {comparison.engines[0]}")
-    for name, by_engine in found.items():
+def _add_rows(table: Table, comparison: Comparison, metrics: Mapping[str, Any]) -> None:
+    """Add a row for each metric and engine."""
+    _add_headings(table, "metric", "engine", "mean", f"difference from {comparison.engines[0]}")
+    for name, by_engine in metrics.items():
         label, unit = METRICS[name].label, METRICS[name].unit
         for engine, row in by_engine.items():
             first = engine == comparison.engines[0]
@@ -59,23 +59,23 @@ def _below(table: Table, comparison: Comparison, found: Mapping[str, Any]) -> No
             table.add_row("", engine, numbers.NOTHING, numbers.NOTHING)
 
 
-def _headed(table: Table, metric: str, *headings: str) -> None:
+def _add_headings(table: Table, metric: str, *headings: str) -> None:
     table.add_column(metric)
     for heading in headings:
         table.add_column(heading, justify="right")
 
 
 def _runs(comparison: Comparison) -> str:
-    """How many runs each engine has."""
-    said = [
-        f"{engine}: {_counted(len(comparison.data[engine].runs), engine in comparison.exact)}"
+    """Return the number of runs of each engine."""
+    counts = [
+        f"{engine}: {_run_count(len(comparison.data[engine].runs), engine in comparison.exact)}"
         for engine in comparison.engines
     ]
-    return f"Means ± half their 95 % intervals; {'; '.join(said)}"
+    return f"Means ± half their 95 % intervals; {'; '.join(counts)}"
 
 
-def _counted(runs: int, exact: bool) -> str:
-    if exact:
+def _run_count(runs: int, is_deterministic: bool) -> str:
+    if is_deterministic:
         return "deterministic, one run"
     return f"{runs} runs" if runs > 1 else "one run, no interval"
 
@@ -93,7 +93,7 @@ def _mean(row: Mapping[str, Any], unit: str) -> str:
 
 
 def _difference(row: Mapping[str, Any], unit: str) -> str:
-    apart, low = row["difference"], row["difference_low"]
-    if apart is None or low is None:
-        return numbers.signed(apart, unit)
-    return numbers.signed(apart, unit, apart - low)
+    difference, low = row["difference"], row["difference_low"]
+    if difference is None or low is None:
+        return numbers.signed(difference, unit)
+    return numbers.signed(difference, unit, difference - low)

@@ -1,4 +1,4 @@
-"""What `ackclock doctor host` shows."""
+"""The output of `ackclock doctor host`."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from rich.table import Table
 from rich.text import Text
 
 from ackclock.doctor import Examined, Finding
-from ackclock.doctor.network.test_matrix import THERE
+from ackclock.doctor.network.test_matrix import REMOTE
 from ackclock.figures import numbers
 
-#: Kinds of gaps, in people's words.
+#: Labels of the classes of gaps.
 GAPS = {
     "scheduler": "scheduler",
     "steal": "other guests",
@@ -22,21 +22,21 @@ GAPS = {
     "step": "clock was set",
 }
 
-#: What holds senders back, as the kernel's `TCP_INFO` names it.
+#: Limits of senders, as in the kernel's `TCP_INFO`.
 LIMITS = {"receive_window": "rwnd", "send_buffer": "sndbuf", "congestion_window": "cwnd"}
 
 
-def print_host(found: Examined) -> None:
-    """The host, a table for each part, and each finding with its figures."""
+def print_host(examined: Examined) -> None:
+    """Print the host, a table for each part, and each finding with its evidence."""
     console = Console(emoji=False, highlight=False)
-    console.print(_machine(found.analysis["host"]))
-    if "stalls" in found.analysis:
-        _print_gaps(console, found.analysis["stalls"])
-    if "disk" in found.analysis:
-        _print_speeds(console, found.analysis["disk"])
-    if "network" in found.analysis:
-        _print_transfers(console, found.analysis["network"])
-    for finding in sorted(found.findings, key=lambda finding: not finding.bad):
+    console.print(_machine(examined.analysis["host"]))
+    if "stalls" in examined.analysis:
+        _print_gaps(console, examined.analysis["stalls"])
+    if "disk" in examined.analysis:
+        _print_speeds(console, examined.analysis["disk"])
+    if "network" in examined.analysis:
+        _print_transfers(console, examined.analysis["network"])
+    for finding in sorted(examined.findings, key=lambda finding: not finding.bad):
         _print_finding(console, finding)
 
 
@@ -47,8 +47,8 @@ def _machine(host: Mapping[str, Any]) -> Text:
 
 
 def _print_finding(console: Console, finding: Finding) -> None:
-    said = Text(f"* {finding.sentence}", style="bold" if finding.bad else "")
-    console.print("", said, Text(f"  {numbers.evidence_line(finding.evidence)}", style="dim"), sep="\n")
+    sentence = Text(f"* {finding.sentence}", style="bold" if finding.bad else "")
+    console.print("", sentence, Text(f"  {numbers.evidence_line(finding.evidence)}", style="dim"), sep="\n")
     if finding.next:
         console.print(Text(f"  {finding.next}"))
 
@@ -66,7 +66,7 @@ def _print_gaps(console: Console, stalls: Mapping[str, Any]) -> None:
     if not stalls["classes"]:
         console.print(f"Watched for {watched}: no gap.")
         return
-    table = _table(f"gaps in {watched}", "how many", "in all", "longest")
+    table = _table(f"gaps in {watched}", "count", "total", "longest")
     for name, gap in stalls["classes"].items():
         table.add_row(
             GAPS[name], f"{gap['count']:,}", numbers.value(gap["total_s"], "s"), numbers.value(gap["longest_s"], "s")
@@ -85,12 +85,12 @@ def _print_speeds(console: Console, disk: Mapping[str, Any]) -> None:
 
 
 def _by_cell(speeds: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str, bool], dict[int, float]]:
-    """Target, operation and cache → the medians by block."""
-    found: dict[tuple[str, str, bool], dict[int, float]] = {}
+    """Return target, operation and cache → the medians by block."""
+    rows: dict[tuple[str, str, bool], dict[int, float]] = {}
     for cell in speeds:
-        row = found.setdefault((cell["target"], cell["operation"], cell["cached"]), {})
+        row = rows.setdefault((cell["target"], cell["operation"], cell["cached"]), {})
         row[cell["block_bytes"]] = cell["median"]
-    return found
+    return rows
 
 
 def _cell(target: str, operation: str, cached: bool) -> str:
@@ -99,28 +99,28 @@ def _cell(target: str, operation: str, cached: bool) -> str:
 
 
 def _print_transfers(console: Console, network: Mapping[str, Any]) -> None:
-    """A row for each direction and number of flows: means over the repeats."""
+    """Print a row for each direction and number of flows: means over the repeats."""
     console.print()
     for name, side in network["hosts"].items():
         console.print(Text(f"{name}: {_side(side)}"))
     times = "once" if network["repeats"] == 1 else f"{network['repeats']} times"
     console.print(
         f"TCP between this host and {network['to']}: transfers of {numbers.value(network['duration_s'], 's')}, {times} "
-        f"each; {network['to'] if network['listens'] == THERE else 'this host'} listened."
+        f"each; {network['to'] if network['server'] == REMOTE else 'this host'} listened."
     )
     table = _table("data, flows", "goodput", "idle RTT", "loaded", "retransmitted", "limited by")
     for cell in network["cells"]:
         goodput = cell["goodput_bps"]
         speed = numbers.estimate(goodput["mean"], goodput["ci95_low"], goodput["ci95_high"], "bit/s")
         times_s = [numbers.value(cell[name]["mean"], "s") for name in ("rtt_idle_s", "rtt_loaded_s")]
-        again = numbers.value(cell["retransmitted"]["mean"], "share")
+        retransmitted = numbers.value(cell["retransmitted"]["mean"], "share")
         what = f"{cell['direction']}, {cell['flows']}" + (", file" if cell["medium"] == "file" else "")
-        table.add_row(what, speed, *times_s, again, _limit(cell))
+        table.add_row(what, speed, *times_s, retransmitted, _limit(cell))
     console.print(table)
 
 
 def _side(side: Mapping[str, Any]) -> str:
-    """A host's end of the path: what explains speeds without being a fault."""
+    """Return a host's settings that explain speeds without being a fault."""
     offloads = len(side["offloads"])
     parts = [
         f"Linux {side['kernel']}",
@@ -134,6 +134,6 @@ def _side(side: Mapping[str, Any]) -> str:
 
 
 def _limit(cell: Mapping[str, Any]) -> str:
-    """What held the senders back most of the time, and for which share of it."""
+    """Return the senders' most frequent limit, and its share of the time."""
     share, name = max((cell[name]["mean"] or 0.0, short) for name, short in LIMITS.items())
     return f"{name} {numbers.value(share, 'share', 2)}" if share else numbers.NOTHING

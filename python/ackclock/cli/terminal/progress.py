@@ -1,4 +1,4 @@
-"""Progress on standard error."""
+"""Progress bars on standard error."""
 
 from __future__ import annotations
 
@@ -11,31 +11,31 @@ from rich.console import Console
 
 from ackclock.engines.engine import no_progress
 
-#: What takes less is not worth a bar, in seconds.
-LATE_S = 1.0
+#: Shorter work gets no bar, in seconds.
+MIN_S = 1.0
 
 
 class TimeLeft:
-    """How long the rest takes if it goes on as fast as since the first word. `clock` gives seconds."""
+    """An estimate of the remaining time from the progress so far. `clock` returns seconds."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._first: tuple[float, float] | None = None
         self._last = (0.0, 0.0)
 
-    def hear(self, share: float) -> None:
-        """Takes note of the share that is done now, 0 to 1."""
+    def update(self, share: float) -> None:
+        """Record the share that is done now, 0 to 1."""
         if self._first is None or share > self._last[1]:
             self._last = (self._clock(), share)
             self._first = self._first or self._last
 
     @property
     def left_s(self) -> float | None:
-        """Seconds until all is done; None while nothing is known."""
+        """Seconds until all is done; None before the second update."""
         if self._first is None or self._last == self._first:
             return None
-        (begun_s, there), (last_s, share) = self._first, self._last
-        end_s = last_s + (last_s - begun_s) * (1 - share) / (share - there)
+        (begun_s, first_share), (last_s, share) = self._first, self._last
+        end_s = last_s + (last_s - begun_s) * (1 - share) / (share - first_share)
         return max(0.0, end_s - self._clock())
 
     def __str__(self) -> str:
@@ -44,7 +44,7 @@ class TimeLeft:
 
 @contextmanager
 def progress(title: str) -> Iterator[Callable[[float], None]]:
-    """A bar with the time that is left; call it with the share that is done. Hidden if nobody watches."""
+    """Show a bar; yield a function that updates it by the share that is done. Hidden without a terminal."""
     console = Console(stderr=True, emoji=False, highlight=False)
     if not console.is_terminal:
         yield no_progress
@@ -55,8 +55,6 @@ def progress(title: str) -> Iterator[Callable[[float], None]]:
     left = TimeLeft()
 
     class Left(ProgressColumn):
-        """Looks at the clock whenever it is drawn."""
-
         def render(self, task: Task) -> Text:
             return Text(str(left), style="progress.remaining")
 
@@ -71,24 +69,24 @@ def progress(title: str) -> Iterator[Callable[[float], None]]:
     with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task(title, total=1.0)
 
-        def tell(share: float) -> None:
-            left.hear(share)
+        def update(share: float) -> None:
+            left.update(share)
             bar.update(task, completed=share)
 
-        yield tell
+        yield update
 
 
 @contextmanager
-def late(title: str) -> Iterator[Callable[[float], None]]:
-    """A bar that appears only if it takes longer than `LATE_S`."""
+def delayed_progress(title: str) -> Iterator[Callable[[float], None]]:
+    """Show a bar as `progress` does, if the work takes longer than `MIN_S`."""
     begun_s = time.monotonic()
     shown: list[Callable[[float], None]] = []
     with ExitStack() as stack:
 
-        def tell(share: float) -> None:
-            if not shown and time.monotonic() - begun_s > LATE_S:
+        def update(share: float) -> None:
+            if not shown and time.monotonic() - begun_s > MIN_S:
                 shown.append(stack.enter_context(progress(title)))
             for bar in shown:
                 bar(share)
 
-        yield tell
+        yield update

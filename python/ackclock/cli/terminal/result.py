@@ -1,4 +1,4 @@
-"""What `ackclock run` shows of a result: the answer in a sentence, and the table of its main metrics."""
+"""The output of `ackclock run`: a summary in a sentence, and the table of the main metrics."""
 
 from __future__ import annotations
 
@@ -14,56 +14,55 @@ from ackclock.figures import numbers, phase
 from ackclock.metrics import METRICS, main
 from ackclock.metrics.protocols import PHASE
 
-#: The answer in words: metric, and what is said of its mean.
-ANSWER = (
-    ("utilisation", "{links} {} busy"),
-    ("jain", "Jain's index of the shares is {}"),
-    ("queue_delay_mean_s", "a packet waited {} in the queue on average"),
-    ("queue_delay_p95_s", "19 of 20 waited less than {}"),
+#: Metrics of the summary, each with the words before its mean.
+SUMMARY = (
+    ("utilisation", "{links} utilisation"),
+    ("jain", "Jain's index"),
+    ("queue_delay_mean_s", "mean queueing delay"),
+    ("queue_delay_p95_s", "p95 queueing delay"),
 )
 
-#: What is said instead where the mean is 0.
-NOTHING = {
-    "queue_delay_mean_s": "no packet waited in the queue",
-    "queue_delay_p95_s": "19 of 20 did not wait",
-}
 
+def print_result(data: Dataset, metrics: Mapping[str, Any]) -> None:
+    """Print utilisation, fairness and queueing delay in a sentence, and the table of the main metrics.
 
-def print_result(data: Dataset, found: Mapping[str, Any]) -> None:
-    """The answer to "how well did they share the link, at what delay", and the numbers behind it.
-
-    `found` is `ackclock.metrics.table(data)`.
+    `metrics` is `ackclock.metrics.table(data)`.
     """
     console = Console(emoji=False, highlight=False)
-    console.print(Text(found["scenario"] or "", style="bold"))
-    alone = len(data.plan.flows) == 1
-    summary = {name: row for name, row in found["summary"].items() if not (alone and METRICS[name].of_several)}
-    if answer := _answer(summary, len(data.plan.bottlenecks)):
-        console.print(answer)
-    for line in _rules(data):
+    console.print(Text(metrics["scenario"] or "", style="bold"))
+    is_single = len(data.plan.flows) == 1
+    summary = {name: row for name, row in metrics["summary"].items() if not (is_single and METRICS[name].of_several)}
+    if sentence := _sentence(summary, len(data.plan.bottlenecks)):
+        console.print(sentence)
+    for line in _buffer_sizes(data):
         console.print(line)
     if measured := (data.plan.options.get("testbed") or {}).get("measured"):
         console.print(_measured(measured))
-    if held := [run["held"] for run in data.runs if "held" in run]:
-        console.print(_kept_up(held))
-    if PHASE in found:
-        console.print(phase.sentence(found[PHASE]))
-    console.print(_table(summary, numbers.engine(data.manifest), len(found["runs"])))
+    if timing := [run["held"] for run in data.runs if "held" in run]:
+        console.print(_timing(timing))
+    if PHASE in metrics:
+        console.print(phase.sentence(metrics[PHASE]))
+    console.print(_table(summary, numbers.engine(data.manifest), len(metrics["runs"])))
 
 
-def _answer(summary: Mapping[str, Any], bottlenecks: int) -> str:
-    means = {name: mean for name, _ in ANSWER if (mean := summary.get(name, {}).get("mean")) is not None}
+def _sentence(summary: Mapping[str, Any], bottlenecks: int) -> str:
+    means = {name: mean for name, _ in SUMMARY if (mean := summary.get(name, {}).get("mean")) is not None}
     if means.get("queue_delay_mean_s") == 0:
         means.pop("queue_delay_p95_s", None)
-    links = "The link was" if bottlenecks == 1 else f"The {bottlenecks:,} bottlenecks were together"
-    parts = [_said(name, sentence, means[name], links) for name, sentence in ANSWER if name in means]
+    links = "link" if bottlenecks == 1 else f"{bottlenecks:,} bottlenecks:"
+    parts = [
+        f"{label.format(links=links)} {numbers.value(means[name], METRICS[name].unit)}"
+        for name, label in SUMMARY
+        if name in means
+    ]
     if parts:
-        return "; ".join(parts) + "."
+        text = "; ".join(parts)
+        return f"{text[0].upper()}{text[1:]}."
     return "" if any(row.get("mean") is not None for row in summary.values()) else "Nothing was measured."
 
 
-def _rules(data: Dataset) -> Iterator[str]:
-    """The sizes of the bottlenecks' queues that came of a buffer rule, and the numbers that it gave."""
+def _buffer_sizes(data: Dataset) -> Iterator[str]:
+    """Yield the bottlenecks' buffer sizes that a rule determined."""
     for link in data.plan.links:
         if link.bottleneck and link.queue:
             for key, rule in link.queue.rules.items():
@@ -72,23 +71,17 @@ def _rules(data: Dataset) -> Iterator[str]:
 
 
 def _measured(path: Mapping[str, Any]) -> str:
-    """What a testbed's hosts found out before its runs."""
+    """Return the rate and RTT of a testbed's path, as measured before the runs."""
     rate, rtt = numbers.value(path["rate_bps"], "bit/s"), numbers.value(path["rtt_s"], "s")
-    return f"Measured before: a path of {rate} and a round trip of {rtt}."
+    return f"Measured before the runs: path rate {rate}, RTT {rtt}."
 
 
-def _kept_up(held: list[Mapping[str, Any]]) -> str:
-    """How well a machine kept up with runs in real time, at worst."""
-    shares = [share for run in held for share in run["shares"].values() if share is not None]
-    rate = f"busy links held {numbers.value(min(shares), 'share')} of their rate" if shares else "no link was busy"
-    mean, most = (numbers.value(max(run[key] for run in held), "s") for key in ("late_mean_s", "late_max_s"))
-    return f"In real time: {rate}; samples came {mean} late on average, at most {most}."
-
-
-def _said(name: str, sentence: str, mean: float, links: str) -> str:
-    if mean == 0 and name in NOTHING:
-        return NOTHING[name]
-    return sentence.format(numbers.value(mean, METRICS[name].unit), links=links)
+def _timing(runs: list[Mapping[str, Any]]) -> str:
+    """Return how well the machine kept up with runs in real time, in the worst run."""
+    shares = [share for run in runs for share in run["shares"].values() if share is not None]
+    rate = f"busy links kept {numbers.value(min(shares), 'share')} of their rate" if shares else "no link was busy"
+    mean, maximum = (numbers.value(max(run[key] for run in runs), "s") for key in ("late_mean_s", "late_max_s"))
+    return f"Real time: {rate}; samples were {mean} late on average, at most {maximum}."
 
 
 def _table(summary: Mapping[str, Any], engine: str, runs: int) -> Table:

@@ -1,4 +1,4 @@
-"""What `ackclock find` shows: the answer in sentences, the settings that were looked at, and how to set it up."""
+"""The output of `ackclock find`: the result in sentences, the settings that were evaluated, commands of `tc`."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from ackclock.figures import numbers
 from ackclock.metrics import METRICS
 from ackclock.scenario.points import label, short_labels
 
-#: The device whose name stands in the commands.
+#: The device in the commands.
 DEVICE = "eth0"
 
-#: Settings beyond this many are in the file only.
-MOST_ROWS = 60
+#: Further settings are in the file only.
+MAX_ROWS = 60
 
 
-def print_answer(answer: Answer) -> None:
-    """The sentences, the table of settings, and the commands."""
+def print_result(answer: Answer) -> None:
+    """Print the sentences, the table of settings, and the commands."""
     console = Console(emoji=False, highlight=False)
     for sentence in sentences(answer):
         console.print(Text(sentence))
@@ -34,15 +34,15 @@ def print_answer(answer: Answer) -> None:
 
 
 def cost(answer: Answer) -> str:
-    """What it took."""
+    """Return the number of runs and the CPU time."""
     seconds = numbers.value(answer.cpu_s, "s")
     return f"{answer.count:,} runs, {answer.made:,} of them by this command in {seconds} of CPU"
 
 
-def share(answer: Answer) -> float:
-    """About how much of a search is done."""
+def progress_share(answer: Answer) -> float:
+    """Return about which share of a search is done."""
     question = answer.question
-    expected = question.rows * (looks_of(question.row) if question.end else min(question.row, MOST_ROWS))
+    expected = question.rows * (looks_of(question.row) if question.end else min(question.row, MAX_ROWS))
     return min(0.99, len(answer.judged) / expected)
 
 
@@ -59,19 +59,19 @@ def _table(answer: Answer) -> Table:
     short = {
         vary.key: dict(zip(map(label, vary.values), short_labels(vary.values), strict=True)) for vary in question.varied
     }
-    for point in answer.points[:MOST_ROWS]:
+    for point in answer.points[:MAX_ROWS]:
         cells = [_cell(point["metrics"][name], METRICS[name].unit) for name in dict.fromkeys(names)]
         texts = [Text(short[key][label(value)]) for key, value in point["values"].items()]
         table.add_row(*texts, *cells, str(point["n"]), point["verdict"])
     return table
 
 
-def _cell(found: dict[str, float | None], unit: str) -> str:
-    return numbers.estimate(found["mean"], found["ci95_low"], found["ci95_high"], unit)
+def _cell(summary: dict[str, float | None], unit: str) -> str:
+    return numbers.estimate(summary["mean"], summary["ci95_low"], summary["ci95_high"], unit)
 
 
 def _commands(answer: Answer) -> Iterator[str]:
-    """The commands of `tc` that give a device the queue that was found, where `tc` can say it."""
+    """Yield the commands of `tc` that configure the best queue, if `tc` supports it."""
     if answer.best is None or len(answer.question.goals) > 1:
         return
     try:

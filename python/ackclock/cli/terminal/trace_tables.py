@@ -1,4 +1,4 @@
-"""What `ackclock capture --tables` shows."""
+"""The trace-study statistics of `ackclock capture --tables`."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from ackclock.capture import trace_statistics
 from ackclock.dataset import Dataset
 from ackclock.figures import numbers
 
-#: What `trace_statistics.trace` has → its words and unit.
+#: Quantity of `metrics.trace` → its label and unit.
 TRACED = {
-    "retransmission": ("packets sent again", "share"),
+    "retransmission": ("retransmitted packets", "share"),
     "syn_share": ("SYNs and SYN/ACKs among them", "share"),
-    "syn_packets": ("SYNs sent again", "share"),
-    "syn_connections": ("connections that did so", "share"),
+    "syn_packets": ("retransmitted SYNs", "share"),
+    "syn_connections": ("connections with one", "share"),
     "retransmission_time_s": ("retransmission time", "s"),
-    "retransmission_time_s_with_syn_loss": ("… with a SYN sent again", "s"),
+    "retransmission_time_s_with_syn_loss": ("… with a retransmitted SYN", "s"),
     "retransmission_time_s_without_syn_loss": ("… without", "s"),
     "rate_bps": ("all IP packets", "bit/s"),
     "utilisation": ("… of the path's rate", "share"),
 }
 
-#: What `metrics.flow_means` has → its words and unit.
+#: Column of `metrics.flow_means` → its label and unit.
 MEANS = {
     "goodput_bps": ("goodput", "bit/s"),
     "loss": ("segments lost", "share"),
@@ -34,7 +34,7 @@ MEANS = {
 
 
 def print_tables(data: Dataset, *, err: bool = False) -> None:
-    """Retransmissions by direction; how the flows are spread; epochs by rule; which flows go together."""
+    """Print retransmissions by direction, distributions over the flows, loss epochs by rule, shared bottlenecks."""
     console = Console(emoji=False, highlight=False, stderr=err)
     console.print()
     console.print(_trace(data))
@@ -53,35 +53,35 @@ def print_tables(data: Dataset, *, err: bool = False) -> None:
 def _trace(data: Dataset) -> Table:
     table = _table("with a SYN in the trace", "clients", "95 %", "servers", "95 %")
     link_bps = data.manifest["capture"]["path"]["rate_bps"]
-    found = {
+    rows = {
         (row["sender"], row["what"]): row
         for row in trace_statistics.trace(data, link_bps=link_bps).iter_rows(named=True)
     }
-    for what, (words, unit) in TRACED.items():
+    for what, (label, unit) in TRACED.items():
         cells: list[str] = []
         for sender in ("client", "server"):
-            row = found[sender, what]
+            row = rows[sender, what]
             cells += numbers.interval(row["value"], row["ci95_low"], row["ci95_high"], unit)
-        table.add_row(words, *cells)
+        table.add_row(label, *cells)
     return table
 
 
 def _means(data: Dataset) -> Table:
-    found = metrics.flow_means(data)
-    table = _table(f"over {found.height:,} flows", "least", "quartile", "median", "quartile", "most")
-    for column, (words, unit) in MEANS.items():
-        values = found[column]
+    means = metrics.flow_means(data)
+    table = _table(f"over {means.height:,} flows", "min", "quartile", "median", "quartile", "max")
+    for column, (label, unit) in MEANS.items():
+        values = means[column]
         quantiles = [values.quantile(share, interpolation="linear") for share in (0, 0.25, 0.5, 0.75, 1)]
-        table.add_row(words, *(numbers.value(value, unit) for value in quantiles))
+        table.add_row(label, *(numbers.value(value, unit) for value in quantiles))
     return table
 
 
 def _print_loss(console: Console, data: Dataset) -> None:
-    """Losses where the capture misses nothing, if it misses anything."""
-    found = trace_statistics.losses_before_capture_loss(data)
-    until_s = found["until_s"].min()
+    """Print the loss rate before the first packet that the capture missed, if it missed any."""
+    losses = trace_statistics.losses_before_capture_loss(data)
+    until_s = losses["until_s"].min()
     if isinstance(until_s, float):
-        share = numbers.value(found.select(pl.col("lost").sum() / pl.col("segments").sum()).item(), "share")
+        share = numbers.value(losses.select(pl.col("lost").sum() / pl.col("segments").sum()).item(), "share")
         console.print(f"Before the capture missed anything, until {until_s:.3f} s, {share} of the segments were lost.")
 
 

@@ -21,7 +21,7 @@ from ackclock.hosts import ssh
 from ackclock.hosts.agent import Agent
 
 #: What to do where no address is found.
-GIVE = "expected --data HERE,THERE: IPv4 addresses of both hosts"
+GIVE = "expected --addresses LOCAL,REMOTE: IPv4 addresses of both hosts"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +50,9 @@ def checked(given: Sequence[str]) -> tuple[str, ...]:
     """Validate addresses of the command line. Raises `InputError`."""
     for each in given:
         if not _is_address(each):
-            raise InputError(f"--data: found {each!r}; {GIVE}, or the other's alone")
+            raise InputError(f"--addresses: found {each!r}; {GIVE}, or the other's alone")
     if len(given) > 2:
-        raise InputError(f"--data: found {len(given)} addresses; {GIVE}, or the other's alone")
+        raise InputError(f"--addresses: found {len(given)} addresses; {GIVE}, or the other's alone")
     return tuple(given)
 
 
@@ -66,7 +66,7 @@ def _resolved(host: str, config: Path | None) -> str:
 
 def _connection(host: str, remote: Agent) -> tuple[str, str]:
     """Return both ends of the ssh connection, as the other host sees them (`SSH_CONNECTION`, ssh(1))."""
-    (environment,) = remote.read("/proc/self/environ")
+    (environment,) = remote.read_files("/proc/self/environ")
     variables = dict(each.split("=", 1) for each in environment.split("\0") if "=" in each)
     words = variables.get("SSH_CONNECTION", "").split()
     if len(words) == 4 and _is_address(words[0]) and _is_address(words[2]):
@@ -76,7 +76,7 @@ def _connection(host: str, remote: Agent) -> tuple[str, str]:
 
 def _towards(local: Agent, peer: str) -> str:
     """Return this host's source address on the route to a peer."""
-    ((_, output, _),) = local.look(["ip", "-j", "route", "get", peer])
+    ((_, output, _),) = local.run_commands(["ip", "-j", "route", "get", peer])
     with suppress(ValueError, LookupError, TypeError):
         return str(json.loads(output)[0]["prefsrc"])
     raise InputError(f"found no route from this host to {peer}; {GIVE}")
@@ -145,8 +145,8 @@ def inspect(name: str, agent: Agent, own: Address, other: Address) -> Endpoint:
     if facts_of_host.taken:
         raise InputError(f'host "{name}": found another run of ackclock at work; expected none')
     if "ip" not in facts_of_host.lacks and facts_of_host.data is None:
-        raise InputError(f'host "{name}": found no interface with the address {own.own}; expected one (--data)')
-    (device,) = agent.read(str(settings.INTERFACES / (facts_of_host.data or "lo") / "device" / "uevent"))
+        raise InputError(f'host "{name}": found no interface with the address {own.own}; expected one (--addresses)')
+    (device,) = agent.read_files(str(settings.INTERFACES / (facts_of_host.data or "lo") / "device" / "uevent"))
     return Endpoint(name, own, facts_of_host, _settings(agent, facts_of_host), hardware=bool(device))
 
 
@@ -176,7 +176,7 @@ class CpuTime:
 
 def read_cpu_time(agent: Agent) -> CpuTime:
     """Read the processors' times of a host (/proc/stat, proc(5)). Raises `HostError`."""
-    (text,) = agent.read("/proc/stat")
+    (text,) = agent.read_files("/proc/stat")
     lines = [line.split() for line in text.splitlines() if line[:3] == "cpu" and line[3:4].isdigit()]
     ticks = [dict(zip(TICKS, map(int, fields[1:]), strict=False)) for fields in lines]
     all_s, kernel_s = (
@@ -188,7 +188,7 @@ def read_cpu_time(agent: Agent) -> CpuTime:
 def _settings(agent: Agent, facts_of_host: Facts) -> Settings:
     paths = [str(settings.SYSCTLS / name.replace(".", "/")) for name in settings.NAMES]
     speed = str(settings.INTERFACES / (facts_of_host.data or "lo") / "speed")
-    host_name, flags, rate, *values = agent.read("/proc/sys/kernel/hostname", "/proc/cpuinfo", speed, *paths)
+    host_name, flags, rate, *values = agent.read_files("/proc/sys/kernel/hostname", "/proc/cpuinfo", speed, *paths)
     sysctls: Mapping[str, str] = {
         name: " ".join(value.split()) for name, value in zip(settings.NAMES, values, strict=True) if value
     }

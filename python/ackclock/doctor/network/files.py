@@ -15,7 +15,7 @@ from typing import Any
 from ackclock.doctor.disk import OF_FREE
 from ackclock.doctor.finding import Finding
 from ackclock.doctor.network.endpoints import THIS, Endpoint
-from ackclock.doctor.network.test_matrix import FILE, HERE, MEMORY, THERE, TO, Cell, CellResult, TestPlan
+from ackclock.doctor.network.test_matrix import FILE, LOCAL, MEMORY, REMOTE, TO, Cell, CellResult, TestPlan
 from ackclock.errors import InputError
 from ackclock.figures import numbers
 from ackclock.hosts.agent import Agent
@@ -45,7 +45,7 @@ def parse_files(given: Iterable[str]) -> dict[str, str]:
     """Parse `--file` by side: `PATH` is this host's, `:PATH` the other's. Raises `InputError`."""
     places: dict[str, str] = {}
     for text in given:
-        endpoint, place = (THERE, text[1:]) if text.startswith(":") else (HERE, text)
+        endpoint, place = (REMOTE, text[1:]) if text.startswith(":") else (LOCAL, text)
         if not place or not place.isprintable():
             raise InputError(
                 f"--file: found {shown(text)}; expected a folder or file here, or :PATH for the other host"
@@ -66,11 +66,11 @@ def stores(plan: TestPlan, remote_agents: Mapping[str, Agent]) -> dict[str, Stor
 
 def _names(plan: TestPlan) -> dict[str, str]:
     """Return the hosts with a disk, by side."""
-    return {endpoint: name for endpoint, name in ((HERE, THIS), (THERE, plan.host)) if endpoint in plan.files}
+    return {endpoint: name for endpoint, name in ((LOCAL, THIS), (REMOTE, plan.host)) if endpoint in plan.files}
 
 
 def _store(name: str, place: str, agent: Agent) -> Store:
-    result = agent.room(place)
+    result = agent.disk_space(place)
     where = f"--file: {place}" if name == THIS else f'host "{name}": --file: {place}'
     if result["why"]:
         why = re.sub(r" \(os error \d+\)$", "", readable(str(result["why"])))
@@ -130,7 +130,7 @@ def _finding(
     sentence = f"From {sender.name} to {receiver.name} {flows} got {between}: "
     wait_sentence = f"{slowest} waited for its disk for {numbers.value(share, 'share')} of the time"
     if share >= MOST and with_bps < SAME * without_bps:
-        place = files[HERE if slowest == THIS else THERE]
+        place = files[LOCAL if slowest == THIS else REMOTE]
         advice = f"What that disk can do: ackclock doctor host disk {place}, on {slowest}."
         return Finding(
             "network", f"{sentence}the disk holds the transfer back; {wait_sentence}.", evidence, advice, bad=True

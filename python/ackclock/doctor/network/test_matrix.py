@@ -12,8 +12,8 @@ from ackclock.metrics.summary import Summary, summarise
 #: Where the data go, as seen from here.
 TO, FROM = "to", "from"
 
-#: Who listens: the other host, or this one. The other side opens all connections, whichever way the data go.
-THERE, HERE = "there", "here"
+#: The side that listens. The other side opens all connections, whatever the direction of the data.
+REMOTE, LOCAL = "remote", "local"
 
 #: Whence data come and where they go: from memory to memory; or a disk is at one end, or at both.
 MEMORY, FILE = "memory", "file"
@@ -60,7 +60,7 @@ class TestPlan:
     directions: tuple[str, ...] = (TO, FROM)
     duration_s: float = 5.0
     repeats: int = 3
-    listen: str = THERE
+    server: str = REMOTE
     port: int | None = None
     data: tuple[str, ...] = ()
     files: Mapping[str, str] = field(default_factory=dict)
@@ -85,7 +85,7 @@ class TestPlan:
             "duration_s": self.duration_s,
             "warmup_s": self.warmup_s,
             "repeats": self.repeats,
-            "listens": self.listen,
+            "server": self.server,
             **({"files": dict(self.files)} if self.files else {}),
         }
 

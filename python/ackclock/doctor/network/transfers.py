@@ -16,7 +16,7 @@ from ackclock.dataset.tables import TABLES
 from ackclock.doctor.network import Network, endpoints, files
 from ackclock.doctor.network.endpoints import THIS, Endpoint
 from ackclock.doctor.network.files import Store
-from ackclock.doctor.network.test_matrix import LIMITS, THERE, TO, Cell, TestPlan
+from ackclock.doctor.network.test_matrix import LIMITS, LOCAL, REMOTE, TO, Cell, TestPlan
 from ackclock.engines.engine import Progress
 from ackclock.engines.linux import testbed
 from ackclock.engines.linux.network import End, Ends
@@ -137,11 +137,11 @@ def _transfer(
 
 
 def _unreachable(test: TestPlan, pair: Pair, port: int) -> str:
-    client, server = pair.endpoints if test.listen == THERE else (pair.endpoints[1], pair.endpoints[0])
-    other = "here" if test.listen == THERE else "there"
+    client, server = pair.endpoints if test.server == REMOTE else (pair.endpoints[1], pair.endpoints[0])
+    other = LOCAL if test.server == REMOTE else REMOTE
     return (
         f'host "{test.host}": found no way from {client.name} to {server.address.public} port {port}; expected one '
-        f"(--data, --port, or --listen {other})"
+        f"(--addresses, --port, or --server {other})"
     )
 
 
@@ -153,7 +153,7 @@ def _order(test: TestPlan, pair: Pair, cell: Cell, seed: int, port: int, endpoin
 
     sender, receiver = pair.of(cell)
     ends = asdict(Ends(end(sender), end(receiver)))
-    server = pair.endpoints[1] if test.listen == THERE else pair.endpoints[0]
+    server = pair.endpoints[1] if test.server == REMOTE else pair.endpoints[0]
     plan = _plan(test, cell, REQUEST_BYTES if server is sender else None)
     return {
         "plan": plan.engine_input(),

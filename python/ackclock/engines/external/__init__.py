@@ -16,7 +16,7 @@ from ackclock.errors import AckclockError, UnsupportedError
 from ackclock.plan import Plan
 from ackclock.system import signals
 
-#: How often it is asked whether to go on, in seconds.
+#: Seconds between two checks whether to go on.
 LOOK_S = 0.2
 
 #: The last bytes of a file of samples that tell how far the run is.
@@ -30,8 +30,8 @@ class SimulatorError(AckclockError):
 class Simulator(Engine, Protocol):
     """An engine that is another simulator."""
 
-    def lacking(self) -> str | None:
-        """What this machine lacks to run it."""
+    def unavailable(self) -> str | None:
+        """Return why this machine cannot run the simulator; None if it can."""
 
     def make(self, plan: Plan, seed: int, folder: Path) -> Sequence[Sequence[str]]:
         """Writes a run's program into a folder; the commands that run it there, one after the other."""
@@ -39,9 +39,9 @@ class Simulator(Engine, Protocol):
 
 def carried_out(simulator: Simulator, plan: Plan, seed: int, around: RunOptions) -> Dataset:
     """One run. Raises `UnsupportedError`, and `SimulatorError` if the simulator is not there or fails."""
-    if reasons := simulator.check(plan):
+    if reasons := simulator.unsupported(plan):
         raise UnsupportedError(reasons)
-    if lack := simulator.lacking():
+    if lack := simulator.unavailable():
         raise SimulatorError(lack)
     with folders.temporary_folder() as folder:
         with folders.write_errors(folder):
@@ -67,7 +67,7 @@ def run(command: Sequence[str], folder: Path, around: RunOptions, duration_s: fl
 
 
 def _why(lines: Sequence[str], status: int) -> str:
-    """What of a program's words says what went wrong."""
+    """Return the line of a program's output that explains its failure."""
     marked = [line for line in lines if re.search(r"\b(error|ns|aborted|assert)\b", line, re.IGNORECASE)]
     return next(iter([*marked, *lines]), f"status {status}")[:300]
 
@@ -90,12 +90,12 @@ def _started(command: Sequence[str], folder: Path, said: int) -> Iterator[subpro
         process.kill()
         process.wait()
 
-    with signals.undoing(end):
+    with signals.cleanup(end):
         yield process
 
 
 def _share(folder: Path, duration_s: float) -> float:
-    """How far a run is, by the last sample that is on disk."""
+    """Return the completed share of a run, from the last sample on disk."""
     try:
         return min(_last_s(folder / "samples") / duration_s, 1.0)
     except (OSError, IndexError, ValueError):

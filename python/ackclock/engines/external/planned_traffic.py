@@ -1,4 +1,4 @@
-"""What another simulator is told of a plan's traffic: every connection and every UDP source, with what is drawn of it.
+"""Traffic of a plan for another simulator: every TCP connection and UDP source, with what is drawn for it.
 
 The draws are those of the packet engine (`_core.drawn`), so flows begin at the same times and transfers have the same
 sizes. Flows are numbered as there: those of the plan, its UDP sources, the generated transfers. In a network of hosts
@@ -19,14 +19,14 @@ from ackclock.plan import DatagramPlan, EndsPlan, HopPlan, HostsPlan, PathPlan, 
 #: Tables of `_core.drawn`.
 Drawn: TypeAlias = Mapping[str, Mapping[str, Any]]
 
-#: What stands for no gate in them.
+#: Value that means "no gate" in the drawn traffic.
 NO_GATE = 2**32 - 1
 
 #: The routing of which a flow has one way there and one back, from its first packet to its last.
 KEPT_WAYS = ("single", "ecmp", "weighted")
 
 #: Kinds of UDP sources whose datagrams leave at times that are known before a run.
-KNOWN_TIMES = ("constant", "bursts", "on_off")
+SUPPORTED_TIMES = ("constant", "bursts", "on_off")
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ Ways: TypeAlias = tuple[PathPlan, PathPlan, float]
 
 
 def told(plan: Plan, seed: int) -> Told:
-    """The traffic of a run. The plan is one that `beyond` finds nothing in."""
+    """The traffic of a run. The plan is one that `unsupported` finds nothing in."""
     drawn = _core.drawn(plan.engine_json, seed)
     gates = zip(*(drawn["gates"][name].tolist() for name in ("awaits", "delay_s", "stop_s")), strict=True)
     routed = _Routed(plan, drawn)
@@ -174,15 +174,15 @@ def ways(plan: Plan) -> Iterator[tuple[PathPlan, PathPlan]]:
     yield from ((pair.forward, pair.reverse) for pair in pairs)
 
 
-def draws(plan: Plan) -> bool:
-    """Whether any of it is drawn."""
+def is_stochastic(plan: Plan) -> bool:
+    """Return True if any of the traffic is drawn."""
     jitter = any(flow.start_jitter_s for flow in plan.flows)
     hashed = bool(plan.nodes) and plan.routing != "single"
     return jitter or hashed or bool(plan.traffic) or any(source.source["kind"] == "on_off" for source in plan.datagrams)
 
 
-def beyond(plan: Plan) -> Iterator[str]:
-    """What of a plan's traffic no simulator is told."""
+def unsupported(plan: Plan) -> Iterator[str]:
+    """Yield what of a plan's traffic no external simulator supports."""
     if plan.nodes and plan.routing not in KEPT_WAYS:
         yield f'routing = "{plan.routing}"'
     for traffic in plan.traffic:
@@ -201,14 +201,14 @@ def _of_traffic(traffic: TrafficPlan) -> Iterator[str]:
 
 
 def _of_source(source: DatagramPlan) -> Iterator[str]:
-    if source.source["kind"] not in KNOWN_TIMES:
+    if source.source["kind"] not in SUPPORTED_TIMES:
         yield "UDP at a rate that follows the delay"
     if source.priority:
         yield "UDP with a priority"
 
 
-def beyond_losses(plan: Plan) -> Iterator[str]:
-    """What of random losses no simulator is told: they lose each packet with the same chance."""
+def unsupported_losses(plan: Plan) -> Iterator[str]:
+    """Yield the random losses that no external simulator supports. They drop each packet with the same probability."""
     kinds = {link.loss["kind"] for link in plan.links if link.loss}
     if "every" in kinds:
         yield "loss of every n-th packet of a flow"

@@ -1,4 +1,4 @@
-"""What another simulator wrote, as the dataset's tables.
+"""Output files of another simulator, read into the dataset's tables.
 
 Each writes the same files: `samples` (a line for each flow, `f`, and each link, `q`, at each instant), `drops` (ns-2's
 trace lines, of dropped packets only), `losses` (so for random losses, if there are any), `cuts` (ns-2's trace lines of
@@ -106,7 +106,7 @@ class _Run:
         return tcp.mss_bytes if tcp else 0
 
     def marked(self, flow: int) -> bool:
-        """Whether a flow's windows are cut at marks, too."""
+        """Return True if ECN marks reduce the flow's window as well."""
         tcp = self.plan.groups[self.groups[flow]].tcp
         return tcp is not None and tcp.ecn != "off"
 
@@ -192,7 +192,7 @@ def _ends(of: _Run, begun: Array) -> dict[str, Array]:
 
 
 def _counted(of: _Run) -> dict[str, Array]:
-    """What is counted; a segment of data has its bytes, a packet those of its headers too."""
+    """Return the counters; a data segment counts its payload bytes, a packet its header bytes as well."""
     end, warm = (of.counted(word, COUNTS_OF_FLOWS) for word in ("end", "warm"))
     mss, wire, most = _sizes(of)
     delivered, at_warmup = (np.minimum(_whole(rows["ack"]) * mss, most) for rows in (end, warm))
@@ -276,7 +276,7 @@ def _since(rows: pl.DataFrame, counted: tuple[str, ...]) -> pl.DataFrame:
 
 
 def _utilisation(plan: Plan, since: pl.DataFrame) -> Array:
-    """Of the rate that the link has then."""
+    """Return the utilisation relative to the rate that the link has at that time."""
     link, times_s = since["link"].to_numpy().astype(int), since["time_s"].to_numpy()
     rate_bps = np.array([link.rate_bps for link in plan.links])[link]
     for change in plan.changes:
@@ -291,7 +291,7 @@ def _utilisation(plan: Plan, since: pl.DataFrame) -> Array:
 
 
 def _busy_for(work_s: Array, interval_s: float) -> Array:
-    """How long a link was busy in each interval: a packet is counted when its transmission begins."""
+    """Return for how long a link was busy in each interval; a packet counts when its transmission begins."""
     behind_s = np.cumsum(work_s - interval_s)
     left_s = behind_s - np.minimum(np.minimum.accumulate(behind_s), 0.0)
     busy_s: Array = work_s + np.concatenate([[0.0], left_s[:-1]]) - left_s
@@ -375,7 +375,7 @@ def _links(of: _Run, counts: Lines) -> dict[str, Any]:
 
 
 def _busy_s(plan: Plan, numbers: Array, departed_bytes: Array) -> Array:
-    """How long each link was busy; not known where its rate has changed."""
+    """Return for how long each link was busy; NaN where its rate has changed."""
     changed = {change.link for change in plan.changes if change.rate_bps is not None}
     rates_bps = [np.nan if number in changed else plan.links[int(number)].rate_bps for number in numbers]
     busy_s: Array = departed_bytes * 8 / np.array(rates_bps)

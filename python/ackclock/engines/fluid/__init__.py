@@ -11,35 +11,36 @@ from collections.abc import Sequence
 from ackclock import _core
 from ackclock.dataset import Dataset
 from ackclock.engines import features
-from ackclock.engines.engine import Need, RunOptions, missing
+from ackclock.engines.engine import Engine, RequiredResult, RunOptions, unsupported_features
 from ackclock.engines.fluid import plans, replay, routing, tables
 from ackclock.engines.fluid.queues import QUEUES
 from ackclock.errors import InputError, Unsupported, UnsupportedError
 from ackclock.plan import Plan
 
 
-class FluidEngine:
+class FluidEngine(Engine):
     """N flows through queues with loss synchronisation."""
 
     name = "fluid"
-    has = (
+    vectorised = True
+    supported_features = (
         frozenset({features.STARTS, features.STOPS, features.SEVERAL_LINKS, features.ROUTED})
         | {features.congestion(name) for name in _core.FLUID_LAWS}
         | {features.queue(name) for name in QUEUES}
     )
 
-    def check(self, plan: Plan) -> list[Unsupported]:
-        """What is not a long-lived flow, a choice of ways, and what its queues have no probability for."""
-        finer = [*routing.beyond(plan), *plans.beyond(routing.laid(plan))]
-        return [*missing(plan, self), *(Unsupported(what, self.name) for what in finer)]
+    def unsupported(self, plan: Plan) -> list[Unsupported]:
+        """List what a fluid cannot model: short transfers, equal-cost paths, and parameters of queues."""
+        finer = [*routing.unsupported(plan), *plans.unsupported(routing.laid(plan))]
+        return [*unsupported_features(plan, self), *(Unsupported(what, self.name) for what in finer)]
 
-    def draws(self, plan: Plan) -> bool:
-        """Whether starts, the number of flows hit, or which, are left to chance."""
-        return plans.draws(plan)
+    def is_stochastic(self, plan: Plan) -> bool:
+        """Return True if starts, the number of flows hit, or which flows are hit, are drawn."""
+        return plans.is_stochastic(plan)
 
-    def needs(self, plan: Plan) -> list[Need]:
+    def required_results(self, plan: Plan) -> list[RequiredResult]:
         """The results whose losses it is to follow."""
-        return replay.needs(plan)
+        return replay.required_results(plan)
 
     def run(self, plan: Plan, seed: int, options: RunOptions | None = None) -> Dataset:
         """One run. Raises `UnsupportedError`, and `InputError` for paths in a circle or shares still to be measured."""
@@ -58,7 +59,7 @@ class FluidEngine:
         """
         around = options or RunOptions()
         for plan, _ in runs:
-            if reasons := self.check(plan):
+            if reasons := self.unsupported(plan):
                 raise UnsupportedError(reasons)
 
         def tell(done: int) -> None:

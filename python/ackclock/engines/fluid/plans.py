@@ -41,14 +41,14 @@ def _longest_step_s(plan: Plan) -> float:
     return min(flow.base_rtt_s for flow in plan.flows) / STEPS_PER_RTT
 
 
-def beyond(plan: Plan) -> Iterator[str]:
-    """What of the plan's queues a fluid does not have."""
+def unsupported(plan: Plan) -> Iterator[str]:
+    """Yield what of the plan's queues the fluid model lacks."""
     used = {hop.link for flow in plan.flows for hop in flow.forward.hops}
-    yield from dict.fromkeys(what for link in sorted(used) for what in queues.beyond(plan.links[link].queue))
+    yield from dict.fromkeys(what for link in sorted(used) for what in queues.unsupported(plan.links[link].queue))
 
 
-def draws(plan: Plan) -> bool:
-    """Whether anything is drawn: starts with jitter, sizes of loss events, their victims, RED's early drops."""
+def is_stochastic(plan: Plan) -> bool:
+    """Return True if anything is drawn: jittered starts, sizes of loss events, loss assignment, RED's early drops."""
     options = plan.options["fluid"]
     events = options["synchronisation"]["kind"] != "none"
     return (
@@ -87,10 +87,10 @@ def _flow(flow: FlowPlan, group: GroupPlan) -> dict[str, Any]:
 
 
 def _controller(table: str, chosen: Mapping[str, Any]) -> dict[str, Any]:
-    """What a controller reads: what a result is to tell has been measured by now."""
+    """Return the settings of a controller as the solver reads them. Results that it names have been measured before."""
     if chosen.get("from"):
         raise InputError(
             f'fluid.{table}.from: found "{chosen["from"]}", not measured yet; '
-            "expected what ackclock.engines.fed(engine, plan) puts in its place"
+            "expected what ackclock.engines.resolve_inputs(engine, plan) puts in its place"
         )
     return {key: value for key, value in chosen.items() if key != "from"}

@@ -17,8 +17,8 @@ def translated(queue: QueuePlan, packet_bytes: int) -> Translated:
     return QUEUES[queue.discipline](queue.parameters, packet_bytes)
 
 
-def beyond(queue: QueuePlan) -> Iterator[str]:
-    """What of a queue's parameters a fluid does not have."""
+def unsupported(queue: QueuePlan) -> Iterator[str]:
+    """Yield what of a queue's parameters the fluid model lacks."""
     if queue.discipline == "red":
         if queue.parameters["adaptive"]:
             yield "adaptive RED"

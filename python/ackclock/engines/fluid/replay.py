@@ -16,7 +16,7 @@ import polars as pl
 
 from ackclock import metrics
 from ackclock.dataset import Dataset
-from ackclock.engines.engine import Need
+from ackclock.engines.engine import RequiredResult
 from ackclock.errors import InputError
 from ackclock.input import arguments
 from ackclock.input.arguments import checked, optional
@@ -50,11 +50,13 @@ def replay(plan: Plan, data: Dataset, *, loss_assignment: bool = False, between:
     return _filled("loss_assignment", found, data, between) if loss_assignment else found
 
 
-def needs(plan: Plan) -> list[Need]:
+def required_results(plan: Plan) -> list[RequiredResult]:
     """The results that the plan's `from` keys name."""
     named = {table: plan.options["fluid"][table].get("from") for table in MEASURED}
     return [
-        Need(f"fluid.{table}.from", Path(folder), partial(_filled, table)) for table, folder in named.items() if folder
+        RequiredResult(f"fluid.{table}.from", Path(folder), partial(_filled, table))
+        for table, folder in named.items()
+        if folder
     ]
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from ackclock.engines import features
 from ackclock.plan import EndsPlan, FlowPlan, HopPlan, PathPlan, Plan
 
-#: What a plan asks for whose hosts have a choice: a fluid takes one way.
+#: Feature of a plan whose hosts have equal-cost paths: a fluid takes one path.
 SEVERAL_WAYS = "several equally short ways"
 
 
@@ -18,7 +18,7 @@ BY_A_SWITCH = "Valiant's routing"
 
 @dataclass(frozen=True, slots=True)
 class _Reached:
-    """How a node is reached: the last link of a shortest way (None: it is the start), and how many ways there are."""
+    """The last link of a shortest path to a node (None: it is the start), and the number of shortest paths."""
 
     link: int | None
     ways: int
@@ -48,8 +48,8 @@ def laid(plan: Plan) -> Plan:
     return replace(plan, flows=tuple(map(lay, plan.flows)))
 
 
-def beyond(plan: Plan) -> Iterator[str]:
-    """What of the plan's ways a fluid does not have: a choice, and acknowledgements that wait behind data."""
+def unsupported(plan: Plan) -> Iterator[str]:
+    """Yield what of the plan's paths the fluid model lacks: equal-cost paths, and ACKs that wait behind data."""
     if plan.routing == "valiant":
         yield BY_A_SWITCH
         return
@@ -100,7 +100,7 @@ class _Ways:
         return _Way((*before, *reversed(links)), reached[destination].ways == 1)
 
     def _from(self, start: int) -> Mapping[int, _Reached]:
-        """How each node is reached from one, level by level."""
+        """Return how each node is reached from one, level by level."""
         if start in self._known:
             return self._known[start]
         found = {start: _Reached(None, 1)}

@@ -1,4 +1,4 @@
-"""What the fluid solver leaves, as a dataset's tables: packets become bytes and whole numbers."""
+"""Output of the fluid solver as a dataset's tables: packets become bytes and whole numbers."""
 
 from __future__ import annotations
 

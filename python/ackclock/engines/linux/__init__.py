@@ -16,7 +16,7 @@ from typing import Any
 from ackclock import _core, algorithms
 from ackclock.dataset import Dataset, folders
 from ackclock.engines import features
-from ackclock.engines.engine import RunOptions, missing
+from ackclock.engines.engine import Engine, PreflightReport, RunOptions, unsupported_features
 from ackclock.engines.linux import (
     delivery_trace,
     disciplines,
@@ -32,7 +32,7 @@ from ackclock.engines.linux.kernel import cache, user_module
 from ackclock.engines.linux.network import Network
 from ackclock.engines.linux.run_spec import Order, order
 from ackclock.engines.linux.testbed.layout import HOSTS, TESTBED
-from ackclock.engines.linux.testbed.unsupported import beyond as beyond_testbed
+from ackclock.engines.linux.testbed.unsupported import unsupported as unsupported_on_testbed
 from ackclock.engines.linux.trace_steps import stepped
 from ackclock.errors import InputError, Unsupported, UnsupportedError
 from ackclock.input.fields import shown
@@ -49,35 +49,35 @@ LACKING = {
     features.PATHS,
 }
 
-#: What it has besides congestion controls.
+#: Supported features besides congestion controls.
 HAS = (features.ALL - LACKING) | {features.queue(name) for name in disciplines.NAMES} | features.OF_TESTBEDS
 
 
-class LinuxEngine:
+class LinuxEngine(Engine):
     """Linux itself."""
 
     name = "linux"
 
     @property
-    def has(self) -> frozenset[str]:
-        """Those with a module that is brought included."""
+    def supported_features(self) -> frozenset[str]:
+        """Supported features, with the algorithms of user-supplied modules."""
         controls = {features.congestion(name) for name in algorithms.in_linux("congestion")}
         return frozenset({*HAS, *controls})
 
-    def lacking(self) -> str | None:
+    def unavailable(self) -> str | None:
         """A guest's kernel, if none was made here; a plan may still ask for the kernel of this machine."""
         return None if cache.taken(cache.every()) else "there is no guest kernel; `ackclock kernel build` makes one"
 
-    def check(self, plan: Plan) -> list[Unsupported]:
-        """What the kernel has not, or cannot be told; of the one that is there, what it was built without."""
-        lacking = missing(plan, self)
+    def unsupported(self, plan: Plan) -> list[Unsupported]:
+        """List what the kernel lacks or has no setting for; of a live kernel also what it was built without."""
+        lacking = unsupported_features(plan, self)
         lacking += [
             Unsupported(f"{features.congestion(kind)} without --module FILE", self.name)
-            for kind in user_module.lacking(plan)
+            for kind in user_module.missing_modules(plan)
         ]
         lacking += [Unsupported(what, self.name) for what in dict.fromkeys(_finer(plan))]
         if _on_hosts(plan):
-            return lacking + [Unsupported(what, self.name) for what in beyond_testbed(plan)]
+            return lacking + [Unsupported(what, self.name) for what in unsupported_on_testbed(plan)]
         asked = [what for what in features.features(plan) if what in features.OF_TESTBEDS]
         lacking += [Unsupported(f'{what}, with kernel = "guest" or "live"', self.name) for what in asked]
         if lacking or plan.options["linux"]["kernel"] != "live":
@@ -85,7 +85,7 @@ class LinuxEngine:
         setup = order(plan, 0, _laid(plan)).setup
         return [Unsupported(what, self.name) for what in live.missing(plan, setup)]
 
-    def draws(self, plan: Plan) -> bool:
+    def is_stochastic(self, plan: Plan) -> bool:
         """Starts, hashes and sizes draw from the seed, and so does a guest's kernel."""
         return True
 
@@ -95,7 +95,7 @@ class LinuxEngine:
         Whatever `options.progress` raises ends the run, and nothing of it remains.
         """
         around = options or RunOptions()
-        if reasons := self.check(plan):
+        if reasons := self.unsupported(plan):
             raise UnsupportedError(reasons)
         if _on_hosts(plan):
             from ackclock.engines.linux import testbed
@@ -103,7 +103,7 @@ class LinuxEngine:
             return testbed.run(plan, seed, around)
         return _carried_out(plan, seed, around)
 
-    def measured(self, plan: Plan) -> Plan:
+    def with_measurements(self, plan: Plan) -> Plan:
         """With what its testbed is to find out. Raises `HostError`, and `InputError` for what a host lacks."""
         if not _on_hosts(plan) or not plan.options[TESTBED]["measure"]:
             return plan
@@ -111,22 +111,23 @@ class LinuxEngine:
 
         return testbed.measured(plan)
 
-    def alone(self, plan: Plan) -> bool:
+    def exclusive(self, plan: Plan) -> bool:
         """The hosts of a testbed have one network."""
         return _on_hosts(plan)
 
-    def look(self, plan: Plan) -> tuple[dict[str, str], tuple[str, ...], tuple[str, ...]] | None:
-        """Of a testbed: a line on each host, what is missing, and what weakens a run; None if it is none."""
+    def preflight(self, plan: Plan) -> PreflightReport | None:
+        """Examine the hosts of a testbed; None if the plan has none."""
         if not _on_hosts(plan):
             return None
         from ackclock.engines.linux import testbed
 
-        seen = testbed.look(plan)
-        return {name: facts.line() for name, facts in seen.facts.items()}, seen.missing, seen.doubts
+        found = testbed.look(plan)
+        lines = {name: facts.line() for name, facts in found.facts.items()}
+        return PreflightReport(lines, found.missing, found.doubts)
 
 
 def _on_hosts(plan: Plan) -> bool:
-    """Whether the kernels are those of a testbed. Raises `InputError` if there is none."""
+    """Return True if the kernels are those of a testbed. Raises `InputError` if the plan has no testbed."""
     if plan.options["linux"]["kernel"] != HOSTS:
         return False
     if TESTBED not in plan.options:
@@ -135,11 +136,11 @@ def _on_hosts(plan: Plan) -> bool:
 
 
 def _finer(plan: Plan) -> Iterator[str]:
-    """What is finer than features."""
-    yield from stack.beyond(plan)
+    """Yield unsupported parameters and combinations, beyond whole features."""
+    yield from stack.unsupported(plan)
     for link in plan.links:
         if link.queue.discipline in disciplines.NAMES:
-            yield from disciplines.beyond(link.queue)
+            yield from disciplines.unsupported(link.queue)
     losses = features.losses(plan)
     if any(loss["kind"] == "every" for loss in losses):
         yield "loss of every n-th packet"
@@ -147,7 +148,7 @@ def _finer(plan: Plan) -> Iterator[str]:
         yield features.OPPORTUNITIES
     if losses and any(group.tcp and group.tcp.packet_bytes <= ACK_BYTES for group in plan.groups):
         yield f"random loss of packets of {ACK_BYTES} B and less"
-    yield from routed.beyond(plan) if plan.nodes else network.beyond(plan)
+    yield from routed.unsupported(plan) if plan.nodes else network.unsupported(plan)
 
 
 def _laid(plan: Plan) -> Network:
@@ -204,7 +205,7 @@ def _kernel(name: str) -> Path:
 
 
 def _about(given: Order, release: str) -> dict[str, Any]:
-    """What the manifest says of all runs; `release` is what the kernel calls its version."""
+    """Return the manifest's entries on the kernel; `release` is the kernel's version."""
     live = given.plan.options["linux"]["kernel"] == "live"
     return {
         "release": release,

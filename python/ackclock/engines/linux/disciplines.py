@@ -24,7 +24,7 @@ HANDLE = "10:"
 FLAGS_AT = 20 + 13
 SYN, FIN = 0x02, 0x01
 
-#: How tc's filters look for TCP.
+#: Match of TCP in tc's u32 filters.
 TCP = "match ip protocol 6 0xff"
 
 Parameters: TypeAlias = Mapping[str, Any]
@@ -50,7 +50,7 @@ def number(value: float) -> str:
 
 
 def commands(link: LinkPlan, device: str, priorities: Collection[int]) -> Iterator[str]:
-    """What follows `tc -n NODE` to give a device's class `1:1` the link's discipline.
+    """Yield the arguments of `tc -n NODE` that put the link's qdisc into a device's class `1:1`.
 
     `priorities` are those that flows have; a filter finds them in the addresses.
     """
@@ -64,8 +64,8 @@ def commands(link: LinkPlan, device: str, priorities: Collection[int]) -> Iterat
         yield f"qdisc add dev {device} parent 1:1 handle {HANDLE} {words}"
 
 
-def beyond(queue: QueuePlan) -> Iterator[str]:
-    """What of a discipline's parameters the kernel has not."""
+def unsupported(queue: QueuePlan) -> Iterator[str]:
+    """Yield what of a qdisc's parameters the kernel lacks."""
     card, given = algorithms.card("queue", queue.discipline), queue.parameters
     words = card.told(Word)
     whole = [card.key(name) for name in card.parameters if name in words and words[name].whole]
@@ -97,7 +97,7 @@ def _word(word: Word, kind: str, value: Any) -> list[str]:
     return [word.word, str(int(value)) if word.whole else FORMS.get(kind, str)(value)]
 
 
-#: How tc reads a parameter, by its kind; others as they are.
+#: Formats of tc's arguments by the kind of the parameter; others are written as they are.
 FORMS: Mapping[str, Callable[[Any], str]] = {"time": time, "rate": rate, "number": number}
 
 

@@ -35,19 +35,19 @@ HERE = Path(__file__).parent
 #: The guest's clock at its start, nanoseconds since 1970: 1 January 2000.
 START_NS = 946_684_800_000_000_000
 
-#: How often the host looks for progress.
+#: Seconds between two checks of the guest's progress.
 LOOK_S = 0.05
 
 #: Console lines that an error message quotes.
 QUOTED = 6
 
-#: How the guest's kernel, Python and Rust say that there is no memory left.
+#: Messages of the guest's kernel, Python and Rust when memory runs out.
 NO_MEMORY = (r"Out of memory: ", r"^MemoryError", r"memory allocation of \d+ bytes failed")
 
 #: Programs that a guest needs on the host, and the Debian packages that have them.
 PROGRAMS = {"ip": "iproute2", "ethtool": "ethtool", "mount": "mount", "setarch": "util-linux", "taskset": "util-linux"}
 
-#: What programs in the guest have for an environment.
+#: Environment of the programs in the guest.
 ENVIRONMENT = {
     "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
     "HOME": "/",
@@ -67,7 +67,7 @@ class GuestError(AckclockError):
 
 @dataclass(frozen=True, slots=True)
 class Guest:
-    """How to start a guest: the kernel's file, its memory, the seed of its randomness, parameters of its modules."""
+    """Options of a guest's start: the kernel's file, its memory, the random seed, parameters of its modules."""
 
     kernel: Path
     memory_bytes: int
@@ -154,7 +154,7 @@ def _fixed_addresses_allowed() -> bool:
 
 
 def memory_folder(memory_bytes: int) -> Path:
-    """Where the guest's memory is kept, in a file without a name: in RAM if there is room. Raises `InputError`."""
+    """Return the folder for the guest's memory, an unnamed file: in RAM if there is room. Raises `InputError`."""
     tried = []
     for folder in dict.fromkeys((Path("/dev/shm"), Path(tempfile.gettempdir()), Path("/var/tmp"))):
         if reason := _unfit(folder, memory_bytes):
@@ -200,7 +200,7 @@ def _started(
             start_new_session=True,
         )
         try:
-            with signals.undoing(partial(_end, guard)):
+            with signals.cleanup(partial(_end, guard)):
                 yield guard
         finally:
             for left in ("init", "command"):

@@ -29,10 +29,10 @@ from ackclock.system import signals
 #: Programs, and the Debian packages that have them.
 PROGRAMS = {"unshare": "util-linux", "setpriv": "util-linux", "ip": "iproute2", "tc": "iproute2", "ethtool": "ethtool"}
 
-#: How often it is asked whether to go on.
+#: Seconds between two checks whether to go on.
 LOOK_S = 0.2
 
-#: Where they may be besides PATH.
+#: Folders of system programs that may be missing in PATH.
 SYSTEM = "/usr/local/sbin:/usr/sbin:/sbin"
 
 #: Discipline → the least words with which tc can add it.
@@ -56,7 +56,7 @@ class LiveError(AckclockError):
 
 
 def missing(plan: Plan, setup: Iterable[str]) -> Iterator[str]:
-    """What the running kernel lacks for a plan and the commands of its network, in words.
+    """Yield what the running kernel lacks for a plan and the commands of its network, in words.
 
     Raises `InputError` if a program is missing or no namespaces can be made.
     """
@@ -76,7 +76,7 @@ def missing(plan: Plan, setup: Iterable[str]) -> Iterator[str]:
 
 
 def _needs(setup: Iterable[str]) -> list[tuple[str, str]]:
-    """What the commands need of a kernel, and how it is tried."""
+    """Return the kernel features that the commands use, each with the command that tests it."""
     lines = list(setup)
     kinds = {kind for line in lines for kind in LEAST if re.search(rf" qdisc add .*\b{kind}\b", line)}
     tries = [(features.queue(kind), f"tc qdisc add dev lo root {LEAST[kind]}") for kind in sorted(kinds)]
@@ -148,7 +148,7 @@ def _started(command: Sequence[str]) -> Iterator[subprocess.Popen[bytes]]:
         env=_environment(),
         start_new_session=True,
     )
-    with signals.undoing(partial(_end, process)):
+    with signals.cleanup(partial(_end, process)):
         yield process
 
 

@@ -33,13 +33,13 @@ from ackclock.plan import (
 )
 
 #: Ways that the addresses of one priority are enough for: 10.x.0.1 to 10.x.255.255.
-MOST_WAYS = 65_535
+MAX_WAYS = 65_535
 
 #: Ethernet's header, which the kernel counts in a packet's length.
 ETHERNET_BYTES = 14
 
 #: The least MTU of a cable.
-LEAST_MTU_BYTES = 1500
+MIN_MTU_BYTES = 1500
 
 DELAYS = "d0"
 
@@ -77,13 +77,13 @@ class Cable:
 
     @property
     def delays(self) -> bool:
-        """Whether it does more than hand over."""
+        """Return True if it delays packets."""
         return bool(self.delay_s > 0 or self.rate_bps or self.medium or self.processing)
 
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """Where a socket is: its namespace and address."""
+    """A socket's namespace and address."""
 
     namespace: str
     address: str
@@ -141,25 +141,25 @@ class Network:
 
 
 def lay(plan: Plan) -> Network:
-    """The network of a plan whose ways are paths. The plan must be one that `beyond` finds nothing in."""
+    """The network of a plan whose ways are paths. The plan must be one that `unsupported` finds nothing in."""
     return _Laying(plan).network
 
 
-def beyond(plan: Plan) -> Iterator[str]:
-    """What of a plan's ways cannot be laid."""
+def unsupported(plan: Plan) -> Iterator[str]:
+    """Yield what of a plan's paths cannot be built."""
     ways: dict[int, set[object]] = {}
     for item in (*_planned(plan), *_generated(plan)):
         ways.setdefault(item.priority, set()).add(item)
         if any(_twice(path.hops) for path in (item.forward, item.reverse)):
             yield "ways that cross a link twice"
             break
-    if any(len(found) > MOST_WAYS for found in ways.values()):
-        yield f"more than {MOST_WAYS} ways"
+    if any(len(found) > MAX_WAYS for found in ways.values()):
+        yield f"more than {MAX_WAYS} ways"
 
 
 @dataclass(frozen=True, slots=True)
 class _Way:
-    """What has addresses of its own: two paths between a pair of hosts, and a priority."""
+    """Two paths between a pair of hosts and a priority, which have addresses of their own."""
 
     forward: PathPlan
     reverse: PathPlan
@@ -246,7 +246,7 @@ def address(priority: int, side: int, number: int) -> str:
 
 
 #: A shorter delay is none: handing a packet over takes as long.
-LEAST_DELAY_S = 1e-6
+MIN_DELAY_S = 1e-6
 
 
 def road(
@@ -263,7 +263,7 @@ def road(
         if harmed := impaired(hop.link, plan):
             yield from harmed
             place, delay_s, before = harmed[-1].target, 0.0, None
-    if place == source and delay_s + path.delay_s < LEAST_DELAY_S:
+    if place == source and delay_s + path.delay_s < MIN_DELAY_S:
         yield Cable(source, DELAYS)
         place = DELAYS
     yield from entered(place, target, delay_s + path.delay_s, before, processing)
@@ -272,7 +272,7 @@ def road(
 def entered(
     source: str, host: str, delay_s: float, link: LinkPlan | None, processing: tuple[float, float] | None
 ) -> Iterator[Cable]:
-    """As `joined`, to a host that takes between these times for a packet."""
+    """Yield cables as `joined` does, to a host whose processing time per packet is drawn between these times."""
     *before, last = joined(source, host, delay_s, link)
     yield from before
     yield replace(last, processing=processing)
@@ -309,7 +309,7 @@ def transmission_bps(link: LinkPlan) -> float | None:
 
 def joined(source: str, target: str, delay_s: float, link: LinkPlan | None) -> Iterator[Cable]:
     """From one node to another, after a delay; behind a link its packets are still being transmitted."""
-    if delay_s < LEAST_DELAY_S:
+    if delay_s < MIN_DELAY_S:
         delay_s = 0.0
     if link is not None:
         rate_bps = transmission_bps(link)
@@ -337,7 +337,7 @@ def _paths(traffic: TrafficPlan) -> tuple[PathPairPlan, ...]:
 
 
 def mtu_bytes(plan: Plan) -> int:
-    """That of the largest packet, and Ethernet's at least."""
+    """Return the MTU of the largest packet, at least Ethernet's."""
     segments = (group.tcp.packet_bytes for group in plan.groups if group.tcp)
     datagrams = (item.payload_bytes + item.header_bytes for item in plan.datagrams)
-    return max(LEAST_MTU_BYTES, *segments, *datagrams)
+    return max(MIN_MTU_BYTES, *segments, *datagrams)

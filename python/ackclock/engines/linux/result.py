@@ -1,4 +1,4 @@
-"""What came back from inside, as a dataset."""
+"""The result of the process inside, as a dataset."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def dataset(
 
 
 def _described(table: str, columns: Mapping[str, Column], plan: Plan) -> dict[str, Column]:
-    """What flows and links are called, which is not asked for inside."""
+    """Add the names of flows and links, which the process inside does not report."""
     if table == "flows":
         return _flows(columns, plan)
     return _links(columns, plan) if table == "links" else {}

@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 
 from ackclock.engines.linux.network import (
-    MOST_WAYS,
+    MAX_WAYS,
     End,
     Ends,
     Network,
@@ -27,9 +27,9 @@ from ackclock.engines.linux.network import (
 from ackclock.engines.linux.stack import HostSettings, settings
 from ackclock.plan import EndsPlan, HostsPlan, Plan, TrafficPlan
 
-#: What switches hash, by their distance from the nearest host: the ports, and some of source, destination and protocol
-#: (`fib_multipath_hash_fields`). With the same fields for all, what one switch sends the same way would go the same way
-#: at the next one too.
+#: Fields that switches hash (`fib_multipath_hash_fields`), by their distance from the nearest host: the ports, and some
+#: of source, destination and protocol. With the same fields everywhere, flows that share a path at one switch would
+#: share it at the next one too.
 FIELDS = tuple(0x30 | others for others in (7, 3, 1, 2, 5, 6, 4, 0))
 
 #: Routing that the kernel has not.
@@ -43,20 +43,20 @@ OTHER_ROUTING = {
 HEAVIEST = 256
 
 
-def beyond(plan: Plan) -> Iterator[str]:
-    """What of a routed plan the kernel cannot do, or is not told."""
+def unsupported(plan: Plan) -> Iterator[str]:
+    """Yield what of a routed plan the kernel cannot do, or has no setting for."""
     if plan.routing in OTHER_ROUTING:
         yield OTHER_ROUTING[plan.routing]
     if any(change.up is not None for change in plan.changes):
         yield "links that fail in a routed network"
     if len(_settings(plan)) > 1:
         yield "different TCP settings in a routed network"
-    if sum(node.host for node in plan.nodes) > MOST_WAYS:
-        yield f"more than {MOST_WAYS} hosts"
+    if sum(node.host for node in plan.nodes) > MAX_WAYS:
+        yield f"more than {MAX_WAYS} hosts"
 
 
 def lay(plan: Plan) -> Network:
-    """The network of a plan with nodes. The plan must be one that `beyond` finds nothing in."""
+    """The network of a plan with nodes. The plan must be one that `unsupported` finds nothing in."""
     return _Laying(plan).network
 
 
@@ -114,12 +114,12 @@ class _Laying:
         return first
 
     def _processing(self, ends: EndsPlan) -> tuple[float, float] | None:
-        """What a packet takes where the link ends, if that is a host."""
+        """Return the range of the processing time where the link ends; None if that is no host."""
         host = self.network.hosts.get(self.names[ends.destination])
         return host.processing if host else None
 
     def _tables(self, first: Mapping[int, int]) -> None:
-        """What each node has for each host: the links that begin a shortest way."""
+        """Return for each node and host the links that begin a shortest path."""
         heaviest = max((link.weight for link in self.plan.links), default=1.0)
         if self.plan.routing == "weighted":
             for number, cable in first.items():

@@ -1,4 +1,4 @@
-"""The order: what the process inside is told, as JSON. `crates/ackclock-linux/src/order.rs` reads it."""
+"""The order: what the process inside is told, as JSON. `crates/ackclock-linux/src/run_spec.rs` reads it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ackclock.engines.linux.script import LOST, script
 from ackclock.engines.linux.trace_steps import stepped
 from ackclock.plan import Plan
 
-#: Whose time a run has.
+#: The clock of a run.
 VIRTUAL, REAL = "virtual", "real"
 
 
@@ -31,7 +31,7 @@ class Order:
 
     @cached_property
     def stepped(self) -> Plan:
-        """As the kernel has it: with rates that change in place of traces."""
+        """Return the plan with rate changes in place of traces."""
         return stepped(self.plan)
 
     @property

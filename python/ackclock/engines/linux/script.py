@@ -25,12 +25,12 @@ FLYING_P = 1_000_000
 #: A rate at which a packet takes nanoseconds.
 ENDLESS = "1000gbit"
 
-#: What a link that transmits may make up for: a timer that is so late. Its bucket is else empty from the first byte on,
-#: so a packet leaves when the one before has been sent. A kernel that shares its processor is later, by more than a
-#: packet where the link is slow.
+#: Longest delay of a timer that a transmitting link may catch up with. Its bucket is otherwise empty from the first
+#: byte on, so a packet leaves when the one before has been sent. A kernel that shares its processor is later, by more
+#: than a packet on a slow link.
 LATE_S = 5e-6
 LIVE_LATE_S = 1e-4
-LIVE_LEAST_BYTES = 1600
+LIVE_MIN_BYTES = 1600
 
 
 def script(
@@ -114,7 +114,7 @@ def _devices(network: Network, node: str) -> Iterator[str]:
 
 
 def _alone(network: Network, cable: Cable) -> bool:
-    """Whether segments leave one by one, and not in batches that are cut up."""
+    """Return True if segments leave one by one, not in super-segments that are split later."""
     return cable.source in network.hosts and not network.hosts[cable.source].batches
 
 
@@ -137,7 +137,7 @@ def _qdiscs(network: Network, plan: Plan, live: bool) -> Iterator[str]:
 
 
 def _rated(link: LinkPlan, number: int, device: str, mtu_bytes: int, live: bool) -> Iterator[str]:
-    """What follows `tc` to give a device what its link's packets wait for."""
+    """Yield the arguments of `tc` that give a device the link's rate and queue."""
     if link.trace and link.trace.has_opportunities:
         yield f"qdisc add dev {device} root handle 1: {_stab(link)}{delivery_trace.qdisc(number)}"
     else:
@@ -145,7 +145,7 @@ def _rated(link: LinkPlan, number: int, device: str, mtu_bytes: int, live: bool)
 
 
 def shaper(link: LinkPlan, device: str, mtu_bytes: int, live: bool) -> Iterator[str]:
-    """What follows `tc` to give a device a link's rate; its discipline is to be below."""
+    """Yield the arguments of `tc` that give a device a link's rate; its qdisc goes below."""
     yield f"qdisc add dev {device} root handle 1: {_stab(link)}htb default 1"
     yield f"class add dev {device} {htb_class(link, mtu_bytes, live)}"
 
@@ -167,7 +167,7 @@ def htb_class(link: LinkPlan, mtu_bytes: int, live: bool) -> str:
 
 
 def _credit_bytes(link: LinkPlan, live: bool) -> int:
-    late_s, least_bytes = (LIVE_LATE_S, LIVE_LEAST_BYTES) if live else (LATE_S, 1)
+    late_s, least_bytes = (LIVE_LATE_S, LIVE_MIN_BYTES) if live else (LATE_S, 1)
     return max(least_bytes, round(link.rate_bps / 8 * late_s))
 
 
@@ -181,7 +181,7 @@ def _delays(cable: Cable) -> Iterator[str]:
 
 
 def netem(cable: Cable) -> str:
-    """What delays a cable's packets.
+    """Return the arguments of netem that delay a cable's packets.
 
     With a rate, netem adds the transmission times; packets come one by one, so nobody waits for another's.
     """
@@ -218,7 +218,10 @@ def _medium(delay_s: float, medium: MediumPlan) -> str:
 
 
 def losing(loss: Loss, device: str) -> Iterator[str]:
-    """What follows `tc`. Three bands: SYNs, packets below 256 bytes (which are taken for ACKs and pass), and data."""
+    """Yield the arguments of `tc` for random loss.
+
+    Three bands: SYNs, packets below 256 bytes (taken for ACKs, never dropped), and data.
+    """
     yield f"qdisc add dev {device} root handle 1: prio bands 3 priomap {' '.join('2' * 16)}"
     yield from (f"qdisc add dev {device} {words}" for words in bands(loss))
     filters = f"filter add dev {device} parent 1: protocol ip prio"
@@ -236,7 +239,7 @@ def bands(loss: Loss) -> Iterator[str]:
 
 
 def _routes(network: Network, node: str) -> Iterator[str]:
-    """Where most addresses are is a node's default."""
+    """Yield the routes of a node. Its default route is the one that most addresses share."""
     routes = network.routes.get(node, {})
     metrics = network.hosts[node].metrics if node in network.hosts else ()
     words = "".join(f" {name} {value}" for name, value in metrics)

@@ -22,7 +22,7 @@ from ackclock.plan import TIMESTAMPS_BYTES, CongestionPlan, GroupPlan, Plan, Tcp
 BUFFER_BYTES = 256 << 20
 
 #: A window clamp below this is not kept: half of the least receive buffer (SOCK_MIN_RCVBUF).
-LEAST_WINDOW_BYTES = 2304
+MIN_WINDOW_BYTES = 2304
 
 #: Clocks that kernels are built with: HZ = 1000, 250, 100. A tick of a plan describes one of them.
 TICKS_S = (0.001, 0.004, 0.01)
@@ -30,9 +30,9 @@ TICKS_S = (0.001, 0.004, 0.01)
 
 @dataclass(frozen=True, slots=True)
 class HostSettings:
-    """What is set for a whole host. Connections that agree on it share a pair of hosts.
+    """Settings of a whole host.
 
-    `processing` is what a packet that arrives takes, in seconds: drawn from between these two.
+    Connections with equal settings share a pair of hosts.
     """
 
     sysctls: tuple[tuple[str, str], ...] = ()
@@ -69,7 +69,7 @@ def _given(group: GroupPlan) -> GroupPlan:
 
 
 def _sysctls(tcp: TcpPlan) -> tuple[tuple[str, str], ...]:
-    """Of `net.ipv4`."""
+    """Return the sysctls below `net.ipv4`."""
     return (
         ("tcp_sack", str(int(tcp.sack))),
         ("tcp_timestamps", str(int(tcp.timestamps))),
@@ -92,7 +92,7 @@ def _recovery(tcp: TcpPlan) -> int:
 
 
 def _metrics(tcp: TcpPlan) -> tuple[tuple[str, str], ...]:
-    """Of a host's routes. The MSS is advertised without the timestamps' bytes taken off (RFC 6691)."""
+    """Return the metrics of a host's routes. The advertised MSS includes the timestamps' bytes (RFC 6691)."""
     given = {
         "advmss": str(tcp.mss_bytes + TIMESTAMPS_BYTES * tcp.timestamps),
         "initcwnd": str(tcp.initial_window),
@@ -119,8 +119,8 @@ def socket(group: GroupPlan) -> dict[str, Any] | None:
     }
 
 
-def beyond(plan: Plan) -> Iterator[str]:
-    """What of a plan's TCP and congestion controls the kernel has not."""
+def unsupported(plan: Plan) -> Iterator[str]:
+    """Yield what of a plan's TCP and congestion control algorithms the kernel lacks."""
     for group in plan.groups:
         if group.tcp is not None and group.congestion is not None:
             yield from _of_tcp(group.tcp, group.congestion.kind)
@@ -139,8 +139,8 @@ def _of_tcp(tcp: TcpPlan, kind: str) -> Iterator[str]:
         "a minimum timeout that applies to the whole timeout": not tcp.rto_floor_on_variance,
         f"a timeout with {_ms(tcp.rto_slop_s)} added": tcp.rto_slop_s != 0,
         f"a clock with ticks of {_ms(tcp.timer_tick_s)}": tcp.timer_tick_s not in TICKS_S,
-        f"a receive window below {LEAST_WINDOW_BYTES} B": tcp.receive_window_bytes is not None
-        and tcp.receive_window_bytes < LEAST_WINDOW_BYTES,
+        f"a receive window below {MIN_WINDOW_BYTES} B": tcp.receive_window_bytes is not None
+        and tcp.receive_window_bytes < MIN_WINDOW_BYTES,
         "reductions that are not undone": tcp.sack and not tcp.undo_spurious,
         "fast retransmit without limited transmit": not tcp.limited_transmit,
         "a window that comes down at once": tcp.recovery_reduction != "prr",
@@ -156,7 +156,7 @@ def _of_tcp(tcp: TcpPlan, kind: str) -> Iterator[str]:
 
 
 def _is_broken(time_s: float) -> bool:
-    """Whether a time is no whole number of milliseconds, as routes have them."""
+    """Return True if a time is no whole number of milliseconds, the unit of route metrics."""
     return time_s <= 0 or abs(time_s * 1000 - round(time_s * 1000)) > 1e-9
 
 
@@ -179,7 +179,7 @@ def knobs(plan: Plan) -> dict[str, int]:
 
 
 def modules(plan: Plan) -> dict[str, int]:
-    """Of these what is not the kernel's default, for its command line.
+    """Return the module parameters that differ from the kernel's defaults, for its command line.
 
     CUBIC computes other numbers from its parameters when it starts, so they cannot be set later.
     """

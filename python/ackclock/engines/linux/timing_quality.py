@@ -1,4 +1,4 @@
-"""Whether a kernel kept up: what a run, in real time above all, says of itself.
+"""Timing quality of a run in real time: whether the kernel kept up.
 
 The rate is held if a link that always has packets sends as fast as it should; the samples are in time if each is taken
 before the next is due. How late they were is measured inside, by the kernel's clock.
@@ -15,10 +15,10 @@ from ackclock.dataset.tables import Column
 from ackclock.plan import Plan
 
 #: Below this share of its rate, a busy link was held up by the machine.
-LEAST_SHARE = 0.98
+MIN_SHARE = 0.98
 
-#: So many samples of a busy link are needed to say how fast it was.
-LEAST_SAMPLES = 10
+#: Samples of a busy link that are required to estimate its rate.
+MIN_SAMPLES = 10
 
 Tables: TypeAlias = Mapping[str, Mapping[str, Column]]
 
@@ -39,9 +39,9 @@ def measured(plan: Plan, found: Tables) -> dict[str, Any]:
 
 
 def doubts(plan: Plan, held: Mapping[str, Any]) -> Iterator[str]:
-    """What speaks against a run: a line each."""
+    """Yield the warnings about a run: a line each."""
     for name, share in held["shares"].items():
-        if share is not None and share < LEAST_SHARE:
+        if share is not None and share < MIN_SHARE:
             yield f'this machine could not keep up: the link "{name}" held {100 * share:.1f} % of its rate while busy'
     late_s, interval_s = held["late_max_s"], plan.record.interval_s
     if late_s > interval_s:
@@ -49,7 +49,7 @@ def doubts(plan: Plan, held: Mapping[str, Any]) -> Iterator[str]:
 
 
 def squeezed(memory_pressures: int) -> Iterator[str]:
-    """What is to be said if all TCP together had more memory than the kernel lets it have, so often."""
+    """Yield a warning if TCP as a whole exceeded the kernel's memory limit."""
     if memory_pressures:
         yield (
             f"TCP ran out of memory (net.ipv4.tcp_mem) {memory_pressures} times: "
@@ -59,7 +59,7 @@ def squeezed(memory_pressures: int) -> Iterator[str]:
 
 
 def uncaptured(lost_p: int) -> Iterator[str]:
-    """What is to be said if a packet capture had no room for so many packets."""
+    """Yield a warning if a packet capture dropped packets."""
     if lost_p:
         yield f"the packet capture lacks {lost_p} packets: too many came within 10 ms"
 
@@ -70,6 +70,6 @@ def _share(samples: Mapping[str, Column], link: int) -> float | None:
     rows = np.asarray(samples["link"]) == link
     waiting = np.asarray(samples["backlog_p"], dtype=np.float64)[rows] > 0
     busy = waiting[1:] & waiting[:-1]
-    if busy.sum() < LEAST_SAMPLES:
+    if busy.sum() < MIN_SAMPLES:
         return None
     return float(np.asarray(samples["utilisation"], dtype=np.float64)[rows][1:][busy].mean())

@@ -17,7 +17,7 @@ from itertools import groupby
 from ackclock.plan import ChangePlan, LinkPlan, Plan, TracePlan
 
 #: A step that begins so close to the end of the run is none.
-LEAST_S = 1e-9
+MIN_S = 1e-9
 
 
 def stepped(plan: Plan) -> Plan:
@@ -77,12 +77,12 @@ def _course(plan: Plan, trace: TracePlan) -> Iterator[_Step]:
     for turn in range(math.ceil(plan.duration_s / trace.period_s)):
         for begin_s, end_s, bps in zip(at_s, ends_s, rates, strict=True):
             begun_s = turn * trace.period_s + begin_s
-            if begun_s < plan.duration_s - LEAST_S:
+            if begun_s < plan.duration_s - MIN_S:
                 yield _Step(begun_s, min(turn * trace.period_s + end_s, plan.duration_s), bps)
 
 
 def _steps(plan: Plan, trace: TracePlan) -> Iterator[_Step]:
-    """As `_course`; neighbours that are too slow for a packet each are one step."""
+    """Yield the steps of `_course`, with neighbours that are too slow for a packet merged."""
     packet_bits = 8.0 * plan.packet_bytes
     for is_slow, steps in groupby(_course(plan, trace), lambda step: step.bits < packet_bits):
         if is_slow:

@@ -16,10 +16,10 @@ from ackclock import _core
 from ackclock.dataset import Dataset, Spool
 from ackclock.dataset.tables import EVENT_KINDS
 from ackclock.engines import features
-from ackclock.engines.engine import RunOptions, manifest, missing
+from ackclock.engines.engine import Engine, RunOptions, manifest, unsupported_features
 from ackclock.engines.meanfield.classes import classes, model_input
 from ackclock.engines.meanfield.rows import Tables
-from ackclock.engines.meanfield.unsupported import limits
+from ackclock.engines.meanfield.unsupported import unsupported
 from ackclock.errors import Unsupported, UnsupportedError
 from ackclock.plan import Plan
 
@@ -33,29 +33,29 @@ SCALED = (
 )
 
 
-class MeanFieldEngine:
+class MeanFieldEngine(Engine):
     """Infinitely many flows through one queue, or a finite number of particles under the same laws."""
 
     name = "meanfield"
-    has = frozenset(
+    supported_features = frozenset(
         {features.congestion(name) for name in ("cubic", "reno")}
         | {features.queue(name) for name in ("pfifo", "bfifo", "red", "codel", "pie")}
         | {features.STARTS}
     )
 
-    def check(self, plan: Plan) -> list[Unsupported]:
+    def unsupported(self, plan: Plan) -> list[Unsupported]:
         """Algorithms and features that the model has not, and what it has in part only."""
-        lacking = missing(plan, self)
-        return lacking or [Unsupported(what, self.name) for what in limits(plan)]
+        lacking = unsupported_features(plan, self)
+        return lacking or [Unsupported(what, self.name) for what in unsupported(plan)]
 
-    def draws(self, plan: Plan) -> bool:
-        """Whether the seed matters: to particles only."""
+    def is_stochastic(self, plan: Plan) -> bool:
+        """Return True if the model has particles, which are drawn."""
         return bool(plan.options["meanfield"]["particles"])
 
     def run(self, plan: Plan, seed: int, options: RunOptions | None = None) -> Dataset:
         """One run. Raises `UnsupportedError`; whatever `options.progress` raises ends the run."""
         around = options or RunOptions()
-        if reasons := self.check(plan):
+        if reasons := self.unsupported(plan):
             raise UnsupportedError(reasons)
         chosen = plan.options["meanfield"]
         if chosen["scale"] != 1 and chosen["mode"] == "cubic":

@@ -45,7 +45,7 @@ def bottleneck(plan: Plan) -> LinkPlan:
 
 
 def model_input(plan: Plan) -> dict[str, Any]:
-    """What `crates/ackclock-models/src/meanfield/plan.rs` reads."""
+    """Return the model's input, which `crates/ackclock-models/src/meanfield/plan.rs` reads."""
     link, chosen = bottleneck(plan), plan.options["meanfield"]
     return {
         "duration_s": plan.duration_s,
@@ -81,7 +81,7 @@ def limit_in_packets(link: LinkPlan, packet_bytes: int) -> float:
 
 
 def policy(link: LinkPlan, packet_bytes: int) -> dict[str, Any]:
-    """What the queue drops beside what does not fit."""
+    """Return the queue's early drops, beyond those for lack of room."""
     given, kind = link.queue.parameters, link.queue.discipline
     if kind == "red":
         return red.in_packets(given, packet_bytes)

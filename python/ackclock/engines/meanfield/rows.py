@@ -14,7 +14,7 @@ from ackclock.dataset.tables import EVENT_KINDS, Column
 from ackclock.engines.meanfield.classes import Class, bottleneck
 from ackclock.plan import Plan
 
-#: What the model hands over: table → column → values.
+#: Output of the model: table → column → values.
 Found = Mapping[str, Mapping[str, npt.NDArray[Any]]]
 
 #: Totals of the link that are whole packets in the dataset.
@@ -46,9 +46,9 @@ class Tables:
         self._spool.append("links", self._links({name: values[0] for name, values in found["links"].items()}))
 
     def metrics(self) -> dict[str, float]:
-        """What the model knows better than events tell: the share of the flows hit in an episode, and its losses.
+        """Return the share of flows hit and the losses of an episode, which the model knows better than events show.
 
-        Particles are flows, and their events tell it all.
+        Empty for particles: they are flows, and their events are complete.
         """
         if self._plan.options["meanfield"]["particles"]:
             return {}

@@ -1,4 +1,4 @@
-"""What the model has in part only: what of a plan it would have to leave out."""
+"""Parts of a plan that the model supports only partly."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from ackclock.engines.meanfield.classes import POLICIES, bottleneck
 from ackclock.plan import LinkPlan, Plan
 
 
-def limits(plan: Plan) -> list[str]:
-    """What the plan asks for beyond the model, each in a few words."""
-    return [what for what, there in _looked_for(plan) if there]
+def unsupported(plan: Plan) -> list[str]:
+    """List what of the plan the model does not support, each in a few words."""
+    return [what for what, there in _candidates(plan) if there]
 
 
-def _looked_for(plan: Plan) -> Iterator[tuple[str, bool]]:
+def _candidates(plan: Plan) -> Iterator[tuple[str, bool]]:
     links = [flow.forward.hops[0].link for flow in plan.flows if flow.forward.hops]
     yield "flows without a queue", len(links) < len(plan.flows)
     yield "flows through different queues", len(set(links)) > 1

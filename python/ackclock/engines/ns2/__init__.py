@@ -23,7 +23,7 @@ from pathlib import Path
 
 from ackclock.dataset import Dataset
 from ackclock.engines import external, features
-from ackclock.engines.engine import RunOptions, missing
+from ackclock.engines.engine import Engine, RunOptions, unsupported_features
 from ackclock.engines.external import planned_traffic
 from ackclock.engines.ns2 import agents, impairments, queues, script
 from ackclock.errors import Unsupported
@@ -39,28 +39,30 @@ HAS = {
 }  # fmt: skip
 
 
-class Ns2Engine:
+class Ns2Engine(Engine):
     """ns-2 itself."""
 
     name = "ns2"
-    has = (
+    supported_features = (
         HAS
         | {features.congestion(name) for name in agents.CONTROLS}
         | {features.queue(name) for name in queues.DISCIPLINES}
     )
 
-    def lacking(self) -> str | None:
+    def unavailable(self) -> str | None:
         """The program."""
         return None if shutil.which(PROGRAM) else f"there is no ns-2; Debian has it as the package {PACKAGE}"
 
-    def check(self, plan: Plan) -> list[Unsupported]:
-        """What ns-2 has not, or does otherwise."""
-        finer = dict.fromkeys(beyond(plan))
-        return missing(plan, self) + [Unsupported(what, self.name) for what in finer]
+    def unsupported(self, plan: Plan) -> list[Unsupported]:
+        """List what ns-2 lacks, or does otherwise."""
+        finer = dict.fromkeys(unsupported(plan))
+        return unsupported_features(plan, self) + [Unsupported(what, self.name) for what in finer]
 
-    def draws(self, plan: Plan) -> bool:
+    def is_stochastic(self, plan: Plan) -> bool:
         """Traffic may be drawn, and so may losses; RED draws."""
-        return planned_traffic.draws(plan) or any(link.loss or queues.draws(link) for link in plan.links)
+        return planned_traffic.is_stochastic(plan) or any(
+            link.loss or queues.is_stochastic(link) for link in plan.links
+        )
 
     def make(self, plan: Plan, seed: int, folder: Path) -> Sequence[Sequence[str]]:
         """Writes the script."""
@@ -72,7 +74,7 @@ class Ns2Engine:
         return external.carried_out(self, plan, seed, options or RunOptions())
 
 
-def beyond(plan: Plan) -> Iterator[str]:
-    """What of a plan it does otherwise, or has not, apart from whole features."""
+def unsupported(plan: Plan) -> Iterator[str]:
+    """Yield what of a plan ns-2 lacks or does otherwise, apart from whole features."""
     for room in (script, agents, queues, impairments):
-        yield from room.beyond(plan)
+        yield from room.unsupported(plan)

@@ -9,7 +9,7 @@ from ackclock import algorithms
 from ackclock.algorithms.kernel import Knob
 from ackclock.plan import CongestionPlan, GroupPlan, Plan, TcpPlan
 
-#: What `Agent/TCP/Linux` calls a control, by ours; those that need no SACK have an agent of their own.
+#: Names of `Agent/TCP/Linux` by ours; algorithms that do without SACK have an agent of their own.
 CONTROLS: Mapping[str, str] = {
     "reno": "reno",
     "tahoe": "",
@@ -42,7 +42,7 @@ COUNTING = frozenset({"tick", "whole_segments", "reno_catch_up", "delayed_ack_co
 #: Bytes of IP and TCP headers, and of timestamps: ns-2 counts 10, without the padding.
 HEADER_BYTES, TIMESTAMPS_BYTES = 40, 10
 
-#: What timestamps take in an ACK, with their padding (RFC 7323 appendix A).
+#: Bytes of the timestamps option in an ACK, with its padding (RFC 7323 appendix A).
 ACK_TIMESTAMPS_BYTES = 12
 
 #: A window that never holds anything back, in packets.
@@ -62,7 +62,7 @@ class Agents:
 
 
 def agents(group: GroupPlan, overhead_bytes: int) -> Agents:
-    """Those of a group. Packets have their frames' bytes from the start. The plan is one that `beyond` lets pass."""
+    """Return the agents of a group of a supported plan. Packets have their frames' bytes from the start."""
     tcp, congestion = group.tcp, group.congestion
     assert tcp is not None
     assert congestion is not None
@@ -117,14 +117,14 @@ def _of_sink(tcp: TcpPlan, overhead_bytes: int) -> dict[str, str]:
 
 
 def _parameters(congestion: CongestionPlan) -> dict[str, int]:
-    """What `Agent/TCP/Linux` is told of the control, as its module counts it."""
+    """Return the algorithm's parameters for `Agent/TCP/Linux`, in the units of its module."""
     card, told = algorithms.card("congestion", congestion.kind), TOLD.get(congestion.kind, frozenset())
     knobs = card.told(Knob).items() if card.linux else ()
     return {knob.knob: knob.number(congestion.parameters[card.key(name)]) for name, knob in knobs if name in told}
 
 
-def beyond(plan: Plan) -> Iterator[str]:
-    """What of a plan's TCP and congestion controls ns-2 has not."""
+def unsupported(plan: Plan) -> Iterator[str]:
+    """Yield what of a plan's TCP and congestion control algorithms ns-2 lacks."""
     for group in plan.groups:
         if group.tcp is not None and group.congestion is not None and group.congestion.kind in CONTROLS:
             yield from _of_tcp(group.tcp, group.congestion.kind)

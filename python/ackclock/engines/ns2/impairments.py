@@ -1,4 +1,4 @@
-"""What happens to links: random loss before their queues, and changes of their rates and delays."""
+"""Impairments of links: random loss before their queues, and changes of their rates and delays."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def _change(change: ChangePlan) -> Iterator[str]:
             yield f'$ns at {change.at_s:.12g} "{link} set {name} {value:.12g}"'
 
 
-def beyond(plan: Plan) -> Iterator[str]:
-    """What of it ns-2 has not."""
-    yield from planned_traffic.beyond_losses(plan)
+def unsupported(plan: Plan) -> Iterator[str]:
+    """Yield the impairments that ns-2 lacks."""
+    yield from planned_traffic.unsupported_losses(plan)
     if any(change.up is not None for change in plan.changes):
         yield "links that fail"

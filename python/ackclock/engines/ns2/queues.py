@@ -7,15 +7,15 @@ from collections.abc import Iterator
 from ackclock.engines import red
 from ackclock.plan import LinkPlan, Parameters, Plan
 
-#: Those that ns-2 2.35 has and a plan can mean.
+#: Queues that ns-2 2.35 and plans both have.
 DISCIPLINES = ("pfifo", "bfifo", "red")
 
-#: What its RED does in one way only.
+#: Options of RED that are fixed in ns-2.
 RED_FIXED = {"nodrop": False, "adaptive": False}
 
 
-def draws(link: LinkPlan) -> bool:
-    """Whether its queue does something by chance."""
+def is_stochastic(link: LinkPlan) -> bool:
+    """Return True if the queue draws random numbers."""
     return link.queue.discipline == "red"
 
 
@@ -56,8 +56,8 @@ def _red(parameters: Parameters, packet_bytes: int) -> dict[str, str]:
     }
 
 
-def beyond(plan: Plan) -> Iterator[str]:
-    """What of a plan's queues and links ns-2 has not."""
+def unsupported(plan: Plan) -> Iterator[str]:
+    """Yield what of a plan's queues and links ns-2 lacks."""
     if len({link.frame_overhead_bytes for link in plan.links}) > 1:
         yield "links with frames of different overheads"
     for link in plan.links:

@@ -74,7 +74,7 @@ class _Net:
 
 
 def _net(plan: Plan, sent: Told | None = None) -> _Net:
-    """That of a plan's ways, and of those that routed flows are told to take."""
+    """Return the network of a plan's paths, with the paths of routed flows."""
     net = _Net()
     for ways in planned_traffic.ways(plan):
         net.add(ways)
@@ -86,27 +86,27 @@ def _net(plan: Plan, sent: Told | None = None) -> _Net:
     return net
 
 
-def beyond(plan: Plan) -> Iterator[str]:
-    """What of a plan's ways and flows a script cannot say."""
-    yield from beyond_ways(plan)
-    yield from beyond_sizes(plan)
-    yield from planned_traffic.beyond(plan)
+def unsupported(plan: Plan) -> Iterator[str]:
+    """Yield what of a plan's paths and flows a script cannot express."""
+    yield from unsupported_routes(plan)
+    yield from unsupported_sizes(plan)
+    yield from planned_traffic.unsupported(plan)
 
 
-def beyond_ways(plan: Plan) -> Iterator[str]:
-    """Of its ways."""
+def unsupported_routes(plan: Plan) -> Iterator[str]:
+    """Yield unsupported paths."""
     if _net(plan).clashes:
         yield "different delays between the same two queues"
 
 
-def beyond_sizes(plan: Plan) -> Iterator[str]:
-    """Of its flows: their last segments are as long as all others."""
+def unsupported_sizes(plan: Plan) -> Iterator[str]:
+    """Yield unsupported flow sizes: in ns-2 last segments are as long as all others."""
     if any(flow.size_bytes is not None and flow.size_bytes % agents.mss_bytes(plan, flow.group) for flow in plan.flows):
         yield "transfers that are no whole number of segments"
 
 
 def tcl(plan: Plan, seed: int) -> str:
-    """The script of one run. The plan must be one that `beyond` finds nothing in."""
+    """The script of one run. The plan must be one that `unsupported` finds nothing in."""
     sent = planned_traffic.told(plan, seed)
     net = _net(plan, sent)
     lines = [*_head(plan, seed, sent), *_links(plan, net), *_senders(plan), *traffic.lines(plan, sent, net.ends)]
@@ -194,7 +194,7 @@ def _told(of: Agents) -> str:
     return "".join(f"; $agent set_ca_param {of.control} {name} {value}" for name, value in of.parameters.items())
 
 
-#: What only delays: a link so fast that nothing waits for it.
+#: Queue of a hop that only delays: a link so fast that nothing waits for it.
 DELAYS = f"""
 # What only delays.
 proc delay {{from to delay_s}} {{
@@ -227,7 +227,7 @@ foreach link $links {
     puts $drops "link $link [$from id] [$to id]"
 }"""
 
-#: What is written down. Tcl's own words for numbers are read back as they are.
+#: Script that records the results. Numbers are printed by Tcl and read back unchanged.
 TAIL = """
 # What is written down: dropped packets by ns-2's trace, the rest as lines of our own.
 set samples [open samples w]

@@ -155,5 +155,5 @@ def _ends(each: Connection | Stream, ends: Ends) -> str:
 
 
 def _packets(plan: Plan, flow: Connection) -> int:
-    """Of how many it is; the last one is as long as all others."""
+    """Return the number of packets of a flow; the last one is as long as all others."""
     return -1 if flow.size_bytes is None else -(-flow.size_bytes // agents.mss_bytes(plan, flow.group))

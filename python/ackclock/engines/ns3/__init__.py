@@ -23,7 +23,7 @@ from pathlib import Path
 
 from ackclock.dataset import Dataset
 from ackclock.engines import external, features
-from ackclock.engines.engine import RunOptions, missing
+from ackclock.engines.engine import Engine, RunOptions, unsupported_features
 from ackclock.engines.external import planned_traffic
 from ackclock.engines.ns3 import program, settings
 from ackclock.errors import Unsupported
@@ -33,7 +33,7 @@ from ackclock.plan import Plan
 COMPILER, HEADER = "g++", Path("/usr/include/ns3/core-module.h")
 PACKAGES = "g++ and libns3-dev"
 
-#: How the program is compiled: what takes time in it is in ns-3's libraries.
+#: Compiler options. The time of a run is spent in ns-3's libraries, not in this program.
 OPTIONS = ("-std=c++17", "-O0", "run.cc", "-o", "run", *(f"-lns3-{name}" for name in program.LIBRARIES))
 
 HAS = {
@@ -42,30 +42,30 @@ HAS = {
 }  # fmt: skip
 
 
-class Ns3Engine:
+class Ns3Engine(Engine):
     """ns-3 itself."""
 
     name = "ns3"
-    has = (
+    supported_features = (
         HAS
         | {features.congestion(name) for name in settings.CONTROLS}
         | {features.queue(name) for name in settings.QUEUES}
     )
 
-    def lacking(self) -> str | None:
+    def unavailable(self) -> str | None:
         """Compiler and libraries."""
         there = shutil.which(COMPILER) and HEADER.exists()
         return None if there else f"there is no ns-3; Debian has what it needs in the packages {PACKAGES}"
 
-    def check(self, plan: Plan) -> list[Unsupported]:
-        """What ns-3 has not, or does otherwise."""
-        finer = dict.fromkeys((*settings.beyond(plan), *beyond(plan), *planned_traffic.beyond(plan)))
-        return missing(plan, self) + [Unsupported(what, self.name) for what in finer]
+    def unsupported(self, plan: Plan) -> list[Unsupported]:
+        """List what ns-3 lacks, or does otherwise."""
+        finer = dict.fromkeys((*settings.unsupported(plan), *unsupported(plan), *planned_traffic.unsupported(plan)))
+        return unsupported_features(plan, self) + [Unsupported(what, self.name) for what in finer]
 
-    def draws(self, plan: Plan) -> bool:
+    def is_stochastic(self, plan: Plan) -> bool:
         """Traffic may be drawn, and so may losses; some disciplines draw."""
         link = plan.bottleneck_link
-        return planned_traffic.draws(plan) or link.loss is not None or settings.draws(link.queue)
+        return planned_traffic.is_stochastic(plan) or link.loss is not None or settings.is_stochastic(link.queue)
 
     def make(self, plan: Plan, seed: int, folder: Path) -> Sequence[Sequence[str]]:
         """Writes the program, which is compiled before it is run."""
@@ -77,8 +77,8 @@ class Ns3Engine:
         return external.carried_out(self, plan, seed, options or RunOptions())
 
 
-def beyond(plan: Plan) -> Iterator[str]:
-    """What of a plan's network is another one."""
+def unsupported(plan: Plan) -> Iterator[str]:
+    """Yield what of a plan's network ns-3 does not model."""
     if len(plan.links) > 1:
         yield "several queues"
     if len({group.tcp for group in plan.groups if group.tcp}) > 1:
@@ -87,4 +87,4 @@ def beyond(plan: Plan) -> Iterator[str]:
         yield f"frames of less than {program.PPP_BYTES} B"
     if any(change.up is not None or change.delay_s is not None for change in plan.changes):
         yield "links that fail, or whose delay changes"
-    yield from planned_traffic.beyond_losses(plan)
+    yield from planned_traffic.unsupported_losses(plan)

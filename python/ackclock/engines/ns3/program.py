@@ -13,10 +13,10 @@ from ackclock.engines.ns3 import settings
 from ackclock.input.identifiers import one_line
 from ackclock.plan import UDP_HEADER_BYTES, Plan, TcpPlan
 
-#: What is linked with it.
+#: Libraries of ns-3 that the program is linked with.
 LIBRARIES = ("core", "network", "internet", "applications", "point-to-point", "traffic-control")
 
-#: What a point-to-point device puts before a packet.
+#: Bytes that a point-to-point device puts before a packet.
 PPP_BYTES = 2
 
 
@@ -150,7 +150,7 @@ def _queue(plan: Plan) -> Iterator[str]:
     yield "}"
 
 
-#: What is counted and sampled. `waiting` is the discipline and the device's own queue together.
+#: Code of the counters and samples. `waiting` is the queue of the qdisc and of the device together.
 BODY = r"""
 static std::ofstream samples("samples"), drops("drops"), losses("losses"), cuts("cuts");
 static std::ofstream flows("flows"), totals("links");

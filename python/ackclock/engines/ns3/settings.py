@@ -38,8 +38,8 @@ FIXED: Mapping[str, Mapping[str, object]] = {
 UNLIMITED_BYTES = 64 << 20
 
 
-def draws(queue: QueuePlan) -> bool:
-    """Whether it does something by chance."""
+def is_stochastic(queue: QueuePlan) -> bool:
+    """Return True if the queue draws random numbers."""
     return queue.discipline == "red"
 
 
@@ -124,8 +124,8 @@ def _red(link: LinkPlan, packet_bytes: int) -> dict[str, str]:
     }
 
 
-def beyond(plan: Plan) -> Iterator[str]:
-    """What of a plan's TCP, controls and queue ns-3 has not."""
+def unsupported(plan: Plan) -> Iterator[str]:
+    """Yield what of a plan's TCP, congestion control algorithms and queue ns-3 lacks."""
     for group in plan.groups:
         if group.tcp is not None and group.congestion is not None and group.congestion.kind in CONTROLS:
             yield from _of_tcp(group.tcp)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ackclock.dataset import Dataset, Spool
 from ackclock.dataset.tables import EVENT_KINDS
-from ackclock.engines.engine import RunOptions, manifest
+from ackclock.engines.engine import Engine, RunOptions, manifest
 from ackclock.engines.theory.model import Model
 from ackclock.engines.theory.pendulum import Pendulum
 from ackclock.engines.theory.random_loss import RandomLoss
@@ -29,26 +29,26 @@ MODELS: tuple[Model, ...] = (
 )
 
 
-class TheoryEngine:
+class TheoryEngine(Engine):
     """Closed forms and small dynamical models."""
 
     name = "theory"
-    has: frozenset[str] = frozenset()
+    supported_features: frozenset[str] = frozenset()
 
-    def check(self, plan: Plan) -> list[Unsupported]:
-        """What the model that comes nearest lacks, in one line; nothing if one fits."""
-        misfits = {model.name: model.misfits(plan) for model in _chosen(plan)}
-        nearest = min(misfits, key=lambda name: len(misfits[name]))
-        if not misfits[nearest]:
+    def unsupported(self, plan: Plan) -> list[Unsupported]:
+        """List what the model that fits best lacks, in one line; empty if one fits."""
+        gaps = {model.name: model.unsupported(plan) for model in _chosen(plan)}
+        nearest = min(gaps, key=lambda name: len(gaps[name]))
+        if not gaps[nearest]:
             return []
-        lacks = ", no ".join(misfits[nearest])
-        which = f'"{nearest}"' if len(misfits) == 1 else f'the nearest, "{nearest}",'
+        lacks = ", no ".join(gaps[nearest])
+        which = f'"{nearest}"' if len(gaps) == 1 else f'the nearest, "{nearest}",'
         return [Unsupported(f"model of this: {which} has no {lacks}", self.name)]
 
-    def draws(self, plan: Plan) -> bool:
-        """Whether the seed matters to the model that answers."""
+    def is_stochastic(self, plan: Plan) -> bool:
+        """Return True if the model that fits depends on the seed."""
         model = _fitting(plan)
-        return model is not None and model.draws(plan)
+        return model is not None and model.is_stochastic(plan)
 
     def model(self, plan: Plan) -> str | None:
         """The name of the model that answers; None if none fits."""
@@ -60,8 +60,8 @@ class TheoryEngine:
         around = options or RunOptions()
         model = _fitting(plan)
         if model is None:
-            raise UnsupportedError(self.check(plan))
-        answer = model.answer(plan, seed)
+            raise UnsupportedError(self.unsupported(plan))
+        answer = model.evaluate(plan, seed)
         spool = Spool(names={"events.kind": EVENT_KINDS}, spool_bytes=around.spool_bytes)
         for table, columns in answer.tables.items():
             spool.append(table, columns)
@@ -70,7 +70,7 @@ class TheoryEngine:
 
 
 def _fitting(plan: Plan) -> Model | None:
-    return next((model for model in _chosen(plan) if not model.misfits(plan)), None)
+    return next((model for model in _chosen(plan) if not model.unsupported(plan)), None)
 
 
 def _chosen(plan: Plan) -> tuple[Model, ...]:

@@ -1,4 +1,4 @@
-"""What models ask of a plan before they answer it, and what they read of it."""
+"""Requirements of closed-form models, and quantities that they read from a plan."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from ackclock.engines.features import congestion, features
 from ackclock.plan import LinkPlan, Plan, TcpPlan
 
 
-def strangers(plan: Plan, known: Collection[str], *, any_queue: bool = False) -> list[str]:
-    """What the plan asks for beyond what the model knows; with `any_queue`, disciplines do not matter to it."""
+def unsupported_features(plan: Plan, supported: Collection[str], *, any_queue: bool = False) -> list[str]:
+    """List the features of a plan that a model does not support; with `any_queue`, qdiscs do not matter."""
     disciplines = {f'queue discipline "{link.queue.discipline}"' for link in plan.links} if any_queue else set()
-    return [what for what in features(plan) if what not in known and what not in disciplines]
+    return [what for what in features(plan) if what not in supported and what not in disciplines]
 
 
 def controls(*names: str) -> frozenset[str]:
@@ -20,7 +20,7 @@ def controls(*names: str) -> frozenset[str]:
 
 
 def endless(plan: Plan) -> bool:
-    """Whether there are flows and nothing else, all without an end."""
+    """Return True if there are flows and nothing else, all without an end."""
     return bool(plan.flows) and all(flow.size_bytes is None and flow.stop_s is None for flow in plan.flows)
 
 

@@ -1,4 +1,4 @@
-"""What a closed-form model is to the engine: whether it fits a plan, and what it answers."""
+"""The protocol of a closed-form model."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from ackclock.plan import Plan
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """What a model says of one run: metrics by their names, and the rows of tables where it knows them.
+class ModelResult:
+    """Result of a model: metrics by name, and rows of the tables that it computes.
 
-    A model of averages fills `metrics` alone; one that follows windows over time fills `flow_samples` and the others,
-    and the metrics are taken from those.
+    A model of averages fills `metrics` alone. One that follows windows over time fills `flow_samples` and the others,
+    from which the metrics are computed.
     """
 
     metrics: Mapping[str, float | list[float]] = field(default_factory=dict)
@@ -25,14 +25,14 @@ class Answer:
 class Model(Protocol):
     """A closed form, or a small dynamical model."""
 
-    #: What `[theory] model` calls it.
+    #: Its name in `[theory] model`.
     name: str
 
-    def misfits(self, plan: Plan) -> list[str]:
-        """What of the plan it cannot answer, in a few words each; empty if it can."""
+    def unsupported(self, plan: Plan) -> list[str]:
+        """List what of the plan it does not support, in a few words each; empty if it fits."""
 
-    def draws(self, plan: Plan) -> bool:
-        """Whether the seed matters."""
+    def is_stochastic(self, plan: Plan) -> bool:
+        """Return True if the result depends on the seed."""
 
-    def answer(self, plan: Plan, seed: int) -> Answer:
+    def evaluate(self, plan: Plan, seed: int) -> ModelResult:
         """Its answer to a plan that fits."""

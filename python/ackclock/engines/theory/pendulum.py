@@ -15,14 +15,14 @@ import numpy.typing as npt
 
 from ackclock.dataset.tables import EVENT_KINDS, Column
 from ackclock.engines import features
-from ackclock.engines.theory.fitting import strangers, wire_bytes
-from ackclock.engines.theory.model import Answer
+from ackclock.engines.theory.fitting import unsupported_features, wire_bytes
+from ackclock.engines.theory.model import ModelResult
 from ackclock.plan import FlowPlan, Plan, TcpPlan
 from ackclock.theory import pendulum
 from ackclock.theory.pendulum import Side, Trajectory
 
-#: What it takes as the packet engine does. Slow start, and so the way to the first loss, is left out.
-KNOWN = frozenset(
+#: Features that it models as the packet engine does. Slow start is left out, and so is the time to the first loss.
+SUPPORTED = frozenset(
     {
         features.congestion("reno"),
         features.queue("pfifo"),
@@ -45,21 +45,21 @@ class Pendulum:
 
     name = "pendulum"
 
-    def misfits(self, plan: Plan) -> list[str]:
-        """What of the plan it cannot answer, in a few words each; empty if it can."""
+    def unsupported(self, plan: Plan) -> list[str]:
+        """List what of the plan it does not support, in a few words each; empty if it fits."""
         fits = _is_antiparallel(plan)
         finer = _finer(plan) if fits else ["traffic but one flow in each direction of a line"]
-        return [*finer, *strangers(plan, KNOWN)]
+        return [*finer, *unsupported_features(plan, SUPPORTED)]
 
-    def draws(self, plan: Plan) -> bool:
-        """Whether simultaneous losses are left to chance."""
+    def is_stochastic(self, plan: Plan) -> bool:
+        """Return True if simultaneous losses are drawn."""
         drawn = plan.options["theory"]["pendulum"]["simultaneous_losses"] == "drawn"
         return bool(drawn and 0 < _simultaneous(plan) < 1)
 
-    def answer(self, plan: Plan, seed: int) -> Answer:
+    def evaluate(self, plan: Plan, seed: int) -> ModelResult:
         """Both windows and queues over time."""
         made = _Line.of(plan, seed)
-        return Answer(
+        return ModelResult(
             tables={
                 "flows": made.flows(),
                 "flow_samples": made.flow_samples(),
@@ -71,7 +71,7 @@ class Pendulum:
 
 
 def _is_antiparallel(plan: Plan) -> bool:
-    """Whether there are two links and two flows, the data of each going where the ACKs of the other go."""
+    """Return True if there are two flows, and the data of each shares a link with the ACKs of the other."""
     ways = [[[hop.link for hop in path.hops] for path in (flow.forward, flow.reverse)] for flow in plan.flows]
     return len(plan.links) == 2 and sorted(ways) == [[[0], [1]], [[1], [0]]] and not (plan.traffic or plan.datagrams)
 

@@ -12,11 +12,18 @@ from collections.abc import Iterator
 
 from ackclock import theory
 from ackclock.engines import features
-from ackclock.engines.theory.fitting import controls, endless, loss_probability, strangers, timeout_s, wire_bytes
-from ackclock.engines.theory.model import Answer
+from ackclock.engines.theory.fitting import (
+    controls,
+    endless,
+    loss_probability,
+    timeout_s,
+    unsupported_features,
+    wire_bytes,
+)
+from ackclock.engines.theory.model import ModelResult
 from ackclock.plan import CongestionPlan, FlowPlan, Plan, TcpPlan
 
-KNOWN = controls("reno", "cubic", "bic", "highspeed", "htcp", "scalable") | {
+SUPPORTED = controls("reno", "cubic", "bic", "highspeed", "htcp", "scalable") | {
     features.RANDOM_LOSS,
     features.STARTS,
     features.SIZES,
@@ -31,15 +38,15 @@ class RandomLoss:
 
     name = "random-loss"
 
-    def misfits(self, plan: Plan) -> list[str]:
+    def unsupported(self, plan: Plan) -> list[str]:
         """All but endless flows over one link that loses at random and has room for them."""
-        return strangers(plan, KNOWN, any_queue=True) + list(_finer(plan))
+        return unsupported_features(plan, SUPPORTED, any_queue=True) + list(_finer(plan))
 
-    def draws(self, plan: Plan) -> bool:
+    def is_stochastic(self, plan: Plan) -> bool:
         """A closed form: the seed changes nothing."""
         return False
 
-    def answer(self, plan: Plan, seed: int) -> Answer:
+    def evaluate(self, plan: Plan, seed: int) -> ModelResult:
         """Goodputs, windows, and what the link carries."""
         link, p = plan.bottleneck_link, loss_probability(plan.bottleneck_link) or 0.0
         flows = [(*_parts(plan, flow), flow.base_rtt_s) for flow in plan.flows]
@@ -47,7 +54,7 @@ class RandomLoss:
         segments_hz = [each / rtt_s for each, (_, _, rtt_s) in zip(windows, flows, strict=True)]
         goodputs = [8 * tcp.mss_bytes * hz * (1 - p) for hz, (_, tcp, _) in zip(segments_hz, flows, strict=True)]
         carried = [8 * wire_bytes(tcp, link) * hz * (1 - p) for hz, (_, tcp, _) in zip(segments_hz, flows, strict=True)]
-        return Answer(
+        return ModelResult(
             {
                 "goodput_bps": sum(goodputs),
                 "goodput_flow_bps": goodputs,
@@ -90,12 +97,12 @@ def _finer(plan: Plan) -> Iterator[str]:
         return
     if any(_parts(plan, flow)[0].kind == "scalable" and _other_constants(plan, flow) for flow in plan.flows):
         yield "response function of Scalable TCP with other constants"
-    if not strangers(plan, KNOWN, any_queue=True) and _asked_bps(plan) > plan.bottleneck_link.rate_bps:
+    if not unsupported_features(plan, SUPPORTED, any_queue=True) and _asked_bps(plan) > plan.bottleneck_link.rate_bps:
         yield "response function of flows that fill the link"
 
 
 def _asked_bps(plan: Plan) -> float:
-    """What the flows would send."""
+    """Return the rate that the flows would send at, in bit/s."""
     link, p = plan.bottleneck_link, loss_probability(plan.bottleneck_link) or 0.0
     parts = [(*_parts(plan, flow), flow.base_rtt_s) for flow in plan.flows]
     return sum(

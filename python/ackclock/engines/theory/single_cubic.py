@@ -13,12 +13,12 @@ import numpy as np
 
 from ackclock.dataset.tables import EVENT_KINDS, Column
 from ackclock.engines import features
-from ackclock.engines.theory.fitting import controls, endless, strangers
-from ackclock.engines.theory.model import Answer
+from ackclock.engines.theory.fitting import controls, endless, unsupported_features
+from ackclock.engines.theory.model import ModelResult
 from ackclock.plan import GroupPlan, Plan
 from ackclock.theory import single_flow
 
-KNOWN = controls("cubic") | {features.queue("pfifo"), features.queue("bfifo"), features.STARTS}
+SUPPORTED = controls("cubic") | {features.queue("pfifo"), features.queue("bfifo"), features.STARTS}
 
 DROP, RECOVERY = EVENT_KINDS.index("drop"), EVENT_KINDS.index("recovery")
 
@@ -28,15 +28,15 @@ class SingleCubic:
 
     name = "single-cubic"
 
-    def misfits(self, plan: Plan) -> list[str]:
+    def unsupported(self, plan: Plan) -> list[str]:
         """All but one endless CUBIC flow over one drop-tail queue."""
-        return strangers(plan, KNOWN) + list(_finer(plan))
+        return unsupported_features(plan, SUPPORTED) + list(_finer(plan))
 
-    def draws(self, plan: Plan) -> bool:
+    def is_stochastic(self, plan: Plan) -> bool:
         """A closed form: the seed changes nothing."""
         return False
 
-    def answer(self, plan: Plan, seed: int) -> Answer:
+    def evaluate(self, plan: Plan, seed: int) -> ModelResult:
         """Samples, losses and counts; nothing is random."""
         flow, start_s = as_single_flow(plan), plan.flows[0].start_s
         steps = np.arange(1.0, round(plan.duration_s / plan.record.interval_s) + 1)
@@ -47,7 +47,7 @@ class SingleCubic:
         dropped = int(np.sum(measured & (losses["kind"] == DROP)))
         edges_s = np.clip(np.array([plan.warmup_s, plan.duration_s]) - start_s, 0, None)
         sent = [int(count) for count in single_flow.at_times(flow, edges_s).sent]
-        return Answer(
+        return ModelResult(
             tables={
                 "flows": _flow(plan, sent, int(np.sum(losses["kind"] == DROP)), dropped),
                 "flow_samples": _flow_samples(flow, plan, seen),
@@ -106,7 +106,7 @@ def _finer(plan: Plan) -> Iterator[str]:
         return
     if not group.congestion.parameters["reno_friendly"] or group.congestion.parameters["reno_catch_up"]:
         yield "CUBIC with another estimate of Reno's window"
-    if strangers(plan, KNOWN):
+    if unsupported_features(plan, SUPPORTED):
         return
     limit_bytes = group.tcp.receive_window_bytes
     if limit_bytes is not None and limit_bytes <= as_single_flow(plan).loss_window * group.tcp.mss_bytes:

@@ -11,11 +11,11 @@ from collections.abc import Iterator
 
 from ackclock import theory
 from ackclock.engines import features
-from ackclock.engines.theory.fitting import controls, endless, strangers, wire_bytes
-from ackclock.engines.theory.model import Answer
+from ackclock.engines.theory.fitting import controls, endless, unsupported_features, wire_bytes
+from ackclock.engines.theory.model import ModelResult
 from ackclock.plan import LinkPlan, Plan
 
-KNOWN = controls("reno") | {features.queue("pfifo"), features.UDP, features.REVERSE, features.STARTS}
+SUPPORTED = controls("reno") | {features.queue("pfifo"), features.UDP, features.REVERSE, features.STARTS}
 
 
 class SmallPackets:
@@ -23,15 +23,15 @@ class SmallPackets:
 
     name = "small-packets"
 
-    def misfits(self, plan: Plan) -> list[str]:
+    def unsupported(self, plan: Plan) -> list[str]:
         """All but one endless Reno upload over the up link of an asymmetric line, alone or beside steady UDP."""
-        return strangers(plan, KNOWN) + list(_finer(plan))
+        return unsupported_features(plan, SUPPORTED) + list(_finer(plan))
 
-    def draws(self, plan: Plan) -> bool:
+    def is_stochastic(self, plan: Plan) -> bool:
         """A closed form: the seed changes nothing."""
         return False
 
-    def answer(self, plan: Plan, seed: int) -> Answer:
+    def evaluate(self, plan: Plan, seed: int) -> ModelResult:
         """The upload's goodput and mean RTT."""
         flow, link = plan.flows[0], plan.links[_up(plan)]
         tcp = plan.groups[flow.group].tcp
@@ -42,7 +42,7 @@ class SmallPackets:
         empty_s = flow.base_rtt_s + 8 * segment / link.rate_bps
         buffer = link.queue.parameters["limit_packets"] / slots * each_s / empty_s
         goodput_bps = float(8 * tcp.mss_bytes / each_s * theory.sawtooth_utilisation(buffer))
-        return Answer(
+        return ModelResult(
             {
                 "goodput_bps": goodput_bps,
                 "goodput_flow_bps": [goodput_bps],

@@ -12,11 +12,11 @@ from collections.abc import Iterator
 
 from ackclock import theory
 from ackclock.engines import features
-from ackclock.engines.theory.fitting import controls, endless, strangers, wire_bytes
-from ackclock.engines.theory.model import Answer
+from ackclock.engines.theory.fitting import controls, endless, unsupported_features, wire_bytes
+from ackclock.engines.theory.model import ModelResult
 from ackclock.plan import CongestionPlan, LinkPlan, Plan
 
-KNOWN = controls("reno", "cubic", "bic", "scalable") | {
+SUPPORTED = controls("reno", "cubic", "bic", "scalable") | {
     features.queue("pfifo"),
     features.queue("bfifo"),
     features.SEVERAL_LINKS,
@@ -33,21 +33,21 @@ class Streams:
 
     name = "streams"
 
-    def misfits(self, plan: Plan) -> list[str]:
+    def unsupported(self, plan: Plan) -> list[str]:
         """All but endless flows of one control with a fixed decrease, the same number for each source."""
-        return strangers(plan, KNOWN) + list(_finer(plan))
+        return unsupported_features(plan, SUPPORTED) + list(_finer(plan))
 
-    def draws(self, plan: Plan) -> bool:
+    def is_stochastic(self, plan: Plan) -> bool:
         """A closed form: the seed changes nothing."""
         return False
 
-    def answer(self, plan: Plan, seed: int) -> Answer:
-        """What all flows have together."""
+    def evaluate(self, plan: Plan, seed: int) -> ModelResult:
+        """Return the metrics of all flows together."""
         link, tcp = plan.bottleneck_link, plan.groups[plan.flows[0].group].tcp
         assert tcp
         carried_bps = float(theory.altman(_streams(plan)[0], link.rate_bps, kept(_controls(plan)[0])))
         goodput_bps = carried_bps * tcp.mss_bytes / wire_bytes(tcp, link)
-        return Answer(
+        return ModelResult(
             {
                 "goodput_bps": goodput_bps,
                 "throughput_bps": carried_bps,
@@ -80,7 +80,7 @@ def _controls(plan: Plan) -> list[CongestionPlan]:
 
 
 def _streams(plan: Plan) -> list[int]:
-    """How many streams each source has."""
+    """Return the number of streams of each source."""
     access = [flow.forward.hops[0].link if len(flow.forward.hops) > 1 else -1 for flow in plan.flows]
     return list(Counter(access).values())
 

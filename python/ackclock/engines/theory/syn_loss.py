@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 from ackclock import theory
 from ackclock.engines import features
-from ackclock.engines.theory.fitting import controls, loss_probability, strangers, wire_bytes
-from ackclock.engines.theory.model import Answer
+from ackclock.engines.theory.fitting import controls, loss_probability, unsupported_features, wire_bytes
+from ackclock.engines.theory.model import ModelResult
 from ackclock.plan import Plan, TcpPlan
 
-KNOWN = controls("reno") | {features.RANDOM_LOSS, features.FINITE, features.STARTS}
+SUPPORTED = controls("reno") | {features.RANDOM_LOSS, features.FINITE, features.STARTS}
 
 
 class SynLoss:
@@ -18,15 +18,15 @@ class SynLoss:
 
     name = "syn-loss"
 
-    def misfits(self, plan: Plan) -> list[str]:
+    def unsupported(self, plan: Plan) -> list[str]:
         """All but transfers of one size and one RTT over a link that loses at random and has room for them."""
-        return strangers(plan, KNOWN, any_queue=True) + list(_finer(plan))
+        return unsupported_features(plan, SUPPORTED, any_queue=True) + list(_finer(plan))
 
-    def draws(self, plan: Plan) -> bool:
+    def is_stochastic(self, plan: Plan) -> bool:
         """A closed form: the seed changes nothing."""
         return False
 
-    def answer(self, plan: Plan, seed: int) -> Answer:
+    def evaluate(self, plan: Plan, seed: int) -> ModelResult:
         """Completion times: they end with the acknowledgement of the last byte, so the FIN's round trip is left out."""
         tcp, p_syn = _tcp(plan), _syn_probability(plan)
         found = theory.response_time(
@@ -41,7 +41,7 @@ class SynLoss:
         mean_s = float(found.total_s - found.fin_s)
         kept_s = mean_s - found.retried_s
         lost = {"fct_syn_lost_s": kept_s + found.retried_s / p_syn} if p_syn else {}
-        return Answer(
+        return ModelResult(
             {
                 "fct_mean_s": mean_s,
                 "fct_km_mean_s": mean_s,

@@ -36,23 +36,23 @@ SILENT_S = 5.0
 #: It is looked so often how many workers there are, while they come and while they work.
 LOOK_S, COUNT_S = 0.1, 2.0
 
-#: So many workers are named.
-MOST_NAMED = 3
+#: Largest number of workers that a message names.
+MAX_NAMED = 3
 
 
 class Watched(UserWarning):
-    """Of workers that are gone, or back."""
+    """Messages on workers that are lost or back."""
 
 
 class Watch:
-    """What is said of workers, all of whom may be lost: a line after a while, and another when there are some again."""
+    """Messages on lost workers: a line once all are lost for a while, and another when there are some again."""
 
     def __init__(self) -> None:
         self._gone_s: float | None = None
         self._said = False
 
     def line(self, workers: int, now_s: float) -> str | None:
-        """What is to be said now, if anything. `workers` are there."""
+        """Return the message that is due, if any. `workers` are those connected."""
         if workers:
             said, self._said, self._gone_s = self._said, False, None
             return f"{workers} {'worker is' if workers == 1 else 'workers are'} there again" if said else None
@@ -63,7 +63,7 @@ class Watch:
         return GONE
 
 
-#: What is said when nobody is left.
+#: Message when all workers are lost.
 GONE = "all workers are lost; the rest waits until some come back (Ctrl-C keeps what is done)"
 
 
@@ -135,8 +135,8 @@ class Pool:
         found = self._client.run(remote.looking(engines), on_error="return")
         problems = [problem for worker, seen in sorted(found.items()) if (problem := _problem(worker, seen))]
         if problems:
-            more = f" (and {len(problems) - MOST_NAMED} more)" if len(problems) > MOST_NAMED else ""
-            raise InputError("\n".join(problems[:MOST_NAMED]) + more)
+            more = f" (and {len(problems) - MAX_NAMED} more)" if len(problems) > MAX_NAMED else ""
+            raise InputError("\n".join(problems[:MAX_NAMED]) + more)
 
 
 KEPT = "what is done is kept: the same command resumes"
@@ -153,7 +153,7 @@ def opened(place: Place, engines: Sequence[str], interrupted: Callable[[], bool]
     with ExitStack() as stack, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of ports and versions, to a log that nobody reads
         warnings.simplefilter("always", Watched)
-        with signals.unheard_by_children():
+        with signals.block_terminal_signals():
             cluster = stack.enter_context(_started(place)) if place.kind else place.address
             client = _connected(distributed, cluster, place)
         stack.callback(client.close, timeout=1)
@@ -194,7 +194,7 @@ def _started(place: Place) -> Iterator[Any]:
                 found = f"{place.option}: found for {place.kind}: {_said(error).removesuffix(', for example:')}"
                 raise InputError(f"{found}; expected the site's ~/.config/dask/jobqueue.yaml") from error
             made.scale(jobs=place.workers)
-        stack.enter_context(signals.undoing(lambda: _ended(made)))
+        stack.enter_context(signals.cleanup(lambda: _ended(made)))
         yield made
 
 
@@ -219,7 +219,7 @@ def _imported(place: Place, name: str) -> Any:
 
 
 def _problem(worker: str, seen: Any) -> str | None:
-    """What keeps a worker from being one, on one line."""
+    """Return why a worker is rejected, on one line; None if it is accepted."""
     if isinstance(seen, Exception):
         return f"worker {worker}: {_said(seen)}"
     found = Seen(*seen)

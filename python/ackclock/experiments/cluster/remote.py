@@ -1,4 +1,4 @@
-"""What happens on a worker of a cluster."""
+"""Functions that run on a worker of a cluster."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _Found = TypeVar("_Found")
 
 
 class Seen(NamedTuple):
-    """Of a worker: its host, its version of ackclock (None: it has none), and what it lacks to run engines."""
+    """Facts about a worker: its host, its version of ackclock (None: not installed), and why it cannot run engines."""
 
     host: str
     version: str | None
@@ -21,7 +21,10 @@ class Seen(NamedTuple):
 
 
 def looking(names: Sequence[str]) -> Callable[[], tuple[str, str | None, str | None]]:
-    """What looks at a worker. It goes there whole, since a worker may have no ackclock, or another one."""
+    """Return a function that examines a worker.
+
+    It is sent by value, since a worker may lack ackclock, or have another one.
+    """
 
     def look() -> tuple[str, str | None, str | None]:
         import socket
@@ -32,8 +35,8 @@ def looking(names: Sequence[str]) -> Callable[[], tuple[str, str | None, str | N
             return socket.gethostname(), None, None
         from ackclock import engines
 
-        lacking = next(filter(None, map(engines.lacking, names)), None)
-        return socket.gethostname(), ackclock._core.version, lacking
+        reason = next(filter(None, map(engines.unavailable, names)), None)
+        return socket.gethostname(), ackclock._core.version, reason
 
     return look
 
@@ -53,12 +56,12 @@ def called(version: str, function: Callable[..., _Found], *arguments: Any) -> _F
 
 
 def other_version(worker: str, found: str | None, wanted: str) -> str:
-    """What is said of a worker with another ackclock."""
+    """Return the message on a worker with another version of ackclock."""
     return f"worker {worker}: found {f'ackclock {found}' if found else 'no ackclock'}; expected {wanted}, as here"
 
 
 class Unwanted:
-    """Whether nobody waits any more for what this thread is doing, as for an `Event` that is set then."""
+    """Event that is set once no client waits for this thread's result any more."""
 
     def is_set(self) -> bool:
         """Asks the worker, by its own books."""

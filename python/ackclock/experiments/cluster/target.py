@@ -1,4 +1,4 @@
-"""Where a campaign runs, as a user says it: a scheduler by its address, or workers that are started for it."""
+"""Target of an experiment: a scheduler's address, or workers that are started for it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ackclock.errors import InputError
 from ackclock.input.fields import nearest, shown
 
-#: What starts workers: this machine, or the batch system of a site, by the class of `dask_jobqueue`.
+#: Kinds of clusters: this machine, or a site's batch system by its class in `dask_jobqueue`.
 KINDS = {
     "local": None,
     "slurm": "SLURMCluster",
@@ -45,7 +45,7 @@ class Place:
 
 
 def place(scheduler: str | None, cluster: str | None) -> Place | None:
-    """What the options `--scheduler` and `--cluster` say; None without them. Raises `InputError`."""
+    """Parse the options `--scheduler` and `--cluster`; None without them. Raises `InputError`."""
     if scheduler is not None and cluster is not None:
         raise InputError("--scheduler: found --cluster beside it; expected one of them")
     if scheduler is not None:

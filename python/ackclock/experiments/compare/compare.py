@@ -153,13 +153,15 @@ def compare(
     """
     complete = runner.planned(plan, seeds)
     chosen = _engines(engines)
-    refused = {name: tuple(found) for name, engine in chosen.items() if (found := offered.refusals(engine, complete))}
+    refused = {
+        name: tuple(found) for name, engine in chosen.items() if (found := offered.unsupported(engine, complete))
+    }
     able = {name: engine for name, engine in chosen.items() if name not in refused}
     if not able:
         raise UnsupportedError(reason for found in refused.values() for reason in found)
     for engine in able.values():
-        offered.check_needs(engine, complete)
-    exact = frozenset(name for name, engine in able.items() if not engine.draws(complete))
+        offered.check_inputs(engine, complete)
+    exact = frozenset(name for name, engine in able.items() if not engine.is_stochastic(complete))
     data = {}
     for number, name in enumerate(able):
         own = replace(complete, seeds=complete.seeds[:1]) if name in exact else complete

@@ -45,7 +45,7 @@ class Difference:
 
 
 def difference(first: Sample, second: Sample) -> Difference | None:
-    """Of two samples; None if either is empty."""
+    """Return the difference of two samples; None if either is empty."""
     if not first.values or not second.values:
         return None
     mean = second.mean - first.mean

@@ -88,7 +88,7 @@ def _figures(comparison: Comparison) -> Iterator[tuple[str, Figure]]:
 
 
 def _can_lie(draw: Callable[..., Figure], other: Dataset, first: Dataset) -> bool:
-    """Whether the other engine has what the figure shows, as curves or as a mean."""
+    """Return True if the other engine has the data of the figure, as curves or as a mean."""
     try:
         draw(first, over=[other])
     except InputError:

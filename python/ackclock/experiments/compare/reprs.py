@@ -10,14 +10,14 @@ from ackclock.metrics import METRICS, main
 
 
 def lines(found: Any) -> str:
-    """What `repr` gives."""
+    """Return the lines of `repr`."""
     runs = "; ".join(f"{name}: {repr_format.counted(len(data.runs), 'run')}" for name, data in found.data.items())
     refused = f"cannot run it: {repr_format.listed(found.refused)}" if found.refused else "differences are to the first"
     return repr_format.lines(f'Comparison "{found.name}": {repr_format.listed(found.engines)}', runs, refused)
 
 
 def html(found: Any) -> str:
-    """What a notebook shows: the main metrics by engine."""
+    """Return HTML for a notebook: the main metrics by engine."""
     rows = [
         [METRICS[name].label, *(_cell(row) for row in found.table.filter(metric=name).iter_rows(named=True))]
         for name in main("table")

@@ -20,13 +20,13 @@ from ackclock.plan import DatagramPlan, FlowPlan, Plan
 LITTLE_S = 1.0
 
 #: At most so many instants at which something begins or ends are looked at, and so many parts are halved …
-MOST_CHANGES, MOST_HALVED = 24, 24
+MAX_CHANGES, MOST_HALVED = 24, 24
 
 #: … and no more than take this share of the work, if each source takes so long to look at, in seconds.
 WORTH, SOURCE_S = 0.02, 2e-4
 
 #: Fewer looks tell nothing.
-LEAST_LOOKS = 4
+MIN_LOOKS = 4
 
 #: Shares of the time at which something is known at least.
 LEAST = 1e-3
@@ -53,8 +53,8 @@ EVEN = Course((0.0, 1.0), (0.0, 1.0))
 def course(plan: Plan, engine: str) -> Course:
     """What is expected of a run."""
     whole_s = cost(plan, engine).cpu_s
-    looks = min(MOST_CHANGES + MOST_HALVED, int(WORTH * whole_s / (SOURCE_S * _sources(plan))))
-    if whole_s < LITTLE_S or looks < LEAST_LOOKS:
+    looks = min(MAX_CHANGES + MOST_HALVED, int(WORTH * whole_s / (SOURCE_S * _sources(plan))))
+    if whole_s < LITTLE_S or looks < MIN_LOOKS:
         return EVEN
 
     def cost_s(time: float) -> float:

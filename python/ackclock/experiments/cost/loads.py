@@ -19,7 +19,7 @@ from ackclock.experiments.cost.ways import Ways
 from ackclock.plan import DatagramPlan, EndsPlan, FlowPlan, LinkPlan, PathPlan, Plan, TrafficPlan
 
 #: Of generated traffic between hosts, so many pairs stand for all.
-MOST_PAIRS = 512
+MAX_PAIRS = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,8 +121,8 @@ def _loss(plan: Plan, source: _Source, rate_bps: float) -> float:
     link = min((plan.links[number] for number in source.there), key=lambda link: link.rate_bps)
     waiting_bytes = _limit_bytes(plan, link) / 2 if link.queue.discipline in TAIL_DROP else 0.0
     rtt_s = source.base_rtt_s + 8 * waiting_bytes / link.rate_bps
-    window_p = min(rate_bps * rtt_s / (8 * source.wire_bytes), MOST_WINDOW_P)
-    return min(MOST_LOSS, 1.5 / (1 + window_p) ** 2)
+    window_p = min(rate_bps * rtt_s / (8 * source.wire_bytes), MAX_WINDOW_P)
+    return min(MAX_LOSS, 1.5 / (1 + window_p) ** 2)
 
 
 #: Disciplines that are full before they drop.
@@ -132,10 +132,10 @@ TAIL_DROP = frozenset({"pfifo", "bfifo", "sfq"})
 FULL = 0.9
 
 #: Where windows are below one packet, timeouts keep the loss from growing further.
-MOST_LOSS = 0.35
+MAX_LOSS = 0.35
 
 #: A window without a bound.
-MOST_WINDOW_P = 1e6
+MAX_WINDOW_P = 1e6
 
 
 def _limit_bytes(plan: Plan, link: LinkPlan) -> float:
@@ -149,14 +149,14 @@ def _alive_s(source: _Source, busy: float) -> float:
     Beside others one takes 1/(1 − load) times as long as alone: as in a queue that serves all at once (processor
     sharing).
     """
-    alone_s = source.alone_s / max(1 - busy, _LEAST_IDLE)
+    alone_s = source.alone_s / max(1 - busy, _MIN_IDLE)
     if source.count > 1 and source.there:
         alone_s = max(alone_s, min(source.together_s, source.span_s))
     return min(alone_s * source.transfers, source.span_s * max(1.0, source.transfers if source.generated else 1.0))
 
 
 #: A link is never busier than all but this.
-_LEAST_IDLE = 0.2
+_MIN_IDLE = 0.2
 
 
 def _sources(plan: Plan) -> Iterator[_Source]:
@@ -207,11 +207,11 @@ def _used(plan: Plan, there: Sequence[int], base_rtt_s: float) -> float:
     bdp_bytes = link.rate_bps * base_rtt_s / 8
     if bdp_bytes < _SMALL_BDP_P * plan.packet_bytes:
         return 1.0
-    return float(min(1.0, LEAST_USED + (1 - LEAST_USED) * limit_bytes / (ENOUGH_BDP * bdp_bytes)))
+    return float(min(1.0, MIN_USED + (1 - MIN_USED) * limit_bytes / (ENOUGH_BDP * bdp_bytes)))
 
 
 #: What is used with hardly a buffer, and the buffer, in bandwidth–delay products, with which all is.
-LEAST_USED, ENOUGH_BDP = 0.35, 0.1
+MIN_USED, ENOUGH_BDP = 0.35, 0.1
 
 #: Where windows are small, a buffer of a packet or two is large.
 _SMALL_BDP_P = 50
@@ -289,13 +289,13 @@ def _pairs(
     population = traffic.population
     if population.kind == "paths":
         paths = population.paths  # type: ignore[union-attr]
-        chosen = paths[:: max(1, len(paths) // MOST_PAIRS)]
+        chosen = paths[:: max(1, len(paths) // MAX_PAIRS)]
         return len(paths), [(_links(pair.forward), _links(pair.reverse), pair.base_rtt_s) for pair in chosen]
     senders, receivers = population.sources, population.destinations  # type: ignore[union-attr]
     each_to_each = population.pairing == "all"  # type: ignore[union-attr]
     pairs = len(senders) * len(receivers) if each_to_each else len(senders)
     known = []
-    for number in range(min(pairs, MOST_PAIRS)):
+    for number in range(min(pairs, MAX_PAIRS)):
         source = senders[number % len(senders)]
         turn = number * _STRIDE + 1 if each_to_each or traffic.workload["arrivals"]["kind"] != "once" else number + 1
         destination = receivers[turn % len(receivers)]

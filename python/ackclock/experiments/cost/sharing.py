@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 #: The time is cut into so many parts at most.
-MOST_PARTS = 12
+MAX_PARTS = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ def _busy(claims: Sequence[Claim], found_bps: Sequence[float], rates_bps: Sequen
 def _parts(spans: Sequence[Span], duration_s: float) -> list[Span]:
     """The time, cut where sources begin and end; where many do, at some of these instants."""
     inside = {instant for span in spans for instant in (span.begin_s, span.end_s) if 0 < instant < duration_s}
-    chosen = sorted(inside)[:: 1 + len(inside) // MOST_PARTS]
+    chosen = sorted(inside)[:: 1 + len(inside) // MAX_PARTS]
     return [Span(*pair) for pair in pairwise([0.0, *chosen, duration_s])]
 
 

@@ -1,1 +1,1 @@
-"""Which swept key matters most: `anova` (the statistics, of numbers only), `effects` (of a sweep), `words`."""
+"""Analysis of variance: which swept key matters most. `anova` has the statistics, `effects` applies them to a sweep."""

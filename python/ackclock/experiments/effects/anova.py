@@ -49,7 +49,7 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """How much the mean rises from one level of a factor to another: those farthest apart, in the order of levels.
+    """Largest step of the mean between two levels of a factor.
 
     The interval holds for all pairs of the factor's levels together (Tukey and Kramer); of two levels it is Student's.
     """
@@ -132,7 +132,7 @@ def _left(columns: Sequence[Matrix], y: Matrix) -> tuple[int, float]:
 
 
 def _error(at: npt.NDArray[np.int64], y: Matrix, base: list[Matrix], model: list[Matrix]) -> tuple[str, int, float]:
-    """Where an estimate of errors comes from, its degrees of freedom and its sum of squares."""
+    """Return the name of an error estimate, its degrees of freedom and its sum of squares."""
     _, cell, counts = np.unique(at, axis=0, return_inverse=True, return_counts=True)
     if counts.min() > 1:
         freedom, squares = _left([*base, _coded(cell.ravel())] if len(counts) > 1 else base, y)

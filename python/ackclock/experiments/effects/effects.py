@@ -1,4 +1,4 @@
-"""What each swept key does to a metric: the analysis of variance of a finished sweep."""
+"""Effects of swept keys on a metric: the analysis of variance of a finished sweep."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Effects:
         return sorted(self.analysis.terms, key=lambda term: (-term.share, term.factors))
 
     def clear(self, term: Term) -> bool:
-        """Whether it is no accident."""
+        """Return True if the effect is significant."""
         return term.p is not None and term.p < RISK / len(self.analysis.terms)
 
     def named(self, term: Term) -> str:
@@ -44,7 +44,7 @@ class Effects:
         return " × ".join(names[factor] for factor in term.factors)
 
     def step(self, term: Term) -> Step | None:
-        """Of a key alone, the largest rise or fall between two of its values."""
+        """Return the largest step between two values of a single key."""
         return self.analysis.steps[term.factors[0]] if len(term.factors) == 1 else None
 
     def values(self, step: Step) -> tuple[str, str]:
@@ -109,13 +109,13 @@ def _metric(sweep: Sweep, metric: str) -> str:
 
 
 def _levels(table: pl.DataFrame, axis: Axis) -> list[int]:
-    """Which of the key's values each run has, as numbers."""
+    """Return the level of the key in each run, as numbers."""
     kind = table[axis.key].dtype
     places = {label(value) if kind == pl.String else value: place for place, value in enumerate(axis.values)}
     return [places[value] for value in table[axis.key].to_list()]
 
 
 def _same_seeds(table: pl.DataFrame) -> bool:
-    """Whether each point has the same seeds, and several."""
+    """Return True if each point has the same seeds, and several."""
     sets = {tuple(group["seed"].sort()) for _, group in table.group_by("point")}
     return len(sets) == 1 and len(next(iter(sets))) > 1

@@ -9,7 +9,7 @@ from ackclock.experiments.effects.effects import Effects
 from ackclock.figures import numbers
 from ackclock.metrics import METRICS
 
-#: Where the estimate of errors comes from.
+#: Names of the error estimates.
 ERRORS = {
     "repeats": "Intervals come from the repeats of each point",
     "model": "There are no repeats: intervals assume that no three keys interact",
@@ -17,7 +17,7 @@ ERRORS = {
     "none": "There are too few runs for intervals: add seeds (--repeats)",
 }
 
-#: Of a pair.
+#: Description of an interaction.
 DEPENDS = "what one of the two does depends on the other"
 
 #: A pair is told if it makes at least this share of the differences.
@@ -25,7 +25,7 @@ WORTH = 0.05
 
 
 def sentences(found: Effects) -> list[str]:
-    """What matters most, what else does, what does not, and how this is known."""
+    """Return sentences: the largest effect, the others, what has none, and how the errors are estimated."""
     return [*_most(found), *_others(found), *_pairs(found), *_nothing(found), _known(found)]
 
 

@@ -33,15 +33,15 @@ from ackclock.metrics.summary import NORMAL_QUANTILE
 from ackclock.metrics.view import Array
 
 #: Fewer events than this say nothing with an interval.
-LEAST_EVENTS = 10
+MIN_EVENTS = 10
 
 #: Losses that follow each other within so many RTTs are of one burst: nothing was heard of the first by then.
 BURST_RTTS = 0.1
 
 #: Exponents beyond this are refused by the engines: who loses is then certain.
-MOST_EXPONENT = 20.0
+MAX_EXPONENT = 20.0
 
-#: What ρ is looked for between: beyond, every event hits one flow, or all.
+#: Range in which ρ is searched: outside, every event hits one flow, or all.
 BOUNDS = (1e-3, 1e3)
 
 #: An estimate with the ends of its interval.
@@ -50,7 +50,7 @@ Interval: TypeAlias = tuple[float, float, float]
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """What was found, as estimate, low, high.
+    """Fitted parameters, as estimate, low, high.
 
     Attributes:
         runs: how many runs there were.
@@ -84,7 +84,7 @@ class Fitted:
 
 
 def fit(results: Mapping[str, Dataset] | Sequence[Path | str]) -> Fitted:
-    """What the runs of some results say together: folders, or datasets by name.
+    """Fit the parameters to the runs of some results together: folders, or datasets by name.
 
     Raises:
         InputError: a result lacks a table, or all together have too few events.
@@ -92,9 +92,9 @@ def fit(results: Mapping[str, Dataset] | Sequence[Path | str]) -> Fitted:
     named = results if isinstance(results, Mapping) else {str(folder): Dataset.read(folder) for folder in results}
     found = [one for name, data in named.items() for one in losses(data, name)]
     events = [event for one in found for event in one.events]
-    if len(events) < LEAST_EVENTS:
+    if len(events) < MIN_EVENTS:
         names = ", ".join(named) or "no results"
-        raise InputError(f"{names}: found {len(events)} loss events; expected {LEAST_EVENTS} or more: run it longer")
+        raise InputError(f"{names}: found {len(events)} loss events; expected {MIN_EVENTS} or more: run it longer")
     if all(event.flows < 2 for event in events):
         raise InputError(f"{', '.join(named)}: found one flow; expected several, of which an event hits some")
     rate, growth = _both(events)
@@ -187,8 +187,8 @@ def weights(events: Sequence[Event], wanted: tuple[bool, bool]) -> list[Interval
 
     count = sum(wanted)
     if not telling:
-        return [(0.0, -MOST_EXPONENT, MOST_EXPONENT)] * count
-    bounds = [(-MOST_EXPONENT, MOST_EXPONENT)] * count
+        return [(0.0, -MAX_EXPONENT, MAX_EXPONENT)] * count
+    bounds = [(-MAX_EXPONENT, MAX_EXPONENT)] * count
     start: Array = np.zeros(count)
     best = minimize(lambda at: -float(each(at).sum()), start, bounds=bounds, method="L-BFGS-B").x  # type: ignore[call-overload]
     errors = _sandwich(each, best)
@@ -209,7 +209,7 @@ def _placed(logs: Array, event: Event) -> float:
 def gap(pauses: Array) -> Interval | None:
     """The threshold of pauses, in RTTs, with the ends of the stretch in which there is none."""
     logs = np.sort(np.log(pauses[pauses > BURST_RTTS]))
-    if logs.size < LEAST_EVENTS or np.ptp(logs) < 1e-9:
+    if logs.size < MIN_EVENTS or np.ptp(logs) < 1e-9:
         return None
     below = np.arange(1, logs.size)
     sums = np.cumsum(logs)

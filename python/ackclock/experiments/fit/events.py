@@ -29,7 +29,7 @@ GROWTH_RTTS = 5
 IMMUNE_RTTS = 2
 
 #: A flow grows by at least this, packets/s, as in the fluid engine's weights.
-LEAST_GROWTH = 1e-3
+MIN_GROWTH = 1e-3
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class Losses:
 
 
 def losses(data: Dataset, name: str) -> Iterator[Losses]:
-    """Those of each run of a result.
+    """Yield the losses of each run of a result.
 
     Raises:
         InputError: the result does not have the losses one by one, or no windows.
@@ -119,13 +119,13 @@ class _Samples:
         return max(min(int(np.searchsorted(self.times_s, from_s)), now - 1), 0)
 
     def growths(self, now: int) -> Array:
-        """What each window gained by an instant, packets/s."""
+        """Return the growth of each window by an instant, in packets/s."""
         then = self.some_before(now)
         gained = np.maximum(np.diff(self.windows[then : now + 1], axis=0), 0.0).sum(axis=0)
         return np.asarray(gained / max(self.times_s[now] - self.times_s[then], 1e-9))
 
     def grown_p(self, now: int) -> float:
-        """What all of them were growing by in a mean round trip."""
+        """Return the total growth of all windows in a mean round trip, in packets."""
         return float(np.nansum(self.growths(now)) * np.nanmean(self.rtts_s[now]))
 
     def places(self, flows: npt.NDArray[np.uint32]) -> npt.NDArray[np.intp]:
@@ -164,22 +164,22 @@ def _move_on(lost_s: Array, rows: pl.DataFrame, samples: _Samples) -> None:
 
 
 def _logs(samples: _Samples, now: int) -> tuple[Array, Array]:
-    """Of rates and growths."""
+    """Return the logarithms of rates and growths."""
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.log(samples.windows[now] / samples.rtts_s[now]), np.log(_least(samples.growths(now)))
 
 
 def _least(growths: Array) -> Array:
-    return np.maximum(growths, LEAST_GROWTH)
+    return np.maximum(growths, MIN_GROWTH)
 
 
 def _ranks(known: npt.NDArray[np.intp], places: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
-    """Where those places are among the known ones, in their order."""
+    """Return the positions of places among the sampled ones, in their order."""
     return np.searchsorted(known, places[np.isin(places, known)])
 
 
 def _told(rows: pl.DataFrame) -> float | None:
-    """What the fluid engine's rows say of their events: one a flow hit, with its event's packets if they mattered."""
+    """Return the packets that the fluid engine's rows report for an event: one row for each flow hit."""
     values = rows.select("time_s", "value").drop_nulls().filter(pl.col("value").is_finite())
     if values.height < rows.height:
         return None

@@ -1,4 +1,4 @@
-"""What was fitted, as the tables of a scenario and as JSON."""
+"""Fitted parameters as the tables of a scenario and as JSON."""
 
 from __future__ import annotations
 

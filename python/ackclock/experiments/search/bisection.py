@@ -1,4 +1,4 @@
-"""Which setting is looked at next. It knows numbers of settings, and what is said of each; no metric and no engine."""
+"""Selection of the next setting to evaluate. It depends on neither metrics nor engines."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from heapq import heapify, heappop, heappush
 from itertools import pairwise
 from typing import Protocol, TypeAlias
 
-#: So many values of a ladder are looked at before a search goes on around the best of them.
+#: Values of a ladder that are evaluated before the search continues around the best of them.
 COARSE = 9
 
 
 class Look(Protocol):
-    """What is said of a setting."""
+    """Verdict on a setting."""
 
     @property
     def holds(self) -> bool:
-        """Whether it meets all needs."""
+        """Return True if it meets all requirements."""
 
     @property
     def lacking(self) -> frozenset[object]:
-        """What it lacks."""
+        """Return the requirements that it does not meet."""
 
 
 Looks: TypeAlias = Callable[[int], Look]
@@ -42,7 +42,7 @@ def first_holding(count: int, look: Looks, guess: int | None = None) -> int | No
 @dataclass(slots=True)
 class _Search:
     look: Looks
-    #: How far the next guess is from the last, and which way it went.
+    #: Distance of the next guess from the last, and its direction.
     stride: int = 1
     way: int = 0
 
@@ -60,7 +60,7 @@ class _Search:
         return bool(self.look(one).lacking & self.look(other).lacking)
 
     def _belongs_below(self, middle: int, low: int, high: int) -> bool:
-        """Whether the first that holds is at the middle or below it."""
+        """Return True if the first setting that meets all requirements is at the middle or below it."""
         if self.look(middle).holds:
             return True
         return not self.look(high).holds and not self._in_common(low, middle)
@@ -122,7 +122,7 @@ class Minimum:
 
 @dataclass(slots=True)
 class Frontier:
-    """What is worth a look where several goals count: rows coarsely first, then the middles of the widest gaps.
+    """Selection with several objectives: rows coarsely first, then the middles of the widest gaps.
 
     A gap is left alone if both its ends lack the same, or if it is `covered`: what lies between the two settings adds
     nothing to what is known.

@@ -23,14 +23,14 @@ from ackclock.scenario.points import Axis
 #: By how much a ladder rises from value to value.
 STEP = 1.1
 
-#: How many values one has that does not rise by shares.
+#: Number of values of a quantity that is not spaced geometrically.
 EVEN = 21
 
 #: A ladder spans at least this factor to rise by shares.
-LEAST_SPAN = 1.5
+MIN_SPAN = 1.5
 
 #: Most values of a ladder, and of all keys together.
-MOST_STEPS, MOST_CANDIDATES = 1_000, 100_000
+MAX_STEPS, MOST_CANDIDATES = 1_000, 100_000
 
 #: Short names of the keys that most questions are about.
 KEYS = {
@@ -42,7 +42,7 @@ KEYS = {
     "congestion": "flows[0].congestion",
 }
 
-#: What may be tried by its name alone, and the key that has it.
+#: Families whose members may be tried by name, and their keys.
 TRIED: Mapping[Family, str] = {"queue": KEYS["discipline"], "congestion": KEYS["congestion"]}
 
 _A_VARY = "a key and its values, such as limit=0.01bdp..2bdp, limit=0.1bdp,1bdp or network.rtt=10ms..100ms/10"
@@ -62,7 +62,7 @@ class Vary:
 
     @property
     def axis(self) -> Axis:
-        """As a sweep has it. Raises `InputError` for what is no key."""
+        """Return the axis of a sweep. Raises `InputError` for an unknown key."""
         path = points.path_of(self.key)
         if path is None:
             raise InputError(f"--vary: found {shown(self.key)}; expected {_A_VARY}")
@@ -94,15 +94,15 @@ def _ladder(text: str, low: str, low_unit: str, high: str, high_unit: str, steps
     first, last = float(low), float(high)
     if low_unit not in ("", unit) or not first < last or not math.isfinite(last):
         raise InputError(f"--vary: found {shown(text)}; expected LOW..HIGH with one unit, the lower first")
-    if count is not None and not 2 <= count <= MOST_STEPS:
-        raise InputError(f"--vary: found {count} values; expected 2 to {MOST_STEPS}")
+    if count is not None and not 2 <= count <= MAX_STEPS:
+        raise InputError(f"--vary: found {count} values; expected 2 to {MAX_STEPS}")
     rungs = _rungs(first, last, count)
     return tuple(dict.fromkeys(_written(value, unit, whole=_are_whole(rungs, unit)) for value in rungs))
 
 
 def _rungs(first: float, last: float, count: int | None) -> list[float]:
-    if first > 0 and last / first >= LEAST_SPAN:
-        steps = count or min(MOST_STEPS, 1 + math.ceil(math.log(last / first) / math.log(STEP)))
+    if first > 0 and last / first >= MIN_SPAN:
+        steps = count or min(MAX_STEPS, 1 + math.ceil(math.log(last / first) / math.log(STEP)))
         return [first * (last / first) ** (step / (steps - 1)) for step in range(steps)]
     steps = count or EVEN
     return [first + (last - first) * step / (steps - 1) for step in range(steps)]
@@ -114,18 +114,18 @@ def _are_whole(rungs: Sequence[float], unit: str) -> bool:
 
 
 def _written(value: float, unit: str, *, whole: bool) -> Any:
-    """As a scenario has it: a number with its unit in quotes, one without as it is."""
+    """Return a value as a scenario has it: a number with its unit in quotes, or a plain number."""
     number = round(value) if whole else float(f"{value:.3g}")
     return (f"{number}{unit}" if whole else f"{number:g}{unit}") if unit else number
 
 
 def tried(text: str) -> Vary:
     """Queue disciplines, or congestion controls, by their names. Raises `InputError` for what is neither."""
-    names = listed(text, "--try")
+    names = listed(text, "--candidates")
     known: dict[str, Family] = {name: family for family in TRIED for name in algorithms.names(family)}
     if unknown := next((name for name in names if name not in known), None):
-        raise InputError(f"--try: found {shown(unknown)}; expected {nearest(str(unknown), list(known))}")
+        raise InputError(f"--candidates: found {shown(unknown)}; expected {nearest(str(unknown), list(known))}")
     families = {known[name] for name in names}
     if len(families) > 1:
-        raise InputError(f"--try: found {shown(text)}; expected disciplines, or congestion controls, not both")
+        raise InputError(f"--candidates: found {shown(text)}; expected disciplines, or congestion controls, not both")
     return Vary(TRIED[families.pop()], names, ordered=False)

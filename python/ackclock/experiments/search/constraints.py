@@ -1,4 +1,4 @@
-"""What a setting must do: a metric, a bound on its mean over the seeds, and which side is right."""
+"""Constraints: a metric, a bound on its mean over the seeds, and the side that is required."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ackclock.input import units
 from ackclock.input.fields import nearest, shown
 from ackclock.metrics import METRICS, Metric, full_name
 
-#: How a need reads, in full.
+#: Syntax of a constraint, for messages.
 A_NEED = 'a metric and its bound, such as "utilisation >= 99%" or "queue_delay_p95_s <= 20ms"'
 
 _NEED = re.compile(r"\s*([a-z][a-z0-9_]*)\s*(>=|<=|≥|≤)\s*(\S.*?)\s*", re.ASCII)
@@ -35,7 +35,7 @@ class Need:
         return value - self.bound if self.at_least else self.bound - value
 
 
-def need(text: str, option: str = "--need") -> Need:
+def need(text: str, option: str = "--require") -> Need:
     """A need as somebody writes it, for an option. Raises `InputError`."""
     match = _NEED.fullmatch(text)
     if match is None:
@@ -45,7 +45,7 @@ def need(text: str, option: str = "--need") -> Need:
 
 
 def required(text: str) -> Need:
-    """As `need`, of a sweep's points."""
+    """Parse a constraint on a sweep's points."""
     return need(text, "--require")
 
 

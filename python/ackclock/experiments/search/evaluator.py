@@ -79,7 +79,7 @@ class Looker:
         return rows
 
     def _exact(self, number: int) -> bool:
-        return self.guesses or not engines.engine(self.question.engine).draws(self.question.plan(number))
+        return self.guesses or not engines.engine(self.question.engine).is_stochastic(self.question.plan(number))
 
     def _check_time(self) -> None:
         if self.done and self.until_s is not None and time.monotonic() > self.until_s:
@@ -89,7 +89,7 @@ class Looker:
 def check(question: Question, engine: str) -> None:
     """Refuses a question that an engine cannot run, before anything runs. Raises `UnsupportedError`."""
     for number in question.looked_at:
-        if reasons := engines.refusals(engines.engine(engine), question.plan(number)):
+        if reasons := engines.unsupported(engines.engine(engine), question.plan(number)):
             raise UnsupportedError(reasons)
 
 
@@ -97,7 +97,7 @@ def check_twin(question: Question) -> None:
     """Refuses a question whose settings have no noisy twins. Raises `InputError`, `UnsupportedError`."""
     for number in question.looked_at:
         plan = question.plan(number)
-        count = question.repeats if engines.engine(question.engine).draws(plan) else 1
+        count = question.repeats if engines.engine(question.engine).is_stochastic(plan) else 1
         phase_effects.check(replace(plan, seeds=tuple(range(count))), question.engine)
 
 

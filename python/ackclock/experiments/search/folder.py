@@ -31,7 +31,7 @@ from ackclock.scenario.points import described, inline, label
 #: The files of an answer.
 ANSWER, RUNS, SCENARIO, FIGURE = "answer.json", "runs.parquet", "scenario.toml", "find.png"
 
-#: What is between the scenario's name and the question's, in a folder's.
+#: Infix between the scenario's name and the question's in a folder's name.
 FIND = "-find-"
 
 
@@ -41,12 +41,12 @@ def check(folder: Path) -> None:
 
 
 def default(scenario: str, question: Question) -> Path:
-    """Where an answer goes if nobody says: each question about a scenario has a folder of its own."""
+    """Return the default folder of a result: each question about a scenario has its own."""
     return Path("results") / f"{Path(scenario).stem}{FIND}{question.name}"
 
 
 def runs(folder: Path, question: Question) -> Runs:
-    """What was run already for this question; nothing of another version of ackclock.
+    """Return the runs that exist for this question, made by this version of ackclock.
 
     What another question about the same settings had run is taken from its folder, if that lies beside this one; the
     needs, or the goals, are all that it may differ in. Raises `InputError` for a folder that is damaged.

@@ -29,7 +29,7 @@ class Grid:
 
     @property
     def verdict(self) -> str:
-        """As `Answer.verdict`."""
+        """Return the verdict, as `Answer.verdict`."""
         if self.best:
             return HOLDS
         return UNDECIDED if any(found.verdict == UNDECIDED for found in self.judgements) else NONE

@@ -1,4 +1,4 @@
-"""Whether a setting meets what is needed: *holds*, *fails* or *undecided*, with a bounded risk of being wrong.
+"""Test whether a setting meets constraints: *met*, *not met* or *undecided*, with a bounded error probability.
 
 A need bounds the mean of a metric over all seeds. Of n runs with different seeds the margin to the bound is tested as
 Student did: with t = mean / (s/√n), the need holds if a mean of zero would give so large a t with a probability of at
@@ -28,7 +28,7 @@ from ackclock.metrics.summary import student_tail
 #: The risk that an answer is wrong.
 RISK = 0.05
 
-#: So many seeds has a setting at each look.
+#: Numbers of seeds of a setting at each look (sequential test).
 LOOKS = (4, 8, 16, 32)
 
 HOLDS, FAILS, UNDECIDED = "holds", "fails", "undecided"
@@ -36,7 +36,7 @@ HOLDS, FAILS, UNDECIDED = "holds", "fails", "undecided"
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What is known of a setting after `n` runs; `lacking` are the needs that it does not seem to meet."""
+    """Verdict on a setting after `n` runs; `lacking` are the constraints that it does not seem to meet."""
 
     verdict: str
     lacking: frozenset[Need]
@@ -44,7 +44,7 @@ class Judgement:
 
     @property
     def holds(self) -> bool:
-        """Whether all needs are met."""
+        """Return True if all constraints are met."""
         return self.verdict == HOLDS
 
 
@@ -74,7 +74,7 @@ def measured(needs: Sequence[Need], rows: Sequence[Mapping[str, float | None]]) 
 
 
 def chance(margins: Sequence[float]) -> float:
-    """How probable so large a mean would be at most if the true mean were zero: 0 … 1.
+    """Return the p-value of a positive mean: the largest probability of such a mean if the true mean were zero.
 
     Margins that are all the same, or a single one of a deterministic engine, have no chance in them.
     """

@@ -1,4 +1,4 @@
-"""Which of the settings that meet all needs is the best: the smallest, the largest, or by a metric."""
+"""Objectives: which of the settings that meet all constraints is the best."""
 
 from __future__ import annotations
 

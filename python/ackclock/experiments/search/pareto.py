@@ -1,4 +1,4 @@
-"""What several goals say of settings: which ones no other one beats, and which ones need not be run to know that.
+"""Pareto frontier of several objectives, and bounds that show which settings need no run.
 
 A setting between two others is taken to have metrics between theirs. Then it can at most be as good in each goal as the
 better of the two; and if one that is known to meet all needs is not worse than that by more than 1 %, running what is
@@ -23,7 +23,7 @@ Costs: TypeAlias = list[list[float] | None]
 
 
 def covered(looker: Looker, low: int, high: int) -> bool:
-    """Whether no setting between two is more than 1 % better in some goal than one that meets all needs."""
+    """Return True if no setting between two can be more than 1 % better in an objective than a feasible one."""
     question = looker.question
     ends = [_costs(question.goals, looker.runs[number]) for number in (low, high)]
     best = [_better(*found) for found in zip(*ends, strict=True)]
@@ -32,7 +32,7 @@ def covered(looker: Looker, low: int, high: int) -> bool:
 
 
 def dominating(costs: Mapping[int, Sequence[float]]) -> Iterator[int]:
-    """Those than which none is at least as good in every cost and better in one: the frontier of Pareto."""
+    """Yield the undominated (Pareto-optimal) settings."""
     for number, own in costs.items():
         if not any(_beats(other, own) for other in costs.values()):
             yield number
@@ -56,7 +56,7 @@ def _better(one: list[float] | None, other: list[float] | None) -> list[float] |
 
 
 def _as_good(own: Costs, best: Costs, risk: float) -> bool:
-    """Whether costs are in no goal more than 1 % above the best that there can be."""
+    """Return True if costs are in no objective more than 1 % above the lowest possible."""
     return all(a is not None and b is not None and _no_worse(a, b, risk) for a, b in zip(own, best, strict=True))
 
 

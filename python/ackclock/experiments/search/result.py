@@ -70,12 +70,12 @@ class Answer:
 
     @property
     def count(self) -> int:
-        """How many runs there are; settings with the same plan share theirs."""
+        """Return the number of runs; settings with the same plan share theirs."""
         return sum({id(rows): len(rows) for rows in self.runs.values()}.values())
 
     @property
     def short_keys(self) -> list[str]:
-        """What tables call the keys."""
+        """Return short names of the keys."""
         sweep = self.question.loaded.sweep
         return short_keys(sweep.axes) if sweep else []
 
@@ -98,7 +98,7 @@ class Answer:
 
     @property
     def phase(self) -> dict[str, Any] | None:
-        """What the noisy twin says of the best setting, as `experiments.phase_effects` does."""
+        """Return the effect of perturbing the best setting, as `experiments.phase_effects` reports it."""
         if self.best is None or self.twin is None:
             return None
         here, there = (
@@ -155,12 +155,12 @@ def summary(rows: Sequence[Row], names: Sequence[str]) -> dict[str, Summary]:
 
 
 def costs(question: Question, rows: Sequence[Row]) -> list[float]:
-    """What the first goal says of each run, the smaller the better; of those that have its metric."""
+    """Return the first objective of each run that has its metric, as a cost."""
     goal = question.goals[0]
     return [goal.cost(value) for row in rows if (value := row[goal.metric]) is not None]
 
 
 def _clearly(others: Sequence[float], own: Sequence[float]) -> bool:
-    """Whether the others cost more, seed by seed."""
+    """Return True if the others cost significantly more, paired by seed."""
     margins = [other - mine for other, mine in zip(others, own, strict=False)]
     return bool(margins) and any(margins) and chance(margins) <= RISK

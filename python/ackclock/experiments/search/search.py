@@ -16,7 +16,7 @@ from ackclock.experiments.search.result import Answer
 from ackclock.experiments.search.spec import Question
 from ackclock.experiments.search.surrogate import Proposer
 
-#: So many runs of another engine confirm an answer.
+#: Runs of another engine that confirm a result.
 CONFIRMING = 4
 
 
@@ -122,7 +122,7 @@ def _end(looker: Looker, proposer: Proposer, row: int) -> int | None:
 
 
 def _cost(looker: Looker, number: int) -> float:
-    """What the goal says of a setting; one that does not meet the needs is worth nothing."""
+    """Return the cost of a setting; infinite if it does not meet the constraints."""
     if not looker.look(number).holds:
         return math.inf
     return _costs(looker.question, looker.runs[number])[0]
@@ -149,7 +149,7 @@ def _frontier(known: Answer) -> tuple[int, ...]:
 
 
 def _best(known: Answer) -> int | None:
-    """Of the frontier the best by the first goal; without goals the first end, or the first that meets all needs."""
+    """Return the best setting by the first objective; without objectives the first end, or the first that is met."""
     question = known.question
     if question.goals:
         return min(known.frontier, key=lambda number: (_costs(question, known.runs[number]), number), default=None)
@@ -160,6 +160,6 @@ def _best(known: Answer) -> int | None:
 
 
 def _place(question: Question, number: int) -> int:
-    """How far from the end that is looked for."""
+    """Return the distance from the end of the ladder that is searched for."""
     place = number % question.row
     return question.row - 1 - place if question.end == "largest" else place

@@ -21,11 +21,11 @@ from ackclock.plan import Plan
 from ackclock.scenario.planning import Loaded, Point
 from ackclock.scenario.points import Sweep, label
 
-#: Which end of a ladder is looked for.
+#: Ends of a ladder.
 SMALLEST, LARGEST = "smallest", "largest"
 
-#: So many keys are in a question's name, and so many digits.
-MOST_NAMED, DIGITS = 3, 6
+#: Number of keys and of digits in a question's name.
+MAX_NAMED, DIGITS = 3, 6
 
 
 @dataclass(frozen=True)
@@ -47,22 +47,22 @@ class Question:
 
     @property
     def row(self) -> int:
-        """How many values the last key has, along which is searched."""
+        """Return the number of values of the last key, along which is searched."""
         return len(self.varied[-1].values)
 
     @property
     def rows(self) -> int:
-        """How many combinations the other keys have."""
+        """Return the number of combinations of the other keys."""
         return math.prod(len(vary.values) for vary in self.varied[:-1])
 
     @property
     def refines(self) -> bool:
-        """Whether one goal is followed along a ladder."""
+        """Return True if one objective is followed along a ladder."""
         return self.end is None and len(self.goals) == 1 and self.varied[-1].ordered and self.row > COARSE
 
     @property
     def trades(self) -> bool:
-        """Whether several goals are followed along a ladder."""
+        """Return True if several objectives are followed along a ladder."""
         return self.end is None and len(self.goals) > 1 and self.varied[-1].ordered
 
     def number(self, row: int, place: int) -> int:
@@ -77,7 +77,7 @@ class Question:
             raise ScenarioError([self._told(problem) for problem in error.problems]) from None
 
     def plan(self, number: int) -> Plan:
-        """What is run at a setting. Raises as `point`."""
+        """Return the plan of a setting. Raises as `point`."""
         plan = self.point(number).plan
         return phase_effects.twin(plan) if self.twin else plan
 
@@ -92,25 +92,25 @@ class Question:
         return replace(problem, file="--vary", line=None, key=keys[0]) if keys else problem
 
     def values(self, number: int) -> Mapping[str, Any]:
-        """What a setting has at each key."""
+        """Return the value of each key at a setting."""
         sweep = self.loaded.sweep
         assert sweep is not None
         return sweep.values(number)
 
     @property
     def metrics(self) -> list[str]:
-        """What is taken of each run: what is asked for, and the main metrics."""
+        """Return the metrics of each run: those of constraints and objectives, and the main metrics."""
         asked = [need.metric for need in self.needs] + [goal.metric for goal in self.goals]
         return list(dict.fromkeys([*asked, *main("table")]))
 
     @property
     def looks(self) -> tuple[int, ...]:
-        """So many seeds has a setting at each look."""
+        """Return the number of seeds at each look."""
         return (*(count for count in LOOKS if count < self.repeats), self.repeats)
 
     @property
     def risk(self) -> float:
-        """That of one look at one setting."""
+        """Return the error probability of one look at one setting."""
         each = looks_of(self.row) if self.end else looks_closer(self.row) if self.refines else self.row
         return RISK / (self.rows * each) / len(self.looks)
 
@@ -138,8 +138,8 @@ class Question:
 
     @property
     def name(self) -> str:
-        """What tells it from other questions about a scenario: its keys, and the beginning of a sum of all it asks."""
-        keys = [vary.axis.last for vary in self.varied[:MOST_NAMED]]
+        """Return a name that identifies the question: its keys, and the beginning of a hash of all it contains."""
+        keys = [vary.axis.last for vary in self.varied[:MAX_NAMED]]
         asked = {key: value for key, value in self.about.items() if key != "scenario_name"}
         return "-".join([*keys, hashlib.sha256(json.dumps(asked).encode()).hexdigest()[:DIGITS]])
 
@@ -165,7 +165,7 @@ def question(
     if loaded.sweep is not None:
         raise InputError(f"{loaded.source.name}: found a sweep; expected one scenario, and what to vary by --vary")
     if not needs and not goals:
-        raise InputError('--need: found none; expected what is needed, such as --need "utilisation >= 99%"')
+        raise InputError('--require: found none; expected what is needed, such as --require "utilisation >= 99%"')
     goal_metrics = [goal.metric for goal in goals]
     if twice := next((name for name in goal_metrics if goal_metrics.count(name) > 1), None):
         raise InputError(f"--best: found {twice} twice; expected each metric once")

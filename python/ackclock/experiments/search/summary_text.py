@@ -13,15 +13,15 @@ from ackclock.figures import numbers, phase
 from ackclock.metrics import METRICS, Summary
 from ackclock.scenario.points import described, label
 
-#: So many settings that are as good as the best are named.
-MOST_ALIKE = 5
+#: Number of equally good settings that are named.
+MAX_ALIKE = 5
 
 #: A verdict of another engine in words.
 CONFIRMED = {True: "agrees", False: "disagrees", None: "does not decide it"}
 
 
 def sentences(answer: Answer) -> list[str]:
-    """What was found, what was found beside it, and how sure that is."""
+    """Return the result in sentences, with how certain it is."""
     said = [*_found(answer), *_beside(answer), *_others(answer), *_confirmed(answer), *_twin(answer), *_left(answer)]
     return [sentence for sentence in said if sentence]
 
@@ -65,7 +65,7 @@ def _found(answer: Answer) -> Iterator[str]:
 
 
 def _limit(answer: Answer, best: int) -> str:
-    """What a limit in other units is, if one was varied."""
+    """Return a limit in other units, if one was varied."""
     if not any(vary.key.endswith(".limit") for vary in answer.question.varied):
         return ""
     parameters = answer.question.point(best).plan.bottleneck_link.queue.parameters
@@ -80,7 +80,7 @@ def _evidence(answer: Answer, number: int, needs: Sequence[Need], begin: str) ->
 
 
 def _beside(answer: Answer) -> Iterator[str]:
-    """What is wrong with the next setting, and which ones beyond it are undecided."""
+    """Yield why the next setting fails, and which ones further on are undecided."""
     number = answer.before()
     if number is None:
         if answer.best is not None and answer.question.end and answer.question.number(0, 0) == answer.best:
@@ -110,13 +110,13 @@ def _others(answer: Answer) -> Iterator[str]:
         yield from (f"  {described(question.values(number))}" for number in answer.frontier)
         yield _not_run(question, len(answer.judged))
     if alike := answer.as_good():
-        values = "; ".join(described(question.values(number)) for number in alike[:MOST_ALIKE])
-        more = f" and {len(alike) - MOST_ALIKE} more" if len(alike) > MOST_ALIKE else ""
+        values = "; ".join(described(question.values(number)) for number in alike[:MAX_ALIKE])
+        more = f" and {len(alike) - MAX_ALIKE} more" if len(alike) > MAX_ALIKE else ""
         yield f"Not clearly worse: {values}{more}."
 
 
 def _not_run(question: Question, judged: int) -> str:
-    """What is known of the settings that a frontier was found without."""
+    """Return the justification for settings of a frontier that were not run."""
     settings = question.rows * question.row
     if judged == settings:
         return ""
@@ -128,7 +128,7 @@ def _not_run(question: Question, judged: int) -> str:
 
 
 def _end(question: Question, row: int, number: int | None) -> str:
-    """What was found in a row: `network.queue.discipline = codel: 0.133bdp`."""
+    """Return the result of a row: `network.queue.discipline = codel: 0.133bdp`."""
     key = question.varied[-1].key
     others = {name: value for name, value in question.values(question.number(row, 0)).items() if name != key}
     found = "none" if number is None else label(question.values(number)[key])
@@ -145,7 +145,7 @@ def _confirmed(answer: Answer) -> Iterator[str]:
 
 
 def _twin(answer: Answer) -> Iterator[str]:
-    """Whether the answer hangs on a coincidence, and whether it stands without."""
+    """Yield whether the result depends on a coincidence of phases."""
     if answer.phase is None or answer.twin is None:
         return
     yield phase.sentence(answer.phase)

@@ -1,4 +1,4 @@
-"""Where a cheap engine would look first: it answers the question itself, and its bias is learned on the way."""
+"""Surrogate search: a cheap engine guesses where to evaluate first, and its bias is learnt on the way."""
 
 from __future__ import annotations
 
@@ -47,4 +47,4 @@ class Proposer:
 
     def _lacks(self, engine: str, row: int) -> bool:
         plan = self.question.point(self.question.number(row, 0)).plan
-        return bool(engines.engine(engine).check(plan))
+        return bool(engines.engine(engine).unsupported(plan))

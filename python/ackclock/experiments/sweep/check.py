@@ -31,7 +31,7 @@ def beside(loaded: Loaded, order: Order, left: Runs, progress: Progress) -> Iter
 
     What it gives is to be called as `progress`, and raises what is wrong.
     """
-    if loaded.count <= planning.MOST_CHECKED or not left:
+    if loaded.count <= planning.MAX_CHECKED or not left:
         yield progress
         return
     context = get_context("spawn")
@@ -53,7 +53,7 @@ def beside(loaded: Loaded, order: Order, left: Runs, progress: Progress) -> Iter
 
 
 def _raise(hears: Connection) -> None:
-    """What the process has found; nothing if it is done, and has gone."""
+    """Raise what the checking process reported; return if it is done."""
     try:
         found: AckclockError | None = hears.recv()
     except EOFError:

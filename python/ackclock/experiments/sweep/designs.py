@@ -1,4 +1,4 @@
-"""Which points of a sweep are run: all of them, or a two-level fractional factorial design among them.
+"""Experimental designs: all points of a sweep, or a two-level fractional factorial design.
 
 A design of resolution R confuses no effect of p keys with one of fewer than R − p: III leaves the effects of single
 keys apart, IV also from those of pairs, V also those of pairs from each other (Box, Hunter, Hunter: Statistics for
@@ -70,7 +70,7 @@ def matrix(factors: int, wanted: int) -> npt.NDArray[np.int64]:
 
 
 def generators(factors: int, wanted: int) -> tuple[int, list[Word]]:
-    """How many factors have every combination, and the word of each other one: the fewest points there are."""
+    """Return the number of independent factors, and the generator of each other one, with the fewest points."""
     for basic in range(1, factors + 1):
         found = _searched(basic, factors, wanted)
         if found is not None:

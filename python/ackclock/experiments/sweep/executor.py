@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     from ackclock.experiments.cluster.pool import Pool
     from ackclock.experiments.cluster.target import Place
 
-#: A task is as many runs as take about so long, and never more than `MOST_IN_TASK`.
+#: A task is as many runs as take about so long, and never more than `MAX_IN_TASK`.
 TASK_S = 0.5
-MOST_IN_TASK = 500
+MAX_IN_TASK = 500
 
 #: The waiting process looks up so often.
 WAKE_S = 0.2
@@ -53,7 +53,7 @@ def run_all(order: Order, tasks: Tasks, parts: Parts, progress: Progress, place:
 
     `progress` is called with the share of the work that is done. Raises `AckclockError` for a run that failed.
     """
-    with signals.whole() as interrupted:
+    with signals.defer_signals() as interrupted:
         if place is not None:
             _run_there(place, order, tasks, parts, progress, interrupted)
             return
@@ -92,7 +92,7 @@ class _There:
 def _run_all(order: Order, tasks: Tasks, parts: Parts, progress: Progress, interrupted: Callable[[], bool]) -> None:
     context = get_context("spawn")
     others = set(active_children())
-    with signals.unheard_by_children():
+    with signals.block_terminal_signals():
         stop = context.Event()
     with _one_thread(), ProcessPoolExecutor(tasks.jobs, context, worker.start, (order, stop)) as pool:
         try:
@@ -128,7 +128,7 @@ _DIED = (
 
 def _warm(pool: ProcessPoolExecutor, jobs: int, interrupted: Callable[[], bool]) -> None:
     """Waits for the first process to have imported what it needs: what is told from then on is of the work alone."""
-    with signals.unheard_by_children():
+    with signals.block_terminal_signals():
         waiting = {pool.submit(worker.ready) for _ in range(jobs)}
     while not interrupted() and not wait(waiting, timeout=WAKE_S, return_when=FIRST_COMPLETED).done:
         pass
@@ -140,7 +140,7 @@ def _drain(
     waiting: dict[Future[Done], Task] = {}
     progress(tasks.share)
     while (waiting or tasks.left) and not interrupted():
-        with signals.unheard_by_children():
+        with signals.block_terminal_signals():
             while tasks.left and len(waiting) < 2 * tasks.jobs:
                 task = tasks.next()
                 waiting[pool.submit(worker.work, task.runs)] = task
@@ -178,7 +178,7 @@ class Tasks:
 
     @property
     def share(self) -> float:
-        """How much of the work is done. Once something is, what the processes are at counts half."""
+        """Return the completed share of the work. Once a task is done, what the processes work on counts half."""
         under_way = sum(task.weight for task in self._given[: self.jobs]) if self._done else 0.0
         return float((self._done + under_way / 2) / self._sums[-1])
 
@@ -188,7 +188,7 @@ class Tasks:
         wanted = 0.0 if self._unit_s is None else TASK_S / max(self._unit_s, 1e-12)
         most = before + min(wanted, (float(self._sums[-1]) - before) / (2 * self.jobs))
         fitting = int(np.searchsorted(self._sums, most, side="right")) - 1
-        self._next = min(max(fitting, first + 1), first + MOST_IN_TASK, len(self.runs))
+        self._next = min(max(fitting, first + 1), first + MAX_IN_TASK, len(self.runs))
         self._given.append(Task(self.runs[first : self._next], float(self._sums[self._next]) - before))
         return self._given[-1]
 

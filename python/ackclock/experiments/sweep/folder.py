@@ -33,7 +33,7 @@ from ackclock.dataset.result_kind import LOCK, MANIFEST, Kind
 from ackclock.errors import InputError
 from ackclock.experiments.sweep.spec import Order, different
 from ackclock.system.files import check, check_name
-from ackclock.system.temporary import Private
+from ackclock.system.temporary import LockedTempDir
 
 #: A part is written after so many seconds, and after this share of the time so far if that is longer: a kill costs at
 #: most that much work, and a sweep of many hours still has only hundreds of parts.
@@ -51,7 +51,7 @@ _PART = re.compile(r"(\w+)\.parquet/part-(\d{4,})\.parquet")
 class Parts:
     """A sweep's folder, open for writing. Use it in a `with` block."""
 
-    def __init__(self, folder: Path, order: Order, *, command: str = "", fresh: bool = False) -> None:
+    def __init__(self, folder: Path, order: Order, *, command: str = "", restart: bool = False) -> None:
         """Begins a sweep or goes on with one. Raises `InputError` for a folder that holds something else."""
         result_kind.check(folder, Kind.SWEEP)
         self.given = folder
@@ -59,8 +59,8 @@ class Parts:
             self.folder = folders.resolve_link(folder)
             self.folder.mkdir(parents=True, exist_ok=True)
             self._lock = _locked(self.folder)
-            self._private = Private(self.folder)
-            if fresh:
+            self._private = LockedTempDir(self.folder)
+            if restart:
                 _empty(self.folder)
             self._begin(order, command)
             self.done = self._recover()
@@ -143,7 +143,7 @@ class Parts:
         if differs := different(found.about["sweep"], order.identity()):
             raise InputError(
                 f"{self.folder}: found a sweep that differs in its {' and '.join(differs)}; "
-                "expected another folder (--out), or --fresh to begin anew"
+                "expected another folder (--out), or --restart to begin anew"
             )
         self._about, self._files = found.about, dict(found.files)
 
@@ -165,7 +165,7 @@ class Parts:
         return set(scan(self.folder, RUNS, self._files).select("run").collect()["run"].to_list())
 
     def _numbers(self) -> set[int]:
-        """Of the parts that are there."""
+        """Return the numbers of the parts on disk."""
         return {number for name in self._files if (number := _number(name)) is not None}
 
 
@@ -177,7 +177,7 @@ def say(folder: Path, more: Mapping[str, Any]) -> None:
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """What the folder's sweep is. Raises `InputError` if it holds none, or one of another format or damaged."""
+    """Read a sweep's manifest. Raises `InputError` if there is none, or one of another format or damaged."""
     check_name(folder)
     if (found := result_kind.kind(folder)) is not Kind.SWEEP and not (folder / MANIFEST).is_file():
         raise InputError(f"{folder}: found {found.value}; expected a folder that `ackclock sweep` has written")

@@ -22,8 +22,8 @@ from ackclock.experiments.sweep.shards import Shard
 from ackclock.experiments.sweep.spec import Order, different
 from ackclock.scenario import planning
 
-#: So many missing shards are named.
-MOST_NAMED = 10
+#: Number of missing shards that are named.
+MAX_NAMED = 10
 
 
 def merge(
@@ -63,13 +63,13 @@ def merge(
 def _checked(found: Sequence[Manifest]) -> Manifest:
     """The first of the shards, in the order of their numbers, if they are all of one sweep and none is missing."""
     if not found:
-        raise InputError("merge: found no folder; expected those of all shards of a sweep")
+        raise InputError("merge-shards: found no folder; expected those of all shards of a sweep")
     by_number = _by_number(found, _shard(found[0]).count)
     count = _shard(found[0]).count
     missing = [str(Shard(number, count)) for number in range(1, count + 1) if number not in by_number]
     if missing:
-        more = f" and {len(missing) - MOST_NAMED} more" if len(missing) > MOST_NAMED else ""
-        raise InputError(f"merge: found no shard {', '.join(missing[:MOST_NAMED])}{more}; expected all {count}")
+        more = f" and {len(missing) - MAX_NAMED} more" if len(missing) > MAX_NAMED else ""
+        raise InputError(f"merge-shards: found no shard {', '.join(missing[:MAX_NAMED])}{more}; expected all {count}")
     return by_number[1]
 
 
@@ -97,12 +97,12 @@ def _shard(manifest: Manifest) -> Shard:
 
 
 def _whole(manifest: Manifest) -> dict[str, Any]:
-    """What the sweep is of which this is a shard."""
+    """Return the identity of the sweep that a shard belongs to."""
     return {**manifest.about["sweep"], "shard": None}
 
 
 def _order(first: Manifest) -> Order:
-    """That of the whole sweep."""
+    """Return the specification of the whole sweep."""
     known = first.about["sweep"]
     seeds = known["seeds"]
     return Order(

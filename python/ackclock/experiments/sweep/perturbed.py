@@ -21,9 +21,9 @@ from ackclock.metrics.protocols import PHASE
 def order(of: Order) -> Order:
     """The order of the twins. Raises `InputError` for one part of a sweep, and for metrics that do not tell."""
     if of.shard is not None:
-        raise InputError("--check-phase: found --shard beside it; expected the whole sweep")
+        raise InputError("--perturb: found --shard beside it; expected the whole sweep")
     if not set(of.metrics) & set(main("table")):
-        raise InputError(f"--check-phase: found none of the main metrics; expected one of {', '.join(main('table'))}")
+        raise InputError(f"--perturb: found none of the main metrics; expected one of {', '.join(main('table'))}")
     return replace(of, twin=True)
 
 

@@ -10,11 +10,11 @@ from ackclock.metrics import METRICS, main
 from ackclock.scenario.points import label, short_keys
 
 #: Points, and metrics, that a table has.
-MOST_ROWS, MOST_METRICS = 60, 6
+MAX_ROWS, MOST_METRICS = 60, 6
 
 
 def lines(sweep: Any) -> str:
-    """What `repr` gives."""
+    """Return the lines of `repr`."""
     runs, count = sweep.table.height, sweep.table["point"].n_unique()
     sizes = f"{repr_format.counted(count, 'point')}, {repr_format.counted(runs, 'run')}"
     swept = "; ".join(f"{axis.key}: {repr_format.listed(map(label, axis.values))}" for axis in sweep.axes)
@@ -23,12 +23,12 @@ def lines(sweep: Any) -> str:
 
 
 def html(sweep: Any) -> str:
-    """What a notebook shows: the answer in sentences, and the means at each point."""
+    """Return HTML for a notebook: the summary in sentences, and the means at each point."""
     names = _metrics(sweep)
     heads = [*short_keys(sweep.axes), *(METRICS[name].label for name in names)]
     rows = [
         [*charts.values_of(sweep, point), *(_cell(point["summary"][name], name) for name in names)]
-        for point in sweep.points[:MOST_ROWS]
+        for point in sweep.points[:MAX_ROWS]
     ]
     left = len(sweep.points) - len(rows)
     more = [f"The table has the first {len(rows)} points; {left:,} more are in .points"] if left else []
@@ -36,7 +36,7 @@ def html(sweep: Any) -> str:
 
 
 def _metrics(sweep: Any) -> list[str]:
-    """Those that were asked for, or the main ones, that have a value."""
+    """Return the requested metrics, or the main ones, that have a value."""
     scalars = [name for name in sweep.metrics if not METRICS[name].per_flow]
     chosen = scalars if len(scalars) <= MOST_METRICS else [name for name in main("column") if name in scalars]
     return [name for name in chosen if any(point["summary"][name]["n"] for point in sweep.points)][:MOST_METRICS]

@@ -181,7 +181,7 @@ def _as_json(value: Any) -> str:
 
 
 def _columns(loaded: planning.Loaded) -> list[pl.Series]:
-    """What every point has at each swept key."""
+    """Return the value of each swept key at every point."""
     if loaded.sweep is None:
         return []
     columns = []

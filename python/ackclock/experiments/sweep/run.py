@@ -31,7 +31,7 @@ from ackclock.scenario.planning import Loaded
     jobs=optional(arguments.JOBS),
     scheduler=optional(arguments.WORD),
     cluster=optional(arguments.WORD),
-    fresh=arguments.FLAG,
+    restart=arguments.FLAG,
     progress=arguments.CALL,
     command=arguments.TEXT,
 )
@@ -46,11 +46,11 @@ def sweep(  # noqa: PLR0913 (all but the first have defaults)
     where: Mapping[str, Iterable[str]] | None = None,
     shard: str | None = None,
     design: str | None = None,
-    check_phase: bool = False,
+    perturb: bool = False,
     jobs: int | None = None,
     scheduler: str | None = None,
     cluster: str | None = None,
-    fresh: bool = False,
+    restart: bool = False,
     progress: Progress = no_progress,
     command: str = "",
 ) -> Sweep:
@@ -67,13 +67,13 @@ def sweep(  # noqa: PLR0913 (all but the first have defaults)
         metrics: names of the metrics to compute; by default all.
         samples: keep samples and events too, not only the tables `flows` and `links`.
         where: run only the points that have one of these values at these keys, as written in the file.
-        shard: one part of the points only: "3/20" is the third of twenty, for `ackclock merge`.
+        shard: one part of the points only: "3/20" is the third of twenty, for `ackclock merge-shards`.
         design: "fractional:4" runs the points of a two-level design of resolution IV only (3 to 5).
-        check_phase: run every point's noisy twin too, and say which points are phase-locked.
+        perturb: run every point's noisy twin too, and say which points are phase-locked.
         jobs: processes; by default one for each core.
         scheduler: the address of a Dask scheduler, whose workers run it instead.
         cluster: workers to start for it: "local:8", or those of a batch system, "slurm:40".
-        fresh: start again from scratch in a folder that has a sweep.
+        restart: start again from scratch in a folder that has a sweep.
         progress: called with the fraction completed, 0 to 1.
         command: the command recorded in the manifest.
 
@@ -96,14 +96,14 @@ def sweep(  # noqa: PLR0913 (all but the first have defaults)
         where=where,
         shard=shard,
         design=design,
-        check_phase=check_phase,
+        perturb=perturb,
     )
     there = place(scheduler, cluster)
-    return replace(job, jobs=jobs, fresh=fresh, command=command, place=there).perform(progress)
+    return replace(job, jobs=jobs, restart=restart, command=command, place=there).perform(progress)
 
 
 #: The cost of a sweep is told from so many points; multiples of the golden ratio lie evenly (H. Weyl 1916).
-MOST_COSTED = 200
+MAX_COSTED = 200
 
 
 @dataclass(frozen=True)
@@ -115,14 +115,14 @@ class Job:
     runs: Runs
     out: Path | None
     jobs: int | None = None
-    fresh: bool = False
+    restart: bool = False
     command: str = ""
     place: Place | None = None
     twin: Job | None = None
 
     @property
     def title(self) -> str:
-        """What it is called on a terminal."""
+        """Return the title for a terminal."""
         return f"{self.out.name if self.out else self.order.title}, {self.order.engine} engine"
 
     @property
@@ -135,9 +135,9 @@ class Job:
         return [point.plan for point in self.loaded.points(self.loaded.covering())]
 
     def costs(self) -> Iterator[tuple[Cost, int]]:
-        """What a run costs at some points, spread over the sweep, and how many runs each stands for."""
+        """Yield the cost of a run at some points, spread over the sweep, and how many runs each represents."""
         count = self.loaded.count
-        chosen = range(count) if count <= MOST_COSTED else [int(count * (k * GOLDEN % 1)) for k in range(MOST_COSTED)]
+        chosen = range(count) if count <= MAX_COSTED else [int(count * (k * GOLDEN % 1)) for k in range(MAX_COSTED)]
         for done, number in enumerate(chosen):
             found = cost(self.loaded.point(number).plan, self.order.engine)
             runs = len(self.runs) * (done + 1) // len(chosen) - len(self.runs) * done // len(chosen)
@@ -155,12 +155,12 @@ class Job:
         if self.twin is None:
             return self._performed(folder, progress)
         done = self._performed(folder, lambda share: progress(share / 2))
-        twin = replace(self.twin, jobs=self.jobs, fresh=self.fresh, command=self.command, place=self.place)
+        twin = replace(self.twin, jobs=self.jobs, restart=self.restart, command=self.command, place=self.place)
         other = twin._performed(perturbed.beside(folder), lambda share: progress((1 + share) / 2))
         return perturbed.told(done, other)
 
     def _performed(self, folder: Path, progress: Progress) -> Sweep:
-        with Parts(folder, self.order, command=self.command, fresh=self.fresh) as parts:
+        with Parts(folder, self.order, command=self.command, restart=self.restart) as parts:
             left = self.runs.without(parts.done)
             if left:
                 self._run(left, parts, progress)
@@ -171,7 +171,7 @@ class Job:
         of_points, mixed = weights.of_points(self.loaded, self.order.engine), left.mixed()
         waiting = of_points[mixed.point_numbers]
         there = 1.0 - waiting.sum() / of_points[self.runs.point_numbers].sum()
-        is_alone = engines.alone(engines.engine(self.order.engine), self.loaded.point(0).plan)
+        is_alone = engines.engine(self.order.engine).exclusive(self.loaded.point(0).plan)
         if is_alone and self.place is not None:
             raise InputError(f"{self.place.option}: found a testbed, whose hosts have one network; expected it without")
         tasks = executor.Tasks(mixed, waiting, 1 if is_alone else self.jobs or runner.cores())
@@ -189,7 +189,7 @@ class Job:
     where=optional(arguments.TEXTS_BY_KEY),
     shard=optional(arguments.WORD),
     design=optional(arguments.WORD),
-    check_phase=arguments.FLAG,
+    perturb=arguments.FLAG,
 )
 def prepare(  # noqa: PLR0913 (all but the first have defaults)
     loaded: Accepted,
@@ -202,10 +202,10 @@ def prepare(  # noqa: PLR0913 (all but the first have defaults)
     where: Mapping[str, Iterable[str]] | None = None,
     shard: str | None = None,
     design: str | None = None,
-    check_phase: bool = False,
+    perturb: bool = False,
     progress: Progress = no_progress,
 ) -> Job:
-    """Checks a sweep, up to `planning.MOST_CHECKED` points of it; runs nothing.
+    """Checks a sweep, up to `planning.MAX_CHECKED` points of it; runs nothing.
 
     Arguments and errors are those of `sweep`; `progress` is called with the share of the check that is done.
     """
@@ -229,7 +229,7 @@ def prepare(  # noqa: PLR0913 (all but the first have defaults)
     )
     place = None if out is None else Path(out)
     twin = None
-    if check_phase:
+    if perturb:
         noisy = perturbed.order(order)
         twin = Job(scenario, noisy, orders.runs(scenario, noisy, lambda share: progress(share / 2)), None)
     return Job(scenario, order, orders.runs(scenario, order, progress), place, twin=twin)

@@ -38,11 +38,11 @@ class Runs(Sequence[Run]):
         self._chosen = range(self._first[-1]) if chosen is None else chosen
 
     def without(self, done: Collection[int]) -> Runs:
-        """Those whose numbers are not among the ones that are done."""
+        """Return the runs whose numbers are not among those that are done."""
         return Runs(self._seeds, array("Q", (number for number in self._chosen if number not in done)))
 
     def of_points(self, points: npt.NDArray[np.int64]) -> Runs:
-        """Those of some points, with their numbers."""
+        """Return the runs of some points, with their numbers."""
         import numpy as np
 
         mine = np.zeros(len(self._seeds), bool)

@@ -1,4 +1,4 @@
-"""What a sweep is to run, as plain values: they go to the worker processes and into the folder's manifest."""
+"""Specification of a sweep, as plain values: for the worker processes and the folder's manifest."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ KEPT = ("flows", "links")
 SAMPLES = ("flow_samples", "queue_samples", "events", "packets", "transmissions")
 
 #: Most runs of a sweep.
-MOST_RUNS = 10_000_000
+MAX_RUNS = 10_000_000
 
 #: Progress is told after so many points.
 POINTS_PER_LOOK = 100
@@ -36,7 +36,7 @@ POINTS_PER_LOOK = 100
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What is run and what is kept of it: the file's text and name, the engine, metrics by name, samples or not.
+    """Specification of a sweep: the file's text and name, the engine, metrics by name, samples or not.
 
     `seeds` stand in place of the scenario's own, which may differ from point to point; `where` leaves only the points
     with these values at these keys; `kernel` stands in place of the scenario's, for the engine linux, and `ssh_config`
@@ -61,7 +61,7 @@ class Order:
 
     @property
     def title(self) -> str:
-        """What tables and figures call it: the scenario's `name`, else the file's."""
+        """Return the title for tables and figures: the scenario's `name`, else the file's."""
         return str(tomllib.loads(self.text).get("name") or Path(self.name).stem)
 
     @property
@@ -70,7 +70,7 @@ class Order:
         return KEPT + SAMPLES if self.samples else KEPT
 
     def identity(self) -> dict[str, Any]:
-        """What must be the same for a sweep to go on where it was; the keys say it in a user's words."""
+        """Return what must be equal for a sweep to be resumed; the keys are a user's words."""
         return {
             "scenario": self.text,
             "engine": self.engine,
@@ -96,7 +96,7 @@ class Order:
         return replace(loaded, module=self.module)
 
     def plan(self, point: Point) -> Plan:
-        """What is run at a point."""
+        """Return the plan of a point."""
         return phase_effects.twin(point.plan) if self.twin else point.plan
 
 
@@ -113,7 +113,7 @@ def chosen_metrics(names: Iterable[str] | None) -> tuple[str, ...]:
 def runs(loaded: Loaded, order: Order, progress: Progress = no_progress) -> Runs:
     """Every run, of the order's shard; one per point where the engine is deterministic.
 
-    Of more than `planning.MOST_CHECKED` points a covering array is checked (`ackclock.scenario.covering_array`); if
+    Of more than `planning.MAX_CHECKED` points a covering array is checked (`ackclock.scenario.covering_array`); if
     these have one set of seeds, so have all. The others are checked while the sweep runs (`check`). `progress` is
     called with the share of these points that has been checked. Raises `ScenarioError` with the mistakes of these
     points, `UnsupportedError`, `InputError`.
@@ -123,8 +123,8 @@ def runs(loaded: Loaded, order: Order, progress: Progress = no_progress) -> Runs
     if len(seeds) < count:
         different = set(seeds)
         seeds = [*different] * count if len(different) == 1 else _seeds(loaded, order, range(count), progress)
-    if sum(map(len, seeds)) > MOST_RUNS:
-        raise InputError(f"{order.name}: found more than {MOST_RUNS:,} runs; expected fewer points or seeds")
+    if sum(map(len, seeds)) > MAX_RUNS:
+        raise InputError(f"{order.name}: found more than {MAX_RUNS:,} runs; expected fewer points or seeds")
     return _chosen(Runs(seeds), loaded, order)
 
 
@@ -148,10 +148,10 @@ def _seeds(loaded: Loaded, order: Order, numbers: Sequence[int], progress: Progr
     known: dict[tuple[int, ...], tuple[int, ...]] = {}
     found = []
     for done, point in enumerate(loaded.points(numbers)):
-        reasons.update(dict.fromkeys(engines.refusals(engine, point.plan)))
-        engines.check_needs(engine, point.plan)
+        reasons.update(dict.fromkeys(engines.unsupported(engine, point.plan)))
+        engines.check_inputs(engine, point.plan)
         seeds = point.plan.seeds if order.seeds is None else order.seeds
-        own = seeds if engine.draws(point.plan) else seeds[:1]
+        own = seeds if engine.is_stochastic(point.plan) else seeds[:1]
         if order.twin:
             phase_effects.check(replace(point.plan, seeds=own), order.engine)
         found.append(known.setdefault(own, own))

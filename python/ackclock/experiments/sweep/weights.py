@@ -1,4 +1,4 @@
-"""What a run at each point of a sweep costs beside the others: a tenth of the runs is not a tenth of the work.
+"""Relative costs of the points of a sweep: a tenth of the runs is not a tenth of the work.
 
 Points may differ a thousandfold: of a sweep over rates from 1 Mbit/s to 1 Gbit/s, the first half of the points may take
 a thousandth of the time.
@@ -19,22 +19,22 @@ from ackclock.scenario.points import Axis
 Weights = npt.NDArray[np.float64]
 
 #: The cost of so many points is worked out one by one, in less than half a second.
-MOST_POINTS = 250
+MAX_POINTS = 250
 
 #: No run is for nothing.
-LEAST_S = 1e-6
+MIN_S = 1e-6
 
 
 def of_points(loaded: Loaded, engine: str) -> Weights:
-    """What a run at each point costs, in seconds of some machine. Raises `ScenarioError` for points that are wrong.
+    """Return the cost of a run at each point, in seconds of some machine.
 
-    Of many points, a cost is taken to be that of the first one times a factor for each value that differs from it.
+    Raises `ScenarioError` for wrong points.
     """
 
     def cost_s(point: int) -> float:
-        return max(cost(loaded.point(point).plan, engine).in_sweep().cpu_s, LEAST_S)
+        return max(cost(loaded.point(point).plan, engine).in_sweep().cpu_s, MIN_S)
 
-    if loaded.sweep is None or loaded.sweep.count <= MOST_POINTS:
+    if loaded.sweep is None or loaded.sweep.count <= MAX_POINTS:
         return np.array([cost_s(point) for point in range(loaded.sweep.count if loaded.sweep else 1)])
     return separable(loaded.sweep.axes, cost_s)
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What a task gives back: rows by table, how many runs they are of, and how long it took."""
+    """Result of a task: rows by table, the number of runs, and the time it took."""
 
     rows: dict[str, pl.DataFrame]
     count: int
@@ -49,16 +49,16 @@ class StoppedError(Exception):
 #: how far it is.
 LOOK_S = 0.05
 
-#: So many plans are kept for further runs of their points.
+#: Number of plans kept for further runs of their points.
 PLANS = 32
 
-#: What this process works on, once it is started.
+#: State of this process, set by `start`.
 _given: dict[str, Any] = {}
 
 
 def start(order: Order, stop: Event) -> None:
     """Called once in each process."""
-    signals.listen(silently=True)  # to SIGTERM; the parent hears the others and says what to do
+    signals.install_handlers(silent=True)  # SIGTERM; the parent handles the others and prints what to do
     threading.Thread(target=_end_with_parent, daemon=True).start()
     _given.update(order=order, stop=stop)
 
@@ -98,7 +98,7 @@ def _worker_of(order: bytes) -> _Worker:
 
 
 def _worker() -> _Worker:
-    """That of this process."""
+    """Return the worker of this process."""
     if "worker" not in _given:
         _given["worker"] = _Worker(_given["order"], _given["stop"])
     worker: _Worker = _given["worker"]
@@ -135,11 +135,10 @@ class _Worker:
         from ackclock.engines.engine import RunOptions
 
         options = RunOptions(progress=self._heard, samples=self._order.samples)
-        many = getattr(self._engine, "run_many", None)
-        if many is not None:
+        if self._engine.vectorised:
             pairs = [(self._plan(run.point), run.seed) for run in runs]
             with _told(f"points {runs[0].point} to {runs[-1].point}"):
-                found = many(pairs, options, jobs=1)  # the other cores have processes of their own
+                found = self._engine.run_many(pairs, options, jobs=1)  # the other cores have processes of their own
             yield from zip(runs, found, strict=True)
             return
         for run in runs:
@@ -150,7 +149,7 @@ class _Worker:
     def _planned(self, point: int) -> Plan:
         from ackclock import engines
 
-        return engines.fed(self._engine, self._order.plan(self._loaded.point(point)))
+        return engines.resolve_inputs(self._engine, self._order.plan(self._loaded.point(point)))
 
     def _heard(self, share: float) -> None:
         now_s = time.monotonic()
@@ -162,7 +161,7 @@ class _Worker:
 
 
 class _Found:
-    """What is kept of some runs, of which each table is made once."""
+    """Rows that are kept of some runs."""
 
     def __init__(self, order: Order) -> None:
         self._order = order

@@ -89,7 +89,7 @@ def _split(words: str) -> list[str]:
 
 def _one(sweeps: Sequence[Swept], kind: str) -> Any:
     if len(sweeps) > 1:
-        raise InputError(f"--over: found {kind} of several sweeps; expected line or dot")
+        raise InputError(f"--overlay: found {kind} of several sweeps; expected line or dot")
     return sweeps[0]
 
 

@@ -13,7 +13,7 @@ from ackclock.figures.report.runs import MAX_FLOWS, Runs
 from ackclock.metrics import METRICS, Summary
 from ackclock.metrics.metric import Value
 from ackclock.metrics.view import group_label
-from ackclock.partial_plan import KnownPlan
+from ackclock.partial_plan import PartialPlan
 
 #: Heads of the flows' table.
 HEADS = (
@@ -110,7 +110,7 @@ def _adds_information(column: int, rows: Sequence[Sequence[str]]) -> bool:
     return any(row[column] not in (numbers.NOTHING, row[2]) for row in rows)
 
 
-def _flow_row(row: Mapping[str, Any], plan: KnownPlan) -> tuple[str, ...]:
+def _flow_row(row: Mapping[str, Any], plan: PartialPlan) -> tuple[str, ...]:
     return (
         str(row["flow"]),
         group_label(row, plan),

@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn other_parameters_are_refused() {
+    fn other_parameters_are_rejected() {
         assert!(make(&json!({}), 10.0).is_err());
     }
 }

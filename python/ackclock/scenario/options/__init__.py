@@ -1,4 +1,4 @@
-"""What a scenario says to one engine alone: its tables `[theory]`, `[fluid]`, `[meanfield]` and `[linux]`.
+"""Options of one engine: the tables `[theory]`, `[fluid]`, `[meanfield]` and `[linux]` of a scenario.
 
 The network, its traffic and its algorithms are said once for all engines; here is what only a model has, such as how
 its flows lose in step. An engine reads its own complete values from `Plan.options`.

@@ -39,7 +39,7 @@ class FullSynchronisation(Table):
 
 
 class ReplayedSynchronisation(Table):
-    """What was measured elsewhere."""
+    """Loss synchronisation measured in a result."""
 
     kind: Literal["replayed"] = Field(description='"replayed"')
     shares: Annotated[list[Share], Field(min_length=1)] | None = Field(
@@ -93,7 +93,7 @@ class WeightedVictims(Table):
 
 
 class ReplayedVictims(Table):
-    """Those that were measured elsewhere."""
+    """Loss assignment measured in a result."""
 
     kind: Literal["replayed"] = Field(description='"replayed"')
     flows: Annotated[list[list[Annotated[int, Field(ge=0)]]], Field(min_length=1)] | None = Field(

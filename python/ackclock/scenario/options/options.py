@@ -1,4 +1,4 @@
-"""What the engines' tables have in common."""
+"""Base class of the engines' tables."""
 
 from __future__ import annotations
 

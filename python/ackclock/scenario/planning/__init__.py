@@ -50,13 +50,13 @@ FEW_LINKS = 16
 
 
 #: A sweep is given up after so many different mistakes.
-MOST_PROBLEMS = 20
+MAX_PROBLEMS = 20
 
-#: Of a sweep with more points some are looked at before it begins, and the others while it runs: to look at so many
-#: takes less than a second.
-MOST_CHECKED = 3_000
+#: Limit of a sweep's points that are all checked before it begins, which takes less than a second. Of more points a
+#: covering array is checked first, and the others while the sweep runs.
+MAX_CHECKED = 3_000
 
-_NUMBER = arguments.whole(0, points.MOST_POINTS - 1)
+_NUMBER = arguments.whole(0, points.MAX_POINTS - 1)
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,7 @@ class Loaded:
 
     def covering(self) -> list[int]:
         """The numbers of the points that are looked at before a sweep begins: all, or some of very many."""
-        return covering([len(axis.values) for axis in self.sweep.axes] if self.sweep else [], MOST_CHECKED)
+        return covering([len(axis.values) for axis in self.sweep.axes] if self.sweep else [], MAX_CHECKED)
 
     def points(self, numbers: Sequence[int] | None = None) -> Iterator[Point]:
         """Every point of the sweep, or those with some numbers; of a scenario without one, the only point.
@@ -160,7 +160,7 @@ class Loaded:
             except ScenarioError as error:
                 for problem in error.problems:
                     mistakes.setdefault(problem, []).append(number)
-                if len(mistakes) >= MOST_PROBLEMS:
+                if len(mistakes) >= MAX_PROBLEMS:
                     break
             else:
                 yield planned
@@ -178,7 +178,7 @@ class Loaded:
 
     @cached_property
     def _memo(self) -> Memo:
-        """What plans have in common."""
+        """Return the memo that plans share."""
         return Memo()
 
     @cached_property
@@ -211,12 +211,12 @@ def load(path: str | Path) -> Loaded:
 
 @checked(text=arguments.TEXT, name=arguments.TEXT)
 def loads(text: str, name: str = "scenario") -> Loaded:
-    """As `load`, from TOML text; `name` is what messages and results call the file. Traces must be in the text."""
+    """Load TOML text as `load` does; `name` is the file's name in messages and results. Traces must be in the text."""
     return _loaded(Source(name, text))
 
 
 def mapped(content: Mapping[str, Any], name: str = "scenario") -> Loaded:
-    """As `load`, from the tables of a file as Python has them: `{"duration": "60s", "network": {…}, …}`.
+    """Load a scenario from tables of Python values: `{"duration": "60s", "network": {…}, …}`.
 
     `name` is what messages and results call it. Raises `TypeError` for values that a scenario file cannot hold.
     """
@@ -246,7 +246,7 @@ def _of_points(mistakes: Mapping[Problem, list[int]], sweep: points.Sweep, of: i
 
 @lru_cache(maxsize=16)
 def _path(name: str) -> Path:
-    """Of a scenario's file: the same one at each point."""
+    """Return the path of a scenario's file, one object for all points."""
     return Path(name)
 
 
@@ -297,7 +297,7 @@ def _spread(given: Scenario, drawing: Drawing, source: Source) -> Drawing:
 
 
 def _options(given: Scenario, drawing: Drawing, memo: Memo) -> dict[str, Any]:
-    """What each engine alone has. A testbed is one more, and its kernels are the hosts' unless another is named."""
+    """Return each engine's options. A testbed is one more, and its kernels are the hosts' unless another is named."""
     options: dict[str, Any] = {
         name: memo.of("options", (table := getattr(given, name),), table.planned) for name in OPTIONS
     }
@@ -338,7 +338,7 @@ def _mean_rtt_s(drawing: Drawing, flows: int) -> float:
 
 
 def _rtts_s(where: tuple[Way, ...] | Hosts) -> tuple[int, float]:
-    """How many, and the sum of their base RTTs."""
+    """Return the number of flows and the sum of their base RTTs."""
     if isinstance(where, Hosts):
         return len(where.sources), len(where.sources) * where.longest_rtt_s
     return len(where), math.fsum(way.base_rtt_s for way in where)
@@ -354,7 +354,7 @@ def _flows(given: Scenario, groups: Sequence[GroupPlan], drawing: Drawing) -> It
 def _traffic(
     given: Scenario, groups: Sequence[GroupPlan], drawing: Drawing, source: Source
 ) -> tuple[tuple[TrafficPlan, ...], tuple[DatagramPlan, ...]]:
-    """What is drawn or generated; where nothing is, what plans it is not imported."""
+    """Return generated traffic and datagrams. Without any, the module that plans them is not imported."""
     if not given.traffic and not any(isinstance(where, Hosts) for where in drawing.places):
         return (), ()
     from ackclock.scenario.planning import traffic

@@ -12,7 +12,7 @@ from ackclock.scenario.topology.network import Drawing
 from ackclock.scenario.topology.topology import Change
 from ackclock.scenario.traces import Traced
 
-#: So many names of links are listed in a message.
+#: Largest number of link names that a message lists.
 FEW = 8
 
 
@@ -58,7 +58,7 @@ def _of_traces(
 
 
 def link_names(drawing: Drawing) -> dict[str, list[int]]:
-    """What a link may be called: its name; `a>b`, from node to node; `a<>b`, both ways."""
+    """Return the links by each name: a link's own; `a>b`, from node to node; `a<>b`, both directions."""
     names: dict[str, list[int]] = {}
     for number in range(len(drawing.links)):
         for name in dict.fromkeys(_called(drawing, number)):
@@ -75,7 +75,7 @@ def _called(drawing: Drawing, number: int) -> list[str]:
 
 
 def expected_link(name: str, known: Sequence[str]) -> str:
-    """What is expected in place of a name that no link has."""
+    """Return the expectation in place of a name that no link has."""
     if len(known) <= FEW:
         return f"one of {', '.join(map(shown, known))}" if len(known) > 1 else shown(known[0])
     return f"a link such as {shown(closest(name, known) or known[0])}"

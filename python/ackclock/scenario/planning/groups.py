@@ -1,4 +1,4 @@
-"""What the flows of a group have in common: their TCP and their congestion control, complete."""
+"""Common properties of a group's flows: their complete TCP and congestion control parameters."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ackclock.scenario.keys import DEFAULT_STACK
 from ackclock.scenario.planning import parameters
 from ackclock.scenario.traffic.flow_group import Sending, Transfers
 
-#: How a plan names the choices of `delayed_ack`.
+#: Names of the choices of `delayed_ack` in a plan.
 DELAYED_ACK: Mapping[object, str] = {False: "off", True: "on", "quick": "quick"}
 
 

@@ -1,4 +1,4 @@
-"""What was worked out of a scenario's tables, for the next scenario that has the same tables."""
+"""Memo of values computed from a scenario's tables, for the next scenario with the same tables."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 Made = TypeVar("Made")
 
 #: Most results that are kept.
-MOST_KEPT = 20_000
+MAX_KEPT = 20_000
 
 
 class Memo:
@@ -18,10 +18,10 @@ class Memo:
         self._kept: dict[tuple[object, ...], tuple[tuple[object, ...], Any]] = {}
 
     def of(self, name: object, tables: tuple[object, ...], make: Callable[[], Made]) -> Made:
-        """What `make` gives for these tables; `name` tells apart what is made of them. Errors are not kept."""
+        """Return the value of `make` for these tables, computed once; `name` separates uses. Errors are not kept."""
         key = (name, *map(id, tables))
         if key not in self._kept:
-            if len(self._kept) >= MOST_KEPT:
+            if len(self._kept) >= MAX_KEPT:
                 self._kept.clear()
             self._kept[key] = tables, make()
         made: Made = self._kept[key][1]

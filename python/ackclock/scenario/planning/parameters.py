@@ -1,4 +1,4 @@
-"""Whether an algorithm can be made of its parameters: what only it knows, said at the key of the scenario."""
+"""Check that an algorithm accepts its parameters, and report what it rejects at the scenario's key."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ ROUNDING = 1 + 1e-12
 
 @dataclass(frozen=True)
 class Sizes:
-    """What turns sizes in bdp into packets and bytes."""
+    """Conversion of sizes in bdp to packets and bytes."""
 
     rtt_s: float
     packet_bytes: int
@@ -47,7 +47,7 @@ class Sizes:
         return parameters.queue(card.name, sized, rate_bps, loc, self.source, rules)
 
     def _each_bytes(self, values: dict[str, Any]) -> int:
-        """What a packet counts for in a limit in bytes: a full one, or an average one where packets are counted."""
+        """Return the bytes that a packet counts for in a limit: a full one, or an average one of a limit in packets."""
         return self.packet_bytes if values.get("bytes", True) else int(values["avpkt"])
 
     def _number(self, kind: str, value: Any, rate_bps: float, loc: Loc, packet_bytes: int) -> Any:
@@ -69,7 +69,7 @@ class Sizes:
         return int(size.value)
 
     def _passing(self, link: int, value: Any, loc: Loc) -> int:
-        """How many flows share a link, for a rule that asks for it; 1 for others."""
+        """Return the number of flows that share a link, for a rule that uses it; 1 for others."""
         if not isinstance(value, Size) or value.unit != OVER_SQRT_N:
             return 1
         there, back = self._flows_by_link
@@ -82,14 +82,14 @@ class Sizes:
 
     @cached_property
     def _flows_by_link(self) -> tuple[Counter[int], Counter[int]]:
-        """How many flows send their data over each link, and their ACKs."""
+        """Return the number of flows whose data, and whose ACKs, cross each link."""
         ways = ([flow.forward for flow in self.flows], [flow.reverse for flow in self.flows])
         there, back = (Counter(link for way in some for link in {hop.link for hop in way.hops}) for some in ways)
         return there, back
 
 
 def _rule(value: Any, flows: int) -> str:
-    """How a size came of a rule; nothing for a plain one."""
+    """Return how a size follows from a rule; empty for a plain one."""
     if not isinstance(value, Size) or not (value.rule or value.unit == OVER_SQRT_N):
         return ""
     said = f"{value.rule}: {value}" if value.rule else str(value)

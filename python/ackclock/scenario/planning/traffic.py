@@ -34,7 +34,7 @@ from ackclock.scenario.traffic.moments import Fixed, Law, mean_segments
 from ackclock.scenario.traffic.sizes import AnySize
 
 #: Most transfers that the engines draw for one `[[traffic]]`.
-MOST_TRANSFERS = 10_000_000
+MAX_TRANSFERS = 10_000_000
 
 
 @dataclass(frozen=True)
@@ -149,8 +149,8 @@ def wire_bytes(law: Law, tcp: TcpPlan, overhead_bytes: int) -> float:
 def _check_number(traffic: Generated, arrivals: Mapping[str, Any], duration_s: float, place: Place) -> None:
     span_s = min(traffic.stop or duration_s, duration_s) - traffic.start
     pairs = len(place.where) if not isinstance(place.where, Hosts) else _pairs(place.where)
-    if (transfers := traffic.transfers_of(arrivals, pairs, span_s)) > MOST_TRANSFERS:
-        raise place.refuse((), f"about {transfers:.2g} transfers", f"at most {MOST_TRANSFERS:.0e} in a run")
+    if (transfers := traffic.transfers_of(arrivals, pairs, span_s)) > MAX_TRANSFERS:
+        raise place.refuse((), f"about {transfers:.2g} transfers", f"at most {MAX_TRANSFERS:.0e} in a run")
 
 
 def _pairs(hosts: Hosts) -> int:

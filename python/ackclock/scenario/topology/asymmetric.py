@@ -93,7 +93,7 @@ class Asymmetric(Topology):
         return group.rtt.over(count) if group.rtt else [self.rtt_s] * count
 
     def _way(self, direction: str | None, rtt_s: float) -> Way:
-        """What a flow's RTT has beyond the line is split evenly behind both links."""
+        """Return the path of a flow. What its RTT has beyond the line is split evenly behind both links."""
         rest_s = (rtt_s - self.rtt_s) / 2
         down = PathPlan((HopPlan(0.0, DOWN),), self.down.delay - self._own_s("down") + rest_s)
         up = PathPlan((HopPlan(0.0, UP),), self.up.delay - self._own_s("up") + rest_s)

@@ -11,15 +11,15 @@ from pydantic_core import InitErrorDetails
 from ackclock.input.fields import Loc, Spread, Spreadable, Table, fault_at, faults
 from ackclock.plan import HopPlan, LoadPlan, PathPlan
 from ackclock.scenario.keys import RTT, Burst, LinkRate, Queue
-from ackclock.scenario.topology.endpoints import MOST_FLOWS, Placed, not_longer
+from ackclock.scenario.topology.endpoints import MAX_FLOWS, Placed, not_longer
 from ackclock.scenario.topology.impairments import Impaired
 from ackclock.scenario.topology.network import Drawing, Link, Way
 from ackclock.scenario.topology.topology import ACCESS_QUEUE, Topology
 
-#: What the shared link is called.
+#: Name of the shared link.
 NAME = "bottleneck"
 
-#: How far from a whole number a number of sources may be: what is lost in writing 0.333 or so is more.
+#: Tolerance for a whole number of sources: more than is lost in writing 0.333 or so.
 WHOLE = 1e-6
 
 
@@ -67,7 +67,7 @@ class Dumbbell(Impaired, Topology):
         return self.rate / self.aggregation if self.aggregation is not None else self.access_rate
 
     def sources(self, group: Placed) -> int:
-        """As counted, or as the congestion factor has it."""
+        """Return the number of sources, as counted or from the congestion factor."""
         exact = self._sources(group)
         return group.count if exact is None else max(1, round(exact))
 
@@ -100,8 +100,8 @@ class Dumbbell(Impaired, Topology):
         elif abs(exact - round(exact)) > WHOLE or exact < 1 - WHOLE:
             found = f"{group.congestion_factor:g}, which makes {exact:.6g} sources"
             yield fault_at(place, group.congestion_factor, "a factor that makes a whole number of sources", found)
-        elif exact > MOST_FLOWS:
-            yield fault_at(place, group.congestion_factor, f"at most {MOST_FLOWS} sources", f"{exact:.6g} sources")
+        elif exact > MAX_FLOWS:
+            yield fault_at(place, group.congestion_factor, f"at most {MAX_FLOWS} sources", f"{exact:.6g} sources")
 
     def capacity_bps(self, group: Placed) -> float:
         """The rate of the link that the data goes over."""

@@ -1,4 +1,4 @@
-"""Where a group's data goes in a network, and how many send it."""
+"""Endpoints of a group's data in a network, and the number of its senders."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ackclock.input.fields import Loc, Spread, Spreadable, Table, fault, fault_a
 from ackclock.scenario.keys import RTT, Delay, Name
 
 #: Most flows of a scenario, and most ways of its generated traffic.
-MOST_FLOWS = 1_000_000
+MAX_FLOWS = 1_000_000
 
 Direction: TypeAlias = Literal["down", "up"]
 
@@ -28,9 +28,9 @@ HostNames: TypeAlias = Annotated[str | list[str], BeforeValidator(_names)]
 
 
 class Placed(Table):
-    """Where a group's data goes, and how many send it. Which of the keys there are depends on the topology."""
+    """Endpoints of a group, and the number of its senders. Which keys exist depends on the topology."""
 
-    count: Annotated[int, Field(ge=1, le=MOST_FLOWS)] = Field(
+    count: Annotated[int, Field(ge=1, le=MAX_FLOWS)] = Field(
         1, description="number of sources; between hosts: for each pair"
     )
     congestion_factor: Annotated[float, Field(gt=0, le=1000)] | None = Field(
@@ -65,23 +65,23 @@ class Placed(Table):
     )
     path: Name | None = Field(None, description='a path by its name, such as "long" or "hop-2" of a parking lot')
 
-    #: Whether the transfers and their ends are drawn from the seed.
+    #: True if the transfers and their ends are drawn from the seed.
     generated: ClassVar[bool] = False
 
     def between_hosts(
         self, sources: Sequence[int], destinations: Sequence[int], place: Loc
     ) -> Iterator[InitErrorDetails]:
-        """What the group asks for that cannot be between these hosts."""
+        """Yield the faults of a group between these hosts."""
         yield from ()
 
     @property
     def pattern(self) -> str:
-        """Who may send to whom, as the scenario says it."""
+        """Return the pattern of who may send to whom, as the scenario writes it."""
         return self.between or "all"
 
     @property
     def pairing(self) -> str:
-        """Who sends to whom, as a plan says it of what is drawn."""
+        """Return the pattern as a plan writes it for drawn pairs."""
         return self.pattern.replace("-", "_")
 
 

@@ -18,7 +18,7 @@ from pydantic import Field, model_validator
 
 from ackclock.input.fields import fault_at, faults, shown
 from ackclock.scenario.keys import Delay, LinkRate, Queue
-from ackclock.scenario.topology.routed import MOST_NODES, Routed
+from ackclock.scenario.topology.routed import MAX_NODES, Routed
 from ackclock.scenario.topology.wiring import Cable, Wiring
 
 Word: TypeAlias = tuple[int, ...]
@@ -39,19 +39,19 @@ class FatTree(Routed):
     def _can_be_built(self) -> FatTree:
         if self.ports % 2:
             raise faults([fault_at(("ports",), self.ports, "an even number")])
-        if (nodes := self.hosts + self.switches) > MOST_NODES:
+        if (nodes := self.hosts + self.switches) > MAX_NODES:
             found = f"{shown(self.ports)} ports and {self.levels} levels, {nodes} nodes"
-            raise faults([fault_at(("levels",), self.levels, f"at most {MOST_NODES} nodes", found)])
+            raise faults([fault_at(("levels",), self.levels, f"at most {MAX_NODES} nodes", found)])
         return self
 
     @property
     def hosts(self) -> int:
-        """How many there are."""
+        """Return the number of hosts."""
         return 2 * int(self._half**self.levels)
 
     @property
     def switches(self) -> int:
-        """How many there are."""
+        """Return the number of switches."""
         return (2 * self.levels - 1) * int(self._half ** (self.levels - 1))
 
     @property

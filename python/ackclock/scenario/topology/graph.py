@@ -13,7 +13,7 @@ from pydantic_core import InitErrorDetails
 from ackclock.input.fields import Table, closest, fault_at, faults, shown
 from ackclock.scenario.keys import Burst, Delay, LinkRate, Name, Queue
 from ackclock.scenario.topology.impairments import Impaired
-from ackclock.scenario.topology.routed import MOST_LINKS, MOST_NODES, Routed
+from ackclock.scenario.topology.routed import MAX_LINKS, MAX_NODES, Routed
 from ackclock.scenario.topology.wiring import Cable, Wiring
 
 
@@ -23,14 +23,14 @@ class Node(Table):
     name: Name = Field(
         description='its name; with a count, the common part of several names: "s" and 2 are "s-0" and "s-1"'
     )
-    count: Annotated[int, Field(ge=1, le=MOST_NODES)] | None = Field(
+    count: Annotated[int, Field(ge=1, le=MAX_NODES)] | None = Field(
         None, description="number of such nodes; absent: one"
     )
     host: bool = Field(False, description="true: flows may begin and end here; false: a switch")
 
     @property
     def names(self) -> list[str]:
-        """Of all."""
+        """Return all names."""
         return [self.name] if self.count is None else [f"{self.name}-{number}" for number in range(self.count)]
 
 
@@ -68,8 +68,8 @@ class Graph(Routed):
         return self
 
     def _wrong_nodes(self) -> Iterator[InitErrorDetails]:
-        if (count := sum(node.count or 1 for node in self.nodes)) > MOST_NODES:
-            yield fault_at(("nodes",), 0, f"at most {MOST_NODES} nodes", f"{count} nodes")
+        if (count := sum(node.count or 1 for node in self.nodes)) > MAX_NODES:
+            yield fault_at(("nodes",), 0, f"at most {MAX_NODES} nodes", f"{count} nodes")
             return
         seen: set[str] = set()
         for number, node in enumerate(self.nodes):
@@ -90,8 +90,8 @@ class Graph(Routed):
             if pairs == 1 and self._meant(edge.from_) == self._meant(edge.to):
                 yield fault_at(("links", number, "to"), edge.to, "another node than from")
             links += pairs * (1 if edge.one_way else 2)
-        if links > MOST_LINKS:
-            yield fault_at(("links",), 0, f"at most {MOST_LINKS} links", f"{links} links")
+        if links > MAX_LINKS:
+            yield fault_at(("links",), 0, f"at most {MAX_LINKS} links", f"{links} links")
 
     @cached_property
     def _names(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""What links do to packets besides queueing: random loss, jitter, reordering, duplicates, damage.
+"""Impairments of links: random loss, jitter, reordering, duplication, corruption.
 
 Each means what it does in netem (tc-netem(8)): loss stands before the queue, all else behind the transmitter.
 """
@@ -65,7 +65,7 @@ class Loss(Table):
         return self
 
     def planned(self) -> Mapping[str, Any]:
-        """As a plan has it."""
+        """Return the plan's form."""
         if self.every is not None:
             return {"kind": "every", "packets": self.every}
         if self.p_good_to_bad is not None:
@@ -82,7 +82,7 @@ class Loss(Table):
 
 
 def lossy(loss: Loss | None) -> Mapping[str, Any] | None:
-    """As a plan's link has it; one that never loses has none."""
+    """Return the plan's form of a loss; None for one that never drops."""
     planned = loss.planned() if loss else None
     return None if planned is None or planned.get("probability") == 0 == planned.get("syn", 0) else planned
 
@@ -120,15 +120,15 @@ class Impaired(Table):
 
     @property
     def is_impaired(self) -> bool:
-        """Whether the medium does more than delay, or is said not to."""
+        """Return True if the medium does more than delay, or is explicitly set not to."""
         return any(key is not None for key in (self.jitter, self.reorder, self.duplicate, self.corrupt))
 
     def loss_planned(self) -> Mapping[str, Any] | None:
-        """Of a link; one that never loses has none."""
+        """Return the plan's form of a link's loss; None for one that never drops."""
         return lossy(self.loss)
 
     def medium(self, before: MediumPlan | None = None) -> MediumPlan | None:
-        """What the medium does: as before, but for what is written. None where it only delays, and always did."""
+        """Return the medium: as before, with the changes written. None where it only delays, and always did."""
         made = before or MediumPlan()
         if self.jitter is not None:
             jitter = JitterPlan(self.jitter.deviation, self.jitter.distribution, self.jitter.in_order)

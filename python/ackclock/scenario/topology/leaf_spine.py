@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from ackclock.input.fields import fault_at, faults
 from ackclock.scenario.keys import Delay, LinkRate, Queue
-from ackclock.scenario.topology.routed import MOST_NODES, Routed
+from ackclock.scenario.topology.routed import MAX_NODES, Routed
 from ackclock.scenario.topology.wiring import Cable, Wiring
 
 
@@ -29,9 +29,9 @@ class LeafSpine(Routed):
     @model_validator(mode="after")
     def _can_be_built(self) -> LeafSpine:
         nodes = self.leaves * (1 + self.hosts) + self.spines
-        if nodes > MOST_NODES or self.leaves * self.spines > MOST_NODES:
+        if nodes > MAX_NODES or self.leaves * self.spines > MAX_NODES:
             found = f"{nodes} nodes and {self.leaves * self.spines} links between leaf and spine"
-            raise faults([fault_at(("leaves",), 0, f"at most {MOST_NODES} of each", found)])
+            raise faults([fault_at(("leaves",), 0, f"at most {MAX_NODES} of each", found)])
         return self
 
     def wire(self) -> Wiring:

@@ -1,4 +1,4 @@
-"""What the topologies have in common in which flows name hosts and the engine finds the ways."""
+"""Common base of topologies in which flows name hosts and the engine computes the paths."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from ackclock.scenario.topology.traffic_matrix import DRAWN, matching, pairs, un
 from ackclock.scenario.topology.wiring import Cable, Wiring
 
 #: Most nodes and links of a network.
-MOST_NODES = 100_000
-MOST_LINKS = 1_000_000
+MAX_NODES = 100_000
+MAX_LINKS = 1_000_000
 
 
 class Routed(Topology):
@@ -65,7 +65,7 @@ class Routed(Topology):
         return Cable(rate_bps, delay_s, self.host_queue or ACCESS_QUEUE, ("network", "host_queue"))
 
     def mistakes(self, flows: Sequence[Placed], traffic: Sequence[Placed]) -> Iterator[InitErrorDetails]:
-        """What does not go with the routing."""
+        """Yield faults that do not fit the routing."""
         yield from super().mistakes(flows, traffic)
         if "flowlet_gap" in self.model_fields_set and self.routing != "flowlet":
             expected = 'routing = "flowlet" beside it'
@@ -159,7 +159,7 @@ class Routed(Topology):
         return sources, every if group.to is None else matching(group.to, hosts)
 
     def capacity_bps(self, group: Placed) -> float:
-        """What the hosts' own links carry: of the senders or of the receivers, whichever is less."""
+        """Return the capacity of the hosts' own links: of the senders or of the receivers, whichever is less."""
         sources, destinations = ({*ends} for ends in self._ends(group))
         out = math.fsum(link.rate_bps for link in self.wiring.links if link.ends and link.ends.source in sources)
         into = math.fsum(

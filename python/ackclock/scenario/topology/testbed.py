@@ -27,10 +27,10 @@ from ackclock.scenario.topology.topology import Topology
 #: A network interface, as the kernel takes it, but nothing that begins as an option does.
 INTERFACE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,14}")
 
-#: What stands in a plan for a rate that is not measured yet: no engine looks at it.
+#: Placeholder of a rate that is not measured yet, in bit/s; no engine uses it.
 UNKNOWN_BPS = 1e9
 
-#: What a host is called here, in messages and in the result.
+#: Host names, in messages and in the result.
 HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
 
 
@@ -50,7 +50,7 @@ def _data(value: object) -> object:
         raise fault(shown(value), 'an IPv4 address, such as "10.1.0.1"') from None
 
 
-#: What the hosts are to find out before a run, in place of a quantity.
+#: Value of a quantity that the hosts measure before a run.
 MEASURED = "measured"
 
 
@@ -165,7 +165,7 @@ class Testbed(Topology):
         return self
 
     def mistakes(self, flows: Sequence[Placed], traffic: Sequence[Placed]) -> Iterator[InitErrorDetails]:
-        """As of any topology; and nothing is a share of a rate that is not known."""
+        """Yield the faults of any topology, and shares of a rate that is not known."""
         yield from super().mistakes(flows, traffic)
         for number, group in enumerate(traffic):
             if self.rate == MEASURED and getattr(group, "load", None) is not None:

@@ -1,4 +1,4 @@
-"""What all topologies have in common, and the tables that several of them share."""
+"""Base class of topologies, and the tables that several of them share."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Change(Impaired):
 
 
 class Topology(Table):
-    """What all topologies have in common."""
+    """Base class of topologies."""
 
     #: The keys of `Placed` that say where data goes here.
     placed_by: ClassVar[frozenset[str]] = frozenset()
@@ -49,23 +49,23 @@ class Topology(Table):
     changes: list[Change] = Field([], description="tables [[network.changes]]: changes to links at given times")
 
     def mistakes(self, flows: Sequence[Placed], traffic: Sequence[Placed]) -> Iterator[InitErrorDetails]:
-        """What groups ask for that is not there."""
+        """Yield faults of groups: endpoints and keys that the topology lacks."""
         for name, groups in (("flows", flows), ("traffic", traffic)):
             for number, group in enumerate(groups):
                 yield from self.misplaced(group, (name, number))
 
     def misplaced(self, group: Placed, place: Loc) -> Iterator[InitErrorDetails]:
-        """What one group asks for that is not there. `place` is the group's."""
+        """Yield faults of one group. `place` is the group's."""
         for name, (key, told) in PLACING.items():
             if name not in self.placed_by and getattr(group, name) is not None:
                 yield fault_at((*place, key), 0, told, "a key that does not belong here")
 
     def moves(self, name: str) -> bool:
-        """Whether the delay of a link changes, or is to vary."""
+        """Return True if the delay of a link changes or varies."""
         return any(change.link == name and (change.delay is not None or change.is_impaired) for change in self.changes)
 
     def sources(self, group: Placed) -> int:
-        """How many sources a group has."""
+        """Return the number of sources of a group."""
         return group.count
 
     @abstractmethod

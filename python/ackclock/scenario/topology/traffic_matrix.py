@@ -1,4 +1,4 @@
-"""Who sends to whom between hosts: names, globs, patterns."""
+"""Traffic matrix between hosts: names, globs, patterns."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def matching(wanted: str | Sequence[str], hosts: dict[str, int]) -> tuple[int, .
 def unmatched(
     wanted: str | Sequence[str], hosts: dict[str, int], nodes: Sequence[NodePlan], place: Loc
 ) -> Iterator[InitErrorDetails]:
-    """What means no host."""
+    """Yield faults of names that match no host."""
     if not isinstance(wanted, str) and not wanted:
         yield fault_at(place, wanted, "at least one host")
     for pattern in [wanted] if isinstance(wanted, str) else wanted:
@@ -40,7 +40,7 @@ def unmatched(
 
 
 def expected_host(name: str, hosts: dict[str, int]) -> str:
-    """What would be right instead of a name that is none: the nearest, or the first and the last."""
+    """Return the expectation in place of an unknown host: the nearest, or the first and the last."""
     if close := closest(name, tuple(hosts)):
         return f"a host such as {shown(close)}"
     first, last = next(iter(hosts)), next(reversed(hosts))
@@ -61,7 +61,7 @@ def pairs(sources: Sequence[int], destinations: Sequence[int], pattern: str) -> 
 def unpaired(
     sources: Sequence[int], destinations: Sequence[int], pattern: str, place: Loc
 ) -> Iterator[InitErrorDetails]:
-    """What makes a pattern impossible."""
+    """Yield the reasons that make a pattern impossible."""
     place = (*place, "between")
     if pattern in ("round-robin", "permutation") and len(sources) != len(destinations):
         found = f"{shown(pattern)} with {len(sources)} sources and {len(destinations)} destinations"

@@ -15,7 +15,7 @@ from ackclock.scenario.topology.network import Link
 
 @dataclass(frozen=True, slots=True)
 class Cable:
-    """What a link is made of, whichever way it goes."""
+    """Properties of a link, whichever its direction."""
 
     rate_bps: float
     delay_s: float

@@ -24,7 +24,7 @@ class Leg(Impaired):
     )
 
     def cables(self, place: Loc) -> tuple[Cable, Cable]:
-        """There, and back."""
+        """Return the cables forward and back."""
         burst_bytes = None if self.burst is None else int(self.burst)
         place = (*place, "queue")
         loss, medium = self.loss_planned(), self.medium()

@@ -1,4 +1,4 @@
-"""Who sends what, and when: `[[flows]]` one by one, and the kinds of `[[traffic]]`.
+"""Traffic: `[[flows]]` one by one, and the kinds of `[[traffic]]`.
 
 The files of the kinds are imported when a scenario has one.
 """

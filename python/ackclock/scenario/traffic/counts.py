@@ -1,4 +1,4 @@
-"""How many objects a page has: one number, or a distribution."""
+"""Number of objects on a page: one number, or a distribution."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from ackclock.input.fields import Table, fault, fault_at, faults, shown
 from ackclock.input.tagged_union import Chosen, told_apart
 
 #: Most objects of a web page.
-MOST_OBJECTS = 100_000
+MAX_OBJECTS = 100_000
 
 
 class FixedCount(Table):
     """Always the same."""
 
     distribution: Literal["fixed"] = Field(description='"fixed"')
-    value: Annotated[int, Field(ge=0, le=MOST_OBJECTS)] = Field(description="the number")
+    value: Annotated[int, Field(ge=0, le=MAX_OBJECTS)] = Field(description="the number")
 
     @property
     def mean_count(self) -> float:
-        """How many on average."""
+        """Return the mean number of objects."""
         return self.value
 
     def planned(self) -> Mapping[str, Any]:
-        """As a plan has it."""
+        """Return the plan's form."""
         return {"kind": "fixed", "n": self.value}
 
 
@@ -34,15 +34,15 @@ class GeometricCount(Table):
     """Geometric, from 0 on."""
 
     distribution: Literal["geometric"] = Field(description='"geometric"')
-    mean: Annotated[float, Field(ge=0, le=MOST_OBJECTS)] = Field(description="the mean")
+    mean: Annotated[float, Field(ge=0, le=MAX_OBJECTS)] = Field(description="the mean")
 
     @property
     def mean_count(self) -> float:
-        """How many on average."""
+        """Return the mean number of objects."""
         return self.mean
 
     def planned(self) -> Mapping[str, Any]:
-        """As a plan has it."""
+        """Return the plan's form."""
         return {"kind": "geometric", "mean": self.mean}
 
 
@@ -50,8 +50,8 @@ class UniformCount(Table):
     """Uniform on from … to."""
 
     distribution: Literal["uniform"] = Field(description='"uniform"')
-    from_: Annotated[int, Field(ge=0, le=MOST_OBJECTS)] = Field(alias="from", description="the smallest")
-    to: Annotated[int, Field(ge=0, le=MOST_OBJECTS)] = Field(description="the largest")
+    from_: Annotated[int, Field(ge=0, le=MAX_OBJECTS)] = Field(alias="from", description="the smallest")
+    to: Annotated[int, Field(ge=0, le=MAX_OBJECTS)] = Field(description="the largest")
 
     @model_validator(mode="after")
     def _rising(self) -> UniformCount:
@@ -61,17 +61,17 @@ class UniformCount(Table):
 
     @property
     def mean_count(self) -> float:
-        """How many on average."""
+        """Return the mean number of objects."""
         return (self.from_ + self.to) / 2
 
     def planned(self) -> Mapping[str, Any]:
-        """As a plan has it."""
+        """Return the plan's form."""
         return {"kind": "uniform", "from": self.from_, "to": self.to}
 
 
 def _fixed_count(value: object) -> FixedCount:
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MOST_OBJECTS:
-        raise fault(shown(value), f'a whole number up to {MOST_OBJECTS}, or {{ distribution = "geometric", mean = 5 }}')
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MAX_OBJECTS:
+        raise fault(shown(value), f'a whole number up to {MAX_OBJECTS}, or {{ distribution = "geometric", mean = 5 }}')
     return FixedCount.model_construct(distribution="fixed", value=value)
 
 

@@ -19,7 +19,7 @@ from ackclock.scenario.traffic.flows import StartOfSources, Starts
 
 
 class Datagrams(Sending):
-    """What all UDP sources have in common."""
+    """Base class of UDP sources."""
 
     hints: ClassVar[Mapping[str, str]] = {
         "congestion": "no congestion: UDP has none",
@@ -35,7 +35,7 @@ class Datagrams(Sending):
     def between_hosts(
         self, sources: Sequence[int], destinations: Sequence[int], place: Loc
     ) -> Iterator[InitErrorDetails]:
-        """Who sends to whom is not drawn."""
+        """Yield a fault for drawn pairs, which UDP lacks."""
         if self.pattern in DRAWN:
             expected = '"all" or "round-robin": the ends of UDP are not drawn from the seed'
             yield fault_at((*place, "between"), self.pattern, expected)

@@ -1,4 +1,4 @@
-"""What all groups of TCP flows have in common, written one by one or generated."""
+"""Base class of groups of TCP flows, written one by one or generated."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from pydantic_core import core_schema
 
 from ackclock.input.fields import Spread, Spreadable, Table
 from ackclock.scenario.keys import MOMENT, RATE, TRANSFER, Moment
-from ackclock.scenario.topology.endpoints import MOST_FLOWS
+from ackclock.scenario.topology.endpoints import MAX_FLOWS
 from ackclock.scenario.traffic.flow_group import Transfers
 
 
@@ -51,7 +51,7 @@ StartOfFlows: TypeAlias = Annotated[Start, _StartAt()]
 class Flows(Transfers):
     """A group of like flows."""
 
-    streams: Annotated[int, Field(ge=1, le=MOST_FLOWS)] = Field(
+    streams: Annotated[int, Field(ge=1, le=MAX_FLOWS)] = Field(
         1, description="parallel flows of each source, over the same access link"
     )
     start: StartOfFlows = Field(default_factory=Start, description="when the flows start")

@@ -13,19 +13,19 @@ from pydantic_core import InitErrorDetails
 from ackclock.input.fields import Loc, fault, fault_at, faults
 from ackclock.input.time_distributions import Period, Times
 from ackclock.scenario.keys import EventRate, Moment, Rate
-from ackclock.scenario.topology.endpoints import MOST_FLOWS
+from ackclock.scenario.topology.endpoints import MAX_FLOWS
 from ackclock.scenario.traffic.counts import Counts
 from ackclock.scenario.traffic.flow_group import Transfers
 from ackclock.scenario.traffic.sizes import Sizes
 
-#: How many lanes a browser opens to a server over HTTP/1.1, as the common ones do.
+#: Connections that browsers open to a server over HTTP/1.1.
 BROWSER_LANES = 6
 
 Limit: TypeAlias = Annotated[int, Field(ge=1, le=2**32 - 1)]
 
 
 class Generated(Transfers):
-    """What all generated transfers have in common."""
+    """Base class of generated transfers."""
 
     hints: ClassVar[Mapping[str, str]] = {
         **Transfers.hints,
@@ -56,7 +56,7 @@ class Generated(Transfers):
 
     @abstractmethod
     def transfers_of(self, arrivals: Mapping[str, Any], pairs: int, span_s: float) -> float:
-        """How many transfers there may be in a time, were each to take none."""
+        """Return the largest number of transfers in a time, if each took no time."""
 
     def last_start_s(self, sources: int) -> float:
         """The latest that a source may start, in seconds."""
@@ -142,7 +142,7 @@ class Loop(Generated):
         return self.start + self.jitter
 
     def rounds_in(self, span_s: float, limit: int | None) -> float:
-        """How often it may begin in a time."""
+        """Return the largest number of rounds in a time."""
         by_time = 1 + span_s / self.think.mean_s if self.think.mean_s else math.inf
         return min(by_time, math.inf if limit is None else limit)
 
@@ -170,7 +170,7 @@ class Sources(Loop):
         return {"kind": "sources", "jitter_s": self.jitter, "think": think, "transfers": self.transfers}
 
     def transfers_of(self, arrivals: Mapping[str, Any], pairs: int, span_s: float) -> float:
-        """Of all sources."""
+        """Return the transfers of all sources."""
         return pairs * self.rounds_in(span_s, self.transfers)
 
 
@@ -180,7 +180,7 @@ class Web(Loop):
     hints: ClassVar[Mapping[str, str]] = {**Generated.hints, "count": "users: the number of users"}
 
     kind: Literal["web"] = Field(description='"web"')
-    count: Annotated[int, Field(ge=1, le=MOST_FLOWS)] = Field(1, alias="users", description="number of users")
+    count: Annotated[int, Field(ge=1, le=MAX_FLOWS)] = Field(1, alias="users", description="number of users")
     size: Sizes = Field(description="size of an embedded object, written as for any transfer")
     main: Sizes | None = Field(None, description="size of a page's main object; absent: the same as the embedded ones")
     objects: Counts = Field(description='embedded objects per page: 5, or { distribution = "geometric", mean = 5 }')
@@ -218,7 +218,7 @@ class Incast(Generated):
     hints: ClassVar[Mapping[str, str]] = {**Generated.hints, "count": "senders: the senders of a round"}
 
     kind: Literal["incast"] = Field(description='"incast"')
-    count: Annotated[int, Field(ge=1, le=MOST_FLOWS)] = Field(
+    count: Annotated[int, Field(ge=1, le=MAX_FLOWS)] = Field(
         alias="senders", description="number of senders in a round"
     )
     between: Literal["random", "round-robin"] | None = Field(
@@ -255,7 +255,7 @@ class Incast(Generated):
 
     @property
     def pairing(self) -> str:
-        """How a round finds its ends."""
+        """Return how a round selects its ends."""
         return (self.between or "random").replace("-", "_")
 
     def arrivals(self, per_s: float | None) -> Mapping[str, Any]:

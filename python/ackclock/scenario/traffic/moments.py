@@ -15,7 +15,7 @@ from typing import Any, Literal, Protocol
 #: Quantiles over which the rounding up to whole segments is averaged; the error is below one in so many.
 QUANTILES = 10_000
 
-#: So many terms of a Zipf law are added up one by one, the rest by the Euler–Maclaurin formula.
+#: Terms of a Zipf law that are added up one by one; the Euler–Maclaurin formula gives the rest.
 TERMS = 1000
 
 NORMAL = NormalDist()
@@ -31,17 +31,17 @@ class Law(Protocol):
         """The size up to which this share of the transfers is."""
 
     def planned(self) -> Mapping[str, Any]:
-        """As a plan has it."""
+        """Return the plan's form."""
 
 
 class Tailed(Law, Protocol):
     """A law without a largest size."""
 
     def share(self, most: float) -> float:
-        """Of the transfers up to this size."""
+        """Return the share of transfers up to this size."""
 
     def mean_up_to(self, most: float) -> float:
-        """What the sizes up to this one contribute to the mean."""
+        """Return the contribution of sizes up to this one to the mean."""
 
 
 def mean_segments(law: Law, mss_bytes: int) -> float:
@@ -182,7 +182,7 @@ class Zipf:
         return self.unit_bytes * harmonic(self.most, self.exponent - 1) / harmonic(self.most, self.exponent)
 
     def quantile(self, share: float) -> float:
-        """Where the sum of the probabilities reaches the share, found by bisection."""
+        """Return the size at which the sum of the probabilities reaches the share, by bisection."""
         whole, low, high = harmonic(self.most, self.exponent), 1, self.most
         while low < high:
             middle = (low + high) // 2

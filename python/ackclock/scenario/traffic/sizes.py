@@ -1,4 +1,4 @@
-"""How large transfers are: `size = "64KB"`, or a table with a distribution."""
+"""Sizes of transfers: `size = "64KB"`, or a table with a distribution."""
 
 from __future__ import annotations
 

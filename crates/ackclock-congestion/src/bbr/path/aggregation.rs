@@ -1,4 +1,4 @@
-//! How far ACKs run ahead of the bandwidth: the excess that aggregation on the path delivers at once
+//! ACK aggregation: the excess of ACKs over the bandwidth that aggregation on the path delivers at once
 //! (draft-ietf-ccwg-bbr section 5.5.9; Linux has it in version 1 since 5.1).
 
 use ackclock_core::Time;
@@ -21,7 +21,7 @@ impl Aggregation {
         self.acked = 0.0;
     }
 
-    /// Takes an ACK beside the bandwidth in segments per second; `window` and `round` are in rounds.
+    /// Process an ACK with the bandwidth in segments per second; `window` and `round` are in rounds.
     #[inline]
     pub fn observe(&mut self, ack: &Ack, bandwidth: f64, cwnd: u32, window: u64, round: u64) {
         let mut expected = (bandwidth * ack.now.since(self.since).seconds()) as u32;
@@ -53,7 +53,7 @@ mod tests {
 
     /// 1000 segments/s expected; the ACKs of 20 ms arrive at once.
     #[test]
-    fn a_burst_beyond_the_bandwidth_is_the_excess() {
+    fn a_burst_above_the_bandwidth_is_the_excess() {
         let mut aggregation = Aggregation::default();
         aggregation.observe(&ack(ms(1000), 2), 1000.0, 100, 10, 1);
         assert_eq!(aggregation.excess(), 2.0);

@@ -24,7 +24,7 @@ impl WindowedMax {
         self.best[0].value
     }
 
-    /// Takes a sample at time `at`; those older than `window` are forgotten.
+    /// Take a sample at time `at`; those older than `window` are forgotten.
     #[inline]
     pub fn update(&mut self, window: u64, at: u64, value: f64) {
         let new = Sample { at, value };
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn a_larger_value_rules_at_once() {
+    fn a_larger_value_replaces_the_maximum_immediately() {
         let mut filter = WindowedMax::default();
         filter.update(10, 1, 5.0);
         filter.update(10, 1, 6.0);
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn after_a_silence_longer_than_the_window_only_the_new_one_counts() {
+    fn after_an_idle_window_only_the_new_value_counts() {
         let mut filter = WindowedMax::default();
         filter.update(2, 1, 5.0);
         filter.update(2, 9, 1.0);

@@ -1,4 +1,4 @@
-//! Whether the pipe is full: three rounds in which the bandwidth grew by less than a quarter
+//! Detection of a full pipe: three rounds in which the bandwidth grew by less than a quarter
 //! (draft-cardwell-iccrg-bbr-congestion-control-00 section 4.3.2.2, draft-ietf-ccwg-bbr section 5.3.1.2).
 
 /// Growth that counts.
@@ -13,7 +13,7 @@ pub struct FullPipe {
     /// Bandwidth to grow beyond.
     baseline: f64,
     rounds: u32,
-    /// Whether the pipe is full.
+    /// True if the pipe is full.
     pub now: bool,
 }
 
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn growth_starts_the_count_again() {
+    fn growth_resets_the_count() {
         assert_eq!(
             full_after(&[10.0, 10.0, 10.0, 20.0, 21.0, 22.0, 23.0]),
             Some(6)

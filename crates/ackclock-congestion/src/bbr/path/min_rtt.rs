@@ -1,6 +1,6 @@
 //! The propagation delay: the smallest RTT of some seconds, and the dips of the window that let it show.
 //!
-//! Draft-ietf-ccwg-bbr section 5.3.4.3. Two filters: one tells when a dip is due (nothing as small was
+//! Draft-ietf-ccwg-bbr section 5.3.4.3. Two filters: one decides when a dip is due (nothing as small was
 //! seen for an interval), the other holds the estimate for a window. In version 1 both are 10 s long, which
 //! makes them one (draft-cardwell-iccrg-bbr-congestion-control-00 section 4.1.2.3).
 
@@ -21,7 +21,7 @@ pub struct MinRtt {
 }
 
 impl MinRtt {
-    /// Remembers for `window`; a dip is due after `interval`.
+    /// Store for `window`; a dip is due after `interval`.
     pub fn new(window: Time, interval: Time) -> MinRtt {
         MinRtt {
             window,
@@ -50,7 +50,7 @@ impl MinRtt {
         self.value
     }
 
-    /// Takes an ACK's sample; tells whether a dip is due.
+    /// Take an ACK's sample; report whether a dip is due.
     #[inline]
     pub fn observe(&mut self, now: Time, rtt: Option<Time>) -> bool {
         let due = now > self.recent_at + self.interval;
@@ -71,13 +71,13 @@ impl MinRtt {
 
 /// A dip of the window: at least `duration` and a round with little in flight.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Dip {
+pub struct ProbeRtt {
     end: Option<Time>,
     round_done: bool,
 }
 
-impl Dip {
-    /// Follows an ACK during a dip to `window` segments; tells whether it has lasted long enough.
+impl ProbeRtt {
+    /// Track an ACK during a dip to `window` segments; report whether it has lasted long enough.
     pub fn follow(&mut self, ack: &Ack, window: u32, duration: Time, rounds: &mut Rounds) -> bool {
         if self.end.is_some() {
             self.round_done |= rounds.started;
@@ -88,7 +88,7 @@ impl Dip {
         self.round_done && self.is_over(ack.now)
     }
 
-    /// Whether its time has passed.
+    /// Return true if its time has passed.
     pub fn is_over(&self, now: Time) -> bool {
         self.end.is_some_and(|end| now > end)
     }
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dip_is_due_when_nothing_as_small_was_seen_for_the_interval() {
+    fn probe_rtt_is_due_without_a_smaller_rtt_for_the_interval() {
         let mut min_rtt = version_3();
         assert!(!min_rtt.observe(ms(1_000), Some(ms(50))));
         assert!(!min_rtt.observe(ms(6_000), Some(ms(55))));
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn version_1_forgets_and_dips_at_once() {
+    fn version_1_expires_and_probes_immediately() {
         let mut min_rtt = MinRtt::new(ms(10_000), ms(10_000));
         min_rtt.open(ms(0), ms(50));
         assert!(!min_rtt.observe(ms(10_000), Some(ms(58))));
@@ -142,14 +142,14 @@ mod tests {
 
     #[test]
     fn a_dip_takes_its_time_and_a_round_after_the_window_is_reached() {
-        let (mut dip, mut rounds) = (Dip::default(), Rounds::default());
+        let (mut probe_rtt, mut rounds) = (ProbeRtt::default(), Rounds::default());
         let mut at = |now: u64, in_flight: u32, started: bool| {
             rounds.started = started;
             let ack = Ack {
                 in_flight,
                 ..ack(ms(now), 1)
             };
-            dip.follow(&ack, 4, ms(200), &mut rounds)
+            probe_rtt.follow(&ack, 4, ms(200), &mut rounds)
         };
         assert!(!at(0, 80, true));
         assert!(!at(40, 4, false));

@@ -7,27 +7,27 @@ use ackclock_core::{Rate, Time};
 pub struct Pacing {
     /// Payload bytes per second; infinite before the connection is open.
     pub bytes_per_s: f64,
-    /// Whether it rests on a measured RTT or better.
-    has_seen_rtt: bool,
+    /// True if it rests on a measured RTT or better.
+    has_rtt: bool,
 }
 
 impl Pacing {
     /// No rate is known.
     pub const NONE: Pacing = Pacing {
         bytes_per_s: f64::INFINITY,
-        has_seen_rtt: false,
+        has_rtt: false,
     };
 
     /// The first rate, from an RTT or, if that is zero, without one.
     pub fn begin(&mut self, bytes_per_s: f64, srtt: Time) {
         self.bytes_per_s = bytes_per_s;
-        self.has_seen_rtt = srtt > Time::ZERO;
+        self.has_rtt = srtt > Time::ZERO;
     }
 
-    /// Whether `srtt` is the first RTT, to begin anew with.
+    /// Return true if `srtt` is the first RTT, to begin anew with.
     #[inline]
-    pub fn awaits(&self, srtt: Time) -> bool {
-        !self.has_seen_rtt && srtt > Time::ZERO
+    pub fn takes_first_rtt(&self, srtt: Time) -> bool {
+        !self.has_rtt && srtt > Time::ZERO
     }
 
     /// A rate from the bandwidth.

@@ -2,18 +2,18 @@
 
 use ackclock_core::{Rate, Time};
 
-/// The smallest window: an ACK for every other segment still finds two of them under way
+/// The smallest window: an ACK for every other segment still finds two of them in flight
 /// (draft-cardwell-iccrg-bbr-congestion-control-00 section 4.2.3.2).
 pub const MIN_WINDOW: u32 = 4;
 /// Bytes of the largest batch.
 const LARGEST_BATCH_BYTES: f64 = 65_536.0;
 /// A batch lasts a millisecond, in Linux's binary one.
 const BATCH_S: f64 = 1.0 / 1024.0;
-/// Batches that may be under way besides the pipe: in the host's queue, in its card, and at the
+/// Batches that may be in flight besides the pipe: in the host's queue, in its card, and at the
 /// receiver (draft-ietf-ccwg-bbr section 5.5.8.1).
 pub const BATCHES: u32 = 3;
 
-/// What turns rates into segments.
+/// The conversion of rates to segments.
 #[derive(Clone, Copy, Debug)]
 pub struct Pipe {
     /// Payload of a segment.
@@ -23,7 +23,7 @@ pub struct Pipe {
 }
 
 impl Pipe {
-    /// A pipe whose MSS is told by [`Pipe::open`].
+    /// A pipe whose MSS is set by [`Pipe::open`].
     pub fn new(initial_window: f64) -> Pipe {
         Pipe {
             mss_bytes: 1.0,
@@ -79,7 +79,7 @@ impl Pipe {
 
 /// The next whole number of segments.
 #[inline]
-pub fn whole(segments: f64) -> u32 {
+pub fn floor_segments(segments: f64) -> u32 {
     // Conversions are instructions; `ceil` is a call.
     let below = segments as u32;
     below.saturating_add(u32::from(f64::from(below) < segments))
@@ -90,7 +90,7 @@ pub fn whole(segments: f64) -> u32 {
 pub struct SavedWindow(u32);
 
 impl SavedWindow {
-    /// Remembers a window; one that was already cut does not replace a larger one.
+    /// Store a window; one that was already cut does not replace a larger one.
     pub fn save(&mut self, cwnd: u32, was_cut: bool) {
         self.0 = if was_cut { self.0.max(cwnd) } else { cwnd };
     }
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_is_a_millisecond_between_the_least_and_64_kilobytes() {
+    fn a_batch_is_a_millisecond_between_the_minimum_and_64_kilobytes() {
         assert_eq!(pipe().batch(2.5e6, 2), 2);
         assert_eq!(pipe().batch(1024.0 * 1448.0 * 7.5, 2), 7);
         assert_eq!(pipe().batch(1e12, 2), 45);

@@ -8,14 +8,14 @@ use crate::Ack;
 pub struct Rounds {
     /// Rounds so far.
     pub count: u64,
-    /// Whether the present ACK began a round.
+    /// True if the present ACK began a round.
     pub started: bool,
     /// The round ends when a segment sent after this many deliveries is delivered.
     end: u64,
 }
 
 impl Rounds {
-    /// Takes an ACK that delivered something.
+    /// Take an ACK that delivered something.
     #[inline]
     pub fn observe(&mut self, ack: &Ack) {
         self.started = ack.prior_delivered >= self.end;
@@ -30,13 +30,13 @@ impl Rounds {
         self.end
     }
 
-    /// Lets a round begin now, without counting it.
+    /// Let a round begin now, without counting it.
     pub fn restart(&mut self, delivered: u64) {
         self.end = delivered;
     }
 }
 
-/// Deliveries whose rate tells nothing of the path, because the sender held back on purpose: what
+/// Deliveries whose rate is no sample of the path, because the sender held back on purpose: what
 /// was sent while `delivered` was between two values.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct HeldBack {
@@ -54,7 +54,7 @@ impl HeldBack {
         self.until = ack.delivered + u64::from(ack.in_flight) + 1;
     }
 
-    /// Whether an ACK's delivery rate was limited, by this or by the application.
+    /// Return true if an ACK's delivery rate was limited, by this or by the application.
     #[inline]
     pub fn limits(&self, ack: &Ack) -> bool {
         ack.application_limited || (self.from..self.until).contains(&ack.prior_delivered)
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn a_round_lasts_until_what_was_sent_in_it_is_delivered() {
+    fn a_round_ends_when_its_segments_are_delivered() {
         let mut rounds = Rounds::default();
         rounds.observe(&delivering(0, 1));
         assert!(rounds.started);
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_sent_while_holding_back_is_limited() {
+    fn segments_sent_while_holding_back_are_limited() {
         let mut held = HeldBack::default();
         held.mark(&Ack {
             in_flight: 4,

@@ -14,7 +14,7 @@ use super::{Growth, Moment};
 
 /// The search steps to this part of the distance; the plateau has this height, in packets.
 const SEARCH_PART: f64 = 4.0;
-/// Where no maximum is known the window grows by at least this share of it: 1/20 (Linux).
+/// Smallest relative growth of the window without a known maximum: 1/20 (Linux).
 const UNKNOWN_SHARE: f64 = 0.05;
 /// Segments per ACK as Linux's moving average in whole sixteenths has them.
 const ACK_RATIO: f64 = 31.0 / 16.0;
@@ -36,7 +36,7 @@ struct Bic {
     maximum_p: Option<f64>,
 }
 
-/// Makes the law.
+/// Make the law.
 ///
 /// # Errors
 /// A parameter is missing.
@@ -48,7 +48,7 @@ pub fn make(parameters: &Value) -> Result<Box<dyn Growth>, serde_json::Error> {
 }
 
 impl Bic {
-    /// Packets per round trip that the search asks for.
+    /// Packets per round trip by which the search grows.
     fn search(&self, window_p: f64) -> f64 {
         let Parameters {
             max_increment,

@@ -20,8 +20,8 @@ use super::{Growth, Moment};
 /// S. Ha, I. Rhee, Computer Networks 55(9), 2011; Linux's bounds.
 const HYSTART_SHARE: f64 = 0.125;
 const HYSTART_BOUNDS_S: (f64, f64) = (0.004, 0.016);
-/// The target is at most this times the window (section 4.2).
-const MOST_TARGET: f64 = 1.5;
+/// Largest target relative to the window (section 4.2).
+const MAX_TARGET: f64 = 1.5;
 
 /// The card's switches are the card's.
 #[derive(Clone, Copy, Deserialize)]
@@ -59,7 +59,7 @@ struct Cubic {
     last_origin_p: f64,
 }
 
-/// Makes the law.
+/// Make the law.
 ///
 /// # Errors
 /// A parameter is missing.
@@ -114,7 +114,7 @@ impl Growth for Cubic {
         let target_p = self
             .epoch
             .w_cubic(at.now_s + at.rtt_s, self.parameters.c)
-            .min(MOST_TARGET * at.window_p);
+            .min(MAX_TARGET * at.window_p);
         let cubic = (target_p - at.window_p).max(0.0);
         if self.parameters.reno_friendly {
             cubic.max(self.w_est(at) + self.estimate_growth() - at.window_p)

@@ -17,7 +17,7 @@ struct Fast {
     gamma: f64,
 }
 
-/// Makes the law.
+/// Make the law.
 ///
 /// # Errors
 /// A parameter is missing.

@@ -19,7 +19,7 @@ const SQUARE_TIMES_LOSS: f64 = 0.078;
 #[derive(Deserialize)]
 struct HighSpeed {}
 
-/// Makes the law.
+/// Make the law.
 ///
 /// # Errors
 /// The parameters are no table.

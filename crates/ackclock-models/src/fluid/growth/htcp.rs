@@ -43,7 +43,7 @@ struct Htcp {
     throughput_p_s: f64,
 }
 
-/// Makes the law.
+/// Make the law.
 ///
 /// # Errors
 /// A parameter is missing.
@@ -72,7 +72,7 @@ impl Htcp {
         }
     }
 
-    /// Whether the throughput is far from that at the last loss.
+    /// True if the throughput is far from that at the last loss.
     fn has_changed(&self, at: &Moment) -> bool {
         let throughput_p_s = at.window_p / at.rtt_s;
         (throughput_p_s - self.throughput_p_s).abs() > CHANGE * self.throughput_p_s

@@ -10,7 +10,7 @@ use super::{Growth, Moment};
 #[derive(Deserialize)]
 struct Reno {}
 
-/// Makes the law.
+/// Make the law.
 ///
 /// # Errors
 /// The parameters are no table.

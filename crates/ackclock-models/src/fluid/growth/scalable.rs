@@ -10,13 +10,13 @@ use super::{Growth, Moment};
 
 #[derive(Deserialize)]
 struct Scalable {
-    /// What an acknowledged packet adds.
+    /// Increment per acknowledged packet.
     a: f64,
     /// Share given up at a loss.
     b: f64,
 }
 
-/// Makes the law.
+/// Make the law.
 ///
 /// # Errors
 /// A parameter is missing.

@@ -50,7 +50,7 @@ fn grown(law: &mut dyn Growth, from_s: f64, mut window_p: f64, rtt_s: f64, durat
 }
 
 #[test]
-fn every_law_has_its_name_and_unknown_ones_are_refused() {
+fn every_law_has_its_name_and_unknown_names_are_rejected() {
     for (name, _) in LAWS {
         law(name);
     }
@@ -81,7 +81,7 @@ fn highspeed_has_the_rows_of_the_rfc() {
 }
 
 #[test]
-fn reno_and_scalable_grow_and_give_up_what_their_papers_say() {
+fn reno_and_scalable_grow_and_reduce_as_in_their_papers() {
     let reno = law("reno");
     assert_eq!(reno.increase(&at(500.0, 0.1)), 1.0);
     assert_eq!(reno.share_removed(&at(500.0, 0.1)), 0.5);

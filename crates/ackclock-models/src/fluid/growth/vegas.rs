@@ -16,7 +16,7 @@ struct Vegas {
     gamma: f64,
 }
 
-/// Makes the law.
+/// Make the law.
 ///
 /// # Errors
 /// A parameter is missing.

@@ -1,4 +1,4 @@
-//! Nothing is lost from the books, on any plan.
+//! Conservation of packets, on any plan.
 
 use super::*;
 
@@ -42,7 +42,7 @@ fn check(plan: &Plan, outcome: &Outcome) {
 
 /// Σ λ = AR − C: what a full queue loses is what arrives beyond its rate, all of it the event's victims'.
 #[test]
-fn the_victims_lose_what_does_not_fit() {
+fn flows_hit_by_drops_lose_the_excess() {
     let changes = json!({
         "loss_assignment": { "kind": "replayed", "flows": [[4, 7]] },
         "synchronisation": { "kind": "replayed", "shares": [0.2] },
@@ -86,7 +86,7 @@ fn excess_p(plan: &Plan, outcome: &Outcome, from_s: f64) -> f64 {
 }
 
 #[test]
-fn what_the_flows_get_is_what_the_link_sends() {
+fn flow_rates_sum_to_the_link_rate() {
     for law in ["reno", "cubic", "htcp", "highspeed"] {
         let plan = kumar(law, 0.05, 200.0, &json!({}));
         let outcome = run_one(&plan);

@@ -1,9 +1,9 @@
-//! Runs beside what can be computed by hand.
+//! Runs compared with closed forms.
 
 use super::*;
 
 /// One Reno flow and next to no buffer: the window goes from half the pipe to the whole, three quarters on average.
-/// It overshoots by the packet of the round trip in which the loss is heard.
+/// It overshoots by the packet of the round trip in which the loss is detected.
 #[test]
 fn reno_without_a_buffer_fills_three_quarters() {
     let changes = json!({ "warmup_s": 200.0, "synchronisation": { "kind": "full" } });
@@ -19,7 +19,7 @@ fn reno_without_a_buffer_fills_three_quarters() {
 
 /// With a buffer of one bandwidth-delay product, half of the largest window still fills the pipe.
 /// The queue, which grows by a packet in a round trip, is one packet behind the window; the window grows by
-/// another in the round trip in which the loss is heard.
+/// another in the round trip in which the loss is detected.
 #[test]
 fn reno_with_a_buffer_of_one_pipe_fills_the_link() {
     let changes =
@@ -76,7 +76,7 @@ fn slow_start_doubles_in_each_round_trip() {
 
 /// Without synchronisation the windows slide along AR = C, whatever the buffer: once filled, the link stays full.
 #[test]
-fn the_smooth_form_fills_the_link_whatever_the_buffer() {
+fn the_smooth_form_fills_the_link_with_any_buffer() {
     for law in ["reno", "highspeed", "cubic", "htcp"] {
         let start_s = if law == "reno" { 1000.0 } else { 200.0 };
         let changes = json!({ "synchronisation": { "kind": "none" }, "warmup_s": start_s });
@@ -86,10 +86,10 @@ fn the_smooth_form_fills_the_link_whatever_the_buffer() {
     }
 }
 
-/// Smooth losses under RED: a = W² b k, so that Reno's window is √(2/k) and the average is where the share k = 2p/(1 + p)
-/// is dropped.
+/// Smooth losses under RED: a = W² b k, so that Reno's window is √(2/k) and the average is where the share k = 2p/(1 +
+/// p) is dropped.
 #[test]
-fn reno_under_red_settles_where_its_growth_is_its_loss() {
+fn reno_under_red_balances_growth_and_loss() {
     let red = json!({ "kind": "red", "limit_p": 4000.0, "min_p": 100.0, "max_p": 2100.0,
         "probability": 0.0001, "weight": 0.001, "gentle": false });
     let links = [json!({ "rate_p_s": 10_000.0, "queue": red })];
@@ -122,7 +122,7 @@ fn reno_under_red_settles_where_its_growth_is_its_loss() {
 
 /// With events, RED's early drops are single ones: a Poisson process of each flow.
 #[test]
-fn early_drops_come_one_by_one() {
+fn early_drops_are_single() {
     let red = json!({ "kind": "red", "limit_p": 20_000.0, "min_p": 100.0, "max_p": 10_000.0,
         "probability": 0.002, "weight": 0.001, "gentle": false });
     let links = [json!({ "rate_p_s": 10_000.0, "queue": red })];
@@ -145,9 +145,9 @@ fn early_drops_come_one_by_one() {
     );
 }
 
-/// FAST settles with alpha packets of each flow in the queue.
+/// FAST converges to alpha packets of each flow in the queue.
 #[test]
-fn fast_settles_at_alpha_packets_each() {
+fn fast_keeps_alpha_packets_per_flow_in_equilibrium() {
     let flows = [flow("fast", 0.05, 10.0), flow("fast", 0.1, 10.0)];
     let changes = json!({ "interval_s": 60.0 });
     let outcome = run_one(&scenario(
@@ -189,7 +189,7 @@ fn of_two_links_the_slower_one_queues() {
 
 /// A flow over two full links, each shared with a flow of its own, gets less than either: the parking lot.
 #[test]
-fn the_long_flow_of_a_parking_lot_gets_least() {
+fn the_long_flow_of_a_parking_lot_gets_the_smallest_rate() {
     let mut flows = [
         flow("reno", 0.1, 50.0),
         flow("reno", 0.1, 50.0),
@@ -207,7 +207,7 @@ fn the_long_flow_of_a_parking_lot_gets_least() {
 }
 
 #[test]
-fn flows_begin_and_end_when_they_are_told_to() {
+fn flows_begin_and_end_at_their_times() {
     let mut flows = [flow("reno", 0.1, 50.0), flow("reno", 0.1, 50.0)];
     flows[1]["start_s"] = json!(10.0);
     flows[1]["start_jitter_s"] = json!(5.0);
@@ -253,7 +253,7 @@ fn the_largest_window_holds() {
     }
 }
 
-/// Where every other packet is dropped early a flow hears of a loss at once, reduces a round trip later, and is deaf
+/// With every other packet dropped early, a flow detects a loss immediately, reduces a round trip later, and is deaf
 /// for one more: two round trips at least from one reduction to the next.
 #[test]
 fn losses_within_a_round_trip_of_a_reduction_do_not_count() {
@@ -276,7 +276,7 @@ fn losses_within_a_round_trip_of_a_reduction_do_not_count() {
 /// A Reno flow alone overflows by the packet that its window grows by in a round trip, and is cut once either way. One
 /// of HighSpeed TCP's at 8000 packets grows by some thirty, and each of them cuts.
 #[test]
-fn each_lost_packet_cuts_where_that_is_asked() {
+fn each_lost_packet_reduces_the_window_if_configured() {
     let of = |law: &str, cuts: &str| {
         let changes =
             json!({ "warmup_s": 100.0, "synchronisation": { "kind": "full" }, "cuts": cuts });

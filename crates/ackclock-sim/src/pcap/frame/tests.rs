@@ -17,15 +17,15 @@ fn segment(payload_bytes: u32, options: Options) -> Segment {
 }
 
 fn written(segment: &Segment) -> parser::Frame {
-    seen(segment, Ecn::NotEct, 0)
+    frame_behind(segment, Ecn::NotEct, 0)
 }
 
 /// The frame of a segment behind some routers.
-fn seen(segment: &Segment, ecn: Ecn, routers: u8) -> parser::Frame {
+fn frame_behind(segment: &Segment, ecn: Ecn, routers: u8) -> parser::Frame {
     let mut frame = Frame::default();
     frame.set_segment(segment);
     (0..routers).for_each(|_| frame.pass_router());
-    let mut file = ackclock_savefile::header();
+    let mut file = ackclock_pcap::savefile::header();
     let time = Time::from_picoseconds(3_000_000_007_999);
     frame.append_to(&mut file, time, ecn);
     parser::frames(&file).remove(0)
@@ -61,7 +61,7 @@ fn a_syn_of_linux_has_20_bytes_of_options() {
 }
 
 #[test]
-fn sack_blocks_beyond_the_room_are_left_out() {
+fn excess_sack_blocks_are_left_out() {
     let blocks = [(1, 2), (3, 4), (5, 6), (7, 8), (9, 10)];
     let with = |timestamps| {
         let options = Options {
@@ -76,9 +76,9 @@ fn sack_blocks_beyond_the_room_are_left_out() {
 }
 
 proptest! {
-    /// Whatever a segment says can be read back, with checksums that hold.
+    /// Any segment can be read back, with valid checksums.
     #[test]
-    fn what_is_written_is_read(
+    fn frames_round_trip(
         fields in any::<(u32, bool, u32, u32, u16)>(),
         payload_bytes in 0_u32..9000,
         mss in any::<Option<u16>>(),
@@ -99,7 +99,7 @@ proptest! {
             flow, forward, sequence, acknowledgement, window, identification,
             ..segment(payload_bytes, options)
         };
-        let frame = seen(&segment, ecn, routers);
+        let frame = frame_behind(&segment, ecn, routers);
         prop_assert_eq!((frame.identification, frame.time_to_live), (identification, 64 - routers));
         prop_assert_eq!((frame.sequence, frame.acknowledgement), (sequence, acknowledgement));
         prop_assert_eq!((frame.window, frame.payload_bytes), (window, payload_bytes as usize));

@@ -72,7 +72,7 @@ fn newton_steps_lag_behind_the_square_root() {
 /// The second filling is at the head from 129 ms on, 2 ms old: the dropping state is left (210 ms would have been
 /// the time of the next drop). It is 5 ms old at 132 ms, and an interval later the first packet is dropped.
 #[test]
-fn below_the_target_nothing_is_dropped_and_an_interval_must_pass_again() {
+fn below_the_target_nothing_is_dropped_and_the_interval_restarts() {
     let mut queue = codel(&json!({}));
     fill(&mut queue, 120, MS(0), Ecn::NotEct);
     assert_eq!(drop_times(&mut queue, 10, 127), [110]);
@@ -119,7 +119,7 @@ fn the_count_is_carried_over_if_the_last_drop_is_recent() {
 
 /// A drop rate beyond the packet rate: several drops in one dequeue.
 #[test]
-fn drops_that_are_overdue_are_made_up_for() {
+fn overdue_drops_are_applied() {
     let mut queue = codel(&json!({}));
     fill(&mut queue, 900, MS(0), Ecn::NotEct);
     assert!(drop_times(&mut queue, 10, 11).is_empty());
@@ -162,7 +162,7 @@ fn a_full_packets_worth_of_bytes_is_never_too_long() {
 }
 
 #[test]
-fn marks_take_the_place_of_drops_where_the_transport_understands_them() {
+fn marks_replace_drops_for_ecn_capable_transports() {
     let mut queue = codel(&json!({ "ecn": true }));
     fill(&mut queue, 900, MS(0), Ecn::Ect0);
     let mut drops = Drops::default();
@@ -191,7 +191,7 @@ fn above_the_ce_threshold_every_capable_packet_is_marked() {
 }
 
 #[test]
-fn the_packet_beyond_the_limit_is_dropped() {
+fn a_packet_above_the_limit_is_dropped() {
     let mut queue = codel(&json!({ "limit_packets": 2 }));
     let mut drops = Drops::default();
     for sequence in 0..3 {
@@ -203,7 +203,7 @@ fn the_packet_beyond_the_limit_is_dropped() {
 }
 
 #[test]
-fn parameters_without_meaning_are_refused() {
+fn parameters_out_of_range_are_rejected() {
     for (name, value) in [
         ("limit_packets", json!(0)),
         ("target_s", json!(0.0)),

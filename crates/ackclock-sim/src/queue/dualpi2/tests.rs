@@ -140,7 +140,7 @@ fn a_classic_packet_that_can_be_marked_is_not_dropped() {
 }
 
 #[test]
-fn an_l4s_packet_is_marked_beyond_the_step() {
+fn an_l4s_packet_is_marked_above_the_step() {
     let mut queue = at(0.0, &json!({}));
     let marks = |queue: &mut DualPi2, delay: Time| {
         offer(queue, Ecn::Ect1, 11, Time::ZERO);
@@ -193,7 +193,7 @@ fn an_overload_drops_l4s_packets_and_marks_the_rest() {
 }
 
 #[test]
-fn what_an_overload_drops_is_the_square_of_the_base_and_no_more() {
+fn an_overload_drops_exactly_the_square_of_the_base() {
     // p' = 3/4: p_CL = 3/2, p_C = 9/16; 9/16 of 161 is 90.6.
     let mut queue = at(0.75, &json!({}));
     offer(&mut queue, Ecn::Ect1, 161, Time::ZERO);
@@ -272,7 +272,7 @@ fn both_queues_share_the_limit() {
 }
 
 #[test]
-fn wrong_parameters_are_refused() {
+fn wrong_parameters_are_rejected() {
     assert!(make(&right(), &CONTEXT).is_ok());
     for (key, value) in [
         ("limit_packets", json!(0)),

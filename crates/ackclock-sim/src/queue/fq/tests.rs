@@ -78,7 +78,7 @@ fn a_queue_that_was_emptied_as_a_new_one_waits_among_the_old_ones() {
 }
 
 #[test]
-fn an_empty_old_queue_is_forgotten_and_comes_back_as_a_new_one() {
+fn an_empty_old_queue_returns_as_a_new_one() {
     let mut queues = queues();
     fill(&mut queues, 0, 2, 1500);
     assert_eq!(sent(&mut queues, 5), [0, 0]);
@@ -89,7 +89,7 @@ fn an_empty_old_queue_is_forgotten_and_comes_back_as_a_new_one() {
 }
 
 #[test]
-fn the_fattest_queue_is_the_one_with_most_bytes() {
+fn the_fattest_queue_has_the_largest_backlog() {
     let mut queues = queues();
     assert_eq!(queues.fattest(), None);
     fill(&mut queues, 2, 30, 100);

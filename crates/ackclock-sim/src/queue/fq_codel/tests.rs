@@ -54,7 +54,7 @@ fn a_sparse_flow_is_not_kept_waiting_by_a_long_queue() {
 
 /// 101 packets for a limit of 100: half of the fattest queue's 80 packets go, the oldest first, and no others.
 #[test]
-fn beyond_the_limit_half_of_the_fattest_queue_is_dropped() {
+fn above_the_limit_half_of_the_fattest_queue_is_dropped() {
     let mut queue = fq_codel(&json!({ "limit_packets": 100 }));
     let mut drops = Drops::default();
     for sequence in 0..80 {
@@ -74,7 +74,7 @@ fn beyond_the_limit_half_of_the_fattest_queue_is_dropped() {
 }
 
 #[test]
-fn a_batch_is_the_most_that_is_dropped_at_once() {
+fn drop_batch_limits_the_packets_of_a_drop() {
     let mut queue = fq_codel(&json!({ "limit_packets": 1000 }));
     let mut drops = Drops::default();
     for sequence in 0..1001 {
@@ -116,7 +116,7 @@ fn each_queue_has_its_own_control() {
 }
 
 #[test]
-fn parameters_without_meaning_are_refused() {
+fn parameters_out_of_range_are_rejected() {
     for (name, value) in [
         ("limit_packets", json!(0)),
         ("memory_limit_bytes", json!(0)),

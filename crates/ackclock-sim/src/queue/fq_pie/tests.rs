@@ -61,7 +61,7 @@ fn overload(queue: &mut FqPie, seconds: u64, ecn: Ecn) -> ([usize; 2], [usize; 2
 }
 
 #[test]
-fn only_the_flow_that_sends_too_much_is_dropped_from() {
+fn only_the_excessive_flow_is_dropped() {
     let mut queue = with(&json!({ "limit_packets": 1_000_000 }));
     let (dropped, marked) = overload(&mut queue, 20, Ecn::Ect0);
     assert!(dropped[0] > 20_000, "{dropped:?}");
@@ -89,7 +89,7 @@ fn packets_are_marked_up_to_the_percentage() {
 }
 
 #[test]
-fn the_limit_counts_all_queues_and_the_arriving_packet_falls() {
+fn the_limit_counts_all_queues_and_the_arriving_packet_is_dropped() {
     let mut queue = with(&json!({ "limit_packets": 3 }));
     let mut drops = Drops::default();
     for flow in [0, 0, 0, 1] {
@@ -127,7 +127,7 @@ fn the_delay_is_that_of_the_flow_and_not_of_the_others() {
 }
 
 #[test]
-fn queues_at_rest_are_left_alone_and_found_again() {
+fn idle_queues_are_skipped_and_resumed() {
     let mut queue = with(&json!({}));
     let mut drops = Drops::default();
     overload(&mut queue, 2, Ecn::NotEct);
@@ -144,7 +144,7 @@ fn queues_at_rest_are_left_alone_and_found_again() {
 }
 
 #[test]
-fn wrong_parameters_are_refused() {
+fn wrong_parameters_are_rejected() {
     assert!(make(&right(), &CONTEXT).is_ok());
     for (key, value) in [
         ("limit_packets", json!(0)),

@@ -4,6 +4,7 @@
 //! (RFC 8033 section 4.2), scaled down while p is small. A packet that arrives is dropped with probability
 //! p, spread out over the packets by the derandomisation of section 5.4.
 
+use ackclock_core::random::unit_interval;
 use ackclock_core::Time;
 use rand_core::RngCore;
 use serde::Deserialize;
@@ -146,7 +147,7 @@ impl Control {
         }
         let probability = self.probability_for(packet.wire_bytes);
         if !self.settings.derandomize {
-            return uniform(random) < probability;
+            return unit_interval(random.next_u64()) < probability;
         }
         self.accumulated = if probability > 0.0 {
             self.accumulated + probability
@@ -154,7 +155,7 @@ impl Control {
             0.0
         };
         self.accumulated >= OVERDUE
-            || self.accumulated >= TOO_EARLY && uniform(random) < probability
+            || self.accumulated >= TOO_EARLY && unit_interval(random.next_u64()) < probability
     }
 
     /// Reset the sum of p after a drop or mark.
@@ -315,9 +316,4 @@ impl Departures {
             0.0
         }
     }
-}
-
-/// A uniform draw from [0, 1).
-fn uniform(random: &mut impl RngCore) -> f64 {
-    (random.next_u64() >> 11) as f64 * (1.0 / (1_u64 << 53) as f64)
 }

@@ -116,7 +116,7 @@ fn the_next_update_compares_with_the_delay_of_this_one() {
 }
 
 #[test]
-fn from_ten_percent_on_a_step_is_at_most_two_percent() {
+fn from_ten_percent_on_a_step_is_limited_to_two_percent() {
     // 0.125 × 35 ms + 1.25 × 50 ms = 0.066875
     let mut capped = control(settings(), 0.1, 0, 50);
     capped.update(LONG);
@@ -127,7 +127,7 @@ fn from_ten_percent_on_a_step_is_at_most_two_percent() {
 }
 
 #[test]
-fn beyond_a_quarter_second_two_percent_are_added() {
+fn above_a_quarter_second_two_percent_are_added() {
     let mut at_the_edge = control(settings(), 0.5, 250, 250);
     at_the_edge.update(LONG);
     assert_close(at_the_edge.probability(), 0.5 + 0.02); // capped from 0.125 × 0.235
@@ -235,7 +235,7 @@ fn drops_are_neither_too_close_nor_too_late() {
 }
 
 #[test]
-fn without_derandomisation_each_packet_falls_with_the_probability() {
+fn without_derandomisation_each_packet_is_dropped_with_the_probability() {
     let plain = Settings {
         derandomize: false,
         ..settings()
@@ -249,7 +249,7 @@ fn without_derandomisation_each_packet_falls_with_the_probability() {
 }
 
 #[test]
-fn an_overdue_drop_needs_no_draw() {
+fn an_overdue_drop_takes_no_random_number() {
     let mut control = control(settings(), 1.0 / 128.0, 100, 100);
     let mut unlucky = rand_core::block::BlockRng64::<Ones>::new(Ones);
     let first = (1..9999).find(|_| control.hits(&packet(0, MTU), LONG, &mut unlucky));
@@ -363,7 +363,7 @@ fn overload(changes: &Value, seconds: u64) -> (Vec<Time>, Vec<Time>) {
 }
 
 #[test]
-fn packets_are_marked_up_to_ten_percent_and_dropped_beyond() {
+fn packets_are_marked_up_to_ten_percent_and_dropped_above() {
     let (marked, dropped) = overload(&json!({ "ecn": true, "limit_packets": 100_000 }), 20);
     let (last_mark, first_drop) = (marked.last(), dropped.first());
     assert!(!marked.is_empty() && dropped.len() > 1000);
@@ -373,14 +373,14 @@ fn packets_are_marked_up_to_ten_percent_and_dropped_beyond() {
 }
 
 #[test]
-fn an_overload_of_twice_the_rate_settles_at_half_the_packets() {
+fn an_overload_of_twice_the_rate_drops_half_of_the_packets() {
     let (_, dropped) = overload(&json!({}), 60);
     let late = dropped.iter().filter(|time| **time >= ms(40_000)).count();
     assert!((19_000..21_000).contains(&late), "{late}"); // of 40000 in 20 s
 }
 
 #[test]
-fn updates_that_were_missed_are_made_up_for() {
+fn missed_updates_are_applied() {
     let mut missed = pie(&json!({}));
     missed.control = control(settings(), 0.5, 0, 0);
     missed.catch_up(ms(1_000_000));
@@ -394,7 +394,7 @@ fn updates_that_were_missed_are_made_up_for() {
 }
 
 #[test]
-fn wrong_parameters_are_refused() {
+fn wrong_parameters_are_rejected() {
     for changes in [
         json!({ "limit_packets": 0 }),
         json!({ "target_s": 0.0 }),

@@ -5,6 +5,7 @@
 //! `gentle` is the slope of ns-2 (Floyd 2000). The adaptation of the maximum probability is S. Floyd,
 //! R. Gummadi, S. Shenker: Adaptive RED, 2001, section 4, and the same in Linux 6.1 (`adaptive`).
 
+use ackclock_core::random::unit_interval;
 use ackclock_core::Time;
 use rand_core::RngCore;
 use rand_pcg::Pcg64Mcg;
@@ -196,7 +197,7 @@ impl Early {
     /// Draw how far apart two drops are: uniform from 1 to 1/probability packets if that stays as it is.
     fn start_counting(&mut self) {
         self.count = Some(0.0);
-        self.draw = (self.random.next_u64() >> 11) as f64 / (1_u64 << 53) as f64;
+        self.draw = unit_interval(self.random.next_u64());
     }
 
     /// Zone of the average; between the thresholds with `p_b` (figure 2).

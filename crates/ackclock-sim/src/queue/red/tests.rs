@@ -51,7 +51,7 @@ fn offer(queue: &mut Queue, packets: u64, ecn: Ecn, drops: &mut Drops) -> Vec<u6
 
 /// With a weight of 1 the average is the queue: from 30 packets on each one is dropped, between 10 and 30 some.
 #[test]
-fn beyond_the_upper_threshold_each_packet_is_dropped() {
+fn above_the_upper_threshold_each_packet_is_dropped() {
     let mut queue = red(&json!({}));
     let mut drops = Drops::default();
     let dropped = offer(&mut queue, 200, Ecn::NotEct, &mut drops);
@@ -93,7 +93,7 @@ fn marks_take_the_place_of_drops_unless_forced_drops_are_hard() {
 }
 
 #[test]
-fn the_limit_holds_whatever_the_average() {
+fn the_limit_holds_for_any_average() {
     let mut queue = red(&json!({ "weight": 0.000_001 }));
     let mut drops = Drops::default();
     let dropped = offer(&mut queue, 103, Ecn::NotEct, &mut drops);
@@ -136,7 +136,7 @@ fn an_idle_link_lets_the_average_decay() {
 /// Defaults as in `tc`: max is a quarter of the limit, min a third of max, and a burst of (2 min + max) / (3 avpkt)
 /// packets passes: here 40,000 B, 13,333 B and 22 packets, so 9.67 ≤ (1 − (1−W)²²)/W, which 1/16 fulfils.
 #[test]
-fn what_is_not_given_is_filled_in() {
+fn omitted_parameters_get_defaults() {
     let bare = json!({
         "limit_bytes": 160_000,
         "min_bytes": null,
@@ -168,7 +168,7 @@ fn a_threshold_below_a_packet_has_a_weight() {
 }
 
 #[test]
-fn parameters_without_meaning_are_refused() {
+fn parameters_out_of_range_are_rejected() {
     for changes in [
         json!({ "limit_bytes": 0 }),
         json!({ "min_bytes": 30_000 }),

@@ -84,7 +84,7 @@ fn the_longest_queue_loses_a_packet() {
 
 /// Five packets each, and a third flow's first: the flow that came to five last loses one.
 #[test]
-fn of_equal_queues_the_one_that_grew_last_loses() {
+fn the_equal_queue_that_grew_last_drops() {
     for (first, second) in [(0, 1), (1, 0)] {
         let mut queue = sfq(&json!({ "limit_packets": 10 }));
         fill(&mut queue, first, 5, 1514);
@@ -94,7 +94,7 @@ fn of_equal_queues_the_one_that_grew_last_loses() {
 }
 
 #[test]
-fn where_each_flow_has_one_packet_the_first_in_turn_loses_it() {
+fn with_single_packet_queues_the_first_in_turn_drops() {
     let mut queue = sfq(&json!({ "limit_packets": 3 }));
     for flow in 0..3 {
         assert!(fill(&mut queue, flow, 1, 1514).is_empty());
@@ -112,7 +112,7 @@ fn a_queue_is_no_longer_than_its_depth() {
 }
 
 #[test]
-fn flows_beyond_the_number_of_queues_are_dropped() {
+fn flows_above_the_number_of_queues_are_dropped() {
     let mut queue = sfq(&json!({ "flows": 2, "depth_packets": 60 }));
     fill(&mut queue, 0, 1, 1514);
     fill(&mut queue, 1, 1, 1514);
@@ -157,7 +157,7 @@ fn perturbation_separates_flows_that_shared_a_queue() {
 }
 
 #[test]
-fn parameters_without_meaning_are_refused() {
+fn parameters_out_of_range_are_rejected() {
     for (name, value) in [
         ("limit_packets", json!(0)),
         ("depth_packets", json!(0)),

@@ -55,7 +55,7 @@ fn leave(tbf: &mut Tbf, mut now: Time) -> Vec<(Time, u32)> {
 }
 
 #[test]
-fn a_burst_leaves_at_once_and_the_rest_at_the_rate_exactly() {
+fn a_burst_leaves_immediately_and_the_rest_at_the_exact_rate() {
     let mut tbf = Tbf::new(&parameters());
     assert_eq!(offer(&mut tbf, 0, 5, us(100)), 0);
     let times: Vec<Time> = leave(&mut tbf, us(100))
@@ -109,7 +109,7 @@ fn each_flow_has_its_own_bucket_and_limit() {
 }
 
 #[test]
-fn one_bucket_for_all_is_the_other_choice() {
+fn a_shared_bucket_limits_all_flows() {
     let mut tbf = Tbf::new(&Parameters {
         per_flow: false,
         ..parameters()
@@ -146,7 +146,7 @@ fn packets_with_tokens_go_in_the_order_in_which_they_had_them() {
 }
 
 #[test]
-fn a_packet_larger_than_the_bucket_could_never_leave() {
+fn a_packet_larger_than_the_bucket_is_dropped() {
     let mut tbf = Tbf::new(&parameters());
     let mut drops = Drops::default();
     tbf.enqueue(of(0, 2001), us(0), &mut drops);
@@ -171,7 +171,7 @@ fn a_latency_is_a_limit_of_rate_times_latency_and_a_burst() {
 }
 
 #[test]
-fn wrong_parameters_are_refused() {
+fn wrong_parameters_are_rejected() {
     let right = json!({
         "rate_bps": 4e6, "burst_bytes": 3000, "limit_bytes": 9000, "latency_s": null, "per_flow": true,
     });
@@ -192,7 +192,7 @@ fn wrong_parameters_are_refused() {
 }
 
 proptest! {
-    /// Whatever arrives, and however often the link asks: in no stretch of time does a flow send more than
+    /// For any arrivals and polls of the link: in no interval does a flow send more than
     /// burst + rate × time; a flow that always has packets sends exactly that; its order is kept.
     #[test]
     fn never_above_the_bucket_and_never_below_the_rate(
@@ -209,7 +209,7 @@ proptest! {
         let mut left: Vec<(Time, Packet)> = Vec::new();
         for (sequence, (gap_us, flow, wire_bytes)) in arrivals.into_iter().enumerate() {
             let next = now + us(gap_us);
-            // The link asks when it may; a slow one asks only when a packet arrives.
+            // The link polls when it may; a slow one polls only when a packet arrives.
             while !slow && tbf.ready(now) <= next {
                 now = tbf.ready(now).max(now);
                 left.extend(tbf.dequeue(now, &mut drops).map(|packet| (now, packet)));

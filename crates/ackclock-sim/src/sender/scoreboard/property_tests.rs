@@ -46,7 +46,7 @@ impl Naive {
         (known.sent, known.retrans_out, known.retransmitted) = (now, true, true);
     }
 
-    /// Delivers `from..to`; returns the segments delivered for the first time.
+    /// Deliver `from..to`; returns the segments delivered for the first time.
     fn deliver(&mut self, from: usize, to: usize) -> Vec<(u64, NaiveSegment)> {
         let range = from.max(self.unacknowledged)..to;
         let mut delivered = Vec::new();
@@ -271,7 +271,7 @@ impl Pair {
         Ok(())
     }
 
-    /// Repairs what the scoreboard names, which must be what the naive one would.
+    /// Retransmit the segments that the scoreboard selects, which must be those of the naive one.
     fn retransmit(&mut self, segments: usize) -> Result<(), TestCaseError> {
         for _ in 0..segments {
             let Some(sequence) = self.board.next_lost() else {

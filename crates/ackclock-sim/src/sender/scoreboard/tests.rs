@@ -20,7 +20,7 @@ fn sent(segments: u64) -> Scoreboard {
 }
 
 #[test]
-fn a_new_block_counts_what_it_adds() {
+fn a_new_block_counts_only_new_segments() {
     let mut board = sent(20);
     let mut delivered = |block| {
         let mut delivery = Delivery::default();
@@ -42,7 +42,7 @@ fn a_new_block_counts_what_it_adds() {
 }
 
 #[test]
-fn a_probe_in_flight_does_not_hide_what_is_lost() {
+fn a_probe_in_flight_does_not_hide_losses() {
     let mut board = sent(3);
     board.retransmit(2, &at(10));
     board.mark_all_lost(|sent| sent == at(10).now);
@@ -54,7 +54,7 @@ fn a_probe_in_flight_does_not_hide_what_is_lost() {
 }
 
 #[test]
-fn what_a_timeout_spared_can_be_lost_later() {
+fn segments_spared_by_a_timeout_can_be_lost_later() {
     let mut board = sent(4);
     board.mark_all_lost(|sent| sent >= at(3).now);
     for sequence in 0..3 {
@@ -94,8 +94,8 @@ fn duplicates_without_sack_leave_the_hole_in_flight_or_lost() {
 }
 
 #[test]
-fn an_ack_costs_the_same_whatever_the_window() {
-    // 300,000 segments behind a hole, SACKed one by one, with detection and a look for repairs at each
+fn the_cost_of_an_ack_is_independent_of_the_window() {
+    // 300,000 segments behind a hole, SACKed one by one, with loss detection and a search for retransmissions at each
     // ACK: were it linear in the window, this would be 10^11 steps.
     let segments = 300_000;
     let started = std::time::Instant::now();

@@ -26,11 +26,11 @@ from ackclock.input.fields import dotted, nearest, shown
 #: The types of the kernel that is running.
 BTF = Path("/sys/kernel/btf/vmlinux")
 
-#: What sockets may choose, and what they get unless they do.
+#: Congestion control algorithms that sockets may choose, and the default.
 AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 DEFAULT = Path("/proc/sys/net/ipv4/tcp_congestion_control")
 
-#: What this process may do.
+#: Capabilities of this process.
 STATUS = Path("/proc/self/status")
 
 #: The Debian package of each tool.
@@ -41,9 +41,9 @@ STRUCT_OPS = "bpf_struct_ops_tcp_congestion_ops"
 
 CAP_NET_ADMIN, CAP_BPF = 12, 39
 
-#: What a compiler says of a mistake; the first ones say most.
+#: Lines of a compiler's output that report errors; the first ones are the most useful.
 MISTAKE = re.compile(r"^\S[^\n]*:\d+:(?:\d+:)? (?:fatal )?error: [^\n]*", re.MULTILINE)
-MOST_MISTAKES = 5
+MAX_MISTAKES = 5
 
 
 def load(name: str, parameters: Mapping[str, Any]) -> dict[str, int]:
@@ -106,7 +106,7 @@ def unload(name: str) -> None:
 
 
 def loaded() -> tuple[str, ...]:
-    """Which of our congestion controls sockets may choose now."""
+    """Return which of our congestion control algorithms are registered now."""
     if not AVAILABLE.exists():
         return ()
     available = AVAILABLE.read_text(encoding="ascii").split()
@@ -138,7 +138,7 @@ def _require_kernel() -> None:
 
 
 def _require_rights() -> None:
-    """That this process may change what the kernel has; of a container's root, who may not either, bpftool says so."""
+    """Raise `InputError` if this process may not load BPF programs. Root in a container gets bpftool's own message."""
     effective = re.search(r"^CapEff:\s*([0-9a-f]+)", STATUS.read_text(encoding="utf-8"), re.MULTILINE)
     rights = int(effective[1], 16) if effective else 0
     if not all(rights >> capability & 1 for capability in (CAP_NET_ADMIN, CAP_BPF)):
@@ -169,19 +169,19 @@ def _tool(name: str) -> str:
 
 
 def found(name: str) -> str | None:
-    """Where a tool is, if it is anywhere."""
+    """Return the path of a tool; None if it is not installed."""
     return shutil.which(name, path=os.pathsep.join((os.environ.get("PATH", ""), "/usr/sbin", "/sbin")))
 
 
 def _run(command: Sequence[str]) -> str:
-    """What a tool prints; its reason in one line where it fails."""
+    """Return the output of a tool. Raises `InputError` with its reason in one line if it fails."""
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode == 0:
         return done.stdout
     if "bpf/bpf_helpers.h" in done.stderr:
         raise InputError("found no bpf/bpf_helpers.h; apt install libbpf-dev")
     if mistakes := MISTAKE.findall(done.stderr):
-        raise InputError("\n".join(mistakes[:MOST_MISTAKES]))
+        raise InputError("\n".join(mistakes[:MAX_MISTAKES]))
     raise AckclockError(f"{Path(command[0]).name}: {_reason(done.stderr) or f'exit status {done.returncode}'}")
 
 

@@ -52,7 +52,7 @@ ROOM = 2 << 30
 #: The guest that a build starts to see whether it works has this much memory.
 TRIAL_MEMORY_BYTES = 128 << 20
 
-#: What the trial asks the guest.
+#: Command of the trial run in the guest.
 TRIAL = ["sh", "-c", "cat /proc/sys/net/ipv4/tcp_available_congestion_control /proc/version >answer"]
 
 Progress = Callable[[float], None]
@@ -91,7 +91,7 @@ def _there(series: str | None) -> cache.Kept | None:
 
 
 def _is_whole(kept: cache.Kept) -> bool:
-    """Whether modules can be compiled for it."""
+    """Return True if modules can be compiled for it."""
     return (kept.folder / headers.PACKED).is_file()
 
 
@@ -101,7 +101,7 @@ def _completed(kept: cache.Kept, work: Path, say: Say) -> cache.Kept:
         series = ".".join(kept.version.split(".")[:2]) if kept.beside else None
         make = Make(source.tree(None, work, say, series), work / "objects", work / "build.log")
         if (version := make.version()) != kept.version:
-            raise AckclockError(f"Debian has Linux {version}; `ackclock kernel build --again` makes a guest of it")
+            raise AckclockError(f"Debian has Linux {version}; `ackclock kernel build --force` makes a guest of it")
         _add_headers(kept, make, say)
     except AckclockError as error:
         say(f"nothing can be compiled for the guest of Linux {kept.version} (--module): {error}")
@@ -146,7 +146,7 @@ def _workshop() -> Iterator[Path]:
     work = cache.home() / ".build"
     remove = partial(shutil.rmtree, work, ignore_errors=True)
     remove()
-    with signals.undoing(remove):
+    with signals.cleanup(remove):
         work.mkdir()
         yield work
 
@@ -191,7 +191,7 @@ def _keep_log(log: Path) -> None:
 
 
 def failed_log() -> Path:
-    """Where the log of the last failed build is kept."""
+    """Return the path of the last failed build's log."""
     return cache.home() / "failed.log"
 
 
@@ -262,7 +262,7 @@ def _ended(command: Sequence[str], environment: dict[str, str]) -> Iterator[subp
         errors="replace",
         start_new_session=True,
     )
-    with process, signals.undoing(partial(_kill, process)):
+    with process, signals.cleanup(partial(_kill, process)):
         yield process
         process.wait()
 

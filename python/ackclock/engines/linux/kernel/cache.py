@@ -1,4 +1,4 @@
-"""Where guests are kept: a folder each, whole or not there.
+"""Cache of guest kernels: one folder for each, complete or absent.
 
 `$XDG_CACHE_HOME/ackclock/kernels/VERSION-HASH/` (`~/.cache` by default). The hash is of all that we put into a guest,
 so a guest of another ackclock is not taken by mistake. In a folder: `linux`, the guest itself; `about.json`;
@@ -40,16 +40,16 @@ class Kept:
 
     @property
     def current(self) -> bool:
-        """Whether it is made of what this ackclock would put into a guest."""
+        """Return True if it was built from the sources that this ackclock puts into a guest."""
         return bool(self.about["inputs"] == config.inputs_hash())
 
     @property
     def beside(self) -> bool:
-        """Whether it was asked for by its version, to be looked at beside the one that a run takes."""
+        """Return True if it was requested by its version, next to the one that a run takes."""
         return bool(self.about.get("beside"))
 
     def is_of(self, version: str) -> bool:
-        """Whether it is of this version: `6.1.192`, or `6.1` for any of that series."""
+        """Return True if it is of this version: `6.1.192`, or `6.1` for any of that series."""
         return f"{self.version}.".startswith(f"{version}.")
 
     @property
@@ -58,7 +58,7 @@ class Kept:
         return sorted((self.folder / "modules").glob("*.ko"))
 
     def size_bytes(self) -> int:
-        """What it takes on the disk."""
+        """Return its size on disk."""
         return sum(path.stat().st_size for path in self.folder.rglob("*") if path.is_file())
 
 
@@ -94,7 +94,7 @@ def chosen() -> Kept:
 
 
 def folder_of(version: str) -> Path:
-    """Where a guest of this version is kept."""
+    """Return the folder of a guest of this version."""
     return home() / f"{version}-{config.inputs_hash()}"
 
 

@@ -1,4 +1,4 @@
-"""What the guest's kernel has: the lines of `guest.config`, and all that its tree has for traffic control and TCP."""
+"""Configuration of the guest's kernel: the lines of `guest.config`, and all traffic control and TCP of its tree."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a module of one's own is compiled against: of a kernel's tree what its makefiles need, beside the guest.
+"""Headers that a user's module is compiled with: the part of a kernel's tree that its makefiles need.
 
 The same files as in Debian's linux-headers, packed: makefiles, headers, scripts and what they were compiled to, the
 configuration. The symbols that a module may use are read off the guest itself.
@@ -24,7 +24,7 @@ WHOLE = ("include", "scripts")
 SOME = ("arch/um", "arch/x86")
 WANTED = re.compile(r"(Makefile|Kbuild|Kconfig|Platform).*|.*\.h")
 
-#: What compilers leave, and what other architectures describe their boards with: no module needs it.
+#: Object files and the board descriptions of other architectures, which no module needs.
 UNWANTED = shutil.ignore_patterns("*.o", "*.cmd", "*.a", "dtc")
 
 

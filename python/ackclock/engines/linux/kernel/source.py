@@ -1,4 +1,4 @@
-"""Where Linux comes from: the package `linux-source-*` of Debian's own kernel, or a tree of the user's."""
+"""Source of Linux: Debian's package `linux-source-*`, or a tree of the user's."""
 
 from __future__ import annotations
 

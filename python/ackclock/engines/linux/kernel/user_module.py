@@ -31,11 +31,11 @@ from ackclock.plan import Plan
 from ackclock.system import files, signals
 from ackclock.system.files import readable
 
-#: How the files end.
+#: File name endings of the two kinds of modules.
 BPF, C = ".bpf.c", ".c"
 
 #: A source has fewer bytes, and so has a header.
-MOST_BYTES = 1 << 20
+MAX_BYTES = 1 << 20
 
 #: The kernel's own limit is TCP_CA_NAME_MAX.
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,14}")
@@ -44,7 +44,7 @@ NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,14}")
 NAMED = re.compile(r'struct\s+tcp_congestion_ops\s+\w+[^;{]*=\s*\{.*?\.name\s*=\s*"([^"]*)"', re.DOTALL)
 INCLUDED = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 
-#: What the linker of modules says of a function that the kernel has not, or not for modules.
+#: Message of modpost on a function that the kernel lacks, or does not export to modules.
 UNDEFINED = re.compile(r'^ERROR: modpost: ("\w+") .*undefined!$', re.MULTILINE)
 
 TOOLS = {"gcc": "gcc", "make": "make", "ld": "binutils", "tar": "tar"}
@@ -60,12 +60,12 @@ class Module:
 
     @property
     def is_bpf(self) -> bool:
-        """Whether it is for the live kernel."""
+        """Return True if it is for the live kernel."""
         return self.file.endswith(BPF)
 
 
 def read(path: Path) -> Module:
-    """What a file brings. Raises `InputError` for one that cannot be read, or that ends otherwise than in C."""
+    """Read a module's file. Raises `InputError` for one that cannot be read, or whose name does not end in `.c`."""
     if not path.name.endswith(C):
         raise InputError(f"--module: found {readable(path)}; expected a file that ends in .c or .bpf.c")
     texts = sources(path)
@@ -90,7 +90,7 @@ def sources(path: Path) -> dict[str, str]:
         beside = path.parent / name
         if name in found or "/" in name or (name != path.name and not beside.is_file()):
             continue
-        found[name] = files.content(beside, MOST_BYTES).decode("utf-8", "replace")
+        found[name] = files.read_bytes(beside, MAX_BYTES).decode("utf-8", "replace")
         waiting += INCLUDED.findall(found[name])
     return found
 
@@ -130,11 +130,11 @@ def of(plan: Plan) -> Module | None:
 
 
 def option(module: Module) -> dict[str, str]:
-    """As a plan has it."""
+    """Return the module as a plan stores it."""
     return asdict(module)
 
 
-def lacking(plan: Plan) -> Iterator[str]:
+def missing_modules(plan: Plan) -> Iterator[str]:
     """The controls of a plan that come with a module only, where none is given."""
     module = of(plan)
     for kind in sorted({group.congestion.kind for group in plan.groups if group.congestion}):
@@ -208,7 +208,7 @@ def mistakes(said: str) -> str:
         f"--module: found {name}; expected what the kernel exports to modules" for name in UNDEFINED.findall(said)
     ]
     found = list(dict.fromkeys([*bpf.MISTAKE.findall(said), *undefined]))
-    return "\n".join(found[: bpf.MOST_MISTAKES] or said.strip().splitlines()[-1:] or ["the compiler gave no reason"])
+    return "\n".join(found[: bpf.MAX_MISTAKES] or said.strip().splitlines()[-1:] or ["the compiler gave no reason"])
 
 
 @contextmanager
@@ -220,5 +220,5 @@ def there(plan: Plan) -> Iterator[None]:
         return
     with folders.temporary_folder() as folder:
         number = bpf.register(Path(module.file), values(plan, module), folder)
-        with signals.undoing(partial(bpf.unregister, number)):
+        with signals.cleanup(partial(bpf.unregister, number)):
             yield

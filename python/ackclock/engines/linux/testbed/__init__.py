@@ -25,20 +25,20 @@ from ackclock.engines.linux.testbed.layout import Host, Testbed
 from ackclock.engines.linux.testbed.preflight import Preflight, changes, look_at
 from ackclock.errors import InputError
 from ackclock.hosts.agent import Agent, HostError, agents
-from ackclock.hosts.clocks import Relation
+from ackclock.hosts.clocks import ClockDrift
 from ackclock.plan import Plan
 
 #: A run begins so long after all are ready: longer than to tell them all.
 LEAD_S = 0.7
 
-#: So often the agents are looked at while a run goes on, and a clock is asked for.
+#: Seconds between two polls of the agents during a run, and between two readings of their clocks.
 LOOK_S, CLOCK_S = 0.05, 1.0
 
 #: An agent that has not been heard of for so long is given up, and so is one that is not done so long after its end.
 SILENT_S = 8.0
 LATE_S = 20.0
 
-#: Where servers' ports begin: at another place in each run, for the kernel remembers connections for a minute.
+#: First ports of servers: each run takes other ones, since the kernel keeps closed connections for a minute.
 PORTS = range(10_000, 19_000, 16)
 
 #: One run at a time: hosts have one network.
@@ -53,7 +53,7 @@ def _reached(plan: Plan) -> Iterator[tuple[Testbed, dict[str, Agent], Preflight]
 
 
 def look(plan: Plan) -> Preflight:
-    """What a plan's hosts are like, and what of them is missing. Raises `HostError`, `InputError`."""
+    """Examine a plan's hosts. Raises `HostError`, `InputError`."""
     with _reached(plan) as (_, there, seen):
         for agent in there.values():
             agent.end()
@@ -104,7 +104,7 @@ def _ready(plan: Plan) -> Iterator[tuple[Testbed, dict[str, Agent], Preflight]]:
 
 def _between(
     plan: Plan, seed: int, testbed: Testbed, there: Mapping[str, Agent], captures: int, progress: Progress
-) -> tuple[dict[str, Relation], dict[str, Any]]:
+) -> tuple[dict[str, ClockDrift], dict[str, Any]]:
     """Has a plan carried out between the hosts."""
     first_port = random.choice(PORTS)
     told = {host.name: run_specs.order(plan, seed, testbed, host, first_port, captures) for host in testbed.hosts}
@@ -125,7 +125,7 @@ def _undo(there: Mapping[str, Agent]) -> None:
 
 def carried_out(
     there: Mapping[str, Agent], told: Mapping[str, Mapping[str, Any]], duration_s: float, progress: Progress
-) -> tuple[dict[str, Relation], dict[str, Any]]:
+) -> tuple[dict[str, ClockDrift], dict[str, Any]]:
     """Has the agents carry out their orders, all from one time on: how their clocks went, and their tables.
 
     Raises `HostError`.
@@ -135,9 +135,9 @@ def carried_out(
     before = {name: agent.clock() for name, agent in there.items()}
     start_ns = time.monotonic_ns() + round(LEAD_S * 1e9)
     for name, agent in there.items():
-        agent.ask("start", at_ns=before[name].there(start_ns))
+        agent.request("start", at_ns=before[name].to_remote(start_ns))
     _follow(there, start_ns * 1e-9 + duration_s, progress)
-    clocks = {name: Relation(before[name], agent.clock()) for name, agent in there.items()}
+    clocks = {name: ClockDrift(before[name], agent.clock()) for name, agent in there.items()}
     return clocks, {name: _core.linux_result(agent.files["result.bin"]) for name, agent in there.items()}
 
 
@@ -152,21 +152,21 @@ def _follow(there: Mapping[str, Agent], end_s: float, progress: Progress) -> Non
     """Waits for all to be done. Raises `HostError` for one that failed, is gone or is silent."""
     asked_s = 0.0
     latest_s = end_s + LATE_S
-    while not all(agent.over for agent in there.values()):
+    while not all(agent.is_done for agent in there.values()):
         progress(min(agent.share for agent in there.values()))
         now_s = time.monotonic()
         if now_s - asked_s > CLOCK_S:
             asked_s = now_s
             for agent in there.values():
-                agent.ask_silently()
+                agent.ping()
         for agent in there.values():
-            agent.look_for_failure()
+            agent.raise_failures()
             _check_heard(agent, is_late=now_s > latest_s)
         time.sleep(LOOK_S)
 
 
 def _check_heard(agent: Agent, *, is_late: bool) -> None:
-    silent_s = time.monotonic() - agent.heard_s
+    silent_s = time.monotonic() - agent.received_s
     if silent_s > SILENT_S or is_late:
         raise HostError(f'host "{agent.name}": nothing heard for {silent_s:.0f} s')
 
@@ -177,7 +177,7 @@ def _dataset(
     around: RunOptions,
     hosts: Mapping[str, Host],
     found: Mapping[str, Any],
-    clocks: Mapping[str, Relation],
+    clocks: Mapping[str, ClockDrift],
     seen: Preflight,
 ) -> Dataset:
     tables = merge_tables.together(hosts, found, {name: clock.stretch for name, clock in clocks.items()})
@@ -199,7 +199,7 @@ def _dataset(
 
 
 def _held(of_hosts: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """As of one machine: the latest of all, and each for itself."""
+    """Return the timing of all hosts as that of one machine: the worst of all, and each host's own."""
     every = [*of_hosts.values()]
     return {
         "shares": every[0]["shares"],

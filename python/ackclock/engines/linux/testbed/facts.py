@@ -1,4 +1,4 @@
-"""What a host is like: looked at before a run, changed by nothing."""
+"""Facts about a host, read before a run without changing anything."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ PACKAGES = {"ip": "iproute2", "tc": "iproute2", "ethtool": "ethtool"}
 
 @dataclass(slots=True)
 class Facts:
-    """What is known of a host; interfaces by name, with their offloads that are on and may be switched off."""
+    """Facts about a host; interfaces by name, with the offloads that are on and may be switched off."""
 
     root: bool
     taken: bool
@@ -78,7 +78,7 @@ class Facts:
 def look(agent: Agent, host: Host, testbed: Testbed) -> Facts:
     """Looks at a host. Raises `HostError`."""
     paths = (CONTROLS, ALLOWED, FORWARD, CLOCKSOURCE, PSCHED, LOAD, CPU)
-    controls, allowed, forward, clock, psched, load, cpu = agent.read(*paths)
+    controls, allowed, forward, clock, psched, load, cpu = agent.read_files(*paths)
     lacks = _lacks(agent)
     found = Facts(
         root=agent.hello["user"] == 0,
@@ -103,23 +103,23 @@ def look(agent: Agent, host: Host, testbed: Testbed) -> Facts:
 
 def _lacks(agent: Agent) -> list[str]:
     """Programs that cannot be run there."""
-    said = agent.look(*PROGRAMS.values())
+    said = agent.run_commands(*PROGRAMS.values())
     return [name for name, (status, *_) in zip(PROGRAMS, said, strict=True) if status is None]
 
 
 def _tick_hz(psched: str) -> float:
-    """Of the clock by which packets are scheduled, from /proc/net/psched."""
+    """Return the frequency of the packet scheduler's clock from /proc/net/psched, in Hz."""
     words = psched.split()
     return float(int(words[3], 16)) if len(words) > 3 else 1e9
 
 
 def _cores(cpu: str) -> int:
-    """Of the processors' lines in /proc/stat."""
+    """Return the number of processors in /proc/stat."""
     return sum(line[3:4].isdigit() for line in cpu.splitlines() if line.startswith("cpu"))
 
 
 def _network(agent: Agent, host: Host, testbed: Testbed, found: Facts) -> None:
-    (said,) = agent.look(["ip", "-j", "-4", "address", "show"])
+    (said,) = agent.run_commands(["ip", "-j", "-4", "address", "show"])
     every: dict[str, Mapping[str, Any]] = {each["ifname"]: each for each in _json(said[1])}
     found.interfaces = every
     if host.role == ROUTER:
@@ -134,7 +134,9 @@ def _network(agent: Agent, host: Host, testbed: Testbed, found: Facts) -> None:
 
 
 def _device(agent: Agent, device: str, found: Facts) -> None:
-    features, qdisc = agent.look(["ethtool", "-k", device], ["tc", "-j", "qdisc", "show", "dev", device, "root"])
+    features, qdisc = agent.run_commands(
+        ["ethtool", "-k", device], ["tc", "-j", "qdisc", "show", "dev", device, "root"]
+    )
     found.offloads[device] = list(switchable(features[1]))
     set_up = [each for each in _json(qdisc[1]) if each.get("handle", "0:") != "0:"]
     found.qdiscs[device] = " ".join(f"{each.get('kind')} {each.get('handle')}" for each in set_up)
@@ -146,7 +148,7 @@ def _routes(agent: Agent, host: Host, testbed: Testbed, found: Facts) -> None:
     for peer in others:
         asked += [["ip", "-j", "route", "get", peer, "from", str(host.data)]]
         asked += [["ip", "-j", "route", "show", "exact", f"{peer}/32"]]
-    said = agent.look(*asked)
+    said = agent.run_commands(*asked)
     for peer, (_, got, _), (_, own, _) in zip(others, said[::2], said[1::2], strict=True):
         if route := next(iter(_json(got)), None):
             found.routes[peer] = route
@@ -155,7 +157,7 @@ def _routes(agent: Agent, host: Host, testbed: Testbed, found: Facts) -> None:
 
 
 def _json(text: str) -> list[dict[str, Any]]:
-    """What iproute2 says with -j; nothing if it said nothing."""
+    """Parse the output of iproute2's -j; an empty output is an empty list."""
     with suppress(ValueError):
         found = json.loads(text or "[]")
         return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []

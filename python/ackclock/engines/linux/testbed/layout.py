@@ -1,4 +1,4 @@
-"""Who is who on a testbed, and who sends to whom."""
+"""Roles of the hosts on a testbed, and who sends to whom."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Testbed:
 
     @staticmethod
     def of(plan: Plan) -> Testbed:
-        """That of a plan which has one."""
+        """Return the testbed of a plan."""
         given = plan.options[TESTBED]
         config = given["ssh_config"]
         hosts = tuple(Host(**host) for host in given["hosts"])
@@ -57,7 +57,7 @@ class Testbed:
 
     @property
     def destinations(self) -> dict[str, str]:
-        """How ssh reaches each, by name."""
+        """Return the ssh destination of each host by name."""
         return {host.name: host.address for host in self.hosts}
 
     def ways(self, plan: Plan) -> Ways:

@@ -1,4 +1,4 @@
-"""What a path is like, where a scenario leaves that to be measured: its rate and its round trip.
+"""Measurement of a path's rate and round-trip time, where a scenario leaves them to be measured.
 
 TCP fills the path a few times for a few seconds. The rate is what arrived after the first of them, with the headers
 that went with it; the round trip is the least that the senders' kernels saw: the handshakes find the path idle.
@@ -17,13 +17,13 @@ from ackclock.engines.linux.testbed.merge_tables import Tables
 from ackclock.errors import InputError
 from ackclock.plan import CongestionPlan, FlowPlan, HopPlan, PathPairPlan, PathPairsPlan, PathPlan, Plan, TrafficPlan
 
-#: How often, for how long, and what of it does not count: slow start.
+#: Number of transfers, their duration, and the slow start at their beginning that does not count, in seconds.
 REPEATS, DURATION_S, WARMUP_S = 3, 3.0, 1.0
 
 #: Flows of each sender or receiver: one alone may not fill a path. They begin at their own times, within this.
 FLOWS, SPREAD_S = 4, 0.01
 
-#: What fills a path, if all hosts have it: not a control that holds back.
+#: Congestion control algorithm that fills a path: a loss-based one, since delay-based ones hold back.
 CONTROL = "cubic"
 
 
@@ -60,7 +60,7 @@ def probe(plan: Plan, controls: Collection[str]) -> Plan:
 
 
 def found(plan: Plan, transfers: Sequence[Tables]) -> Found:
-    """Of the tables of each transfer. Raises `InputError` if nothing arrived."""
+    """Measure a path from the tables of each transfer. Raises `InputError` if nothing arrived."""
     tcp, overhead_bytes = plan.groups[_group(plan)].tcp, plan.links[0].frame_overhead_bytes
     assert tcp is not None
     wire = 8 * (tcp.packet_bytes + overhead_bytes) / tcp.mss_bytes / (DURATION_S - WARMUP_S)

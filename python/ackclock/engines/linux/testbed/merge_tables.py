@@ -12,7 +12,7 @@ from ackclock.engines.linux.testbed.layout import ROUTER, Host
 #: Table → column → values, as `_core.linux_result` gives them.
 Tables: TypeAlias = dict[str, dict[str, Any]]
 
-#: What the receiver of a flow counts; what its client sees. The rest is the sender's.
+#: Columns of a flow that its receiver counts, or its client measures. The others are the sender's.
 OF_RECEIVER = ("delivered_bytes", "measured_bytes", "received_packets", "delay_mean_s")
 OF_CLIENT = ("start_s", "established_s", "end_s", "fct_s")
 
@@ -34,7 +34,7 @@ def together(hosts: Mapping[str, Host], found: Mapping[str, Tables], stretches: 
 
 
 def _unseen(every: Mapping[str, Tables]) -> Tables:
-    """Of a path that nobody looks into: its links, of which nothing was counted."""
+    """Return the tables of links that nothing can be measured on: links without counters."""
     return {"links": next(iter(every.values()))["links"]}
 
 
@@ -58,7 +58,7 @@ def _joined(parts: list[dict[str, Any]], by: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _of_senders(tables: Tables) -> dict[str, Any]:
-    """What held the senders of a host back, which only they know."""
+    """Return what limited the senders of a host, which only they measure."""
     ends, limits = tables["ends"], tables.get("limits")
     if not limits:
         return {}

@@ -1,4 +1,4 @@
-"""Whether a testbed can hold what a plan asks of it: everything is looked at, and nothing is changed."""
+"""Check whether a testbed can run a plan; nothing is changed."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from ackclock.hosts.agent import Agent
 from ackclock.plan import Plan
 
 #: A busy processor holds no rate: of each core, this much is to be free.
-MOST_LOAD = 0.8
+MAX_LOAD = 0.8
 
 
 @dataclass(frozen=True, slots=True)
 class Preflight:
-    """What was seen of each host, what is missing where, and what only weakens a run: a line each."""
+    """The facts of each host, requirements that are not met, and warnings: a line each."""
 
     facts: Mapping[str, Facts]
     missing: tuple[str, ...]
@@ -43,7 +43,7 @@ def look_at(plan: Plan, testbed: Testbed, agents: Mapping[str, Agent]) -> Prefli
 
 
 def missing(plan: Plan, testbed: Testbed, host: Host, found: Facts, agent: Agent) -> Iterator[str]:
-    """What one host lacks."""
+    """Yield what one host lacks."""
     if found.taken:
         yield "found another run of ackclock at work; expected none"
     for package in sorted({PACKAGES[name] for name in found.lacks}):
@@ -114,14 +114,16 @@ def _disciplines(plan: Plan, testbed: Testbed, agent: Agent, found: Facts) -> It
     words = [" ".join(step["run"]) for step in router.commands(plan, testbed)]
     kinds = [kind for kind in LEAST if any(re.search(rf" qdisc add .*\b{kind}\b", line) for line in words)]
     for kind in kinds:
-        ((status, _, _),) = agent.look(["tc", "qdisc", "add", "dev", "lo", "root", *LEAST[kind].split()], apart=True)
+        ((status, _, _),) = agent.run_commands(
+            ["tc", "qdisc", "add", "dev", "lo", "root", *LEAST[kind].split()], apart=True
+        )
         if status != 0:
             yield f"found no {features.queue(kind)} in its kernel {found.release}; expected it (modprobe sch_{kind})"
 
 
 def _losing(host: Host, agent: Agent, found: Facts) -> Iterator[str]:
-    """What leads packets through a device that loses them: tried in a network that is thrown away."""
-    ((_, there, _),) = agent.look(["tc", "qdisc", "show", "dev", str(host.to_senders), "ingress"])
+    """Yield what a host lacks to lead packets through a lossy device, tried in a temporary network."""
+    ((_, there, _),) = agent.run_commands(["tc", "qdisc", "show", "dev", str(host.to_senders), "ingress"])
     if there:
         yield f'found {" ".join(there.split()[:3])} on "{host.to_senders}"; expected nothing where packets come in'
     tried = {
@@ -132,7 +134,7 @@ def _losing(host: Host, agent: Agent, found: Facts) -> Iterator[str]:
         f"tc filter add dev lo parent ffff: protocol ip u32 match u8 0 0 at 0 action mirred egress redirect dev "
         f"{router.LOSING}": ('action "mirred"', "act_mirred"),
     }
-    said = agent.look(*(line.split() for line in tried), apart=True)
+    said = agent.run_commands(*(line.split() for line in tried), apart=True)
     for (status, *_), lacks in zip(said, tried.values(), strict=True):
         if status != 0 and lacks:
             yield f"found no {lacks[0]} in its kernel {found.release}; expected it (modprobe {lacks[1]})"
@@ -155,12 +157,12 @@ def _granularity(plan: Plan, testbed: Testbed, found: Facts) -> Iterator[str]:
 def _doubts(host: Host, found: Facts) -> Iterator[str]:
     if host.role != ROUTER and not found.root:
         yield "no root: its own TCP settings, routes and offloads stay; traffic and samples only"
-    if found.cores and found.load > MOST_LOAD * found.cores:
+    if found.cores and found.load > MAX_LOAD * found.cores:
         yield f"its load is {found.load:g}, of {found.cores} cores"
 
 
 def changes(plan: Plan, testbed: Testbed, host: Host, found: Facts) -> list[dict[str, Any]]:
-    """What a run changes on a host, each with what undoes it; nothing without root."""
+    """Return the changes of a run on a host, each with its undo command; none without root."""
     if not found.root:
         return []
     made: list[dict[str, Any]] = []

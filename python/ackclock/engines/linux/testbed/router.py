@@ -22,7 +22,7 @@ LOSING = "ackclock-loss"
 
 
 def commands(plan: Plan, testbed: Testbed) -> list[dict[str, Any]]:
-    """What makes the rate and the queue towards the receivers, and the delay towards the senders; and undoes it."""
+    """Return the commands for rate and queue towards the receivers and delay towards the senders, with their undo."""
     there, back = _interfaces(testbed)
     link = plan.links[0]
     lines = [*shaper(link, there, mtu_bytes(plan), live=True), *disciplines.commands(link, there, _priorities(plan))]
@@ -33,7 +33,7 @@ def commands(plan: Plan, testbed: Testbed) -> list[dict[str, Any]]:
 
 
 def _losing(plan: Plan, testbed: Testbed, entrance: str) -> list[dict[str, Any]]:
-    """What loses data that comes in: of each receiver, what arrives for it goes through a device that loses."""
+    """Return the commands that drop incoming data: the packets of each receiver go through a lossy device."""
     to = [f"match ip dst {host.data}/32" for host in testbed.role(RECEIVER)]
     here = f"filter add dev {entrance} parent ffff: protocol ip"
     redirected = f"action mirred egress redirect dev {LOSING}"
@@ -73,12 +73,12 @@ def _interfaces(testbed: Testbed) -> tuple[str, str]:
 
 
 def delays(plan: Plan, testbed: Testbed) -> bool:
-    """Whether the router delays packets, now or later."""
+    """Return True if the router delays packets, now or later."""
     return bool(testbed.rtt_s) or any(change.delay_s is not None for change in plan.changes)
 
 
 def loses(plan: Plan) -> bool:
-    """Whether the router loses packets at random, now or later."""
+    """Return True if the router drops packets at random, now or later."""
     return bool(plan.links[0].loss) or any(change.loss is not None for change in plan.changes)
 
 

@@ -1,4 +1,4 @@
-"""What the agent of each host is told, for `crates/ackclock-linux`: the same for all but for whose it is."""
+"""Run specifications for the agent of each host, which `crates/ackclock-linux` reads. They differ in the host alone."""
 
 from __future__ import annotations
 

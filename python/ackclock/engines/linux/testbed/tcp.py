@@ -32,7 +32,7 @@ def sysctls(plan: Plan, testbed: Testbed, host: Host) -> dict[str, str]:
 
 
 def metrics(plan: Plan, testbed: Testbed, host: Host, mtu: int) -> dict[str, str]:
-    """Of the routes of a sender or receiver, what is not the kernel's default, nor the sockets' own."""
+    """Return the metrics of a host's routes that are neither the kernel's default nor a socket's own."""
     wanted = dict(next((of.metrics for of in _settings(plan, testbed, host)), ()))
     usual = {**USUAL, MSS: wanted.get(MSS) if _sizes(plan) > 1 else str(mtu - 40)}
     return {name: value for name, value in wanted.items() if usual.get(name) != value}
@@ -47,7 +47,7 @@ def sockets(plan: Plan) -> list[dict[str, Any] | None]:
 
 
 def differences(plan: Plan, testbed: Testbed) -> Iterator[str]:
-    """What groups want of one host that differs, and no socket can have of its own."""
+    """Yield settings that groups require of one host, that differ, and that sockets cannot have one by one."""
     found: dict[str, list[str]] = {}
     for host in testbed.hosts:
         if names := _clashing([_named(settings) for settings in _settings(plan, testbed, host)]):
@@ -61,7 +61,7 @@ def _clashing(several: Sequence[Mapping[str, str]]) -> list[str]:
 
 
 def _settings(plan: Plan, testbed: Testbed, host: Host) -> list[HostSettings]:
-    """Those of the groups that have an end on a host; of one with none, of any."""
+    """Return the settings of the groups that have an end on a host; of any group if none has."""
     ways = testbed.ways(plan)
     pairs = [(flow.group, ends) for flow, ends in zip(plan.flows, ways.flows, strict=True)]
     pairs += [(item.group, ends) for item, of in zip(plan.traffic, ways.traffic, strict=True) for ends in of]

@@ -1,4 +1,4 @@
-"""What of a plan cannot be on a testbed: a line each."""
+"""Parts of a plan that no testbed supports: a line each."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from ackclock.engines.linux.testbed.layout import RECEIVER, SENDER, Testbed
 from ackclock.plan import RECEIVERS, SENDERS, Plan, TrafficPlan
 
 #: UDP sources that have ports of their own: 20000 to 31999.
-MOST_DATAGRAMS = 12_000
+MAX_DATAGRAMS = 12_000
 
 
-def beyond(plan: Plan) -> Iterator[str]:
-    """What no hosts could hold, or these cannot."""
+def unsupported(plan: Plan) -> Iterator[str]:
+    """Yield what no hosts support, or not these."""
     testbed = Testbed.of(plan)
     yield from tcp.differences(plan, testbed)
     yield from _beyond_hosts(plan, testbed)
     yield from _changes(plan, testbed)
-    if len(plan.datagrams) > MOST_DATAGRAMS:
-        yield f"more than {MOST_DATAGRAMS:,} UDP sources on a testbed"
+    if len(plan.datagrams) > MAX_DATAGRAMS:
+        yield f"more than {MAX_DATAGRAMS:,} UDP sources on a testbed"
     if any(group.tcp and not group.tcp.tso_batching for group in plan.groups):
         yield "senders that send no batches, on a testbed"
     if any(map(features.takes_other_time, plan.groups)):
@@ -28,7 +28,7 @@ def beyond(plan: Plan) -> Iterator[str]:
 
 
 def _beyond_hosts(plan: Plan, testbed: Testbed) -> Iterator[str]:
-    """What takes no more than two hosts."""
+    """Yield what is limited to two hosts."""
     several = {SENDERS: len(testbed.role(SENDER)) > 1, RECEIVERS: len(testbed.role(RECEIVER)) > 1}
     captured = [vantage for vantage, found in several.items() if found and vantage in plan.record.vantages]
     yield from (f"a packet capture at several {vantage} of a testbed" for vantage in captured)
@@ -37,13 +37,13 @@ def _beyond_hosts(plan: Plan, testbed: Testbed) -> Iterator[str]:
 
 
 def _waits(traffic: TrafficPlan) -> bool:
-    """Whether a transfer waits for those of other sources. The loops of sources and users wait for their own alone."""
+    """Return True if a transfer waits for those of other sources, not just for those of its own loop."""
     arrivals = traffic.workload["arrivals"]
     return bool(arrivals["kind"] == "incast" and arrivals["every_s"] is None)
 
 
 def _clients(plan: Plan) -> str:
-    """Who begins the transfers of what waits, and sees their end: one host, or nobody knows when all are complete."""
+    """Return the side that begins the transfers of a waiting workload and sees their end."""
     asked = all(traffic.request_bytes is not None for traffic in plan.traffic if _waits(traffic))
     return RECEIVERS if asked else SENDERS
 

@@ -122,7 +122,7 @@ fn the_first_packet_between_the_thresholds_passes() {
 }
 
 #[test]
-fn the_probability_rises_to_the_upper_threshold_and_gently_beyond() {
+fn the_probability_rises_to_the_upper_threshold_and_gently_above() {
     let zone = |average, gentle| {
         let mut early = early(Settings { gentle, ..SETTINGS });
         early.average = average;
@@ -169,7 +169,7 @@ fn the_maximum_probability_is_adapted_step_by_step() {
 /// Two adaptations were due while the link idled: the first finds the average at 25, the second, 500 packet
 /// times later, far below.
 #[test]
-fn adaptations_are_caught_up_with() {
+fn missed_adaptations_are_applied() {
     let mut early = early(Settings {
         adaptation: Some(ADAPTATION_INTERVAL),
         ..SETTINGS

@@ -1,0 +1,261 @@
+//! Analysis of captures as a whole: segments in, rows out.
+
+use std::path::{Path, PathBuf};
+
+use crate::connections::Connections;
+use crate::output::{Options, Output};
+use crate::path;
+use crate::series::Arrival;
+use crate::tables::Tables;
+use ackclock_pcap::files::{Capture, Counts};
+use ackclock_pcap::filter::Filter;
+use ackclock_pcap::packet::Segment;
+
+/// Longer than any capture: 4.5 years. Times of damaged files stay within.
+const LONGEST_NS: i64 = 1 << 57;
+/// Flows that end before somebody takes their rows.
+const MAX_FLOWS: usize = 8192;
+/// Packets that several queues of a host captured are out of order by less.
+const CLOCK_SET_NS: i64 = 1_000_000_000;
+
+/// The analysis of segments, in the order of the capture. A packet that was seen before counts in its file only.
+#[derive(Debug)]
+pub struct Analysis {
+    connections: Connections,
+    /// Rows since the last were taken, and the series of the paths.
+    pub output: Output,
+    origin_ns: Option<i64>,
+    now_ns: Option<i64>,
+    segments: u64,
+    far_off: u64,
+}
+
+impl Analysis {
+    /// Begin.
+    pub fn new(options: Options) -> Self {
+        Self {
+            connections: Connections::within(options.max_bytes),
+            output: Output::new(options),
+            origin_ns: None,
+            now_ns: None,
+            segments: 0,
+            far_off: 0,
+        }
+    }
+
+    /// Take a segment in; one without a time has that of the one before.
+    #[inline]
+    pub fn take(&mut self, segment: &Segment) {
+        if segment.duplicate {
+            return;
+        }
+        let now_ns = self.time_ns(segment);
+        self.now_ns = Some(now_ns);
+        self.segments += 1;
+        self.connections.take(segment, now_ns, &mut self.output);
+    }
+
+    /// The time since the first segment. Where it goes back by a little it stays, as order decides; by
+    /// more, somebody has set the clock.
+    #[inline]
+    fn time_ns(&mut self, segment: &Segment) -> i64 {
+        let Some(before_ns) = self.now_ns else {
+            self.origin_ns = segment.time_ns;
+            return 0;
+        };
+        let Some(time_ns) = segment.time_ns else {
+            return before_ns;
+        };
+        let origin_ns = *self.origin_ns.get_or_insert(time_ns);
+        let since_ns = time_ns.saturating_sub(origin_ns);
+        let now_ns = since_ns.clamp(-LONGEST_NS, LONGEST_NS);
+        self.far_off += u64::from(now_ns != since_ns);
+        if now_ns < before_ns && before_ns - now_ns < CLOCK_SET_NS {
+            before_ns
+        } else {
+            now_ns
+        }
+    }
+
+    /// End what is open.
+    pub fn finish(&mut self) {
+        self.finish_some(u64::MAX);
+    }
+
+    /// End at most so many of the connections that are open; false when none is left.
+    pub fn finish_some(&mut self, most: u64) -> bool {
+        self.connections.finish_some(most, &mut self.output)
+    }
+
+    /// Connections so far.
+    pub fn connections(&self) -> u32 {
+        self.connections.begun()
+    }
+
+    /// Return how many connections were ended early because memory was short.
+    pub fn cut_short(&self) -> u32 {
+        self.connections.cut_short()
+    }
+
+    /// Segments so far, without those seen twice.
+    pub fn segments(&self) -> u64 {
+        self.segments
+    }
+
+    /// Return how many segments have timestamps further from the first than any capture lasts; they are clamped to 4.5
+    /// years from it.
+    pub fn far_off(&self) -> u64 {
+        self.far_off
+    }
+
+    /// When the first segment was captured, in nanoseconds since 1970, if the capture has times.
+    pub fn origin_ns(&self) -> Option<i64> {
+        self.origin_ns
+    }
+
+    /// Return the time from the first segment to the last, in seconds.
+    pub fn duration_s(&self) -> f64 {
+        self.now_ns.unwrap_or(0) as f64 * 1e-9
+    }
+}
+
+/// A report on one file.
+#[derive(Clone, Debug)]
+pub struct FileReport {
+    /// The path, or `-`.
+    pub path: PathBuf,
+    /// Its packet counts.
+    pub counts: Counts,
+    /// No packet could be read.
+    pub is_unreadable: bool,
+    /// Why it, or its rest, could not be read.
+    pub note: Option<String>,
+    /// Packets that the capturing host dropped, as recorded in the file.
+    pub dropped: Option<u64>,
+}
+
+/// Files under analysis, to be taken in as fast as is wanted.
+#[derive(Debug)]
+pub struct FileAnalysis {
+    capture: Capture,
+    filter: Option<Filter>,
+    /// The analysis.
+    pub analysis: Analysis,
+    ended: bool,
+    /// All paths share one limit.
+    shared: bool,
+}
+
+impl FileAnalysis {
+    /// Open files; those that cannot be read say so in [`FileAnalysis::files`].
+    pub fn open<P: AsRef<Path>>(paths: &[P], options: Options) -> Self {
+        Self {
+            capture: Capture::open(paths),
+            filter: None,
+            analysis: Analysis::new(options),
+            ended: false,
+            shared: false,
+        }
+    }
+
+    /// Only the segments that the filter takes.
+    #[must_use]
+    pub fn only(self, filter: Filter) -> Self {
+        Self {
+            filter: Some(filter).filter(|filter| !filter.matches_all()),
+            ..self
+        }
+    }
+
+    /// Take in at most so many segments, fewer when many connections end meanwhile; false when nothing is left.
+    pub fn advance(&mut self, segments: u64) -> bool {
+        let enough = self.analysis.output.tables.flows.flow.len() + MAX_FLOWS;
+        for _ in 0..segments {
+            if self.ended || self.analysis.output.tables.flows.flow.len() >= enough {
+                break;
+            }
+            let Some(segment) = self.capture.next_segment() else {
+                self.ended = true;
+                break;
+            };
+            if self
+                .filter
+                .as_ref()
+                .is_none_or(|filter| filter.matches(segment))
+            {
+                self.analysis.take(segment);
+            }
+        }
+        !self.ended || self.analysis.finish_some(MAX_FLOWS as u64)
+    }
+
+    /// Take the accumulated rows.
+    pub fn drain(&mut self) -> Tables {
+        std::mem::take(&mut self.analysis.output.tables)
+    }
+
+    /// Return what limits the path with the most data, or all paths pooled if they show one limit at least as clearly:
+    /// hosts often share their link, and then a single path is no evidence. None without data.
+    pub fn path(&mut self) -> Option<path::Path> {
+        let busiest = self.busiest()?;
+        let all = &self.analysis.output.series;
+        self.shared = self.analysis.output.paths() == 1;
+        if self.shared {
+            return Some(path::limiter(&all.arrivals, &all.rtts));
+        }
+        let pooled = path::fit(&all.arrivals, &all.rtts);
+        let most = all.of(busiest);
+        let single = path::fit_with(&most.arrivals, &most.rtts, &pooled);
+        drop(most);
+        self.shared = pooled.has_rate() && pooled.strength() >= single.strength();
+        Some(if self.shared {
+            pooled.path()
+        } else {
+            single.path()
+        })
+    }
+
+    /// Return the bucket level of that path at a rate, at about four times as many instants as requested.
+    pub fn levels(&self, rate_bps: f64, most: usize) -> Vec<path::Level> {
+        let all = &self.analysis.output.series;
+        let levels = |arrivals: &[Arrival]| path::levels(arrivals, rate_bps, most);
+        match self.busiest().filter(|_| rate_bps > 0.0) {
+            None => Vec::new(),
+            Some(_) if self.shared => levels(&all.arrivals),
+            Some(busiest) => levels(&all.of(busiest).arrivals),
+        }
+    }
+
+    /// The path with the most bytes.
+    fn busiest(&self) -> Option<u16> {
+        let output = &self.analysis.output;
+        let mut bytes = vec![0; output.paths()];
+        for arrival in &output.series.arrivals {
+            bytes[usize::from(arrival.path)] += u64::from(arrival.bytes);
+        }
+        (0..)
+            .zip(&bytes)
+            .max_by_key(|&(_, bytes)| bytes)
+            .map(|(path, _)| path)
+    }
+
+    /// Return a report on each file.
+    pub fn files(&self) -> Vec<FileReport> {
+        let report = |file: &ackclock_pcap::files::File| FileReport {
+            path: file.path().to_owned(),
+            counts: *file.counts(),
+            is_unreadable: file.is_unreadable(),
+            note: file.reason().map(ToString::to_string),
+            dropped: file.dropped(),
+        };
+        self.capture.files().iter().map(report).collect()
+    }
+}
+
+/// Analyse files as a whole.
+pub fn analyse<P: AsRef<Path>>(paths: &[P], options: Options) -> (Tables, FileAnalysis) {
+    let mut reading = FileAnalysis::open(paths, options);
+    while reading.advance(u64::MAX) {}
+    let tables = reading.drain();
+    (tables, reading)
+}

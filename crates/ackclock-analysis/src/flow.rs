@@ -1,0 +1,506 @@
+//! One connection: its handshake, its ends and its two directions.
+
+use ackclock_core::tables::EventKind;
+
+use crate::capture_gap::CaptureGap;
+use crate::output::{EventDetail, Output};
+use crate::tables::{Limit, RetransmitCause, Stall};
+use ackclock_pcap::packet::{Checksum, Endpoint, Flags, Options as TcpOptions, Segment};
+use direction::Direction;
+use sender_view::{Ack, Data, SenderView};
+use stall::OpenStall;
+
+mod app_limited;
+mod capacity;
+mod direction;
+mod flow_record;
+mod ranges;
+mod rate_limit;
+mod rtt;
+mod scoreboard;
+mod sender_view;
+mod stall;
+mod vantage;
+
+/// A SYN with the number of one before is another copy of it for so long (RFC 9293's 2 MSL).
+const SAME_SYN_NS: i64 = 240_000_000_000;
+/// The confidence of a stall's class if the packets behind it decided, and if they did not.
+const DECIDED: f64 = 0.9;
+const LIKELY: f64 = 0.6;
+
+/// The window limits what is sent, for all that is known of it.
+pub(crate) fn is_window_limit(limit: u8) -> bool {
+    [
+        Limit::Cwnd,
+        Limit::SlowStart,
+        Limit::Bottleneck,
+        Limit::SharedBottleneck,
+    ]
+    .iter()
+    .any(|&one| one as u8 == limit)
+}
+
+/// A connection.
+#[derive(Debug)]
+pub struct Connection {
+    /// Client and server.
+    pub ends: [Endpoint; 2],
+    number: u32,
+    start_ns: i64,
+    /// When its last packet was seen.
+    pub last_ns: i64,
+    syn_ns: Option<i64>,
+    synack_ns: Option<i64>,
+    established_ns: Option<i64>,
+    /// The client's direction and the server's.
+    directions: [Direction; 2],
+    reset: bool,
+    /// The last stall, until it is classified.
+    open_stall: Option<Box<OpenStall>>,
+    /// Since when there was nothing but probes of a shut window and their answers.
+    zero_window_since_ns: Option<i64>,
+    bad_checksums: u32,
+    stalls: u32,
+    stalled_ns: i64,
+    /// From the vantage point to the client and back, and to the server and back; 0 if not known.
+    side_rtts_ns: [i64; 2],
+    /// The handshake's last ACK was lost, and later data completed the handshake.
+    delayed_establishment: bool,
+    /// The timestamps of what ended the handshake, and when it was sent.
+    handshake_ack: Option<((u32, u32), i64)>,
+}
+
+impl Connection {
+    /// Begin with a segment.
+    pub fn new(number: u32, segment: &Segment, now_ns: i64) -> Self {
+        let [client, server] = ends(segment);
+        Self {
+            ends: [client, server],
+            number,
+            start_ns: now_ns,
+            last_ns: now_ns,
+            syn_ns: None,
+            synack_ns: None,
+            established_ns: None,
+            directions: [Direction::default(), Direction::default()],
+            reset: false,
+            open_stall: None,
+            zero_window_since_ns: None,
+            bad_checksums: 0,
+            stalls: 0,
+            stalled_ns: 0,
+            side_rtts_ns: [0; 2],
+            delayed_establishment: false,
+            handshake_ack: None,
+        }
+    }
+
+    /// Begin with a segment, in the memory of one that is over.
+    pub fn reset(&mut self, number: u32, segment: &Segment, now_ns: i64) {
+        let spare = self
+            .directions
+            .each_mut()
+            .map(|direction| direction.spare.take());
+        *self = Self::new(number, segment, now_ns);
+        for (direction, spare) in self.directions.iter_mut().zip(spare) {
+            direction.spare = spare;
+        }
+    }
+
+    /// Return true if a segment with its addresses and ports begins another connection: a SYN with another number, or
+    /// one that comes when no copy of the first can be in flight any more.
+    #[inline]
+    pub fn is_new_connection(&self, segment: &Segment, now_ns: i64) -> bool {
+        let Flags(flags) = segment.flags;
+        if flags & (Flags::SYN | Flags::ACK | Flags::RST) != Flags::SYN {
+            return false;
+        }
+        let from = self.from(segment);
+        match self.directions[from].initial {
+            Some(initial) => initial != segment.sequence || now_ns - self.last_ns > SAME_SYN_NS,
+            None => self.directions[from].packets > 0 || self.directions[1 - from].packets > 0,
+        }
+    }
+
+    /// Return true if a segment has its addresses and ports.
+    #[inline]
+    pub fn is_between(&self, segment: &Segment) -> bool {
+        let [client, server] = self.ends;
+        (segment.source == client && segment.destination == server)
+            || (segment.source == server && segment.destination == client)
+    }
+
+    /// The connection is closed.
+    pub fn closed(&self) -> bool {
+        self.reset
+            || self
+                .directions
+                .iter()
+                .all(|direction| direction.fin.is_some())
+    }
+
+    /// The server has answered before, and what the client has sent since is not answered.
+    fn has_pending_request(&self) -> bool {
+        let last_ns =
+            |direction: &Direction| direction.sender_view.as_deref().map(|one| one.last_data_ns);
+        let [client, server] = &self.directions;
+        let both = last_ns(client).zip(last_ns(server));
+        both.is_some_and(|(client_ns, server_ns)| client_ns > server_ns)
+    }
+
+    /// Return the number of directions with data, which take more memory.
+    #[inline]
+    pub fn data_directions(&self) -> usize {
+        let [client, server] = &self.directions;
+        usize::from(client.sender_view.is_some()) + usize::from(server.sender_view.is_some())
+    }
+
+    #[inline]
+    fn from(&self, segment: &Segment) -> usize {
+        usize::from(segment.source != self.ends[0])
+    }
+
+    /// Data are outstanding.
+    #[inline]
+    pub fn waits(&self) -> bool {
+        self.directions.iter().any(|direction| {
+            direction
+                .sender_view
+                .as_ref()
+                .is_some_and(|sender_view| !sender_view.board.is_empty())
+        })
+    }
+
+    /// Take a segment in. `gap`: the last stall of the whole capture.
+    #[inline]
+    pub fn take(&mut self, segment: &Segment, now_ns: i64, gap: &CaptureGap, rows: &mut Output) {
+        let from = self.from(segment);
+        if now_ns - self.last_ns > stall::MIN_STALL_NS || self.zero_window_since_ns.is_some() {
+            self.on_gap(segment, from, now_ns, gap, rows);
+        }
+        self.bad_checksums += u32::from(segment.checksum == Checksum::Bad);
+        let Flags(flags) = segment.flags;
+        self.directions[from].count(segment, now_ns);
+        if flags & Flags::SYN != 0 {
+            self.on_syn(segment, from, now_ns, rows);
+        } else if self.established_ns.is_none() && flags & Flags::ACK != 0 {
+            self.on_established(segment, from, now_ns, rows);
+        }
+        if flags & Flags::ACK != 0 {
+            self.on_ack(segment, from, now_ns, rows);
+        }
+        if segment.payload_bytes > 0 {
+            self.on_data(segment, from, now_ns, rows);
+        }
+        if flags & (Flags::FIN | Flags::RST) != 0 {
+            self.on_close(segment, from);
+        }
+        if self.open_stall.is_some() && self.zero_window_since_ns.is_none() {
+            self.update_stall(segment, from, now_ns, rows);
+        }
+        self.last_ns = now_ns;
+    }
+
+    fn flow(&self, from: usize) -> u32 {
+        self.number.wrapping_mul(2) + from as u32
+    }
+
+    fn on_syn(&mut self, segment: &Segment, from: usize, now_ns: i64, rows: &mut Output) {
+        let is_synack = segment.flags.has(Flags::ACK);
+        let flow = self.flow(0);
+        let direction = &mut self.directions[from];
+        if direction.initial == Some(segment.sequence) {
+            direction.syn_retransmissions += 1;
+            let (kind, cause) = if is_synack {
+                (EventKind::SynAckRetransmission, RetransmitCause::SynAck)
+            } else {
+                (EventKind::SynRetransmission, RetransmitCause::Syn)
+            };
+            let detail = EventDetail {
+                class: cause as u8,
+                ..EventDetail::default()
+            };
+            rows.event(now_ns, flow, kind, f64::NAN, detail);
+            return;
+        }
+        direction.open(segment);
+        if is_synack {
+            self.synack_ns = Some(now_ns);
+        } else {
+            self.syn_ns = Some(now_ns);
+        }
+    }
+
+    /// The client's first acknowledgement behind the answer to its SYN.
+    fn on_established(&mut self, segment: &Segment, from: usize, now_ns: i64, rows: &mut Output) {
+        let Some(synack_ns) = self.synack_ns.filter(|_| from == 0) else {
+            return;
+        };
+        self.established_ns = Some(now_ns);
+        let first = self.directions[0]
+            .initial
+            .map(|initial| initial.wrapping_add(1));
+        self.delayed_establishment = first.is_some_and(|first| first != segment.sequence);
+        let has_one_transmission = |direction: &Direction| direction.syn_retransmissions == 0;
+        if self.directions.iter().all(has_one_transmission) {
+            if let Some(syn_ns) = self.syn_ns {
+                self.side_rtts_ns = [(now_ns - synack_ns).max(1), (synack_ns - syn_ns).max(1)];
+                let timestamps = segment
+                    .options
+                    .timestamps
+                    .filter(|_| !self.delayed_establishment);
+                self.handshake_ack = timestamps.map(|known| (known, synack_ns));
+            }
+        }
+        rows.event(
+            now_ns,
+            self.flow(0),
+            EventKind::Established,
+            f64::NAN,
+            EventDetail::default(),
+        );
+    }
+
+    #[inline]
+    fn on_ack(&mut self, segment: &Segment, from: usize, now_ns: i64, rows: &mut Output) {
+        let shift = self.window_shift(from);
+        let direction = &mut self.directions[1 - from];
+        let position = direction.unwrap(segment.acknowledgement);
+        let outstanding = direction.next.saturating_sub(position);
+        let Some(sender_view) = &mut direction.sender_view else {
+            return;
+        };
+        let window_bytes = shift.map(|shift| u64::from(segment.window) << shift);
+        let mut ack = Ack {
+            captured_ns: now_ns,
+            position,
+            sack: [(0, 0); 4],
+            blocks: 0,
+            dsack: None,
+            window_bytes,
+            timestamps: segment.options.timestamps,
+            pure: segment.payload_bytes == 0 && !segment.flags.has(Flags::FIN),
+            marked: segment.flags.has(Flags::ECE) && !segment.flags.has(Flags::SYN),
+        };
+        if segment.options.sack_blocks > 0 {
+            blocks(&segment.options, position, &mut ack);
+        }
+        sender_view.on_captured_ack(&ack, rows);
+        if shift.is_none() {
+            self.directions[from].infer_window_scale(segment.window, outstanding);
+        }
+    }
+
+    /// By how much the windows in this direction's headers are shifted, if that is known.
+    #[inline]
+    fn window_shift(&self, from: usize) -> Option<u8> {
+        let [client, server] = &self.directions;
+        let direction = &self.directions[from];
+        match (client.initial, server.initial) {
+            (Some(_), Some(_)) => match (client.window_scale, server.window_scale) {
+                (Some(_), Some(_)) => direction.window_scale,
+                _ => Some(0),
+            },
+            _ => direction.inferred_scale,
+        }
+    }
+
+    #[inline]
+    fn on_data(&mut self, segment: &Segment, from: usize, now_ns: i64, rows: &mut Output) {
+        let start = self.directions[from].position_of(segment);
+        if self.directions[from].sender_view.is_none() {
+            self.begin_sending(segment, from, start, now_ns, rows);
+        }
+        let ours = segment.outbound == Some(true) || segment.checksum == Checksum::Offloaded;
+        let side_rtts_ns = self.side_rtts_ns;
+        let direction = &mut self.directions[from];
+        let Some(sender_view) = &mut direction.sender_view else {
+            return;
+        };
+        direction.size.take(segment.payload_bytes);
+        sender_view.mss = direction.size.mss();
+        vantage::classify(sender_view, from, side_rtts_ns, ours);
+        let packets = sender_view.units(segment.payload_bytes);
+        let hole = sender_view.missing_before(start);
+        let ip_id_order = direction
+            .ip_id
+            .on_data(segment.identification, packets, hole, || {
+                sender_view.has_holes()
+            });
+        sender_view.data(
+            &Data {
+                now_ns,
+                start,
+                bytes: segment.payload_bytes,
+                tsval: segment.options.timestamps.map(|(tsval, _)| tsval),
+                tsecr: segment
+                    .options
+                    .timestamps
+                    .filter(|_| segment.flags.has(Flags::ACK))
+                    .map(|(_, tsecr)| tsecr),
+                identification: segment.identification.filter(|&number| number != 0),
+                packet_bytes: segment.packet_bytes,
+                ip_id_order,
+            },
+            rows,
+        );
+        direction.next = direction.next.max(sender_view.snd_nxt);
+    }
+
+    fn begin_sending(
+        &mut self,
+        segment: &Segment,
+        from: usize,
+        start: u64,
+        now_ns: i64,
+        rows: &mut Output,
+    ) {
+        let path = rows.path(segment.source.address, segment.destination.address);
+        let flow = self.flow(from);
+        let handshake_ns = self.handshake_ns();
+        let peer = self.directions[1 - from].mss;
+        let direction = &mut self.directions[from];
+        direction
+            .size
+            .limit(peer, segment.options.timestamps.is_some());
+        let first = direction.first.unwrap_or(start);
+        let mut sender_view =
+            SenderView::new(flow, path, first, direction.size.mss(), now_ns).with_tracer(rows);
+        sender_view.handshake_ns = handshake_ns;
+        if let (Some(tracer), Some((timestamps, sent_ns)), 0) =
+            (&mut sender_view.tracer, self.handshake_ack, from)
+        {
+            tracer.on_handshake(timestamps, sent_ns);
+        }
+        direction.sender_view = Some(match direction.spare.take() {
+            Some(mut spare) => {
+                *spare = sender_view;
+                spare
+            }
+            None => Box::new(sender_view),
+        });
+    }
+
+    fn on_close(&mut self, segment: &Segment, from: usize) {
+        if segment.flags.has(Flags::RST) {
+            self.reset = true;
+        } else {
+            let direction = &mut self.directions[from];
+            let end = direction.unwrap(segment.sequence) + u64::from(segment.payload_bytes);
+            direction.fin = Some(end);
+        }
+    }
+
+    /// Process a gap before a packet.
+    #[cold]
+    fn on_gap(
+        &mut self,
+        segment: &Segment,
+        from: usize,
+        now_ns: i64,
+        gap: &CaptureGap,
+        rows: &mut Output,
+    ) {
+        let zero_window_since_ns = self.zero_window_since_ns.take();
+        if zero_window_since_ns.is_none() {
+            self.close_stall(rows);
+        }
+        let begin_ns = zero_window_since_ns.unwrap_or(self.last_ns);
+        let open_stall = stall::detect(self, segment, from, (begin_ns, now_ns), gap);
+        self.open_stall = open_stall.map(Box::new);
+        self.zero_window_since_ns =
+            stall::is_zero_window_probe(self, segment, from).then_some(begin_ns);
+    }
+
+    #[cold]
+    fn update_stall(&mut self, segment: &Segment, from: usize, now_ns: i64, rows: &mut Output) {
+        let Some(mut open_stall) = self.open_stall.take() else {
+            return;
+        };
+        match open_stall.on_packet(self, segment, from, now_ns) {
+            Some(class) => {
+                let sure = if open_stall.is_guess(class) {
+                    LIKELY
+                } else {
+                    DECIDED
+                };
+                self.report_stall(&open_stall, class, sure, rows);
+            }
+            None => self.open_stall = Some(open_stall),
+        }
+    }
+
+    /// Report the open stall with its most likely class.
+    fn close_stall(&mut self, rows: &mut Output) {
+        if let Some(open_stall) = self.open_stall.take() {
+            self.report_stall(&open_stall, open_stall.likely(), LIKELY, rows);
+        }
+    }
+
+    fn report_stall(
+        &mut self,
+        open_stall: &OpenStall,
+        class: Stall,
+        confidence: f64,
+        rows: &mut Output,
+    ) {
+        let flow = self.flow(open_stall.sender);
+        self.stalls += 1;
+        self.stalled_ns += open_stall.gap_ns;
+        let detail = EventDetail {
+            class: class as u8,
+            duration_s: open_stall.gap_ns as f64 * 1e-9,
+            confidence,
+        };
+        let begin_ns = open_stall.end_ns - open_stall.gap_ns;
+        rows.event(begin_ns, flow, EventKind::Stall, f64::NAN, detail);
+    }
+
+    /// Free unused memory while nothing is in flight.
+    pub fn shrink(&mut self, rows: &mut Output) {
+        for direction in &mut self.directions {
+            if let Some(sender_view) = &mut direction.sender_view {
+                sender_view.shrink(rows);
+            }
+        }
+    }
+}
+
+/// Client and server of the connection that a segment is the first of. Without a SYN, the server is the one with the
+/// lower port.
+fn ends(segment: &Segment) -> [Endpoint; 2] {
+    let (source, destination) = (segment.source, segment.destination);
+    let Flags(flags) = segment.flags;
+    let from_server = match flags & (Flags::SYN | Flags::ACK) {
+        Flags::SYN => false,
+        both if both == Flags::SYN | Flags::ACK => true,
+        _ => source.port < destination.port,
+    };
+    if from_server {
+        [destination, source]
+    } else {
+        [source, destination]
+    }
+}
+
+/// The SACK blocks, the first apart if it is a DSACK (RFC 2883 section 4).
+fn blocks(options: &TcpOptions, position: u64, ack: &mut Ack) {
+    let unwrap = |number: u32| direction::unwrap_near(position, number);
+    let all = options.sack();
+    for (index, &(start, end)) in all.iter().enumerate() {
+        let (start, end) = (unwrap(start), unwrap(end));
+        if start >= end {
+            continue;
+        }
+        let inside = index == 0
+            && all
+                .get(1)
+                .is_some_and(|&(low, high)| unwrap(low) <= start && end <= unwrap(high));
+        if index == 0 && (end <= position || inside) {
+            ack.dsack = Some((start, end));
+        } else {
+            ack.sack[usize::from(ack.blocks)] = (start, end);
+            ack.blocks += 1;
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! One direction of a connection: what its headers say, whether it carries data or not.
+
+use super::sender_view::ip_id::IpIdCounter;
+use super::sender_view::SenderView;
+use ackclock_core::tcp::seq;
+use ackclock_pcap::packet::{Checksum, Segment};
+
+/// The origin of positions, above 0 so that bytes before the first packet have one too.
+const ORIGIN: u64 = 1 << 33;
+/// The most that Ethernet carries: segments whose limit nobody said are not taken to be larger.
+const DEFAULT_MSS: u32 = 1460;
+/// Packets after which the largest payload is taken for the segments' size.
+const MIN_PACKETS: u32 = 8;
+/// The largest shift of a window (RFC 7323 section 2.3).
+const MAX_SHIFT: u8 = 14;
+/// The bytes of the option timestamps, padded.
+const TIMESTAMPS_BYTES: u32 = 12;
+
+/// A sequence number as a position, near another position.
+#[inline]
+pub fn unwrap_near(position: u64, number: u32) -> u64 {
+    let ahead = seq::distance(number, position as u32);
+    position.saturating_add_signed(i64::from(ahead))
+}
+
+/// The state of one direction.
+#[derive(Debug, Default)]
+#[allow(clippy::struct_excessive_bools)] // what a SYN says are yes and no
+pub struct Direction {
+    /// The initial sequence number, if its SYN was seen.
+    pub initial: Option<u32>,
+    /// The position of its first byte of data.
+    pub first: Option<u64>,
+    /// The position after the last byte that was seen.
+    pub next: u64,
+    /// The position of its FIN.
+    pub fin: Option<u64>,
+    pub packets: u64,
+    pub packet_bytes: u64,
+    pub syn_retransmissions: u32,
+    /// The largest segment that it takes, as its SYN says.
+    pub mss: Option<u16>,
+    pub window_scale: Option<u8>,
+    pub inferred_scale: Option<u8>,
+    pub sack: bool,
+    pub timestamps: bool,
+    pub ecn: bool,
+    pub congestion_marks: u32,
+    pub offloaded: bool,
+    pub size: Size,
+    /// TSval and time of the first packet and of the last.
+    pub tsval_span: Option<[(u32, i64); 2]>,
+    /// The IP identification counter.
+    pub ip_id: IpIdCounter,
+    /// The sender's view of the data, once there is any.
+    pub sender_view: Option<Box<SenderView>>,
+    /// Memory for that, of a connection that is over.
+    pub spare: Option<Box<SenderView>>,
+}
+
+impl Direction {
+    /// Count a packet.
+    #[inline]
+    pub fn count(&mut self, segment: &Segment, now_ns: i64) {
+        self.packets += 1;
+        self.packet_bytes += u64::from(segment.packet_bytes);
+        self.congestion_marks += u32::from(segment.ecn == 3);
+        self.offloaded |= segment.checksum == Checksum::Offloaded;
+        if let Some((tsval, _)) = segment.options.timestamps {
+            self.timestamps = true;
+            let now = (tsval, now_ns);
+            self.tsval_span.get_or_insert([now, now])[1] = now;
+        }
+        if segment.options.sack_blocks > 0 {
+            self.sack = true;
+        }
+        if segment.payload_bytes == 0 {
+            self.ip_id.count(segment.identification);
+        }
+    }
+
+    /// Its SYN.
+    pub fn open(&mut self, segment: &Segment) {
+        self.initial = Some(segment.sequence);
+        let first = ORIGIN | u64::from(segment.sequence.wrapping_add(1));
+        self.first = Some(first);
+        self.next = first;
+        self.mss = segment.options.mss;
+        self.window_scale = segment
+            .options
+            .window_scale
+            .map(|shift| shift.min(MAX_SHIFT));
+        self.sack = segment.options.sack_permitted;
+        self.ecn = segment.ecn != 0 || segment.flags.0 & 0xc0 != 0;
+    }
+
+    /// The position of a number that belongs to this direction.
+    #[inline]
+    pub fn unwrap(&self, number: u32) -> u64 {
+        if self.next == 0 {
+            return ORIGIN | u64::from(number);
+        }
+        unwrap_near(self.next, number)
+    }
+
+    /// The position of a segment's first byte of data.
+    #[inline]
+    pub fn position_of(&mut self, segment: &Segment) -> u64 {
+        let syn = segment.flags.has(ackclock_pcap::packet::Flags::SYN);
+        let number = segment.sequence.wrapping_add(u32::from(syn));
+        let start = self.unwrap(number);
+        if self.next == 0 {
+            self.next = start;
+            self.first = Some(start);
+        }
+        start
+    }
+
+    /// A window that is smaller than what is outstanding must be shifted.
+    pub fn infer_window_scale(&mut self, window: u16, outstanding: u64) {
+        let shift = self.inferred_scale.unwrap_or(0);
+        if window > 0 && outstanding > u64::from(window) << shift && shift < MAX_SHIFT {
+            self.inferred_scale = Some(shift + 1);
+        }
+    }
+}
+
+/// The size of a direction's segments: what its receiver takes, or what it is seen to send.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Size {
+    limit: Option<u32>,
+    largest: u32,
+    packets: u32,
+}
+
+impl Size {
+    /// The receiver's limit, less the options that every segment has.
+    pub fn limit(&mut self, mss: Option<u16>, timestamps: bool) {
+        self.limit = mss.filter(|&mss| mss > 0).map(|mss| {
+            let options = if timestamps { TIMESTAMPS_BYTES } else { 0 };
+            u32::from(mss).saturating_sub(options).max(1)
+        });
+    }
+
+    /// A segment's payload.
+    #[inline]
+    pub fn take(&mut self, bytes: u32) {
+        self.packets = self.packets.saturating_add(1);
+        if bytes > self.largest && bytes <= self.limit.unwrap_or(DEFAULT_MSS) {
+            self.largest = bytes;
+        }
+    }
+
+    /// The size.
+    #[inline]
+    pub fn mss(&self) -> u32 {
+        match self.limit {
+            Some(limit) if self.packets < MIN_PACKETS || self.largest == 0 => limit,
+            _ if self.largest == 0 => DEFAULT_MSS,
+            _ => self.largest,
+        }
+    }
+}

@@ -1,0 +1,512 @@
+//! The data of one direction, as its sender sees it: what is sent, acknowledged, lost and retransmitted.
+//!
+//! Acknowledgements wait here for as long as they take from the capture's point to the sender. So wherever a capture
+//! was taken, the order of data and acknowledgements is the sender's, and its round trips are whole.
+
+use std::collections::VecDeque;
+
+use super::app_limited::SendEvent;
+use super::ranges::Ranges;
+use super::rate_limit::LimitClassifier;
+use super::rtt::{RttEstimator, RttStats, TimestampMatcher, TsvalClock, WindowedMin};
+use super::scoreboard::{Scoreboard, SentRange, State, Transmission, MAX_RANGES};
+use crate::output::{Output, SegmentOutcome, NOT_KEPT};
+use crate::series::Arrival;
+use crate::tables::{Fate, RetransmitCause, Vantage};
+use ack_tracer::AckTracer;
+use copy_resolution::PendingResolution;
+use dup_acks::DupAcks;
+use ip_id::IpIdOrder;
+use retransmissions::RecoveryState;
+use upstream_loss::UpstreamLoss;
+
+mod ack;
+mod ack_alignment;
+mod ack_tracer;
+mod arrivals;
+mod copy_resolution;
+mod dup_acks;
+pub mod ip_id;
+mod retransmissions;
+mod sampling;
+mod upstream_loss;
+
+/// Ranges that are kept of a flow of which no acknowledgement is seen.
+const MAX_ONE_WAY_RANGES: usize = 1024;
+/// Header and check sequence of an Ethernet frame.
+const ETHERNET_BYTES: u32 = 18;
+/// Sequence numbers that a hole may span: what is beyond is no hole but another numbering.
+pub const MAX_HOLE: u64 = 1 << 28;
+
+/// A data segment, with its sequence number unwrapped.
+#[derive(Clone, Copy, Debug)]
+pub struct Data {
+    /// When it was seen.
+    pub now_ns: i64,
+    /// Its first byte.
+    pub start: u64,
+    /// Its payload.
+    pub bytes: u32,
+    /// Its TSval, if it has timestamps.
+    pub tsval: Option<u32>,
+    /// The acknowledgement that it echoes.
+    pub tsecr: Option<u32>,
+    /// Its IP identification, if that is not 0.
+    pub identification: Option<u32>,
+    /// The bytes of its IP packet.
+    pub packet_bytes: u32,
+    /// Its position in the sender's IP identification sequence.
+    pub ip_id_order: IpIdOrder,
+}
+
+impl Data {
+    /// Return the bytes on an Ethernet wire as `packets` packets, whose headers an offload merged.
+    fn wire_bytes(&self, packets: u32) -> u32 {
+        let header_bytes = self.packet_bytes.saturating_sub(self.bytes) + ETHERNET_BYTES;
+        self.bytes
+            .saturating_add(header_bytes.saturating_mul(packets))
+    }
+}
+
+/// An acknowledgement, with its numbers unwrapped.
+#[derive(Clone, Copy, Debug)]
+pub struct Ack {
+    /// When it was seen.
+    pub captured_ns: i64,
+    /// The next byte that is expected.
+    pub position: u64,
+    /// SACK blocks, but for a DSACK.
+    pub sack: [(u64, u64); 4],
+    /// The number of SACK blocks.
+    pub blocks: u8,
+    /// The DSACK block (RFC 2883).
+    pub dsack: Option<(u64, u64)>,
+    /// The receiver's window, scaled.
+    pub window_bytes: Option<u64>,
+    /// Its TSval and TSecr.
+    pub timestamps: Option<(u32, u32)>,
+    /// It carries no data.
+    pub pure: bool,
+    /// It reports congestion marks (RFC 3168's ECE).
+    pub marked: bool,
+}
+
+/// Counts of a direction, in segments where nothing else is said.
+#[derive(Clone, Copy, Debug, Default)]
+#[allow(missing_docs)]
+pub struct Totals {
+    pub data_packets: u64,
+    pub data_segments: u64,
+    pub super_segments: u64,
+    pub payload_bytes: u64,
+    pub delivered_bytes: u64,
+    pub fates: [u64; 8],
+    pub fate_bytes: [u64; 8],
+    pub causes: [u64; 8],
+    pub timeouts: u64,
+    pub recoveries: u64,
+    pub duplicate_acks: u64,
+    pub initial_window: u32,
+    pub window_max_bytes: u64,
+    pub pipe_max_bytes: u64,
+}
+
+/// The data of one direction.
+#[derive(Debug)]
+#[allow(clippy::struct_excessive_bools)] // what was seen and what was not
+pub struct SenderView {
+    /// The flow's number, and its path's if that is kept.
+    pub flow: u32,
+    pub(super) path: Option<u16>,
+    /// The first byte.
+    pub base: u64,
+    /// The byte after the last that was sent.
+    pub snd_nxt: u64,
+    /// The first byte that is not acknowledged.
+    pub snd_una: u64,
+    /// Its segments' size.
+    pub mss: u32,
+    /// The RTT of the handshake, if that was captured.
+    pub handshake_ns: Option<i64>,
+    /// The vantage point.
+    pub vantage: Vantage,
+    /// The host that captured sends it.
+    pub ours: bool,
+    /// The delay of acknowledgements from the vantage point to the sender.
+    pub sender_delay_ns: i64,
+    /// The outstanding ranges.
+    pub board: Scoreboard,
+    pub(super) resolution: PendingResolution,
+    pub(super) recovery: RecoveryState,
+    pub(super) upstream_loss: UpstreamLoss,
+    pub(super) pending: VecDeque<Ack>,
+    /// Ranges sacked by captured acknowledgements, processed by the sender or not.
+    pub(super) captured_sacks: Ranges,
+    pub(super) retransmitted: VecDeque<(i64, u64)>,
+    /// Counts.
+    pub totals: Totals,
+    /// Round-trip times at the sender; by timestamps; of the half towards the receiver and of that towards the sender.
+    pub rtt: RttStats,
+    /// By timestamps.
+    pub rtt_timestamps: RttStats,
+    /// From the vantage point to the receiver and back, by either.
+    pub receiver_side_rtt: RttStats,
+    /// From the vantage point to the sender and back.
+    pub sender_side_rtt: RttStats,
+    /// The delay between sender and vantage point, which grows with a queue.
+    pub queue_delay: WindowedMin,
+    /// The clock of its TSvals.
+    pub(super) tsval_clock: TsvalClock,
+    /// Smoothed.
+    pub rtt_estimator: RttEstimator,
+    pub(super) own_timestamps: TimestampMatcher,
+    pub(super) ack_timestamps: TimestampMatcher,
+    /// The classifier of what limits the sender.
+    pub limits: LimitClassifier,
+    /// First and last data, last acknowledgement of new data.
+    pub first_data_ns: i64,
+    /// The last data.
+    pub last_data_ns: i64,
+    /// The last acknowledgement of new data; 0 without one.
+    pub last_ack_ns: i64,
+    pub(super) last_sent_ns: i64,
+    pub(super) last_processed_ack_ns: i64,
+    /// When that passed the vantage point.
+    pub(super) last_ack_captured_ns: i64,
+    pub(super) empty_since_ns: Option<i64>,
+    pub(super) newest_delivered_ns: i64,
+    pub(super) duplicate_acks: u32,
+    /// The TSecr of the last acknowledgement, and when the cumulative acknowledgement last advanced.
+    pub(super) last_echo: Option<u32>,
+    pub(super) advanced_ns: i64,
+    /// Without SACK: segments that came above what was missing, as duplicate acknowledgements tell.
+    pub(super) queued: u32,
+    pub(super) dup_acks: Option<Box<DupAcks>>,
+    pub(super) edge: Option<u64>,
+    /// The right edge before the last update, until data reaches it.
+    pub(super) edge_before: Option<u64>,
+    /// The receiver's window as it last was.
+    pub window_bytes: Option<u64>,
+    pub(super) sent_since_ack: u32,
+    pub(super) had_room: bool,
+    pub(super) latched_pipe_bytes: u64,
+    next_sample_ns: i64,
+    pub(super) has_acks: bool,
+    pub(super) has_sack: bool,
+    /// The cause of the last packet, if it was retransmitted.
+    pub last_cause: Option<RetransmitCause>,
+    /// The last packet left a hole behind.
+    pub left_hole: bool,
+    /// Takes samples, if they are wanted.
+    pub(super) tracer: Option<Box<AckTracer>>,
+}
+
+impl SenderView {
+    /// From its first segment on.
+    pub fn new(flow: u32, path: Option<u16>, start: u64, mss: u32, now_ns: i64) -> Self {
+        Self {
+            flow,
+            path,
+            base: start,
+            snd_nxt: start,
+            snd_una: start,
+            mss,
+            handshake_ns: None,
+            vantage: Vantage::Unknown,
+            ours: false,
+            sender_delay_ns: 0,
+            board: Scoreboard::default(),
+            resolution: PendingResolution::default(),
+            recovery: RecoveryState::default(),
+            upstream_loss: UpstreamLoss::default(),
+            pending: VecDeque::new(),
+            captured_sacks: Ranges::default(),
+            retransmitted: VecDeque::new(),
+            totals: Totals::default(),
+            rtt: RttStats::default(),
+            rtt_timestamps: RttStats::default(),
+            receiver_side_rtt: RttStats::default(),
+            sender_side_rtt: RttStats::default(),
+            queue_delay: WindowedMin::default(),
+            tsval_clock: TsvalClock::default(),
+            rtt_estimator: RttEstimator::default(),
+            own_timestamps: TimestampMatcher::default(),
+            ack_timestamps: TimestampMatcher::default(),
+            limits: LimitClassifier::for_flow(flow),
+            first_data_ns: now_ns,
+            last_data_ns: now_ns,
+            last_ack_ns: 0,
+            last_sent_ns: now_ns,
+            last_processed_ack_ns: now_ns,
+            last_ack_captured_ns: now_ns,
+            empty_since_ns: None,
+            newest_delivered_ns: i64::MIN,
+            duplicate_acks: 0,
+            last_echo: None,
+            advanced_ns: now_ns,
+            queued: 0,
+            dup_acks: None,
+            edge: None,
+            edge_before: None,
+            window_bytes: None,
+            sent_since_ack: 0,
+            had_room: false,
+            latched_pipe_bytes: 0,
+            next_sample_ns: i64::MIN,
+            has_acks: false,
+            has_sack: false,
+            last_cause: None,
+            left_hole: false,
+            tracer: None,
+        }
+    }
+
+    /// Segments of at most the MSS in so many bytes.
+    #[inline]
+    pub fn units(&self, bytes: u32) -> u32 {
+        if bytes <= self.mss {
+            1
+        } else {
+            bytes.div_ceil(self.mss)
+        }
+    }
+
+    /// Data was seen.
+    #[inline]
+    pub fn data(&mut self, data: &Data, output: &mut Output) {
+        self.last_cause = None;
+        self.left_hole = false;
+        let units = self.units(data.bytes);
+        self.totals.data_packets += 1;
+        self.totals.data_segments += u64::from(units);
+        self.totals.super_segments += u64::from(units > 1);
+        self.totals.payload_bytes += u64::from(data.bytes);
+        self.on_timestamps(data);
+        let hole = self.process_acks_before_hole(data, output);
+        self.process_due_acks(data.now_ns, data.tsecr, output);
+        let arrival = self.path.map_or(NOT_KEPT, |path| {
+            output.arrival(Arrival {
+                time_ns: data.now_ns,
+                bytes: data.wire_bytes(units),
+                path,
+                lost: false,
+            })
+        });
+        self.explain_gap(data, hole, output);
+        let before = self.snd_nxt;
+        let end = data.start + u64::from(data.bytes);
+        self.on_send(data.start, end, data.now_ns);
+        if data.start < before {
+            self.old_data(data, end.min(before), arrival, output);
+        }
+        if self.sender_delay_ns > 0 && data.start == before && data.now_ns > self.first_data_ns {
+            self.limits.on_in_order(data.now_ns, data.bytes);
+        }
+        if end > before {
+            self.new_data(data, data.start.max(before), end, arrival, output);
+        }
+        let is_retransmission = self.last_cause.is_some(); // what is late is no retransmission
+        self.after_sending(data.now_ns, is_retransmission, output);
+    }
+
+    #[inline]
+    fn new_data(&mut self, data: &Data, start: u64, end: u64, arrival: u32, output: &mut Output) {
+        if let Some(since_ns) = self.empty_since_ns.take() {
+            if self.idle_ns(data.now_ns - since_ns, data) > self.limits.ack_clock_ns() {
+                let delivered = self.arrived_bytes();
+                let between_ns = (since_ns, data.now_ns);
+                self.limits
+                    .on_idle(between_ns, delivered, self.rtt.min_ns, &mut output.shared);
+            }
+        }
+        let range = SentRange {
+            start,
+            first_ns: data.now_ns,
+            last_ns: data.now_ns,
+            sacked_ns: 0,
+            lost_ns: 0,
+            copies: None,
+            bytes: (end - start) as u32,
+            tsval: data.tsval.unwrap_or(0),
+            arrival,
+            identification: data.identification.unwrap_or(0),
+            state: State::InFlight,
+            not_captured: false,
+            late: false,
+        };
+        if start > self.snd_nxt {
+            self.left_hole = true;
+            self.open_hole(start, data.now_ns, range.tsval);
+        }
+        self.board.push(range);
+        self.snd_nxt = end;
+        let most = if self.has_acks {
+            MAX_RANGES
+        } else {
+            MAX_ONE_WAY_RANGES
+        };
+        while let Some(oldest) = self.board.overflow(most) {
+            self.snd_una = self.snd_una.max(oldest.end());
+            self.abandon(oldest, output);
+        }
+    }
+
+    fn after_sending(&mut self, now_ns: i64, is_retransmission: bool, output: &mut Output) {
+        self.last_sent_ns = now_ns;
+        self.last_data_ns = now_ns;
+        self.sent_since_ack += 1;
+        let pipe = self.pipe_bytes();
+        self.totals.pipe_max_bytes = self.totals.pipe_max_bytes.max(pipe);
+        self.limits
+            .on_send(now_ns, self.snd_nxt, pipe, is_retransmission);
+        if self.sender_delay_ns > 0 && self.has_filled() {
+            self.edge_before = None;
+            self.limits.on_filled_late();
+        }
+        self.classify_ack_clocking(now_ns, is_retransmission);
+        if !self.has_acks && self.totals.initial_window < u32::MAX {
+            self.totals.initial_window = self.totals.data_segments.min(u64::from(u32::MAX)) as u32;
+        }
+        if now_ns >= self.next_sample_ns {
+            self.sample(now_ns, output);
+        }
+    }
+
+    /// Classify the last transmission as ACK-clocked or not.
+    fn classify_ack_clocking(&mut self, now_ns: i64, is_retransmission: bool) {
+        let mut sent = SendEvent {
+            now_ns,
+            next: self.snd_nxt,
+            after_ns: now_ns - self.last_processed_ack_ns,
+            first: self.sent_since_ack < 2,
+            is_retransmission,
+            in_recovery: self.recovery.within(self.snd_una),
+        };
+        if self.vantage == Vantage::Sender {
+            self.limits.ack_clocked(&sent);
+        } else if let Some((excess_ns, tick_ns)) = self
+            .tsval_clock
+            .excess_delay_ns()
+            .filter(|_| self.sender_delay_ns > 0)
+        {
+            sent.after_ns =
+                now_ns - excess_ns - self.last_ack_captured_ns - self.sender_side_rtt.min_ns;
+            self.limits.ack_clocked_by_tsval(&sent, tick_ns);
+        }
+    }
+
+    /// The receiver's window has no room for a segment more.
+    pub(super) fn is_shut(&self) -> bool {
+        let end = self.snd_nxt + u64::from(self.mss);
+        self.edge.is_some_and(|edge| edge < end)
+    }
+
+    /// Something is missing that the sender knows of: what passes may be retransmissions.
+    pub fn has_holes(&self) -> bool {
+        self.board.sacked_bytes() > 0
+            || self.duplicate_acks > 0
+            || self.recovery.within(self.snd_una)
+    }
+
+    /// Return the bytes that reached the receiver, in order or not.
+    pub(super) fn arrived_bytes(&self) -> u64 {
+        self.totals.delivered_bytes + self.board.sacked_bytes()
+    }
+
+    /// RFC 6675's pipe; without SACK each duplicate acknowledgement stands for a segment that left.
+    pub fn pipe_bytes(&self) -> u64 {
+        let left = u64::from(self.duplicate_acks) * u64::from(self.mss);
+        let in_flight = self.board.in_flight_bytes();
+        if self.has_sack {
+            in_flight
+        } else {
+            in_flight.saturating_sub(left)
+        }
+    }
+
+    /// A copy's fate.
+    pub(super) fn copy_outcome(
+        &self,
+        range: &SentRange,
+        copy: &Transmission,
+        fate: Fate,
+        confidence: f64,
+    ) -> SegmentOutcome {
+        SegmentOutcome {
+            time_ns: copy.sent_ns,
+            captured: copy.captured,
+            cause: copy.cause,
+            ..self.outcome(range, fate, confidence)
+        }
+    }
+
+    pub(super) fn outcome(&self, range: &SentRange, fate: Fate, confidence: f64) -> SegmentOutcome {
+        let offset = range.start.saturating_sub(self.base);
+        SegmentOutcome {
+            flow: self.flow,
+            time_ns: range.first_ns,
+            offset,
+            bytes: range.bytes,
+            units: self.units(range.bytes),
+            number: offset / u64::from(self.mss.max(1)),
+            captured: !range.not_captured,
+            fate,
+            cause: RetransmitCause::Unknown,
+            confidence,
+        }
+    }
+
+    /// Another copy of a range.
+    pub(super) fn record_retransmission(
+        &mut self,
+        index: usize,
+        copy: Transmission,
+        identification: u32,
+        output: &mut Output,
+    ) {
+        let Some(start) = self.board.get(index).map(|range| range.start) else {
+            return;
+        };
+        if let Some(given_up) = self.board.add_transmission(index, copy, identification) {
+            if let Some(range) = self.board.get(index) {
+                let outcome = self.copy_outcome(range, &given_up, Fate::Lost, 0.8);
+                self.report(&outcome, output);
+            }
+        }
+        if self.retransmitted.len() == MAX_RANGES {
+            self.retransmitted.pop_front();
+        }
+        self.retransmitted.push_back((copy.sent_ns, start));
+    }
+
+    /// Finish the direction: report the remaining ranges as unresolved.
+    pub fn finish(&mut self, output: &mut Output) {
+        self.process_due_acks(i64::MAX, None, output);
+        self.trace_sent();
+        let (now_ns, delivered) = (self.last_processed_ack_ns, self.arrived_bytes());
+        self.limits
+            .end(now_ns, delivered, self.rtt.min_ns, &mut output.shared);
+        let open: Vec<SentRange> = self.board.drain().collect();
+        for range in open {
+            self.abandon(range, output);
+        }
+        self.resolve_due(i64::MAX, output);
+    }
+
+    /// Free unused memory while nothing is outstanding.
+    pub fn shrink(&mut self, output: &mut Output) {
+        if let Some(tracer) = &mut self.tracer {
+            tracer.on_idle(output);
+        }
+        self.board.shrink();
+        self.captured_sacks.shrink();
+        self.upstream_loss.shrink();
+        self.own_timestamps.shrink();
+        self.ack_timestamps.shrink();
+        self.retransmitted = VecDeque::new();
+        self.dup_acks = None;
+        if self.pending.is_empty() {
+            self.pending = VecDeque::new();
+        }
+    }
+}

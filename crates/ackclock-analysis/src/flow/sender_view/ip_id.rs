@@ -1,0 +1,189 @@
+//! The identifications of an end's packets: whether it counts them, and how many are missing then.
+
+/// A sender counts its packets if so many agree with their sequence numbers, and so many times more than do not.
+const MIN_AGREEMENTS: u32 = 8;
+const MIN_RATIO: u32 = 3;
+/// They go on if they are further by less, and count if they did so in so many packets in a row.
+const MAX_LOST: u16 = 256;
+const MIN_RUN: u8 = 2;
+/// More packets than that are not missing at once.
+const MAX_MISSING: u16 = 2048;
+
+/// The position of a packet in the sender's IP identification sequence.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum IpIdOrder {
+    /// Unknown.
+    #[default]
+    Unknown,
+    /// Behind all that were seen, and so many that were not.
+    Next {
+        /// The number of them.
+        missing: u32,
+    },
+    /// Before one that was seen.
+    Older,
+}
+
+/// The identifications of an end's packets.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct IpIdCounter {
+    expected: Option<u16>,
+    agreed: u32,
+    others: u32,
+    /// Packets that nothing explains.
+    more: u32,
+    run: u8,
+}
+
+impl IpIdCounter {
+    /// A packet without data.
+    #[inline]
+    pub fn count(&mut self, identification: Option<u32>) {
+        if let Some((own, offset_to_expected)) = self.offset_to_expected(identification) {
+            self.update_run(offset_to_expected);
+            if offset_to_expected.cast_signed() >= 0 {
+                self.expected = Some(own.wrapping_add(1));
+            }
+        }
+    }
+
+    /// Data in so many packets, behind a hole of so many: 0 too if it is none that nobody saw. A gap that is wider than
+    /// the hole tells nothing of the sender while it retransmissions: that can be retransmissions that were lost.
+    #[inline]
+    pub fn on_data(
+        &mut self,
+        identification: Option<u32>,
+        packets: u32,
+        hole: u32,
+        is_retransmitting: impl FnOnce() -> bool,
+    ) -> IpIdOrder {
+        let Some((own, offset_to_expected)) = self.offset_to_expected(identification) else {
+            return IpIdOrder::Unknown;
+        };
+        self.update_run(offset_to_expected);
+        if u32::from(offset_to_expected) == hole {
+            self.agreed += 1;
+        } else if !(u32::from(offset_to_expected) > hole
+            && offset_to_expected < MAX_LOST
+            && is_retransmitting())
+        {
+            self.others += 1;
+            if offset_to_expected.cast_signed() > 0 {
+                let more = u32::from(offset_to_expected).saturating_sub(hole);
+                self.more = self.more.saturating_add(more);
+            }
+        }
+        let older = offset_to_expected.cast_signed() < 0;
+        let is_counter = self.is_counter();
+        if !older || !is_counter {
+            self.expected = Some(own.wrapping_add(packets as u16));
+        }
+        match (is_counter, older) {
+            (false, _) => IpIdOrder::Unknown,
+            (true, true) => IpIdOrder::Older,
+            (true, false) if offset_to_expected > MAX_MISSING => IpIdOrder::Unknown,
+            (true, false) => IpIdOrder::Next {
+                missing: u32::from(offset_to_expected),
+            },
+        }
+    }
+
+    /// The identification of the next packet, if they go on and count the packets of this connection.
+    pub fn next_expected(&self) -> Option<u32> {
+        self.expected
+            .filter(|_| self.run >= MIN_RUN && self.is_mostly_consistent())
+            .map(u32::from)
+    }
+
+    #[inline]
+    fn update_run(&mut self, offset_to_expected: u16) {
+        self.run = if offset_to_expected < MAX_LOST {
+            self.run.saturating_add(1)
+        } else {
+            self.run / 2
+        };
+    }
+
+    #[inline]
+    fn is_counter(&self) -> bool {
+        self.agreed >= MIN_AGREEMENTS && self.is_mostly_consistent()
+    }
+
+    /// It is more likely that it counts the packets of this connection than those of several.
+    #[inline]
+    fn is_mostly_consistent(&self) -> bool {
+        self.agreed / MIN_RATIO >= self.others && self.agreed >= self.more
+    }
+
+    /// 0 is none, but for a sender that counts and has come to it.
+    #[inline]
+    fn offset_to_expected(&self, identification: Option<u32>) -> Option<(u16, u16)> {
+        let own = identification? as u16;
+        if own == 0 && self.expected != Some(0) {
+            return None;
+        }
+        let expected = self.expected.unwrap_or(own);
+        Some((own, own.wrapping_sub(expected)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_counter_wraps_through_0_and_constant_0_is_no_counter() {
+        let mut counter = IpIdCounter::default();
+        let mut on_data = |number: u32| counter.on_data(Some(number), 1, 0, || false);
+        for number in 65_500..65_536 {
+            on_data(number);
+        }
+        assert_eq!(on_data(0), IpIdOrder::Next { missing: 0 });
+        assert_eq!(on_data(1), IpIdOrder::Next { missing: 0 });
+        assert_eq!(on_data(0), IpIdOrder::Unknown, "no count");
+        assert_eq!(on_data(3), IpIdOrder::Next { missing: 1 });
+        let mut none = IpIdCounter::default();
+        for _ in 0..20 {
+            assert_eq!(none.on_data(Some(0), 1, 0, || false), IpIdOrder::Unknown);
+        }
+    }
+
+    #[test]
+    fn gaps_during_recovery_are_neutral() {
+        for (is_retransmitting, next_expected) in [
+            (true, IpIdOrder::Next { missing: 2 }),
+            (false, IpIdOrder::Unknown),
+        ] {
+            let mut counter = IpIdCounter::default();
+            let mut number = 0;
+            for _ in 0..10 {
+                counter.on_data(Some(number + 1), 1, 0, || is_retransmitting);
+                counter.on_data(Some(number + 4), 1, 0, || is_retransmitting);
+                number += 4;
+            }
+            assert_eq!(
+                counter.on_data(Some(number + 3), 1, 0, || is_retransmitting),
+                next_expected
+            );
+        }
+    }
+
+    #[test]
+    fn a_counter_shared_with_other_flows_jumps_between_bursts() {
+        for (jump, is_counter) in [(4, true), (40, false)] {
+            let mut counter = IpIdCounter::default();
+            let mut number = 0;
+            for _ in 0..10 {
+                for _ in 0..10 {
+                    number += 1;
+                    counter.on_data(Some(number), 1, 0, || false);
+                }
+                assert_eq!(
+                    counter.next_expected().is_some(),
+                    is_counter || number <= 20
+                );
+                number += jump;
+            }
+        }
+    }
+}

@@ -1,0 +1,388 @@
+//! Stalls of a connection, and why (Mihály et al.; TAPO: *Demystifying and Mitigating TCP Stalls at the Server Side*,
+//! CoNEXT 2015, whose tree the transport's classes follow).
+//!
+//! What a stall was is told by the packets that end it, and the first is not always enough: an acknowledgement that was
+//! sent before it and lay somewhere meanwhile tells that a host stood still, and the clock of the data's sender, in its
+//! next packet, whether that host's machine did. So a stall stays open until something is decided by what comes.
+
+use super::direction::Direction;
+use super::sender_view::SenderView;
+use super::{Connection, Stall};
+use crate::capture_gap::CaptureGap;
+use crate::tables::{RetransmitCause, Vantage};
+use ackclock_pcap::packet::{Flags, Segment};
+
+/// No shorter gap is a stall.
+pub const MIN_STALL_NS: i64 = 200_000_000;
+/// Nor one of fewer smoothed RTTs.
+const MIN_STALL_RTTS: i64 = 4;
+/// A handshake is silent if it takes longer without a SYN that is retransmitted: the first timeout (RFC 6298 section
+/// 2).
+const SYN_TIMEOUT_NS: i64 = 1_000_000_000;
+/// The whole capture was as silent as the connection if it was for this share of the time, until so long before its
+/// end.
+const CAPTURE_SHARE: f64 = 0.5;
+const MAX_RESUME_NS: i64 = 50_000_000;
+/// A clock that is behind by more than this share of a stall stood still in it.
+const CLOCK_STOPPED: f64 = 0.8;
+/// The share of a stall in which a packet was sent, by its TSval, that shows that it was held up.
+const EARLY_SHARE: f64 = 0.5;
+/// With fewer segments outstanding there are not enough duplicate acknowledgements.
+const SMALL_WINDOW: u64 = 4;
+/// A clock's rate is known after so long.
+const CLOCK_NS: i64 = 500_000_000;
+/// Until then no clock is taken to be slower than this (RFC 7323 section 5.4).
+const SLOWEST_TICK_NS: f64 = 100e6;
+/// More packets than that are not lost at once without a hole in the data.
+const MAX_IP_ID_GAP: u32 = 256;
+
+/// The evidence so far of the cause of a stall.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Evidence {
+    /// No evidence so far.
+    Pending,
+    /// The first packet behind the stall was sent before it, or early in it.
+    HeldUp,
+    /// Data are missing: lost by the network, or by the capture.
+    Hole,
+    /// This was retransmitted, maybe by a host that woke up.
+    Retransmission(Stall),
+    /// The sender's clock stood still, or its first packet was held up on its way.
+    ClockStopped,
+}
+
+/// A stall that is over.
+#[derive(Clone, Copy, Debug)]
+#[allow(clippy::struct_excessive_bools)] // what was the case and what was not
+pub struct OpenStall {
+    /// Its duration.
+    pub gap_ns: i64,
+    /// When it was over.
+    pub end_ns: i64,
+    /// The direction whose data was awaited.
+    pub sender: usize,
+    outstanding_bytes: u64,
+    snd_nxt: u64,
+    window_shut: bool,
+    sacked: bool,
+    head_retransmitted: bool,
+    capture_stalled: bool,
+    /// Others stopped with it, and none of them for want of data.
+    others_stopped: bool,
+    handshake: bool,
+    clocks: [Option<(u32, i64)>; 2],
+    expected: Option<u32>,
+    evidence: Evidence,
+}
+
+/// Return true if a packet is a zero-window probe or an ACK that keeps the window closed (RFC 9293 section 3.8.6.1). It
+/// does not end a stall: a receiver that does not read is one stall, however often it is probed.
+pub fn is_zero_window_probe(connection: &Connection, segment: &Segment, from: usize) -> bool {
+    if segment.payload_bytes > 0 || segment.flags.has(Flags::FIN) {
+        return false;
+    }
+    let [client, server] = &connection.directions;
+    let (own, other) = if from == 0 {
+        (client, server)
+    } else {
+        (server, client)
+    };
+    let is_probe = own.sender_view.as_deref().is_some_and(|sender_view| {
+        is_shut(sender_view) && own.unwrap(segment.sequence) < sender_view.snd_nxt
+    });
+    let is_still_closed = || {
+        let receiver_state = connection
+            .window_shift(from)
+            .zip(other.sender_view.as_deref());
+        receiver_state.is_some_and(|(shift, sender_view)| {
+            is_shut(sender_view) && u64::from(segment.window) << shift < u64::from(sender_view.mss)
+        })
+    };
+    is_probe || is_still_closed()
+}
+
+/// The last window that passed the vantage point has no room for a segment.
+fn is_shut(sender_view: &SenderView) -> bool {
+    let pending = sender_view.pending.back().and_then(|ack| ack.window_bytes);
+    let window = pending.or(sender_view.window_bytes);
+    window.is_some_and(|window| window < u64::from(sender_view.mss))
+}
+
+/// A gap before a packet, if it is a stall, which began then.
+pub fn detect(
+    connection: &Connection,
+    segment: &Segment,
+    from: usize,
+    (begin_ns, now_ns): (i64, i64),
+    gap: &CaptureGap,
+) -> Option<OpenStall> {
+    let gap_ns = now_ns - begin_ns;
+    let directions = &connection.directions;
+    let left = |direction: usize| outstanding_bytes(&directions[direction]);
+    let sender = match (left(0) > 0, left(1) > 0) {
+        (true, false) => 0,
+        (false, true) => 1,
+        // Nothing is outstanding: what comes was awaited, maybe the answer to a request.
+        _ if directions[from].sender_view.is_some() || segment.payload_bytes > 0 => from,
+        _ => 1 - from,
+    };
+    let sender_view = directions[sender].sender_view.as_deref();
+    let srtt_ns = sender_view.map_or(0, |sender_view| sender_view.rtt_estimator.srtt_ns);
+    let rtt_ns = match srtt_ns {
+        0 => connection.handshake_ns().unwrap_or(0),
+        _ => srtt_ns,
+    };
+    let outstanding_bytes = left(sender);
+    let over = segment.flags.has(Flags::FIN) || segment.flags.has(Flags::RST);
+    let idle = over && outstanding_bytes == 0 && segment.payload_bytes == 0;
+    let handshake = is_opening(connection, segment);
+    if gap_ns <= MIN_STALL_RTTS * rtt_ns
+        || connection.closed()
+        || idle && !connection.has_pending_request()
+        || handshake && !is_slow(connection, segment, from, gap_ns)
+        || !handshake && directions.iter().any(|direction| direction.packets == 0)
+    {
+        return None;
+    }
+    let capture_stalled = gap.overlap_ns(begin_ns, now_ns) as f64 >= CAPTURE_SHARE * gap_ns as f64
+        && now_ns - gap.end_ns <= srtt_ns.max(MAX_RESUME_NS);
+    let is_at_sender =
+        sender_view.is_some_and(|sender_view| sender_view.vantage == Vantage::Sender);
+    let stopped = if is_at_sender {
+        2 * gap.waiting >= gap.active
+    } else {
+        sender_view.is_some_and(|sender_view| super::is_window_limit(sender_view.limits.latest))
+    };
+    Some(OpenStall {
+        gap_ns,
+        end_ns: now_ns,
+        sender,
+        outstanding_bytes,
+        snd_nxt: sender_view.map_or(directions[sender].next, |sender_view| sender_view.snd_nxt),
+        window_shut: sender_view.is_some_and(is_shut),
+        sacked: sender_view.is_some_and(|sender_view| sender_view.board.sacked_bytes() > 0),
+        head_retransmitted: sender_view
+            .and_then(|sender_view| sender_view.board.front())
+            .is_some_and(|first| !first.has_one_transmission()),
+        capture_stalled,
+        others_stopped: capture_stalled && gap.active > 1 && stopped,
+        handshake,
+        clocks: [0, 1].map(|direction| directions[direction].tsval_span.map(|[_, last]| last)),
+        expected: directions[sender].ip_id.next_expected(),
+        evidence: Evidence::Pending,
+    })
+}
+
+/// The SYN is not answered, or its answer is not, for all that was seen before this segment: one that is no SYN comes
+/// behind an answer, seen or not.
+fn is_opening(connection: &Connection, segment: &Segment) -> bool {
+    let is_opening_segment = segment.flags.has(Flags::SYN) || segment.flags.has(Flags::RST);
+    let is_established = connection.established_ns.is_some();
+    connection.syn_ns.is_some()
+        && !is_established
+        && (is_opening_segment || connection.synack_ns.is_some())
+}
+
+/// A handshake takes longer than its round trip: something is retransmitted, or a timer would have expired.
+fn is_slow(connection: &Connection, segment: &Segment, from: usize, gap_ns: i64) -> bool {
+    let is_retransmitted = connection.directions[from].initial == Some(segment.sequence);
+    gap_ns >= SYN_TIMEOUT_NS || is_retransmitted
+}
+
+/// Return the bytes that are sent and not acknowledged, as far as captured.
+fn outstanding_bytes(direction: &Direction) -> u64 {
+    direction.sender_view.as_deref().map_or(0, |sender_view| {
+        let on_ack = sender_view.pending.back().map_or(0, |ack| ack.position);
+        sender_view
+            .snd_nxt
+            .saturating_sub(sender_view.snd_una.max(on_ack))
+    })
+}
+
+impl OpenStall {
+    /// Inspect at a packet behind it, which has been taken in: why it was, if nothing that may come can tell otherwise.
+    pub fn on_packet(
+        &mut self,
+        connection: &Connection,
+        segment: &Segment,
+        from: usize,
+        now_ns: i64,
+    ) -> Option<Stall> {
+        if self.handshake {
+            return Some(Stall::Handshake);
+        }
+        if connection.directions[self.sender].sender_view.is_none() {
+            return Some(Stall::Application);
+        }
+        if from != self.sender {
+            return self.is_established(connection, segment, from, now_ns);
+        }
+        match self.evidence {
+            Evidence::Pending | Evidence::HeldUp if segment.payload_bytes > 0 => {
+                self.on_data(connection, segment, now_ns)
+            }
+            Evidence::HeldUp => self.classify_stopped_host(connection, now_ns),
+            Evidence::Pending if self.window_shut => Some(Stall::Receiver), // it probes
+            Evidence::ClockStopped if now_ns - self.end_ns >= self.gap_ns / 4 => {
+                let classify_stopped_host = self.clock_lag(connection, from, now_ns) > EARLY_SHARE;
+                Some(if classify_stopped_host {
+                    Stall::Machine
+                } else {
+                    Stall::Host
+                })
+            }
+            _ => None,
+        }
+    }
+
+    /// Return true if a class is hardly more than a guess: an application may stop all its connections at once, too.
+    pub fn is_guess(&self, class: Stall) -> bool {
+        class == Stall::Host && self.outstanding_bytes == 0
+    }
+
+    /// Why it was, when nothing more comes.
+    pub fn likely(&self) -> Stall {
+        match self.evidence {
+            Evidence::Pending if self.window_shut => Stall::Receiver,
+            Evidence::Pending if self.outstanding_bytes == 0 => Stall::Application,
+            Evidence::Pending => Stall::AckDelay,
+            Evidence::HeldUp => Stall::Host,
+            Evidence::Hole => Stall::ContinuousLoss,
+            Evidence::Retransmission(class) => class,
+            Evidence::ClockStopped => Stall::Machine,
+        }
+    }
+
+    /// The other end sends something.
+    fn is_established(
+        &mut self,
+        connection: &Connection,
+        segment: &Segment,
+        from: usize,
+        now_ns: i64,
+    ) -> Option<Stall> {
+        let acks = segment.flags.has(Flags::ACK);
+        let position = connection.directions[self.sender].unwrap(segment.acknowledgement);
+        let skips_data = acks && position > self.snd_nxt + 1 && position - self.snd_nxt < 1 << 28;
+        match self.evidence {
+            Evidence::Hole | Evidence::Pending if skips_data => Some(Stall::CaptureLoss),
+            Evidence::Hole => Some(Stall::ContinuousLoss),
+            Evidence::Retransmission(class) if !self.was_held_up(connection, from, now_ns) => {
+                Some(class)
+            }
+            Evidence::Retransmission(_) => self.classify_stopped_host(connection, self.end_ns),
+            Evidence::HeldUp | Evidence::ClockStopped => None,
+            Evidence::Pending if self.window_shut => Some(Stall::Receiver),
+            Evidence::Pending if self.outstanding_bytes == 0 => Some(Stall::Application),
+            Evidence::Pending
+                if self.capture_stalled && self.was_held_up(connection, from, now_ns) =>
+            {
+                self.evidence = Evidence::HeldUp;
+                None
+            }
+            Evidence::Pending => Some(Stall::AckDelay),
+        }
+    }
+
+    /// The sender sends data.
+    fn on_data(
+        &mut self,
+        connection: &Connection,
+        segment: &Segment,
+        now_ns: i64,
+    ) -> Option<Stall> {
+        let sender_view = connection.directions[self.sender].sender_view.as_deref()?;
+        let is_at_sender = sender_view.vantage == Vantage::Sender;
+        if sender_view.left_hole {
+            self.evidence = Evidence::Hole;
+            return is_at_sender.then_some(Stall::CaptureLoss);
+        }
+        if self.window_shut {
+            return Some(Stall::Receiver);
+        }
+        if let Some(cause) = sender_view.last_cause {
+            let class = self.classify_loss(cause, sender_view.mss);
+            if self.evidence == Evidence::HeldUp {
+                return self.classify_stopped_host(connection, now_ns);
+            }
+            if self.capture_stalled {
+                self.evidence = Evidence::Retransmission(class);
+                return None;
+            }
+            return Some(class);
+        }
+        if !is_at_sender && self.has_ip_id_gap(segment) {
+            return Some(Stall::Timeout);
+        }
+        let classify_stopped_host = self.clock_lag(connection, self.sender, now_ns) > CLOCK_STOPPED;
+        if self.evidence == Evidence::HeldUp || classify_stopped_host {
+            return self.classify_stopped_host(connection, now_ns);
+        }
+        if self.outstanding_bytes > 0 {
+            // A tail loss probe may be of new data (RFC 8985 section 7.3).
+            self.evidence = Evidence::Retransmission(Stall::TailLoss);
+            return (!self.capture_stalled).then_some(Stall::TailLoss);
+        }
+        if self.others_stopped {
+            return self.classify_stopped_host(connection, now_ns);
+        }
+        Some(Stall::Application)
+    }
+
+    /// Classify the loss behind a retransmission by TAPO's decision tree.
+    fn classify_loss(&self, cause: RetransmitCause, mss: u32) -> Stall {
+        match cause {
+            _ if self.head_retransmitted => Stall::DoubleRetransmission,
+            RetransmitCause::TailProbe => Stall::TailLoss,
+            // At a receiver nothing is outstanding: what was lost is not seen.
+            _ if self.sacked || self.outstanding_bytes == 0 => Stall::Timeout,
+            _ if self.outstanding_bytes < SMALL_WINDOW * u64::from(mss) => Stall::SmallWindow,
+            _ => Stall::ContinuousLoss,
+        }
+    }
+
+    /// A host stood still: whether its clock did is told by the sender's packet, unless that may have been held up too.
+    fn classify_stopped_host(&mut self, connection: &Connection, now_ns: i64) -> Option<Stall> {
+        let sender_view = connection.directions[self.sender].sender_view.as_deref()?;
+        if self.clock_lag(connection, self.sender, now_ns) <= CLOCK_STOPPED {
+            return Some(Stall::Host);
+        }
+        self.evidence = Evidence::ClockStopped;
+        (sender_view.vantage == Vantage::Sender).then_some(Stall::Machine)
+    }
+
+    /// Return true if the last packet was sent early in the stall.
+    fn was_held_up(&self, connection: &Connection, from: usize, now_ns: i64) -> bool {
+        self.clock_lag(connection, from, now_ns) > EARLY_SHARE
+    }
+
+    /// By how much less than the time since its last packet before the stall an end's clock moved, as timestamps tell,
+    /// in shares of the stall; 0 if it is unknown.
+    fn clock_lag(&self, connection: &Connection, from: usize, now_ns: i64) -> f64 {
+        let Some((before, [first, last])) =
+            self.clocks[from].zip(connection.directions[from].tsval_span)
+        else {
+            return 0.0;
+        };
+        let (known_ns, passed_ns) = (before.1 - first.1, now_ns - before.1);
+        let ticks = f64::from(before.0.wrapping_sub(first.0));
+        let tick_ns = if known_ns < CLOCK_NS || ticks == 0.0 {
+            SLOWEST_TICK_NS
+        } else {
+            known_ns as f64 / ticks
+        };
+        let moved_ns = tick_ns * f64::from(last.0.wrapping_sub(before.0));
+        (passed_ns as f64 - moved_ns) / self.gap_ns as f64
+    }
+
+    /// The sender has sent packets in the stall that did not come so far, by the identification of the next.
+    fn has_ip_id_gap(&self, segment: &Segment) -> bool {
+        let ahead = self
+            .expected
+            .zip(segment.identification)
+            .map_or(0, |(expected, number)| {
+                number.wrapping_sub(expected) & 0xffff
+            });
+        self.outstanding_bytes == 0 && (1..MAX_IP_ID_GAP).contains(&ahead)
+    }
+}

@@ -1,0 +1,236 @@
+//! Arrivals in the form that the fits work with, and the bucket that they fill.
+
+use super::Arrival;
+
+/// Arrivals used by the fits, which go over them some hundred times: the first, as the limiter may have been idle
+/// before.
+const STRETCH: usize = 1 << 16;
+/// If fewer than these were lost there, more of them, and at last those with the most losses: the precision is that of
+/// some hundred losses.
+const LOSSES: usize = 300;
+const LONG_STRETCH: usize = 1 << 18;
+
+/// Arrivals in the order of time, in seconds from the first.
+#[derive(Clone, Debug, Default)]
+pub struct Trace {
+    /// Clock time of second 0.
+    pub start_ns: i64,
+    pub time_s: Vec<f64>,
+    pub bytes: Vec<f64>,
+    pub lost: Vec<bool>,
+    /// The places of those that were lost.
+    pub losses: Vec<usize>,
+}
+
+impl Trace {
+    /// The part of `arrivals`, which are in the order of time, that the fits use.
+    pub fn new(arrivals: &[Arrival]) -> Self {
+        let enough = |of: &&[Arrival]| of.iter().filter(|arrival| arrival.lost).count() >= LOSSES;
+        let first = |length: usize| &arrivals[..arrivals.len().min(length)];
+        let stretch = [first(STRETCH), first(LONG_STRETCH)]
+            .into_iter()
+            .find(enough);
+        Self::from_arrivals(stretch.unwrap_or_else(|| busiest(arrivals, LONG_STRETCH)))
+    }
+
+    /// All of `arrivals`, which are in the order of time.
+    pub fn from_arrivals(arrivals: &[Arrival]) -> Self {
+        let start_ns = arrivals.first().map_or(0, |first| first.time_ns);
+        let lost: Vec<bool> = arrivals.iter().map(|arrival| arrival.lost).collect();
+        Self {
+            start_ns,
+            time_s: arrivals
+                .iter()
+                .map(|arrival| arrival.time_ns.saturating_sub(start_ns) as f64 * 1e-9)
+                .collect(),
+            bytes: arrivals
+                .iter()
+                .map(|arrival| f64::from(arrival.bytes))
+                .collect(),
+            losses: (0..lost.len()).filter(|&place| lost[place]).collect(),
+            lost,
+        }
+    }
+
+    /// The same with what passed in a row as one packet, up to so many: enough to look for a rate.
+    pub fn merged(&self, most: usize) -> Self {
+        let pause_s = self.seconds() / self.len() as f64;
+        let mut merged = Self {
+            start_ns: self.start_ns,
+            ..Self::default()
+        };
+        let mut packets = 0;
+        for ((&time_s, &bytes), &lost) in self.time_s.iter().zip(&self.bytes).zip(&self.lost) {
+            let last = merged.len().wrapping_sub(1);
+            let in_a_row =
+                !lost && packets > 0 && packets < most && time_s - merged.time_s[last] <= pause_s;
+            if in_a_row {
+                merged.time_s[last] = time_s;
+                merged.bytes[last] += bytes;
+                packets += 1;
+                continue;
+            }
+            if lost {
+                merged.losses.push(merged.len());
+            }
+            merged.time_s.push(time_s);
+            merged.bytes.push(bytes);
+            merged.lost.push(lost);
+            packets = usize::from(!lost);
+        }
+        merged
+    }
+
+    pub fn len(&self) -> usize {
+        self.time_s.len()
+    }
+
+    /// The packets, as they come to a bucket that leaks `rate` bytes a second, and that what is lost does not enter.
+    pub fn arrivals_at(&self, rate: f64) -> impl Iterator<Item = BucketArrival> + '_ {
+        let packets = self.time_s.iter().zip(&self.bytes).zip(&self.lost);
+        let mut leak = LeakyBucket::new(rate);
+        packets.map(move |((&now_s, &bytes), &lost)| BucketArrival {
+            level: leak.arrives(now_s, bytes, lost),
+            age_s: now_s - leak.empty_s,
+            lost,
+        })
+    }
+
+    /// Return true if losses follow losses more often than independent ones would, by three standard deviations
+    /// (Poisson).
+    pub fn losses_in_rows(&self) -> bool {
+        let losses = self.losses.len() as f64;
+        let rows = self
+            .losses
+            .windows(2)
+            .filter(|pair| pair[1] == pair[0] + 1)
+            .count() as f64;
+        let expected = losses * losses / self.len().max(1) as f64;
+        rows > expected + 3.0 * expected.sqrt() + 1.0
+    }
+
+    /// Return its duration.
+    pub fn seconds(&self) -> f64 {
+        self.time_s.last().copied().unwrap_or(0.0)
+    }
+}
+
+/// The range of this length with the most losses, the first of several.
+fn busiest(arrivals: &[Arrival], length: usize) -> &[Arrival] {
+    let (mut lost, mut most, mut best_end) = (0_usize, 0, length);
+    for (end, arrival) in (1..).zip(arrivals) {
+        lost += usize::from(arrival.lost);
+        if end > length {
+            lost -= usize::from(arrivals[end - length - 1].lost);
+        }
+        if lost > most {
+            (most, best_end) = (lost, end.max(length));
+        }
+    }
+    let end = best_end.min(arrivals.len());
+    &arrivals[end.saturating_sub(length)..end]
+}
+
+/// A packet that comes to the bucket.
+#[derive(Clone, Copy, Debug)]
+pub struct BucketArrival {
+    /// Bytes above the rate, with this packet: V(t).
+    pub level: f64,
+    /// Seconds since the bucket was last empty.
+    pub age_s: f64,
+    /// It was lost.
+    pub lost: bool,
+}
+
+/// The bucket's level at each packet, and the start of its busy period.
+#[derive(Clone, Debug, Default)]
+pub struct Levels {
+    /// See [`BucketArrival::level`].
+    pub level: Vec<f64>,
+    /// See [`BucketArrival::age_s`].
+    pub age_s: Vec<f64>,
+}
+
+impl Levels {
+    /// Fill them for a bucket that leaks `rate` bytes a second, and that what is lost does not enter.
+    pub fn fill(&mut self, trace: &Trace, rate: f64) {
+        // In place, as this goes over the trace again and again: nothing in the loop may have to grow.
+        self.level.resize(trace.len(), 0.0);
+        self.age_s.resize(trace.len(), 0.0);
+        let found = self.level.iter_mut().zip(&mut self.age_s);
+        for ((level, age_s), arrivals_at) in found.zip(trace.arrivals_at(rate)) {
+            (*level, *age_s) = (arrivals_at.level, arrivals_at.age_s);
+        }
+    }
+
+    /// The packets, as they came.
+    pub fn arrivals_at<'a>(&'a self, trace: &'a Trace) -> impl Iterator<Item = BucketArrival> + 'a {
+        let found = self.level.iter().zip(&self.age_s).zip(&trace.lost);
+        found.map(|((&level, &age_s), &lost)| BucketArrival { level, age_s, lost })
+    }
+}
+
+/// A bucket that leaks, packet by packet.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LeakyBucket {
+    rate: f64,
+    level: f64,
+    then_s: f64,
+    /// When it was last empty.
+    empty_s: f64,
+}
+
+impl LeakyBucket {
+    /// An empty one that leaks `rate` bytes a second.
+    pub fn new(rate: f64) -> Self {
+        Self {
+            rate,
+            ..Self::default()
+        }
+    }
+
+    /// The level with a packet that comes. What is lost does not enter.
+    #[inline]
+    pub fn arrives(&mut self, now_s: f64, bytes: f64, lost: bool) -> f64 {
+        self.level -= self.rate * (now_s - self.then_s);
+        if self.level <= 0.0 {
+            self.level = 0.0;
+            self.empty_s = now_s;
+        }
+        self.then_s = now_s;
+        let with = self.level + bytes;
+        if !lost {
+            self.level = with;
+        }
+        with
+    }
+}
+
+/// The value below which this share of `values` lies; their order changes.
+pub fn quantile(values: &mut [f64], share: f64) -> f64 {
+    if values.is_empty() {
+        return 0.0;
+    }
+    let place = ((values.len() - 1) as f64 * share).round() as usize;
+    *values.select_nth_unstable_by(place, f64::total_cmp).1
+}
+
+/// Slope and value at zero of the line with the least squares.
+pub fn line(points: impl Iterator<Item = (f64, f64)> + Clone) -> Option<(f64, f64)> {
+    let (mut count, mut x_sum, mut y_sum) = (0.0, 0.0, 0.0);
+    for (x, y) in points.clone() {
+        count += 1.0;
+        x_sum += x;
+        y_sum += y;
+    }
+    let (x_mean, y_mean) = (x_sum / count, y_sum / count);
+    let (mut xx, mut xy) = (0.0, 0.0);
+    for (x, y) in points {
+        xx += (x - x_mean) * (x - x_mean);
+        xy += (x - x_mean) * (y - y_mean);
+    }
+    let slope = xy / xx;
+    slope
+        .is_finite()
+        .then_some((slope, y_mean - slope * x_mean))
+}

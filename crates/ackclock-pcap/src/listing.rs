@@ -1,0 +1,180 @@
+//! The segments of a capture as rows, each with a key that is the same in another capture of the same path.
+//!
+//! The key hashes the fields that no hop changes: addresses, ports, sequence and acknowledgement numbers, flags,
+//! window, timestamps, and the IP identification, which distinguishes retransmissions. Super-segments are listed as the
+//! segments on the wire; PSH is left out, as offloads change it.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
+use std::path::Path;
+
+use ackclock_core::tables::{record, table};
+
+use crate::files::Capture;
+use crate::filter::Filter;
+use crate::packet::{Endpoint, Flags, Segment};
+
+/// The MSS of connections without a captured SYN; the timestamp option is subtracted.
+const DEFAULT_MSS: u32 = 1460;
+const TIMESTAMPS_BYTES: u32 = 12;
+
+table!(
+    /// A row for each segment.
+    Listed {
+        /// Since 1970.
+        time_ns: u64,
+        key: u64,
+        /// A row of [`Pairs`].
+        pair: u32,
+        from_first: bool,
+        sequence: u32,
+        acknowledgement: u32,
+        payload_bytes: u32,
+    }
+);
+
+table!(
+    /// The ends of connections.
+    Pairs {
+        first: String,
+        second: String,
+    }
+);
+
+record!(
+    /// The rows since the last drain.
+    Lists {
+        listed: Listed,
+        pairs: Pairs,
+    }
+);
+
+/// A capture read segment by segment into rows.
+#[derive(Debug)]
+pub struct Listing {
+    capture: Capture,
+    filter: Option<Filter>,
+    pairs: HashMap<[Endpoint; 2], Pair>,
+    previous_ns: i64,
+    rows: Lists,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Pair {
+    number: u32,
+    mss: u32,
+}
+
+impl Listing {
+    /// Open a file.
+    pub fn open(path: &Path, filter: Option<Filter>) -> Self {
+        Self {
+            capture: Capture::open(&[path]),
+            filter,
+            pairs: HashMap::new(),
+            previous_ns: 0,
+            rows: Lists::default(),
+        }
+    }
+
+    /// Read at most `segments` segments; return false at the end.
+    pub fn advance(&mut self, segments: u64) -> bool {
+        for _ in 0..segments {
+            let Some(segment) = self.capture.next() else {
+                return false;
+            };
+            let min_bytes = self
+                .filter
+                .as_ref()
+                .is_none_or(|filter| filter.matches(&segment));
+            if min_bytes && !segment.duplicate {
+                self.list(&segment);
+            }
+        }
+        true
+    }
+
+    /// Take the accumulated rows.
+    pub fn drain(&mut self) -> Lists {
+        std::mem::take(&mut self.rows)
+    }
+
+    fn list(&mut self, segment: &Segment) {
+        self.previous_ns = segment.time_ns.unwrap_or(self.previous_ns);
+        let pair = self.pair(segment);
+        let options = if segment.options.timestamps.is_some() {
+            TIMESTAMPS_BYTES
+        } else {
+            0
+        };
+        let mss = pair.mss.saturating_sub(options).max(1);
+        let packets = if segment.super_segment {
+            segment.payload_bytes.div_ceil(mss)
+        } else {
+            1
+        };
+        for number in 0..packets {
+            let before = number * mss;
+            let bytes = (segment.payload_bytes - before).min(mss);
+            let bytes = if packets == 1 {
+                segment.payload_bytes
+            } else {
+                bytes
+            };
+            self.row(segment, pair.number, (number, before, bytes));
+        }
+    }
+
+    fn row(&mut self, segment: &Segment, pair: u32, (number, before, bytes): (u32, u32, u32)) {
+        let sequence = segment.sequence.wrapping_add(before);
+        let identification = segment
+            .identification
+            .map(|first| first.wrapping_add(number) & 0xffff);
+        let Flags(flags) = segment.flags;
+        let identity = (
+            (segment.source, segment.destination),
+            (sequence, segment.acknowledgement, bytes),
+            (flags & !Flags::PSH, segment.window),
+            (identification, segment.options.timestamps),
+        );
+        let rows = &mut self.rows.listed;
+        rows.time_ns.push(self.previous_ns.max(0) as u64);
+        rows.key
+            .push(BuildHasherDefault::<DefaultHasher>::default().hash_one(identity));
+        rows.pair.push(pair);
+        rows.from_first.push(segment.source <= segment.destination);
+        rows.sequence.push(sequence);
+        rows.acknowledgement.push(segment.acknowledgement);
+        rows.payload_bytes.push(bytes);
+    }
+
+    fn pair(&mut self, segment: &Segment) -> Pair {
+        let (source, destination) = (segment.source, segment.destination);
+        let ends = if source <= destination {
+            [source, destination]
+        } else {
+            [destination, source]
+        };
+        let number = self.pairs.len() as u32;
+        let rows = &mut self.rows.pairs;
+        let pair = self.pairs.entry(ends).or_insert_with(|| {
+            rows.first.push(text(ends[0]));
+            rows.second.push(text(ends[1]));
+            Pair {
+                number,
+                mss: DEFAULT_MSS,
+            }
+        });
+        if segment.flags.has(Flags::SYN) {
+            if let Some(mss) = segment.options.mss {
+                pair.mss = pair.mss.min(mss.into());
+            }
+        }
+        *pair
+    }
+}
+
+/// Format an endpoint as the dataset has it.
+fn text(end: Endpoint) -> String {
+    std::net::SocketAddr::new(end.address.ip(), end.port).to_string()
+}

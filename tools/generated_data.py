@@ -1,0 +1,19 @@
+"""Write the files that are made of the package's own facts and kept in it.
+
+The schema for editors, and the congestion control algorithms that captured flows may have used.
+"""
+
+from __future__ import annotations
+
+from ackclock.capture import candidates, congestion
+from ackclock.scenario import json_schema
+
+
+def main() -> None:
+    """Write all files where the package is."""
+    json_schema.FILE.write_text(json_schema.text(), encoding="utf-8")
+    congestion.CANDIDATES.write_text(candidates.text(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
