@@ -59,7 +59,7 @@ def test_a_clock_that_was_set_back_is_followed(tmp_path):
     assert (result.begin_s.tolist(), result.first_s, result.last_s) == ([90.0, 100.0], 90.0, 100.5)
 
 
-def test_gaps_that_overlap_count_once(tmp_path):
+def test_gaps_that_overlap_count_one_time(tmp_path):
     result = log(tmp_path, "wall_s,duration_s,class\n10,5,stop\n11,1,steal\n14,2,step\n")
     assert result.within(np.array([0.0]), np.array([100.0])).tolist() == [6.0]
 
@@ -116,7 +116,7 @@ def call(*arguments):
     return CliRunner().invoke(application, [str(argument) for argument in arguments])
 
 
-def test_the_log_says_why_nothing_was_sent(tmp_path):
+def test_the_log_reports_why_nothing_was_sent(tmp_path):
     capture(tmp_path / "a.pcap", 5.0)
     (tmp_path / "clock.csv").write_text("wall_s,duration_s,class\n1000001.0,5.0,steal\n")
     plain = json.loads(call("capture", tmp_path / "a.pcap", "--json").stdout)

@@ -1,4 +1,4 @@
-"""Which congestion control captured flows used: ours are named, what is foreign or too short is not."""
+"""Identification of the CCA of captured flows: ours are named; foreign ones and short flows are unknown."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_our_own_are_named_and_what_is_foreign_is_unknown(result):
     assert all(ranking[0]["off"] < 0.01 for ranking in rankings[:2])  # a replay of what loses by itself alone is exact
 
 
-def test_of_a_short_flow_nothing_is_said(result):
+def test_of_a_short_flow_nothing_is_reported(result):
     assert result.analysis["flows"][4]["congestion"] is None
 
 
@@ -80,7 +80,7 @@ def test_the_terminal_shows_it(pcap):
     assert sorted(line.split()[-1] for line in done.stdout.splitlines() if "→" in line) == sorted([*TRUE, "–"])
 
 
-def test_the_file_of_candidates_is_what_their_cards_say():
+def test_the_file_of_candidates_is_what_their_cards_report():
     assert congestion.CANDIDATES.read_text("utf-8") == candidates.text(), "old: python tools/generated_data.py"
 
 
@@ -94,13 +94,13 @@ def test_every_control_is_a_candidate_with_all_its_parameters():
     assert not deployed & {"aimd", "tahoe", "lincubic"}
 
 
-def test_a_name_that_may_as_well_be_another_is_not_said():
+def test_a_name_that_may_as_well_be_another_is_not_reported():
     ranking = [{"name": "reno", "probability": 0.4}, {"name": "cubic", "probability": 0.35}]
     assert congestion.word(ranking) == congestion.UNKNOWN
     assert congestion.word(None) == congestion.UNKNOWN
 
 
-def test_what_does_the_same_is_told_beside_the_name(result, pcap):
+def test_what_does_the_same_is_reported_with_the_name(result, pcap):
     reno = result.analysis["flows"][1]["congestion"]
     assert congestion.word(reno) == "reno"
     # Without marks, DCTCP takes Reno's functions.
@@ -110,7 +110,7 @@ def test_what_does_the_same_is_told_beside_the_name(result, pcap):
     assert congestion.same(None) == congestion.same([{"name": "reno", "same": ["dctcp"], "probability": 0.4}]) == ()
 
 
-def test_what_is_no_candidate_is_refused(pcap):
+def test_what_is_no_candidate_is_rejected(pcap):
     capture = _core.Capture([pcap])
     with pytest.raises(ValueError, match="deployed"):
         capture.congestion('[{"name": "reno", "parameters": {}}]')

@@ -1,4 +1,4 @@
-"""Whose fault it was, told from answers with one cause each."""
+"""Verdicts on analyses with one cause each."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def limited(**shares: float) -> dict[str, float]:
 
 
 def several(count: int, rate_bps: float) -> dict[str, Any]:
-    """So many connections of 1 Mb/s at the same time, all told to share a link of that rate."""
+    """Return connections of 1 Mb/s at the same time, all classified as sharing a link of that rate."""
     flow = {"sender": "client", "first_data_s": 0.0, "last_data_s": 10.0, "goodput_bps": 1e6}
     of_one = reported(
         limited=limited(shared_bottleneck=1.0), path={**POLICER, "limiter": "queue", "rate_bps": rate_bps}, **flow
@@ -56,7 +56,7 @@ def several(count: int, rate_bps: float) -> dict[str, Any]:
     return {**of_one, "flows": of_one["flows"] * count}
 
 
-def test_flows_that_are_faster_together_than_their_link_do_not_share_it():
+def test_flows_that_are_faster_jointly_than_their_link_do_not_share_it():
     assert diagnose(several(4, 4e6)).verdict is Cause.NETWORK
     assert diagnose(several(4, 1e6)).verdict is Cause.NOTHING
     other_way = several(2, 1e6)
@@ -86,7 +86,7 @@ def test_the_greatest_cost_is_the_verdict(given, verdict):
     assert diagnose(given).verdict is verdict
 
 
-def test_the_round_trips_of_a_stall_are_not_counted_again():
+def test_the_round_trips_of_a_stall_are_not_counted_repeatedly():
     stall = {"start_s": 1.0, "duration_s": 4.0, "class": "host"}
     result = diagnose(reported(limited=limited(control=0.5, bottleneck=0.5), stalls=[stall]))
     assert result.verdict is Cause.HOST
@@ -109,13 +109,13 @@ def test_a_stall_that_no_limit_has_takes_of_all_of_them():
     assert result.costs == pytest.approx({Cause.HOST: 0.4, Cause.RECEIVER: 0.3, Cause.NOTHING: 0.3})
 
 
-def test_costs_are_shares_of_the_whole():
+def test_costs_are_shares_of_the_complete():
     stall = {"start_s": 1.0, "duration_s": 20.0, "class": "timeout"}  # longer than the data took
     result = diagnose(reported(limited=limited(control=1.0), stalls=[stall]))
     assert sum(result.costs.values()) == pytest.approx(1.0)
 
 
-def test_what_is_said_has_its_figures_and_is_json():
+def test_what_is_reported_has_its_figures_and_is_json():
     result = diagnose(reported(limited=limited(control=1.0), segments_lost=7, path=POLICER)).as_dict()
     assert json.loads(json.dumps(result, allow_nan=False))["verdict"] == "shaper"
     (limiter,) = [one for one in result["findings"] if "policer" in one["sentence"]]
@@ -125,7 +125,7 @@ def test_what_is_said_has_its_figures_and_is_json():
     assert losses["evidence"]["segments_lost"] == 7
 
 
-def test_a_shared_queue_that_stands_is_said_to():
+def test_a_shared_queue_that_appears_is_reported_to():
     (calm,) = diagnose(reported(limited=limited(shared_bottleneck=1.0))).findings
     (stands,) = diagnose(reported(limited=limited(shared_bottleneck=1.0), rtt_mean_s=0.2)).findings
     assert "Its queue is standing" in stands.sentence and "Its queue is standing" not in calm.sentence
@@ -133,7 +133,7 @@ def test_a_shared_queue_that_stands_is_said_to():
     assert calm.next == "Look for what else uses the link."
 
 
-def test_every_class_of_the_analysis_has_a_cause_and_words():
+def test_every_class_of_the_analysis_has_a_cause_and_texts():
     from ackclock import _core
 
     valid = {*_core.CAPTURE_STALLS, *CLOCK_GAPS} - {"unknown"}
@@ -161,7 +161,7 @@ def test_a_flow_behind_a_policer_shares_no_link_and_nothing_is_held_back():
     assert then.endswith("held back.")
 
 
-def test_a_rate_or_depth_that_is_hardly_known_is_told_as_a_range():
+def test_a_rate_or_depth_that_is_hardly_given_is_reported_as_a_range():
     wide = {**POLICER, "rate_ci95": [0.9e6, 1.8e6], "depth_at_least": True}
     first = sentences(reported(path=wide, limited=limited(control=1.0)))[0][0]
     burst = "after a burst of 24.0 kB, or more if it was not full at first."
@@ -176,7 +176,7 @@ def test_slow_start_behind_timeouts_is_no_short_transfer():
     assert after[1] == "Each timeout begins it anew: find where packets are lost."
 
 
-def test_where_nothing_is_known_of_the_time_nothing_is_decided():
+def test_where_nothing_is_given_of_the_time_nothing_is_decided():
     assert diagnose(reported()).verdict is Cause.UNDECIDED
     none = {**reported(), "connections": 0, "flows": []}
     assert sentences(none)[0][0] == "There is no connection to look at."

@@ -157,7 +157,7 @@ def test_what_overtakes_is_counted(files, place):
     assert match.read(files[0], swapped).analysis["joined"]["reordered"] == len(pairs)
 
 
-def test_the_clock_that_is_less_disturbed_tells_the_drift():
+def test_the_clock_that_is_less_disturbed_reports_the_drift():
     """Forward there is a queue but for the first moment; back there is none."""
     times_s = np.linspace(0, 10, 101)
     later_s = 3.0 + 50e-6 * times_s
@@ -180,7 +180,7 @@ def call(*arguments):
     return CliRunner().invoke(application, [str(argument) for argument in arguments])
 
 
-def test_the_command_says_and_writes_it(files, place):
+def test_the_command_reports_and_writes_it(files, place):
     done = call("capture", *files, "--join", "--json", "--out", place / "out")
     assert done.exit_code == 0
     assert json.loads(done.stdout)["joined"]["segments_lost_between"] > 20

@@ -64,14 +64,14 @@ def test_a_connection_of_one_direction_has_the_packets_of_both():
     assert reported["packets"] == 17
 
 
-def test_limits_are_shares_of_the_time_in_which_something_is_known():
+def test_limits_are_shares_of_the_time_in_which_something_is_given():
     (reported,) = capture_analysis.of_flows([row(0, limited_receiver_s=3.0, limited_control_s=1.0)], [], {})
     assert reported["limited"] == {**dict.fromkeys(capture_analysis.LIMITS, 0.0), "receiver": 0.75, "control": 0.25}
     (reported,) = capture_analysis.of_flows([row(0)], [], {})
     assert reported["limited"] is None
 
 
-def test_stalls_stand_with_their_connection():
+def test_stalls_appear_with_their_connection():
     stalls = [
         {"time_s": 1.0, "flow": 3, "duration_s": 0.5, "class": "timeout", "confidence": 1.0},
         {"time_s": 2.0, "flow": 0, "duration_s": 0.25, "class": "host", "confidence": 0.5},
@@ -91,7 +91,7 @@ def seen_from(vantage, *, directions=1, payload_bytes=1000, capture_lost=0, data
     }
 
 
-def test_the_vantage_is_where_most_data_was_seen_from():
+def test_the_vantage_is_where_maximum_data_was_captured_from():
     observed = [
         seen_from("sender"),
         seen_from("middle", payload_bytes=10**6),

@@ -32,7 +32,7 @@ def observed(request, tmp_path_factory):
     return capture.read([path], "dst port 5001").analysis, capture.read([path]).analysis
 
 
-def test_what_passed_is_counted_each_byte_once(observed):
+def test_what_passed_is_counted_each_byte_one_time(observed):
     data, both = observed
     assert [flow["bytes"] for flow in data["flows"]] == [flow["bytes"] for flow in both["flows"]] == list(SIZES)
     for flow in data["flows"]:
@@ -40,7 +40,7 @@ def test_what_passed_is_counted_each_byte_once(observed):
         assert flow["goodput_bps"] == pytest.approx(8 * flow["bytes"] / duration_s)
 
 
-def test_nothing_is_said_that_only_acknowledgements_tell(observed):
+def test_nothing_is_reported_that_only_acknowledgements_report(observed):
     data, both = observed
     assert data["path"]["limiter"] == "undecided"
     assert both["path"]["limiter"] != "undecided"

@@ -81,7 +81,7 @@ def test_metrics_are_those_of_the_run(run, outcome):
         assert observed[name]["mean"] == pytest.approx(planned[name]["mean"], rel=bound), name
 
 
-def test_each_loss_is_found(run, outcome):
+def test_each_loss_is_detected(run, outcome):
     """All drops of data but those that the end of the run leaves open."""
     drops = run.events.filter(kind="drop").height
     lost = sum(flow["segments_lost"] for flow in outcome.analysis["flows"])
@@ -90,7 +90,7 @@ def test_each_loss_is_found(run, outcome):
     assert outcome.analysis["capture_loss"] == {"packets": 0, "share": 0.0}
 
 
-def test_the_answers_have_the_promised_keys(outcome):
+def test_the_results_have_the_promised_keys(outcome):
     assert list(outcome.analysis) == [
         "files",
         "vantage",
@@ -151,7 +151,7 @@ def test_report_and_plot_read_it(pcap, place):
     assert call("check", out).exit_code == 0
 
 
-def test_the_doctor_says_whose_fault_it_was_in_words_and_by_its_status(pcap):
+def test_the_doctor_reports_whose_fault_it_was_in_texts_and_by_its_status(pcap):
     done = call("doctor", pcap)
     assert done.exit_code == 10
     assert "Verdict: the network." in done.stdout
@@ -186,7 +186,7 @@ def test_what_cannot_be_read_is_one_line(pcap, place, arguments, line):
     assert done.stderr.count("\n") == 1
 
 
-def test_what_is_whole_of_a_file_that_breaks_off_is_told(pcap, place):
+def test_what_is_complete_of_a_file_that_breaks_off_is_reported(pcap, place):
     (place / "cut.pcap").write_bytes(pcap.read_bytes()[:100_001])
     done = call("capture", place / "cut.pcap")
     assert done.exit_code == 0
@@ -204,7 +204,7 @@ def packets(pcap):
         place += 16 + length
 
 
-def test_times_that_no_capture_spans_are_told(pcap, tmp_path):
+def test_times_that_no_capture_spans_are_reported(pcap, tmp_path):
     """A packet by a clock that was never set, ten years on."""
     content = bytearray(pcap.read_bytes())
     *_, (place, _) = packets(pcap)
@@ -214,7 +214,7 @@ def test_times_that_no_capture_spans_are_told(pcap, tmp_path):
     assert note == "1 segment is 4.5 years or more from the first by the clock, and counted as exactly that far"
 
 
-def test_packets_without_a_time_are_told(pcap, tmp_path):
+def test_packets_without_a_time_are_reported(pcap, tmp_path):
     """A pcapng may have blocks that hold nothing but the packet."""
     blocks = [(0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1)), (1, struct.pack("<HHI", 1, 0, 0))]
     blocks += [(3, struct.pack("<I", len(data)) + data) for _, data in packets(pcap)]
@@ -228,7 +228,7 @@ def test_packets_without_a_time_are_told(pcap, tmp_path):
     assert note.endswith(f"{count:,} of {count:,} packets have no time; each takes that of the packet before it")
 
 
-def test_wrong_arguments_are_told():
+def test_wrong_arguments_are_reported():
     with pytest.raises(TypeError):
         capture.read("a.pcap")
     with pytest.raises(InputError):
@@ -275,7 +275,7 @@ def test_what_cannot_be_drawn_is_one_line(pcap, place, arguments, line):
     assert done.stderr.count("\n") == 1
 
 
-def test_the_doctors_page_is_written_beside_what_it_says(pcap, place):
+def test_the_doctors_page_is_written_with_what_it_reports(pcap, place):
     done = call("doctor", pcap, "--html", place / "why.html")
     assert done.exit_code == 10
     assert f"wrote {place / 'why.html'}" in done.stdout.replace("\n", "")
@@ -292,7 +292,7 @@ def test_tables_are_printed_for_each_direction_and_rule(pcap):
     json.loads(call("capture", pcap, "--json", "--tables").stdout)
 
 
-def test_each_capture_is_read_once(tmp_path):
+def test_each_capture_is_read_one_time(tmp_path):
     path = tmp_path / "a.pcap"
     path.write_bytes(b"")
     with pytest.raises(InputError, match="a.pcap twice; expected each once"):
@@ -314,7 +314,7 @@ def test_the_doctors_page_replaces_pages_only(pcap, place, tmp_path):
     assert "--filter: found" in refused.stderr
 
 
-def test_hosts_that_share_a_link_tell_its_rate_together(outcome):
+def test_hosts_that_share_a_link_report_its_rate_jointly(outcome):
     """Each flow has addresses of its own, and alone tells nothing of the link's rate; with Ethernet's 18 bytes."""
     path = outcome.analysis["path"]
     assert path["limiter"] == "queue"

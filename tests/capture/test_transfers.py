@@ -122,7 +122,7 @@ def test_jain_of_a_download_is_one(made):
     assert result == pytest.approx(1.0) and not math.isnan(result)
 
 
-def test_what_came_the_other_way_is_counted_in_bytes(observed):
+def test_what_arrived_the_other_way_is_counted_in_bytes(observed):
     """The rates of both directions are what the capture has of IP packets, ACKs included."""
     rates = {
         row["sender"]: row["value"]

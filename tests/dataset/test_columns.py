@@ -85,7 +85,7 @@ def assert_as_its_frame(given: Columns, chosen: Any) -> None:
 @pytest.mark.parametrize("table", TABLES)
 @settings(max_examples=20)
 @given(data=st.data())
-def test_numbers_words_and_lists_are_those_of_the_frame(table, data):
+def test_numbers_texts_and_lists_are_those_of_the_frame(table, data):
     columns = Columns(table, data.draw(handed(table)), 3, NAMES)
     for chosen in (None, slice(0, 1), np.flatnonzero(np.arange(columns.height) % 2)):
         assert_as_its_frame(columns, chosen)

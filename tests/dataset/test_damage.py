@@ -138,7 +138,7 @@ def test_all_damage_is_named(tmp_path, complete, cases):
     assert min(counts.values()) > cases / 20
 
 
-def test_reports_plots_and_comparisons_refuse_it(tmp_path, complete):
+def test_reports_plots_and_comparisons_reject_it(tmp_path, complete):
     for name in ("run", "sweep"):
         shutil.copytree(complete / name, tmp_path / name)
     part = tmp_path / "run" / "flow_samples.parquet" / "part-0000.parquet"
@@ -181,7 +181,7 @@ def test_nothing_is_read_twice(tmp_path, complete, monkeypatch):
     assert len(read) == 1
 
 
-def test_check_says_a_line_for_each_result(tmp_path, complete):
+def test_check_reports_a_line_for_each_result(tmp_path, complete):
     for name in ("run", "sweep"):
         shutil.copytree(complete / name, tmp_path / "archive" / name)
     (tmp_path / "archive" / "notes").mkdir()

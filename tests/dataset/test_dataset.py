@@ -83,13 +83,13 @@ def test_lists_with_none_strings_and_nested_lists() -> None:
         ("events", {"time_s": np.array([1.0]), "kind": np.array([1], np.uint8)}, "came as codes"),
     ],
 )
-def test_what_a_table_has_not_is_refused(table: str, columns: dict[str, object], message: str) -> None:
+def test_what_a_table_has_not_is_rejected(table: str, columns: dict[str, object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Spool().append(table, columns)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("spool_bytes", [1, 1 << 20])
-def test_a_spool_gives_rows_other_words_wherever_they_are(spool_bytes: int) -> None:
+def test_a_spool_gives_rows_other_texts_wherever_they_are(spool_bytes: int) -> None:
     spool = Spool(spool_bytes=spool_bytes)
     for first in (0, 2):
         numbers = np.array([first, first + 1], np.uint32)
@@ -174,7 +174,7 @@ def test_both_ways_to_swap_folders(tmp_path: Path, swap) -> None:  # type: ignor
     assert len(list(tmp_path.iterdir())) == 2
 
 
-def test_something_else_is_left_alone(tmp_path: Path) -> None:
+def test_something_else_is_left_single(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("years")
     with pytest.raises(InputError, match="is not an ackclock result"):
         small().write(tmp_path)
@@ -224,7 +224,7 @@ def _break_part(case: str, part: Path) -> None:
 
 
 @pytest.mark.parametrize("case", BROKEN)
-def test_reading_says_in_one_line_what_is_wrong(tmp_path: Path, case: str) -> None:
+def test_reading_reports_in_one_line_what_is_wrong(tmp_path: Path, case: str) -> None:
     place = small().write(tmp_path / "result")
     manifest, part = place / "manifest.json", place / "flows.parquet" / "part-0000.parquet"
     valid = json.loads(manifest.read_text())

@@ -56,7 +56,7 @@ def test_what_a_killed_process_has_left_goes_with_the_next_one(tmp_path):
     assert names(tmp_path) == ["result"]
 
 
-def test_what_only_looks_like_a_private_place_stays(tmp_path):
+def test_what_only_reads_like_a_private_place_stays(tmp_path):
     others = [".ackclock", ".ackclock-0123", ".ackclock-0123456789abcdeg", ".x.01234567.tmp", "x-0123456789abcdef"]
     for name in others:
         (tmp_path / name).mkdir()
@@ -119,7 +119,7 @@ def test_links_in_a_circle_are_one_line(tmp_path):
         small().write(tmp_path / "a")
 
 
-def test_notes_of_all_kinds_are_there_at_any_time(tmp_path, monkeypatch):
+def test_notes_of_all_kinds_are_present_at_any_time(tmp_path, monkeypatch):
     place = small(1).write(tmp_path / "result")
     (place / "figures" / "deep").mkdir(parents=True)
     (place / "figures" / "deep" / "one.png").write_text("mine")
@@ -144,7 +144,7 @@ def test_notes_of_all_kinds_are_there_at_any_time(tmp_path, monkeypatch):
     assert (place / "figures" / "deep" / "one.png").read_text() == "mine"
 
 
-def test_notes_are_copied_where_there_are_no_hard_links(tmp_path, monkeypatch):
+def test_notes_are_copied_where_present_are_no_hard_links(tmp_path, monkeypatch):
     def refuse(*_: object, **__: object) -> None:
         raise PermissionError(1, "Operation not permitted")
 
@@ -166,7 +166,7 @@ def test_a_kill_between_the_two_steps_of_a_swap_loses_nothing(tmp_path, monkeypa
     assert names(tmp_path) == ["result"]
 
 
-def test_of_several_writers_one_wins_whole(tmp_path):
+def test_of_several_writers_one_wins_complete(tmp_path):
     """The table of the result has as many rows as its manifest says, at any time."""
     data = [synthetic.dataset(small().manifest["plan"], {"flows": synthetic.flows(n)}, n) for n in (1, 2, 3)]
     place, failed = tmp_path / "result", []

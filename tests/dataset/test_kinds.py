@@ -53,7 +53,7 @@ def here(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("there", [*COMMANDS, Kind.OTHER, Kind.DAMAGED])
-def test_another_kind_is_refused_before_anything_runs(here, command, there):
+def test_another_kind_is_rejected_before_anything_runs(here, command, there):
     if there is command:
         return
     folder = here / "out" / "G.resp" if command is Kind.REPRODUCTION else here / "out"
@@ -110,7 +110,7 @@ def test_its_own_kind_is_replaced_and_notes_stay(here, command):
     assert result["command"]
 
 
-def test_a_result_with_fewer_words_than_today_is_read(tmp_path):
+def test_a_result_with_fewer_texts_than_today_is_read(tmp_path):
     """Kinds of events are added at the end: what was written before is read as if it had been written now."""
     folder = synthetic.unplanned().write(tmp_path / "old")
     part = folder / "events.parquet" / "part-0000.parquet"

@@ -1,4 +1,4 @@
-"""How fast a disk is."""
+"""Measurement of a disk's speed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def measured(folder: Path, repeats: int = 2) -> disk.Disk:
     return disk.measure(folder, repeats=repeats, blocks_bytes=BLOCKS, amount_bytes=1 << 18)
 
 
-def test_every_cell_is_measured_as_often_as_asked_in_turns(tmp_path):
+def test_every_cell_is_measured_as_often_as_requested_in_turns(tmp_path):
     rows = measured(tmp_path, repeats=3).rows
     cells = rows.group_by("operation", "cached", "block_bytes").agg(pl.col("repeat").sort())
     assert cells.height == 2 * 2 * len(BLOCKS)
@@ -75,7 +75,7 @@ def test_a_disk_is_never_filled(tmp_path, monkeypatch):
     assert measured(tmp_path, repeats=1).rows["bytes"].max() <= 0.1 * 200 * 4096
 
 
-def test_folders_and_devices_that_are_none_are_refused(tmp_path):
+def test_folders_and_devices_that_are_none_are_rejected(tmp_path):
     with pytest.raises(InputError, match="found No such file or directory; expected a folder"):
         measured(tmp_path / "none")
     for none in (tmp_path, Path("/dev/null")):
@@ -146,7 +146,7 @@ def test_a_device_is_written_from_its_beginning_if_forced(tmp_path, medium):
 
 @pytest.mark.oracle
 @on_a_device
-def test_of_a_short_device_no_more_than_there_is(tmp_path, medium):
+def test_of_a_short_device_no_more_than_present_is(tmp_path, medium):
     with loop_device(medium, "--sizelimit", "1048576") as device:
         result = disk.measure(tmp_path, device=device, force=True, repeats=1).rows
     raw = result.filter(pl.col("target") == "device")
@@ -197,7 +197,7 @@ def test_nothing_of_a_device_is_held_by_one_who_is_killed(tmp_path, medium):
     assert [path.name for path in tmp_path.iterdir()] == ["medium"]
 
 
-def test_what_a_capture_needs():
+def test_what_a_capture_requires():
     assert disk.capture_bytes_s(300e6) == pytest.approx(2.4e6)  # Belhareth 2014, section 4.3.3
 
 
@@ -218,7 +218,7 @@ def test_a_disk_that_cannot_follow_is_named():
     assert not fast.bad
 
 
-def test_a_call_that_stands_still_is_named():
+def test_a_call_that_appears_still_is_named():
     _, stood = disk_of(1e9, longest_s=1.5).findings(300e6)
     assert stood.sentence == "One call took 1.50 s: a process that writes here is blocked for as long."
 

@@ -1,4 +1,4 @@
-"""What explains the figures of a network, from made-up figures; and what of an order and its answer is arithmetic."""
+"""Findings on a network from made-up figures; arithmetic of orders and results."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from ackclock.doctor.network import Network, TestPlan, endpoints, files, findings, test_matrix, transfers
 from ackclock.doctor.network.endpoints import THIS, Address, CpuTime, Endpoint
 from ackclock.doctor.network.test_matrix import FILE, FROM, MEMORY, REMOTE, TO, Cell, CellResult
-from ackclock.doctor.network.test_matrix import HERE as HERE_SIDE
+from ackclock.doctor.network.test_matrix import LOCAL as LOCAL_SIDE
 from ackclock.doctor.settings import Settings
 from ackclock.engines.linux.testbed.facts import OFFLOADS, Facts
 from ackclock.errors import InputError
@@ -49,14 +49,14 @@ def side(name: str, address: str, **sysctls: str) -> Endpoint:
     return Endpoint(name, Address(address, address), facts, Settings(name, "6.1", 4, False, valid, {"eth0": 1e9}), True)
 
 
-HERE, ALICE = side(THIS, "10.0.0.1"), side("alice", "10.0.0.2")
+LOCAL, ALICE = side(THIS, "10.0.0.1"), side("alice", "10.0.0.2")
 
 
 def row(direction: str = TO, flows: int = 1, **more: Any) -> dict[str, Any]:
     return {"repeat": 0, "direction": direction, "flows": flows, "connected": flows, **ROW, **more}
 
 
-def message(*rows: dict[str, Any], here: Endpoint = HERE, alice: Endpoint = ALICE) -> dict[str, bool]:
+def message(*rows: dict[str, Any], here: Endpoint = LOCAL, alice: Endpoint = ALICE) -> dict[str, bool]:
     """Sentences, and whether each is bad."""
     result = [CellResult.of(Cell(each["direction"], each["flows"]), [each]) for each in rows]
     return {finding.sentence: finding.bad for finding in findings.findings(result, (here, alice))}
@@ -91,7 +91,7 @@ def test_the_send_buffer_is_the_senders():
 def test_a_buffer_that_does_not_grow_is_let_grow():
     alice = side("alice", "10.0.0.2", tcp_moderate_rcvbuf="0")
     result = [CellResult.of(Cell(TO, 1), [row(receive_window=0.9, congestion_window=0.1)])]
-    advice = [each.next for each in findings.findings(result, (HERE, alice))]
+    advice = [each.next for each in findings.findings(result, (LOCAL, alice))]
     assert "On alice: sysctl -w net.ipv4.tcp_moderate_rcvbuf=1, so that the buffer grows with the path." in advice
 
 
@@ -146,7 +146,7 @@ def test_switches_and_memory_of_both_hosts_are_named():
 def test_means_have_intervals_over_the_repeats():
     requested = TestPlan("alice", (1, 4), (TO,), repeats=2)
     rows = (row(goodput_bps=90e6), row(flows=4), row(goodput_bps=100e6), row(flows=4, connected=3))
-    one, four = Network(requested, (HERE, ALICE), rows, None).as_dict()["cells"]  # type: ignore[arg-type]
+    one, four = Network(requested, (LOCAL, ALICE), rows, None).as_dict()["cells"]  # type: ignore[arg-type]
     assert (one["goodput_bps"]["mean"], one["goodput_bps"]["n"]) == (95e6, 2)
     assert one["goodput_bps"]["ci95_high"] == pytest.approx(95e6 + 12.706 * 5e6, rel=1e-4)
     assert (one["retransmitted"]["ci95_high"], one["congestion_window"]["ci95_low"]) == (0.0, 1.0)
@@ -166,7 +166,7 @@ def test_turns_are_drawn_and_always_the_same():
 @pytest.mark.parametrize("direction", [TO, FROM])
 def test_one_side_listens_whichever_way_the_data_go(listen: str, direction: str):
     """Each host binds its own address, and knows its peer by the one that is seen."""
-    inside = replace(HERE, address=Address("192.168.0.7", "198.51.100.1"))
+    inside = replace(LOCAL, address=Address("192.168.0.7", "198.51.100.1"))
     pair = transfers.Pair((inside, ALICE), {})
     orders = [
         transfers._order(TestPlan("alice", server=listen), pair, Cell(direction, 3), 0, 5001, of)
@@ -232,7 +232,7 @@ def test_a_processor_with_the_kernels_work_is_busy_and_one_of_others_is_not():
 
 @pytest.mark.parametrize("given", ["alice", "10.0.0", "10.0.0.1,", "10.0.0.1,10.0.0.2,10.0.0.3", "fe80::1"])
 def test_addresses_are_of_ipv4(given: str):
-    with pytest.raises(InputError, match="--data: found .*; expected --data HERE,REMOTE: IPv4 addresses of both hosts"):
+    with pytest.raises(InputError, match="--addresses: found .*; expected --addresses LOCAL,REMOTE: IPv4"):
         endpoints.checked(given.split(","))
 
 
@@ -243,8 +243,8 @@ def reported(memory_bps: float, file_bps: float, **waits: float) -> tuple[str, b
         row(goodput_bps=file_bps, medium=FILE, waits={THIS: 0.0, "alice": 0.0} | waits),
     )
     result = [CellResult.of(Cell(TO, 1, each["medium"]), [each]) for each in rows]
-    places = {HERE_SIDE: "/here", REMOTE: "/there"}
-    (finding,) = files.findings(result, (HERE, ALICE), places)
+    places = {LOCAL_SIDE: "/here", REMOTE: "/there"}
+    (finding,) = files.findings(result, (LOCAL, ALICE), places)
     return finding.sentence, finding.bad, finding.next
 
 
@@ -277,14 +277,14 @@ def test_a_disk_that_is_fast_enough_leaves_it_to_the_path():
         ({"free_bytes": 10**12, "file_bytes": 0, "why": None}, "found an empty file; expected one with data"),
     ],
 )
-def test_a_disk_without_room_is_refused(room: dict[str, Any], message: str):
+def test_a_disk_without_room_is_rejected(room: dict[str, Any], message: str):
     requested = TestPlan("alice", files={REMOTE: "/there"})
     with pytest.raises(InputError) as error:
         files.stores(requested, {"alice": Roomy(room)})  # type: ignore[dict-item]
     assert str(error.value) == f'host "alice": --file: /there: {message}'
 
 
-def test_a_tenth_of_the_room_is_taken_at_most():
+def test_a_tenth_of_the_room_is_taken_at_maximum():
     requested = TestPlan("alice", files={REMOTE: "/there"})
     room = {"free_bytes": 10**9, "file_bytes": None, "why": None}
     store = files.stores(requested, {"alice": Roomy(room)})["alice"]  # type: ignore[dict-item]

@@ -76,7 +76,7 @@ def dropped(bed: Testbed, device: str) -> int:
 
 
 @pytest.mark.usefixtures("unchanged")
-def test_a_slow_router_is_found_in_both_directions(bed: Testbed):
+def test_a_slow_router_is_detected_in_both_directions(bed: Testbed):
     before = dropped(bed, "left")
     result = answers(bed, "--for", "1.5s", "--flows", "4", "--repeats", "1", "--out", str(bed.folder / "found"))
     drops = dropped(bed, "left") - before
@@ -158,7 +158,7 @@ def test_nothing_is_left_by_one_that_is_killed(bed: Testbed):
 
 
 @pytest.mark.usefixtures("unchanged")
-def test_a_login_that_is_refused_is_one_line(bed: Testbed):
+def test_a_login_that_is_rejected_is_one_line(bed: Testbed):
     config = bed.folder / "stranger_config"
     config.write_text(bed.from_bob.read_text().replace(f"{bed.folder}/login", f"{bed.folder}/stranger"))
     status, _, errors = network(bed, config=config)
@@ -166,7 +166,7 @@ def test_a_login_that_is_refused_is_one_line(bed: Testbed):
 
 
 @pytest.mark.usefixtures("unchanged")
-def test_a_host_that_is_not_there_is_one_line(bed: Testbed):
+def test_a_host_that_is_not_present_is_one_line(bed: Testbed):
     config = bed.folder / "nowhere_config"
     config.write_text("ConnectTimeout 1\n" + bed.from_bob.read_text())
     status, _, errors = network(bed, host="10.1.0.99", config=config)

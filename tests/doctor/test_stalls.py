@@ -64,7 +64,7 @@ def off_s(gap: dict[str, float], times: tuple[float, float, float, float]) -> fl
     return max(early_s, late_s) - gap["waited_s"]
 
 
-def test_each_stop_is_found_with_its_edges():
+def test_each_stop_is_detected_with_its_edges():
     """On a machine with more work than it can do, the watch itself may be late now and then: one of five tries."""
     worst_s = []
     for _ in range(5):
@@ -121,7 +121,7 @@ def test_a_result_has_the_gaps(tmp_path):
     assert examined.analysis["stalls"]["classes"]["steal"] == {"count": 1, "total_s": 0.5, "longest_s": 0.5}
 
 
-def test_where_the_clock_cannot_be_watched_it_says_so(monkeypatch):
+def test_where_the_clock_cannot_be_watched_it_reports_so(monkeypatch):
     monkeypatch.delattr("ackclock._core.ClockWatch")
     with pytest.raises(clock_gaps.WatchError, match="the clock can be watched on Linux only"):
         clock_gaps.watch(1.0)

@@ -3,7 +3,7 @@
 from ackclock.figures import numbers
 
 
-def test_units_stand_with_the_value_and_intervals_behind_it():
+def test_units_appear_with_the_value_and_intervals_behind_it():
     result = {
         "rate_bps": 8.021e6,
         "rate_ci95": [8.020e6, 8.023e6],
@@ -24,7 +24,7 @@ def test_units_stand_with_the_value_and_intervals_behind_it():
     ]
 
 
-def test_what_has_no_unit_stands_as_it_is():
+def test_what_has_no_unit_appears_as_it_is():
     result = {
         "limited": "control",
         "segments_lost": 1353,
@@ -36,6 +36,6 @@ def test_what_has_no_unit_stands_as_it_is():
     assert line == "limited control, segments lost 1,353, rtt ratio 2.393, net.ipv4.tcp_rmem 16,384, known –"
 
 
-def test_a_value_that_is_not_known_has_no_interval():
+def test_a_value_that_is_not_given_has_no_interval():
     assert numbers.evidence_line({"rate_bps": None, "rate_ci95": None}) == "rate –"
     assert numbers.evidence_line({"rate_bps": None, "rate_ci95": [1.0, 2.0]}) == "rate –"

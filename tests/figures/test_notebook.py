@@ -1,4 +1,4 @@
-"""What results say of themselves: three lines, a table in a notebook, frames of pandas."""
+"""Representations of results: three lines, a table in a notebook, frames of pandas."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def test_the_goodput_of_each_flow_is_the_metric(data):
     assert part["goodput_bps"].to_list() != listed
 
 
-def test_flows_that_come_and_go_are_told_apart():
+def test_flows_that_come_and_go_are_reported_apart():
     """The second group begins when the measured part is over, the third is done before it begins."""
     text = """
 duration = "6s"
@@ -174,14 +174,14 @@ def test_pandas_has_the_same_values(data, swept, compared):
     assert mixed["d"][0] == [1.0]
 
 
-def test_without_pandas_one_line_says_what_to_install(data, swept, monkeypatch):
+def test_without_pandas_one_line_reports_what_to_install(data, swept, monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
     for given in (data, swept):
         with pytest.raises(ac.InputError, match=r"^found no pandas \(.*\); expected ackclock\[pandas\]: pip install"):
             given.to_pandas()
 
 
-def test_a_table_that_there_is_not(data, swept):
+def test_a_table_that_present_is_not(data, swept):
     with pytest.raises(ac.InputError, match='^table: found "nope"; expected one of flows'):
         data.to_pandas("nope")
     with pytest.raises(ac.InputError, match="no table 'events'; expected a sweep that was run with --samples"):

@@ -47,7 +47,7 @@ def refused(*paths, kind=None) -> str:
 # ---- iperf3 ----
 
 
-def test_iperf3_tells_windows_round_trips_bytes_and_retransmissions():
+def test_iperf3_reports_windows_round_trips_bytes_and_retransmissions():
     data = importers.read([DATA / "tcp.json"])
     flows, samples = data.flows, data.flow_samples
     assert flows["source"].to_list() == ["10.9.0.1:33606", "10.9.0.1:33616"]
@@ -90,7 +90,7 @@ def test_iperf3_in_both_directions_has_a_flow_for_each():
     assert flows["delivered_bytes"].to_list() == [227934208, 277872640]
 
 
-def test_iperf3_at_the_receiver_knows_what_arrived_and_not_what_was_sent():
+def test_iperf3_at_the_receiver_uses_what_arrived_and_not_what_was_sent():
     (flow,) = importers.read([DATA / "server.json"]).flows.to_dicts()
     assert (flow["source"], flow["destination"]) == ("127.0.0.1:38990", "127.0.0.1:5201")
     assert (flow["delivered_bytes"], flow["sent_bytes"], flow["retransmissions"]) == (1123287040, None, None)
@@ -181,7 +181,7 @@ def test_flent_of_another_kind_is_a_line_with_its_place(tmp_path, complete, mess
 # ---- logs of ss and tc ----
 
 
-def test_ss_and_tc_together_are_one_run():
+def test_ss_and_tc_jointly_are_one_run():
     data = importers.read([DATA / "ss.log", DATA / "tc.log"])
     assert len(data.runs) == 1
     assert data.flows.height == 3
@@ -250,7 +250,7 @@ qdisc pfifo 10: dev q1 root limit 8p
     ]
 
 
-def test_a_connection_that_was_there_before_counts_from_the_first_look(tmp_path):
+def test_a_connection_that_was_present_before_counts_from_the_first_read(tmp_path):
     line = "ESTAB 0 0 10.0.0.1:1 10.0.0.2:2 reno wscale:7,7 rto:204 rtt:1/2 cwnd:{} bytes_acked:{} retrans:0/{}\n"
     log = "".join(f"{1.7e9 + k:.1f} {line.format(10 + k, 1000 + 500 * k, k)}" for k in range(4))
     data = importers.read([saved(tmp_path, "ss.log", log)])
@@ -258,7 +258,7 @@ def test_a_connection_that_was_there_before_counts_from_the_first_look(tmp_path)
     assert metrics(data)["goodput_bps"] == pytest.approx(4000)
 
 
-def test_a_connection_that_came_later_began_before_it_was_seen(tmp_path):
+def test_a_connection_that_arrived_later_began_before_it_was_captured(tmp_path):
     line = "ESTAB 0 0 10.0.0.1:{} 10.0.0.2:2\n\t reno wscale:7,7 rto:204 rtt:1/2 cwnd:10 bytes_acked:{}\n"
     log = f"1700000000\n{line.format(7, 5)}1700000001\n1700000002\n{line.format(8, 4000)}1700000003\n"
     (flow,) = importers.read([saved(tmp_path, "ss.log", log)]).flows.to_dicts()
@@ -280,7 +280,7 @@ def test_a_connection_that_came_later_began_before_it_was_seen(tmp_path):
         ('1700000000\n[{"kind"\nqdisc pfifo 1: root', ":2: found broken JSON"),
     ],
 )
-def test_logs_that_say_nonsense_are_a_line_with_its_number(tmp_path, log, message):
+def test_logs_that_report_nonsense_are_a_line_with_its_number(tmp_path, log, message):
     assert message in refused(saved(tmp_path, "x.log", log))
 
 
@@ -358,7 +358,7 @@ def test_what_is_imported_goes_through_every_view(tmp_path):
     assert Dataset.read(out).manifest["imported"]["files"][0]["kind"] == "iperf3"
 
 
-def test_a_folder_of_another_kind_is_left_alone(tmp_path):
+def test_a_folder_of_another_kind_is_left_single(tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "notes").write_text("mine")
     result = call("import", DATA / "tcp.json", "--out", tmp_path / "mine")
@@ -383,12 +383,12 @@ def test_files_that_are_none_are_one_line(tmp_path, name, content, message):
     assert message in refused(saved(tmp_path, name, content))
 
 
-def test_a_small_file_that_becomes_a_large_one_is_refused(tmp_path, monkeypatch):
+def test_a_small_file_that_becomes_a_large_one_is_rejected(tmp_path, monkeypatch):
     monkeypatch.setattr("ackclock.importers.text.LONGEST", 1 << 20)
     assert "more than 1 MiB in gzip" in refused(saved(tmp_path, "bomb.gz", gzip.compress(bytes(1 << 22))))
 
 
-def test_a_test_that_failed_says_so():
+def test_a_test_that_failed_reports_so():
     assert "found a test that failed (unable to connect to server" in refused(DATA / "error.json")
 
 
@@ -450,7 +450,7 @@ def tried(path: Path, kind: str | None = None) -> None:
 @settings(max_examples=60)
 @given(st.data())
 @pytest.mark.parametrize("name", ["tcp.json", "udp.json", "ping.flent.gz"])
-def test_any_value_in_any_place_is_read_or_refused(tmp_path_factory, name, data):
+def test_any_value_in_any_place_is_read_or_rejected(tmp_path_factory, name, data):
     content = (DATA / name).read_bytes()
     complete = json.loads(gzip.decompress(content) if name.endswith("gz") else content)
     changed = copy.deepcopy(complete)
@@ -465,7 +465,7 @@ def test_any_value_in_any_place_is_read_or_refused(tmp_path_factory, name, data)
 @settings(max_examples=60)
 @given(st.data())
 @pytest.mark.parametrize("name", ["ss.log", "tc.log", "oneline.log"])
-def test_any_change_of_a_log_is_read_or_refused(tmp_path_factory, name, data):
+def test_any_change_of_a_log_is_read_or_rejected(tmp_path_factory, name, data):
     text = (DATA / name).read_text()
     begin = data.draw(st.integers(0, len(text)))
     end = min(len(text), begin + data.draw(st.integers(0, 50)))
@@ -477,5 +477,5 @@ def test_any_change_of_a_log_is_read_or_refused(tmp_path_factory, name, data):
 
 @given(st.binary(max_size=300) | st.text(max_size=300).map(lambda text: text.encode("utf-8", "replace")))
 @pytest.mark.parametrize("kind", importers.KINDS)
-def test_any_bytes_are_refused_with_a_line(tmp_path_factory, kind, content):
+def test_any_bytes_are_rejected_with_a_line(tmp_path_factory, kind, content):
     tried(saved(tmp_path_factory.getbasetemp(), "t_a_1_b_2.cwnd", content), kind)

@@ -120,7 +120,7 @@ def test_an_instant_is_never_divided(simulated, monkeypatch):
     assert all(before[-1] < after[0] for before, after in itertools.pairwise(blocks))
 
 
-def test_a_column_that_is_not_asked_for_is_not_read(simulated, monkeypatch, tmp_path):
+def test_a_column_that_is_not_requested_for_is_not_read(simulated, monkeypatch, tmp_path):
     simulated.write(tmp_path / "result")
     monkeypatch.setattr(rows, "BLOCK_ROWS", 10)
     view = next(metrics.runs(Dataset.read(tmp_path / "result")))
@@ -182,7 +182,7 @@ def test_the_frames_are_those_of_the_measured_part(simulated):
     assert isinstance(view.flows, pl.DataFrame) and view.flows["measured_bytes"].null_count() == view.flows.height
 
 
-def test_metrics_are_taken_once_of_a_dataset(monkeypatch):
+def test_metrics_are_taken_one_time_of_a_dataset(monkeypatch):
     data, taken = synthetic.transfers(count=20, seeds=1), []
     monkeypatch.setattr(metrics, "value", lambda view, name: taken.append(name) or 1.0)
     first = metrics.table(data)

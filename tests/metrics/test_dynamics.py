@@ -27,7 +27,7 @@ def of(name: str, observed: RunView):  # type: ignore[no-untyped-def]
     return metrics.METRICS[name].function(observed)
 
 
-def test_flows_that_meet_at_a_known_time() -> None:
+def test_flows_that_meet_at_a_given_time() -> None:
     """9:1 until 50 s, then equal: the 2 s average is within 30 % of the mean when 5/8 of the window is equal."""
     shares = np.where(TIMES[:, None] <= 50, np.array([9e6, 1e6]), np.array([5e6, 5e6]))
     assert of("convergence_s", view(shares)) == pytest.approx(50 + 2 * 5 / 8, abs=0.11)
@@ -47,7 +47,7 @@ def test_convergence_counts_from_the_last_start() -> None:
     assert of("convergence_s", result) == pytest.approx(2.0, abs=0.11)
 
 
-def test_flows_that_never_meet_and_one_alone_have_none() -> None:
+def test_flows_that_never_meet_and_one_single_have_none() -> None:
     assert of("convergence_s", view(np.full((1000, 2), [9e6, 1e6]))) is None
     assert of("convergence_s", view(np.full((1000, 1), 9e6))) is None
 
@@ -83,7 +83,7 @@ def test_flows_without_samples_change_nothing() -> None:
         assert of(name, view(shares, crowd, cwnd=windows)) == of(name, alone) is not None
 
 
-def test_an_unsampled_flow_takes_no_part_in_the_answer_to_a_change() -> None:
+def test_an_unsampled_flow_takes_no_part_in_the_result_to_a_change() -> None:
     stays = np.interp(TIMES, [50, 60], [5e6, 10e6])
     leaves = np.where(TIMES <= 50, 5e6, 0)
     flows = synthetic.flows(3, fct_s=[np.nan, 50.0, np.nan])

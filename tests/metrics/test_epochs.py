@@ -19,7 +19,7 @@ def view(times_s: list[float], of_flows: list[int], count: int = 4, **tables: di
     return next(metrics.runs(synthetic.dataset(PLAN, rows)))
 
 
-def test_drops_closer_than_an_rtt_belong_together() -> None:
+def test_drops_closer_than_an_rtt_belong_jointly() -> None:
     result = epochs(view([6.0, 6.05, 6.149, 7.0, 7.101], [0, 1, 0, 2, 2]))
     assert result["start_s"].to_list() == [6.0, 7.0, 7.101]
     assert result["end_s"].to_list() == [6.149, 7.0, 7.101]
@@ -57,7 +57,7 @@ def test_the_epochs_of_all_runs_are_one_table() -> None:
     ]  # fmt: skip
 
 
-def test_sampled_counts_of_drops_tell_that_there_were_none() -> None:
+def test_sampled_counts_of_drops_report_that_present_were_none() -> None:
     samples = {"time_s": [6.0, 7.0], "link": [0, 0], "drops_p": np.zeros(2, np.uint64)}
     assert metrics.of_run(view([], [], queue_samples=samples))["congestion_epochs"] == 0
 
@@ -84,7 +84,7 @@ def test_the_rtt_is_the_one_of_the_moment() -> None:
     assert result["start_s"].to_list() == [6.0, 6.45, 12.0, 12.9]
 
 
-def test_flows_that_are_not_there_are_not_counted() -> None:
+def test_flows_that_are_not_present_are_not_counted() -> None:
     flows = synthetic.flows(4, start_s=[0.0, 0.0, 10.0, 15.0], fct_s=[np.nan, 8.0, np.nan, np.nan])
     result = epochs(view([6.0, 9.0, 16.0], [0, 0, 0], flows=flows))
     assert result["flows_active"].to_list() == [2, 1, 3]

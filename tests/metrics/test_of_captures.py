@@ -50,13 +50,13 @@ def test_the_rule_gap_is_that_of_the_metrics():
     assert row["synchronisation"] == pytest.approx(metrics.value(view, "synchronisation"))
 
 
-def test_without_losses_there_are_no_epochs():
+def test_without_losses_present_are_no_epochs():
     for row in by_rule(losing([], [])).values():
         assert row["epochs"] == 0
         assert row["synchronisation"] is None
 
 
-def test_the_fall_is_from_before_the_epoch_to_the_least_within_two_rtts():
+def test_the_fall_is_from_before_the_epoch_to_the_minimum_within_two_rtts():
     times_s = np.arange(0, 2, 0.05)
     pipe = np.where(times_s < 1.1, 50.0, np.where(times_s < 1.3, 30.0, 10.0))
     both = np.column_stack([pipe, pipe])
@@ -73,7 +73,7 @@ def test_the_fall_is_from_before_the_epoch_to_the_least_within_two_rtts():
     assert (row["flows_hit"], row["losses"]) == (2, 2)
 
 
-def test_flows_of_one_queue_go_together():
+def test_flows_of_one_queue_go_jointly():
     draw = np.random.default_rng(1)
     times_s = np.arange(0, 10, 0.1)
     one, other = 0.05 + 0.01 * np.sin(times_s), 0.05 + 0.01 * np.sin(3 * times_s)

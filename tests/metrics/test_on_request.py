@@ -1,4 +1,4 @@
-"""What a scenario must ask for: one-way delays, CUBIC's inside, paths; in metrics, tables and figures."""
+"""Data recorded on request: one-way delays, CUBIC's state, paths; in metrics, tables and figures."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_delays_of_short_transfers_are_each_their_own(leaves):
     assert means_s.min() >= 2 * packet_s  # two hops or four
 
 
-def test_two_captures_of_both_ends_tell_the_same_delays(tmp_path):
+def test_two_captures_of_both_ends_report_the_same_delays(tmp_path):
     text = ONE_FLOW.replace("30s", "8s").replace('warmup = "5s"', "") + 'pcap = ["senders", "receivers"]'
     plan = planning.loads(text).plan()
     complete = ac.run(plan, captures=tmp_path)
@@ -136,7 +136,7 @@ def test_nothing_is_recorded_unasked():
 @pytest.mark.parametrize(
     ("key", "words"), [("delays", "one-way delays"), ("cubic_state", "CUBIC's inside"), ("paths", "paths of flows")]
 )
-def test_engines_that_cannot_say_so_say_that(key, words):
+def test_engines_that_cannot_report_so_report_that(key, words):
     text = ONE_FLOW.partition("[record]")[0] + f"[record]\n{key} = true"
     with pytest.raises(UnsupportedError, match=f'engine "fluid" has no {words} \\(record.{key}\\)'):
         ac.run(planning.loads(text).plan(), engine="fluid")
@@ -199,7 +199,7 @@ def test_flows_share_paths_from_switch_to_switch(leaves):
 
 
 @pytest.mark.parametrize(("routing", "valid"), [("valiant", True), ("flowlet", False), ("ecmp-packet", False)])
-def test_other_routing_arrives_and_says_its_paths_if_flows_have_one(routing, valid):
+def test_other_routing_arrives_and_reports_its_paths_if_flows_have_one(routing, valid):
     text = LEAVES.replace('topology = "leaf-spine"', f'topology = "leaf-spine"\nrouting = "{routing}"')
     result = ac.run(planning.loads(text.replace('"1s"', '"200ms"')).plan())
     assert result.flows["fct_s"].drop_nulls().len() > 10
@@ -226,7 +226,7 @@ def test_a_gap_that_no_packet_reaches_is_one_flowlet_a_flow():
         ),
     ],
 )
-def test_what_does_not_go_with_the_routing_is_refused(keys, expected):
+def test_what_does_not_go_with_the_routing_is_rejected(keys, expected):
     with pytest.raises(ScenarioError) as caught:
         planning.loads(LEAVES.replace('topology = "leaf-spine"', f'topology = "leaf-spine"\n{keys}')).plan()
     assert expected in str(caught.value)
@@ -235,7 +235,7 @@ def test_what_does_not_go_with_the_routing_is_refused(keys, expected):
 # --- slowdown and deadlines --------------------------------------------------------------------------
 
 
-def test_a_transfer_alone_has_a_slowdown_of_one():
+def test_a_transfer_single_has_a_slowdown_of_one():
     text = ONE_FLOW.partition("[record]")[0].replace('congestion = "cubic"', 'congestion = "cubic"\nsize = "2MB"')
     text = text.replace('limit = "1bdp"', 'limit = "10000p"').replace('warmup = "5s"', "")
     alone = ac.run(planning.loads(text.replace("30s", "10s")).plan())

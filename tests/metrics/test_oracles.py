@@ -98,7 +98,7 @@ def test_jain_does_not_depend_on_the_unit(shares: list[float], scale: float) -> 
     ("shares", "index"),
     [([1, 1, 1, 1], 1.0), ([1, 0, 0, 0], 0.25), ([50, 30, 50], 130**2 / (3 * 5900)), ([4, 3, 2, 1], 100 / 120)],
 )
-def test_jain_of_known_vectors(shares: list[float], index: float) -> None:
+def test_jain_of_given_vectors(shares: list[float], index: float) -> None:
     assert jain_index(np.array(shares, dtype=float)) == pytest.approx(index)
 
 
@@ -218,7 +218,7 @@ def test_completion_of_transfers_that_ended_in_the_measured_part() -> None:
 # --- the whole list
 
 
-def test_every_metric_of_the_design_is_there_and_says_what_it_is() -> None:
+def test_every_metric_of_the_design_is_present_and_reports_what_it_is() -> None:
     promised = [
         "utilisation",
         "goodput_bps",
@@ -274,7 +274,7 @@ def test_the_page_of_the_metrics_lists_them_all() -> None:
     assert [name for name, _ in listed] == [anchor for _, anchor in listed] == list(metrics.METRICS)
 
 
-def test_an_engine_that_knows_nothing_gives_nulls_only() -> None:
+def test_an_engine_that_uses_nothing_gives_nulls_only() -> None:
     assert set(metrics.of_run(view({})).values()) <= {None, 0.0}
     result = metrics.of_run(view({"flows": synthetic.flows(2)}))
     assert {name for name, valid in result.items() if valid is not None} <= {"congestion_epochs"}

@@ -37,7 +37,7 @@ def with_slow_start(curve: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("period_s", [0.7, 3.3, 17.0])
 @pytest.mark.parametrize("shape", [sawtooth, cubic])
-def test_a_known_period_with_its_peaks_and_troughs(shape, period_s: float) -> None:  # type: ignore[no-untyped-def]
+def test_a_given_period_with_its_peaks_and_troughs(shape, period_s: float) -> None:  # type: ignore[no-untyped-def]
     curve = shape(period_s)
     result = measured(curve)
     assert result["cwnd_period_s"] == pytest.approx(period_s, rel=0.002, abs=STEP_S)
@@ -56,7 +56,7 @@ def test_the_noise_of_many_flows_adds_no_peaks(shape) -> None:  # type: ignore[n
     assert result["cwnd_trough"] == pytest.approx(curve.min(), rel=0.04)
 
 
-def test_whole_segments_are_no_swings() -> None:
+def test_complete_segments_are_no_swings() -> None:
     result = measured(np.floor(sawtooth(4.0, 8, 16)))
     assert result == pytest.approx({"cwnd_period_s": 4.0, "cwnd_peak": 15.0, "cwnd_trough": 8.0}, abs=0.02)
 
@@ -73,7 +73,7 @@ def test_a_slow_start_does_not_hide_the_teeth_after_it() -> None:
     assert measured(with_slow_start(sawtooth(4.0)))["cwnd_period_s"] == pytest.approx(4.0, rel=0.01)
 
 
-def test_the_warm_up_is_not_looked_at() -> None:
+def test_the_warm_up_is_not_considered_at() -> None:
     curve = np.where(TIMES_S[:, None] < 50, sawtooth(10.0, 200, 400), sawtooth(5.0))
     assert measured(curve, 50.0) == pytest.approx({"cwnd_period_s": 5.0, "cwnd_peak": 100, "cwnd_trough": 50}, rel=0.01)
 

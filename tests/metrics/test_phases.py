@@ -8,7 +8,7 @@ import synthetic
 from ackclock import metrics
 from ackclock.dataset import Dataset
 from ackclock.errors import InputError
-from ackclock.metrics.responsiveness import settling_index
+from ackclock.metrics.responsiveness import steady_from
 from ackclock.metrics.throughput import rates_between_bps
 
 PLAN = synthetic.plan(rate_bps=1e7, duration_s=90, warmup_s=10)
@@ -91,22 +91,22 @@ def test_the_last_bytes_of_a_sampled_transfer_count() -> None:
 
 
 @pytest.mark.parametrize("between", [(-1, 5), (5, 5), (20, 10), (10, 91)])
-def test_a_part_that_is_none_is_refused(between: tuple[float, float]) -> None:
+def test_a_part_that_is_none_is_rejected(between: tuple[float, float]) -> None:
     with pytest.raises(InputError, match="between: found .* expected (a part of 0 s to 90 s|two ascending times)"):
         metrics.table(phases(), between=between)
 
 
-def test_settled_from_the_first_value_on_that_stays_within() -> None:
+def test_settling_from_the_first_value_on_that_stays_within() -> None:
     """The level of [0, 2, 9, 10, 10, 10] is 10; of a ramp that goes on there is none."""
-    assert settling_index(np.array([0.0, 2.0, 9.0, 10.0, 10.0, 10.0]), 0.1) == 2
-    assert settling_index(np.array([0.0, 2.0, 8.9, 10.0, 10.0, 10.0]), 0.1) == 3
-    assert settling_index(np.full(6, 3.0), 0.1) == 0
-    assert settling_index(np.zeros(6), 0.1) == 0
-    assert settling_index(np.array([10.0, 10.0, 10.0, 10.0, 10.0, 20.0]), 0.1) is None
-    assert settling_index(np.full(4, np.nan), 0.1) is None
+    assert steady_from(np.array([0.0, 2.0, 9.0, 10.0, 10.0, 10.0]), 0.1) == 2
+    assert steady_from(np.array([0.0, 2.0, 8.9, 10.0, 10.0, 10.0]), 0.1) == 3
+    assert steady_from(np.full(6, 3.0), 0.1) == 0
+    assert steady_from(np.zeros(6), 0.1) == 0
+    assert steady_from(np.array([10.0, 10.0, 10.0, 10.0, 10.0, 20.0]), 0.1) is None
+    assert steady_from(np.full(4, np.nan), 0.1) is None
 
 
-def test_a_flow_that_is_not_there_for_a_whole_stretch_has_no_rate() -> None:
+def test_a_flow_that_is_not_present_for_a_complete_stretch_has_no_rate() -> None:
     """The second flow is there from 30 to 60 s."""
     rates = rates_between_bps(next(metrics.runs(phases())), np.array([20.0, 29.0, 31.0, 40.0, 60.0, 70.0]))
     np.testing.assert_allclose(rates[:, 1], [np.nan, np.nan, 2e6, 2e6, np.nan])
@@ -138,6 +138,6 @@ def test_responsiveness_at_the_phases_of_a_timeline() -> None:
 
 
 @pytest.mark.parametrize("instants", [[], [30, 20], [-1, 5], [90]])
-def test_instants_that_are_none_are_refused(instants: list[float]) -> None:
+def test_instants_that_are_none_are_rejected(instants: list[float]) -> None:
     with pytest.raises(InputError, match="instants: found .* expected ascending times from 0 s to 90 s"):
         metrics.responsiveness_at(phases(), instants)

@@ -69,7 +69,7 @@ def test_groups_are_apart_and_named() -> None:
     assert metrics.response_times(data).height == 3
 
 
-def test_what_is_not_there() -> None:
+def test_what_is_not_present() -> None:
     assert metrics.response_times(synthetic.dataset(PLAN, {"flows": synthetic.flows(2)})).height == 0
     with pytest.raises(InputError, match='by: found "colour"; expected one of "size", "group"'):
         metrics.response_times(made([1], [1.0]), by="colour")

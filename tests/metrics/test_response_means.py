@@ -31,7 +31,7 @@ def test_they_are_those_of_response_times(seeds, most_sizes, monkeypatch):
     assert result.select(pl.exclude(valid)).null_count().row(0) == (result.height,) * 3
 
 
-def test_without_transfers_there_are_no_rows():
+def test_without_transfers_present_are_no_rows():
     data = synthetic.sawtooth(flow_count=2, seeds=1, duration_s=20.0)
     assert means.response_means(data).height == 0
 

@@ -31,7 +31,7 @@ def test_one_value_has_no_interval_and_none_has_nothing() -> None:
     assert (none.mean, none.ci95_low, none.ci95_high, none.n) == (None, None, None, 0)
 
 
-def test_nulls_are_left_out_and_n_says_so() -> None:
+def test_nulls_are_left_out_and_n_reports_so() -> None:
     assert summarise([1.0, None, 3.0]).n == 2
     assert summarise([1.0, None, 3.0]).mean == 2.0
 

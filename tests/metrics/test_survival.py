@@ -53,7 +53,7 @@ def test_without_censoring_it_is_the_plain_mean(times: list[float]) -> None:
     assert lasting[-1] == pytest.approx(0, abs=1e-9)
 
 
-def test_nothing_known() -> None:
+def test_nothing_given() -> None:
     nothing, none = np.empty(0), np.empty(0, dtype=bool)
     assert survival.restricted_mean(lambda: [(nothing, none)]) is None
     assert survival.median(lambda: [(nothing, none)]) is None

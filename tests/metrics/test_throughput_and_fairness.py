@@ -70,7 +70,7 @@ def test_windows_of_the_measured_part() -> None:
     assert result["cwnd_flow"] == pytest.approx([10.0, 30.0])
 
 
-def test_indices_of_known_shares() -> None:
+def test_indices_of_given_shares() -> None:
     """1, 2 and 4 Mb/s: mean 7/3, geometric mean 2, variance 14/9 (10^12 bit²/s²)."""
     result = shared(1, 2, 4)
     assert result["max_min_fairness"] == pytest.approx(3 / 7, rel=1e-6)
@@ -143,7 +143,7 @@ def test_variation_over_time_is_of_each_flow_and_then_averaged() -> None:
     assert result["cov_goodput_time"] == pytest.approx(deviation / mean / 2, rel=1e-6)
 
 
-def test_only_whole_seconds_in_which_the_flow_was_there() -> None:
+def test_only_complete_seconds_in_which_the_flow_was_present() -> None:
     """Steady at 4 Mb/s from 7.5 s to 12.5 s: the two half seconds at the ends would show as a variation."""
     there = (TIMES > 7.5 + 1e-9) & (TIMES <= 12.5 + 1e-9)
     rates = np.where(there, 4e6, 0.0)[:, None]

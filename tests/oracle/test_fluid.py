@@ -111,7 +111,7 @@ def test_fairness_at_small_buffers(minimum, variant):
 
 
 @pytest.mark.parametrize("variant", [pytest.param(name, marks=MARKED.get(name, ())) for name in VARIANTS])
-def test_the_smooth_form_knows_no_buffer(variant):
+def test_the_smooth_form_uses_no_buffer(variant):
     """With −W b λ in place of jumps every variant fills the link, even with a hundredth of the buffer."""
     result = runs(variant, '"none"')
     assert min(used for used, _ in result.values()) >= 0.986
@@ -121,7 +121,7 @@ SINGLE = '{ kind = "replayed", shares = [0.5] }'
 
 
 @pytest.mark.parametrize(("synchronisation", "jain"), [('"full"', 0.507), (SINGLE, 0.988)])
-def test_two_scalable_flows_share_if_they_do_not_lose_together(synchronisation, jain):
+def test_two_scalable_flows_share_if_they_do_not_lose_jointly(synchronisation, jain):
     """Kumar, Xue and Park 2014, figure 4: 2 flows, 1 Gb/s, 120 ms, 1000 packets.
 
     Losing together, the flows keep the ratio of their windows; the second one begins a second later here, and in the

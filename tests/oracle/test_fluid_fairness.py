@@ -1,4 +1,4 @@
-"""Whose fairness is right: the fluid engine's, or that of another integration of the same equations?
+"""Fairness of the fluid engine compared with another integration of the same equations.
 
 Both, for the same beginning: flows of unlike RTTs keep for long what slow start gave them.
 """

@@ -1,4 +1,4 @@
-"""What the formulas refuse, and in which words; and that lists are as good as arrays."""
+"""Arguments that the formulas reject, with their messages; lists are as good as arrays."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def test_every_function_is_here():
         (lambda: theory.loss_at("reno", 1), "loss_at: window: found 1.0; expected 1.22 or more"),
     ],
 )
-def test_the_words(call, message):
+def test_the_texts(call, message):
     with pytest.raises(InputError) as error:
         call()
     assert str(error.value) == message
@@ -182,7 +182,7 @@ def test_a_list_is_an_array_of_them_and_a_number_is_a_float(function):
         assert result.tolist() == pytest.approx([one, one], rel=1e-14)
 
 
-def test_small_packets_that_just_fill_the_link_are_refused():
+def test_small_packets_that_just_fill_the_link_are_rejected():
     with pytest.raises(InputError, match="fill the link"):
         theory.slots_per_segment(1000, 200e3, 1500, 25)
     with pytest.raises(InputError, match="fill the link"):

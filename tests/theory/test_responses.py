@@ -28,7 +28,7 @@ def test_they_are_the_published_ones(variant):
     assert theory.loss_at(variant, theory.response_window(variant, 3e-5)) == pytest.approx(3e-5)
 
 
-def test_another_variant_is_refused():
+def test_another_variant_is_rejected():
     with pytest.raises(InputError, match="reno, bic, .*cubic_window"):
         theory.response_window("cubic", 1e-3)
 

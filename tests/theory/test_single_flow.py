@@ -223,7 +223,7 @@ def test_thresholds_of_cubic_mode() -> None:
         assert rtt_s * v**2 == pytest.approx(4 * 0.2 / (0.4 * 1.8 * packets_per_ack))
 
 
-def test_at_the_threshold_the_least_difference_is_zero() -> None:
+def test_at_the_threshold_the_minimum_difference_is_zero() -> None:
     """And it is the least of the difference, found by looking."""
     rtt_s = sf.cubic_threshold_rtt_s(8333, 50)
     for factor, cubic in ((0.9, False), (1.1, True)):
@@ -249,7 +249,7 @@ def test_without_delay_every_loss_is_at_the_same_window() -> None:
         assert len(sf.stationary(sf.SingleFlow(1e8 / 12_000, 0.05, 50, growth=growth))) == 1
 
 
-def test_losses_seen_an_rtt_later_take_turns_in_cubic_mode() -> None:
+def test_losses_captured_an_rtt_later_take_turns_in_cubic_mode() -> None:
     """After a fast convergence the window is steep at W_E and overshoots; then the plateau is high and it does not."""
     flow = sf.SingleFlow(1e8 / 12_000, 0.05, 50, rounding="window", loss_detection="rtt_later")
     long, short = sorted(sf.stationary(flow), key=lambda cycle: -cycle.end_s)
@@ -260,7 +260,7 @@ def test_losses_seen_an_rtt_later_take_turns_in_cubic_mode() -> None:
     assert long.end_s - long.lost_s == pytest.approx(flow.full_p / flow.capacity_pps)
 
 
-def test_rounds_see_a_loss_at_fractions_and_whole_packets_do_not() -> None:
+def test_rounds_observe_a_loss_at_fractions_and_complete_packets_do_not() -> None:
     """Section 2.4.1.3: the level differs by fractions of a packet, and fast convergence follows; rounded, none."""
     fractions = sf.SingleFlow(2e8 / 12_000, 0.01, 50, loss_detection="next_round")
     levels = [cycle.end_window for cycle in itertools.islice(sf.cycles(fractions), 12)]
@@ -282,7 +282,7 @@ def test_rounds_are_those_of_the_window() -> None:
     assert cycle.end_s == pytest.approx(ends_s[-1])
 
 
-def test_whole_windows_are_rounded_towards_the_plateau() -> None:
+def test_complete_windows_are_rounded_towards_the_plateau() -> None:
     """As Linux has it, w_max ± ⌊c |t − V|³⌋: the last packet below the plateau comes when the curve is one short."""
     flow = sf.SingleFlow(3e8 / 12_000, 0.02, 50, rounding="window")
     cycle = sf.cycle(flow, sf.after_loss(flow, 552.0, 552.0))

@@ -47,7 +47,7 @@ def test_the_handshake_s_timeouts_are_the_mean_of_draws(p_syn, backoff):
     assert theory.handshake_time(p_syn, 3.0, backoff=backoff) == pytest.approx(3 * times.mean(), rel=0.02)
 
 
-def test_with_backoff_there_is_no_mean_from_one_half_on():
+def test_with_backoff_present_is_no_mean_from_one_half_on():
     assert theory.handshake_time(0.5, 1.0) == math.inf
     assert theory.handshake_time(0.49, 1.0) == pytest.approx(24.5)
     assert theory.handshake_time(0.5, 1.0, backoff=False) == 1.0
@@ -84,7 +84,7 @@ def test_a_larger_initial_window_saves_rounds():
     assert completion_time.slow_start_rounds(0.3, 10) == 1
 
 
-def test_recovery_takes_a_round_trip_unless_it_is_said():
+def test_recovery_takes_a_round_trip_unless_it_is_reported():
     assert theory.response_time(100, 0.2, 0.02).recovery_s == pytest.approx(100 * 0.2 * 0.02)
 
 

@@ -132,7 +132,7 @@ def test_the_backoff_is_the_mean_of_a_row_of_doubled_timeouts(p):
     assert throughput.backoff(p) / (1 - p) == pytest.approx(rows, rel=1e-6)
 
 
-def test_a_steady_10_gbps_needs_one_loss_in_five_thousand_million_packets():
+def test_a_steady_10_gbps_requires_one_loss_in_five_thousand_million_packets():
     # Guillier 2008: 5e9; RFC 3649 section 1: 5,000,000,000 with its constant of 1.2
     assert theory.loss_free_packets(10e9, 0.1, 1500) == pytest.approx(4.63e9, rel=1e-3)
     assert theory.loss_free_packets(10e9, 0.1, 1500, constant=1.2) == pytest.approx(4.82e9, rel=1e-3)

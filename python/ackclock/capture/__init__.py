@@ -33,7 +33,7 @@ INTERVAL_S = 0.1
 #: Connections that the JSON object lists. The tables have all.
 MAX_FLOWS = 10_000
 
-#: What may be read: captures, and which of their packets.
+#: Arguments that select captures, and which of their packets.
 READ = {
     "files": several(arguments.PATH, "paths of captures"),
     "expression": arguments.TEXT,

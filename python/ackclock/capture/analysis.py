@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 Row: TypeAlias = Mapping[str, Any]
 JsonObject: TypeAlias = dict[str, Any]
 
-#: What may hold a sender back.
+#: Limits of a sender.
 LIMITS = ("application", "receiver", "control", "slow_start", "bottleneck", "shared_bottleneck")
 
 #: Causes of a repair, and the column that counts them.
@@ -43,7 +43,7 @@ COLUMNS = (
     *(f"limited_{limit}_s" for limit in LIMITS),
 )
 
-#: Of a path of which nothing is known.
+#: Entry of an unknown path.
 NO_PATH: Mapping[str, Any] = {
     "limiter": "undecided",
     "rate_bps": None,
@@ -142,7 +142,7 @@ def capture_loss(rows: Iterable[Row]) -> JsonObject:
 PLACES = {"sender": "at the sender", "receiver": "at the receiver", "middle": "on the way"}
 
 
-#: What is summed over all connections, of which the analysis list the largest only.
+#: Columns that the summary sums over all connections; `flows` lists the largest only.
 COUNTED = ("delivered_bytes", "lost")
 
 

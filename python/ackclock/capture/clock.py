@@ -29,7 +29,7 @@ from ackclock.errors import InputError
 from ackclock.system import files as regular
 from ackclock.system.files import readable
 
-#: What a late line of a clock log is.
+#: Class of a late line of a clock log.
 LATE = "scheduler"
 
 #: The class of a clock that was set; if backwards, of no length.
@@ -41,13 +41,13 @@ COLUMNS = ("wall_s", "duration_s", "class")
 #: A line of a clock log is due after a second; one that is later by less is not late.
 DUE_S, LATE_S = 1.0, 0.1
 
-#: Nobody's clock shows more seconds since 1970 (the year 5138), and no gap is longer than a year.
+#: Latest plausible time in seconds since 1970 (the year 5138), and no gap is longer than a year.
 LATEST_S, LONGEST_S = 1e11, 366 * 86400.0
 
 #: A gap explains a stall of which it takes this share.
 EXPLAINS = 0.5
 
-#: How sure a class is that a log gives, of a stall that is all within the gap; one that is half of it.
+#: Confidence in a log's class for a stall half of which, or all of which, is within the gap.
 CONFIDENCE = (0.9, 0.99)
 
 EXPECTED = (

@@ -13,7 +13,7 @@ Ranking: TypeAlias = Sequence[Mapping[str, Any]]
 #: All candidates, as `_core.Capture.congestion` takes them: to read their cards takes longer than many a capture.
 CANDIDATES = Path(__file__).parent / "candidates.json"
 
-#: What is said where nothing fits.
+#: Name where nothing fits.
 UNKNOWN = "unknown"
 
 #: A name is listed from this probability on; `UNKNOWN` always is.

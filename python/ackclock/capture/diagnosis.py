@@ -54,7 +54,7 @@ class Cause(Enum):
         return "the path at full speed" if self is Cause.NOTHING else self.label
 
 
-#: Whose stall it was.
+#: Class of a stall → its cause.
 STALLS = {
     "application": Cause.APPLICATION,
     "receiver": Cause.RECEIVER,
@@ -71,7 +71,7 @@ STALLS = {
     **dict.fromkeys(CLOCK_GAPS, Cause.HOST),
 }
 
-#: Whose limit it was. A path that is full by itself is nobody's fault: see `_of_path`.
+#: Limit → its cause. A path that one flow fills is no fault: see `_of_path`.
 LIMITS = {
     "application": Cause.APPLICATION,
     "receiver": Cause.RECEIVER,
@@ -298,7 +298,7 @@ LIMIT_ADVICE = {
     ),
 }
 
-#: What is said of a full link that is a shaper's, or is taken for one behind a policer.
+#: Sentence for a full link that is a shaper's, or is taken for one behind a policer.
 LIMITED = dict.fromkeys(
     ("bottleneck", "shared_bottleneck"), "For {share} of the time the flow had what the {limiter} let through."
 )

@@ -28,7 +28,7 @@ AT_A_TIME = 1_000_000
 #: Stretches of time of which the shortest delays relate the clocks.
 STRETCHES = 500
 
-#: Of two captures of the same flows at least this share of the packets is in both.
+#: Minimum share of the packets that two captures of the same flows have in common.
 MIN_SHARE = 0.1
 
 #: A packet, wherever it is captured.

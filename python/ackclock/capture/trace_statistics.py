@@ -27,7 +27,7 @@ from ackclock.metrics.protocols import Recorded
 from ackclock.metrics.summary import NORMAL_QUANTILE, summarise
 from ackclock.metrics.view import runs
 
-#: Nobody waits longer for an answer to the last of four SYNs: 3 + 6 + 12 + 24 s.
+#: Time after which the last of four SYNs is given up: 3 + 6 + 12 + 24 s.
 LONGEST_S = 45.0
 
 #: A flood: so many connections without data, and so many times those with.
@@ -39,7 +39,7 @@ OPENINGS = {
     "server": ("synack_retransmission", "synack_retransmissions"),
 }
 
-#: What a row of `_connections` is of.
+#: Key of a row of `_connections`.
 ROW = ["run", "connection", "sender"]
 
 SCHEMA = {"sender": pl.String, "what": pl.String, "value": pl.Float64, "ci95_low": pl.Float64, "ci95_high": pl.Float64}

@@ -24,7 +24,7 @@ THREADS = 4
 #: nothing is remembered of it.
 TICK_NS = 100_000_000
 
-#: What changes with a file's content: device, inode, size, and when content and inode were changed.
+#: File attributes that change with the content: device, inode, size, and when content and inode were changed.
 State: TypeAlias = tuple[int, int, int, int, int]
 
 _digests: dict[State, str] = {}

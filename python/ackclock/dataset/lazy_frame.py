@@ -20,7 +20,7 @@ from ackclock.dataset.tables import Column
 
 Array: TypeAlias = npt.NDArray[Any]
 
-#: What an item of a list is taken to need.
+#: Assumed memory of a list item, in bytes.
 ITEM_BYTES = 16
 
 

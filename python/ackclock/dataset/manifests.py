@@ -29,7 +29,7 @@ MAX_RUN = 2**32 - 1
 #: A version's number, as it is written in a message.
 _PLAIN = re.compile(r"[\w.+-]{1,40}", re.ASCII)
 
-#: What Polars raises for a file that is not as it was written; some damage makes it panic.
+#: Errors that Polars raises for damaged files; some damage makes it panic.
 UNREADABLE = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
 
 

@@ -37,7 +37,7 @@ class Kind(Enum):
     SWEEP = "a sweep"
     COMPARISON = "a comparison"
     REPRODUCTION = "a reproduction"
-    ANSWER = "an answer"
+    SEARCH = "a search result"
     DAMAGED = "a manifest.json that cannot be read"
     OTHER = "something that is not an ackclock result"
 
@@ -50,10 +50,10 @@ KEYS = {
     "sweep": Kind.SWEEP,
     "comparison": Kind.COMPARISON,
     "reproduction": Kind.REPRODUCTION,
-    "find": Kind.ANSWER,
+    "find": Kind.SEARCH,
 }
 
-#: Those that are a dataset.
+#: Kinds that are a dataset.
 DATASETS = (Kind.RUN, Kind.CAPTURE, Kind.HOST, Kind.IMPORTED)
 
 #: The file that marks a folder of format 2, which had no manifest.

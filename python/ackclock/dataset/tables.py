@@ -18,7 +18,7 @@ import polars as pl
 
 from ackclock import _core
 
-#: What an engine hands over as one column.
+#: A column as an engine hands it over.
 Column: TypeAlias = "np.ndarray[Any, Any] | Sequence[Any]"
 
 #: Kinds of events, in the dataset's order.
@@ -45,10 +45,10 @@ EVENT_KINDS = (
     "corruption",
 )
 
-#: What happened to a packet of the per-packet log.
+#: Events of a packet in the per-packet log.
 PACKET_ACTIONS = ("enqueue", "dequeue", "drop", "loss", "arrive")
 
-#: Which end of a flow sent a packet.
+#: Ends of a flow that send packets.
 ENDS = ("sender", "receiver")
 
 #: Why a packet was sent.
@@ -64,26 +64,26 @@ CAUSES = (
     "other",
 )
 
-#: What became of it.
+#: Fates of a packet.
 FATES = ("delivered", "duplicate", "dropped", "lost", "under_way")
 
-#: What kept a segment from leaving earlier.
+#: Limits that delayed a segment.
 LIMITS = ("nothing", "application", "receiver", "slow_start", "cwnd", "recovery", "pacing")
 
-#: Which end of a captured connection sends a flow's data.
+#: Ends of a captured connection that send a flow's data.
 SENDERS = ("client", "server")
 
-#: Why a host's clock had a gap, as a log of it says: its scheduler ran something else; its hypervisor did; what
+#: Cause of a gap in a host's clock by its log: its scheduler ran something else; its hypervisor did; the process that
 #: watches was stopped; the machine was; somebody set the clock.
 CLOCK_GAPS = ("scheduler", "steal", "stop", "pause", "step")
 
-#: Why nothing was to be seen for a while: as the packets tell, or a log.
+#: Causes of a stall, from the packets or from a clock log.
 STALL_CLASSES = (*_core.CAPTURE_STALLS, *CLOCK_GAPS)
 
-#: Where a packet was lost, of two points that it passes one after the other; or which of them missed one that arrived.
+#: Place of a loss relative to two vantage points; or the point whose capture missed a packet that arrived.
 PLACES = ("before", "between", "after", "missed_by_first", "missed_by_second")
 
-#: What a disk was asked for, and where.
+#: Operations of a disk benchmark, and their targets.
 DISK_OPERATIONS, DISK_TARGETS = ("write", "read"), ("file", "device")
 
 #: Columns of words, which may come as codes.
@@ -322,13 +322,13 @@ TABLES: Mapping[str, Mapping[str, Field]] = {
     "disk": DISK,
 }
 
-#: Tables that no engine fills: what only captures tell.
+#: Tables that no engine fills, only captures.
 OF_CAPTURES = ("captured", "stalls", "windows", "segments", "acknowledgements", "levels")
 
-#: What only a host tells.
+#: Tables that only an examination of a host fills.
 OF_HOSTS = ("clock_gaps", "disk")
 
-#: Those that two captures of the same flows tell together; `delays` engines tell too.
+#: Tables of two joined captures of the same flows; engines fill `delays` too.
 OF_JOINS = ("delays", "placed")
 
 

@@ -16,7 +16,7 @@ from ackclock.system.temporary import is_temporary
 #: States of a result: as it was written; as far as it got; not as it was written.
 SOUND, UNFINISHED, DAMAGED = "sound", "unfinished", "damaged"
 
-_RESULTS = (*DATASETS, Kind.SWEEP, Kind.COMPARISON, Kind.REPRODUCTION, Kind.ANSWER)
+_RESULTS = (*DATASETS, Kind.SWEEP, Kind.COMPARISON, Kind.REPRODUCTION, Kind.SEARCH)
 
 
 @dataclass(frozen=True, slots=True)

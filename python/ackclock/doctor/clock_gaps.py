@@ -22,10 +22,10 @@ from ackclock.errors import AckclockError
 from ackclock.figures import numbers
 from ackclock.system.files import check_name
 
-#: How often it looks, and how much later than that is a gap, in seconds.
+#: Period of the watch, and the delay beyond it that makes a gap, in seconds.
 PERIOD_S, MIN_S = 1e-3, 1e-3
 
-#: How long it looks at a time, before anybody may end it.
+#: Longest uninterruptible step of the watch, in seconds.
 AT_A_TIME_S = 0.1
 
 #: Gaps are worth a word if one is so long, or all are such a share of the time.

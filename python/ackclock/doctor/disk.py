@@ -35,16 +35,16 @@ AMOUNT_BYTES, REPEATS = 16 << 20, 10
 #: No measurement takes much longer than this, in seconds: of a slow disk it is one of fewer blocks.
 LONGEST_S = 2.0
 
-#: Of the room that is left, so much is taken at most.
+#: Share of the free space that is used at most.
 OF_FREE = 0.1
 
-#: What a capture has of each packet, and the size of packets at full speed, in bytes.
+#: Captured bytes of each packet, and the size of packets at full speed, in bytes.
 SNAPLEN_BYTES, PACKET_BYTES = 96, 1500
 
 #: A capture is written by a program with other work to do: a disk is called fast enough from so many times its need on.
 ROOM = 2.0
 
-#: What to do where it is not; and a call that takes longer than this, in seconds, is worth a word.
+#: Advice for a slow disk; and the duration, in seconds, from which a single call is reported.
 SLOWLY, STALLED_S = "Capture less of each packet (tcpdump -s), or to another disk or a tmpfs.", 1.0
 
 Progress = Callable[[float], object]

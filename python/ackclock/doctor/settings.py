@@ -13,10 +13,10 @@ from typing import Any
 from ackclock.doctor.finding import Finding
 from ackclock.figures import numbers
 
-#: Where the kernel tells them.
+#: Folders of the kernel's settings.
 SYSCTLS, INTERFACES = Path("/proc/sys/net"), Path("/sys/class/net")
 
-#: What is read.
+#: Settings that are read.
 NAMES = (
     "ipv4.tcp_congestion_control",
     "core.default_qdisc",

@@ -17,7 +17,7 @@ from ackclock.plan import Plan
 
 __all__ = ["TARGETS", "ExportError", "Script", "export"]
 
-#: What a scenario can be written for: the word for `--to`, and what comes of it. Each is a module here.
+#: Target of `--to` → description of the export. Each is a module here.
 TARGETS: Mapping[str, str] = {
     "tc": "a shell script for network namespaces, or with a device for that alone",
     "flent": "a shell script that runs flent from one host to another",

@@ -18,7 +18,7 @@ MAX_FLOWS = 200
 #: flent's least step, in seconds.
 MIN_STEP_S = 0.05
 
-#: What to do with the file.
+#: Usage of the file.
 SENTENCES = (
     "sh FILE HOST runs it: flent here, netserver of netperf at HOST. This reads what it leaves:",
     "    ackclock import *.flent.gz --out DIR",

@@ -13,7 +13,7 @@ from ackclock.engines.ns2 import agents, impairments, queues, script
 from ackclock.exporters.script import ExportError, Script, comments, heading, reject_features, too_many, too_many_drawn
 from ackclock.plan import Plan
 
-#: What to do with the file.
+#: Usage of the file.
 SENTENCES = (
     "ns FILE runs it (Debian: ns2). It leaves its samples, drops and counts as files here; `ackclock run --engine ns2`",
     "runs the same and reads them.",

@@ -13,7 +13,7 @@ from ackclock.engines.ns3 import program, settings
 from ackclock.exporters.script import ExportError, Script, comments, heading, reject_features, too_many, too_many_drawn
 from ackclock.plan import Plan
 
-#: What to do with the file.
+#: Usage of the file.
 SENTENCES = (
     "With Debian's libns3-dev, this makes a program of it, which leaves its samples, drops and counts as files:",
     f"    g++ -std=c++17 FILE {' '.join(f'-lns3-{name}' for name in program.LIBRARIES)}",

@@ -28,7 +28,7 @@ from ackclock.plan import DatagramPlan, FlowPlan, LinkPlan, Plan
 #: iperf3's servers listen on ports from here on: one carries one test at a time.
 FIRST_PORT = 5201
 
-#: How a script gets namespaces of its own, root or not, which are gone when it ends.
+#: Commands that run a script in separate namespaces, root or not, which end with it.
 PREPARED = """\
 # All of it lives in namespaces of this script's own, root or not, and is gone when it ends.
 if [ "$1" != inside ]; then
@@ -41,7 +41,7 @@ mount -t tmpfs tmpfs /run
 #: Logs are written so often, in seconds.
 LOG_S = "0.1"
 
-#: What to do with the file.
+#: Usage of the file.
 SENTENCES = (
     "sh FILE runs it, root or not. It needs unshare, iproute2, ethtool and iperf3, and a kernel with netem.",
     "It leaves ss.log, tc.log and iperf3's JSON of each flow here; this reads the logs:",
@@ -149,7 +149,7 @@ def _network(plan: Plan, net: Network) -> Iterator[str]:
         yield command
 
 
-#: How commands begin → what they are about.
+#: Pattern of a command → comment above its paragraph.
 _ABOUT = (
     (r"ip netns add", "Nodes: tx and rx are hosts, q queues before a link, w is behind it, d delays."),
     (r"ip netns exec \S+ sysctl", "Hosts: what TCP may do. Routers: forward, and ask no questions."),

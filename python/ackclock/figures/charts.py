@@ -53,9 +53,10 @@ class Swept(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What of a sweep is shown: the key along the horizontal axis, the metrics, and the keys of which each combination
-    has a line; nothing stands for what is usual: one key, the main metrics, all other keys.
-    """  # noqa: D205
+    """Selection of a sweep's content: the key along the horizontal axis, the metrics, and the keys that distinguish lines.
+
+    Empty fields mean the defaults: one key, the main metrics, all other keys.
+    """
 
     x: str | None = None
     metrics: tuple[str, ...] = ()
@@ -211,7 +212,7 @@ def quantities(values: Sequence[Any]) -> tuple[list[float], str] | None:
     return _scaled(list(result.values), _NAMES.get(result.unit, result.unit))
 
 
-#: What people call units.
+#: Unit → its name for readers.
 _NAMES = {"B": "bytes", "p": "packets"}
 
 

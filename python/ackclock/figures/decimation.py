@@ -19,7 +19,7 @@ from ackclock.metrics.view import Array, Block, Rows
 #: Values that are kept of all curves together; a million are 8 MB.
 CELLS = 2 << 20
 
-#: Of so many curves each keeps its extremes, of more only their sum: they are drawn as a cloud.
+#: Up to this many curves each keep their extremes; of more only their sum does: they are drawn as a cloud.
 FEW = 16
 
 #: Values above which a distribution is counted in `BINS` equal bins instead of being sorted.

@@ -12,7 +12,7 @@ from ackclock.figures import palette
 from ackclock.figures.curves import Lines
 from ackclock.metrics.view import Array
 
-#: What looks the same in every figure.
+#: Colours of all figures.
 GREY, LIGHT, PURPLE, INK = "#8A8A8A", "#BBBBBB", "#7B52AB", palette.INK
 BLUE, RED, GREEN, PINK, SKY, ORANGE = palette.COLOURS
 

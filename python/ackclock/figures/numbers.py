@@ -24,7 +24,7 @@ BITS_PER_SECOND = {name: factor for factor, name in SCALES["bit/s"]}
 #: Units of things that are counted: a whole number of them has no decimals.
 COUNTED = ("", "packets", "bytes")
 
-#: What stands where there is no value.
+#: Text for a missing value.
 NOTHING = "–"
 
 
@@ -113,13 +113,13 @@ def _joined(text: str, name: str) -> str:
     return f"{text} {name}" if name else text
 
 
-#: How a key ends → the unit that it names.
+#: Suffix of a key → its unit.
 ENDINGS = {"_bytes_s": "byte/s", "_bps": "bit/s", "_bytes": "bytes", "_s": "s"}
 
 #: Other keys of a unit, and what is said for them.
 OTHERS = {"seconds": ("time", "s"), "share": ("share", "share")}
 
-#: How the key of an interval's ends goes on behind the name of what lies between.
+#: Suffix of the key of an interval.
 INTERVAL = "_ci95"
 
 

@@ -16,7 +16,7 @@ from ackclock.scenario.points import short_keys
 #: Means that differ by less than this, relatively, are called no different, however sure the difference is.
 MIN_DIFFERENCE = 0.01
 
-#: What is asked: metric, whether the highest is best, what the best did.
+#: Questions: metric, whether the highest is best, description of the best.
 QUESTIONS = (
     ("utilisation", True, "The link was used best"),
     ("queue_delay_mean_s", False, "The queue was shortest"),

@@ -20,7 +20,7 @@ from ackclock.scenario.points import label, short_keys
 
 FORMS = ("latex", "markdown", "csv")
 
-#: What LaTeX would take for something else, or has no letter for.
+#: Characters that LaTeX interprets, or has no letter for.
 _LATEX = str.maketrans(
     {
         "\\": r"\textbackslash{}",

@@ -24,7 +24,7 @@ from ackclock.input import arguments
 from ackclock.input.arguments import checked, one_of, optional, several
 from ackclock.system.files import readable
 
-#: What can be read: the word for `--kind`, and what it is. Each is a module here.
+#: Kind for `--kind` → description. Each is a module here.
 KINDS: Mapping[str, str] = {
     "flent": "a data file of flent (.flent.gz)",
     "iperf3": "what `iperf3 --json` prints",

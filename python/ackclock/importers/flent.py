@@ -22,7 +22,7 @@ from ackclock.system.files import printable, readable
 _TCP, _PING = re.compile(r"(TCP|HTTP) (upload|download)\b.*"), re.compile(r"Ping \(ms\).*")
 _COMPUTED = re.compile(r".*\b(sum|avg|totals?|mean|max|min|fairness)$")
 
-#: What follows the name of a flow in the name of a series of its own.
+#: Suffixes of a flow's further series.
 _CWND, _RTT = "::tcp_cwnd", "::tcp_rtt"
 
 #: Versions of the format that are known: 1 had no number.

@@ -106,7 +106,7 @@ FAMILIES = (
     paths,
 )
 
-#: What metrics of one run are taken of.
+#: Expected argument of a run's metrics.
 RUN = "a run, as metrics.runs gives"
 
 #: Every metric by its name.

@@ -12,7 +12,7 @@ from ackclock.metrics.view import RunView
 #: A metric's value in one run; None where the engine does not model it or it does not exist.
 Value: TypeAlias = "float | list[float] | None"
 
-#: Where the main metrics are shown: the table of a result or a comparison, the first numbers of a report, the figures
+#: Places of the main metrics: the table of a result or a comparison, the first numbers of a report, the figures
 #: of a sweep, the columns of its table.
 PLACES = ("table", "card", "chart", "column")
 

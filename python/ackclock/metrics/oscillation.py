@@ -18,13 +18,13 @@ from ackclock.metrics.flow_series import instants
 from ackclock.metrics.metric import Metric
 from ackclock.metrics.view import Array, RunView
 
-#: How far a peak stands out at least: this share of the range of the curve …
+#: Minimum prominence of a peak: this share of the range of the curve …
 MIN_PROMINENCE = 1 / 3
 
 #: … and this share of its mean: a curve that is flat but for rounding has no peaks.
 MIN_SWING = 0.01
 
-#: Where the range of the curve begins and ends: a slow start or a timeout is not to set it alone.
+#: Quantiles that bound the range of the curve, so that a single slow start or timeout does not set it.
 RANGE = (0.05, 0.95)
 
 #: With fewer peaks there is no period to speak of.

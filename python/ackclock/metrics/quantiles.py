@@ -21,7 +21,7 @@ Values: TypeAlias = Callable[[], Iterator[Array]]
 BINS = 1 << 12
 
 
-#: So many values are sorted at once.
+#: Maximum number of values sorted at a time.
 MAX_SORTED = 1 << 18
 
 

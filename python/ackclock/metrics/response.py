@@ -28,7 +28,7 @@ from ackclock.partial_plan import PartialPlan
 #: Up to this many different sizes have a row each; more are put into octaves.
 MAX_SIZES = 16
 
-#: What rows may stand for.
+#: Groupings of the rows.
 BY = ("size", "group")
 
 SCHEMA = {

@@ -56,7 +56,7 @@ def responsiveness_at(data: Recorded, instants: Sequence[float], within: float =
     return pl.DataFrame(rows, schema=SCHEMA, orient="row")
 
 
-def settling_index(values: Array, within: float) -> int | None:
+def steady_from(values: Array, within: float) -> int | None:
     """Return the index from which all values are within a share of the second half's mean; None if the last is not."""
     level = float(np.nanmean(values[values.size // 2 :])) if (~np.isnan(values[values.size // 2 :])).any() else np.nan
     off = np.flatnonzero(~(np.abs(values - level) <= within * abs(level) + 1e-12))
@@ -74,7 +74,7 @@ def _of_run(view: RunView, instants: Sequence[float], within: float) -> Iterator
         count = max(MIN_STRETCHES, int((until_s - at_s) / window(view)))
         edges_s = np.linspace(at_s, until_s, count + 1)
         series = (_sampled(phase, "utilisation", edges_s), _sampled(phase, "backlog_p", edges_s), _jain(phase, edges_s))
-        result = (settling_index(values, within) for values in series)
+        result = (steady_from(values, within) for values in series)
         times_s = [None if first is None else float(edges_s[first] - at_s) for first in result]
         yield (view.run, view.seed, float(at_s), float(until_s), *times_s)
 

@@ -28,7 +28,7 @@ SCHEMA = {
     "n": pl.Int64,
 }
 
-#: Those of which it is asked: what users and networks get, and how evenly.
+#: Metrics of robustness: performance for users and networks, and fairness.
 OF = ("goodput_bps", "utilisation", "jain", "fct_mean_s", "queue_delay_mean_s", "loss_rate", "timeouts")
 
 

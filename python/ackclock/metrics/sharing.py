@@ -21,7 +21,7 @@ MIN_CORRELATION = 0.5
 #: With fewer instants in common nobody can tell.
 MIN_INSTANTS = 20
 
-#: So many flows are looked at, those with the most samples: the work grows with their square.
+#: Maximum number of flows, those with the most samples: the work grows with their square.
 MAX_FLOWS = 1000
 
 SCHEMA = {"run": pl.UInt32, "flow": pl.UInt32, "bottleneck": pl.Int64, "correlation": pl.Float64}

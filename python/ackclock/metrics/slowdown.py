@@ -22,7 +22,7 @@ from ackclock.metrics.view import Array, RunView, group_label, runs
 from ackclock.partial_plan import PartialTcp
 from ackclock.plan import TIMESTAMPS_BYTES
 
-#: What a packet carries beside its payload where the plan does not say: IP, TCP and timestamps, and Ethernet.
+#: Default overhead of a packet: IP, TCP and timestamps, and Ethernet.
 HEADERS_BYTES, FRAME_BYTES = 52.0, 14.0
 
 #: And its payload, and the initial window (RFC 6928).

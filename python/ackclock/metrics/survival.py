@@ -19,7 +19,7 @@ import numpy.typing as npt
 from ackclock.metrics.quantiles import ranked
 from ackclock.metrics.rows import Array
 
-#: How long each was watched, and whether it ended then: in blocks, each time that they are asked for.
+#: Function that yields in blocks how long each was watched, and whether it ended then.
 Watched: TypeAlias = Callable[[], Iterable[tuple[Array, npt.NDArray[np.bool_]]]]
 
 

@@ -43,7 +43,7 @@ def tracking_error(view: RunView) -> float | None:
 
 
 def plateau_s(view: RunView) -> float | None:
-    """How long CUBIC's window stays on its plateau: from W_max until it is a segment above, mean over the epochs.
+    """Time of CUBIC's window on its plateau: from W_max until it is a segment above, mean over the epochs.
 
     From the first sample of an epoch that is at the curve's flat to the first that is a segment above it; only epochs
     that come so far count. The curve takes ∛(1/C) from its flat on, 1.36 s for C = 0.4; whole segments that are rounded
@@ -98,7 +98,7 @@ def _plateau_s(cell: pl.DataFrame, origin: float) -> float | None:
     return float(times_s[above[0]] - times_s[at[0]]) if above.size else None
 
 
-#: What the distance from the curve is taken of.
+#: Columns of the distance from the curve.
 _OFF = ("cwnd", "w_cubic", "w_est")
 
 

@@ -28,7 +28,7 @@ __all__ = ["Array", "Block", "FlowLifetimes", "Grid", "Rows", "RunView", "flow_l
 
 Result = TypeVar("Result")
 
-#: What the `congestion` of a flow without congestion control gives.
+#: Value of `congestion` for a UDP flow.
 DATAGRAMS = "udp"
 
 #: Tables whose rows have a time.
@@ -53,7 +53,7 @@ class FlowLifetimes:
     ends_s: Array
     delivered_bytes: Array
 
-    #: What they are made of.
+    #: Their source columns.
     COLUMNS = ("flow", "start_s", "fct_s", "end_s", "delivered_bytes")
 
     def of(self, chosen: npt.NDArray[np.bool_] | npt.NDArray[np.intp]) -> FlowLifetimes:
@@ -383,7 +383,7 @@ class RunView:
         return float("nan")
 
 
-#: What the rows of tables without times are sorted by.
+#: Sort columns of tables without times.
 ORDERS: Mapping[str, tuple[str | None]] = {"flows": ("flow",), "links": (None,), "paths": (None,)}
 
 

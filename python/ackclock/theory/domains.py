@@ -86,7 +86,7 @@ def single(numbers: Numbers) -> Numbers:
 PROBABILITY = Numbers("a probability between 0 and 1", lambda p: (p > 0) & (p < 1))
 #: For powers of it, which have a value at 1.
 PROBABILITY_TO_1 = Numbers("a probability above 0, 1 at most", lambda p: (p > 0) & (p <= 1))
-#: Of something that need not happen.
+#: Probability of an event that need not happen.
 PROBABILITY_FROM_0 = Numbers("a probability from 0, below 1", lambda p: (p >= 0) & (p < 1))
 SHARE = Numbers("a share between 0 and 1", lambda share: (share > 0) & (share < 1))
 SHARE_TO_1 = Numbers("a share above 0, 1 at most", lambda share: (share > 0) & (share <= 1))

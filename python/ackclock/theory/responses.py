@@ -25,7 +25,7 @@ GUILLIER: Mapping[str, tuple[float, float]] = {
     "scalable": (0.08, 1.0),
 }
 
-#: Those of a window that is c/pᵈ; CUBIC's knows the RTT too.
+#: Variants whose window is c/pᵈ; CUBIC's depends on the RTT too.
 VARIANT = OneOf(tuple(GUILLIER), hint="; CUBIC's is cubic_window")
 
 #: The average window of Reno, · √p (RFC 3649, table 1; RFC 9438 takes it over).

@@ -1,4 +1,4 @@
-"""What captures show, as numbers: beside the run that was captured, and beside tables made by hand."""
+"""Specs of capture figures, compared with the captured run and with tables made by hand."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_a_part_of_the_time_has_what_is_in_it(result):
         assert layer.x.max() <= 2.0
 
 
-def test_the_flow_with_the_most_data_is_drawn_and_another_is_asked_for_by_number(result):
+def test_the_flow_with_the_maximum_data_is_drawn_and_another_is_requested_for_by_number(result):
     maximum = result.data.flows.sort("delivered_bytes")["flow"][-1]
     assert f"flow {maximum}," in capture_figures.rtt(view(result.data)).heading
     with pytest.raises(InputError, match="flow: found 7; expected one of 0, 2"):
@@ -140,7 +140,7 @@ def test_the_level_is_marked_with_its_depth_and_its_losses():
 
 
 @pytest.mark.parametrize("kind", [kind for kind in capture_figures.KINDS if kind != "stalls"])
-def test_without_its_table_each_kind_says_what_is_missing(kind):
+def test_without_its_table_each_kind_reports_what_is_missing(kind):
     with pytest.raises(InputError, match="the result holds no"):
         capture_figures.KINDS[kind](view(by_hand()))
 

@@ -37,7 +37,7 @@ def outcome() -> Dataset:
     return doctor.examined(stalls=stalls, disk=Disk(Path(), None, pl.DataFrame(SPEEDS))).data
 
 
-def test_gaps_stand_at_their_times_by_kind(outcome):
+def test_gaps_appear_at_their_times_by_kind(outcome):
     (ax,) = plots.gaps(outcome).axes
     drawn = {line.get_label(): list(zip(*line.get_data(), strict=True)) for line in ax.lines}
     assert drawn == {"scheduler (2)": [(1.0, 10.0), (2.0, 20.0)], "stop (1)": [(3.0, 30.0)]}

@@ -44,7 +44,7 @@ def test_no_word_is_cut_or_overprinted(path):
     assert not result
 
 
-def test_what_is_cut_or_overprinted_is_found():
+def test_what_is_cut_or_overprinted_is_detected():
     figure = Figure(figsize=(2, 2))
     axes = figure.add_axes((0.1, 0.3, 0.8, 0.5))
     axes.set_xticks([])
@@ -59,7 +59,7 @@ def test_what_is_cut_or_overprinted_is_found():
     ]
 
 
-def test_ticks_out_of_sight_are_not_there():
+def test_ticks_out_of_sight_are_not_present():
     figure = Figure(figsize=(3, 2), layout="constrained")
     axes = figure.subplots()
     axes.set_xticks([0, 1, 2, 100], ["zero", "one", "two", "in sight nowhere"])
@@ -83,7 +83,7 @@ def test_headings_are_wrapped_and_may_be_left_out():
     assert untitled.get_figheight() < figure.get_figheight()
 
 
-def test_a_page_no_figure_can_have_is_refused():
+def test_a_page_no_figure_can_have_is_rejected():
     with (
         pytest.raises(InputError, match=r"^width_in: found 0.2; expected a width from 1.5 to 30 inches$"),
         plots.page(0.2),

@@ -13,7 +13,7 @@ from ackclock.figures import capture_figures, plots
 
 
 @pytest.mark.parametrize("kind", ["sequence", "pipe", "rtt", "limits", "stalls"])
-def test_every_kind_says_what_it_shows_with_units(result, kind):
+def test_every_kind_reports_what_it_shows_with_units(result, kind):
     figure = plots.OF_CAPTURES[kind](result.data)
     (ax,) = figure.axes
     assert ax.get_xlabel() == "Time (s)"
@@ -37,18 +37,18 @@ def test_arguments_are_checked(result):
         plots.sequence(result.data, between=(2, 1))
 
 
-def test_a_part_is_drawn_as_asked(result):
+def test_a_part_is_drawn_as_requested(result):
     (ax,) = plots.sequence(result.data, flow=0, between=(1, 2)).axes
     assert ax.get_xlim() == (1, 2)
 
 
-def test_windows_that_are_known_at_times_have_no_sum(result):
+def test_windows_that_are_given_at_times_have_no_sum(result):
     with pytest.raises(InputError, match="known only while they limit"):
         plots.cwnd_total(result.data)
     assert plots.cwnd(result.data).axes
 
 
-def test_a_time_after_the_end_and_a_flow_of_all_are_refused(result):
+def test_a_time_after_the_end_and_a_flow_of_all_are_rejected(result):
     for kind, figure in plots.OF_CAPTURES.items():
         if kind != "level":
             with pytest.raises(InputError, match="between: found 1,000 s and later; expected times before"):

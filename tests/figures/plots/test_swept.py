@@ -55,7 +55,7 @@ def names(figure):
     return [text.get_text() for text in figure.legends[0].get_texts()]
 
 
-def test_tables_have_short_names_and_what_tells_them_apart(kinds):
+def test_tables_have_short_names_and_what_reports_them_apart(kinds):
     figure = plots.swept(kinds, y="loss_rate", x="network.queue")
     assert [label.get_text() for label in figure.axes[0].get_xticklabels()] == ["pfifo 20p", "pfifo 5p", "fq_codel"]
     assert names(figure) == ["reno", "cubic"]
@@ -145,7 +145,7 @@ def test_no_word_is_cut_or_overprinted(kinds, grid, chosen):
     ],
     ids=lambda given: str(given)[:24],
 )
-def test_what_cannot_be_drawn_is_said(kinds, chosen, message):
+def test_what_cannot_be_drawn_is_reported(kinds, chosen, message):
     with pytest.raises(InputError, match=f"^{re.escape(message)}$"):
         plots.swept(kinds, **chosen)
 

@@ -23,7 +23,7 @@ FULL = {
 }
 
 
-def test_the_whole_answer() -> None:
+def test_the_complete_result() -> None:
     assert sentences(subject(**FULL)) == [
         "Ten flows shared the bottleneck: together they used 99.4 % of its 100 Mb/s and delivered 95.1 Mb/s of data.",
         "The shares were close to equal (Jain's index 0.991): the slowest flow got 8.00 Mb/s, the fastest 11.0 Mb/s.",
@@ -35,7 +35,7 @@ def test_the_whole_answer() -> None:
     ]
 
 
-def test_one_flow_alone_does_not_share() -> None:
+def test_one_flow_single_does_not_share() -> None:
     message = sentences(subject(flows=1, seeds=1, **FULL))
     assert message[0].startswith("One flow had the bottleneck to itself: it used 99.4 %")
     assert not any("Jain" in sentence for sentence in message)
@@ -56,7 +56,7 @@ def test_several_bottlenecks_and_udp_are_named() -> None:
     assert sentences(alone)[0].startswith("One flow crossed two bottlenecks: it used 99.4 % of their 100 Mb/s")
 
 
-def test_what_is_not_known_is_not_said() -> None:
+def test_what_is_not_given_is_not_reported() -> None:
     assert sentences(subject(flows=2, goodput_bps=5e6))[0] == (
         "Two flows shared the bottleneck: together they delivered 5.00 Mb/s of data."
     )

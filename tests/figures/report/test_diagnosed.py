@@ -16,7 +16,7 @@ def figures(page: str) -> dict:
     return json.loads(re.search(r'id="figures">(.*?)</script>', page, re.S)[1])
 
 
-def test_each_finding_stands_with_its_pictures(result):
+def test_each_finding_appears_with_its_pictures(result):
     diagnosis = diagnose(result.analysis)
     page = diagnosis_page.render(result.data, result.analysis, diagnosis)
     for finding in diagnosis.findings:
@@ -28,7 +28,7 @@ def test_each_finding_stands_with_its_pictures(result):
     assert f"<h1>{diagnosis.verdict.label.capitalize()}</h1>" in page
 
 
-def test_a_picture_is_shown_once(result):
+def test_a_picture_is_shown_one_time(result):
     twice = tuple(Finding(Cause.NETWORK, f"Sentence {number}.", {}, shown=("rtt",)) for number in range(2))
     page = diagnosis_page.render(result.data, result.analysis, Diagnosis(Cause.NETWORK, {Cause.NETWORK: 0.5}, twice))
     assert list(figures(page)) == ["finding0-rtt"]

@@ -20,7 +20,7 @@ from ackclock.errors import InputError
 from ackclock.hosts import ssh
 from ackclock.hosts.agent import Agent
 
-#: What to do where no address is found.
+#: Advice where no address is found.
 GIVE = "expected --addresses LOCAL,REMOTE: IPv4 addresses of both hosts"
 
 
@@ -88,16 +88,16 @@ def _is_address(text: str) -> bool:
     return False
 
 
-#: What this host is called: no name that ssh takes.
+#: Name of this host: not a valid ssh destination.
 THIS = "this host"
 
-#: What is changed while the transfers last, where there is root: one transfer shall not know of those before it.
+#: Setting during the transfers, if root: the kernel keeps no metrics from one transfer to the next.
 COLD = {"sysctl": "net.ipv4.tcp_no_metrics_save", "value": "1"}
 
 #: The kernel counts processors' time in so many ticks a second (USER_HZ, proc(5)).
 TICKS_HZ = 100
 
-#: What it counts, in its order; what of it is work, and what the kernel's own.
+#: Its counters, in order; those of work, and those of the kernel's own work.
 TICKS = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
 WORK = ("user", "nice", "system", "irq", "softirq", "steal")
 KERNELS = ("system", "irq", "softirq", "steal")

@@ -22,10 +22,10 @@ from ackclock.hosts.agent import Agent
 from ackclock.input.fields import shown
 from ackclock.system.files import readable
 
-#: What is read or written of a disk at most, again and again; and the least that is worth it.
+#: Bytes of a disk that are read or written repeatedly, at most and at least.
 MAX_BYTES, MIN_BYTES = 256 << 20, 16 << 20
 
-#: What is filled before it is read: it takes its time.
+#: Bytes that are filled before they are read, which takes time.
 FILLED_BYTES = 64 << 20
 
 #: A disk for which a host waits this share of the time holds it back; from this share of the memory's goodput on, a

@@ -9,13 +9,13 @@ from typing import Any
 
 from ackclock.metrics.summary import Summary, summarise
 
-#: Where the data go, as seen from here.
+#: Directions of the data, relative to this host.
 TO, FROM = "to", "from"
 
 #: The side that listens. The other side opens all connections, whatever the direction of the data.
 REMOTE, LOCAL = "remote", "local"
 
-#: Whence data come and where they go: from memory to memory; or a disk is at one end, or at both.
+#: Media of a transfer: from memory to memory; or a disk is at one end, or at both.
 MEMORY, FILE = "memory", "file"
 
 #: This part of a transfer is not measured: slow start.
@@ -34,7 +34,7 @@ AVERAGED = {
     "congestion_window": 1.0,
 }
 
-#: Those that say how much of the time the senders were held back by what.
+#: Columns with the share of time in which each limit held the senders back.
 LIMITS = ("receive_window", "send_buffer", "congestion_window")
 
 
@@ -49,7 +49,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class TestPlan:
-    """What to measure: host, numbers of flows, directions, duration and repeats.
+    """Plan of a measurement: host, numbers of flows, directions, duration and repeats.
 
     `data`: the addresses here and there, as far as they are given; `port`: None is any; `files`: by side, the folder or
     file on whose disk its data are.

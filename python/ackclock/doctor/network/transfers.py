@@ -40,7 +40,7 @@ SAMPLES = 100
 #: Flows begin at their own times, so many seconds for each: not all at once, and not when the others fill the path.
 SPREAD_S = 0.0005
 
-#: What a plan has that no agent looks at here: its network is not ours to set up.
+#: Scenario for the parts of the plan that agents ignore here: the network exists already.
 FRAME = """\
 name = "between two hosts"
 duration = "1s"

@@ -23,5 +23,5 @@ KINDS: Mapping[str, Callable[..., Drawing]] = {
     "level": level,
 }
 
-#: Those of one flow.
+#: Kinds that show one flow.
 OF_A_FLOW = ("sequence", "pipe", "rtt", "limits")

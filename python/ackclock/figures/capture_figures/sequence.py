@@ -17,7 +17,7 @@ from ackclock.figures.capture_figures.part import Between, Part, array
 from ackclock.figures.figure_spec import Drawing, Layer, Line, Panel, Points, Strokes
 from ackclock.metrics.view import RunView
 
-#: How a copy is drawn: its name, colour, and sign if it has one; in this order.
+#: Style of a copy: its name, colour, and marker if it has one; in this order.
 STYLES = {
     "data": ("data", figure_spec.BLUE, ""),
     "retransmission": ("retransmitted", figure_spec.ORANGE, "^"),

@@ -66,10 +66,10 @@ KINDS: Mapping[str, Callable[..., Figure]] = {
     "boxes": boxes,
 }
 
-#: Those of what is recorded only if a scenario asks for it.
+#: Kinds whose data are recorded only if a scenario requests them.
 ON_REQUEST: Mapping[str, Callable[[Dataset], Figure]] = {"delay": delay, "tracking": tracking}
 
-#: What captures show: `flow` (its number, else that with the most data) and `between` (seconds) choose a part. Of runs
+#: Kinds of captures: `flow` (its number, else that with the most data) and `between` (seconds) choose a part. Of runs
 #: too, where they have the tables.
 OF_CAPTURES: Mapping[str, Callable[..., Figure]] = {
     "sequence": sequence,
@@ -80,11 +80,11 @@ OF_CAPTURES: Mapping[str, Callable[..., Figure]] = {
     "level": level,
 }
 
-#: What is found of a host.
+#: Kinds of a host.
 OF_HOSTS: Mapping[str, Callable[[Dataset], Figure]] = {"gaps": gaps, "disk": disk}
 
-#: Those over which other results can be laid (`over`).
+#: Kinds that take other results as an overlay (`over`).
 OVERLAID = ("cwnd", "cwnd_total", "goodput", "queue", "cdf")
 
-#: Those that draw other results (`over`) beside.
+#: Kinds that draw other results (`over`) side by side.
 SIDE_BY_SIDE = ("boxes",)

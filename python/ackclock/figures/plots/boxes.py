@@ -14,7 +14,7 @@ from ackclock.figures.plots import style
 from ackclock.figures.plots.overlay import Over
 from ackclock.metrics import flow_means
 
-#: What is drawn: column of `metrics.flow_means`, unit, the axis's label.
+#: Panels: column of `metrics.flow_means`, unit, the axis's label.
 PANELS = (
     ("goodput_bps", "bit/s", "Goodput of a flow ({})"),
     ("loss", "share", "Segments lost ({})"),

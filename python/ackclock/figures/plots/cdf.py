@@ -19,7 +19,7 @@ from ackclock.metrics.distributions import empirical
 from ackclock.metrics.protocols import Recorded
 from ackclock.metrics.view import Array, runs
 
-#: What is drawn: quantity, unit, the axis's label. Completion times only where a transfer was finished; of captures
+#: Panels: quantity, unit, the axis's label. Completion times only where a transfer was finished; of captures
 #: nothing that they do not know.
 PANELS = (
     ("queue_delay_s", "s", "Sojourn time ({})"),

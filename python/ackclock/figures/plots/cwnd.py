@@ -20,7 +20,7 @@ from ackclock.metrics.view import RunView
 #: Up to this many flows share one panel; up to `palette.MAX_LINES` each has its own; more are a cloud.
 MAX_IN_ONE_PANEL = 3
 
-#: What each flow is drawn beside, in a panel of its own.
+#: Style of the mean of all flows in each flow's panel.
 GREY: dict[str, Any] = {"color": "#AAAAAA", "linewidth": 0.8}
 
 

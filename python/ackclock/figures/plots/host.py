@@ -15,7 +15,7 @@ from ackclock.errors import InputError
 from ackclock.figures import numbers, palette
 from ackclock.figures.plots import style
 
-#: How each line of the disk's figure is drawn: with the system's cache, and without.
+#: Dashes of the disk's figure: with the page cache, and without.
 DASHES = {True: "--", False: "-"}
 
 

@@ -35,13 +35,13 @@ SHOWN_DPI = 110
 #: Narrower pages have one panel in a row, and there figures lower than the height are lower still.
 NARROW_IN, NARROWED, ONE_PANEL_IN = 5.0, 0.8, 3.5
 
-#: What a heading takes of a figure's height, in inches.
+#: Height of a heading, in inches.
 HEADING_IN = 0.4
 
 #: Widths that a figure may have, in inches.
 WIDTHS_IN = (1.5, 30.0)
 
-#: How far texts stay from the figure's edge, and from each other, in inches.
+#: Distance of texts from the figure's edge, and from each other, in inches.
 EDGE_IN, GAP_IN = 0.06, 0.03
 
 #: A text has at most so many lines, of at least so many letters; what would be left is an ellipsis.

@@ -22,7 +22,7 @@ from ackclock.figures.plots import style
 from ackclock.metrics.protocols import Recorded
 from ackclock.metrics.view import Array, RunView, runs
 
-#: What may be laid over: nothing, a result, or several.
+#: An overlay: nothing, a result, or several.
 Over: TypeAlias = "Dataset | Sequence[Dataset] | None"
 
 #: One for each result laid over.

@@ -15,7 +15,7 @@ from matplotlib.backends.backend_agg import RendererAgg
 from matplotlib.backends.backend_pgf import RendererPgf
 from matplotlib.figure import Figure
 
-#: What a PGF picture needs of its document, as its first lines say.
+#: First lines of a PGF picture: its requirements of the document.
 HEADER = r"""%% A figure as a PGF picture. In the preamble:
 %%   \usepackage{pgf}
 %% and where it is to appear:
@@ -26,7 +26,7 @@ HEADER = r"""%% A figure as a PGF picture. In the preamble:
 #: Powers of ten beside logarithmic axes, the only formulas there are; whatever else a text holds is text.
 _POWER = re.compile(r"\$\\mathdefault\{[-−\d.{}^ ]*(?:\\times)?[-−\d.{}^ ]*\}\$")
 
-#: What LaTeX would take for something else, or has no letter for. (Of `%` and `^` matplotlib takes care.)
+#: Characters that LaTeX interprets, or has no letter for. (Of `%` and `^` matplotlib takes care.)
 _LETTERS = str.maketrans(
     {
         "\\": r"\textbackslash{}",

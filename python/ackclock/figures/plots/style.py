@@ -76,7 +76,7 @@ def _over(name: str, value: Any) -> Any:
     return several(RECORDED, "a dataset, or several")(name, value)
 
 
-#: What figures are drawn of, by the names of their arguments.
+#: Checks of the figures' arguments, by name.
 DRAWN: Mapping[str, Take] = {
     "data": RECORDED,
     "over": _over,

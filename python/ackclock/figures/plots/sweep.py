@@ -29,7 +29,7 @@ KINDS = ("line", "dot", "heatmap", "ecdf", "box")
 #: Maps of at most so many places along a side have their numbers written in.
 MAX_WRITTEN = (9, 14)
 
-#: Of maps: light to dark, so that the order shows in grey too.
+#: Colours of maps: light to dark, so that the order shows in grey too.
 COLOURS = LinearSegmentedColormap.from_list("ackclock", ["#F2F7FB", "#9BBBD3", "#0072B2", "#003A5C"])
 
 

@@ -30,11 +30,11 @@ AROUND, AT_LEAST_S = 1.0, 0.5
 class _Cause(Protocol):
     @property
     def label(self) -> str:
-        """As people say it."""
+        """Return the cause in words."""
 
     @property
     def cost_label(self) -> str:
-        """What took its share of the time."""
+        """Return the label of its share of the time."""
 
 
 class _Finding(Protocol):

@@ -17,7 +17,7 @@ from ackclock.figures.run_figures import cwnd, cwnd_total, epochs, goodput, queu
 from ackclock.metrics import epoch
 from ackclock.metrics.view import RunView
 
-#: What is shown of captures, in this order.
+#: Kinds of capture figures, in this order.
 KINDS = ("limits", "stalls", "level", "sequence", "pipe", "rtt")
 
 

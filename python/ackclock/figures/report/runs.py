@@ -21,10 +21,10 @@ from ackclock.metrics.view import Array
 #: Flows that the report's table shows: those with the smallest numbers.
 MAX_FLOWS = 100
 
-#: How much of a long array is reckoned with at a time.
+#: Elements of a long array that are processed at a time.
 PART = 2**20
 
-#: What the table gives of a flow, of the dataset's `flows`.
+#: Columns of the dataset's `flows` in the report's table.
 COLUMNS = (
     "flow",
     "group",
@@ -38,7 +38,7 @@ COLUMNS = (
     "measured_timeouts",
 )
 
-#: What it gives beside that: goodput, and the share of all the data (not of UDP flows).
+#: Further columns: goodput, and the share of all the data (not of UDP flows).
 RATES = {"flow": pl.UInt32, "goodput_bps": pl.Float64, "share": pl.Float64}
 
 

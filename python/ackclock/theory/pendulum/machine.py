@@ -14,7 +14,7 @@ from ackclock.theory.pendulum.filling import Filling, Side
 Sides: TypeAlias = "tuple[Side, Side]"
 Pair: TypeAlias = "tuple[float, float]"
 
-#: What a loss leaves of a window (New Reno).
+#: Share of a window that a loss leaves (New Reno).
 KEPT = 0.5
 
 

@@ -18,10 +18,11 @@ Array = npt.NDArray[np.float64]
 #: Both windows at the beginning (packets).
 BEGIN_P = (1.0, 1.0)
 
-#: So many states make a run that no one can wait for.
+#: Maximum number of states: a longer run takes too long.
 MAX_STATES = 5_000_000
 
-#: So many losses in no time: the other flow's ACKs alone keep the queue full, and halving its own flow frees nothing.
+#: Maximum number of losses at one instant: more mean that the other flow's ACKs alone keep the queue full.
+#: Halving its own flow frees nothing then.
 MAX_LOSSES_IN_NO_TIME = 10_000
 
 

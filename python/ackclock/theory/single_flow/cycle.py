@@ -14,10 +14,10 @@ import numpy.typing as npt
 from ackclock.theory.single_flow.flow import SAME, Epoch, SingleFlow, after_loss
 from ackclock.theory.single_flow.stages import CUBIC, QUEUED, Stage, stages
 
-#: What a loss leaves: of the flow, the window at which it is seen, and the plateau that was aimed at before.
+#: Function that returns the epoch after a loss, from the flow, the window at detection, and the plateau before.
 Rule: TypeAlias = Callable[[SingleFlow, float, float], Epoch]
 
-#: So many cycles are looked at for ones that repeat; the first half may be a transient.
+#: Number of cycles searched for ones that repeat; the first half may be a transient.
 MAX_CYCLES = 256
 
 

@@ -9,16 +9,16 @@ from typing import Literal, TypeAlias, get_args
 
 from ackclock.theory.domains import POSITIVE, SHARE, Domain, OneOf, check, lower_bound, single
 
-#: How Reno's estimate grows: by `a` packets for each window of ACKs, or as the print has it, W1 + a t / R(t).
+#: Growth of Reno's estimate: by `a` packets for each window of ACKs, or as the print has it, W1 + a t / R(t).
 Growth: TypeAlias = Literal["acks", "rtt"]
 
-#: What is a whole number of packets: nothing; the window at which a packet is lost; or the window itself.
+#: Quantity that is a whole number of packets: nothing; the window at which a packet is lost; or the window itself.
 Rounding: TypeAlias = Literal["nothing", "loss", "window"]
 
 #: When the sender learns of a loss: at once, at the end of the round (slots of an RTT), or an RTT later.
 LossDetection: TypeAlias = Literal["at_once", "next_round", "rtt_later"]
 
-#: What the set-up of a flow may have.
+#: Domains of a flow's set-up.
 DOMAINS: Mapping[str, Domain] = {
     **dict.fromkeys(("capacity_pps", "rtt_s", "c", "packets_per_ack"), single(POSITIVE)),
     "buffer_p": single(lower_bound(0)),
