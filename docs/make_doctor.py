@@ -84,8 +84,8 @@ pcap = true
 """,
         "Each flow has a link of its own. Three times the sending host stalls for two seconds; these stalls were "
         "inserted into\nthe capture afterwards.",
-        "The silences of all flows, and their causes.",
-        ("silences", None),
+        "The stalls of all flows, and their causes.",
+        ("stalls", None),
     ),
     "queue": (
         "A full queue",
@@ -159,7 +159,7 @@ def known(record: pcap.Record) -> pcap.Record:
 def said(found: capture.Captured) -> str:
     """What `ackclock doctor` prints."""
     into = StringIO()
-    terminal.print_diagnosis(found.answers, diagnose(found.answers), Console(file=into, width=80, highlight=False))
+    terminal.print_diagnosis(found.analysis, diagnose(found.analysis), Console(file=into, width=80, highlight=False))
     return "".join(f"{line.rstrip()}\n" for line in into.getvalue().splitlines())
 
 

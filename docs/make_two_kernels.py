@@ -24,7 +24,8 @@ import polars as pl
 
 from ackclock.experiments.sweep.result import read
 from ackclock.figures import numbers
-from ackclock.metrics import METRICS, student
+from ackclock.metrics import METRICS
+from ackclock.metrics.summary import student_quantile
 from ackclock.scenario import planning
 
 DOCS = Path(__file__).resolve().parent
@@ -145,7 +146,7 @@ def _difference(cell: tuple[object, ...], name: str, rows: pl.DataFrame) -> Diff
     if len(old) < 2 or (mean := statistics.fmean(old)) == 0:
         return None
     gaps = [(there - here) / mean for here, there in zip(old, new, strict=True)]
-    half = student.quantile(len(gaps) - 1) * statistics.stdev(gaps) / len(gaps) ** 0.5
+    half = student_quantile(len(gaps) - 1) * statistics.stdev(gaps) / len(gaps) ** 0.5
     return Difference(cell, name, mean, statistics.fmean(new), statistics.fmean(gaps), half)
 
 

@@ -33,7 +33,7 @@ COUNTS = ("data_segments", "capture_lost", "lost", "lost_before")
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class CaptureSummary:
     """Of the flows of captures: data segments that are there, that the capture and that the network lost."""
 
     seen: int
@@ -62,12 +62,12 @@ def main() -> None:
             print(f"{point:13} {share:6.1%} {taken:12} {found.missing:6}  {ratio} {found.lost:18} {moved:>9}")
 
 
-def of_all(found: Sequence[Told]) -> Told:
+def of_all(found: Sequence[CaptureSummary]) -> CaptureSummary:
     """All of them together."""
-    return Told(*(sum(getattr(one, name) for one in found) for name in Told.__slots__))
+    return CaptureSummary(*(sum(getattr(one, name) for one in found) for name in CaptureSummary.__slots__))
 
 
-def of_case(point: str, share: float, case: Path) -> Told:
+def of_case(point: str, share: float, case: Path) -> CaptureSummary:
     """What is told of its capture at this point without this share of the packets."""
     (capture,) = (case / "captures").glob(f"*{point}.pcap")
     with tempfile.TemporaryDirectory() as place:
@@ -78,7 +78,7 @@ def of_case(point: str, share: float, case: Path) -> Told:
             pass
         flows = found.drain()["flows"]
     seen, missing, *lost = (sum(map(int, flows[name])) for name in COUNTS)
-    return Told(seen, missing, sum(lost))
+    return CaptureSummary(seen, missing, sum(lost))
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from ackclock.experiments.search.search import compare_perturbed, confirm, find
 from ackclock.experiments.search.spec import Question, question
 from ackclock.experiments.search.summary_text import sentences
 from ackclock.experiments.search.surrogate import Proposer
-from ackclock.figures.plots.search_result import found as drawn_of
+from ackclock.figures.plots.search_result import draw as drawn_of
 from ackclock.metrics import value
 from ackclock.scenario import planning
 

@@ -1,4 +1,4 @@
-"""What is refused before the work is done, and what is said of odd names and of captures without data: one line."""
+"""Errors before the work is done, and messages on odd names and captures without data: one line each."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from ackclock import capture, metrics
 from ackclock.cli.program import application
-from ackclock.figures.capture_figures.silences import silences
+from ackclock.figures.capture_figures.path import stalls
 
 
 def write(path, count: int = 4) -> None:
@@ -46,7 +46,7 @@ def one_line(done) -> str:
     return done.stderr
 
 
-def test_a_place_that_is_something_else_is_refused_before_the_analysis(unread, tmp_path):
+def test_a_place_that_is_something_else_is_rejected_before_the_analysis(unread, tmp_path):
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "mine.txt").write_text("x")
     assert "which is left alone" in one_line(call("capture", unread, "--out", tmp_path / "notes"))
@@ -56,7 +56,7 @@ def test_a_place_that_is_something_else_is_refused_before_the_analysis(unread, t
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
-def test_a_place_that_cannot_be_written_is_refused_before_the_analysis(unread, tmp_path):
+def test_a_place_that_cannot_be_written_is_rejected_before_the_analysis(unread, tmp_path):
     (tmp_path / "shut").mkdir(mode=0o500)
     assert "cannot be written" in one_line(call("capture", unread, "--out", tmp_path / "shut" / "out"))
 
@@ -75,16 +75,16 @@ def test_a_name_with_a_line_break_is_one_line(tmp_path):
     assert r"--filter \"a\nb\"" in one_line(call("capture", odd, "--filter", "a\nb")).replace('"', r"\"")
 
 
-def test_without_data_there_are_no_silences_to_draw(tmp_path):
+def test_without_data_present_are_no_stalls_to_draw(tmp_path):
     write(tmp_path / "a.pcap")
     assert call("capture", tmp_path / "a.pcap", "--out", tmp_path / "out").exit_code == 0
-    line = one_line(call("plot", tmp_path / "out", "silences", "--out", tmp_path / "s.svg"))
+    line = one_line(call("plot", tmp_path / "out", "stalls", "--out", tmp_path / "s.svg"))
     assert "the result holds no flows with data to draw" in line
     assert not (tmp_path / "s.svg").exists()
     assert call("report", tmp_path / "out").exit_code == 0
 
 
-def test_thinking_time_is_of_those_whose_answer_was_awaited(tmp_path):
+def test_thinking_time_is_of_those_whose_result_was_awaited(tmp_path):
     """A request, acknowledged at once; the answer comes two seconds later."""
     client, server = (bytes([10, 0, 0, 1]), 40_000), (bytes([10, 0, 0, 2]), 80)
     sent = [
@@ -104,7 +104,7 @@ def test_thinking_time_is_of_those_whose_answer_was_awaited(tmp_path):
             file.write(struct.pack("<IIII", 1_000_000 + at_s, at_us, len(packet), len(packet)) + packet)
     data = capture.read([tmp_path / "a.pcap"]).data
     view = next(iter(metrics.runs(data)))
-    assert silences(view).panels[0].names == ("flow 1",)
-    assert silences(view, flow=0).panels[0].names == ("flow 0",)
+    assert stalls(view).panels[0].names == ("flow 1",)
+    assert stalls(view, flow=0).panels[0].names == ("flow 0",)
     (stall,) = data.scan("stalls").collect().iter_rows(named=True)
     assert (stall["class"], stall["flow"], round(stall["duration_s"], 2)) == ("application", 1, 2.0)

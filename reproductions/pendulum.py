@@ -21,7 +21,6 @@ import numpy as np
 import polars as pl
 
 from ackclock.metrics import epoch
-from ackclock.metrics.metric import Metric
 from ackclock.metrics.view import Array, RunView
 
 #: The links of an asymmetric line, as a plan names them.
@@ -38,24 +37,24 @@ CUTS = ("recovery", "timeout")
 
 
 def tilts(view: RunView) -> pl.DataFrame:
-    """One row a tilt of the measured part.
+    """Return one row a tilt of the measured part.
 
     `start_s` (the first queue held the backlog for the last time), `end_s` (the second did for the first), `to` (the
     second: "down" or "up"), `loss`. Empty on other topologies. Source: Braud 2016, section 4.2.
     """
-    found = list(_tilts(_holds(view))) if view.once(_sides) else []
-    start_s, end_s = (np.array([tilt[column] for tilt in found], dtype=float) for column in (0, 1))
+    result = list(_tilts(_holds(view))) if view.cached(_sides) else []
+    start_s, end_s = (np.array([tilt[column] for tilt in result], dtype=float) for column in (0, 1))
     cuts_s = np.sort(view.events(*CUTS)["time_s"])
     since_s = start_s - CAUSE_RTTS * epoch.rtt_at(view, start_s)
     loss = np.searchsorted(cuts_s, end_s, side="right") > np.searchsorted(cuts_s, since_s)
-    to = pl.Series([tilt[2] for tilt in found], dtype=pl.String)
+    to = pl.Series([tilt[2] for tilt in result], dtype=pl.String)
     return pl.DataFrame({"start_s": start_s, "end_s": end_s, "to": to, "loss": loss})
 
 
 def queueing_delays_s(view: RunView) -> tuple[Array, Array]:
-    """Sample times (T) and both queues' backlog / rate (T × 2: down, up). Raises `ValueError` for other topologies."""
+    """Return sample times (T) and both queues' backlog / rate (T × 2: down, up). Raises `ValueError` otherwise."""
     columns, samples = [], view.measured("queue_samples")
-    for number, rate_bps in view.once(_sides):
+    for number, rate_bps in view.cached(_sides):
         chosen = samples["link"] == number
         times_s = samples["time_s"][chosen]
         columns.append(8 * samples["backlog_bytes"][chosen] / rate_bps)
@@ -63,8 +62,8 @@ def queueing_delays_s(view: RunView) -> tuple[Array, Array]:
 
 
 def _sides(view: RunView) -> list[tuple[int, float]]:
-    """Number and rate of the two links, down first; nothing on other topologies, or without the size of a packet."""
-    links = view.rows("links").whole
+    """Return number and rate of the two links, down first; none on other topologies, or without a packet size."""
+    links = view.rows("links").as_block
     names = list(links.items("name"))
     if sorted(names) != [DOWN, UP] or not view.plan.packet_bytes:
         return []
@@ -72,10 +71,10 @@ def _sides(view: RunView) -> list[tuple[int, float]]:
 
 
 def _holds(view: RunView) -> list[tuple[float, float, str]]:
-    """First and last sample at which a queue holds the backlog, and which, of holds of an RTT and more."""
+    """Return first and last sample at which a queue holds the backlog, and which, for holds of an RTT and more."""
     times_s, delays_s = queueing_delays_s(view)
     total_s = delays_s.sum(axis=1)
-    held = (delays_s >= HOLDS * total_s[:, None]) & (total_s >= _least_s(view))[:, None]
+    held = (delays_s >= HOLDS * total_s[:, None]) & (total_s >= _min_backlog_s(view))[:, None]
     sides = np.where(held[:, 0], 0, 1)[held.any(axis=1)]
     at_s = times_s[held.any(axis=1)]
     first = np.flatnonzero(np.diff(sides, prepend=-1))
@@ -86,21 +85,21 @@ def _holds(view: RunView) -> list[tuple[float, float, str]]:
     return [hold for hold, lasts in zip(zip(start_s, end_s, names, strict=True), lasting, strict=True) if lasts]
 
 
-def _least_s(view: RunView) -> float:
-    """The queueing delay of a full packet on the slower link: less is no backlog."""
+def _min_backlog_s(view: RunView) -> float:
+    """Return the queueing delay of a full packet on the slower link: less is no backlog."""
     assert view.plan.packet_bytes is not None  # there are no sides without
-    return 8 * float(view.plan.packet_bytes) / min(rate_bps for _, rate_bps in view.once(_sides))
+    return 8 * float(view.plan.packet_bytes) / min(rate_bps for _, rate_bps in view.cached(_sides))
 
 
 def _tilts(holds: list[tuple[float, float, str]]) -> Iterator[tuple[float, float, str]]:
-    """From the end of a hold to the start of the next one by the other queue, and which that is."""
+    """Yield the end of a hold, the start of the next one by the other queue, and which that is."""
     for (_, end_s, before), (start_s, _, after) in itertools.pairwise(holds):
         if before != after:
             yield end_s, start_s, after
 
 
 def tilts_without_loss(view: RunView) -> float | None:
-    """How often the backlog of an asymmetric line moved from one queue to the other without a loss.
+    """Number of moves of an asymmetric line's backlog from one queue to the other without a loss.
 
     A queue holds the backlog while at least three quarters of both queues' delay are its own, for at least an RTT. A
     tilt lies between holds of different queues; it is without loss if no sender cut its window then or in the two RTTs
@@ -110,15 +109,9 @@ def tilts_without_loss(view: RunView) -> float | None:
 
 
 def tilts_with_loss(view: RunView) -> float | None:
-    """As tilts_without_loss, but after a sender has cut its window. Source: Braud 2016, section 4.2."""
+    """Number of such moves after a sender has cut its window. Source: Braud 2016, section 4.2."""
     return _count(view, pl.col("loss"))
 
 
-def _count(view: RunView, wanted: pl.Expr) -> float | None:
-    return float(view.once(tilts).filter(wanted).height) if view.once(_sides) else None
-
-
-METRICS = (
-    Metric("tilts_without_loss", "", "Tilts without loss", tilts_without_loss),
-    Metric("tilts_with_loss", "", "Tilts after a loss", tilts_with_loss),
-)
+def _count(view: RunView, condition: pl.Expr) -> float | None:
+    return float(view.cached(tilts).filter(condition).height) if view.cached(_sides) else None

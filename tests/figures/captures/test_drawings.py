@@ -1,4 +1,4 @@
-"""What captures show, as numbers: beside the run that was captured, and beside tables made by hand."""
+"""Specs of capture figures, compared with the captured run and with tables made by hand."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ def named(drawing) -> dict:
     return {getattr(layer, "name", "stack"): layer for panel in drawing.panels for layer in panel.layers}
 
 
-def test_each_copy_is_a_stroke_and_each_loss_a_sign(found):
-    drawing = capture_figures.sequence(view(found.data), flow=2)
+def test_each_copy_is_a_stroke_and_each_loss_a_sign(result):
+    drawing = capture_figures.sequence(view(result.data), flow=2)
     layers = named(drawing)
-    segments = found.data.scan("segments").filter(pl.col("flow") == 2).collect()
+    segments = result.data.scan("segments").filter(pl.col("flow") == 2).collect()
     lost = segments.filter(pl.col("fate").cast(pl.String).is_in(["lost", "lost_before"]))
     assert lost.height > 0
     assert layers[f"lost ({lost.height:,})"].x.size == lost.height
@@ -38,11 +38,11 @@ def test_each_copy_is_a_stroke_and_each_loss_a_sign(found):
     assert drawing.panels[0].axis == "Sequence (MB)"
 
 
-def test_the_line_of_acknowledgements_never_falls_and_stays_below_what_is_sent(found):
-    layers = named(capture_figures.sequence(view(found.data), flow=0))
+def test_the_line_of_acknowledgements_never_falls_and_stays_below_what_is_sent(result):
+    layers = named(capture_figures.sequence(view(result.data), flow=0))
     acked = layers["acknowledged"]
     assert (np.diff(acked.y) >= 0).all()
-    segments = found.data.scan("segments").filter(pl.col("flow") == 0).collect()
+    segments = result.data.scan("segments").filter(pl.col("flow") == 0).collect()
     sent = segments.select((pl.col("offset_bytes") + pl.col("payload_bytes")).max()).item()
     assert 0.9 * sent < 1e6 * acked.y[-1] <= sent
     assert layers["SACK"].y.min() >= acked.y[0]
@@ -56,10 +56,10 @@ def test_acknowledgements_are_only_kept_with_segments(run):
         capture_figures.sequence(view(without.data))
 
 
-def test_a_run_with_captures_draws_its_own_segments(run, found):
+def test_a_run_with_captures_draws_its_own_segments(run, result):
     theirs, ours = (
         named(capture_figures.sequence(view(run[0]), flow=0)),
-        named(capture_figures.sequence(view(found.data), flow=0)),
+        named(capture_figures.sequence(view(result.data), flow=0)),
     )
     (lost,) = [layer for name, layer in theirs.items() if name.startswith("lost")]
     (seen_lost,) = [layer for name, layer in ours.items() if name.startswith("lost")]
@@ -67,37 +67,37 @@ def test_a_run_with_captures_draws_its_own_segments(run, found):
     assert np.isclose(theirs["acknowledged"].y[-1] * 1448e-6, ours["acknowledged"].y[-1], rtol=0.03)
 
 
-def test_a_part_of_the_time_has_what_is_in_it(found):
-    part = capture_figures.sequence(view(found.data), flow=0, between=(1.0, 2.0))
+def test_a_part_of_the_time_has_what_is_in_it(result):
+    part = capture_figures.sequence(view(result.data), flow=0, between=(1.0, 2.0))
     assert (part.start_s, part.end_s) == (1.0, 2.0)
     for layer in named(part).values():
         assert layer.x.min() >= 1.0
         assert layer.x.max() <= 2.0
 
 
-def test_the_flow_with_the_most_data_is_drawn_and_another_is_asked_for_by_number(found):
-    most = found.data.flows.sort("delivered_bytes")["flow"][-1]
-    assert f"flow {most}," in capture_figures.rtt(view(found.data)).heading
+def test_the_flow_with_the_maximum_data_is_drawn_and_another_is_requested_for_by_number(result):
+    maximum = result.data.flows.sort("delivered_bytes")["flow"][-1]
+    assert f"flow {maximum}," in capture_figures.rtt(view(result.data)).heading
     with pytest.raises(InputError, match="flow: found 7; expected one of 0, 2"):
-        capture_figures.rtt(view(found.data), flow=7)
+        capture_figures.rtt(view(result.data), flow=7)
 
 
-def test_throughput_by_limits_is_all_that_was_delivered(found):
-    (stack,) = named(capture_figures.limits(view(found.data), flow=0)).values()
+def test_throughput_by_limits_is_all_that_was_delivered(result):
+    (stack,) = named(capture_figures.limits(view(result.data), flow=0)).values()
     assert isinstance(stack, Stack)
-    samples = found.data.flow_samples.filter(pl.col("flow") == 0).sort("time_s")["delivered_bytes"]
+    samples = result.data.flow_samples.filter(pl.col("flow") == 0).sort("time_s")["delivered_bytes"]
     drawn_bits = 1e6 * (stack.heights.sum(axis=0) * np.diff(stack.edges)).sum()
     assert drawn_bits == pytest.approx(8 * (samples[-1] - samples[0]), rel=1e-6)
 
 
-def test_the_pipe_is_that_of_the_samples(found):
-    layers = named(capture_figures.pipe(view(found.data), flow=0))
-    samples = found.data.flow_samples.filter(pl.col("flow") == 0).sort("time_s")
+def test_the_pipe_is_that_of_the_samples(result):
+    layers = named(capture_figures.pipe(view(result.data), flow=0))
+    samples = result.data.flow_samples.filter(pl.col("flow") == 0).sort("time_s")
     np.testing.assert_array_equal(layers["pipe: at most the window"].y, samples["in_flight"].to_numpy())
     assert "receiver’s window" not in layers  # a gigabyte, far above
 
 
-def by_hand(**tables) -> Dataset:
+def by_hand(**rows) -> Dataset:
     """A captured result with these tables, and two flows of 10 s."""
     spool = Spool(names=capture_tables.NAMES)
     flows = {
@@ -107,12 +107,12 @@ def by_hand(**tables) -> Dataset:
         "start_s": [0.0, 1.0],
         "end_s": [10.0, 9.0],
     }
-    for table, columns in {"flows": flows, **tables}.items():
+    for table, columns in {"flows": flows, **rows}.items():
         spool.append(table, columns)
     return spool.dataset({"runs": [{"run": 0}], "capture": {"path": {}}})
 
 
-def test_silences_of_one_cause_have_one_colour():
+def test_stalls_of_one_cause_have_one_colour():
     stalls = {
         "time_s": [2.0, 2.0, 5.0],
         "flow": [0, 2, 2],
@@ -120,8 +120,8 @@ def test_silences_of_one_cause_have_one_colour():
         "class": ["host", "host", "timeout"],
         "confidence": [1.0] * 3,
     }
-    layers = named(capture_figures.silences(view(by_hand(stalls=stalls))))
-    host = layers["host stood still (2)"]
+    layers = named(capture_figures.stalls(view(by_hand(stalls=stalls))))
+    host = layers["host stalled (2)"]
     assert list(host.x), list(host.x_end) == ([2.0, 2.0], [3.0, 3.0])
     assert list(host.y) == [0.0, 1.0]  # a place for each flow
     assert any(name.endswith("(1)") for name in layers)
@@ -139,15 +139,15 @@ def test_the_level_is_marked_with_its_depth_and_its_losses():
     assert drawing.heading == "What came above 8.00 Mb/s (policer)"
 
 
-@pytest.mark.parametrize("kind", [kind for kind in capture_figures.KINDS if kind != "silences"])
-def test_without_its_table_each_kind_says_what_is_missing(kind):
+@pytest.mark.parametrize("kind", [kind for kind in capture_figures.KINDS if kind != "stalls"])
+def test_without_its_table_each_kind_reports_what_is_missing(kind):
     with pytest.raises(InputError, match="the result holds no"):
         capture_figures.KINDS[kind](view(by_hand()))
 
 
-def test_a_run_has_no_silences(run):
+def test_a_run_has_no_stalls(run):
     with pytest.raises(InputError, match="expected what ackclock capture wrote"):
-        capture_figures.silences(view(run[0]))
+        capture_figures.stalls(view(run[0]))
 
 
 def test_curves_of_runs_are_lines(run):

@@ -1,4 +1,4 @@
-"""What R. Braud (*Modelling TCP over asymmetric links*, thesis, 2016, section 7.2) took of the traces of backbones.
+"""Trace-study statistics of R. Braud (*Modelling TCP over asymmetric links*, thesis, 2016, section 7.2).
 
 Directions are apart: what clients send (with the SYNs) and what servers send (with the SYN/ACKs). All is of connections
 whose SYN or SYN/ACK is in the trace. A SYN retransmission has the 5-tuple and the initial sequence number of the one
@@ -9,7 +9,7 @@ before. The thesis' rules on whom to leave out:
   all their connections.
 
 Ours: 95 % intervals are of ratios over connections (packets of one connection are not independent), and Student's for
-means. The first SYN/ACK is taken to have come with the first SYN: a result says when it was sent again, not when
+means. The first SYN/ACK is taken to have come with the first SYN: a result gives when it was sent again, not when
 first.
 """
 
@@ -24,11 +24,10 @@ from ackclock.errors import InputError
 from ackclock.input import arguments
 from ackclock.input.arguments import checked, optional
 from ackclock.metrics.protocols import Recorded
-from ackclock.metrics.student import NORMAL
-from ackclock.metrics.summary import summarise
+from ackclock.metrics.summary import NORMAL_QUANTILE, summarise
 from ackclock.metrics.view import runs
 
-#: Nobody waits longer for an answer to the last of four SYNs: 3 + 6 + 12 + 24 s.
+#: Time after which the last of four SYNs is given up: 3 + 6 + 12 + 24 s.
 LONGEST_S = 45.0
 
 #: A flood: so many connections without data, and so many times those with.
@@ -40,7 +39,7 @@ OPENINGS = {
     "server": ("synack_retransmission", "synack_retransmissions"),
 }
 
-#: What a row of `_connections` is of.
+#: Key of a row of `_connections`.
 ROW = ["run", "connection", "sender"]
 
 SCHEMA = {"sender": pl.String, "what": pl.String, "value": pl.Float64, "ci95_low": pl.Float64, "ci95_high": pl.Float64}
@@ -53,7 +52,7 @@ SCHEMA |= {"n": pl.Int64}
     link_bps=optional(arguments.number(1.0, expected="a rate in bit/s")),
 )
 def trace(data: Recorded, flood: int = FLOOD, *, link_bps: float | None = None) -> pl.DataFrame:
-    """Retransmissions of a captured result as Braud 2016 has them, for each direction, with 95 % intervals.
+    """Return the retransmissions of a captured result as in Braud 2016, for each direction, with 95 % intervals.
 
     A row for each `sender` (client or server) and each of: `retransmission`, the share of packets that are data, SYNs
     or SYN/ACKs sent again;
@@ -73,7 +72,7 @@ def trace(data: Recorded, flood: int = FLOOD, *, link_bps: float | None = None) 
     rows = rows.filter(~pl.col("connection").is_in(floods(rows, flood).implode()))
     rows = rows.filter((pl.col("time_s") <= LONGEST_S).fill_null(value=True))
     rates = _rates(data)
-    found = [
+    result = [
         row
         for sender in OPENINGS
         for row in (
@@ -82,18 +81,18 @@ def trace(data: Recorded, flood: int = FLOOD, *, link_bps: float | None = None) 
             (sender, "utilisation", _over(rates.get(sender), link_bps), None, None, len(rates)),
         )
     ]
-    return pl.DataFrame(found, schema=SCHEMA, orient="row")
+    return pl.DataFrame(result, schema=SCHEMA, orient="row")
 
 
 def _rates(data: Recorded) -> dict[str, float]:
-    """Of each direction the mean rate of its IP packets over the time captured, in bit/s; none of no time."""
+    """Return each direction's mean rate of IP packets over the time captured, in bit/s; none of no time."""
     totals = dict.fromkeys(OPENINGS, 0.0)
     for view in runs(data):
         counts = data.scan("flows").select("run", "flow", "sent_bytes")
         rows = data.scan("captured").select("run", "flow", "connection", "sender", "received_bytes")
-        found = rows.filter(pl.col("run") == view.run).join(counts, on=["run", "flow"]).collect()
+        result = rows.filter(pl.col("run") == view.run).join(counts, on=["run", "flow"]).collect()
         for sender, other in zip(OPENINGS, reversed(OPENINGS), strict=True):
-            own, back = (found.filter(pl.col("sender").cast(pl.String) == end) for end in (sender, other))
+            own, back = (result.filter(pl.col("sender").cast(pl.String) == end) for end in (sender, other))
             alone = back.join(own, on="connection", how="anti")  # carries no data this way, and has no row
             totals[sender] += float(own["sent_bytes"].sum()) + float(alone["received_bytes"].sum())
     whole_s = sum(view.run_end_s for view in runs(data))
@@ -105,18 +104,18 @@ def _over(rate_bps: float | None, link_bps: float | None) -> float | None:
 
 
 def check_captured(data: Recorded) -> None:
-    """Raises `InputError` for a result that is no capture's."""
+    """Raise `InputError` unless the result is a capture's."""
     if "capture" not in data.manifest:
         raise InputError("found a run's result; expected a captured one, which ackclock capture wrote")
 
 
-def floods(rows: pl.DataFrame, least: int = FLOOD) -> pl.Series:
-    """The numbers of the connections of addresses that only flood."""
+def floods(rows: pl.DataFrame, minimum: int = FLOOD) -> pl.Series:
+    """Return the numbers of the connections of addresses that only flood."""
     ends = rows.select("connection", "client", "server", "empty").unique("connection")
     both = pl.concat([ends.select("connection", "empty", address=_address(end)) for end in ("client", "server")])
     counts = both.group_by("address").agg(pl.col("empty").sum(), with_data=(~pl.col("empty")).sum())
-    known = counts.filter(pl.col("empty") >= least, pl.col("empty") >= least * pl.col("with_data"))
-    return both.filter(pl.col("address").is_in(known["address"].implode()))["connection"].unique()
+    valid = counts.filter(pl.col("empty") >= minimum, pl.col("empty") >= minimum * pl.col("with_data"))
+    return both.filter(pl.col("address").is_in(valid["address"].implode()))["connection"].unique()
 
 
 def _address(end: str) -> pl.Expr:
@@ -124,7 +123,7 @@ def _address(end: str) -> pl.Expr:
 
 
 def _connections(data: Recorded) -> pl.DataFrame:
-    """A row for each direction of each connection that was opened in the trace: what it sent, and again."""
+    """Return a row for each direction of each connection opened in the trace: its packets and retransmissions."""
     captured = data.scan("captured").filter("opened").collect()
     counts = data.scan("flows").select(
         "run", "flow", "sent_packets", "retransmissions", "syn_retransmissions", "start_s"
@@ -153,7 +152,7 @@ def _connections(data: Recorded) -> pl.DataFrame:
 
 
 def _times(data: Recorded, both: pl.DataFrame) -> pl.DataFrame:
-    """The mean time from one transmission of the same bytes to the next, of each direction that sent anything again."""
+    """Return the mean time from one transmission of the same bytes to the next, of directions with retransmissions."""
     openings = [kind for kind, _ in OPENINGS.values()]
     events = data.scan("events").filter(pl.col("kind").cast(pl.String).is_in(openings)).collect()
     senders = pl.col("kind").cast(pl.String).replace_strict({kind: end for end, (kind, _) in OPENINGS.items()})
@@ -183,12 +182,12 @@ def _of(sender: str, rows: pl.DataFrame) -> Iterable[tuple[object, ...]]:
     lost = pl.col("opening") > 0
     for what, chosen in (("", rows), ("_with_syn_loss", rows.filter(lost)), ("_without_syn_loss", rows.filter(~lost))):
         times_s = chosen["time_s"].drop_nulls()
-        found = summarise(times_s.to_list(), least=0.0)
-        yield sender, f"retransmission_time_s{what}", found.mean, found.ci95_low, found.ci95_high, times_s.len()
+        result = summarise(times_s.to_list(), minimum=0.0)
+        yield sender, f"retransmission_time_s{what}", result.mean, result.ci95_low, result.ci95_high, times_s.len()
 
 
 def _ratio(part: pl.Series, whole: pl.Series) -> tuple[float | None, float | None, float | None, int]:
-    """A ratio of sums over connections, with its 95 % interval (the ratio estimate of cluster samples)."""
+    """Return a ratio of sums over connections, with its 95 % interval (the ratio estimate of cluster samples)."""
     total, count = float(whole.sum()), int((whole > 0).sum())
     if not total:
         return None, None, None, 0
@@ -196,5 +195,42 @@ def _ratio(part: pl.Series, whole: pl.Series) -> tuple[float | None, float | Non
     if count < 2:
         return value, None, None, count
     errors = (part - value * whole).cast(pl.Float64)
-    half = NORMAL * math.sqrt(float((errors**2).sum()) * count / (count - 1)) / total
+    half = NORMAL_QUANTILE * math.sqrt(float((errors**2).sum()) * count / (count - 1)) / total
     return value, max(0.0, value - half), min(1.0, value + half), count
+
+
+#: Fates of segments that did not reach their receivers.
+LOST = ("lost", "lost_before")
+
+LOSS_SCHEMA = {
+    "run": pl.UInt32,
+    "flow": pl.UInt32,
+    "until_s": pl.Float64,
+    "segments": pl.Int64,
+    "lost": pl.Int64,
+    "share": pl.Float64,
+}
+
+
+@checked(data=arguments.RECORDED)
+def losses_before_capture_loss(data: Recorded) -> pl.DataFrame:
+    """Return data segments sent and lost, by flow, until the capture misses the first segment of any.
+
+    `until_s` is when that is (null: it misses none), `share` lost out of `segments`. Without rows if the capture was
+    read without its segments. Raises `InputError` for a result that is no capture's.
+    """
+    check_captured(data)
+    segments = data.scan("segments").filter(pl.col("payload_bytes") > 0)
+    fate = pl.col("fate").cast(pl.String)
+    missed = segments.filter(fate == "capture_lost").group_by("run").agg(until_s=pl.col("time_s").min())
+    before = segments.join(missed, on="run", how="left").filter(
+        pl.col("until_s").is_null() | (pl.col("time_s") < pl.col("until_s"))
+    )
+    count = pl.col("segments").cast(pl.Int64)
+    result = before.group_by("run", "flow").agg(
+        pl.col("until_s").first(),
+        count.sum().alias("segments"),
+        count.filter(fate.is_in(LOST)).sum().alias("lost"),
+    )
+    result = result.with_columns(share=pl.col("lost") / pl.col("segments")).sort("run", "flow")
+    return result.select(pl.col(name).cast(dtype) for name, dtype in LOSS_SCHEMA.items()).collect()

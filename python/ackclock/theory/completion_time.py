@@ -1,4 +1,4 @@
-"""How long a transfer takes where SYNs are lost: T. Braud 2016, section 7.1.
+"""Completion time of a transfer whose SYNs may be lost: T. Braud 2016, section 7.1.
 
 A connection opens (SYN and SYN/ACK, with their losses), doubles its window each round trip up to the mean maximum that
 the loss probability allows, goes on at the mean rate of congestion avoidance, spends a given time on the repair of each
@@ -18,19 +18,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Generic
+from typing import Any, Generic
 
 import numpy as np
 
-from ackclock.theory.array_types import Number
-from ackclock.theory.domains import POSITIVE, PROBABILITY, PROBABILITY_FROM_0, at_least, checked, single
+from ackclock.theory.domains import POSITIVE, PROBABILITY, PROBABILITY_FROM_0, Number, checked, lower_bound, single
 
 ONE_POSITIVE = single(POSITIVE)
 
 
 @dataclass(frozen=True, slots=True)
 class ResponseTime(Generic[Number]):
-    """The mean time of a transfer by its phases, in seconds. `retried_s` is what of `syn_s` goes into timeouts."""
+    """Mean time of a transfer by its phases, in seconds. `retried_s` is the part of `syn_s` that timeouts take."""
 
     syn_s: float
     retried_s: float
@@ -41,22 +40,22 @@ class ResponseTime(Generic[Number]):
 
     @property
     def total_s(self) -> Number:
-        """From the SYN to the end of the connection (equation 7.8)."""
+        """Return the time from the SYN to the end of the connection (equation 7.8)."""
         return self.syn_s + self.data_s + self.fin_s
 
     @property
     def data_s(self) -> Number:
-        """From the handshake's end to the last acknowledgement of data."""
+        """Return the time from the handshake's end to the last acknowledgement of data."""
         return self.slow_start_s + self.avoidance_s + self.recovery_s
 
     @property
     def syn_share(self) -> Number:
-        """The share of the handshake, with its repeats (equation 7.2)."""
+        """Return the share of the handshake, with its repeats (equation 7.2)."""
         return self.syn_s / self.total_s
 
     @property
     def retried_share(self) -> Number:
-        """The share of the handshake's timeouts alone."""
+        """Return the share of the handshake's timeouts alone."""
         return self.retried_s / self.total_s
 
 
@@ -66,7 +65,7 @@ class ResponseTime(Generic[Number]):
     p=single(PROBABILITY),
     p_syn=single(PROBABILITY_FROM_0),
     rto_s=ONE_POSITIVE,
-    recovery_s=single(at_least(0)),
+    recovery_s=single(lower_bound(0)),
     initial_window=ONE_POSITIVE,
 )
 def response_time(
@@ -80,7 +79,7 @@ def response_time(
     backoff: bool = True,
     initial_window: float = 1.0,
 ) -> ResponseTime[Number]:
-    """The mean time that a transfer of so many segments takes (equations 7.6 to 7.12).
+    """Return the mean completion time of a transfer by its number of segments (equations 7.6 to 7.12).
 
     Args:
         segments: its size S; may be an array.
@@ -108,7 +107,7 @@ def response_time(
 
 @checked(p_syn=single(PROBABILITY_FROM_0), rto_s=ONE_POSITIVE)
 def handshake_time(p_syn: float, rto_s: float, *, backoff: bool = True) -> float:
-    """Mean time that failed handshakes take, without the round trip of the one that succeeds.
+    """Return the mean time of failed handshakes, without the round trip of the one that succeeds.
 
     RTO₀ p/(1 − p) (equation 7.7); with doubled timeouts Σ pᵏ 2ᵏ⁻¹ RTO₀ = RTO₀ p/(1 − 2p), infinite from ½ on.
     """
@@ -118,38 +117,70 @@ def handshake_time(p_syn: float, rto_s: float, *, backoff: bool = True) -> float
 
 
 def largest_window(p: Number) -> Number:
-    """W̄_max, the mean window in segments before a loss (equation 7.6): 3W²/8 − W/4 = 1/p."""
+    """Return W̄_max, the mean window in segments before a loss (equation 7.6): 3W²/8 − W/4 = 1/p."""
     window: Number = ((24 / p + 1) ** 0.5 + 1) / 3
     return window
 
 
 def avoidance_rate(p: Number, rtt_s: float) -> Number:
-    """X̄, segments a second in congestion avoidance: ¾ W̄_max each RTT."""
+    """Return X̄, segments a second in congestion avoidance: ¾ W̄_max each RTT."""
     return 0.75 * largest_window(p) / rtt_s
 
 
 def slow_start_rounds(p: float, initial_window: float = 1.0) -> float:
-    """n_ss, round trips until the window is W̄_max: log2(W̄_max/w) + 1 (section 7.1.2), at least one."""
+    """Return n_ss, round trips until the window is W̄_max: log2(W̄_max/w) + 1 (section 7.1.2), at least one."""
     return max(math.log2(largest_window(p) / initial_window), 0.0) + 1
 
 
 @checked(
-    share=ONE_POSITIVE, rtt_s=ONE_POSITIVE, p=single(PROBABILITY), rto_s=ONE_POSITIVE, recovery_s=single(at_least(0))
+    share=ONE_POSITIVE, rtt_s=ONE_POSITIVE, p=single(PROBABILITY), rto_s=ONE_POSITIVE, recovery_s=single(lower_bound(0))
 )
 def size_where_syn_counts(
     share: float, rtt_s: float, p: float, *, rto_s: float = 1.0, recovery_s: float | None = None
 ) -> float:
-    """The size S in segments at which one lost SYN lengthens a transfer by this share; larger ones by less.
+    """Return the size S in segments at which one lost SYN lengthens a transfer by this share.
 
     RTO₀ over the time without a lost SYN (section 7.1.6, figure 7-1); 0 if that holds for every size.
     """
     from scipy.optimize import brentq  # it takes long to import
 
-    def beyond(segments: float) -> float:
-        whole_s = response_time(segments, rtt_s, p, recovery_s=recovery_s).total_s if segments else 2 * rtt_s
-        return whole_s - rto_s / share
+    def excess(segments: float) -> float:
+        total_s = response_time(segments, rtt_s, p, recovery_s=recovery_s).total_s if segments else 2 * rtt_s
+        return total_s - rto_s / share
 
-    if beyond(0.0) >= 0:
+    if excess(0.0) >= 0:
         return 0.0
     long = 2 ** slow_start_rounds(p) + rto_s / share * avoidance_rate(p, rtt_s)
-    return float(brentq(beyond, 0.0, long))
+    return float(brentq(excess, 0.0, long))
+
+
+#: A window that doubles this often is beyond any pipe.
+MAX_ROUNDS = 60
+
+
+@checked(wire_bytes=POSITIVE, rate_bps=POSITIVE, rtt_s=POSITIVE, packet_bytes=POSITIVE, initial_window=POSITIVE)
+def ideal_fct_s(
+    wire_bytes: Number, rate_bps: Number, rtt_s: Number, packet_bytes: float = 1514.0, initial_window: float = 10.0
+) -> Number:
+    """Return seconds from the SYN to the last byte's ACK of a transfer that has its path to itself.
+
+    A round trip to open the connection, the transmission of all at the rate of the slowest link, and a round trip for
+    the last packet; before the window fills the pipe, the link waits after each window of slow start, which doubles:
+    2 RTT + S/R + Σ max(0, P/R + RTT − 2ᵏ I P/R) over the windows k = 0, 1, … but the last (`wire_bytes` S,
+    `packet_bytes` P, `initial_window` I in packets). Source: Heidemann, Obraczka and Touch 1997 (modelling the
+    performance of HTTP over several transport protocols), as in Kurose and Ross. Each segment is acknowledged at
+    once, and neither the window nor a buffer limits anything else.
+    """
+    rate, rtt = rate_bps / 8, rtt_s
+    each_s = packet_bytes / rate
+    packets = np.maximum(1.0, np.ceil(wire_bytes / packet_bytes))
+    waited_s: Any = 0.0
+    for number in range(MAX_ROUNDS):
+        before = initial_window * (2.0 ** (number + 1) - 1)
+        idle_s = np.maximum(0.0, each_s + rtt - 2.0**number * initial_window * each_s)
+        more = np.where(packets > before, idle_s, 0.0)
+        if not more.any():
+            break
+        waited_s = waited_s + more
+    total: Number = 2 * rtt + wire_bytes / rate + waited_s
+    return total
