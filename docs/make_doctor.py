@@ -157,7 +157,7 @@ def known(record: pcap.Record) -> pcap.Record:
 
 
 def said(found: capture.Captured) -> str:
-    """What `ackclock doctor` prints."""
+    """Return the output of `ackclock doctor`."""
     into = StringIO()
     terminal.print_diagnosis(found.analysis, diagnose(found.analysis), Console(file=into, width=80, highlight=False))
     return "".join(f"{line.rstrip()}\n" for line in into.getvalue().splitlines())

@@ -10,8 +10,8 @@ import polars as pl
 from ackclock.figures import curves
 from ackclock.metrics import RunView, delay, epoch, value
 
-#: How long after an epoch's last drop the total window may still be on its way down, in round-trip times: one until
-#: the senders hear of it, one to bring the window down in proportion to what is delivered, one in reserve.
+#: Time after an epoch's last drop while the total window may still be on its way down, in round-trip times: one until
+#: the senders detect it, one to bring the window down in proportion to what is delivered, one in reserve.
 SETTLING_RTTS = 3
 
 

@@ -1,4 +1,4 @@
-"""How well packets are told that the capture lost, and how little the network's own losses move by it.
+"""Accuracy of detecting packets that the capture missed, and its effect on the network's own losses.
 
     python benchmarks/scoreboard/missing.py CASES… [--jobs N]
 
@@ -22,7 +22,7 @@ import alter
 from ackclock import _core
 from ackclock.reproductions import pcap
 
-#: Where captures are taken.
+#: The vantage points of captures.
 POINTS = ("senders", "link-near-far", "receivers")
 
 #: Shares of the packets that are taken away.
@@ -34,7 +34,7 @@ COUNTS = ("data_segments", "capture_lost", "lost", "lost_before")
 
 @dataclass(frozen=True, slots=True)
 class CaptureSummary:
-    """Of the flows of captures: data segments that are there, that the capture and that the network lost."""
+    """Counts over the flows of captures: data segments, those not captured and those that the network lost."""
 
     seen: int
     missing: int
@@ -68,7 +68,7 @@ def of_all(found: Sequence[CaptureSummary]) -> CaptureSummary:
 
 
 def of_case(point: str, share: float, case: Path) -> CaptureSummary:
-    """What is told of its capture at this point without this share of the packets."""
+    """Return the counts for a case's capture at this vantage point without this share of the packets."""
     (capture,) = (case / "captures").glob(f"*{point}.pcap")
     with tempfile.TemporaryDirectory() as place:
         path = Path(place) / "capture.pcap"

@@ -46,7 +46,7 @@ def flow_of(view: RunView) -> single_flow.SingleFlow:
 
 
 def in_whole_packets(view: RunView) -> bool:
-    """Whether the run's windows are whole packets: the second reading."""
+    """Return True if the run's windows are whole packets: the second interpretation."""
     return flow_of(view).whole == "window"
 
 

@@ -131,7 +131,7 @@ def _printed(claim: Published, value: float) -> Row:
 
 
 def _sizes(published: Mapping[str, Published], repair_s: float, printed: bool) -> list[Row]:
-    """Where a lost SYN is a tenth. The first is of section 7.1.1, which has equation 7.6."""
+    """Return the rows where a tenth of the SYNs is lost. The first is of section 7.1.1, which has equation 7.6."""
     sizes = {"avoidance-only": RTO_S / 0.1 * avoidance_rate(P, RTT_S)}
     for claim, rto_s in (("size-1", 1.0), ("size-3", 3.0)):
         sizes[claim] = theory.size_where_syn_counts(0.1, RTT_S, P, rto_s=rto_s, recovery_s=repair_s)

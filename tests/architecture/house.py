@@ -39,7 +39,7 @@ def _nodes(text: str) -> list[ast.AST]:
 
 
 def imports(package: Package) -> Imports:
-    """What each module names of the package, wherever it stands: in a function, for type checkers, as a text."""
+    """Return the package's modules that each module names, anywhere: in a function, for type checkers, as a text."""
     return {module: {*_named(module, package)} - {module} for module in package}
 
 

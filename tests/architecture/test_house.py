@@ -7,7 +7,7 @@ from architecture import house
 
 FLOORS = (("lab",), ("views", "engines"), ("tables",), ("errors",))
 
-#: Nothing is wrong here.
+#: A package without faults.
 SOUND = {
     "lab": '_PUBLIC = {"run": "lab.engines.one"}\n',
     "lab.errors": "class Wrong(Exception): ...\n",

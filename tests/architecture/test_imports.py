@@ -33,7 +33,7 @@ FLOORS = (
     ("errors", "repr_format", "_core"),
 )
 
-#: What the engines share; else none knows another.
+#: The modules that all engines share; engines import no other engine.
 OF_ALL_ENGINES = ("engine", "features", "red", "external")
 
 PACKAGE = {
