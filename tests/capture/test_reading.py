@@ -104,7 +104,7 @@ def test_the_results_have_the_promised_keys(outcome):
     flow = outcome.analysis["flows"][0]
     promised = (
         "id client server packets bytes handshake_s goodput_bps rtt_min_s rtt_mean_s segments_lost reordered "
-        "capture_lost retransmissions limited stalls congestion"
+        "not_captured retransmissions limited stalls congestion"
     )
     assert set(promised.split()) <= set(flow)
     assert set(flow["retransmissions"]) == {"fast", "tail_probe", "timeout", "syn", "synack", "spurious", "unknown"}

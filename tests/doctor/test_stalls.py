@@ -80,7 +80,7 @@ def observed(*gaps: tuple[float, float, str]) -> clock_gaps.Stalls:
     """As if these had been found in ten seconds: when, how long, of which kind."""
     rows = [
         {"start_s": 100 + at_s, "wall_s": 1e9 + at_s, "duration_s": long_s, "class": kind}
-        | dict.fromkeys(("waited_s", "stolen_s", "stepped_s", "stood_still_s"), 0.0)
+        | dict.fromkeys(("waited_s", "stolen_s", "stepped_s", "clock_stopped_s"), 0.0)
         for at_s, long_s, kind in gaps
     ]
     return clock_gaps.Stalls(pl.DataFrame(rows, schema=clock_gaps._schema()), 100.0, 1e9, 110.0, 1e9 + 10, counter=True)
