@@ -357,8 +357,9 @@ class Capture:
         """Return the limit of the path that carries most data, from one address to another; None without data.
 
         Keys: `limiter` (policer, shaper, queue, none or undecided); `rate_bps`; `depth_bytes`, what it passes above its
-        rate before it drops (a lower bound if `depth_is_minimum`); `burst_bytes`, what a shaper passes undelayed; each with
-        a 95 % interval (`rate_ci95`, …) or None; round trips under load: `rtt_min_s`, `rtt_median_s`, `rtt_p95_s`, and `standing_queue_s`, the delay that nine of ten exceeded.
+        rate before it drops (a lower bound if `depth_is_minimum`); `burst_bytes`, what a shaper passes undelayed; each
+        with a 95 % interval (`rate_ci95`, …) or None; round trips under load: `rtt_min_s`, `rtt_median_s`, `rtt_p95_s`,
+        and `standing_queue_s`, the delay that nine of ten exceeded.
         """
 
     def levels(self, rate_bps: float, most: int) -> dict[str, list[float] | list[bool]]:

@@ -81,7 +81,7 @@ def test_stalls_appear_with_their_connection():
     assert second["stalls"] == [{"start_s": 1.0, "duration_s": 0.5, "class": "timeout"}]
 
 
-def seen_from(vantage, *, directions=1, payload_bytes=1000, not_captured=0, data_segments=1):
+def row_of_vantage(vantage, *, directions=1, payload_bytes=1000, not_captured=0, data_segments=1):
     return {
         "vantage": vantage,
         "directions": directions,
@@ -93,16 +93,16 @@ def seen_from(vantage, *, directions=1, payload_bytes=1000, not_captured=0, data
 
 def test_the_vantage_is_where_maximum_data_was_captured_from():
     observed = [
-        seen_from("sender"),
-        seen_from("middle", payload_bytes=10**6),
-        seen_from("unknown", payload_bytes=10**7),
+        row_of_vantage("sender"),
+        row_of_vantage("middle", payload_bytes=10**6),
+        row_of_vantage("unknown", payload_bytes=10**7),
     ]
     assert capture_analysis.vantage(observed) == "middle"
-    assert capture_analysis.vantage([seen_from("unknown")]) is None
+    assert capture_analysis.vantage([row_of_vantage("unknown")]) is None
     assert capture_analysis.vantage([]) is None
 
 
 def test_capture_loss_is_a_share_of_what_arrived():
-    rows = [seen_from("sender", not_captured=5, data_segments=45), seen_from("middle", data_segments=50)]
+    rows = [row_of_vantage("sender", not_captured=5, data_segments=45), row_of_vantage("middle", data_segments=50)]
     assert capture_analysis.capture_loss(rows) == {"packets": 5, "share": pytest.approx(0.05)}
-    assert capture_analysis.capture_loss([seen_from("sender", data_segments=0)]) == {"packets": 0, "share": None}
+    assert capture_analysis.capture_loss([row_of_vantage("sender", data_segments=0)]) == {"packets": 0, "share": None}

@@ -97,7 +97,7 @@ def test_the_log_is_what_captures_are_joined_with(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["clock.csv"]
 
 
-def test_what_is_worth_a_word_comes_in_the_order_of_its_cost():
+def test_findings_come_in_the_order_of_their_cost():
     result = list(observed((1, 0.02, "scheduler"), (2, 0.5, "steal"), (3, 0.004, "stop")).findings())
     assert [finding.evidence["class"] for finding in result] == ["steal", "scheduler"]
     assert result[0].sentence == (

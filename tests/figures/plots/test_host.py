@@ -32,7 +32,7 @@ SPEEDS = [
 
 @pytest.fixture(scope="module")
 def outcome() -> Dataset:
-    """Of a host with three gaps and a disk of eight cells."""
+    """Return the result of a host with three gaps and a disk of eight cells."""
     stalls = Stalls(pl.DataFrame(GAPS), 0.0, 1e9, 10.0, 1e9 + 10, counter=True)
     return doctor.examined(stalls=stalls, disk=Disk(Path(), None, pl.DataFrame(SPEEDS))).data
 

@@ -30,7 +30,7 @@ from ackclock import _core
 from ackclock.dataset import checksums, folders, manifests, result_kind
 from ackclock.dataset.manifests import POINTS, RUNS, Manifest
 from ackclock.dataset.result_kind import LOCK, MANIFEST, Kind
-from ackclock.errors import InputError
+from ackclock.errors import InputError, first_line
 from ackclock.experiments.sweep.spec import Order, different
 from ackclock.system.files import check, check_name
 from ackclock.system.temporary import LockedTempDir
@@ -197,7 +197,7 @@ def read_table(path: Path) -> pl.DataFrame:
     try:
         return pl.read_parquet(path.absolute(), glob=False)
     except manifests.UNREADABLE as error:
-        first = (str(error).strip() or type(error).__name__).splitlines()[0]
+        first = first_line(error)
         raise InputError(f"{path}: damaged: {first}") from error
 
 
