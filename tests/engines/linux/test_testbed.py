@@ -113,7 +113,7 @@ def test_only_the_router_has_the_queue():
     assert all(order == told["a"] for order in told.values())
 
 
-def test_what_is_set_on_a_router_is_undone_by_what_stands_at_the_root():
+def test_router_settings_are_undone_by_the_root_qdisc():
     plan, testbed = planned()
     made = router.commands(plan, testbed)
     assert [" ".join(step["undo"]) for step in made if step["undo"]] == [
@@ -124,7 +124,7 @@ def test_what_is_set_on_a_router_is_undone_by_what_stands_at_the_root():
     assert " ".join(made[-1]["run"]).endswith("netem limit 1000000 delay 20ms")
 
 
-def test_what_changes_at_a_time_is_changed_by_the_router_alone():
+def test_only_the_router_applies_timed_changes():
     text = '[[network.changes]]\nat = "1s"\nlink = "bottleneck"\n{}\n[[flows]]'
     changed = text.format('rate = "5Mbit"').replace("[[flows]]", text.format('delay = "5ms"'))
     plan, testbed = planned(("[[flows]]", changed))
@@ -152,7 +152,7 @@ def test_tc_understands_the_delays():
         assert done.returncode == 0 or "qdisc kind is unknown" in done.stderr, done.stderr
 
 
-def test_a_delay_that_comes_later_is_made_at_the_beginning():
+def test_a_later_delay_is_set_up_at_the_beginning():
     change = '[[network.changes]]\nat = "1s"\nlink = "bottleneck"\ndelay = "5ms"\n[[flows]]'
     plan, testbed = planned(("[[flows]]", change), ('rtt = "20ms"', 'rtt = "0ms"'))
     assert " ".join(router.commands(plan, testbed)[-1]["run"]).endswith("netem limit 1000000 delay 0s")
@@ -179,14 +179,14 @@ def test_what_is_lost_before_the_queue_goes_through_a_device_of_its_own():
     assert undone[2:] == ["ip link del ackclock-loss", "tc qdisc del dev eth1 ingress"]
 
 
-def test_losses_are_counted_by_the_router_alone():
+def test_only_the_router_counts_losses():
     plan, testbed = planned(LOSS)
     told = {host.name: run_specs.order(plan, 7, testbed, host, 10_000, 0)["losses"] for host in testbed.hosts}
     lost = {"link": 0, "namespace": "r", "device": "ackclock-loss", "handle": "13:"}
     assert told == {"a": [], "r": [lost], "b": [], "c": []}
 
 
-def test_a_loss_that_comes_later_is_made_at_the_beginning():
+def test_a_later_loss_is_set_up_at_the_beginning():
     change = '[[network.changes]]\nat = "1s"\nlink = "bottleneck"\nloss = { probability = 0.02 }\n[[flows]]'
     plan, testbed = planned(("[[flows]]", change))
     made = [" ".join(step["run"]) for step in router.commands(plan, testbed)]
@@ -324,11 +324,11 @@ def test_nothing_is_changed_without_root_and_routes_only_for_what_is_unusual():
         ),
     ],
 )
-def test_what_a_host_lacks_is_a_line(name: str, more: dict[str, Any], said: str):
+def test_each_missing_requirement_of_a_host_is_a_line(name: str, more: dict[str, Any], said: str):
     assert missing(name, seen(**more)) == [said]
 
 
-def test_a_host_with_everything_lacks_nothing():
+def test_a_complete_host_has_no_missing_requirement():
     assert missing("r", seen()) == missing("b", seen()) == []
 
 
@@ -343,7 +343,7 @@ def test_a_host_with_everything_lacks_nothing():
         ),
     ],
 )
-def test_what_a_router_lacks_to_lose_packets_is_a_line(agent: Willing, said: str):
+def test_a_routers_missing_requirement_for_losses_is_a_line(agent: Willing, said: str):
     assert missing("r", seen(), LOSS, agent=agent) == [said]
 
 
@@ -366,7 +366,7 @@ def tables(flow: int, *, sender: bool, **values: float) -> merge_tables.Tables:
     return {"flows": {"flow": np.array([flow]), **columns}, "ends": ends, "flow_samples": samples, "links": {}}
 
 
-def test_each_column_of_a_flow_is_of_the_host_that_can_say_it():
+def test_each_column_of_a_flow_is_from_the_host_that_measures_it():
     _, testbed = planned()
     hosts = {host.name: host for host in testbed.hosts}
     found = {

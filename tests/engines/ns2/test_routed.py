@@ -104,7 +104,7 @@ def test_a_way_leads_from_host_to_host_link_by_link():
 
 
 @pytest.mark.parametrize("routing", ["ecmp-packet", "valiant"])
-def test_ways_that_packets_draw_are_refused(routing):
+def test_random_paths_per_packet_are_rejected(routing):
     assert refused(("ecmp", routing)) == [f'routing = "{routing}"']
 
 

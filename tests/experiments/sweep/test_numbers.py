@@ -57,7 +57,7 @@ NAMES = ["network.rate", "network.rate_bps", "network.rtt", "network.rtt_s", "ne
          "flows[0].congestion"]  # fmt: skip
 
 
-def test_numbers_stand_beside_their_texts_in_the_file_too(swept):
+def test_the_file_has_numbers_and_their_texts(swept):
     assert swept.table.columns == ["run", "point", "seed", *NAMES, "utilisation"]
     assert swept.table["network.rate_bps"].to_list() == [5e5] * 4 + [1e6] * 4
     assert swept.table["network.rtt_s"].unique().to_list() == [0.02]

@@ -29,7 +29,7 @@ congestion = "cubic"
 """
 
 
-def test_a_plan_is_made_once_for_all_seeds_of_its_point_whatever_their_order(monkeypatch):
+def test_all_seeds_of_a_point_share_a_plan_in_any_order(monkeypatch):
     planned = []
     whole = engines.fed
     monkeypatch.setattr(engines, "fed", lambda engine, plan: planned.append(plan) or whole(engine, plan))
@@ -55,7 +55,7 @@ def test_the_rows_of_many_runs_are_those_of_each():
     assert together["flows"]["point"].to_list() == [0, 0, 1, 1, 1, 1]
 
 
-def test_of_many_runs_each_table_becomes_a_frame_once(monkeypatch):
+def test_each_table_of_many_runs_becomes_a_single_frame(monkeypatch):
     made = []
     whole = tables.frame
     monkeypatch.setattr(tables, "frame", lambda table, *more: made.append(table) or whole(table, *more))
@@ -64,7 +64,7 @@ def test_of_many_runs_each_table_becomes_a_frame_once(monkeypatch):
     assert sorted(made) == ["flows", "links"]
 
 
-def test_a_run_asks_now_and_then_whether_it_shall_stop(monkeypatch):
+def test_a_run_checks_periodically_for_a_stop_request(monkeypatch):
     stop = threading.Event()
     job = prepare(ac.loads(SCENARIO), seeds=[1])
     stop.set()

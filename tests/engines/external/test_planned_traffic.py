@@ -42,7 +42,7 @@ size = "3KB"
 """
 
 
-def test_they_are_told_what_the_packet_engine_does():
+def test_they_get_the_draws_of_the_packet_engine():
     plan = ac.loads(TEXT).plan()
     flows, sent = engines.engine("packet").run(plan, 3).flows, told(plan, 3)
     timed = {each.number: each for each in sent.connections if each.start_s is not None}
