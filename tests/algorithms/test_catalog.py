@@ -113,7 +113,7 @@ def test_every_parameter_reaches_the_kernel(card):
     """Every parameter that a scenario gives reaches the kernel."""
     told = set(card.linux.parameters)
     assert told <= set(card.parameters)
-    made_of = algorithms.card("queue", card.linux.discipline).told(Word) if card.linux.discipline else {}
+    made_of = algorithms.card("queue", card.linux.discipline).kernel_parameters(Word) if card.linux.discipline else {}
     computed = COMPUTED.get(f"{card.family}/{card.name}", set())
     assert not told & computed
     assert set(card.parameters) == told | computed | (set(made_of) & set(card.parameters))
@@ -123,12 +123,12 @@ def test_every_parameter_reaches_the_kernel(card):
 def test_parameters_reach_the_kernel_in_the_form_of_the_family(card):
     forms = {"congestion": (Knob, Fixed, Absent, Clock), "queue": (Word, Fixed, Absent)}[card.family]
     assert all(isinstance(told, forms) for told in card.linux.parameters.values())
-    for knob in card.told(Knob).values():
-        assert bool(card.linux.module) != (card.linux.ours or card.linux.brought)
+    for knob in card.kernel_parameters(Knob).values():
+        assert bool(card.linux.module) != (card.linux.ours or card.linux.user_supplied)
         assert (knob.default is None) != bool(card.linux.module), "the kernel's own modules have defaults"
-    for name, word in card.told(Word).items():
+    for name, word in card.kernel_parameters(Word).items():
         assert card.parameters[name].kind == "boolean" or not word.otherwise
-    assert all(card.parameters[name].default is None for name in card.told(Absent))
+    assert all(card.parameters[name].default is None for name in card.kernel_parameters(Absent))
 
 
 def test_what_the_kernel_fixes_is_in_a_plans_units():

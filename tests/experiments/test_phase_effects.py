@@ -114,9 +114,9 @@ def second_shares(data):
 
 
 def test_a_perturbed_run_adds_noise_or_increases_it():
-    twin = phase_effects.twin(plan())
+    twin = phase_effects.perturbed(plan())
     assert twin.groups[0].tcp.processing == {"kind": "uniform", "from_s": 0.0, "to_s": 20e-6}
-    assert phase_effects.twin(twin).groups[0].tcp.processing == {
+    assert phase_effects.perturbed(twin).groups[0].tcp.processing == {
         "kind": "uniform",
         "from_s": 0.0,
         "to_s": pytest.approx(30e-6),
@@ -129,11 +129,11 @@ def test_real_hosts_have_processing_delay_by_default():
     """The twin of a plan in which they take none is the plan of the default."""
     default = plan("")
     assert phase_effects.prone(default) is None
-    assert phase_effects.twin(plan()).groups == default.groups
+    assert phase_effects.perturbed(plan()).groups == default.groups
 
 
 def test_udp_has_no_separate_perturbed_run():
-    assert phase_effects.twin(plan(more=BACKGROUND)).groups[-1].tcp is None
+    assert phase_effects.perturbed(plan(more=BACKGROUND)).groups[-1].tcp is None
 
 
 @pytest.mark.parametrize(
@@ -206,7 +206,7 @@ def test_a_sweep_checks_each_of_its_points(tmp_path):
     found = sweeps.read(tmp_path / "out")
     assert [point[PHASE] for point in found.points] == [{"locked": False, "moved": {}}] * 2
     twins = sweeps.read(tmp_path / "out-twin")
-    twin = phase_effects.twin(dataclasses.replace(ac.loads(SWEPT).point(1).plan, seeds=(1,)))
+    twin = phase_effects.perturbed(dataclasses.replace(ac.loads(SWEPT).point(1).plan, seeds=(1,)))
     expected = ac.metrics.table(ac.run(twin))["summary"]["queue_delay_mean_s"]["mean"]
     assert twins.table.filter(point=1, seed=1)["queue_delay_mean_s"].to_list() == [expected]
     assert found.table.filter(point=1, seed=1)["queue_delay_mean_s"].to_list() != [expected]

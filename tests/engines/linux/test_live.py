@@ -229,7 +229,7 @@ def _wait(done):
 
 @needs_namespaces
 def test_features_missing_in_the_running_kernel_are_rejected_by_name(monkeypatch):
-    monkeypatch.setitem(live.LEAST, "pfifo", "nosuchqdisc")
+    monkeypatch.setitem(live.MINIMAL, "pfifo", "nosuchqdisc")
     (reason,) = engines.unsupported(engines.engine("linux"), plan())
     assert reason.what.startswith('queue discipline "pfifo" in the running kernel ')
 
@@ -245,7 +245,7 @@ def test_a_missing_cca_is_rejected_by_name(monkeypatch):
 @pytest.mark.parametrize(("processing", "needs"), [("", False), ('[tcp]\nprocessing = "30us"\n', True)])
 def test_real_hosts_have_their_own_processing_delay(monkeypatch, processing, needs):
     """No netem is needed for the default, only for what is written."""
-    monkeypatch.setitem(live.LEAST, "netem", "nosuchqdisc")
+    monkeypatch.setitem(live.MINIMAL, "netem", "nosuchqdisc")
     reasons = engines.unsupported(engines.engine("linux"), plan(("[[flows]]", f"{processing}[[flows]]")))
     assert any('queue discipline "netem"' in reason.what for reason in reasons) == needs
 

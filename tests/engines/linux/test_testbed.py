@@ -72,7 +72,7 @@ def planned(*pairs: tuple[str, str]) -> tuple[Plan, layout.Testbed]:
 def seen(**more: Any) -> Facts:
     """A host with all that is wanted."""
     found = Facts(
-        root=True, taken=False, release="6.1", machine="x86_64", lacks=[], controls=frozenset({"reno"}),
+        root=True, taken=False, release="6.1", machine="x86_64", missing=[], controls=frozenset({"reno"}),
         allowed=frozenset(), forwards=True, clock="tsc", tick_hz=1e9, cores=4, load=0.0, offset=Offset(0, 0, 1),
         interfaces={"eth1": {"mtu": 1500}, "eth2": {"mtu": 1500}}, data="eth1",
         routes={"10.1.0.2": {"dev": "eth1", "gateway": "10.2.0.1"}},
@@ -84,12 +84,14 @@ class Willing:
     """An agent on a kernel that has everything, but for what a command with some word needs."""
 
     def __init__(self, lacks: str = "", comes_in: str = "") -> None:
-        self.lacks, self.comes_in = lacks, comes_in
+        self.missing, self.comes_in = lacks, comes_in
 
     def run_commands(self, *commands: list[str], apart: bool = False) -> list[tuple[int, str, str]]:
         lines = [*map(" ".join, commands)]
         assert apart or lines == ["tc qdisc show dev eth1 ingress"]
-        return [(int(bool(self.lacks) and self.lacks in line), "" if apart else self.comes_in, "") for line in lines]
+        return [
+            (int(bool(self.missing) and self.missing in line), "" if apart else self.comes_in, "") for line in lines
+        ]
 
 
 def missing(name: str, found: Facts, *pairs: tuple[str, str], agent: Willing | None = None) -> list[str]:
@@ -275,7 +277,7 @@ def test_what_is_measured_is_in_the_plan():
     assert (len(probe.flows), probe.groups[0].congestion.kind if probe.groups[0].congestion else None) == (8, "cubic")
     limits = {"least_rtt_s": np.array([np.nan, 0.03, 0.02])}
     tables = [{"flows": {"measured_bytes": np.array([1_448_000, 724_000 * n])}, "limits": limits} for n in (1, 2, 3)]
-    found = measuring.found(plan, tables)
+    found = measuring.estimate_path(plan, tables)
     assert found.rates_bps == pytest.approx([8 * 1514 * count / 2 for count in (1500, 2000, 2500)])
     filled = measuring.filled(plan, found)
     assert filled.links == plan.links  # the router's rate is given
@@ -283,7 +285,7 @@ def test_what_is_measured_is_in_the_plan():
     assert filled.options["testbed"]["measured"] == found.as_dict()
     assert filled.options["testbed"]["rtt_s"] is None  # what is measured is not added
     with pytest.raises(ac.InputError, match="found a path that cannot be measured: nothing arrived"):
-        measuring.found(plan, [{"flows": {"measured_bytes": np.array([0])}, "limits": limits}])
+        measuring.estimate_path(plan, [{"flows": {"measured_bytes": np.array([0])}, "limits": limits}])
 
 
 def test_nothing_is_changed_without_root_and_routes_only_for_what_is_unusual():
@@ -375,7 +377,7 @@ def test_each_column_of_a_flow_is_from_the_host_that_measures_it():
         "b": tables(0, sender=False, start_s=1.5, delivered_bytes=9000, retransmissions=0),
         "c": tables(1, sender=False, start_s=2.0, delivered_bytes=70, retransmissions=0),
     }
-    made = merge_tables.together(hosts, found, {"a": 2.0, "r": 1.0, "b": 1.0, "c": 1.0})
+    made = merge_tables.merge(hosts, found, {"a": 2.0, "r": 1.0, "b": 1.0, "c": 1.0})
     flows = {name: column.tolist() for name, column in made["flows"].items()}
     assert flows == {"flow": [0, 1], "start_s": [2.0, 2.0], "delivered_bytes": [9000, 70], "retransmissions": [5, 0]}
     assert made["flow_samples"]["time_s"].tolist() == [0.0, 2.0]

@@ -35,7 +35,7 @@ congestion = {congestion}
 @pytest.fixture(autouse=True)
 def no_cards_stay():
     yield
-    algorithms._BROUGHT.clear()
+    algorithms._USER_SUPPLIED.clear()
     algorithms.names.cache_clear()
     algorithms.card.cache_clear()
 
@@ -172,7 +172,7 @@ class TestWhatIsMissing:
         assert said.count("\n") == 1
 
     def test_tools(self, guest, monkeypatch):
-        monkeypatch.setattr(bpf, "found", lambda name: None if name == "gcc" else name)
+        monkeypatch.setattr(bpf, "tool_path", lambda name: None if name == "gcc" else name)
         assert refusal("--kernel", str(guest), "--module", "mine.c") == "--module: found no gcc; apt install them\n"
 
     def test_another_kind_of_kernel(self, guest):
@@ -237,7 +237,7 @@ def test_a_live_kernel_has_it_while_runs_go_on_and_no_longer(folder, monkeypatch
     module = user_module.read(Path("mine.bpf.c"))
     user_module.bring(module)
     plan = TestItsCard().plan('"mine"', **user_module.option(module))
-    with pytest.raises(RuntimeError), user_module.there(plan):
+    with pytest.raises(RuntimeError), user_module.loaded(plan):
         said.append("running")
         raise RuntimeError
     assert said == [("in", "mine.bpf.c", {}), "running", ("out", 7)]

@@ -63,7 +63,7 @@ def test_find_gives_the_same_result(one, tmp_path):
 
 @pytest.mark.parametrize("also", [(), ("--ablation", "all")])
 def test_published_results_and_their_mechanisms_go_to_the_scheduler(also, tmp_path, monkeypatch):
-    monkeypatch.setattr(pool, "ANSWER_S", 0.5)
+    monkeypatch.setattr(pool, "RESPONSE_S", 0.5)
     words = ["reproduce", "B2.7", "--quick", "--scheduler", "tcp://127.0.0.1:1", "--out", str(tmp_path / "out"), *also]
     done = CliRunner().invoke(application, words)
     assert done.exit_code == 2

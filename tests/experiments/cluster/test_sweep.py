@@ -67,7 +67,7 @@ def test_runs_of_a_killed_worker_are_repeated(swept, tmp_path):
 
 def test_loss_and_return_of_all_workers_are_reported(swept, tmp_path, monkeypatch):
     scenario, expected = swept
-    monkeypatch.setattr(pool, "SILENT_S", 0.5)
+    monkeypatch.setattr(pool, "MAX_ABSENCE_S", 0.5)
     monkeypatch.setattr(pool, "COUNT_S", 0.1)
     with cluster(workers=1) as made, pytest.warns(pool.Watched) as said:
         first = made.workers[0]
@@ -80,7 +80,7 @@ def test_loss_and_return_of_all_workers_are_reported(swept, tmp_path, monkeypatc
 
         ac.sweep(scenario, out=tmp_path / "out", metrics=METRICS, scheduler=made.address, progress=kill_it)
     assert [str(line.message) for line in said] == [
-        f"{made.address}: {pool.GONE}",
+        f"{made.address}: {pool.WORKERS_LOST}",
         f"{made.address}: 1 worker is there again",
     ]
     assert (tmp_path / "out/points.parquet").read_bytes() == expected
@@ -89,7 +89,7 @@ def test_loss_and_return_of_all_workers_are_reported(swept, tmp_path, monkeypatc
 def test_a_line_is_printed_a_single_time_after_a_delay():
     watch = pool.Watch()
     assert [watch.line(2, 0.0), watch.line(0, 2.0), watch.line(1, 4.0)] == [None, None, None]
-    assert [watch.line(0, 10.0), watch.line(0, 14.9), watch.line(0, 15.0)] == [None, None, pool.GONE]
+    assert [watch.line(0, 10.0), watch.line(0, 14.9), watch.line(0, 15.0)] == [None, None, pool.WORKERS_LOST]
     assert [watch.line(0, 60.0), watch.line(3, 61.0), watch.line(3, 62.0)] == [None, "3 workers are there again", None]
 
 
@@ -205,7 +205,7 @@ def test_a_worker_without_the_guest_kernel_is_rejected(swept, tmp_path):
 
 
 def test_an_unreachable_scheduler_is_one_line(swept, monkeypatch):
-    monkeypatch.setattr(pool, "ANSWER_S", 0.5)
+    monkeypatch.setattr(pool, "RESPONSE_S", 0.5)
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         address = f"tcp://127.0.0.1:{unused.getsockname()[1]}"

@@ -93,7 +93,7 @@ def test_very_many_starts_are_grouped():
     claims = [Claim((0,), 1, 1.0 * (count - number) / count) for number in range(count)]
     spans = [Span(number / 10, count / 10) for number in range(count)]
     found = over_time(claims, spans, [1e9], count / 10)
-    assert [share.mean_bps for share in found] == pytest.approx([claim.most_bps for claim in claims])
+    assert [share.mean_bps for share in found] == pytest.approx([claim.max_bps for claim in claims])
 
 
 def test_a_run_of_a_sweep_has_no_folder_of_its_own():
@@ -117,13 +117,13 @@ def test_too_little_disk_space_is_reported(tmp_path, monkeypatch):
     monkeypatch.setattr(forecast, "_free_bytes", lambda folder: 10**9)
     monkeypatch.setattr(forecast, "_available_bytes", lambda: 2 * 10**9)
     folder = tmp_path / "to" / "come"
-    assert list(found.lacking(folder)) == [
+    assert list(found.shortages(folder)) == [
         f"{folder}: about 5.0 GB will be written, and 1.0 GB are free",
         "about 8.0 GB of memory will be needed, and 2.0 GB are free",
     ]
     monkeypatch.undo()
     assert forecast._free_bytes(folder) > 0
-    assert not list(forecast.forecast([(Cost(1, 1, 1, 0, 1), 1)], 1, 1.0).lacking(folder))
+    assert not list(forecast.forecast([(Cost(1, 1, 1, 0, 1), 1)], 1, 1.0).shortages(folder))
 
 
 def test_the_speed_is_cached_per_version_and_machine(tmp_path, monkeypatch):

@@ -33,9 +33,9 @@ class Row:
 
     def evaluate(self, number: int) -> Seen:
         self.asked.append(number)
-        return self.seen(number)
+        return self.evaluated(number)
 
-    def seen(self, number: int) -> Seen:
+    def evaluated(self, number: int) -> Seen:
         return Seen(frozenset("a" * (number < self.rises) + "b" * (number >= self.falls)))
 
 
@@ -65,7 +65,7 @@ def test_some_of_a_row_have_both_ends(count):
 def test_the_minimum_of_a_valley_is_located(best):
     search = Minimum(100, lambda number: abs(number - best))
     assert search.find() == best
-    assert len(search.seen) <= max_refined_evaluations(100) + 4
+    assert len(search.evaluated) <= max_refined_evaluations(100) + 4
 
 
 def cover(costs, seen, low, high):
@@ -89,12 +89,12 @@ def test_what_a_frontier_leaves_out_adds_nothing(steps, rises, falls):
         return up[number], down[number]
 
     def holding():
-        return {number for number in row.asked if row.seen(number).holds}
+        return {number for number in row.asked if row.evaluated(number).holds}
 
     Frontier(1, count, row.evaluate, lambda low, high: cover(costs, holding(), low, high)).find()
     held = holding()
     for number in range(count):
-        assert not row.seen(number).holds or cover(costs, held, number, number)
+        assert not row.evaluated(number).holds or cover(costs, held, number, number)
 
 
 def test_a_frontier_takes_few_settings_where_one_objective_hardly_changes():

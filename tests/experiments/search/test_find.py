@@ -343,9 +343,9 @@ def test_a_failing_perturbed_run_is_reported():
 
 def test_a_perturbed_run_has_the_seeds_of_its_original():
     found = compare_perturbed(find(asked(vary("limit=20p,40p"), repeats=4)))
-    plan = phase_effects.twin(found.question.point(found.best).plan)
+    plan = phase_effects.perturbed(found.question.point(found.best).plan)
     own = [value(view, "queue_delay_mean_s") for view in metrics.runs(runner.run(plan, "packet", range(1, 5)))]
-    assert [row["queue_delay_mean_s"] for row in found.twin] == own
+    assert [row["queue_delay_mean_s"] for row in found.perturbed] == own
     assert own != [row["queue_delay_mean_s"] for row in found.runs[found.best]]
 
 

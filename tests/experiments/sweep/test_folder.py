@@ -12,10 +12,10 @@ import ackclock as ac
 from ackclock.dataset import folders, manifests
 from ackclock.experiments.sweep import folder as parts
 from ackclock.experiments.sweep.folder import Parts, read_manifest, scan
-from ackclock.experiments.sweep.spec import Order
+from ackclock.experiments.sweep.spec import SweepSpec
 from ackclock.system.temporary import is_temporary
 
-ORDER = Order("name = 'x'", "x.toml", "packet", None, ("jain",), samples=False)
+ORDER = SweepSpec("name = 'x'", "x.toml", "packet", None, ("jain",), samples=False)
 
 
 def rows(run: int) -> dict[str, pl.DataFrame]:

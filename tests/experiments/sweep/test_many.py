@@ -94,12 +94,12 @@ def test_a_mistake_in_an_unchecked_point_ends_the_sweep_with_its_place():
     with pytest.raises(ScenarioError):
         prepare(loaded)  # the last values alone are wrong already
     good = planning.loads(text.replace('"1s", "3s"]', '"1.5s", "3s"]'))
-    settings = spec.Order(text, "x.toml", "packet", None, (), False)
+    settings = spec.SweepSpec(text, "x.toml", "packet", None, (), False)
     left = Runs([(1,)] * good.count)
     until_s = time.monotonic() + 120
     with (
         pytest.raises(ScenarioError, match="burst.every"),
-        check.beside(good, settings, left, lambda _: None) as tell,
+        check.checking(good, settings, left, lambda _: None) as tell,
     ):
         while time.monotonic() < until_s:
             tell(0.5)
@@ -112,5 +112,5 @@ def test_few_points_take_no_extra_process():
     def progress(share: float) -> None:
         """Ignore the progress."""
 
-    with check.beside(loaded, spec.Order("", "", "packet", None, (), False), Runs([(1,)]), progress) as tell:
+    with check.checking(loaded, spec.SweepSpec("", "", "packet", None, (), False), Runs([(1,)]), progress) as tell:
         assert tell is progress

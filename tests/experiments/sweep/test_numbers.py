@@ -67,7 +67,7 @@ def test_the_file_has_numbers_and_their_texts(swept):
 
 def test_a_sweep_of_before_has_its_numbers_when_it_is_read(swept, tmp_path, monkeypatch):
     with monkeypatch.context() as before:
-        before.setattr(result, "_beside", lambda axes: {})
+        before.setattr(result, "_numeric_columns", lambda axes: {})
         old = ac.sweep(SCENARIO, metrics=["utilisation"], out=tmp_path / "old", jobs=1)
         assert "network.rate_bps" not in old.table.columns
     assert result.read(tmp_path / "old").table.equals(swept.table)

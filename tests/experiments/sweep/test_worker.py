@@ -31,8 +31,8 @@ congestion = "cubic"
 
 def test_all_seeds_of_a_point_share_a_plan_in_any_order(monkeypatch):
     planned = []
-    whole = engines.fed
-    monkeypatch.setattr(engines, "fed", lambda engine, plan: planned.append(plan) or whole(engine, plan))
+    whole = engines.resolve_inputs
+    monkeypatch.setattr(engines, "resolve_inputs", lambda engine, plan: planned.append(plan) or whole(engine, plan))
     job = prepare(ac.loads(SCENARIO), seeds=[1, 2, 3], metrics=["jain", "goodput_flow_bps"])
     planned.clear()
     worker = _Worker(job.order, threading.Event())
@@ -70,7 +70,7 @@ def test_a_run_checks_periodically_for_a_stop_request(monkeypatch):
     stop.set()
     with pytest.raises(StoppedError):
         _Worker(job.order, stop).rows([job.runs[0]])
-    monkeypatch.setattr(workers, "LOOK_S", 1e9)
+    monkeypatch.setattr(workers, "POLL_INTERVAL_S", 1e9)
     worker = _Worker(job.order, threading.Event())
     asked = []
     monkeypatch.setattr(threading.Event, "is_set", lambda self: bool(asked.append(1)))

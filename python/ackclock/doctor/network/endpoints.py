@@ -68,10 +68,10 @@ class Side:
 def look(name: str, agent: Agent, own: Address, other: Address) -> Side:
     """Looks at a host. Raises `HostError`, and `InputError` for one that another run has, or without the address."""
     host, peer = Host(name, "", SENDER, own.own, None, None), Host("", "", RECEIVER, other.seen, None, None)
-    found = facts.look(agent, host, Testbed((host, peer), existing_path=True, rtt_s=None, ssh_config=None))
+    found = facts.probe(agent, host, Testbed((host, peer), existing_path=True, rtt_s=None, ssh_config=None))
     if found.taken:
         raise InputError(f'host "{name}": found another run of ackclock at work; expected none')
-    if "ip" not in found.lacks and found.data is None:
+    if "ip" not in found.missing and found.data is None:
         raise InputError(f'host "{name}": found no interface with the address {own.own}; expected one (--addresses)')
     (device,) = agent.read_files(str(settings.INTERFACES / (found.data or "lo") / "device" / "uevent"))
     return Side(name, own, found, _settings(agent, found), hardware=bool(device))

@@ -159,7 +159,7 @@ def _alone(cells: Sequence[Found], sender: Side, receiver: Side) -> Iterator[Fin
 
 def _offloads(cells: Iterable[Found], sender: Side, receiver: Side) -> Iterator[Finding]:
     for role, of in (("sender", sender), ("receiver", receiver)):
-        if not of.hardware or "ethtool" in of.facts.lacks or set(OFFLOADS[role]) & set(of.offloads):
+        if not of.hardware or "ethtool" in of.facts.missing or set(OFFLOADS[role]) & set(of.offloads):
             continue
         busy = max(cell.busy.get(of.name, 0.0) for cell in cells)
         names = " and ".join(OFFLOADS[role])

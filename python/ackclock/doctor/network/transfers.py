@@ -123,7 +123,7 @@ def _transfer(
         side.name: Host(side.name, "", SENDER if side is sender else RECEIVER, side.address.own, None, None)
         for side in pair.sides
     }
-    tables = merge_tables.together(hosts, found, {name: clock.stretch for name, clock in clocks.items()})
+    tables = merge_tables.merge(hosts, found, {name: clock.stretch for name, clock in clocks.items()})
     row = _figures(asked, tables) | {"busy": busy, **files.waits(asked, cell, found)}
     if not row["connected"]:
         raise InputError(_unreachable(asked, pair, port))
