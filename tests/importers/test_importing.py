@@ -477,5 +477,5 @@ def test_any_change_of_a_log_is_read_or_rejected(tmp_path_factory, name, data):
 
 @given(st.binary(max_size=300) | st.text(max_size=300).map(lambda text: text.encode("utf-8", "replace")))
 @pytest.mark.parametrize("kind", importers.KINDS)
-def test_any_bytes_are_rejected_with_a_line(tmp_path_factory, kind, content):
+def test_any_bytes_are_rejected_in_one_line(tmp_path_factory, kind, content):
     tried(saved(tmp_path_factory.getbasetemp(), "t_a_1_b_2.cwnd", content), kind)
