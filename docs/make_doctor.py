@@ -82,9 +82,9 @@ congestion = "cubic"
 [record]
 pcap = true
 """,
-        "Each flow has a link of its own. Three times the sending host stalls for two seconds; these stalls were "
-        "inserted into\nthe capture afterwards.",
-        "The silences of all flows, and their causes.",
+        "Each flow has a separate link. Three times the sending host stalls for two seconds; these stalls were inserted "
+        "into the\ncapture afterwards.",
+        "The stalls of all flows, and their causes.",
         ("silences", None),
     ),
     "queue": (
