@@ -91,13 +91,13 @@ same metrics read them. This shows whether a result is due to the network or to 
 $ ackclock compare scenarios/mine.toml --engine packet,ns2,ns3
 ```
 
-## What they do differently
+## Differences from the packet engine
 
 Both:
 
-- They have neither RACK nor tail loss probes. A scenario that asks for them is rejected, and this includes every one
+- They have neither RACK nor tail loss probes. A scenario that requires them is rejected, and this includes every one
   with the default stack: `[tcp] stack = "ns2"` with `sack = true` is a TCP that both have.
-- Sojourn times of single packets are not known; the mean is the queue's integral over the packets that left (Little's
+- Sojourn times of single packets are not available; the mean is the queue's integral over the packets that left (Little's
   law).
 - Flows start when they do in the packet engine; generated transfers and UDP datagrams are the ones it draws.
 

@@ -79,9 +79,9 @@ def entry_page(entry: Entry, result: Result, *drawn: str, switched: Result | Non
         *(["\n\n".join(f"![{entry.title}]({figure})" for figure in drawn), ""] if drawn else []),
         _rows(entry, result) if result.rows else f"{UNRUN}\n",
         *([_mechanisms(entry, result, switched)] if switched and switched.rows else []),
-        "## What the paper says",
+        "## Published claims",
         "",
-        _table(("what", "published", "where", "how it was read"), sources),
+        _table(("what", "published", "where", "how it was obtained"), sources),
         _LINK.sub(r"(\1.md)", entry.text),
     ))  # fmt: skip
 
