@@ -1,4 +1,4 @@
-"""What a sweep of very many runs takes in the process that writes its folder, whoever makes the runs.
+"""Cost of a sweep of very many runs in the process that writes its folder, independent of the workers.
 
     python benchmarks/many.py 1000000
 
@@ -26,7 +26,7 @@ from ackclock.experiments.sweep.spec import Order
 SEEDS = tuple(range(1, 11))
 METRICS = ("utilisation", "jain", "queue_delay_mean_s")
 
-#: As many as a sweep of a day has.
+#: The number of parts that a sweep of a day has.
 PARTS = 700
 
 

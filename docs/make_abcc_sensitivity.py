@@ -14,7 +14,7 @@ import ackclock as ac
 from ackclock.dataset import Dataset
 
 DOCS = Path(__file__).resolve().parent
-#: Of the endless flows, and of the short transfers, which differ more.
+#: Seeds of the endless flows, and of the short transfers, which vary more.
 SEEDS, MANY_SEEDS = tuple(range(1, 4)), tuple(range(1, 6))
 
 INTRODUCTION = """<!-- Made by docs/make_abcc_sensitivity.py: edit that. -->
@@ -148,7 +148,7 @@ def mean_and_deviation(values: Sequence[float], shape: str) -> str:
 
 
 def fct_ms(congestion: str, size: str, beside: str = "") -> str:
-    """How long the short transfer takes."""
+    """Return the completion time of the short transfer."""
     text = SHORT.format(congestion=congestion, size=size, beside=beside)
     data = ac.run(ac.loads(text, "sensitivity.toml").plan(), seeds=MANY_SEEDS)
     first = data.flows.filter(data.flows["flow"] == 0)
@@ -156,7 +156,7 @@ def fct_ms(congestion: str, size: str, beside: str = "") -> str:
 
 
 def law(name: str, cases: Mapping[str, Mapping[str, object]]) -> str:
-    """What the parameters of equation 4.3 do to endless flows."""
+    """Return the effect of equation 4.3's parameters on endless flows."""
     head = (name, *(f"{setting}: {what}" for setting in SETTINGS for what in ("used", "queue", "lost", "Jain")))
     rows = []
     for label, parameters in cases.items():
@@ -175,7 +175,7 @@ def short_row(congestion: str) -> tuple[str, ...]:
 
 
 def prediction(name: str, cases: Mapping[str, Mapping[str, object]]) -> str:
-    """What the groups do to short transfers."""
+    """Return the effect of the groups on short transfers."""
     rows = [(label, *short_row(abcc(**parameters))) for label, parameters in cases.items()]
     return table((name, *SHORT_HEAD), rows)
 

@@ -143,7 +143,7 @@ def page(results: list[linux.Simulated]) -> str:
 
 
 def agreeing(results: list[linux.Simulated]) -> str:
-    """How many agree."""
+    """Return the number of results that agree."""
     return f"{sum(result.agrees for result in results)} of {len(results)}"
 
 
@@ -168,7 +168,7 @@ def algorithms() -> str:
 
 
 def remaining() -> str:
-    """Those that differ from their recording, and the kernel with a receiver that reads at once."""
+    """Return the results that differ from their recording, and the kernel with a receiver that reads immediately."""
     recorded = {run.run: run for run in differing()}
     prompt = [run for run in linux.recorded("prompt") if run.run in recorded]
     results = [linux.Simulated(run, linux.simulate(recorded[run.run]).data) for run in prompt]

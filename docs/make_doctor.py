@@ -86,7 +86,7 @@ pcap = true
         "Each flow has a separate link. Three times the sending host stalls for two seconds; these stalls were inserted "
         "into the\ncapture afterwards.",
         "The stalls of all flows, and their causes.",
-        ("silences", None),
+        ("stalls", None),
     ),
     "queue": (
         "A full queue",
@@ -158,9 +158,9 @@ def known(record: pcap.Record) -> pcap.Record:
 
 
 def said(found: capture.Captured) -> str:
-    """What `ackclock doctor` prints."""
+    """Return the output of `ackclock doctor`."""
     into = StringIO()
-    terminal.print_diagnosis(found.answers, diagnose(found.answers), Console(file=into, width=80, highlight=False))
+    terminal.print_diagnosis(found.analysis, diagnose(found.analysis), Console(file=into, width=80, highlight=False))
     return "".join(f"{line.rstrip()}\n" for line in into.getvalue().splitlines())
 
 

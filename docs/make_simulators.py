@@ -165,7 +165,7 @@ for flows in ("1 Reno", "10 Reno")) -->
 
 """
 
-#: Of the two, none, the first and both undone.
+#: Settings with neither of the two, the first and both undone.
 UNDONE = {
     "ns-3": None,
     "ns-3, an ACK counts as one segment": "TcpLinuxReno::IncreaseWindow(tcb, std::min(segments, 1u));",
@@ -310,7 +310,7 @@ PAIRS = (
 
 
 def differences(found: Mapping[tuple[Cell, str], Mapping[str, Any]], cells: list[Cell]) -> str:
-    """How often two columns agree, of the cells that both have."""
+    """Return the number of cells in which two columns agree, of the cells that both have."""
     said = []
     for first, second in PAIRS:
         pairs = [(found[cell, first], found[cell, second]) for cell in cells]
@@ -325,7 +325,7 @@ def differences(found: Mapping[tuple[Cell, str], Mapping[str, Any]], cells: list
     return "\n".join(said) + "\n"
 
 
-#: What of the page can be made alone: the control's name in its heading, what makes it.
+#: Parts of the page that can be made separately: the CCA's name in its heading, and the function that makes it.
 PARTS = {"reno": ("Reno", reno), "cubic": ("CUBIC", cubic)}
 
 
@@ -346,7 +346,7 @@ def main(part: str) -> None:
 
 
 def heading(rate: str) -> str:
-    """Of the cells of a rate."""
+    """Return the heading of the cells of a rate."""
     return f"### At {rate.removesuffix('Mbit')} Mb/s\n"
 
 

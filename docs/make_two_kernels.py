@@ -24,7 +24,8 @@ import polars as pl
 
 from ackclock.experiments.sweep.result import read
 from ackclock.figures import numbers
-from ackclock.metrics import METRICS, student
+from ackclock.metrics import METRICS
+from ackclock.metrics.summary import student_quantile
 from ackclock.scenario import planning
 
 DOCS = Path(__file__).resolve().parent
@@ -38,7 +39,7 @@ COMPARED = {
     "loss_rate": ("loss rate", 0.10),
 }
 
-#: What is compared with what: the series, and the releases that were run.
+#: The two compared kernels: the series, and the releases that were run.
 OLD, NEW = "6.1", "6.12"
 RELEASES = {OLD: "6.1.192", NEW: "6.12.117"}
 
@@ -110,7 +111,7 @@ def keep(folders: Sequence[Path]) -> None:
 
 @dataclass(frozen=True)
 class Difference:
-    """Of a metric in a cell: the old kernel's mean and the new one's, and the relative difference with its interval."""
+    """A metric in a cell: the old kernel's mean and the new one's, and the relative difference with its interval."""
 
     cell: tuple[object, ...]
     metric: str
@@ -121,17 +122,17 @@ class Difference:
 
     @property
     def is_sure(self) -> bool:
-        """Whether the interval leaves out zero."""
+        """Return True if the interval leaves out zero."""
         return abs(self.relative) > self.half_width
 
     @property
     def counts(self) -> bool:
-        """Whether it is sure and large enough."""
+        """Return True if the difference is significant and large enough."""
         return self.is_sure and abs(self.relative) >= COMPARED[self.metric][1]
 
 
 def differences(table: pl.DataFrame) -> list[Difference]:
-    """Of every metric in each cell that both kernels have run with the same seeds."""
+    """Return the differences of every metric in each cell that both kernels have run with the same seeds."""
     old, new = (table.filter(kernel=kernel).drop("kernel") for kernel in (OLD, NEW))
     both = old.join(new, on=[*CELL, "seed"], suffix="_new", maintain_order="left")
     cells = both.group_by(CELL, maintain_order=True)
@@ -145,7 +146,7 @@ def _difference(cell: tuple[object, ...], name: str, rows: pl.DataFrame) -> Diff
     if len(old) < 2 or (mean := statistics.fmean(old)) == 0:
         return None
     gaps = [(there - here) / mean for here, there in zip(old, new, strict=True)]
-    half = student.quantile(len(gaps) - 1) * statistics.stdev(gaps) / len(gaps) ** 0.5
+    half = student_quantile(len(gaps) - 1) * statistics.stdev(gaps) / len(gaps) ** 0.5
     return Difference(cell, name, mean, statistics.fmean(new), statistics.fmean(gaps), half)
 
 
@@ -169,7 +170,7 @@ def page(table: pl.DataFrame, every: int) -> str:
 
 
 def _controls(cells: Sequence[tuple[object, ...]]) -> Iterator[str]:
-    """Which controls have so many flows."""
+    """Yield the names of CCAs with their numbers of flows."""
     for flows in sorted({cell[0] for cell in cells}, key=str):
         names = dict.fromkeys(str(cell[1]) for cell in cells if cell[0] == flows)
         yield f"{flows} {'flow' if flows == 1 else 'flows'}: {', '.join(names)}"

@@ -75,7 +75,7 @@ def test_the_epochs_come_as_often(variant):
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_as_many_flows_are_hit(variant):
-    """What was fed in is what comes out, but for rounding to whole flows and for immune ones."""
+    """Check that the input rates come out, but for rounding to whole flows and for immune ones."""
     for buffer in BUFFERS:
         packets, fluid = pair(variant, buffer)
         assert fluid["synchronisation"] == pytest.approx(packets["synchronisation"], abs=0.05)

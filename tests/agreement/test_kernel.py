@@ -21,7 +21,7 @@ from ackclock.plan import FlowPlan, Plan
 
 pytestmark = pytest.mark.usefixtures("guest_kernel")
 
-#: What may differ: the goodput, and the drops, or so many packets.
+#: Tolerances: of the goodput, and of the drops, or a number of packets.
 GOODPUT, DROPS, DROPPED_P = 0.005, 0.05, 2
 
 #: The recording's receiver read every 5 ms; a receive buffer that is large from the start comes nearest to it.

@@ -17,7 +17,7 @@ ALL = linux.recorded("summary")
 REFERENCE = [run for run in ALL if run.congestion in ("reno", "cubic") and run.discipline == "pfifo"]
 SINGLE = [run for run in REFERENCE if run.flows == 1]
 
-#: Of the runs of all algorithms at other settings, this share agrees at least.
+#: The minimum share of agreeing runs of all algorithms at other settings.
 SHARE = 0.85
 
 

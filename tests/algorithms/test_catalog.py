@@ -18,7 +18,7 @@ CARDS = algorithms.every()
 READER = TypeAdapter(algorithms.Card)
 IN_LINUX = [card for card in CARDS if card.linux]
 
-#: What functions of the engine linux compute something else from.
+#: Parameters from which functions of the engine linux compute another value.
 COMPUTED = {
     "queue/ared": {"limit", "target", "floor", "avpkt", "probability", "ecn"},
     "queue/prio": {"limit"},
@@ -110,7 +110,7 @@ def test_names_in_a_plan_carry_the_unit():
 
 @pytest.mark.parametrize("card", IN_LINUX, ids=names(IN_LINUX))
 def test_the_kernel_is_told_of_every_parameter(card):
-    """Nothing that a scenario gives is silently ignored."""
+    """Every parameter that a scenario gives reaches the kernel."""
     told = set(card.linux.parameters)
     assert told <= set(card.parameters)
     made_of = algorithms.card("queue", card.linux.discipline).told(Word) if card.linux.discipline else {}
@@ -154,7 +154,7 @@ def test_a_card_with_other_keys_is_an_error(wrong):
 
 @pytest.mark.parametrize("card", CARDS, ids=names(CARDS))
 def test_what_a_card_says_is_of_the_types_it_should_be(card):
-    """Nobody looks when a card is read, for speed."""
+    """The types are checked here because reading a spec does not, for speed."""
     READER.validate_json(json.dumps(dataclasses.asdict(card)), strict=True)
 
 

@@ -34,7 +34,7 @@ FOR_TESTS = re.compile(r"\#\[cfg\((?:test|all\(test\b.*)\)\]")
 
 @dataclass
 class Scope:
-    """What one module names: the paths in its code, and what each imported name stands for."""
+    """The names of one module: the paths in its code, and the target of each imported name."""
 
     paths: set[Module] = field(default_factory=set)
     imports: dict[str, Module] = field(default_factory=dict)
@@ -217,7 +217,7 @@ def test_only_the_identification_of_ccas_knows_controllers() -> None:
 
 # ---- the test itself ----
 
-#: What each crate below has: two modules, `b` with a child.
+#: The files of each crate below: two modules, `b` with a child.
 ROOT = {
     "lib.rs": "pub mod a;\nmod b;\npub use b::Thing;\n",
     "a.rs": "use crate::b;\n",

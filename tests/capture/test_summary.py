@@ -1,8 +1,8 @@
-"""What captures tell in a sentence."""
+"""Summary sentence of captures."""
 
 from typing import Any
 
-from ackclock.capture.summary_text import sentence
+from ackclock.capture.analysis import sentence
 
 
 def answers(*shared: float) -> dict[str, Any]:
@@ -18,7 +18,7 @@ def answers(*shared: float) -> dict[str, Any]:
     }
 
 
-def test_who_shares_a_link_with_what_is_not_seen_does_not_tell_its_rate():
+def test_who_shares_a_link_with_what_is_not_captured_does_not_report_its_rate():
     assert sentence(answers(0.9), 1_000_000, 0).endswith(
         "A queue before a full link that others share; this flow got 6.00 Mb/s of it."
     )
@@ -26,7 +26,7 @@ def test_who_shares_a_link_with_what_is_not_seen_does_not_tell_its_rate():
         assert sentence(of_all, 1_000_000, 0).endswith("A queue before a link of 6.00 Mb/s.")
 
 
-def test_a_capture_without_a_connection_says_so():
+def test_a_capture_without_a_connection_reports_so():
     def without(**file: int) -> str:
         return sentence({"connections": 0, "files": [{"packets": 464, **file}]}, 0, 0)
 

@@ -23,7 +23,7 @@ stack = "{stack}"
 [[flows]]
 congestion = {congestion}
 """
-#: Where each family's table stands: its line in the scenario and the beginning of its keys.
+#: Each family's table: its line in the scenario and the beginning of its keys.
 PLACES = {"queue": (6, "network.queue."), "congestion": (11, "flows[0].congestion."), "stack": (9, "tcp.")}
 
 

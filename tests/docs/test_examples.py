@@ -134,7 +134,7 @@ def test_a_table_that_is_not_there_is_an_error(words):
 
 @pytest.mark.parametrize("words", [("share", "one"), ("time", "| firs |"), ("no such head", "first")])
 def test_no_row_is_an_error_and_no_empty_list(words):
-    """Else `all(… for … in values(…))` could not be untrue."""
+    """Check an untrue claim, since `all(… for … in values(…))` could otherwise not be untrue."""
     with pytest.raises(ValueError, match="no row with"):
         claims.cells(RECORDED, *words)
 

@@ -82,7 +82,7 @@ def test_packets_become_bytes(data):
 
 
 def test_samples_and_totals_are_one_run(data):
-    """What the samples add up to is what the totals say."""
+    """The samples add up to the totals."""
     link, samples = data.links.row(0, named=True), data.queue_samples
     measured = samples.filter(samples["time_s"] > 10.0 + 1e-9)
     assert measured["departures_p"].sum() == pytest.approx(link["departed_p"], rel=1e-4)

@@ -1,4 +1,4 @@
-"""What links do to packets besides queueing: exact times on a trace, shares and bursts, and streams of their own."""
+"""Link impairments besides queueing: exact times on a trace, shares and bursts, and separate random streams."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def with_keys(keys: str, text: str = LINK) -> ac.Dataset:
 
 
 def sequences(data: ac.Dataset, kind: str) -> list[float]:
-    """Of packets to which that happened at the link; an end that discards a damaged packet is none."""
+    """Return the sequence numbers of packets with an event at the link; not those that an end discards as damaged."""
     return data.events.filter(pl.col("kind") == kind, pl.col("link").is_not_null())["value"].to_list()
 
 
@@ -183,7 +183,7 @@ def test_loss_and_media_change_during_a_run():
 
 
 def test_the_base_rtt_of_a_path_stays_where_a_delay_varies():
-    """What the ways have in common is the link's; a change of its delay comes on top, as it does without jitter."""
+    """The common part of the paths is the link's; a change of its delay comes on top, as it does without jitter."""
     text = changed(FLOW, ('rtt = "40ms"', 'rtt = ["40ms", "60ms"]'), ("[[flows]]", "[[flows]]\ncount = 2"))
     jitter = changed(text, ("[[flows]]", 'jitter = { deviation = "0s" }\n[[flows]]'))
     change = '[[network.changes]]\nat = "1s"\nlink = "bottleneck"\ndelay = "5ms"\n'

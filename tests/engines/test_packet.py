@@ -112,7 +112,7 @@ def test_the_rows_of_a_hundred_thousand_transfers_take_less_than_a_second():
 
 
 def test_the_lists_of_algorithms_are_those_of_the_simulator():
-    """What is listed can be made, and what has a card but is not listed cannot."""
+    """Every listed algorithm can be made, and one with a spec that is not listed cannot."""
     plan = ac.loads(TEXT).plan().engine_input()
 
     def complete(family: algorithms.Family, name: str) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""Where models of many flows were compared with packets, and what is said outside."""
+"""Validity range of models of many flows, and the warning outside it."""
 
 from __future__ import annotations
 

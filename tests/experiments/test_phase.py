@@ -71,7 +71,7 @@ start = {{ every = "700ms" }}
 """
 
 
-#: As ns-2 and the RFCs have it, and every simulator by default.
+#: The default of ns-2, the RFCs and every simulator.
 NONE = 'processing = "0s"'
 
 
@@ -108,7 +108,7 @@ def test_who_is_locked_out_by_phase_is_not_with_noise():
 
 
 def second_shares(data):
-    """What the second of two flows gets of what both get, by run."""
+    """Return the second flow's share of the two flows' total, by run."""
     bits = data.flows["delivered_bytes"].to_list()
     return [second / (first + second) for first, second in zip(bits[::2], bits[1::2], strict=True)]
 

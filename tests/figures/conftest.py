@@ -38,6 +38,6 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Dataset, Path]:
 
 
 @pytest.fixture(scope="package")
-def found(run: tuple[Dataset, Path]) -> Captured:
+def result(run: tuple[Dataset, Path]) -> Captured:
     """What its capture tells, with its segments."""
     return capture.read([run[1]], segments=True)

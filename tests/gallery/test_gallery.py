@@ -37,7 +37,7 @@ FOREIGN = ("linux", "ns2")
 
 
 def of_others(entry, key):
-    """Whether a row is of an engine that may lack, or may set it beside others."""
+    """Return True if a row is of an engine that may be missing, or may compare it with others."""
     foreign = [engine for engine in FOREIGN if engine in entry.engines]
     return bool(foreign) and (key[0] in foreign or "," in key[0])
 

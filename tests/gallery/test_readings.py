@@ -208,7 +208,7 @@ def test_rows_count_of_the_reading_that_gives_the_verdict():
 
 
 def test_engines_stand_beside_each_other_in_their_order(entry, tmp_path):
-    """Also where the first is the one that readings change."""
+    """The first may also be the engine that interpretations change."""
     (entry.folder / "readings.toml").write_text(FILES["readings.toml"].replace('["packet"]', '["fluid"]'))
     found = runner.run(Entry(entry.folder).read_as(["one way"]), tmp_path / "out", quick=True)
     assert [row.engine for row in found.rows] == ["packet", "fluid", "fluid, packet"]

@@ -1,4 +1,4 @@
-"""What a run cannot tell: intervals that are too wide, and flows that stay in step."""
+"""Undetermined verdicts: intervals that are too wide, and flows that stay in step."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ count = 2
 congestion = "cubic"
 """
 
-#: What the expressions below may name.
+#: The names that the expressions below may use.
 NAMES = {"ac": ac, "np": np, "itertools": itertools, "Path": Path, "SMALL": SMALL}
 
 A_PLAN = r"plan: found {}; expected a scenario: a path, TOML, a mapping, a plan, or what ackclock.load"

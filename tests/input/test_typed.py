@@ -1,4 +1,4 @@
-"""What is typed as the value of an option."""
+"""Values of options as the user types them."""
 
 import pytest
 from hypothesis import given

@@ -55,7 +55,7 @@ EPOCHS = 20
 
 @dataclass(frozen=True)
 class Method:
-    """How a cell is measured: the congestion control's further keys, the receive window, and which epochs count."""
+    """Measurement of a cell: the CCA's further keys, the receive window, and the epochs that count."""
 
     name: str
     keys: str
@@ -109,7 +109,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Measured:
-    """What the packet engine made of a cell; `epochs` of them count."""
+    """Result of a cell in the packet engine; `epochs` of them count."""
 
     cell: Cell
     window: float

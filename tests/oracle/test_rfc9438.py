@@ -83,13 +83,13 @@ def stationary(cell: Cell, start: float) -> float:
 
 
 @pytest.mark.parametrize("cell", cells(range(3, 6), reno=False), ids=str)
-def test_cubic_in_whole_segments(cell):
+def test_cubic_in_complete_segments(cell):
     assert_as_reckoned_or_published(cell)
 
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("cell", cells(range(6, 8), reno=False), ids=str)
-def test_cubic_in_whole_segments_at_rare_losses(cell):
+def test_cubic_in_complete_segments_at_rare_losses(cell):
     assert_as_reckoned_or_published(cell)
 
 
@@ -99,7 +99,7 @@ def test_cubic_at_one_loss_in_a_hundred_million(rtt_s):
     assert_as_reckoned_or_published(Cell(8, rtt_s, 0.4))
 
 
-def test_whole_segments_stay_where_they_came_from():
+def test_complete_segments_stay_where_they_arrived_from():
     """From an unbounded slow start the window is still far above the table after 300 losses, and it is reckoned so."""
     cell = Cell(4, 0.1, 0.4)
     from_above = response.Method("", ", hystart = false, fast_convergence = false", bound=30.0, skipped=300, epochs=20)

@@ -1,4 +1,4 @@
-"""Which points of a large sweep are looked at first."""
+"""Choice of the points of a large sweep that are checked first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What editors are told of scenario files."""
+"""JSON schema of scenario files for editors."""
 
 from __future__ import annotations
 

@@ -411,7 +411,7 @@ KEYS = [
 
 @given(st.dictionaries(st.sampled_from(KEYS), VALUES), st.dictionaries(st.sampled_from(KEYS), VALUES))
 def test_any_value_anywhere_is_accepted_or_a_fault(top, network):
-    """Nothing but faults comes out of the models, so every mistake has its two halves."""
+    """The models raise only faults, so every mistake has its two halves."""
     from pydantic import ValidationError
 
     try:

@@ -74,7 +74,7 @@ def test_goodput_follows(guest_kernel):
 
 
 def sent_bps(data, begin_s, end_s):
-    """Of the samples in (begin, end]: a packet is 1514 bytes."""
+    """Return the mean rate of the samples in (begin, end]: a packet is 1514 bytes."""
     rows = data.queue_samples.filter((pl.col("time_s") > begin_s) & (pl.col("time_s") <= end_s) & (pl.col("link") == 0))
     return rows["departures_p"].sum() * 1514 * 8 / (end_s - begin_s)
 

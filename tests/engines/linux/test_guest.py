@@ -20,7 +20,7 @@ from ackclock.errors import InputError
 PACKAGE = Path(guest.__file__).parents[3]
 MEMORY_BYTES = 128 << 20
 
-#: What differs wherever something of the host, the clock or another run could come in.
+#: A script that shows any influence of the host, the clock or another run.
 EVERYTHING = """
     cat /proc/sys/kernel/random/boot_id /proc/cmdline /proc/meminfo /proc/vmstat /proc/stat /proc/interrupts
     cat /proc/net/sockstat /proc/sys/net/ipv4/tcp_mem /proc/version
@@ -30,7 +30,7 @@ EVERYTHING = """
 
 
 def run(kernel: Path, folder: Path, script: str, seed: int = 1, progress: Callable[[float], None] = lambda _: None):
-    """What a shell script in a guest has said."""
+    """Return the output of a shell script in a guest."""
     folder.mkdir(exist_ok=True)
     guest.run(Guest(kernel, MEMORY_BYTES, seed), folder / "order", progress, ["sh", "-c", script])
     return (folder / "console.log").read_text().split("ended ")[0].splitlines()
@@ -52,7 +52,7 @@ def processes(mark: str) -> list[int]:
 
 
 def soon(true: Callable[[], bool]) -> bool:
-    """Whether something comes true before patience ends."""
+    """Return True if a condition comes true within the time limit."""
     end = time.monotonic() + 60
     while not (come := true()) and time.monotonic() < end:
         time.sleep(0.05)

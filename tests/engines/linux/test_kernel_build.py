@@ -1,4 +1,4 @@
-"""How a guest kernel is made and kept: with made-up tools and trees, so that nothing is compiled."""
+"""Building and keeping guest kernels: with made-up tools and trees, without compilation."""
 
 from __future__ import annotations
 

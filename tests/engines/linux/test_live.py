@@ -60,7 +60,7 @@ def test_the_shares_are_told_and_what_fails_is_said():
 
 @needs_namespaces
 def test_namespaces_are_nobody_elses(tmp_path):
-    """What is made inside is not there outside, while it runs and after."""
+    """Namespaces made inside do not exist outside, during and after the run."""
     seen = []
 
     def look(share):
@@ -114,7 +114,7 @@ congestion = "cubic"
 
 
 def state_of_the_machine():
-    """What a run must not change; another test's run beside it has namespaces of its own."""
+    """Return the machine's state that a run must not change; another test's concurrent run has separate namespaces."""
     sysctls = {}
     for path in Path("/proc/sys/net").rglob("*"):
         try:
@@ -186,7 +186,7 @@ def test_whoever_ends_a_run_finds_the_machine_as_it_was(tmp_path, number):
 
 @needs_namespaces
 def test_an_ordinary_user_may(ordinary_user):
-    """Where the system lets users make namespaces."""
+    """Run as a user where the system lets users make namespaces."""
     (ordinary_user.home / "run.toml").write_text(RUN.replace("30s", "1s") + "[record]\npcap = true\n")
     if ordinary_user.python("-c", MAY, check=False).returncode:
         pytest.skip("ordinary users may not make namespaces here")

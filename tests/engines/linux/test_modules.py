@@ -371,7 +371,7 @@ class TestWhatIsMissing:
 
 
 def missing_for_live():
-    """What a live test lacks here, in words; none: it can run."""
+    """Return the requirements of a live test that this machine does not meet; empty if it can run."""
     lacks = [tool for tool in ("bpftool", "clang", "ip", "tc", "unshare") if shutil.which(tool) is None]
     try:
         bpf._require_kernel()

@@ -33,7 +33,7 @@ count = 2
 congestion = "cubic"
 """
 
-#: What a pair of links and delays needs, reasoned by hand: the host's segments go into q0, are queued at its way out,
+#: Commands for a pair of links and delays, derived by hand: the host's segments go into q0, are queued at its way out,
 #: are transmitted and delayed 20 ms behind w0; ACKs go through d0, which delays them 20 ms. Hosts take
 #: 0 to 20 µs for a packet. 10 Mb/s × 5 µs are 6 bytes.
 BY_HAND = """\

@@ -1,4 +1,4 @@
-"""What comes back from inside becomes a dataset with the plan's names."""
+"""Conversion of a guest's output into a dataset with the plan's names."""
 
 from __future__ import annotations
 

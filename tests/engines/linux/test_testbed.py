@@ -1,4 +1,4 @@
-"""What each host of a testbed is told, what it may lack, and how the tables of several become one."""
+"""Hosts of a testbed: their run specs, their missing requirements, and the merging of their tables."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ count = 3
 congestion = "reno"
 """
 
-#: Of a path that is left as it is there is none.
+#: The router's lines; a path that is left unchanged has none.
 ROUTER = TEXT[TEXT.index('[[network.hosts]]\nname = "r"') : TEXT.index('[[network.hosts]]\nname = "b"')]
 
 
@@ -250,7 +250,7 @@ def test_what_no_host_can_hold_is_a_line(more: str, said: list[str]):
 
 
 def test_hosts_of_their_own_hold_settings_of_their_own():
-    """Of three flows the second alone is between b2 and c, so its settings are those of its hosts."""
+    """The second of three flows is the only one between b2 and c, so its settings are those of its hosts."""
     groups = '[[flows]]\ncongestion = "reno"\n[[flows]]\ncongestion = "reno"\ntcp = { sack = false }\n'
     before = '[[network.hosts]]\nname = "r"'
     sender = '[[network.hosts]]\nname = "a2"\naddress = "a2"\nrole = "sender"\ndata = "10.1.0.3"\n'

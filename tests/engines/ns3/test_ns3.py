@@ -115,7 +115,7 @@ def test_a_network_that_marks_is_taken():
     assert '"UseHardDrop", StringValue("true")' in text
 
 
-#: As it is, but shorter and with one RTT.
+#: The scenario, but shorter and with one RTT.
 MIXED = changed(
     mixed.MIXED,
     ('"15s"', '"8s"'),

@@ -1,4 +1,4 @@
-"""What another simulator wrote, read: what is not plain counting."""
+"""Reading of other simulators' output, apart from plain counting."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What other simulators are told of traffic: the packet engine's own draws."""
+"""Planned traffic of other simulators: the packet engine's own draws."""
 
 from __future__ import annotations
 

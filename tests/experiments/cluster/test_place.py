@@ -1,4 +1,4 @@
-"""Where a campaign runs, as a user says it; and a batch system, whose commands are scripts here."""
+"""Placement of experiments by option; and a batch system, whose commands are scripts here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `find` and galleries run, on a cluster: the same results, in the order of the seeds."""
+"""Runs of searches and galleries on a cluster: the same results, in the order of the seeds."""
 
 from __future__ import annotations
 

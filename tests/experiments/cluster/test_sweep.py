@@ -117,7 +117,7 @@ def test_a_killed_client_goes_on(two, swept, tmp_path):
 
 
 def _done(scenario, out) -> int:
-    """How many runs the folder has."""
+    """Return the number of runs in the folder."""
     with Parts(out, prepare(scenario, metrics=METRICS).order) as opened:
         return len(opened.done)
 

@@ -1,4 +1,4 @@
-"""How much of a run's work is done at a time: against what happens in real runs, counted, not timed."""
+"""Progress of a run's work over time: compared with events in real runs, counted, not timed."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _any_run_is_long(monkeypatch):
 
 
 def counted(plan) -> np.ndarray:
-    """What had happened at each hundredth of the run, each thing by what it costs; from 0 to 1."""
+    """Return the cumulative work at each hundredth of the run, each event weighted by its cost; from 0 to 1."""
     data = ac.run(replace(plan, seeds=(1,)))
     at_s = np.linspace(0.0, plan.duration_s, 101)
 
@@ -124,7 +124,7 @@ def test_no_more_is_looked_at_than_the_work_is_worth(monkeypatch, worth, looks):
 
 
 def test_progress_goes_by_the_work(monkeypatch):
-    """Nothing happens in the first half of the time, so nothing is done."""
+    """No event falls in the first half of the time, so its progress is zero."""
     monkeypatch.setattr(runner, "course", lambda plan, engine: Course((0.0, 0.5, 1.0), (0.0, 0.0, 1.0)))
     shares: list[float] = []
     runner.run(ac.loads(NETWORK + LATER).plan(), seeds=[1], progress=shares.append)

@@ -75,7 +75,7 @@ def test_blocks_take_off_what_runs_have_in_common():
 
 @pytest.mark.parametrize("repeats", [1, 2])
 def test_intervals_hold_as_often_as_they_say(repeats):
-    """Of 400 experiments, each true effect is in its interval in 95 %, give or take 2.3 standard deviations of that."""
+    """Each true effect is in its interval in 95 % of 400 experiments, within 2.3 standard deviations of that."""
     random = np.random.default_rng(19)
     levels = [point for point in product((0, 1), (0, 1), (0, 1)) for _ in range(repeats)]
     true = np.array([2.0, 0.0, -1.0])

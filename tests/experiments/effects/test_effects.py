@@ -40,7 +40,7 @@ VALUES = {LIMIT: ["0.1bdp", "0.3bdp", "1bdp"], RTT: ["10ms", "20ms"], FLOWS: [1,
 
 
 def noise(*of) -> float:
-    """Of standard deviation 1, the same for the same numbers."""
+    """Return noise of standard deviation 1, the same for the same numbers."""
     return random.Random(repr(of)).gauss()
 
 
@@ -50,7 +50,7 @@ def two_keys(limit, rtt, flows, seed) -> float:
 
 
 def a_pair(limit, rtt, flows, seed) -> float:
-    """What the RTT does has the other sign with two flows."""
+    """Return a metric on which the RTT's effect has the other sign with two flows."""
     return 1e-3 * (5 * (1 - 2 * rtt) * (1 - 2 * flows) + 0.1 * noise(limit, rtt, flows, seed))
 
 

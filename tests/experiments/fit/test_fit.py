@@ -40,7 +40,7 @@ interval = "50ms"
 
 @cache
 def known(loss_weight: float, victims: str) -> fit.Fitted:
-    """What is fitted to a fluid run with these parameters."""
+    """Return the fit to a fluid run with these parameters."""
     table = (
         f'[fluid]\nsynchronisation = {{ kind = "losses", loss_weight = {loss_weight} }}\nloss_assignment = {victims}\n'
     )
@@ -89,7 +89,7 @@ def event(logs: list[float], hit: list[int], packets: float = 3.0) -> Event:
 
 
 def test_chances_of_all_orders_add_up_to_one():
-    """Of 4 flows any 2 in order: 12 orders; and the first place goes by weight."""
+    """Two of 4 flows in order make 12 orders; and the first place goes by weight."""
     logs = [0.0, 1.0, -0.5, 2.0]
     chances = {
         order: math.exp(estimate._placed(np.array(logs), event(logs, list(order))))

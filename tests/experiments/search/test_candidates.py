@@ -1,4 +1,4 @@
-"""Where a setting is looked for."""
+"""Candidates of a search."""
 
 import itertools
 

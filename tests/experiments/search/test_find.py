@@ -19,7 +19,7 @@ from ackclock.experiments.search.search import compare_perturbed, confirm, find
 from ackclock.experiments.search.spec import Question, question
 from ackclock.experiments.search.summary_text import sentences
 from ackclock.experiments.search.surrogate import Proposer
-from ackclock.figures.plots.search_result import found as drawn_of
+from ackclock.figures.plots.search_result import draw as drawn_of
 from ackclock.metrics import value
 from ackclock.scenario import planning
 
@@ -194,7 +194,11 @@ def test_seeds_that_make_no_difference_are_said():
     [
         ([LIMITS], {"constraints": ()}, "--require: found none"),
         ([], {}, "--vary: found nothing"),
-        ([LIMITS], {"objectives": [parse_objective("min:jain"), parse_objective("max:jain")]}, "--best: found jain twice"),
+        (
+            [LIMITS],
+            {"objectives": [parse_objective("min:jain"), parse_objective("max:jain")]},
+            "--best: found jain twice",
+        ),
         ([LIMITS, LIMITS], {}, "found network.queue.limit twice"),
         ([tried("codel,pie")], {"end": "smallest"}, "--smallest: found no range"),
         ([vary("rate=1Mbit..9Mbit/1000"), vary("rtt=1ms..9ms/1000")], {}, "expected at most"),
@@ -271,7 +275,7 @@ def test_a_smaller_setting_that_is_undecided_is_named():
 
 
 def within_a_step(one: int | None, other: int | None) -> bool:
-    """Whether two numbers of settings differ by one at most; none is like none."""
+    """Return True if two numbers of settings differ by one at most; none equals none."""
     return one == other or (one is not None and other is not None and abs(one - other) <= 1)
 
 
@@ -329,7 +333,7 @@ def test_a_frontier_stands_for_the_grid_at_a_fraction_of_its_runs():
 
 
 def test_a_twin_that_fails_is_told():
-    """What noise changes stands beside what was found, with the verdict on the needs."""
+    """The effect of noise is reported with the result and the verdict on the constraints."""
     found = find(asked(vary("limit=20p,40p"), repeats=4))
     assert compare_perturbed(found).perturbed_met
     lower = [{name: value and 0.4 * value for name, value in row.items()} for row in found.runs[found.best]]

@@ -1,4 +1,4 @@
-"""What is needed, as somebody writes it."""
+"""Constraints as the user writes them."""
 
 import pytest
 

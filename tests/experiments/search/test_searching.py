@@ -1,4 +1,4 @@
-"""Which setting is looked at next."""
+"""Choice of the next setting."""
 
 from dataclasses import dataclass
 
@@ -69,7 +69,7 @@ def test_the_cheapest_of_a_valley_is_found(best):
 
 
 def cover(costs, seen, low, high):
-    """Whether one of those seen is as good, to within 1 %, as the best that may lie between two."""
+    """Return True if a visited setting is as good, to within 1 %, as the best that may lie between two."""
     best = [min(pair) for pair in zip(costs(low), costs(high), strict=True)]
     return any(all(a <= b + 0.01 * abs(b) for a, b in zip(costs(number), best, strict=True)) for number in seen)
 

@@ -29,7 +29,7 @@ def rows(run: int) -> dict[str, pl.DataFrame]:
 
 
 class Stopped(BaseException):
-    """As if the process had ended."""
+    """Raised in place of the end of the process."""
 
 
 @pytest.fixture

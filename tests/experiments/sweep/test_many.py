@@ -110,7 +110,7 @@ def test_few_points_need_no_process_beside_the_work():
     loaded = planning.loads(many(2))
 
     def progress(share: float) -> None:
-        """Nothing."""
+        """Ignore the progress."""
 
     with check.beside(loaded, spec.Order("", "", "packet", None, (), False), Runs([(1,)]), progress) as tell:
         assert tell is progress

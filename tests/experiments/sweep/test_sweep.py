@@ -144,12 +144,12 @@ def alive(session: int) -> list[int]:
 
 
 def gone(session: int) -> bool:
-    """Whether all processes of a session end soon."""
+    """Return True if all processes of a session end soon."""
     return soon(lambda: not alive(session))
 
 
 def soon(condition) -> bool:
-    """Whether a condition comes true within a minute, on a busy machine."""
+    """Return True if a condition comes true within a minute, on a busy machine."""
     for _ in range(600):
         if condition():
             return True

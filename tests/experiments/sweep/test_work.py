@@ -1,4 +1,4 @@
-"""What the waiting process of a sweep makes of the tasks that end."""
+"""Handling of ended tasks in a sweep's waiting process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a process of a sweep makes of the runs that it is given."""
+"""Handling of runs in a sweep's worker process."""
 
 from __future__ import annotations
 

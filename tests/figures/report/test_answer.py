@@ -23,7 +23,7 @@ FULL = {
 }
 
 
-def test_the_whole_answer() -> None:
+def test_the_complete_result() -> None:
     assert sentences(subject(**FULL)) == [
         "Ten flows shared the bottleneck: together they used 99.4 % of its 100 Mb/s and delivered 95.1 Mb/s of data.",
         "The shares were close to equal (Jain's index 0.991): the slowest flow got 8.00 Mb/s, the fastest 11.0 Mb/s.",
@@ -35,11 +35,11 @@ def test_the_whole_answer() -> None:
     ]
 
 
-def test_one_flow_alone_does_not_share() -> None:
-    said = sentences(subject(flows=1, seeds=1, **FULL))
-    assert said[0].startswith("One flow had the bottleneck to itself: it used 99.4 %")
-    assert not any("Jain" in sentence for sentence in said)
-    assert said[-1].startswith("This is one run")
+def test_one_flow_single_does_not_share() -> None:
+    message = sentences(subject(flows=1, seeds=1, **FULL))
+    assert message[0].startswith("One flow had the bottleneck to itself: it used 99.4 %")
+    assert not any("Jain" in sentence for sentence in message)
+    assert message[-1].startswith("This is one run")
 
 
 def test_several_bottlenecks_and_udp_are_named() -> None:
@@ -56,7 +56,7 @@ def test_several_bottlenecks_and_udp_are_named() -> None:
     assert sentences(alone)[0].startswith("One flow crossed two bottlenecks: it used 99.4 % of their 100 Mb/s")
 
 
-def test_what_is_not_known_is_not_said() -> None:
+def test_what_is_not_given_is_not_reported() -> None:
     assert sentences(subject(flows=2, goodput_bps=5e6))[0] == (
         "Two flows shared the bottleneck: together they delivered 5.00 Mb/s of data."
     )
@@ -66,10 +66,10 @@ def test_what_is_not_known_is_not_said() -> None:
 @pytest.mark.parametrize(("half", "clear"), [(0.001, True), (0.004, False)])
 def test_only_clear_differences_are_called_so(half: float, clear: bool) -> None:
     pair = [subject("short", half=half, queue_delay_mean_s=0.010), subject("long", half=half, queue_delay_mean_s=0.015)]
-    said = " ".join(comparison(pair))
-    assert ("“short” kept the queue shortest" in said) is clear
-    assert ("No clear difference in mean queueing delay" in said) is not clear
-    assert ("their intervals overlap" in said) is not clear
+    message = " ".join(comparison(pair))
+    assert ("“short” kept the queue shortest" in message) is clear
+    assert ("No clear difference in mean queueing delay" in message) is not clear
+    assert ("their intervals overlap" in message) is not clear
 
 
 def test_a_sure_but_tiny_difference_is_none() -> None:

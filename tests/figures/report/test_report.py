@@ -38,9 +38,9 @@ def body(page: str) -> str:
 
 
 def specs(page: str) -> dict:  # type: ignore[type-arg]
-    found = re.search(r'<script type="application/json" id="figures">(.*?)</script>', page, re.S)
-    assert found
-    return json.loads(found[1])
+    outcome = re.search(r'<script type="application/json" id="figures">(.*?)</script>', page, re.S)
+    assert outcome
+    return json.loads(outcome[1])
 
 
 class Tags(HTMLParser):
@@ -58,7 +58,7 @@ class Tags(HTMLParser):
         assert self.open.pop() == tag
 
 
-def test_the_answer_comes_first(page: str) -> None:
+def test_the_result_comes_first(page: str) -> None:
     words = body(page)
     assert re.search(r"Ten flows shared the bottleneck: together they used 100(\.\d)? % of its 100 Mb/s", words)
     assert words.index("Ten flows shared") < words.index("Mean queueing delay") < words.index("Congestion windows")
@@ -95,7 +95,7 @@ def test_response_times_are_shown_from_twenty_finished_transfers_on() -> None:
     assert "result0-response" not in specs(report.render([synthetic.transfers(count=20, seeds=1)]))
 
 
-def test_figures_are_described_for_those_who_cannot_see_them(page: str) -> None:
+def test_figures_are_described_for_those_who_cannot_observe_them(page: str) -> None:
     tags = Tags()
     tags.feed(page)
     ids = {a["id"] for _, a in tags.tags if "id" in a}
@@ -198,7 +198,7 @@ def test_a_distribution_that_no_run_has_takes_no_room() -> None:
     assert titles == ["Goodput of a flow (Mb/s)"]
 
 
-def test_several_results_stand_side_by_side(demo: Dataset) -> None:
+def test_several_results_appear_side_by_side(demo: Dataset) -> None:
     other = synthetic.sawtooth(flow_count=4, seeds=2, duration_s=20, warmup_s=5, step_s=0.05)
     page = report.render([demo, other])
     words = body(page)
@@ -208,7 +208,7 @@ def test_several_results_stand_side_by_side(demo: Dataset) -> None:
     assert "4 CUBIC flows through one bottleneck" in words
 
 
-def test_results_of_one_scenario_are_told_apart(demo: Dataset) -> None:
+def test_results_of_one_scenario_are_reported_apart(demo: Dataset) -> None:
     by_engine = body(report.render([demo, replace(demo, manifest={**demo.manifest, "engine": "fluid"})]))
     assert "· packet" in by_engine
     assert "· fluid" in by_engine
@@ -241,7 +241,7 @@ def test_it_is_small_and_quick(demo: Dataset) -> None:
     assert len(report.render([long, demo, crowd, long]).encode()) < 6e6
 
 
-def test_write_is_whole_or_not_at_all(tmp_path: Path, demo: Dataset) -> None:
+def test_write_is_complete_or_not_at_all(tmp_path: Path, demo: Dataset) -> None:
     place = demo.write(tmp_path / "result")
     out = report.write([place], tmp_path / "report.html")
     assert out.read_text(encoding="utf-8").startswith("<!doctype html>")

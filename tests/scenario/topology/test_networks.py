@@ -29,7 +29,7 @@ delay = "15ms"
 
 
 def joined(made: Plan) -> Counter[str]:
-    """How many links leave each node."""
+    """Return the number of links that leave each node."""
     return Counter(names(made, link.ends)[0] for link in made.links)
 
 

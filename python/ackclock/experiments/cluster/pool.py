@@ -177,7 +177,7 @@ def _started(place: Place) -> Iterator[Any]:
     """Workers that are there for this alone."""
     with ExitStack() as stack:
         if place.kind == "local":
-            scratch = stack.enter_context(folders.private())
+            scratch = stack.enter_context(folders.temporary_folder())
             made = _imported(place, "distributed").LocalCluster(
                 n_workers=place.workers,
                 threads_per_worker=1,

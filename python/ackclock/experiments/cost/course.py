@@ -1,4 +1,4 @@
-"""How the work of a run is spread over the time that it simulates: what is done by then, if the run goes as expected.
+"""Distribution of a run's work over its simulated time: the share done by then, if the run goes as expected.
 
 A tenth of the simulated time is a tenth of the work only where the load is even. The work until some time is what the
 same plan would cost if it ended then.
@@ -46,12 +46,12 @@ class Course:
         return min(1.0, max(0.0, low + (high - low) * (time - first) / (last - first)))
 
 
-#: Where nothing is known.
+#: The distribution without any information: uniform.
 EVEN = Course((0.0, 1.0), (0.0, 1.0))
 
 
 def course(plan: Plan, engine: str) -> Course:
-    """What is expected of a run."""
+    """Return the expected distribution of a run's work."""
     whole_s = cost(plan, engine).cpu_s
     looks = min(MAX_CHANGES + MOST_HALVED, int(WORTH * whole_s / (SOURCE_S * _sources(plan))))
     if whole_s < LITTLE_S or looks < MIN_LOOKS:

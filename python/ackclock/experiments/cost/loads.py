@@ -1,4 +1,4 @@
-"""What the sources of a plan will send, as numbers of packets: rates × time, bounded by what links can carry.
+"""Offered load of a plan's sources in packets: rates × time, bounded by link capacities.
 
 Rates are max-min fair shares (`sharing`) of those that are there at a time, and means over the time in which a source
 may send: a transfer that is done early leaves its share to the others. A TCP is bounded by its application, its receive
@@ -18,7 +18,7 @@ from ackclock.experiments.cost.tcp import Connection
 from ackclock.experiments.cost.ways import Ways
 from ackclock.plan import DatagramPlan, EndsPlan, FlowPlan, LinkPlan, PathPlan, Plan, TrafficPlan
 
-#: Of generated traffic between hosts, so many pairs stand for all.
+#: The number of pairs that represent all, of generated traffic between hosts.
 MAX_PAIRS = 512
 
 
@@ -54,7 +54,7 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """What asks for a share, before it has one."""
+    """A source that claims a share, before it has one."""
 
     count: float
     there: tuple[int, ...]
@@ -131,7 +131,7 @@ TAIL_DROP = frozenset({"pfifo", "bfifo", "sfq"})
 #: A link so busy is full at times.
 FULL = 0.9
 
-#: Where windows are below one packet, timeouts keep the loss from growing further.
+#: The loss rate at which timeouts keep it from growing further, where windows are below one packet.
 MAX_LOSS = 0.35
 
 #: A window without a bound.
@@ -144,7 +144,7 @@ def _limit_bytes(plan: Plan, link: LinkPlan) -> float:
 
 
 def _alive_s(source: _Source, busy: float) -> float:
-    """How long the transfers of a source take together.
+    """Return the total duration of a source's transfers.
 
     Beside others one takes 1/(1 − load) times as long as alone: as in a queue that serves all at once (processor
     sharing).
@@ -210,10 +210,10 @@ def _used(plan: Plan, there: Sequence[int], base_rtt_s: float) -> float:
     return float(min(1.0, MIN_USED + (1 - MIN_USED) * limit_bytes / (ENOUGH_BDP * bdp_bytes)))
 
 
-#: What is used with hardly a buffer, and the buffer, in bandwidth–delay products, with which all is.
+#: Utilisation with hardly a buffer, and the buffer, in bandwidth–delay products, that gives full utilisation.
 MIN_USED, ENOUGH_BDP = 0.35, 0.1
 
-#: Where windows are small, a buffer of a packet or two is large.
+#: The BDP below which a buffer of a packet or two is large.
 _SMALL_BDP_P = 50
 
 
@@ -285,7 +285,7 @@ def _generated(plan: Plan, traffic: TrafficPlan, ways: Ways) -> Iterator[_Source
 def _pairs(
     plan: Plan, traffic: TrafficPlan, ways: Ways
 ) -> tuple[float, Sequence[tuple[tuple[int, ...], tuple[int, ...], float]]]:
-    """How many pairs of ends there are; of those that stand for all, the links there and back and the base RTT."""
+    """Return the number of pairs of ends; of the representative ones, the links there and back and the base RTT."""
     population = traffic.population
     if population.kind == "paths":
         paths = population.paths  # type: ignore[union-attr]

@@ -27,7 +27,7 @@ UNITS_US = {
     "run": 20_500.0,
 }
 
-#: What of a run's own time goes into its folder, in microseconds, chosen by hand: a sweep writes parts of many runs.
+#: The time of a run that writes its folder, in microseconds, chosen by hand: a sweep writes parts of many runs.
 FOLDER_US = 15_000.0
 
 #: Bytes of a captured packet, its record's header included: of data what is kept of them, of ACKs their headers.
@@ -45,7 +45,7 @@ ROWS_BYTES = 170e6
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How often each thing happens in a run."""
+    """Numbers of each event of a run."""
 
     packet: float
     hop: float

@@ -1,4 +1,4 @@
-"""What a TCP connection may send at most, and what its packets are."""
+"""Maximum rate of a TCP connection, and its packet sizes."""
 
 from __future__ import annotations
 
@@ -64,26 +64,26 @@ class Connection:
         return size_bytes + math.ceil(size_bytes / self.mss_bytes) * (self.wire_bytes - self.mss_bytes)
 
     def opening_s(self, rate_bps: float) -> float:
-        """What slow start takes of the time until a rate is reached: a round trip for each doubling."""
+        """Return the time slow start adds until a rate is reached: a round trip for each doubling."""
         segments = rate_bps * self.base_rtt_s / (8 * self.wire_bytes)
         if not math.isfinite(segments) or segments <= self.initial_window:
             return self.base_rtt_s
         return self.base_rtt_s * (1 + math.log2(segments / self.initial_window))
 
     def opening_bits(self, span_s: float) -> float:
-        """What slow start sends in so much of that time."""
+        """Return the bits that slow start sends in a part of that time."""
         rounds = max(0.0, min(span_s / max(self.base_rtt_s, 1e-9) - 1, 60.0))
         return 8 * self.wire_bytes * self.initial_window * (2**rounds - 1)
 
     def transfer_s(self, size_bytes: float, rate_bps: float) -> float:
-        """How long a transfer takes that is alone: handshake, slow start, then the rate."""
+        """Return the duration of a transfer without competition: handshake, slow start, then the rate."""
         segments = max(1.0, size_bytes / self.mss_bytes)
         rounds = 1 + math.log2(1 + segments / self.initial_window)
         return self.base_rtt_s * rounds + 8 * self.on_wire(size_bytes) / rate_bps
 
 
 def _chance(plan: Plan, link: int) -> float:
-    """Of a data packet to be lost at random on a link."""
+    """Return the probability of a data packet's random loss on a link."""
     loss = plan.links[link].loss
     if not loss:
         return 0.0

@@ -144,7 +144,7 @@ def carried_out(
 def _keep(captures: Sequence[Path], there: Mapping[str, Agent]) -> None:
     """Writes the captures, each of the host that has it."""
     for number, path in enumerate(captures):
-        with folders.writing(path):
+        with folders.write_errors(path):
             path.write_bytes(next(of for agent in there.values() if (of := agent.files.get(f"{number}.pcap"))))
 
 
