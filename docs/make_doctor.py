@@ -83,8 +83,8 @@ congestion = "cubic"
 [record]
 pcap = true
 """,
-        "Each flow has a separate link. Three times the sending host stalls for two seconds; these stalls were inserted "
-        "into the\ncapture afterwards.",
+        "Each flow has a separate link. Three times the sending host stalls for two seconds; these stalls were "
+        "inserted into the\ncapture afterwards.",
         "The stalls of all flows, and their causes.",
         ("stalls", None),
     ),

@@ -97,8 +97,8 @@ Both:
 
 - They have neither RACK nor tail loss probes. A scenario that requires them is rejected, and this includes every one
   with the default stack: `[tcp] stack = "ns2"` with `sack = true` is a TCP that both have.
-- Sojourn times of single packets are not available; the mean is the queue's integral over the packets that left (Little's
-  law).
+- Sojourn times of single packets are not available; the mean is the queue's integral over the packets that left
+  (Little's law).
 - Flows start when they do in the packet engine; generated transfers and UDP datagrams are the ones it draws.
 
 ns-2:
