@@ -41,7 +41,7 @@ CONFIGURATION = ".mkdocs.made.yml"
 SOURCE_FOLDERS = ("crates", "python", "tests", "scenarios", "reproductions")
 MADE = "<!-- Made by docs/make_pages.py from the sources: edit those. -->\n\n"
 
-FAMILY_TITLES = {"congestion": "Congestion controls", "queue": "Queue disciplines", "stack": "TCP stacks"}
+FAMILY_TITLES = {"congestion": "Congestion control algorithms", "queue": "Qdiscs and AQM", "stack": "TCP stacks"}
 #: Folders of the algorithms' Rust files; stacks and algorithms that only the kernel has are not in any.
 FAMILY_SOURCES = {"congestion": "crates/ackclock-congestion/src", "queue": "crates/ackclock-sim/src/queue"}
 FAMILY_PLACES = {"congestion": "[[flows]]", "queue": "[network]", "stack": "[tcp]"}
@@ -79,7 +79,7 @@ def page_path(card: Card) -> str:
 
 def algorithms_index(cards: list[Card]) -> str:
     """The list of all cards."""
-    text = "# Algorithms\n\nOne page per card of the catalog. `ackclock show NAME` prints the same in a terminal.\n"
+    text = "# Algorithms\n\nOne page per algorithm of the catalog. `ackclock show NAME` prints the same in a terminal.\n"
     for family, title in FAMILY_TITLES.items():
         rows = [(link(card), card.title, first_sentence(card.summary)) for card in cards if card.family == family]
         text += f"\n## {title}\n\n" + table(("name", "", "what it does"), rows)
@@ -98,7 +98,7 @@ def algorithm_page(card: Card) -> str:
         section("In a scenario", usage(card)),
         section("Parameters", parameters(card)),
         section("Variants", variants(card)),
-        section("Where it differs from its references", bullets(card.deviations)),
+        section("Deviations from its references", bullets(card.deviations)),
         section("References", bullets([reference(item) for item in card.references])),
         section("From the source", opening_comment(card)),
         section("Files", bullets([f"`{path}`" for path in files(card)])),
@@ -256,8 +256,8 @@ SCENARIO_INTRODUCTION = """# Scenario file
 A scenario is a TOML file. Every quantity carries its unit: rates `100Mbit`, `10Gbit`; times `20ms`, `60s`; sizes
 `64KB`, `1448B`, `50p` (packets), `1bdp` (bandwidth–delay products). `ackclock show --schema` prints the
 [JSON Schema](scenario.schema.json) behind this page, for editors that complete and check TOML. The keys of `[tcp]`
-are those of the [TCP stacks](../algorithms/index.md#tcp-stacks); the parameters of each congestion control and queue
-discipline are on [its own page](../algorithms/index.md).
+are those of the [TCP stacks](../algorithms/index.md#tcp-stacks); the parameters of each congestion control
+algorithm and qdisc are on [its own page](../algorithms/index.md).
 """
 
 

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ackclock import _core
+from ackclock.engines.external.planned_traffic import draw_traffic
 from ackclock.engines.features import features
 from ackclock.errors import AckclockError
 from ackclock.input.identifiers import one_line
