@@ -47,7 +47,7 @@ def workload(name: str, congestion: str, queue: str = "") -> Algorithm:
     return Algorithm(name, 20, 1e9, 0.02, 10.0, congestion=congestion, queue=queue)
 
 
-def plan_json(card: algorithms.Card) -> str:
+def plan_json(card: algorithms.AlgorithmSpec) -> str:
     """An algorithm as a plan has it: the card's defaults, and a buffer of one BDP."""
     limit = LIMIT_BYTES if "limit" in card.parameters and card.parameters["limit"].kind == "bytes" else LIMIT_PACKETS
     values = card.complete({"limit": limit} if "limit" in card.parameters else {})

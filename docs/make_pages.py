@@ -25,7 +25,7 @@ from typing import Any
 import click
 
 from ackclock import algorithms
-from ackclock.algorithms import NAME_KEYS, Card, Parameter
+from ackclock.algorithms import NAME_KEYS, AlgorithmSpec, Parameter
 from ackclock.cli.program import application
 from ackclock.dataset import tables
 from ackclock.dataset.tables import TABLES
@@ -72,12 +72,12 @@ def write(name: str, text: str) -> None:
 # --- algorithms --------------------------------------------------------------------------------------
 
 
-def page_path(card: Card) -> str:
+def page_path(card: AlgorithmSpec) -> str:
     """Return the path of an algorithm's page, relative to docs/."""
     return f"algorithms/{card.family}/{card.name}.md"
 
 
-def algorithms_index(cards: list[Card]) -> str:
+def algorithms_index(cards: list[AlgorithmSpec]) -> str:
     """The list of all cards."""
     text = "# Algorithms\n\nOne page per card of the catalog. `ackclock show NAME` prints the same in a terminal.\n"
     for family, title in FAMILY_TITLES.items():
@@ -86,12 +86,12 @@ def algorithms_index(cards: list[Card]) -> str:
     return text
 
 
-def link(card: Card) -> str:
+def link(card: AlgorithmSpec) -> str:
     """A link from the index to a card's page."""
     return f"[`{card.name}`]({card.family}/{card.name}.md)"
 
 
-def algorithm_page(card: Card) -> str:
+def algorithm_page(card: AlgorithmSpec) -> str:
     """A card as a page."""
     parts = [
         f"# {card.title} (`{card.name}`)\n\n{card.summary.strip()}\n",
@@ -111,7 +111,7 @@ def section(title: str, body: str) -> str:
     return f"## {title}\n\n{body.strip()}\n" if body.strip() else ""
 
 
-def usage(card: Card) -> str:
+def usage(card: AlgorithmSpec) -> str:
     """The lines of a scenario that name the algorithm, with the default of each parameter."""
     key = NAME_KEYS[card.family]
     if card.family == "stack":
@@ -133,7 +133,7 @@ def example(parameter: Parameter) -> str:
     return '"1bdp"' if parameter.bdp else toml_value(parameter.minimum)
 
 
-def parameters(card: Card) -> str:
+def parameters(card: AlgorithmSpec) -> str:
     """The table of parameters."""
     rows = [
         (f"`{name}`", unit(parameter), default(parameter), accepted(parameter), meaning(parameter))
@@ -173,7 +173,7 @@ def meaning(parameter: Parameter) -> str:
     return parameter.description + source
 
 
-def variants(card: Card) -> str:
+def variants(card: AlgorithmSpec) -> str:
     """The named sets of parameters."""
     rows = [
         (
@@ -192,14 +192,14 @@ def reference(item: algorithms.Reference) -> str:
     return f"{title}, {item.section}" if item.section else title
 
 
-def files(card: Card) -> list[str]:
+def files(card: AlgorithmSpec) -> list[str]:
     """Every file that bears the algorithm's name or lies in a folder that does."""
     found = [path for folder in SOURCE_FOLDERS for path in (ROOT / folder).rglob("*") if path.is_file()]
     named = [path.relative_to(ROOT) for path in found if belongs(path, card)]
     return sorted(str(path) for path in named)
 
 
-def belongs(path: Path, card: Card) -> bool:
+def belongs(path: Path, card: AlgorithmSpec) -> bool:
     """Return True if a file is the algorithm's; a stack has only its spec."""
     if path.suffix == ".pyc":
         return False
@@ -209,7 +209,7 @@ def belongs(path: Path, card: Card) -> bool:
     return any(word == card.name or word.startswith(f"{card.name}_") for word in words)
 
 
-def opening_comment(card: Card) -> str:
+def opening_comment(card: AlgorithmSpec) -> str:
     """Return the module comment of the algorithm's Rust file as text; links into the code become plain names."""
     path = ROOT / FAMILY_SOURCES.get(card.family, "") / f"{card.name}.rs"
     if not path.exists():
@@ -395,7 +395,7 @@ def toml_value(value: object) -> str:
     return f'"{value}"' if isinstance(value, str) else str(value)
 
 
-def write_configuration(cards: list[Card]) -> None:
+def write_configuration(cards: list[AlgorithmSpec]) -> None:
     """mkdocs.yml with a page per algorithm in the navigation."""
     text = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
     lines = ["  - Algorithms:", "      - algorithms/index.md"]

@@ -33,7 +33,7 @@ TABLES = ("events", "flow_samples", "flows", "links", "packets", "queue_samples"
 ENGINES = ("packet", "fluid", "meanfield", "theory")
 
 #: The maximum traffic over the bottlenecks of one run in the packet engine, in bits: some million full packets.
-MOST_BITS = 18e9
+MAX_BITS = 18e9
 
 #: The scenario that is made for an algorithm.
 MADE = """duration = "20s"
@@ -65,7 +65,7 @@ def scenarios() -> Iterator[tuple[str, str]]:
             yield f"{card.family}/{card.name}/{name}", text
 
 
-def made(card: algorithms.Card) -> Iterator[tuple[str, str]]:
+def made(card: algorithms.AlgorithmSpec) -> Iterator[tuple[str, str]]:
     """The scenarios of one card."""
     usual = {"queue": FIFO, "loss": "", "stack": "linux", "ecn": "", "congestion": "cubic"}
     if card.family == "congestion":
@@ -84,7 +84,7 @@ def made(card: algorithms.Card) -> Iterator[tuple[str, str]]:
         yield "loss", MADE.format(**usual | {"stack": card.name, "loss": "loss = { probability = 1e-2 }"})
 
 
-def queue(card: algorithms.Card) -> str:
+def queue(card: algorithms.AlgorithmSpec) -> str:
     """The table of a discipline, with what it requires."""
     room = {"bytes": '"64KB"', "packets": '"100p"'}
     required = {name: room[parameter.kind] for name, parameter in card.parameters.items() if parameter.required}
@@ -95,7 +95,7 @@ def queue(card: algorithms.Card) -> str:
 def shortened(plan: ac.Plan) -> ac.Plan:
     """The plan with as much of its time as the packet engine is given, every packet logged."""
     rate_bps = sum(link.rate_bps for link in plan.links if link.bottleneck)
-    duration_s = min(plan.duration_s, max(1.0, MOST_BITS / rate_bps))
+    duration_s = min(plan.duration_s, max(1.0, MAX_BITS / rate_bps))
     return replace(
         plan,
         duration_s=duration_s,
@@ -112,14 +112,14 @@ def digest(data: ac.Dataset) -> str:
         frame = data.scan(table).collect()
         for name in sorted(frame.columns):
             column = io.BytesIO()
-            frame.select(_said(frame[name])).rechunk().write_ipc(column)
+            frame.select(_as_text(frame[name])).rechunk().write_ipc(column)
             found.update(column.getvalue())
     metrics = [run.get("metrics") for run in data.runs]
     found.update(json.dumps(metrics, sort_keys=True, default=str).encode())
     return found.hexdigest()[:20]
 
 
-def _said(column: pl.Series) -> pl.Series:
+def _as_text(column: pl.Series) -> pl.Series:
     """Words as text: what else a column could have said is no result."""
     return column.cast(pl.String) if isinstance(column.dtype, (pl.Enum, pl.Categorical)) else column
 

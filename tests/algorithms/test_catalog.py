@@ -15,7 +15,7 @@ from ackclock.plan import TcpPlan
 from ackclock.scaffold import contract
 
 CARDS = algorithms.every()
-READER = TypeAdapter(algorithms.Card)
+READER = TypeAdapter(algorithms.AlgorithmSpec)
 IN_LINUX = [card for card in CARDS if card.linux]
 
 #: Parameters from which functions of the engine linux compute another value.

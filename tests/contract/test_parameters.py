@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from ackclock import algorithms
-from ackclock.algorithms import NAME_KEYS, Card, Parameter
+from ackclock.algorithms import NAME_KEYS, AlgorithmSpec, Parameter
 from ackclock.errors import ScenarioError
 from ackclock.scenario import planning
 
@@ -27,7 +27,7 @@ congestion = {congestion}
 PLACES = {"queue": (6, "network.queue."), "congestion": (11, "flows[0].congestion."), "stack": (9, "tcp.")}
 
 
-def beyond(parameter: Parameter) -> Iterator[str]:
+def outside(parameter: Parameter) -> Iterator[str]:
     """Values just outside the range, and of another kind, as TOML."""
     if parameter.kind == "boolean":
         yield from ("2", '"yes"')
@@ -46,7 +46,7 @@ def beyond(parameter: Parameter) -> Iterator[str]:
         yield from (f'"1e15{unit}"' if unit != "p" else '"99999999999999p"', "7", '"-1s"')
 
 
-def scenario(card: Card, name: str, value: str) -> str:
+def scenario(card: AlgorithmSpec, name: str, value: str) -> str:
     given = {n: '"64KB"' if p.kind == "bytes" else '"10p"' for n, p in card.parameters.items() if p.required}
     given = {**given, name: value}
     keys = ", ".join(f"{key} = {text}" for key, text in given.items())
@@ -62,7 +62,7 @@ def scenario(card: Card, name: str, value: str) -> str:
 def test_a_value_outside_the_range_is_rejected_at_its_line(card):
     line, prefix = PLACES[card.family]
     for name, parameter in card.parameters.items():
-        for value in beyond(parameter):
+        for value in outside(parameter):
             with pytest.raises(ScenarioError) as caught:
                 planning.loads(scenario(card, name, value), "x.toml").plan()
             (problem,) = str(caught.value).splitlines()

@@ -48,7 +48,7 @@ def test_the_good_one_is_good():
     assert found.record.interval == 0.01
 
 
-KNOWN_MISTAKES = {
+MISTAKES = {
     "unknown key": ("rtt = ", "rttt = ", 'x.toml:8: network.rttt: found an unknown key; expected "rtt"'),
     "wrong unit": ('"20ms"', '"20Mbit"', 'x.toml:8: network.rtt: found "20Mbit"; expected a time such as 20ms'),
     "mbps": (
@@ -304,7 +304,7 @@ KNOWN_MISTAKES = {
 }
 
 
-@pytest.mark.parametrize(("old", "new", "expected"), KNOWN_MISTAKES.values(), ids=KNOWN_MISTAKES.keys())
+@pytest.mark.parametrize(("old", "new", "expected"), MISTAKES.values(), ids=MISTAKES.keys())
 def test_one_mistake_is_one_line(old, new, expected):
     found = mistakes(changed(old, new))
     assert len(found) == 1

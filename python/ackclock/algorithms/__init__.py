@@ -142,7 +142,7 @@ class Variant:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Card:
+class AlgorithmSpec:
     """All that is known of an algorithm or a TCP stack, apart from its code."""
 
     name: str
@@ -210,10 +210,10 @@ class Card:
 
 
 #: Cards that are in no file, or in place of a file's: of what one call brings along.
-_USER_SUPPLIED: dict[tuple[Family, str], Card] = {}
+_USER_SUPPLIED: dict[tuple[Family, str], AlgorithmSpec] = {}
 
 
-def bring(card_of_call: Card) -> None:
+def bring(card_of_call: AlgorithmSpec) -> None:
     """Adds a card for as long as this process lasts, in place of one of the same name."""
     _USER_SUPPLIED[card_of_call.family, card_of_call.name] = card_of_call
     names.cache_clear()
@@ -228,7 +228,7 @@ def names(family: Family) -> tuple[str, ...]:
 
 
 @cache
-def card(family: Family, name: str) -> Card:
+def card(family: Family, name: str) -> AlgorithmSpec:
     """A card. Raises `InputError` for an unknown name."""
     if brought := _USER_SUPPLIED.get((family, name)):
         return brought
@@ -239,7 +239,7 @@ def card(family: Family, name: str) -> Card:
     return made(family, _values(_text(family, name)))
 
 
-def made(family: Family, content: Mapping[str, Any]) -> Card:
+def made(family: Family, content: Mapping[str, Any]) -> AlgorithmSpec:
     """The card that a file's content is. Raises `TypeError` for a key that cards do not have, or that is missing."""
     tables: dict[str, Any] = {
         "references": [Reference(**table) for table in content.get("references", ())],
@@ -247,7 +247,7 @@ def made(family: Family, content: Mapping[str, Any]) -> Card:
         "variants": {name: Variant(**table) for name, table in content.get("variants", {}).items()},
         "linux": linux(content["linux"]) if "linux" in content else None,
     }
-    return Card(family=family, **{**content, **tables})
+    return AlgorithmSpec(family=family, **{**content, **tables})
 
 
 def title(family: Family, name: str) -> str:
@@ -271,11 +271,11 @@ def in_linux(family: Family) -> tuple[str, ...]:
     return tuple(name for name in names(family) if card(family, name).linux)
 
 
-def find(name: str) -> list[Card]:
+def find(name: str) -> list[AlgorithmSpec]:
     """The cards of that name in any family (`linux` is a stack, `cubic` a congestion control)."""
     return [card(family, name) for family in FAMILIES if name in names(family)]
 
 
-def every() -> list[Card]:
+def every() -> list[AlgorithmSpec]:
     """All cards, by family and name."""
     return [card(family, name) for family in FAMILIES for name in names(family)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from ackclock.algorithms import Card
+from ackclock.algorithms import AlgorithmSpec
 
 #: The top of the checkout that this package is in, if it is in one.
 CHECKOUT = Path(__file__).parents[3]
@@ -15,13 +15,13 @@ SOURCES = Path("crates/ackclock-congestion/src")
 LIST = SOURCES / "lib.rs"
 
 
-def missing(card: Card) -> str:
+def missing(card: AlgorithmSpec) -> str:
     """Return why an algorithm's code is missing in this build, in one line with what to do; empty if it is there."""
     why = reason(card)
     return why and f"the card {card.name} has no code in this build of ackclock: {why}"
 
 
-def reason(card: Card) -> str:
+def reason(card: AlgorithmSpec) -> str:
     """Why a control's code is not in this build; empty if it is.
 
     Nothing is missing of what only the real kernel has by design: a card with a table `[linux]`, and no Rust file.
@@ -44,7 +44,7 @@ def stale(name: str, sources: Path = SOURCES, list_file: Path = LIST) -> str:
     return str(changed[0]) if changed else ""
 
 
-def _only_in_kernel(card: Card, source: Path) -> bool:
+def _only_in_kernel(card: AlgorithmSpec, source: Path) -> bool:
     return card.linux is not None and not card.linux.user_supplied and not (CHECKOUT / source).is_file()
 
 

@@ -40,7 +40,7 @@ class Word:
     #: A boolean: the word for false, if tc has one.
     otherwise: str = ""
     #: tc takes whole numbers only, without a unit; others are refused.
-    whole: bool = False
+    is_integer: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +64,7 @@ class Clock:
     clock: Literal[True]
 
 
-#: The forms in which the kernel is told of a parameter.
+#: The forms of an algorithm's parameter in the kernel.
 KernelParameter: TypeAlias = Knob | Word | Fixed | Absent | Clock
 
 
@@ -90,6 +90,10 @@ def linux(table: Mapping[str, Any]) -> Linux:
     return Linux(**{**table, "parameters": parameters})
 
 
+#: Keys of a form whose fields have other names.
+_FIELDS = {"whole": "is_integer"}
+
+
 def _kernel_parameter(table: Mapping[str, Any]) -> KernelParameter:
     """A parameter in its form, which the key that is its own tells."""
     forms: dict[str, type[KernelParameter]] = {
@@ -97,5 +101,5 @@ def _kernel_parameter(table: Mapping[str, Any]) -> KernelParameter:
     }  # fmt: skip
     for key, form in forms.items():
         if key in table:
-            return form(**table)
+            return form(**{_FIELDS.get(name, name): value for name, value in table.items()})
     raise TypeError(f"found {dict(table)}; expected one of the keys {', '.join(forms)}")

@@ -17,7 +17,7 @@ def text() -> str:
     return "[\n" + ",\n".join(lines) + "\n]\n"
 
 
-def _candidate(card: algorithms.Card) -> dict[str, Any]:
+def _candidate(card: algorithms.AlgorithmSpec) -> dict[str, Any]:
     return {
         "name": card.name,
         "parameters": {card.key(name): value for name, value in card.complete({}).items()},

@@ -223,7 +223,7 @@ def _added(sums: Array, more: npt.NDArray[np.number[Any]]) -> Array:
 
 def _crossing_bps(view: RunView) -> float | None:
     """Goodput of the flows whose data cross the bottleneck."""
-    elsewhere = view.plan.elsewhere
+    elsewhere = view.plan.unmeasured_flows
     if not elsewhere:
         return goodput_bps(view)
     rates = flow_rates_bps(view)

@@ -68,7 +68,7 @@ def unsupported(queue: QueuePlan) -> Iterator[str]:
     """Yield what of a qdisc's parameters the kernel lacks."""
     card, given = algorithms.card("queue", queue.discipline), queue.parameters
     words = card.kernel_parameters(Word)
-    whole = [card.key(name) for name in card.parameters if name in words and words[name].whole]
+    whole = [card.key(name) for name in card.parameters if name in words and words[name].is_integer]
     finer = [key for key, value in card.fixed.items() if given[key] != value]
     finer += [key for key in whole if given[key] != int(given[key])]
     yield from (f'queue discipline "{queue.discipline}" with {key} = {_shown(given[key])}' for key in finer)
@@ -94,7 +94,7 @@ def _word(word: Word, kind: str, value: Any) -> list[str]:
         return [found] if (found := word.word if value else word.otherwise) else []
     if value is None:
         return []
-    return [word.word, str(int(value)) if word.whole else FORMS.get(kind, str)(value)]
+    return [word.word, str(int(value)) if word.is_integer else FORMS.get(kind, str)(value)]
 
 
 #: Formats of tc's arguments by the kind of the parameter; others are written as they are.

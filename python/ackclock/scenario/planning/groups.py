@@ -51,7 +51,7 @@ def _tcp(group: Transfers, common: Given, ecn: str, place: Loc, source: Source) 
     return TcpPlan(header_bytes=HEADER_BYTES, **{card.key(name): _plain(card, name, values[name]) for name in values})
 
 
-def _stack(group: Transfers, common: Given) -> algorithms.Card:
+def _stack(group: Transfers, common: Given) -> algorithms.AlgorithmSpec:
     own = group.tcp.name if group.tcp else None
     return algorithms.card("stack", own or common.name or DEFAULT_STACK)
 
@@ -74,7 +74,7 @@ def _check_tcp(values: Mapping[str, Any], room: int, place: Callable[[str], Loc]
         raise ScenarioError(source.problem(place(key), f"{values[key]:g} {unit}", told) for key, unit, told in wrong)
 
 
-def _plain(card: algorithms.Card, name: str, value: Any) -> Any:
+def _plain(card: algorithms.AlgorithmSpec, name: str, value: Any) -> Any:
     """Bytes are whole numbers in a plan, and no time is none."""
     kind = card.parameters[name].kind
     if kind == "times":

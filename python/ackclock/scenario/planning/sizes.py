@@ -56,13 +56,13 @@ class Sizes:
         if kind == "bytes" and value.unit == "p":
             return int(value.value) * packet_bytes
         if not value.in_bdp:
-            return self._whole(value, loc)
+            return self._data_packets(value, loc)
         amount_bytes = value.value * rate_bps * self.rtt_s / 8 * ROUNDING
         if kind == "packets":
             return max(1, math.floor(amount_bytes / self.packet_bytes))
         return max(self.packet_bytes, math.floor(amount_bytes))
 
-    def _whole(self, size: Size, loc: Loc) -> int:
+    def _data_packets(self, size: Size, loc: Loc) -> int:
         if size.unit == "B" and size.value < self.packet_bytes:
             expected = f"at least one full data packet ({self.packet_bytes} B on the wire)"
             raise ScenarioError([self.source.problem(loc, str(size), expected)])

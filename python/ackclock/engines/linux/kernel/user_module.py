@@ -21,7 +21,7 @@ from functools import partial
 from pathlib import Path
 
 from ackclock import algorithms
-from ackclock.algorithms import Card
+from ackclock.algorithms import AlgorithmSpec
 from ackclock.algorithms.kernel import Absent, Fixed, KernelParameter, Linux
 from ackclock.dataset import folders
 from ackclock.engines.linux.kernel import bpf, bundled_modules, cache, config, headers
@@ -107,13 +107,13 @@ def bring(module: Module) -> None:
     algorithms.bring(_card(module) if card is None else _with_defaults(card))
 
 
-def _card(module: Module) -> Card:
+def _card(module: Module) -> AlgorithmSpec:
     about = f"what {Path(module.file).name} has"
     linux = Linux(user_supplied=True)
-    return Card(name=module.name, title=module.name, summary=about, family="congestion", linux=linux)
+    return AlgorithmSpec(name=module.name, title=module.name, summary=about, family="congestion", linux=linux)
 
 
-def _with_defaults(card: Card) -> Card:
+def _with_defaults(card: AlgorithmSpec) -> AlgorithmSpec:
     """A card that does not say how a module is told of its parameters: they must have their defaults."""
     if card.linux is not None:
         return card
