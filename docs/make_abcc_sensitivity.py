@@ -22,7 +22,7 @@ INTRODUCTION = """<!-- Made by docs/make_abcc_sensitivity.py: edit that. -->
 # ABCC's open parameters
 
 The thesis that describes [ABCC](../algorithms/congestion/abcc.md) gives no values for α, β, γ, for the number of
-groups n and for their sizes (x, y). The card's defaults are our choice. This page shows the effect of other values.
+groups n and for their sizes (x, y). The spec's defaults are our choice. This page shows the effect of other values.
 All numbers come from
 
 ```console
@@ -30,7 +30,7 @@ $ python docs/make_abcc_sensitivity.py
 ```
 
 and are means of seeds 1 to 3, or for completion times of seeds 1 to 5, with ± the standard deviation. Values not
-mentioned are those of the card. *Few* is 2 flows through 100 Mb/s with 10 ms,
+mentioned are those of the spec. *Few* is 2 flows through 100 Mb/s with 10 ms,
 *many* 10 flows through 1 Gb/s with 1 ms, both with a queue of 100 packets, as in the thesis. They start within
 100 ms. The queue is the mean backlog in packets from 4 to 10 s.
 

@@ -60,35 +60,35 @@ def scenarios() -> Iterator[tuple[str, str]]:
     """Names and texts."""
     for path in sorted([*ROOT.glob("scenarios/*.toml"), *ROOT.glob("reproductions/*/scenario.toml")]):
         yield str(path.relative_to(ROOT)), path.read_text(encoding="utf-8")
-    for card in algorithms.every():
-        for name, text in made(card):
-            yield f"{card.family}/{card.name}/{name}", text
+    for spec in algorithms.every():
+        for name, text in made(spec):
+            yield f"{spec.family}/{spec.name}/{name}", text
 
 
-def made(card: algorithms.AlgorithmSpec) -> Iterator[tuple[str, str]]:
-    """The scenarios of one card."""
+def made(spec: algorithms.AlgorithmSpec) -> Iterator[tuple[str, str]]:
+    """The scenarios of one spec."""
     usual = {"queue": FIFO, "loss": "", "stack": "linux", "ecn": "", "congestion": "cubic"}
-    if card.family == "congestion":
-        usual["congestion"] = card.name
+    if spec.family == "congestion":
+        usual["congestion"] = spec.name
         marking = {"queue": '{ discipline = "codel", limit = "500p", ecn = true }', "ecn": 'ecn = "classic"'}
         yield "fifo", MADE.format(**usual)
         yield "marks", MADE.format(**usual | marking)
         yield "loss", MADE.format(**usual | {"loss": "loss = { probability = 2e-3 }"})
         yield "rfc", MADE.format(**usual | {"stack": "rfc"})
-    elif card.family == "queue":
-        usual["queue"] = queue(card)
+    elif spec.family == "queue":
+        usual["queue"] = queue(spec)
         for congestion in ("cubic", "reno", "dctcp", "bbr"):
             yield congestion, MADE.format(**usual | {"congestion": congestion})
     else:
-        yield "fifo", MADE.format(**usual | {"stack": card.name, "congestion": "reno"})
-        yield "loss", MADE.format(**usual | {"stack": card.name, "loss": "loss = { probability = 1e-2 }"})
+        yield "fifo", MADE.format(**usual | {"stack": spec.name, "congestion": "reno"})
+        yield "loss", MADE.format(**usual | {"stack": spec.name, "loss": "loss = { probability = 1e-2 }"})
 
 
-def queue(card: algorithms.AlgorithmSpec) -> str:
+def queue(spec: algorithms.AlgorithmSpec) -> str:
     """The table of a discipline, with what it requires."""
     room = {"bytes": '"64KB"', "packets": '"100p"'}
-    required = {name: room[parameter.kind] for name, parameter in card.parameters.items() if parameter.required}
-    keys = {"discipline": f'"{card.name}"'} | required
+    required = {name: room[parameter.kind] for name, parameter in spec.parameters.items() if parameter.required}
+    keys = {"discipline": f'"{spec.name}"'} | required
     return "{ " + ", ".join(f"{name} = {value}" for name, value in keys.items()) + " }"
 
 

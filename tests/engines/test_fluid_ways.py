@@ -139,7 +139,7 @@ def parking_lot():
 # --- the ways ----------------------------------------------------------------------------------------
 
 
-def test_a_way_is_every_link_from_card_to_card():
+def test_a_path_is_every_link_from_nic_to_nic():
     assert names(plan(PARKING_LOT)) == [
         ["long-source>s0", "hop-1", "hop-2", "hop-3", "s3>long-sink"],
         ["hop-1-source>s0", "hop-1", "s1>hop-1-sink"],

@@ -62,8 +62,8 @@ def examples() -> tuple[str, ...]:
 def vocabulary() -> tuple[str, ...]:
     """Every key and word that a scenario may hold."""
     found = set(_named(json_schema())) | set(ENGINES)
-    for card in algorithms.every():
-        found |= {card.name, *card.parameters, *card.variants}
+    for spec in algorithms.every():
+        found |= {spec.name, *spec.parameters, *spec.variants}
     for text in examples():
         found |= set(KEY.findall(text))
     return tuple(sorted(found))
@@ -97,7 +97,7 @@ def values_of() -> dict[str, tuple[str, ...]]:
 def sibling_keys() -> dict[str, tuple[str, ...]]:
     """The keys that may stand in one table with a key."""
     found: dict[str, set[str]] = {}
-    for keys in [*_tables(json_schema()), *(card.parameters for card in algorithms.every())]:
+    for keys in [*_tables(json_schema()), *(spec.parameters for spec in algorithms.every())]:
         for key in keys:
             found.setdefault(key, set()).update(keys)
     return {key: tuple(sorted(known)) for key, known in found.items()}

@@ -108,12 +108,12 @@ MISTAKES = {
         '{ kind = "cubic", beta = 2 }',
         "x.toml:13: flows[0].congestion.beta: found 2; expected at most 0.99",
     ),
-    "unknown parameter of a card": (
+    "unknown parameter of a spec": (
         '"cubic"',
         '{ kind = "cubic", betta = 0.5 }',
         'x.toml:13: flows[0].congestion.betta: found an unknown key; expected "beta"',
     ),
-    "parameter of another card": (
+    "parameter of another spec": (
         '"cubic"',
         '{ kind = "reno", beta = 0.5 }',
         'x.toml:13: flows[0].congestion.beta: found an unknown key; expected "kind"',
@@ -425,8 +425,8 @@ def test_any_value_anywhere_is_accepted_or_a_fault(top, network):
 
 def test_the_schema_defines_each_spec_a_single_time():
     text = json.dumps(scenario.json_schema())
-    for card in algorithms.every():
-        assert text.count(f'"title": "{card.family}_{card.name}"') == 1
+    for spec in algorithms.every():
+        assert text.count(f'"title": "{spec.family}_{spec.name}"') == 1
 
 
 def test_every_key_of_the_schema_has_a_description_or_a_type():

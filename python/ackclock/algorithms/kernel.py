@@ -1,4 +1,4 @@
-"""A card's table `[linux]`: how the real kernel is told of an algorithm that it has.
+"""A spec's table `[linux]`: how the real kernel is told of an algorithm that it has.
 
 The table says where the algorithm is in the kernel, and `[linux.parameters]` in which form the kernel has each
 parameter. The engine linux makes its commands and its refusals from it.
@@ -78,14 +78,14 @@ class Linux:
     ours: bool = False
     #: A control: whether its module is one that the user brings (`--module FILE`), loaded with all its knobs.
     user_supplied: bool = False
-    #: A discipline that is made of another: that one, whose card has the words.
+    #: A discipline that is made of another: that one, whose spec has the words.
     discipline: str = ""
-    #: The card's parameters, a discipline's in the order of tc's words; the engine computes from what is missing.
+    #: The spec's parameters, a discipline's in the order of tc's words; the engine computes from what is missing.
     parameters: Mapping[str, KernelParameter] = field(default_factory=dict)
 
 
 def linux(table: Mapping[str, Any]) -> Linux:
-    """A card's table `[linux]`. Raises `TypeError` for keys that it cannot have."""
+    """A spec's table `[linux]`. Raises `TypeError` for keys that it cannot have."""
     parameters = {name: _kernel_parameter(form) for name, form in table.get("parameters", {}).items()}
     return Linux(**{**table, "parameters": parameters})
 

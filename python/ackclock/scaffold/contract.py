@@ -56,7 +56,7 @@ class Clause:
 
 def congestion_clauses(name: str) -> Iterator[Clause]:
     """Yield each part of a congestion control algorithm's contract, checked. Raises `InputError` if it has no code."""
-    spec = algorithms.card("congestion", name)
+    spec = algorithms.spec("congestion", name)
     if missing := code.missing(spec):
         raise InputError(missing)
     if name not in _core.CONGESTION_CONTROLS:
@@ -77,7 +77,7 @@ def congestion_clauses(name: str) -> Iterator[Clause]:
 
 def queue_clauses(name: str) -> Iterator[Clause]:
     """Yield each part of a queue discipline's contract, checked. Raises `InputError` if it has no code."""
-    spec = algorithms.card("queue", name)
+    spec = algorithms.spec("queue", name)
     if name not in _core.QUEUE_DISCIPLINES:
         raise InputError(f"NAME: found {shown(name)}, whose Rust file is not compiled; `make setup` builds it")
     given = {key: REQUIRED[parameter.kind] for key, parameter in spec.parameters.items() if parameter.required}

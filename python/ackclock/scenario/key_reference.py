@@ -25,7 +25,7 @@ TABLES = {
     "linux": ("Linux", "Options of the engine linux: the table [linux]"),
 }
 
-#: Tables that cards describe, and how a value is told.
+#: Tables that specs describe, and how a value is told.
 _CARDS = {"Congestion": "a congestion control", "Queue": "a queue", "Tcp": "a TCP stack"}
 
 #: Words for bounds that are none.
@@ -162,7 +162,7 @@ def _enumerated(said: Mapping[str, Any]) -> list[Any]:
     return [*said.get("enum", ()), *([said["const"]] if "const" in said else ())]
 
 
-#: Definitions of what cards describe, and the family of each.
+#: Definitions of what specs describe, and the family of each.
 FAMILIES: Mapping[str, Family] = {"Congestion": "congestion", "Queue": "queue", "Tcp": "stack"}
 
 #: Most names of a key that is completed: below are distributions of distributions.

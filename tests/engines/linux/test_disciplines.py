@@ -1,4 +1,4 @@
-"""Queue disciplines as words for tc, and what of their cards the kernel has not."""
+"""Queue disciplines as words for tc, and what of their specs the kernel has not."""
 
 from __future__ import annotations
 
@@ -107,13 +107,13 @@ def test_tc_arguments_of_each_qdisc(name, given, expected):
 
 
 def test_every_parameter_is_used_or_fixed():
-    """No parameter of a card is forgotten: another value gives other words, or is refused."""
+    """No parameter of a spec is forgotten: another value gives other words, or is refused."""
     others = {"boolean": lambda p: not p.default, "choice": lambda p: p.choices[-1]}
     for name, given, _ in TC_ARGUMENTS:
-        card = algorithms.card("queue", name)
+        spec = algorithms.spec("queue", name)
         before = tc_commands(plan(name, given))
-        for key, parameter in card.parameters.items():
-            old = plan(name, given).links[0].queue.parameters[card.key(key)]
+        for key, parameter in spec.parameters.items():
+            old = plan(name, given).links[0].queue.parameters[spec.key(key)]
             if (name, key) == ("ared", "floor"):
                 continue  # matters where the target is small
             value = others.get(parameter.kind, lambda p: p.read(p.minimum))(parameter)
@@ -122,7 +122,7 @@ def test_every_parameter_is_used_or_fixed():
                 value = not value if parameter.kind == "boolean" else parameter.read(parameter.maximum)
                 value = value.value if hasattr(value, "value") else value
             value = int(value) if parameter.kind in ("packets", "bytes") else value
-            changed = _with(plan(name, given), card.key(key), value)
+            changed = _with(plan(name, given), spec.key(key), value)
             assert [*disciplines.unsupported(changed.links[0].queue)] or tc_commands(changed) != before, f"{name} {key}"
 
 

@@ -1,4 +1,4 @@
-"""LinCubic and AccuCubic in C: on the host against closed forms and the cards, and in the kernel that is running."""
+"""LinCubic and AccuCubic in C: on the host against closed forms and the specs, and in the kernel that is running."""
 
 import ctypes
 import itertools
@@ -31,9 +31,9 @@ class Module:
     def __init__(self, library, **parameters):
         self.library = ctypes.CDLL(str(library))
         kind = library.stem
-        card = algorithms.card("congestion", kind).parameters
+        spec = algorithms.spec("congestion", kind).parameters
         for key, value in bundled_modules.values(kind, bpf.complete(kind, parameters)).items():
-            of = ctypes.c_bool if key in card and card[key].kind == "boolean" else ctypes.c_uint
+            of = ctypes.c_bool if key in spec and spec[key].kind == "boolean" else ctypes.c_uint
             of.in_dll(self.library, key).value = value
 
     def start(self, window):
@@ -261,12 +261,12 @@ class TestBoth:
 
     def test_it_has_the_cards_defaults(self, libraries):
         for name, library in libraries.items():
-            card = bundled_modules.values(name, bpf.complete(name, {}))
+            spec = bundled_modules.values(name, bpf.complete(name, {}))
             code = (bundled_modules.FOLDER / "cubic.h").read_text() + (bundled_modules.FOLDER / f"{name}.c").read_text()
             defaults = {
                 key.lower(): int(value) for key, value in re.findall(r"^#define (\w+) (\d+)$", code, re.MULTILINE)
             }
-            assert {key: defaults[key] for key in card} == card, name
+            assert {key: defaults[key] for key in spec} == spec, name
             assert ctypes.CDLL(str(library)).sensible()
 
 
@@ -285,8 +285,8 @@ class TestParameters:
 
     def test_every_parameter_of_the_specs_is_supported(self):
         for name in bundled_modules.NAMES:
-            card = algorithms.card("congestion", name)
-            assert len(bundled_modules.values(name, bpf.complete(name, {}))) == len(card.parameters) - 1, (
+            spec = algorithms.spec("congestion", name)
+            assert len(bundled_modules.values(name, bpf.complete(name, {}))) == len(spec.parameters) - 1, (
                 "all but hystart"
             )
 

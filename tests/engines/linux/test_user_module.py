@@ -37,7 +37,7 @@ def no_cards_stay():
     yield
     algorithms._USER_SUPPLIED.clear()
     algorithms.names.cache_clear()
-    algorithms.card.cache_clear()
+    algorithms.spec.cache_clear()
 
 
 @pytest.fixture
@@ -110,10 +110,10 @@ class TestItsCard:
     def user_supplied(self, **changes):
         import dataclasses
 
-        aimd = algorithms.card("congestion", "aimd")
+        aimd = algorithms.spec("congestion", "aimd")
         algorithms.bring(dataclasses.replace(aimd, name="mine", **changes))
         user_module.bring(user_module.Module("mine", "mine.c", "0" * 64))
-        return algorithms.card("congestion", "mine")
+        return algorithms.spec("congestion", "mine")
 
     def plan(self, congestion, **module):
         loaded = ac.loads(SCENARIO.format(congestion=congestion))
@@ -131,7 +131,7 @@ class TestItsCard:
 
     def test_without_one_it_has_no_parameters(self):
         user_module.bring(user_module.Module("mine", "mine.c", "0" * 64))
-        assert algorithms.card("congestion", "mine").parameters == {}
+        assert algorithms.spec("congestion", "mine").parameters == {}
         assert self.reasons_of('"mine"') == []
 
     def test_without_module_parameters_the_defaults_apply(self):

@@ -1,4 +1,4 @@
-"""From a scenario to a plan: defaults filled in from the cards, values spread over the flows, `bdp` resolved."""
+"""From a scenario to a plan: defaults filled in from the specs, values spread over the flows, `bdp` resolved."""
 
 from __future__ import annotations
 
