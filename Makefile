@@ -88,7 +88,7 @@ scoreboard: $(VENV)/.ackclock debian-scoreboard  ## how well captures are unders
 	tcpdump -r $(SCORES)/long.pcap -w $(SCORES)/data-alone.pcap 'dst port 5001'
 	$(PY) $(SCORED)/others.py --speed $(SCORES)/long.pcap --alone $(SCORES)/data-alone.pcap $(SCORES)/million.pcap > $(SCORES)/speed.txt
 	$(PY) $(SCORED)/which.py --jobs 2 > $(SCORES)/which.txt
-	$(PY) $(SCORED)/silences.py $(SCORES)/silences --cases 54 > $(SCORES)/silences.txt
+	$(PY) $(SCORED)/stalls.py $(SCORES)/stalls --cases 54 > $(SCORES)/stalls.txt
 	$(PY) $(SCORED)/missing.py $(SCORES)/case-00* --jobs 2 > $(SCORES)/missing.txt
 	$(PY) $(SCORED)/sharing.py $(SCORES)/sharing > $(SCORES)/sharing.txt
 	$(PY) $(SCORED)/joins.py $(SCORES)/case-00[0-4]* > $(SCORES)/joins.txt

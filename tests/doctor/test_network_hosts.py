@@ -16,7 +16,7 @@ from testbeds import Testbed
 
 from ackclock.dataset import Dataset, result_kind
 
-LACKING = testbeds.lacking()
+LACKING = testbeds.missing_requirement()
 pytestmark = pytest.mark.skipif(LACKING is not None, reason=LACKING or "")
 
 #: Of the bytes that HTB counts, 1448 of 1514 are data: Ethernet, IPv4 and TCP with timestamps.
@@ -51,7 +51,7 @@ def unchanged(bed: Testbed) -> Iterator[None]:
     """Whatever the test does, every host is as before in the end."""
     before = bed.state()
     yield
-    kept = {name: text for name, text in bed.settled(before, 5).items() if not name.endswith(" qdiscs")}
+    kept = {name: text for name, text in bed.remaining(before, 5).items() if not name.endswith(" qdiscs")}
     assert kept == {}
 
 
