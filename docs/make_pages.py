@@ -79,7 +79,7 @@ def page_path(card: Card) -> str:
 
 def algorithms_index(cards: list[Card]) -> str:
     """The list of all cards."""
-    text = "# Algorithms\n\nOne page per algorithm of the catalog. `ackclock show NAME` prints the same in a terminal.\n"
+    text = "# Algorithms\n\nOne page per algorithm. `ackclock show NAME` prints the same in a terminal.\n"
     for family, title in FAMILY_TITLES.items():
         rows = [(link(card), card.title, first_sentence(card.summary)) for card in cards if card.family == family]
         text += f"\n## {title}\n\n" + table(("name", "", "what it does"), rows)
