@@ -87,7 +87,7 @@ def _there(left: Sequence[Case], out: Path, at: Place) -> Iterator[str]:
     with pool.opened(at, [ENGINE]) as workers:
         while True:
             while len(waiting) < 2 * workers.places and (one := next(more, None)):
-                waiting[workers.submit(runner.written_there, ENGINE, _plan(one))] = one
+                waiting[workers.submit(runner.write_remote, ENGINE, _plan(one))] = one
             if not waiting:
                 return
             done, _ = wait(waiting, timeout=runner.WAKE_S, return_when=FIRST_COMPLETED)

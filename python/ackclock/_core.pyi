@@ -59,7 +59,7 @@ def check_congestion(kind: str, parameters_json: str) -> None:
             have passes.
     """
 
-def try_congestion(kind: str, parameters_json: str, histories: int) -> str | None:
+def check_contract(kind: str, parameters_json: str, histories: int) -> str | None:
     """Try a congestion control with complete parameters in so many random histories of a connection, always the same.
 
     Returns what of the contract of all controls is broken, in words; None if all of it holds.
@@ -120,7 +120,7 @@ class ClockWatch:
         """Watches for a while: column name → values, a row for each gap.
 
         `start_s` (monotonic), `wall_s` (since 1970), `duration_s`, `class`, and what told it: `waited_s`, `stolen_s`,
-        `stepped_s`, `stood_still_s`. The interpreter is not held.
+        `stepped_s`, `clock_stopped_s`. The interpreter is not held.
         """
 
     @property
@@ -131,7 +131,7 @@ class ClockWatch:
     def has_counter(self) -> bool:
         """Whether the machine has a counter that goes on when its clocks are held."""
 
-def linux_inside(path: str) -> None:
+def execute_run_spec(path: str) -> None:
     """Carry out the order in a file, inside a Linux kernel's namespaces: set up, run, write the result.
 
     To be called in a process that is alone in its network and mount namespaces. It tells how far it is on the standard
@@ -145,7 +145,7 @@ def linux_inside(path: str) -> None:
     """
 
 def linux_result(result: bytes) -> dict[str, dict[str, _Column]]:
-    """The tables of a result that `linux_inside` has written: table name → column name → values.
+    """The tables of a result that `execute_run_spec` has written: table name → column name → values.
 
     Columns are named as in the dataset; missing values are NaN, and the greatest value of an unsigned integer type.
     The codes in column `kind` of `events` are those of `EVENT_KINDS`.
@@ -269,7 +269,7 @@ class Capture:
         interval_s: float = 0.1,
         events: bool = True,
         segments: bool = False,
-        most_flows: int = 10_000,
+        max_connections: int = 10_000,
     ) -> Capture:
         """Open files (pcap or pcapng, also as gz, zst or xz); `-` is standard input.
 
@@ -279,7 +279,7 @@ class Capture:
             interval_s: a flow is sampled at most once in this time; 0: no samples.
             events: whether `events` has more than silences.
             segments: whether `segments` and `acknowledgements` are: the fate of each copy of each data segment.
-            most_flows: connections that `largest` tells of.
+            max_connections: connections that `largest` tells of.
 
         Raises:
             ValueError: the filter is none; the message says where.
@@ -308,7 +308,7 @@ class Capture:
     def seen(self) -> list[dict[str, Any]]:
         """Sums over the directions that were seen from each vantage, of the rows that were taken.
 
-        Keys: `vantage`, `directions`, `payload_bytes`, `capture_lost`, `data_segments`.
+        Keys: `vantage`, `directions`, `payload_bytes`, `not_captured`, `data_segments`.
         """
 
     def largest(self, columns: Sequence[str]) -> list[dict[str, Any]]:
@@ -321,7 +321,7 @@ class Capture:
             ValueError: there is no such column.
         """
 
-    def largest_stalls(self) -> list[dict[str, Any]]:
+    def top_talker_stalls(self) -> list[dict[str, Any]]:
         """Silences of those connections, in the order of time: `flow`, `time_s`, `duration_s` and `class`."""
 
     def files(self) -> list[dict[str, Any]]:
@@ -330,7 +330,7 @@ class Capture:
         Keys: `path`, `refused`, `note` (why it, or its rest, cannot be read), `dropped` (packets that
         its host says it lost; None if it does not say), and counts: `packets`, `segments`, `unknown_link`, `not_ip`,
         `not_tcp`, `later_fragments`, `cut`, `malformed`, `bad_checksums`, `offloaded_checksums`, `super_segments`,
-        `seen_before`, `without_time`, `back_in_time`.
+        `seen_before`, `without_time`, `out_of_order_timestamps`.
         """
 
     @property
@@ -354,12 +354,12 @@ class Capture:
         """
 
     def path(self) -> dict[str, Any] | None:
-        """What limits the path that carries most data, from one address to another; None without data.
+        """Return the limit of the path that carries most data, from one address to another; None without data.
 
-        Keys: `limiter` (policer, shaper, queue, none or undecided); `rate_bps`, `depth_bytes` (what it takes above its
-        rate before it drops; at least that if `depth_at_least`), `burst_bytes` (what a shaper lets through undelayed),
-        each with a 95 % interval (`rate_ci95`, …) or None; round trips under load: `rtt_min_s`, `rtt_median_s`,
-        `rtt_p95_s`, and `standing_s`, which nine in ten waited longer than.
+        Keys: `limiter` (policer, shaper, queue, none or undecided); `rate_bps`; `depth_bytes`, what it passes above its
+        rate before it drops (a lower bound if `depth_is_minimum`); `burst_bytes`, what a shaper passes undelayed; each
+        with a 95 % interval (`rate_ci95`, …) or None; round trips under load: `rtt_min_s`, `rtt_median_s`, `rtt_p95_s`,
+        and `standing_queue_s`, the delay that nine of ten exceeded.
         """
 
     def levels(self, rate_bps: float, most: int) -> dict[str, list[float] | list[bool]]:
@@ -373,7 +373,7 @@ class Capture:
         """Connections so far."""
 
     @property
-    def cut_short(self) -> int:
+    def evicted_connections(self) -> int:
         """Those of them that were open and were ended for want of memory: what went on of them counts as others."""
 
     @property
@@ -381,7 +381,7 @@ class Capture:
         """TCP segments so far, without those that were seen twice."""
 
     @property
-    def far_off(self) -> int:
+    def clamped_timestamps(self) -> int:
         """Those of them whose times are 4.5 years or more from the first's."""
 
     @property

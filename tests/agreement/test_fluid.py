@@ -65,7 +65,7 @@ def test_the_utilisation_follows(variant):
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_the_epochs_come_as_often(variant):
+def test_epoch_rates_agree(variant):
     """The growth laws' speed: within a sixth in three runs, or three epochs where there are few."""
     for buffer in BUFFERS:
         runs = [pair(variant, buffer, seed) for seed in (1, 2, 3)]

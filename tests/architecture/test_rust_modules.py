@@ -206,7 +206,7 @@ def test_no_circle_between_modules(source: Path) -> None:
     assert circles(_files(source)) == []
 
 
-def test_only_the_identification_of_ccas_knows_controllers() -> None:
+def test_only_the_identification_of_ccas_uses_controllers() -> None:
     for file, text in _files(CRATES / "ackclock-analysis" / "src").items():
         code = SILENT.sub(" ", text)
         if file.startswith("identify"):
@@ -247,12 +247,12 @@ ROOT = {
     ],
     ids=lambda files: next(iter(files.values())).splitlines()[-1],
 )
-def test_a_circle_is_found(files: dict[str, str]) -> None:
+def test_a_cycle_is_detected(files: dict[str, str]) -> None:
     (circle,) = circles(ROOT | files)
     assert set(circle) >= {"a", "b"}
 
 
-def test_a_circle_below_the_root_is_found_at_its_level() -> None:
+def test_a_cycle_below_the_root_is_detected_at_its_level() -> None:
     below = {"b.rs": "mod x;\nmod y;", "b/x.rs": "use super::y::Item;", "b/y/mod.rs": "use crate::b::x;"}
     assert [set(circle) for circle in circles(ROOT | below)] == [{"b::x", "b::y"}]
 

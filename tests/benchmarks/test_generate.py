@@ -41,7 +41,7 @@ def _timeless(manifest: bytes) -> dict[str, object]:
     return told
 
 
-def test_a_cluster_makes_the_same_files_as_one_core_and_those_that_are_there_are_kept(tmp_path):
+def test_a_cluster_makes_the_same_files_as_one_core_and_keeps_existing_ones(tmp_path):
     here = call(tmp_path / "here", "--jobs", "1")
     assert here.returncode == 0, here.stderr
     with cluster() as made:

@@ -84,7 +84,7 @@ def test_without_data_present_are_no_stalls_to_draw(tmp_path):
     assert call("report", tmp_path / "out").exit_code == 0
 
 
-def test_thinking_time_is_of_those_whose_result_was_awaited(tmp_path):
+def test_application_stalls_need_a_pending_request(tmp_path):
     """A request, acknowledged at once; the answer comes two seconds later."""
     client, server = (bytes([10, 0, 0, 1]), 40_000), (bytes([10, 0, 0, 2]), 80)
     sent = [

@@ -8,9 +8,9 @@ from ackclock.capture import analysis as capture_analysis
 
 COUNTS = (
     "lost",
-    "lost_before",
+    "lost_upstream",
     "reordered",
-    "capture_lost",
+    "not_captured",
     "data_segments",
     *capture_analysis.RETRANSMISSIONS.values(),
 )
@@ -65,8 +65,8 @@ def test_a_connection_of_one_direction_has_the_packets_of_both():
 
 
 def test_limits_are_shares_of_the_time_in_which_something_is_given():
-    (reported,) = capture_analysis.of_flows([row(0, limited_receiver_s=3.0, limited_control_s=1.0)], [], {})
-    assert reported["limited"] == {**dict.fromkeys(capture_analysis.LIMITS, 0.0), "receiver": 0.75, "control": 0.25}
+    (reported,) = capture_analysis.of_flows([row(0, limited_receiver_s=3.0, limited_cwnd_s=1.0)], [], {})
+    assert reported["limited"] == {**dict.fromkeys(capture_analysis.LIMITS, 0.0), "receiver": 0.75, "cwnd": 0.25}
     (reported,) = capture_analysis.of_flows([row(0)], [], {})
     assert reported["limited"] is None
 
@@ -81,28 +81,28 @@ def test_stalls_appear_with_their_connection():
     assert second["stalls"] == [{"start_s": 1.0, "duration_s": 0.5, "class": "timeout"}]
 
 
-def seen_from(vantage, *, directions=1, payload_bytes=1000, capture_lost=0, data_segments=1):
+def row_of_vantage(vantage, *, directions=1, payload_bytes=1000, not_captured=0, data_segments=1):
     return {
         "vantage": vantage,
         "directions": directions,
         "payload_bytes": payload_bytes,
-        "capture_lost": capture_lost,
+        "not_captured": not_captured,
         "data_segments": data_segments,
     }
 
 
 def test_the_vantage_is_where_maximum_data_was_captured_from():
     observed = [
-        seen_from("sender"),
-        seen_from("middle", payload_bytes=10**6),
-        seen_from("unknown", payload_bytes=10**7),
+        row_of_vantage("sender"),
+        row_of_vantage("middle", payload_bytes=10**6),
+        row_of_vantage("unknown", payload_bytes=10**7),
     ]
     assert capture_analysis.vantage(observed) == "middle"
-    assert capture_analysis.vantage([seen_from("unknown")]) is None
+    assert capture_analysis.vantage([row_of_vantage("unknown")]) is None
     assert capture_analysis.vantage([]) is None
 
 
 def test_capture_loss_is_a_share_of_what_arrived():
-    rows = [seen_from("sender", capture_lost=5, data_segments=45), seen_from("middle", data_segments=50)]
+    rows = [row_of_vantage("sender", not_captured=5, data_segments=45), row_of_vantage("middle", data_segments=50)]
     assert capture_analysis.capture_loss(rows) == {"packets": 5, "share": pytest.approx(0.05)}
-    assert capture_analysis.capture_loss([seen_from("sender", data_segments=0)]) == {"packets": 0, "share": None}
+    assert capture_analysis.capture_loss([row_of_vantage("sender", data_segments=0)]) == {"packets": 0, "share": None}

@@ -25,7 +25,7 @@ pcap = ["senders", "receivers"]
 
 @pytest.fixture(scope="module", params=["senders", "receivers"])
 def observed(request, tmp_path_factory):
-    """What the packets from the senders alone tell, and all of them."""
+    """Return the analysis of the senders' packets alone, and of all packets."""
     place = tmp_path_factory.mktemp("one-way")
     ackclock.run(ackclock.loads(SCENARIO).plan(), captures=place, seeds=[3])
     path = place / f"seed-3-{request.param}.pcap"

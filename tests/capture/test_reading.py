@@ -75,7 +75,7 @@ COUNTED = (("retransmission_rate", 0.001), ("timeouts", 0))
 
 
 def test_metrics_are_those_of_the_run(run, outcome):
-    """Of what a sender can know. Its data counts when it is acknowledged, a queue's wait later than it arrives."""
+    """Compare what a sender can measure: data count when acknowledged, before a queue's wait they do not."""
     planned, observed = (data.metrics()["summary"] for data in (run, outcome.data))
     for name, bound in (("goodput_bps", 0.02), ("rtt_mean_s", 0.05), ("jain", 0.02), ("cwnd_mean", 0.1), *COUNTED):
         assert observed[name]["mean"] == pytest.approx(planned[name]["mean"], rel=bound), name
@@ -104,7 +104,7 @@ def test_the_results_have_the_promised_keys(outcome):
     flow = outcome.analysis["flows"][0]
     promised = (
         "id client server packets bytes handshake_s goodput_bps rtt_min_s rtt_mean_s segments_lost reordered "
-        "capture_lost retransmissions limited stalls congestion"
+        "not_captured retransmissions limited stalls congestion"
     )
     assert set(promised.split()) <= set(flow)
     assert set(flow["retransmissions"]) == {"fast", "tail_probe", "timeout", "syn", "synack", "spurious", "unknown"}
@@ -123,7 +123,7 @@ def test_a_filter_and_compression_change_nothing_else(pcap, place, outcome):
 
 
 def queued(flow):
-    """What limits it, whosever the queue is: who filters hides with whom a flow shares it."""
+    """Return the limits of a queue, whoever shares it: a filter hides the other flows."""
     limited = dict(flow["limited"])
     shared = limited.pop("shared_bottleneck")
     limited["bottleneck"] += shared
@@ -151,7 +151,7 @@ def test_report_and_plot_read_it(pcap, place):
     assert call("check", out).exit_code == 0
 
 
-def test_the_doctor_reports_whose_fault_it_was_in_texts_and_by_its_status(pcap):
+def test_the_doctor_reports_the_verdict_in_sentences_and_by_its_status(pcap):
     done = call("doctor", pcap)
     assert done.exit_code == 10
     assert "Verdict: the network." in done.stdout
@@ -196,7 +196,7 @@ def test_what_is_complete_of_a_file_that_breaks_off_is_reported(pcap, place):
 
 
 def packets(pcap):
-    """Where each packet's header is in a pcap, and its bytes."""
+    """Return the place of each packet's header in a pcap, and its bytes."""
     content, place = pcap.read_bytes(), 24
     while place < len(content):
         length = struct.unpack_from("<I", content, place + 8)[0]

@@ -65,7 +65,7 @@ def test_what_is_open_at_the_end_is_unfinished(made, observed):
 
 
 def test_response_times_are_those_of_the_run(made, observed):
-    """Of what had begun by the end without data, a capture knows no size."""
+    """Compare the transfers; a capture does not know the size of those without data at its end."""
     valid = pl.col("size_low_bytes") > 0, pl.col("size_high_bytes") < 16384
     own, reported = (metrics.response_times(data).filter(*valid) for data in (made[0], observed))
     for theirs, ours in zip(reported.iter_rows(named=True), own.iter_rows(named=True), strict=False):

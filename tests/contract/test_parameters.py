@@ -59,7 +59,7 @@ def scenario(card: Card, name: str, value: str) -> str:
 
 
 @pytest.mark.parametrize("card", algorithms.every(), ids=lambda card: f"{card.family}/{card.name}")
-def test_what_is_outside_the_range_is_refused_where_it_stands(card):
+def test_a_value_outside_the_range_is_rejected_at_its_line(card):
     line, prefix = PLACES[card.family]
     for name, parameter in card.parameters.items():
         for value in beyond(parameter):

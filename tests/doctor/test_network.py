@@ -41,7 +41,7 @@ ROW = {
 
 def side(name: str, address: str, **sysctls: str) -> Endpoint:
     facts = Facts(
-        root=True, taken=False, release="6.1", machine="x86_64", lacks=[], controls=frozenset(), allowed=frozenset(),
+        root=True, taken=False, release="6.1", machine="x86_64", missing=[], controls=frozenset(), allowed=frozenset(),
         forwards=False, clock="tsc", tick_hz=1e9, cores=4, load=0.1, offset=Offset(0, 0, 0),
         interfaces={"eth0": {"mtu": 1500}}, data="eth0", offloads={"eth0": list(OFFLOADS)},
     )  # fmt: skip

@@ -44,7 +44,7 @@ def test_memory_of_peers_is_named():
 
 def test_the_fastest_interface_counts_and_a_default_one_where_none_reports():
     assert SOUND.fastest_bps == 1e9
-    assert replace(SOUND, interfaces={"eth0": None}).fastest_bps == settings.USUAL_BPS
+    assert replace(SOUND, interfaces={"eth0": None}).fastest_bps == settings.DEFAULT_BPS
 
 
 def test_this_host_reports_what_it_is():

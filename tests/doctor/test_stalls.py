@@ -80,7 +80,7 @@ def observed(*gaps: tuple[float, float, str]) -> clock_gaps.Stalls:
     """As if these had been found in ten seconds: when, how long, of which kind."""
     rows = [
         {"start_s": 100 + at_s, "wall_s": 1e9 + at_s, "duration_s": long_s, "class": kind}
-        | dict.fromkeys(("waited_s", "stolen_s", "stepped_s", "stood_still_s"), 0.0)
+        | dict.fromkeys(("waited_s", "stolen_s", "stepped_s", "clock_stopped_s"), 0.0)
         for at_s, long_s, kind in gaps
     ]
     return clock_gaps.Stalls(pl.DataFrame(rows, schema=clock_gaps._schema()), 100.0, 1e9, 110.0, 1e9 + 10, counter=True)
@@ -97,7 +97,7 @@ def test_the_log_is_what_captures_are_joined_with(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["clock.csv"]
 
 
-def test_what_is_worth_a_word_comes_in_the_order_of_its_cost():
+def test_findings_come_in_the_order_of_their_cost():
     result = list(observed((1, 0.02, "scheduler"), (2, 0.5, "steal"), (3, 0.004, "stop")).findings())
     assert [finding.evidence["class"] for finding in result] == ["steal", "scheduler"]
     assert result[0].sentence == (

@@ -91,7 +91,7 @@ def arrivals(data: ac.Dataset) -> pl.DataFrame:
     return data.packets.filter(pl.col("what") == "arrive")
 
 
-def test_bursts_are_as_long_as_the_chain_says():
+def test_burst_lengths_follow_the_chain():
     """30 000 packets, 300 bursts of 5 in the mean: the standard error of their length is .26, of the share .31 %."""
     lost = np.array(sequences(with_keys("loss = { p_good_to_bad = 0.01, p_bad_to_good = 0.2 }"), "loss"))
     bursts = 1 + (np.diff(lost) > 1).sum()
@@ -208,7 +208,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("engine", ["fluid", "meanfield", "ns2", "ns3", "theory"])
 @pytest.mark.parametrize(("keys", "feature"), REFUSED.items(), ids=REFUSED.values())
-def test_other_engines_refuse_by_name(engine, keys, feature):
+def test_other_engines_reject_it_by_name(engine, keys, feature):
     plan = ac.loads(changed(FLOW, ('rtt = "40ms"\n', f'rtt = "40ms"\n{keys}\n'))).plan()
     assert any(feature in str(reason) for reason in engines.engine(engine).unsupported(plan))
 
@@ -227,7 +227,7 @@ def test_the_kernel_of_this_machine_has_no_opportunities(kernel, has):
     assert any("delivery opportunities of a trace (it takes a CSV of rates)" in reason for reason in reasons) != has
 
 
-def test_what_does_not_fit_together_is_told():
+def test_inconsistent_parameters_are_reported():
     traced = changed(FLOW, ('rate = "10Mbit"', 'rate = { trace = "t" }\nburst = "3KB"')) + '[traces]\nt = "1\\n"\n'
     with pytest.raises(ScenarioError, match="found a burst beside a trace; expected one of them"):
         ac.loads(traced).plan()

@@ -26,7 +26,7 @@ def test_units_appear_with_the_value_and_intervals_behind_it():
 
 def test_what_has_no_unit_appears_as_it_is():
     result = {
-        "limited": "control",
+        "limited": "cwnd",
         "segments_lost": 1353,
         "rtt_ratio": 2.39342,
         "net.ipv4.tcp_rmem": 16384,

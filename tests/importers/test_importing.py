@@ -37,7 +37,7 @@ def saved(tmp_path, name: str, content: str | bytes | dict) -> Path:
     return path
 
 
-def refused(*paths, kind=None) -> str:
+def rejected(*paths, kind=None) -> str:
     with pytest.raises(InputError) as error:
         importers.read(paths, kind)
     assert "\n" not in str(error.value)
@@ -175,7 +175,7 @@ def test_flent_of_a_real_ping():
     ],
 )
 def test_flent_of_another_kind_is_a_line_with_its_place(tmp_path, complete, message):
-    assert message in refused(saved(tmp_path, "other.flent", complete))
+    assert message in rejected(saved(tmp_path, "other.flent", complete))
 
 
 # ---- logs of ss and tc ----
@@ -281,7 +281,7 @@ def test_a_connection_that_arrived_later_began_before_it_was_captured(tmp_path):
     ],
 )
 def test_logs_that_report_nonsense_are_a_line_with_its_number(tmp_path, log, message):
-    assert message in refused(saved(tmp_path, "x.log", log))
+    assert message in rejected(saved(tmp_path, "x.log", log))
 
 
 # ---- TEACUP ----
@@ -316,9 +316,9 @@ Timestamp,Cid,LocalAddress,LocalPort,RemAddress,RemPort,SmoothedRTT,CurCwnd,CurM
     assert data.flows["retransmissions"].to_list() == [2]
     assert data.flow_samples["delivered_bytes"].to_list() == [0, 28000]
     cut = log.replace("40,14000", "40")
-    assert ":2: found 11 columns; expected 12" in refused(saved(tmp_path, "exp_2_host1_web10g.log", cut))
-    assert "names of the columns" in refused(saved(tmp_path, "exp_3_host1_web10g.log", "1,2,3\n"))
-    assert "found another name" in refused(saved(tmp_path, "x.csv", log), kind="teacup")
+    assert ":2: found 11 columns; expected 12" in rejected(saved(tmp_path, "exp_2_host1_web10g.log", cut))
+    assert "names of the columns" in rejected(saved(tmp_path, "exp_3_host1_web10g.log", "1,2,3\n"))
+    assert "found another name" in rejected(saved(tmp_path, "x.csv", log), kind="teacup")
 
 
 @pytest.mark.parametrize(
@@ -339,7 +339,7 @@ Timestamp,Cid,LocalAddress,LocalPort,RemAddress,RemPort,SmoothedRTT,CurCwnd,CurM
     ],
 )
 def test_teacup_tables_of_another_kind_are_a_line(tmp_path, name, content, message):
-    assert message in refused(saved(tmp_path, name, content))
+    assert message in rejected(saved(tmp_path, name, content))
 
 
 # ---- whatever comes ----
@@ -380,16 +380,16 @@ def test_a_folder_of_another_kind_is_left_single(tmp_path):
     ],
 )
 def test_files_that_are_none_are_one_line(tmp_path, name, content, message):
-    assert message in refused(saved(tmp_path, name, content))
+    assert message in rejected(saved(tmp_path, name, content))
 
 
 def test_a_small_file_that_becomes_a_large_one_is_rejected(tmp_path, monkeypatch):
     monkeypatch.setattr("ackclock.importers.text.LONGEST", 1 << 20)
-    assert "more than 1 MiB in gzip" in refused(saved(tmp_path, "bomb.gz", gzip.compress(bytes(1 << 22))))
+    assert "more than 1 MiB in gzip" in rejected(saved(tmp_path, "bomb.gz", gzip.compress(bytes(1 << 22))))
 
 
 def test_a_test_that_failed_reports_so():
-    assert "found a test that failed (unable to connect to server" in refused(DATA / "error.json")
+    assert "found a test that failed (unable to connect to server" in rejected(DATA / "error.json")
 
 
 @pytest.mark.parametrize(
@@ -409,19 +409,19 @@ def test_wrong_values_of_iperf3_are_named(tmp_path, place, value, message):
     for key in place[:-1]:
         inner = inner[key]
     inner[place[-1]] = value
-    assert message in refused(saved(tmp_path, "x.json", json.dumps(complete)))
+    assert message in rejected(saved(tmp_path, "x.json", json.dumps(complete)))
 
 
 def test_names_with_control_characters_stay_text(tmp_path):
     complete = flent(**{"TCP_upload\n\x1b[2J": [1.0, "x", 3, 4]})
-    message = refused(saved(tmp_path, "x.flent", complete))
+    message = rejected(saved(tmp_path, "x.flent", complete))
     assert message.isprintable()
     complete = flent(**{"TCP_upload\x1b[2J": [1.0, 2, 3, 4]})
     complete["metadata"]["TITLE"] = "a\nb\x07"
     plan = importers.read([saved(tmp_path, "x.flent", complete)]).plan
     assert (plan.name, plan.groups[0].label) == ("tcp_2up a b?", "TCP upload?[2J")
     failed = {"start": {}, "intervals": [], "end": {}, "error": "a\nb"}
-    assert "(a b)" in refused(saved(tmp_path, "x.json", failed))
+    assert "(a b)" in rejected(saved(tmp_path, "x.json", failed))
 
 
 #: Whatever JSON can say.
@@ -477,5 +477,5 @@ def test_any_change_of_a_log_is_read_or_rejected(tmp_path_factory, name, data):
 
 @given(st.binary(max_size=300) | st.text(max_size=300).map(lambda text: text.encode("utf-8", "replace")))
 @pytest.mark.parametrize("kind", importers.KINDS)
-def test_any_bytes_are_rejected_with_a_line(tmp_path_factory, kind, content):
+def test_any_bytes_are_rejected_in_one_line(tmp_path_factory, kind, content):
     tried(saved(tmp_path_factory.getbasetemp(), "t_a_1_b_2.cwnd", content), kind)

@@ -172,7 +172,7 @@ def names():
 
 
 @pytest.mark.parametrize(("call", "kind", "message"), WRONG)
-def test_a_wrong_argument_is_told(names, monkeypatch, call, kind, message):
+def test_a_wrong_argument_is_reported(names, monkeypatch, call, kind, message):
     monkeypatch.setattr(arguments, "MAX_ITEMS", 1000)
     with pytest.raises(kind) as error:
         eval(call, names)  # noqa: S307 (our own)

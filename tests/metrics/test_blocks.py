@@ -96,7 +96,7 @@ def test_samples_that_are_not_in_the_order_of_time(monkeypatch):
     assert_same(data, data, monkeypatch)
 
 
-def test_a_flow_whose_next_sample_is_blocks_away(monkeypatch):
+def test_a_flow_with_its_next_sample_blocks_away(monkeypatch):
     """Linear between 1 s and 9 s, though another flow's samples fill many blocks in between."""
     times_s = np.concatenate([[1.0], np.linspace(1.01, 8.99, 200), [9.0]])
     sparse = np.isin(times_s, [1.0, 9.0])
@@ -162,7 +162,7 @@ from ackclock.engines import packet
 from ackclock.engines.engine import RunOptions
 from ackclock.engines.packet import PacketEngine
 print(json.dumps(metrics.table(Dataset.read(sys.argv[1]))["runs"]))
-assert "scipy" not in sys.modules
+assert not {"scipy.signal", "scipy.stats", "scipy.optimize"} & sys.modules.keys()
 """
 
 

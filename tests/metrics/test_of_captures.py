@@ -98,7 +98,7 @@ def captured(rows: list[dict], **tables: dict) -> Dataset:
     flow = {"group": 0, "congestion": "unknown", "start_s": 0.0, "sent_packets": 100, "retransmissions": 0}
     flow |= {"syn_retransmissions": 0, "sent_bytes": 150_000}
     counts = {"payload_bytes": 1000, "synack_retransmissions": 0, "received_packets": 50, "received_bytes": 2_600}
-    counts |= {"data_segments": 90, "lost": 8, "lost_before": 10, "goodput_bps": 1e6, "rtt_mean_s": 0.05}
+    counts |= {"data_segments": 90, "lost": 8, "lost_upstream": 10, "goodput_bps": 1e6, "rtt_mean_s": 0.05}
     for row in rows:
         every = {**valid, **flow, **counts, **row}
         every |= {"connection": every["flow"] // 2, "sender": ("client", "server")[every["flow"] % 2]}
@@ -240,7 +240,7 @@ def test_means_of_simulated_flows():
 
 def test_losses_count_until_the_capture_misses_something():
     rows = segments([(1.0, 0, 0), (2.0, 0, 1000), (3.0, 2, 0), (4.0, 0, 2000), (5.0, 0, 3000)])
-    rows["fate"] = ["delivered", "lost", "lost_before", "capture_lost", "lost"]
+    rows["fate"] = ["delivered", "lost", "lost_upstream", "not_captured", "lost"]
     outcome = trace_statistics.losses_before_capture_loss(captured([{"flow": 0}, {"flow": 2}], segments=rows))
     assert outcome.select("flow", "until_s", "segments", "lost", "share").rows() == [
         (0, 4.0, 2, 1, 0.5),

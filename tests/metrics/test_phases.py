@@ -96,7 +96,7 @@ def test_a_part_that_is_none_is_rejected(between: tuple[float, float]) -> None:
         metrics.table(phases(), between=between)
 
 
-def test_settling_from_the_first_value_on_that_stays_within() -> None:
+def test_steady_from_the_first_value_on_that_stays_within() -> None:
     """The level of [0, 2, 9, 10, 10, 10] is 10; of a ramp that goes on there is none."""
     assert steady_from(np.array([0.0, 2.0, 9.0, 10.0, 10.0, 10.0]), 0.1) == 2
     assert steady_from(np.array([0.0, 2.0, 8.9, 10.0, 10.0, 10.0]), 0.1) == 3

@@ -86,12 +86,12 @@ class Cell:
 
     @property
     def published(self) -> int:
-        """What the table says, in segments."""
+        """Return the table's value, in segments."""
         return TABLES[self.rtt_s][self.exponent][CONSTANTS.index(self.c)]
 
     @property
     def mixed(self) -> bool:
-        """Whether Reno's and the cubic average are within a fifth of each other.
+        """Return True if Reno's and the cubic average are within a fifth of each other.
 
         The table takes the larger of the two averages. The RFC's window is the larger of the two at each moment, and
         its average is above both.

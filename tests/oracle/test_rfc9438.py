@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from oracle import formulas, response, whole_segments
+from oracle import formulas, integer_windows, response
 from oracle.response import FRACTIONS, RENO, WHOLE_SEGMENTS, Cell, cells
 
 TOLERANCE = 0.05
@@ -79,7 +79,7 @@ def assert_as_reckoned_or_published(cell: Cell) -> None:
 def stationary(cell: Cell, start: float) -> float:
     """The average window that whole segments settle at, for a first loss at `start` times the table's window."""
     assert cell.c is not None
-    return whole_segments.average_window(1 / cell.period, cell.rtt_s, cell.c, start * cell.published)
+    return integer_windows.average_window(1 / cell.period, cell.rtt_s, cell.c, start * cell.published)
 
 
 @pytest.mark.parametrize("cell", cells(range(3, 6), reno=False), ids=str)
@@ -111,6 +111,6 @@ def test_the_tables_are_the_stationary_windows_of_the_reckoning():
     """Started at the table's maximum, whole segments stay within 1 % of the table where the cubic region rules."""
     for c in (0.4, 4.0):
         cell = Cell(4, 0.1, c)
-        maximum = cell.published * 4 / (3 + whole_segments.BETA)
-        window = whole_segments.average_window(1e-4, 0.1, c, maximum)
+        maximum = cell.published * 4 / (3 + integer_windows.BETA)
+        window = integer_windows.average_window(1e-4, 0.1, c, maximum)
         assert math.isclose(window, cell.published, rel_tol=0.01)

@@ -45,7 +45,7 @@ def test_mathis_is_a_window_each_round_trip():
 
 
 @pytest.mark.parametrize("b", [1, 2])
-def test_both_of_padhye_s_come_to_mathis_where_losses_are_rare(b):
+def test_both_of_padhyes_formulas_approach_mathis_at_rare_losses(b):
     for formula in (theory.pftk, theory.pftk_simple):
         assert formula(1e-8, 0.1, MSS, rto_s=0.3, b=b) == pytest.approx(theory.mathis(1e-8, 0.1, MSS, b=b), rel=2e-3)
 

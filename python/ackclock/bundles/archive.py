@@ -242,7 +242,7 @@ def _wrong_name(name: str) -> str:
     return next((wrong for wrong, is_so in _WRONG_NAMES.items() if is_so(name)), "")
 
 
-def _leads_elsewhere(name: str) -> bool:
+def _is_outside(name: str) -> bool:
     return any(step in ("", ".", "..") for step in name.split("/"))
 
 
@@ -265,7 +265,7 @@ def _is_odd(name: str) -> bool:
 
 #: Reason → test of a name, in this order.
 _WRONG_NAMES: Mapping[str, Callable[[str], bool]] = {
-    "a name that leads elsewhere": _leads_elsewhere,
+    "a name that leads elsewhere": _is_outside,
     "a name that is the list's own": _is_the_list,
     "a name that is not UTF-8": _is_no_utf8,
     "a name that is too long": _is_too_long,

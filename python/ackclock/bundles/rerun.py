@@ -39,7 +39,7 @@ from ackclock.system.files import printable, readable
 RUNNABLE = (Kind.RUN, Kind.SWEEP, Kind.COMPARISON)
 
 #: The files of a bundle that are looked into; the others have only to be whole.
-NEEDED = frozenset((MANIFEST, comparisons.TABLE, POINTS, content.METRICS))
+REQUIRED = frozenset((MANIFEST, comparisons.TABLE, POINTS, content.METRICS))
 
 #: The engine that has kernels.
 LINUX = "linux"
@@ -94,7 +94,7 @@ class Outcome:
 
 
 @contextmanager
-def _told(result: str) -> Iterator[None]:
+def _reading(result: str) -> Iterator[None]:
     """A block that reads what a bundle says, which has its sums and may yet be anything."""
     try:
         yield
@@ -131,7 +131,7 @@ def rerun(path: Path, out: Path | None = None, options: Options | None = None) -
             for result in able:
                 result_kind.check(own[result.name], result.kind)
             for result in able:
-                yield _AGAIN[result.kind](result, own[result.name], options or Options())
+                yield _RERUN[result.kind](result, own[result.name], options or Options())
 
 
 def _nothing_to_run(path: Path, opened: Sequence[Opened]) -> InputError:
@@ -141,7 +141,7 @@ def _nothing_to_run(path: Path, opened: Sequence[Opened]) -> InputError:
 
 def _open(path: Path, place: Path) -> Iterator[Opened]:
     """The results; all of the file has been compared with its list, and what is needed here is in `place`."""
-    bundle = archive.read(path, place, lambda name: name.rpartition("/")[2] in NEEDED)
+    bundle = archive.read(path, place, lambda name: name.rpartition("/")[2] in REQUIRED)
     listed = bundle.about.get("results")
     for item in listed if isinstance(listed, list) else []:
         name = item.get("name") if isinstance(item, dict) else None
@@ -154,7 +154,7 @@ def _open(path: Path, place: Path) -> Iterator[Opened]:
 def _run(result: Opened, target: Path, options: Options) -> Outcome:
     """A run again."""
     manifest = manifests.read(result.folder, Kind.RUN)
-    with _told(result.name):
+    with _reading(result.name):
         name = str(manifest.about["engine"])
         plan = _planned(result, manifest.about, [name], options)
     _write_run(plan, name, target, options)
@@ -178,7 +178,7 @@ def _write_run(plan: Plan, engine: str, target: Path, options: Options) -> None:
 def _comparison(result: Opened, target: Path, options: Options) -> Outcome:
     """A comparison again, with the engines that could not run it too."""
     told = _values(result.folder / comparisons.TABLE)
-    with _told(result.name):
+    with _reading(result.name):
         names = [engines.engine(name).name for name in (*told["engines"], *told["unsupported"])]
         of_engines = {name: manifests.read(result.folder / name, Kind.RUN) for name in told["engines"]}
         most = max(of_engines.values(), key=lambda found: len(found.about["runs"]))
@@ -197,7 +197,7 @@ def _files(of_engines: Mapping[str, Manifest]) -> dict[str, str]:
 
 def _sweep(result: Opened, target: Path, options: Options) -> Outcome:
     """A sweep again; its runs go into parts as they are done, so only the table of all is compared."""
-    with _told(result.name):
+    with _reading(result.name):
         given = sweep_result.read(result.folder)
         order = given.manifest["sweep"]
         loaded = planning.loads(order["scenario"], _name_of(given.manifest))
@@ -222,7 +222,7 @@ def _points(
 
 
 #: Functions that run a result of a kind again.
-_AGAIN = {Kind.RUN: _run, Kind.SWEEP: _sweep, Kind.COMPARISON: _comparison}
+_RERUN = {Kind.RUN: _run, Kind.SWEEP: _sweep, Kind.COMPARISON: _comparison}
 
 
 def _planned(result: Opened, about: Mapping[str, Any], names: Sequence[str], options: Options) -> Plan:
@@ -282,7 +282,7 @@ def _runs(result: Opened, about: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 def _metrics_of(result: Opened, target: Path, part: str, engine: str, plan: Plan) -> list[Metric]:
     """Return the metrics of one dataset, as bundled and as rerun."""
     told = _values(result.folder.parents[1] / content.ABOUT / result.name / content.METRICS)
-    with _told(result.name):
+    with _reading(result.name):
         given = [dict(run["metrics"]) for run in (told[part] if part else told)["runs"]]
     again = [measured.of_run(view) for view in measured.runs(Dataset.read(target))]
     exact = not engines.engine(engine).is_stochastic(plan)

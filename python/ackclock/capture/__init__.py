@@ -143,7 +143,7 @@ def _opened(files: Sequence[Path | str], expression: str, **options: Any) -> _co
         if str(path) != STANDARD_INPUT:
             _check(path)
     try:
-        return _core.Capture(list(files), expression, most_flows=MAX_FLOWS, **options)
+        return _core.Capture(list(files), expression, max_connections=MAX_FLOWS, **options)
     except ValueError as error:
         from ackclock.input.fields import shown
 
@@ -183,10 +183,10 @@ def _doubts(capture: _core.Capture, files: Iterable[Mapping[str, Any]]) -> Itera
         if untimed := file["without_time"]:
             those = f"{untimed:,} of {file['packets']:,} packets"
             yield f"{readable(file['path'])}: {those} have no time; each takes that of the packet before it"
-    if far := capture.far_off:
+    if far := capture.clamped_timestamps:
         those = "1 segment is" if far == 1 else f"{far:,} segments are"
         yield f"{those} 4.5 years or more from the first by the clock, and counted as exactly that far"
-    if cut := capture.cut_short:
+    if cut := capture.evicted_connections:
         yield (
             f"{cut:,} connections were ended before their time, for want of memory, and may count as several; "
             "--filter takes some addresses or ports only"

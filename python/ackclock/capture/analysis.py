@@ -21,7 +21,7 @@ Row: TypeAlias = Mapping[str, Any]
 JsonObject: TypeAlias = dict[str, Any]
 
 #: Limits of a sender.
-LIMITS = ("application", "receiver", "control", "slow_start", "bottleneck", "shared_bottleneck")
+LIMITS = ("application", "receiver", "cwnd", "slow_start", "bottleneck", "shared_bottleneck")
 
 #: Causes of a repair, and the column that counts them.
 RETRANSMISSIONS = {
@@ -38,7 +38,7 @@ RETRANSMISSIONS = {
 COLUMNS = (
     *("flow", "connection", "client", "server", "sender", "vantage", "vantage_confidence"),
     *("sent_packets", "received_packets", "payload_bytes", "delivered_bytes", "handshake_s", "goodput_bps"),
-    *("first_data_s", "last_data_s", "rtt_min_s", "rtt_mean_s", "lost", "lost_before", "reordered", "capture_lost"),
+    *("first_data_s", "last_data_s", "rtt_min_s", "rtt_mean_s", "lost", "lost_upstream", "reordered", "not_captured"),
     *RETRANSMISSIONS.values(),
     *(f"limited_{limit}_s" for limit in LIMITS),
 )
@@ -99,9 +99,9 @@ def _connection(
         "last_data_s": main["last_data_s"],
         "rtt_min_s": main["rtt_min_s"],
         "rtt_mean_s": main["rtt_mean_s"],
-        "segments_lost": total("lost") + total("lost_before"),
+        "segments_lost": total("lost") + total("lost_upstream"),
         "reordered": total("reordered"),
-        "capture_lost": total("capture_lost"),
+        "not_captured": total("not_captured"),
         "retransmissions": {cause: _retransmissions(directions, column) for cause, column in RETRANSMISSIONS.items()},
         "limited": _limited(main),
         "stalls": [stall for row in directions for stall in stalls.get(row["flow"], ())],
@@ -133,7 +133,7 @@ def capture_loss(rows: Iterable[Row]) -> JsonObject:
     """Return the data segments that arrived but are missing from the capture; None without data."""
     lost = weights = 0
     for row in rows:
-        lost += row["capture_lost"]
+        lost += row["not_captured"]
         weights += row["data_segments"]
     return {"packets": lost, "share": lost / (lost + weights) if lost + weights else None}
 
@@ -193,7 +193,7 @@ def rate_of(path: Mapping[str, Any]) -> str:
 
 def depth_of(path: Mapping[str, Any], word: str = "") -> str:
     """Return the limiter's depth with a suffix; "or more" if its bucket may have been partly empty at first."""
-    or_more = ", or more if it was not full at first" if path.get("depth_at_least") else ""
+    or_more = ", or more if it was not full at first" if path.get("depth_is_minimum") else ""
     return numbers.value(path["depth_bytes"], "bytes") + word + or_more
 
 
@@ -223,7 +223,7 @@ def summarise_capture(
     A stall that coincides with a gap in the log of the host's clock has its class.
     """
     seen = capture.seen()
-    stalls = capture.largest_stalls()
+    stalls = capture.top_talker_stalls()
     told = {
         "files": [_file(file) for file in capture.files()],
         "vantage": vantage(seen),

@@ -75,7 +75,7 @@ STALLS = {
 LIMITS = {
     "application": Cause.APPLICATION,
     "receiver": Cause.RECEIVER,
-    "control": Cause.NETWORK,
+    "cwnd": Cause.NETWORK,
     "slow_start": Cause.NOTHING,
     "bottleneck": Cause.NOTHING,
     "shared_bottleneck": Cause.NETWORK,
@@ -85,10 +85,10 @@ LIMITS = {
 #: Cause of a stall → what seems to limit its round trips: an application that does not send what it might, or the
 #: window, as long as something is under way.
 HIDDEN_LIMITS = {
-    Cause.APPLICATION: ("application", "control"),
-    Cause.HOST: ("application", "control"),
+    Cause.APPLICATION: ("application", "cwnd"),
+    Cause.HOST: ("application", "cwnd"),
     Cause.RECEIVER: ("receiver", "application"),
-    Cause.NETWORK: ("control", "slow_start", "application"),
+    Cause.NETWORK: ("cwnd", "slow_start", "application"),
 }
 
 
@@ -265,7 +265,7 @@ def _no_data(analysis: Mapping[str, Any]) -> Finding:
 #: Limit → the pictures that show it, where that is not only what limited.
 SHOWN = {
     "receiver": ("limits", "pipe"),
-    "control": ("limits", "pipe"),
+    "cwnd": ("limits", "pipe"),
     "bottleneck": ("limits", "rtt"),
     "shared_bottleneck": ("limits", "rtt"),
 }
@@ -280,7 +280,7 @@ LIMIT_ADVICE = {
         "For {share} of the time the receive window was full: it is too small for this path, or is read too slowly.",
         "Raise the receiver's buffer (net.ipv4.tcp_rmem), or see why its application reads slowly.",
     ),
-    "control": (
+    "cwnd": (
         "For {share} of the time the congestion window limited the sender, and no queue was visible.",
         "Losses keep the window small: find where they come from, or try another congestion control.",
     ),

@@ -244,11 +244,11 @@ def _placed(joined: Joined, near: Dataset, far: Dataset) -> pl.DataFrame:
     missing = pl.concat([_missing(joined, out=out) for out in (OUT, BACK)]).join(flows, on=["pair", "from_first"])
     result = [missing.select(_in_first_s(joined), "flow", "place", "payload_bytes")]
     directions = joined.packets.select("pair", "from_first", "out").unique()
-    points: list[tuple[Dataset, Literal["lost_before", "lost"], str, bool]] = [
-        (near, "lost_before", "before", OUT),
+    points: list[tuple[Dataset, Literal["lost_upstream", "lost"], str, bool]] = [
+        (near, "lost_upstream", "before", OUT),
         (far, "lost", "after", OUT),
         (near, "lost", "after", BACK),
-        (far, "lost_before", "before", BACK),
+        (far, "lost_upstream", "before", BACK),
     ]
     for data, fate, place, out in points:
         numbers = _flow_of(joined, data).rename({"flow": "own"}).join(directions, on=["pair", "from_first"])

@@ -200,7 +200,7 @@ def _ratio(part: pl.Series, whole: pl.Series) -> tuple[float | None, float | Non
 
 
 #: Fates of segments that did not reach their receivers.
-LOST = ("lost", "lost_before")
+LOST = ("lost", "lost_upstream")
 
 LOSS_SCHEMA = {
     "run": pl.UInt32,
@@ -222,7 +222,7 @@ def losses_before_capture_loss(data: Recorded) -> pl.DataFrame:
     check_captured(data)
     segments = data.scan("segments").filter(pl.col("payload_bytes") > 0)
     fate = pl.col("fate").cast(pl.String)
-    missed = segments.filter(fate == "capture_lost").group_by("run").agg(until_s=pl.col("time_s").min())
+    missed = segments.filter(fate == "not_captured").group_by("run").agg(until_s=pl.col("time_s").min())
     before = segments.join(missed, on="run", how="left").filter(
         pl.col("until_s").is_null() | (pl.col("time_s") < pl.col("until_s"))
     )

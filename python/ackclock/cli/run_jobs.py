@@ -240,7 +240,7 @@ def module_loaded(plan: Plan, *names: str) -> AbstractContextManager[None]:
         return nullcontext()
     from ackclock.engines.linux.kernel import user_module
 
-    return user_module.there(plan)
+    return user_module.loaded(plan)
 
 
 def check_module(plans: Sequence[Plan], file: Path) -> None:

@@ -33,7 +33,7 @@ from ackclock.dataset import lazy_frame as as_columns
 from ackclock.dataset.lazy_frame import Columns
 from ackclock.dataset.manifests import CAPTURES
 from ackclock.dataset.tables import Column
-from ackclock.errors import InputError
+from ackclock.errors import InputError, first_line
 from ackclock.input import arguments
 from ackclock.input.arguments import checked, optional, several
 from ackclock.system.files import check_name
@@ -96,7 +96,7 @@ class Part:
         try:
             result = rows.collect()
         except manifests.UNREADABLE as error:
-            raise InputError(f"{self.source}: cannot be read: {_first_line(error)}") from error
+            raise InputError(f"{self.source}: cannot be read: {first_line(error)}") from error
         self.check()
         return result
 
@@ -157,7 +157,7 @@ class Dataset:
         try:
             result = self.scan(table).collect()
         except manifests.UNREADABLE as error:
-            raise InputError(f"the table {table!r} cannot be read: {_first_line(error)}") from error
+            raise InputError(f"the table {table!r} cannot be read: {first_line(error)}") from error
         for part in parts:
             part.check()
         return result
@@ -450,7 +450,3 @@ def _write_part(part: Part, path: Path) -> None:
         shutil.copyfile(part.source, path)
     else:
         part.scan().sink_parquet(path, compression="zstd")
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0]

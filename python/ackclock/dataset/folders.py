@@ -19,7 +19,7 @@ from pathlib import Path
 
 from ackclock.dataset import result_kind
 from ackclock.dataset.result_kind import Kind
-from ackclock.errors import InputError
+from ackclock.errors import InputError, first_line
 from ackclock.system import signals
 from ackclock.system.temporary import LockedTempDir, is_temporary, lock
 
@@ -41,7 +41,7 @@ def write_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise WriteError(path, error.strerror or _first_line(error)) from error
+        raise WriteError(path, error.strerror or first_line(error)) from error
     except Exception as error:
         from polars.exceptions import PolarsError
 
@@ -138,11 +138,7 @@ def sync(path: Path) -> None:
 def _reason(error: Exception) -> str:
     """Return the system's reason within Polars' message: `parquet: …: No space left on device (os error 28)`."""
     reason = re.search(r"([^:\n]+) \(os error \d+\)", str(error))
-    return reason[1].strip() if reason else _first_line(error)
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0]
+    return reason[1].strip() if reason else first_line(error)
 
 
 def _install(new: Path, target: Path, carry: Callable[[str], bool]) -> None:

@@ -19,7 +19,7 @@ import polars as pl
 from ackclock.dataset import checksums, tables
 from ackclock.dataset.result_kind import KEYS, LONGEST_MANIFEST, MANIFEST, Kind, kind
 from ackclock.dataset.tables import TABLES
-from ackclock.errors import InputError
+from ackclock.errors import InputError, first_line
 from ackclock.system import files
 from ackclock.system.temporary import is_temporary
 
@@ -63,8 +63,7 @@ def check_part(path: Path, table: str) -> dict[str, pl.DataType]:
     try:
         result = pl.scan_parquet(path.absolute(), glob=False).collect_schema()
     except UNREADABLE as error:
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-        raise InputError(f"{path}: damaged part: {reason}") from error
+        raise InputError(f"{path}: damaged part: {first_line(error)}") from error
     expected = tables.schema(table)
     if list(result) != list(expected):
         raise InputError(f"{path}: damaged part: its columns are not those of {table}")
@@ -214,7 +213,7 @@ def _parsed(folder: Path, given: bytes) -> Any:
     try:
         return json.loads(given)
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{folder / MANIFEST}: damaged: {str(error).splitlines()[0]}") from error
+        raise InputError(f"{folder / MANIFEST}: damaged: {first_line(error)}") from error
 
 
 def _checked(folder: Path, manifest: Any, signed: bool) -> dict[str, Any]:

@@ -204,20 +204,20 @@ CAPTURED = {
     **_required(STR, "client server"),
     **_required(pl.Enum(SENDERS), "sender"),
     **_required(pl.Enum(_core.CAPTURE_VANTAGES), "vantage"),
-    **_nullable(F64, "vantage_confidence rtt_receiver_half_s rtt_sender_half_s handshake_s goodput_bps"),
+    **_nullable(F64, "vantage_confidence rtt_receiver_side_s rtt_sender_side_s handshake_s goodput_bps"),
     **_required(BOOL, "opened closed reset window_scale_inferred sack timestamps ecn"),
     **_nullable(U32, "mss peer_mss window_scale initial_window"),
     **_nullable(U64, "received_packets received_bytes payload_bytes data_packets data_segments super_segments"),
     **_nullable(U64, "delivered_bytes"),
     **_nullable(F64, "first_data_s last_data_s last_ack_s"),
     **_nullable(F64, "rtt_min_s rtt_mean_s rtt_max_s rtt_timestamps_min_s rtt_timestamps_mean_s"),
-    **_nullable(F64, "rtt_halves_min_s rtt_halves_mean_s cwnd_max"),
+    **_nullable(F64, "rtt_sides_min_s rtt_sides_mean_s cwnd_max"),
     **_nullable(U64, "rtt_samples rtt_timestamps_samples receiver_window_max_bytes"),
-    **_nullable(U64, "delivered lost lost_before reordered duplicates spurious capture_lost unresolved"),
+    **_nullable(U64, "delivered lost lost_upstream reordered duplicates spurious not_captured unresolved"),
     **_nullable(U64, "retransmissions_fast retransmissions_tail_probe retransmissions_timeout"),
     **_nullable(U64, "retransmissions_spurious retransmissions_unknown synack_retransmissions"),
     **_nullable(U64, "window_probes duplicate_acks congestion_marks bad_checksums"),
-    **_nullable(F64, "limited_application_s limited_receiver_s limited_control_s limited_slow_start_s"),
+    **_nullable(F64, "limited_application_s limited_receiver_s limited_cwnd_s limited_slow_start_s"),
     **_nullable(F64, "limited_bottleneck_s limited_shared_bottleneck_s limited_unknown_s"),
 }
 
@@ -284,7 +284,7 @@ CLOCK_GAP_ROWS = {
     **_required(U32, "run"),
     **_required(F64, "time_s wall_s duration_s"),
     **_required(pl.Enum(CLOCK_GAPS), "class"),
-    **_required(F64, "waited_s stolen_s stepped_s stood_still_s"),
+    **_required(F64, "waited_s stolen_s stepped_s clock_stopped_s"),
 }
 
 DISK = {

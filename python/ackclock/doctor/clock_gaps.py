@@ -48,7 +48,7 @@ EXPLANATIONS: Mapping[str, tuple[str, str]] = {
 
 #: Columns of the log; of all that is known of a gap.
 LOG_COLUMNS = ("start_s", *clock.COLUMNS)
-GAP_COLUMNS = (*LOG_COLUMNS, "waited_s", "stolen_s", "stepped_s", "stood_still_s")
+GAP_COLUMNS = (*LOG_COLUMNS, "waited_s", "stolen_s", "stepped_s", "clock_stopped_s")
 
 
 class WatchError(AckclockError):

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ackclock import _core
-from ackclock.engines.external.planned_traffic import told
+from ackclock.engines.external.planned_traffic import draw_traffic
 from ackclock.engines.features import features
 from ackclock.errors import AckclockError
 from ackclock.input.identifiers import one_line
@@ -54,7 +54,7 @@ def too_many(plan: Plan, maximum: int = MAX_FLOWS) -> Iterator[str]:
 
 def too_many_drawn(plan: Plan) -> Iterator[str]:
     """Yield a reason if the generated transfers, each of which is written out, are too many."""
-    drawn = told(plan, plan.seeds[0]).connections if plan.traffic and not plan.nodes else ()
+    drawn = draw_traffic(plan, plan.seeds[0]).connections if plan.traffic and not plan.nodes else ()
     if len(drawn) > MAX_FLOWS:
         yield f"more than {MAX_FLOWS} transfers"
 

@@ -53,7 +53,7 @@ class Swept(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Content of a sweep's figure: the key along the horizontal axis, the metrics, and the keys of the lines.
+    """Selection of a sweep's content: the key along the horizontal axis, the metrics, and the keys of the lines.
 
     Empty fields mean the defaults: one key, the main metrics, all other keys.
     """

@@ -362,7 +362,7 @@ def _listed(entry: Entry, plans: Mapping[str, Plan], folder: Path, *, twins: boo
         plan = entry.fed(folder.name, case, planned, lambda other, of: _made(folder.parent, other, of))
         yield _Planned(case, plan, folder)
         if twins and folder.name in TWINNED and phase_effects.prone(plan):
-            yield _Planned(case, phase_effects.twin(plan), folder.parent / NOISY / folder.name, noisy=True)
+            yield _Planned(case, phase_effects.perturbed(plan), folder.parent / NOISY / folder.name, noisy=True)
 
 
 def _of_run(

@@ -89,8 +89,8 @@ def _captured(view: RunView) -> pl.DataFrame:
     rows = view.data.scan("captured").filter(
         pl.col("run") == view.run, pl.col("payload_bytes") > 0, ~pl.col("flow").is_in(view.requests)
     )
-    sent = pl.col("data_segments") + pl.col("lost_before").fill_null(0)
-    lost = pl.sum_horizontal("lost", "lost_before")
+    sent = pl.col("data_segments") + pl.col("lost_upstream").fill_null(0)
+    lost = pl.sum_horizontal("lost", "lost_upstream")
     return rows.select("run", "flow", "goodput_bps", loss=lost / sent).collect()
 
 

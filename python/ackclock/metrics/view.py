@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ackclock.errors import InputError
+from ackclock.errors import InputError, first_line
 from ackclock.input import arguments
 from ackclock.input.arguments import checked, one_of, optional
 from ackclock.metrics.epoch_rules import RULES
@@ -403,7 +403,7 @@ def _collected(table: str, rows: pl.LazyFrame) -> pl.DataFrame:
     try:
         return rows.collect()
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
-        raise InputError(f"the table {table!r} cannot be read: {str(error).splitlines()[0]}") from error
+        raise InputError(f"the table {table!r} cannot be read: {first_line(error)}") from error
 
 
 @checked(data=arguments.RECORDED, between=optional(arguments.BETWEEN), epochs=optional(one_of(*RULES)))

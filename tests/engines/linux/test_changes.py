@@ -84,7 +84,7 @@ def delivered_bytes(data, begin_s, end_s):
     return rows["delivered_bytes"].max() - rows["delivered_bytes"].min()
 
 
-def test_links_that_fail_in_a_routed_network_are_refused_by_name():
+def test_failing_links_of_a_routed_network_are_rejected_by_name():
     text = TEXT.replace('"dumbbell"', '"leaf-spine"\nleaves = 2\nspines = 1\nhosts = 1\ndelay = "1ms"')
     text = (
         text.replace('rtt = "20ms"\n', "")

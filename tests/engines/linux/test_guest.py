@@ -111,7 +111,7 @@ def test_python_with_the_native_module_runs_in_it(guest_kernel, tmp_path):
     assert (tmp_path / "console.log").read_text().splitlines()[0] == _core.version
 
 
-def test_networks_and_disciplines_are_there(guest_kernel, tmp_path):
+def test_the_guest_has_networks_and_qdiscs(guest_kernel, tmp_path):
     said = run(
         guest_kernel,
         tmp_path / "a",
@@ -146,7 +146,7 @@ def test_networks_and_disciplines_are_there(guest_kernel, tmp_path):
         ("kill -KILL $PPID; echo o >/proc/sysrq-trigger; sleep 9", r"ended early, with status 0"),
     ],
 )
-def test_what_goes_wrong_is_said(guest_kernel, tmp_path, script, message):
+def test_failures_are_reported(guest_kernel, tmp_path, script, message):
     with pytest.raises(GuestError, match=message):
         run(guest_kernel, tmp_path / "a", script)
 
@@ -207,13 +207,13 @@ def test_a_folder_without_room_for_the_memory_is_named(monkeypatch):
         guest.memory_folder(1 << 50)
 
 
-def test_a_kernel_that_is_none_is_refused(tmp_path):
+def test_a_file_that_is_no_kernel_is_rejected(tmp_path):
     with pytest.raises(InputError, match="found no guest kernel that can be run"):
         guest.run(Guest(tmp_path / "linux", MEMORY_BYTES), tmp_path / "order", lambda _: None)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_host_that_moves_addresses_is_refused(tmp_path, monkeypatch):
+def test_a_host_that_moves_addresses_is_rejected(tmp_path, monkeypatch):
     monkeypatch.setattr(guest, "_fixed_addresses_allowed", lambda: False)
     with pytest.raises(InputError, match="personality"):
         guest.check(Path(sys.executable))

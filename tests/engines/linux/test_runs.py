@@ -310,7 +310,7 @@ congestion = "reno"
 """
 
 
-def test_a_guest_whose_tcp_has_too_little_memory_says_so(recwarn):
+def test_too_little_tcp_memory_of_a_guest_is_reported(recwarn):
     assert run(MUCH_MEMORY).runs[0]["memory_pressures"] == 0
     assert not recwarn
     with pytest.warns(UserWarning, match=r"^TCP ran out of memory \(net.ipv4.tcp_mem\) \d+ times: "):

@@ -91,12 +91,12 @@ def test_an_even_load_makes_no_difference():
     assert [found.at(time) for time in (0.0, 0.25, 0.5, 1.0)] == pytest.approx([0.0, 0.25, 0.5, 1.0], abs=0.02)
 
 
-def test_a_short_run_is_not_looked_at(monkeypatch):
+def test_a_short_run_is_not_sampled(monkeypatch):
     monkeypatch.undo()
     assert course(ac.loads(NETWORK + LATER).plan(), "packet") is EVEN
 
 
-def test_a_step_that_nobody_announced_is_found_by_halving():
+def test_an_unannounced_step_is_located_by_bisection():
     found = drawn(lambda time: 5.0 + (time > 0.3), [], 20)
     assert found.at(0.299) < 0.01
     assert found.at(0.301) > 0.99
@@ -113,7 +113,7 @@ def test_nothing_expected_is_even():
 
 
 @pytest.mark.parametrize(("worth", "looks"), [(0.0, 1), (1.0, 24), (1e9, 51)])
-def test_no_more_is_looked_at_than_the_work_is_worth(monkeypatch, worth, looks):
+def test_sampling_effort_is_bounded_by_the_work(monkeypatch, worth, looks):
     looked = []
     monkeypatch.setattr(courses, "WORTH", worth)
     monkeypatch.setattr(courses, "cost", lambda plan, engine: looked.append(1) or cost(plan, engine))

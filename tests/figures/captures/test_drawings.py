@@ -28,7 +28,7 @@ def test_each_copy_is_a_stroke_and_each_loss_a_sign(result):
     drawing = capture_figures.sequence(view(result.data), flow=2)
     layers = named(drawing)
     segments = result.data.scan("segments").filter(pl.col("flow") == 2).collect()
-    lost = segments.filter(pl.col("fate").cast(pl.String).is_in(["lost", "lost_before"]))
+    lost = segments.filter(pl.col("fate").cast(pl.String).is_in(["lost", "lost_upstream"]))
     assert lost.height > 0
     assert layers[f"lost ({lost.height:,})"].x.size == lost.height
     assert sum(layer.x.size for layer in layers.values() if isinstance(layer, Points)) > lost.height  # and repairs

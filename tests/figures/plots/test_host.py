@@ -15,7 +15,7 @@ from ackclock.doctor.disk import Disk
 from ackclock.errors import InputError
 from ackclock.figures import plots
 
-GAP = dict.fromkeys(("waited_s", "stolen_s", "stepped_s", "stood_still_s"), 0.0)
+GAP = dict.fromkeys(("waited_s", "stolen_s", "stepped_s", "clock_stopped_s"), 0.0)
 GAPS = [
     {"start_s": 1.0 + number, "wall_s": 1e9, "duration_s": 0.01 * (number + 1), "class": kind} | GAP
     for number, kind in enumerate(("scheduler", "scheduler", "stop"))
@@ -32,7 +32,7 @@ SPEEDS = [
 
 @pytest.fixture(scope="module")
 def outcome() -> Dataset:
-    """Of a host with three gaps and a disk of eight cells."""
+    """Return the result of a host with three gaps and a disk of eight cells."""
     stalls = Stalls(pl.DataFrame(GAPS), 0.0, 1e9, 10.0, 1e9 + 10, counter=True)
     return doctor.examined(stalls=stalls, disk=Disk(Path(), None, pl.DataFrame(SPEEDS))).data
 

@@ -19,7 +19,7 @@ def sawtooth(engine: str, flows: int = 3) -> Dataset:
 
 
 def averages(engine: str, **metrics: float) -> Dataset:
-    """What an engine gives that knows no tables."""
+    """Return the result of an engine without tables."""
     made = synthetic.plan(rate_bps=1e8, duration_s=20, warmup_s=2)
     manifest = synthetic.manifest(made, engine=engine)
     manifest["runs"][0]["metrics"] = metrics

@@ -58,7 +58,7 @@ class Tags(HTMLParser):
         assert self.open.pop() == tag
 
 
-def test_the_result_comes_first(page: str) -> None:
+def test_the_conclusions_come_first(page: str) -> None:
     words = body(page)
     assert re.search(r"Ten flows shared the bottleneck: together they used 100(\.\d)? % of its 100 Mb/s", words)
     assert words.index("Ten flows shared") < words.index("Mean queueing delay") < words.index("Congestion windows")
@@ -136,7 +136,7 @@ def values(column: dict[str, str]) -> np.ndarray:
     return np.frombuffer(base64.b64decode(column["bdata"]), column["dtype"])
 
 
-def beside_udp() -> Dataset:
+def with_udp() -> Dataset:
     """8 Mb/s of TCP, and 2 Mb/s of UDP from 2 s on, measured from 4 s to 10 s; of two links the second is busier."""
     times_s = np.arange(1, 101) / 10
     delivered = np.column_stack([1e6 * times_s, 0.25e6 * np.clip(times_s - 2, 0, None)])
@@ -169,7 +169,7 @@ def beside_udp() -> Dataset:
 
 
 def test_udp_is_in_the_figure_and_in_the_table() -> None:
-    page = report.render([beside_udp()])
+    page = report.render([with_udp()])
     figure = specs(page)["result0-goodput"]
     last = {trace["name"]: values(trace["y"])[-1] for trace in figure["data"]}
     assert last["flow 0"] == pytest.approx(8.0)
@@ -181,7 +181,7 @@ def test_udp_is_in_the_figure_and_in_the_table() -> None:
 
 
 def test_of_several_bottlenecks_the_busiest_is_drawn() -> None:
-    page = report.render([beside_udp()])
+    page = report.render([with_udp()])
     queue = specs(page)["result0-queue"]
     assert list(values(queue["data"][0]["y"])) == [20, 30]
     assert "Packets waiting at down, the busiest of 2 bottlenecks" in body(page)
@@ -193,7 +193,7 @@ def test_the_rate_of_a_single_bottleneck_is_drawn(page: str) -> None:
 
 
 def test_a_distribution_that_no_run_has_takes_no_room() -> None:
-    layout = specs(report.render([beside_udp()]))["result0-cdf"]["layout"]
+    layout = specs(report.render([with_udp()]))["result0-cdf"]["layout"]
     titles = [axis["title"]["text"] for name, axis in layout.items() if name.startswith("xaxis")]
     assert titles == ["Goodput of a flow (Mb/s)"]
 
@@ -208,7 +208,7 @@ def test_several_results_appear_side_by_side(demo: Dataset) -> None:
     assert "4 CUBIC flows through one bottleneck" in words
 
 
-def test_results_of_one_scenario_are_reported_apart(demo: Dataset) -> None:
+def test_results_of_one_scenario_have_distinct_names(demo: Dataset) -> None:
     by_engine = body(report.render([demo, replace(demo, manifest={**demo.manifest, "engine": "fluid"})]))
     assert "· packet" in by_engine
     assert "· fluid" in by_engine

@@ -32,7 +32,7 @@ COLUMNS = (
 LIMITS = {
     "application": "application",
     "receiver": "receiver",
-    "control": "window",
+    "cwnd": "window",
     "slow_start": "slow start",
     "bottleneck": "own queue",
     "shared_bottleneck": "full link",

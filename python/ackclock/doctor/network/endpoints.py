@@ -141,10 +141,10 @@ class Endpoint:
 def inspect(name: str, agent: Agent, own: Address, other: Address) -> Endpoint:
     """Inspect a host. Raises `HostError`, and `InputError` for a busy host or one without the address."""
     host, peer = Host(name, "", SENDER, own.own, None, None), Host("", "", RECEIVER, other.public, None, None)
-    facts_of_host = facts.look(agent, host, Testbed((host, peer), existing_path=True, rtt_s=None, ssh_config=None))
+    facts_of_host = facts.probe(agent, host, Testbed((host, peer), existing_path=True, rtt_s=None, ssh_config=None))
     if facts_of_host.taken:
         raise InputError(f'host "{name}": found another run of ackclock at work; expected none')
-    if "ip" not in facts_of_host.lacks and facts_of_host.data is None:
+    if "ip" not in facts_of_host.missing and facts_of_host.data is None:
         raise InputError(f'host "{name}": found no interface with the address {own.own}; expected one (--addresses)')
     (device,) = agent.read_files(str(settings.INTERFACES / (facts_of_host.data or "lo") / "device" / "uevent"))
     return Endpoint(name, own, facts_of_host, _settings(agent, facts_of_host), hardware=bool(device))

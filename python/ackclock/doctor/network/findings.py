@@ -159,7 +159,7 @@ def _single_flow(cells: Sequence[CellResult], sender: Endpoint, receiver: Endpoi
 
 def _offloads(cells: Iterable[CellResult], sender: Endpoint, receiver: Endpoint) -> Iterator[Finding]:
     for role, of in (("sender", sender), ("receiver", receiver)):
-        if not of.hardware or "ethtool" in of.facts.lacks or set(OFFLOADS[role]) & set(of.offloads):
+        if not of.hardware or "ethtool" in of.facts.missing or set(OFFLOADS[role]) & set(of.offloads):
             continue
         busy = max(cell.busy.get(of.name, 0.0) for cell in cells)
         names = " and ".join(OFFLOADS[role])

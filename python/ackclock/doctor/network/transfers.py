@@ -129,7 +129,7 @@ def _transfer(
         )
         for endpoint in pair.endpoints
     }
-    tables = merge_tables.together(hosts, results, {name: clock.stretch for name, clock in clocks.items()})
+    tables = merge_tables.merge(hosts, results, {name: clock.stretch for name, clock in clocks.items()})
     row = _figures(test, tables) | {"busy": busy, **files.waits(test, cell, results)}
     if not row["connected"]:
         raise InputError(_unreachable(test, pair, port))

@@ -17,7 +17,7 @@ from ackclock.plan import Plan
 from ackclock.system import signals
 
 #: Seconds between two checks whether to go on.
-LOOK_S = 0.2
+POLL_INTERVAL_S = 0.2
 
 #: The last bytes of a file of samples that tell how far the run is.
 TAIL_BYTES = 4096
@@ -74,7 +74,7 @@ def _why(lines: Sequence[str], status: int) -> str:
 
 def _waits(process: subprocess.Popen[bytes]) -> bool:
     try:
-        process.wait(LOOK_S)
+        process.wait(POLL_INTERVAL_S)
     except subprocess.TimeoutExpired:
         return True
     return False

@@ -41,7 +41,7 @@ from ackclock.plan import Plan
 #: Packets up to this length are taken for ACKs where packets are lost at random.
 ACK_BYTES = 255
 
-LACKING = {
+UNSUPPORTED = {
     features.PACKET_LOG,
     features.LINK_CAPTURES,
     features.DELAYS,
@@ -50,7 +50,7 @@ LACKING = {
 }
 
 #: Supported features besides congestion controls.
-HAS = (features.ALL - LACKING) | {features.queue(name) for name in disciplines.NAMES} | features.OF_TESTBEDS
+HAS = (features.ALL - UNSUPPORTED) | {features.queue(name) for name in disciplines.NAMES} | features.OF_TESTBEDS
 
 
 class LinuxEngine(Engine):
@@ -121,7 +121,7 @@ class LinuxEngine(Engine):
             return None
         from ackclock.engines.linux import testbed
 
-        found = testbed.look(plan)
+        found = testbed.probe(plan)
         lines = {name: facts.line() for name, facts in found.facts.items()}
         return PreflightReport(lines, found.missing, found.doubts)
 

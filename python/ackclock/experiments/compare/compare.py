@@ -36,7 +36,7 @@ class Comparison:
 
     name: str
     data: Mapping[str, Dataset]
-    refused: Mapping[str, tuple[Unsupported, ...]]
+    unsupported: Mapping[str, tuple[Unsupported, ...]]
     exact: frozenset[str]
 
     @property
@@ -89,7 +89,7 @@ class Comparison:
         return {
             "scenario": self.name,
             "engines": self.engines,
-            "unsupported": {engine: [str(reason) for reason in found] for engine, found in self.refused.items()},
+            "unsupported": {engine: [str(reason) for reason in found] for engine, found in self.unsupported.items()},
             "metrics": {
                 str(name): {row.pop("engine"): row for row in rows.drop("metric").to_dicts()}
                 for (name,), rows in self.table.group_by("metric", maintain_order=True)

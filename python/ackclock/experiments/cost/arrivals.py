@@ -108,7 +108,7 @@ def _periodic(arrivals: Parameters, pairs: float, span_s: float, each_s: float) 
     return 1 + span_s / float(arrivals["every_s"])
 
 
-def _once(arrivals: Parameters, pairs: float, span_s: float, each_s: float) -> float:
+def _single(arrivals: Parameters, pairs: float, span_s: float, each_s: float) -> float:
     return pairs
 
 
@@ -126,7 +126,7 @@ def _incast(arrivals: Parameters, pairs: float, span_s: float, each_s: float) ->
 _NUMBERS: Mapping[str, Callable[[Parameters, float, float, float], float]] = {
     "poisson": _poisson,
     "periodic": _periodic,
-    "once": _once,
+    "once": _single,
     "sources": _sources,
     "incast": _incast,
 }

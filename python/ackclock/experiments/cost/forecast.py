@@ -37,7 +37,7 @@ class Forecast:
         """For JSON."""
         return asdict(self)
 
-    def lacking(self, folder: Path) -> Iterator[str]:
+    def shortages(self, folder: Path) -> Iterator[str]:
         """Yield a sentence for each shortage: room on the disk of `folder`, and memory."""
         if (free := _free_bytes(folder)) is not None and free < self.bytes:
             yield f"{folder}: about {amount(self.bytes)} will be written, and {amount(free)} are free"

@@ -20,7 +20,7 @@ class Claim:
 
     links: tuple[int, ...]
     count: float
-    most_bps: float
+    max_bps: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ def over_time(
         there = {number: share for number, span in enumerate(spans) if (share := span.within(part))}
         ours = {number: share * length / lengths[number] for number, share in there.items()}
         wanted = [
-            Claim(claims[number].links, claims[number].count, claims[number].most_bps * our / length)
+            Claim(claims[number].links, claims[number].count, claims[number].max_bps * our / length)
             for number, our in ours.items()
         ]
         found = shares_bps(wanted, rates_bps)
@@ -95,16 +95,16 @@ def shares_bps(claims: Sequence[Claim], rates_bps: Sequence[float]) -> list[floa
         for link in claim.links:
             weights[link] += claim.count
     found = [0.0] * len(claims)
-    waiting = sorted(range(len(claims)), key=lambda number: claims[number].most_bps)
+    waiting = sorted(range(len(claims)), key=lambda number: claims[number].max_bps)
     while waiting:
         level = {link: free[link] / weights[link] for link in free if weights[link] > _NONE}
         tightest = min(level, key=level.__getitem__, default=None)
         least = math.inf if tightest is None else max(0.0, level[tightest])
-        modest = [number for number in waiting if claims[number].most_bps <= least]
+        modest = [number for number in waiting if claims[number].max_bps <= least]
         full = modest or [number for number in waiting if tightest in claims[number].links] or waiting
         for number in full:
             claim = claims[number]
-            found[number] = min(claim.most_bps, least)
+            found[number] = min(claim.max_bps, least)
             for link in claim.links:
                 free[link] -= claim.count * found[number]
                 weights[link] -= claim.count

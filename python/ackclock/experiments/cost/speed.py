@@ -55,7 +55,7 @@ def speed() -> float:
 def measured() -> float:
     """The speed of this moment, in some tens of milliseconds."""
     given = json.dumps(planning.loads(_SCENARIO).plan().engine_input())
-    return REFERENCE_S / max(min(_once_s(given) for _ in range(TIMES)), SHORTEST_S)
+    return REFERENCE_S / max(min(_time_run(given) for _ in range(TIMES)), SHORTEST_S)
 
 
 def place() -> Path:
@@ -65,7 +65,7 @@ def place() -> Path:
     return base / "ackclock" / "speed.json"
 
 
-def _once_s(given: str) -> float:
+def _time_run(given: str) -> float:
     begun_s = time.thread_time()
     simulation = _core.Simulation(given, 1)
     simulation.advance(10.0)

@@ -12,7 +12,7 @@ from ackclock.plan import TIMESTAMPS_BYTES, Parameters, Plan
 HEEDLESS = frozenset({"bbr", "bbr2", "bbr3", "vegas", "fast"})
 
 #: ACKs for a data packet: one for two segments where they are delayed.
-ANSWERS = {"off": 1.0, "on": 0.5, "quick": 0.52}
+ACKS_PER_PACKET = {"off": 1.0, "on": 0.5, "quick": 0.52}
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Connection:
     base_rtt_s: float
     loss: float
     heedless: bool
-    answers: float
+    acks: float
 
     @staticmethod
     def of(plan: Plan, group: int, base_rtt_s: float, there: Sequence[int]) -> Connection:
@@ -43,10 +43,10 @@ class Connection:
             base_rtt_s=base_rtt_s,
             loss=sum(_chance(plan, link) for link in there),
             heedless=kind.kind in HEEDLESS,
-            answers=ANSWERS[tcp.delayed_ack],
+            acks=ACKS_PER_PACKET[tcp.delayed_ack],
         )
 
-    def most_bps(self, application_bps: float | None) -> float:
+    def max_bps(self, application_bps: float | None) -> float:
         """The wire rate if nobody else were there: application, receive window, random loss."""
         application = math.inf if application_bps is None else application_bps * self.wire_bytes / self.mss_bytes
         window = min(self.window_bytes / self.mss_bytes, self._window_by_loss())

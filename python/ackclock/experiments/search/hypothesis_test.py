@@ -56,7 +56,7 @@ def verdicts(
     A single run decides nothing, unless it is `exact`: of an engine that draws nothing for this setting. Raises
     `InputError` for a metric that a run does not have.
     """
-    margins = {need: [need.margin(value) for value in _known(need, values[need.metric])] for need in constraints}
+    margins = {need: [need.margin(value) for value in _measured(need, values[need.metric])] for need in constraints}
     chances = {need: chance(found) for need, found in margins.items()}
     lacking = frozenset(need for need, found in margins.items() if math.fsum(found) < 0)
     n = min((len(found) for found in margins.values()), default=0)
@@ -88,7 +88,7 @@ def chance(margins: Sequence[float]) -> float:
     return beyond if t >= 0 else 1 - beyond
 
 
-def _known(need: Constraint, values: Sequence[float | None]) -> list[float]:
+def _measured(need: Constraint, values: Sequence[float | None]) -> list[float]:
     known = [value for value in values if value is not None]
     if len(known) < len(values):
         label = METRICS[need.metric].label.lower()

@@ -43,10 +43,10 @@ def _beats(other: Sequence[float], own: Sequence[float]) -> bool:
 
 
 def _costs(objectives: Sequence[Objective], rows: Sequence[Row]) -> Costs:
-    return [_known([row[goal.metric] for row in rows], goal) for goal in objectives]
+    return [_objective_costs([row[goal.metric] for row in rows], goal) for goal in objectives]
 
 
-def _known(values: Sequence[float | None], goal: Objective) -> list[float] | None:
+def _objective_costs(values: Sequence[float | None], goal: Objective) -> list[float] | None:
     known = [goal.cost(value) for value in values if value is not None]
     return known if len(known) == len(values) else None
 

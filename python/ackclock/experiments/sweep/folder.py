@@ -30,8 +30,8 @@ from ackclock import _core
 from ackclock.dataset import checksums, folders, manifests, result_kind
 from ackclock.dataset.manifests import POINTS, RUNS, Manifest
 from ackclock.dataset.result_kind import LOCK, MANIFEST, Kind
-from ackclock.errors import InputError
-from ackclock.experiments.sweep.spec import Order, different
+from ackclock.errors import InputError, first_line
+from ackclock.experiments.sweep.spec import SweepSpec, different
 from ackclock.system.files import check, check_name
 from ackclock.system.temporary import LockedTempDir
 
@@ -51,7 +51,7 @@ _PART = re.compile(r"(\w+)\.parquet/part-(\d{4,})\.parquet")
 class Parts:
     """A sweep's folder, open for writing. Use it in a `with` block."""
 
-    def __init__(self, folder: Path, order: Order, *, command: str = "", restart: bool = False) -> None:
+    def __init__(self, folder: Path, order: SweepSpec, *, command: str = "", restart: bool = False) -> None:
         """Begins a sweep or goes on with one. Raises `InputError` for a folder that holds something else."""
         result_kind.check(folder, Kind.SWEEP)
         self.given = folder
@@ -134,7 +134,7 @@ class Parts:
     def _waiting_bytes(self) -> float:
         return sum(frame.estimated_size() for rows in self._waiting for frame in rows.values())
 
-    def _begin(self, order: Order, command: str) -> None:
+    def _begin(self, order: SweepSpec, command: str) -> None:
         if not (self.folder / MANIFEST).exists():
             self._about, self._files = _about(order, command), dict[str, str]()
             self._list()
@@ -169,7 +169,7 @@ class Parts:
         return {number for name in self._files if (number := _number(name)) is not None}
 
 
-def say(folder: Path, more: Mapping[str, Any]) -> None:
+def extend_manifest(folder: Path, more: Mapping[str, Any]) -> None:
     """Puts more into the manifest of a sweep that is finished. Raises `InputError` if it cannot be written."""
     found = read_manifest(folder)
     content = manifests.content({**found.about, **more}, found.files)
@@ -197,11 +197,11 @@ def read_table(path: Path) -> pl.DataFrame:
     try:
         return pl.read_parquet(path.absolute(), glob=False)
     except manifests.UNREADABLE as error:
-        first = (str(error).strip() or type(error).__name__).splitlines()[0]
+        first = first_line(error)
         raise InputError(f"{path}: damaged: {first}") from error
 
 
-def _about(order: Order, command: str) -> dict[str, Any]:
+def _about(order: SweepSpec, command: str) -> dict[str, Any]:
     from ackclock.engines.engine import circumstances
 
     known = {"ackclock": _core.version, "name": order.title, "scenario_path": Path(order.name).name}

@@ -68,7 +68,7 @@ def rtt(view: RunView, flow: int | None = None, between: Between = None) -> Draw
 STYLES = {
     "bottleneck": ("own queue", figure_spec.BLUE),
     "shared_bottleneck": ("a full link", figure_spec.RED),
-    "control": ("congestion window", figure_spec.GREEN),
+    "cwnd": ("congestion window", figure_spec.GREEN),
     "slow_start": ("slow start", figure_spec.ORANGE),
     "receiver": ("receiver", figure_spec.PINK),
     "application": ("application", figure_spec.SKY),

@@ -30,12 +30,12 @@ STYLES = {
 #: Fate of a copy → its look; a copy that was delivered is data, or a repair.
 FATES = {
     "lost": "lost",
-    "lost_before": "lost",
+    "lost_upstream": "lost",
     "dropped": "lost",
     "spurious": "spurious",
     "duplicate": "spurious",
     "reordered": "reordered",
-    "capture_lost": "not_captured",
+    "not_captured": "not_captured",
 }
 
 #: Causes that are repairs.

@@ -48,7 +48,7 @@ def render(sweeps: Sequence[Reported]) -> str:
         heads=[metrics.METRICS[name].label for name in names],
         rows=[row for sweep in sweeps for row in _rows(sweep, names)][:MAX_ROWS],
         several=len(sweeps) > 1,
-        analysis=[
+        conclusions=[
             (sweep.engine, said)
             for sweep in sweeps
             if (said := [*sweep_summary.sentences(sweep), *sweep_summary.phases(sweep)])

@@ -79,7 +79,7 @@ def test_a_reading_changes_all_cases_and_those_that_it_names(entry):
     assert other["reno"].groups[0].congestion.parameters == as_it_stands["reno"].groups[0].congestion.parameters
 
 
-def test_the_scale_comes_after_the_reading(entry):
+def test_the_scale_applies_after_the_interpretation(entry):
     (entry.folder / "readings.toml").write_text(FILES["readings.toml"] + 'changes.duration = "9s"\n')
     reading = Entry(entry.folder).readings.every[1]
     (entry.folder / "packet.toml").write_text("repeats = 3\n")
@@ -99,7 +99,7 @@ def test_a_reading_may_be_for_some_engines(entry):
     assert listed == [("fluid", "20ms"), ("fluid", "40ms"), ("packet", "20ms")]
 
 
-def test_without_the_file_there_are_none(entry):
+def test_without_the_file_no_interpretations_exist(entry):
     (entry.folder / "readings.toml").unlink()
     assert not entry.readings.every
     assert not entry.readings.concern("packet")
@@ -125,13 +125,13 @@ def test_a_mistake_is_one_line(entry, text, message):
         _ = entry.readings
 
 
-def test_a_value_that_no_case_has_is_refused(entry):
+def test_a_value_without_a_case_is_rejected(entry):
     (entry.folder / "readings.toml").write_text('[[reading]]\nname = "a"\nsays = "x"\nat.bbr.repeats = 1\n')
     with pytest.raises(InputError, match=r'at: found "bbr"; expected a value of cases\.toml'):
         cases.plans(entry.folder, reading=entry.readings.every[0])
 
 
-def test_a_reading_that_is_not_there_is_refused(entry):
+def test_a_missing_interpretation_is_rejected(entry):
     assert [reading.name for reading in entry.read_as(["both ways"]).chosen] == ["both ways"]
     with pytest.raises(
         InputError, match='--interpretation: found "neither"; expected of X1.2 one of one way, both ways'
@@ -171,7 +171,7 @@ def test_a_table_keeps_readings_and_one_of_before_is_read(tmp_path):
     assert [(row.reading, row.decides, row.verdict) for row in read] == [("", False, AGREES), ("", False, NOT_MEASURED)]
 
 
-def test_rows_of_a_reading_that_was_run_again_take_the_place_of_its_own():
+def test_rows_of_a_repeated_interpretation_are_replaced():
     found = Result("X", [judged("a", 1), judged("b", 1)]).beside(Result("X", [judged("b", 2), judged("c", 2)]))
     assert [(row.reading, row.reproduced) for row in found.rows] == [("a", 1), ("b", 2), ("c", 2)]
 
@@ -207,14 +207,14 @@ def test_rows_count_of_the_reading_that_gives_the_verdict():
     assert Result("X", [every]).counting == [every]
 
 
-def test_engines_stand_beside_each_other_in_their_order(entry, tmp_path):
+def test_engines_are_compared_in_their_order(entry, tmp_path):
     """The first may also be the engine that interpretations change."""
     (entry.folder / "readings.toml").write_text(FILES["readings.toml"].replace('["packet"]', '["fluid"]'))
     found = runner.run(Entry(entry.folder).read_as(["one way"]), tmp_path / "out", quick=True)
     assert [row.engine for row in found.rows] == ["packet", "fluid", "fluid, packet"]
 
 
-def test_engines_that_no_reading_changes_are_run_once(entry, tmp_path):
+def test_engines_unaffected_by_interpretations_run_a_single_time(entry, tmp_path):
     result = runner.run(entry, tmp_path / "out", quick=True)
     assert [(row.engine, row.reading) for row in result.rows] == [
         ("fluid", ""),
@@ -238,6 +238,6 @@ def test_engines_that_no_reading_changes_are_run_once(entry, tmp_path):
         ({"packet": ""}, ""),
     ],
 )
-def test_a_figure_says_how_the_paper_was_read_in_the_runs_that_it_shows(read, said):
+def test_a_figure_names_the_interpretation_of_its_runs(read, said):
     shown = {engine: (runner.Pass(Reading(name, ""), {}), {"a case": None}) for engine, name in read.items()}
     assert runner._read_as({**shown, "ns2": (runner.Pass(Reading("not run", ""), {}), {})}) == said

@@ -43,7 +43,7 @@ def test_a_single_run_decides_only_where_nothing_is_drawn():
     assert verdicts([parse_constraint("jain >= 0.95")], values, 0.05, exact=True).verdict == FAILS
 
 
-def test_all_needs_must_hold_and_one_that_fails_is_enough():
+def test_all_constraints_must_be_met_and_a_single_failure_decides():
     good, bad, noisy = [0.9, 0.91, 0.92], [0.1, 0.11, 0.12], [0.2, 0.5, 0.9]
     assert verdicts([NEED, OTHER], {"jain": good, "utilisation": bad}, 0.05).verdict == HOLDS
     assert verdicts([NEED, OTHER], {"jain": bad, "utilisation": bad}, 0.05) == Judgement(FAILS, frozenset([NEED]), 3)
@@ -51,7 +51,7 @@ def test_all_needs_must_hold_and_one_that_fails_is_enough():
     assert verdicts([], {}, 0.05).verdict == HOLDS
 
 
-def test_a_metric_that_a_run_does_not_have_is_said():
+def test_a_missing_metric_is_reported():
     with pytest.raises(InputError, match="jain: found runs without it"):
         verdicts([NEED], {"jain": [0.4, None]}, 0.05)
 
@@ -83,7 +83,7 @@ class Noisy:
 
 
 @pytest.mark.parametrize("spread", [0.002, 0.02, 0.1])
-def test_answers_are_right_in_95_of_100_searches(spread):
+def test_results_are_right_in_95_of_100_searches(spread):
     """Right: what is said to hold has a mean on the right side; what is said to fail has not."""
     wrong = 0
     for seed in range(400):
@@ -97,7 +97,7 @@ def test_answers_are_right_in_95_of_100_searches(spread):
     assert wrong <= 0.05 * 400
 
 
-def test_with_little_noise_the_answer_is_the_edge():
+def test_with_little_noise_the_result_is_the_edge():
     for seed in range(100):
         edge = np.random.default_rng(seed).uniform(0.5, 38.5)
         assert first_feasible(40, Noisy(40, edge, 1e-6, seed).evaluate) == math.ceil(edge)

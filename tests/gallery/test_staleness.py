@@ -56,7 +56,7 @@ def call(*arguments):
     return CliRunner().invoke(application, ["reproduce", *map(str, arguments)])
 
 
-def test_what_stands_is_not_run_again(only, tmp_path, monkeypatch):
+def test_an_up_to_date_result_is_not_repeated(only, tmp_path, monkeypatch):
     """The same command goes on where it was interrupted; whatever a result comes of, a change of it is seen."""
     made = []
     run = runner.run
@@ -88,7 +88,7 @@ def test_what_stands_is_not_run_again(only, tmp_path, monkeypatch):
     assert not goes_on()
 
 
-def test_mechanisms_that_stand_are_not_run_again(only, tmp_path):
+def test_up_to_date_ablations_are_not_repeated(only, tmp_path):
     def goes_on():
         done = call("X1", "--quick", "--ablation", "all", "--out", tmp_path / "out", "--jobs", 1)
         assert done.exit_code == 0, done.output
@@ -100,7 +100,7 @@ def test_mechanisms_that_stand_are_not_run_again(only, tmp_path):
     assert goes_on()
 
 
-def test_what_was_made_elsewhere_does_not_stand(only):
+def test_a_result_of_another_machine_is_stale(only):
     """By other engines than this machine has."""
     made = {runner.FULL, runner.QUICK}
     marks = {staleness.made_of(only, scale, lacks) for scale in made for lacks in ({"packet": None}, {"packet": "no"})}

@@ -44,7 +44,7 @@ def test_a_need_is_a_metric_and_a_bound_in_its_unit(text, metric, is_lower_bound
         ("cwnd_flow >= 3", "expected a metric with one value a run"),
     ],
 )
-def test_what_is_no_need_is_said_in_a_line(text, said):
+def test_an_invalid_constraint_is_reported_in_one_line(text, said):
     with pytest.raises(InputError) as caught:
         parse_constraint(text)
     assert said in str(caught.value)

@@ -71,6 +71,6 @@ def test_codel_is_in_the_mean_fields_band_and_not_in_the_fluid_models():
     assert "bdp, CoDel and PIE; this has fq_codel" in (doubt("meanfield", queue="fq_codel") or "")
 
 
-def test_several_queues_are_not_looked_at():
+def test_several_queues_are_not_checked():
     several = Path(__file__).parents[2] / "scenarios" / "parking-lot.toml"
     assert model_validity.doubt(ac.load(several).plan(), "fluid") is None

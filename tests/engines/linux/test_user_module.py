@@ -35,7 +35,7 @@ congestion = {congestion}
 @pytest.fixture(autouse=True)
 def no_cards_stay():
     yield
-    algorithms._BROUGHT.clear()
+    algorithms._USER_SUPPLIED.clear()
     algorithms.names.cache_clear()
     algorithms.card.cache_clear()
 
@@ -74,7 +74,7 @@ class TestAFile:
             "his", "third", "fourth",
         ]  # fmt: skip
 
-    def test_its_sum_is_of_the_file_and_of_the_headers_beside_it(self, folder):
+    def test_its_checksum_covers_the_file_and_its_local_headers(self, folder):
         text = Path("mine.c").read_text()
         Path("mine.c").write_text('#include "one.h"\n' + text)
         Path("one.h").write_text('#include "two.h"\n#include <net/tcp.h>\n')
@@ -101,7 +101,7 @@ class TestAFile:
         assert what in said
         assert said.count("\n") == 1
 
-    def test_the_name_of_what_the_kernel_has_is_refused(self, folder):
+    def test_the_name_of_a_kernel_cca_is_rejected(self, folder):
         Path("cubic.c").write_text("")
         assert 'found the name "cubic", which is CUBIC' in refusal("--module", "cubic.c")
 
@@ -134,12 +134,12 @@ class TestItsCard:
         assert algorithms.card("congestion", "mine").parameters == {}
         assert self.refused('"mine"') == []
 
-    def test_one_that_says_nothing_of_a_module_has_its_defaults(self):
+    def test_without_module_parameters_the_defaults_apply(self):
         self.brought()
         assert self.refused('"mine"') == []
         assert self.refused('{ kind = "mine", beta = 0.8 }') == ['congestion control "mine" with beta = 0.8']
 
-    def test_one_that_says_how_gives_the_module_its_parameters(self):
+    def test_module_parameters_are_passed_on(self):
         from ackclock.algorithms.kernel import Fixed, Knob
 
         told = {"beta": Knob(knob="beta_1024", scale=1024), "increase": Fixed(fixed=1.0)}
@@ -148,7 +148,7 @@ class TestItsCard:
         assert self.refused('{ kind = "mine", beta = 0.75 }') == []
         assert user_module.values(plan, user_module.of(plan)) == {"beta_1024": 768}
 
-    def test_without_a_module_it_is_refused(self):
+    def test_without_a_module_it_is_rejected(self):
         from ackclock.engines.linux import LinuxEngine
 
         self.brought(linux=Linux(brought=True))
@@ -172,7 +172,7 @@ class TestWhatIsMissing:
         assert said.count("\n") == 1
 
     def test_tools(self, guest, monkeypatch):
-        monkeypatch.setattr(bpf, "found", lambda name: None if name == "gcc" else name)
+        monkeypatch.setattr(bpf, "tool_path", lambda name: None if name == "gcc" else name)
         assert refusal("--kernel", str(guest), "--module", "mine.c") == "--module: found no gcc; apt install them\n"
 
     def test_another_kind_of_kernel(self, guest):
@@ -195,7 +195,7 @@ class TestWhatIsMissing:
         said = refusal("--kernel", str(guest), "--module", "mine.c")
         assert 'found no flows with congestion = "mine"' in said
 
-    def test_a_comparison_refuses_in_the_same_words(self, guest, monkeypatch):
+    def test_a_comparison_rejects_it_with_the_same_message(self, guest, monkeypatch):
         compare = ("compare", "mine.toml", "--module", "mine.c", "--kernel", str(guest), "--out", "out")
         done = CliRunner().invoke(
             application, ["compare", "mine.toml", "--module", "mine.c", "--engine", "packet,fluid"]
@@ -237,7 +237,7 @@ def test_a_live_kernel_has_it_while_runs_go_on_and_no_longer(folder, monkeypatch
     module = user_module.read(Path("mine.bpf.c"))
     user_module.bring(module)
     plan = TestItsCard().plan('"mine"', **user_module.option(module))
-    with pytest.raises(RuntimeError), user_module.there(plan):
+    with pytest.raises(RuntimeError), user_module.loaded(plan):
         said.append("running")
         raise RuntimeError
     assert said == [("in", "mine.bpf.c", {}), "running", ("out", 7)]
@@ -253,7 +253,7 @@ def kernel_with_headers(guest_kernel):
     return guest_kernel
 
 
-def test_a_guest_runs_it_and_the_manifest_says_so(folder, kernel_with_headers, monkeypatch):
+def test_a_guest_runs_it_and_the_manifest_records_it(folder, kernel_with_headers, monkeypatch):
     done = run("--module", "mine.c")
     assert done.exit_code == 0, done.output
     manifest = json.loads(Path("out/manifest.json").read_text())
@@ -319,7 +319,7 @@ def test_a_question_has_it_too(folder, kernel_with_headers):
     assert done.stderr.startswith('--module: found "mine.c" with --engine packet; expected --engine linux')
 
 
-def test_a_sweep_is_refused_as_a_run_is(folder):
+def test_a_sweep_is_rejected_like_a_run(folder):
     Path("swept.toml").write_text(SCENARIO.format(congestion='"reno"') + SWEPT.replace('"mine", ', '"cubic", '))
     done = sweep("--module", "mine.c", "--engine", "packet")
     assert done.exit_code == 2

@@ -59,14 +59,14 @@ def results(tmp_path_factory):
     ("name", "data"),
     [("run", "--without-data"), ("quick", "--data"), ("sweep", "--without-data"), ("compared", "--data")],
 )
-def test_what_is_run_again_is_the_same_byte_for_byte(results, tmp_path, name, data):
+def test_a_rerun_is_equal_byte_for_byte(results, tmp_path, name, data):
     done("bundle", results / name, "--out", tmp_path / "x.tar", data)
     (found,) = [json.loads(line) for line in done("rerun", tmp_path / "x.tar", "--json").splitlines()]
     assert (found["same_bytes"], found["verdict"], found["notes"]) == (True, "equal", [])
     assert found["metrics"]
 
 
-def test_a_bundle_has_all_that_the_folder_has_and_what_people_look_at(results, tmp_path):
+def test_a_bundle_has_all_data_of_the_folder_and_its_figures_and_report(results, tmp_path):
     done("bundle", results / "run", "--out", tmp_path / "x.tar")
     done("bundle", results / "run", "--out", tmp_path / "y.tar")
     assert (tmp_path / "x.tar").read_bytes() == (tmp_path / "y.tar").read_bytes()
@@ -82,13 +82,13 @@ def test_a_bundle_has_all_that_the_folder_has_and_what_people_look_at(results, t
     assert {"name", "kind", "engine", "command", "versions", "ackclock", "data"} <= listed.keys()
 
 
-def test_without_data_there_are_no_tables(results, tmp_path):
+def test_a_bundle_without_data_has_no_tables(results, tmp_path):
     for name in ("run", "compared", "sweep"):
         done("bundle", results / name, "--out", tmp_path / "x.tar", "--without-data")
         assert not [part for part in archive.read(tmp_path / "x.tar").parts if "parquet/" in part]
 
 
-def test_several_results_are_run_again_one_after_the_other(results, tmp_path):
+def test_several_results_are_rerun_one_after_the_other(results, tmp_path):
     done("bundle", results / "run", results / "quick", "--out", tmp_path / "x.tar")
     printed = done("rerun", tmp_path / "x.tar", "--out", tmp_path / "again")
     assert printed.count("the same, byte for byte") == 2
@@ -118,7 +118,7 @@ def with_manifest(**changed):
     return change
 
 
-def test_a_metric_that_differs_is_told_and_the_status_is_1(results, tmp_path):
+def test_a_metric_that_differs_is_reported_and_the_status_is_1(results, tmp_path):
     other = SMALL.replace("8p", "4p")
     path = rewritten(results, tmp_path, with_manifest(scenario=other))
     result = call("rerun", path)
@@ -163,7 +163,7 @@ def test_metrics_of_anothers_making_are_one_line(results, tmp_path, metrics):
     refused("rerun", path)
 
 
-def test_no_file_of_this_machine_is_taken_for_a_kernel_because_a_bundle_says_so(results, tmp_path):
+def test_a_bundle_cannot_name_a_file_of_this_machine_as_a_kernel(results, tmp_path):
     plan = json.loads((results / "run" / "manifest.json").read_text())["plan"]
     plan["options"] = {**plan["options"], "linux": {"kernel": "/bin/sh"}}
     path = rewritten(results, tmp_path, with_manifest(plan=plan, engine="linux"))
@@ -177,7 +177,7 @@ def test_engines_of_anothers_making_are_one_line(results, tmp_path, engines):
     refused("rerun", rewritten(results, tmp_path, lambda parts: parts.update(change), "compared"))
 
 
-def test_captures_are_given_away_but_not_run_again(tmp_path):
+def test_captures_are_bundled_but_not_rerun(tmp_path):
     synthetic.unplanned().write(tmp_path / "never-planned")
     manifest = {"ackclock": "0.1.0", "runs": [{"run": 0}], "capture": {}}
     Dataset(manifest, synthetic.unplanned().parts).write(tmp_path / "captured")
@@ -187,7 +187,7 @@ def test_captures_are_given_away_but_not_run_again(tmp_path):
     assert "expected" in refused("rerun", tmp_path / "x.tar")
 
 
-def test_what_is_not_whole_is_not_given_away(results, tmp_path):
+def test_incomplete_results_are_not_bundled(results, tmp_path):
     assert "no such result folder" in refused("bundle", tmp_path / "nothing")
     data = Dataset.read(results / "run").write(tmp_path / "damaged")
     (data / "flows.parquet" / "part-0000.parquet").write_bytes(b"PAR1")
@@ -235,7 +235,7 @@ def test_a_bundle_does_not_go_into_what_it_holds(results, tmp_path, monkeypatch)
     assert "found a place in a result" in refused("bundle", results / "run", "--out", "notes/x.tar")
 
 
-def test_a_place_that_is_taken_is_left_alone_before_anything_runs(results, tmp_path):
+def test_an_existing_target_is_rejected_before_anything_runs(results, tmp_path):
     content.pack([results / "run", results / "quick"], tmp_path / "x.tar")
     (tmp_path / "again" / "quick").mkdir(parents=True)
     (tmp_path / "again" / "quick" / "mine").write_text("mine")

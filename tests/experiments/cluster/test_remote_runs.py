@@ -42,12 +42,12 @@ def test_runs_give_the_same_tables(one):
     assert ac.run(plan, jobs=1).flows.equals(here.flows)  # and after the block here again
 
 
-def test_what_fails_there_is_told_as_here(one):
+def test_remote_failures_are_reported_like_local_ones(one):
     with pool.running_at(Place(address=one.address), ["packet"]), pytest.raises(ac.UnsupportedError, match="ns2|ns-2"):
         ac.run(ac.loads(SCENARIO.replace('"reno"', '"bbr"')).plan(), "ns2")
 
 
-def test_find_gives_the_same_answer(one, tmp_path):
+def test_find_gives_the_same_result(one, tmp_path):
     (tmp_path / "mine.toml").write_text(SCENARIO)
     asked = ("find", "mine.toml", "--require", "queue_delay_mean <= 15ms", "--vary", "limit=0.5bdp,1bdp", "--json")
 
@@ -63,7 +63,7 @@ def test_find_gives_the_same_answer(one, tmp_path):
 
 @pytest.mark.parametrize("also", [(), ("--ablation", "all")])
 def test_published_results_and_their_mechanisms_go_to_the_scheduler(also, tmp_path, monkeypatch):
-    monkeypatch.setattr(pool, "ANSWER_S", 0.5)
+    monkeypatch.setattr(pool, "RESPONSE_S", 0.5)
     words = ["reproduce", "B2.7", "--quick", "--scheduler", "tcp://127.0.0.1:1", "--out", str(tmp_path / "out"), *also]
     done = CliRunner().invoke(application, words)
     assert done.exit_code == 2

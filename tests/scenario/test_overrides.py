@@ -30,7 +30,7 @@ congestion = "reno"
 """
 
 
-def test_other_values_and_what_was_not_there():
+def test_replaced_and_added_values():
     values = {"network.rate": "1Gbit", "flows[0].count": 5, "flows[1].start": {"jitter": "1s"}, "warmup": "1s"}
     made = ac.loads(TEXT).with_(values)
     plan = made.plan()
@@ -44,7 +44,7 @@ def test_nothing_else_is_another_one():
     assert ac.loads(TEXT).with_({}).source.text == TEXT
 
 
-def test_names_that_need_quotes_and_odd_texts_come_through():
+def test_quoted_names_and_odd_texts_are_preserved():
     name = 'a "quoted" \\ name = { ü }'
     made = ac.loads(TEXT + '\n[sweep]\n"network.queue.limit" = ["1bdp", "5p"]\n').with_({"name": name})
     assert [point.plan.name for point in made.points()] == [name, name]
@@ -73,7 +73,7 @@ def test_values_are_read_as_toml_where_they_are(text, value):
     ],
     ids=lambda given: str(next(iter(given))) if isinstance(given, dict) else "",
 )
-def test_a_mistake_is_told_of_the_option(values, said):
+def test_a_mistake_is_reported_for_the_option(values, said):
     with pytest.raises(InputError, match=f"^{said}"):
         ac.loads(TEXT).with_(values, "--set").plan()
 
@@ -98,6 +98,6 @@ def test_what_is_swept_is_not_set():
 
 
 @pytest.mark.parametrize("given", [["rate"], ["=1"], ["a=1", "a=2"]])
-def test_what_is_no_key_and_value_is_said(given):
+def test_an_invalid_override_is_reported(given):
     with pytest.raises(InputError, match="^--set: found "):
         settings(given)

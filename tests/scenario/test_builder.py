@@ -16,7 +16,7 @@ from ackclock.errors import InputError, ScenarioError
 ASKED = {"rate": "8Mbit", "rtt": "40ms", "flows": 3}
 
 
-def test_it_has_the_network_and_the_flows_that_are_asked_for():
+def test_it_has_the_requested_network_and_flows():
     plan = ac.scenario(**ASKED, congestion={"kind": "cubic", "beta": 0.8}, limit="0.5bdp", duration="8s").plan()
     link = plan.bottleneck_link
     assert (link.rate_bps, plan.mean_base_rtt_s, len(plan.flows)) == (8e6, 0.04, 3)
@@ -135,7 +135,7 @@ def test_a_plan_with_other_seeds_is_swept_with_them():
         ({1: 5}, TypeError, "scenario: found 1; expected a key, as a text"),
     ],
 )
-def test_what_is_no_scenario_is_said_in_a_line(given, error, said, tmp_path, monkeypatch):
+def test_an_invalid_scenario_is_reported_in_one_line(given, error, said, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for call in (ac.run, ac.sweep):
         with pytest.raises(error) as caught:

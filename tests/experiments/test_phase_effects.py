@@ -113,10 +113,10 @@ def second_shares(data):
     return [second / (first + second) for first, second in zip(bits[::2], bits[1::2], strict=True)]
 
 
-def test_a_twin_has_noise_where_there_is_none_and_more_where_there_is():
-    twin = phase_effects.twin(plan())
+def test_a_perturbed_run_adds_noise_or_increases_it():
+    twin = phase_effects.perturbed(plan())
     assert twin.groups[0].tcp.processing == {"kind": "uniform", "from_s": 0.0, "to_s": 20e-6}
-    assert phase_effects.twin(twin).groups[0].tcp.processing == {
+    assert phase_effects.perturbed(twin).groups[0].tcp.processing == {
         "kind": "uniform",
         "from_s": 0.0,
         "to_s": pytest.approx(30e-6),
@@ -125,15 +125,15 @@ def test_a_twin_has_noise_where_there_is_none_and_more_where_there_is():
     assert dataclasses.replace(twin, groups=plan().groups) == plan()
 
 
-def test_real_hosts_take_time_unless_told_otherwise():
+def test_real_hosts_have_processing_delay_by_default():
     """The twin of a plan in which they take none is the plan of the default."""
     default = plan("")
     assert phase_effects.prone(default) is None
-    assert phase_effects.twin(plan()).groups == default.groups
+    assert phase_effects.perturbed(plan()).groups == default.groups
 
 
-def test_udp_has_no_twin_of_its_own():
-    assert phase_effects.twin(plan(more=BACKGROUND)).groups[-1].tcp is None
+def test_udp_has_no_separate_perturbed_run():
+    assert phase_effects.perturbed(plan(more=BACKGROUND)).groups[-1].tcp is None
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_udp_has_no_twin_of_its_own():
         (row(0.0, 0.0), row(0.0, 0.0), False),
     ],
 )
-def test_a_result_is_phase_locked_if_its_twin_is_clearly_another(here, there, locked):
+def test_a_result_is_phase_locked_if_its_perturbed_run_differs_clearly(here, there, locked):
     nothing = {"mean": None, "ci95_low": None, "ci95_high": None, "n": 0}
     summary = dict.fromkeys(ac.metrics.METRICS, nothing)
     found = phase_effects.compared(summary | {"jain": here}, summary | {"jain": there})
@@ -154,7 +154,7 @@ def test_a_result_is_phase_locked_if_its_twin_is_clearly_another(here, there, lo
     assert list(found["moved"]) == (["jain"] if locked else [])
 
 
-def test_a_locked_result_says_so_in_words():
+def test_a_locked_result_has_a_message():
     moved = {"jain": {"here": [0.92, 0.919, 0.921], "twin": [0.97, 0.96, 0.98]}}
     told = said({"locked": True, "moved": moved})
     assert told.startswith("Phase-locked: ")
@@ -162,14 +162,14 @@ def test_a_locked_result_says_so_in_words():
     assert said({"locked": False, "moved": {}}) == HOLDS
 
 
-def test_what_a_twin_says_is_in_the_manifest_and_among_the_metrics():
+def test_a_perturbed_run_is_in_the_manifest_and_among_the_metrics():
     small = plan(duration="1.5s")
     data = phase_effects.checked(ac.run(small), small, "packet")
     assert data.metrics()[PHASE] == data.manifest[PHASE]
     assert set(data.metrics()[PHASE]) == {"locked", "moved"}
 
 
-def test_a_comparison_checks_the_engines_that_have_twins(tmp_path, monkeypatch):
+def test_a_comparison_checks_the_engines_with_perturbed_runs(tmp_path, monkeypatch):
     (tmp_path / "small.toml").write_text(TWO.format(longest="0ms").replace("150s", "30s"))
     monkeypatch.chdir(tmp_path)
     command = ["compare", "small.toml", "--engine", "packet,fluid", "--perturb", "--no-report", "--out", "out"]
@@ -206,7 +206,7 @@ def test_a_sweep_checks_each_of_its_points(tmp_path):
     found = sweeps.read(tmp_path / "out")
     assert [point[PHASE] for point in found.points] == [{"locked": False, "moved": {}}] * 2
     twins = sweeps.read(tmp_path / "out-twin")
-    twin = phase_effects.twin(dataclasses.replace(ac.loads(SWEPT).point(1).plan, seeds=(1,)))
+    twin = phase_effects.perturbed(dataclasses.replace(ac.loads(SWEPT).point(1).plan, seeds=(1,)))
     expected = ac.metrics.table(ac.run(twin))["summary"]["queue_delay_mean_s"]["mean"]
     assert twins.table.filter(point=1, seed=1)["queue_delay_mean_s"].to_list() == [expected]
     assert found.table.filter(point=1, seed=1)["queue_delay_mean_s"].to_list() != [expected]
@@ -225,7 +225,7 @@ def test_a_sweep_names_the_points_that_are_locked(tmp_path, monkeypatch):
     )
 
 
-def test_a_sweep_goes_on_with_the_twins_too(tmp_path):
+def test_a_sweep_continues_with_perturbed_runs(tmp_path):
     assert swept(tmp_path, "--no-report").exit_code == 0
     before = (tmp_path / "out-twin/manifest.json").read_bytes()
     assert swept(tmp_path, "--no-report").exit_code == 0
@@ -242,14 +242,14 @@ def test_a_sweep_goes_on_with_the_twins_too(tmp_path):
         (["--metrics", "cwnd_mean"], "found none of the main metrics; expected one of "),
     ],
 )
-def test_sweeps_that_cannot_be_checked_are_refused(tmp_path, words, refusal):
+def test_sweeps_that_cannot_be_perturbed_are_rejected(tmp_path, words, refusal):
     done = swept(tmp_path, *words)
     assert (done.exit_code, done.stderr.count("\n")) == (2, 1), done.output
     assert done.stderr.startswith(f"--perturb: {refusal}")
     assert not (tmp_path / "out").exists()
 
 
-def test_of_engines_none_of_which_has_a_twin_that_is_said():
+def test_engines_without_perturbed_runs_are_reported():
     with pytest.raises(InputError, match="found --engine fluid,theory; expected packet or linux"):
         phase_effects.having(plan(), ["fluid", "theory"])
 
@@ -264,13 +264,13 @@ def test_an_engine_without_hosts_cannot_be_checked():
         phase_effects.check(plan(), "fluid")
 
 
-def test_a_twin_that_the_kernel_cannot_run_is_refused():
+def test_a_perturbed_run_that_the_kernel_cannot_do_is_rejected():
     exponential = 'processing = { distribution = "exponential", mean = "10us" }'
     with pytest.raises(UnsupportedError, match="whose time for a packet is exponential"):
         phase_effects.check(plan(exponential), "linux")
 
 
-def test_plans_that_are_prone_are_known():
+def test_plans_prone_to_phase_effects_are_detected():
     told = phase_effects.prone(plan())
     assert told
     assert told.startswith("12 greedy flows of one RTT behind links of 100 Mbit/s")

@@ -29,7 +29,7 @@ def tools():
 
 
 @pytest.mark.parametrize(("number", "flows"), [(0, 1), (4, 5)])
-def test_each_cause_is_told_from_the_others(tools, tmp_path, number, flows):
+def test_each_cause_is_distinguished_from_the_others(tools, tmp_path, number, flows):
     case = replace(tools["silences"].drawn(number), rate_bps=3e6, begin_s=2.1, long_s=1.2)
     assert case.flows == flows
     found: dict[str, Counter[str]] = {}

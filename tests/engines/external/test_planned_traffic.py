@@ -7,7 +7,7 @@ import pytest
 
 import ackclock as ac
 from ackclock import _core, engines
-from ackclock.engines.external.planned_traffic import Stream, told
+from ackclock.engines.external.planned_traffic import Stream, draw_traffic
 from ackclock.plan import PathPlan
 
 TEXT = """
@@ -42,9 +42,9 @@ size = "3KB"
 """
 
 
-def test_they_are_told_what_the_packet_engine_does():
+def test_they_get_the_draws_of_the_packet_engine():
     plan = ac.loads(TEXT).plan()
-    flows, sent = engines.engine("packet").run(plan, 3).flows, told(plan, 3)
+    flows, sent = engines.engine("packet").run(plan, 3).flows, draw_traffic(plan, 3)
     timed = {each.number: each for each in sent.connections if each.start_s is not None}
     of_ours = flows.filter(flows["flow"].is_in([*timed]))
     assert of_ours.height == len(timed) > 50
@@ -55,7 +55,7 @@ def test_they_are_told_what_the_packet_engine_does():
 
 
 def test_a_loop_waits_for_its_own_transfers():
-    sent = told(ac.loads(TEXT).plan(), 3)
+    sent = draw_traffic(ac.loads(TEXT).plan(), 3)
     first, second = sent.connections[-2:]
     assert first.completes == second.waits == 0
     assert (sent.gates[0].awaits, sent.gates[0].delay_s) == (1, 0.1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.gallery.test_readings import FILES
+from tests.gallery.test_interpretations import FILES
 
 from ackclock.dataset import Dataset
 from ackclock.errors import InputError
@@ -50,7 +50,7 @@ def test_a_mechanism_changes_the_cases_that_it_names_in_the_engines_that_it_name
     assert plan.groups[0].congestion.kind == "aimd"
 
 
-def test_a_run_gives_the_rows_that_it_moves_beside_those_of_the_entry(entry, tmp_path):
+def test_a_run_gives_the_changed_rows_with_those_of_the_entry(entry, tmp_path):
     folder = ablation_runner.place(tmp_path / "results", entry)
     found = ablation_runner.run(entry, entry.switched(["all"]), folder, quick=True)
     assert [(row.engine, row.claim, row.reading, row.scale) for row in found.rows] == [
@@ -94,7 +94,7 @@ def test_a_mistake_is_one_line(entry, old, new, message):
         _ = entry.mechanisms
 
 
-def test_a_mechanism_or_a_case_that_is_not_there_is_refused(entry):
+def test_a_missing_ablation_or_case_is_rejected(entry):
     with pytest.raises(InputError, match='--ablation: found "magic"; expected of X1.2 all, one of a faster link'):
         entry.switched(["magic"])
     (entry.folder / "mechanisms.toml").write_text(MECHANISMS.replace('cases = ["reno"]', 'cases = ["bbr"]'))

@@ -37,7 +37,7 @@ class Kept:
         self.rows.extend(rows["runs"])
 
 
-def test_runs_that_end_together_with_a_failed_one_are_kept():
+def test_runs_that_end_with_a_failed_one_are_kept():
     kept, shares = Kept(), []
     with pytest.raises(ZeroDivisionError, match="oh"):
         executor._drain(Ended(), executor.Tasks([*range(12)], [1.0] * 12, jobs=3), kept, shares.append, lambda: False)
@@ -79,7 +79,7 @@ def _deaf(hears_nothing) -> None:
     time.sleep(600)
 
 
-def test_a_process_that_does_not_end_when_it_is_told_to_is_killed(monkeypatch):
+def test_a_process_that_ignores_termination_is_killed(monkeypatch):
     monkeypatch.setattr(executor, "END_S", 0.1)
     context = get_context("spawn")
     hears_nothing = context.Event()

@@ -65,7 +65,7 @@ def average_window(loss: float, rtt_s: float, c: float, start: float, epochs: in
     area = time_s = 0.0
     for number in range(skipped + epochs):
         epoch = _Epoch(c, rtt_s, cwnd, w_max)
-        sent = _until_seen(epoch, sent, 1 / loss)
+        sent = _until_detected(epoch, sent, 1 / loss)
         before, cwnd = epoch.cwnd, int(epoch.cwnd * BETA)
         w_max = int(before * (1 + BETA) / 2) if before < w_max else before
         repair = (before + cwnd) / 2  # proportional reduction over one round trip
@@ -76,7 +76,7 @@ def average_window(loss: float, rtt_s: float, c: float, start: float, epochs: in
     return area / time_s
 
 
-def _until_seen(epoch: _Epoch, sent: float, period: float) -> float:
+def _until_detected(epoch: _Epoch, sent: float, period: float) -> float:
     """Sends until the period's last packet, which is lost, and for the round trip until that is seen."""
     while sent < period:
         epoch.acknowledge()

@@ -43,7 +43,7 @@ def test_what_is_warned_of_gives_a_fraction(values):
     assert goodput_bps(loaded) < 0.5 * 8e6
 
 
-def test_run_says_a_line(tmp_path, monkeypatch):
+def test_run_prints_a_line(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "policed.toml").write_text(POLICED)
     done = CliRunner().invoke(application, ["run", "policed.toml", "--seed", "1", "--no-report"])

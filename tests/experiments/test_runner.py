@@ -131,7 +131,7 @@ def test_progress_is_of_the_time_until_the_last_run_ends():
     assert shares == pytest.approx([0.05, 0.05, 0.5, 0.5, 0.75, 1.0])
 
 
-def test_one_failure_ends_the_others_and_is_the_one_told(fake, plan):
+def test_one_failure_ends_the_others_and_is_reported(fake, plan):
     fake.fails_with = RuntimeError("out of luck")
     began = time.perf_counter()
     with pytest.raises(RuntimeError, match="out of luck"):
@@ -152,7 +152,7 @@ def test_an_interrupt_ends_all_runs(fake, plan):
     assert len(fake.started) < 50
 
 
-def test_what_an_engine_has_not_is_said_before_it_runs(fake, plan):
+def test_unsupported_features_are_reported_before_a_run(fake, plan):
     fake.missing = ("fq_codel",)
     with pytest.raises(UnsupportedError, match='engine "fake" has no fq_codel; available in "linux"') as caught:
         runner.run(plan)
@@ -165,7 +165,7 @@ def test_an_unknown_engine():
         engines.engine("flud")
 
 
-def test_the_manifest_says_all_that_is_needed_to_run_it_again(plan):
+def test_the_manifest_is_sufficient_for_a_rerun(plan):
     found = manifest(plan, "packet", 7, "ackclock run x.toml")
     assert found["scenario"] == TEXT
     assert found["runs"] == [{"run": 0, "point": 0, "seed": 7}]

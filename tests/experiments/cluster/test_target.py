@@ -16,7 +16,7 @@ flows = [{ count = 2, congestion = "reno" }]
 """
 
 
-def test_what_options_say():
+def test_options_select_the_target():
     assert place(None, None) is None
     assert place("tcp://192.0.2.1:8786", None) == Place(address="tcp://192.0.2.1:8786")
     assert place("tls://scheduler.example:8786", None).option == "--scheduler"
@@ -36,7 +36,7 @@ def test_what_options_say():
         (None, "slrum:4", '--cluster: found "slrum:4"; expected "slurm", with a number'),
     ],
 )
-def test_what_is_no_place_is_refused(scheduler, cluster, message):
+def test_an_invalid_target_is_rejected(scheduler, cluster, message):
     with pytest.raises(ac.InputError) as refused:
         place(scheduler, cluster)
     assert str(refused.value).startswith(message)
@@ -68,7 +68,7 @@ def test_a_batch_system_runs_workers_and_they_are_cancelled(batch):
     assert len((batch / "scancel.d").read_text().split()) == 1
 
 
-def test_a_site_without_configuration_is_told_so(tmp_path):
+def test_a_site_without_configuration_is_reported(tmp_path):
     (tmp_path / "swept.toml").write_text(SWEPT)
     with pytest.raises(ac.InputError, match=r"^--cluster: found for slurm: You must specify .*jobqueue.yaml$"):
         ac.sweep(tmp_path / "swept.toml", "fluid", cluster="slurm:1")

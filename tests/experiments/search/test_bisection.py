@@ -33,20 +33,20 @@ class Row:
 
     def evaluate(self, number: int) -> Seen:
         self.asked.append(number)
-        return self.seen(number)
+        return self.evaluated(number)
 
-    def seen(self, number: int) -> Seen:
+    def evaluated(self, number: int) -> Seen:
         return Seen(frozenset("a" * (number < self.rises) + "b" * (number >= self.falls)))
 
 
 @given(st.integers(1, 200), st.integers(0, 210), st.integers(0, 210), st.none() | st.integers(-5, 210))
-def test_the_first_is_found_wherever_it_is(count, rises, falls, guess):
+def test_the_first_feasible_setting_is_located_at_any_position(count, rises, falls, guess):
     row = Row(rises, falls)
     expected = rises if rises < min(falls, count) else None
     assert first_feasible(count, row.evaluate, guess) == expected
 
 
-def test_a_good_guess_saves_looks():
+def test_a_good_guess_saves_evaluations():
     plain, guessed = Row(77, 200), Row(77, 200)
     first_feasible(200, plain.evaluate)
     first_feasible(200, guessed.evaluate, 78)
@@ -62,10 +62,10 @@ def test_some_of_a_row_have_both_ends(count):
 
 
 @pytest.mark.parametrize("best", [0, 1, 17, 50, 98, 99])
-def test_the_cheapest_of_a_valley_is_found(best):
+def test_the_minimum_of_a_valley_is_located(best):
     search = Minimum(100, lambda number: abs(number - best))
     assert search.find() == best
-    assert len(search.seen) <= max_refined_evaluations(100) + 4
+    assert len(search.evaluated) <= max_refined_evaluations(100) + 4
 
 
 def cover(costs, seen, low, high):
@@ -89,15 +89,15 @@ def test_what_a_frontier_leaves_out_adds_nothing(steps, rises, falls):
         return up[number], down[number]
 
     def holding():
-        return {number for number in row.asked if row.seen(number).holds}
+        return {number for number in row.asked if row.evaluated(number).holds}
 
     Frontier(1, count, row.evaluate, lambda low, high: cover(costs, holding(), low, high)).find()
     held = holding()
     for number in range(count):
-        assert not row.seen(number).holds or cover(costs, held, number, number)
+        assert not row.evaluated(number).holds or cover(costs, held, number, number)
 
 
-def test_a_frontier_needs_few_settings_where_one_goal_hardly_changes():
+def test_a_frontier_takes_few_settings_where_one_objective_hardly_changes():
     row = Row(0, 1000)
 
     def costs(number):
@@ -107,7 +107,7 @@ def test_a_frontier_needs_few_settings_where_one_goal_hardly_changes():
     assert len(set(row.asked)) < 150
 
 
-def test_between_two_settings_that_lack_the_same_none_is_looked_at():
+def test_between_two_settings_with_the_same_violations_none_is_evaluated():
     row = Row(300, 400)
     Frontier(1, 200, row.evaluate, lambda *_: False).find()
     assert len(set(row.asked)) == 9

@@ -19,13 +19,13 @@ def places(number: int, lengths: list[int]) -> list[int]:
     return found[::-1]
 
 
-def test_few_points_are_all_looked_at():
+def test_few_points_are_all_checked():
     assert covering([3, 4], 12) == [*range(12)]
     assert covering([], 10) == [0]
 
 
 @given(st.lists(st.integers(1, 12), min_size=2, max_size=5))
-def test_every_value_every_corner_and_every_pair_is_there(lengths):
+def test_every_value_corner_and_pair_is_covered(lengths):
     found = covering(lengths, 3000)
     assert found == sorted(set(found))
     assert all(0 <= number < math.prod(lengths) for number in found)
@@ -36,7 +36,7 @@ def test_every_value_every_corner_and_every_pair_is_there(lengths):
         assert len(pairs) == lengths[one] * lengths[other]
 
 
-def test_there_are_no_more_than_asked_for_beside_values_and_corners():
+def test_the_number_of_points_besides_values_and_corners_is_bounded():
     lengths = [100, 100, 100]
     found = covering(lengths, 1000)
     assert len(found) <= 1000
