@@ -52,9 +52,9 @@ INTRODUCTION = """<!-- Made by docs/make_two_kernels.py: edit that. -->
 # What changed in Linux's TCP between {old} and {new}
 
 The same scenarios in two guests of the engine `linux`, Linux {old_release} and Linux {new_release}, both of Debian's
-source: congestion control algorithms over `pfifo` of a quarter of a BDP and a whole one, FQ-CoDel, PIE and RED, at
-10 Mb/s and 40 ms (`tests/agreement/two-kernels.toml`); {cells} of its {every} cells, with {seeds} seeds each, from
-which the starts are drawn. A run is 15 s long, and 3 s of it are left out.
+source: congestion control algorithms over `pfifo` of a quarter of a BDP and a whole one, FQ-CoDel, PIE and RED, at 10
+Mb/s and 40 ms (`tests/agreement/two-kernels.toml`); {cells} of its {every} cells, with {seeds} seeds each, from which
+the starts are drawn. A run is 15 s long, and 3 s of it are left out.
 {controls}.
 
 A difference is the mean over the seeds of the new kernel's value less the old one's, with the same seed, over the mean
