@@ -1,4 +1,4 @@
-"""What a congestion control and a queue discipline cost: the packet engine's CPU time beside `reno` over `pfifo`.
+"""CPU cost of congestion control algorithms and AQMs: the packet engine's CPU time relative to `reno` over `pfifo`.
 
 Every algorithm of the catalog runs the same workload, with the defaults of its card: 20 flows, 1 Gb/s, 20 ms, 10 s.
 CPU seconds are compared, start-up apart, per data packet that arrived; repeats are interleaved, and ratios compare the
@@ -34,7 +34,7 @@ class Algorithm(Workload):
     queue: str = ""
 
     def arguments(self, program: str, share: float) -> list[str]:
-        """As the workload's, with the algorithms in JSON."""
+        """Return the workload's arguments, with the algorithms in JSON."""
         return [
             *super(Algorithm, self).arguments(program, share),
             self.congestion,

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What ackclock costs around its packet engine: sweeps of small points, and a long run.
+"""Overhead around ackclock's packet engine: sweeps of small points, and a long run.
 
     python benchmarks/around.py                # a minute on a quiet core
     python benchmarks/around.py --repeats 1    # a look
@@ -48,7 +48,7 @@ interval = "10ms"
 #: Runs of the short and the long sweep: what they differ by is without the start.
 FEW, MANY = 50, 250
 
-#: What a run needs beside its simulation: one of a hundredth of a second.
+#: A run of a hundredth of a second: everything that a run costs apart from its simulation.
 SHORT = LONG.replace('"100s"', '"10ms"').replace('interval = "10ms"', 'interval = "1ms"')
 
 #: The engine's loop so many times, in one process that says what it took.

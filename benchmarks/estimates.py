@@ -1,4 +1,4 @@
-"""What `ackclock … --dry-run` estimates, beside what is measured: events, CPU seconds and bytes on disk.
+"""Estimates of `ackclock … --dry-run` compared with measurements: events, CPU seconds and bytes on disk.
 
     python benchmarks/estimates.py [--fit] [--random N] [--longest SECONDS] [NAME…]
 
@@ -124,12 +124,12 @@ def line(row: Row) -> str:
 
 
 def near(one: float, other: float) -> bool:
-    """Whether they are within the factor; a number that is not measured is."""
+    """Return True if two numbers are within the factor; a number that is not measured always is."""
     return other == 0 or 1 / FACTOR <= one / other <= FACTOR
 
 
 def summary(rows: list[Row]) -> str:
-    """How many are within the factor."""
+    """Return the number of estimates within the factor."""
     packets = [row for row in rows if row.engine == "packet"]
     events = sum(near(row.found.events, row.measured.events) for row in packets)
     cpu = sum(near(row.found.cpu_s, row.measured.cpu_s) for row in rows)

@@ -1,4 +1,4 @@
-"""How long this machine's kernel takes from a TCP packet that arrives to what it answers, over the loopback.
+"""Processing delay of this machine's kernel between a TCP packet's arrival and its response, over the loopback.
 
     sudo python benchmarks/host_noise.py [SECONDS]
 
@@ -33,7 +33,7 @@ Seen = tuple[float, bool, int, bool]
 
 
 def watch(port: int, stop: threading.Event) -> Iterator[Seen]:
-    """Of each packet of a transfer to `port`: time, whether it leaves, its destination port, whether it has data."""
+    """Yield each packet of a transfer to `port`: time, direction, destination port and whether it has data."""
     with socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_ALL)) as raw:
         raw.bind(("lo", 0))
         raw.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)

@@ -1,4 +1,4 @@
-"""What a sweep of very many runs takes in the process that writes its folder, whoever makes the runs.
+"""Cost of a sweep of very many runs in the process that writes its folder, independent of the workers.
 
     python benchmarks/many.py 1000000
 
@@ -21,19 +21,19 @@ import polars as pl
 from ackclock.dataset.manifests import RUNS
 from ackclock.experiments.sweep.folder import Parts, scan
 from ackclock.experiments.sweep.runs import Runs
-from ackclock.experiments.sweep.spec import Order
+from ackclock.experiments.sweep.spec import SweepSpec
 
 SEEDS = tuple(range(1, 11))
 METRICS = ("utilisation", "jain", "queue_delay_mean_s")
 
-#: As many as a sweep of a day has.
+#: The number of parts that a sweep of a day has.
 PARTS = 700
 
 
 def main() -> None:
     """A line for each stage."""
     count = int(sys.argv[1])
-    order = Order("name = 'x'", "x.toml", "packet", SEEDS, METRICS, samples=False)
+    order = SweepSpec("name = 'x'", "x.toml", "packet", SEEDS, METRICS, samples=False)
     random = np.random.default_rng(1)
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place) / "sweep"

@@ -49,7 +49,7 @@ size = "1KB"
 #: Transfers a second.
 PER_S = 50_000
 
-#: How many are expected at most: a workload may come to ten million, and a Poisson process may draw more than expected.
+#: The largest expected number: a workload may come to ten million, and a Poisson process may draw more than expected.
 MAX_TRANSFERS = 9_980_000
 
 

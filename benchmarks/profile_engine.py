@@ -1,4 +1,4 @@
-"""Where the packet engine's time goes, by component.
+"""CPU time of the packet engine by component.
 
 Builds the example `bulk` with line numbers, samples it with `perf`, and counts each sample for the innermost
 function of our own source that it lies in, so that inlined code of the standard library falls to its caller.

@@ -70,7 +70,7 @@ REQUIRED_SPREAD_BY_FLOWS = 3.0
 REQUIRED_TIMES_REAL_TIME = 10.0
 REQUIRED_PEAK_MIB = 512.0
 
-#: Of a simulated second, for the mean field of flows of 1 Gb/s and 50 ms (Belhareth 2014, inter-DC).
+#: Per simulated second, for the mean field of flows of 1 Gb/s and 50 ms (Belhareth 2014, inter-DC).
 REQUIRED_MEAN_FIELD_S = 0.1
 
 #: Fat trees: options of the example `fat_tree`.
@@ -145,7 +145,7 @@ def main() -> int:
 
 
 def arguments() -> argparse.Namespace:
-    """What the command line says."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--quick", action="store_true", help="one repeat of each")
     parser.add_argument("--repeats", type=int, help="runs of each program (default 5; ns-3 at most 2)")
@@ -348,7 +348,7 @@ def fluid(bench: Bench) -> bool:
 
 
 def printed(program: str, *arguments: str) -> dict[str, Any]:
-    """What a program prints as JSON."""
+    """Return the JSON that a program prints."""
     found: dict[str, Any] = json.loads(subprocess.run([program, *arguments], check=True, capture_output=True).stdout)
     return found
 
@@ -369,7 +369,7 @@ def mean_field(repeats: int) -> bool:
 
 
 def first_contact(repeats: int) -> bool:
-    """What a newcomer waits for: the import, the help, the demo's scenario (wall-clock seconds)."""
+    """Measure the delays that a new user meets: the import, the help, the demo's scenario (wall-clock seconds)."""
     print("\nFirst contact, wall-clock seconds")
     program = str(Path(sys.executable).parent / "ackclock")
     with tempfile.TemporaryDirectory() as folder:

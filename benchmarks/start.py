@@ -1,4 +1,4 @@
-"""What a command costs before and around its work, as multiples of `python -c "import numpy"` on the same machine.
+"""Cost of a command before and around its work, as multiples of `python -c "import numpy"` on the same machine.
 
     .venv/bin/python benchmarks/start.py [--rounds 7]
 
@@ -25,7 +25,7 @@ PROGRAM = (sys.executable, "-m", "ackclock")
 #: A capture of less than 1 kB.
 CAPTURE = next(ROOT.glob("crates/*/tests/data/pcapplusplus/tcp-malformed.pcap"))
 
-#: What a shell calls to complete a word: the script beside this Python, whatever the path finds.
+#: The script that a shell calls to complete a word: the one next to this Python, whatever `PATH` has.
 SCRIPT = str(Path(sys.executable).with_name("ackclock"))
 
 #: A run whose simulation is nothing beside what is around it.
@@ -45,7 +45,7 @@ congestion = "cubic"
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """What is run, and the most that it may take in imports of NumPy: of its CPU seconds, or of its wall-clock time."""
+    """A command and its limit in imports of NumPy: of its CPU seconds, or of its wall-clock time."""
 
     name: str
     words: tuple[str, ...]
@@ -66,7 +66,7 @@ BASE = Command("import numpy", (sys.executable, "-c", "import numpy"))
 
 
 def commands(folder: Path) -> list[Command]:
-    """Those that are measured; the first is the measure."""
+    """Return the measured commands; the first is the measure."""
     small = folder / "small.toml"
     small.write_text(SMALL, encoding="utf-8")
     run = (*PROGRAM, "run", str(small), "--seed", "1", "--out", str(folder / "small"))

@@ -56,13 +56,13 @@ def untrue(text: str) -> list[str]:
 
 
 def true(expression: str, names: dict[str, Any]) -> bool:
-    """Whether a claim holds, given what it may name. Its lines may be broken at any space, within texts too."""
+    """Return True if a claim holds, given its names. Its lines may be broken at any space, within texts too."""
     one_line = re.sub(r"\s*\n\s*", " ", expression)
     return bool(eval(f"({one_line})", names))  # noqa: S307 (the pages are our own)
 
 
 def names_of(text: str) -> dict[str, Any]:
-    """What a claim about a text may use.
+    """Return the names that a claim about a text may use.
 
     `said(PATTERN)` are the texts that a group of the pattern matches, `numbers(PATTERN)` the numbers in them;
     `rows(WORDS, …)` the first table below these words, found one after the other, as a mapping from column to cell for
@@ -119,7 +119,7 @@ def rows(text: str, *words: str) -> list[dict[str, str]]:
 
 
 def cells(text: str, column: str, *words: str) -> list[str]:
-    """What stands below a head that begins so, in the rows of all tables that have all of these words."""
+    """Return the cells below a heading that begins with `column`, in all tables' rows that have all of these words."""
     found = [
         cell
         for table in TABLE.finditer(text)

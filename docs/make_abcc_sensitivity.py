@@ -14,25 +14,25 @@ import ackclock as ac
 from ackclock.dataset import Dataset
 
 DOCS = Path(__file__).resolve().parent
-#: Of the endless flows, and of the short transfers, which differ more.
+#: Seeds of the endless flows, and of the short transfers, which vary more.
 SEEDS, MANY_SEEDS = tuple(range(1, 4)), tuple(range(1, 6))
 
 INTRODUCTION = """<!-- Made by docs/make_abcc_sensitivity.py: edit that. -->
 
 # ABCC's open parameters
 
-The thesis that describes [ABCC](../algorithms/congestion/abcc.md) gives no values for α, β, γ, for the number of
-groups n and for their sizes (x, y). The card's defaults are our choice. This page shows the effect of other values.
-All numbers come from
+The thesis that describes [ABCC](../algorithms/congestion/abcc.md) gives no values for α, β, γ, for the number of groups
+n and for their sizes (x, y). The spec's defaults are our choice. This page shows the effect of other values. All
+numbers come from
 
 ```console
 $ python docs/make_abcc_sensitivity.py
 ```
 
 and are means of seeds 1 to 3, or for completion times of seeds 1 to 5, with ± the standard deviation. Values not
-mentioned are those of the card. *Few* is 2 flows through 100 Mb/s with 10 ms,
-*many* 10 flows through 1 Gb/s with 1 ms, both with a queue of 100 packets, as in the thesis. They start within
-100 ms. The queue is the mean backlog in packets from 4 to 10 s.
+mentioned are those of the spec. *Few* is 2 flows through 100 Mb/s with 10 ms, *many* 10 flows through 1 Gb/s with 1 ms,
+both with a queue of 100 packets, as in the thesis. They start within 100 ms. The queue is the mean backlog in packets
+from 4 to 10 s.
 
 What they show:
 
@@ -148,7 +148,7 @@ def mean_and_deviation(values: Sequence[float], shape: str) -> str:
 
 
 def fct_ms(congestion: str, size: str, beside: str = "") -> str:
-    """How long the short transfer takes."""
+    """Return the completion time of the short transfer."""
     text = SHORT.format(congestion=congestion, size=size, beside=beside)
     data = ac.run(ac.loads(text, "sensitivity.toml").plan(), seeds=MANY_SEEDS)
     first = data.flows.filter(data.flows["flow"] == 0)
@@ -156,7 +156,7 @@ def fct_ms(congestion: str, size: str, beside: str = "") -> str:
 
 
 def law(name: str, cases: Mapping[str, Mapping[str, object]]) -> str:
-    """What the parameters of equation 4.3 do to endless flows."""
+    """Return the effect of equation 4.3's parameters on endless flows."""
     head = (name, *(f"{setting}: {what}" for setting in SETTINGS for what in ("used", "queue", "lost", "Jain")))
     rows = []
     for label, parameters in cases.items():
@@ -165,7 +165,7 @@ def law(name: str, cases: Mapping[str, Mapping[str, object]]) -> str:
     return table(head, rows)
 
 
-SHORT_HEAD = ("64 KB, idle", "1 MB, idle", "10 MB, idle", "1 MB beside two CUBIC flows")
+SHORT_HEAD = ("64 KB, idle", "1 MB, idle", "10 MB, idle", "1 MB alongside two CUBIC flows")
 
 
 def short_row(congestion: str) -> tuple[str, ...]:
@@ -175,7 +175,7 @@ def short_row(congestion: str) -> tuple[str, ...]:
 
 
 def prediction(name: str, cases: Mapping[str, Mapping[str, object]]) -> str:
-    """What the groups do to short transfers."""
+    """Return the effect of the groups on short transfers."""
     rows = [(label, *short_row(abcc(**parameters))) for label, parameters in cases.items()]
     return table((name, *SHORT_HEAD), rows)
 

@@ -107,7 +107,7 @@ class Page:
         return self._claimed(fresh, text[end:])
 
     def _claimed(self, above: str, text: str) -> str:
-        """What is above with the text behind it, whose claims are looked into."""
+        """Return the text above a block with the text behind it, whose claims are checked."""
         for found in CLAIM.finditer(text):
             names = self._names | self.names_of_claims(above + text[: found.start()])
             with contextlib.chdir(self._folder):
@@ -116,7 +116,7 @@ class Page:
         return above + text
 
     def names_of_claims(self, above: str) -> dict[str, Any]:
-        """What a claim may use: what `claims.names_of` has, of the page above it, and what has been run.
+        """Return the names of a claim: those of `claims.names_of`, of the page above it, and the results that were run.
 
         `cpu_s` is the CPU time of each command so far, `run(SCENARIO)` a dataset by the packet engine, and
         `mean(DATASET, METRIC)` the mean over its runs.

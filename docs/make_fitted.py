@@ -68,14 +68,14 @@ def scenario(rate: str, rtt: str, limit: str, **groups: int) -> str:
 
 SPREAD = '{ from = "20ms", to = "60ms" }'
 
-#: What is fitted on.
+#: The scenarios that are fitted on.
 SEEN: Mapping[str, str] = {
     "10 CUBIC, 100 Mb/s, 40 ms, 1 BDP": scenario("100Mbit", '"40ms"', "1bdp", cubic=10),
     "20 Reno, 300 Mb/s, 20 ms, 1 BDP": scenario("300Mbit", '"20ms"', "1bdp", reno=20),
     "10 CUBIC, 400 Mb/s, 50 ms, 0.5 BDP": scenario("400Mbit", '"50ms"', "0.5bdp", cubic=10),
 }
 
-#: What is predicted: other rates, buffers, RTTs and mixes.
+#: The scenarios that are predicted: other rates, buffers, RTTs and mixes.
 UNSEEN: Mapping[str, str] = {
     "20 CUBIC, 200 Mb/s, 20 ms, 0.5 BDP": scenario("200Mbit", '"20ms"', "0.5bdp", cubic=20),
     "10 CUBIC, 300 Mb/s, 60 ms, 0.3 BDP": scenario("300Mbit", '"60ms"', "0.3bdp", cubic=10),
@@ -94,7 +94,7 @@ FRESH: Mapping[str, str] = {
     "12 Reno, 150 Mb/s, 30 to 90 ms, 0.6 BDP": scenario("150Mbit", '{ from = "30ms", to = "90ms" }', "0.6bdp", reno=12),
 }
 
-#: What is looked at, and how far a model may be off: points, a share of the packets' value, points.
+#: The compared metrics; bounds for a model's error: points, a share of the packets' value, points.
 METRICS = ("utilisation", "queue_mean_p", "synchronisation")
 BOUNDS = (0.01, 0.10, 0.10)
 
@@ -110,7 +110,7 @@ class Measured:
 
 
 def measured(data: Dataset) -> Measured:
-    """Those of a result."""
+    """Return the metrics of a result."""
     runs = [run["metrics"] for run in data.metrics()["runs"]]
     means = [float(np.mean([run[name] for run in runs])) for name in (*METRICS, "cwnd_period_s")]
     return Measured(tuple(means[:-1]), means[-1])
@@ -122,7 +122,7 @@ def run(text: str, engine: str) -> Dataset:
 
 
 def off(model: Measured, packets: Measured) -> tuple[float, ...]:
-    """How far a model is from the packets, as `BOUNDS` counts it."""
+    """Return the distances of a model from the packet engine, in the units of `BOUNDS`."""
     pairs = zip(model.values, packets.values, (1.0, packets.values[1], 1.0), strict=True)
     return tuple(abs(one - other) / by for one, other, by in pairs)
 
@@ -159,7 +159,7 @@ def beside(
 
 
 def verdict(errors: Mapping[str, list[tuple[float, ...]]]) -> str:
-    """How many of the scenarios each model predicts within each bound."""
+    """Return the number of scenarios that each model predicts within each bound."""
     words = ("utilisation within 1 point", "mean queue within 10 %", "synchronisation within 0.1")
     lines = []
     for engine, found in errors.items():
@@ -185,9 +185,9 @@ INTRODUCTION = """<!-- Made by docs/make_fitted.py: edit that. -->
 
 # Fitted models
 
-The fluid engine and the mean field must be given how many flows a loss event hits, and which. `ackclock fit` learns it
-from packets. This page fits on three scenarios and predicts others, with other rates, buffers, RTTs and mixes. All
-numbers come from
+The fluid and mean-field engines require the number of flows that a loss event hits, and which ones. `ackclock fit`
+learns both from packets. This page fits on three scenarios and predicts others, with other rates, buffers, RTTs and
+mixes. All numbers come from
 
 ```console
 $ python docs/make_fitted.py
@@ -195,7 +195,7 @@ $ python docs/make_fitted.py
 
 """
 
-FITTED = """## What was fitted
+FITTED = """## Fitted parameters
 
 Packet runs of seeds 1 to 3, 60 s of which 20 s are warm-up, on
 
@@ -213,8 +213,8 @@ equations without it, and come with `recovery = false`.
 
 ## What the models predict
 
-Scenarios that were not fitted on. The period is that of the mean window. Errors above 1 point
-(utilisation), 10 % (queue) or 0.1 (synchronisation) are **bold**.
+These scenarios were not used for fitting. The period is that of the mean window. Errors above 1 point (utilisation), 10
+% (queue) or 0.1 (synchronisation) are **bold**.
 
 """
 

@@ -33,7 +33,7 @@ TABLE = DOCS.parent / "tests" / "agreement" / "data" / "matrix.csv"
 #: The kernel's cells once more, whose applications read 16 KiB at a time from the first byte on.
 LATE = TABLE.with_name("matrix-late.csv")
 
-#: What a row or a column of the figure is of.
+#: The key of a row or a column of the figure.
 Key: TypeAlias = tuple[Any, ...]
 
 #: Metric → its name on the page, and the relative difference that is aimed at (None: none is).
@@ -49,7 +49,7 @@ AIMED = {name: aim for name, (_, aim) in METRICS.items() if aim is not None}
 #: By what the cells are grouped, as the page calls it.
 GROUPS = {"congestion control": "congestion", "queue": "queue", "RTT": "rtt", "rate": "rate", "flows": "flows"}
 
-#: What counts as nearly: seconds of delay, and drops in the measured part.
+#: Tolerances of a near match: seconds of delay, and drops in the measurement interval.
 NEARLY_S, NEARLY_DROPS = 0.001, 5.0
 MEASURED_S, SEGMENT_BITS = 50.0, 1448 * 8.0
 
@@ -66,11 +66,11 @@ INTRODUCTION = """<!-- Made by docs/make_matrix.py: edit that. -->
 
 # The packet engine and the kernel
 
-One scenario (`tests/agreement/matrix.toml`), two engines: {congestion} congestion controls over `pfifo` of 0.1, 0.3 and
-1 BDP, CoDel, PIE, FQ-CoDel and RED, with one flow and ten, at 10 and 100 Mb/s, 10, 50 and 200 ms; 60 s, of which the
-first 10 are left out; one run each, but for single flows behind PIE and RED: these drop at random, and a few draws
-decide what a flow gets. There the values are medians of {packet_seeds} runs of the packet engine, and of {kernel_seeds}
-of the kernel where it was run more than once: where there are two outcomes, a mean of few runs only says how often one
+One scenario (`tests/agreement/matrix.toml`), two engines: {congestion} congestion control algorithms over `pfifo` of
+0.1, 0.3 and 1 BDP, CoDel, PIE, FQ-CoDel and RED, with one flow and ten, at 10 and 100 Mb/s, 10, 50 and 200 ms; 60 s,
+of which the first 10 are left out; one run each, but for single flows behind PIE and RED: these drop at random, and a
+few draws decide what a flow gets. There the values are medians of {packet_seeds} runs of the packet engine, and
+of {kernel_seeds} of the kernel where it was run more than once: where there are two outcomes, a mean of few runs only says how often one
 of them came. Of all goodputs {medians} are within the aim by medians, {means} by means, {first} by the first run of
 each cell.
 Of the {every} cells, {cells} have been run in the kernel; the others are white.
@@ -79,7 +79,7 @@ The aim is a goodput within 2 %, a queueing delay within 10 % and a loss rate wi
 
 A run of either engine is one outcome of many: where the losses of a flow decide, a start that is shifted by a
 millisecond can change a loss rate a great deal. *Or nearly* counts a cell too if its delays differ by less than 1 ms,
-or its drops by less than 5 in the 50 s. How much two outcomes differ can be told from the kernel alone: with an
+or its drops by less than 5 in the 50 s. The kernel alone shows how much two outcomes differ: with an
 application that reads 16 KiB at a time, which moves the first round trips only, {again}.
 
 """
@@ -183,7 +183,7 @@ each segment that opens the window is acknowledged at once; the packet engine do
 """
 
 
-#: What batches change: a cell's name, its key, its metric in a unit, and both engines without batches.
+#: Effects of batches: a cell's name, its key, its metric in a unit, and both engines without batches.
 BATCHES = (
     ("Reno, 50 ms, 0.1 BDP", ("reno", "50ms", "pfifo 0.1"), "loss_rate", "16.4, 16.4"),
     ("Vegas, 10 ms, 0.3 BDP (goodput in Mb/s)", ("vegas", "10ms", "pfifo 0.3"), "goodput_bps", "7.64, 7.65"),
@@ -207,7 +207,7 @@ def keep(folders: Sequence[Path]) -> None:
 
 
 def _newest(parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
-    """Of each cell all runs of the last part that has it."""
+    """Return all runs of each cell from the last part that has it."""
     cell = [*KEYS.values(), "engine"]
     numbered = [part.with_columns(part=pl.lit(number)) for number, part in enumerate(parts)]
     cells = pl.concat(numbered, how="vertical_relaxed")
@@ -243,7 +243,7 @@ def joined(kernel: pl.DataFrame, packet: pl.DataFrame) -> pl.DataFrame:
 
 
 def name_of(metric: str) -> str:
-    """What a metric is called on the page."""
+    """Return the page's name for a metric."""
     return METRICS[metric][0]
 
 
@@ -330,7 +330,7 @@ def batches(cells: pl.DataFrame) -> str:
 
 
 def seeds(runs: pl.DataFrame, engine: str) -> str:
-    """How often an engine ran the cells that it ran more than once."""
+    """Return the number of runs per cell of an engine in cells that it ran repeatedly."""
     numbers = set(runs.filter(pl.col("engine") == engine).group_by(*KEYS.values()).len()["len"]) - {1}
     return " or ".join(map(str, sorted(numbers)))
 
@@ -341,7 +341,7 @@ def within(cells: pl.DataFrame, name: str) -> str:
 
 
 def again(runs: pl.DataFrame) -> str:
-    """How often the kernel is as near to itself as is aimed at: runs of the first seed, and the same read late."""
+    """Return the kernel's agreement with itself: runs of the first seed, and the same read late."""
     first = runs.filter(pl.col("engine") == "linux", pl.col("seed") == 1)
     late = pl.read_csv(LATE).with_columns(engine=pl.lit("linux"))
     cells = joined(of_cells(first, "linux"), of_cells(late, "linux"))

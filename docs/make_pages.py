@@ -41,8 +41,8 @@ CONFIGURATION = ".mkdocs.made.yml"
 SOURCE_FOLDERS = ("crates", "python", "tests", "scenarios", "reproductions")
 MADE = "<!-- Made by docs/make_pages.py from the sources: edit those. -->\n\n"
 
-FAMILY_TITLES = {"congestion": "Congestion controls", "queue": "Queue disciplines", "stack": "TCP stacks"}
-#: Where an algorithm's Rust file is; a stack has none, nor has what only the kernel has.
+FAMILY_TITLES = {"congestion": "Congestion control algorithms", "queue": "Qdiscs and AQM", "stack": "TCP stacks"}
+#: Folders of the algorithms' Rust files; stacks and algorithms that only the kernel has are not in any.
 FAMILY_SOURCES = {"congestion": "crates/ackclock-congestion/src", "queue": "crates/ackclock-sim/src/queue"}
 FAMILY_PLACES = {"congestion": "[[flows]]", "queue": "[network]", "stack": "[tcp]"}
 
@@ -73,13 +73,13 @@ def write(name: str, text: str) -> None:
 
 
 def page_path(card: Card) -> str:
-    """Where a card's page is, relative to docs/."""
+    """Return the path of an algorithm's page, relative to docs/."""
     return f"algorithms/{card.family}/{card.name}.md"
 
 
 def algorithms_index(cards: list[Card]) -> str:
     """The list of all cards."""
-    text = "# Algorithms\n\nOne page per card of the catalog. `ackclock show NAME` prints the same in a terminal.\n"
+    text = "# Algorithms\n\nOne page per algorithm. `ackclock show NAME` prints the same in a terminal.\n"
     for family, title in FAMILY_TITLES.items():
         rows = [(link(card), card.title, first_sentence(card.summary)) for card in cards if card.family == family]
         text += f"\n## {title}\n\n" + table(("name", "", "what it does"), rows)
@@ -98,7 +98,7 @@ def algorithm_page(card: Card) -> str:
         section("In a scenario", usage(card)),
         section("Parameters", parameters(card)),
         section("Variants", variants(card)),
-        section("Where it differs from its references", bullets(card.deviations)),
+        section("Deviations from its references", bullets(card.deviations)),
         section("References", bullets([reference(item) for item in card.references])),
         section("From the source", opening_comment(card)),
         section("Files", bullets([f"`{path}`" for path in files(card)])),
@@ -200,7 +200,7 @@ def files(card: Card) -> list[str]:
 
 
 def belongs(path: Path, card: Card) -> bool:
-    """Whether a file is the algorithm's; a stack has nothing but its card."""
+    """Return True if a file is the algorithm's; a stack has only its spec."""
     if path.suffix == ".pyc":
         return False
     if card.family == "stack":
@@ -210,7 +210,7 @@ def belongs(path: Path, card: Card) -> bool:
 
 
 def opening_comment(card: Card) -> str:
-    """What the algorithm's Rust file says of itself, as text; links into the code become plain names."""
+    """Return the module comment of the algorithm's Rust file as text; links into the code become plain names."""
     path = ROOT / FAMILY_SOURCES.get(card.family, "") / f"{card.name}.rs"
     if not path.exists():
         return ""
@@ -222,7 +222,7 @@ def opening_comment(card: Card) -> str:
 
 
 def count_opening(lines: list[str]) -> int:
-    """How many lines at the start are `//!`."""
+    """Return the number of lines at the start that are `//!`."""
     return next((index for index, line in enumerate(lines) if not line.startswith("//!")), len(lines))
 
 
@@ -256,8 +256,8 @@ SCENARIO_INTRODUCTION = """# Scenario file
 A scenario is a TOML file. Every quantity carries its unit: rates `100Mbit`, `10Gbit`; times `20ms`, `60s`; sizes
 `64KB`, `1448B`, `50p` (packets), `1bdp` (bandwidth–delay products). `ackclock show --schema` prints the
 [JSON Schema](scenario.schema.json) behind this page, for editors that complete and check TOML. The keys of `[tcp]`
-are those of the [TCP stacks](../algorithms/index.md#tcp-stacks); the parameters of each congestion control and queue
-discipline are on [its own page](../algorithms/index.md).
+are those of the [TCP stacks](../algorithms/index.md#tcp-stacks); the parameters of each congestion control
+algorithm and qdisc are on [its own page](../algorithms/index.md).
 """
 
 
@@ -316,7 +316,7 @@ def dataset_page() -> str:
 
 
 def tables_docstring() -> str:
-    """What the module of the tables says of itself."""
+    """Return the docstring of the module of the tables."""
     return tables.__doc__ or ""
 
 
@@ -344,7 +344,7 @@ def _below(group: Any) -> Iterator[str]:
 
 
 def help_text(*arguments: str) -> str:
-    """What `ackclock … --help` prints, 80 columns wide and without colours."""
+    """Return the output of `ackclock … --help`, 80 columns wide and without colours."""
     environment = {
         "PATH": str(Path(sys.executable).parent),
         "COLUMNS": "80",

@@ -1,4 +1,4 @@
-"""What entries on two antiparallel flows share: the download is flow 0 over link 0, the upload flow 1 over link 1."""
+"""Helpers for entries on two antiparallel flows: the download is flow 0 over link 0, the upload flow 1 over link 1."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def window_ratio(view: RunView) -> float | None:
     return windows[0] / windows[1] if isinstance(windows, list) and len(windows) == 2 else None
 
 
-#: Of both engines: measured throughputs, mean windows.
+#: Ratios for both engines: measured throughputs, mean windows.
 RATIOS: Mapping[str, Callable[[RunView], float | None]] = {"ratio": throughput_ratio, "windows": window_ratio}
 
 

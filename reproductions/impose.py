@@ -22,15 +22,15 @@ TIMESTAMPS, WINDOW_SCALE, OPTIONS, WINDOW, ACKNOWLEDGEMENT, SEQUENCE = 8, 3, 54,
 #: The first probe of a shut window, and the most time between two.
 PROBE_NS, MOST_PROBE_NS = 220_000_000, 2_000_000_000
 
-#: What a wide-area round trip to a probe takes here.
+#: A wide-area round trip to a probe, in ns.
 ANSWER_NS = 20_000_000
 
 
 class Cut:
-    """What was sent before a time: the sender's clock then, and what the receivers' acknowledgements answer."""
+    """The records before a time: sent by the sender's clock then, or in the receivers' acknowledgements of those."""
 
     def __init__(self, records: Iterable[Record], at_ns: int, flows: set[int] | None = None) -> None:
-        """Of these flows; None: of all."""
+        """Cut the records of these flows; None: of all."""
         self.at_ns = at_ns
         self.flows = flows
         self.sent: dict[int, int] = {}
@@ -59,7 +59,7 @@ class Cut:
         return {flow for flow, edge in self.edge.items() if acked.get(flow) == edge == again.get(flow)}
 
     def before(self, record: Record) -> bool:
-        """Whether it was sent, or answers what was sent, before the time; all of other flows."""
+        """Return True if it was sent, or acknowledges data sent, before the time; always True for other flows."""
         if self.flows is not None and record.flow not in self.flows:
             return True
         if record.time_ns < self.at_ns:
@@ -67,7 +67,7 @@ class Cut:
         return not record.from_sender and _behind(stamps(record)[1], self.sent.get(record.flow, 0))
 
     def later(self, record: Record, by_ns: int, *, stood: bool = False) -> Record:
-        """As it is after a silence; `stood`: the sender's clock stood still."""
+        """Return a record after a stall; `stood`: the sender's clock stood still."""
         ticks = by_ns // TICK_NS
         own, echo = stamps(record)
         peer_new = not _behind(echo if record.from_sender else own, self.heard.get(record.flow, 0))
@@ -101,7 +101,7 @@ def host(
 
 
 def _oldest(records: Iterable[Record], at_ns: int) -> list[Record]:
-    """Of each flow the first segment that is outstanding at a time."""
+    """Return each flow's first segment that is outstanding at a time."""
     sent: dict[tuple[int, int], Record] = {}
     acked: dict[int, int] = {}
     for record in records:
@@ -218,7 +218,7 @@ def stamped(record: Record, own: int, echo: int) -> Record:
 
 
 def _option(record: Record, kind: int) -> int | None:
-    """Where an option begins in the frame."""
+    """Return the offset of an option in the frame."""
     place, end = OPTIONS, record.header_bytes
     while place < end and record.kept[place] != 0:
         if record.kept[place] == kind:

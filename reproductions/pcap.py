@@ -14,7 +14,7 @@ HEADER = struct.Struct("<IHHiIII")
 RECORD = struct.Struct("<IIII")
 MAGIC_NS, ETHERNET = 0xA1B23C4D, 1
 
-#: Where IP, and what it carries, begin in a frame; protocol numbers.
+#: Offsets of IP and of its payload in a frame; protocol numbers.
 IP, CARRIED = 14, 34
 TCP, UDP = 6, 17
 
@@ -38,17 +38,17 @@ class Record:
 
     @property
     def from_sender(self) -> bool:
-        """Whether it goes to the receiver: senders have the lower addresses."""
+        """Return True if it goes to the receiver: senders have the lower addresses."""
         return self.kept[27] < 0x80
 
     @property
     def identification(self) -> int:
-        """Of its IP packet."""
+        """Return the identification of its IP packet."""
         return int.from_bytes(self.kept[18:20])
 
     @property
     def is_tcp(self) -> bool:
-        """Whether it is a segment of TCP."""
+        """Return True if it is a segment of TCP."""
         return self.kept[23] == TCP
 
     @property
@@ -58,12 +58,12 @@ class Record:
 
     @property
     def acknowledgement(self) -> int:
-        """Of a segment."""
+        """Return the acknowledgement number of a segment."""
         return int.from_bytes(self.kept[42:46])
 
     @property
     def flags(self) -> int:
-        """Of a segment."""
+        """Return the flags of a segment."""
         return self.kept[47]
 
     @property

@@ -28,7 +28,7 @@ def completion_of(*, least: int = 1, most: int) -> Callable[[RunView], float | N
 
 
 def retransmission_time(view: RunView) -> float | None:
-    """How long a lost packet waits to be sent again (s): the mean over connections of each one's mean.
+    """Return the delay of a lost packet's retransmission (s): the mean over connections of each one's mean.
 
     From the drop of a segment to its next retransmission; for a SYN from its last transmission to the next. None where
     it is not known which segments they were, as in a real kernel. Source: Braud 2016, figures 7-2 to 7-8, “temps de
@@ -71,7 +71,7 @@ FULL_BYTES = 1448
 
 
 def captured_completion_of(*, least: int = 1, most: int) -> Callable[[RunView], float | None]:
-    """As `completion_of`, of what a capture tells, which knows no plan."""
+    """Measure completion times as `completion_of`, from a capture, which has no plan."""
 
     def completion(view: RunView) -> float | None:
         wanted = view.flows.filter(pl.col("size_bytes").is_between(least * FULL_BYTES, most * FULL_BYTES))

@@ -39,7 +39,7 @@ class Process:
 
     @property
     def address(self) -> str:
-        """Where it listens; waits for it."""
+        """Return the listening address; waits for it."""
         if not hasattr(self, "_address"):
             self._address = self._process.stdout.readline().strip()
         return self._address

@@ -1,4 +1,4 @@
-"""What all tests share: the modules of this folder (`synthetic`) can be imported; the guest of the engine linux."""
+"""Fixtures of all tests: the modules of this folder (`synthetic`) can be imported; the guest of the engine linux."""
 
 import os
 import sys

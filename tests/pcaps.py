@@ -25,7 +25,7 @@ class Frame:
 
     @property
     def key(self) -> tuple[object, ...]:
-        """What is the same wherever the packet is seen."""
+        """Return the part of the packet that is equal at every vantage point."""
         return self.source, self.destination, self.identification, self.sequence, self.flags, self.payload_bytes
 
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from ackclock.engines.linux import guest
 from ackclock.engines.linux.kernel import cache
 
-#: What such a machine has to itself.
+#: The memory of such a machine.
 MEMORY_BYTES = 1 << 30
 
 #: Before this machine's other work, where that is allowed, or packets are late by 0.1 s.
@@ -41,14 +41,14 @@ class Machine(guest.Guest):
     __slots__ = ()
 
     def arguments(self) -> list[str]:
-        """As a guest's, without virtual time, and first of all if it may be."""
+        """Return a guest's arguments, without virtual time, and with high priority if permitted."""
         tried = shutil.which(FIRST[0]) and subprocess.run([*FIRST, "true"], capture_output=True, check=False)
         kernel = [word for word in guest.Guest.arguments(self) if not word.startswith("time-travel")]
         return [*(FIRST if tried and tried.returncode == 0 else ()), *kernel]
 
 
 def run(kernel: Path, command: Sequence[str]) -> tuple[int, str]:
-    """What a command's status is there, and what it says. Raises `GuestError` if the machine fails."""
+    """Return a command's status and output in the machine. Raises `GuestError` if the machine fails."""
     with tempfile.TemporaryDirectory(prefix="ackclock-realtime-") as name:
         folder = Path(name)
         (folder / "random").write_bytes(secrets.token_bytes(64))

@@ -1,4 +1,4 @@
-"""What is wrong with the words of a rendered figure: which are cut at its edge, and which lie over each other.
+"""Faults of the texts in a rendered figure: cut at its edge, or overlapping.
 
 Measured in pixels with matplotlib's own renderer (`Text.get_window_extent`), after the layout has been made.
 """
@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
-#: What a box may reach into another, or out of the figure, in points: the room that a font leaves around its letters.
+#: The overlap allowed between boxes, or out of the figure, in points: the room that a font leaves around its letters.
 SLACK = 1.0
 
 
@@ -79,7 +79,7 @@ def _inside(box: Bbox, page: Bbox, slack: float) -> bool:
 
 
 def _side_by_side(one: Text, other: Text, first: Bbox, second: Bbox) -> bool:
-    """Whether two lines that are turned alike stand beside each other: at least a line's height apart, across it."""
+    """Return True if two lines turned alike are side by side: at least a line's height apart, across it."""
     angle = math.radians(one.get_rotation())
     if one.get_rotation() != other.get_rotation() or one.get_rotation() % 90 == 0:
         return False

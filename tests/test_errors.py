@@ -1,4 +1,4 @@
-"""What errors say."""
+"""Messages of errors."""
 
 from __future__ import annotations
 
@@ -15,6 +15,6 @@ from ackclock.errors import Unsupported
         ("jitter", "jitter"),
     ],
 )
-def test_what_an_engine_has_not_is_said_without_an_article(what, said):
+def test_an_unsupported_feature_is_named_without_an_article(what, said):
     words = f'Unsupported: engine "ns2" has no {said}; available in "packet"'
     assert str(Unsupported(what, "ns2", ("packet",))) == words

@@ -64,20 +64,20 @@ class Testbed:
 
     @property
     def config(self) -> Path:
-        """What `ssh -F` takes."""
+        """Return the configuration file of `ssh -F`."""
         return self.folder / "ssh_config"
 
     def namespace(self, host: str) -> str:
         return f"{self.prefix}{host}"
 
     def inside(self, host: str, *words: str, check: bool = True) -> str:
-        """What a command in a host's namespace says."""
+        """Return the output of a command in a host's namespace."""
         command = ["ip", "netns", "exec", self.namespace(host), *words]
         return subprocess.run(command, capture_output=True, text=True, check=check).stdout
 
     @property
     def from_bob(self) -> Path:
-        """What `ssh -F` takes on bob, who reaches alice through the router."""
+        """Return the configuration file of `ssh -F` on bob, who reaches alice through the router."""
         return self.folder / "ssh_config_of_bob"
 
     def ackclock(self, *words: str, on: str = "ctl") -> subprocess.Popen[str]:
@@ -95,7 +95,7 @@ class Testbed:
         return process.returncode, output, errors
 
     def processes(self, host: str) -> dict[int, str]:
-        """Those of a host but the sshd that listens."""
+        """Return the processes of a host but the sshd that listens."""
         pids = subprocess.run(
             ["ip", "netns", "pids", self.namespace(host)], capture_output=True, text=True, check=True
         ).stdout.split()
@@ -136,7 +136,7 @@ class Testbed:
         return found
 
     def settled(self, before: dict[str, str], within_s: float = 30.0) -> dict[str, tuple[str, str]]:
-        """What differs from before when all that was under way has ended: nothing, if all was undone."""
+        """Return the differences from before when all running processes have ended: none, if all was undone."""
         end = time.monotonic() + within_s
         while True:
             after = self.state()
@@ -284,7 +284,7 @@ def with_traffic(bed: Testbed, traffic: str, name: str, *, duration: float = 2, 
 CHANGE = '[[network.changes]]\nat = "1.5s"\nlink = "bottleneck"\nrate = "5Mbit"\n'
 
 
-#: How a testbed's scenario is run.
+#: Arguments that run a testbed's scenario.
 LINUX = ("--engine", "linux", "--no-report")
 
 

@@ -32,7 +32,7 @@ ROOT = Path(__file__).parents[1]
 TABLES = ("events", "flow_samples", "flows", "links", "packets", "queue_samples")
 ENGINES = ("packet", "fluid", "meanfield", "theory")
 
-#: What the bottlenecks of one run carry at most in the packet engine, in bits: some million full packets.
+#: The maximum traffic over the bottlenecks of one run in the packet engine, in bits: some million full packets.
 MOST_BITS = 18e9
 
 #: The scenario that is made for an algorithm.
@@ -106,7 +106,7 @@ def shortened(plan: ac.Plan) -> ac.Plan:
 
 
 def digest(data: ac.Dataset) -> str:
-    """Of all columns of all tables, and of what the engine says of each run."""
+    """Return a digest of all columns of all tables, and of the engine's report of each run."""
     found = hashlib.sha256()
     for table in TABLES:
         frame = data.scan(table).collect()

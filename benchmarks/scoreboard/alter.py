@@ -89,7 +89,7 @@ def _ip_bytes(record: Record) -> int:
 
 
 def _follows(first: Record, record: Record, segments: int) -> bool:
-    """Whether a packet continues the super-segment that `first` and others have become."""
+    """Return True if a packet continues the super-segment that `first` and its followers have become."""
     if not (first.is_tcp and record.is_tcp and first.payload_bytes and record.payload_bytes):
         return False
     return (

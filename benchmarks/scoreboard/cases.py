@@ -31,10 +31,10 @@ FIRST_SINCE = 10_000
 #: Bytes of a packet.
 PACKET_BYTES = 1500
 
-#: What a case may take: simulated time, and packets at the bottleneck.
+#: Limits of a case: simulated time, and packets at the bottleneck.
 LONGEST_S, MOST_PACKETS = 60.0, 40_000
 
-#: Where the capture in the middle is.
+#: The vantage point in the middle of the path.
 MIDDLE = "link:near>far"
 
 
@@ -58,7 +58,7 @@ class Case:
 
     @property
     def name(self) -> str:
-        """That of its folder."""
+        """Return the name of its folder."""
         return f"case-{self.number:04}"
 
 

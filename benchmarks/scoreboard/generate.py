@@ -36,10 +36,10 @@ from ackclock.experiments.cluster import pool
 from ackclock.experiments.cluster.target import Place
 from ackclock.plan import Plan
 
-#: What was drawn, beside a case's result.
+#: The file with the drawn parameters, next to a case's result.
 DRAWN = "case.json"
 
-#: What runs the cases.
+#: The engine that runs the cases.
 ENGINE = "packet"
 
 
@@ -82,12 +82,12 @@ def make(one: Case, out: Path) -> str:
 
 
 def _there(left: Sequence[Case], out: Path, at: Place) -> Iterator[str]:
-    """As `make`, run by workers; no more than they soon need are under way, for the sake of the memory."""
+    """Make the cases on workers; only a few more than they soon need are under way, to bound the memory."""
     more, waiting = iter(left), dict[Future[Any], Case]()
     with pool.opened(at, [ENGINE]) as workers:
         while True:
             while len(waiting) < 2 * workers.places and (one := next(more, None)):
-                waiting[workers.submit(runner.written_there, ENGINE, _plan(one))] = one
+                waiting[workers.submit(runner.write_remote, ENGINE, _plan(one))] = one
             if not waiting:
                 return
             done, _ = wait(waiting, timeout=runner.WAKE_S, return_when=FIRST_COMPLETED)
@@ -97,7 +97,7 @@ def _there(left: Sequence[Case], out: Path, at: Place) -> Iterator[str]:
 
 def _came(one: Case, files: Mapping[str, bytes], out: Path) -> str:
     """Writes what has come of a worker."""
-    with folders.replacing(out / one.name) as new:
+    with folders.replace_folder(out / one.name) as new:
         for name, content in files.items():
             (new / name).parent.mkdir(exist_ok=True)
             (new / name).write_bytes(content)

@@ -1,4 +1,4 @@
-"""How well two captures are joined: clocks set apart, beside what the runs did.
+"""Accuracy of joining two captures: clock offsets compared with the ground truth of the runs.
 
     python benchmarks/scoreboard/joins.py CASES… [--json]
 
@@ -24,7 +24,7 @@ import ackclock as ac
 from ackclock.capture import match
 from ackclock.reproductions import pcap
 
-#: Of the second clock: most seconds ahead or behind, and most of its drift.
+#: Limits of the second clock: its offset in seconds, ahead or behind, and its drift.
 MOST_OFFSET_S, MOST_DRIFT = 100.0, 100e-6
 
 
@@ -56,7 +56,7 @@ def scored(case: Path) -> Iterator[tuple[str, dict[str, float]]]:
         moved = case / "moved.pcap"
         later = (replace(record, time_ns=_moved(record.time_ns, offset_s, drift)) for record in pcap.read(at[second]))
         pcap.write(moved, later)
-        told = match.read(at[first], moved).answers["joined"]
+        told = match.read(at[first], moved).analysis["joined"]
         relation = match.join(at[first], moved).relation
         moved.unlink()
         if relation is None:
@@ -82,7 +82,7 @@ def _moved(time_ns: int, offset_s: float, drift: float) -> int:
 
 
 def lost(truth: pl.DataFrame) -> tuple[int, int]:
-    """What was lost: but for the very end, where it may as well be under way, and in all.
+    """Return the lost packets without those that may still be under way at the very end, and all lost packets.
 
     It may be under way if nothing came that was sent later, or if packets overtake each other, and if it was sent less
     than the longest delay before the end.

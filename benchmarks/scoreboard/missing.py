@@ -1,4 +1,4 @@
-"""How well packets are told that the capture lost, and how little the network's own losses move by it.
+"""Accuracy of detecting packets that the capture missed, and its effect on the network's own losses.
 
     python benchmarks/scoreboard/missing.py CASES… [--jobs N]
 
@@ -22,19 +22,19 @@ import alter
 from ackclock import _core
 from ackclock.reproductions import pcap
 
-#: Where captures are taken.
+#: The vantage points of captures.
 POINTS = ("senders", "link-near-far", "receivers")
 
 #: Shares of the packets that are taken away.
 SHARES = (0.0, 0.001, 0.01, 0.05, 0.1, 0.2)
 
 #: Columns of the flows: data that are there, that the capture lost, that the network lost behind the point and before.
-COUNTS = ("data_segments", "capture_lost", "lost", "lost_before")
+COUNTS = ("data_segments", "not_captured", "lost", "lost_upstream")
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """Of the flows of captures: data segments that are there, that the capture and that the network lost."""
+class CaptureSummary:
+    """Counts over the flows of captures: data segments, those not captured and those that the network lost."""
 
     seen: int
     missing: int
@@ -62,13 +62,13 @@ def main() -> None:
             print(f"{point:13} {share:6.1%} {taken:12} {found.missing:6}  {ratio} {found.lost:18} {moved:>9}")
 
 
-def of_all(found: Sequence[Told]) -> Told:
+def of_all(found: Sequence[CaptureSummary]) -> CaptureSummary:
     """All of them together."""
-    return Told(*(sum(getattr(one, name) for one in found) for name in Told.__slots__))
+    return CaptureSummary(*(sum(getattr(one, name) for one in found) for name in CaptureSummary.__slots__))
 
 
-def of_case(point: str, share: float, case: Path) -> Told:
-    """What is told of its capture at this point without this share of the packets."""
+def of_case(point: str, share: float, case: Path) -> CaptureSummary:
+    """Return the counts for a case's capture at this vantage point without this share of the packets."""
     (capture,) = (case / "captures").glob(f"*{point}.pcap")
     with tempfile.TemporaryDirectory() as place:
         path = Path(place) / "capture.pcap"
@@ -78,7 +78,7 @@ def of_case(point: str, share: float, case: Path) -> Told:
             pass
         flows = found.drain()["flows"]
     seen, missing, *lost = (sum(map(int, flows[name])) for name in COUNTS)
-    return Told(seen, missing, sum(lost))
+    return CaptureSummary(seen, missing, sum(lost))
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@
 
 `CASES` are folders that `generate.py` made. Of each flow of the captures at the senders and in the middle it is asked
 how many of its data packets are repairs, which of these were needless, which followed duplicate acknowledgements and
-which a timeout, and whether packets are called reordered where none is. Told and true counts are compared flow by flow:
+a timeout, and whether packets are called reordered where none is. Reported and true counts are compared per flow:
 the differences' sum over the true number of repairs. `--speed` takes other captures, lets each program read each three
 times in turn, and prints packets a CPU second of the whole process, the best of the three, and its peak memory. tshark,
 which takes a hundred times as long, reads the first packets only. `--alone` does so without the other programs:
@@ -31,16 +31,16 @@ import truth
 
 from ackclock import _core
 
-#: Where the captures were made: at the senders, and on a link before which nothing is reordered either.
+#: The vantage points: at the senders, and on a link before which nothing is reordered either.
 VANTAGES = ("senders", "link-near-far")
 
 #: The senders' addresses begin here: flow n has this one and n more.
 FIRST_ADDRESS = int(IPv4Address("10.0.0.1"))
 
-#: What is counted of each flow.
+#: The counts that are compared for each flow.
 QUESTIONS = ("repairs", "reordered", "needless", "fast", "after timeouts")
 
-#: Of the truth, what each cause is called here.
+#: Causes in the ground truth → their names here.
 CAUSES = {"fast_retransmit": "fast", "after_timeout": "after timeouts"}
 
 #: tshark's fields; where several are set the first counts.
@@ -51,7 +51,7 @@ LABELS = {
     "tcp.analysis.retransmission": "after timeouts",
 }
 
-#: How often a speed is measured.
+#: The number of times that a speed is measured.
 REPEATS = 3
 
 #: Packets that tshark reads then.
@@ -83,7 +83,7 @@ def main() -> None:
 
 
 def _errors(cases: Sequence[Path], vantage: str) -> dict[str, dict[str, float]]:
-    """Of each program and question: how far it is from the truth, summed over the flows, over the true repairs."""
+    """Return the error of each program and count, summed over the flows, relative to the true retransmissions."""
     wrong: dict[str, Counter[str]] = {name: Counter() for name in TOOLS}
     repairs = 0
     for case in cases:

@@ -14,7 +14,7 @@ from ackclock import _core
 #: The senders' addresses begin here: flow n has this one and n more.
 FIRST_ADDRESS = int(IPv4Address("10.0.0.1"))
 
-#: Of these the one that most segments of a round trip have waited for is true.
+#: The limit that most segments of a round trip have waited for counts as true.
 CAUSES_OF_WAITING = {
     "application": ["application"],
     "receiver": ["receiver"],
@@ -22,8 +22,8 @@ CAUSES_OF_WAITING = {
     "window": ["cwnd", "recovery", "pacing"],
 }
 
-#: What the analysis calls that.
-SAME_LIMIT = {"window": ["control", "bottleneck", "shared_bottleneck"]}
+#: Names in the ground truth → names in the analysis.
+SAME_LIMIT = {"window": ["cwnd", "bottleneck", "shared_bottleneck"]}
 
 #: A link is full in a round trip if it works for this share of it, and free if for less than that one;
 FULL, FREE = 0.95, 0.8
@@ -31,8 +31,8 @@ FULL, FREE = 0.95, 0.8
 #: the queue of a full one is the flow's own if this share of what it delivers meanwhile is the flow's, else shared.
 OWN = 0.9
 
-#: Whose the queue is, and that there is none → what the analysis calls that.
-QUEUES = {"own": "bottleneck", "shared": "shared_bottleneck", "none": "control"}
+#: Owner of the queue, or "none" → its name in the analysis.
+QUEUES = {"own": "bottleneck", "shared": "shared_bottleneck", "none": "cwnd"}
 
 
 def flows(columns: Mapping[str, object]) -> pl.DataFrame:
@@ -104,7 +104,7 @@ def queues(rows: pl.DataFrame, data: ac.Dataset, link: str) -> pl.DataFrame:
 
 
 def _during(rows: pl.DataFrame, sums: pl.DataFrame, names: list[str], by: str | None = None) -> pl.DataFrame:
-    """What sums grew by in the round trip before, which ends half of one before a sample is taken."""
+    """Return the growth of sums in the preceding round trip, which ends half of one before a sample is taken."""
     rows = rows.with_row_index("place") if "place" not in rows.columns else rows
     until, since = (
         rows.select("place", "flow", time_s=pl.col("time_s") - ago * pl.col("srtt_s"))

@@ -1,4 +1,4 @@
-"""How well captures are understood: fates, causes, windows and limits beside the truth, for each vantage.
+"""Accuracy of capture analysis: outcomes, causes, windows and limits against the ground truth, for each vantage point.
 
     python benchmarks/scoreboard/score.py CASES… [--json]
 
@@ -27,13 +27,13 @@ from rounds import CAUSES_OF_WAITING
 import ackclock as ac
 from ackclock import _core
 
-#: Where nothing but the network loses and nothing else makes copies, these are the same.
-SAME_FATE = {"lost_before": "lost", "reordered": "delivered"}
+#: Outcomes that are equal where only the network loses packets and nothing duplicates them.
+SAME_FATE = {"lost_upstream": "lost", "reordered": "delivered"}
 
 #: Why a segment was sent again → what the capture calls it.
 SAME_CAUSE = {"fast_retransmit": "fast", "after_timeout": "timeout"}
 
-#: What tells a copy.
+#: The columns that identify a copy.
 COPY = ["flow", "offset_bytes", "copy"]
 
 CLASSES = ("delivered", "lost", "spurious")
@@ -75,7 +75,7 @@ def scored(path: Path, data: ac.Dataset) -> dict[str, float]:
 
 
 def read(path: Path, expression: str = "") -> tuple[Mapping[str, Any], float]:
-    """What the analysis finds in a capture, or in a part of it; and when the run's time began."""
+    """Return the analysis of a capture, or of a part of it, and the start of the run's time."""
     capture = _core.Capture([path], expression, interval_s=0.01, segments=True)
     while capture.advance(10**9):
         pass
@@ -148,7 +148,7 @@ def _of_fates(told: pl.DataFrame, true: pl.DataFrame) -> dict[str, float]:
 def _of_windows(
     samples: Mapping[str, Any], flows: pl.DataFrame, truth: pl.DataFrame, begin_s: float
 ) -> dict[str, float]:
-    """Of samples whose window limits: how many there are, within a segment, and within 5 % of its whole segments.
+    """Score samples limited by the window: their number, within a segment, and within 5 % of its whole segments.
 
     Nothing of a window's fraction of a segment goes out, and so nobody can see it.
     """
@@ -166,7 +166,7 @@ def _of_windows(
 
 
 def _of_limits(rows: pl.DataFrame, transmissions: pl.DataFrame) -> dict[str, float]:
-    """Of samples at least 10 ms apart: what held the sender back in the round trip before, as most segments tell."""
+    """Score the limit of samples 10 ms apart or more against the one that most segments of the last round trip met."""
     both = rounds.limits(rows, transmissions)
     found: dict[str, float] = {}
     for name in CAUSES_OF_WAITING:
@@ -179,7 +179,7 @@ def _of_limits(rows: pl.DataFrame, transmissions: pl.DataFrame) -> dict[str, flo
 
 
 def _of_queues(rows: pl.DataFrame, data: ac.Dataset, transmissions: pl.DataFrame) -> dict[str, float]:
-    """Of samples whose window limits, while the link is full or free: whose queue there is."""
+    """Score the owner of the queue in samples limited by the window, while the link is full or free."""
     both = rounds.queues(rounds.limits(rows, transmissions).filter(pl.col("true") == "window"), data, BOTTLENECK)
     found: dict[str, float] = {}
     for name, word in rounds.QUEUES.items():
@@ -206,7 +206,7 @@ def _summed(scores: list[dict[str, float]]) -> Iterator[tuple[str, float]]:
 def _shares(
     total: Mapping[str, float], names: Iterable[str], count: str, each: str, whole: str
 ) -> Iterator[tuple[str, float]]:
-    """What is right of each, and of all."""
+    """Yield the share of correct results of each kind, and of all."""
     counts = {name: total[count.format(name)] for name in names}
     right = {name: total[f"{count.format(name)} right"] for name in names}
     for name, count_of in counts.items():

@@ -1,4 +1,4 @@
-"""Whose the queue of a full link is: a flow alone, or beside others that the capture shows or does not.
+"""Accuracy of bottleneck sharing: a full link's queue with one flow, with captured and with uncaptured cross traffic.
 
     python benchmarks/scoreboard/sharing.py OUT [--cases N] [--first N] [--confusion]
 
@@ -29,16 +29,16 @@ from cases import CONTROLS, MIDDLE, PACKET_BYTES
 
 import ackclock as ac
 
-#: What a case may take: simulated time, and packets at the bottleneck.
+#: Limits of a case: simulated time, and packets at the bottleneck.
 LONGEST_S, MOST_PACKETS = 60.0, 20_000
 
 #: The flow that is looked at comes first.
 FIRST = "host 10.0.0.1"
 
-#: What there may be beside it.
+#: The kinds of cross traffic.
 BESIDE = ("nothing", "tcp", "udp", "nothing", "tcp", "both")
 
-#: What is counted together.
+#: Column → the owners that it counts.
 COLUMNS = {"own": ("own",), "shared": ("shared",), "either": ("own", "shared"), "none": ("none",)}
 
 OTHERS = ("cubic", "reno", "bbr", "bbr3")
@@ -57,12 +57,12 @@ class Drawn:
 
     @property
     def half(self) -> str:
-        """Which half it belongs to."""
+        """Return the half that it belongs to."""
         return "held out" if self.number % 2 else "tuned on"
 
     @property
     def views(self) -> dict[str, str]:
-        """What is read of its captures."""
+        """Return the captures that are analysed."""
         return {"all": "", "alone": FIRST} if self.beside in ("tcp", "both") else {"all": ""}
 
 

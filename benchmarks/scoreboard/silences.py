@@ -1,4 +1,4 @@
-"""How well silences are understood: causes imposed on captures of 1 to 300 flows, beside what the analysis says.
+"""Accuracy of stall classification: causes imposed on captures of 1 to 300 flows, compared with the analysis.
 
     python benchmarks/scoreboard/silences.py OUT [--cases N] [--first N] [--json]
 
@@ -36,7 +36,7 @@ DURATION_S, EARLIEST_S, LATEST_S = 5.0, 2.0, 3.5
 #: A link fails for so long in the runs with a cause of their own.
 OUTAGE_S = (0.1, 2.0)
 
-#: What a capture has after it lost packets, at least.
+#: The minimum duration of a capture after it lost packets.
 SEEN_NS = 400_000_000
 
 
@@ -182,7 +182,7 @@ def scored(case: Drawn, out: Path) -> Iterator[tuple[str, str, list[tuple[str, s
 
 
 def _classes(path: Path, origin_ns: int, windows: Windows, cause: str, otherwise: str) -> list[tuple[str, str]]:
-    return list(judged(capture.read([path]).answers, {cause: windows}, otherwise, 1e-9 * origin_ns))
+    return list(judged(capture.read([path]).analysis, {cause: windows}, otherwise, 1e-9 * origin_ns))
 
 
 def table(counts: Counter[tuple[str, str, str]]) -> None:
@@ -199,7 +199,7 @@ def table(counts: Counter[tuple[str, str, str]]) -> None:
 
 
 def right(true: str, found: Counter[str]) -> int:
-    """How many silences of a cause have one of its classes."""
+    """Return the number of stalls of a cause that are in one of its classes."""
     return sum(found[name] for name in CLASSES[true])
 
 

@@ -19,8 +19,8 @@ import ackclock as ac
 from ackclock.reproductions import pcap
 from ackclock.reproductions.pcap import Record
 
-#: What tells a transmission from all others: flow, whether the sender sent it, identification, sequence. Only after
-#: 65,536 packets of one end it could come again, with a repair of the very same segment.
+#: Identity of a transmission: flow, whether the sender sent it, identification, sequence. It is ambiguous only after
+#: 65,536 packets of one end, with a retransmission of the very same segment.
 Name: TypeAlias = tuple[int, bool, int, int | None]
 
 #: Fates of what reaches its end.
@@ -38,7 +38,7 @@ def read(result: Path, capture: Path) -> pl.DataFrame:
 
 
 def shown(rows: pl.DataFrame, records: Sequence[Record]) -> pl.DataFrame:
-    """As `read`. Raises `ValueError` for a packet that nobody has sent."""
+    """Return the rows that records show. Raises `ValueError` for a packet that no host has sent."""
     names = rows.select("flow", pl.col("end") == "sender", "identification", "sequence").rows()
     payloads = rows["payload_bytes"].to_list()
     places = {name: row for row, name in enumerate(names)}
@@ -50,7 +50,7 @@ def shown(rows: pl.DataFrame, records: Sequence[Record]) -> pl.DataFrame:
 
 
 def _rows_of(record: Record, places: dict[Name, int], payloads: Sequence[int]) -> list[int]:
-    """Of a packet its row, of a super-segment those of all its segments."""
+    """Return the row of a packet, or those of all segments of a super-segment."""
     found: list[int] = []
     covered, sequence = 0, record.sequence
     while not found or covered < record.payload_bytes:
@@ -64,7 +64,7 @@ def _rows_of(record: Record, places: dict[Name, int], payloads: Sequence[int]) -
 
 
 def _copies() -> list[pl.Expr]:
-    """Which copy of its data, or of what opens the connection, each row is, and whether it was needless."""
+    """Number the copies of each row's data, or of its handshake segment, and mark the needless ones."""
     kinds = pl.col("kind").cast(pl.String)
     segments = ["data", "data_fin", "fin"]
     same = ["run", "flow", pl.when(kinds.is_in(segments)).then(pl.lit("data")).otherwise(kinds), "segment"]

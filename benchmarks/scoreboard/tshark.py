@@ -45,17 +45,17 @@ class Row:
 
     @property
     def is_data(self) -> bool:
-        """Whether it carries data to the receiver."""
+        """Return True if it carries data to the receiver."""
         return self.ports[1] == PORT and self.payload > 0
 
     @property
     def is_answer(self) -> bool:
-        """Whether the receiver acknowledges with it."""
+        """Return True if the receiver acknowledges with it."""
         return self.ports[0] == PORT and self.sequence > 0 and self.acknowledgement > 0
 
     @property
     def blocks(self) -> int:
-        """How many SACK blocks it has."""
+        """Return the number of its SACK blocks."""
         return max(0, self.length - PLAIN_BYTES - SACK_BYTES) // BLOCK_BYTES if self.is_answer else 0
 
 
@@ -110,15 +110,15 @@ class Arrivals:
         self._heard_ns = np.maximum.accumulate(heard_ns) if len(heard_ns) else heard_ns
 
     def by(self, time_ns: int) -> int:
-        """How many have arrived by a time."""
+        """Return the number of arrivals by a time."""
         return bisect_left(self._heard_ns, time_ns + SLACK_NS)
 
     def below(self, acknowledgement: int) -> int:
-        """How many an acknowledgement covers."""
+        """Return the number of arrivals that an acknowledgement covers."""
         return bisect_left(self._starts, acknowledgement)
 
     def above(self, acknowledgement: int, count: int) -> list[Span]:
-        """Of the first so many those above an acknowledgement, joined."""
+        """Return the first `count` arrivals above an acknowledgement, joined."""
         spans = sorted(span for _, span in self._spans[:count] if span[0] > acknowledgement)
         edges = [index for index, (one, two) in enumerate(pairwise(spans), start=1) if one[1] < two[0]]
         return [
@@ -136,7 +136,7 @@ def _records(rows: Sequence[Row], arrivals: Arrivals) -> Iterator[pcap.Record]:
 
 
 def _counts(answers: Sequence[Row], arrivals: Arrivals) -> Iterator[int]:
-    """How many segments had arrived when each was sent. Those of a burst tell of equally many."""
+    """Yield the number of segments that had arrived when each was sent. Those of a burst report equally many."""
     count = 0
     for burst in _bursts(answers):
         if not burst[0].blocks:
@@ -161,7 +161,7 @@ def _bursts(answers: Sequence[Row]) -> Iterator[list[Row]]:
 
 
 def _header(row: Row, blocks: Sequence[Span]) -> bytes:
-    """Of an Ethernet frame; a SYN has the number 0. No window holds anybody back."""
+    """Return an Ethernet frame's headers; a SYN has the number 0. The window limits no sender."""
     if row.sequence == 0:
         options = struct.pack(">BBHBBBBBBBB", 2, 4, MSS, 4, 2, 1, 3, 3, 14, 0, 0)
     elif blocks:

@@ -1,4 +1,4 @@
-"""How often the congestion control of a captured flow is named rightly.
+"""Accuracy of identifying the congestion control algorithm of a captured flow.
 
     python benchmarks/scoreboard/which.py [--cases N] [--first N] [--since N] [--jobs N] [--csv FOLDER] [--json]
 
@@ -36,10 +36,10 @@ OURS = frozenset(_core.CONGESTION_CONTROLS)
 #: Times that a flow's window must have come down.
 LEAST_EPOCHS = 3
 
-#: What a case may take: simulated time, and packets at the bottleneck.
+#: Limits of a case: simulated time, and packets at the bottleneck.
 LONGEST_S, MOST_PACKETS = 60.0, 60_000
 
-#: Where captures are taken.
+#: The vantage points of captures.
 VANTAGES = ("senders", "receivers")
 
 #: Segments. With fewer several controls are Reno: Compound and HighSpeed below 38, Illinois below 15, BIC below 14.
@@ -65,23 +65,23 @@ class Named:
 
     @property
     def first(self) -> bool:
-        """Whether the name is the flow's, or "unknown" where there is none to give."""
+        """Return True if the name is the flow's, or "unknown" where no name is right."""
         return self.said == (self.true if self.true in OURS else congestion.UNKNOWN)
 
     @property
     def is_same(self) -> bool:
-        """Whether the flow's control did the same as the one that is said, and is told beside it."""
+        """Return True if the flow's CCA behaved like the one identified, and is listed as indistinguishable from it."""
         return not self.first and self.true in congestion.same(self.ranking)
 
     @property
     def is_just_that(self) -> bool:
-        """Whether the flow's control is none of ours, and did what the one that is said does."""
+        """Return True if the flow's CCA is none of ours, and behaved like the one identified."""
         off = self.ranking[0]["off"] if self.ranking else None
         return self.true not in OURS and off is not None and off < JUST_THAT
 
     @property
     def right(self) -> bool:
-        """Whether the flow's control is said, first or beside it; or "unknown" where there is none to say."""
+        """Return True if the flow's CCA is among those identified; or "unknown" where no name is right."""
         return self.first or self.is_same
 
 
@@ -143,7 +143,7 @@ def of_case(number: int) -> list[Named]:
     told = [
         (_number(flow["client"]), vantage, flow["congestion"])
         for vantage, one in found.items()
-        for flow in one.answers["flows"]
+        for flow in one.analysis["flows"]
     ]
     return [
         Named(
@@ -160,7 +160,7 @@ def of_case(number: int) -> list[Named]:
 
 
 def _number(client: str) -> int:
-    """That of a flow, from its sender's address."""
+    """Return the number of a flow, from its sender's address."""
     _, high, middle, low = map(int, client.split(":", maxsplit=1)[0].split("."))
     return (high << 16 | middle << 8 | low) - 1
 
@@ -207,7 +207,7 @@ def of_csv(path: Path) -> Named:
     with tempfile.TemporaryDirectory() as place:
         file = Path(place) / "transfer.pcap"
         tshark.write(path, file)
-        flows = capture.read([file]).answers["flows"]
+        flows = capture.read([file]).analysis["flows"]
     most = max(flows, key=lambda flow: flow["bytes"] or 0)
     ranking = most["congestion"]
     source = f"{path.parent.name}/{path.name}"

@@ -72,7 +72,7 @@ def check_congestion(kind: str, parameters_json: str) -> None:
         ValueError: the parameters are invalid; the message gives the reason.
     """
 
-def try_congestion(kind: str, parameters_json: str, histories: int) -> str | None:
+def check_contract(kind: str, parameters_json: str, histories: int) -> str | None:
     """Test a CCA with complete parameters in `histories` random histories of a connection, always the same ones.
 
     Returns:
@@ -138,7 +138,7 @@ class ClockWatch:
         """Watch for `for_s` seconds, without holding the interpreter: column name → values, a row for each gap.
 
         `start_s` (monotonic), `wall_s` (since 1970), `duration_s`, `class`, and the evidence for it: `waited_s`,
-        `stolen_s`, `stepped_s`, `stood_still_s`.
+        `stolen_s`, `stepped_s`, `clock_stopped_s`.
         """
 
     @property
@@ -149,7 +149,7 @@ class ClockWatch:
     def has_counter(self) -> bool:
         """True if the machine has a counter that continues while its clocks are stopped."""
 
-def linux_inside(path: str) -> None:
+def execute_run_spec(path: str) -> None:
     """Execute the run specification in a file: set up the network, run the traffic, write the result.
 
     The calling process must have network and mount namespaces of its own. Progress (`progress 0.25`) and an error
@@ -163,7 +163,7 @@ def linux_inside(path: str) -> None:
     """
 
 def linux_result(result: bytes) -> dict[str, dict[str, _Column]]:
-    """Return the tables of a result that `linux_inside` has written: table name → column name → values.
+    """Return the tables of a result that `execute_run_spec` has written: table name → column name → values.
 
     Columns are named as in the dataset; missing values are NaN, and the greatest value of an unsigned integer type.
     The codes in column `kind` of `events` are those of `EVENT_KINDS`.
@@ -294,7 +294,7 @@ class Capture:
         interval_s: float = 0.1,
         events: bool = True,
         segments: bool = False,
-        most_flows: int = 10_000,
+        max_connections: int = 10_000,
     ) -> Capture:
         """Open files (pcap or pcapng, also as gz, zst or xz); `-` is standard input.
 
@@ -304,7 +304,7 @@ class Capture:
             interval_s: the minimum time between two samples of a flow; 0: no samples.
             events: record events other than stalls.
             segments: record `segments` and `acknowledgements`: the fate of each copy of each data segment.
-            most_flows: the maximum number of connections that `largest` returns.
+            max_connections: the maximum number of connections that `largest` returns.
 
         Raises:
             ValueError: the filter is invalid; the message gives the position.
@@ -333,7 +333,7 @@ class Capture:
     def seen(self) -> list[dict[str, Any]]:
         """Return sums over the directions of each vantage point, for the rows taken so far.
 
-        Keys: `vantage`, `directions`, `payload_bytes`, `delivered_bytes`, `lost`, `capture_lost`, `data_segments`.
+        Keys: `vantage`, `directions`, `payload_bytes`, `delivered_bytes`, `lost`, `not_captured`, `data_segments`.
         """
 
     def largest(self, columns: Sequence[str]) -> list[dict[str, Any]]:
@@ -346,7 +346,7 @@ class Capture:
             ValueError: `flows` has no such column.
         """
 
-    def largest_stalls(self) -> list[dict[str, Any]]:
+    def top_talker_stalls(self) -> list[dict[str, Any]]:
         """Return the stalls of these connections, in order of time: `flow`, `time_s`, `duration_s` and `class`."""
 
     def files(self) -> list[dict[str, Any]]:
@@ -355,7 +355,7 @@ class Capture:
         Keys: `path`, `refused` (True if it is unreadable), `note` (the reason why it, or its rest, is unreadable),
         `dropped` (packets that the capturing host reports as lost; None if it reports nothing), and counts: `packets`,
         `segments`, `unknown_link`, `not_ip`, `not_tcp`, `later_fragments`, `cut`, `malformed`, `bad_checksums`,
-        `offloaded_checksums`, `super_segments`, `seen_before`, `without_time`, `back_in_time`.
+        `offloaded_checksums`, `super_segments`, `seen_before`, `without_time`, `out_of_order_timestamps`.
         """
 
     @property
@@ -382,9 +382,9 @@ class Capture:
         """Return the limit of the path (from one address to another) that carries most data; None without data.
 
         Keys: `limiter` (policer, shaper, queue, none or undecided); `rate_bps`, `depth_bytes` (the excess over its rate
-        that it accepts before it drops; a lower bound if `depth_at_least`), `burst_bytes` (the excess that a shaper
+        that it accepts before it drops; a lower bound if `depth_is_minimum`), `burst_bytes` (the excess that a shaper
         forwards without delay), each with a 95 % interval (`rate_ci95`, …) or None; round-trip times under load:
-        `rtt_min_s`, `rtt_median_s`, `rtt_p95_s`, and `standing_s`, the queueing delay that 90 % of them exceed.
+        `rtt_min_s`, `rtt_median_s`, `rtt_p95_s`, and `standing_queue_s`, the queueing delay that 90 % of them exceed.
         """
 
     def levels(self, rate_bps: float, most: int) -> dict[str, list[float] | list[bool]]:
@@ -398,7 +398,7 @@ class Capture:
         """Connections so far."""
 
     @property
-    def cut_short(self) -> int:
+    def evicted_connections(self) -> int:
         """Open connections that were ended because memory was short; their rest counts as other connections."""
 
     @property
@@ -406,7 +406,7 @@ class Capture:
         """TCP segments so far, without those captured twice."""
 
     @property
-    def far_off(self) -> int:
+    def clamped_timestamps(self) -> int:
         """Segments whose times are 4.5 years or more from the first's."""
 
     @property

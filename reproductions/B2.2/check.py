@@ -46,7 +46,7 @@ def flow_of(view: RunView) -> single_flow.SingleFlow:
 
 
 def in_whole_packets(view: RunView) -> bool:
-    """Whether the run's windows are whole packets: the second reading."""
+    """Return True if the run's windows are whole packets: the second interpretation."""
     return flow_of(view).whole == "window"
 
 
@@ -88,7 +88,7 @@ def tcp_share(view: RunView) -> float | None:
 def least_difference_p(view: RunView) -> float | None:
     """D_min at the printed round trip, without a buffer, in packets."""
     flow = flow_of(view)
-    return None if in_whole_packets(view) else single_flow.least_difference(flow, flow.pipe_p)
+    return None if in_whole_packets(view) else single_flow.min_difference(flow, flow.pipe_p)
 
 
 MEASURES = {buffer: partial(threshold_s, buffer) for buffer in BUFFERS_P} | {

@@ -81,12 +81,12 @@ def neighbours_p(view: RunView) -> tuple[float, ...]:
 
 def median_p(view: RunView) -> float:
     """The middle one of these."""
-    return float(np.median(view.once(neighbours_p)))
+    return float(np.median(view.cached(neighbours_p)))
 
 
 def reaching(least_p: float, view: RunView) -> float:
     """The share of these that are at least so large."""
-    return float(np.mean([each >= least_p for each in view.once(neighbours_p)]))
+    return float(np.mean([each >= least_p for each in view.cached(neighbours_p)]))
 
 
 MEASURES = {
@@ -100,7 +100,7 @@ MEASURES = {
 
 
 def check(measured: Measured, published: Mapping[str, Published]) -> list[Row]:
-    """What the model alone says, and as asides whether that hangs on the RTT."""
+    """Return the rows of the model by itself, and as asides whether they depend on the RTT."""
     if NONE not in measured:
         return []
     found = measured[BOTH]
@@ -124,5 +124,5 @@ def beside(measured: Mapping[str, Measured], published: Mapping[str, Published])
 
 
 def _further(one: Values, other: Values) -> Values:
-    """How much further from 1 `one` is than `other`."""
+    """Return the distance of `one` from 1 beyond that of `other`."""
     return tuple(None if a is None or b is None else abs(a - 1) - abs(b - 1) for a, b in zip(one, other, strict=True))

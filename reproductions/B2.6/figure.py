@@ -14,7 +14,7 @@ from ackclock.theory import single_flow
 
 SPAN_S = 30.0
 
-#: Of the cycles of the first expression alone, those drawn: from the first long one among them on.
+#: The drawn cycles of the first expression without the second: from the first long one among them on.
 LOOKED_AT = (10, 17)
 
 

@@ -33,7 +33,7 @@ MEASURES = {"slope": slope}
 
 
 def check(measured: Measured, published: Mapping[str, Published]) -> list[Row]:
-    """Nothing is published of either alone."""
+    """Return no rows: the sources publish neither by itself."""
     return []
 
 

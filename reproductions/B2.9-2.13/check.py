@@ -27,7 +27,7 @@ TCP, NEARLY_TCP = (0.0, 0.5), (0.0, 1.0)
 
 
 def runs(engine: str, case: str) -> bool:
-    """There is one simulation for each set-up, one run of the kernel, and one of ns-2."""
+    """Return True for one simulation of each set-up, one run of the kernel, and one of ns-2."""
     return engine == "theory" or case.endswith(PRINTED)
 
 

@@ -8,7 +8,7 @@ from ackclock.dataset import Dataset
 from ackclock.figures.plots import style
 from ackclock.reproductions.measures import mean_windows
 
-#: What is drawn of a series.
+#: The drawn part of a series.
 LAST_S = 20.0
 
 #: Utilisation is averaged over so many samples.

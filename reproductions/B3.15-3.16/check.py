@@ -11,7 +11,7 @@ from ackclock.metrics.delay import queue_mean_p
 
 BUFFERS = ("10 %", "30 %", "60 %", "100 %")
 
-#: Those “smaller than 60 %”.
+#: The cases that count as “smaller than 60 %”.
 SMALL = ("10 %", "30 %", "50 %")
 
 

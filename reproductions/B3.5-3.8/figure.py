@@ -12,7 +12,7 @@ from ackclock.metrics import RunView
 from ackclock.metrics.oscillation import cwnd_period_s
 from ackclock.reproductions.measures import mean_windows
 
-#: What is drawn of a series, in periods of the model's mean window.
+#: The drawn part of a series, in periods of the model's mean window.
 PERIODS = 8
 
 NAMES = ("mean field", "simulator, 10 flows")

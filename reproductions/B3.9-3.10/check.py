@@ -44,7 +44,7 @@ def runs(engine: str, case: str) -> bool:
 
 
 def check(measured: Measured, published: Mapping[str, Published]) -> list[Row]:
-    """What is said of the simulator alone, and of the model alone."""
+    """Return the rows of the simulator by itself, and of the model by itself."""
     if THESIS not in measured:
         found = measured[FULL]
         return [

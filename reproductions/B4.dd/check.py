@@ -33,7 +33,7 @@ def speed(operation: str, *, cached: bool, block_bytes: int = BLOCK_BYTES) -> Ca
 
 
 def spread(operation: str) -> Callable[[Dataset], Values]:
-    """How many times as fast the best size of blocks is as the worst, in each repeat, without the cache."""
+    """Measure the ratio of the best block size's speed to the worst's, in each repeat, without the cache."""
 
     def measure(data: Dataset) -> Values:
         rows = data.frame("disk").filter((pl.col("operation") == operation) & ~pl.col("cached"))

@@ -9,6 +9,6 @@ from ackclock.figures import plots
 
 
 def draw(found: Mapping[str, Dataset]) -> Figure:
-    """As `ackclock plot DIR disk` does."""
+    """Draw the figure of `ackclock plot DIR disk`."""
     (data,) = found.values()
     return plots.disk(data)

@@ -1,4 +1,4 @@
-"""What B4.dd measures: the disk below the system's temporary files, block by block, with its cache and without."""
+"""Measurement of B4.dd: the disk below the system's temporary files, block by block, with its cache and without."""
 
 import tempfile
 from collections.abc import Sequence

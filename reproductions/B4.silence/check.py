@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from ackclock import metrics
+from ackclock.capture import trace_statistics
 from ackclock.gallery import Measured, Row, near, ratio
 from ackclock.gallery.entry import Published
 from ackclock.metrics import RunView
@@ -39,7 +39,7 @@ FROM_4_TO_6, FROM_2_TO_9 = (0.04, 0.06), (0.02, 0.09)
 #: “10 %”: within a fifth; half or twice as much.
 TEN, FROM_5_TO_20 = (0.08, 0.12), (0.05, 0.2)
 
-#: What the capture tells is what happened: within 5 %; within a tenth.
+#: Tolerances of the capture analysis against the truth: within 5 %; within a tenth.
 TRUE, NEARLY = 0.05, 0.1
 
 #: “Remains”: within a tenth; within a quarter.
@@ -59,7 +59,7 @@ def imposed(case: str, capture: Path) -> Any:
 
     And what was told of the path before: behind a silence it is as if there had been none.
     """
-    path = capture.read([capture]).answers["path"]
+    path = capture.read([capture]).analysis["path"]
     records = pcap.read(capture)
     whole_ns = records[-1].time_ns
     truth, added_ns = {}, 0
@@ -88,7 +88,7 @@ def classed(view: RunView) -> float | None:
 
 
 def _windows(flows: Iterable[int], told: Any) -> Windows:
-    """Who rested when a cause began is not looked at."""
+    """Return the windows, without regard to flows that were idle when a cause began."""
     window = tuple(told["window_s"])
     return {flow: None if flow in told["resting"] else window for flow in flows}
 
@@ -99,7 +99,7 @@ def rate_bps(view: RunView) -> float | None:
 
 
 def shaper(view: RunView) -> float | None:
-    """Whether the path's limit is told to be a token bucket."""
+    """Return 1 if the path's limit is reported to be a token bucket."""
     return float(view.data.manifest["imposed"]["path"]["limiter"] in ("shaper", "policer"))
 
 
@@ -111,7 +111,7 @@ def shaper_bps(view: RunView) -> float | None:
 
 def loss(view: RunView) -> float | None:
     """Mean over the flows of the share that was lost until the capture lost something."""
-    return _mean(metrics.losses_before_capture_loss(view.data)["share"])
+    return _mean(trace_statistics.losses_before_capture_loss(view.data)["share"])
 
 
 def run_loss(view: RunView) -> float | None:

@@ -8,7 +8,7 @@ from ackclock.dataset import Dataset
 from ackclock.figures import curves
 from ackclock.figures.plots import style
 
-#: So much is drawn, from the warm-up on.
+#: The drawn part, from the warm-up on.
 SPAN_S = 60.0
 
 NAMES = {

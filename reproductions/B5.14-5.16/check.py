@@ -23,7 +23,7 @@ ONE_MORE, A_FEW_MORE = (81.0, 81.0), (80.0, 86.0)
 AROUND, SHORTER = 0.25, (0.0, 1.35)
 LESS, NOT_MORE = (0.0, 0.9), (0.0, 1.0)
 
-#: What path and buffer hold, the thesis's RTT, and where the iteration of the closed form begins.
+#: Capacity of path and buffer, the thesis's RTT, and the starts and length of the closed form's iteration.
 CAPACITY_P, RTT_S, STARTS, LOSSES = 80, 1.0, range(40, 161), 100
 
 #: When the link becomes faster, in seconds.
@@ -41,7 +41,7 @@ def after(packets: int) -> Callable[[RunView], float | None]:
 
 
 def converged(view: RunView) -> float | None:
-    """Where w_max comes to: by the closed form from any start (the farthest of them), else in the epochs that count."""
+    """Return the limit of w_max: by the closed form (the farthest over the starts), else over the epochs."""
     if not view.given:
         return float(np.mean([w_max for at_s, w_max in _losses(view) if view.warmup_s < at_s < RAISED_S]))
     beta = view.plan.groups[0].congestion.parameters["beta"]

@@ -20,7 +20,7 @@ AROUND, ABOUT = 0.05, 0.15
 #: “Except”: a twentieth more at least; more.
 EXCEPT, MORE = (1.05, inf), (1.0, inf)
 
-#: As in B6.5–6.6: in nine of ten pairs; in half it is a trend.
+#: Shares of ordered pairs, as for B6.5–6.6: in nine of ten pairs; in half it is a trend.
 ORDERED, MOSTLY = (0.9, 1.0), (0.5, 1.0)
 
 #: “Slightly better”: by a thousandth to a tenth; the same within a hundredth, or more.

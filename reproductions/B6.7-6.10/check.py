@@ -11,7 +11,7 @@ from ackclock.reproductions.measures import queue_delay_quantile, served_bps
 ENGINES = ("packet",)
 INTERVALS = ("5 ms", "30 ms", "100 ms")
 
-#: As in B6.5–6.6: in nine of ten pairs; in half it is a trend.
+#: Shares of ordered pairs, as for B6.5–6.6: in nine of ten pairs; in half it is a trend.
 ORDERED, MOSTLY = (0.9, 1.0), (0.5, 1.0)
 
 #: “Close to 9.6 Mb/s”: within 3 %, since the thesis does not say whether headers count; within a tenth.

@@ -19,7 +19,7 @@ ENGINES = ("packet", "theory")
 MEASURES = {"total": total_share, "jain": "jain"}
 STREAMS = (1, 2, 5, 10)
 
-#: What an Ethernet carries of payload: 1448 of 1538 bytes.
+#: The payload share of an Ethernet frame: 1448 of 1538 bytes.
 CARRIED = 1448 / 1538
 
 #: The share of the window that BIC keeps at a loss: in Linux, and on the slides (1 − 1/8).
@@ -42,7 +42,7 @@ def over(values: Values, expected: float) -> Values:
 
 
 def gain(more: Values, one: Values) -> Values:
-    """What more streams carry beyond one, seed by seed."""
+    """Return the gain of more streams over one, seed by seed."""
     return tuple(a / b - 1 if a is not None and b else None for a, b in zip(more, one, strict=True))
 
 

@@ -10,10 +10,10 @@ from ackclock.figures.plots import style
 from ackclock.metrics.throughput import goodput_bps
 from ackclock.theory import altman
 
-#: As in the slide's table, Mb/s.
+#: The slide's table, in Mb/s.
 PUBLISHED_MBPS = {1: 8353.66, 2: 8793.92, 5: 8987.49, 10: 9207.78}
 
-#: What a 10 Gb/s Ethernet carries of payload, Mb/s.
+#: The payload rate of a 10 Gb/s Ethernet, in Mb/s.
 CARRIED_MBPS = 10_000 * 1448 / 1538
 
 

@@ -1,4 +1,4 @@
-"""What is judged of the reading that the verdict is of, and the slides' distributions of completion times."""
+"""Figure of the rows of the judged interpretation, and the slides' distributions of completion times."""
 
 from collections.abc import Mapping, Sequence
 

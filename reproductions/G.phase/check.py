@@ -12,7 +12,7 @@ from ackclock.metrics import RunView
 #: When the others join and leave, when the last phase ends (s), and how much of a light phase is measured.
 JOIN_S, LEAVE_S, STABLE_S, LIGHT_S = 60.0, 120.0, 180.0, 20.0
 
-#: What interfaces of Ethernet carry of payload.
+#: The payload share of Ethernet interfaces.
 PAYLOAD = 1448 / 1538
 
 #: “Stable”: nearly all that the sources can offer; nine tenths of it.
@@ -28,7 +28,7 @@ def staying_bps(view: RunView) -> npt.NDArray[np.float64]:
 
 
 def offered_bps(view: RunView) -> float:
-    """What their interfaces carry of payload."""
+    """Return the payload rate of the sources' interfaces."""
     access_bps = min(float(link.rate_bps) for link in view.plan.links)
     return int((view.starts_s < JOIN_S).sum()) * access_bps * PAYLOAD
 

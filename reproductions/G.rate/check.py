@@ -17,7 +17,7 @@ TWO_DIGITS, NEARLY = 0.01, 0.1
 
 
 def packets(view: RunView) -> float | None:
-    """What Mathis's formula needs for 10 Gb/s at the plan's RTT and packet size."""
+    """Return the window that Mathis's formula needs for 10 Gb/s at the plan's RTT and packet size."""
     return theory.loss_free_packets(10e9, view.plan.mean_base_rtt_s, view.plan.packet_bytes)
 
 

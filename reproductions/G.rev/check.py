@@ -17,7 +17,7 @@ SAME, ALIKE = 0.02, 0.1
 #: “A step”: twice as much at least; more at all.
 STEP, MORE = (2.0, inf), (1.0, inf)
 
-#: What the bands of the time alone are shares of: 15 files of 30 GB at 9.41 Gb/s, whatever a reading's files are.
+#: The time that the time's own tolerances are shares of: 15 files of 30 GB at 9.41 Gb/s, whatever the interpretation.
 WHOLE_S = 383.0
 
 #: The slides' files and link. A size is in MiB where it is a whole number of them, else in MB.

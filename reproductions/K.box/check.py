@@ -14,7 +14,7 @@ MEASURES = {"utilisation": "utilisation", "synchronisation": "synchronisation"}
 VARIANTS = ("HSTCP", "CUBIC", "AIMD", "H-TCP")
 BUFFERS = ("0.02", "0.05", "0.2")
 USUAL, FAST, PACED = "1Gb/s", "10Gb/s", "paced"
-#: What can be paid for at the paper's rate.
+#: Points that can be afforded at the paper's rate.
 POINTS = (f"HSTCP 0.05 {FAST}", f"CUBIC 0.05 {FAST}")
 
 #: “Fed”: the model follows its source within 2 points; up to 5 it is of its kind.
@@ -35,7 +35,7 @@ def fed(engine: str, case: str, plan: Plan, result: Callable[[str, str], Dataset
 
 
 def check(measured: Measured, published: Mapping[str, Published]) -> list[Row]:
-    """Nothing of an engine alone."""
+    """Return no rows for a single engine."""
     return []
 
 

@@ -28,7 +28,7 @@ WARMUP = 1 / 3
 
 
 def measured_part(data: Dataset) -> tuple[float, float]:
-    """Of a capture that part which is measured of the run."""
+    """Return the part of a capture that is the run's measurement interval."""
     end_s = next(iter(metrics.runs(data))).run_end_s
     return WARMUP * end_s, end_s
 
@@ -53,12 +53,12 @@ CAPTURED = {"told": told}
 
 
 def check(measured: Measured, published: Mapping[str, Published]) -> list[Row]:
-    """Nothing of an engine alone."""
+    """Return no rows for a single engine."""
     return []
 
 
 def beside(measured: Mapping[str, Measured], published: Mapping[str, Published]) -> list[Row]:
-    """Of each variant the capture beside its run, and the model beside it."""
+    """Compare each variant's capture with its run, and the model with it."""
     packet, fluid = measured["packet"], measured["fluid"]
 
     def rows(claim: str, one: tuple[Measured, str], agrees: tuple[float, float], differs: tuple[float, float],

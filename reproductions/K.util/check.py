@@ -14,7 +14,7 @@ MEASURES = {"utilisation": "utilisation", "jain": "jain"}
 HIGH_SPEED = ("HSTCP", "CUBIC", "H-TCP")
 BUFFERS = ("0.01", "0.02", "0.05", "0.1", "0.2", "0.4", "1")
 LOW, HIGH, EARLY, PACKETS = "X=0.3", "X=0.6", "early", "packets"
-#: Where the packet engine looks: some minutes of the processor each.
+#: The points of the packet engine: some minutes of the processor each.
 POINTS = ("HSTCP 0.05", "CUBIC 0.05")
 
 #: “More than 90 %”; 85 % is of its kind.

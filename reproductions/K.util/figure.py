@@ -44,7 +44,7 @@ def panel(ax: Axes, variant: str, fluid: Mapping[str, Dataset], packet: Mapping[
 
 
 def of(case: str, variant: str, losses: str) -> bool:
-    """Whether a case belongs to a line."""
+    """Return True if a case belongs to a line."""
     return case.startswith(f"{variant} ") and case.endswith(losses)
 
 

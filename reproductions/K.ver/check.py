@@ -23,7 +23,7 @@ def runs(engine: str, case: str) -> bool:
 
 
 def check(measured: Measured, published: Mapping[str, Published]) -> list[Row]:
-    """Nothing of an engine alone."""
+    """Return no rows for a single engine."""
     return []
 
 

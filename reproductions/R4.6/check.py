@@ -49,7 +49,7 @@ def runs(engine: str, case: str) -> bool:
 
 
 def check(measured: Measured, published: Mapping[str, Published]) -> list[Row]:
-    """What was simulated; of the model the probability is given."""
+    """Return the rows of the simulated cases; the model's probability is given."""
     if f"150KB {SIMULATED}" not in measured:
         return []
     return [

@@ -11,7 +11,7 @@ from ackclock.reproductions.measures import rtt_of_acks_s
 
 ENGINES = ("packet", "linux")
 
-#: What table 5.1 gives as a link's capacity for TCP, beside its rate at layer 2: 288 of 300 kB/s.
+#: The link capacity for TCP in table 5.1, relative to its rate at layer 2: 288 of 300 kB/s.
 TCP_SHARE = 0.96
 
 #: The flows' numbers.

@@ -15,11 +15,11 @@ from ackclock.metrics import runs
 LINES = ("slow right-sized", "fast right-sized", "slow bloated", "fast bloated")
 NAMES = {"reno": "N", "cubic": "C", "vegas": "V", "compound": "T"}
 
-#: What table 5.1 gives as a link's capacity for TCP, beside its rate.
+#: The link capacity for TCP in table 5.1, relative to its rate.
 TCP_SHARE = 0.96
 
 
-#: How the kernel's values are drawn.
+#: Style of the kernel's values.
 KERNEL: Mapping[str, Any] = {"ms": 3, "mfc": "white", "mec": style.INK, "mew": 0.7}
 
 

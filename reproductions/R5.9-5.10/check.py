@@ -39,7 +39,7 @@ def response_s(view: RunView) -> float | None:
 
 
 def per_1000_s(view: RunView) -> float | None:
-    """How many downloads begin, in 1000 s."""
+    """Return the number of downloads that begin per 1000 s."""
     return 1000 * (view.flows.height - 1) / view.plan.duration_s
 
 

@@ -30,7 +30,7 @@ SIMILAR, OF_ITS_KIND = 0.2, 0.4
 
 
 def share(flow: int) -> Callable[[RunView], float | None]:
-    """What a flow delivers, as a share of what its link carries of TCP's data: 1448 of 1500 bytes."""
+    """Measure a flow's goodput as a share of the TCP data that its link carries: 1448 of 1500 bytes."""
 
     def of(view: RunView) -> float | None:
         capacity_bps = view.plan.links[flow].rate_bps * 1448 / 1500

@@ -49,7 +49,7 @@ FAR_ABOVE, ABOVE = (1.25, inf), (1.0, inf)
 
 
 def load(view: RunView) -> float:
-    """What the downloads deliver, as a share of what the down link carries of payload."""
+    """Return the downloads' goodput as a share of the down link's payload rate."""
     downloads = view.flows.filter(pl.col("size_bytes").is_not_null())
     return 8 * float(downloads["measured_bytes"].sum()) / view.measured_s / (view.plan.links[DOWN].rate_bps * PAYLOAD)
 

@@ -16,7 +16,7 @@ CAPTURED = {"short": captured_completion_of(most=SHORT)}
 
 UPLOADS, LOADS = ("reno", "cubic"), ("alone", "udp")
 
-#: What the capture tells is what happened: within 2 %; within 10 %.
+#: Tolerances of the capture analysis against the truth: within 2 %; within 10 %.
 TRUE, NEARLY = 0.02, 0.1
 
 #: “Divided by two”, read from curves; less.

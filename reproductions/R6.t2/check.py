@@ -25,7 +25,7 @@ def rtt_s(view: RunView) -> float | None:
 
 
 def goodput_bps(view: RunView) -> float | None:
-    """What the upload delivers."""
+    """Return the goodput of the upload."""
     if view.given:
         return value(view, "goodput_bps")
     return float(8 * view.flows["measured_bytes"][UPLOAD] / view.measured_s)

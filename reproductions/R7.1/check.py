@@ -11,7 +11,7 @@ from ackclock.gallery import Measured, Row, Values, near, ratio
 from ackclock.gallery.entry import Published
 from ackclock.metrics import RunView, value
 from ackclock.metrics.completion import transfers
-from ackclock.theory.syn_loss import avoidance_rate
+from ackclock.theory.completion_time import avoidance_rate
 
 ENGINES = ("theory", "packet")
 
@@ -53,7 +53,7 @@ def once(view: RunView) -> float | None:
     if view.given:
         found = kept(view)
         return None if found is None else found + view.plan.groups[0].tcp.initial_rto_s
-    some = view.once(transfers).filter("finished", pl.col("syn_retransmissions") == 1)["time_s"]
+    some = view.cached(transfers).filter("finished", pl.col("syn_retransmissions") == 1)["time_s"]
     return _with_fin(float(some.mean())) if some.len() else None
 
 
@@ -131,7 +131,7 @@ def _printed(claim: Published, value: float) -> Row:
 
 
 def _sizes(published: Mapping[str, Published], repair_s: float, printed: bool) -> list[Row]:
-    """Where a lost SYN is a tenth. The first is of section 7.1.1, which has equation 7.6."""
+    """Return the rows where a tenth of the SYNs is lost. The first is of section 7.1.1, which has equation 7.6."""
     sizes = {"avoidance-only": RTO_S / 0.1 * avoidance_rate(P, RTT_S)}
     for claim, rto_s in (("size-1", 1.0), ("size-3", 3.0)):
         sizes[claim] = theory.size_where_syn_counts(0.1, RTT_S, P, rto_s=rto_s, recovery_s=repair_s)

@@ -5,7 +5,7 @@ from math import inf
 
 import polars as pl
 
-from ackclock import metrics
+from ackclock.capture import trace_statistics
 from ackclock.gallery import Measured, Row, near, ratio
 from ackclock.gallery.entry import Published
 from ackclock.metrics import RunView
@@ -21,7 +21,7 @@ LARGE, SOME = (0.2, 0.8), (0.05, 1.0)
 #: “Doubled”, from 1.4 to 2.4 times in table 7.3; longer.
 DOUBLED, LONGER = (1.4, 2.6), (1.0, inf)
 
-#: What the trace tells is what happened: within 2 %; within 10 %.
+#: Tolerances of the trace analysis against the truth: within 2 %; within 10 %.
 TRUE, NEAR = 0.02, 0.1
 
 #: “Little affected”: within 5 %; within a quarter.
@@ -36,10 +36,10 @@ AGAIN = ("opening_again", "fast_retransmit", "tail_probe", "timeout", "after_tim
 
 
 def traced(what: str, **more: int) -> Callable[[RunView], float | None]:
-    """What `metrics.trace` says of the senders of the data, which here open the connections too."""
+    """Measure with `metrics.trace` at the senders of the data, which here open the connections too."""
 
     def measure(view: RunView) -> float | None:
-        rows = metrics.trace(view.data, **more).rows_by_key(["sender", "what"], named=True, unique=True)
+        rows = trace_statistics.trace(view.data, **more).rows_by_key(["sender", "what"], named=True, unique=True)
         found: float | None = rows["client", what]["value"]
         return found
 

@@ -93,7 +93,7 @@ def check(measured: Measured, published: Mapping[str, Published]) -> list[Row]:
 
 
 class _Load:
-    """What was measured under one load, by queue."""
+    """Measurements under one load, by queue."""
 
     def __init__(self, by_queue: Measured) -> None:
         self._by_queue = by_queue
@@ -142,7 +142,7 @@ def _alone(load: _Load) -> list[Row]:
 
 
 def _bytes(load: _Load) -> list[Row]:
-    """What the section says of the byte FIFO."""
+    """Return the section's rows on the byte FIFO."""
     return [
         Row("1-bytes-time", load.over("wait", "bfifo", "pfifo"), _points(0.8), LESS_AT_ALL),
         Row("1-bytes-syn", load.one("syn", "bfifo"), NONE, HARDLY_ANY),

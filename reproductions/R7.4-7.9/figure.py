@@ -22,7 +22,7 @@ PANELS: Mapping[str, Callable[[RunView], object]] = {
 }
 
 
-#: How the kernel's values are drawn.
+#: Style of the kernel's values.
 KERNEL: Mapping[str, Any] = {"ms": 4, "mfc": "white", "mec": style.INK}
 
 

@@ -22,7 +22,7 @@ CAPTURED = {
 LEADERS, OTHERS = ("fq_codel", "sfq", "redfavor", "spa"), ("pfifo", "bfifo", "codel", "pie")
 QUEUES = (*OTHERS, *LEADERS)
 
-#: What the capture tells is what happened: within 2 %; within 10 %.
+#: Tolerances of the capture analysis against the truth: within 2 %; within 10 %.
 TRUE, NEARLY_TRUE = 0.02, 0.1
 
 #: “Better”, “clearly ahead”: the worst of the better ones is better; up to 15 % worse it is nearly so. As in R7.4–7.9.

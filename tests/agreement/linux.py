@@ -93,7 +93,7 @@ class Run:
     srtt_mean_s: float
     drops: int
     retransmissions: int
-    #: Whether the recorded link is a token bucket, and not one that transmits.
+    #: Set if the recorded link is a token bucket, and not one that transmits.
     token_bucket: bool = True
 
     @property
@@ -129,13 +129,13 @@ class Run:
         )
 
 
-#: Of the recorded token buckets: `htb rate RATE burst 1600`.
+#: The burst of the recorded token buckets: `htb rate RATE burst 1600`.
 BURST = "1600B"
 
 #: The receive window that a socket buffer of 16 MB has room for.
 WINDOW = "8MiB"
 
-#: What the kernel's clock of 10 ms (`HZ=100`) makes of times that are looked at once a tick.
+#: Effect of the kernel's clock of 10 ms (`HZ=100`) on times that are checked every tick.
 TICKS = {"tick": "10ms", "tupdate": "20ms"}
 
 #: Words of tc that stand alone.
@@ -168,7 +168,7 @@ def _table(family: Family, name: str, given: dict[str, str]) -> str:
 
 @dataclass(frozen=True)
 class Simulated:
-    """What came out of the packet engine."""
+    """Results of the packet engine."""
 
     run: Run
     data: Dataset
@@ -197,7 +197,7 @@ class Simulated:
 
     @cached_property
     def retransmissions(self) -> int:
-        """Of all flows, over the whole run."""
+        """Return the retransmissions of all flows, over the whole run."""
         return int(self.data.flows["retransmissions"].sum())
 
     @cached_property
@@ -222,7 +222,7 @@ class Simulated:
 
     @property
     def agrees(self) -> bool:
-        """Whether goodput and queueing delay are both within their tolerance."""
+        """Return True if goodput and queueing delay are both within their tolerance."""
         return abs(self.goodput_difference) <= GOODPUT and abs(self.delay_difference_s) <= self.delay_tolerance_s
 
     def windows_at(self, times_s: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
@@ -302,7 +302,7 @@ def cell(queue: str, *, rate: str, rtt: str, flows: int, congestion: str) -> dic
 
 
 def falls(window: npt.NDArray[np.float64]) -> int:
-    """How often a window, sampled every 0.2 s, came down by more than a tenth at once."""
+    """Return the number of times a window, sampled every 0.2 s, fell by more than a tenth in a step."""
     fallen = window[1:] < 0.9 * window[:-1]
     return int(np.count_nonzero(fallen[1:] & ~fallen[:-1]) + fallen[0])
 
@@ -351,5 +351,5 @@ def printed(results: Iterable[Simulated]) -> str:
 
 
 def enough(runs: int, share: float = 0.9) -> int:
-    """How many of so many runs have to agree."""
+    """Return the number of these runs that have to agree."""
     return math.ceil(share * runs)

@@ -65,7 +65,7 @@ def test_the_utilisation_follows(variant):
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_the_epochs_come_as_often(variant):
+def test_epoch_rates_agree(variant):
     """The growth laws' speed: within a sixth in three runs, or three epochs where there are few."""
     for buffer in BUFFERS:
         runs = [pair(variant, buffer, seed) for seed in (1, 2, 3)]
@@ -75,7 +75,7 @@ def test_the_epochs_come_as_often(variant):
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_as_many_flows_are_hit(variant):
-    """What was fed in is what comes out, but for rounding to whole flows and for immune ones."""
+    """Check that the input rates come out, but for rounding to whole flows and for immune ones."""
     for buffer in BUFFERS:
         packets, fluid = pair(variant, buffer)
         assert fluid["synchronisation"] == pytest.approx(packets["synchronisation"], abs=0.05)

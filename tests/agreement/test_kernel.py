@@ -21,7 +21,7 @@ from ackclock.plan import FlowPlan, Plan
 
 pytestmark = pytest.mark.usefixtures("guest_kernel")
 
-#: What may differ: the goodput, and the drops, or so many packets.
+#: Tolerances: of the goodput, and of the drops, or a number of packets.
 GOODPUT, DROPS, DROPPED_P = 0.005, 0.05, 2
 
 #: The recording's receiver read every 5 ms; a receive buffer that is large from the start comes nearest to it.
@@ -73,7 +73,7 @@ def as_recorded(run: linux.Run) -> Plan:
 
 
 @pytest.mark.parametrize("run", AGAIN, ids=lambda run: run.run)
-def test_a_recorded_run_comes_out_again(run):
+def test_a_recorded_run_is_reproduced(run):
     found = linux.Simulated(run, ac.run(as_recorded(run), "linux", seeds=[1]))
     print(f"{run.run}: {found.goodput_difference:+.2%}, {found.drops} drops, recorded {run.drops}")
     assert abs(found.goodput_difference) <= GOODPUT
@@ -111,7 +111,7 @@ def mean(runs: Sequence[linux.Simulated], metric: str) -> float:
     return statistics.fmean(getattr(run, metric) for run in runs)
 
 
-def test_the_recorded_runs_are_there():
+def test_the_recorded_runs_exist():
     assert len(AGAIN) == 8
 
 

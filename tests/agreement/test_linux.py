@@ -17,7 +17,7 @@ ALL = linux.recorded("summary")
 REFERENCE = [run for run in ALL if run.congestion in ("reno", "cubic") and run.discipline == "pfifo"]
 SINGLE = [run for run in REFERENCE if run.flows == 1]
 
-#: Of the runs of all algorithms at other settings, this share agrees at least.
+#: The minimum share of agreeing runs of all algorithms at other settings.
 SHARE = 0.85
 
 
@@ -53,7 +53,7 @@ def test_retransmissions_are_of_the_same_number(reference):
     assert all(0.5 < ratio < 2 for ratio in ratios), ratios
 
 
-def test_every_drop_is_repaired_once(reference):
+def test_every_drop_is_retransmitted_exactly_one_time(reference):
     """Retransmissions beyond the drops would be spurious; Linux has 4 in 1,216 of them at most."""
     for result in reference:
         assert result.drops - 30 <= result.retransmissions <= 1.01 * result.drops + 2, result.run.run

@@ -76,7 +76,7 @@ def ftth(engine: str, flows: int, queue: str, duration: float = 45.0) -> Found:
     return found(engine, flows, mbps=100, queue=queue, buffer_p=50, rtt_ms=20, duration=duration, warmup=20)
 
 
-def test_where_drops_are_by_lot_the_simulator_comes_to_the_limit():
+def test_with_random_drops_the_simulator_approaches_the_limit():
     limit = ftth("meanfield", 100, RED)
     few, many = ftth("packet", 10, RED, 50), ftth("packet", 50, RED, 35)
     off = {name: abs(one.window / limit.window - 1) for name, one in {"few": few, "many": many}.items()}
@@ -183,7 +183,7 @@ def test_inside_a_data_centre_the_mean_window_is_the_models():
     assert model.window == pytest.approx(packet.window, rel=0.05)
 
 
-def test_between_data_centres_the_model_knows_of_synchronisation():
+def test_between_data_centres_the_model_includes_synchronisation():
     """Scenario C at a tenth of its rate and buffer: most flows lose in an overflow, in the model and in packets.
 
     With N = 10 at full rate the simulator has 97 %, the model 86 % (B3.9–3.10).

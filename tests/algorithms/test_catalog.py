@@ -18,7 +18,7 @@ CARDS = algorithms.every()
 READER = TypeAdapter(algorithms.Card)
 IN_LINUX = [card for card in CARDS if card.linux]
 
-#: What functions of the engine linux compute something else from.
+#: Parameters from which functions of the engine linux compute another value.
 COMPUTED = {
     "queue/ared": {"limit", "target", "floor", "avpkt", "probability", "ecn"},
     "queue/prio": {"limit"},
@@ -58,7 +58,7 @@ def test_a_cards_own_values_are_read_as_any_others_are(card):
 
 
 @pytest.mark.parametrize("card", CARDS, ids=names(CARDS))
-def test_the_table_accepts_what_the_card_says_and_nothing_else(card):
+def test_the_table_accepts_exactly_the_parameters_of_the_spec(card):
     required = {name: "1p" if p.kind == "packets" else "64KB" for name, p in card.parameters.items() if p.required}
     card.table.model_validate({algorithms.NAME_KEYS[card.family]: card.name, **required})
     with pytest.raises(ValidationError, match="an unknown key"):
@@ -109,26 +109,26 @@ def test_names_in_a_plan_carry_the_unit():
 
 
 @pytest.mark.parametrize("card", IN_LINUX, ids=names(IN_LINUX))
-def test_the_kernel_is_told_of_every_parameter(card):
-    """Nothing that a scenario gives is silently ignored."""
+def test_every_parameter_reaches_the_kernel(card):
+    """Every parameter that a scenario gives reaches the kernel."""
     told = set(card.linux.parameters)
     assert told <= set(card.parameters)
-    made_of = algorithms.card("queue", card.linux.discipline).told(Word) if card.linux.discipline else {}
+    made_of = algorithms.card("queue", card.linux.discipline).kernel_parameters(Word) if card.linux.discipline else {}
     computed = COMPUTED.get(f"{card.family}/{card.name}", set())
     assert not told & computed
     assert set(card.parameters) == told | computed | (set(made_of) & set(card.parameters))
 
 
 @pytest.mark.parametrize("card", IN_LINUX, ids=names(IN_LINUX))
-def test_the_kernel_is_told_in_a_form_of_the_family(card):
+def test_parameters_reach_the_kernel_in_the_form_of_the_family(card):
     forms = {"congestion": (Knob, Fixed, Absent, Clock), "queue": (Word, Fixed, Absent)}[card.family]
     assert all(isinstance(told, forms) for told in card.linux.parameters.values())
-    for knob in card.told(Knob).values():
-        assert bool(card.linux.module) != (card.linux.ours or card.linux.brought)
+    for knob in card.kernel_parameters(Knob).values():
+        assert bool(card.linux.module) != (card.linux.ours or card.linux.user_supplied)
         assert (knob.default is None) != bool(card.linux.module), "the kernel's own modules have defaults"
-    for name, word in card.told(Word).items():
+    for name, word in card.kernel_parameters(Word).items():
         assert card.parameters[name].kind == "boolean" or not word.otherwise
-    assert all(card.parameters[name].default is None for name in card.told(Absent))
+    assert all(card.parameters[name].default is None for name in card.kernel_parameters(Absent))
 
 
 def test_what_the_kernel_fixes_is_in_a_plans_units():
@@ -153,8 +153,8 @@ def test_a_card_with_other_keys_is_an_error(wrong):
 
 
 @pytest.mark.parametrize("card", CARDS, ids=names(CARDS))
-def test_what_a_card_says_is_of_the_types_it_should_be(card):
-    """Nobody looks when a card is read, for speed."""
+def test_values_of_a_spec_have_the_declared_types(card):
+    """The types are checked here because reading a spec does not, for speed."""
     READER.validate_json(json.dumps(dataclasses.asdict(card)), strict=True)
 
 

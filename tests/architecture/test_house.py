@@ -7,7 +7,7 @@ from architecture import house
 
 FLOORS = (("lab",), ("views", "engines"), ("tables",), ("errors",))
 
-#: Nothing is wrong here.
+#: A package without faults.
 SOUND = {
     "lab": '_PUBLIC = {"run": "lab.engines.one"}\n',
     "lab.errors": "class Wrong(Exception): ...\n",
@@ -56,25 +56,25 @@ def test_the_sound_house_is_sound():
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_an_arrow_up_is_seen(way):
+def test_an_upward_import_is_reported(way):
     (found,) = house.upward(spoilt(tables=way), FLOORS)
     assert found.startswith("lab.tables imports lab.engines.two")
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_rooms_on_one_floor_do_not_know_each_other(way):
+def test_packages_of_one_layer_do_not_import_each_other(way):
     (found,) = house.upward(spoilt(views__curves=way), FLOORS)
     assert found.startswith("lab.views.curves imports lab.engines.two")
     assert house.strangers(spoilt(views__curves=way), "lab.views", "lab.engines") == [found]
 
 
 @pytest.mark.parametrize("way", [*WAYS, "from . import two", "from .two.network import Cables"])
-def test_an_engine_that_knows_another_is_seen(way):
+def test_an_engine_that_imports_another_is_reported(way):
     (found,) = house.neighbours(spoilt(engines__one=way), "lab.engines", ("engine",))
     assert found.startswith("lab.engines.one imports lab.engines.two")
 
 
-def test_an_engine_that_knows_another_is_seen_from_below_its_top():
+def test_a_submodule_importing_another_engine_is_reported():
     way = {"engines__two__network": "from lab.engines.one import Engine"}
     assert house.neighbours(spoilt(**way), "lab.engines", ("engine",)) == [
         "lab.engines.two.network imports lab.engines.one"
@@ -88,13 +88,13 @@ def test_the_package_itself_is_above_all():
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_circle_is_seen(way):
+def test_an_import_cycle_is_reported(way):
     package = spoilt(engines__engine=way, engines__two__network="import lab.engines.engine")
     (found,) = house.circles(package)
     assert set(found.split(" ← ")) == {"lab.engines.engine", "lab.engines.two"}
 
 
-def test_circles_between_packages_inside_packages_and_with_a_packages_own_file_are_seen():
+def test_cycles_between_and_inside_packages_and_with_a_packages_init_are_reported():
     (found,) = house.circles(spoilt(errors="from lab.tables import Rows"))
     assert set(found.split(" ← ")) == {"lab.errors", "lab.tables"}
     (found,) = house.circles(spoilt(views__curves="from lab.views.figures import draw"))
@@ -104,25 +104,26 @@ def test_circles_between_packages_inside_packages_and_with_a_packages_own_file_a
     assert len(house.circles(spoilt(engines__one="import lab.views", views="import lab.engines.two"))) == 1
 
 
-def test_a_room_without_a_floor_and_a_floor_without_a_room_are_seen():
+def test_a_package_without_a_layer_and_a_layer_without_a_package_are_reported():
     assert house.homeless({**SOUND, "lab.cellar": ""}, FLOORS) == ["cellar"]
     assert house.homeless(SOUND, (*FLOORS, ("attic",))) == ["attic"]
 
 
-def test_one_more_loose_module_is_seen():
+def test_an_additional_loose_module_is_reported():
     assert house.loose({**SOUND, "lab.odds": ""})[-1] == "lab.odds"
 
 
 @pytest.mark.parametrize("text", ["from . import curves", "from .curves import draw", "from .. import tables"])
-def test_a_relative_import_is_seen(text):
+def test_a_relative_import_is_reported(text):
     assert house.relative(spoilt(views__figures=text)) == ["lab.views.figures"]
 
 
-def test_long_files_and_functions_are_seen():
-    function = "def f():\n" + "    pass\n" * 80
-    package = {"short": "def f():\n    pass\n", "long": function}
-    assert house.long_functions(package, 80) == ["long.f: 81"]
-    inside = "class A:\n" + "".join(f"    {line}\n" for line in ("async def g(self):", *["    pass"] * 80))
-    assert house.long_functions({"a": inside}, 80) == ["a.g: 81"]
+def test_long_files_and_functions_are_reported():
+    long = "def f():\n" + "    pass\n" * 61
+    package = {"short": "def f():\n    pass\n", "long": long}
+    assert house.long_functions(package, 60) == ["long.f: 61"]
+    inside = "class A:\n" + "".join(f"    {line}\n" for line in ("async def g(self):", *["    pass"] * 61))
+    assert house.long_functions({"a": inside}, 60) == ["a.g: 61"]
+    described = 'def f(\n    x,\n):\n    """Text.\n\n    More.\n    """\n    pass\n'
+    assert house.long_functions({"a": described}, 1) == []
     assert house.long_files({"a": "\n" * 500, "b": "\n" * 501}, 500) == ["b: 501"]
-    assert house.median_function({"a": "def f(): ...\n", "b": "def f():\n    pass\n\ndef g(): ...\n"}) == 1

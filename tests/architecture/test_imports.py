@@ -33,7 +33,7 @@ FLOORS = (
     ("errors", "repr_format", "_core"),
 )
 
-#: What the engines share; else none knows another.
+#: The modules that all engines share; engines import no other engine.
 OF_ALL_ENGINES = ("engine", "features", "red", "external")
 
 PACKAGE = {
@@ -65,11 +65,11 @@ def test_nothing_goes_in_a_circle():
     assert not house.circles(PACKAGE)
 
 
-def test_engines_do_not_know_each_other():
+def test_engines_do_not_import_each_other():
     assert not house.neighbours(PACKAGE, "ackclock.engines", OF_ALL_ENGINES)
 
 
-def test_engines_do_not_know_the_scenario():
+def test_engines_do_not_import_the_scenario():
     """A plan is all that an engine needs."""
     assert not house.strangers(PACKAGE, "ackclock.engines", "ackclock.scenario")
 
@@ -84,8 +84,7 @@ def test_imports_are_absolute():
 
 def test_files_and_functions_are_short():
     assert not house.long_files(EVERYTHING, 500)
-    assert not house.long_functions(EVERYTHING, 80)
-    assert house.median_function(PACKAGE) <= 5
+    assert not house.long_functions(EVERYTHING, 60)
 
 
 def test_rust_files_are_short():
@@ -102,7 +101,7 @@ def test_importing_is_light(module):
     assert done.stdout.strip() == "[]"
 
 
-def test_the_public_names_are_there():
+def test_the_public_names_exist():
     import ackclock
 
     for name in ackclock.__all__:

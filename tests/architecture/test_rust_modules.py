@@ -34,7 +34,7 @@ FOR_TESTS = re.compile(r"\#\[cfg\((?:test|all\(test\b.*)\)\]")
 
 @dataclass
 class Scope:
-    """What one module names: the paths in its code, and what each imported name stands for."""
+    """The names of one module: the paths in its code, and the target of each imported name."""
 
     paths: set[Module] = field(default_factory=set)
     imports: dict[str, Module] = field(default_factory=dict)
@@ -206,7 +206,7 @@ def test_no_circle_between_modules(source: Path) -> None:
     assert circles(_files(source)) == []
 
 
-def test_only_the_identification_of_ccas_knows_controllers() -> None:
+def test_only_the_identification_of_ccas_uses_controllers() -> None:
     for file, text in _files(CRATES / "ackclock-analysis" / "src").items():
         code = SILENT.sub(" ", text)
         if file.startswith("identify"):
@@ -217,7 +217,7 @@ def test_only_the_identification_of_ccas_knows_controllers() -> None:
 
 # ---- the test itself ----
 
-#: What each crate below has: two modules, `b` with a child.
+#: The files of each crate below: two modules, `b` with a child.
 ROOT = {
     "lib.rs": "pub mod a;\nmod b;\npub use b::Thing;\n",
     "a.rs": "use crate::b;\n",
@@ -247,12 +247,12 @@ ROOT = {
     ],
     ids=lambda files: next(iter(files.values())).splitlines()[-1],
 )
-def test_a_circle_is_found(files: dict[str, str]) -> None:
+def test_a_cycle_is_detected(files: dict[str, str]) -> None:
     (circle,) = circles(ROOT | files)
     assert set(circle) >= {"a", "b"}
 
 
-def test_a_circle_below_the_root_is_found_at_its_level() -> None:
+def test_a_cycle_below_the_root_is_detected_at_its_level() -> None:
     below = {"b.rs": "mod x;\nmod y;", "b/x.rs": "use super::y::Item;", "b/y/mod.rs": "use crate::b::x;"}
     assert [set(circle) for circle in circles(ROOT | below)] == [{"b::x", "b::y"}]
 

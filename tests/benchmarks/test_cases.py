@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks" / "sco
 import cases
 
 
-def test_each_control_has_its_turn_and_what_came_later_its_own_cases():
+def test_each_cca_has_its_turn_and_later_additions_have_separate_cases():
     numbers = cases.numbers(0, len(cases.CONTROLS), since=1)
     assert {cases.control(number) for number in numbers} == set(_core.CONGESTION_CONTROLS)
     assert len({*numbers}) == len(numbers) == len(_core.CONGESTION_CONTROLS)

@@ -15,7 +15,7 @@ GENERATE = Path(__file__).resolve().parents[2] / "benchmarks" / "scoreboard" / "
 #: The two cases beside each other that take least.
 SMALL = ("--first", "202", "--cases", "2")
 
-#: What a worker begins with: it notes each result that it is asked for.
+#: A worker's preamble: it notes each result that it is asked for.
 NOTING = (
     "import ackclock.experiments.runner as r; made = r.written_there; "
     "r.written_there = lambda *given: (open({path!r}, 'a').write('x'), made(*given))[1]"
@@ -29,7 +29,7 @@ def call(out: Path, *more: str) -> subprocess.CompletedProcess[str]:
 
 
 def files(out: Path) -> dict[str, object]:
-    """What is in a folder, by the path; of manifests all but when it was made."""
+    """Return a folder's contents by path; of manifests all but the time of creation."""
     found = {path.relative_to(out).as_posix(): path.read_bytes() for path in out.rglob("*") if path.is_file()}
     return {name: _timeless(content) if name.endswith("manifest.json") else content for name, content in found.items()}
 
@@ -41,7 +41,7 @@ def _timeless(manifest: bytes) -> dict[str, object]:
     return told
 
 
-def test_a_cluster_makes_the_same_files_as_one_core_and_those_that_are_there_are_kept(tmp_path):
+def test_a_cluster_makes_the_same_files_as_one_core_and_keeps_existing_ones(tmp_path):
     here = call(tmp_path / "here", "--jobs", "1")
     assert here.returncode == 0, here.stderr
     with cluster() as made:

@@ -81,7 +81,7 @@ def test_what_is_late_is_overtaken(tools, results):
     assert tools["cases"].case(one.number).late == one.late
 
 
-def test_needless_copies_are_those_whose_data_arrive_anyway(tools, results):
+def test_copies_are_needless_if_their_data_arrive_anyway(tools, results):
     _, result = results[1]
     rows = tools["truth"].read(result, captures(result)["senders"])
     data = rows.filter(pl.col("kind") == "data")
@@ -132,7 +132,7 @@ def test_a_capture_that_loses_shows_fewer_and_nothing_else(tools, results):
         ("pacing", "slow_start", "window"),
     ],
 )
-def test_a_limit_is_right_if_most_segments_have_waited_for_it(tools, waited, told, true):
+def test_a_limit_is_right_if_it_delayed_the_majority_of_segments(tools, waited, told, true):
     score, rounds = tools["score"], tools["rounds"]
     # Of ten segments a second two have waited for something else.
     limits = ["nothing" if number % 5 == 0 else waited for number in range(100)]
@@ -143,7 +143,7 @@ def test_a_limit_is_right_if_most_segments_have_waited_for_it(tools, waited, tol
         return score._of_limits(looked_at(rounds, [5.0], word), truth)
 
     assert (found(told)[f"limit {true}"], found(told)[f"limit {true} right"]) == (1, 1)
-    wrong = "receiver" if true != "receiver" else "control"
+    wrong = "receiver" if true != "receiver" else "cwnd"
     assert (found(wrong)[f"limit {true}"], found(wrong)[f"limit {true} right"]) == (1, 0)
     others = {"application", "receiver", "slow_start", "window"} - {true}
     assert all(found(told)[f"limit {name}"] == 0 for name in others)
@@ -157,20 +157,20 @@ def looked_at(rounds, times_s, word):
     return rounds.looked_at(samples, pl.DataFrame({"told": [6], "flow": [3]}), 0.0)
 
 
-def test_a_round_trip_counts_once(tools):
+def test_each_round_trip_has_one_count(tools):
     times_s = [0.1 * number for number in range(100)]
-    assert looked_at(tools["rounds"], times_s, "control").height == pytest.approx(10, abs=1)
+    assert looked_at(tools["rounds"], times_s, "cwnd").height == pytest.approx(10, abs=1)
 
 
 def test_what_two_waits_have_equally_often_is_left_out(tools):
     truth = pl.DataFrame({"time_s": [4.0, 4.2], "flow": [3, 3], "limit": ["cwnd", "application"]})
-    rows = looked_at(tools["rounds"], [5.0], "control")
+    rows = looked_at(tools["rounds"], [5.0], "cwnd")
     assert tools["rounds"].limits(rows, truth).is_empty()
     assert tools["rounds"].limits(rows, truth.head(1))["true"].to_list() == ["window"]
 
 
 @pytest.mark.parametrize(("of_link", "of_flow", "queue"), [(1, 0.95, "own"), (1, 0.5, "shared"), (0.5, 0.9, "none")])
-def test_whose_a_queue_is(tools, of_link, of_flow, queue):
+def test_owner_of_a_queue(tools, of_link, of_flow, queue):
     """A link that works so much, and a flow that has so much of what it delivers."""
     times_s = [0.1 * number for number in range(101)]
     data = SimpleNamespace(
@@ -186,11 +186,11 @@ def test_whose_a_queue_is(tools, of_link, of_flow, queue):
         ),
     )
     rounds = tools["rounds"]
-    found = rounds.queues(looked_at(rounds, [5.0], "control"), data, "near>far")
+    found = rounds.queues(looked_at(rounds, [5.0], "cwnd"), data, "near>far")
     assert found["queue"].to_list() == [queue]
 
 
-def test_sharing_is_drawn_alike_and_told_from_a_queue_of_ones_own(tools, tmp_path):
+def test_shared_queues_are_drawn_evenly_and_distinguished_from_own_queues(tools, tmp_path):
     sharing = tools["sharing"]
     assert sharing.drawn(5) == sharing.drawn(5) != sharing.drawn(7)
     told = {}

@@ -64,7 +64,7 @@ def test_the_same_parts_make_the_same_bytes(path, tmp_path):
     assert (tmp_path / "y.tar").read_bytes() == path.read_bytes()
 
 
-def test_every_flipped_bit_is_seen_and_the_part_is_named(path):
+def test_every_flipped_bit_is_detected_and_the_part_is_named(path):
     whole = path.read_bytes()
     places = {name: whole.index(content) for name, content in PARTS.items() if len(content) > 4}
     for name, place in places.items():
@@ -78,7 +78,7 @@ def test_every_flipped_bit_is_seen_and_the_part_is_named(path):
         assert refused(path, bytes(flipped))
 
 
-def test_a_file_that_is_cut_off_or_goes_on_is_refused(path):
+def test_a_truncated_or_extended_file_is_rejected(path):
     whole = path.read_bytes()
     for length in (*range(513, len(whole), 331), len(whole) - 1):
         assert "cut off in" in refused(path, whole[:length])
@@ -86,7 +86,7 @@ def test_a_file_that_is_cut_off_or_goes_on_is_refused(path):
     assert "an empty file" in refused(path, b"")
 
 
-def test_other_files_are_refused_by_their_kind(path, tmp_path):
+def test_other_files_are_rejected_by_kind(path, tmp_path):
     assert "a zip archive" in refused(path, b"PK\3\4" + bytes(600))
     assert "a gzip file" in refused(path, b"\x1f\x8b" + bytes(600))
     made = io.BytesIO()
@@ -103,7 +103,7 @@ def test_other_files_are_refused_by_their_kind(path, tmp_path):
 @pytest.mark.parametrize(
     "name", ["../up", "/etc/passwd", "a/../../b", "a//b", "./a", "", "a\\b", "a\nb", "a\0b", "x" * 300, "bundle.json"]
 )
-def test_names_that_lead_elsewhere_are_refused_on_both_sides(path, tmp_path, name):
+def test_names_outside_the_folder_are_rejected_by_writer_and_reader(path, tmp_path, name):
     with pytest.raises(InputError):
         archive.write(tmp_path / "y.tar", {}, {name: b""})
     assert not (tmp_path / "y.tar").exists()
@@ -123,11 +123,11 @@ def test_names_that_lead_elsewhere_are_refused_on_both_sides(path, tmp_path, nam
         ({"bytes": []}, {}),
     ],
 )
-def test_lists_that_say_something_impossible_are_refused(path, about, files):
+def test_impossible_lists_are_rejected(path, about, files):
     assert refused(path, signed(about, files))
 
 
-def test_another_form_is_refused_by_its_number(path):
+def test_another_format_version_is_rejected_by_number(path):
     assert "found a bundle of form '2'" in refused(path, signed({}, {}, {"form": 2}))
     assert "found no bundle in bundle.json" in refused(path, signed({}, {}, []))
 
@@ -139,7 +139,7 @@ def test_a_long_part_takes_no_more_than_the_file_has(path, tmp_path):
 
 
 @given(st.binary(max_size=3000))
-def test_any_bytes_are_refused_with_a_line(tmp_path_factory, content):
+def test_any_bytes_are_rejected_in_one_line(tmp_path_factory, content):
     refused(tmp_path_factory.getbasetemp() / "any.tar", content)
 
 
@@ -151,7 +151,7 @@ JSON = st.recursive(
 
 
 @given(JSON.filter(bool))
-def test_any_list_is_refused_with_a_line(tmp_path_factory, values):
+def test_any_list_is_rejected_in_one_line(tmp_path_factory, values):
     path = tmp_path_factory.getbasetemp() / "any-list.tar"
     refused(path, signed({}, {}, {"form": archive.FORM, "bytes": values}))
     refused(path, signed({}, {}, values))

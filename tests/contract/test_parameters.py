@@ -23,7 +23,7 @@ stack = "{stack}"
 [[flows]]
 congestion = {congestion}
 """
-#: Where each family's table stands: its line in the scenario and the beginning of its keys.
+#: Each family's table: its line in the scenario and the beginning of its keys.
 PLACES = {"queue": (6, "network.queue."), "congestion": (11, "flows[0].congestion."), "stack": (9, "tcp.")}
 
 
@@ -59,7 +59,7 @@ def scenario(card: Card, name: str, value: str) -> str:
 
 
 @pytest.mark.parametrize("card", algorithms.every(), ids=lambda card: f"{card.family}/{card.name}")
-def test_what_is_outside_the_range_is_refused_where_it_stands(card):
+def test_a_value_outside_the_range_is_rejected_at_its_line(card):
     line, prefix = PLACES[card.family]
     for name, parameter in card.parameters.items():
         for value in beyond(parameter):

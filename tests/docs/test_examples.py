@@ -50,7 +50,7 @@ def test_what_is_not_true_of_fresh_output_is_named(tmp_path, compared, untrue):
     assert fresh == text.replace("halves: 2", "halves: 3").replace("number 7", "number 2")
 
 
-def test_a_page_is_rewritten_and_what_is_untrue_is_said_with_its_name(tmp_path, monkeypatch):
+def test_a_page_is_rewritten_and_an_untrue_claim_is_reported_by_name(tmp_path, monkeypatch):
     (tmp_path / "page.md").write_text(PAGE.replace("{compared}", "<"), encoding="utf-8")
     monkeypatch.setattr(make_examples, "ROOT", tmp_path)
     made = make_examples.remade(["page.md"], lambda: make_examples.Page(tmp_path), check=False)
@@ -127,14 +127,14 @@ def test_a_sentence_of_a_recorded_page_is_checked_on_its_tables(tmp_path, monkey
 
 
 @pytest.mark.parametrize("words", ["no such words", "## Halves"])
-def test_a_table_that_is_not_there_is_an_error(words):
+def test_a_missing_table_is_an_error(words):
     with pytest.raises(ValueError, match="substring not found|no table below"):
         claims.rows(claims.CLAIM.sub("", RECORDED).split("| what")[0], words)
 
 
 @pytest.mark.parametrize("words", [("share", "one"), ("time", "| firs |"), ("no such head", "first")])
 def test_no_row_is_an_error_and_no_empty_list(words):
-    """Else `all(… for … in values(…))` could not be untrue."""
+    """Check an untrue claim, since `all(… for … in values(…))` could otherwise not be untrue."""
     with pytest.raises(ValueError, match="no row with"):
         claims.cells(RECORDED, *words)
 

@@ -20,7 +20,7 @@ LONGEST_CPU_S = 20.0
 
 
 def texts(notebook) -> list[list[str]]:
-    """What each cell prints, figures left out: their bytes depend on fonts."""
+    """Return the output of each cell, without figures: their bytes depend on fonts."""
     return [
         [
             "".join(
@@ -41,7 +41,7 @@ def figures(notebook) -> list[bytes]:
 
 
 def cpu_s() -> float:
-    """Of the processes that were started here and have ended."""
+    """Return the CPU time of the child processes that have ended."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 

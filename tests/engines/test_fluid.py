@@ -82,7 +82,7 @@ def test_packets_become_bytes(data):
 
 
 def test_samples_and_totals_are_one_run(data):
-    """What the samples add up to is what the totals say."""
+    """The samples add up to the totals."""
     link, samples = data.links.row(0, named=True), data.queue_samples
     measured = samples.filter(samples["time_s"] > 10.0 + 1e-9)
     assert measured["departures_p"].sum() == pytest.approx(link["departed_p"], rel=1e-4)
@@ -96,7 +96,7 @@ def test_samples_and_totals_are_one_run(data):
     assert last["delivered_bytes"].sum() == pytest.approx(data.flows["delivered_bytes"].sum(), rel=1e-3)
 
 
-def test_every_metric_that_the_tables_allow_is_there(data):
+def test_every_metric_that_the_tables_allow_exists(data):
     (run,) = data.metrics()["runs"]
     found = run["metrics"]
     known = ("utilisation", "jain", "rtt_mean_s", "queue_delay_p95_s", "queue_empty_share", "loss_rate")
@@ -156,7 +156,7 @@ def test_what_progress_raises_ends_the_call():
         (('"reno"', '"reno"\ntcp = { processing = "10us" }'), features.PROCESSING, ("packet", "linux")),
     ],
 )
-def test_what_it_has_not_is_refused_with_the_engines_that_have(change, missing, others):
+def test_unsupported_features_are_rejected_with_the_engines_that_support_them(change, missing, others):
     (reason,) = engines.unsupported(engines.engine("fluid"), plan(change))
     assert (reason.what, reason.engine, reason.available_in) == (missing, "fluid", others)
     with pytest.raises(UnsupportedError):
@@ -189,7 +189,7 @@ def test_the_defaults_of_the_options():
     }
 
 
-def test_words_stand_for_tables():
+def test_names_are_short_for_tables():
     found = plan(fluid('synchronisation = "full"\nloss_assignment = "random"\nslow_start = false\nstep = "2ms"'))
     options = found.options["fluid"]
     assert options["synchronisation"] == {"kind": "full"}
@@ -215,7 +215,7 @@ def test_mistakes_in_the_options_are_one_line(table, line):
     assert line in str(error.value)
 
 
-def test_synchronisation_is_what_was_asked_for():
+def test_synchronisation_equals_the_setting():
     full = ac.run(plan(fluid('synchronisation = "full"')), engine="fluid")
     epochs = metrics.epochs(full)
     assert epochs.height > 3
@@ -283,7 +283,7 @@ def test_a_sweep_measures_a_result_folder(data, tmp_path):
     assert swept.points[0]["summary"]["synchronisation"]["mean"] == alone["synchronisation"]["mean"]
 
 
-def test_a_folder_that_is_no_result_is_refused(tmp_path):
+def test_a_folder_that_is_no_result_is_rejected(tmp_path):
     named = plan(fluid(f'loss_assignment = {{ kind = "replayed", from = "{tmp_path / "none"}" }}'))
     for refused in (engines.check_inputs, engines.resolve_inputs):
         with pytest.raises(InputError, match=r"fluid\.loss_assignment\.from: found .*none\", which is no result"):

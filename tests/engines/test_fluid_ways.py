@@ -171,7 +171,7 @@ def test_the_base_rtt_is_the_packet_engines(parking_lot):
 
 
 @pytest.mark.parametrize("choice", ["single", "ecmp", "ecmp-packet", "weighted"])
-def test_a_choice_of_ways_is_refused(choice):
+def test_a_choice_of_paths_is_rejected(choice):
     text = GRAPH.replace('topology = "graph"', f'topology = "graph"\nrouting = "{choice}"')
     assert refused(text) == set()
     assert refused(text, AGAIN) == {routing.SEVERAL_WAYS}
@@ -179,7 +179,7 @@ def test_a_choice_of_ways_is_refused(choice):
         ac.run(plan(text, AGAIN), engine="fluid")
 
 
-def test_a_choice_on_the_way_back_is_refused():
+def test_a_choice_on_the_reverse_path_is_rejected():
     given = plan(GRAPH, AGAIN)
     one_way = replace(given, links=tuple(link for link in given.links if link.name != "s-0>other"))
     assert names(one_way) == names(plan(GRAPH))
@@ -190,7 +190,7 @@ def test_acknowledgements_do_not_wait_behind_data():
     assert refused(GRAPH, BACK) == {features.REVERSE}
 
 
-def test_changes_and_finite_transfers_are_refused():
+def test_changes_and_finite_transfers_are_rejected():
     change = '[[network.changes]]\nat = "1s"\nlink = "s-0>s-1"\nrate = "10Mbit"\n'
     assert refused(GRAPH, change) == {features.CHANGES}
     assert refused(GRAPH + 'size = "1MB"\n') == {features.FINITE}

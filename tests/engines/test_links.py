@@ -1,4 +1,4 @@
-"""What links do to packets besides queueing: exact times on a trace, shares and bursts, and streams of their own."""
+"""Link impairments besides queueing: exact times on a trace, shares and bursts, and separate random streams."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def with_keys(keys: str, text: str = LINK) -> ac.Dataset:
 
 
 def sequences(data: ac.Dataset, kind: str) -> list[float]:
-    """Of packets to which that happened at the link; an end that discards a damaged packet is none."""
+    """Return the sequence numbers of packets with an event at the link; not those that an end discards as damaged."""
     return data.events.filter(pl.col("kind") == kind, pl.col("link").is_not_null())["value"].to_list()
 
 
@@ -91,7 +91,7 @@ def arrivals(data: ac.Dataset) -> pl.DataFrame:
     return data.packets.filter(pl.col("what") == "arrive")
 
 
-def test_bursts_are_as_long_as_the_chain_says():
+def test_burst_lengths_follow_the_chain():
     """30 000 packets, 300 bursts of 5 in the mean: the standard error of their length is .26, of the share .31 %."""
     lost = np.array(sequences(with_keys("loss = { p_good_to_bad = 0.01, p_bad_to_good = 0.2 }"), "loss"))
     bursts = 1 + (np.diff(lost) > 1).sum()
@@ -183,7 +183,7 @@ def test_loss_and_media_change_during_a_run():
 
 
 def test_the_base_rtt_of_a_path_stays_where_a_delay_varies():
-    """What the ways have in common is the link's; a change of its delay comes on top, as it does without jitter."""
+    """The common part of the paths is the link's; a change of its delay comes on top, as it does without jitter."""
     text = changed(FLOW, ('rtt = "40ms"', 'rtt = ["40ms", "60ms"]'), ("[[flows]]", "[[flows]]\ncount = 2"))
     jitter = changed(text, ("[[flows]]", 'jitter = { deviation = "0s" }\n[[flows]]'))
     change = '[[network.changes]]\nat = "1s"\nlink = "bottleneck"\ndelay = "5ms"\n'
@@ -208,7 +208,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("engine", ["fluid", "meanfield", "ns2", "ns3", "theory"])
 @pytest.mark.parametrize(("keys", "feature"), REFUSED.items(), ids=REFUSED.values())
-def test_other_engines_refuse_by_name(engine, keys, feature):
+def test_other_engines_reject_it_by_name(engine, keys, feature):
     plan = ac.loads(changed(FLOW, ('rtt = "40ms"\n', f'rtt = "40ms"\n{keys}\n'))).plan()
     assert any(feature in str(reason) for reason in engines.engine(engine).unsupported(plan))
 
@@ -227,7 +227,7 @@ def test_the_kernel_of_this_machine_has_no_opportunities(kernel, has):
     assert any("delivery opportunities of a trace (it takes a CSV of rates)" in reason for reason in reasons) != has
 
 
-def test_what_does_not_fit_together_is_told():
+def test_inconsistent_parameters_are_reported():
     traced = changed(FLOW, ('rate = "10Mbit"', 'rate = { trace = "t" }\nburst = "3KB"')) + '[traces]\nt = "1\\n"\n'
     with pytest.raises(ScenarioError, match="found a burst beside a trace; expected one of them"):
         ac.loads(traced).plan()

@@ -67,7 +67,7 @@ def test_what_a_run_delivers_is_what_the_link_carries(limit):
     assert link["departed_bytes"] * 8 <= 1e9 * 20 * (1 + 1e-9)
 
 
-def test_events_tell_about_the_share_that_the_model_knows(limit):
+def test_events_report_the_share_of_the_model(limit):
     view = next(metrics.runs(limit))
     given, drops = view.given["synchronisation"], view.drops.height
     assert 0.25 < given < 0.4
@@ -140,14 +140,14 @@ NOT_LINUX = ("packet", "fluid")
         (FTTH.replace('"pfifo", limit = "500p"', '"red", limit = "1MB", adaptive = true'), "RED with adaptive", PACKET),
     ],
 )
-def test_what_the_model_has_not_is_said(text, what, others):
+def test_unsupported_features_of_the_model_are_reported(text, what, others):
     (reason,) = engines.unsupported(engines.engine("meanfield"), plan(text))
     assert (reason.what, reason.available_in) == (what, others)
     with pytest.raises(UnsupportedError):
         engines.engine("meanfield").run(plan(text), 1)
 
 
-def test_scaling_down_in_cubic_mode_comes_with_a_warning(limit):
+def test_scaling_down_in_cubic_mode_gives_a_warning(limit):
     with pytest.warns(UserWarning, match="hides synchronisation"):
         run(more='[meanfield]\nmode = "cubic"\nscale = 4.0\n')
     scaled = run(more='[meanfield]\nmode = "tcp"\nscale = 2.0\nrecovery = false\n')
@@ -172,7 +172,7 @@ def test_in_slow_start_windows_double_until_the_queue_is_full():
     assert 150 < at[1.0] < 250
 
 
-def test_hystart_watches_for_an_eighth_of_the_round_trip_and_four_milliseconds_at_least():
+def test_hystart_threshold_is_an_eighth_of_the_rtt_with_a_minimum_of_4_ms():
     text = FTTH.replace("beta = 0.8", "beta = 0.8, hystart = true")
     (only,) = model_input(plan(text, "[meanfield]\nslow_start = true\n"))["classes"]
     assert only["opening"]["leave_delay_s"] == 0.004

@@ -70,7 +70,7 @@ def test_the_same_seed_gives_the_same_rows_and_another_seed_others(data):
     assert starts[0] != starts[2]
 
 
-def test_metrics_come_out(data):
+def test_metrics_are_computed(data):
     found = data.metrics()
     assert [run["seed"] for run in found["runs"]] == [1, 2]
     a_packet = 1514 * 8 / (10e6 * 2)  # what is sent across an end of the two measured seconds counts whole
@@ -112,7 +112,7 @@ def test_the_rows_of_a_hundred_thousand_transfers_take_less_than_a_second():
 
 
 def test_the_lists_of_algorithms_are_those_of_the_simulator():
-    """What is listed can be made, and what has a card but is not listed cannot."""
+    """Every listed algorithm can be made, and one with a spec that is not listed cannot."""
     plan = ac.loads(TEXT).plan().engine_input()
 
     def complete(family: algorithms.Family, name: str) -> dict[str, object]:
@@ -164,7 +164,7 @@ def test_captures_go_to_the_folder(tmp_path):
     assert data.packets.height > 1000
 
 
-def test_rows_beyond_the_memory_go_to_disk(monkeypatch):
+def test_rows_that_exceed_the_memory_go_to_disk(monkeypatch):
     monkeypatch.setattr(packet, "ROWS_PER_TAKING", 1)
     plan = ac.loads(TEXT).plan()
     engine = packet.PacketEngine()

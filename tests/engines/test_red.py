@@ -71,7 +71,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("values", "line"), REFUSED)
-def test_what_means_nothing_is_refused_where_the_scenario_says_it(values, line):
+def test_meaningless_parameters_are_rejected_at_their_line(values, line):
     given = ", ".join(f'{key} = "{value}"' for key, value in values.items())
     with pytest.raises(ScenarioError) as refused:
         plan(f'limit = "600KB", avpkt = "1500B", {given}')
@@ -81,7 +81,7 @@ def test_what_means_nothing_is_refused_where_the_scenario_says_it(values, line):
 
 
 @pytest.mark.parametrize(("values", "line"), REFUSED)
-def test_a_plan_that_means_nothing_is_refused_in_the_same_words(values, line):
+def test_a_meaningless_plan_is_rejected_with_the_same_message(values, line):
     made = plan('limit = "600KB", avpkt = "1500B", min = "30KB", max = "90KB", burst = "80p"')
     queue, own = made.links[0].queue, {"min": "min_bytes", "max": "max_bytes", "burst": "burst_packets"}
     numbers = {own[key]: int(value.rstrip("KBp")) * (1 if key == "burst" else 1000) for key, value in values.items()}

@@ -16,7 +16,7 @@ SCENARIOS = sorted((Path(__file__).parents[2] / "scenarios").glob("*.toml"))
 
 
 @pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.stem)
-def test_a_look_at_each(path):
+def test_a_short_run_of_each(path):
     plans = [point.plan for point in planning.load(path).points()]
     plan = runner.quick(plans[0])
     data = runner.run(plan)

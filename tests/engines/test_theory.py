@@ -18,7 +18,7 @@ from ackclock.engines import theory
 from ackclock.engines.theory.model import ModelResult
 from ackclock.engines.theory.pendulum import Pendulum
 from ackclock.errors import InputError, UnsupportedError
-from ackclock.metrics import pendulum as tilts
+from ackclock.reproductions import pendulum as tilts
 from ackclock.theory import pendulum
 
 UP = 'up = { rate = "2Mbit", delay = "21ms", queue = { discipline = "bfifo", limit = "36KB" } }'
@@ -82,7 +82,7 @@ def call(*arguments: object):
     return CliRunner().invoke(application, [str(argument) for argument in arguments])
 
 
-def test_every_listed_engine_says_what_it_is():
+def test_every_listed_engine_has_a_description():
     """The contract of all engines: a name, features in the known words, and refusals that name where else to go."""
     algorithms = ("congestion control ", "queue discipline ")
     for name in engines.ENGINES:
@@ -150,7 +150,7 @@ def test_both_begin_when_the_later_one_does():
     np.testing.assert_allclose(late.links["backlog_mean_bytes"].to_numpy(), np.array(way.mean_queues_p(29, 189)) * 1508)
 
 
-def test_the_usual_metrics_are_taken_from_them(data):
+def test_standard_metrics_are_computed_from_them(data):
     """The tilts that the metric finds in samples are those of the machine, but for those that a loss overtakes."""
     found = data.metrics()["runs"][0]["metrics"]
     drops = data.events.filter(pl.col("kind") == "drop", pl.col("time_s") >= 40)
@@ -159,7 +159,7 @@ def test_the_usual_metrics_are_taken_from_them(data):
     assert found["loss_rate"] is None
     view = next(metrics.runs(data))
     free = tilts.tilts(view).filter(pl.col("loss").not_())
-    assert free.height == found["tilts_without_loss"] > 10
+    assert free.height == tilts.tilts_without_loss(view) > 10
     assert set(free["to"]) == {"up"}
 
 
@@ -257,7 +257,7 @@ def test_of_several_models_the_nearest_is_named(monkeypatch):
     assert theory.TheoryEngine().run(refused, 1).manifest["model"] == "averages"
 
 
-def test_a_model_can_be_asked_for():
+def test_a_model_can_be_selected():
     chosen = replace(plan(), options={**plan().options, "theory": {**plan().options["theory"], "model": "pendulum"}})
     assert theory.TheoryEngine().run(chosen, 1).manifest["model"] == "pendulum"
 
@@ -304,7 +304,7 @@ def test_averages_are_printed_reported_and_not_drawn(tmp_path):
 
 
 @pytest.mark.usefixtures("averages")
-def test_averages_stand_beside_another_result(tmp_path):
+def test_averages_are_compared_with_another_result(tmp_path):
     """In a report of both, and as a level in the other's figures."""
     averages = ac.run(plan(), engine="theory")
     other = ac.run(replace(plan(), duration_s=5.0, warmup_s=1.0), engine="packet")

@@ -110,7 +110,7 @@ def test_each_flow_has_its_own_rtt_and_a_receive_window_bounds_it():
         ({"further": '[[traffic]]\nkind = "udp"\npacket = "100B"\nrate = "10/s"'}, "UDP"),
     ],
 )
-def test_what_random_loss_does_not_answer(changes, what):
+def test_unsupported_scenarios_of_random_loss(changes, what):
     asked = plan(**changes | {"further": changes.get("further", "") + '\n[theory]\nmodel = "random-loss"'})
     assert any(what in reason for reason in refused(asked)), refused(asked)
     with pytest.raises(UnsupportedError):
@@ -173,7 +173,7 @@ def test_recovery_initial_window_and_timeout_are_the_plan_s():
         ({"congestion": '"cubic"'}, 'congestion control "cubic"'),
     ],
 )
-def test_what_the_response_time_does_not_answer(changes, what):
+def test_unsupported_scenarios_of_the_response_time(changes, what):
     assert any(what in reason for reason in refused(transfers('[theory]\nmodel = "syn-loss"', **changes)))
 
 
@@ -203,7 +203,7 @@ def upload(further="", places=20):
     return ac.loads(SMALL.format(further=further, places=places), "small.toml").plan()
 
 
-def test_an_upload_alone_is_reno_s_sawtooth():
+def test_a_single_upload_is_reno_s_sawtooth():
     # 52 ms, a packet of 15 ms, and 20 of them in the queue: 7/9 of the largest RTT of 367 ms
     assert answer(upload())["rtt_mean_s"] == pytest.approx(0.367 * 7 / 9, rel=1e-3)
     assert answer(upload())["goodput_bps"] == pytest.approx(800e3 * 1448 / 1500)
@@ -211,7 +211,7 @@ def test_an_upload_alone_is_reno_s_sawtooth():
 
 def test_small_packets_take_their_places():
     slots = theory.slots_per_segment(250, 800e3, 1500, 29)
-    goodput_bps = 8 * 1448 * theory.tcp_rate_beside(slots, 800e3, 1500, 29)
+    goodput_bps = 8 * 1448 * theory.tcp_rate_with_small_packets(slots, 800e3, 1500, 29)
     found = answer(upload(UDP, places=120))
     longest_s = 120 * 0.015 / theory.delay_reduction(slots, 1500 / 29) + 0.067
     assert found["goodput_bps"] == pytest.approx(goodput_bps)
@@ -235,7 +235,7 @@ def test_the_packet_engine_s_upload_is_near(further):
         (UDP.replace("250/s", "5000/s"), "fill the link"),
     ],
 )
-def test_what_small_packets_do_not_answer(further, what):
+def test_unsupported_scenarios_of_small_packets(further, what):
     assert any(what in reason for reason in refused(upload(further + '\n[theory]\nmodel = "small-packets"')))
 
 
@@ -291,21 +291,21 @@ def test_with_access_links_the_streams_are_those_of_a_source():
         ({"flows": 'count = 2\n[[flows]]\ncongestion = "reno"\ntcp = { mtu = "576B" }'}, "packets of several sizes"),
     ],
 )
-def test_what_altman_s_formula_does_not_answer(changes, what):
+def test_unsupported_scenarios_of_altman_s_formula(changes, what):
     assert any(what in reason for reason in refused(streams(**changes, model="streams")))
 
 
 # --- the engine ------------------------------------------------------------------------------------------------------
 
 
-def test_every_scenario_is_answered_or_refused_in_words():
+def test_every_scenario_is_solved_or_rejected_with_a_message():
     plans = [point.plan for path in sorted(SCENARIOS.glob("*.toml")) for point in planning.load(path).points()]
     for asked in plans:
         if not refused(asked):
             assert all(math.isfinite(value) for value in answer(asked).values())
 
 
-def test_all_seeds_have_the_same_answer():
+def test_all_seeds_have_the_same_result():
     first, second = (runner.run(plan(), "theory", seeds=(seed,)).metrics()["runs"][0] for seed in (1, 2))
     assert first["metrics"] == second["metrics"]
     assert [run["seed"] for run in runner.run(plan(), "theory", seeds=(3, 4)).metrics()["runs"]] == [3]

@@ -96,7 +96,7 @@ def test_rows_agree_with_the_tables_of_flows_and_events(run):
     assert repairs <= data.flows["retransmissions"].sum() <= repairs + probes
 
 
-def test_every_cause_is_there_where_much_is_lost_and_timeouts_are_events():
+def test_heavy_loss_has_every_cause_and_timeouts_are_events():
     text = TEXT.replace("probability = 5e-3", "probability = 8e-2, syn = 0.5").replace('"4s"', '"15s"')
     data = ac.run(ac.loads(text).plan(), seeds=[2])
     rows = data.transmissions
@@ -124,7 +124,7 @@ def test_what_limits_is_what_the_scenario_limits(run):
     assert cubic["nothing"] == 10, "the initial window"
 
 
-def test_what_is_sent_again_waits_for_neither_the_application_nor_the_receiver():
+def test_a_retransmission_waits_for_neither_the_application_nor_the_receiver():
     data = ac.run(ac.loads(TEXT.replace("probability = 5e-3", "probability = 5e-2")).plan(), seeds=[3])
     repairs = data.transmissions.filter(pl.col("cause").is_in(["fast_retransmit", "after_timeout", "timeout"]))
     for flow in (SLOW, NARROW):
@@ -133,7 +133,7 @@ def test_what_is_sent_again_waits_for_neither_the_application_nor_the_receiver()
         assert not limits & {"application", "receiver"}
 
 
-def test_a_model_of_the_path_is_in_slow_start_only_until_it_has_found_the_bandwidth():
+def test_a_model_based_cca_is_in_slow_start_until_it_has_measured_the_bandwidth():
     lines = ['duration = "5s"', "[network]", 'topology = "dumbbell"', 'rate = "8.8Mbit"', 'rtt = "2.6ms"']
     lines += ['queue = { discipline = "pfifo", limit = "5p" }', "[[flows]]", 'congestion = "bbr3"']
     data = ac.run(ac.loads("\n".join([*lines, "[record]", 'pcap = ["senders"]'])).plan(), seeds=[1])
@@ -154,7 +154,7 @@ def test_what_opens_a_connection_and_datagrams_have_no_window(run):
     assert datagrams["segment"].to_list() == [*range(datagrams.height)]
 
 
-def test_a_result_on_disk_has_the_table_only_if_it_was_asked_for(run, tmp_path):
+def test_a_result_on_disk_has_the_table_only_if_requested(run, tmp_path):
     data, _ = run
     data.write(tmp_path / "asked")
     assert ac.Dataset.read(tmp_path / "asked").transmissions.equals(data.transmissions)

@@ -50,7 +50,7 @@ def times_s(seen):
     return {frame.key: frame.time_s for frame in seen}
 
 
-def test_there_is_a_file_for_each_vantage_in_the_order_of_time(run):
+def test_each_vantage_has_a_file_in_the_order_of_time(run):
     _, seen = run
     assert sorted(seen) == ["link-bottleneck", "receivers", "senders"]
     for found in seen.values():
@@ -123,7 +123,7 @@ REVERSE = TEXT.replace(
 )
 
 
-def test_acks_that_queue_say_when_they_left_the_receiver(tmp_path):
+def test_queued_acks_carry_their_departure_time_at_the_receiver(tmp_path):
     text = REVERSE.replace("link:bottleneck", "link:reverse")
     _, seen = captured(text, tmp_path)
     heard, passed, answered = (
@@ -175,7 +175,7 @@ def test_captures_do_not_depend_on_how_often_they_are_taken(tmp_path, monkeypatc
         assert path.read_bytes() == (tmp_path / "often" / path.name).read_bytes()
 
 
-def test_true_is_the_senders_alone(run, tmp_path):
+def test_true_means_the_senders_only(run, tmp_path):
     _, seen = run
     _, alone = captured(TEXT.replace('["senders", "receivers", "link:bottleneck"]', "true"), tmp_path)
     assert alone == {"seed-1": seen["senders"]}
@@ -207,7 +207,7 @@ def test_files_of_links_have_names_of_their_own(tmp_path):
     assert [path.name for path in files] == ["seed-7-link-a-b-0.pcap", "seed-7-link-a-b-1.pcap", "seed-7-senders.pcap"]
 
 
-def test_a_vantage_is_there_once_and_none_is_no_capture():
+def test_duplicate_vantages_are_merged_and_none_is_no_capture():
     def asked(pcap):
         return ac.loads(TEXT.replace('["senders", "receivers", "link:bottleneck"]', pcap)).plan().record
 
@@ -216,7 +216,7 @@ def test_a_vantage_is_there_once_and_none_is_no_capture():
     assert asked("true").vantages == ("senders",)
 
 
-def test_each_repair_is_an_event_at_its_time(run):
+def test_each_retransmission_is_an_event_at_its_time(run):
     data, seen = run
     events = data.events.filter(pl.col("kind") == "retransmission").select("flow", "value", "time_s").rows()
     sent, repairs, opened = set(), [], {}

@@ -42,7 +42,7 @@ def warm():
 
 
 def private_places(folder: Path) -> list[Path]:
-    """What a killed process has left, wherever."""
+    """Return the leftovers of a killed process, in any folder."""
     return [path for path in folder.rglob("*") if is_temporary(path)]
 
 

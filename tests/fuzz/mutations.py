@@ -1,4 +1,4 @@
-"""How inputs are changed: a scenario token by token and line by line, with the words of the field at hand.
+"""Mutations of inputs: a scenario token by token and line by line, with a vocabulary of the field.
 
 Blind changes of bytes die in the TOML parser. These keep most of a file as it was, so that what is changed is met by
 the code behind the parser.
@@ -271,7 +271,7 @@ def _results() -> list[bytes]:
     return [b"[0]", b"[1]", b"[2]", *(file.read_bytes() for file in sorted((HERE / "corpus" / "result").iterdir()))]
 
 
-#: How the input of each target is changed, and what to begin with.
+#: Target → the mutation of its input, and the seeds to begin with.
 CHANGED: dict[str, Callable[[bytes, Random], bytes]] = {"scenario": scenario, "result": recipes.changed}
 SEEDS: dict[str, Callable[[], list[bytes]]] = {
     "scenario": lambda: [text.encode() for text in examples()],

@@ -34,7 +34,7 @@ Files = dict[str, bytes]
 
 MANIFEST = "manifest.json"
 
-#: What stands for a value that is not like the one that was there.
+#: Replacements of a value by one of another kind.
 ODD: tuple[Any, ...] = (
     None,
     True,
@@ -70,8 +70,8 @@ ODD += (
     "udp",
 )
 
-#: What a column may hold, by the name of its type; a null where it may be null. What an engine would never write is
-#: not for the reader to find: it knows what was written by the checksums.
+#: Values that a column may hold, by the name of its type; a null where it may be null. The reader need not detect
+#: values that an engine would never write: the checksums prove what was written.
 PLAUSIBLE: dict[str, tuple[Any, ...]] = {
     "Float64": (0.0, 0.5, 3.0, 100.0),
     "UInt32": (0, 1, 2, 7),
@@ -87,7 +87,7 @@ TYPES = {"f64": pl.Float64, "f32": pl.Float32, "u32": pl.UInt32, "i64": pl.Int64
 TYPES |= {"bool": pl.Boolean, "list": pl.List(pl.Float64), "cat": pl.Categorical, "time": pl.Datetime}
 
 
-#: What an edit raises that does not fit what the ones before it have left.
+#: Exceptions of an edit that does not fit the result of the ones before it.
 UNFIT = (LookupError, TypeError, ValueError, AttributeError, OverflowError)
 UNFIT += (pl.exceptions.PolarsError, pl.exceptions.PanicException)
 

@@ -1,4 +1,4 @@
-"""What is fuzzed: input that may be anything, and what must hold whatever it is.
+"""Fuzz targets: arbitrary input, and the invariants that must hold for it.
 
 A target takes bytes and returns what it made of them, or raises `Finding`: a failure that a user would not understand.
 What is said of bad input is `InputError` or `UnsupportedError`, in lines that are short and free of control

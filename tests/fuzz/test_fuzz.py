@@ -22,12 +22,12 @@ COUNTS = {"scenario": 120, "result": 40}
 
 
 @pytest.mark.parametrize("case", sorted(CORPUS.glob("*/*")), ids=lambda case: case.stem)
-def test_what_was_found_stays_mended(case):
+def test_fixed_faults_stay_fixed(case):
     targets.TARGETS[case.parent.name](case.read_bytes())
 
 
 @pytest.mark.parametrize("target", targets.TARGETS)
-def test_changed_input_is_answered_or_refused_in_a_line(target):
+def test_mutated_input_is_processed_or_rejected_in_one_line(target):
     random = Random(1)
     seeds = [seed for seed in mutations.SEEDS[target]() if len(seed) < SMALL]
     for _ in range(COUNTS[target]):
@@ -61,7 +61,7 @@ def _is_planned(data: bytes) -> bool:
         (RecursionError(), "Recur"),
     ],
 )
-def test_a_fault_is_found(failure, name):
+def test_a_fault_is_detected(failure, name):
     with pytest.raises(targets.Finding, match=name.replace("?", r"\?")), targets.understood():
         raise failure
 

@@ -134,7 +134,7 @@ def test_a_ratio_is_taken_seed_by_seed():
     assert ratio((2.0, None, 3.0, 1.0), (4.0, 1.0, 0.0, None)) == (0.5, None, None, None)
 
 
-def test_an_unknown_metric_is_refused():
+def test_an_unknown_metric_is_rejected():
     with pytest.raises(InputError, match="found 'speed'; expected a function of a run"):
         of_run(None, {"x": "speed"})
 
@@ -170,7 +170,7 @@ def test_an_engine_may_be_given_something_else(entry):
     assert {plan.duration_s for plan in cases.plans(entry.folder, engine="fluid").values()} == {4.0}
 
 
-def test_without_cases_there_is_one(entry):
+def test_without_cases_one_is_implied(entry):
     (entry.folder / "cases.toml").unlink()
     assert list(cases.plans(entry.folder)) == ["all"]
 
@@ -208,11 +208,11 @@ def test_a_wrong_file_is_one_line(entry, file, text, message):
 
 
 @pytest.mark.parametrize("name", ["X1.2-1.3", "x1.2–1.3", "X1.2", " x1.2 ", "X1.2−1.3"])
-def test_ids_are_found_in_any_case_and_with_any_dash(entry, name):
+def test_ids_match_in_any_case_and_with_any_dash(entry, name):
     assert find(name, [entry]) == entry
 
 
-def test_an_id_that_is_not_there_names_those_that_are(entry):
+def test_a_missing_id_lists_the_existing_ones(entry):
     other = Entry(entry.folder.with_name("X1.21"))
     for name in ("X1", "X9", "X1.2-"):
         with pytest.raises(InputError, match="ID: found .*; expected one of X1.2-1.3, X1.21"):
@@ -279,7 +279,7 @@ def test_without_an_id_the_entries_are_listed(only):
 
 
 @pytest.mark.parametrize("which", ["x1.2", "--all"])
-def test_a_run_says_its_verdict_and_writes_a_folder(only, tmp_path, which):
+def test_a_run_prints_its_verdict_and_writes_a_folder(only, tmp_path, which):
     done = call(which, "--quick", "--out", tmp_path / "out", "--jobs", 1)
     assert done.exit_code == 0, done.output
     assert "published: 5 Mb/s" in done.stdout
@@ -310,7 +310,7 @@ def test_json_is_a_line_for_each_entry_and_a_contradiction_exits_0(only, tmp_pat
     assert 4e6 < found["engines"]["packet"][0]["reproduced"] < 5e6
 
 
-def test_an_engine_that_the_machine_lacks_is_left_out_and_named(entry, tmp_path, monkeypatch):
+def test_an_engine_missing_on_the_machine_is_skipped_and_named(entry, tmp_path, monkeypatch):
     text = CHECK.replace('("packet",)', '("fluid", "packet")')
     (entry.folder / "check.py").write_text(text)
     (entry.folder / "figure.py").write_text(
@@ -328,7 +328,7 @@ def test_an_engine_that_the_machine_lacks_is_left_out_and_named(entry, tmp_path,
     assert not (tmp_path / "out" / "fluid").exists()
 
 
-def test_a_case_that_an_engine_cannot_run_is_not_measured_and_says_why(entry, tmp_path, monkeypatch):
+def test_an_unsupported_case_is_not_measured_and_has_a_reason(entry, tmp_path, monkeypatch):
     run = runner.runner.run
 
     def unable(plan, engine, **around):
@@ -361,7 +361,7 @@ def test_an_entry_may_be_run_by_some_of_its_engines(entry, tmp_path):
         Entry(entry.folder).alone(["ns2"])
 
 
-def test_rows_of_engines_that_were_run_again_take_the_place_of_theirs():
+def test_rows_of_repeated_engines_are_replaced():
     def result(**means):
         return Result("X", [Judged.of(row(mean), name, "", FULL) for name, mean in means.items()])
 
@@ -369,7 +369,7 @@ def test_rows_of_engines_that_were_run_again_take_the_place_of_theirs():
     assert [(each.engine, each.reproduced) for each in both.rows] == [("packet", 1), ("linux", 3), ("ns2", 4)]
 
 
-def test_rows_beside_each_other_may_be_of_some_engines(entry, tmp_path):
+def test_comparison_rows_may_cover_some_engines(entry, tmp_path):
     text = CHECK.replace('("packet",)', '("packet", "fluid")')
     text += (
         "def beside(measured, published):\n"
@@ -394,7 +394,7 @@ def test_an_engine_may_run_some_cases_only(entry, tmp_path):
     assert [(row.claim, row.at, row.verdict) for row in found.rows] == [("rate", "", "agrees")]
 
 
-def test_a_capture_is_measured_beside_its_run(entry, tmp_path):
+def test_a_capture_is_measured_with_its_run(entry, tmp_path):
     """Read as one of a stranger: without the plan."""
     scenario = entry.folder / "scenario.toml"
     scenario.write_text(f"{scenario.read_text()}[record]\npcap = true\n")
@@ -420,7 +420,7 @@ def test_a_quick_run_may_leave_cases_out(entry):
     assert [name for name in names if entry.runs("packet", name, quick=True)] == ["cubic small"]
 
 
-def test_another_folder_is_left_alone(only, tmp_path):
+def test_another_folder_is_not_changed(only, tmp_path):
     (tmp_path / "out" / only.id).mkdir(parents=True)
     (tmp_path / "out" / only.id / "thesis.tex").write_text("")
     done = call("X1.2", "--quick", "--out", tmp_path / "out")
@@ -463,7 +463,7 @@ def check(measured, published):
 """
 
 
-def test_what_captures_tell_is_measured_after_something_was_put_into_them(entry, tmp_path):
+def test_modified_captures_are_measured(entry, tmp_path):
     """The engine without captures has nothing of theirs, and is fed with what they told; the figure is given them."""
     (entry.folder / "cases.toml").unlink()
     (entry.folder / "check.py").write_text(CAPTURING)

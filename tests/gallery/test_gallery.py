@@ -37,7 +37,7 @@ FOREIGN = ("linux", "ns2")
 
 
 def of_others(entry, key):
-    """Whether a row is of an engine that may lack, or may set it beside others."""
+    """Return True if a row is of an engine that may be missing, or may compare it with others."""
     foreign = [engine for engine in FOREIGN if engine in entry.engines]
     return bool(foreign) and (key[0] in foreign or "," in key[0])
 
@@ -97,7 +97,7 @@ def test_the_pages_are_those_of_the_results():
     assert {path.name for path in GALLERY.glob("*.png")} == figures
 
 
-def test_of_some_engines_alone_the_rows_and_the_figure_come_beside_the_others(tmp_path, monkeypatch):
+def test_results_of_some_engines_join_those_of_the_others(tmp_path, monkeypatch):
     module, entry = make_gallery(), gallery.find("B5.21")
     monkeypatch.setattr(module, "GALLERY", tmp_path)
     copy = tmp_path / "reproductions" / entry.id
@@ -113,14 +113,14 @@ def test_of_some_engines_alone_the_rows_and_the_figure_come_beside_the_others(tm
     assert module.figures(gallery.Entry(copy)) == [f"{entry.id}.png", f"{entry.id}-ns2.png"]
 
 
-def test_without_an_engine_nothing_is_set_beside_it(tmp_path):
+def test_without_an_engine_no_comparison_is_made(tmp_path):
     """B2.6 has rows and a figure that set theory and packets beside each other."""
     found = run(gallery.find("B2.6").alone(["theory"]), tmp_path / "out", quick=True)
     assert found.rows and {each.engine for each in found.rows} == {"theory"}
     assert (tmp_path / "out" / "figure.png").exists()
 
 
-def test_of_some_readings_alone_the_rows_and_the_figure_come_beside_the_others(tmp_path, monkeypatch):
+def test_results_of_some_interpretations_join_those_of_the_others(tmp_path, monkeypatch):
     module, entry = make_gallery(), gallery.find("B5.13")
     monkeypatch.setattr(module, "GALLERY", tmp_path)
     copy = tmp_path / "reproductions" / entry.id

@@ -1,4 +1,4 @@
-"""What a run cannot tell: intervals that are too wide, and flows that stay in step."""
+"""Undetermined verdicts: intervals that are too wide, and flows that stay in step."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def row(values, agrees=(9, 11), differs=(5, 15), **more) -> Row:
     return Row("x", values, agrees, differs, **more)
 
 
-def test_there_is_one_order_of_verdicts():
+def test_verdicts_have_a_total_order():
     assert VERDICTS == (AGREES, DIFFERS, UNDETERMINED, NOT_MEASURED, CONTRADICTS)
     for number, verdict in enumerate(VERDICTS):
         assert worst(VERDICTS[: number + 1]) == verdict
@@ -57,7 +57,7 @@ def test_an_interval_is_cut_at_what_a_value_can_be():
     assert row((1.0, 1.2), (1, 1.25), (1, 3), limits=(1, inf)).verdict == AGREES
 
 
-def test_a_noisy_twin_with_another_verdict_makes_it_undetermined():
+def test_a_perturbed_run_with_another_verdict_makes_it_undetermined():
     assert row((10.0,), twin=(10.5,)).verdict == AGREES
     assert row((10.0,), twin=(12.0,)).verdict == UNDETERMINED
     assert row((10.0,), twin=(None,)).verdict == AGREES
@@ -105,7 +105,7 @@ def entry(tmp_path: Path) -> Entry:
     return Entry(folder)
 
 
-def test_the_twin_of_a_case_that_is_prone_is_run_and_judged(entry, tmp_path):
+def test_the_perturbed_run_of_a_prone_case_is_run_and_judged(entry, tmp_path):
     """The measure tells the twin from the case: hosts take time in it."""
     assert phase_effects.prone(cases.plans(entry.folder)["all"])
     (found,) = runner.run(entry, tmp_path / "out").rows
@@ -114,13 +114,13 @@ def test_the_twin_of_a_case_that_is_prone_is_run_and_judged(entry, tmp_path):
     assert (tmp_path / "out" / "noisy" / "packet" / "all" / "manifest.json").is_file()
 
 
-def test_a_short_look_has_no_twin(entry, tmp_path):
+def test_a_short_check_has_no_perturbed_run(entry, tmp_path):
     (found,) = runner.run(entry, tmp_path / "out", quick=True).rows
     assert found.verdict == AGREES
     assert not (tmp_path / "out" / "noisy").exists()
 
 
-def test_a_case_that_is_not_prone_has_no_twin(entry, tmp_path):
+def test_a_case_that_is_not_prone_has_no_perturbed_run(entry, tmp_path):
     text = ENTRY["scenario.toml"].replace('"10Mbit"', '"11Mbit"')
     (entry.folder / "scenario.toml").write_text(text)
     (found,) = runner.run(replace(entry), tmp_path / "out").rows

@@ -24,7 +24,7 @@ count = 2
 congestion = "cubic"
 """
 
-#: What the expressions below may name.
+#: The names that the expressions below may use.
 NAMES = {"ac": ac, "np": np, "itertools": itertools, "Path": Path, "SMALL": SMALL}
 
 A_PLAN = r"plan: found {}; expected a scenario: a path, TOML, a mapping, a plan, or what ackclock.load"
@@ -172,7 +172,7 @@ def names():
 
 
 @pytest.mark.parametrize(("call", "kind", "message"), WRONG)
-def test_a_wrong_argument_is_told(names, monkeypatch, call, kind, message):
+def test_a_wrong_argument_is_reported(names, monkeypatch, call, kind, message):
     monkeypatch.setattr(arguments, "MAX_ITEMS", 1000)
     with pytest.raises(kind) as error:
         eval(call, names)  # noqa: S307 (our own)

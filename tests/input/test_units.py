@@ -47,7 +47,7 @@ def test_reads(read, text, expected):
 
 
 @pytest.mark.parametrize("text", ["100mbps", "100Mbps", "1kbps", "5bps", "1Gbps"])
-def test_bps_is_refused_with_the_reason(text):
+def test_bps_is_rejected_with_the_reason(text):
     with pytest.raises(UnitError, match=r"bytes per second in tc and bits per second elsewhere: write .*bit"):
         units.rate_bps(text)
 
@@ -62,13 +62,13 @@ def test_the_proposal_keeps_the_prefix():
 
 
 @pytest.mark.parametrize("text", ["1m", "1M", "1Ms", "1MS"])
-def test_times_that_read_two_ways_are_refused(text):
+def test_ambiguous_times_are_rejected(text):
     with pytest.raises(UnitError, match="may mean several times"):
         units.time_s(text)
 
 
 @pytest.mark.parametrize("value", ["100", 100, 1.5, "1e6"])
-def test_a_bare_number_needs_its_unit(value):
+def test_a_bare_number_requires_a_unit(value):
     for read in (units.rate_bps, units.time_s, units.bytes_of, units.size, units.count_rate_hz):
         with pytest.raises(UnitError, match="needs its unit"):
             read(value)
@@ -80,19 +80,19 @@ LONG_OR_BROKEN = ["1Mbit\n2", "9" * 1000 + "Mbit", " " * 10**6]
 
 
 @pytest.mark.parametrize("value", [*NO_QUANTITIES, *NOT_EVEN_TEXTS, *LONG_OR_BROKEN])
-def test_what_is_no_quantity_is_refused(value):
+def test_an_invalid_quantity_is_rejected(value):
     with pytest.raises(UnitError, match="expected a rate such as 100Mbit"):
         units.rate_bps(value)
 
 
 @pytest.mark.parametrize("text", ["-1Mbit", "-0Mbit", "-1e-9bit"])
-def test_negative_is_refused(text):
+def test_negative_values_are_rejected(text):
     with pytest.raises(UnitError, match="not negative"):
         units.rate_bps(text)
 
 
 @pytest.mark.parametrize("text", ["1e999Mbit", "1e99999999999999999999s"])
-def test_more_than_a_number_holds_is_refused(text):
+def test_overflowing_values_are_rejected(text):
     read = units.time_s if text.endswith("s") else units.rate_bps
     with pytest.raises(UnitError, match="too large"):
         read(text)

@@ -19,6 +19,6 @@ def registered(card):
     """Register a spec for the time of a test."""
     algorithms.bring(card)
     yield card
-    del algorithms._BROUGHT[card.family, card.name]
+    del algorithms._USER_SUPPLIED[card.family, card.name]
     algorithms.names.cache_clear()
     algorithms.card.cache_clear()

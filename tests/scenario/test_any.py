@@ -95,7 +95,7 @@ NETWORKS = st.one_of(
 
 HOSTS = st.sampled_from(["h0", "h*", "h-*", "branch-0", ["h0", "h2"], []])
 
-#: Where data may go on each topology.
+#: Possible paths of data on each topology.
 PLACES: dict[str, dict[str, Any]] = {
     "y": {"path": "branch-1"},
     "parking-lot": {"path": "long"},

@@ -60,7 +60,7 @@ def test_a_point_is_the_scenario_that_one_would_write():
     assert found[1].plan == planning.loads(written, "x.toml").plan()
 
 
-def test_values_may_be_anything_and_stand_in_place_of_what_is_there():
+def test_values_may_be_anything_and_replace_existing_ones():
     queues = '"network.queue" = [{ discipline = "codel" }, { discipline = "bfifo", limit = "64KB" }]\n'
     assert [point.plan.links[0].queue.discipline for point in swept(queues)] == ["codel", "bfifo"]
     flows = '"flows" = [[{ congestion = "bbr" }], [{ congestion = "reno" }, { congestion = "bic" }]]\n'
@@ -68,7 +68,7 @@ def test_values_may_be_anything_and_stand_in_place_of_what_is_there():
     assert [point.plan.seeds for point in swept("repeats = [1, 2]\n")] == [(1,), (1, 2)]
 
 
-def test_a_key_may_be_new_or_without_quotes_and_one_inside_another_comes_after_it():
+def test_keys_may_be_new_or_unquoted_and_nested_keys_follow():
     assert [point.plan.record.interval_s for point in swept('record.interval = ["1ms", "2ms"]\n')] == [0.001, 0.002]
     inside = '"network.queue.limit" = ["3p"]\n"network.queue" = [{ discipline = "pfifo", limit = "9p" }]\n'
     assert [point.plan.links[0].queue.parameters["limit_packets"] for point in swept(inside)] == [3]
@@ -138,12 +138,12 @@ def test_one_mistake_is_one_line_at_the_sweeps_value(table, expected):
     assert found[0].startswith(f"x.toml:{expected}")
 
 
-def test_mistakes_of_all_points_are_told_at_once_and_each_once():
+def test_mistakes_of_all_points_are_reported_without_duplicates():
     found = mistakes('"network.rate" = ["1Mbit", "1mbps"]\n"flows[0].congestion" = ["reno", "renno", "bbr"]\n')
     assert [line.split(":")[1] for line in found] == ["19", "20"]
 
 
-def test_a_mistake_of_the_file_itself_is_told_once_and_without_a_point():
+def test_a_mistake_of_the_file_itself_is_reported_without_a_point():
     found = mistakes('"network.rate" = ["1Mbit", "2Mbit"]\n', BASE.replace('"50ms"', '"50mm"'))
     assert len(found) == 1
     assert found[0].startswith('x.toml:8: network.rtt: found "50mm"; expected a time such as 20ms (units: ')
@@ -189,7 +189,7 @@ def test_some_points_only():
     assert loaded.only({}) == loaded
 
 
-def test_a_mistake_among_some_points_is_told_where_it_stands():
+def test_a_mistake_among_some_points_is_reported_at_its_place():
     with pytest.raises(ScenarioError, match=r"limit\[1\]: found \"5x\""):
         list(planning.loads(BASE + LIMITS, "x.toml").only({"network.queue.limit": ["5x", "9p"]}).points())
 

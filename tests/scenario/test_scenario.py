@@ -320,7 +320,7 @@ def test_no_flows():
         ]
 
 
-def test_all_mistakes_at_once_in_the_order_of_the_lines():
+def test_all_mistakes_are_reported_in_the_order_of_the_lines():
     text = changed('"10Mbit"', '"10mbps"').replace('"cubic"', '"kubic"').replace('"10s"', "10")
     assert [line.split(" ")[0] for line in mistakes(text)] == ["x.toml:2:", "x.toml:7:", "x.toml:13:"]
 
@@ -332,7 +332,7 @@ def test_the_line_is_that_of_the_right_one_of_several_tables():
     assert found[1].startswith("x.toml:20: flows[2].congestion.x: found an unknown key")
 
 
-def test_an_empty_file_lacks_everything():
+def test_an_empty_file_misses_every_required_key():
     assert [line.split(":")[2] for line in mistakes("")] == [" duration", " network"]
 
 
@@ -411,7 +411,7 @@ KEYS = [
 
 @given(st.dictionaries(st.sampled_from(KEYS), VALUES), st.dictionaries(st.sampled_from(KEYS), VALUES))
 def test_any_value_anywhere_is_accepted_or_a_fault(top, network):
-    """Nothing but faults comes out of the models, so every mistake has its two halves."""
+    """The models raise only faults, so every mistake has its two halves."""
     from pydantic import ValidationError
 
     try:
@@ -423,7 +423,7 @@ def test_any_value_anywhere_is_accepted_or_a_fault(top, network):
             assert detail["ctx"]["expected"]
 
 
-def test_the_schema_says_each_card_once():
+def test_the_schema_defines_each_spec_a_single_time():
     text = json.dumps(scenario.json_schema())
     for card in algorithms.every():
         assert text.count(f'"title": "{card.family}_{card.name}"') == 1

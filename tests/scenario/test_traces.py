@@ -67,7 +67,7 @@ def test_mahimahi_s_lines_are_opportunities_that_carry_frames_too(tmp_path):
     assert link.rate_bps == pytest.approx(8 * 4 * 1514 / 0.01)
 
 
-def test_a_plan_comes_back_from_its_json_and_from_its_text(tmp_path):
+def test_a_plan_is_restored_from_its_json_and_from_its_text(tmp_path):
     """Without the file: the text has what it held."""
     made = planning.load(written(tmp_path, RATES)).plan()
     assert Plan.from_dict(made.to_dict()).links == made.links
@@ -107,12 +107,12 @@ def test_a_wrong_trace_is_one_line(tmp_path, content, expected):
     assert expected in problem(written(tmp_path, content))
 
 
-def test_a_file_that_is_not_there_is_told_at_its_key(tmp_path):
+def test_a_missing_file_is_reported_at_its_key(tmp_path):
     path = written(tmp_path, "1\n", changed(TEXT, ("a.trace", "b.trace")))
     assert 's.toml:5: network.rate.trace: found "b.trace": ' in problem(path)
 
 
-def test_a_text_alone_has_no_files():
+def test_a_scenario_text_has_no_files():
     with pytest.raises(ScenarioError, match=r"network.rate: found \"a.trace\"; expected a trace in a table \[traces\]"):
         ac.loads(TEXT).plan()
 
@@ -131,7 +131,7 @@ def test_a_rate_that_follows_a_trace_does_not_change_besides(tmp_path):
 TRACES = Path(__file__).parents[2] / "scenarios" / "traces"
 
 
-def test_the_script_makes_the_traces_that_are_there(tmp_path):
+def test_the_script_makes_the_stored_traces(tmp_path):
     made = runpy.run_path(str(TRACES / "make.py"), run_name="made")
     made["main"].__globals__["HERE"] = tmp_path
     made["main"]()

@@ -60,7 +60,7 @@ fn columns<'py>(py: Python<'py>, gaps: &[Gap]) -> PyResult<Bound<'py, PyDict>> {
     named.set_item("waited_s", in_seconds(|gap| gap.waited_ns))?;
     named.set_item("stolen_s", in_seconds(|gap| gap.stolen_ns))?;
     named.set_item("stepped_s", in_seconds(|gap| gap.stepped_ns))?;
-    named.set_item("stood_still_s", in_seconds(|gap| gap.clock_stopped_ns))?;
+    named.set_item("clock_stopped_s", in_seconds(|gap| gap.clock_stopped_ns))?;
     Ok(named)
 }
 

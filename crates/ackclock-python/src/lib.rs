@@ -56,13 +56,13 @@ mod _core {
     #[pymodule_export]
     use crate::host::ClockWatch;
     #[pymodule_export]
-    use crate::linux::{linux_inside, linux_result};
+    use crate::linux::{execute_run_spec, linux_result};
     #[pymodule_export]
     use crate::listing::Listing;
     #[pymodule_export]
     use crate::meanfield::MeanField;
     #[pymodule_export]
-    use crate::parameters::{check_congestion, check_queue, try_congestion};
+    use crate::parameters::{check_congestion, check_contract, check_queue};
     #[pymodule_export]
     use crate::simulation::Simulation;
     use crate::toml_spans::{PathLine, Step};

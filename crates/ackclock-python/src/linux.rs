@@ -15,7 +15,7 @@ use crate::guard::guarded;
 /// Writes progress (`progress 0.25`) to the standard output; after an error (`error …`) raises `SystemExit` with
 /// status 1.
 #[pyfunction]
-pub fn linux_inside(py: Python<'_>, path: &str) -> PyResult<()> {
+pub fn execute_run_spec(py: Python<'_>, path: &str) -> PyResult<()> {
     let outcome = py.detach(|| {
         let run_spec = std::fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))?;
         guarded(|| ackclock_linux::execute(&run_spec).map_err(|error| error.to_string()))?

@@ -45,7 +45,7 @@ pub fn check_congestion(kind: &str, parameters_json: &str) -> PyResult<()> {
 /// Returns a description of the violated part of the contract; `None` if all of it holds. Raises `ValueError` for
 /// text that is not JSON.
 #[pyfunction]
-pub fn try_congestion(
+pub fn check_contract(
     py: Python<'_>,
     kind: &str,
     parameters_json: &str,

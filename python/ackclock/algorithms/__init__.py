@@ -41,7 +41,7 @@ BDP_BOUNDS: tuple[SizeUnit, float, float] = ("bdp", 0.001, 1000.0)
 #: The same of a number of packets, where bytes may be given so.
 PACKET_BOUNDS: tuple[SizeUnit, float, float] = ("p", 1.0, 1e9)
 
-Told = TypeVar("Told")
+Form = TypeVar("Form")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -196,7 +196,7 @@ class Card:
         found = {name: chosen.get(name, parameter.default) for name, parameter in self.parameters.items()}
         return {name: None if value is None else self.parameters[name].of_card(value) for name, value in found.items()}
 
-    def told(self, form: type[Told]) -> dict[str, Told]:
+    def kernel_parameters(self, form: type[Form]) -> dict[str, Form]:
         """The parameters that the kernel is told in this form: `told(Word)` is `{"limit": Word(word="limit"), …}`."""
         parameters = self.linux.parameters if self.linux else {}
         return {name: told for name, told in parameters.items() if isinstance(told, form)}
@@ -204,18 +204,18 @@ class Card:
     @cached_property
     def fixed(self) -> Mapping[str, Any]:
         """Return what the kernel's code fixes, as a plan has it: `{"max_burst_s": 0.15}`; None must not be set."""
-        fixed = {name: self.parameters[name].read(told.fixed) for name, told in self.told(Fixed).items()}
-        values = {**fixed, **dict.fromkeys(self.told(Absent))}
+        fixed = {name: self.parameters[name].read(told.fixed) for name, told in self.kernel_parameters(Fixed).items()}
+        values = {**fixed, **dict.fromkeys(self.kernel_parameters(Absent))}
         return {self.key(name): values[name] for name in self.parameters if name in values}
 
 
 #: Cards that are in no file, or in place of a file's: of what one call brings along.
-_BROUGHT: dict[tuple[Family, str], Card] = {}
+_USER_SUPPLIED: dict[tuple[Family, str], Card] = {}
 
 
 def bring(card_of_call: Card) -> None:
     """Adds a card for as long as this process lasts, in place of one of the same name."""
-    _BROUGHT[card_of_call.family, card_of_call.name] = card_of_call
+    _USER_SUPPLIED[card_of_call.family, card_of_call.name] = card_of_call
     names.cache_clear()
     card.cache_clear()
 
@@ -223,14 +223,14 @@ def bring(card_of_call: Card) -> None:
 @cache
 def names(family: Family) -> tuple[str, ...]:
     """The names of a family's cards, sorted."""
-    brought = {name for other, name in _BROUGHT if other == family}
+    brought = {name for other, name in _USER_SUPPLIED if other == family}
     return tuple(sorted(brought | {path.stem for path in (Path(__file__).parent / family).glob("*.toml")}))
 
 
 @cache
 def card(family: Family, name: str) -> Card:
     """A card. Raises `InputError` for an unknown name."""
-    if brought := _BROUGHT.get((family, name)):
+    if brought := _USER_SUPPLIED.get((family, name)):
         return brought
     if name not in names(family):
         from ackclock.input.fields import nearest, shown

@@ -45,7 +45,7 @@ def stale(name: str, sources: Path = SOURCES, list_file: Path = LIST) -> str:
 
 
 def _only_in_kernel(card: Card, source: Path) -> bool:
-    return card.linux is not None and not card.linux.brought and not (CHECKOUT / source).is_file()
+    return card.linux is not None and not card.linux.user_supplied and not (CHECKOUT / source).is_file()
 
 
 def _is_built(name: str, source: Path) -> bool:

@@ -65,7 +65,7 @@ class Clock:
 
 
 #: The forms in which the kernel is told of a parameter.
-Told: TypeAlias = Knob | Word | Fixed | Absent | Clock
+KernelParameter: TypeAlias = Knob | Word | Fixed | Absent | Clock
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,22 +77,24 @@ class Linux:
     #: A control: whether its module is one of our own (`engines/linux/kernel/modules`), loaded with all its knobs.
     ours: bool = False
     #: A control: whether its module is one that the user brings (`--module FILE`), loaded with all its knobs.
-    brought: bool = False
+    user_supplied: bool = False
     #: A discipline that is made of another: that one, whose card has the words.
     discipline: str = ""
     #: The card's parameters, a discipline's in the order of tc's words; the engine computes from what is missing.
-    parameters: Mapping[str, Told] = field(default_factory=dict)
+    parameters: Mapping[str, KernelParameter] = field(default_factory=dict)
 
 
 def linux(table: Mapping[str, Any]) -> Linux:
     """A card's table `[linux]`. Raises `TypeError` for keys that it cannot have."""
-    parameters = {name: _told(form) for name, form in table.get("parameters", {}).items()}
+    parameters = {name: _kernel_parameter(form) for name, form in table.get("parameters", {}).items()}
     return Linux(**{**table, "parameters": parameters})
 
 
-def _told(table: Mapping[str, Any]) -> Told:
+def _kernel_parameter(table: Mapping[str, Any]) -> KernelParameter:
     """A parameter in its form, which the key that is its own tells."""
-    forms: dict[str, type[Told]] = {"knob": Knob, "word": Word, "fixed": Fixed, "given": Absent, "clock": Clock}
+    forms: dict[str, type[KernelParameter]] = {
+        "knob": Knob, "word": Word, "fixed": Fixed, "given": Absent, "clock": Clock,
+    }  # fmt: skip
     for key, form in forms.items():
         if key in table:
             return form(**table)

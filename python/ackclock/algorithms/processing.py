@@ -10,7 +10,7 @@ from ackclock.algorithms import card
 
 
 @cache
-def usual() -> Mapping[str, Any]:
+def default_processing() -> Mapping[str, Any]:
     """The default of the stacks that are a system's, as a plan has it: what was measured of Linux."""
     parameter = card("stack", "linux").parameters["processing"]
     found: Mapping[str, Any] = parameter.read(parameter.default).planned()

@@ -36,7 +36,7 @@ class FromCard:
             return value
         key, known = algorithms.NAME_KEYS[self.family], algorithms.names(self.family)
         if self.short and isinstance(value, str):
-            return self._given({key: self._known(value, (), known)}, known)
+            return self._given({key: self._checked_name(value, (), known)}, known)
         if not isinstance(value, dict):
             words = f"a name such as {shown(known[0])} or " if self.short else ""
             raise fault(shown(value), f'{words}a table such as {{ {key} = "{known[0]}" }}')
@@ -46,12 +46,12 @@ class FromCard:
 
     def _given(self, value: Mapping[str, Any], known: tuple[str, ...]) -> Given:
         key = algorithms.NAME_KEYS[self.family]
-        name = self._known(value.get(key, self.default), (key,), known)
+        name = self._checked_name(value.get(key, self.default), (key,), known)
         table = algorithms.card(self.family, name).table.model_validate(value)
         given = {field: getattr(table, field) for field in table.model_fields_set - {key, "variant"}}
         return Given(name if key in value else None, given, getattr(table, "variant", None))
 
-    def _known(self, name: object, loc: Loc, known: tuple[str, ...]) -> str:
+    def _checked_name(self, name: object, loc: Loc, known: tuple[str, ...]) -> str:
         if name in known:
             return str(name)
         raise faults([fault_at(loc, name, nearest(name, known))])

@@ -77,7 +77,7 @@ def write(path: Path, about: Mapping[str, Any], parts: Mapping[str, Given]) -> N
         if wrong := _wrong_name(name):
             raise InputError(f"{readable(name)}: found {wrong}; expected a name that a bundle can have")
     listed = {name: _part(given) for name, given in sorted(parts.items())}
-    folders.put(path, lambda new: _fill(new, _list(about, listed), listed, parts))
+    folders.atomic_write(path, lambda new: _fill(new, _list(about, listed), listed, parts))
 
 
 def read(path: Path, into: Path | None = None, wanted: Callable[[str], bool] = lambda _: True) -> Bundle:
@@ -179,7 +179,7 @@ def _listed(path: Path, file: IO[bytes]) -> Bundle:
     given = file.read(size_bytes)
     if len(given) < size_bytes:
         raise _cut(path, LIST)
-    if not manifests.is_whole(given):
+    if not manifests.is_intact(given):
         raise _damaged(path, LIST)
     about, parts = _of_list(path, given)
     _expect(path, file, _padding(size_bytes), f"what follows {LIST}")
@@ -242,7 +242,7 @@ def _wrong_name(name: str) -> str:
     return next((wrong for wrong, is_so in _WRONG_NAMES.items() if is_so(name)), "")
 
 
-def _leads_elsewhere(name: str) -> bool:
+def _is_outside(name: str) -> bool:
     return any(step in ("", ".", "..") for step in name.split("/"))
 
 
@@ -265,7 +265,7 @@ def _is_odd(name: str) -> bool:
 
 #: Reason → test of a name, in this order.
 _WRONG_NAMES: Mapping[str, Callable[[str], bool]] = {
-    "a name that leads elsewhere": _leads_elsewhere,
+    "a name that leads elsewhere": _is_outside,
     "a name that is the list's own": _is_the_list,
     "a name that is not UTF-8": _is_no_utf8,
     "a name that is too long": _is_too_long,
@@ -282,7 +282,7 @@ def _expect(path: Path, file: IO[bytes], wanted: bytes, what: str) -> None:
 def _copied(path: Path, file: IO[bytes], name: str, part: Part, target: Path | None) -> str:
     """The SHA-256 of a part, which is also written to `target`."""
     sums, left = hashlib.sha256(), part.size_bytes
-    with folders.writing(target or path), _sink(target) as sink:
+    with folders.write_errors(target or path), _sink(target) as sink:
         while left:
             piece = file.read(min(left, AT_A_TIME))
             if not piece:

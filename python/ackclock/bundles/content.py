@@ -32,7 +32,7 @@ RESULTS, ABOUT = "results", "about"
 SCENARIO, PLAN, METRICS = "scenario.toml", "plan.json", "metrics.json"
 
 #: Keys of a manifest that the bundle's list repeats for readers.
-TOLD = ("ackclock", "engine", "command", "versions", "platform", "created")
+MANIFEST_KEYS = ("ackclock", "engine", "command", "versions", "platform", "created")
 
 
 def pack(folders: Sequence[Path], path: Path, *, data: bool = True) -> int:
@@ -46,7 +46,7 @@ def pack(folders: Sequence[Path], path: Path, *, data: bool = True) -> int:
         _check(folder)
         _check_outside(path, folder)
         about, what = manifests.read(folder).about, kind(folder)
-        listed.append({"name": name, "kind": what.name.lower(), **_told(about), "data": data})
+        listed.append({"name": name, "kind": what.name.lower(), **_manifest_extract(about), "data": data})
         parts |= {f"{RESULTS}/{name}/{place}": file for place, file in _files(folder, folder, data=data)}
         parts |= {f"{ABOUT}/{name}/{place}": text.encode() for place, text in _about(folder, what, about)}
     archive.write(path, {"results": listed}, parts)
@@ -60,8 +60,8 @@ def _by_name(folders: Sequence[Path]) -> dict[str, Path]:
     return dict(zip(names, folders, strict=True))
 
 
-def _told(about: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: about[key] for key in TOLD if key in about}
+def _manifest_extract(about: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: about[key] for key in MANIFEST_KEYS if key in about}
 
 
 def _check(folder: Path) -> None:

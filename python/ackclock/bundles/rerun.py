@@ -19,7 +19,7 @@ from ackclock import engines
 from ackclock import metrics as measured
 from ackclock.bundles import archive, content, verdict
 from ackclock.bundles.verdict import Metric
-from ackclock.dataset import Dataset, folders, manifests, result_kind, validate
+from ackclock.dataset import Dataset, folders, manifests, result_kind
 from ackclock.dataset.manifests import CAPTURES, POINTS, Manifest
 from ackclock.dataset.result_kind import MANIFEST, Kind
 from ackclock.engines.engine import Progress, no_progress
@@ -39,7 +39,7 @@ from ackclock.system.files import printable, readable
 RUNNABLE = (Kind.RUN, Kind.SWEEP, Kind.COMPARISON)
 
 #: The files of a bundle that are looked into; the others have only to be whole.
-NEEDED = frozenset((MANIFEST, comparisons.TABLE, POINTS, content.METRICS))
+REQUIRED = frozenset((MANIFEST, comparisons.TABLE, POINTS, content.METRICS))
 
 #: The engine that has kernels.
 LINUX = "linux"
@@ -94,7 +94,7 @@ class Outcome:
 
 
 @contextmanager
-def _told(result: str) -> Iterator[None]:
+def _reading(result: str) -> Iterator[None]:
     """A block that reads what a bundle says, which has its sums and may yet be anything."""
     try:
         yield
@@ -120,18 +120,18 @@ def rerun(path: Path, out: Path | None = None, options: Options | None = None) -
     What is run goes into `out`: a folder for each of several. Raises `InputError` if the file is no bundle or damaged,
     before anything runs, if nothing in it can be run, and as running its scenarios does.
     """
-    with folders.private() as place:
+    with folders.temporary_folder() as place:
         opened = list(_open(path, place))
         able = [result for result in opened if result.kind in RUNNABLE]
         if not able:
             raise _nothing_to_run(path, opened)
         with ExitStack() as stack:
-            target = out or stack.enter_context(folders.private())
+            target = out or stack.enter_context(folders.temporary_folder())
             own = {result.name: target if out and len(able) == 1 else target / result.name for result in able}
             for result in able:
                 result_kind.check(own[result.name], result.kind)
             for result in able:
-                yield _AGAIN[result.kind](result, own[result.name], options or Options())
+                yield _RERUN[result.kind](result, own[result.name], options or Options())
 
 
 def _nothing_to_run(path: Path, opened: Sequence[Opened]) -> InputError:
@@ -141,7 +141,7 @@ def _nothing_to_run(path: Path, opened: Sequence[Opened]) -> InputError:
 
 def _open(path: Path, place: Path) -> Iterator[Opened]:
     """The results; all of the file has been compared with its list, and what is needed here is in `place`."""
-    bundle = archive.read(path, place, lambda name: name.rpartition("/")[2] in NEEDED)
+    bundle = archive.read(path, place, lambda name: name.rpartition("/")[2] in REQUIRED)
     listed = bundle.about.get("results")
     for item in listed if isinstance(listed, list) else []:
         name = item.get("name") if isinstance(item, dict) else None
@@ -154,7 +154,7 @@ def _open(path: Path, place: Path) -> Iterator[Opened]:
 def _run(result: Opened, target: Path, options: Options) -> Outcome:
     """A run again."""
     manifest = manifests.read(result.folder, Kind.RUN)
-    with _told(result.name):
+    with _reading(result.name):
         name = str(manifest.about["engine"])
         plan = _planned(result, manifest.about, [name], options)
     _write_run(plan, name, target, options)
@@ -162,7 +162,7 @@ def _run(result: Opened, target: Path, options: Options) -> Outcome:
 
 
 def _write_run(plan: Plan, engine: str, target: Path, options: Options) -> None:
-    with folders.beside(target) as private:
+    with folders.staging_folder(target) as private:
         captures = private / CAPTURES if plan.record.pcap else None
         data = runner.run(
             plan,
@@ -178,7 +178,7 @@ def _write_run(plan: Plan, engine: str, target: Path, options: Options) -> None:
 def _comparison(result: Opened, target: Path, options: Options) -> Outcome:
     """A comparison again, with the engines that could not run it too."""
     told = _values(result.folder / comparisons.TABLE)
-    with _told(result.name):
+    with _reading(result.name):
         names = [engines.engine(name).name for name in (*told["engines"], *told["unsupported"])]
         of_engines = {name: manifests.read(result.folder / name, Kind.RUN) for name in told["engines"]}
         most = max(of_engines.values(), key=lambda found: len(found.about["runs"]))
@@ -197,7 +197,7 @@ def _files(of_engines: Mapping[str, Manifest]) -> dict[str, str]:
 
 def _sweep(result: Opened, target: Path, options: Options) -> Outcome:
     """A sweep again; its runs go into parts as they are done, so only the table of all is compared."""
-    with _told(result.name):
+    with _reading(result.name):
         given = sweep_result.read(result.folder)
         order = given.manifest["sweep"]
         loaded = planning.loads(order["scenario"], _name_of(given.manifest))
@@ -222,7 +222,7 @@ def _points(
 
 
 #: Functions that run a result of a kind again.
-_AGAIN = {Kind.RUN: _run, Kind.SWEEP: _sweep, Kind.COMPARISON: _comparison}
+_RERUN = {Kind.RUN: _run, Kind.SWEEP: _sweep, Kind.COMPARISON: _comparison}
 
 
 def _planned(result: Opened, about: Mapping[str, Any], names: Sequence[str], options: Options) -> Plan:
@@ -273,7 +273,7 @@ def _kernel(result: Opened, kernel: object, options: Options, names: Sequence[st
 
 
 def _runs(result: Opened, about: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    validate.check_runs(about, Path(result.name))
+    manifests.check_runs(about, Path(result.name))
     if not about["runs"] or any(run.get("seed") is None for run in about["runs"]):
         raise InputError(f"{result.name}: found runs without seeds; expected those of an engine")
     return list(about["runs"])
@@ -282,7 +282,7 @@ def _runs(result: Opened, about: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 def _metrics_of(result: Opened, target: Path, part: str, engine: str, plan: Plan) -> list[Metric]:
     """Return the metrics of one dataset, as bundled and as rerun."""
     told = _values(result.folder.parents[1] / content.ABOUT / result.name / content.METRICS)
-    with _told(result.name):
+    with _reading(result.name):
         given = [dict(run["metrics"]) for run in (told[part] if part else told)["runs"]]
     again = [measured.of_run(view) for view in measured.runs(Dataset.read(target))]
     exact = not engines.engine(engine).is_stochastic(plan)
@@ -324,5 +324,5 @@ def _first_difference(given: Any, again: Any, place: str = "") -> str:
         found = (_first_difference(one, other, f"{place}[{number}]") for number, (one, other) in pairs)
         return next(filter(None, found), "")
     return (
-        "" if given == again else f"{printable(place)} was {validate.excerpt(given)} and is {validate.excerpt(again)}"
+        "" if given == again else f"{printable(place)} was {manifests.excerpt(given)} and is {manifests.excerpt(again)}"
     )

@@ -1,4 +1,4 @@
-"""The controls that captured flows may have used, as their cards describe them: what `candidates.json` holds.
+"""Candidate congestion control algorithms for captured flows, as `candidates.json` lists them.
 
 `tools/generated_data.py` makes that file from this.
 """
@@ -12,7 +12,7 @@ from ackclock import _core, algorithms
 
 
 def text() -> str:
-    """The controls with the parameters that their cards have as defaults, a line each."""
+    """Return the JSON text: every CCA with the default parameters of its spec, one a line."""
     lines = (json.dumps(_candidate(algorithms.card("congestion", name))) for name in _core.CONGESTION_CONTROLS)
     return "[\n" + ",\n".join(lines) + "\n]\n"
 
@@ -26,5 +26,5 @@ def _candidate(card: algorithms.Card) -> dict[str, Any]:
 
 
 def _defaults() -> frozenset[str]:
-    """What stacks use where nobody says otherwise."""
+    """Return the default CCAs of the TCP stacks that are known."""
     return frozenset(algorithms.card("stack", name).congestion for name in algorithms.names("stack"))

@@ -83,5 +83,5 @@ def show(expected: Forecast, folder: Path, plan: str | Mapping[str, Any]) -> Non
 
 def warn_scarce(expected: Forecast, folder: Path) -> None:
     """Print a warning for each resource of which there is too little."""
-    for what in expected.lacking(folder):
+    for what in expected.shortages(folder):
         click.echo(f"warning: {what}", err=True)

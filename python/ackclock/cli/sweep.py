@@ -153,11 +153,11 @@ def sweep(  # noqa: PLR0913 (each is an option of the command line)
     if dry_run:
         for job in made:
             _print_plan(job, as_json)
-        run_jobs.preflight([made[0].loaded.point(0).plan], [job.order.engine for job in made])
+        run_jobs.preflight([made[0].loaded.point(0).plan], [job.spec.engine for job in made])
         return
     if module:
-        linux_jobs = [job for job in made if job.order.engine == run_jobs.LINUX]
-        run_jobs.check_module([plan for job in linux_jobs for plan in job.looked_at()], module)
+        linux_jobs = [job for job in made if job.spec.engine == run_jobs.LINUX]
+        run_jobs.check_module([plan for job in linux_jobs for plan in job.checked_plans()], module)
     for job in made:
         _perform(
             replace(job, restart=restart, place=target), criteria, as_json=as_json, report=report and shard is None
@@ -215,10 +215,10 @@ def _print_plan(job: Job, as_json: bool) -> None:
     count = len(job.points)
     first = [job.loaded.point(number).values for number in job.points[:DRY_RUN_POINTS]]
     if as_json:
-        plan = {"scenario": job.order.title, "engine": job.order.engine, "points": count, "first_points": first}
+        plan = {"scenario": job.spec.title, "engine": job.spec.engine, "points": count, "first_points": first}
         forecast.show(expected, folder, {**plan, "forecast": expected.as_dict()})
         return
-    part = f", shard {job.order.shard}" if job.order.shard else ""
+    part = f", shard {job.spec.shard}" if job.spec.shard else ""
     lines = [f"{job.title}: {count:,} {'point' if count == 1 else 'points'}{part}"]
     lines += [f"  {described(values)}" for values in first if values] + ["  …"] * (count > DRY_RUN_POINTS)
     forecast.show(expected, folder, "\n".join(lines))
@@ -232,11 +232,11 @@ def _perform(job: Job, criteria: Criteria, *, as_json: bool, report: bool) -> No
     from ackclock.dataset.manifests import POINTS
 
     forecast.announce(forecast.of_sweep(job), job.out or Path("results"))
-    count = len(job.runs) * (1 if job.twin is None else 2)
+    count = len(job.runs) * (1 if job.perturbed is None else 2)
     first = job.loaded.point(job.points[0]).plan
     with (
         signals.exit_message(f"interrupted; finished runs are kept in {job.out}: the same command resumes"),
-        run_jobs.module_loaded(first, job.order.engine),
+        run_jobs.module_loaded(first, job.spec.engine),
         progress(f"{job.title}: {count:,} runs") as report_progress,
     ):
         done = job.perform(report_progress)

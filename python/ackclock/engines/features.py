@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from ackclock.algorithms.processing import usual
+from ackclock.algorithms.processing import default_processing
 from ackclock.plan import AT_LINK, ChangePlan, FlowPlan, GroupPlan, LinkPlan, MediumPlan, Parameters, Plan
 
 FINITE = "finite transfers"
@@ -121,7 +121,7 @@ def _features(plan: Plan) -> Iterator[str]:
 
 def takes_other_time(group: GroupPlan) -> bool:
     """Return True if a group's hosts have other processing times than the default, which any engine may leave out."""
-    return group.tcp is not None and group.tcp.processing not in (None, usual())
+    return group.tcp is not None and group.tcp.processing not in (None, default_processing())
 
 
 def losses(plan: Plan) -> list[Parameters]:

@@ -83,7 +83,7 @@ class _Capture:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        with folders.writing(path):
+        with folders.write_errors(path):
             self._file = path.open("wb", buffering=0)
 
     def __enter__(self) -> _Capture:
@@ -94,7 +94,7 @@ class _Capture:
 
     def write(self, content: bytes) -> None:
         left = memoryview(content)
-        with folders.writing(self._path):
+        with folders.write_errors(self._path):
             while left:
                 left = left[self._file.write(left) :]
 
@@ -118,7 +118,7 @@ def _takings(plan: Plan) -> int:
 
 def _take(simulation: _core.Simulation, spool: Spool, plan: Plan, captures: Sequence[_Capture]) -> None:
     for table, columns in simulation.drain().items():
-        spool.append(table, _known(table, columns, plan))
+        spool.append(table, _dataset_columns(table, columns, plan))
     _write(simulation, captures)
 
 
@@ -132,10 +132,10 @@ def _finish(simulation: _core.Simulation, spool: Spool, plan: Plan, captures: Se
     """The last rows and packets, and the totals."""
     _write(simulation, captures)
     for table, columns in simulation.finish().items():
-        spool.append(table, _known(table, columns, plan))
+        spool.append(table, _dataset_columns(table, columns, plan))
 
 
-def _known(table: str, columns: Mapping[str, Column], plan: Plan) -> Mapping[str, Column]:
+def _dataset_columns(table: str, columns: Mapping[str, Column], plan: Plan) -> Mapping[str, Column]:
     """The columns that the dataset has; the simulator's books may hold more."""
     known: dict[str, Column] = {name: columns[name] for name in TABLES[table] if name in columns}
     return known | _described(columns, plan) if table == "flows" else known

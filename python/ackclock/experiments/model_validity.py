@@ -31,10 +31,10 @@ CONTROLS = frozenset({"cubic", "reno"})
 QUEUES_COMPARED = {"meanfield": frozenset({"codel", "pie"})}
 
 #: Kinds of synchronisation that are fitted or measured, not assumed.
-TOLD = frozenset({"losses", "replayed"})
+MEASURED_KINDS = frozenset({"losses", "replayed"})
 
 #: Within the band utilisation and queue are the packets'; of who loses this is said.
-NOT_TOLD = (
+ASSUMED = (
     "utilisation and mean queue agreed with packets in plans like this one, but the synchronisation may be off by more "
     "than 0.1"
 )
@@ -56,7 +56,7 @@ def doubt(plan: Plan, engine: str) -> str | None:
     if not found and link.queue.discipline not in DISCIPLINES:
         return f"engine {engine}: {NOT_COMPARED}"
     if not found:
-        return None if _is_told(plan, engine) else f"engine {engine}: {NOT_TOLD}"
+        return None if _is_measured(plan, engine) else f"engine {engine}: {ASSUMED}"
     (fewest, most), (least_p, most_p), (shortest, longest) = FLOWS, SHARE_P, QUEUE_BDP[engine]
     and_aqm = ", CoDel and PIE" if engine in QUEUES_COMPARED else ""
     return (
@@ -66,9 +66,9 @@ def doubt(plan: Plan, engine: str) -> str | None:
     )
 
 
-def _is_told(plan: Plan, engine: str) -> bool:
+def _is_measured(plan: Plan, engine: str) -> bool:
     """Return True if the number of flows that lose is fitted or measured, not assumed."""
-    return engine == "fluid" and plan.options[engine]["synchronisation"]["kind"] in TOLD
+    return engine == "fluid" and plan.options[engine]["synchronisation"]["kind"] in MEASURED_KINDS
 
 
 def _outside(plan: Plan, link: LinkPlan, engine: str) -> Iterator[str]:

@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Any
 
 from ackclock import engines
-from ackclock.algorithms.processing import usual
+from ackclock.algorithms.processing import default_processing
 from ackclock.dataset import Dataset
 from ackclock.engines.engine import Progress, no_progress
 from ackclock.errors import InputError, UnsupportedError
@@ -37,7 +37,7 @@ LONGER = 1.5
 DROP_TAIL = ("pfifo", "bfifo")
 
 
-def twin(plan: Plan) -> Plan:
+def perturbed(plan: Plan) -> Plan:
     """The same plan in which hosts take other times for packets: those that were measured, or half as much again."""
     return replace(plan, groups=tuple(map(_noisier, plan.groups)))
 
@@ -46,7 +46,7 @@ def _noisier(group: GroupPlan) -> GroupPlan:
     if group.tcp is None:
         return group
     law = group.tcp.processing
-    other = usual() if law is None else _longer(law)
+    other = default_processing() if law is None else _longer(law)
     return replace(group, tcp=replace(group.tcp, processing=other))
 
 
@@ -60,7 +60,7 @@ def check(plan: Plan, engine: str) -> None:
         raise InputError(f"--perturb: found --engine {engine}; expected {' or '.join(ENGINES)}")
     if len(plan.seeds) < 2:
         raise InputError("--perturb: found one run; expected two or more (--repeats): one has no interval to leave")
-    if reasons := engines.unsupported(engines.engine(engine), twin(plan)):
+    if reasons := engines.unsupported(engines.engine(engine), perturbed(plan)):
         raise UnsupportedError(reasons)
 
 
@@ -76,7 +76,7 @@ def checked(
     data: Dataset, plan: Plan, engine: str, *, jobs: int | None = None, progress: Progress = no_progress
 ) -> Dataset:
     """The result with what its noisy twin, which is run for this, says of it."""
-    other = runner.run(twin(plan), engine, jobs=jobs, progress=progress)
+    other = runner.run(perturbed(plan), engine, jobs=jobs, progress=progress)
     return replace(data, manifest={**data.manifest, PHASE: compared(table(data)["summary"], table(other)["summary"])})
 
 

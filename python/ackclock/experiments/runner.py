@@ -103,9 +103,9 @@ def run(
     spool_bytes = max(MIN_SPOOL_BYTES, SPOOL_BYTES // len(complete.seeds))
     options = RunOptions(captures=captures, spool_bytes=spool_bytes, command=command)
     at_a_time = 1 if chosen.exclusive(complete) else jobs or cores()
-    workers = _elsewhere.get()
+    workers = _remote.get()
     if workers is not None and captures is None and not chosen.exclusive(complete):
-        return Dataset.concat(_there(workers, chosen.name, complete, command, progress))
+        return Dataset.concat(_run_seeds_remote(workers, chosen.name, complete, command, progress))
     return Dataset.concat(_all(chosen, complete, options, at_a_time, progress))
 
 
@@ -115,32 +115,32 @@ class Workers(Protocol):
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
         """Calls a function there."""
 
-    def look(self) -> None:
+    def check_workers(self) -> None:
         """Tells if nobody is there any more."""
 
 
-_elsewhere: ContextVar[Workers | None] = ContextVar("elsewhere", default=None)
+_remote: ContextVar[Workers | None] = ContextVar("elsewhere", default=None)
 
 
 @contextmanager
-def elsewhere(workers: Workers | None) -> Iterator[None]:
+def remote(workers: Workers | None) -> Iterator[None]:
     """In this block `run` has its runs made by these workers, but for those that write packet captures."""
-    token = _elsewhere.set(workers)
+    token = _remote.set(workers)
     try:
         yield
     finally:
-        _elsewhere.reset(token)
+        _remote.reset(token)
 
 
-def _there(workers: Workers, engine: str, plan: Plan, command: str, progress: Progress) -> list[Dataset]:
+def _run_seeds_remote(workers: Workers, engine: str, plan: Plan, command: str, progress: Progress) -> list[Dataset]:
     """Every seed's result, in order, made by workers."""
-    waiting = futures = [workers.submit(made_there, engine, plan, seed, command) for seed in plan.seeds]
+    waiting = futures = [workers.submit(run_remote, engine, plan, seed, command) for seed in plan.seeds]
     try:
         while waiting:
             done, left = wait(waiting, timeout=WAKE_S, return_when=FIRST_EXCEPTION)
             _results(list(done))
             waiting = list(left)
-            workers.look()
+            workers.check_workers()
             progress(1.0 - len(waiting) / len(futures))
     finally:
         for future in waiting:
@@ -148,14 +148,14 @@ def _there(workers: Workers, engine: str, plan: Plan, command: str, progress: Pr
     return _results(futures)
 
 
-def made_there(engine: str, plan: Plan, seed: int, command: str) -> Dataset:
+def run_remote(engine: str, plan: Plan, seed: int, command: str) -> Dataset:
     """One run on a worker: all of it in memory, since it goes over the connection."""
     return engines.engine(engine).run(plan, seed, RunOptions(spool_bytes=sys.maxsize, command=command))
 
 
-def written_there(engine: str, plan: Plan) -> dict[str, bytes]:
+def write_remote(engine: str, plan: Plan) -> dict[str, bytes]:
     """A result as a worker writes it, packet captures and all: its files by their paths, the same as written here."""
-    with folders.private() as place:
+    with folders.temporary_folder() as place:
         captures, result = place / CAPTURES, place / "result"
         run(plan, engine, jobs=1, captures=captures).write(result, captures if captures.exists() else None)
         files = [path for path in sorted(result.rglob("*")) if path.is_file()]
@@ -165,8 +165,8 @@ def written_there(engine: str, plan: Plan) -> dict[str, bytes]:
 def _all(engine: Engine, plan: Plan, options: RunOptions, jobs: int, progress: Progress) -> list[Dataset]:
     """Every seed's result, in order."""
 
-    def one(seed: int, tell: Progress) -> Dataset:
-        return engine.run(plan, seed, replace(options, progress=tell))
+    def one(seed: int, report: Progress) -> Dataset:
+        return engine.run(plan, seed, replace(options, progress=report))
 
     return side_by_side([partial(one, seed) for seed in plan.seeds], jobs, progress, _course(plan, engine, progress))
 
@@ -225,7 +225,7 @@ class _Shares:
     def of(self, number: int, stop: threading.Event) -> Progress:
         """The progress of one run, which also ends it when `stop` is set."""
 
-        def tell(share: float) -> None:
+        def report(share: float) -> None:
             if stop.is_set():
                 raise _StoppedError
             with self._lock:
@@ -235,7 +235,7 @@ class _Shares:
                     del self._left[number]
                 self._progress(1.0 - self._time_left() / self._rounds)
 
-        return tell
+        return report
 
     def _time_left(self) -> float:
         """Until all have ended, in times of a run: those that wait begin in the places that become free."""

@@ -1,4 +1,4 @@
-"""What the tests of the engine linux share: somebody who is not root."""
+"""Fixtures of the engine linux: an ordinary user."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class User:
     home: Path
 
     def python(self, *words: str | Path, check: bool = True) -> subprocess.CompletedProcess[str]:
-        """What this Python does with some words, as the user."""
+        """Run this Python with some arguments as the user."""
         command = [*self.prefix, sys.executable, *map(str, words)]
         package = Path(__file__).parents[3] / "python"
         own = {"HOME": str(self.home), "TMPDIR": str(self.home), "PYTHONPATH": str(package)}

@@ -35,7 +35,7 @@ pcap = true
 """
 
 
-def test_every_packet_that_a_sender_sends_or_hears_is_there_once(tmp_path):
+def test_every_packet_at_a_sender_is_captured_exactly_one_time(tmp_path):
     data, found = captured(DUMBBELL, tmp_path)
     times = [frame.time_s for frame in found]
     assert times == sorted(times)
@@ -102,14 +102,14 @@ def test_a_datagram_is_captured(tmp_path):
     assert len(found) == data.flows["sent_packets"].sum() > 100
 
 
-def test_a_lazy_writer_begins_when_it_looks(tmp_path):
+def test_a_periodic_writer_begins_at_its_first_check(tmp_path):
     """The connection is open after a round trip of 20 ms; the application looks every 50 ms."""
     _, found = captured(DUMBBELL + '[linux]\nwriter = "periodic"\napp_interval = "50ms"\n', tmp_path)
     first = next(frame for frame in found if frame.payload_bytes > 0)
     assert first.time_s == pytest.approx(0.05, abs=1e-4)
 
 
-def test_senders_and_receivers_see_the_same_packets_a_way_apart(tmp_path):
+def test_senders_and_receivers_capture_the_same_packets_one_path_delay_apart(tmp_path):
     text = DUMBBELL.replace("pcap = true", 'pcap = ["senders", "receivers"]')
     data = ac.run(ac.loads(text).plan(), "linux", seeds=[1], captures=tmp_path)
     at_senders, at_receivers = (frames(tmp_path / f"seed-1-{end}.pcap") for end in ("senders", "receivers"))
@@ -124,7 +124,7 @@ def test_senders_and_receivers_see_the_same_packets_a_way_apart(tmp_path):
     assert 0 < counted[0] - counted[1] <= data.flows["dropped_packets"].sum()
 
 
-def test_links_are_refused():
+def test_links_are_rejected():
     text = DUMBBELL.replace("pcap = true", 'pcap = ["link:bottleneck"]')
     with pytest.raises(UnsupportedError, match='engine "linux" has no packet captures at links'):
         ac.run(ac.loads(text).plan(), "linux", seeds=[1])

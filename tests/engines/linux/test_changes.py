@@ -74,7 +74,7 @@ def test_goodput_follows(guest_kernel):
 
 
 def sent_bps(data, begin_s, end_s):
-    """Of the samples in (begin, end]: a packet is 1514 bytes."""
+    """Return the mean rate of the samples in (begin, end]: a packet is 1514 bytes."""
     rows = data.queue_samples.filter((pl.col("time_s") > begin_s) & (pl.col("time_s") <= end_s) & (pl.col("link") == 0))
     return rows["departures_p"].sum() * 1514 * 8 / (end_s - begin_s)
 
@@ -84,7 +84,7 @@ def delivered_bytes(data, begin_s, end_s):
     return rows["delivered_bytes"].max() - rows["delivered_bytes"].min()
 
 
-def test_links_that_fail_in_a_routed_network_are_refused_by_name():
+def test_failing_links_of_a_routed_network_are_rejected_by_name():
     text = TEXT.replace('"dumbbell"', '"leaf-spine"\nleaves = 2\nspines = 1\nhosts = 1\ndelay = "1ms"')
     text = (
         text.replace('rtt = "20ms"\n', "")

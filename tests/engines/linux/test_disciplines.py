@@ -100,7 +100,7 @@ def refused(planned):
 
 
 @pytest.mark.parametrize(("name", "given", "expected"), WORDS)
-def test_words(name, given, expected):
+def test_tc_arguments_of_each_qdisc(name, given, expected):
     planned = plan(name, given)
     assert refused(planned) == []
     assert words(planned) == [f"qdisc add dev out parent 1:1 handle 10: {expected}"]
@@ -183,7 +183,7 @@ def test_what_opens_a_connection_goes_first(name, given, leaf, matches):
         ("sfq", 'perturb = "1500ms"', "perturb_s = 1.5"),
     ],
 )
-def test_what_the_kernel_has_not_is_refused(name, given, what):
+def test_features_missing_in_the_kernel_are_rejected(name, given, what):
     (reason,) = refused(plan(name, given))
     assert reason.startswith(
         f'Unsupported: engine "linux" has no queue discipline "{name}" with {what}; available in "packet"'

@@ -20,7 +20,7 @@ from ackclock.errors import InputError
 PACKAGE = Path(guest.__file__).parents[3]
 MEMORY_BYTES = 128 << 20
 
-#: What differs wherever something of the host, the clock or another run could come in.
+#: A script that shows any influence of the host, the clock or another run.
 EVERYTHING = """
     cat /proc/sys/kernel/random/boot_id /proc/cmdline /proc/meminfo /proc/vmstat /proc/stat /proc/interrupts
     cat /proc/net/sockstat /proc/sys/net/ipv4/tcp_mem /proc/version
@@ -30,7 +30,7 @@ EVERYTHING = """
 
 
 def run(kernel: Path, folder: Path, script: str, seed: int = 1, progress: Callable[[float], None] = lambda _: None):
-    """What a shell script in a guest has said."""
+    """Return the output of a shell script in a guest."""
     folder.mkdir(exist_ok=True)
     guest.run(Guest(kernel, MEMORY_BYTES, seed), folder / "order", progress, ["sh", "-c", script])
     return (folder / "console.log").read_text().split("ended ")[0].splitlines()
@@ -52,7 +52,7 @@ def processes(mark: str) -> list[int]:
 
 
 def soon(true: Callable[[], bool]) -> bool:
-    """Whether something comes true before patience ends."""
+    """Return True if a condition comes true within the time limit."""
     end = time.monotonic() + 60
     while not (come := true()) and time.monotonic() < end:
         time.sleep(0.05)
@@ -111,7 +111,7 @@ def test_python_with_the_native_module_runs_in_it(guest_kernel, tmp_path):
     assert (tmp_path / "console.log").read_text().splitlines()[0] == _core.version
 
 
-def test_networks_and_disciplines_are_there(guest_kernel, tmp_path):
+def test_the_guest_has_networks_and_qdiscs(guest_kernel, tmp_path):
     said = run(
         guest_kernel,
         tmp_path / "a",
@@ -146,7 +146,7 @@ def test_networks_and_disciplines_are_there(guest_kernel, tmp_path):
         ("kill -KILL $PPID; echo o >/proc/sysrq-trigger; sleep 9", r"ended early, with status 0"),
     ],
 )
-def test_what_goes_wrong_is_said(guest_kernel, tmp_path, script, message):
+def test_failures_are_reported(guest_kernel, tmp_path, script, message):
     with pytest.raises(GuestError, match=message):
         run(guest_kernel, tmp_path / "a", script)
 
@@ -207,13 +207,13 @@ def test_a_folder_without_room_for_the_memory_is_named(monkeypatch):
         guest.memory_folder(1 << 50)
 
 
-def test_a_kernel_that_is_none_is_refused(tmp_path):
+def test_a_file_that_is_no_kernel_is_rejected(tmp_path):
     with pytest.raises(InputError, match="found no guest kernel that can be run"):
         guest.run(Guest(tmp_path / "linux", MEMORY_BYTES), tmp_path / "order", lambda _: None)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_host_that_moves_addresses_is_refused(tmp_path, monkeypatch):
+def test_a_host_that_moves_addresses_is_rejected(tmp_path, monkeypatch):
     monkeypatch.setattr(guest, "_fixed_addresses_allowed", lambda: False)
     with pytest.raises(InputError, match="personality"):
         guest.check(Path(sys.executable))

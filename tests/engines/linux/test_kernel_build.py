@@ -1,4 +1,4 @@
-"""How a guest kernel is made and kept: with made-up tools and trees, so that nothing is compiled."""
+"""Building and keeping guest kernels: with made-up tools and trees, without compilation."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def names(folder: Path) -> set[str]:
     return {path.name for path in folder.iterdir()}
 
 
-def test_a_guest_is_kept_whole(home, tree, tools):
+def test_a_guest_is_stored_completely(home, tree, tools):
     kept = made(tree)
     assert kept.folder == home / f"6.1.7-{config.inputs_hash()}"
     assert {"linux", "about.json", "build.log", "config"} <= names(kept.folder)
@@ -102,13 +102,13 @@ def test_the_users_tree_is_left_as_it_is(home, tree, tools):
     assert sorted(path for path in tree.rglob("*")) == before
 
 
-def test_there_is_room_for_the_registers_of_any_host(home, tree, tools):
+def test_the_buffer_fits_the_registers_of_any_host(home, tree, tools):
     words = re.search(r"HOST_FP_SIZE \$(\d+)", made(tree).kernel.read_text())  # the made-up guest is this file
     assert words is not None
     assert int(words[1]) * 8 >= 11_008  # XSAVE area with AMX tile data: 2816 + 8192 bytes (Intel SDM vol. 1, 13.5)
 
 
-def test_what_is_there_is_not_built_again(home, tree, tools):
+def test_an_existing_guest_is_not_rebuilt(home, tree, tools):
     first = made(tree)
     tools("make", MAKE.replace("FAIL_HERE", "exit 1"))
     assert made(tree).about == first.about
@@ -118,7 +118,7 @@ def test_what_is_there_is_not_built_again(home, tree, tools):
     assert cache.chosen().about == first.about
 
 
-def test_a_failed_build_leaves_a_log_and_says_why(home, tree, tools):
+def test_a_failed_build_leaves_a_log_and_reports_the_reason(home, tree, tools):
     tools("make", MAKE.replace("FAIL_HERE", "echo 'net/a.c:7: error: no such thing'; exit 2"))
     with pytest.raises(AckclockError, match=r"net/a.c:7: error: no such thing .*failed.log") as failed:
         made(tree)
@@ -147,13 +147,13 @@ def test_two_builds_wait_for_each_other(home, tree, tools):
     assert [kept.version for kept in cache.every()] == ["6.1.7"]
 
 
-def test_options_that_a_tree_lacks_are_named(home, tree, tools):
+def test_options_missing_in_a_tree_are_named(home, tree, tools):
     tools("make", MAKE.replace("=n$", "=n$\\|_VETH\\|_HTB"))
     with pytest.raises(InputError, match="CONFIG_VETH, CONFIG_NET_SCH_HTB"):
         made(tree)
 
 
-def test_all_of_a_tree_is_asked_for(tree):
+def test_every_option_is_requested_from_a_tree(tree):
     lines = config.all_lines(tree).splitlines()
     assert {"CONFIG_TCP_CONG_NEWER=y", "CONFIG_NET_SCH_NEWER=y", "CONFIG_NET_ACT_NEWER=y"} <= set(lines)
     assert "CONFIG_DEFAULT_X=y" not in lines
@@ -172,7 +172,7 @@ def test_a_missing_tool_is_named_with_its_package(home, tool, package, monkeypat
 
 
 @pytest.mark.parametrize("what", ["nothing", "a file", "a folder"])
-def test_a_source_that_is_none_is_refused(home, tmp_path, what):
+def test_a_folder_that_is_no_kernel_source_is_rejected(home, tmp_path, what):
     given = tmp_path / "given"
     if what == "a file":
         given.touch()
@@ -184,7 +184,7 @@ def test_a_source_that_is_none_is_refused(home, tmp_path, what):
     assert not home.exists()
 
 
-def test_a_tree_that_was_built_in_is_refused(tree):
+def test_a_tree_with_build_output_is_rejected(tree):
     (tree / ".config").touch()
     with pytest.raises(InputError, match="mrproper"):
         source.check(tree)
@@ -208,7 +208,7 @@ def test_the_package_of_the_releases_own_kernel_is_taken_or_the_newest(home, tre
         build.build(None, lambda _: None, lambda _: None)
 
 
-def test_root_asks_apt_anew(home, tree, tools, tmp_path, monkeypatch):
+def test_root_updates_the_apt_lists(home, tree, tools, tmp_path, monkeypatch):
     monkeypatch.setattr("os.geteuid", lambda: 0)
     tools("apt-cache", APT_CACHE.format(own=":"))
     tools("apt-get", f'#!/bin/sh\necho "$*" >> {tmp_path}/asked; [ "$1" = update ]\n')
@@ -218,14 +218,14 @@ def test_root_asks_apt_anew(home, tree, tools, tmp_path, monkeypatch):
     assert [line.split()[0] for line in asked] == ["download", "update", "download"]
 
 
-def test_an_apt_that_knows_no_source_is_explained(home, tools):
+def test_an_apt_without_source_entries_is_explained(home, tools):
     tools("apt-cache", "#!/bin/sh\n")
     tools("apt-get", "#!/bin/sh\n")
     with pytest.raises(InputError, match=r"apt-get update.*--source DIR"):
         build.build(None, lambda _: None, lambda _: None)
 
 
-def test_the_list_says_which_one_a_run_takes(home, tree, tools):
+def test_the_list_marks_the_guest_that_a_run_takes(home, tree, tools):
     assert "ackclock kernel build" in CliRunner().invoke(application, ["kernel", "list"]).stdout
     kept = made(tree)
     other = home / "9.9.9-000000000000"
@@ -237,7 +237,7 @@ def test_the_list_says_which_one_a_run_takes(home, tree, tools):
     assert ["6.1.7" in printed[2], "a run takes this one" in printed[2]] == [True, True]
 
 
-def test_without_a_guest_a_run_says_how_to_make_one(home):
+def test_without_a_guest_a_run_explains_how_to_make_one(home):
     with pytest.raises(InputError, match="ackclock kernel build"):
         cache.chosen()
 
@@ -298,11 +298,11 @@ class TestSeries:
         tools("make", MAKE.replace("6.1.7", "6.12.3").replace("FAIL_HERE", ""))
         self.newer = build.build(None, lambda _: None, lambda _: None, series="6.12")
 
-    def test_one_that_was_asked_for_does_not_take_the_place_of_the_releases_own(self):
+    def test_a_requested_guest_does_not_replace_the_default_of_the_release(self):
         assert [kept.version for kept in cache.every()] == ["6.12.3", "6.1.7"]
         assert cache.chosen().version == self.own.version == "6.1.7"
 
-    def test_it_is_there_already(self, tools):
+    def test_an_existing_guest_is_reported(self, tools):
         tools("make", MAKE.replace("FAIL_HERE", "exit 1"))
         assert build.build(None, lambda _: None, lambda _: None, series="6.12").folder == self.newer.folder
 
@@ -310,13 +310,13 @@ class TestSeries:
     def test_a_scenario_names_a_version_or_a_series(self, name, version):
         assert linux._kernel(name).parent.name.startswith(f"{version}-")
 
-    def test_one_that_is_not_there_is_named_with_those_that_are(self):
+    def test_a_missing_guest_is_named_with_the_existing_ones(self):
         with pytest.raises(InputError, match=r'found "6\.13"; .*"6\.12\.3", "6\.1\.7"') as raised:
             linux._kernel("6.13")
         assert "\n" not in str(raised.value)
 
 
-def test_a_series_that_apt_does_not_know_is_refused_with_those_it_does(home, tools):
+def test_an_unavailable_series_is_rejected_with_the_available_ones(home, tools):
     tools("apt-cache", APT_CACHE.format(own="echo linux-source"))
     tools("apt-get", "#!/bin/sh\n")
     with pytest.raises(InputError, match=r'--series: found "7\.1"; expected one that apt knows: 6\.1, 6\.12$'):

@@ -1,4 +1,4 @@
-"""What links do to packets, in the kernel: the commands by hand, and goodput beside the packet engine."""
+"""Effects of links on packets in the kernel: the commands by hand, and goodput compared with the packet engine."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def with_keys(keys: str) -> str:
     return changed(LONG, ("[[flows]]", f"{keys}\n[[flows]]"))
 
 
-#: What a link does, and with how many seeds it is run: media draw at random.
+#: A link's impairment, and its number of seeds: media draw at random.
 CELLS = {
     "bursts": (16, with_keys("loss = { p_good_to_bad = 0.0005, p_bad_to_good = 0.25 }")),
     "jitter in order": (6, with_keys('jitter = { deviation = "3ms", distribution = "normal" }')),
@@ -126,7 +126,7 @@ CELLS = {
     "halved": (2, LONG + HALVED),
     "cellular": (2, changed(LONG, ('"20Mbit"', '{ trace = "c" }')) + f"[traces]\nc = '''\n{CELLULAR}'''\n"),
 }
-#: What is compared, and its relative tolerance.
+#: The compared metrics, with their relative tolerances.
 COMPARED = {"goodput": 0.03, "retransmissions": 0.15, "spurious": 0.15}
 
 

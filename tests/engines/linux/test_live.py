@@ -48,7 +48,7 @@ needs_namespaces = pytest.mark.skipif(not private_namespaces(), reason="no priva
 
 
 @needs_namespaces
-def test_the_shares_are_told_and_what_fails_is_said():
+def test_progress_and_failures_are_reported():
     told = []
     live.run(["printf", "progress 0.5\\nprogress 1.0\\n"], told.append)
     assert list(dict.fromkeys(told)) == [0.0, 0.5, 1.0]
@@ -59,8 +59,8 @@ def test_the_shares_are_told_and_what_fails_is_said():
 
 
 @needs_namespaces
-def test_namespaces_are_nobody_elses(tmp_path):
-    """What is made inside is not there outside, while it runs and after."""
+def test_namespaces_are_private(tmp_path):
+    """Namespaces made inside do not exist outside, during and after the run."""
     seen = []
 
     def look(share):
@@ -114,7 +114,7 @@ congestion = "cubic"
 
 
 def state_of_the_machine():
-    """What a run must not change; another test's run beside it has namespaces of its own."""
+    """Return the machine's state that a run must not change; another test's concurrent run has separate namespaces."""
     sysctls = {}
     for path in Path("/proc/sys/net").rglob("*"):
         try:
@@ -150,7 +150,7 @@ def inside(parent):
     below = {parent}
     while more := {number for number, its in parents.items() if its in below} - below:
         below |= more
-    return [number for number in below if b"linux_inside" in _command(number)]
+    return [number for number in below if b"execute_run_spec" in _command(number)]
 
 
 def _command(process):
@@ -186,7 +186,7 @@ def test_whoever_ends_a_run_finds_the_machine_as_it_was(tmp_path, number):
 
 @needs_namespaces
 def test_an_ordinary_user_may(ordinary_user):
-    """Where the system lets users make namespaces."""
+    """Run as a user where the system lets users make namespaces."""
     (ordinary_user.home / "run.toml").write_text(RUN.replace("30s", "1s") + "[record]\npcap = true\n")
     if ordinary_user.python("-c", MAY, check=False).returncode:
         pytest.skip("ordinary users may not make namespaces here")
@@ -228,14 +228,14 @@ def _wait(done):
 
 
 @needs_namespaces
-def test_what_the_running_kernel_lacks_is_refused_by_name(monkeypatch):
-    monkeypatch.setitem(live.LEAST, "pfifo", "nosuchqdisc")
+def test_features_missing_in_the_running_kernel_are_rejected_by_name(monkeypatch):
+    monkeypatch.setitem(live.MINIMAL, "pfifo", "nosuchqdisc")
     (reason,) = engines.unsupported(engines.engine("linux"), plan())
     assert reason.what.startswith('queue discipline "pfifo" in the running kernel ')
 
 
 @needs_namespaces
-def test_a_control_that_is_not_there_is_refused_by_name(monkeypatch):
+def test_a_missing_cca_is_rejected_by_name(monkeypatch):
     monkeypatch.setattr(live, "_tried", lambda tries: (frozenset({"cubic"}), ()))
     (reason,) = engines.unsupported(engines.engine("linux"), plan())
     assert reason.what.startswith('congestion control "reno" in the running kernel ')
@@ -243,9 +243,9 @@ def test_a_control_that_is_not_there_is_refused_by_name(monkeypatch):
 
 @needs_namespaces
 @pytest.mark.parametrize(("processing", "needs"), [("", False), ('[tcp]\nprocessing = "30us"\n', True)])
-def test_hosts_that_are_there_take_time_as_it_is(monkeypatch, processing, needs):
+def test_real_hosts_have_their_own_processing_delay(monkeypatch, processing, needs):
     """No netem is needed for the default, only for what is written."""
-    monkeypatch.setitem(live.LEAST, "netem", "nosuchqdisc")
+    monkeypatch.setitem(live.MINIMAL, "netem", "nosuchqdisc")
     reasons = engines.unsupported(engines.engine("linux"), plan(("[[flows]]", f"{processing}[[flows]]")))
     assert any('queue discipline "netem"' in reason.what for reason in reasons) == needs
 
@@ -261,17 +261,17 @@ def found(backlog_p, utilisation, late_s=(0.0, 0.0)):
     count = len(backlog_p)
     return {
         "queue_samples": {"link": [0] * count, "backlog_p": backlog_p, "utilisation": utilisation},
-        "kernel": {"late_mean_s": late_s[:1], "late_max_s": late_s[1:], "samples_left_out": [2]},
+        "kernel": {"late_mean_s": late_s[:1], "late_max_s": late_s[1:], "skipped_samples": [2]},
     }
 
 
-def test_a_shortage_of_memory_is_said():
+def test_a_shortage_of_memory_is_reported():
     assert list(timing_quality.squeezed(0)) == []
     (doubt,) = timing_quality.squeezed(3)
     assert doubt.startswith("TCP ran out of memory (net.ipv4.tcp_mem) 3 times")
 
 
-def test_a_capture_that_lacks_packets_says_so():
+def test_a_capture_with_missing_packets_is_reported():
     assert list(timing_quality.uncaptured(0)) == []
     (doubt,) = timing_quality.uncaptured(12)
     assert doubt == "the packet capture lacks 12 packets: too many came within 10 ms"
@@ -285,14 +285,14 @@ def test_the_rate_that_was_held():
     assert doubt == 'this machine could not keep up: the link "bottleneck" held 95.0 % of its rate while busy'
 
 
-def test_an_idle_link_says_nothing_of_the_machine():
+def test_an_idle_link_gives_no_timing_quality():
     kept = timing_quality.measured(plan(), found([0, 0, 0], [0.1, 0.1, 0.1]))
     assert kept["shares"] == {"bottleneck": None}
     assert list(timing_quality.doubts(plan(), kept)) == []
 
 
-def test_a_sample_that_comes_late():
+def test_a_late_sample():
     kept = timing_quality.measured(plan(), found([0] * 4, [0.0] * 4, (0.005, 0.015)))
-    assert (kept["late_mean_s"], kept["late_max_s"], kept["samples_left_out"]) == (0.005, 0.015, 2)
+    assert (kept["late_mean_s"], kept["late_max_s"], kept["skipped_samples"]) == (0.005, 0.015, 2)
     (doubt,) = timing_quality.doubts(plan(), kept)
     assert doubt == "this machine could not keep up: a sample came 15 ms late, of 10 ms"

@@ -143,7 +143,7 @@ class TestLinCubic:
             near = [b - a for a, b in itertools.pairwise(windows) if -distance <= a - 83 < distance]
             assert near == [1] * (2 * distance), windows
 
-    def test_elsewhere_it_is_on_cubics_curve(self, lincubic):
+    def test_outside_that_region_it_follows_the_cubic_curve(self, lincubic):
         # RTT 20 ms: the curve one round trip ahead is the curve itself, and Reno is left out.
         module = lincubic(distance=0, reno_friendly=False).start(1000)
         assert module.lose() == 799
@@ -155,7 +155,7 @@ class TestLinCubic:
             low, high = (1000 + 0.4 * (t_s + ahead - k_s) ** 3 for ahead in (-0.04, 0.03))
             assert low - 1 <= window <= high + 1, (t_s, window)
 
-    def test_while_no_w_max_is_known_it_grows_by_5_percent(self, lincubic):
+    def test_without_w_max_it_grows_by_5_percent(self, lincubic):
         module = lincubic(reno_friendly=False).start(250)
         module.library.time_out()
         assert module.acknowledge(1, acked=198) == 199, "819/1024, the threshold"
@@ -220,7 +220,7 @@ class TestBoth:
         # In 1/1024: 0.8 is 819, 0.7 is 717.
         assert module(beta=beta).start(100).lose() == kept
 
-    def test_at_least_two_are_left(self, module):
+    def test_the_window_never_falls_below_two(self, module):
         assert module().start(2).lose() == 2
 
     def test_a_larger_c_is_steeper(self, module):
@@ -283,7 +283,7 @@ class TestParameters:
             == bundled_modules.values("accucubic", bpf.complete("accucubic", {})).keys()
         )
 
-    def test_every_parameter_of_the_cards_is_known(self):
+    def test_every_parameter_of_the_specs_is_supported(self):
         for name in bundled_modules.NAMES:
             card = algorithms.card("congestion", name)
             assert len(bundled_modules.values(name, bpf.complete(name, {}))) == len(card.parameters) - 1, (
@@ -300,7 +300,7 @@ class TestParameters:
             ("lincubic", {"hystart": True}, "lincubic: hystart: found true; expected false"),
         ],
     )
-    def test_what_cannot_be_loaded_is_said_in_a_line(self, name, parameters, message):
+    def test_a_module_that_cannot_be_loaded_is_reported_in_one_line(self, name, parameters, message):
         with pytest.raises(InputError, match=re.escape(message)) as raised:
             bpf.load(name, parameters)
         assert "\n" not in str(raised.value)
@@ -371,7 +371,7 @@ class TestWhatIsMissing:
 
 
 def missing_for_live():
-    """What a live test lacks here, in words; none: it can run."""
+    """Return the requirements of a live test that this machine does not meet; empty if it can run."""
     lacks = [tool for tool in ("bpftool", "clang", "ip", "tc", "unshare") if shutil.which(tool) is None]
     try:
         bpf._require_kernel()
@@ -386,7 +386,7 @@ def missing_for_live():
 
 @pytest.mark.skipif(bool(missing_for_live()), reason=f"live: needs {missing_for_live()}")
 @pytest.mark.parametrize("name", bundled_modules.NAMES)
-def test_live_it_is_loaded_carries_a_transfer_and_is_gone(name):
+def test_live_it_is_loaded_carries_a_transfer_and_is_unloaded(name):
     runner = CliRunner()
     loaded = runner.invoke(application, ["kernel", "load", name, "--set", "beta=0.5"])
     assert loaded.exit_code == 0, loaded.output

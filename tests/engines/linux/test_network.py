@@ -33,7 +33,7 @@ count = 2
 congestion = "cubic"
 """
 
-#: What a pair of links and delays needs, reasoned by hand: the host's segments go into q0, are queued at its way out,
+#: Commands for a pair of links and delays, derived by hand: the host's segments go into q0, are queued at its way out,
 #: are transmitted and delayed 20 ms behind w0; ACKs go through d0, which delays them 20 ms. Hosts take
 #: 0 to 20 µs for a packet. 10 Mb/s × 5 µs are 6 bytes.
 BY_HAND = """\
@@ -171,7 +171,7 @@ def test_the_commands_of_a_dumbbell_are_those_reasoned_by_hand():
 
 
 @pytest.mark.parametrize("file", sorted(SCENARIOS.glob("*.toml")), ids=lambda path: path.stem)
-def test_packets_go_where_the_scenarios_say(file):
+def test_packets_take_the_paths_of_the_scenarios(file):
     for point in ac.load(file).points():
         if not point.plan.nodes:
             check(point.plan)
@@ -186,7 +186,7 @@ def test_packets_go_where_the_scenarios_say(file):
         max_size=12,
     )
 )
-def test_packets_go_where_any_plan_says(drawn):
+def test_packets_take_the_paths_of_any_plan(drawn):
     """Each flow there and back through some of four links in some order, after any delays in microseconds."""
     planned = plan()
     links = tuple(
@@ -257,7 +257,7 @@ def test_offloads_and_batches():
     assert [line.split()[5] for line in alone if "gso_max_segs 1" in line] == ["tx0", "rx0"]
 
 
-def test_the_users_sysctls_come_last_in_every_host():
+def test_user_sysctls_are_set_last_on_every_host():
     lines = commands(plan(), sysctls={"net.ipv4.tcp_sack": 0, "net.ipv4.tcp_rmem": "1 2 3"})
     for host in ("tx0", "rx0"):
         prefix = f"ip netns exec {host} sysctl -qw "
@@ -291,7 +291,7 @@ def test_random_loss_is_before_the_queue_and_spares_acks():
         ('{ distribution = "uniform", from = "2us", to = "20us" }', "11us 9us"),
     ],
 )
-def test_hosts_that_take_time_delay_what_comes(processing, words):
+def test_host_processing_delays_packets(processing, words):
     """In order: with a rate, netem keeps it. Of what is still being transmitted, from its last bit on."""
     planned = ac.loads(f"{DUMBBELL}\n[tcp]\nprocessing = {processing}\n").plan()
     laid = network.lay(planned)

@@ -61,7 +61,7 @@ def arrivals(plan: ac.Plan, engine: str, folder: Path) -> list[tuple[float, int]
     return [(round(1e3 * frame.time_s, 2), frame.payload_bytes) for frame in frames(folder / "seed-1-receivers.pcap")]
 
 
-def test_a_link_has_a_discipline_of_its_own_and_packets_leave_whole():
+def test_a_link_has_its_own_qdisc_and_transmits_full_packets():
     plan = plan_of(TRACE)
     lines = script(network.lay(plan), plan)
     assert "tc -n q0 qdisc add dev out root handle 1: opportunity0" in lines

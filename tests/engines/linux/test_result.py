@@ -1,4 +1,4 @@
-"""What comes back from inside becomes a dataset with the plan's names."""
+"""Conversion of a guest's output into a dataset with the plan's names."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def plan():
     return ac.loads(TEXT).plan()
 
 
-def test_names_come_from_the_plan(plan):
+def test_names_are_those_of_the_plan(plan):
     """Three flows of the plan, one of UDP among them, and a generated transfer, which has no name."""
     found = {
         "flows": {"flow": np.arange(4), "group": np.array([0, 0, 1, 0]), "start_s": np.zeros(4)},
@@ -57,7 +57,7 @@ def test_names_come_from_the_plan(plan):
     assert (data.manifest["engine"], data.manifest["linux"], data.runs[0]["seed"]) == ("linux", {"mode": "guest"}, 7)
 
 
-def test_the_order_says_where_everything_is(plan, tmp_path):
+def test_the_run_spec_has_every_path(plan, tmp_path):
     given = order(plan, 7, network.lay(plan), ["insmod x.ko"]).to_dict(tmp_path / "r")
     assert given["setup"][:2] == ["insmod x.ko", "ip netns add tx0"]
     assert given["sockets"][1] is None

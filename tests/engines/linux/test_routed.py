@@ -110,12 +110,12 @@ def test_the_ends_of_flows_are_the_plans_hosts():
         ),
     ],
 )
-def test_what_is_refused(change, what):
+def test_unsupported_plans_are_rejected(change, what):
     (reason,) = engines.unsupported(engines.engine("linux"), plan(change))
     assert (reason.what, reason.available_in[0]) == (what, "packet")
 
 
-def test_hosts_that_take_time_delay_what_comes():
+def test_host_processing_delays_packets():
     """The ways are the same; the last cable to a host, and no other, has its time."""
     still, busy = (plan(("[[flows]]", f'[tcp]\nprocessing = "{time}"\n[[flows]]')) for time in ("0s", "10us"))
     assert list(ways(busy)) == list(ways(still))

@@ -75,10 +75,10 @@ def test_a_guest_has_the_memory_that_it_is_given(monkeypatch):
 
 
 class EnoughError(Exception):
-    """Nothing more is wanted of a run."""
+    """Raised to end a run early."""
 
 
-#: What a discipline is given where its card requires something, or the kernel has only one value.
+#: Parameters of qdiscs whose spec requires some, or for which the kernel has only one value.
 GIVEN = {
     "pfifo": 'limit = "100p"',
     "bfifo": 'limit = "64KB"',
@@ -296,7 +296,7 @@ def test_a_buffer_that_grows_has_as_many_quick_acks(rate, delay, duration):
     assert ours[1] / ours[0] == pytest.approx(theirs[1] / theirs[0], rel=0.02)
 
 
-#: What a hundred flows have sent and not acknowledged is more than a small guest lets TCP have.
+#: A scenario whose hundred flows have more outstanding data than a small guest's TCP memory.
 MUCH_MEMORY = """
 duration = "5s"
 [network]
@@ -310,7 +310,7 @@ congestion = "reno"
 """
 
 
-def test_a_guest_whose_tcp_has_too_little_memory_says_so(recwarn):
+def test_too_little_tcp_memory_of_a_guest_is_reported(recwarn):
     assert run(MUCH_MEMORY).runs[0]["memory_pressures"] == 0
     assert not recwarn
     with pytest.warns(UserWarning, match=r"^TCP ran out of memory \(net.ipv4.tcp_mem\) \d+ times: "):

@@ -152,7 +152,7 @@ def test_a_receive_window_is_a_clamp_and_a_buffer_that_does_not_grow():
         ('ecn = "dctcp"', 'ECN feedback "dctcp" with "cubic"'),
     ],
 )
-def test_what_the_kernel_cannot_be_told_is_refused(given, what):
+def test_settings_that_the_kernel_does_not_expose_are_rejected(given, what):
     (reason,) = refused(plan(tcp=given))
     assert reason.startswith(f'Unsupported: engine "linux" has no {bare(what)}; available in "packet"')
 
@@ -172,7 +172,7 @@ def test_what_the_kernel_cannot_be_told_is_refused(given, what):
         ("lincubic", "hystart = true", "hystart = true"),
     ],
 )
-def test_what_is_fixed_in_a_control_is_refused(kind, given, what):
+def test_parameters_fixed_in_a_cca_are_rejected(kind, given, what):
     assert refused(plan(f'congestion = {{ kind = "{kind}", {given} }}'))[0].startswith(
         f'Unsupported: engine "linux" has no congestion control "{kind}" with {what}; available in "packet"'
     )
@@ -187,14 +187,14 @@ def test_a_module_has_one_set_of_parameters():
 
 
 @pytest.mark.parametrize("name", ["rfc", "freebsd", "windows", "ns2"])
-def test_other_stacks_are_refused_by_what_differs(name):
+def test_other_stacks_are_rejected_by_their_difference(name):
     reasons = refused(plan(tcp=f'stack = "{name}"'))
     assert any("has no window that comes down at once" in reason for reason in reasons)
     assert all('; available in "packet"' in reason for reason in reasons)
 
 
 @pytest.mark.parametrize("kind", ["veno", "yeah", "lp", "nv", "cdg"])
-def test_what_the_kernel_alone_has_is_refused_elsewhere_with_its_place(kind):
+def test_kernel_only_settings_are_rejected_by_other_engines_with_their_line(kind):
     (reason,) = engines.unsupported(engines.engine("packet"), plan(f'congestion = "{kind}"'))
     assert (reason.what, reason.available_in) == (f'congestion control "{kind}"', ("linux",))
 

@@ -1,4 +1,4 @@
-"""What each host of a testbed is told, what it may lack, and how the tables of several become one."""
+"""Hosts of a testbed: their run specs, their missing requirements, and the merging of their tables."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ count = 3
 congestion = "reno"
 """
 
-#: Of a path that is left as it is there is none.
+#: The router's lines; a path that is left unchanged has none.
 ROUTER = TEXT[TEXT.index('[[network.hosts]]\nname = "r"') : TEXT.index('[[network.hosts]]\nname = "b"')]
 
 
@@ -72,7 +72,7 @@ def planned(*pairs: tuple[str, str]) -> tuple[Plan, layout.Testbed]:
 def seen(**more: Any) -> Facts:
     """A host with all that is wanted."""
     found = Facts(
-        root=True, taken=False, release="6.1", machine="x86_64", lacks=[], controls=frozenset({"reno"}),
+        root=True, taken=False, release="6.1", machine="x86_64", missing=[], controls=frozenset({"reno"}),
         allowed=frozenset(), forwards=True, clock="tsc", tick_hz=1e9, cores=4, load=0.0, offset=Offset(0, 0, 1),
         interfaces={"eth1": {"mtu": 1500}, "eth2": {"mtu": 1500}}, data="eth1",
         routes={"10.1.0.2": {"dev": "eth1", "gateway": "10.2.0.1"}},
@@ -84,12 +84,14 @@ class Willing:
     """An agent on a kernel that has everything, but for what a command with some word needs."""
 
     def __init__(self, lacks: str = "", comes_in: str = "") -> None:
-        self.lacks, self.comes_in = lacks, comes_in
+        self.missing, self.comes_in = lacks, comes_in
 
     def run_commands(self, *commands: list[str], apart: bool = False) -> list[tuple[int, str, str]]:
         lines = [*map(" ".join, commands)]
         assert apart or lines == ["tc qdisc show dev eth1 ingress"]
-        return [(int(bool(self.lacks) and self.lacks in line), "" if apart else self.comes_in, "") for line in lines]
+        return [
+            (int(bool(self.missing) and self.missing in line), "" if apart else self.comes_in, "") for line in lines
+        ]
 
 
 def missing(name: str, found: Facts, *pairs: tuple[str, str], agent: Willing | None = None) -> list[str]:
@@ -113,7 +115,7 @@ def test_only_the_router_has_the_queue():
     assert all(order == told["a"] for order in told.values())
 
 
-def test_what_is_set_on_a_router_is_undone_by_what_stands_at_the_root():
+def test_router_settings_are_undone_by_the_root_qdisc():
     plan, testbed = planned()
     made = router.commands(plan, testbed)
     assert [" ".join(step["undo"]) for step in made if step["undo"]] == [
@@ -124,7 +126,7 @@ def test_what_is_set_on_a_router_is_undone_by_what_stands_at_the_root():
     assert " ".join(made[-1]["run"]).endswith("netem limit 1000000 delay 20ms")
 
 
-def test_what_changes_at_a_time_is_changed_by_the_router_alone():
+def test_only_the_router_applies_timed_changes():
     text = '[[network.changes]]\nat = "1s"\nlink = "bottleneck"\n{}\n[[flows]]'
     changed = text.format('rate = "5Mbit"').replace("[[flows]]", text.format('delay = "5ms"'))
     plan, testbed = planned(("[[flows]]", changed))
@@ -152,7 +154,7 @@ def test_tc_understands_the_delays():
         assert done.returncode == 0 or "qdisc kind is unknown" in done.stderr, done.stderr
 
 
-def test_a_delay_that_comes_later_is_made_at_the_beginning():
+def test_a_later_delay_is_set_up_at_the_beginning():
     change = '[[network.changes]]\nat = "1s"\nlink = "bottleneck"\ndelay = "5ms"\n[[flows]]'
     plan, testbed = planned(("[[flows]]", change), ('rtt = "20ms"', 'rtt = "0ms"'))
     assert " ".join(router.commands(plan, testbed)[-1]["run"]).endswith("netem limit 1000000 delay 0s")
@@ -179,14 +181,14 @@ def test_what_is_lost_before_the_queue_goes_through_a_device_of_its_own():
     assert undone[2:] == ["ip link del ackclock-loss", "tc qdisc del dev eth1 ingress"]
 
 
-def test_losses_are_counted_by_the_router_alone():
+def test_only_the_router_counts_losses():
     plan, testbed = planned(LOSS)
     told = {host.name: run_specs.order(plan, 7, testbed, host, 10_000, 0)["losses"] for host in testbed.hosts}
     lost = {"link": 0, "namespace": "r", "device": "ackclock-loss", "handle": "13:"}
     assert told == {"a": [], "r": [lost], "b": [], "c": []}
 
 
-def test_a_loss_that_comes_later_is_made_at_the_beginning():
+def test_a_later_loss_is_set_up_at_the_beginning():
     change = '[[network.changes]]\nat = "1s"\nlink = "bottleneck"\nloss = { probability = 0.02 }\n[[flows]]'
     plan, testbed = planned(("[[flows]]", change))
     made = [" ".join(step["run"]) for step in router.commands(plan, testbed)]
@@ -250,7 +252,7 @@ def test_what_no_host_can_hold_is_a_line(more: str, said: list[str]):
 
 
 def test_hosts_of_their_own_hold_settings_of_their_own():
-    """Of three flows the second alone is between b2 and c, so its settings are those of its hosts."""
+    """The second of three flows is the only one between b2 and c, so its settings are those of its hosts."""
     groups = '[[flows]]\ncongestion = "reno"\n[[flows]]\ncongestion = "reno"\ntcp = { sack = false }\n'
     before = '[[network.hosts]]\nname = "r"'
     sender = '[[network.hosts]]\nname = "a2"\naddress = "a2"\nrole = "sender"\ndata = "10.1.0.3"\n'
@@ -275,7 +277,7 @@ def test_what_is_measured_is_in_the_plan():
     assert (len(probe.flows), probe.groups[0].congestion.kind if probe.groups[0].congestion else None) == (8, "cubic")
     limits = {"least_rtt_s": np.array([np.nan, 0.03, 0.02])}
     tables = [{"flows": {"measured_bytes": np.array([1_448_000, 724_000 * n])}, "limits": limits} for n in (1, 2, 3)]
-    found = measuring.found(plan, tables)
+    found = measuring.estimate_path(plan, tables)
     assert found.rates_bps == pytest.approx([8 * 1514 * count / 2 for count in (1500, 2000, 2500)])
     filled = measuring.filled(plan, found)
     assert filled.links == plan.links  # the router's rate is given
@@ -283,7 +285,7 @@ def test_what_is_measured_is_in_the_plan():
     assert filled.options["testbed"]["measured"] == found.as_dict()
     assert filled.options["testbed"]["rtt_s"] is None  # what is measured is not added
     with pytest.raises(ac.InputError, match="found a path that cannot be measured: nothing arrived"):
-        measuring.found(plan, [{"flows": {"measured_bytes": np.array([0])}, "limits": limits}])
+        measuring.estimate_path(plan, [{"flows": {"measured_bytes": np.array([0])}, "limits": limits}])
 
 
 def test_nothing_is_changed_without_root_and_routes_only_for_what_is_unusual():
@@ -324,11 +326,11 @@ def test_nothing_is_changed_without_root_and_routes_only_for_what_is_unusual():
         ),
     ],
 )
-def test_what_a_host_lacks_is_a_line(name: str, more: dict[str, Any], said: str):
+def test_each_missing_requirement_of_a_host_is_a_line(name: str, more: dict[str, Any], said: str):
     assert missing(name, seen(**more)) == [said]
 
 
-def test_a_host_with_everything_lacks_nothing():
+def test_a_complete_host_has_no_missing_requirement():
     assert missing("r", seen()) == missing("b", seen()) == []
 
 
@@ -343,7 +345,7 @@ def test_a_host_with_everything_lacks_nothing():
         ),
     ],
 )
-def test_what_a_router_lacks_to_lose_packets_is_a_line(agent: Willing, said: str):
+def test_a_routers_missing_requirement_for_losses_is_a_line(agent: Willing, said: str):
     assert missing("r", seen(), LOSS, agent=agent) == [said]
 
 
@@ -366,7 +368,7 @@ def tables(flow: int, *, sender: bool, **values: float) -> merge_tables.Tables:
     return {"flows": {"flow": np.array([flow]), **columns}, "ends": ends, "flow_samples": samples, "links": {}}
 
 
-def test_each_column_of_a_flow_is_of_the_host_that_can_say_it():
+def test_each_column_of_a_flow_is_from_the_host_that_measures_it():
     _, testbed = planned()
     hosts = {host.name: host for host in testbed.hosts}
     found = {
@@ -375,7 +377,7 @@ def test_each_column_of_a_flow_is_of_the_host_that_can_say_it():
         "b": tables(0, sender=False, start_s=1.5, delivered_bytes=9000, retransmissions=0),
         "c": tables(1, sender=False, start_s=2.0, delivered_bytes=70, retransmissions=0),
     }
-    made = merge_tables.together(hosts, found, {"a": 2.0, "r": 1.0, "b": 1.0, "c": 1.0})
+    made = merge_tables.merge(hosts, found, {"a": 2.0, "r": 1.0, "b": 1.0, "c": 1.0})
     flows = {name: column.tolist() for name, column in made["flows"].items()}
     assert flows == {"flow": [0, 1], "start_s": [2.0, 2.0], "delivered_bytes": [9000, 70], "retransmissions": [5, 0]}
     assert made["flow_samples"]["time_s"].tolist() == [0.0, 2.0]

@@ -52,7 +52,7 @@ def refused(*changes: tuple[str, str]) -> list[str]:
     return [reason.what for reason in engines.engine("ns2").unsupported(plan(*changes))]
 
 
-def test_a_plan_for_ns2s_own_tcp_is_taken_whole():
+def test_a_plan_for_ns2s_own_tcp_is_fully_supported():
     assert refused() == []
     assert refused(('"reno"', '{ kind = "cubic", hystart = false }')) == []
 
@@ -72,7 +72,7 @@ def test_a_plan_for_ns2s_own_tcp_is_taken_whole():
         (('"reno"', '"reno"\nsize = "1499B"'), ["transfers that are no whole number of segments"]),
     ],
 )  # fmt: skip
-def test_what_it_has_not_is_said(change, what):
+def test_unsupported_features_are_reported(change, what):
     found = refused(change)
     assert found[: len(what)] == what if len(what) > 1 else found == what
 
@@ -82,14 +82,14 @@ def test_what_it_has_not_is_not_run():
         engines.engine("ns2").run(plan(('stack = "ns2"\nsack = true\ntimestamps = true', "")), 1)
 
 
-def test_without_the_program_it_says_which_package_has_it(monkeypatch):
+def test_without_the_program_its_package_is_named(monkeypatch):
     monkeypatch.setattr(shutil, "which", lambda _: None)
     assert engines.unavailable("ns2") == "there is no ns-2; Debian has it as the package ns2"
     with pytest.raises(SimulatorError, match="the package ns2"):
         engines.engine("ns2").run(plan(), 1)
 
 
-def test_packets_are_as_long_as_the_plan_says():
+def test_packets_have_the_size_of_the_plan():
     text = script.tcl(plan(), 1)
     # A segment of 1000 bytes with 40 of headers and 12 of timestamps, of which ns-2 adds 50; 14 of the frame.
     assert re.search(r"packetSize_ (\d+)\n", text)[1] == str(1000 + 52 - 50 + 14)
@@ -228,7 +228,7 @@ def test_traffic_of_all_kinds_is_taken():
          "generated traffic with requests"),
     ],
 )  # fmt: skip
-def test_of_traffic_and_losses_what_it_has_not_is_said(change, what):
+def test_unsupported_traffic_and_losses_are_reported(change, what):
     assert [reason.what for reason in engines.engine("ns2").unsupported(mixed(change))] == [what]
 
 
@@ -272,7 +272,7 @@ def test_a_transfer_that_begins_during_the_run_is_in_slow_start_as_long_as_other
 
 
 @needs_ns2
-def test_red_marks_where_senders_ask_for_it():
+def test_red_marks_where_senders_are_ecn_capable():
     red = '"red", limit = "2bdp", min = "10KB", max = "30KB", probability = 0.1, ecn = true, harddrop = true'
     marking = plan(('"pfifo", limit = "1bdp"', red), ("sack = true", 'sack = true\necn = "classic"'))
     assert engines.engine("ns2").unsupported(marking) == []

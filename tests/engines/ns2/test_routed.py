@@ -11,7 +11,7 @@ from changed import changed
 
 import ackclock as ac
 from ackclock import engines
-from ackclock.engines.external.planned_traffic import told
+from ackclock.engines.external.planned_traffic import draw_traffic
 from ackclock.plan import Plan
 
 needs_ns2 = pytest.mark.skipif(
@@ -76,7 +76,7 @@ def test_the_ways_are_those_of_the_packet_engine(routing):
     of = plan(("ecmp", routing), ("6s", "2s"), more=MORE)
     assert refused(("ecmp", routing), more=MORE) == []
     ours = engines.engine("packet").run(of, 1).frame("paths")
-    sent = told(of, 1)
+    sent = draw_traffic(of, 1)
     ways = {each.number: [hop.link for hop in each.forward.hops] for each in [*sent.connections, *sent.streams]}
     found = ours.group_by("flow").agg(pl.col("link").sort_by("hop"))
     assert found.height > 40
@@ -88,7 +88,7 @@ def test_the_ways_are_those_of_the_packet_engine(routing):
 def test_a_way_leads_from_host_to_host_link_by_link():
     of = plan(more=MORE)
     assert of.nodes
-    sent = told(of, 1)
+    sent = draw_traffic(of, 1)
     for each in [*sent.connections, *sent.streams]:
         assert each.ends
         for path, first, last in (
@@ -104,7 +104,7 @@ def test_a_way_leads_from_host_to_host_link_by_link():
 
 
 @pytest.mark.parametrize("routing", ["ecmp-packet", "valiant"])
-def test_ways_that_packets_draw_are_refused(routing):
+def test_random_paths_per_packet_are_rejected(routing):
     assert refused(("ecmp", routing)) == [f'routing = "{routing}"']
 
 

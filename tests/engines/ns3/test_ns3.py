@@ -53,7 +53,7 @@ def refused(*changes: tuple[str, str]) -> list[str]:
     return [reason.what for reason in engines.engine("ns3").unsupported(plan(*changes))]
 
 
-def test_a_plan_for_the_tcp_of_old_simulators_is_taken_whole():
+def test_a_plan_for_the_tcp_of_old_simulators_is_fully_supported():
     assert refused() == []
     cubic = '{ kind = "cubic", reno_friendly = false }'
     assert refused(('"reno"', cubic), ('"pfifo", limit = "1bdp"', '"codel", limit = "100p"')) == []
@@ -78,7 +78,7 @@ def test_a_plan_for_the_tcp_of_old_simulators_is_taken_whole():
         (("[tcp]", 'frame_overhead = "0B"\n[tcp]'), ["frames of less than 2 B"]),
     ],
 )
-def test_what_it_has_not_is_said(change, what):
+def test_unsupported_features_are_reported(change, what):
     assert refused(change)[: len(what)] == what
 
 
@@ -87,7 +87,7 @@ def test_what_it_has_not_is_not_run():
         engines.engine("ns3").run(plan(('stack = "ns2"\nsack = true\ntimestamps = true', "")), 1)
 
 
-def test_without_the_libraries_it_says_which_packages_have_them(monkeypatch):
+def test_without_the_libraries_their_packages_are_named(monkeypatch):
     monkeypatch.setattr("shutil.which", lambda _: None)
     assert engines.unavailable("ns3") == "there is no ns-3; Debian has what it needs in the packages g++ and libns3-dev"
     with pytest.raises(SimulatorError, match="libns3-dev"):
@@ -115,7 +115,7 @@ def test_a_network_that_marks_is_taken():
     assert '"UseHardDrop", StringValue("true")' in text
 
 
-#: As it is, but shorter and with one RTT.
+#: The scenario, but shorter and with one RTT.
 MIXED = changed(
     mixed.MIXED,
     ('"15s"', '"8s"'),

@@ -1,4 +1,4 @@
-"""What a cluster costs a point more than the work itself: client, scheduler and worker together, in CPU time."""
+"""Overhead of a cluster per point: client, scheduler and worker, in CPU time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ackclock.experiments.cluster.target import Place
 from ackclock.experiments.sweep.run import prepare
 from ackclock.experiments.sweep.worker import _Worker
 
-#: What is asked for.
+#: The limit of the overhead per point, in ms.
 MOST_MS = 3.0
 
 
@@ -32,7 +32,7 @@ flows = [{{ congestion = "reno" }}]
 
 @pytest.mark.parametrize("points", [600, pytest.param(10_000, marks=pytest.mark.oracle)])
 def test_a_tiny_point_costs_little_more_than_its_work(tmp_path, points):
-    """What a connection costs, whatever goes through it, is taken off: it is that of a sweep of ten points."""
+    """Subtract the cost of a connection, which is that of a sweep of ten points."""
     few, many = tiny(tmp_path / "few.toml", 10), tiny(tmp_path / "many.toml", points)
     own_s = _own_s(many) - _own_s(few)
     with cluster(workers=1) as made:
@@ -45,7 +45,7 @@ def test_a_tiny_point_costs_little_more_than_its_work(tmp_path, points):
 
 
 def _own_s(scenario) -> float:
-    """What its runs take by themselves, in this process."""
+    """Return the CPU time of its runs in this process."""
     job = prepare(scenario, "fluid", metrics=["utilisation"])
     itself = _Worker(job.order, Event())
     itself.rows(job.runs[:1])
@@ -56,7 +56,7 @@ def _own_s(scenario) -> float:
 
 
 def _there_s(scenario, made) -> float:
-    """What they take on a cluster, all processes together, and without the preparation that each sweep has."""
+    """Return the CPU time on a cluster, of all processes, and without the preparation that each sweep has."""
     job = replace(prepare(scenario, "fluid", metrics=["utilisation"]), place=Place(address=made.address))
     began_s, others_s = time.process_time(), _others_s(made)
     assert job.perform().table.height == len(job.runs)

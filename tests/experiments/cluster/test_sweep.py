@@ -52,7 +52,7 @@ def test_the_same_bytes_as_on_one_core(two, swept, tmp_path):
     assert (tmp_path / "out/points.parquet").read_bytes() == expected
 
 
-def test_what_a_killed_worker_had_is_run_again(swept, tmp_path):
+def test_runs_of_a_killed_worker_are_repeated(swept, tmp_path):
     scenario, expected = swept
     with cluster(workers=2) as made:
 
@@ -65,9 +65,9 @@ def test_what_a_killed_worker_had_is_run_again(swept, tmp_path):
     assert (tmp_path / "out/points.parquet").read_bytes() == expected
 
 
-def test_workers_that_are_all_lost_are_told_and_so_is_their_return(swept, tmp_path, monkeypatch):
+def test_loss_and_return_of_all_workers_are_reported(swept, tmp_path, monkeypatch):
     scenario, expected = swept
-    monkeypatch.setattr(pool, "SILENT_S", 0.5)
+    monkeypatch.setattr(pool, "MAX_ABSENCE_S", 0.5)
     monkeypatch.setattr(pool, "COUNT_S", 0.1)
     with cluster(workers=1) as made, pytest.warns(pool.Watched) as said:
         first = made.workers[0]
@@ -80,16 +80,16 @@ def test_workers_that_are_all_lost_are_told_and_so_is_their_return(swept, tmp_pa
 
         ac.sweep(scenario, out=tmp_path / "out", metrics=METRICS, scheduler=made.address, progress=kill_it)
     assert [str(line.message) for line in said] == [
-        f"{made.address}: {pool.GONE}",
+        f"{made.address}: {pool.WORKERS_LOST}",
         f"{made.address}: 1 worker is there again",
     ]
     assert (tmp_path / "out/points.parquet").read_bytes() == expected
 
 
-def test_a_line_is_said_once_and_not_at_once():
+def test_a_line_is_printed_a_single_time_after_a_delay():
     watch = pool.Watch()
     assert [watch.line(2, 0.0), watch.line(0, 2.0), watch.line(1, 4.0)] == [None, None, None]
-    assert [watch.line(0, 10.0), watch.line(0, 14.9), watch.line(0, 15.0)] == [None, None, pool.GONE]
+    assert [watch.line(0, 10.0), watch.line(0, 14.9), watch.line(0, 15.0)] == [None, None, pool.WORKERS_LOST]
     assert [watch.line(0, 60.0), watch.line(3, 61.0), watch.line(3, 62.0)] == [None, "3 workers are there again", None]
 
 
@@ -117,7 +117,7 @@ def test_a_killed_client_goes_on(two, swept, tmp_path):
 
 
 def _done(scenario, out) -> int:
-    """How many runs the folder has."""
+    """Return the number of runs in the folder."""
     with Parts(out, prepare(scenario, metrics=METRICS).order) as opened:
         return len(opened.done)
 
@@ -163,7 +163,7 @@ def _children() -> list[str]:
     return [line for line in found.splitlines() if "spawn_main" in line]
 
 
-def test_a_worker_of_another_version_is_refused(swept, tmp_path):
+def test_a_worker_of_another_version_is_rejected(swept, tmp_path):
     with cluster(workers=1) as made:
         other = made.add(before="import ackclock._core; ackclock._core.version = '0.0.1'")
         assert other.address
@@ -175,7 +175,7 @@ def test_a_worker_of_another_version_is_refused(swept, tmp_path):
     )
 
 
-def test_a_worker_of_another_version_that_comes_later_is_refused(swept, tmp_path):
+def test_a_late_worker_of_another_version_is_rejected(swept, tmp_path):
     with cluster(workers=1) as made:
         late = []
 
@@ -188,14 +188,14 @@ def test_a_worker_of_another_version_that_comes_later_is_refused(swept, tmp_path
             ac.sweep(swept[0], out=tmp_path / "out", metrics=METRICS, scheduler=made.address, progress=add)
 
 
-def test_a_worker_without_ackclock_is_refused(swept):
+def test_a_worker_without_ackclock_is_rejected(swept):
     with cluster() as made:
         assert made.add(before="import sys; sys.modules['ackclock'] = None").address
         with pytest.raises(ac.InputError, match=r"^worker tcp://\S+ \(\S+\): found no ackclock; expected .*, as here$"):
             ac.sweep(swept[0], metrics=METRICS, scheduler=made.address)
 
 
-def test_a_worker_without_the_guest_kernel_is_refused(swept, tmp_path):
+def test_a_worker_without_the_guest_kernel_is_rejected(swept, tmp_path):
     with cluster() as made:
         assert made.add(XDG_CACHE_HOME=str(tmp_path)).address
         with pytest.raises(
@@ -204,8 +204,8 @@ def test_a_worker_without_the_guest_kernel_is_refused(swept, tmp_path):
             ac.sweep(swept[0], "linux", metrics=METRICS, scheduler=made.address)
 
 
-def test_nobody_who_listens_is_one_line(swept, monkeypatch):
-    monkeypatch.setattr(pool, "ANSWER_S", 0.5)
+def test_an_unreachable_scheduler_is_one_line(swept, monkeypatch):
+    monkeypatch.setattr(pool, "RESPONSE_S", 0.5)
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         address = f"tcp://127.0.0.1:{unused.getsockname()[1]}"

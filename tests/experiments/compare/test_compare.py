@@ -82,7 +82,7 @@ def test_welch_as_scipy_has_it():
     assert (found.ci95_low, found.ci95_high) == (pytest.approx(expected.low), pytest.approx(expected.high))
 
 
-def test_beside_an_exact_value_it_is_students_interval_of_the_other():
+def test_against_an_exact_value_it_is_students_interval_of_the_other():
     drawn = [1.0, 2.0, 4.0]
     expected = stats.t.interval(0.95, 2, 7 / 3 - 5.0, stats.sem(drawn))
     found = difference(Sample([5.0], exact=True), Sample(drawn))
@@ -141,7 +141,7 @@ def test_what_an_engine_cannot_run_is_left_out_with_the_reason():
     assert reason.startswith('Unsupported: engine "model" has no more than two flows')
 
 
-def test_refusals():
+def test_invalid_comparisons_are_rejected():
     plan = ac.loads(SCENARIO.replace("count = 2", "count = 3")).plan()
     with pytest.raises(ac.InputError, match="engine: found packet; expected two engines or more"):
         ac.compare(plan, ["packet", "packet"])
@@ -182,7 +182,7 @@ def test_the_command_prints_a_table_and_writes_a_folder(tmp_path):
     assert math.isfinite(found["metrics"]["goodput_bps"]["twin"]["mean"])
 
 
-def test_the_command_refuses_in_one_line(tmp_path):
+def test_the_command_rejects_in_one_line(tmp_path):
     (tmp_path / "three.toml").write_text(SCENARIO.replace("count = 2", "count = 3"))
     (tmp_path / "swept.toml").write_text(SCENARIO + '[sweep]\n"network.rate" = ["1Mbit"]\n')
     (tmp_path / "notes.txt").write_text("mine")

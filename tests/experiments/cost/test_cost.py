@@ -1,4 +1,4 @@
-"""What a run is said to cost, beside what it does: events and bytes, which do not depend on the machine."""
+"""Estimated cost of a run compared with the actual one: events and bytes, which do not depend on the machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much of a run's work is done at a time: against what happens in real runs, counted, not timed."""
+"""Progress of a run's work over time: compared with events in real runs, counted, not timed."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _any_run_is_long(monkeypatch):
 
 
 def counted(plan) -> np.ndarray:
-    """What had happened at each hundredth of the run, each thing by what it costs; from 0 to 1."""
+    """Return the cumulative work at each hundredth of the run, each event weighted by its cost; from 0 to 1."""
     data = ac.run(replace(plan, seeds=(1,)))
     at_s = np.linspace(0.0, plan.duration_s, 101)
 
@@ -91,12 +91,12 @@ def test_an_even_load_makes_no_difference():
     assert [found.at(time) for time in (0.0, 0.25, 0.5, 1.0)] == pytest.approx([0.0, 0.25, 0.5, 1.0], abs=0.02)
 
 
-def test_a_short_run_is_not_looked_at(monkeypatch):
+def test_a_short_run_is_not_sampled(monkeypatch):
     monkeypatch.undo()
     assert course(ac.loads(NETWORK + LATER).plan(), "packet") is EVEN
 
 
-def test_a_step_that_nobody_announced_is_found_by_halving():
+def test_an_unannounced_step_is_located_by_bisection():
     found = drawn(lambda time: 5.0 + (time > 0.3), [], 20)
     assert found.at(0.299) < 0.01
     assert found.at(0.301) > 0.99
@@ -113,7 +113,7 @@ def test_nothing_expected_is_even():
 
 
 @pytest.mark.parametrize(("worth", "looks"), [(0.0, 1), (1.0, 24), (1e9, 51)])
-def test_no_more_is_looked_at_than_the_work_is_worth(monkeypatch, worth, looks):
+def test_sampling_effort_is_bounded_by_the_work(monkeypatch, worth, looks):
     looked = []
     monkeypatch.setattr(courses, "WORTH", worth)
     monkeypatch.setattr(courses, "cost", lambda plan, engine: looked.append(1) or cost(plan, engine))
@@ -124,7 +124,7 @@ def test_no_more_is_looked_at_than_the_work_is_worth(monkeypatch, worth, looks):
 
 
 def test_progress_goes_by_the_work(monkeypatch):
-    """Nothing happens in the first half of the time, so nothing is done."""
+    """No event falls in the first half of the time, so its progress is zero."""
     monkeypatch.setattr(runner, "course", lambda plan, engine: Course((0.0, 0.5, 1.0), (0.0, 0.0, 1.0)))
     shares: list[float] = []
     runner.run(ac.loads(NETWORK + LATER).plan(), seeds=[1], progress=shares.append)

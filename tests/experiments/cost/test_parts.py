@@ -42,7 +42,7 @@ def test_a_way_through_a_graph_is_a_shortest_one():
         assert all(one.destination == two.source for one, two in itertools.pairwise(ends))
 
 
-def test_laws_come_back_from_a_plan():
+def test_distributions_are_restored_from_a_plan():
     every = [
         moments.Fixed(100),
         moments.Zipf(1.5, 100, 10),
@@ -77,7 +77,7 @@ def test_runs_share_the_cores_and_the_longest_bounds_the_time():
     assert (found.bytes, found.memory_bytes) == (4e6, 2e7)
 
 
-def test_sources_share_while_they_are_there():
+def test_sources_share_while_they_are_active():
     """One that asks for a tenth all the time, and two that come at half time and take what is left of the rest."""
     claims = [Claim((0,), 1, 10.0), Claim((0,), 2, 50.0)]  # each of the two: 100 in half of the time
     spans = [Span(0.0, 8.0), Span(4.0, 8.0)]
@@ -88,12 +88,12 @@ def test_sources_share_while_they_are_there():
     assert two.crowded == pytest.approx(1.0)
 
 
-def test_of_very_many_starts_some_are_told_apart():
+def test_very_many_starts_are_grouped():
     count = 200
     claims = [Claim((0,), 1, 1.0 * (count - number) / count) for number in range(count)]
     spans = [Span(number / 10, count / 10) for number in range(count)]
     found = over_time(claims, spans, [1e9], count / 10)
-    assert [share.mean_bps for share in found] == pytest.approx([claim.most_bps for claim in claims])
+    assert [share.mean_bps for share in found] == pytest.approx([claim.max_bps for claim in claims])
 
 
 def test_a_run_of_a_sweep_has_no_folder_of_its_own():
@@ -103,7 +103,7 @@ def test_a_run_of_a_sweep_has_no_folder_of_its_own():
     assert (found.in_sweep().bytes, found.in_sweep(samples=True).bytes) == (7e2, 9e4)
 
 
-def test_the_words_of_a_forecast():
+def test_text_of_a_forecast():
     found = forecast.forecast([(Cost(1.55e8, 48.0, 2.1e7, 0, 0), 200)], 2, 1.0)
     assert str(found) == "about 1 h 20 min of work on 2 cores (200 runs, 3.1e10 events), 4.2 GB on disk"
     tiny = forecast.forecast([(Cost(5, 0.1, 999, 0, 0), 1)], 2, 1.0)
@@ -112,21 +112,21 @@ def test_the_words_of_a_forecast():
     assert [forecast.duration(s) for s in (59, 61, 3600, 90000)] == ["59 s", "1 min 1 s", "1 h", "1 day 1 h"]
 
 
-def test_too_little_room_is_told(tmp_path, monkeypatch):
+def test_too_little_disk_space_is_reported(tmp_path, monkeypatch):
     found = forecast.forecast([(Cost(1, 1, 5e9, 0, 8e9), 1)], 1, 1.0)
     monkeypatch.setattr(forecast, "_free_bytes", lambda folder: 10**9)
     monkeypatch.setattr(forecast, "_available_bytes", lambda: 2 * 10**9)
     folder = tmp_path / "to" / "come"
-    assert list(found.lacking(folder)) == [
+    assert list(found.shortages(folder)) == [
         f"{folder}: about 5.0 GB will be written, and 1.0 GB are free",
         "about 8.0 GB of memory will be needed, and 2.0 GB are free",
     ]
     monkeypatch.undo()
     assert forecast._free_bytes(folder) > 0
-    assert not list(forecast.forecast([(Cost(1, 1, 1, 0, 1), 1)], 1, 1.0).lacking(folder))
+    assert not list(forecast.forecast([(Cost(1, 1, 1, 0, 1), 1)], 1, 1.0).shortages(folder))
 
 
-def test_the_speed_is_measured_once_for_a_version_and_a_machine(tmp_path, monkeypatch):
+def test_the_speed_is_cached_per_version_and_machine(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(speed, "measured", iter([2.0, 3.0, 4.0, 5.0]).__next__)
     assert (speed.speed(), speed.speed()) == (2.0, 2.0)

@@ -74,8 +74,8 @@ def test_blocks_take_off_what_runs_have_in_common():
 
 
 @pytest.mark.parametrize("repeats", [1, 2])
-def test_intervals_hold_as_often_as_they_say(repeats):
-    """Of 400 experiments, each true effect is in its interval in 95 %, give or take 2.3 standard deviations of that."""
+def test_intervals_have_their_nominal_coverage(repeats):
+    """Each true effect is in its interval in 95 % of 400 experiments, within 2.3 standard deviations of that."""
     random = np.random.default_rng(19)
     levels = [point for point in product((0, 1), (0, 1), (0, 1)) for _ in range(repeats)]
     true = np.array([2.0, 0.0, -1.0])
@@ -88,7 +88,7 @@ def test_intervals_hold_as_often_as_they_say(repeats):
     assert (held / 400 <= 0.98).all()
 
 
-def test_without_anything_left_there_is_no_interval():
+def test_without_residual_degrees_of_freedom_no_interval_exists():
     found = analyse([[0], [1]], [1.0, 3.0])
     assert (found.error, found.steps[0].effect, found.steps[0].half_width, found.terms[0].p) == (
         "none",
@@ -99,6 +99,6 @@ def test_without_anything_left_there_is_no_interval():
 
 
 @pytest.mark.parametrize("levels", [[], [[0], [0]]])
-def test_a_factor_of_one_level_is_refused(levels):
+def test_a_factor_of_one_level_is_rejected(levels):
     with pytest.raises(ValueError, match="two levels"):
         analyse(levels, [1.0] * len(levels))

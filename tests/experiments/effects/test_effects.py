@@ -40,7 +40,7 @@ VALUES = {LIMIT: ["0.1bdp", "0.3bdp", "1bdp"], RTT: ["10ms", "20ms"], FLOWS: [1,
 
 
 def noise(*of) -> float:
-    """Of standard deviation 1, the same for the same numbers."""
+    """Return noise of standard deviation 1, the same for the same numbers."""
     return random.Random(repr(of)).gauss()
 
 
@@ -50,11 +50,11 @@ def two_keys(limit, rtt, flows, seed) -> float:
 
 
 def a_pair(limit, rtt, flows, seed) -> float:
-    """What the RTT does has the other sign with two flows."""
+    """Return a metric on which the RTT's effect has the other sign with two flows."""
     return 1e-3 * (5 * (1 - 2 * rtt) * (1 - 2 * flows) + 0.1 * noise(limit, rtt, flows, seed))
 
 
-def test_the_key_that_matters_most_is_named_first_with_what_it_does():
+def test_the_key_with_the_largest_effect_is_named_first():
     found = effects(swept(two_keys, VALUES), "queue_delay_mean")
     said = sentences(found)
     assert said[0].startswith("Mean queueing delay: limit matters most (99 % of the differences). From 0.1bdp to 1bdp ")
@@ -67,7 +67,7 @@ def test_the_key_that_matters_most_is_named_first_with_what_it_does():
     )
 
 
-def test_a_pair_whose_effects_depend_on_each_other():
+def test_a_pair_with_an_interaction():
     found = effects(swept(a_pair, VALUES), "queue_delay_mean_s")
     said = sentences(found)
     assert said[0].startswith("Mean queueing delay: rtt × count matters most (")
@@ -91,7 +91,7 @@ def test_what_all_points_have_in_common_with_a_seed_is_no_noise():
     assert found.named(found.terms[0]) == "limit"
 
 
-def test_shares_are_told_in_percentage_points_and_runs_without_a_value_are_counted():
+def test_shares_are_in_percentage_points_and_runs_without_a_value_are_counted():
     def of(limit, rtt, flows, seed):
         return (
             None if (limit, rtt, flows, seed) == (0, 0, 0, 1) else 0.1 * limit + 1e-4 * noise(limit, rtt, flows, seed)
@@ -102,13 +102,13 @@ def test_shares_are_told_in_percentage_points_and_runs_without_a_value_are_count
     assert said[-1].endswith("1 of 36 runs have no value.")
 
 
-def test_without_repeats_it_is_said_what_is_supposed():
+def test_without_repeats_the_assumption_is_stated():
     found = effects(swept(lambda *at: 1e-3 * (at[0] + 0.01 * noise(*at)), VALUES, seeds=(1,)), "queue_delay_mean_s")
     assert sentences(found)[-1].startswith("There are no repeats: intervals assume")
     assert found.analysis.error == "model"
 
 
-def test_the_json_has_what_is_said():
+def test_the_json_has_the_values_of_the_text():
     found = effects(swept(lambda limit, *rest: 1e-3 * (limit + 0.01 * noise(limit, *rest)), VALUES), "queue_delay_mean")
     told = json.loads(json.dumps(found.as_dict(), allow_nan=False))
     first = told["effects"][0]
@@ -125,13 +125,13 @@ def test_the_json_has_what_is_said():
         (VALUES, "jian", '--metric: found "jian"; expected "jain"'),
     ],
 )
-def test_what_has_no_effects_is_refused(values, metric, message):
+def test_a_sweep_without_effects_is_rejected(values, metric, message):
     with pytest.raises(ac.InputError) as refused:
         effects(swept(noise, values), metric)
     assert str(refused.value) == message
 
 
-def test_a_metric_without_values_is_refused():
+def test_a_metric_without_values_is_rejected():
     with pytest.raises(
         ac.InputError, match=r"found no run with a value of queue_delay_mean_s; expected another metric"
     ):

@@ -40,7 +40,7 @@ interval = "50ms"
 
 @cache
 def known(loss_weight: float, victims: str) -> fit.Fitted:
-    """What is fitted to a fluid run with these parameters."""
+    """Return the fit to a fluid run with these parameters."""
     table = (
         f'[fluid]\nsynchronisation = {{ kind = "losses", loss_weight = {loss_weight} }}\nloss_assignment = {victims}\n'
     )
@@ -56,7 +56,7 @@ KNOWN = [(0.6, 0.0, 0.0), (1.0, 2.0, 0.0), (1.5, -1.0, 1.0)]
 
 
 @pytest.mark.parametrize(("loss_weight", "rate", "growth"), KNOWN)
-def test_known_parameters_come_back(loss_weight, rate, growth):
+def test_true_parameters_are_recovered(loss_weight, rate, growth):
     found = known(loss_weight, weighted(rate, growth))
     assert found.events > 100
     assert found.growth is not None
@@ -71,7 +71,7 @@ def test_known_parameters_come_back(loss_weight, rate, growth):
     assert high / low < 1.3  # an interval that says something
 
 
-def test_intervals_tell_parameters_apart():
+def test_intervals_separate_parameters():
     low = known(0.6, weighted(0.0, 0.0))
     high = known(1.5, weighted(-1.0, 1.0))
     assert low.fluid_loss_weight[2] < high.fluid_loss_weight[1]
@@ -89,7 +89,7 @@ def event(logs: list[float], hit: list[int], packets: float = 3.0) -> Event:
 
 
 def test_chances_of_all_orders_add_up_to_one():
-    """Of 4 flows any 2 in order: 12 orders; and the first place goes by weight."""
+    """Two of 4 flows in order make 12 orders; and the first place goes by weight."""
     logs = [0.0, 1.0, -0.5, 2.0]
     chances = {
         order: math.exp(estimate._placed(np.array(logs), event(logs, list(order))))
@@ -147,11 +147,11 @@ def put(tmp_path: Path, engine: str, flows: int = 10, duration: int = 30, more: 
     return folder
 
 
-def test_few_events_are_told(tmp_path: Path):
+def test_few_events_are_reported(tmp_path: Path):
     assert "expected 10 or more" in refused(put(tmp_path, "fluid", duration=22))
 
 
-def test_one_flow_is_told(tmp_path: Path):
+def test_a_single_flow_is_reported(tmp_path: Path):
     folder = put(tmp_path, "fluid", flows=1, duration=400)
     assert "found one flow" in refused(folder)
 
@@ -160,11 +160,11 @@ def test_an_assumption_is_not_fitted(tmp_path: Path):
     assert "meanfield" in refused(put(tmp_path, "meanfield", flows=2, duration=21))
 
 
-def test_smooth_losses_are_told(tmp_path: Path):
+def test_smooth_losses_are_reported(tmp_path: Path):
     assert "losses one by one" in refused(put(tmp_path, "fluid", more='[fluid]\nsynchronisation = "none"\n'))
 
 
-def test_no_result_is_told(tmp_path: Path):
+def test_a_missing_result_is_reported(tmp_path: Path):
     assert str(tmp_path) in refused(tmp_path)
 
 

@@ -1,4 +1,4 @@
-"""Where a setting is looked for."""
+"""Candidates of a search."""
 
 import itertools
 
@@ -46,12 +46,12 @@ def test_ranges_and_lists(text, key, values):
 @pytest.mark.parametrize(
     "text", ["limit", "=1..2", "limit=", "limit=2bdp..1bdp", "limit=1p..2bdp", "limit=1bdp..2bdp/1", "limit=1bdp,1bdp"]
 )
-def test_what_is_no_range_is_said_in_a_line(text):
+def test_an_invalid_range_is_reported_in_one_line(text):
     with pytest.raises(InputError, match=r"^--vary: found .*; expected .*$"):
         vary(text)
 
 
-def test_names_alone_are_disciplines_or_controls():
+def test_bare_names_are_aqms_or_ccas():
     assert tried("pfifo,codel").key == "network.queue.discipline"
     assert tried("cubic, bbr").key == "flows[0].congestion"
     with pytest.raises(InputError, match="not both"):

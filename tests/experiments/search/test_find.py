@@ -19,7 +19,7 @@ from ackclock.experiments.search.search import compare_perturbed, confirm, find
 from ackclock.experiments.search.spec import Question, question
 from ackclock.experiments.search.summary_text import sentences
 from ackclock.experiments.search.surrogate import Proposer
-from ackclock.figures.plots.search_result import found as drawn_of
+from ackclock.figures.plots.search_result import draw as drawn_of
 from ackclock.metrics import value
 from ackclock.scenario import planning
 
@@ -60,7 +60,7 @@ def test_the_smallest_limit_that_holds_with_the_next_that_does_not():
     assert found.count < sum(len(rows) for rows in every.runs.values()) * len(limits) / best
 
 
-def test_the_same_question_has_the_same_answer_however_often_it_was_interrupted():
+def test_the_same_search_has_the_same_result_after_any_interruptions():
     whole = find(asked(LIMITS)).as_dict()
     runs = {}
     while not (part := find(asked(LIMITS), runs=runs, budget_s=0.0)).complete:
@@ -77,7 +77,7 @@ def test_one_run_of_a_cheap_engine_is_guess_enough_though_it_draws():
     assert Proposer(question).guess(0) is not None
 
 
-def test_runs_of_another_question_do_not_change_an_answer():
+def test_runs_of_another_search_do_not_change_a_result():
     whole, other = find(asked(LIMITS)), Evaluator(asked(LIMITS))
     for number in whole.verdicts:
         other.rows(number, 32)
@@ -86,13 +86,13 @@ def test_runs_of_another_question_do_not_change_an_answer():
     assert {**again.as_dict(), "cpu_s": 0} == {**whole.as_dict(), "cpu_s": 0}
 
 
-def test_nothing_meets_needs_that_exclude_each_other():
+def test_no_setting_meets_contradictory_constraints():
     found = find(asked(LIMITS, constraints=[UTILISED, parse_constraint("queue_delay_p95 <= 1us")]))
     assert (found.verdict, found.best) == ("none", None)
     assert sentences(found)[0] == f"No setting of {len(LIMITS.values)} meets all needs."
 
 
-def test_largest_looks_from_the_other_end():
+def test_largest_searches_from_the_other_end():
     found = find(asked(LIMITS, constraints=[QUICK], end="largest"))
     limits = LIMITS.values
     best = limits.index(found.question.values(found.best)["network.queue.limit"])
@@ -129,7 +129,7 @@ def test_two_goals_have_a_frontier():
     assert shares == sorted(shares)
 
 
-def test_a_frontier_is_searched_for_and_says_what_was_not_run():
+def test_a_frontier_is_searched_for_and_lists_skipped_settings():
     found = find(
         asked(LIMITS, objectives=[parse_objective("max:utilisation"), parse_objective("min:queue_delay_mean")])
     )
@@ -142,7 +142,7 @@ def test_a_frontier_is_searched_for_and_says_what_was_not_run():
     assert f"{run} Each of the others fails a need, or is in no goal more than 1 % better" in " ".join(sentences(found))
 
 
-def test_a_figure_shows_needs_goals_and_the_frontier():
+def test_a_figure_shows_constraints_objectives_and_the_frontier():
     objectives = [parse_objective("max:utilisation"), parse_objective("min:queue_delay_mean")]
     found = find(asked(vary("limit=2p..40p/5"), constraints=[], objectives=objectives))
     frontier = [dict(found.question.values(number)) for number in found.frontier]
@@ -158,7 +158,7 @@ def test_each_row_has_its_own_end():
     assert len([line for line in sentences(found) if line.startswith("  ")]) == 2
 
 
-def test_limits_that_are_the_same_packets_are_run_once():
+def test_limits_of_equal_packets_share_a_run():
     found = find(asked(vary("limit=0.25bdp,0.251bdp")))
     assert len(found.verdicts) == 2
     assert found.count == found.verdicts[0].n
@@ -183,7 +183,7 @@ def test_what_an_engine_does_not_measure_does_not_count_for_it(monkeypatch):
     assert confirm(of_delay, "packet").confirmed == {"packet": None}
 
 
-def test_seeds_that_make_no_difference_are_said():
+def test_seeds_without_effect_are_reported():
     plain = SCENARIO.replace('start = { every = "10ms", jitter = "1s" }', 'tcp = { processing = "0s" }')
     found = find(asked(vary("limit=10p,40p"), text=plain))
     assert any("All seeds gave the same" in sentence for sentence in sentences(found))
@@ -194,14 +194,18 @@ def test_seeds_that_make_no_difference_are_said():
     [
         ([LIMITS], {"constraints": ()}, "--require: found none"),
         ([], {}, "--vary: found nothing"),
-        ([LIMITS], {"objectives": [parse_objective("min:jain"), parse_objective("max:jain")]}, "--best: found jain twice"),
+        (
+            [LIMITS],
+            {"objectives": [parse_objective("min:jain"), parse_objective("max:jain")]},
+            "--best: found jain twice",
+        ),
         ([LIMITS, LIMITS], {}, "found network.queue.limit twice"),
         ([tried("codel,pie")], {"end": "smallest"}, "--smallest: found no range"),
         ([vary("rate=1Mbit..9Mbit/1000"), vary("rtt=1ms..9ms/1000")], {}, "expected at most"),
         ([vary("lim it=1p,2p")], {}, "expected a key and its values"),
     ],
 )
-def test_questions_without_an_answer_are_refused(varied, more, said):
+def test_unsolvable_searches_are_rejected(varied, more, said):
     with pytest.raises(InputError, match=said):
         asked(*varied, **more)
 
@@ -211,12 +215,12 @@ def test_a_value_that_is_none_is_the_command_lines():
         find(asked(vary("limit=1ms..2ms")))
 
 
-def test_what_an_engine_cannot_is_refused_before_it_runs():
+def test_unsupported_scenarios_are_rejected_before_any_run():
     with pytest.raises(UnsupportedError):
         find(asked(tried("pfifo,fq_codel"), engine="meanfield"))
 
 
-def test_an_answer_is_kept_and_used_again(tmp_path):
+def test_a_result_is_stored_and_reused(tmp_path):
     found = find(asked(LIMITS))
     folder.write(found, tmp_path / "answer")
     assert sorted(path.name for path in (tmp_path / "answer").iterdir()) == [
@@ -271,12 +275,12 @@ def test_a_smaller_setting_that_is_undecided_is_named():
 
 
 def within_a_step(one: int | None, other: int | None) -> bool:
-    """Whether two numbers of settings differ by one at most; none is like none."""
+    """Return True if two numbers of settings differ by one at most; none equals none."""
     return one == other or (one is not None and other is not None and abs(one - other) <= 1)
 
 
 @pytest.mark.oracle
-def test_the_answer_is_the_grids_within_a_step_at_a_fifth_of_its_runs():
+def test_the_result_is_the_grids_within_a_step_at_a_fifth_of_its_runs():
     """Forty random questions, each also answered by a grid of eight seeds a point: it takes minutes."""
     draws, runs, grid_runs, near, by_mean, doubted = random.Random(1), 0, 0, 0, 0, 0
     for _ in range(40):
@@ -311,7 +315,7 @@ def better_by(found, rows) -> float:
 
 
 @pytest.mark.oracle
-def test_a_frontier_stands_for_the_grid_at_a_fraction_of_its_runs():
+def test_a_frontier_represents_the_grid_at_a_fraction_of_its_runs():
     """Utilisation against delay over twelve random links, half of them with a need; the grid has the same seeds."""
     draws, runs, grid_runs, run, beyond, settings = random.Random(2), 0, 0, 0, 0, 0
     for number in range(12):
@@ -328,8 +332,8 @@ def test_a_frontier_stands_for_the_grid_at_a_fraction_of_its_runs():
     assert beyond <= 0.05 * settings
 
 
-def test_a_twin_that_fails_is_told():
-    """What noise changes stands beside what was found, with the verdict on the needs."""
+def test_a_failing_perturbed_run_is_reported():
+    """The effect of noise is reported with the result and the verdict on the constraints."""
     found = find(asked(vary("limit=20p,40p"), repeats=4))
     assert compare_perturbed(found).perturbed_met
     lower = [{name: value and 0.4 * value for name, value in row.items()} for row in found.runs[found.best]]
@@ -341,11 +345,11 @@ def test_a_twin_that_fails_is_told():
     assert any(sentence.startswith("With noise in the hosts the setting fails: utilisation ") for sentence in said)
 
 
-def test_a_twin_has_the_seeds_of_what_it_is_set_beside():
+def test_a_perturbed_run_has_the_seeds_of_its_original():
     found = compare_perturbed(find(asked(vary("limit=20p,40p"), repeats=4)))
-    plan = phase_effects.twin(found.question.point(found.best).plan)
+    plan = phase_effects.perturbed(found.question.point(found.best).plan)
     own = [value(view, "queue_delay_mean_s") for view in metrics.runs(runner.run(plan, "packet", range(1, 5)))]
-    assert [row["queue_delay_mean_s"] for row in found.twin] == own
+    assert [row["queue_delay_mean_s"] for row in found.perturbed] == own
     assert own != [row["queue_delay_mean_s"] for row in found.runs[found.best]]
 
 

@@ -27,7 +27,7 @@ def test_the_best_is_among_those_that_hold():
     assert judge([NEED], GOALS, [*runs, rows(0.9, 4.0, 0.95)], exact=False).best == (1, 3)
 
 
-def test_one_run_decides_only_where_it_is_all_there_is():
+def test_one_run_decides_only_if_it_is_the_only_one():
     single = [rows(0.9)[:1]]
     assert judge([NEED], [], single, exact=True).verdict == "holds"
     assert judge([NEED], [], single, exact=False).verdict == "undecided"
@@ -38,6 +38,6 @@ def test_one_run_decides_only_where_it_is_all_there_is():
     }
 
 
-def test_what_is_required_is_told_by_its_option():
+def test_constraints_are_given_by_option():
     with pytest.raises(InputError, match="^--require: found"):
         required("jain")

@@ -34,7 +34,7 @@ def test_a_design_is_as_small_as_the_published_one_and_has_its_resolution(factor
     )
 
 
-def test_the_half_of_four_is_the_known_one():
+def test_the_half_fraction_of_four_factors_is_the_textbook_one():
     """D = ABC: every point's product is 1 (Box, Hunter and Hunter, section 6.2)."""
     assert np.unique(designs.matrix(4, 4).prod(axis=1)).tolist() == [1]
 
@@ -79,6 +79,6 @@ def test_a_sweep_runs_the_points_of_its_design():
         (KEYS | {"network.rtt": ["1ms", "2ms", "3ms"]}, "fractional:3", r"--design: found network.rtt with 3 values;"),
     ],
 )
-def test_what_is_no_design_is_refused(keys, design, message):
+def test_an_invalid_design_is_rejected(keys, design, message):
     with pytest.raises(ac.InputError, match=message):
         prepare(ac.loads(scenario(**keys)), design=design)

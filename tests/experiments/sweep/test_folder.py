@@ -12,10 +12,10 @@ import ackclock as ac
 from ackclock.dataset import folders, manifests
 from ackclock.experiments.sweep import folder as parts
 from ackclock.experiments.sweep.folder import Parts, read_manifest, scan
-from ackclock.experiments.sweep.spec import Order
+from ackclock.experiments.sweep.spec import SweepSpec
 from ackclock.system.temporary import is_temporary
 
-ORDER = Order("name = 'x'", "x.toml", "packet", None, ("jain",), samples=False)
+ORDER = SweepSpec("name = 'x'", "x.toml", "packet", None, ("jain",), samples=False)
 
 
 def rows(run: int) -> dict[str, pl.DataFrame]:
@@ -29,7 +29,7 @@ def rows(run: int) -> dict[str, pl.DataFrame]:
 
 
 class Stopped(BaseException):
-    """As if the process had ended."""
+    """Raised in place of the end of the process."""
 
 
 @pytest.fixture
@@ -94,7 +94,7 @@ def test_parts_wait_for_their_time_and_hold_many_runs(tmp_path, monkeypatch):
     assert opened.done == {*range(1000)}
 
 
-def test_another_format_is_refused(tmp_path):
+def test_another_format_is_rejected(tmp_path):
     begin(tmp_path / "sweep", 1)
     path = tmp_path / "sweep" / "manifest.json"
     path.write_text(json.dumps({"ackclock": "0.1.0", "format": 1, "sweep": ORDER.identity()}))
@@ -102,7 +102,7 @@ def test_another_format_is_refused(tmp_path):
         Parts(tmp_path / "sweep", ORDER)
 
 
-def test_a_part_that_is_damaged_is_told_and_its_runs_are_made_again(tmp_path):
+def test_a_damaged_part_is_reported_and_its_runs_are_repeated(tmp_path):
     folder = tmp_path / "sweep"
     begin(folder, 4)
     (folder / "links.parquet" / "part-0001.parquet").write_bytes(b"PAR1 and no more")
@@ -120,7 +120,7 @@ def test_a_part_that_is_damaged_is_told_and_its_runs_are_made_again(tmp_path):
     assert sorted(scan(folder, "flows", files).collect()["run"]) == [0, 0, 1, 1, 2, 2, 3, 3]
 
 
-def test_a_manifest_that_is_damaged_is_refused(tmp_path):
+def test_a_damaged_manifest_is_rejected(tmp_path):
     folder = tmp_path / "sweep"
     begin(folder, 1)
     path = folder / "manifest.json"

@@ -66,7 +66,7 @@ def test_a_point_of_checked_tables_is_the_scenario_that_one_would_write():
         assert point.plan == planning.Loaded(checked(content, source), Source(source.name, source.text)).plan()
 
 
-def test_a_million_points_are_begun_without_looking_at_all(monkeypatch):
+def test_a_sweep_of_a_million_points_starts_without_checking_each(monkeypatch):
     looked_at = []
     point = planning.Loaded.point
     monkeypatch.setattr(planning, "MAX_CHECKED", 600)
@@ -87,30 +87,30 @@ def test_seeds_that_differ_are_counted_at_every_point(monkeypatch):
     assert len(job.runs) == 48 * 4
 
 
-def test_a_mistake_in_the_others_ends_the_sweep_and_says_where():
+def test_a_mistake_in_an_unchecked_point_ends_the_sweep_with_its_place():
     """Not in the points that are looked at before; the process beside the work finds it."""
     text = many(60).replace('rate = "1000/s"', 'rate = "58.5/s"')
     loaded = planning.loads(text)
     with pytest.raises(ScenarioError):
         prepare(loaded)  # the last values alone are wrong already
     good = planning.loads(text.replace('"1s", "3s"]', '"1.5s", "3s"]'))
-    settings = spec.Order(text, "x.toml", "packet", None, (), False)
+    settings = spec.SweepSpec(text, "x.toml", "packet", None, (), False)
     left = Runs([(1,)] * good.count)
     until_s = time.monotonic() + 120
     with (
         pytest.raises(ScenarioError, match="burst.every"),
-        check.beside(good, settings, left, lambda _: None) as tell,
+        check.checking(good, settings, left, lambda _: None) as tell,
     ):
         while time.monotonic() < until_s:
             tell(0.5)
             time.sleep(0.05)
 
 
-def test_few_points_need_no_process_beside_the_work():
+def test_few_points_take_no_extra_process():
     loaded = planning.loads(many(2))
 
     def progress(share: float) -> None:
-        """Nothing."""
+        """Ignore the progress."""
 
-    with check.beside(loaded, spec.Order("", "", "packet", None, (), False), Runs([(1,)]), progress) as tell:
+    with check.checking(loaded, spec.SweepSpec("", "", "packet", None, (), False), Runs([(1,)]), progress) as tell:
         assert tell is progress

@@ -57,7 +57,7 @@ NAMES = ["network.rate", "network.rate_bps", "network.rtt", "network.rtt_s", "ne
          "flows[0].congestion"]  # fmt: skip
 
 
-def test_numbers_stand_beside_their_texts_in_the_file_too(swept):
+def test_the_file_has_numbers_and_their_texts(swept):
     assert swept.table.columns == ["run", "point", "seed", *NAMES, "utilisation"]
     assert swept.table["network.rate_bps"].to_list() == [5e5] * 4 + [1e6] * 4
     assert swept.table["network.rtt_s"].unique().to_list() == [0.02]
@@ -67,7 +67,7 @@ def test_numbers_stand_beside_their_texts_in_the_file_too(swept):
 
 def test_a_sweep_of_before_has_its_numbers_when_it_is_read(swept, tmp_path, monkeypatch):
     with monkeypatch.context() as before:
-        before.setattr(result, "_beside", lambda axes: {})
+        before.setattr(result, "_numeric_columns", lambda axes: {})
         old = ac.sweep(SCENARIO, metrics=["utilisation"], out=tmp_path / "old", jobs=1)
         assert "network.rate_bps" not in old.table.columns
     assert result.read(tmp_path / "old").table.equals(swept.table)

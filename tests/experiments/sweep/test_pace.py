@@ -49,7 +49,7 @@ def heard(run_s: np.ndarray, weighed: np.ndarray, jobs: int) -> Iterator[tuple[f
 
 
 def whole_at_a_tenth(run_s: np.ndarray, weighed: np.ndarray, jobs: int) -> float:
-    """How long all takes, as it is estimated after a tenth of that time, beside how long it does take."""
+    """Return the total time estimated after a tenth of it, relative to the actual one."""
     moments = [(0.0, 0.0), *heard(run_s, weighed, jobs)]
     end_s, now = moments[-1][0], [0.0]
     left = TimeLeft(lambda: now[0])

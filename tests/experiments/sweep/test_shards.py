@@ -57,7 +57,7 @@ def test_runs_keep_their_numbers_in_a_shard():
 
 
 @pytest.mark.parametrize("text", ["0/3", "4/3", "3", "1/0", "a/b", "1/3 ", "-1/3", "1/1000000", "01/3"])
-def test_what_is_no_shard_is_refused(text):
+def test_an_invalid_shard_is_rejected(text):
     with pytest.raises(ac.InputError, match=r"shard: found .*; expected K/N with K from 1 to N"):
         shards.parsed(text)
 
@@ -90,7 +90,7 @@ def test_shards_are_joined_to_the_bytes_of_one_run(made, tmp_path):
     merge([made / "one", made / "two"], tmp_path / "merged")  # in the place of itself
 
 
-def test_what_is_no_set_of_shards_is_refused(made, tmp_path):
+def test_an_incomplete_set_of_shards_is_rejected(made, tmp_path):
     out = tmp_path / "out"
     refused = {
         r"merge-shards: found no shard 2/2; expected all 2": [made / "one"],
@@ -105,14 +105,14 @@ def test_what_is_no_set_of_shards_is_refused(made, tmp_path):
     assert not out.exists()
 
 
-def test_shards_of_different_sweeps_are_refused(made, tmp_path):
+def test_shards_of_different_sweeps_are_rejected(made, tmp_path):
     (tmp_path / "other.toml").write_text(SWEPT.replace('"1s"', '"2s"'))
     ac.sweep(tmp_path / "other.toml", "fluid", out=tmp_path / "o", metrics=["utilisation", "jain"], jobs=1, shard="2/2")
     with pytest.raises(ac.InputError, match=r"o: found a shard of a sweep that differs in its scenario; expected that"):
         merge([made / "one", tmp_path / "o"], tmp_path / "out")
 
 
-def test_a_damaged_shard_and_one_that_is_not_finished_are_refused(made, tmp_path):
+def test_damaged_and_unfinished_shards_are_rejected(made, tmp_path):
     shutil.copytree(made / "two", tmp_path / "two")
     (tmp_path / "two/links.parquet/part-0000.parquet").write_bytes(b"PAR1 and no more")
     with pytest.raises(ac.InputError, match=r"links.parquet/part-0000.parquet: damaged: .*; expected a sound shard"):
@@ -126,13 +126,13 @@ def test_a_damaged_shard_and_one_that_is_not_finished_are_refused(made, tmp_path
         merge([made / "one", tmp_path / "open"], tmp_path / "out")
 
 
-def test_another_sweep_in_the_place_is_left_alone(made, tmp_path):
+def test_another_sweep_in_the_folder_is_not_changed(made, tmp_path):
     shutil.copytree(made / "two", tmp_path / "out")
     with pytest.raises(ac.InputError, match=r"out: found a sweep that differs in its shard; expected another folder"):
         merge([made / "one", made / "two"], tmp_path / "out")
     assert pl.read_parquet(tmp_path / "out/points.parquet").height == 4
 
 
-def test_more_shards_than_points_are_refused(made):
+def test_more_shards_than_points_are_rejected(made):
     with pytest.raises(ac.InputError, match=r"shard: found 5/5 of a sweep of 4 points; expected no more shards"):
         ac.sweep(made / "swept.toml", "fluid", shard="5/5")

@@ -144,12 +144,12 @@ def alive(session: int) -> list[int]:
 
 
 def gone(session: int) -> bool:
-    """Whether all processes of a session end soon."""
+    """Return True if all processes of a session end soon."""
     return soon(lambda: not alive(session))
 
 
 def soon(condition) -> bool:
-    """Whether a condition comes true within a minute, on a busy machine."""
+    """Return True if a condition comes true within a minute, on a busy machine."""
     for _ in range(600):
         if condition():
             return True
@@ -187,7 +187,7 @@ def test_a_sweep_may_be_killed_at_any_moment(place, whole):
     assert not [*filter(is_temporary, folder.rglob("*"))]
 
 
-def test_what_a_kill_leaves_of_a_part_is_removed_and_its_runs_are_made_again(place, whole, tmp_path):
+def test_remains_of_a_killed_part_are_removed_and_its_runs_repeated(place, whole, tmp_path):
     folder = tmp_path / "left"
     shutil.copytree(whole.folder, folder)
     (last,) = sorted((folder / "runs.parquet").glob("part-*"))[-1:]
@@ -205,7 +205,7 @@ def test_what_a_kill_leaves_of_a_part_is_removed_and_its_runs_are_made_again(pla
     )
 
 
-def test_a_finished_sweep_is_not_run_again(place, whole):
+def test_a_finished_sweep_is_not_repeated(place, whole):
     before = {path: path.stat().st_mtime_ns for path in whole.folder.glob("*.parquet/*")}
     told = []
     again = ac.sweep(place / "small.toml", out=whole.folder, progress=told.append)
@@ -247,7 +247,7 @@ def test_fresh_begins_anew_and_leaves_the_users_files(place, tmp_path):
     assert (folder / "notes.txt").read_text() == "mine"
 
 
-def test_samples_are_kept_if_asked_for(tmp_path):
+def test_samples_are_kept_on_request(tmp_path):
     small = ac.loads(SCENARIO.split("[sweep]", maxsplit=1)[0].replace("repeats = 3", "repeats = 1"), "small.toml")
     found = ac.sweep(small, metrics=["jain"], samples=True)
     assert (
@@ -262,7 +262,7 @@ def test_samples_are_kept_if_asked_for(tmp_path):
     assert {"drop", "established"} <= set(found.scan("events").collect()["kind"].cast(str))
 
 
-def test_a_folder_with_something_else_is_left_alone(tmp_path):
+def test_a_foreign_folder_is_not_changed(tmp_path):
     (tmp_path / "thesis.tex").write_text("mine")
     for restart in (False, True):
         with pytest.raises(
@@ -281,7 +281,7 @@ def test_two_processes_do_not_share_a_folder(tmp_path):
         job.perform()
 
 
-def test_a_metric_is_found_without_its_unit_and_computed_once():
+def test_a_metric_is_selected_without_its_unit_and_computed_a_single_time():
     assert chosen_metrics(["queue_delay_mean", "jain", "queue_delay_mean_s", "goodput", "queue_mean"]) == (
         "queue_delay_mean_s",
         "jain",
@@ -290,7 +290,7 @@ def test_a_metric_is_found_without_its_unit_and_computed_once():
     )
 
 
-def test_everything_is_refused_before_anything_runs(tmp_path):
+def test_mistakes_are_rejected_before_anything_runs(tmp_path):
     out = tmp_path / "x"
     with pytest.raises(ac.InputError, match='metrics: found "jane"; expected "jain"'):
         ac.sweep(ac.loads(SCENARIO), out=out, metrics=["jane"])
@@ -339,7 +339,7 @@ def test_a_run_that_fails_is_named_and_what_was_done_is_kept(place, whole, tmp_p
     assert bytes_of(tmp_path / "out") == bytes_of(whole.folder)
 
 
-def test_an_engine_that_draws_nothing_runs_each_point_once():
+def test_a_deterministic_engine_runs_each_point_a_single_time():
     text = (ROOT / "scenarios" / "random-loss.toml").read_text() + '[sweep]\n"network.rtt" = ["20ms", "50ms"]\n'
     found = ac.sweep(ac.loads(text), engine="theory", seeds=[3, 4, 5], metrics=["goodput_bps"])
     assert found.table["seed"].to_list() == [3, 3]
@@ -375,7 +375,7 @@ def begun(tmp_path):
         process.kill()
 
 
-def test_a_process_that_is_killed_is_told_in_one_line(tmp_path, begun):
+def test_a_killed_process_is_reported_in_one_line(tmp_path, begun):
     os.kill(workers(begun.pid)[0], signal.SIGKILL)
     _, told = begun.communicate(timeout=60)
     assert begun.returncode == 1
@@ -384,7 +384,7 @@ def test_a_process_that_is_killed_is_told_in_one_line(tmp_path, begun):
     assert runs_in(tmp_path / "out")
 
 
-def test_an_interrupt_keeps_what_is_done_and_says_how_to_go_on(tmp_path, begun):
+def test_an_interrupt_keeps_finished_runs_and_explains_how_to_continue(tmp_path, begun):
     os.killpg(begun.pid, signal.SIGINT)
     _, told = begun.communicate(timeout=60)
     assert begun.returncode == 130

@@ -1,4 +1,4 @@
-"""What a process of a sweep makes of the runs that it is given."""
+"""Handling of runs in a sweep's worker process."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ congestion = "cubic"
 """
 
 
-def test_a_plan_is_made_once_for_all_seeds_of_its_point_whatever_their_order(monkeypatch):
+def test_all_seeds_of_a_point_share_a_plan_in_any_order(monkeypatch):
     planned = []
-    whole = engines.fed
-    monkeypatch.setattr(engines, "fed", lambda engine, plan: planned.append(plan) or whole(engine, plan))
+    whole = engines.resolve_inputs
+    monkeypatch.setattr(engines, "resolve_inputs", lambda engine, plan: planned.append(plan) or whole(engine, plan))
     job = prepare(ac.loads(SCENARIO), seeds=[1, 2, 3], metrics=["jain", "goodput_flow_bps"])
     planned.clear()
     worker = _Worker(job.order, threading.Event())
@@ -55,7 +55,7 @@ def test_the_rows_of_many_runs_are_those_of_each():
     assert together["flows"]["point"].to_list() == [0, 0, 1, 1, 1, 1]
 
 
-def test_of_many_runs_each_table_becomes_a_frame_once(monkeypatch):
+def test_each_table_of_many_runs_becomes_a_single_frame(monkeypatch):
     made = []
     whole = tables.frame
     monkeypatch.setattr(tables, "frame", lambda table, *more: made.append(table) or whole(table, *more))
@@ -64,13 +64,13 @@ def test_of_many_runs_each_table_becomes_a_frame_once(monkeypatch):
     assert sorted(made) == ["flows", "links"]
 
 
-def test_a_run_asks_now_and_then_whether_it_shall_stop(monkeypatch):
+def test_a_run_checks_periodically_for_a_stop_request(monkeypatch):
     stop = threading.Event()
     job = prepare(ac.loads(SCENARIO), seeds=[1])
     stop.set()
     with pytest.raises(StoppedError):
         _Worker(job.order, stop).rows([job.runs[0]])
-    monkeypatch.setattr(workers, "LOOK_S", 1e9)
+    monkeypatch.setattr(workers, "POLL_INTERVAL_S", 1e9)
     worker = _Worker(job.order, threading.Event())
     asked = []
     monkeypatch.setattr(threading.Event, "is_set", lambda self: bool(asked.append(1)))

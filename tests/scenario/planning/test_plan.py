@@ -54,7 +54,7 @@ def test_every_example_has_a_plan(path):
         assert Plan.from_dict(json.loads(made.to_json())) == made
 
 
-def test_a_plan_that_is_not_complete_is_refused():
+def test_an_incomplete_plan_is_rejected():
     values = plan().to_dict()
     del values["seeds"], values["flows"][0]["priority"]
     with pytest.raises(InputError, match="plan: found a Plan without seeds; expected all of it"):
@@ -63,7 +63,7 @@ def test_a_plan_that_is_not_complete_is_refused():
         Plan.from_dict(values | {"seeds": [1]})
 
 
-def test_views_know_of_a_whole_plan_what_they_ask_for():
+def test_views_read_their_parts_of_a_complete_plan():
     made = plan()
     known = PartialPlan.from_dict(json.loads(made.to_json()))
     assert (known.name, known.duration_s, known.mean_base_rtt_s) == (made.name, made.duration_s, made.mean_base_rtt_s)
@@ -182,19 +182,19 @@ def test_ten_thousand_flows_share_what_is_equal():
     ("limit", "expected"),
     [("1bdp", 825), ("0.5bdp", 412), ("2bdp", 1651), ("0.001bdp", 1), ("50p", 50)],
 )
-def test_packets_of_a_bdp_are_full_data_packets_and_at_least_one(limit, expected):
+def test_packets_of_a_bdp_are_full_data_packets_with_a_minimum_of_one(limit, expected):
     made = plan(queue=f'{{ discipline = "pfifo", limit = "{limit}" }}')
     assert made.links[0].queue.parameters == {"limit_packets": expected}
 
 
-def test_bytes_of_a_bdp_and_at_least_one_packet():
+def test_bytes_of_a_bdp_with_a_minimum_of_one_packet():
     sizes = {"1bdp": 1_250_000, "0.3bdp": 375_000, "0.001bdp": 1514, "36KB": 36_000}
     for limit, expected in sizes.items():
         made = plan(queue=f'{{ discipline = "bfifo", limit = "{limit}" }}')
         assert made.links[0].queue.parameters == {"limit_bytes": expected}
 
 
-def test_a_queue_of_less_than_a_packet_is_refused():
+def test_a_queue_below_one_packet_is_rejected():
     found = refused(queue='{ discipline = "bfifo", limit = "1500B" }')
     assert found == (
         "by-hand.toml:8: network.queue.limit: found 1500B; expected at least one full data packet (1514 B on the wire)"
@@ -289,11 +289,11 @@ def test_a_full_packet_fills_the_mtu_whatever_the_options():
         ("receive_window = '1000B'", "tcp.receive_window: found 1000 B; expected one segment (1448 B) or more"),
     ],
 )
-def test_tcp_values_that_do_not_fit_together(keys, expected):
+def test_inconsistent_tcp_values(keys, expected):
     assert f": {expected}" in refused(flows=f"[tcp]\n{keys}\n[[flows]]\ncongestion = 'cubic'")
 
 
-def test_a_flows_own_mistake_is_found_at_the_flow():
+def test_a_flows_own_mistake_is_reported_at_the_flow():
     found = refused(flows="[[flows]]\ncongestion = 'cubic'\ntcp = { mss = '9000B' }")
     assert found.startswith("by-hand.toml:12: flows[0].tcp.mss: found 9000 B; expected at most 1448 B")
 
@@ -395,7 +395,7 @@ def test_the_streams_of_a_source_share_its_access_link():
     assert {(flow.stop_s, flow.request_bytes) for flow in made.flows} == {(9.0, 300)}
 
 
-def test_changes_come_in_order_of_time_and_name_links():
+def test_changes_are_sorted_by_time_and_name_links():
     changes = """changes = [
         { at = "20s", link = "bottleneck", up = true },
         { at = "10s", link = "bottleneck", rate = "1Mbit", up = false },
@@ -443,7 +443,7 @@ def test_a_congestion_factor_that_cannot_be(keys, network, expected):
     assert f".congestion_factor: {expected}" in found
 
 
-def test_the_access_rate_is_said_once():
+def test_the_access_rate_is_given_a_single_time():
     found = refused(network='access_rate = "1Gbit"\naggregation = 10')
     assert found.endswith(
         "network.aggregation: found both access_rate and aggregation; expected one of access_rate and aggregation"
@@ -470,7 +470,7 @@ def test_a_request_is_one_segment():
         ),
     ],
 )
-def test_parameters_that_do_not_go_together_are_a_mistake_at_their_key(given, place, reason):
+def test_inconsistent_parameters_are_a_mistake_at_their_key(given, place, reason):
     line = refused(**given)
     assert line.startswith(place)
     assert line.endswith(f"expected others ({reason})")

@@ -44,7 +44,7 @@ def test_a_buffer_rule_is_shown_with_the_number_it_gave(limit, expected, rule):
     assert Plan.from_dict(json.loads(made.to_json())) == made
 
 
-def test_n_counts_the_flows_whose_data_pass_the_link_else_those_whose_acks_do():
+def test_n_counts_the_data_flows_of_the_link_else_its_ack_flows():
     reverse = 'reverse = { rate = "100Mbit", queue = { discipline = "pfifo", limit = "bdp/sqrt(n)" } }'
     up = "[[flows]]\ncongestion = 'cubic'\ncount = 16\n[[flows]]\ncongestion = 'cubic'\ndirection = 'up'\ncount = 4"
     assert plan(network=reverse, flows=up).links[1].queue.rules["limit_packets"].endswith("n = 4")
@@ -52,7 +52,7 @@ def test_n_counts_the_flows_whose_data_pass_the_link_else_those_whose_acks_do():
     assert plan(network=reverse, flows=down).links[1].queue.rules["limit_packets"].endswith("n = 16")
 
 
-def test_a_rule_without_a_known_number_of_flows_is_refused():
+def test_a_rule_without_a_definite_number_of_flows_is_rejected():
     traffic = "[[traffic]]\nkind = 'poisson'\nrate = '10/s'\nsize = '10KB'\ncongestion = 'cubic'"
     found = refused(queue='{ discipline = "pfifo", limit = "0.5bdp/sqrt(n)" }', flows=traffic)
     assert "network.queue.limit: found 0.5bdp/sqrt(n) where n is not known (no [[flows]] pass the link)" in found

@@ -43,7 +43,7 @@ def test_each_source_has_an_rtt_of_its_own_within_the_spread():
         assert flow.forward.delay_s + flow.reverse.delay_s == pytest.approx(flow.base_rtt_s, abs=2e-12)
 
 
-def test_it_comes_from_the_first_seed():
+def test_it_is_drawn_with_the_first_seed():
     assert rtts_s(plan()) == rtts_s(plan())
     assert rtts_s(plan()) != rtts_s(plan(seed=2))
 
@@ -57,7 +57,7 @@ def test_none_is_none():
     assert plan('rtt_spread = "0ms"') == plan("")
 
 
-def test_a_spread_beyond_the_rtt_is_refused():
+def test_a_spread_above_the_rtt_is_rejected():
     with pytest.raises(ScenarioError, match=r"flows\[0\].rtt_spread: found 0.021 s; expected at most 0.02 s"):
         plan('rtt_spread = "21ms"')
 

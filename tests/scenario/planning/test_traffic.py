@@ -86,7 +86,7 @@ def test_the_load_is_that_of_the_link_that_the_data_goes_over():
     assert made.traffic[0].workload["arrivals"]["per_s"] == pytest.approx(125_000 / 166)
 
 
-def test_a_load_of_sizes_without_a_mean_is_refused():
+def test_a_load_of_sizes_without_a_mean_is_rejected():
     found = refused(
         '[[traffic]]\nkind = "poisson"\nload = 0.5\nsize = { distribution = "pareto", shape = 1, min = "1KB" }'
     )
@@ -96,7 +96,7 @@ def test_a_load_of_sizes_without_a_mean_is_refused():
     )
 
 
-def test_a_truncation_that_throws_most_away_is_refused():
+def test_a_truncation_that_discards_the_majority_is_rejected():
     size = '{ distribution = "exponential", mean = "100KB", max = "10KB", truncation = "redraw" }'
     found = refused(f'[[traffic]]\nkind = "poisson"\nrate = "1/s"\nsize = {size}')
     assert found.startswith("x.toml:10: traffic[0].size.max: found 10000B; expected at least the median (69315 B)")
@@ -274,7 +274,7 @@ def test_the_mean_is_that_of_the_quantiles(law):
 
 
 @pytest.mark.parametrize("exponent", [0.0, 0.7, 1.0, 1.7, 3.0])
-def test_the_harmonic_numbers_beyond_the_terms_that_are_added_up(exponent):
+def test_harmonic_numbers_above_the_summed_terms(exponent):
     most = 20_000
     added = math.fsum(number**-exponent for number in range(1, most + 1))
     assert moments.harmonic(most, exponent) == pytest.approx(added, rel=1e-12)
@@ -300,6 +300,6 @@ def test_the_segments_of_a_transfer():
         'kind = "incast"\nsenders = 1000\nevery = "1ms"',
     ],
 )
-def test_more_transfers_than_can_be_drawn_are_refused(keys):
+def test_more_transfers_than_can_be_drawn_are_rejected(keys):
     assert "transfers; expected at most 1e+07 in a run" in refused(f'[[traffic]]\nsize = "1KB"\n{keys}')
     assert plan(f'[[traffic]]\nsize = "1KB"\nstop = "1ms"\n{keys}').traffic

@@ -1,4 +1,4 @@
-"""What the tests of networks share: a scenario of one network, its plan or its mistakes."""
+"""Helpers for tests of networks: a scenario of one network, its plan or its mistakes."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def test_the_acks_of_one_direction_share_the_link_of_the_other():
     assert up.base_rtt_s == down.base_rtt_s == pytest.approx(0.1)
 
 
-def test_what_lies_beyond_the_line_is_split_evenly():
+def test_the_remaining_delay_is_split_evenly():
     flow = plan('[[flows]]\nrtt = "140ms"').flows[0]
     assert flow.base_rtt_s == pytest.approx(0.14)
     assert (flow.forward.delay_s, flow.reverse.delay_s) == pytest.approx((0.062, 0.078))
@@ -53,7 +53,7 @@ def test_no_way_is_shorter_than_the_line():
     )
 
 
-def test_a_side_says_what_it_lacks():
+def test_a_side_reports_its_missing_keys():
     with pytest.raises(ScenarioError) as caught:
         planning.loads(LINE.replace('delay = "58ms", ', "").replace('"10Mbit"', "10") + "[[flows]]", "x.toml")
     assert str(caught.value).split("\n") == [

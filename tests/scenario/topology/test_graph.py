@@ -90,7 +90,7 @@ GRAPH_MISTAKES = {
 
 
 @pytest.mark.parametrize(("old", "new", "expected"), GRAPH_MISTAKES.values(), ids=GRAPH_MISTAKES.keys())
-def test_a_graph_that_cannot_be_is_refused(old, new, expected):
+def test_an_impossible_graph_is_rejected(old, new, expected):
     assert old in GRAPH
     (found,) = refused(GRAPH.replace(old, new), '[[flows]]\nfrom = "a-0"\nto = "b"')
     assert found.startswith(f"x.toml:{expected}")
@@ -116,7 +116,7 @@ def test_no_way_leads_through_a_host():
     assert plan(network, '[[flows]]\nfrom = "a"\nto = "b"').flows[0].base_rtt_s == pytest.approx(4e-6)
 
 
-def test_the_base_rtt_is_the_least_of_the_ways_with_the_fewest_links():
+def test_the_base_rtt_is_the_minimum_of_the_paths_with_the_fewest_links():
     network = nodes(a=True, b=True, one=False, two=False, three=False)
     for switch, delay in (("one", "3us"), ("two", "5us")):
         network += way("a", switch, delay) + way(switch, "b", delay)

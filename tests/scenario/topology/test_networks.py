@@ -29,7 +29,7 @@ delay = "15ms"
 
 
 def joined(made: Plan) -> Counter[str]:
-    """How many links leave each node."""
+    """Return the number of links that leave each node."""
     return Counter(names(made, link.ends)[0] for link in made.links)
 
 
@@ -108,7 +108,7 @@ def test_the_ports_of_switches_are_bottlenecks_and_the_cards_of_hosts_are_not():
     assert plan(FAT_TREE + '\nrouting = "ecmp-packet"', '[[flows]]\nbetween = "all"').routing == "ecmp-packet"
 
 
-def test_trees_that_cannot_be_are_refused():
+def test_impossible_trees_are_rejected():
     flows = '[[flows]]\nfrom = "h0"\nto = "h1"'
     assert refused(FAT_TREE.replace("4", "5"), flows) == ["x.toml:4: network.ports: found 5; expected an even number"]
     assert refused(FAT_TREE.replace("ports = 4", "ports = 128"), flows) == [
@@ -333,7 +333,7 @@ def test_traffic_that_cannot_be_between_hosts(keys, expected):
     assert found.startswith(f"x.toml:{expected}")
 
 
-def test_an_unknown_path_is_refused():
+def test_an_unknown_path_is_rejected():
     (found,) = refused(PARKING_LOT, '[[flows]]\npath = "hop-4"')
     assert found.startswith('x.toml:11: flows[0].path: found "hop-4"; expected "hop-3" (known: "long", "hop-1"')
     found = refused(PARKING_LOT, '[[flows]]\npath = "long"\nfrom = "s0"')

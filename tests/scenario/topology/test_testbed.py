@@ -103,7 +103,7 @@ def test_what_is_given_is_a_dumbbell_for_other_engines():
     assert ours.equals(other)
 
 
-def test_a_delay_that_is_not_said_is_for_the_hosts_alone():
+def test_an_omitted_delay_is_left_to_the_hosts():
     plan = ac.loads(replaced(('rtt = "20ms"\n', ""))).plan()
     (reason,) = engines.unsupported(engines.engine("packet"), plan)
     assert reason.what == "a testbed whose delay is not said (network.rtt)"
@@ -114,7 +114,7 @@ def test_a_delay_that_is_not_said_is_for_the_hosts_alone():
     assert reason.what == 'a testbed whose delay is not said (network.rtt), with kernel = "guest" or "live"'
 
 
-def test_what_is_measured_is_for_the_hosts_alone_and_no_share_of_it_is_known():
+def test_measured_delays_belong_to_the_hosts_without_a_split():
     text = measured_path()
     plan = ac.loads(text).plan()
     assert plan.options["testbed"]["measure"] == ["rate", "rtt"]
@@ -141,7 +141,7 @@ def test_the_kernels_of_a_testbed_are_its_hosts_unless_another_is_named():
     assert loaded.on(None, "/x").plan().options["testbed"]["ssh_config"] == "/x"
 
 
-def test_hosts_without_a_testbed_are_refused():
+def test_hosts_without_a_testbed_are_rejected():
     hosts = TEXT[TEXT.index("[[network.hosts]]") : TEXT.index("[[flows]]")]
     dumbbell = replaced((hosts, ""), ('topology = "testbed"', 'topology = "dumbbell"'))
     with pytest.raises(ac.InputError, match='found "hosts" without a testbed; expected network.topology = "testbed"'):

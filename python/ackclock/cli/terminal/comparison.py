@@ -21,12 +21,12 @@ def print_comparison(comparison: Comparison) -> None:
     console.print(Text(comparison.name, style="bold"))
     console.print(_runs(comparison))
     table = Table(box=None, pad_edge=False, header_style="bold")
-    fill = _add_columns if len(comparison.engines) + len(comparison.refused) == 2 else _add_rows
+    fill = _add_columns if len(comparison.engines) + len(comparison.unsupported) == 2 else _add_rows
     fill(table, comparison, _main(comparison))
     console.print(table)
     for engine, effects in comparison.as_dict().get(PHASE, {}).items():
-        console.print(f"{engine}: {phase.said(effects)}", soft_wrap=True, markup=False)
-    for reasons in comparison.refused.values():
+        console.print(f"{engine}: {phase.sentence(effects)}", soft_wrap=True, markup=False)
+    for reasons in comparison.unsupported.values():
         for reason in reasons:
             console.print(str(reason), soft_wrap=True, markup=False)
 
@@ -40,11 +40,11 @@ def _main(comparison: Comparison) -> dict[str, Any]:
 def _add_columns(table: Table, comparison: Comparison, metrics: Mapping[str, Any]) -> None:
     """Add a row for each metric, a column for each engine."""
     first, *others = comparison.engines
-    headings = [first, *(text for other in others for text in (other, f"{other} − {first}")), *comparison.refused]
+    headings = [first, *(text for other in others for text in (other, f"{other} − {first}")), *comparison.unsupported]
     _add_headings(table, "metric", *headings)
     for name, by_engine in metrics.items():
         cells = _cells(by_engine, METRICS[name].unit)
-        table.add_row(METRICS[name].label, *cells, *[numbers.NOTHING] * len(comparison.refused))
+        table.add_row(METRICS[name].label, *cells, *[numbers.NOTHING] * len(comparison.unsupported))
 
 
 def _add_rows(table: Table, comparison: Comparison, metrics: Mapping[str, Any]) -> None:
@@ -55,7 +55,7 @@ def _add_rows(table: Table, comparison: Comparison, metrics: Mapping[str, Any]) 
         for engine, row in by_engine.items():
             first = engine == comparison.engines[0]
             table.add_row(label if first else "", engine, _mean(row, unit), "" if first else _difference(row, unit))
-        for engine in comparison.refused:
+        for engine in comparison.unsupported:
             table.add_row("", engine, numbers.NOTHING, numbers.NOTHING)
 
 

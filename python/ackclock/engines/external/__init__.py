@@ -17,7 +17,7 @@ from ackclock.plan import Plan
 from ackclock.system import signals
 
 #: Seconds between two checks whether to go on.
-LOOK_S = 0.2
+POLL_INTERVAL_S = 0.2
 
 #: The last bytes of a file of samples that tell how far the run is.
 TAIL_BYTES = 4096
@@ -43,8 +43,8 @@ def carried_out(simulator: Simulator, plan: Plan, seed: int, around: RunOptions)
         raise UnsupportedError(reasons)
     if lack := simulator.unavailable():
         raise SimulatorError(lack)
-    with folders.private() as folder:
-        with folders.writing(folder):
+    with folders.temporary_folder() as folder:
+        with folders.write_errors(folder):
             commands = simulator.make(plan, seed, folder)
         for command in commands:
             run(command, folder, around, plan.duration_s)
@@ -74,7 +74,7 @@ def _why(lines: Sequence[str], status: int) -> str:
 
 def _waits(process: subprocess.Popen[bytes]) -> bool:
     try:
-        process.wait(LOOK_S)
+        process.wait(POLL_INTERVAL_S)
     except subprocess.TimeoutExpired:
         return True
     return False

@@ -84,7 +84,7 @@ class Gate:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class PlannedTraffic:
     """All traffic of a run."""
 
     connections: Sequence[Connection]
@@ -96,13 +96,13 @@ class Told:
 Ways: TypeAlias = tuple[PathPlan, PathPlan, float]
 
 
-def told(plan: Plan, seed: int) -> Told:
+def draw_traffic(plan: Plan, seed: int) -> PlannedTraffic:
     """The traffic of a run. The plan is one that `unsupported` finds nothing in."""
     drawn = _core.drawn(plan.engine_json, seed)
     gates = zip(*(drawn["gates"][name].tolist() for name in ("awaits", "delay_s", "stop_s")), strict=True)
     routed = _Routed(plan, drawn)
     connections = [*_flows(plan, drawn, routed), *_transfers(plan, drawn, routed)]
-    return Told(connections, [*_streams(plan, drawn, routed)], [Gate(*row) for row in gates])
+    return PlannedTraffic(connections, [*_streams(plan, drawn, routed)], [Gate(*row) for row in gates])
 
 
 class _Routed:

@@ -19,7 +19,7 @@ import numpy as np
 import polars as pl
 
 from ackclock.dataset import Dataset, Spool
-from ackclock.engines.external.planned_traffic import Connection, Stream, Told, told
+from ackclock.engines.external.planned_traffic import Connection, PlannedTraffic, Stream, draw_traffic
 from ackclock.plan import Plan
 
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
@@ -46,7 +46,7 @@ NOTHING = np.nan
 
 def dataset(plan: Plan, seed: int, folder: Path, about: Mapping[str, Any], spool_bytes: int) -> Dataset:
     """The run's dataset, of the files in a folder."""
-    of, spool = _Run(plan, folder, told(plan, seed)), Spool(spool_bytes=spool_bytes)
+    of, spool = _Run(plan, folder, draw_traffic(plan, seed)), Spool(spool_bytes=spool_bytes)
     spool.append("flows", _flows(of))
     samples = _lines(folder / "samples")
     spool.append("flow_samples", _flow_samples(of, _table(samples.get("f", []), SAMPLES_OF_FLOWS)))
@@ -65,7 +65,7 @@ class _Run:
 
     plan: Plan
     folder: Path
-    sent: Told
+    sent: PlannedTraffic
 
     @cached_property
     def counts(self) -> Lines:
@@ -134,7 +134,7 @@ def _table(rows: list[list[str]], names: tuple[str, ...]) -> pl.DataFrame:
     return pl.DataFrame({name: np.array(column, dtype=np.float64) for name, column in zip(names, columns, strict=True)})
 
 
-def _whole(column: pl.Series) -> Array:
+def _to_uint64(column: pl.Series) -> Array:
     whole: Array = np.maximum(column.to_numpy(), 0).astype(np.uint64)
     return whole
 
@@ -195,14 +195,14 @@ def _counted(of: _Run) -> dict[str, Array]:
     """Return the counters; a data segment counts its payload bytes, a packet its header bytes as well."""
     end, warm = (of.counted(word, COUNTS_OF_FLOWS) for word in ("end", "warm"))
     mss, wire, most = _sizes(of)
-    delivered, at_warmup = (np.minimum(_whole(rows["ack"]) * mss, most) for rows in (end, warm))
+    delivered, at_warmup = (np.minimum(_to_uint64(rows["ack"]) * mss, most) for rows in (end, warm))
     found = {
         "delivered_bytes": delivered,
         "measured_bytes": delivered - at_warmup,
-        "sent_bytes": _whole(end["packets"]) * wire,
+        "sent_bytes": _to_uint64(end["packets"]) * wire,
         "syn_retransmissions": np.zeros(of.size),
-        **{name: _whole(end[count]) for name, count in COUNTED.items()},
-        **{f"measured_{name}": _whole(end[count] - warm[count]) for name, count in COUNTED.items()},
+        **{name: _to_uint64(end[count]) for name, count in COUNTED.items()},
+        **{f"measured_{name}": _to_uint64(end[count] - warm[count]) for name, count in COUNTED.items()},
         "dropped_packets": _by_flow(of, of.drops) + _by_flow(of, of.losses),
     }
     return _with_streams(of, {name: column.astype(np.float64) for name, column in found.items()})
@@ -253,7 +253,7 @@ def _flow_samples(of: _Run, rows: pl.DataFrame) -> dict[str, Any]:
         "ssthresh": rows["ssthresh"].to_numpy(),
         "srtt_s": np.where(srtt_s > 0, srtt_s, np.nan),
         "in_flight": np.maximum(rows["in_flight"].to_numpy(), 0.0),
-        "delivered_bytes": np.minimum(_whole(rows["ack"]) * mss[flow], most[flow]),
+        "delivered_bytes": np.minimum(_to_uint64(rows["ack"]) * mss[flow], most[flow]),
     }
 
 
@@ -265,8 +265,8 @@ def _queue_samples(plan: Plan, rows: pl.DataFrame) -> dict[str, Any]:
         "link": since["link"].to_numpy().astype(np.uint32),
         "backlog_p": since["backlog_p"].to_numpy(),
         "backlog_bytes": since["backlog_bytes"].to_numpy(),
-        "departures_p": _whole(since["departures_p"]),
-        "drops_p": _whole(since["drops_p"]),
+        "departures_p": _to_uint64(since["departures_p"]),
+        "drops_p": _to_uint64(since["drops_p"]),
         "utilisation": _utilisation(plan, since),
     }
 
@@ -302,7 +302,7 @@ def _traced(path: Path) -> pl.DataFrame:
     """Time, flow and link of each packet of a trace, if there is one: `d TIME FROM TO KIND BYTES FLAGS FLOW …`."""
     links: dict[tuple[str, str], int] = {}
     found: list[tuple[float, int, int]] = []
-    for words in _words(path):
+    for words in _split_lines(path):
         if words[0] == "link":
             links[words[2], words[3]] = int(words[1])
         elif words[0] == "d":
@@ -311,7 +311,7 @@ def _traced(path: Path) -> pl.DataFrame:
     return pl.DataFrame(found, schema=schema, orient="row")
 
 
-def _words(path: Path) -> Iterator[list[str]]:
+def _split_lines(path: Path) -> Iterator[list[str]]:
     if path.exists():
         with path.open(encoding="ascii") as file:
             yield from map(str.split, file)
@@ -325,7 +325,7 @@ def _cuts(of: _Run) -> dict[str, pl.DataFrame]:
     """When senders cut their windows, of lines `TIME NODE PORT NODE PORT COUNTER VALUE`; with ECN at timeouts alone."""
     flows: dict[tuple[str, str], int] = {}
     found: dict[str, dict[tuple[float, int], None]] = {CUTS: {}, TIMEOUTS: {}}
-    for words in _words(of.folder / "cuts"):
+    for words in _split_lines(of.folder / "cuts"):
         if words[0] == "agent":
             flows[words[2], words[3]] = int(words[1])
         elif words[6] != "0":
@@ -368,7 +368,7 @@ def _links(of: _Run, counts: Lines) -> dict[str, Any]:
         "link": end["link"].to_numpy().astype(np.uint32),
         "name": [link.name for link in links],
         "bottleneck": np.array([link.bottleneck for link in links], dtype=np.bool_),
-        **{f"{name}_total_p": _whole(end[name]) for name in ("arrived", "dropped", "departed", "lost")},
+        **{f"{name}_total_p": _to_uint64(end[name]) for name in ("arrived", "dropped", "departed", "lost")},
         **_measured(measured, np.array([link.rate_bps for link in links])),
         "busy_s": _busy_s(of.plan, end["link"].to_numpy(), measured["departed_bytes"]),
     }

@@ -29,7 +29,7 @@ class _Way:
     """The links of a shortest way in their order, and whether there is no other."""
 
     links: tuple[int, ...]
-    alone: bool
+    is_unique: bool
 
 
 def laid(plan: Plan) -> Plan:
@@ -57,7 +57,7 @@ def unsupported(plan: Plan) -> Iterator[str]:
     pairs = {flow.ends for flow in plan.flows if flow.ends}
     there = [ways.between(ends) for ends in pairs]
     back = [ways.between(EndsPlan(ends.destination, ends.source)) for ends in pairs]
-    if not all(way.alone for way in (*there, *back)):
+    if not all(way.is_unique for way in (*there, *back)):
         yield SEVERAL_WAYS
     elif {link for way in there for link in way.links} & {link for way in back for link in way.links}:
         yield features.REVERSE
@@ -73,7 +73,7 @@ class _Ways:
     """The shortest ways of a plan's network."""
 
     plan: Plan
-    _known: dict[int, Mapping[int, _Reached]] = field(default_factory=dict)
+    _cache: dict[int, Mapping[int, _Reached]] = field(default_factory=dict)
     _out: list[list[int]] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -101,8 +101,8 @@ class _Ways:
 
     def _from(self, start: int) -> Mapping[int, _Reached]:
         """Return how each node is reached from one, level by level."""
-        if start in self._known:
-            return self._known[start]
+        if start in self._cache:
+            return self._cache[start]
         found = {start: _Reached(None, 1)}
         edge = found
         while edge:
@@ -117,7 +117,7 @@ class _Ways:
                         next_edge[reached] = _Reached(link, here.ways + others)
             found = found | next_edge
             edge = next_edge
-        self._known[start] = found
+        self._cache[start] = found
         return found
 
     def _ends(self, link: int) -> EndsPlan:

@@ -42,13 +42,13 @@ def _flows(plan: Plan, flows: Mapping[str, Any]) -> dict[str, Column]:
         "base_rtt_s": np.array([flow.base_rtt_s for flow in plan.flows]),
         "start_s": flows["start_s"],
         "end_s": flows["end_s"],
-        "delivered_bytes": _whole(flows["delivered_p"] * payload),
-        "measured_bytes": _whole(flows["measured_delivered_p"] * payload),
-        "sent_packets": _whole(flows["sent_p"]),
-        "received_packets": _whole(flows["delivered_p"]),
-        "dropped_packets": _whole(flows["dropped_p"]),
+        "delivered_bytes": _to_uint64(flows["delivered_p"] * payload),
+        "measured_bytes": _to_uint64(flows["measured_delivered_p"] * payload),
+        "sent_packets": _to_uint64(flows["sent_p"]),
+        "received_packets": _to_uint64(flows["delivered_p"]),
+        "dropped_packets": _to_uint64(flows["dropped_p"]),
         "recoveries": flows["recoveries"],
-        "measured_sent_packets": _whole(flows["measured_sent_p"]),
+        "measured_sent_packets": _to_uint64(flows["measured_sent_p"]),
     }
 
 
@@ -66,9 +66,9 @@ def _links(plan: Plan, links: Mapping[str, Any]) -> dict[str, Column]:
         "name": [link.name for link in plan.links],
         "bottleneck": [link.bottleneck for link in plan.links],
         "rate_bps": np.array([link.rate_bps for link in plan.links]),
-        "departed_bytes": _whole(links["departed_p"] * plan.packet_bytes),
+        "departed_bytes": _to_uint64(links["departed_p"] * plan.packet_bytes),
         "backlog_mean_bytes": links["backlog_mean_p"] * plan.packet_bytes,
-        **{name: _whole(links[name]) for name in _PACKETS},
+        **{name: _to_uint64(links[name]) for name in _PACKETS},
         **{name: np.zeros(len(plan.links), dtype=np.uint64) for name in _NEVER},
         **{name: links[name] for name in _TIMES},
     }
@@ -91,7 +91,7 @@ def _flow_samples(plan: Plan, samples: Mapping[str, Any]) -> dict[str, Column]:
         "cwnd": samples["cwnd"],
         "srtt_s": samples["srtt_s"],
         "in_flight": samples["cwnd"],
-        "delivered_bytes": _whole(samples["delivered_p"] * payload),
+        "delivered_bytes": _to_uint64(samples["delivered_p"] * payload),
     }
 
 
@@ -109,8 +109,8 @@ def _queue_samples(plan: Plan, samples: Mapping[str, Any]) -> dict[str, Column]:
         "backlog_p": backlog_p,
         "backlog_bytes": backlog_p * plan.packet_bytes,
         "sojourn_s": backlog_p * bits / rate_bps,
-        "departures_p": _whole(departed_p),
-        "drops_p": _whole(dropped_p),
+        "departures_p": _to_uint64(departed_p),
+        "drops_p": _to_uint64(dropped_p),
         "utilisation": departed_p * bits / (rate_bps * plan.record.interval_s),
     }
 
@@ -147,5 +147,5 @@ def _without_samples(flows: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _whole(values: Array) -> npt.NDArray[np.uint64]:
+def _to_uint64(values: Array) -> npt.NDArray[np.uint64]:
     return np.rint(np.maximum(values, 0.0)).astype(np.uint64)

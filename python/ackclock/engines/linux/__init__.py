@@ -41,7 +41,7 @@ from ackclock.plan import Plan
 #: Packets up to this length are taken for ACKs where packets are lost at random.
 ACK_BYTES = 255
 
-LACKING = {
+UNSUPPORTED = {
     features.PACKET_LOG,
     features.LINK_CAPTURES,
     features.DELAYS,
@@ -50,7 +50,7 @@ LACKING = {
 }
 
 #: Supported features besides congestion controls.
-HAS = (features.ALL - LACKING) | {features.queue(name) for name in disciplines.NAMES} | features.OF_TESTBEDS
+HAS = (features.ALL - UNSUPPORTED) | {features.queue(name) for name in disciplines.NAMES} | features.OF_TESTBEDS
 
 
 class LinuxEngine(Engine):
@@ -121,7 +121,7 @@ class LinuxEngine(Engine):
             return None
         from ackclock.engines.linux import testbed
 
-        found = testbed.look(plan)
+        found = testbed.probe(plan)
         lines = {name: facts.line() for name, facts in found.facts.items()}
         return PreflightReport(lines, found.missing, found.doubts)
 
@@ -163,9 +163,9 @@ def _carried_out(plan: Plan, seed: int, around: RunOptions) -> Dataset:
     kernel = None if options["kernel"] == "live" else _kernel(options["kernel"])
     before = () if kernel is None else tuple(_loaded(plan, kernel))
     given = order(plan, seed, _laid(plan), before)
-    with folders.private() as folder:
+    with folders.temporary_folder() as folder:
         path, file = folder / "order.json", folder / "result.bin"
-        with folders.writing(path):
+        with folders.write_errors(path):
             path.write_text(json.dumps(given.to_dict(file, around.capture_files(plan, seed))), encoding="utf-8")
         if kernel is None:
             live.run(guest.inside(path), around.progress)

@@ -49,13 +49,13 @@ def changes(plan: Plan, network: Network, *, live: bool, silent: Collection[str]
                 "link": change.link,
                 "rate_bps": state.link.rate_bps if state.up else 0.0,
                 "told": change.rate_bps is None or plan.links[change.link].name not in silent,
-                "commands": [f"tc -n {words}" for words in _words(plan, network, change, state, live)],
+                "commands": [f"tc -n {words}" for words in _commands_of(plan, network, change, state, live)],
             }
         )
     return made
 
 
-def _words(plan: Plan, network: Network, change: ChangePlan, state: State, live: bool) -> Iterator[str]:
+def _commands_of(plan: Plan, network: Network, change: ChangePlan, state: State, live: bool) -> Iterator[str]:
     number = change.link
     if change.up is not None or change.loss is not None:
         yield from _entrance(network, number, state)

@@ -55,7 +55,7 @@ def commands(link: LinkPlan, device: str, priorities: Collection[int]) -> Iterat
     `priorities` are those that flows have; a filter finds them in the addresses.
     """
     name, parameters = link.queue.discipline, link.queue.parameters
-    words = _words(name, COMPUTED[name](parameters, link) if name in COMPUTED else parameters)
+    words = _tc_arguments(name, COMPUTED[name](parameters, link) if name in COMPUTED else parameters)
     if name == "prio":
         yield from _prio(words, parameters, device, priorities)
     elif name in OPENING:
@@ -67,7 +67,7 @@ def commands(link: LinkPlan, device: str, priorities: Collection[int]) -> Iterat
 def unsupported(queue: QueuePlan) -> Iterator[str]:
     """Yield what of a qdisc's parameters the kernel lacks."""
     card, given = algorithms.card("queue", queue.discipline), queue.parameters
-    words = card.told(Word)
+    words = card.kernel_parameters(Word)
     whole = [card.key(name) for name in card.parameters if name in words and words[name].whole]
     finer = [key for key, value in card.fixed.items() if given[key] != value]
     finer += [key for key in whole if given[key] != int(given[key])]
@@ -78,12 +78,12 @@ def _shown(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else f"{value:g}" if isinstance(value, float) else f"{value}"
 
 
-def _words(name: str, parameters: Parameters) -> str:
+def _tc_arguments(name: str, parameters: Parameters) -> str:
     """A discipline and its parameters, by its card or that of the one that it is made of."""
     linux = algorithms.card("queue", name).linux
     card = algorithms.card("queue", (linux and linux.discipline) or name)
     words = [card.name]
-    for key, word in card.told(Word).items():
+    for key, word in card.kernel_parameters(Word).items():
         words += _word(word, card.parameters[key].kind, parameters.get(card.key(key)))
     return " ".join(words)
 

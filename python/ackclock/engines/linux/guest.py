@@ -36,7 +36,7 @@ HERE = Path(__file__).parent
 START_NS = 946_684_800_000_000_000
 
 #: Seconds between two checks of the guest's progress.
-LOOK_S = 0.05
+POLL_INTERVAL_S = 0.05
 
 #: Console lines that an error message quotes.
 QUOTED = 6
@@ -99,7 +99,7 @@ class Guest:
 
 def inside(order: Path) -> list[str]:
     """The command that carries out an order in the guest."""
-    return [sys.executable, "-s", "-c", f"from ackclock import _core; _core.linux_inside({str(order)!r})"]
+    return [sys.executable, "-s", "-c", f"from ackclock import _core; _core.execute_run_spec({str(order)!r})"]
 
 
 def run(guest: Guest, order: Path, progress: Callable[[float], None], command: Sequence[str] | None = None) -> None:
@@ -124,7 +124,7 @@ def run(guest: Guest, order: Path, progress: Callable[[float], None], command: S
 
 def check(kernel: Path) -> None:
     """Raises `InputError` if the host lacks something that every guest needs."""
-    missing = {package for program, package in PROGRAMS.items() if not _found(program)}
+    missing = {package for program, package in PROGRAMS.items() if not _program_path(program)}
     if missing:
         raise InputError(f"The engine linux needs Debian's {', '.join(sorted(missing))}: apt-get install them as root.")
     if not os.access(kernel, os.X_OK):
@@ -138,7 +138,7 @@ def check(kernel: Path) -> None:
         )
 
 
-def _found(program: str) -> str | None:
+def _program_path(program: str) -> str | None:
     return shutil.which(program, path=f"{os.environ.get('PATH', os.defpath)}:{ENVIRONMENT['PATH']}")
 
 
@@ -243,7 +243,7 @@ def _follow(log: Path, guard: subprocess.Popen[bytes], progress: Callable[[float
         while running:
             progress(share)
             try:
-                guard.wait(LOOK_S)
+                guard.wait(POLL_INTERVAL_S)
                 running = False
             except subprocess.TimeoutExpired:
                 pass

@@ -30,13 +30,13 @@ from ackclock.system import signals
 PROGRAMS = {"unshare": "util-linux", "setpriv": "util-linux", "ip": "iproute2", "tc": "iproute2", "ethtool": "ethtool"}
 
 #: Seconds between two checks whether to go on.
-LOOK_S = 0.2
+POLL_INTERVAL_S = 0.2
 
 #: Folders of system programs that may be missing in PATH.
 SYSTEM = "/usr/local/sbin:/usr/sbin:/sbin"
 
 #: Discipline → the least words with which tc can add it.
-LEAST = {
+MINIMAL = {
     "pfifo": "pfifo limit 1", "bfifo": "bfifo limit 3000", "htb": "htb", "netem": "netem", "prio": "prio",
     "red": "red limit 60000 min 5000 max 15000 avpkt 1000 burst 20 bandwidth 1mbit", "codel": "codel",
     "fq_codel": "fq_codel", "sfq": "sfq", "pie": "pie", "fq_pie": "fq_pie",
@@ -62,7 +62,7 @@ def missing(plan: Plan, setup: Iterable[str]) -> Iterator[str]:
     """
     coming = {plan.options["linux"].get("module", {}).get("name")}
     wanted = sorted({group.congestion.kind for group in plan.groups if group.congestion} - coming)
-    there, lacking = _tried(tuple(_needs(setup)))
+    there, lacking = _tried(tuple(_requirements(setup)))
     for kind in wanted:
         if kind not in there:
             yield f"{features.congestion(kind)} in the running kernel {platform.release()}"
@@ -75,11 +75,11 @@ def missing(plan: Plan, setup: Iterable[str]) -> Iterator[str]:
             yield f"{name} = {value} in the running kernel {platform.release()}, where it is {int(file.read_text())}"
 
 
-def _needs(setup: Iterable[str]) -> list[tuple[str, str]]:
+def _requirements(setup: Iterable[str]) -> list[tuple[str, str]]:
     """Return the kernel features that the commands use, each with the command that tests it."""
     lines = list(setup)
-    kinds = {kind for line in lines for kind in LEAST if re.search(rf" qdisc add .*\b{kind}\b", line)}
-    tries = [(features.queue(kind), f"tc qdisc add dev lo root {LEAST[kind]}") for kind in sorted(kinds)]
+    kinds = {kind for line in lines for kind in MINIMAL if re.search(rf" qdisc add .*\b{kind}\b", line)}
+    tries = [(features.queue(kind), f"tc qdisc add dev lo root {MINIMAL[kind]}") for kind in sorted(kinds)]
     if any(" filter add " in line for line in lines):
         tries.append(FILTER)
     return [DEVICE, *tries]
@@ -164,7 +164,7 @@ def _follow(output: int, progress: Callable[[float], None]) -> list[str]:
     share, rest = 0.0, b""
     while True:
         progress(share)
-        if not select.select([output], [], [], LOOK_S)[0]:
+        if not select.select([output], [], [], POLL_INTERVAL_S)[0]:
             continue
         read = os.read(output, 1 << 16)
         *lines, rest = (rest + read).split(b"\n") if read else (rest, b"")

@@ -91,7 +91,7 @@ def _host_sysctls(network: Network, more: Mapping[str, str | int]) -> Iterator[s
 def _cable(network: Network, number: int, cable: Cable) -> str:
     """Both ends have the same hardware address, so what is sent to one's own arrives."""
     common = f"arp off mtu {network.mtu_bytes} address {_hardware(number)}"
-    alone = " gso_max_segs 1" if _alone(network, cable) else ""
+    alone = " gso_max_segs 1" if _is_unbatched(network, cable) else ""
     return (
         f"ip link add {network.device(number)} netns {cable.source} {common}{alone}"
         f" type veth peer name c{number} {common} netns {cable.target}"
@@ -113,7 +113,7 @@ def _devices(network: Network, node: str) -> Iterator[str]:
     yield from _routes(network, node)
 
 
-def _alone(network: Network, cable: Cable) -> bool:
+def _is_unbatched(network: Network, cable: Cable) -> bool:
     """Return True if segments leave one by one, not in super-segments that are split later."""
     return cable.source in network.hosts and not network.hosts[cable.source].batches
 

@@ -210,12 +210,13 @@ def _knobs(kind: str) -> dict[str, tuple[str, Knob]]:
     card = algorithms.card("congestion", kind)
     if card.linux is None or not card.linux.module:
         return {}
-    return {f"{card.linux.module}.{knob.knob}": (card.key(name), knob) for name, knob in card.told(Knob).items()}
+    knobs = card.kernel_parameters(Knob).items()
+    return {f"{card.linux.module}.{knob.knob}": (card.key(name), knob) for name, knob in knobs}
 
 
 def _of_control(congestion: CongestionPlan) -> Iterator[str]:
     card = algorithms.card("congestion", congestion.kind)
-    clocks = {card.key(name) for name in card.told(Clock)}
+    clocks = {card.key(name) for name in card.kernel_parameters(Clock)}
     for name, value in congestion.parameters.items():
         if name in card.fixed and value != card.fixed[name]:
             yield f'congestion control "{congestion.kind}" with {name} = {_toml(value)}'

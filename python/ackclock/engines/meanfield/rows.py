@@ -15,7 +15,7 @@ from ackclock.engines.meanfield.classes import Class, bottleneck
 from ackclock.plan import Plan
 
 #: Output of the model: table → column → values.
-Found = Mapping[str, Mapping[str, npt.NDArray[Any]]]
+Series = Mapping[str, Mapping[str, npt.NDArray[Any]]]
 
 #: Totals of the link that are whole packets in the dataset.
 PACKETS = ("arrived_p", "dropped_p", "departed_p", "arrived_total_p", "dropped_total_p", "departed_total_p")
@@ -32,7 +32,7 @@ class Tables:
         self._episodes: list[pl.DataFrame] = []
         self._reductions = np.zeros(len(plan.flows), dtype=np.uint64)
 
-    def take(self, found: Found) -> None:
+    def take(self, found: Series) -> None:
         """Rows since the last call."""
         self._spool.append("flow_samples", self._flow_samples(found["flow_samples"]))
         self._spool.append("queue_samples", self._queue_samples(found["queue_samples"]))

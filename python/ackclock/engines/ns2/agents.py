@@ -25,14 +25,14 @@ CONTROLS: Mapping[str, str] = {
 }
 
 #: Parameters that its controls have as a plan may give them: of others only the card's defaults are known to be meant.
-TOLD: Mapping[str, frozenset[str]] = {
+SETTABLE: Mapping[str, frozenset[str]] = {
     "cubic": frozenset({"beta", "fast_convergence", "reno_friendly"}),
     "bic": frozenset({"beta", "max_increment", "low_window", "smooth_part", "fast_convergence"}),
     "vegas": frozenset({"alpha", "beta", "gamma"}),
 }
 
 #: Parameters of ours that describe other kernels than its 2.6.22, and what it has: whatever differs is refused.
-THERE: Mapping[str, Mapping[str, object]] = {
+PRESET: Mapping[str, Mapping[str, object]] = {
     "cubic": {"hystart": False},
 }
 
@@ -118,8 +118,8 @@ def _of_sink(tcp: TcpPlan, overhead_bytes: int) -> dict[str, str]:
 
 def _parameters(congestion: CongestionPlan) -> dict[str, int]:
     """Return the algorithm's parameters for `Agent/TCP/Linux`, in the units of its module."""
-    card, told = algorithms.card("congestion", congestion.kind), TOLD.get(congestion.kind, frozenset())
-    knobs = card.told(Knob).items() if card.linux else ()
+    card, told = algorithms.card("congestion", congestion.kind), SETTABLE.get(congestion.kind, frozenset())
+    knobs = card.kernel_parameters(Knob).items() if card.linux else ()
     return {knob.knob: knob.number(congestion.parameters[card.key(name)]) for name, knob in knobs if name in told}
 
 
@@ -152,10 +152,10 @@ def _of_tcp(tcp: TcpPlan, kind: str) -> Iterator[str]:
 
 def _of_control(congestion: CongestionPlan) -> Iterator[str]:
     kind, card = congestion.kind, algorithms.card("congestion", congestion.kind)
-    free = COUNTING | TOLD.get(kind, frozenset())
+    free = COUNTING | SETTABLE.get(kind, frozenset())
     for name, parameter in card.parameters.items():
         value = congestion.parameters[card.key(name)]
-        usual = THERE.get(kind, {}).get(name, None if parameter.default is None else parameter.read(parameter.default))
+        usual = PRESET.get(kind, {}).get(name, None if parameter.default is None else parameter.read(parameter.default))
         if name not in free and value != usual:
             shown = str(value).lower() if isinstance(value, bool) else value
             yield f'congestion control "{kind}" with {name} = {shown}'

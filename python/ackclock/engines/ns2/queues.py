@@ -62,10 +62,10 @@ def unsupported(plan: Plan) -> Iterator[str]:
         yield "links with frames of different overheads"
     for link in plan.links:
         if link.queue.discipline == "red":
-            yield from _beyond_red(link.queue.parameters, link.rate_bps)
+            yield from _unsupported_red(link.queue.parameters, link.rate_bps)
 
 
-def _beyond_red(parameters: Parameters, rate_bps: float) -> Iterator[str]:
+def _unsupported_red(parameters: Parameters, rate_bps: float) -> Iterator[str]:
     other = [name for name, value in RED_FIXED.items() if parameters[name] != value]
     yield from (f'queue discipline "red" with {name} = {str(parameters[name]).lower()}' for name in other)
     if parameters["ecn"] != parameters["harddrop"]:

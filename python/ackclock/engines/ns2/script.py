@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from ackclock.engines.external import planned_traffic
-from ackclock.engines.external.planned_traffic import Connection, Stream, Told
+from ackclock.engines.external.planned_traffic import Connection, PlannedTraffic, Stream
 from ackclock.engines.ns2 import agents, impairments, queues, traffic
 from ackclock.engines.ns2.agents import Agents
 from ackclock.input.identifiers import one_line
@@ -73,7 +73,7 @@ class _Net:
         self.clashes |= self.routes.setdefault((here, sink), there) != there
 
 
-def _net(plan: Plan, sent: Told | None = None) -> _Net:
+def _net(plan: Plan, sent: PlannedTraffic | None = None) -> _Net:
     """Return the network of a plan's paths, with the paths of routed flows."""
     net = _Net()
     for ways in planned_traffic.ways(plan):
@@ -107,13 +107,13 @@ def unsupported_sizes(plan: Plan) -> Iterator[str]:
 
 def tcl(plan: Plan, seed: int) -> str:
     """The script of one run. The plan must be one that `unsupported` finds nothing in."""
-    sent = planned_traffic.told(plan, seed)
+    sent = planned_traffic.draw_traffic(plan, seed)
     net = _net(plan, sent)
     lines = [*_head(plan, seed, sent), *_links(plan, net), *_senders(plan), *traffic.lines(plan, sent, net.ends)]
     return "\n".join([*lines, TAIL]) + "\n"
 
 
-def _head(plan: Plan, seed: int, sent: Told) -> Iterator[str]:
+def _head(plan: Plan, seed: int, sent: PlannedTraffic) -> Iterator[str]:
     yield f"# {one_line(plan.name)}: for ns-2 2.35, seed {seed}."
     yield f"set duration_s {plan.duration_s:g}"
     yield f"set warmup_s {plan.warmup_s:g}"
@@ -182,14 +182,14 @@ def _sender(of: Agents) -> Iterator[str]:
     yield "    $agent set fid_ $flow"
     yield from _set(of.variables)
     if of.control:
-        yield f'    $ns at [$ns now] "$agent select_ca {of.control}{_told(of)}"'
+        yield f'    $ns at [$ns now] "$agent select_ca {of.control}{_parameter_commands(of)}"'
 
 
 def _set(variables: Mapping[str, str]) -> Iterator[str]:
     return (f"    $agent set {name} {value}" for name, value in variables.items())
 
 
-def _told(of: Agents) -> str:
+def _parameter_commands(of: Agents) -> str:
     """The parameters of a control."""
     return "".join(f"; $agent set_ca_param {of.control} {name} {value}" for name, value in of.parameters.items())
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeAlias
 
-from ackclock.engines.external.planned_traffic import Connection, Gate, Stream, Told
+from ackclock.engines.external.planned_traffic import Connection, Gate, PlannedTraffic, Stream
 from ackclock.engines.ns2 import agents
 from ackclock.plan import PathPlan, Plan
 
@@ -104,7 +104,7 @@ proc stream {number from to bytes per_s periods} {
 }"""
 
 
-def lines(plan: Plan, sent: Told, ends: Ends) -> Iterator[str]:
+def lines(plan: Plan, sent: PlannedTraffic, ends: Ends) -> Iterator[str]:
     """All of it."""
     flows = [each for each in sent.connections if not each.generated]
     transfers = [each for each in sent.connections if each.generated]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ackclock.engines.external import planned_traffic
-from ackclock.engines.external.planned_traffic import Connection, Stream, Told
+from ackclock.engines.external.planned_traffic import Connection, PlannedTraffic, Stream
 from ackclock.engines.ns3 import settings
 from ackclock.input.identifiers import one_line
 from ackclock.plan import UDP_HEADER_BYTES, Plan, TcpPlan
@@ -22,7 +22,7 @@ PPP_BYTES = 2
 
 def cpp(plan: Plan, seed: int) -> str:
     """The program of one run."""
-    sent = planned_traffic.told(plan, seed)
+    sent = planned_traffic.draw_traffic(plan, seed)
     lines = [*_head(plan, seed), *_flows(plan, sent), *_streams(plan, sent), *_changes(plan)]
     return "\n".join([*lines, BODY, *_defaults(plan), *_queue(plan), MAIN]) + "\n"
 
@@ -52,7 +52,7 @@ def _rate_bps(plan: Plan, rate_bps: float) -> float:
     return rate_bps * (packet_bytes + PPP_BYTES) / full_bytes
 
 
-def _flows(plan: Plan, sent: Told) -> Iterator[str]:
+def _flows(plan: Plan, sent: PlannedTraffic) -> Iterator[str]:
     yield FLOWS
     for flow in sent.connections:
         yield f"    {_flow(plan, flow)},"
@@ -83,7 +83,7 @@ def _delay_s(plan: Plan, each: Connection | Stream) -> float:
     return max(each.base_rtt_s - 2 * plan.bottleneck_link.delay_s, 0.0) / 4
 
 
-def _streams(plan: Plan, sent: Told) -> Iterator[str]:
+def _streams(plan: Plan, sent: PlannedTraffic) -> Iterator[str]:
     yield "static const std::vector<Stream> streams = {"
     for stream in sent.streams:
         payload = stream.packet_bytes - UDP_HEADER_BYTES

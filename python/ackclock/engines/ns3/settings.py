@@ -15,12 +15,12 @@ CONTROLS: Mapping[str, str] = {
 }  # fmt: skip
 
 #: Attributes of a control that a plan sets, by its parameter: those of the other parameters are the card's default.
-TOLD: Mapping[str, Mapping[str, str]] = {
+ATTRIBUTES: Mapping[str, Mapping[str, str]] = {
     "cubic": {"c": "C", "beta": "Beta", "fast_convergence": "FastConvergence", "hystart": "HyStart"},
 }
 
 #: Parameters of ours of which ns-3 has one value.
-THERE: Mapping[str, Mapping[str, object]] = {"cubic": {"reno_friendly": False}}
+PRESET: Mapping[str, Mapping[str, object]] = {"cubic": {"reno_friendly": False}}
 
 #: Parameters that only say how exactly a control counts.
 COUNTING = frozenset({"tick", "whole_segments", "reno_catch_up", "delayed_ack_correction", "ack_ratio"})
@@ -76,7 +76,7 @@ def _word(value: object) -> str:
 def of_control(congestion: CongestionPlan) -> dict[str, str]:
     """Attributes of a control's class."""
     card = algorithms.card("congestion", congestion.kind)
-    told = TOLD.get(congestion.kind, {})
+    told = ATTRIBUTES.get(congestion.kind, {})
     values = {attribute: congestion.parameters[card.key(name)] for name, attribute in told.items()}
     name = CONTROLS[congestion.kind]
     return {f"{name}::{attribute}": _value(value) for attribute, value in values.items()}
@@ -150,11 +150,11 @@ def _of_tcp(tcp: TcpPlan) -> Iterator[str]:
 
 def _of_control(congestion: CongestionPlan) -> Iterator[str]:
     card, kind = algorithms.card("congestion", congestion.kind), congestion.kind
-    free = COUNTING | TOLD.get(kind, {}).keys()
+    free = COUNTING | ATTRIBUTES.get(kind, {}).keys()
     for name, parameter in card.parameters.items():
         value = congestion.parameters[card.key(name)]
         usual = None if parameter.default is None else parameter.read(parameter.default)
-        if name not in free and value != THERE.get(kind, {}).get(name, usual):
+        if name not in free and value != PRESET.get(kind, {}).get(name, usual):
             yield f'congestion control "{kind}" with {name} = {_word(value) if isinstance(value, bool) else value}'
 
 

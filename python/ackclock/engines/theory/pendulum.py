@@ -81,7 +81,7 @@ def _finer(plan: Plan) -> Iterator[str]:
         yield "flow that starts after the warm-up"
     sides, tcps = _sides(plan), [_tcp(plan, flow) for flow in _by_link(plan)]
     for side, tcp in zip(sides, tcps, strict=True):
-        if side.full_p < pendulum.LEAST_P:
+        if side.full_p < pendulum.MIN_P:
             yield "way that holds less than two packets"
         if tcp.receive_window_bytes is not None and tcp.receive_window_bytes < side.full_p * tcp.mss_bytes:
             yield "receive window that limits a flow"
@@ -187,9 +187,9 @@ class _Line:
             "congestion": ["reno", "reno"],
             "base_rtt_s": np.array([flow.base_rtt_s for flow in self.plan.flows]),
             "start_s": np.full(2, self.begin_s),
-            "delivered_bytes": _whole(self._by_flow(self._delivered_p(self.plan.duration_s) * self.payload_bytes)),
-            "measured_bytes": _whole(self._by_flow(self._measured_p() * self.payload_bytes)),
-            "recoveries": _whole(self._by_flow(np.array(hits, float))),
+            "delivered_bytes": _to_uint64(self._by_flow(self._delivered_p(self.plan.duration_s) * self.payload_bytes)),
+            "measured_bytes": _to_uint64(self._by_flow(self._measured_p() * self.payload_bytes)),
+            "recoveries": _to_uint64(self._by_flow(np.array(hits, float))),
         }
 
     def flow_samples(self) -> Mapping[str, Column]:
@@ -202,7 +202,7 @@ class _Line:
             "cwnd": windows.reshape(-1),
             "in_flight": windows.reshape(-1),
             "srtt_s": self._by_flow(self.way.rtts_s(since_s)).reshape(-1),
-            "delivered_bytes": _whole(
+            "delivered_bytes": _to_uint64(
                 self._by_flow(self.way.delivered_p(since_s) * self.payload_bytes).reshape(-1),
             ),
         }
@@ -248,8 +248,8 @@ class _Line:
             "name": [link.name for link in plan.links],
             "bottleneck": [link.bottleneck for link in plan.links],
             "rate_bps": np.array([link.rate_bps for link in plan.links]),
-            "departed_p": _whole(measured),
-            "departed_bytes": _whole(measured * self.wire_bytes),
+            "departed_p": _to_uint64(measured),
+            "departed_bytes": _to_uint64(measured * self.wire_bytes),
             "backlog_mean_bytes": queued * self.wire_bytes,
         }
 
@@ -260,5 +260,5 @@ def _simultaneous(plan: Plan) -> float:
     return min(SIMULTANEOUS[link.queue.discipline] for link in plan.links) if given is None else float(given)
 
 
-def _whole(values: npt.NDArray[np.float64]) -> npt.NDArray[np.uint64]:
+def _to_uint64(values: npt.NDArray[np.float64]) -> npt.NDArray[np.uint64]:
     return np.floor(values).astype(np.uint64)

@@ -97,11 +97,11 @@ def _finer(plan: Plan) -> Iterator[str]:
         return
     if any(_parts(plan, flow)[0].kind == "scalable" and _other_constants(plan, flow) for flow in plan.flows):
         yield "response function of Scalable TCP with other constants"
-    if not unsupported_features(plan, SUPPORTED, any_queue=True) and _asked_bps(plan) > plan.bottleneck_link.rate_bps:
+    if not unsupported_features(plan, SUPPORTED, any_queue=True) and _demand_bps(plan) > plan.bottleneck_link.rate_bps:
         yield "response function of flows that fill the link"
 
 
-def _asked_bps(plan: Plan) -> float:
+def _demand_bps(plan: Plan) -> float:
     """Return the rate that the flows would send at, in bit/s."""
     link, p = plan.bottleneck_link, loss_probability(plan.bottleneck_link) or 0.0
     parts = [(*_parts(plan, flow), flow.base_rtt_s) for flow in plan.flows]

@@ -17,24 +17,24 @@ from typing import Any
 
 from ackclock import _core
 from ackclock.dataset import folders
-from ackclock.errors import AckclockError, InputError
+from ackclock.errors import AckclockError, InputError, first_line
 from ackclock.experiments import runner
 from ackclock.experiments.cluster import remote
-from ackclock.experiments.cluster.remote import Seen
+from ackclock.experiments.cluster.remote import WorkerFacts
 from ackclock.experiments.cluster.target import KINDS, Place
 from ackclock.system import signals
 
 #: A scheduler answers within this time, or nobody listens there.
-ANSWER_S = 10.0
+RESPONSE_S = 10.0
 
 #: A scheduler that has no workers is waited for so long. The queue of a batch system may take any time.
 WORKERS_S = 30.0
 
 #: All workers may be away for so long without a word: one that is started anew is back by then.
-SILENT_S = 5.0
+MAX_ABSENCE_S = 5.0
 
 #: It is looked so often how many workers there are, while they come and while they work.
-LOOK_S, COUNT_S = 0.1, 2.0
+POLL_INTERVAL_S, COUNT_S = 0.1, 2.0
 
 #: Largest number of workers that a message names.
 MAX_NAMED = 3
@@ -57,14 +57,14 @@ class Watch:
             said, self._said, self._gone_s = self._said, False, None
             return f"{workers} {'worker is' if workers == 1 else 'workers are'} there again" if said else None
         self._gone_s = now_s if self._gone_s is None else self._gone_s
-        if self._said or now_s - self._gone_s < SILENT_S:
+        if self._said or now_s - self._gone_s < MAX_ABSENCE_S:
             return None
         self._said = True
-        return GONE
+        return WORKERS_LOST
 
 
 #: Message when all workers are lost.
-GONE = "all workers are lost; the rest waits until some come back (Ctrl-C keeps what is done)"
+WORKERS_LOST = "all workers are lost; the rest waits until some come back (Ctrl-C keeps what is done)"
 
 
 class Pool:
@@ -91,7 +91,7 @@ class Pool:
         elif isinstance(error, AckclockError):
             found.set_exception(error)
         else:
-            found.set_exception(AckclockError(f"{self._place}: {_said(error)}; {KEPT}"))
+            found.set_exception(AckclockError(f"{self._place}: {first_line(error)}; {KEPT}"))
 
     @property
     def places(self) -> int:
@@ -106,7 +106,7 @@ class Pool:
                 warnings.warn(f"{self._place}: {line}", Watched, stacklevel=2)
         return self._places
 
-    def look(self) -> None:
+    def check_workers(self) -> None:
         """Says a line if all workers are gone, or back. Raises `AckclockError` without a scheduler."""
         _ = self.places
 
@@ -128,11 +128,11 @@ class Pool:
         while not interrupted() and not self._threads():
             if time.monotonic() > until_s:
                 raise InputError(f"{self._place.option}: found no worker at {self._place}; expected one or more")
-            time.sleep(LOOK_S)
+            time.sleep(POLL_INTERVAL_S)
 
     def check(self, engines: Sequence[str]) -> None:
         """Raises `InputError` for workers with another ackclock, or without what an engine needs."""
-        found = self._client.run(remote.looking(engines), on_error="return")
+        found = self._client.run(remote.worker_probe(engines), on_error="return")
         problems = [problem for worker, seen in sorted(found.items()) if (problem := _problem(worker, seen))]
         if problems:
             more = f" (and {len(problems) - MAX_NAMED} more)" if len(problems) > MAX_NAMED else ""
@@ -166,7 +166,7 @@ def opened(place: Place, engines: Sequence[str], interrupted: Callable[[], bool]
 
 def _connected(distributed: Any, cluster: Any, place: Place) -> Any:
     try:
-        return distributed.Client(cluster, timeout=ANSWER_S, set_as_default=False)
+        return distributed.Client(cluster, timeout=RESPONSE_S, set_as_default=False)
     except (OSError, ValueError) as error:
         found = f"{place.option}: found no scheduler at {place}"
         raise InputError(f"{found}; expected the address that `dask scheduler` prints") from error
@@ -177,7 +177,7 @@ def _started(place: Place) -> Iterator[Any]:
     """Workers that are there for this alone."""
     with ExitStack() as stack:
         if place.kind == "local":
-            scratch = stack.enter_context(folders.private())
+            scratch = stack.enter_context(folders.temporary_folder())
             made = _imported(place, "distributed").LocalCluster(
                 n_workers=place.workers,
                 threads_per_worker=1,
@@ -191,7 +191,7 @@ def _started(place: Place) -> Iterator[Any]:
             try:
                 made = kind()
             except (ValueError, TypeError) as error:
-                found = f"{place.option}: found for {place.kind}: {_said(error).removesuffix(', for example:')}"
+                found = f"{place.option}: found for {place.kind}: {first_line(error).removesuffix(', for example:')}"
                 raise InputError(f"{found}; expected the site's ~/.config/dask/jobqueue.yaml") from error
             made.scale(jobs=place.workers)
         stack.enter_context(signals.cleanup(lambda: _ended(made)))
@@ -221,16 +221,12 @@ def _imported(place: Place, name: str) -> Any:
 def _problem(worker: str, seen: Any) -> str | None:
     """Return why a worker is rejected, on one line; None if it is accepted."""
     if isinstance(seen, Exception):
-        return f"worker {worker}: {_said(seen)}"
-    found = Seen(*seen)
+        return f"worker {worker}: {first_line(seen)}"
+    found = WorkerFacts(*seen)
     name = f"{worker} ({found.host})"
     if found.version != _core.version:
         return remote.other_version(name, found.version, _core.version)
-    return f"worker {name}: {found.lacking}" if found.lacking else None
-
-
-def _said(error: BaseException) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0]
+    return f"worker {name}: {found.missing}" if found.missing else None
 
 
 @contextmanager
@@ -239,5 +235,5 @@ def running_at(place: Place | None, engines: Sequence[str]) -> Iterator[None]:
     if place is None:
         yield
         return
-    with opened(place, engines) as pool, runner.elsewhere(pool):
+    with opened(place, engines) as pool, runner.remote(pool):
         yield

@@ -9,24 +9,24 @@ from typing import Any, NamedTuple, TypeVar
 from ackclock.errors import AckclockError
 from ackclock.experiments.runner import ONE_THREAD
 
-_Found = TypeVar("_Found")
+_Result = TypeVar("_Result")
 
 
-class Seen(NamedTuple):
+class WorkerFacts(NamedTuple):
     """Facts about a worker: its host, its version of ackclock (None: not installed), and why it cannot run engines."""
 
     host: str
     version: str | None
-    lacking: str | None
+    missing: str | None
 
 
-def looking(names: Sequence[str]) -> Callable[[], tuple[str, str | None, str | None]]:
+def worker_probe(names: Sequence[str]) -> Callable[[], tuple[str, str | None, str | None]]:
     """Return a function that examines a worker.
 
     It is sent by value, since a worker may lack ackclock, or have another one.
     """
 
-    def look() -> tuple[str, str | None, str | None]:
+    def probe() -> tuple[str, str | None, str | None]:
         import socket
 
         try:
@@ -38,10 +38,10 @@ def looking(names: Sequence[str]) -> Callable[[], tuple[str, str | None, str | N
         reason = next(filter(None, map(engines.unavailable, names)), None)
         return socket.gethostname(), ackclock._core.version, reason
 
-    return look
+    return probe
 
 
-def called(version: str, function: Callable[..., _Found], *arguments: Any) -> _Found:
+def called(version: str, function: Callable[..., _Result], *arguments: Any) -> _Result:
     """A task: calls the function, unless this worker has another ackclock. Raises `AckclockError`, or what it raises.
 
     A worker that comes when the work is under way is asked by this alone.

@@ -21,7 +21,7 @@ KINDS = {
 }
 
 #: Most workers that are started.
-MOST = 10_000
+MAX_WORKERS = 10_000
 
 _ADDRESS = re.compile(r"(tcp|tls|ws|wss|ucx)://[^\s/]+:\d{1,5}", re.ASCII)
 _STARTED = re.compile(r"([a-z]+):([1-9]\d{0,4})", re.ASCII)
@@ -64,6 +64,6 @@ def _started(text: str) -> Place:
     if kind not in KINDS:
         raise InputError(f"--cluster: found {shown(text)}; expected {nearest(kind, tuple(KINDS))}, with a number")
     match = _STARTED.fullmatch(text)
-    if match is None or int(match[2]) > MOST:
+    if match is None or int(match[2]) > MAX_WORKERS:
         raise InputError(f'--cluster: found {shown(text)}; expected how many workers, such as "{kind}:8"')
     return Place(kind=kind, workers=int(match[2]))

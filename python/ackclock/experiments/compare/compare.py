@@ -36,7 +36,7 @@ class Comparison:
 
     name: str
     data: Mapping[str, Dataset]
-    refused: Mapping[str, tuple[Unsupported, ...]]
+    unsupported: Mapping[str, tuple[Unsupported, ...]]
     exact: frozenset[str]
 
     @property
@@ -89,7 +89,7 @@ class Comparison:
         return {
             "scenario": self.name,
             "engines": self.engines,
-            "unsupported": {engine: [str(reason) for reason in found] for engine, found in self.refused.items()},
+            "unsupported": {engine: [str(reason) for reason in found] for engine, found in self.unsupported.items()},
             "metrics": {
                 str(name): {row.pop("engine"): row for row in rows.drop("metric").to_dicts()}
                 for (name,), rows in self.table.group_by("metric", maintain_order=True)
@@ -110,7 +110,7 @@ class Comparison:
 
 
 def _row(name: str, sample: Sample, first: Sample) -> tuple[Any, ...]:
-    mean = metrics.summarise(sample.values, 0.0, METRICS[name].most)
+    mean = metrics.summarise(sample.values, 0.0, METRICS[name].maximum)
     apart = None if sample is first else difference(first, sample)
     away = (apart.mean, apart.ci95_low, apart.ci95_high) if apart else (None, None, None)
     return mean.n, mean.mean, mean.ci95_low, mean.ci95_high, *away

@@ -12,8 +12,10 @@ from ackclock.metrics import METRICS, main
 def lines(found: Any) -> str:
     """Return the lines of `repr`."""
     runs = "; ".join(f"{name}: {repr_format.counted(len(data.runs), 'run')}" for name, data in found.data.items())
-    refused = f"cannot run it: {repr_format.listed(found.refused)}" if found.refused else "differences are to the first"
-    return repr_format.lines(f'Comparison "{found.name}": {repr_format.listed(found.engines)}', runs, refused)
+    note = "differences are to the first"
+    if found.unsupported:
+        note = f"cannot run it: {repr_format.listed(found.unsupported)}"
+    return repr_format.lines(f'Comparison "{found.name}": {repr_format.listed(found.engines)}', runs, note)
 
 
 def html(found: Any) -> str:

@@ -1,4 +1,4 @@
-"""What a run will cost: events, CPU time, bytes on disk, memory, before it is run.
+"""Cost of a run before it runs: events, CPU time, bytes on disk, memory.
 
 `cost(plan, engine)` is worked out from the plan alone: `loads` says how many packets its sources will send, `ways`
 over which links; `packet`, `models`, `linux`, `ns2` and `ns3` what an engine makes of it, with the costs of its steps
@@ -33,7 +33,7 @@ RULES: Mapping[str, str] = {
 
 
 def cost(plan: Plan, engine: str) -> Cost:
-    """What one run of a plan costs, with one seed: on the machine where the rules were measured (see `Cost.at`).
+    """Estimate the cost of one run of a plan with one seed on the reference machine of the rules (see `Cost.at`).
 
     Of an engine without a rule nothing is known, and it counts as free.
     """

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Of one run, or of several.
+    """Cost of one run, or of several.
 
     Attributes:
         events: packets sent, packets that came to a link, and rows of samples; of a model its steps, for each flow.
@@ -30,6 +30,6 @@ class Cost:
         return replace(self, cpu_s=self.cpu_s / speed, folder_s=self.folder_s / speed)
 
     def in_sweep(self, *, samples: bool = False) -> Cost:
-        """Of a run of a sweep, which keeps few tables, or all with their samples, in parts of many runs."""
+        """Return the cost within a sweep, which keeps few tables, or all with their samples, in parts of many runs."""
         kept_bytes = self.bytes if samples else self.kept_bytes
         return replace(self, cpu_s=self.cpu_s - self.folder_s, folder_s=0.0, bytes=kept_bytes)

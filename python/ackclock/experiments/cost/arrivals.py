@@ -1,4 +1,4 @@
-"""How many transfers a workload generates, and of what size; how many datagrams a UDP source sends."""
+"""Numbers and sizes of a workload's transfers, and the number of a UDP source's datagrams."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Parameters: TypeAlias = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Amount:
-    """So many transfers, their wire bytes together, and how long each takes, were the network idle."""
+    """A number of transfers, their total wire bytes, and the duration of each on an idle network."""
 
     number: float
     wire_bytes: float
@@ -22,7 +22,7 @@ class Amount:
 
 
 def transfers(workload: Parameters, pairs: float, span_s: float, connection: Connection, rate_bps: float) -> Amount:
-    """What a workload generates in a time; `rate_bps` is what a transfer that is alone may have."""
+    """Estimate a workload's transfers in a time; `rate_bps` is the rate of a transfer that has the path to itself."""
     size_bytes = _mean_bytes(workload["size"], rate_bps * span_s / 8)
     arrivals = workload["arrivals"]
     if arrivals["kind"] == "web":
@@ -96,7 +96,7 @@ def _mean_count(count: Parameters) -> float:
 
 
 def _rounds(think: Parameters, limit: int | None, span_s: float, each_s: float) -> float:
-    """How often a loop begins again."""
+    """Return the number of repetitions of a loop."""
     return min(1 + span_s / (each_s + mean_s(think)), math.inf if limit is None else limit)
 
 
@@ -108,7 +108,7 @@ def _periodic(arrivals: Parameters, pairs: float, span_s: float, each_s: float) 
     return 1 + span_s / float(arrivals["every_s"])
 
 
-def _once(arrivals: Parameters, pairs: float, span_s: float, each_s: float) -> float:
+def _single(arrivals: Parameters, pairs: float, span_s: float, each_s: float) -> float:
     return pairs
 
 
@@ -126,7 +126,7 @@ def _incast(arrivals: Parameters, pairs: float, span_s: float, each_s: float) ->
 _NUMBERS: Mapping[str, Callable[[Parameters, float, float, float], float]] = {
     "poisson": _poisson,
     "periodic": _periodic,
-    "once": _once,
+    "once": _single,
     "sources": _sources,
     "incast": _incast,
 }

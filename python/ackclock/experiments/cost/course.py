@@ -1,4 +1,4 @@
-"""How the work of a run is spread over the time that it simulates: what is done by then, if the run goes as expected.
+"""Distribution of a run's work over its simulated time: the share done by then, if the run goes as expected.
 
 A tenth of the simulated time is a tenth of the work only where the load is even. The work until some time is what the
 same plan would cost if it ended then.
@@ -26,10 +26,10 @@ MAX_CHANGES, MOST_HALVED = 24, 24
 WORTH, SOURCE_S = 0.02, 2e-4
 
 #: Fewer looks tell nothing.
-MIN_LOOKS = 4
+MIN_SAMPLES = 4
 
 #: Shares of the time at which something is known at least.
-LEAST = 1e-3
+MIN_SHARE = 1e-3
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,15 +46,15 @@ class Course:
         return min(1.0, max(0.0, low + (high - low) * (time - first) / (last - first)))
 
 
-#: Where nothing is known.
+#: The distribution without any information: uniform.
 EVEN = Course((0.0, 1.0), (0.0, 1.0))
 
 
 def course(plan: Plan, engine: str) -> Course:
-    """What is expected of a run."""
+    """Return the expected distribution of a run's work."""
     whole_s = cost(plan, engine).cpu_s
     looks = min(MAX_CHANGES + MOST_HALVED, int(WORTH * whole_s / (SOURCE_S * _sources(plan))))
-    if whole_s < LITTLE_S or looks < MIN_LOOKS:
+    if whole_s < LITTLE_S or looks < MIN_SAMPLES:
         return EVEN
 
     def cost_s(time: float) -> float:
@@ -68,7 +68,7 @@ def drawn(cost_s: Callable[[float], float], changes: Sequence[float], halved: in
 
     What it costs before anything happens (the start of an engine) is no part of it.
     """
-    times = sorted({LEAST, 1.0, *(time for time in changes if LEAST < time < 1.0)})
+    times = sorted({MIN_SHARE, 1.0, *(time for time in changes if MIN_SHARE < time < 1.0)})
     known = {time: cost_s(time) for time in times}
     waiting = [(known[first] - known[last], first, last) for first, last in pairwise(times)]
     heapq.heapify(waiting)
@@ -78,7 +78,7 @@ def drawn(cost_s: Callable[[float], float], changes: Sequence[float], halved: in
         known[middle] = cost_s(middle)
         for low, high in ((first, middle), (middle, last)):
             heapq.heappush(waiting, (known[low] - known[high], low, high))
-    begun_s, whole_s = known[LEAST], known[1.0] - known[LEAST]
+    begun_s, whole_s = known[MIN_SHARE], known[1.0] - known[MIN_SHARE]
     if whole_s <= 0:
         return EVEN
     most, done = 0.0, []

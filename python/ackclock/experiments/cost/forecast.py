@@ -1,4 +1,4 @@
-"""What a command is going to do, all its runs together, on this machine."""
+"""Forecast of a command: the total cost of its runs on this machine."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ REPORT_BYTES = 3.0e6
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """So many runs, `jobs` of them at a time.
+    """A number of runs, `jobs` of them at a time.
 
     Attributes:
         events, cpu_s, bytes: of all runs together.
@@ -37,8 +37,8 @@ class Forecast:
         """For JSON."""
         return asdict(self)
 
-    def lacking(self, folder: Path) -> Iterator[str]:
-        """What there is too little of, in a sentence each: room on the disk of `folder`, and memory."""
+    def shortages(self, folder: Path) -> Iterator[str]:
+        """Yield a sentence for each shortage: room on the disk of `folder`, and memory."""
         if (free := _free_bytes(folder)) is not None and free < self.bytes:
             yield f"{folder}: about {amount(self.bytes)} will be written, and {amount(free)} are free"
         if (free := _available_bytes()) is not None and free < self.memory_bytes:
@@ -53,7 +53,7 @@ class Forecast:
 
 
 def forecast(costs: Iterable[tuple[Cost, int]], jobs: int, speed: float, *, extra_bytes: float = 0.0) -> Forecast:
-    """Of costs of a run, each with a number of runs, on a machine of some speed (`speed.speed`)."""
+    """Add up costs of runs, each with a number of runs, on a machine of some speed (`speed.speed`)."""
     pairs = [(cost.at(speed), runs) for cost, runs in costs]
     runs = sum(number for _, number in pairs)
     at_a_time = max(1, min(jobs, runs))

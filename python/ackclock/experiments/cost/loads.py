@@ -1,4 +1,4 @@
-"""What the sources of a plan will send, as numbers of packets: rates × time, bounded by what links can carry.
+"""Offered load of a plan's sources in packets: rates × time, bounded by link capacities.
 
 Rates are max-min fair shares (`sharing`) of those that are there at a time, and means over the time in which a source
 may send: a transfer that is done early leaves its share to the others. A TCP is bounded by its application, its receive
@@ -18,7 +18,7 @@ from ackclock.experiments.cost.tcp import Connection
 from ackclock.experiments.cost.ways import Ways
 from ackclock.plan import DatagramPlan, EndsPlan, FlowPlan, LinkPlan, PathPlan, Plan, TrafficPlan
 
-#: Of generated traffic between hosts, so many pairs stand for all.
+#: The number of pairs that represent all, of generated traffic between hosts.
 MAX_PAIRS = 512
 
 
@@ -40,7 +40,7 @@ class Load:
 
     count: float
     packets: float
-    answers: float
+    acks: float
     loss: float
     transfers: float
     hops: int
@@ -54,24 +54,24 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """What asks for a share, before it has one."""
+    """A source that claims a share, before it has one."""
 
     count: float
-    there: tuple[int, ...]
-    back: tuple[int, ...]
-    most_bps: float
+    forward: tuple[int, ...]
+    reverse: tuple[int, ...]
+    max_bps: float
     wire_bytes: float
     base_rtt_s: float
-    answers: float
+    acks: float
     transfers: float
-    alone_s: float
+    ideal_s: float
     span_s: float
     begin_s: float = 0.0
     udp: bool = False
     generated: bool = False
     closed: bool = False
     ahead: bool = False
-    together_s: float = 0.0
+    total_s: float = 0.0
     used: float = 1.0
     first_p: float = 0.0
 
@@ -80,7 +80,7 @@ def loads(plan: Plan) -> list[Load]:
     """Everything that the plan's sources send in one run."""
     sources = [*_sources(plan)]
     spans = [Span(source.begin_s, source.begin_s + source.span_s) for source in sources]
-    claims = [Claim(source.there, source.count, source.most_bps) for source in sources]
+    claims = [Claim(source.forward, source.count, source.max_bps) for source in sources]
     shares = over_time(claims, spans, [link.rate_bps for link in plan.links], plan.duration_s)
     return [_load(plan, source, share) for source, share in zip(sources, shares, strict=True)]
 
@@ -89,7 +89,7 @@ def _load(plan: Plan, source: _Source, share: Share) -> Load:
     rate_bps, crowded = share.mean_bps, share.crowded
     if crowded > FULL:
         rate_bps *= source.used
-    served = rate_bps / source.most_bps if source.closed and source.most_bps > 0 else 1.0
+    served = rate_bps / source.max_bps if source.closed and source.max_bps > 0 else 1.0
     transfers = source.transfers * served
     arriving = rate_bps * plan.duration_s / (8 * source.wire_bytes) + (transfers / 2 if source.generated else 0.0)
     alive_s = _alive_s(source, crowded)
@@ -98,11 +98,11 @@ def _load(plan: Plan, source: _Source, share: Share) -> Load:
     return Load(
         count=source.count,
         packets=max(arriving / (1 - loss), source.first_p),
-        answers=arriving * source.answers,
+        acks=arriving * source.acks,
         loss=loss,
         transfers=transfers,
-        hops=len(source.there),
-        hops_back=len(source.back),
+        hops=len(source.forward),
+        hops_back=len(source.reverse),
         window_p=rate_bps * source.base_rtt_s / (8 * source.wire_bytes),
         alive_s=alive_s,
         udp=source.udp,
@@ -116,9 +116,9 @@ def _loss(plan: Plan, source: _Source, rate_bps: float) -> float:
 
     A queue that drops from its tail is half full on average.
     """
-    if not source.there:
+    if not source.forward:
         return 0.0
-    link = min((plan.links[number] for number in source.there), key=lambda link: link.rate_bps)
+    link = min((plan.links[number] for number in source.forward), key=lambda link: link.rate_bps)
     waiting_bytes = _limit_bytes(plan, link) / 2 if link.queue.discipline in TAIL_DROP else 0.0
     rtt_s = source.base_rtt_s + 8 * waiting_bytes / link.rate_bps
     window_p = min(rate_bps * rtt_s / (8 * source.wire_bytes), MAX_WINDOW_P)
@@ -131,7 +131,7 @@ TAIL_DROP = frozenset({"pfifo", "bfifo", "sfq"})
 #: A link so busy is full at times.
 FULL = 0.9
 
-#: Where windows are below one packet, timeouts keep the loss from growing further.
+#: The loss rate at which timeouts keep it from growing further, where windows are below one packet.
 MAX_LOSS = 0.35
 
 #: A window without a bound.
@@ -144,14 +144,14 @@ def _limit_bytes(plan: Plan, link: LinkPlan) -> float:
 
 
 def _alive_s(source: _Source, busy: float) -> float:
-    """How long the transfers of a source take together.
+    """Return the total duration of a source's transfers.
 
     Beside others one takes 1/(1 − load) times as long as alone: as in a queue that serves all at once (processor
     sharing).
     """
-    alone_s = source.alone_s / max(1 - busy, _MIN_IDLE)
-    if source.count > 1 and source.there:
-        alone_s = max(alone_s, min(source.together_s, source.span_s))
+    alone_s = source.ideal_s / max(1 - busy, _MIN_IDLE)
+    if source.count > 1 and source.forward:
+        alone_s = max(alone_s, min(source.total_s, source.span_s))
     return min(alone_s * source.transfers, source.span_s * max(1.0, source.transfers if source.generated else 1.0))
 
 
@@ -175,7 +175,7 @@ def _flow(plan: Plan, flow: FlowPlan, count: float, ways: Ways) -> _Source:
     start_s = flow.start_s + flow.start_jitter_s / 2
     span_s = max(0.0, min(flow.stop_s or math.inf, plan.duration_s) - start_s)
     least_bps = min((plan.links[link].rate_bps for link in there), default=math.inf)
-    rate_bps = min(connection.most_bps(flow.application_rate_bps), least_bps)
+    rate_bps = min(connection.max_bps(flow.application_rate_bps), least_bps)
     opening_s = connection.opening_s(rate_bps)
     bits = rate_bps * max(0.0, span_s - opening_s) + connection.opening_bits(min(span_s, opening_s))
     alone_s = span_s
@@ -191,8 +191,8 @@ def _flow(plan: Plan, flow: FlowPlan, count: float, ways: Ways) -> _Source:
         begin_s=start_s,
         count=count,
         transfers=1.0,
-        alone_s=alone_s,
-        together_s=together_s,
+        ideal_s=alone_s,
+        total_s=together_s,
         used=used,
         first_p=first_p,
     )
@@ -210,10 +210,10 @@ def _used(plan: Plan, there: Sequence[int], base_rtt_s: float) -> float:
     return float(min(1.0, MIN_USED + (1 - MIN_USED) * limit_bytes / (ENOUGH_BDP * bdp_bytes)))
 
 
-#: What is used with hardly a buffer, and the buffer, in bandwidth–delay products, with which all is.
+#: Utilisation with hardly a buffer, and the buffer, in bandwidth–delay products, that gives full utilisation.
 MIN_USED, ENOUGH_BDP = 0.35, 0.1
 
-#: Where windows are small, a buffer of a packet or two is large.
+#: The BDP below which a buffer of a packet or two is large.
 _SMALL_BDP_P = 50
 
 
@@ -223,14 +223,14 @@ def _tcp(
     """One that would send so many bits in the run."""
     return _Source(
         count=1.0,
-        there=there,
-        back=back,
-        most_bps=bits / plan.duration_s,
+        forward=there,
+        reverse=back,
+        max_bps=bits / plan.duration_s,
         wire_bytes=connection.wire_bytes,
         base_rtt_s=connection.base_rtt_s,
-        answers=connection.answers,
+        acks=connection.acks,
         transfers=0.0,
-        alone_s=0.0,
+        ideal_s=0.0,
         span_s=span_s,
     )
 
@@ -242,14 +242,14 @@ def _datagrams(plan: Plan, source: DatagramPlan, ways: Ways) -> _Source:
     span_s = max(0.0, min(source.stop_s or math.inf, plan.duration_s) - source.start_s)
     return _Source(
         count=1,
-        there=there,
-        back=back,
-        most_bps=8 * wire_bytes * arrivals.datagrams_per_s(source.source) * span_s / plan.duration_s,
+        forward=there,
+        reverse=back,
+        max_bps=8 * wire_bytes * arrivals.datagrams_per_s(source.source) * span_s / plan.duration_s,
         wire_bytes=wire_bytes,
         base_rtt_s=source.base_rtt_s,
-        answers=1.0 if source.source["kind"] == "adaptive" else 0.0,
+        acks=1.0 if source.source["kind"] == "adaptive" else 0.0,
         transfers=0.0,
-        alone_s=span_s,
+        ideal_s=span_s,
         span_s=span_s,
         begin_s=source.start_s,
         udp=True,
@@ -266,7 +266,7 @@ def _generated(plan: Plan, traffic: TrafficPlan, ways: Ways) -> Iterator[_Source
     for there, back, base_rtt_s in known:
         connection = Connection.of(plan, traffic.group, base_rtt_s, there)
         least_bps = min((plan.links[link].rate_bps for link in there), default=math.inf)
-        rate_bps = min(connection.most_bps(traffic.application_rate_bps), least_bps)
+        rate_bps = min(connection.max_bps(traffic.application_rate_bps), least_bps)
         amount = arrivals.transfers(traffic.workload, pairs, span_s, connection, rate_bps)
         part = 1 / len(known)
         bits = min(8 * amount.wire_bytes * part, least_bps * span_s)
@@ -275,7 +275,7 @@ def _generated(plan: Plan, traffic: TrafficPlan, ways: Ways) -> Iterator[_Source
             made,
             begin_s=begin_s,
             transfers=amount.number * part,
-            alone_s=amount.each_s,
+            ideal_s=amount.each_s,
             generated=True,
             closed=closed,
             ahead=ahead,
@@ -285,7 +285,7 @@ def _generated(plan: Plan, traffic: TrafficPlan, ways: Ways) -> Iterator[_Source
 def _pairs(
     plan: Plan, traffic: TrafficPlan, ways: Ways
 ) -> tuple[float, Sequence[tuple[tuple[int, ...], tuple[int, ...], float]]]:
-    """How many pairs of ends there are; of those that stand for all, the links there and back and the base RTT."""
+    """Return the number of pairs of ends; of the representative ones, the links there and back and the base RTT."""
     population = traffic.population
     if population.kind == "paths":
         paths = population.paths  # type: ignore[union-attr]

@@ -27,7 +27,7 @@ UNITS_US = {
     "run": 20_500.0,
 }
 
-#: What of a run's own time goes into its folder, in microseconds, chosen by hand: a sweep writes parts of many runs.
+#: The time of a run that writes its folder, in microseconds, chosen by hand: a sweep writes parts of many runs.
 FOLDER_US = 15_000.0
 
 #: Bytes of a captured packet, its record's header included: of data what is kept of them, of ACKs their headers.
@@ -45,7 +45,7 @@ ROWS_BYTES = 170e6
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How often each thing happens in a run."""
+    """Numbers of each event of a run."""
 
     packet: float
     hop: float
@@ -83,7 +83,7 @@ def captured_bytes(plan: Plan, counts: Counts) -> float:
 def counted(plan: Plan, everything: list[Load]) -> tuple[Rows, Counts]:
     """The rows of the tables, and what the CPU time goes with."""
     packets = sum(load.count * load.packets for load in everything)
-    answers = sum(load.count * load.answers for load in everything)
+    answers = sum(load.count * load.acks for load in everything)
     transfers = sum(load.count * load.transfers for load in everything if not load.udp)
     hops = sum(load.count * _hops(load) for load in everything)
     flows = len(plan.datagrams) + transfers
@@ -120,7 +120,7 @@ def _sampled_links(plan: Plan) -> int:
 
 def _hops(load: Load) -> float:
     """Packets that come to a link: data, ACKs, and what opens and closes a connection."""
-    there, back = load.packets + 2 * load.transfers, load.answers + 2 * load.transfers
+    there, back = load.packets + 2 * load.transfers, load.acks + 2 * load.transfers
     return there * load.hops + back * load.hops_back
 
 

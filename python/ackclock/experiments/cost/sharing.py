@@ -1,4 +1,4 @@
-"""How sources share links: max-min fairness by progressive filling.
+"""Shares of links between sources: max-min fairness by progressive filling.
 
 D. Bertsekas, R. Gallager: Data Networks, second edition, 1992, section 6.5.2.
 """
@@ -20,7 +20,7 @@ class Claim:
 
     links: tuple[int, ...]
     count: float
-    most_bps: float
+    max_bps: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What a source gets, as a mean over the whole time; and how busy the busiest link of its way is meanwhile."""
+    """A source's mean rate over the whole time, and the utilisation of the busiest link of its path meanwhile."""
 
     mean_bps: float = 0.0
     crowded: float = 0.0
@@ -46,7 +46,7 @@ class Share:
 def over_time(
     claims: Sequence[Claim], spans: Sequence[Span], rates_bps: Sequence[float], duration_s: float
 ) -> list[Share]:
-    """What each source of each claim gets if it may send in its span only. `Claim.most_bps` are means over all time."""
+    """Return each source's share if it may send in its span only. `Claim.max_bps` are means over all time."""
     means_bps, crowded = [0.0] * len(claims), [0.0] * len(claims)
     lengths = [_length(span, duration_s) for span in spans]
     for part in _parts(spans, duration_s):
@@ -54,7 +54,7 @@ def over_time(
         there = {number: share for number, span in enumerate(spans) if (share := span.within(part))}
         ours = {number: share * length / lengths[number] for number, share in there.items()}
         wanted = [
-            Claim(claims[number].links, claims[number].count, claims[number].most_bps * our / length)
+            Claim(claims[number].links, claims[number].count, claims[number].max_bps * our / length)
             for number, our in ours.items()
         ]
         found = shares_bps(wanted, rates_bps)
@@ -71,7 +71,7 @@ def _length(span: Span, duration_s: float) -> float:
 
 
 def _busy(claims: Sequence[Claim], found_bps: Sequence[float], rates_bps: Sequence[float]) -> list[float]:
-    """How much of each link is used."""
+    """Return the utilisation of each link."""
     used_bps = [0.0] * len(rates_bps)
     for claim, rate_bps in zip(claims, found_bps, strict=True):
         for link in claim.links:
@@ -87,7 +87,7 @@ def _parts(spans: Sequence[Span], duration_s: float) -> list[Span]:
 
 
 def shares_bps(claims: Sequence[Claim], rates_bps: Sequence[float]) -> list[float]:
-    """What each source of each claim gets, in bit/s. A claim without links gets what it would send."""
+    """Return the max-min fair rate of each claim's sources, in bit/s. A claim without links gets its demand."""
     free = dict.fromkeys((link for claim in claims for link in claim.links), 0.0)
     free = {link: rates_bps[link] for link in free}
     weights = dict.fromkeys(free, 0.0)
@@ -95,16 +95,16 @@ def shares_bps(claims: Sequence[Claim], rates_bps: Sequence[float]) -> list[floa
         for link in claim.links:
             weights[link] += claim.count
     found = [0.0] * len(claims)
-    waiting = sorted(range(len(claims)), key=lambda number: claims[number].most_bps)
+    waiting = sorted(range(len(claims)), key=lambda number: claims[number].max_bps)
     while waiting:
         level = {link: free[link] / weights[link] for link in free if weights[link] > _NONE}
         tightest = min(level, key=level.__getitem__, default=None)
         least = math.inf if tightest is None else max(0.0, level[tightest])
-        modest = [number for number in waiting if claims[number].most_bps <= least]
+        modest = [number for number in waiting if claims[number].max_bps <= least]
         full = modest or [number for number in waiting if tightest in claims[number].links] or waiting
         for number in full:
             claim = claims[number]
-            found[number] = min(claim.most_bps, least)
+            found[number] = min(claim.max_bps, least)
             for link in claim.links:
                 free[link] -= claim.count * found[number]
                 weights[link] -= claim.count

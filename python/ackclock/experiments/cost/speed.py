@@ -1,4 +1,4 @@
-"""How fast this machine is, beside the one where the rules of this folder were measured.
+"""Speed of this machine relative to the reference machine of this folder's rules.
 
 A run of some milliseconds is timed, and what came of it is kept in the user's cache for a week: it belongs to a version
 of ackclock and to a machine. This is the only clock here, and no result depends on it.
@@ -26,7 +26,7 @@ TIMES = 5
 #: No measurement is shorter: a clock that counts in ticks may not have moved.
 SHORTEST_S = 0.0005
 
-#: What was measured is believed for so long, in seconds.
+#: Lifetime of a measured speed, in seconds.
 KEPT_S = 7 * 24 * 3600.0
 
 _SCENARIO = """
@@ -55,7 +55,7 @@ def speed() -> float:
 def measured() -> float:
     """The speed of this moment, in some tens of milliseconds."""
     given = json.dumps(planning.loads(_SCENARIO).plan().engine_input())
-    return REFERENCE_S / max(min(_once_s(given) for _ in range(TIMES)), SHORTEST_S)
+    return REFERENCE_S / max(min(_time_run(given) for _ in range(TIMES)), SHORTEST_S)
 
 
 def place() -> Path:
@@ -65,7 +65,7 @@ def place() -> Path:
     return base / "ackclock" / "speed.json"
 
 
-def _once_s(given: str) -> float:
+def _time_run(given: str) -> float:
     begun_s = time.thread_time()
     simulation = _core.Simulation(given, 1)
     simulation.advance(10.0)
@@ -78,7 +78,7 @@ def _about() -> dict[str, Any]:
 
 
 def _kept(path: Path) -> float | None:
-    """What was kept, if it is of this version and machine, and not old."""
+    """Return the stored speed, if it is of this version and machine, and not old."""
     try:
         kept = json.loads(path.read_bytes())
         fresh = 0 <= time.time() - path.stat().st_mtime <= KEPT_S

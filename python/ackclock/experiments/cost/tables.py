@@ -1,4 +1,4 @@
-"""What the tables of a dataset take, in memory and on disk.
+"""Size of a dataset's tables, in memory and on disk.
 
 A row's bytes on disk are what Parquet and zstd leave of it in results of the packet engine: see
 `benchmarks/estimates.py`.
@@ -47,7 +47,7 @@ METRICS_BYTES = 600
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """How many rows each table has; and the packets of the flows and at the links that are sampled.
+    """Numbers of rows of each table, and the packets of the sampled flows and links.
 
     Where little happens between two samples, they are alike, and take little room.
     """
@@ -68,7 +68,7 @@ class Rows:
 
 
 def kept_bytes(rows: Rows) -> float:
-    """What a sweep keeps of a run: the tables `flows` and `links`, and a row of metrics."""
+    """Return the size of the part of a run that a sweep keeps: the tables `flows` and `links`, and a row of metrics."""
     return ROW_BYTES["flows"] * rows.flows + ROW_BYTES["links"] * rows.links + METRICS_BYTES
 
 

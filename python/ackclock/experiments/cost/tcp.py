@@ -1,4 +1,4 @@
-"""What a TCP connection may send at most, and what its packets are."""
+"""Maximum rate of a TCP connection, and its packet sizes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ackclock.plan import TIMESTAMPS_BYTES, Parameters, Plan
 HEEDLESS = frozenset({"bbr", "bbr2", "bbr3", "vegas", "fast"})
 
 #: ACKs for a data packet: one for two segments where they are delayed.
-ANSWERS = {"off": 1.0, "on": 0.5, "quick": 0.52}
+ACKS_PER_PACKET = {"off": 1.0, "on": 0.5, "quick": 0.52}
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Connection:
     base_rtt_s: float
     loss: float
     heedless: bool
-    answers: float
+    acks: float
 
     @staticmethod
     def of(plan: Plan, group: int, base_rtt_s: float, there: Sequence[int]) -> Connection:
@@ -43,10 +43,10 @@ class Connection:
             base_rtt_s=base_rtt_s,
             loss=sum(_chance(plan, link) for link in there),
             heedless=kind.kind in HEEDLESS,
-            answers=ANSWERS[tcp.delayed_ack],
+            acks=ACKS_PER_PACKET[tcp.delayed_ack],
         )
 
-    def most_bps(self, application_bps: float | None) -> float:
+    def max_bps(self, application_bps: float | None) -> float:
         """The wire rate if nobody else were there: application, receive window, random loss."""
         application = math.inf if application_bps is None else application_bps * self.wire_bytes / self.mss_bytes
         window = min(self.window_bytes / self.mss_bytes, self._window_by_loss())
@@ -64,26 +64,26 @@ class Connection:
         return size_bytes + math.ceil(size_bytes / self.mss_bytes) * (self.wire_bytes - self.mss_bytes)
 
     def opening_s(self, rate_bps: float) -> float:
-        """What slow start takes of the time until a rate is reached: a round trip for each doubling."""
+        """Return the time slow start adds until a rate is reached: a round trip for each doubling."""
         segments = rate_bps * self.base_rtt_s / (8 * self.wire_bytes)
         if not math.isfinite(segments) or segments <= self.initial_window:
             return self.base_rtt_s
         return self.base_rtt_s * (1 + math.log2(segments / self.initial_window))
 
     def opening_bits(self, span_s: float) -> float:
-        """What slow start sends in so much of that time."""
+        """Return the bits that slow start sends in a part of that time."""
         rounds = max(0.0, min(span_s / max(self.base_rtt_s, 1e-9) - 1, 60.0))
         return 8 * self.wire_bytes * self.initial_window * (2**rounds - 1)
 
     def transfer_s(self, size_bytes: float, rate_bps: float) -> float:
-        """How long a transfer takes that is alone: handshake, slow start, then the rate."""
+        """Return the duration of a transfer without competition: handshake, slow start, then the rate."""
         segments = max(1.0, size_bytes / self.mss_bytes)
         rounds = 1 + math.log2(1 + segments / self.initial_window)
         return self.base_rtt_s * rounds + 8 * self.on_wire(size_bytes) / rate_bps
 
 
 def _chance(plan: Plan, link: int) -> float:
-    """Of a data packet to be lost at random on a link."""
+    """Return the probability of a data packet's random loss on a link."""
     loss = plan.links[link].loss
     if not loss:
         return 0.0

@@ -39,7 +39,7 @@ class Ways:
             yield link
 
     def _search(self, destination: int) -> list[int]:
-        """How many links each node is away; −1 for never."""
+        """Return the number of links from each node; −1 if unreachable."""
         hops = [-1] * len(self._hosts)
         hops[destination] = 0
         waiting = deque([destination])

@@ -116,11 +116,11 @@ def _product(codes: Sequence[Matrix], factors: tuple[int, ...]) -> Matrix:
 
 def _independent(columns: Sequence[Matrix]) -> bool:
     every = np.hstack(columns)
-    rank = int(np.linalg.matrix_rank(every, tol=_least(every)))
+    rank = int(np.linalg.matrix_rank(every, tol=_rank_tolerance(every)))
     return bool(rank == every.shape[1])
 
 
-def _least(matrix: Matrix) -> float:
+def _rank_tolerance(matrix: Matrix) -> float:
     return RANK * float(np.linalg.norm(matrix, 2))
 
 

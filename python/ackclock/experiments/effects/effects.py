@@ -61,10 +61,10 @@ class Effects:
             "metric": self.metric,
             "runs": self.runs,
             "error": {"from": found.error, "freedom": found.error_freedom, "variance": found.error_variance},
-            "effects": [self._told(term) for term in self.terms],
+            "effects": [self._as_json(term) for term in self.terms],
         }
 
-    def _told(self, term: Term) -> dict[str, Any]:
+    def _as_json(self, term: Term) -> dict[str, Any]:
         told: dict[str, Any] = {
             "keys": [self.axes[factor].key for factor in term.factors],
             "share": term.share,

@@ -26,7 +26,7 @@ WORTH = 0.05
 
 def sentences(found: Effects) -> list[str]:
     """Return sentences: the largest effect, the others, what has none, and how the errors are estimated."""
-    return [*_most(found), *_others(found), *_pairs(found), *_nothing(found), _known(found)]
+    return [*_largest(found), *_others(found), *_pairs(found), *_nothing(found), _error_text(found)]
 
 
 def effect(found: Effects, step: Step) -> str:
@@ -41,7 +41,7 @@ def share(part: float) -> str:
     return f"{100 * part:.1f} %" if part < 0.1 else f"{100 * part:.0f} %"
 
 
-def _most(found: Effects) -> Iterator[str]:
+def _largest(found: Effects) -> Iterator[str]:
     label = METRICS[found.metric].label
     first = found.terms[0]
     if found.analysis.error != "none" and not any(map(found.clear, found.terms)):
@@ -77,7 +77,7 @@ def _nothing(found: Effects) -> Iterator[str]:
         yield f"No clear effect: {', '.join(idle)}."
 
 
-def _known(found: Effects) -> str:
+def _error_text(found: Effects) -> str:
     text = ERRORS[found.analysis.error]
     if found.analysis.error == "repeats" and found.seeds:
         text += ", of which the same seeds are compared with each other"

@@ -87,7 +87,7 @@ def losses(data: Dataset, name: str) -> Iterator[Losses]:
 
 
 def _of(view: metrics.RunView) -> Losses:
-    epochs, drops = view.once(epoch.Epochs.of), epoch.drops_by_epoch(view).drop_nulls("flow")
+    epochs, drops = view.cached(epoch.Epochs.of), epoch.drops_by_epoch(view).drop_nulls("flow")
     samples = _samples(view)
     times_s = view.dropped["time_s"]
     pauses = np.diff(times_s) / epoch.rtt_at(view, times_s)[1:] if times_s.size else times_s
@@ -95,7 +95,7 @@ def _of(view: metrics.RunView) -> Losses:
     lost_s = np.full(samples.flows.size, -np.inf)
     found = []
     for rows in drops.partition_by("epoch", maintain_order=True):
-        told_p, number = _told(rows) if counts else None, int(rows["epoch"][0])
+        told_p, number = _reported_packets(rows) if counts else None, int(rows["epoch"][0])
         found.append(_event(rows, told_p, int(epochs.flows_active[number]), samples, lost_s))
     return Losses(tuple(event for event in found if event.hit.size), pauses, np.diff(epochs.start_s))
 
@@ -166,10 +166,10 @@ def _move_on(lost_s: Array, rows: pl.DataFrame, samples: _Samples) -> None:
 def _logs(samples: _Samples, now: int) -> tuple[Array, Array]:
     """Return the logarithms of rates and growths."""
     with np.errstate(invalid="ignore", divide="ignore"):
-        return np.log(samples.windows[now] / samples.rtts_s[now]), np.log(_least(samples.growths(now)))
+        return np.log(samples.windows[now] / samples.rtts_s[now]), np.log(_at_minimum(samples.growths(now)))
 
 
-def _least(growths: Array) -> Array:
+def _at_minimum(growths: Array) -> Array:
     return np.maximum(growths, MIN_GROWTH)
 
 
@@ -178,7 +178,7 @@ def _ranks(known: npt.NDArray[np.intp], places: npt.NDArray[np.intp]) -> npt.NDA
     return np.searchsorted(known, places[np.isin(places, known)])
 
 
-def _told(rows: pl.DataFrame) -> float | None:
+def _reported_packets(rows: pl.DataFrame) -> float | None:
     """Return the packets that the fluid engine's rows report for an event: one row for each flow hit."""
     values = rows.select("time_s", "value").drop_nulls().filter(pl.col("value").is_finite())
     if values.height < rows.height:

@@ -13,21 +13,21 @@ def toml(found: Fitted, names: Iterable[str]) -> str:
     """The tables `[fluid]` and `[meanfield]`, with comments that say the intervals."""
     growth = found.growth
     weights = f"rate = {found.rate[0]:.4g}" + (f", growth = {growth[0]:.4g}" if growth else "")
-    gap = f"pauses of {_said(found.gap)} RTTs separate them" if found.gap else "pauses are of one kind"
+    gap = f"pauses of {_text_of(found.gap)} RTTs separate them" if found.gap else "pauses are of one kind"
     lines = [
         f"# ackclock fit {' '.join(names)}",
         f"# {found.events} loss events in {_counted(found.runs, 'run')}, {found.flows:.3g} flows and "
         f"{found.lost_p:.3g} lost packets each, one in {found.interval_s:.3g} s; {gap}",
-        f"# share of the flows hit: {_said(found.share)}; intervals are of 95 %",
+        f"# share of the flows hit: {_text_of(found.share)}; intervals are of 95 %",
         "",
         "[fluid]",
-        f"# loss_weight: {_said(found.fluid_loss_weight)}",
+        f"# loss_weight: {_text_of(found.fluid_loss_weight)}",
         f'synchronisation = {{ kind = "losses", loss_weight = {found.fluid_loss_weight[0]:.4g} }}',
-        f"# rate: {_said(found.rate)}" + (f"; growth: {_said(growth)}" if growth else ""),
+        f"# rate: {_text_of(found.rate)}" + (f"; growth: {_text_of(growth)}" if growth else ""),
         f'loss_assignment = {{ kind = "weighted", {weights} }}',
         "",
         "[meanfield]",
-        f"# loss_weight: {_said(found.field_loss_weight)}; loss_rate_exponent: {_said(found.loss_rate_exponent)}",
+        f"# loss_weight: {_text_of(found.field_loss_weight)}; loss_rate_exponent: {_text_of(found.loss_rate_exponent)}",
         f"loss_weight = {found.field_loss_weight[0]:.4g}",
         f"loss_rate_exponent = {found.loss_rate_exponent[0]:.4g}",
         "recovery = false  # loss_weight was fitted for it",
@@ -44,7 +44,7 @@ def as_json(found: Fitted) -> str:
     return json.dumps(named) + "\n"
 
 
-def _said(interval: Interval) -> str:
+def _text_of(interval: Interval) -> str:
     estimate, low, high = interval
     return f"{estimate:.3g} ({low:.3g} to {high:.3g})"
 

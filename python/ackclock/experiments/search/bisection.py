@@ -97,23 +97,23 @@ class Minimum:
 
     count: int
     cost: Callable[[int], float]
-    seen: dict[int, float] = field(default_factory=dict)
+    evaluated: dict[int, float] = field(default_factory=dict)
 
     def find(self) -> int:
         """The number of the cheapest; its neighbours have been looked at."""
         for number in coarse(self.count):
-            self.seen[number] = self.cost(number)
+            self.evaluated[number] = self.cost(number)
         while closer := list(self._closer()):
             for number in closer:
-                self.seen[number] = self.cost(number)
+                self.evaluated[number] = self.cost(number)
         return self._best()
 
     def _best(self) -> int:
-        return min(self.seen, key=lambda number: (self.seen[number], number))
+        return min(self.evaluated, key=lambda number: (self.evaluated[number], number))
 
     def _closer(self) -> Iterator[int]:
         """The middles between the best and those next to it."""
-        at, known = self._best(), sorted(self.seen)
+        at, known = self._best(), sorted(self.evaluated)
         place = known.index(at)
         for other in known[max(place - 1, 0) : place] + known[place + 1 : place + 2]:
             if abs(other - at) > 1:
@@ -139,7 +139,7 @@ class Frontier:
         heapify(gaps)
         while gaps:
             _, low, high = heappop(gaps)
-            if high - low > 1 and not self._settled(low, high):
+            if high - low > 1 and not self._is_decided(low, high):
                 middle = (low + high) // 2
                 self.evaluate(middle)
                 for gap in ((low, middle), (middle, high)):
@@ -151,7 +151,7 @@ class Frontier:
             self.evaluate(place)
         return [_by_width(low, high) for low, high in pairwise(places)]
 
-    def _settled(self, low: int, high: int) -> bool:
+    def _is_decided(self, low: int, high: int) -> bool:
         return bool(self.evaluate(low).unmet & self.evaluate(high).unmet) or self.covered(low, high)
 
 

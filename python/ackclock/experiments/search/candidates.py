@@ -97,7 +97,7 @@ def _ladder(text: str, low: str, low_unit: str, high: str, high_unit: str, steps
     if count is not None and not 2 <= count <= MAX_STEPS:
         raise InputError(f"--vary: found {count} values; expected 2 to {MAX_STEPS}")
     rungs = _rungs(first, last, count)
-    return tuple(dict.fromkeys(_written(value, unit, whole=_are_whole(rungs, unit)) for value in rungs))
+    return tuple(dict.fromkeys(_written(value, unit, whole=_are_integers(rungs, unit)) for value in rungs))
 
 
 def _rungs(first: float, last: float, count: int | None) -> list[float]:
@@ -108,7 +108,7 @@ def _rungs(first: float, last: float, count: int | None) -> list[float]:
     return [first + (last - first) * step / (steps - 1) for step in range(steps)]
 
 
-def _are_whole(rungs: Sequence[float], unit: str) -> bool:
+def _are_integers(rungs: Sequence[float], unit: str) -> bool:
     """Packets and bytes; and numbers without a unit if both ends are, as numbers of flows."""
     return unit in ("p", "B") or (not unit and all(end == round(end) for end in (rungs[0], rungs[-1])))
 

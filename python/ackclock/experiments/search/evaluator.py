@@ -38,7 +38,7 @@ class Evaluator:
     jobs: int | None = None
     until_s: float | None = None
     guesses: bool = False
-    tell: Callable[[], object] = lambda: None
+    report: Callable[[], object] = lambda: None
     verdicts: dict[int, Judgement] = field(default_factory=dict)
     same: dict[str, int] = field(default_factory=dict)
     done: int = 0
@@ -49,7 +49,7 @@ class Evaluator:
             like = self.same.setdefault(self.question.plan(number).to_json(), number)
             self.verdicts[number] = self._judged(number) if like == number else self.verdicts[like]
             self.runs[number] = self.runs[like]
-            self.tell()
+            self.report()
         return self.verdicts[number]
 
     def _judged(self, number: int) -> Judgement:

@@ -22,7 +22,8 @@ from dataclasses import dataclass
 
 from ackclock.errors import InputError
 from ackclock.experiments.search.constraints import Constraint
-from ackclock.metrics import METRICS, student
+from ackclock.metrics import METRICS
+from ackclock.metrics.summary import student_tail
 
 #: The risk that an answer is wrong.
 RISK = 0.05
@@ -55,7 +56,7 @@ def verdicts(
     A single run decides nothing, unless it is `exact`: of an engine that draws nothing for this setting. Raises
     `InputError` for a metric that a run does not have.
     """
-    margins = {need: [need.margin(value) for value in _known(need, values[need.metric])] for need in constraints}
+    margins = {need: [need.margin(value) for value in _measured(need, values[need.metric])] for need in constraints}
     chances = {need: chance(found) for need, found in margins.items()}
     lacking = frozenset(need for need, found in margins.items() if math.fsum(found) < 0)
     n = min((len(found) for found in margins.values()), default=0)
@@ -83,11 +84,11 @@ def chance(margins: Sequence[float]) -> float:
     if squares <= (1e-12 * mean) ** 2 * n:
         return 0.0 if mean >= 0 else 1.0
     t = mean / math.sqrt(squares / (n - 1) / n)
-    beyond = student.exceeding(abs(t), n - 1)
+    beyond = student_tail(abs(t), n - 1)
     return beyond if t >= 0 else 1 - beyond
 
 
-def _known(need: Constraint, values: Sequence[float | None]) -> list[float]:
+def _measured(need: Constraint, values: Sequence[float | None]) -> list[float]:
     known = [value for value in values if value is not None]
     if len(known) < len(values):
         label = METRICS[need.metric].label.lower()

@@ -16,7 +16,7 @@ from typing import TypeAlias
 from ackclock.experiments.search.evaluator import Evaluator, Row
 from ackclock.experiments.search.hypothesis_test import chance
 from ackclock.experiments.search.objectives import Objective
-from ackclock.figures.sweep_summary import LEAST_DIFFERENCE
+from ackclock.figures.sweep_summary import MIN_DIFFERENCE
 
 #: For each goal what it says of each run, the smaller the better; None if it does not know it.
 Costs: TypeAlias = list[list[float] | None]
@@ -43,10 +43,10 @@ def _beats(other: Sequence[float], own: Sequence[float]) -> bool:
 
 
 def _costs(objectives: Sequence[Objective], rows: Sequence[Row]) -> Costs:
-    return [_known([row[goal.metric] for row in rows], goal) for goal in objectives]
+    return [_objective_costs([row[goal.metric] for row in rows], goal) for goal in objectives]
 
 
-def _known(values: Sequence[float | None], goal: Objective) -> list[float] | None:
+def _objective_costs(values: Sequence[float | None], goal: Objective) -> list[float] | None:
     known = [goal.cost(value) for value in values if value is not None]
     return known if len(known) == len(values) else None
 
@@ -62,7 +62,7 @@ def _as_good(own: Costs, best: Costs, risk: float) -> bool:
 
 def _no_worse(own: Sequence[float], best: Sequence[float], risk: float) -> bool:
     pairs = [*zip(own, best, strict=False)]
-    allowed = LEAST_DIFFERENCE * abs(_mean([b for _, b in pairs]))
+    allowed = MIN_DIFFERENCE * abs(_mean([b for _, b in pairs]))
     return chance([b + allowed - a for a, b in pairs]) <= risk
 
 

@@ -44,7 +44,7 @@ class SearchResult:
     cpu_s: float = 0.0
     confirmed: Mapping[str, bool | None] | None = None
     confirming: Mapping[str, Sequence[Row]] | None = None
-    twin: Sequence[Row] | None = None
+    perturbed: Sequence[Row] | None = None
     perturbed_met: bool | None = None
 
     @property
@@ -94,16 +94,16 @@ class SearchResult:
 
     def with_perturbed(self, found: Judgement, rows: Sequence[Row], cpu_s: float) -> SearchResult:
         """The answer with its noisy twin, and the CPU time which that took."""
-        return replace(self, cpu_s=self.cpu_s + cpu_s, twin=rows, perturbed_met=AGREES.get(found.verdict))
+        return replace(self, cpu_s=self.cpu_s + cpu_s, perturbed=rows, perturbed_met=AGREES.get(found.verdict))
 
     @property
     def phase(self) -> dict[str, Any] | None:
         """Return the effect of perturbing the best setting, as `experiments.phase_effects` reports it."""
-        if self.best is None or self.twin is None:
+        if self.best is None or self.perturbed is None:
             return None
         here, there = (
             {name: found.as_dict() for name, found in summary(rows, self.question.metrics).items()}
-            for rows in (self.runs[self.best], self.twin)
+            for rows in (self.runs[self.best], self.perturbed)
         )
         return compared(here, there)
 
@@ -151,7 +151,7 @@ class SearchResult:
 
 def summary(rows: Sequence[Row], names: Sequence[str]) -> dict[str, Summary]:
     """The metrics of some runs."""
-    return {name: metrics.summarise([row[name] for row in rows], 0.0, METRICS[name].most) for name in names}
+    return {name: metrics.summarise([row[name] for row in rows], 0.0, METRICS[name].maximum) for name in names}
 
 
 def costs(question: Question, rows: Sequence[Row]) -> list[float]:

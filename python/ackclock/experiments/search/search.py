@@ -48,7 +48,7 @@ def find(
     evaluator = Evaluator(question, dict(runs or {}), jobs, until_s)
     ends: dict[int, int | None] = {}
 
-    def known(*, complete: bool = False) -> SearchResult:
+    def current(*, complete: bool = False) -> SearchResult:
         made, spent_s = evaluator.done, _cpu_s() - begun_s
         found = SearchResult(
             question, dict(evaluator.verdicts), evaluator.runs, None, dict(ends), (), complete, made, spent_s
@@ -56,12 +56,12 @@ def find(
         found = replace(found, frontier=_frontier(found))
         return replace(found, best=_best(found))
 
-    evaluator.tell = lambda: tell(known())
+    evaluator.report = lambda: tell(current())
     try:
         _search(evaluator, ends)
     except SpentError:
-        return known()
-    return known(complete=True)
+        return current()
+    return current(complete=True)
 
 
 def confirm(answer: SearchResult, engine: str, *, jobs: int | None = None) -> SearchResult:
@@ -69,7 +69,7 @@ def confirm(answer: SearchResult, engine: str, *, jobs: int | None = None) -> Se
     if answer.best is None:
         return answer
     question, begun_s = replace(answer.question, engine=engine, repeats=CONFIRMING), _cpu_s()
-    found, rows = _again(question, answer.best, CONFIRMING, jobs)
+    found, rows = _rerun(question, answer.best, CONFIRMING, jobs)
     return answer.with_confirmation(engine, found, rows, _cpu_s() - begun_s)
 
 
@@ -80,12 +80,12 @@ def compare_perturbed(answer: SearchResult, *, jobs: int | None = None) -> Searc
     """
     if answer.best is None:
         return answer
-    question, begun_s = replace(answer.question, twin=True), _cpu_s()
-    found, rows = _again(question, answer.best, len(answer.runs[answer.best]), jobs)
+    question, begun_s = replace(answer.question, perturbed=True), _cpu_s()
+    found, rows = _rerun(question, answer.best, len(answer.runs[answer.best]), jobs)
     return answer.with_perturbed(found, rows, _cpu_s() - begun_s)
 
 
-def _again(question: Question, number: int, count: int, jobs: int | None) -> tuple[Judgement, list[Row]]:
+def _rerun(question: Question, number: int, count: int, jobs: int | None) -> tuple[Judgement, list[Row]]:
     """A setting that is run otherwise than it was found: what the needs that can be measured there say of it."""
     rows = Evaluator(question, jobs=jobs).rows(number, count)
     constraints = measured(question.constraints, rows)
@@ -141,26 +141,26 @@ def _costs(question: Question, rows: list[Row]) -> tuple[float, ...]:
     )
 
 
-def _frontier(known: SearchResult) -> tuple[int, ...]:
+def _frontier(current: SearchResult) -> tuple[int, ...]:
     """With goals, the settings that meet all needs and that no other one beats."""
-    question = known.question
-    holding = [number for number, found in known.verdicts.items() if found.holds]
-    if not question.objectives or (question.end is not None and not known.complete):
+    question = current.question
+    holding = [number for number, found in current.verdicts.items() if found.holds]
+    if not question.objectives or (question.end is not None and not current.complete):
         return ()
-    candidates = holding if question.end is None else [number for number in holding if number in known.ends.values()]
-    costs: Mapping[int, tuple[float, ...]] = {number: _costs(question, known.runs[number]) for number in candidates}
+    candidates = holding if question.end is None else [number for number in holding if number in current.ends.values()]
+    costs: Mapping[int, tuple[float, ...]] = {number: _costs(question, current.runs[number]) for number in candidates}
     return tuple(sorted(dominating(costs)))
 
 
-def _best(known: SearchResult) -> int | None:
+def _best(current: SearchResult) -> int | None:
     """Return the best setting by the first objective; without objectives the first end, or the first that is met."""
-    question = known.question
+    question = current.question
     if question.objectives:
-        return min(known.frontier, key=lambda number: (_costs(question, known.runs[number]), number), default=None)
+        return min(current.frontier, key=lambda number: (_costs(question, current.runs[number]), number), default=None)
     if question.end is not None:
-        found = [number for number in known.ends.values() if number is not None]
+        found = [number for number in current.ends.values() if number is not None]
         return min(found, key=lambda number: (_place(question, number), number), default=None)
-    return min((number for number, found in known.verdicts.items() if found.holds), default=None)
+    return min((number for number, found in current.verdicts.items() if found.holds), default=None)
 
 
 def _place(question: Question, number: int) -> int:

@@ -43,7 +43,7 @@ class Question:
     engine: str = "packet"
     seed: int = 1
     repeats: int = SAMPLE_SIZES[-1]
-    twin: bool = False
+    perturbed: bool = False
 
     @property
     def row(self) -> int:
@@ -79,7 +79,7 @@ class Question:
     def plan(self, number: int) -> Plan:
         """Return the plan of a setting. Raises as `point`."""
         plan = self.point(number).plan
-        return phase_effects.twin(plan) if self.twin else plan
+        return phase_effects.perturbed(plan) if self.perturbed else plan
 
     @property
     def checked_first(self) -> list[int]:

@@ -22,7 +22,8 @@ CONFIRMED = {True: "agrees", False: "disagrees", None: "does not decide it"}
 
 def sentences(answer: SearchResult) -> list[str]:
     """Return the result in sentences, with how certain it is."""
-    said = [*_found(answer), *_beside(answer), *_others(answer), *_confirmed(answer), *_twin(answer), *_left(answer)]
+    parts = (_best_setting, _next_setting, _others, _confirmed, _phase_dependence, _left)
+    said = [line for part in parts for line in part(answer)]
     return [sentence for sentence in said if sentence]
 
 
@@ -38,7 +39,7 @@ def measured(need: Constraint, found: Summary) -> str:
     return f"{metric.label.lower() if metric.label[1:2].islower() else metric.label} {value} (needed: {bound})"
 
 
-def _found(answer: SearchResult) -> Iterator[str]:
+def _best_setting(answer: SearchResult) -> Iterator[str]:
     question, best = answer.question, answer.best
     if best is None:
         what = "No setting" if answer.verdict == NONE else "No setting yet"
@@ -79,7 +80,7 @@ def _evidence(answer: SearchResult, number: int, constraints: Sequence[Constrain
     return f"{begin}{said}; {_seeds(answer.runs[number])}." if said else ""
 
 
-def _beside(answer: SearchResult) -> Iterator[str]:
+def _next_setting(answer: SearchResult) -> Iterator[str]:
     """Yield why the next setting fails, and which ones further on are undecided."""
     number = answer.before()
     if number is None:
@@ -149,16 +150,16 @@ def _confirmed(answer: SearchResult) -> Iterator[str]:
         yield f"The engine {engine} {CONFIRMED[agrees]}: {', '.join(said)}; {_seeds(rows)}."
 
 
-def _twin(answer: SearchResult) -> Iterator[str]:
+def _phase_dependence(answer: SearchResult) -> Iterator[str]:
     """Yield whether the result depends on a coincidence of phases."""
-    if answer.phase is None or answer.twin is None:
+    if answer.phase is None or answer.perturbed is None:
         return
-    yield phase.said(answer.phase)
+    yield phase.sentence(answer.phase)
     if answer.question.constraints and answer.perturbed_met is not True:
-        found = summary(answer.twin, answer.question.metrics)
+        found = summary(answer.perturbed, answer.question.metrics)
         said = ", ".join(measured(need, found[need.metric]) for need in answer.question.constraints)
         how = "fails" if answer.perturbed_met is False else "is undecided"
-        yield f"With noise in the hosts the setting {how}: {said}; {_seeds(answer.twin)}."
+        yield f"With noise in the hosts the setting {how}: {said}; {_seeds(answer.perturbed)}."
 
 
 def _left(answer: SearchResult) -> Iterator[str]:

@@ -25,7 +25,7 @@ class Proposer:
 
     def guess(self, row: int) -> int | None:
         """The place in a row that is looked at first; None where no cheap engine knows one."""
-        found = next((place for name in CHEAP if (place := self._asked(name, row)) is not None), None)
+        found = next((place for name in CHEAP if (place := self._value(name, row)) is not None), None)
         if found is None:
             return None
         self.proposed[row] = found
@@ -36,8 +36,8 @@ class Proposer:
         if place is not None and row in self.proposed:
             self.off.append(place - self.proposed[row])
 
-    def _asked(self, engine: str, row: int) -> int | None:
-        if engine == self.question.engine or self._lacks(engine, row):
+    def _value(self, engine: str, row: int) -> int | None:
+        if engine == self.question.engine or self._is_unsupported(engine, row):
             return None
         cheap = Evaluator(replace(self.question, engine=engine, repeats=1), guesses=True)
         try:
@@ -45,6 +45,6 @@ class Proposer:
         except AckclockError:  # a metric that the engine does not model, or a setting beyond it
             return None
 
-    def _lacks(self, engine: str, row: int) -> bool:
+    def _is_unsupported(self, engine: str, row: int) -> bool:
         plan = self.question.point(self.question.number(row, 0)).plan
         return bool(engines.engine(engine).unsupported(plan))

@@ -17,7 +17,7 @@ from ackclock.engines.engine import Progress
 from ackclock.errors import AckclockError
 from ackclock.experiments.sweep import spec as orders
 from ackclock.experiments.sweep.runs import Runs
-from ackclock.experiments.sweep.spec import Order
+from ackclock.experiments.sweep.spec import SweepSpec
 from ackclock.scenario import planning
 from ackclock.scenario.planning import Loaded
 
@@ -26,7 +26,7 @@ NICENESS = 10
 
 
 @contextmanager
-def beside(loaded: Loaded, order: Order, left: Runs, progress: Progress) -> Iterator[Progress]:
+def checking(loaded: Loaded, order: SweepSpec, left: Runs, progress: Progress) -> Iterator[Progress]:
     """While the block runs, points of the runs that are left are checked, if not all of them have been.
 
     What it gives is to be called as `progress`, and raises what is wrong.
@@ -40,13 +40,13 @@ def beside(loaded: Loaded, order: Order, left: Runs, progress: Progress) -> Iter
     process.start()
     tells.close()
 
-    def tell(share: float) -> None:
+    def report(share: float) -> None:
         if hears.poll():
             _raise(hears)
         progress(share)
 
     try:
-        yield tell
+        yield report
     finally:
         process.kill()
         process.join()
@@ -62,7 +62,7 @@ def _raise(hears: Connection) -> None:
         raise found
 
 
-def _check(order: Order, left: Runs, tells: Connection) -> None:
+def _check(order: SweepSpec, left: Runs, tells: Connection) -> None:
     """In the process: tells the first error, or None."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent hears it
     threading.Thread(target=_end_with_parent, daemon=True).start()

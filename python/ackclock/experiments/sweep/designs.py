@@ -82,7 +82,7 @@ def _searched(basic: int, factors: int, wanted: int) -> list[Word] | None:
     """Words of so many basic factors for the others, depth first; None if there are none."""
     if factors - basic > (1 << basic) - 1 - basic:
         return None
-    candidates = list(_words(basic, wanted))
+    candidates = list(_generators(basic, wanted))
     left = [STEPS]
 
     def search(chosen: list[Word], group: list[Word], first: int) -> list[Word] | None:
@@ -107,7 +107,7 @@ def _searched(basic: int, factors: int, wanted: int) -> list[Word] | None:
 STEPS = 20_000
 
 
-def _words(basic: int, wanted: int) -> Iterator[Word]:
+def _generators(basic: int, wanted: int) -> Iterator[Word]:
     """Products of basic factors that are long enough with their own factor, the shortest ones first."""
     for length in range(wanted - 1, basic + 1):
         for chosen in combinations(range(basic), length):

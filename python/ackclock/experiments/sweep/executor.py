@@ -27,7 +27,7 @@ from ackclock.experiments.runner import ONE_THREAD
 from ackclock.experiments.sweep import worker
 from ackclock.experiments.sweep.folder import Parts
 from ackclock.experiments.sweep.runs import Run
-from ackclock.experiments.sweep.spec import Order
+from ackclock.experiments.sweep.spec import SweepSpec
 from ackclock.experiments.sweep.worker import Done
 from ackclock.system import signals
 
@@ -48,48 +48,48 @@ WAKE_S = 0.2
 END_S = 5.0
 
 
-def run_all(order: Order, tasks: Tasks, parts: Parts, progress: Progress, place: Place | None = None) -> None:
+def run_all(order: SweepSpec, tasks: Tasks, parts: Parts, progress: Progress, place: Place | None = None) -> None:
     """Runs everything, at a `place` if one is given, and gives it to `parts`; what is done is kept if something fails.
 
     `progress` is called with the share of the work that is done. Raises `AckclockError` for a run that failed.
     """
     with signals.defer_signals() as interrupted:
         if place is not None:
-            _run_there(place, order, tasks, parts, progress, interrupted)
+            _run_remote(place, order, tasks, parts, progress, interrupted)
             return
         _run_all(order, tasks, parts, progress, interrupted)
         if interrupted():
             gc.collect()  # the processes' semaphores, which are named
 
 
-def _run_there(
-    place: Place, order: Order, tasks: Tasks, parts: Parts, progress: Progress, interrupted: Callable[[], bool]
+def _run_remote(
+    place: Place, order: SweepSpec, tasks: Tasks, parts: Parts, progress: Progress, interrupted: Callable[[], bool]
 ) -> None:
     from ackclock.experiments.cluster import pool
 
     with _one_thread(), pool.opened(place, [order.engine], interrupted) as workers:
 
-        def tell(share: float) -> None:
+        def report(share: float) -> None:
             tasks.jobs = workers.places
             progress(share)
 
         try:
-            _drain(_There(workers, order), tasks, parts, tell, interrupted)
+            _drain(_RemoteExecutor(workers, order), tasks, parts, report, interrupted)
         finally:
             parts.write()
 
 
-class _There:
+class _RemoteExecutor:
     """The workers of a cluster in the place of processes: with each task they are told what sweep it is of."""
 
-    def __init__(self, workers: Pool, order: Order) -> None:
+    def __init__(self, workers: Pool, order: SweepSpec) -> None:
         self._workers, self._order = workers, pickle.dumps(order)
 
     def submit(self, _: Callable[..., Done], runs: Sequence[Run]) -> Future[Done]:
-        return self._workers.submit(worker.work_there, self._order, runs)
+        return self._workers.submit(worker.run_task, self._order, runs)
 
 
-def _run_all(order: Order, tasks: Tasks, parts: Parts, progress: Progress, interrupted: Callable[[], bool]) -> None:
+def _run_all(order: SweepSpec, tasks: Tasks, parts: Parts, progress: Progress, interrupted: Callable[[], bool]) -> None:
     context = get_context("spawn")
     others = set(active_children())
     with signals.block_terminal_signals():
@@ -135,7 +135,11 @@ def _warm(pool: ProcessPoolExecutor, jobs: int, interrupted: Callable[[], bool])
 
 
 def _drain(
-    pool: ProcessPoolExecutor | _There, tasks: Tasks, parts: Parts, progress: Progress, interrupted: Callable[[], bool]
+    pool: ProcessPoolExecutor | _RemoteExecutor,
+    tasks: Tasks,
+    parts: Parts,
+    progress: Progress,
+    interrupted: Callable[[], bool],
 ) -> None:
     waiting: dict[Future[Done], Task] = {}
     progress(tasks.share)

@@ -27,11 +27,11 @@ from typing import IO, Any, TypeAlias
 import polars as pl
 
 from ackclock import _core
-from ackclock.dataset import checksums, folders, manifests, result_kind, validate
+from ackclock.dataset import checksums, folders, manifests, result_kind
 from ackclock.dataset.manifests import POINTS, RUNS, Manifest
 from ackclock.dataset.result_kind import LOCK, MANIFEST, Kind
-from ackclock.errors import InputError
-from ackclock.experiments.sweep.spec import Order, different
+from ackclock.errors import InputError, first_line
+from ackclock.experiments.sweep.spec import SweepSpec, different
 from ackclock.system.files import check, check_name
 from ackclock.system.temporary import LockedTempDir
 
@@ -51,12 +51,12 @@ _PART = re.compile(r"(\w+)\.parquet/part-(\d{4,})\.parquet")
 class Parts:
     """A sweep's folder, open for writing. Use it in a `with` block."""
 
-    def __init__(self, folder: Path, order: Order, *, command: str = "", restart: bool = False) -> None:
+    def __init__(self, folder: Path, order: SweepSpec, *, command: str = "", restart: bool = False) -> None:
         """Begins a sweep or goes on with one. Raises `InputError` for a folder that holds something else."""
         result_kind.check(folder, Kind.SWEEP)
         self.given = folder
-        with folders.writing(folder):
-            self.folder = folders.resolved(folder)
+        with folders.write_errors(folder):
+            self.folder = folders.resolve_link(folder)
             self.folder.mkdir(parents=True, exist_ok=True)
             self._lock = _locked(self.folder)
             self._private = LockedTempDir(self.folder)
@@ -90,7 +90,7 @@ class Parts:
         for name, known in found.files.items():
             if match := _PART.fullmatch(name):
                 taken = f"{match[1]}.parquet/part-{numbers[int(match[2])]:04}.parquet"
-                with folders.writing(self.folder / taken):
+                with folders.write_errors(self.folder / taken):
                     (self.folder / taken).parent.mkdir(exist_ok=True)
                 self._put(taken, partial(shutil.copyfile, found.folder / name))
                 self._files[taken] = known
@@ -115,12 +115,12 @@ class Parts:
         """Files by name, then the manifest that lists them. The same rows give the same bytes."""
         for name, rows in tables.items():
             self._put_table(name, rows)
-        with folders.writing(self.folder):
+        with folders.write_errors(self.folder):
             self._files |= checksums.of_files(self.folder, tables)
         self._list()
 
     def _put_table(self, name: str, rows: pl.DataFrame) -> None:
-        with folders.writing(self.folder / name):
+        with folders.write_errors(self.folder / name):
             (self.folder / name).parent.mkdir(exist_ok=True)
         self._put(name, lambda new: rows.rechunk().write_parquet(new, compression="zstd"))
 
@@ -129,12 +129,12 @@ class Parts:
         self._put(MANIFEST, lambda new: new.write_bytes(manifests.content(self._about, self._files)))
 
     def _put(self, name: str, write: Callable[[Path], object]) -> None:
-        folders.put(self.folder / name, write, self._private.path)
+        folders.atomic_write(self.folder / name, write, self._private.path)
 
     def _waiting_bytes(self) -> float:
         return sum(frame.estimated_size() for rows in self._waiting for frame in rows.values())
 
-    def _begin(self, order: Order, command: str) -> None:
+    def _begin(self, order: SweepSpec, command: str) -> None:
         if not (self.folder / MANIFEST).exists():
             self._about, self._files = _about(order, command), dict[str, str]()
             self._list()
@@ -169,11 +169,11 @@ class Parts:
         return {number for name in self._files if (number := _number(name)) is not None}
 
 
-def say(folder: Path, more: Mapping[str, Any]) -> None:
+def extend_manifest(folder: Path, more: Mapping[str, Any]) -> None:
     """Puts more into the manifest of a sweep that is finished. Raises `InputError` if it cannot be written."""
     found = read_manifest(folder)
     content = manifests.content({**found.about, **more}, found.files)
-    folders.put(folder / MANIFEST, lambda new: new.write_bytes(content))
+    folders.atomic_write(folder / MANIFEST, lambda new: new.write_bytes(content))
 
 
 def read_manifest(folder: Path) -> Manifest:
@@ -196,12 +196,12 @@ def read_table(path: Path) -> pl.DataFrame:
     check(path)
     try:
         return pl.read_parquet(path.absolute(), glob=False)
-    except validate.UNREADABLE as error:
-        first = (str(error).strip() or type(error).__name__).splitlines()[0]
+    except manifests.UNREADABLE as error:
+        first = first_line(error)
         raise InputError(f"{path}: damaged: {first}") from error
 
 
-def _about(order: Order, command: str) -> dict[str, Any]:
+def _about(order: SweepSpec, command: str) -> dict[str, Any]:
     from ackclock.engines.engine import circumstances
 
     known = {"ackclock": _core.version, "name": order.title, "scenario_path": Path(order.name).name}

@@ -19,7 +19,7 @@ from ackclock.experiments.sweep import result, shards
 from ackclock.experiments.sweep.folder import Parts, read_manifest
 from ackclock.experiments.sweep.result import Sweep
 from ackclock.experiments.sweep.shards import Shard
-from ackclock.experiments.sweep.spec import Order, different
+from ackclock.experiments.sweep.spec import SweepSpec, different
 from ackclock.scenario import planning
 
 #: Number of missing shards that are named.
@@ -44,11 +44,11 @@ def merge(
     found = [read_manifest(Path(folder)) for folder in given]
     first = _checked(found)
     order = _order(first)
-    if differs := different(_whole(first), order.identity()):
+    if differs := different(_sweep_identity(first), order.identity()):
         raise InputError(f"{first.folder}: found a shard that differs in its {differs[0]}; expected this one's")
     place = Path(out)
     _check_out(place, order)
-    with folders.replacing(place, manifests.is_note(place)) as new:
+    with folders.replace_folder(place, manifests.is_note(place)) as new:
         with Parts(new, order, command=command) as parts:
             for number, shard in enumerate(found):
                 _check_files(shard)
@@ -77,7 +77,7 @@ def _by_number(found: Sequence[Manifest], count: int) -> dict[int, Manifest]:
     first, by_number = found[0], dict[int, Manifest]()
     for manifest in found:
         shard = _shard(manifest)
-        if differs := different(_whole(manifest), _whole(first)):
+        if differs := different(_sweep_identity(manifest), _sweep_identity(first)):
             also = f"{manifest.folder}: found a shard of a sweep that differs in its {' and '.join(differs)}"
             raise InputError(f"{also}; expected that of {first.folder}")
         if shard.count != count:
@@ -96,16 +96,16 @@ def _shard(manifest: Manifest) -> Shard:
     return shards.parsed(written)
 
 
-def _whole(manifest: Manifest) -> dict[str, Any]:
+def _sweep_identity(manifest: Manifest) -> dict[str, Any]:
     """Return the identity of the sweep that a shard belongs to."""
     return {**manifest.about["sweep"], "shard": None}
 
 
-def _order(first: Manifest) -> Order:
+def _order(first: Manifest) -> SweepSpec:
     """Return the specification of the whole sweep."""
     known = first.about["sweep"]
     seeds = known["seeds"]
-    return Order(
+    return SweepSpec(
         text=known["scenario"],
         name=first.about["scenario_path"],
         engine=known["engine"],
@@ -125,7 +125,7 @@ def _check_files(shard: Manifest) -> None:
         raise InputError(f"{shard.folder / name}: {what}; expected a sound shard: run it again")
 
 
-def _check_out(out: Path, order: Order) -> None:
+def _check_out(out: Path, order: SweepSpec) -> None:
     """Refuses a folder that holds another sweep, as a sweep itself does."""
     folders.check(out, Kind.SWEEP)
     if result_kind.kind(out) is Kind.SWEEP and (

@@ -13,29 +13,29 @@ from ackclock.experiments import phase_effects
 from ackclock.experiments.sweep import folder as parts
 from ackclock.experiments.sweep import result
 from ackclock.experiments.sweep.result import Sweep
-from ackclock.experiments.sweep.spec import Order
+from ackclock.experiments.sweep.spec import SweepSpec
 from ackclock.metrics import main
 from ackclock.metrics.protocols import PHASE
 
 
-def order(of: Order) -> Order:
+def order(of: SweepSpec) -> SweepSpec:
     """The order of the twins. Raises `InputError` for one part of a sweep, and for metrics that do not tell."""
     if of.shard is not None:
         raise InputError("--perturb: found --shard beside it; expected the whole sweep")
     if not set(of.metrics) & set(main("table")):
         raise InputError(f"--perturb: found none of the main metrics; expected one of {', '.join(main('table'))}")
-    return replace(of, twin=True)
+    return replace(of, perturbed=True)
 
 
-def beside(folder: Path) -> Path:
+def perturbed_folder(folder: Path) -> Path:
     """The twins' folder."""
     return folder.with_name(f"{folder.name}-twin")
 
 
-def told(done: Sweep, other: Sweep) -> Sweep:
+def with_perturbed(done: Sweep, other: Sweep) -> Sweep:
     """The sweep, whose manifest has from now on what the twins say of each point."""
     noisy = {point["point"]: point["summary"] for point in other.points}
     pairs = {point["point"]: (point["summary"], noisy[point["point"]]) for point in done.points}
     found = {str(number): phase_effects.compared(*pair) for number, pair in pairs.items()}
-    parts.say(done.folder, {PHASE: found})
+    parts.extend_manifest(done.folder, {PHASE: found})
     return replace(result.read(done.folder), keep=done.keep)

@@ -93,7 +93,7 @@ class Sweep:
         `numbers` has the values that are quantities by the names of their columns, as in the table. If noisy twins were
         run, `phase` has what that of the point says.
         """
-        keys, beside = [axis.key for axis in self.axes], _beside(self.axes)
+        keys, beside = [axis.key for axis in self.axes], _numeric_columns(self.axes)
         twins = self.manifest.get(PHASE, {})
         return [
             {
@@ -109,7 +109,7 @@ class Sweep:
 
     def _summary(self, group: pl.DataFrame) -> dict[str, Summary]:
         scalars = [name for name in self.metrics if not METRICS[name].per_flow]
-        return {name: metrics.summarise(group[name].to_list(), 0.0, METRICS[name].most) for name in scalars}
+        return {name: metrics.summarise(group[name].to_list(), 0.0, METRICS[name].maximum) for name in scalars}
 
     def only(self, where: Mapping[str, Sequence[str]]) -> Sweep:
         """The points that have some of the values only, by keys: `{"network.queue.limit": ["1bdp"]}`.
@@ -158,7 +158,7 @@ def read(folder: Path | str) -> Sweep:
     return Sweep(place, about, axes, _with_numbers(parts.read_table(files.check_name(place) / POINTS), axes))
 
 
-def _beside(axes: Sequence[Axis]) -> dict[str, Beside]:
+def _numeric_columns(axes: Sequence[Axis]) -> dict[str, Beside]:
     """The columns of numbers, by the keys beside which they stand; none that is called as another column."""
     taken = {axis.key for axis in axes} | METRICS.keys()
     found = ((axis.key, swept_quantities.beside(axis)) for axis in axes)
@@ -167,7 +167,7 @@ def _beside(axes: Sequence[Axis]) -> dict[str, Beside]:
 
 def _with_numbers(table: pl.DataFrame, axes: Sequence[Axis]) -> pl.DataFrame:
     """The table with the columns of numbers, each behind its texts; those that are there are left."""
-    beside = _beside(axes)
+    beside = _numeric_columns(axes)
     columns: list[str | pl.Expr] = []
     for name in table.columns:
         columns.append(name)

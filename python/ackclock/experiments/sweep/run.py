@@ -18,7 +18,7 @@ from ackclock.experiments.sweep import spec as orders
 from ackclock.experiments.sweep.folder import Parts
 from ackclock.experiments.sweep.result import Sweep
 from ackclock.experiments.sweep.runs import GOLDEN, Runs
-from ackclock.experiments.sweep.spec import Order
+from ackclock.experiments.sweep.spec import SweepSpec
 from ackclock.input import arguments
 from ackclock.input.arguments import checked, optional, several
 from ackclock.plan import Plan
@@ -111,26 +111,26 @@ class Job:
     """A sweep that is known to be good: what is to be run, and where it goes (None: a temporary folder)."""
 
     loaded: Loaded
-    order: Order
+    spec: SweepSpec
     runs: Runs
     out: Path | None
     jobs: int | None = None
     restart: bool = False
     command: str = ""
     place: Place | None = None
-    twin: Job | None = None
+    perturbed: Job | None = None
 
     @property
     def title(self) -> str:
         """Return the title for a terminal."""
-        return f"{self.out.name if self.out else self.order.title}, {self.order.engine} engine"
+        return f"{self.out.name if self.out else self.spec.title}, {self.spec.engine} engine"
 
     @property
     def points(self) -> list[int]:
         """The points that are run, by their numbers among all."""
         return list(self.runs.points)
 
-    def looked_at(self) -> list[Plan]:
+    def checked_plans(self) -> list[Plan]:
         """The plans of the points that are looked at before anything runs."""
         return [point.plan for point in self.loaded.points(self.loaded.covering())]
 
@@ -139,28 +139,28 @@ class Job:
         count = self.loaded.count
         chosen = range(count) if count <= MAX_COSTED else [int(count * (k * GOLDEN % 1)) for k in range(MAX_COSTED)]
         for done, number in enumerate(chosen):
-            found = cost(self.loaded.point(number).plan, self.order.engine)
+            found = cost(self.loaded.point(number).plan, self.spec.engine)
             runs = len(self.runs) * (done + 1) // len(chosen) - len(self.runs) * done // len(chosen)
-            yield found.in_sweep(samples=self.order.samples), runs if self.twin is None else 2 * runs
+            yield found.in_sweep(samples=self.spec.samples), runs if self.perturbed is None else 2 * runs
 
     def perform(self, progress: Progress = no_progress) -> Sweep:
         """Runs what is left. `progress` is called with the share of the work that is done."""
         if self.out is not None:
             return self._checked(self.out, progress)
-        own = folders.private()
+        own = folders.temporary_folder()
         return replace(self._checked(own.path / "sweep", progress), keep=own)
 
     def _checked(self, folder: Path, progress: Progress) -> Sweep:
         """With what the twin says of each point, if there is one: a sweep of its own, beside this one."""
-        if self.twin is None:
+        if self.perturbed is None:
             return self._performed(folder, progress)
         done = self._performed(folder, lambda share: progress(share / 2))
-        twin = replace(self.twin, jobs=self.jobs, restart=self.restart, command=self.command, place=self.place)
-        other = twin._performed(perturbed.beside(folder), lambda share: progress((1 + share) / 2))
-        return perturbed.told(done, other)
+        twin = replace(self.perturbed, jobs=self.jobs, restart=self.restart, command=self.command, place=self.place)
+        other = twin._performed(perturbed.perturbed_folder(folder), lambda share: progress((1 + share) / 2))
+        return perturbed.with_perturbed(done, other)
 
     def _performed(self, folder: Path, progress: Progress) -> Sweep:
-        with Parts(folder, self.order, command=self.command, restart=self.restart) as parts:
+        with Parts(folder, self.spec, command=self.command, restart=self.restart) as parts:
             left = self.runs.without(parts.done)
             if left:
                 self._run(left, parts, progress)
@@ -168,15 +168,15 @@ class Job:
             return result.finish(parts, self.loaded)
 
     def _run(self, left: Runs, parts: Parts, progress: Progress) -> None:
-        of_points, mixed = weights.of_points(self.loaded, self.order.engine), left.mixed()
+        of_points, mixed = weights.of_points(self.loaded, self.spec.engine), left.mixed()
         waiting = of_points[mixed.point_numbers]
         there = 1.0 - waiting.sum() / of_points[self.runs.point_numbers].sum()
-        is_alone = engines.engine(self.order.engine).exclusive(self.loaded.point(0).plan)
+        is_alone = engines.engine(self.spec.engine).exclusive(self.loaded.point(0).plan)
         if is_alone and self.place is not None:
             raise InputError(f"{self.place.option}: found a testbed, whose hosts have one network; expected it without")
         tasks = executor.Tasks(mixed, waiting, 1 if is_alone else self.jobs or runner.cores())
-        with check.beside(self.loaded, self.order, left, progress) as tell:
-            executor.run_all(self.order, tasks, parts, lambda share: tell(there + share * (1.0 - there)), self.place)
+        with check.checking(self.loaded, self.spec, left, progress) as tell:
+            executor.run_all(self.spec, tasks, parts, lambda share: tell(there + share * (1.0 - there)), self.place)
 
 
 @checked(
@@ -213,7 +213,7 @@ def prepare(  # noqa: PLR0913 (all but the first have defaults)
     whole, own = coerce.scenario("loaded", loaded)
     scenario, seeds = whole.only(chosen), own if seeds is None else seeds
     source = scenario.source
-    order = Order(
+    order = SweepSpec(
         text=source.text,
         name=source.name,
         engine=engine,
@@ -232,4 +232,4 @@ def prepare(  # noqa: PLR0913 (all but the first have defaults)
     if perturb:
         noisy = perturbed.order(order)
         twin = Job(scenario, noisy, orders.runs(scenario, noisy, lambda share: progress(share / 2)), None)
-    return Job(scenario, order, orders.runs(scenario, order, progress), place, twin=twin)
+    return Job(scenario, order, orders.runs(scenario, order, progress), place, perturbed=twin)

@@ -15,7 +15,7 @@ from ackclock.errors import InputError
 from ackclock.input import arguments
 
 #: Most shards of a sweep.
-MOST = 100_000
+MAX_SHARDS = 100_000
 
 #: The golden ratio's part of 2³², odd: its multiples are 2³² different numbers, and evenly spread (D. E. Knuth, The Art
 #: of Computer Programming, volume 3, section 6.4).
@@ -45,7 +45,7 @@ def parsed(text: str) -> Shard:
     """`3/20` → the third of twenty parts. Raises `InputError`."""
     match = _WRITTEN.fullmatch(text)
     shard = Shard(int(match[1]), int(match[2])) if match else None
-    if shard is None or shard.number > shard.count or shard.count > MOST:
+    if shard is None or shard.number > shard.count or shard.count > MAX_SHARDS:
         arguments.wrong_value("shard", text, 'K/N with K from 1 to N, such as "3/20"')
     return shard
 

@@ -31,11 +31,11 @@ SAMPLES = ("flow_samples", "queue_samples", "events", "packets", "transmissions"
 MAX_RUNS = 10_000_000
 
 #: Progress is told after so many points.
-POINTS_PER_LOOK = 100
+POINTS_PER_CHECK = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class SweepSpec:
     """Specification of a sweep: the file's text and name, the engine, metrics by name, samples or not.
 
     `seeds` stand in place of the scenario's own, which may differ from point to point; `where` leaves only the points
@@ -57,7 +57,7 @@ class Order:
     shard: Shard | None = None
     design: str | None = None
     module: Mapping[str, str] | None = None
-    twin: bool = False
+    perturbed: bool = False
 
     @property
     def title(self) -> str:
@@ -83,7 +83,7 @@ class Order:
             "shard": None if self.shard is None else str(self.shard),
             "design": self.design,
             "module": None if self.module is None else {key: self.module[key] for key in ("name", "sha256")},
-            "twin": self.twin or None,
+            "twin": self.perturbed or None,
         }
 
     def scenario(self) -> Loaded:
@@ -97,7 +97,7 @@ class Order:
 
     def plan(self, point: Point) -> Plan:
         """Return the plan of a point."""
-        return phase_effects.twin(point.plan) if self.twin else point.plan
+        return phase_effects.perturbed(point.plan) if self.perturbed else point.plan
 
 
 def chosen_metrics(names: Iterable[str] | None) -> tuple[str, ...]:
@@ -110,7 +110,7 @@ def chosen_metrics(names: Iterable[str] | None) -> tuple[str, ...]:
     return tuple(dict.fromkeys(filter(None, found.values())))
 
 
-def runs(loaded: Loaded, order: Order, progress: Progress = no_progress) -> Runs:
+def runs(loaded: Loaded, order: SweepSpec, progress: Progress = no_progress) -> Runs:
     """Every run, of the order's shard; one per point where the engine is deterministic.
 
     Of more than `planning.MAX_CHECKED` points a covering array is checked (`ackclock.scenario.covering_array`); if
@@ -128,7 +128,7 @@ def runs(loaded: Loaded, order: Order, progress: Progress = no_progress) -> Runs
     return _chosen(Runs(seeds), loaded, order)
 
 
-def _chosen(every: Runs, loaded: Loaded, order: Order) -> Runs:
+def _chosen(every: Runs, loaded: Loaded, order: SweepSpec) -> Runs:
     """The runs of the design's points, and of those the ones of the shard. Raises `InputError` if there are no such."""
     if order.design is None and order.shard is None:
         return every
@@ -141,7 +141,7 @@ def _chosen(every: Runs, loaded: Loaded, order: Order) -> Runs:
     return every.of_points(points)
 
 
-def _seeds(loaded: Loaded, order: Order, numbers: Sequence[int], progress: Progress) -> list[tuple[int, ...]]:
+def _seeds(loaded: Loaded, order: SweepSpec, numbers: Sequence[int], progress: Progress) -> list[tuple[int, ...]]:
     """The seeds of these points, each set once in memory. Raises as `runs` does."""
     engine = engines.engine(order.engine)
     reasons: dict[Unsupported, None] = {}
@@ -152,17 +152,17 @@ def _seeds(loaded: Loaded, order: Order, numbers: Sequence[int], progress: Progr
         engines.check_inputs(engine, point.plan)
         seeds = point.plan.seeds if order.seeds is None else order.seeds
         own = seeds if engine.is_stochastic(point.plan) else seeds[:1]
-        if order.twin:
+        if order.perturbed:
             phase_effects.check(replace(point.plan, seeds=own), order.engine)
         found.append(known.setdefault(own, own))
-        if done % POINTS_PER_LOOK == 0:
+        if done % POINTS_PER_CHECK == 0:
             progress(done / len(numbers))
     if reasons:
         raise UnsupportedError(reasons)
     return found
 
 
-def check(loaded: Loaded, order: Order, number: int) -> None:
+def check(loaded: Loaded, order: SweepSpec, number: int) -> None:
     """One point. Raises `ScenarioError` with its mistakes, `UnsupportedError`, `InputError`."""
     _seeds(loaded, order, [number], no_progress)
 

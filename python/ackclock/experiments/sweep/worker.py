@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ackclock.dataset import Dataset
     from ackclock.experiments.cluster.remote import Unwanted
     from ackclock.experiments.sweep.runs import Run
-    from ackclock.experiments.sweep.spec import Order
+    from ackclock.experiments.sweep.spec import SweepSpec
     from ackclock.plan import Plan
 
 
@@ -47,7 +47,7 @@ class StoppedError(Exception):
 
 #: A run looks so often whether it shall stop, in seconds: to ask takes a lock, and a small run tells a hundred times
 #: how far it is.
-LOOK_S = 0.05
+POLL_INTERVAL_S = 0.05
 
 #: Number of plans kept for further runs of their points.
 PLANS = 32
@@ -56,7 +56,7 @@ PLANS = 32
 _given: dict[str, Any] = {}
 
 
-def start(order: Order, stop: Event) -> None:
+def start(order: SweepSpec, stop: Event) -> None:
     """Called once in each process."""
     signals.install_handlers(silent=True)  # SIGTERM; the parent handles the others and prints what to do
     threading.Thread(target=_end_with_parent, daemon=True).start()
@@ -79,7 +79,7 @@ def work(runs: Sequence[Run]) -> Done:
     return Done(rows, len(runs), time.perf_counter() - begun_s)
 
 
-def work_there(order: bytes, runs: Sequence[Run]) -> Done:
+def run_task(order: bytes, runs: Sequence[Run]) -> Done:
     """Runs a task of a sweep on a worker of a cluster. Raises `AckclockError` for a run that failed."""
     begun_s = time.perf_counter()
     rows = _worker_of(order).rows(runs)
@@ -115,34 +115,34 @@ def _end_with_parent() -> None:
 class _Worker:
     """The scenario, the engine and the last plans, kept from task to task."""
 
-    def __init__(self, order: Order, stop: Event | Unwanted) -> None:
+    def __init__(self, order: SweepSpec, stop: Event | Unwanted) -> None:
         from ackclock import engines
 
-        self._order, self._stop, self._looked_s = order, stop, -LOOK_S
+        self._order, self._stop, self._looked_s = order, stop, -POLL_INTERVAL_S
         self._loaded = order.scenario()
         self._engine = engines.engine(order.engine)
         self._plan = lru_cache(PLANS)(self._planned)
 
     def rows(self, runs: Sequence[Run]) -> dict[str, pl.DataFrame]:
         """The rows of all tables of some runs."""
-        found = _Found(self._order)
+        found = _KeptRows(self._order)
         for run, data in self._datasets(runs):
-            with _told(f"point {run.point}, seed {run.seed}"):
+            with _naming_run(f"point {run.point}, seed {run.seed}"):
                 found.add(run, data)
         return found.rows()
 
     def _datasets(self, runs: Sequence[Run]) -> Iterator[tuple[Run, Dataset]]:
         from ackclock.engines.engine import RunOptions
 
-        options = RunOptions(progress=self._heard, samples=self._order.samples)
+        options = RunOptions(progress=self._on_progress, samples=self._order.samples)
         if self._engine.vectorised:
             pairs = [(self._plan(run.point), run.seed) for run in runs]
-            with _told(f"points {runs[0].point} to {runs[-1].point}"):
+            with _naming_run(f"points {runs[0].point} to {runs[-1].point}"):
                 found = self._engine.run_many(pairs, options, jobs=1)  # the other cores have processes of their own
             yield from zip(runs, found, strict=True)
             return
         for run in runs:
-            with _told(f"point {run.point}, seed {run.seed}"):
+            with _naming_run(f"point {run.point}, seed {run.seed}"):
                 data = self._engine.run(self._plan(run.point), run.seed, options)
             yield run, data
 
@@ -151,19 +151,19 @@ class _Worker:
 
         return engines.resolve_inputs(self._engine, self._order.plan(self._loaded.point(point)))
 
-    def _heard(self, share: float) -> None:
+    def _on_progress(self, share: float) -> None:
         now_s = time.monotonic()
-        if now_s - self._looked_s < LOOK_S:
+        if now_s - self._looked_s < POLL_INTERVAL_S:
             return
         self._looked_s = now_s
         if self._stop.is_set():
             raise StoppedError
 
 
-class _Found:
+class _KeptRows:
     """Rows that are kept of some runs."""
 
-    def __init__(self, order: Order) -> None:
+    def __init__(self, order: SweepSpec) -> None:
         self._order = order
         self._runs: list[Run] = []
         self._kept: list[Dataset] = []
@@ -207,7 +207,7 @@ class _Found:
         return [run.point for run in self._runs]
 
 
-def _kinds(order: Order) -> dict[str, Any]:
+def _kinds(order: SweepSpec) -> dict[str, Any]:
     """The types of metrics."""
     import polars as pl
 
@@ -217,7 +217,7 @@ def _kinds(order: Order) -> dict[str, Any]:
 
 
 @contextmanager
-def _told(which: str) -> Iterator[None]:
+def _naming_run(which: str) -> Iterator[None]:
     """Says which run failed; errors of other kinds do not survive the way to the parent."""
     try:
         yield

@@ -61,7 +61,7 @@ def load(name: str, parameters: Mapping[str, Any]) -> dict[str, int]:
     if name in loaded():
         raise InputError(f"{name} is loaded already; ackclock kernel unload {name} removes it")
     _require_kernel()
-    with folders.private() as folder:
+    with folders.temporary_folder() as folder:
         program = _compiled(bundled_modules.FOLDER / f"{name}.c", values, folder)
         _bpftool("struct_ops", "register", str(program))
     return values
@@ -94,7 +94,7 @@ def unload(name: str) -> None:
 
     Raises `InputError` where it is not loaded or is what new connections get.
     """
-    _require_known(name)
+    _check_name(name)
     if name not in loaded():
         raise InputError(f"{name} is not loaded; ackclock kernel load {name} loads it")
     if DEFAULT.read_text(encoding="ascii").strip() == name:
@@ -115,7 +115,7 @@ def loaded() -> tuple[str, ...]:
 
 def complete(name: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
     """All parameters, with the names and units of a plan; raises `InputError` for what the card does not accept."""
-    _require_known(name)
+    _check_name(name)
     card = algorithms.card("congestion", name)
     try:
         table = card.table.model_validate({"kind": name, **parameters})
@@ -126,7 +126,7 @@ def complete(name: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
     return {card.key(key): value for key, value in card.complete(given, getattr(table, "variant", None)).items()}
 
 
-def _require_known(name: str) -> None:
+def _check_name(name: str) -> None:
     if name not in bundled_modules.NAMES:
         raise InputError(f"found {shown(name)}; expected {nearest(name, bundled_modules.NAMES)}")
 
@@ -163,12 +163,12 @@ def _bpftool(*arguments: str) -> str:
 
 
 def _tool(name: str) -> str:
-    if (path := found(name)) is None:
+    if (path := tool_path(name)) is None:
         raise InputError(f"found no {name}; apt install {PACKAGES[name]}")
     return path
 
 
-def found(name: str) -> str | None:
+def tool_path(name: str) -> str | None:
     """Return the path of a tool; None if it is not installed."""
     return shutil.which(name, path=os.pathsep.join((os.environ.get("PATH", ""), "/usr/sbin", "/sbin")))
 

@@ -56,11 +56,11 @@ TRIAL_MEMORY_BYTES = 128 << 20
 TRIAL = ["sh", "-c", "cat /proc/sys/net/ipv4/tcp_available_congestion_control /proc/version >answer"]
 
 Progress = Callable[[float], None]
-Say = Callable[[str], None]
+Report = Callable[[str], None]
 
 
 def build(
-    given: Path | None, progress: Progress, say: Say, *, again: bool = False, series: str | None = None
+    given: Path | None, progress: Progress, say: Report, *, again: bool = False, series: str | None = None
 ) -> cache.Kept:
     """Makes a guest of a source tree (by default Debian's own, or of a series), or finds that it is there already.
 
@@ -69,12 +69,12 @@ def build(
     """
     source.check(given)
     wanted = given is None and not again
-    if wanted and (there := _there(series)) and _is_whole(there):
+    if wanted and (there := _existing(series)) and _is_complete(there):
         return there
     _check_host(given)
-    with folders.writing(cache.home()), cache.only_one(say):
-        there = _there(series) if wanted else None
-        if there and _is_whole(there):  # made while we waited
+    with folders.write_errors(cache.home()), cache.only_one(say):
+        there = _existing(series) if wanted else None
+        if there and _is_complete(there):  # made while we waited
             return there
         with _workshop() as work:
             if there:
@@ -82,23 +82,23 @@ def build(
             return _made(source.tree(given, work, say, series), work, progress, say, again, beside=series is not None)
 
 
-def _there(series: str | None) -> cache.Kept | None:
+def _existing(series: str | None) -> cache.Kept | None:
     """The guest of a series; or the one that a run takes, unless there are only those beside it."""
     if series is not None:
         return cache.of_version(series)
     there = cache.taken(cache.every())
-    return None if there is None or there.beside else there
+    return None if there is None or there.is_additional else there
 
 
-def _is_whole(kept: cache.Kept) -> bool:
+def _is_complete(kept: cache.Kept) -> bool:
     """Return True if modules can be compiled for it."""
     return (kept.folder / headers.PACKED).is_file()
 
 
-def _completed(kept: cache.Kept, work: Path, say: Say) -> cache.Kept:
+def _completed(kept: cache.Kept, work: Path, say: Report) -> cache.Kept:
     """Adds what modules are compiled against. A guest that cannot have it is good for all else, so that it stays."""
     try:
-        series = ".".join(kept.version.split(".")[:2]) if kept.beside else None
+        series = ".".join(kept.version.split(".")[:2]) if kept.is_additional else None
         make = Make(source.tree(None, work, say, series), work / "objects", work / "build.log")
         if (version := make.version()) != kept.version:
             raise AckclockError(f"Debian has Linux {version}; `ackclock kernel build --force` makes a guest of it")
@@ -108,12 +108,12 @@ def _completed(kept: cache.Kept, work: Path, say: Say) -> cache.Kept:
     return kept
 
 
-def _add_headers(kept: cache.Kept, make: Make, say: Say) -> None:
+def _add_headers(kept: cache.Kept, make: Make, say: Report) -> None:
     say("keeping what modules are compiled against")
     shutil.copy(kept.folder / "config", make.objects / ".config")
     make.run(["olddefconfig"])
     make.run(["prepare", "modules_prepare"])
-    folders.put(kept.folder / headers.PACKED, partial(headers.pack, make.tree, make.objects, kept.kernel))
+    folders.atomic_write(kept.folder / headers.PACKED, partial(headers.pack, make.tree, make.objects, kept.kernel))
 
 
 def _check_host(given: Path | None) -> None:
@@ -128,7 +128,7 @@ def _check_host(given: Path | None) -> None:
         raise InputError(
             f"The guest kernel cannot be built without {names}. As root on Debian: apt-get install {names}"
         )
-    with folders.writing(cache.home()):
+    with folders.write_errors(cache.home()):
         cache.home().mkdir(parents=True, exist_ok=True)
     free = shutil.disk_usage(cache.home()).free
     if free < ROOM:
@@ -151,12 +151,12 @@ def _workshop() -> Iterator[Path]:
         yield work
 
 
-def _made(tree: Path, work: Path, progress: Progress, say: Say, again: bool, *, beside: bool) -> cache.Kept:
+def _made(tree: Path, work: Path, progress: Progress, say: Report, again: bool, *, beside: bool) -> cache.Kept:
     make = Make(tree, work / "objects", work / "build.log")
     version = make.version()
     target = cache.folder_of(version)
     if not again and (there := next((kept for kept in cache.every() if kept.folder == target), None)):
-        if not _is_whole(there):
+        if not _is_complete(there):
             _add_headers(there, make, say)
         return there
     try:
@@ -173,7 +173,7 @@ def _made(tree: Path, work: Path, progress: Progress, say: Say, again: bool, *, 
         _keep_log(make.log)
         raise
     about = {**_about(version, settings, answer), "beside": beside}
-    with folders.replacing(target) as new:
+    with folders.replace_folder(target) as new:
         shutil.copy(make.objects / "linux", new / "linux")
         shutil.copy(make.log, new / "build.log")
         shutil.copy(work / headers.PACKED, new)
@@ -215,13 +215,13 @@ class Make:
 
     def version(self) -> str:
         """The tree's version: `6.1.192`. Raises `AckclockError`."""
-        return self._asked("kernelversion")
+        return self._query("kernelversion")
 
     def release(self) -> str:
         """The version with all its additions, as `uname -r` says it."""
-        return self._asked("kernelrelease")
+        return self._query("kernelrelease")
 
-    def _asked(self, what: str) -> str:
+    def _query(self, what: str) -> str:
         command = [*self.words, "-s", "--no-print-directory", what]
         done = subprocess.run(command, env=self.environment, capture_output=True, text=True, check=False)
         lines = done.stdout.split()
@@ -295,7 +295,7 @@ def _widen_registers(objects: Path) -> None:
         file.write_text(re.sub(r"(->HOST_FP_SIZE \$)\d+", rf"\g<1>{REGISTER_WORDS}", text), encoding="utf-8")
 
 
-def _modules(make: Make, work: Path, say: Say) -> list[Path]:
+def _modules(make: Make, work: Path, say: Report) -> list[Path]:
     """Our kernel modules, built against the tree."""
     make.run(["modules_prepare"])
     headers.write_symbols(make.objects / "linux", make.objects)

@@ -33,4 +33,4 @@ def values(name: str, parameters: Mapping[str, Any]) -> dict[str, int]:
         if parameters[key] != value:
             found, expected = shown(parameters[key]), shown(value)
             raise InputError(f"{name}: {key}: found {found}; expected {expected}, as its code for a real kernel has it")
-    return {knob.knob: knob.number(parameters[card.key(key)]) for key, knob in card.told(Knob).items()}
+    return {knob.knob: knob.number(parameters[card.key(key)]) for key, knob in card.kernel_parameters(Knob).items()}

@@ -44,7 +44,7 @@ class Kept:
         return bool(self.about["inputs"] == config.inputs_hash())
 
     @property
-    def beside(self) -> bool:
+    def is_additional(self) -> bool:
         """Return True if it was requested by its version, next to the one that a run takes."""
         return bool(self.about.get("beside"))
 
@@ -78,7 +78,7 @@ def every() -> list[Kept]:
 def taken(kernels: Iterable[Kept]) -> Kept | None:
     """The one of `every()` that a run takes: the newest that this ackclock made, of another series than asked for."""
     current = [kept for kept in kernels if kept.current]
-    return next((kept for kept in current if not kept.beside), current[0] if current else None)
+    return next((kept for kept in current if not kept.is_additional), current[0] if current else None)
 
 
 def of_version(version: str) -> Kept | None:

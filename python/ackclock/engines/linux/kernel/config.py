@@ -21,7 +21,7 @@ ALL_OF = {
 }
 
 
-def wanted() -> dict[str, bool]:
+def required_options() -> dict[str, bool]:
     """The options that a guest must have (true) or must not have."""
     lines = FRAGMENT.read_text(encoding="utf-8").splitlines()
     pairs = [line.removeprefix("CONFIG_").split("=") for line in lines if line.startswith("CONFIG_")]
@@ -40,7 +40,7 @@ def offered(source: Path) -> list[str]:
 def all_lines(source: Path) -> str:
     """The configuration to start from; what is not in it is off."""
     fragment = FRAGMENT.read_text(encoding="utf-8")
-    more = [name for name in offered(source) if name not in wanted()]
+    more = [name for name in offered(source) if name not in required_options()]
     return fragment + "".join(f"CONFIG_{name}=y\n" for name in more)
 
 
@@ -51,7 +51,7 @@ def settings(made: str) -> dict[str, str]:
 
 def check(made: dict[str, str], version: str) -> None:
     """Raises `InputError` if a tree's configuration lacks what is wanted, or has what must not be there."""
-    wrong = [name for name, on in wanted().items() if (name in made) != on]
+    wrong = [name for name, on in required_options().items() if (name in made) != on]
     if wrong:
         raise InputError(
             f"Linux {version}: found no way to set {', '.join(f'CONFIG_{name}' for name in wrong)} as guest.config "

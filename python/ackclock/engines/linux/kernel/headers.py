@@ -20,9 +20,9 @@ from ackclock.errors import AckclockError
 PACKED = "headers.tar.gz"
 
 #: Folders of which all is taken; and those of which makefiles and headers are.
-WHOLE = ("include", "scripts")
-SOME = ("arch/um", "arch/x86")
-WANTED = re.compile(r"(Makefile|Kbuild|Kconfig|Platform).*|.*\.h")
+COMPLETE = ("include", "scripts")
+PARTIAL = ("arch/um", "arch/x86")
+BUILD_FILES = re.compile(r"(Makefile|Kbuild|Kconfig|Platform).*|.*\.h")
 
 #: Object files and the board descriptions of other architectures, which no module needs.
 UNWANTED = shutil.ignore_patterns("*.o", "*.cmd", "*.a", "dtc")
@@ -30,11 +30,11 @@ UNWANTED = shutil.ignore_patterns("*.o", "*.cmd", "*.a", "dtc")
 
 def pack(tree: Path, objects: Path, kernel: Path, packed: Path) -> None:
     """Packs them, of a source tree and the folder of objects that was made of it. Raises `AckclockError`."""
-    with folders.private() as new:
+    with folders.temporary_folder() as new:
         for root in (tree, objects):
-            for name in WHOLE:
+            for name in COMPLETE:
                 _copy(root / name, new / name)
-            for name in SOME:
+            for name in PARTIAL:
                 _copy_some(root, name, new)
         for file in (tree / "Makefile", objects / ".config", config.HEADER):
             shutil.copy(file, new)
@@ -62,7 +62,7 @@ def _copy(source: Path, target: Path) -> None:
 def _copy_some(root: Path, name: str, target: Path) -> None:
     for folder, _, names in os.walk(root / name):
         inside = Path(folder).relative_to(root)
-        for wanted in filter(WANTED.fullmatch, names):
+        for wanted in filter(BUILD_FILES.fullmatch, names):
             (target / inside).mkdir(parents=True, exist_ok=True)
             shutil.copy(Path(folder) / wanted, target / inside / wanted, follow_symlinks=False)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from ackclock.errors import AckclockError, InputError
 from ackclock.input.fields import shown
 
-Say = Callable[[str], None]
+Report = Callable[[str], None]
 
 
 def check(given: Path | None) -> None:
@@ -26,7 +26,7 @@ def check(given: Path | None) -> None:
         )
 
 
-def tree(given: Path | None, work: Path, say: Say, series: str | None = None) -> Path:
+def tree(given: Path | None, work: Path, say: Report, series: str | None = None) -> Path:
     """A source tree: the given one as it is, else Debian's of a series, unpacked below `work`. `AckclockError`."""
     if given is not None and given.is_dir():
         return given.absolute()

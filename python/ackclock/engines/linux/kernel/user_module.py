@@ -22,7 +22,7 @@ from pathlib import Path
 
 from ackclock import algorithms
 from ackclock.algorithms import Card
-from ackclock.algorithms.kernel import Absent, Fixed, Linux, Told
+from ackclock.algorithms.kernel import Absent, Fixed, KernelParameter, Linux
 from ackclock.dataset import folders
 from ackclock.engines.linux.kernel import bpf, bundled_modules, cache, config, headers
 from ackclock.errors import InputError
@@ -99,28 +99,29 @@ def bring(module: Module) -> None:
     """From now on scenarios may name it. Raises `InputError` for the name of what the kernel has anyway."""
     known = {card.name: card for card in algorithms.every() if card.family == "congestion"}
     card = known.get(module.name)
-    if card is not None and card.linux is not None and not card.linux.brought:
+    if card is not None and card.linux is not None and not card.linux.user_supplied:
         raise InputError(
             f"--module: {readable(module.file)}: found the name {shown(module.name)}, which is {card.title}; "
             "expected a name that is not taken"
         )
-    algorithms.bring(_card(module) if card is None else _told(card))
+    algorithms.bring(_card(module) if card is None else _with_defaults(card))
 
 
 def _card(module: Module) -> Card:
     about = f"what {Path(module.file).name} has"
-    return Card(name=module.name, title=module.name, summary=about, family="congestion", linux=Linux(brought=True))
+    linux = Linux(user_supplied=True)
+    return Card(name=module.name, title=module.name, summary=about, family="congestion", linux=linux)
 
 
-def _told(card: Card) -> Card:
+def _with_defaults(card: Card) -> Card:
     """A card that does not say how a module is told of its parameters: they must have their defaults."""
     if card.linux is not None:
         return card
-    fixed: dict[str, Told] = {
+    fixed: dict[str, KernelParameter] = {
         name: Absent(given=False) if parameter.default is None else Fixed(fixed=parameter.default)
         for name, parameter in card.parameters.items()
     }
-    return replace(card, linux=Linux(brought=True, parameters=fixed))
+    return replace(card, linux=Linux(user_supplied=True, parameters=fixed))
 
 
 def of(plan: Plan) -> Module | None:
@@ -139,7 +140,7 @@ def missing_modules(plan: Plan) -> Iterator[str]:
     module = of(plan)
     for kind in sorted({group.congestion.kind for group in plan.groups if group.congestion}):
         linux = algorithms.card("congestion", kind).linux
-        if linux is not None and linux.brought and (module is None or module.name != kind):
+        if linux is not None and linux.user_supplied and (module is None or module.name != kind):
             yield kind
 
 
@@ -162,7 +163,7 @@ def check(module: Module, kernel: str) -> None:
 
 def check_tools(needed: Mapping[str, str], whose: str) -> None:
     """Raises `InputError` for programs that this machine lacks."""
-    missing = {package for tool, package in needed.items() if not bpf.found(tool)}
+    missing = {package for tool, package in needed.items() if not bpf.tool_path(tool)}
     if missing:
         raise InputError(f"{whose}: found no {', '.join(sorted(missing))}; apt install them")
 
@@ -175,13 +176,13 @@ def compiled(module: Module, kernel: Path) -> Path:
     sums = hashlib.sha256((module.sha256 + hashlib.sha256(kernel.read_bytes()).hexdigest()).encode())
     kept = cache.home() / "modules" / f"{module.name}-{sums.hexdigest()[:16]}.ko"
     if not kept.is_file():
-        folders.put(kept, partial(_compile, module, packed))
+        folders.atomic_write(kept, partial(_compile, module, packed))
     return kept
 
 
 def _compile(module: Module, packed: Path, target: Path) -> None:
     """Makes the module beside an unpacked tree; messages name the user's file."""
-    with folders.private() as work:
+    with folders.temporary_folder() as work:
         (tree := work / "tree").mkdir()
         headers.unpack(packed, tree)
         (folder := work / "module").mkdir()
@@ -212,13 +213,13 @@ def mistakes(said: str) -> str:
 
 
 @contextmanager
-def there(plan: Plan) -> Iterator[None]:
+def loaded(plan: Plan) -> Iterator[None]:
     """While a plan's runs go on: its BPF program, if it brings one, is in the live kernel."""
     module = of(plan)
     if module is None or not module.is_bpf:
         yield
         return
-    with folders.private() as folder:
+    with folders.temporary_folder() as folder:
         number = bpf.register(Path(module.file), values(plan, module), folder)
         with signals.cleanup(partial(bpf.unregister, number)):
             yield

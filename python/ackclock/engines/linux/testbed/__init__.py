@@ -22,7 +22,7 @@ from ackclock.engines.engine import Progress, RunOptions, no_progress
 from ackclock.engines.linux import result, timing_quality
 from ackclock.engines.linux.testbed import layout, measuring, merge_tables, run_specs
 from ackclock.engines.linux.testbed.layout import Host, Testbed
-from ackclock.engines.linux.testbed.preflight import Preflight, changes, look_at
+from ackclock.engines.linux.testbed.preflight import Preflight, changes, probe_hosts
 from ackclock.errors import InputError
 from ackclock.hosts.agent import Agent, HostError, agents
 from ackclock.hosts.clocks import ClockDrift
@@ -32,27 +32,27 @@ from ackclock.plan import Plan
 LEAD_S = 0.7
 
 #: Seconds between two polls of the agents during a run, and between two readings of their clocks.
-LOOK_S, CLOCK_S = 0.05, 1.0
+POLL_INTERVAL_S, CLOCK_S = 0.05, 1.0
 
 #: An agent that has not been heard of for so long is given up, and so is one that is not done so long after its end.
-SILENT_S = 8.0
+MAX_STALL_S = 8.0
 LATE_S = 20.0
 
 #: First ports of servers: each run takes other ones, since the kernel keeps closed connections for a minute.
 PORTS = range(10_000, 19_000, 16)
 
 #: One run at a time: hosts have one network.
-_alone = threading.Lock()
+_lock = threading.Lock()
 
 
 @contextmanager
 def _reached(plan: Plan) -> Iterator[tuple[Testbed, dict[str, Agent], Preflight]]:
     testbed = Testbed.of(plan)
-    with _alone, agents(testbed.destinations, testbed.ssh_config) as there:
-        yield testbed, there, look_at(plan, testbed, there)
+    with _lock, agents(testbed.destinations, testbed.ssh_config) as there:
+        yield testbed, there, probe_hosts(plan, testbed, there)
 
 
-def look(plan: Plan) -> Preflight:
+def probe(plan: Plan) -> Preflight:
     """Examine a plan's hosts. Raises `HostError`, `InputError`."""
     with _reached(plan) as (_, there, seen):
         for agent in there.values():
@@ -77,13 +77,13 @@ def measured(plan: Plan) -> Plan:
         probe = measuring.probe(plan, _controls(seen))
         transfers = [_measured(probe, seed, testbed, there) for seed in range(measuring.REPEATS)]
         _undo(there)
-    return measuring.filled(plan, measuring.found(plan, transfers))
+    return measuring.filled(plan, measuring.estimate_path(plan, transfers))
 
 
 def _measured(probe: Plan, seed: int, testbed: Testbed, there: Mapping[str, Agent]) -> merge_tables.Tables:
     clocks, found = _between(probe, seed, testbed, there, 0, no_progress)
     hosts = {host.name: host for host in testbed.hosts}
-    return merge_tables.together(hosts, found, {name: clock.stretch for name, clock in clocks.items()})
+    return merge_tables.merge(hosts, found, {name: clock.stretch for name, clock in clocks.items()})
 
 
 def _controls(seen: Preflight) -> frozenset[str]:
@@ -144,7 +144,7 @@ def carried_out(
 def _keep(captures: Sequence[Path], there: Mapping[str, Agent]) -> None:
     """Writes the captures, each of the host that has it."""
     for number, path in enumerate(captures):
-        with folders.writing(path):
+        with folders.write_errors(path):
             path.write_bytes(next(of for agent in there.values() if (of := agent.files.get(f"{number}.pcap"))))
 
 
@@ -161,13 +161,13 @@ def _follow(there: Mapping[str, Agent], end_s: float, progress: Progress) -> Non
                 agent.ping()
         for agent in there.values():
             agent.raise_failures()
-            _check_heard(agent, is_late=now_s > latest_s)
-        time.sleep(LOOK_S)
+            _check_alive(agent, is_late=now_s > latest_s)
+        time.sleep(POLL_INTERVAL_S)
 
 
-def _check_heard(agent: Agent, *, is_late: bool) -> None:
+def _check_alive(agent: Agent, *, is_late: bool) -> None:
     silent_s = time.monotonic() - agent.received_s
-    if silent_s > SILENT_S or is_late:
+    if silent_s > MAX_STALL_S or is_late:
         raise HostError(f'host "{agent.name}": nothing heard for {silent_s:.0f} s')
 
 
@@ -180,7 +180,7 @@ def _dataset(
     clocks: Mapping[str, ClockDrift],
     seen: Preflight,
 ) -> Dataset:
-    tables = merge_tables.together(hosts, found, {name: clock.stretch for name, clock in clocks.items()})
+    tables = merge_tables.merge(hosts, found, {name: clock.stretch for name, clock in clocks.items()})
     of_hosts = {name: timing_quality.measured(plan, tables | {"kernel": of["kernel"]}) for name, of in found.items()}
     lost_p = sum(int(of["kernel"]["capture_lost_p"][0]) for of in found.values())
     for doubt in (*seen.doubts, *timing_quality.uncaptured(lost_p), *_doubts(plan, of_hosts)):
@@ -205,7 +205,7 @@ def _held(of_hosts: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
         "shares": every[0]["shares"],
         "late_mean_s": max(of["late_mean_s"] for of in every),
         "late_max_s": max(of["late_max_s"] for of in every),
-        "samples_left_out": sum(of["samples_left_out"] for of in every),
+        "skipped_samples": sum(of["skipped_samples"] for of in every),
         "hosts": {name: {key: of[key] for key in of if key != "shares"} for name, of in of_hosts.items()},
     }
 

@@ -37,7 +37,7 @@ class Facts:
     taken: bool
     release: str
     machine: str
-    lacks: list[str]
+    missing: list[str]
     controls: frozenset[str]
     allowed: frozenset[str]
     forwards: bool
@@ -75,17 +75,17 @@ class Facts:
         )
 
 
-def look(agent: Agent, host: Host, testbed: Testbed) -> Facts:
+def probe(agent: Agent, host: Host, testbed: Testbed) -> Facts:
     """Looks at a host. Raises `HostError`."""
     paths = (CONTROLS, ALLOWED, FORWARD, CLOCKSOURCE, PSCHED, LOAD, CPU)
     controls, allowed, forward, clock, psched, load, cpu = agent.read_files(*paths)
-    lacks = _lacks(agent)
+    lacks = _missing_programs(agent)
     found = Facts(
         root=agent.hello["user"] == 0,
         taken=agent.hello["taken"],
         release=agent.hello["release"],
         machine=agent.hello["machine"],
-        lacks=lacks,
+        missing=lacks,
         controls=frozenset(controls.split()),
         allowed=frozenset(allowed.split()),
         forwards=forward.strip() == "1",
@@ -101,7 +101,7 @@ def look(agent: Agent, host: Host, testbed: Testbed) -> Facts:
     return found
 
 
-def _lacks(agent: Agent) -> list[str]:
+def _missing_programs(agent: Agent) -> list[str]:
     """Programs that cannot be run there."""
     said = agent.run_commands(*PROGRAMS.values())
     return [name for name, (status, *_) in zip(PROGRAMS, said, strict=True) if status is None]

@@ -28,7 +28,7 @@ CONTROL = "cubic"
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class PathEstimate:
     """The rate of each transfer, in bit/s on the wire, and the least round trip, in seconds."""
 
     rates_bps: tuple[float, ...]
@@ -59,24 +59,24 @@ def probe(plan: Plan, controls: Collection[str]) -> Plan:
     )  # fmt: skip
 
 
-def found(plan: Plan, transfers: Sequence[Tables]) -> Found:
+def estimate_path(plan: Plan, transfers: Sequence[Tables]) -> PathEstimate:
     """Measure a path from the tables of each transfer. Raises `InputError` if nothing arrived."""
     tcp, overhead_bytes = plan.groups[_group(plan)].tcp, plan.links[0].frame_overhead_bytes
     assert tcp is not None
     wire = 8 * (tcp.packet_bytes + overhead_bytes) / tcp.mss_bytes / (DURATION_S - WARMUP_S)
     rates_bps = tuple(wire * float(np.sum(tables["flows"]["measured_bytes"])) for tables in transfers)
-    rtts_s = [rtt_s for tables in transfers for rtt_s in _known(tables.get("limits", {}))]
+    rtts_s = [rtt_s for tables in transfers for rtt_s in _finite_rtts(tables.get("limits", {}))]
     if not all(rates_bps) or not rtts_s:
         raise InputError("found a path that cannot be measured: nothing arrived; expected a way between its hosts")
-    return Found(rates_bps, min(rtts_s))
+    return PathEstimate(rates_bps, min(rtts_s))
 
 
-def _known(limits: Mapping[str, Any]) -> list[float]:
+def _finite_rtts(limits: Mapping[str, Any]) -> list[float]:
     seen_s = np.asarray(limits.get("least_rtt_s", ()), dtype=np.float64)
     return [float(rtt_s) for rtt_s in seen_s[np.isfinite(seen_s)] if rtt_s > 0]
 
 
-def filled(plan: Plan, measured: Found) -> Plan:
+def filled(plan: Plan, measured: PathEstimate) -> Plan:
     """The plan with what it left to be measured."""
     known = measured.as_dict()
     options = {**plan.options, TESTBED: {**plan.options[TESTBED], "measured": known}}

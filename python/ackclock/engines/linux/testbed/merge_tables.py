@@ -20,7 +20,7 @@ OF_CLIENT = ("start_s", "established_s", "end_s", "fct_s")
 TIMES = ("time_s", *OF_CLIENT, "delay_mean_s")
 
 
-def together(hosts: Mapping[str, Host], found: Mapping[str, Tables], stretches: Mapping[str, float]) -> Tables:
+def merge(hosts: Mapping[str, Host], found: Mapping[str, Tables], stretches: Mapping[str, float]) -> Tables:
     """One result of the hosts' own; durations of each clock are multiplied by its stretch."""
     every = {name: _stretched(tables, stretches[name]) for name, tables in found.items()}
     router = next((every[name] for name, host in hosts.items() if host.role == ROUTER), None) or _unseen(every)

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from ackclock.engines import features
-from ackclock.engines.linux.live import LEAST
+from ackclock.engines.linux.live import MINIMAL
 from ackclock.engines.linux.network import mtu_bytes
 from ackclock.engines.linux.testbed import facts, layout, router, tcp
 from ackclock.engines.linux.testbed.facts import PACKAGES, Facts
@@ -30,9 +30,9 @@ class Preflight:
     doubts: tuple[str, ...]
 
 
-def look_at(plan: Plan, testbed: Testbed, agents: Mapping[str, Agent]) -> Preflight:
+def probe_hosts(plan: Plan, testbed: Testbed, agents: Mapping[str, Agent]) -> Preflight:
     """Looks at each host. Raises `HostError`."""
-    seen = {host.name: facts.look(agents[host.name], host, testbed) for host in testbed.hosts}
+    seen = {host.name: facts.probe(agents[host.name], host, testbed) for host in testbed.hosts}
     lacking: list[str] = []
     doubts: list[str] = []
     for host in testbed.hosts:
@@ -46,7 +46,7 @@ def missing(plan: Plan, testbed: Testbed, host: Host, found: Facts, agent: Agent
     """Yield what one host lacks."""
     if found.taken:
         yield "found another run of ackclock at work; expected none"
-    for package in sorted({PACKAGES[name] for name in found.lacks}):
+    for package in sorted({PACKAGES[name] for name in found.missing}):
         yield f"found no {package}; expected this Debian package"
     if host.role == ROUTER:
         yield from _router(plan, testbed, host, found, agent)
@@ -61,7 +61,7 @@ def _end(plan: Plan, testbed: Testbed, host: Host, found: Facts) -> Iterator[str
     yield from _controls(plan, host, found)
     yield from _ways(testbed, host, found)
     if not found.root:
-        yield from _needs_root(plan)
+        yield from _root_problems(plan)
     if tcp.metrics(plan, testbed, host, _mtu(found)) and found.own_routes:
         yield f"found a route to {', '.join(sorted(found.own_routes))} alone; expected none, where ours is to be"
 
@@ -81,7 +81,7 @@ def _ways(testbed: Testbed, host: Host, found: Facts) -> Iterator[str]:
             yield f"found no route from {host.data} to {peer}; expected one by the router"
 
 
-def _needs_root(plan: Plan) -> Iterator[str]:
+def _root_problems(plan: Plan) -> Iterator[str]:
     if any(group.tcp and group.tcp.receive_window_bytes for group in plan.groups):
         yield "found no root; expected it, to give a receive window"
     if plan.record.pcap:
@@ -102,7 +102,7 @@ def _router(plan: Plan, testbed: Testbed, host: Host, found: Facts, agent: Agent
                 f'found the queue discipline {found.qdiscs[str(device)]} on "{device}"; expected the kernel\'s own, '
                 "which can be given back"
             )
-    if found.root and not {"ip", "tc"} & {*found.lacks}:
+    if found.root and not {"ip", "tc"} & {*found.missing}:
         yield from _disciplines(plan, testbed, agent, found)
         if router.loses(plan):
             yield from _losing(host, agent, found)
@@ -112,10 +112,10 @@ def _router(plan: Plan, testbed: Testbed, host: Host, found: Facts, agent: Agent
 def _disciplines(plan: Plan, testbed: Testbed, agent: Agent, found: Facts) -> Iterator[str]:
     """Tried in a network that is thrown away."""
     words = [" ".join(step["run"]) for step in router.commands(plan, testbed)]
-    kinds = [kind for kind in LEAST if any(re.search(rf" qdisc add .*\b{kind}\b", line) for line in words)]
+    kinds = [kind for kind in MINIMAL if any(re.search(rf" qdisc add .*\b{kind}\b", line) for line in words)]
     for kind in kinds:
         ((status, _, _),) = agent.run_commands(
-            ["tc", "qdisc", "add", "dev", "lo", "root", *LEAST[kind].split()], apart=True
+            ["tc", "qdisc", "add", "dev", "lo", "root", *MINIMAL[kind].split()], apart=True
         )
         if status != 0:
             yield f"found no {features.queue(kind)} in its kernel {found.release}; expected it (modprobe sch_{kind})"

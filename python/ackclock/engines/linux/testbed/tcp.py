@@ -19,7 +19,7 @@ from ackclock.plan import GroupPlan, Plan
 MSS = "advmss"
 
 #: The metrics that a kernel has by itself, at an MTU; the segments' size depends on that.
-USUAL = {"initcwnd": "10", "rto_min": "200ms"}
+DEFAULTS = {"initcwnd": "10", "rto_min": "200ms"}
 
 
 def sysctls(plan: Plan, testbed: Testbed, host: Host) -> dict[str, str]:
@@ -34,7 +34,7 @@ def sysctls(plan: Plan, testbed: Testbed, host: Host) -> dict[str, str]:
 def metrics(plan: Plan, testbed: Testbed, host: Host, mtu: int) -> dict[str, str]:
     """Return the metrics of a host's routes that are neither the kernel's default nor a socket's own."""
     wanted = dict(next((of.metrics for of in _settings(plan, testbed, host)), ()))
-    usual = {**USUAL, MSS: wanted.get(MSS) if _sizes(plan) > 1 else str(mtu - 40)}
+    usual = {**DEFAULTS, MSS: wanted.get(MSS) if _sizes(plan) > 1 else str(mtu - 40)}
     return {name: value for name, value in wanted.items() if usual.get(name) != value}
 
 

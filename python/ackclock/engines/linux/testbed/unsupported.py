@@ -17,7 +17,7 @@ def unsupported(plan: Plan) -> Iterator[str]:
     """Yield what no hosts support, or not these."""
     testbed = Testbed.of(plan)
     yield from tcp.differences(plan, testbed)
-    yield from _beyond_hosts(plan, testbed)
+    yield from _multi_host_limits(plan, testbed)
     yield from _changes(plan, testbed)
     if len(plan.datagrams) > MAX_DATAGRAMS:
         yield f"more than {MAX_DATAGRAMS:,} UDP sources on a testbed"
@@ -27,7 +27,7 @@ def unsupported(plan: Plan) -> Iterator[str]:
         yield f"{features.PROCESSING}, on a testbed"
 
 
-def _beyond_hosts(plan: Plan, testbed: Testbed) -> Iterator[str]:
+def _multi_host_limits(plan: Plan, testbed: Testbed) -> Iterator[str]:
     """Yield what is limited to two hosts."""
     several = {SENDERS: len(testbed.role(SENDER)) > 1, RECEIVERS: len(testbed.role(RECEIVER)) > 1}
     captured = [vantage for vantage, found in several.items() if found and vantage in plan.record.vantages]

@@ -1,4 +1,4 @@
-"""What the tables cost that a model fills, whichever it is."""
+"""Cost of the tables that a model fills, the same for all models."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ackclock.plan import Plan
 #: CPU time of a row of samples, and of a run, in microseconds: conversion, metrics, writing.
 SAMPLE_US, RUN_US = 0.55, 14_000.0
 
-#: What of a run's own time goes into its folder, in microseconds: a sweep writes parts of many runs.
+#: The time of a run that writes its folder, in microseconds: a sweep writes parts of many runs.
 FOLDER_US = 10_000.0
 
 #: Memory of a process, in bytes.
@@ -21,7 +21,7 @@ NEW_P = 1000
 
 
 def around(plan: Plan, events: float, cpu_s: float, *, tables: bool = True) -> Cost:
-    """So many steps and so much CPU time of a model, with samples of all flows and links; or without tables."""
+    """Return the cost of a model's steps and CPU time, with samples of all flows and links, or without tables."""
     samples = plan.duration_s / plan.record.interval_s
     used = len({hop.link for flow in plan.flows for hop in flow.forward.hops})
     filled = Rows(
