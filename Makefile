@@ -60,12 +60,13 @@ fuzz: $(VENV)/.dev  ## the readers with whatever comes, guided by coverage (READ
 generated: $(VENV)/.dev  ## the editors' schema and the algorithms that captures are compared with, after a change of algorithms or keys
 	$(PY) tools/generated_data.py
 
-lint: $(VENV)/.dev  ## formatting, clippy, ruff, mypy
+lint: $(VENV)/.dev  ## formatting, clippy, ruff, mypy, names and sentences
 	$(RUSTFMT) --check $(filter %.rs,$(RUST_SOURCES))
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 	$(VENV)/bin/ruff check
 	$(VENV)/bin/ruff format --check
 	$(VENV)/bin/mypy
+	$(PY) tools/vocabulary.py
 
 format: $(VENV)/.dev  ## format Rust and Python
 	$(RUSTFMT) $(filter %.rs,$(RUST_SOURCES))

@@ -26,5 +26,5 @@ def _candidate(spec: algorithms.AlgorithmSpec) -> dict[str, Any]:
 
 
 def _defaults() -> frozenset[str]:
-    """What stacks use where nobody says otherwise."""
+    """Return the default CCAs of the TCP stacks."""
     return frozenset(algorithms.spec("stack", name).congestion for name in algorithms.names("stack"))
