@@ -109,8 +109,8 @@ impl Rounds {
                 });
             }
             let Some(allowed) = allowed else {
-                let evicted_connections = self.round().filter(|_| sample.signal.is_some());
-                self.matched.extend(evicted_connections);
+                let ended_round = self.round().filter(|_| sample.signal.is_some());
+                self.matched.extend(ended_round);
                 continue;
             };
             if let Some(sums) = self
