@@ -130,7 +130,7 @@ def test_the_log_reports_why_nothing_was_sent(tmp_path):
     assert stalls["confidence"].item() > 0.95
     reported = call("doctor", tmp_path / "a.pcap", "--clock-log", tmp_path / "clock.csv")
     assert reported.exit_code == 11
-    assert "the host's log says that its hypervisor ran other guests" in " ".join(reported.stdout.split())
+    assert "the host's log shows that its hypervisor ran other guests" in " ".join(reported.stdout.split())
     refused = call("doctor", tmp_path / "out", "--clock-log", tmp_path / "clock.csv")
     assert refused.exit_code == 2
     assert "--clock-log: found" in refused.stderr

@@ -187,7 +187,7 @@ def test_the_command_reports_and_writes_it(files, place):
     assert kind(place / "out") is Kind.CAPTURE
     assert Dataset.read(place / "out").frame("placed").height > 20
     reported = " ".join(call("capture", *files, "--join").stdout.split())
-    assert "segments lost between the points" in reported
+    assert "segments lost between the vantage points" in reported
     assert "Delay back: min 10.0 ms" in reported
 
 

@@ -6,7 +6,7 @@ Two forms are read. A table of gaps is CSV with a header; further columns are le
     12031.250,1722945600.125,0.480,steal
 
 `wall_s` is when the gap began, in seconds since 1970, `duration_s` how long it was, `class` one of `CLOCK_GAPS`.
-`start_s`, the same on a clock that nobody sets, may be missing. A row of duration 0 is no gap: it gives that the host
+`start_s`, the same on a clock that nobody sets, may be missing. A row of duration 0 is no gap: it means that the host
 was watched then, so a first and a last one tell which time the log is of; it has no class, or is a `step` that set the
 clock back. Rows are in the order of time, but for what follows a `step`.
 

@@ -350,20 +350,20 @@ STALL_ADVICE = {
     "ack_delay": ("acknowledgements came late", "Look at the return path, and at the receiver's delayed ACKs."),
     "handshake": ("the handshake was not answered", "Look for lost SYNs, a firewall, or a full accept queue."),
     "capture_loss": ("the flow went on, unseen by the capture", "Capture fewer bytes per packet, or to a faster disk."),
-    "scheduler": ("the host's log gives that it ran something else", "See what else runs on the host's CPUs."),
+    "scheduler": ("the host's log shows that it ran something else", "See what else runs on the host's CPUs."),
     "steal": (
-        "the host's log gives that its hypervisor ran other guests",
+        "the host's log shows that its hypervisor ran other guests",
         "Ask whoever runs the hypervisor for CPU time.",
     ),
     "stop": (
-        "the host's log gives that its processes were stopped",
+        "the host's log shows that its processes were stopped",
         "See who stops them: a debugger, a cgroup's freezer.",
     ),
     "pause": (
-        "the host's log gives that its machine was paused",
+        "the host's log shows that its machine was paused",
         "Ask whoever runs the hypervisor whether the machine was paused or moved.",
     ),
-    "step": ("the host's log gives that its clock was set", "Let the clock be slewed (chrony, ntpd -x), not set."),
+    "step": ("the host's log shows that its clock was set", "Let the clock be slewed (chrony, ntpd -x), not set."),
 }
 
 

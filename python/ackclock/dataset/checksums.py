@@ -1,7 +1,7 @@
 """SHA-256 of files, and the detection of damage.
 
 `hashlib` lets other threads run while it computes, so files are read by a few of them. A file is read once: what is
-expected of it holds as long as the file system gives that it has not changed.
+expected of it holds as long as the file system reports it unchanged.
 """
 
 from __future__ import annotations

@@ -199,7 +199,7 @@ def epoch_time_share(view: RunView) -> float | None:
 def epoch_duration_mean_s(view: RunView) -> float | None:
     """Mean time from the first to the last drop of a congestion epoch; null without epochs.
 
-    Far above the RTT it gives that epochs run into each other, and that synchronisation means little.
+    Far above the RTT it means that epochs run into each other, and that synchronisation means little.
     """
     result = view.cached(Epochs.of)
     return float(np.mean(result.end_s - result.start_s)) if result.count else None

@@ -56,7 +56,7 @@ class Metric:
     """One metric; its definition and source are its function's docstring.
 
     `unit` is `s`, `bit/s`, `packets`, `segments`, `share` (0–1, for people in per cent), `1` (an index) or empty (a
-    count); `per_flow` gives that the value is a list with an item for each flow. A main metric has `ranks` in the order
+    count); `per_flow` means that the value is a list with an item for each flow. A main metric has `ranks` in the order
     of `PLACES`, the lowest first and 0 where it is not shown, and perhaps a `short` label for a column. One that is
     `of_several` means nothing where one flow is alone.
     """

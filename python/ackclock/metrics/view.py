@@ -1,8 +1,8 @@
 """One run as the metrics see it: its tables, and its measured part.
 
 The measured part is from the warm-up's end to the run's end, or the part that was asked for; every metric looks at
-nothing else unless it gives so. Flows are TCP's, and those that started: a flow whose start was still to come when the
-run ended is in no metric, and datagrams are not judged by TCP's metrics.
+nothing else unless its docstring notes it. Flows are TCP's, and those that started: a flow whose start was still to
+come when the run ended is in no metric, and datagrams are not judged by TCP's metrics.
 """
 
 from __future__ import annotations
