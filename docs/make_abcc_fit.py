@@ -43,8 +43,8 @@ with a larger β, errors cost it next to nothing. <!-- so: [row[""] for row in r
 row["decreases"] + row["higher"]] == ["α = γ = 4, β = 0.1"] and number(rows()[1]["higher"]) < 1 and
 min(number(row["decreases"].strip("*")) for row in rows()[3:]) > 0.98 --> All of them lose far less than TCP in the
 tree; none comes near table 5.1's share of 0.79, <!-- so: max(number(row["of TCP's"]) for row in rows()[1:]) < 0.4 -->
-and the table does not favour any of them. The spec keeps 2, as in Vegas; to reproduce section 5.3, write `congestion
-= { kind = "abcc", alpha = 4.0, gamma = 4.0 }`.
+and the table does not favour any of them. The spec keeps 2, as in Vegas; to reproduce section 5.3, write `congestion =
+{ kind = "abcc", alpha = 4.0, gamma = 4.0 }`.
 
 """
 

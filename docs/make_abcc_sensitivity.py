@@ -21,18 +21,18 @@ INTRODUCTION = """<!-- Made by docs/make_abcc_sensitivity.py: edit that. -->
 
 # ABCC's open parameters
 
-The thesis that describes [ABCC](../algorithms/congestion/abcc.md) gives no values for α, β, γ, for the number of
-groups n and for their sizes (x, y). The spec's defaults are our choice. This page shows the effect of other values.
-All numbers come from
+The thesis that describes [ABCC](../algorithms/congestion/abcc.md) gives no values for α, β, γ, for the number of groups
+n and for their sizes (x, y). The spec's defaults are our choice. This page shows the effect of other values. All
+numbers come from
 
 ```console
 $ python docs/make_abcc_sensitivity.py
 ```
 
 and are means of seeds 1 to 3, or for completion times of seeds 1 to 5, with ± the standard deviation. Values not
-mentioned are those of the spec. *Few* is 2 flows through 100 Mb/s with 10 ms,
-*many* 10 flows through 1 Gb/s with 1 ms, both with a queue of 100 packets, as in the thesis. They start within
-100 ms. The queue is the mean backlog in packets from 4 to 10 s.
+mentioned are those of the spec. *Few* is 2 flows through 100 Mb/s with 10 ms, *many* 10 flows through 1 Gb/s with 1 ms,
+both with a queue of 100 packets, as in the thesis. They start within 100 ms. The queue is the mean backlog in packets
+from 4 to 10 s.
 
 What they show:
 
@@ -165,7 +165,7 @@ def law(name: str, cases: Mapping[str, Mapping[str, object]]) -> str:
     return table(head, rows)
 
 
-SHORT_HEAD = ("64 KB, idle", "1 MB, idle", "10 MB, idle", "1 MB beside two CUBIC flows")
+SHORT_HEAD = ("64 KB, idle", "1 MB, idle", "10 MB, idle", "1 MB alongside two CUBIC flows")
 
 
 def short_row(congestion: str) -> tuple[str, ...]:

@@ -33,7 +33,7 @@ PROMPT = linux.DATA / "prompt.csv"
 
 INTRODUCTION = """<!-- Made by docs/make_agreement.py: edit that. -->
 
-# Compared with real Linux
+# Agreement with recorded Linux runs
 
 Forty-six recorded runs of Linux 6.1 (`tests/agreement/data`, which says how they were made), <!-- so:
 csv("tests/agreement/data/summary.csv").height == 46 --> and the same settings in the packet engine with its `linux`
@@ -43,7 +43,7 @@ smoothed RTT less the base RTT on both sides. A run agrees if the goodput is wit
 reader decides (below).
 
 The engine is set up as the recordings were: a token bucket in the link's place (`burst = "1600B"`), a clock of 10 ms
-where an algorithm looks at the kernel's (`tick`, `tupdate`, `timer_tick`), and a receive window of 8 MiB.
+where an algorithm uses the kernel's (`tick`, `tupdate`, `timer_tick`), and a receive window of 8 MiB.
 
 """
 
@@ -60,8 +60,8 @@ them are within {goodput:.2%} of the goodput and {delay_ms:.1f} ms of the queuei
 ALGORITHMS = """
 ## The other algorithms at other rates, delays and buffers
 
-Eight congestion controls over `pfifo`, Reno and CUBIC over the queue disciplines, DCTCP over a step marker, from 5 to
-100 Mb/s and 10 to 200 ms, over the token bucket. {count} agree.
+Eight congestion control algorithms over `pfifo`, Reno and CUBIC over the other qdiscs, DCTCP over a step marker,
+from 5 to 100 Mb/s and 10 to 200 ms, over the token bucket. {count} agree.
 
 """
 

@@ -24,14 +24,15 @@ DOCS = Path(__file__).resolve().parent
 
 PAGE = """<!-- Made by docs/make_doctor.py: edit that. -->
 
-# Three slow transfers
+# Diagnosing slow transfers
 
-What [`ackclock doctor`](captures.md#why-it-was-slow) says about three captures whose causes are known. They were taken
-at the senders, in the Linux guest of the [engine linux](../concepts/linux.md); `docs/make_doctor.py` repeats this. With
-`--html FILE` doctor writes a page with a zoomable figure of this kind next to each sentence.
+[`ackclock doctor`](captures.md#why-it-was-slow) reads a capture and explains why a transfer was slow. This page shows
+its diagnosis of three captures whose causes are known: a policer, a host that stalls, and a full queue (bufferbloat).
+They were taken at the senders, in the Linux guest of the [engine linux](../concepts/linux.md); `docs/make_doctor.py`
+repeats this. With `--html FILE` doctor writes a page with a zoomable figure of this kind next to each sentence.
 
-To try the first and the last yourself, save the scenario as `policer.toml`: `ackclock run policer.toml` writes a
-capture from the packet engine, `results/policer-packet/captures/seed-1.pcap`, for `ackclock doctor` to examine.
+To try the first and the last yourself, save the scenario as `policer.toml`. `ackclock run policer.toml` then writes a
+capture from the packet engine, `results/policer-packet/captures/seed-1.pcap`, which `ackclock doctor` can examine.
 """
 
 #: Case → heading, scenario, what is said before and of its picture, and the picture: its kind and part of the time.
@@ -82,10 +83,10 @@ congestion = "cubic"
 [record]
 pcap = true
 """,
-        "Each flow has a link of its own. Three times the sending host stalls for two seconds; these stalls were "
-        "inserted into\nthe capture afterwards.",
-        "The silences of all flows, and their causes.",
-        ("silences", None),
+        "Each flow has a separate link. Three times the sending host stalls for two seconds; these stalls were "
+        "inserted into the\ncapture afterwards.",
+        "The stalls of all flows, and their causes.",
+        ("stalls", None),
     ),
     "queue": (
         "A full queue",
@@ -159,7 +160,7 @@ def with_engine_addresses(record: pcap.Record) -> pcap.Record:
 def doctor_output(found: capture.Captured) -> str:
     """Return the output of `ackclock doctor`."""
     into = StringIO()
-    terminal.print_diagnosis(found.answers, diagnose(found.answers), Console(file=into, width=80, highlight=False))
+    terminal.print_diagnosis(found.analysis, diagnose(found.analysis), Console(file=into, width=80, highlight=False))
     return "".join(f"{line.rstrip()}\n" for line in into.getvalue().splitlines())
 
 

@@ -185,9 +185,9 @@ INTRODUCTION = """<!-- Made by docs/make_fitted.py: edit that. -->
 
 # Fitted models
 
-The fluid engine and the mean field must be given how many flows a loss event hits, and which. `ackclock fit` learns it
-from packets. This page fits on three scenarios and predicts others, with other rates, buffers, RTTs and mixes. All
-numbers come from
+The fluid and mean-field engines require the number of flows that a loss event hits, and which ones. `ackclock fit`
+learns both from packets. This page fits on three scenarios and predicts others, with other rates, buffers, RTTs and
+mixes. All numbers come from
 
 ```console
 $ python docs/make_fitted.py
@@ -195,7 +195,7 @@ $ python docs/make_fitted.py
 
 """
 
-FITTED = """## What was fitted
+FITTED = """## Fitted parameters
 
 Packet runs of seeds 1 to 3, 60 s of which 20 s are warm-up, on
 
@@ -213,8 +213,8 @@ equations without it, and come with `recovery = false`.
 
 ## What the models predict
 
-Scenarios that were not fitted on. The period is that of the mean window. Errors above 1 point
-(utilisation), 10 % (queue) or 0.1 (synchronisation) are **bold**.
+These scenarios were not used for fitting. The period is that of the mean window. Errors above 1 point (utilisation), 10
+% (queue) or 0.1 (synchronisation) are **bold**.
 
 """
 

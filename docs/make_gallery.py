@@ -26,32 +26,34 @@ GALLERY = Path(__file__).resolve().parent / "gallery"
 
 INTRODUCTION = """# The gallery
 
-Published results and how ackclock reproduces them. Each entry compares what a paper says with what ackclock gives, and
-says *agrees*, *differs* or *contradicts* by a rule that is stated as numbers in the entry's own `check.py`: two bands
-around the published claim. Inside the inner band a value agrees, inside the outer one it differs quantitatively only,
-outside both it contradicts. A row without a value in any run is *not measured*. A row is *undetermined* if its interval
-reaches from what agrees to what contradicts, or if it has another verdict once hosts take time to process packets, so
-that its flows were in step. An entry's verdict is the worst of its rows, in the order agrees, differs, undetermined,
-not measured, contradicts; rows in parentheses on an entry's page are asides that do not count.
+This gallery lists published results and shows how well ackclock reproduces them. Each entry compares what a paper
+states with what ackclock computes. Its verdict, *agrees*, *differs* or *contradicts*, follows from a rule that the
+entry's `check.py` states as numbers: two bands around the published claim. A value inside the inner band agrees, one
+inside the outer band differs quantitatively only, and one outside both contradicts. A row without a value in any run is
+*not measured*. A row is *undetermined* if its interval reaches from what agrees to what contradicts, or if its verdict
+changes once hosts take time to process packets, which shows that its flows were phase-locked. An entry's verdict is the
+worst of its rows, in the order agrees, differs, undetermined, not measured, contradicts. Rows in parentheses on an
+entry's page are asides that do not count.
 
-Where a paper can be read in several ways, each *reading* has its runs and its verdict. What the paper prints besides
-its claims (rows with a †) refutes readings that do not reproduce it; the entry has the verdict of the best reading that
-is left. Readings that have not been run yet are listed as *not measured* and do not count.
+Where a paper's wording allows several *interpretations*, each has its own runs and its own verdict. What the paper
+prints besides its claims (rows with a †) refutes interpretations that do not reproduce it; the entry takes the verdict
+of the best interpretation that remains. Interpretations that have not been run yet are listed as *not measured* and do
+not count.
 
-`ackclock reproduce` lists the entries, `ackclock reproduce B5.4` runs one; [how to add one](../guides/reproduce.md).
-Values are means over seeds with 95 % intervals, at full scale; those of the kernel (`linux`) at the scale of the
+`ackclock reproduce` lists the entries and `ackclock reproduce B5.4` runs one; [how to add one](../guides/reproduce.md).
+Values are means over seeds with 95 % intervals, at full scale. Those of the kernel (`linux`) are at the scale of the
 entry's `linux.toml`, those of ns-2 itself (`ns2`) at that of its `ns2.toml`. Rows of an engine that does not support
-what they need are not measured, and do not count. `make gallery` generates these pages, and resumes where it was
+what they require are not measured and do not count. `make gallery` generates these pages and resumes where it was
 interrupted.
 
-Where an entry's page has a section *Mechanisms, shown by runs*, what is said to make a result what it is was switched
-off or on in runs of its own (`ackclock reproduce B3.11 --ablation all`), and the rows that this moves stand beside
-those of the entry. They do not count.
+Where an entry's page has a section *Mechanisms, tested by ablation*, each proposed mechanism was tested by toggling it
+in a separate run (`ackclock reproduce B3.11 --ablation all`). The rows that this changes are shown with those of the
+entry. They do not count.
 
-What an entry costs, `ackclock reproduce ID --dry-run` forecasts, and what all of them do `ackclock reproduce --all
---dry-run`: an hour of two cores of the machine that these pages come from, of which G.recap has a quarter. Rows and
-runs of mechanisms are by the engines as they are, but for those of B4.dd, which are of a machine and of the day on
-which it was measured.
+`ackclock reproduce ID --dry-run` forecasts what an entry costs, and `ackclock reproduce --all --dry-run` what all of
+them cost: one hour on two cores of the machine that these pages come from, a quarter of it for G.recap. Rows and
+ablation runs come from the current version of the engines, except those of B4.dd, which belong to one machine and the
+day on which it was measured.
 """
 
 

@@ -66,20 +66,20 @@ INTRODUCTION = """<!-- Made by docs/make_matrix.py: edit that. -->
 
 # The packet engine and the kernel
 
-One scenario (`tests/agreement/matrix.toml`), two engines: {congestion} congestion controls over `pfifo` of 0.1, 0.3 and
-1 BDP, CoDel, PIE, FQ-CoDel and RED, with one flow and ten, at 10 and 100 Mb/s, 10, 50 and 200 ms; 60 s, of which the
-first 10 are left out; one run each, but for single flows behind PIE and RED: these drop at random, and a few draws
-decide what a flow gets. There the values are medians of {packet_seeds} runs of the packet engine, and of {kernel_seeds}
-of the kernel where it was run more than once: where there are two outcomes, a mean of few runs only says how often one
-of them came. Of all goodputs {medians} are within the aim by medians, {means} by means, {first} by the first run of
-each cell.
+One scenario (`tests/agreement/matrix.toml`), two engines: {congestion} congestion control algorithms over `pfifo` of
+0.1, 0.3 and 1 BDP, CoDel, PIE, FQ-CoDel and RED, with one flow and ten, at 10 and 100 Mb/s, 10, 50 and 200 ms; 60 s, of
+which the first 10 are left out; one run each, but for single flows behind PIE and RED: these drop at random, and a few
+draws decide what a flow gets. There the values are medians of {packet_seeds} runs of the packet engine, and of
+{kernel_seeds} of the kernel where it was run more than once: where there are two outcomes, a mean of few runs only says
+how often one of them came. Of all goodputs {medians} are within the aim by medians, {means} by means, {first} by the
+first run of each cell.
 Of the {every} cells, {cells} have been run in the kernel; the others are white.
 A difference is the packet engine's value over the kernel's, less one.
 The aim is a goodput within 2 %, a queueing delay within 10 % and a loss rate within 20 % in nine of ten cells.
 
 A run of either engine is one outcome of many: where the losses of a flow decide, a start that is shifted by a
 millisecond can change a loss rate a great deal. *Or nearly* counts a cell too if its delays differ by less than 1 ms,
-or its drops by less than 5 in the 50 s. How much two outcomes differ can be told from the kernel alone: with an
+or its drops by less than 5 in the 50 s. The kernel alone shows how much two outcomes differ: with an
 application that reads 16 KiB at a time, which moves the first round trips only, {again}.
 
 """

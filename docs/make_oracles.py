@@ -24,13 +24,13 @@ INTRODUCTION = """<!-- Made by docs/make_oracles.py: edit that. -->
 
 # Compared with closed forms
 
-What the packet engine makes of settings for which there is a formula or a published table. The tests of
-`tests/oracle` hold it to them; `make oracle` goes further down the tables.
+This page compares the packet engine with formulas and published tables. The tests of `tests/oracle` require
+the agreement; `make oracle` goes further down the tables.
 
 ## The average windows of RFC 9438
 
 Tables 1 and 2 of the RFC: each 1/p-th data packet is lost, on a link where nothing queues; every segment is
-acknowledged. In each cell stand the published average window, what the engine has, and the difference.
+acknowledged. Each cell has the published average window, that of the engine, and the difference.
 
 """
 
@@ -53,14 +53,14 @@ RANDOM_LOSSES = """
 One Reno flow of 100 ms, each packet lost with probability p; goodput in segments per second. Mathis et al. (1997) have
 √(3/2) as the constant for periodic losses and 1.31 for independent ones. Padhye et al. (2000, equation 30) estimate
 their p as loss indications, fast recoveries and timeouts, per packet sent. Growth counts acknowledged segments, so
-delayed ACKs make no difference. Mathis's formula knows no timeouts and leaves out the round trip of the repair.
+delayed ACKs make no difference. Mathis's formula has no timeouts and leaves out the round trip of the retransmission.
 
 """
 
 SAWTOOTH = """
 ## One flow and its buffer
 
-Utilisation by one Reno flow, 50 Mb/s and 100 ms, with b bandwidth–delay products of buffer, beside
+Utilisation by one Reno flow, 50 Mb/s and 100 ms, with b bandwidth–delay products of buffer, and
 3 (1 + b)² / (4 (1 + b + b²)).
 
 """

@@ -1,6 +1,6 @@
 """Makes the pages of the site that come from the sources, so that none of them is typed by hand.
 
-- `algorithms/`: a page per spec of the catalog, with the opening comment of its Rust file
+- `algorithms/`: a page per algorithm, with the opening comment of its Rust file
 - `reference/command-line.md`: the help texts of `ackclock`
 - `reference/metrics.md`: each metric's unit and definition
 - `reference/dataset.md`: the tables and their columns
@@ -41,7 +41,7 @@ CONFIGURATION = ".mkdocs.made.yml"
 SOURCE_FOLDERS = ("crates", "python", "tests", "scenarios", "reproductions")
 MADE = "<!-- Made by docs/make_pages.py from the sources: edit those. -->\n\n"
 
-FAMILY_TITLES = {"congestion": "Congestion controls", "queue": "Queue disciplines", "stack": "TCP stacks"}
+FAMILY_TITLES = {"congestion": "Congestion control algorithms", "queue": "Qdiscs and AQM", "stack": "TCP stacks"}
 #: Folders of the algorithms' Rust files; stacks and algorithms that only the kernel has are not in any.
 FAMILY_SOURCES = {"congestion": "crates/ackclock-congestion/src", "queue": "crates/ackclock-sim/src/queue"}
 FAMILY_PLACES = {"congestion": "[[flows]]", "queue": "[network]", "stack": "[tcp]"}
@@ -79,7 +79,7 @@ def page_path(spec: AlgorithmSpec) -> str:
 
 def algorithms_index(specs: list[AlgorithmSpec]) -> str:
     """The list of all specs."""
-    text = "# Algorithms\n\nOne page per spec of the catalog. `ackclock show NAME` prints the same in a terminal.\n"
+    text = "# Algorithms\n\nOne page per algorithm. `ackclock show NAME` prints the same in a terminal.\n"
     for family, title in FAMILY_TITLES.items():
         rows = [(link(spec), spec.title, first_sentence(spec.summary)) for spec in specs if spec.family == family]
         text += f"\n## {title}\n\n" + table(("name", "", "what it does"), rows)
@@ -98,7 +98,7 @@ def algorithm_page(spec: AlgorithmSpec) -> str:
         section("In a scenario", usage(spec)),
         section("Parameters", parameters(spec)),
         section("Variants", variants(spec)),
-        section("Where it differs from its references", bullets(spec.deviations)),
+        section("Deviations from its references", bullets(spec.deviations)),
         section("References", bullets([reference(item) for item in spec.references])),
         section("From the source", opening_comment(spec)),
         section("Files", bullets([f"`{path}`" for path in files(spec)])),
@@ -256,8 +256,8 @@ SCENARIO_INTRODUCTION = """# Scenario file
 A scenario is a TOML file. Every quantity carries its unit: rates `100Mbit`, `10Gbit`; times `20ms`, `60s`; sizes
 `64KB`, `1448B`, `50p` (packets), `1bdp` (bandwidth–delay products). `ackclock show --schema` prints the
 [JSON Schema](scenario.schema.json) behind this page, for editors that complete and check TOML. The keys of `[tcp]`
-are those of the [TCP stacks](../algorithms/index.md#tcp-stacks); the parameters of each congestion control and queue
-discipline are on [its own page](../algorithms/index.md).
+are those of the [TCP stacks](../algorithms/index.md#tcp-stacks); the parameters of each congestion control
+algorithm and qdisc are on [its own page](../algorithms/index.md).
 """
 
 

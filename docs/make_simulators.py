@@ -91,14 +91,14 @@ same metrics read them. This shows whether a result is due to the network or to 
 $ ackclock compare scenarios/mine.toml --engine packet,ns2,ns3
 ```
 
-## What they do differently
+## Differences from the packet engine
 
 Both:
 
-- They have neither RACK nor tail loss probes. A scenario that asks for them is refused, and this includes every one
+- They have neither RACK nor tail loss probes. A scenario that requires them is rejected, and this includes every one
   with the default stack: `[tcp] stack = "ns2"` with `sack = true` is a TCP that both have.
-- Sojourn times of single packets are not known; the mean is the queue's integral over the packets that left (Little's
-  law).
+- Sojourn times of single packets are not available; the mean is the queue's integral over the packets that left
+  (Little's law).
 - Flows start when they do in the packet engine; generated transfers and UDP datagrams are the ones it draws.
 
 ns-2:
@@ -106,15 +106,14 @@ ns-2:
 - Its TCP is one-way. There is no handshake and no FIN; a first packet of headers alone takes the place of the SYN, and
   a transfer is a whole number of segments.
 - Timers and RTTs are in ticks, of 1 ms unless `timer_tick` says otherwise.
-- `Agent/TCP/Linux` runs the congestion controls of Linux 2.6.22: CUBIC has no HyStart there, and its C is 0.4. Reno is
-  `Agent/TCP/Sack1`, or `Agent/TCP/Newreno` without SACK.
+- `Agent/TCP/Linux` runs the congestion control algorithms of Linux 2.6.22: CUBIC has no HyStart there, and its C is
+  0.4. Reno is `Agent/TCP/Sack1`, or `Agent/TCP/Newreno` without SACK.
 - Queues: `pfifo`, `bfifo`, `red`. ns-2 drops a packet that would fill a queue to its limit, so its script has a limit
   larger by one. A packet carries its frame's bytes from the start.
 
 ns-3:
 
-- One bottleneck. A device holds a packet of its own behind the queue discipline, so one of the packets that may wait
-  does so there.
+- One bottleneck. A device holds one packet itself behind the qdisc, so one of the packets that may wait does so there.
 - Its CUBIC has no Reno-friendly region.
 - Queues: `pfifo`, `bfifo`, `red`, `codel`. Frames have 2 bytes; the rate is adjusted to compensate, exactly for full
   segments.
@@ -183,13 +182,12 @@ CUBIC = """## CUBIC in ns-3
 Where flows with small windows run into timeouts, as ten of them do behind CoDel at 10 Mb/s, ns-3's CUBIC fills the
 queue that CoDel keeps short elsewhere. ns-3.37's `TcpCubic` lets the window grow in slow start by as many segments as
 an ACK acknowledges, and does not stop at the slow-start threshold. After a timeout, the ACK for the first segment
-sent again acknowledges all that had been SACKed behind it, so a window of one segment becomes one of several times
-the threshold, which leaves as one burst, loses many packets, and ends in the next timeout. With a slow start that
-ends at the threshold, in a separate class, ns-3 is close to the packet engine, within 1 % in goodput and 3 ms in
-delay: <!-- so: (ours := rows("## CUBIC in ns-3")[0]) and (ns_3 := rows("## CUBIC in ns-3")[2]) and
-abs(number(ns_3["goodput"]) / number(ours["goodput"]) - 1) < 0.01 and abs(number(ns_3["mean queueing delay"]) -
-number(ours["mean queueing delay"])) < 3e-3 and number(rows("## CUBIC in ns-3")[1]["mean queueing delay"]) > 10 *
-number(ours["mean queueing delay"]) -->
+retransmitted acknowledges all that had been SACKed behind it, so a window of one segment becomes one of several times
+the threshold, which leaves as one burst, loses many packets, and ends in the next timeout. With a slow start that ends
+at the threshold, in a separate class, ns-3 is close to the packet engine, within 1 % in goodput and 3 ms in delay:
+<!-- so: (ours := rows("## CUBIC in ns-3")[0]) and (ns_3 := rows("## CUBIC in ns-3")[2]) and abs(number(ns_3["goodput"])
+/ number(ours["goodput"]) - 1) < 0.01 and abs(number(ns_3["mean queueing delay"]) - number(ours["mean queueing delay"]))
+< 3e-3 and number(rows("## CUBIC in ns-3")[1]["mean queueing delay"]) > 10 * number(ours["mean queueing delay"]) -->
 
 """
 

@@ -24,7 +24,8 @@ import polars as pl
 
 from ackclock.experiments.sweep.result import read
 from ackclock.figures import numbers
-from ackclock.metrics import METRICS, student
+from ackclock.metrics import METRICS
+from ackclock.metrics.summary import student_quantile
 from ackclock.scenario import planning
 
 DOCS = Path(__file__).resolve().parent
@@ -51,9 +52,9 @@ INTRODUCTION = """<!-- Made by docs/make_two_kernels.py: edit that. -->
 # What changed in Linux's TCP between {old} and {new}
 
 The same scenarios in two guests of the engine `linux`, Linux {old_release} and Linux {new_release}, both of Debian's
-source: congestion controls over `pfifo` of a quarter of a BDP and a whole one, FQ-CoDel, PIE and RED, at 10 Mb/s and
-40 ms (`tests/agreement/two-kernels.toml`); {cells} of its {every} cells, with {seeds} seeds each, from which the starts
-are drawn. A run is 15 s long, and 3 s of it are left out.
+source: congestion control algorithms over `pfifo` of a quarter of a BDP and a whole one, FQ-CoDel, PIE and RED, at 10
+Mb/s and 40 ms (`tests/agreement/two-kernels.toml`); {cells} of its {every} cells, with {seeds} seeds each, from which
+the starts are drawn. A run is 15 s long, and 3 s of it are left out.
 {controls}.
 
 A difference is the mean over the seeds of the new kernel's value less the old one's, with the same seed, over the mean
@@ -65,13 +66,13 @@ sum(values("an interval without zero", "%")) / sum(values("by chance", "%")) < 1
 """
 
 SOURCES = """
-## What the sources say
+## Differences in the sources
 
 Compared file by file (`net/ipv4`, `net/sched`, `include/net`), Linux 6.12.117 with 6.1.192:
 
 | part | changed between the two |
 |---|---|
-| `tcp_cubic.c`, `tcp_bbr.c`, `tcp_htcp.c` | annotations for BPF and concurrent access: nothing that a flow notices |
+| `tcp_cubic.c`, `tcp_bbr.c`, `tcp_htcp.c` | annotations for BPF and concurrent access: no effect on a flow |
 | `tcp_bic.c`, `tcp_vegas.c`, `tcp_westwood.c`, `tcp_illinois.c`, `tcp_scalable.c` | nothing |
 | `tcp_dctcp.c` | other paths when congestion lasts (PLB), off by default |
 | delivery rates and RACK (`tcp_rate.c`, `tcp_recovery.c`) | nothing |
@@ -83,7 +84,7 @@ Compared file by file (`net/ipv4`, `net/sched`, `include/net`), Linux 6.12.117 w
 | interactive connections | from how many answers on: a sysctl, `tcp_pingpong_thresh`, by default 1 as before |
 | SYNs | the first four are repeated after equal times (`tcp_syn_linear_timeouts`) |
 | timestamps | may count microseconds, where a route asks for it |
-| netem | has random numbers of its own: other draws of the same laws |
+| netem | has its own random numbers: other draws from the same distributions |
 
 So a CUBIC flow of 6.12 grows as one of 6.1 does, in its Reno-friendly region too: neither has RFC 9438's W_est, which
 grows by a segment per round trip from the window before the last loss on (section 4.3).
@@ -145,7 +146,7 @@ def _difference(cell: tuple[object, ...], name: str, rows: pl.DataFrame) -> Diff
     if len(old) < 2 or (mean := statistics.fmean(old)) == 0:
         return None
     gaps = [(there - here) / mean for here, there in zip(old, new, strict=True)]
-    half = student.quantile(len(gaps) - 1) * statistics.stdev(gaps) / len(gaps) ** 0.5
+    half = student_quantile(len(gaps) - 1) * statistics.stdev(gaps) / len(gaps) ** 0.5
     return Difference(cell, name, mean, statistics.fmean(new), statistics.fmean(gaps), half)
 
 

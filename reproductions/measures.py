@@ -17,7 +17,7 @@ REACTION_RTTS = 3
 
 def synchronised_flows(view: RunView) -> float | None:
     """Mean number of flows that lost a packet in a congestion epoch. Source: Belhareth 2014, figures 5.5 and 5.6."""
-    mean = view.once(epoch.epochs)["flows_hit"].mean()
+    mean = view.cached(epoch.epochs)["flows_hit"].mean()
     return float(mean) if isinstance(mean, (int, float)) else None
 
 
@@ -27,7 +27,7 @@ def window_fall(view: RunView) -> float | None:
     1 − (lowest total from the last drop until `REACTION_RTTS` after it or the next epoch) / (highest total from the
     first drop until one RTT after the last). Source: Belhareth 2014, section 5.4.1.
     """
-    found = view.once(epoch.epochs)
+    found = view.cached(epoch.epochs)
     times_s, total = view.grid.times_s, curves.windows(view).total()
     starts_s, ends_s = found["start_s"].to_numpy(), found["end_s"].to_numpy()
     next_s = np.append(starts_s[1:], np.inf)
@@ -43,7 +43,7 @@ def window_fall(view: RunView) -> float | None:
 
 def window_peak(view: RunView) -> float | None:
     """Mean over the congestion epochs of the highest total window (segments) until one RTT after the last drop."""
-    found = view.once(epoch.epochs)
+    found = view.cached(epoch.epochs)
     times_s, total = view.grid.times_s, curves.windows(view).total()
     ends_s = found["end_s"].to_numpy()
     parts = [

@@ -212,16 +212,7 @@ def _as_dataset(
             in_flight=np.floor(cwnd),
             delivered_bytes=delivered,
         ),
-        "queue_samples": {
-            "time_s": times,
-            "link": np.zeros(times.size, np.uint32),
-            "backlog_p": np.floor(backlog),
-            "backlog_bytes": np.floor(backlog) * WIRE,
-            "sojourn_s": sojourn,
-            "departures_p": departures.astype(np.uint64),
-            "drops_p": np.histogram(hits, np.append(0, times))[0].astype(np.uint64),
-            "utilisation": np.minimum(1, delivered.sum(axis=1) * 0 + 0.997),
-        },
+        "queue_samples": _queue_samples(times, backlog, sojourn, departures, hits),
         "events": drops(list(hits), [flow for _, flow in lost]),
         "links": link(
             rate_bps=rate_bps,
@@ -239,6 +230,21 @@ def _as_dataset(
         ),
     }
     return dataset(made, tables, seed)
+
+
+def _queue_samples(
+    times: np.ndarray, backlog: np.ndarray, sojourn: np.ndarray, departures: np.ndarray, hits: np.ndarray
+) -> dict[str, np.ndarray]:
+    return {
+        "time_s": times,
+        "link": np.zeros(times.size, np.uint32),
+        "backlog_p": np.floor(backlog),
+        "backlog_bytes": np.floor(backlog) * WIRE,
+        "sojourn_s": sojourn,
+        "departures_p": departures.astype(np.uint64),
+        "drops_p": np.histogram(hits, np.append(0, times))[0].astype(np.uint64),
+        "utilisation": np.full(times.size, 0.997),
+    }
 
 
 def unplanned(duration_s: float = 10.0, **more: Any) -> Dataset:

@@ -97,7 +97,7 @@ def _make_remote(left: Sequence[Case], out: Path, at: Place) -> Iterator[str]:
 
 def _store(one: Case, files: Mapping[str, bytes], out: Path) -> str:
     """Writes what has come of a worker."""
-    with folders.replacing(out / one.name) as new:
+    with folders.replace_folder(out / one.name) as new:
         for name, content in files.items():
             (new / name).parent.mkdir(exist_ok=True)
             (new / name).write_bytes(content)

@@ -56,7 +56,7 @@ def scored(case: Path) -> Iterator[tuple[str, dict[str, float]]]:
         moved = case / "moved.pcap"
         later = (replace(record, time_ns=_moved(record.time_ns, offset_s, drift)) for record in pcap.read(at[second]))
         pcap.write(moved, later)
-        told = match.read(at[first], moved).answers["joined"]
+        told = match.read(at[first], moved).analysis["joined"]
         relation = match.join(at[first], moved).relation
         moved.unlink()
         if relation is None:

@@ -29,7 +29,7 @@ POINTS = ("senders", "link-near-far", "receivers")
 SHARES = (0.0, 0.001, 0.01, 0.05, 0.1, 0.2)
 
 #: Columns of the flows: data that are there, that the capture lost, that the network lost behind the point and before.
-COUNTS = ("data_segments", "capture_lost", "lost", "lost_before")
+COUNTS = ("data_segments", "not_captured", "lost", "lost_upstream")
 
 
 @dataclass(frozen=True, slots=True)

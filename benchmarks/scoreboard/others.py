@@ -4,7 +4,7 @@
 
 `CASES` are folders that `generate.py` made. Of each flow of the captures at the senders and in the middle it is asked
 how many of its data packets are repairs, which of these were needless, which followed duplicate acknowledgements and
-which a timeout, and whether packets are called reordered where none is. Told and true counts are compared flow by flow:
+a timeout, and whether packets are called reordered where none is. Reported and true counts are compared per flow:
 the differences' sum over the true number of repairs. `--speed` takes other captures, lets each program read each three
 times in turn, and prints packets a CPU second of the whole process, the best of the three, and its peak memory. tshark,
 which takes a hundred times as long, reads the first packets only. `--alone` does so without the other programs:

@@ -23,7 +23,7 @@ CAUSES_OF_WAITING = {
 }
 
 #: Names in the ground truth → names in the analysis.
-SAME_LIMIT = {"window": ["control", "bottleneck", "shared_bottleneck"]}
+SAME_LIMIT = {"window": ["cwnd", "bottleneck", "shared_bottleneck"]}
 
 #: A link is full in a round trip if it works for this share of it, and free if for less than that one;
 FULL, FREE = 0.95, 0.8
@@ -32,7 +32,7 @@ FULL, FREE = 0.95, 0.8
 OWN = 0.9
 
 #: Owner of the queue, or "none" → its name in the analysis.
-QUEUES = {"own": "bottleneck", "shared": "shared_bottleneck", "none": "control"}
+QUEUES = {"own": "bottleneck", "shared": "shared_bottleneck", "none": "cwnd"}
 
 
 def flows(columns: Mapping[str, object]) -> pl.DataFrame:

@@ -28,7 +28,7 @@ import ackclock as ac
 from ackclock import _core
 
 #: Outcomes that are equal where only the network loses packets and nothing duplicates them.
-SAME_FATE = {"lost_before": "lost", "reordered": "delivered"}
+SAME_FATE = {"lost_upstream": "lost", "reordered": "delivered"}
 
 #: Why a segment was sent again → what the capture calls it.
 SAME_CAUSE = {"fast_retransmit": "fast", "after_timeout": "timeout"}

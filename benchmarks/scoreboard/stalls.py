@@ -182,7 +182,7 @@ def scored(case: Drawn, out: Path) -> Iterator[tuple[str, str, list[tuple[str, s
 
 
 def _classes(path: Path, origin_ns: int, windows: Windows, cause: str, otherwise: str) -> list[tuple[str, str]]:
-    return list(judged(capture.read([path]).answers, {cause: windows}, otherwise, 1e-9 * origin_ns))
+    return list(judged(capture.read([path]).analysis, {cause: windows}, otherwise, 1e-9 * origin_ns))
 
 
 def table(counts: Counter[tuple[str, str, str]]) -> None:

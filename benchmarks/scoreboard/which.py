@@ -143,7 +143,7 @@ def of_case(number: int) -> list[Named]:
     told = [
         (_number(flow["client"]), vantage, flow["congestion"])
         for vantage, one in found.items()
-        for flow in one.answers["flows"]
+        for flow in one.analysis["flows"]
     ]
     return [
         Named(
@@ -207,7 +207,7 @@ def of_csv(path: Path) -> Named:
     with tempfile.TemporaryDirectory() as place:
         file = Path(place) / "transfer.pcap"
         tshark.write(path, file)
-        flows = capture.read([file]).answers["flows"]
+        flows = capture.read([file]).analysis["flows"]
     most = max(flows, key=lambda flow: flow["bytes"] or 0)
     ranking = most["congestion"]
     source = f"{path.parent.name}/{path.name}"

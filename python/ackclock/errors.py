@@ -10,6 +10,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 
+def first_line(error: BaseException) -> str:
+    """Return the first line of an error's message, or the name of its type if it has none."""
+    return (str(error).strip() or type(error).__name__).splitlines()[0]
+
+
 class AckclockError(Exception):
     """An error that the user can understand."""
 

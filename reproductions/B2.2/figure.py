@@ -22,7 +22,7 @@ def draw(_: Mapping[str, Dataset]) -> Figure:
         rtts_s = np.linspace(0.2, 1.6, 200) * printed_s
         for (buffer_p, dashes, what), colour in zip(BUFFERS_P, style.COLOURS, strict=False):
             flows = [single_flow.SingleFlow(rate_bps / 12_000, rtt_s, buffer_p) for rtt_s in rtts_s]
-            least = [single_flow.least_difference(flow, flow.pipe_p + buffer_p) for flow in flows]
+            least = [single_flow.min_difference(flow, flow.pipe_p + buffer_p) for flow in flows]
             ax.plot(1e3 * rtts_s, least, dashes, color=colour, label=what)
         ax.axhline(0.0, color=style.INK, linewidth=0.6)
         ax.axvline(1e3 * printed_s, color=style.INK, linestyle=":", label=f"printed: {1e3 * printed_s:.0f} ms")

@@ -81,12 +81,12 @@ def neighbours_p(view: RunView) -> tuple[float, ...]:
 
 def median_p(view: RunView) -> float:
     """The middle one of these."""
-    return float(np.median(view.once(neighbours_p)))
+    return float(np.median(view.cached(neighbours_p)))
 
 
 def reaching(least_p: float, view: RunView) -> float:
     """The share of these that are at least so large."""
-    return float(np.mean([each >= least_p for each in view.once(neighbours_p)]))
+    return float(np.mean([each >= least_p for each in view.cached(neighbours_p)]))
 
 
 MEASURES = {

@@ -32,7 +32,7 @@ def level_spread(view: RunView) -> float | None:
     """Greatest less smallest window at which a loss is seen, in packets: the model's own, or the peaks of samples."""
     if view.data.manifest["engine"] == "theory":
         return float(np.ptp([cycle.end_window for cycle in cycles(view)]))
-    found = view.once(swings)
+    found = view.cached(swings)
     return None if found is None else float(np.ptp(found.peaks))
 
 

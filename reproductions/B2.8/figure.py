@@ -25,7 +25,7 @@ def draw(theory: Mapping[str, Dataset], packet: Mapping[str, Dataset]) -> Figure
     }
     figures.overlay_windows(whole, together, SPAN_S, "Window (segments)")
     for data, colour, sign in zip(together.values(), style.COLOURS, "s.x", strict=False):
-        found = style.first_run(data).once(swings)
+        found = style.first_run(data).cached(swings)
         if found is not None:
             since_s = found.times_s - found.times_s[0]
             chosen = since_s <= PEAKS_S

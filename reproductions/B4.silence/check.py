@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from ackclock import metrics
+from ackclock.capture import trace_statistics
 from ackclock.gallery import Measured, Row, near, ratio
 from ackclock.gallery.entry import Published
 from ackclock.metrics import RunView
@@ -59,7 +59,7 @@ def imposed(case: str, capture: Path) -> Any:
 
     And what was told of the path before: behind a silence it is as if there had been none.
     """
-    path = capture.read([capture]).answers["path"]
+    path = capture.read([capture]).analysis["path"]
     records = pcap.read(capture)
     whole_ns = records[-1].time_ns
     truth, added_ns = {}, 0
@@ -111,7 +111,7 @@ def shaper_bps(view: RunView) -> float | None:
 
 def loss(view: RunView) -> float | None:
     """Mean over the flows of the share that was lost until the capture lost something."""
-    return _mean(metrics.losses_before_capture_loss(view.data)["share"])
+    return _mean(trace_statistics.losses_before_capture_loss(view.data)["share"])
 
 
 def run_loss(view: RunView) -> float | None:

@@ -37,13 +37,13 @@ def first_third(view: RunView) -> float | None:
 
 def irregularity(view: RunView) -> float | None:
     """The deviation of the gaps between losses, in means."""
-    gaps_s = np.diff(view.once(epoch.epochs)["start_s"].to_numpy())
+    gaps_s = np.diff(view.cached(epoch.epochs)["start_s"].to_numpy())
     return float(gaps_s.std(ddof=1) / gaps_s.mean()) if gaps_s.size > 1 else None
 
 
 def _stretches(view: RunView) -> Iterator[tuple[Array, Array]]:
     """Times and total windows from the lowest after a loss, where recovery ends, to the next loss."""
-    found = view.once(epoch.epochs)
+    found = view.cached(epoch.epochs)
     times_s, total = view.grid.times_s, curves.windows(view).total()
     ends_s = found["end_s"].to_numpy()
     settled_s = ends_s + REACTION_RTTS * epoch.rtt_at(view, ends_s)

@@ -21,7 +21,7 @@ def draw(data: Mapping[str, Dataset]) -> Figure:
         rates_mbps, staying = view.grid.rates_bps(1.0) / 1e6, view.starts_s < JOIN_S
         for number, (chosen, name) in enumerate(((staying, "staying"), (~staying, "joining"))):
             mean = np.asarray(rates_mbps[:, chosen].mean(axis=1))
-            style.curve(ax, view.grid.times_s, mean, label=name, **style.look(number))
+            style.curve(ax, view.grid.times_s, mean, label=name, **style.line_style(number))
         ax.set_title(f"{case}: mean goodput of a source (Mb/s)", fontsize=8)
         ax.set_ylim(bottom=0)
     for ax in axes[-1]:

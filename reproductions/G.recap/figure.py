@@ -28,7 +28,7 @@ def _goodputs(ax: Axes, case: str, data: Dataset) -> None:
     view = style.first_run(data)
     rates_mbps = view.grid.rates_bps(SMOOTH * view.duration_s) / 1e6
     for flow in range(rates_mbps.shape[1]):
-        style.curve(ax, view.grid.times_s, rates_mbps[:, flow], linewidth=0.6, **style.look(flow))
-    style.warmup([ax], view, text=False)
+        style.curve(ax, view.grid.times_s, rates_mbps[:, flow], linewidth=0.6, **style.line_style(flow))
+    style.warmup([ax], view.warmup_s, text=False)
     ax.set_ylim(bottom=0)
     ax.set_title(f"{case}: goodput of each source (Mb/s)", fontsize=8)

@@ -7,8 +7,9 @@ import polars as pl
 
 from ackclock.gallery import Measured, Row
 from ackclock.gallery.entry import Published
-from ackclock.metrics import RunView, pendulum
+from ackclock.metrics import RunView
 from ackclock.metrics.view import Array
+from ackclock.reproductions import pendulum
 
 ENGINES = ("packet", "theory", "ns2")
 
@@ -29,7 +30,7 @@ ONE, MOSTLY_ONE = (0.8, 1.0), (0.6, 1.0)
 
 
 def _free(view: RunView) -> pl.DataFrame:
-    return view.once(pendulum.tilts).filter(pl.col("loss").not_())
+    return view.cached(pendulum.tilts).filter(pl.col("loss").not_())
 
 
 def every_s(view: RunView) -> float | None:

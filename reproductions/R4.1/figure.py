@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from ackclock.dataset import Dataset
 from ackclock.figures.plots import style
-from ackclock.metrics import pendulum
+from ackclock.reproductions import pendulum
 
 #: The stretch that is shown, in seconds: what figure 4-1 names lies between 111 and 151 s.
 SHOWN_S = (100.0, 160.0)

@@ -11,7 +11,7 @@ from ackclock.gallery import Measured, Row, Values, near, ratio
 from ackclock.gallery.entry import Published
 from ackclock.metrics import RunView, value
 from ackclock.metrics.completion import transfers
-from ackclock.theory.syn_loss import avoidance_rate
+from ackclock.theory.completion_time import avoidance_rate
 
 ENGINES = ("theory", "packet")
 
@@ -53,7 +53,7 @@ def single_loss(view: RunView) -> float | None:
     if view.given:
         found = kept(view)
         return None if found is None else found + view.plan.groups[0].tcp.initial_rto_s
-    some = view.once(transfers).filter("finished", pl.col("syn_retransmissions") == 1)["time_s"]
+    some = view.cached(transfers).filter("finished", pl.col("syn_retransmissions") == 1)["time_s"]
     return _with_fin(float(some.mean())) if some.len() else None
 
 

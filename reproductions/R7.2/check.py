@@ -5,7 +5,7 @@ from math import inf
 
 import polars as pl
 
-from ackclock import metrics
+from ackclock.capture import trace_statistics
 from ackclock.gallery import Measured, Row, near, ratio
 from ackclock.gallery.entry import Published
 from ackclock.metrics import RunView
@@ -39,7 +39,7 @@ def traced(what: str, **more: int) -> Callable[[RunView], float | None]:
     """Measure with `metrics.trace` at the senders of the data, which here open the connections too."""
 
     def measure(view: RunView) -> float | None:
-        rows = metrics.trace(view.data, **more).rows_by_key(["sender", "what"], named=True, unique=True)
+        rows = trace_statistics.trace(view.data, **more).rows_by_key(["sender", "what"], named=True, unique=True)
         found: float | None = rows["client", what]["value"]
         return found
 

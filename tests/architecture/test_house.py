@@ -119,10 +119,11 @@ def test_a_relative_import_is_reported(text):
 
 
 def test_long_files_and_functions_are_reported():
-    function = "def f():\n" + "    pass\n" * 80
-    package = {"short": "def f():\n    pass\n", "long": function}
-    assert house.long_functions(package, 80) == ["long.f: 81"]
-    inside = "class A:\n" + "".join(f"    {line}\n" for line in ("async def g(self):", *["    pass"] * 80))
-    assert house.long_functions({"a": inside}, 80) == ["a.g: 81"]
+    long = "def f():\n" + "    pass\n" * 61
+    package = {"short": "def f():\n    pass\n", "long": long}
+    assert house.long_functions(package, 60) == ["long.f: 61"]
+    inside = "class A:\n" + "".join(f"    {line}\n" for line in ("async def g(self):", *["    pass"] * 61))
+    assert house.long_functions({"a": inside}, 60) == ["a.g: 61"]
+    described = 'def f(\n    x,\n):\n    """Text.\n\n    More.\n    """\n    pass\n'
+    assert house.long_functions({"a": described}, 1) == []
     assert house.long_files({"a": "\n" * 500, "b": "\n" * 501}, 500) == ["b: 501"]
-    assert house.median_function({"a": "def f(): ...\n", "b": "def f():\n    pass\n\ndef g(): ...\n"}) == 1

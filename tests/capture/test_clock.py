@@ -31,22 +31,22 @@ def log(tmp_path, text: str) -> clock.ClockLog:
 
 
 def test_a_table_of_gaps(tmp_path):
-    found = log(tmp_path, TABLE)
-    assert (found.first_s, found.last_s) == (1000.0, 1013.0)
-    assert found.begin_s.tolist() == [1001.5, 1002.0]
-    assert [CLOCK_GAPS[code] for code in found.classes] == ["steal", "pause"]
-    assert found.within(np.array([1001.75]), np.array([1003.0])).tolist() == [1.25]
+    result = log(tmp_path, TABLE)
+    assert (result.first_s, result.last_s) == (1000.0, 1013.0)
+    assert result.begin_s.tolist() == [1001.5, 1002.0]
+    assert [CLOCK_GAPS[code] for code in result.classes] == ["steal", "pause"]
+    assert result.within(np.array([1001.75]), np.array([1003.0])).tolist() == [1.25]
 
 
 @pytest.mark.parametrize("tail", ["", " up 3 days", ",0.12", ";x"])
 def test_a_line_a_second(tmp_path, tail):
     times_s = [1000.0, 1001.001, 1002.08, 1004.9, 1005.9]
-    found = log(tmp_path, "".join(f"{time_s:.3f}{tail}\n" for time_s in times_s))
-    assert (found.first_s, found.last_s) == (1000.0, 1005.9)
-    assert list(zip(found.begin_s, found.end_s, strict=True)) == [(1002.08, 1004.9)]
+    result = log(tmp_path, "".join(f"{time_s:.3f}{tail}\n" for time_s in times_s))
+    assert (result.first_s, result.last_s) == (1000.0, 1005.9)
+    assert list(zip(result.begin_s, result.end_s, strict=True)) == [(1002.08, 1004.9)]
 
 
-def test_a_gap_explains_the_silences_of_which_it_takes_more_than_half(tmp_path):
+def test_a_gap_explains_the_stalls_of_which_it_takes_more_than_half(tmp_path):
     begin_s = np.array([1001.9, 1000.0, 1003.5, 1002.0])
     which, kinds, sure = log(tmp_path, TABLE).explains(begin_s, np.array([2.0, 1.0, 5.0, 0.4]))
     assert which.tolist() == [0, 3]
@@ -55,13 +55,13 @@ def test_a_gap_explains_the_silences_of_which_it_takes_more_than_half(tmp_path):
 
 
 def test_a_clock_that_was_set_back_is_followed(tmp_path):
-    found = log(tmp_path, "wall_s,duration_s,class\n100,0.5,step\n90,2,stop\n95,0,\n")
-    assert (found.begin_s.tolist(), found.first_s, found.last_s) == ([90.0, 100.0], 90.0, 100.5)
+    result = log(tmp_path, "wall_s,duration_s,class\n100,0.5,step\n90,2,stop\n95,0,\n")
+    assert (result.begin_s.tolist(), result.first_s, result.last_s) == ([90.0, 100.0], 90.0, 100.5)
 
 
-def test_gaps_that_overlap_count_once(tmp_path):
-    found = log(tmp_path, "wall_s,duration_s,class\n10,5,stop\n11,1,steal\n14,2,step\n")
-    assert found.within(np.array([0.0]), np.array([100.0])).tolist() == [6.0]
+def test_gaps_that_overlap_count_one_time(tmp_path):
+    result = log(tmp_path, "wall_s,duration_s,class\n10,5,stop\n11,1,steal\n14,2,step\n")
+    assert result.within(np.array([0.0]), np.array([100.0])).tolist() == [6.0]
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def call(*arguments):
     return CliRunner().invoke(application, [str(argument) for argument in arguments])
 
 
-def test_the_log_says_why_nothing_was_sent(tmp_path):
+def test_the_log_reports_why_nothing_was_sent(tmp_path):
     capture(tmp_path / "a.pcap", 5.0)
     (tmp_path / "clock.csv").write_text("wall_s,duration_s,class\n1000001.0,5.0,steal\n")
     plain = json.loads(call("capture", tmp_path / "a.pcap", "--json").stdout)
@@ -128,9 +128,9 @@ def test_the_log_says_why_nothing_was_sent(tmp_path):
     assert stall["class"] == "steal"
     stalls = Dataset.read(tmp_path / "out").scan("stalls").collect()
     assert stalls["confidence"].item() > 0.95
-    told = call("doctor", tmp_path / "a.pcap", "--clock-log", tmp_path / "clock.csv")
-    assert told.exit_code == 11
-    assert "the host's log says that its hypervisor ran other guests" in " ".join(told.stdout.split())
+    reported = call("doctor", tmp_path / "a.pcap", "--clock-log", tmp_path / "clock.csv")
+    assert reported.exit_code == 11
+    assert "the host's log says that its hypervisor ran other guests" in " ".join(reported.stdout.split())
     refused = call("doctor", tmp_path / "out", "--clock-log", tmp_path / "clock.csv")
     assert refused.exit_code == 2
     assert "--clock-log: found" in refused.stderr

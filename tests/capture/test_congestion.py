@@ -1,4 +1,4 @@
-"""Which congestion control captured flows used: ours are named, what is foreign or too short is not."""
+"""Identification of the CCA of captured flows: ours are named; foreign ones and short flows are unknown."""
 
 from __future__ import annotations
 
@@ -45,17 +45,17 @@ TRUE = ["cubic", "reno", "bbr", congestion.UNKNOWN]
 def pcap(tmp_path_factory):
     place = tmp_path_factory.mktemp("which")
     ackclock.run(ackclock.loads(SCENARIO).plan(), captures=place)
-    (found,) = place.iterdir()
-    return found
+    (result,) = place.iterdir()
+    return result
 
 
 @pytest.fixture(scope="module")
-def found(pcap):
+def result(pcap):
     return capture.read([pcap])
 
 
-def test_our_own_are_named_and_what_is_foreign_is_unknown(found):
-    rankings = [flow["congestion"] for flow in found.answers["flows"][:4]]
+def test_our_own_are_named_and_what_is_foreign_is_unknown(result):
+    rankings = [flow["congestion"] for flow in result.analysis["flows"][:4]]
     assert [congestion.word(ranking) for ranking in rankings] == TRUE
     for ranking in rankings:
         assert congestion.UNKNOWN in [one["name"] for one in ranking]
@@ -65,12 +65,12 @@ def test_our_own_are_named_and_what_is_foreign_is_unknown(found):
     assert all(ranking[0]["off"] < 0.01 for ranking in rankings[:2])  # a replay of what loses by itself alone is exact
 
 
-def test_of_a_short_flow_nothing_is_said(found):
-    assert found.answers["flows"][4]["congestion"] is None
+def test_of_a_short_flow_nothing_is_reported(result):
+    assert result.analysis["flows"][4]["congestion"] is None
 
 
-def test_the_table_of_flows_has_the_name(found):
-    flows = found.data.flows.sort("flow")
+def test_the_table_of_flows_has_the_name(result):
+    flows = result.data.flows.sort("flow")
     assert flows["congestion"].to_list() == [*TRUE, congestion.UNKNOWN]
 
 
@@ -80,28 +80,28 @@ def test_the_terminal_shows_it(pcap):
     assert sorted(line.split()[-1] for line in done.stdout.splitlines() if "→" in line) == sorted([*TRUE, "–"])
 
 
-def test_the_file_of_candidates_is_what_their_cards_say():
+def test_the_file_of_candidates_is_what_their_cards_report():
     assert congestion.CANDIDATES.read_text("utf-8") == candidates.text(), "old: python tools/generated_data.py"
 
 
 def test_every_control_is_a_candidate_with_all_its_parameters():
-    told = json.loads(congestion.CANDIDATES.read_text("utf-8"))
-    assert [one["name"] for one in told] == list(_core.CONGESTION_CONTROLS)
-    for one in told:
+    reported = json.loads(congestion.CANDIDATES.read_text("utf-8"))
+    assert [one["name"] for one in reported] == list(_core.CONGESTION_CONTROLS)
+    for one in reported:
         _core.check_congestion(one["name"], json.dumps(one["parameters"]))
-    deployed = {one["name"] for one in told if one["deployed"]}
+    deployed = {one["name"] for one in reported if one["deployed"]}
     assert {"reno", "cubic", "bbr", "dctcp", "compound"} <= deployed
     assert not deployed & {"aimd", "tahoe", "lincubic"}
 
 
-def test_a_name_that_may_as_well_be_another_is_not_said():
+def test_a_name_that_may_as_well_be_another_is_not_reported():
     ranking = [{"name": "reno", "probability": 0.4}, {"name": "cubic", "probability": 0.35}]
     assert congestion.word(ranking) == congestion.UNKNOWN
     assert congestion.word(None) == congestion.UNKNOWN
 
 
-def test_what_does_the_same_is_told_beside_the_name(found, pcap):
-    reno = found.answers["flows"][1]["congestion"]
+def test_what_does_the_same_is_reported_with_the_name(result, pcap):
+    reno = result.analysis["flows"][1]["congestion"]
     assert congestion.word(reno) == "reno"
     # Without marks, DCTCP takes Reno's functions.
     assert "dctcp" in congestion.same(reno)
@@ -110,7 +110,7 @@ def test_what_does_the_same_is_told_beside_the_name(found, pcap):
     assert congestion.same(None) == congestion.same([{"name": "reno", "same": ["dctcp"], "probability": 0.4}]) == ()
 
 
-def test_what_is_no_candidate_is_refused(pcap):
+def test_what_is_no_candidate_is_rejected(pcap):
     capture = _core.Capture([pcap])
     with pytest.raises(ValueError, match="deployed"):
         capture.congestion('[{"name": "reno", "parameters": {}}]')

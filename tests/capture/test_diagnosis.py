@@ -1,4 +1,4 @@
-"""Whose fault it was, told from answers with one cause each."""
+"""Verdicts on analyses with one cause each."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from ackclock.capture import json_output
-from ackclock.capture.diagnosis import LIMITS, SILENCES, STALLS, Cause, diagnose
+from ackclock.capture import analysis as capture_analysis
+from ackclock.capture.diagnosis import LIMITS, STALL_ADVICE, STALLS, Cause, diagnose
 from ackclock.dataset.tables import CLOCK_GAPS
 
 POLICER = {
@@ -20,7 +20,7 @@ POLICER = {
 }
 
 
-def told(*, path: Any = json_output.NO_PATH, lost_share: float = 0.0, **flow: Any) -> dict[str, Any]:
+def reported(*, path: Any = capture_analysis.NO_PATH, lost_share: float = 0.0, **flow: Any) -> dict[str, Any]:
     """One connection of 10 s: 1.25 MB at 1 Mb/s."""
     return {
         "packets": 1000,
@@ -34,7 +34,7 @@ def told(*, path: Any = json_output.NO_PATH, lost_share: float = 0.0, **flow: An
                 "rtt_min_s": 0.05,
                 "rtt_mean_s": 0.06,
                 "segments_lost": 0,
-                "retransmissions": dict.fromkeys(json_output.REPAIRS, 0),
+                "retransmissions": dict.fromkeys(capture_analysis.RETRANSMISSIONS, 0),
                 "limited": None,
                 "stalls": [],
                 **flow,
@@ -44,19 +44,19 @@ def told(*, path: Any = json_output.NO_PATH, lost_share: float = 0.0, **flow: An
 
 
 def limited(**shares: float) -> dict[str, float]:
-    return {**dict.fromkeys(json_output.LIMITS, 0.0), **shares}
+    return {**dict.fromkeys(capture_analysis.LIMITS, 0.0), **shares}
 
 
 def several(count: int, rate_bps: float) -> dict[str, Any]:
-    """So many connections of 1 Mb/s at the same time, all told to share a link of that rate."""
+    """Return connections of 1 Mb/s at the same time, all classified as sharing a link of that rate."""
     flow = {"sender": "client", "first_data_s": 0.0, "last_data_s": 10.0, "goodput_bps": 1e6}
-    of_one = told(
+    of_one = reported(
         limited=limited(shared_bottleneck=1.0), path={**POLICER, "limiter": "queue", "rate_bps": rate_bps}, **flow
     )
     return {**of_one, "flows": of_one["flows"] * count}
 
 
-def test_flows_that_are_faster_together_than_their_link_do_not_share_it():
+def test_flows_that_are_faster_jointly_than_their_link_do_not_share_it():
     assert diagnose(several(4, 4e6)).verdict is Cause.NETWORK
     assert diagnose(several(4, 1e6)).verdict is Cause.NOTHING
     other_way = several(2, 1e6)
@@ -69,76 +69,76 @@ def test_flows_that_are_faster_together_than_their_link_do_not_share_it():
 @pytest.mark.parametrize(
     ("given", "verdict"),
     [
-        (told(limited=limited(application=1.0)), Cause.APPLICATION),
-        (told(limited=limited(receiver=0.6, bottleneck=0.4)), Cause.RECEIVER),
-        (told(limited=limited(control=1.0)), Cause.NETWORK),
-        (told(limited=limited(shared_bottleneck=1.0)), Cause.NETWORK),
-        (told(limited=limited(bottleneck=1.0)), Cause.NOTHING),
-        (told(limited=limited(bottleneck=1.0), rtt_mean_s=0.2), Cause.NETWORK),  # a queue that stands
-        (told(limited=limited(control=1.0), path=POLICER), Cause.SHAPER),
-        (told(limited=limited(application=0.9, control=0.1), path=POLICER), Cause.APPLICATION),
-        (told(limited=limited(control=1.0), lost_share=0.2), Cause.CAPTURE),
-        (told(limited=limited(bottleneck=0.97, application=0.03)), Cause.NOTHING),  # not worth a word
-        (told(goodput_bps=None), Cause.UNDECIDED),
+        (reported(limited=limited(application=1.0)), Cause.APPLICATION),
+        (reported(limited=limited(receiver=0.6, bottleneck=0.4)), Cause.RECEIVER),
+        (reported(limited=limited(control=1.0)), Cause.NETWORK),
+        (reported(limited=limited(shared_bottleneck=1.0)), Cause.NETWORK),
+        (reported(limited=limited(bottleneck=1.0)), Cause.NOTHING),
+        (reported(limited=limited(bottleneck=1.0), rtt_mean_s=0.2), Cause.NETWORK),  # a queue that stands
+        (reported(limited=limited(control=1.0), path=POLICER), Cause.SHAPER),
+        (reported(limited=limited(application=0.9, control=0.1), path=POLICER), Cause.APPLICATION),
+        (reported(limited=limited(control=1.0), lost_share=0.2), Cause.CAPTURE),
+        (reported(limited=limited(bottleneck=0.97, application=0.03)), Cause.NOTHING),  # not worth a word
+        (reported(goodput_bps=None), Cause.UNDECIDED),
     ],
 )
 def test_the_greatest_cost_is_the_verdict(given, verdict):
     assert diagnose(given).verdict is verdict
 
 
-def test_the_round_trips_of_a_silence_are_not_counted_again():
+def test_the_round_trips_of_a_stall_are_not_counted_repeatedly():
     stall = {"start_s": 1.0, "duration_s": 4.0, "class": "host"}
-    found = diagnose(told(limited=limited(control=0.5, bottleneck=0.5), stalls=[stall]))
-    assert found.verdict is Cause.HOST
-    assert found.costs == pytest.approx({Cause.HOST: 0.4, Cause.NETWORK: 0.1, Cause.NOTHING: 0.5})
-    (silence,) = (finding for finding in found.findings if finding.cause is Cause.HOST)
-    assert "40.0 % of the time went into one silence" in silence.sentence
-    assert silence.evidence["longest_s"] == 4.0
+    result = diagnose(reported(limited=limited(control=0.5, bottleneck=0.5), stalls=[stall]))
+    assert result.verdict is Cause.HOST
+    assert result.costs == pytest.approx({Cause.HOST: 0.4, Cause.NETWORK: 0.1, Cause.NOTHING: 0.5})
+    (stall,) = (finding for finding in result.findings if finding.cause is Cause.HOST)
+    assert "40.0 % of the time went into one stall" in stall.sentence
+    assert stall.evidence["longest_s"] == 4.0
 
 
 def test_a_host_that_stalls_is_not_an_application_as_well():
     stall = {"start_s": 1.0, "duration_s": 4.0, "class": "host"}
-    found = diagnose(told(limited=limited(application=0.45, bottleneck=0.55), stalls=[stall]))
-    assert found.verdict is Cause.HOST
-    assert found.costs[Cause.APPLICATION] == pytest.approx(0.05)
+    result = diagnose(reported(limited=limited(application=0.45, bottleneck=0.55), stalls=[stall]))
+    assert result.verdict is Cause.HOST
+    assert result.costs[Cause.APPLICATION] == pytest.approx(0.05)
 
 
-def test_a_silence_that_no_limit_has_takes_of_all_of_them():
+def test_a_stall_that_no_limit_has_takes_of_all_of_them():
     stall = {"start_s": 1.0, "duration_s": 4.0, "class": "host"}
-    found = diagnose(told(limited=limited(receiver=0.5, bottleneck=0.5), stalls=[stall]))
-    assert found.costs == pytest.approx({Cause.HOST: 0.4, Cause.RECEIVER: 0.3, Cause.NOTHING: 0.3})
+    result = diagnose(reported(limited=limited(receiver=0.5, bottleneck=0.5), stalls=[stall]))
+    assert result.costs == pytest.approx({Cause.HOST: 0.4, Cause.RECEIVER: 0.3, Cause.NOTHING: 0.3})
 
 
-def test_costs_are_shares_of_the_whole():
+def test_costs_are_shares_of_the_complete():
     stall = {"start_s": 1.0, "duration_s": 20.0, "class": "timeout"}  # longer than the data took
-    found = diagnose(told(limited=limited(control=1.0), stalls=[stall]))
-    assert sum(found.costs.values()) == pytest.approx(1.0)
+    result = diagnose(reported(limited=limited(control=1.0), stalls=[stall]))
+    assert sum(result.costs.values()) == pytest.approx(1.0)
 
 
-def test_what_is_said_has_its_figures_and_is_json():
-    found = diagnose(told(limited=limited(control=1.0), segments_lost=7, path=POLICER)).as_dict()
-    assert json.loads(json.dumps(found, allow_nan=False))["verdict"] == "shaper"
-    (limiter,) = [one for one in found["findings"] if "policer" in one["sentence"]]
+def test_what_is_reported_has_its_figures_and_is_json():
+    result = diagnose(reported(limited=limited(control=1.0), segments_lost=7, path=POLICER)).as_dict()
+    assert json.loads(json.dumps(result, allow_nan=False))["verdict"] == "shaper"
+    (limiter,) = [one for one in result["findings"] if "policer" in one["sentence"]]
     assert limiter["evidence"]["rate_ci95"] == [1.4e6, 1.6e6]
     assert limiter["sentence"] == "A policer drops what exceeds 1.50 Mb/s, after a burst of 24.0 kB."
-    (losses,) = [one for one in found["findings"] if "lost" in one["sentence"]]
+    (losses,) = [one for one in result["findings"] if "lost" in one["sentence"]]
     assert losses["evidence"]["segments_lost"] == 7
 
 
-def test_a_shared_queue_that_stands_is_said_to():
-    (calm,) = diagnose(told(limited=limited(shared_bottleneck=1.0))).findings
-    (stands,) = diagnose(told(limited=limited(shared_bottleneck=1.0), rtt_mean_s=0.2)).findings
+def test_a_shared_queue_that_appears_is_reported_to():
+    (calm,) = diagnose(reported(limited=limited(shared_bottleneck=1.0))).findings
+    (stands,) = diagnose(reported(limited=limited(shared_bottleneck=1.0), rtt_mean_s=0.2)).findings
     assert "Its queue is standing" in stands.sentence and "Its queue is standing" not in calm.sentence
     assert stands.next.startswith("Look for what else uses the link. Give the bottleneck a smaller buffer")
     assert calm.next == "Look for what else uses the link."
 
 
-def test_every_class_of_the_analysis_has_a_cause_and_words():
+def test_every_class_of_the_analysis_has_a_cause_and_texts():
     from ackclock import _core
 
-    known = {*_core.CAPTURE_STALLS, *CLOCK_GAPS} - {"unknown"}
-    assert known == set(STALLS) == set(SILENCES)
-    assert set(_core.CAPTURE_LIMITS) - {"unknown"} == set(LIMITS) == set(json_output.LIMITS)
+    valid = {*_core.CAPTURE_STALLS, *CLOCK_GAPS} - {"unknown"}
+    assert valid == set(STALLS) == set(STALL_ADVICE)
+    assert set(_core.CAPTURE_LIMITS) - {"unknown"} == set(LIMITS) == set(capture_analysis.LIMITS)
 
 
 def test_each_verdict_has_its_exit_status():
@@ -148,35 +148,35 @@ def test_each_verdict_has_its_exit_status():
 
 
 def sentences(given: dict[str, Any]) -> list[tuple[str, str]]:
-    return [(found.sentence, found.next) for found in diagnose(given).findings]
+    return [(result.sentence, result.next) for result in diagnose(given).findings]
 
 
 def test_a_flow_behind_a_policer_shares_no_link_and_nothing_is_held_back():
-    (_, (said, then)) = sentences(told(path=POLICER, limited=limited(shared_bottleneck=1.0)))
-    assert said == "For 100 % of the time the flow had what the policer let through."
+    (_, (message, then)) = sentences(reported(path=POLICER, limited=limited(shared_bottleneck=1.0)))
+    assert message == "For 100 % of the time the flow had what the policer let through."
     assert then == "That is the policer's doing: what exceeds its rate is dropped."
     shaper = {**POLICER, "limiter": "shaper"}
-    (_, (said, then)) = sentences(told(path=shaper, limited=limited(bottleneck=1.0)))
-    assert "the shaper let through" in said
+    (_, (message, then)) = sentences(reported(path=shaper, limited=limited(bottleneck=1.0)))
+    assert "the shaper let through" in message
     assert then.endswith("held back.")
 
 
-def test_a_rate_or_depth_that_is_hardly_known_is_told_as_a_range():
-    wide = {**POLICER, "rate_ci95": [0.9e6, 1.8e6], "depth_at_least": True}
-    first = sentences(told(path=wide, limited=limited(control=1.0)))[0][0]
+def test_a_rate_or_depth_that_is_hardly_given_is_reported_as_a_range():
+    wide = {**POLICER, "rate_ci95": [0.9e6, 1.8e6], "depth_is_minimum": True}
+    first = sentences(reported(path=wide, limited=limited(control=1.0)))[0][0]
     burst = "after a burst of 24.0 kB, or more if it was not full at first."
     assert first == f"A policer drops what exceeds 900 kb/s to 1.80 Mb/s, {burst}"
 
 
 def test_slow_start_behind_timeouts_is_no_short_transfer():
-    timeouts = {**dict.fromkeys(json_output.REPAIRS, 0), "timeout": 3}
-    (short, *_) = sentences(told(limited=limited(slow_start=1.0)))
-    (after, *_) = sentences(told(limited=limited(slow_start=1.0), retransmissions=timeouts))
+    timeouts = {**dict.fromkeys(capture_analysis.RETRANSMISSIONS, 0), "timeout": 3}
+    (short, *_) = sentences(reported(limited=limited(slow_start=1.0)))
+    (after, *_) = sentences(reported(limited=limited(slow_start=1.0), retransmissions=timeouts))
     assert "Transfers are short" in short[1]
     assert after[1] == "Each timeout begins it anew: find where packets are lost."
 
 
-def test_where_nothing_is_known_of_the_time_nothing_is_decided():
-    assert diagnose(told()).verdict is Cause.UNDECIDED
-    none = {**told(), "connections": 0, "flows": []}
+def test_where_nothing_is_given_of_the_time_nothing_is_decided():
+    assert diagnose(reported()).verdict is Cause.UNDECIDED
+    none = {**reported(), "connections": 0, "flows": []}
     assert sentences(none)[0][0] == "There is no connection to look at."

@@ -41,17 +41,17 @@ OFFSET_S, DRIFT = -1234.5, 60e-6
 def rewritten(path, out, when):
     """A copy of a capture of the packet engine with other times (nanoseconds), or without packets (None)."""
     content, place = path.read_bytes(), 24
-    found, number = [content[:24]], 0
+    result, number = [content[:24]], 0
     while place < len(content):
         seconds, ns, kept, length = struct.unpack_from("<IIII", content, place)
         time_ns = when(number, seconds * 10**9 + ns)
         if time_ns is not None:
-            found += [
+            result += [
                 struct.pack("<IIII", *divmod(time_ns, 10**9), kept, length),
                 content[place + 16 : place + 16 + kept],
             ]
         place, number = place + 16 + kept, number + 1
-    out.write_bytes(b"".join(found))
+    out.write_bytes(b"".join(result))
     return out
 
 
@@ -93,8 +93,8 @@ def drops(run):
 
 @pytest.mark.parametrize("swapped", [False, True])
 def test_clocks_losses_and_delays_are_those_of_the_run(run, files, swapped):
-    found = match.read(*(reversed(files) if swapped else files))
-    joined = found.answers["joined"]
+    result = match.read(*(reversed(files) if swapped else files))
+    joined = result.analysis["joined"]
     assert joined["first"] == str(files[0])
     assert (joined["segments_lost_between"], joined["acks_lost_between"]) == drops(run)
     assert drops(run)[0] > 20
@@ -128,9 +128,9 @@ def test_the_tables_have_each_loss_and_the_delays(run, files):
 
 def test_what_a_capture_missed_is_not_lost(run, files, place):
     """Every hundredth packet is not in the second capture; no reordering, and no more losses come of it."""
-    full = match.read(*files).answers["joined"]
+    full = match.read(*files).analysis["joined"]
     sparse = rewritten(files[1], place / "sparse.pcap", lambda number, time_ns: None if number % 100 == 50 else time_ns)
-    joined = match.read(files[0], sparse).answers["joined"]
+    joined = match.read(files[0], sparse).analysis["joined"]
     assert joined["segments_lost_between"] == full["segments_lost_between"]
     removed = len(range(50, full["packets"], 100))
     # Acknowledgements that a capture missed cannot be told from those that were lost.
@@ -154,24 +154,24 @@ def test_what_overtakes_is_counted(files, place):
         records[one], records[two] = (time_one, body_two), (time_two, body_one)
     swapped.write_bytes(content[:24] + b"".join(time + body for time, body in records))
     assert len(pairs) > 5
-    assert match.read(files[0], swapped).answers["joined"]["reordered"] == len(pairs)
+    assert match.read(files[0], swapped).analysis["joined"]["reordered"] == len(pairs)
 
 
-def test_the_clock_that_is_less_disturbed_tells_the_drift():
+def test_the_clock_that_is_less_disturbed_reports_the_drift():
     """Forward there is a queue but for the first moment; back there is none."""
     times_s = np.linspace(0, 10, 101)
     later_s = 3.0 + 50e-6 * times_s
     queue_s = np.where(times_s > 0.1, 0.02 + 0.01 * np.sin(times_s), 0.0)
-    found = relate((times_s, later_s + 0.01 + queue_s), (times_s, later_s - 0.01), 1e-6)
-    assert found.drift == pytest.approx(50e-6, abs=1e-9)
-    assert float(found.at(np.array(5.0))) == pytest.approx(3.00025, abs=1e-6)
-    assert found.error_s == pytest.approx(0.01, abs=1e-5)
+    result = relate((times_s, later_s + 0.01 + queue_s), (times_s, later_s - 0.01), 1e-6)
+    assert result.drift == pytest.approx(50e-6, abs=1e-9)
+    assert float(result.at(np.array(5.0))) == pytest.approx(3.00025, abs=1e-6)
+    assert result.error_s == pytest.approx(0.01, abs=1e-5)
     with pytest.raises(ValueError, match="one direction"):
         relate((times_s, later_s), (times_s[:0], later_s[:0]), 1e-6)
 
 
 def test_a_capture_joined_with_itself_differs_in_nothing(files):
-    joined = match.read(files[0], files[0]).answers["joined"]
+    joined = match.read(files[0], files[0]).analysis["joined"]
     assert (joined["offset_s"], joined["drift_ppm"]) == pytest.approx((0.0, 0.0), abs=1e-9)
     assert joined["segments_lost_between"] == joined["unresolved"] == joined["reordered"] == 0
 
@@ -180,15 +180,15 @@ def call(*arguments):
     return CliRunner().invoke(application, [str(argument) for argument in arguments])
 
 
-def test_the_command_says_and_writes_it(files, place):
+def test_the_command_reports_and_writes_it(files, place):
     done = call("capture", *files, "--join", "--json", "--out", place / "out")
     assert done.exit_code == 0
     assert json.loads(done.stdout)["joined"]["segments_lost_between"] > 20
     assert kind(place / "out") is Kind.CAPTURE
     assert Dataset.read(place / "out").frame("placed").height > 20
-    told = " ".join(call("capture", *files, "--join").stdout.split())
-    assert "segments lost between the vantage points" in told
-    assert "Delay back: min 10.0 ms" in told
+    reported = " ".join(call("capture", *files, "--join").stdout.split())
+    assert "segments lost between the points" in reported
+    assert "Delay back: min 10.0 ms" in reported
 
 
 @pytest.mark.parametrize(

@@ -24,24 +24,24 @@ pcap = ["senders", "receivers"]
 
 
 @pytest.fixture(scope="module", params=["senders", "receivers"])
-def seen(request, tmp_path_factory):
-    """What the packets from the senders alone tell, and all of them."""
+def observed(request, tmp_path_factory):
+    """Return the analysis of the senders' packets alone, and of all packets."""
     place = tmp_path_factory.mktemp("one-way")
     ackclock.run(ackclock.loads(SCENARIO).plan(), captures=place, seeds=[3])
     path = place / f"seed-3-{request.param}.pcap"
-    return capture.read([path], "dst port 5001").answers, capture.read([path]).answers
+    return capture.read([path], "dst port 5001").analysis, capture.read([path]).analysis
 
 
-def test_what_passed_is_counted_each_byte_once(seen):
-    data, both = seen
+def test_what_passed_is_counted_each_byte_one_time(observed):
+    data, both = observed
     assert [flow["bytes"] for flow in data["flows"]] == [flow["bytes"] for flow in both["flows"]] == list(SIZES)
     for flow in data["flows"]:
         duration_s = flow["last_data_s"] - flow["first_data_s"]
         assert flow["goodput_bps"] == pytest.approx(8 * flow["bytes"] / duration_s)
 
 
-def test_nothing_is_said_that_only_acknowledgements_tell(seen):
-    data, both = seen
+def test_nothing_is_reported_that_only_acknowledgements_report(observed):
+    data, both = observed
     assert data["path"]["limiter"] == "undecided"
     assert both["path"]["limiter"] != "undecided"
     assert data["vantage"] is None

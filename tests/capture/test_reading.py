@@ -49,12 +49,12 @@ def run(place):
 
 @pytest.fixture(scope="module")
 def pcap(run, place):
-    (found,) = (place / "made").iterdir()
-    return found
+    (outcome,) = (place / "made").iterdir()
+    return outcome
 
 
 @pytest.fixture(scope="module")
-def found(pcap):
+def outcome(pcap):
     return capture.read([pcap])
 
 
@@ -62,36 +62,36 @@ def call(*arguments, **more):
     return CliRunner().invoke(application, [str(argument) for argument in arguments], **more)
 
 
-def test_counts_are_those_of_the_run(run, found):
+def test_counts_are_those_of_the_run(run, outcome):
     """A capture at the sender sees each transmission; times are rounded to microseconds or better."""
-    planned, seen = run.flows.sort("flow"), found.data.flows.sort("flow")
+    planned, observed = run.flows.sort("flow"), outcome.data.flows.sort("flow")
     for column in ("sent_packets", "retransmissions", "timeouts", "recoveries", "syn_retransmissions"):
-        assert seen[column].to_list() == planned[column].to_list(), column
-    np.testing.assert_allclose(seen["established_s"], planned["established_s"], atol=2e-6)
+        assert observed[column].to_list() == planned[column].to_list(), column
+    np.testing.assert_allclose(observed["established_s"], planned["established_s"], atol=2e-6)
 
 
 #: Of the same packets; the run counts those of the handshake, too.
 COUNTED = (("retransmission_rate", 0.001), ("timeouts", 0))
 
 
-def test_metrics_are_those_of_the_run(run, found):
-    """Of what a sender can know. Its data counts when it is acknowledged, a queue's wait later than it arrives."""
-    planned, seen = (data.metrics()["summary"] for data in (run, found.data))
+def test_metrics_are_those_of_the_run(run, outcome):
+    """Compare what a sender can measure: data count when acknowledged, before a queue's wait they do not."""
+    planned, observed = (data.metrics()["summary"] for data in (run, outcome.data))
     for name, bound in (("goodput_bps", 0.02), ("rtt_mean_s", 0.05), ("jain", 0.02), ("cwnd_mean", 0.1), *COUNTED):
-        assert seen[name]["mean"] == pytest.approx(planned[name]["mean"], rel=bound), name
+        assert observed[name]["mean"] == pytest.approx(planned[name]["mean"], rel=bound), name
 
 
-def test_each_loss_is_found(run, found):
+def test_each_loss_is_detected(run, outcome):
     """All drops of data but those that the end of the run leaves open."""
     drops = run.events.filter(kind="drop").height
-    lost = sum(flow["segments_lost"] for flow in found.answers["flows"])
+    lost = sum(flow["segments_lost"] for flow in outcome.analysis["flows"])
     assert drops - 10 <= lost <= drops
-    assert found.answers["vantage"] == "sender"
-    assert found.answers["capture_loss"] == {"packets": 0, "share": 0.0}
+    assert outcome.analysis["vantage"] == "sender"
+    assert outcome.analysis["capture_loss"] == {"packets": 0, "share": 0.0}
 
 
-def test_the_answers_have_the_promised_keys(found):
-    assert list(found.answers) == [
+def test_the_results_have_the_promised_keys(outcome):
+    assert list(outcome.analysis) == [
         "files",
         "vantage",
         "packets",
@@ -101,29 +101,29 @@ def test_the_answers_have_the_promised_keys(found):
         "flows",
         "summary",
     ]
-    flow = found.answers["flows"][0]
+    flow = outcome.analysis["flows"][0]
     promised = (
         "id client server packets bytes handshake_s goodput_bps rtt_min_s rtt_mean_s segments_lost reordered "
-        "capture_lost retransmissions limited stalls congestion"
+        "not_captured retransmissions limited stalls congestion"
     )
     assert set(promised.split()) <= set(flow)
     assert set(flow["retransmissions"]) == {"fast", "tail_probe", "timeout", "syn", "synack", "spurious", "unknown"}
     assert sum(flow["limited"].values()) == pytest.approx(1.0)
 
 
-def test_a_filter_and_compression_change_nothing_else(pcap, place, found):
+def test_a_filter_and_compression_change_nothing_else(pcap, place, outcome):
     (place / "c.pcap.gz").write_bytes(gzip.compress(pcap.read_bytes()))
     (place / "c.pcap.xz").write_bytes(lzma.compress(pcap.read_bytes()))
-    second = found.answers["flows"][1]
+    second = outcome.analysis["flows"][1]
     port = second["client"].rsplit(":", 1)[1]
     for path in (pcap, place / "c.pcap.gz", place / "c.pcap.xz"):
-        (alone,) = capture.read([path], f"port {port}").answers["flows"]
+        (alone,) = capture.read([path], f"port {port}").analysis["flows"]
         same = {**alone, "id": 1, "flow": second["flow"], "limited": queued(alone)}
         assert same == {**second, "limited": queued(second)}
 
 
 def queued(flow):
-    """What limits it, whosever the queue is: who filters hides with whom a flow shares it."""
+    """Return the limits of a queue, whoever shares it: a filter hides the other flows."""
     limited = dict(flow["limited"])
     shared = limited.pop("shared_bottleneck")
     limited["bottleneck"] += shared
@@ -134,7 +134,7 @@ def test_the_command_prints_json_and_writes_a_result_of_its_own_kind(pcap, place
     out = place / "out"
     done = call("capture", pcap, "--json", "--out", out)
     assert done.exit_code == 0
-    assert json.loads(done.stdout) == capture.read([pcap]).answers
+    assert json.loads(done.stdout) == capture.read([pcap]).analysis
     assert kind(out) is Kind.CAPTURE
     assert Dataset.read(out).manifest["capture"]["connections"] == 2
     (place / "s.toml").write_text(SCENARIO)
@@ -151,13 +151,13 @@ def test_report_and_plot_read_it(pcap, place):
     assert call("check", out).exit_code == 0
 
 
-def test_the_doctor_says_whose_fault_it_was_in_words_and_by_its_status(pcap):
+def test_the_doctor_reports_the_verdict_in_sentences_and_by_its_status(pcap):
     done = call("doctor", pcap)
     assert done.exit_code == 10
     assert "Verdict: the network." in done.stdout
-    told = json.loads(call("doctor", pcap, "--json").stdout)
-    assert told["verdict"] == "network"
-    assert told["answers"]["connections"] == 2
+    reported = json.loads(call("doctor", pcap, "--json").stdout)
+    assert reported["verdict"] == "network"
+    assert reported["answers"]["connections"] == 2
 
 
 def test_the_doctor_reads_what_was_written(run, pcap, place):
@@ -186,7 +186,7 @@ def test_what_cannot_be_read_is_one_line(pcap, place, arguments, line):
     assert done.stderr.count("\n") == 1
 
 
-def test_what_is_whole_of_a_file_that_breaks_off_is_told(pcap, place):
+def test_what_is_complete_of_a_file_that_breaks_off_is_reported(pcap, place):
     (place / "cut.pcap").write_bytes(pcap.read_bytes()[:100_001])
     done = call("capture", place / "cut.pcap")
     assert done.exit_code == 0
@@ -196,7 +196,7 @@ def test_what_is_whole_of_a_file_that_breaks_off_is_told(pcap, place):
 
 
 def packets(pcap):
-    """Where each packet's header is in a pcap, and its bytes."""
+    """Return the place of each packet's header in a pcap, and its bytes."""
     content, place = pcap.read_bytes(), 24
     while place < len(content):
         length = struct.unpack_from("<I", content, place + 8)[0]
@@ -204,7 +204,7 @@ def packets(pcap):
         place += 16 + length
 
 
-def test_times_that_no_capture_spans_are_told(pcap, tmp_path):
+def test_times_that_no_capture_spans_are_reported(pcap, tmp_path):
     """A packet by a clock that was never set, ten years on."""
     content = bytearray(pcap.read_bytes())
     *_, (place, _) = packets(pcap)
@@ -214,7 +214,7 @@ def test_times_that_no_capture_spans_are_told(pcap, tmp_path):
     assert note == "1 segment is 4.5 years or more from the first by the clock, and counted as exactly that far"
 
 
-def test_packets_without_a_time_are_told(pcap, tmp_path):
+def test_packets_without_a_time_are_reported(pcap, tmp_path):
     """A pcapng may have blocks that hold nothing but the packet."""
     blocks = [(0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1)), (1, struct.pack("<HHI", 1, 0, 0))]
     blocks += [(3, struct.pack("<I", len(data)) + data) for _, data in packets(pcap)]
@@ -228,18 +228,18 @@ def test_packets_without_a_time_are_told(pcap, tmp_path):
     assert note.endswith(f"{count:,} of {count:,} packets have no time; each takes that of the packet before it")
 
 
-def test_wrong_arguments_are_told():
+def test_wrong_arguments_are_reported():
     with pytest.raises(TypeError):
         capture.read("a.pcap")
     with pytest.raises(InputError):
         capture.read(["a.pcap"], interval_s=-1.0)
 
 
-def test_synchronisation_is_that_of_the_run(run, found):
-    """Told from losses as they passed the sender, and not from drops as they happened: by the queue's wait earlier."""
-    planned, seen = (data.metrics()["summary"]["synchronisation"]["mean"] for data in (run, found.data))
+def test_synchronisation_is_that_of_the_run(run, outcome):
+    """Detected from losses as they passed the sender, which drops precede by the queue's wait."""
+    planned, observed = (data.metrics()["summary"]["synchronisation"]["mean"] for data in (run, outcome.data))
     assert planned is not None
-    assert seen == pytest.approx(planned, abs=0.05)
+    assert observed == pytest.approx(planned, abs=0.05)
 
 
 def test_figures_of_a_captured_result_are_drawn_by_name(pcap, place):
@@ -267,15 +267,15 @@ def test_figures_of_a_captured_result_are_drawn_by_name(pcap, place):
 def test_what_cannot_be_drawn_is_one_line(pcap, place, arguments, line):
     out = place / "plain"
     if not out.exists():
-        found = capture.read([pcap], segments=True)
-        replace(found.data, parts={**found.data.parts, "levels": ()}).write(out)
+        outcome = capture.read([pcap], segments=True)
+        replace(outcome.data, parts={**outcome.data.parts, "levels": ()}).write(out)
     done = call("plot", out, *arguments)
     assert done.exit_code == 2
     assert line in done.stderr
     assert done.stderr.count("\n") == 1
 
 
-def test_the_doctors_page_is_written_beside_what_it_says(pcap, place):
+def test_the_doctors_page_is_written_with_what_it_reports(pcap, place):
     done = call("doctor", pcap, "--html", place / "why.html")
     assert done.exit_code == 10
     assert f"wrote {place / 'why.html'}" in done.stdout.replace("\n", "")
@@ -292,7 +292,7 @@ def test_tables_are_printed_for_each_direction_and_rule(pcap):
     json.loads(call("capture", pcap, "--json", "--tables").stdout)
 
 
-def test_each_capture_is_read_once(tmp_path):
+def test_each_capture_is_read_one_time(tmp_path):
     path = tmp_path / "a.pcap"
     path.write_bytes(b"")
     with pytest.raises(InputError, match="a.pcap twice; expected each once"):
@@ -303,8 +303,8 @@ def test_each_capture_is_read_once(tmp_path):
 
 def test_the_doctors_page_replaces_pages_only(pcap, place, tmp_path):
     before = pcap.read_bytes()
-    for found, line in ((pcap, "expected a file name that ends in .html"), (place / "no" / "a.html", "no such dir")):
-        done = call("doctor", pcap, "--html", found)
+    for outcome, line in ((pcap, "expected a file name that ends in .html"), (place / "no" / "a.html", "no such dir")):
+        done = call("doctor", pcap, "--html", outcome)
         assert (done.exit_code, done.stdout, done.stderr.count("\n")) == (2, "", 1)
         assert line in done.stderr
     assert pcap.read_bytes() == before
@@ -314,17 +314,17 @@ def test_the_doctors_page_replaces_pages_only(pcap, place, tmp_path):
     assert "--filter: found" in refused.stderr
 
 
-def test_hosts_that_share_a_link_tell_its_rate_together(found):
+def test_hosts_that_share_a_link_report_its_rate_jointly(outcome):
     """Each flow has addresses of its own, and alone tells nothing of the link's rate; with Ethernet's 18 bytes."""
-    path = found.answers["path"]
+    path = outcome.analysis["path"]
     assert path["limiter"] == "queue"
     assert path["rate_bps"] == pytest.approx(1518 / 1500 * 10e6, rel=0.02)
 
 
-def test_a_report_of_a_capture_speaks_of_no_runs_and_no_warm_up(found):
+def test_a_report_of_a_capture_speaks_of_no_runs_and_no_warm_up(outcome):
     from ackclock.figures import report
 
-    page = report.render([found.data])
+    page = report.render([outcome.data])
     assert "Seen once: no intervals." in page
     assert "It was seen once" in page
     assert "The warm-up is shaded" not in page

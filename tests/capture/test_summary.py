@@ -1,11 +1,11 @@
-"""What captures tell in a sentence."""
+"""Summary sentence of captures."""
 
 from typing import Any
 
-from ackclock.capture.summary_text import sentence
+from ackclock.capture.analysis import sentence
 
 
-def answers(*shared: float) -> dict[str, Any]:
+def analysis(*shared: float) -> dict[str, Any]:
     """Flows behind a queue, each with this part of its time at a shared link."""
     flows = [{"bytes": 1_000_000, "segments_lost": 0, "limited": {"shared_bottleneck": share}} for share in shared]
     path = {"limiter": "queue", "rate_bps": 6e6, "depth_bytes": None}
@@ -18,15 +18,15 @@ def answers(*shared: float) -> dict[str, Any]:
     }
 
 
-def test_who_shares_a_link_with_what_is_not_seen_does_not_tell_its_rate():
-    assert sentence(answers(0.9), 1_000_000, 0).endswith(
+def test_who_shares_a_link_with_what_is_not_captured_does_not_report_its_rate():
+    assert sentence(analysis(0.9), 1_000_000, 0).endswith(
         "A queue before a full link that others share; this flow got 6.00 Mb/s of it."
     )
-    for of_all in (answers(0.1), answers(0.9, 0.9)):
+    for of_all in (analysis(0.1), analysis(0.9, 0.9)):
         assert sentence(of_all, 1_000_000, 0).endswith("A queue before a link of 6.00 Mb/s.")
 
 
-def test_a_capture_without_a_connection_says_so():
+def test_a_capture_without_a_connection_reports_so():
     def without(**file: int) -> str:
         return sentence({"connections": 0, "files": [{"packets": 464, **file}]}, 0, 0)
 

@@ -9,6 +9,7 @@ import pytest
 
 import ackclock
 from ackclock import capture, metrics
+from ackclock.capture import trace_statistics
 from ackclock.metrics import epoch
 
 SCENARIO = """\
@@ -44,7 +45,7 @@ def made(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def seen(made):
+def observed(made):
     return capture.read([made[1]]).data
 
 
@@ -52,22 +53,22 @@ def one(data):
     return next(iter(metrics.runs(data)))
 
 
-def test_what_is_open_at_the_end_is_unfinished(made, seen):
+def test_what_is_open_at_the_end_is_unfinished(made, observed):
     """The two endless downloads, and what had begun; also one that is all acknowledged and not closed yet."""
-    run, view = one(made[0]), one(seen)
+    run, view = one(made[0]), one(observed)
     own = metrics.value(run, "unfinished")
     assert own >= 1
     assert own + 2 <= metrics.value(view, "unfinished") <= own + 4
     left = run.flows.filter(pl.col("size_bytes").is_not_null())
-    assert metrics.response_times(seen, by="group")["unfinished"].sum() == metrics.value(view, "unfinished")
-    assert left.height + 2 == metrics.response_times(seen)[["n", "unfinished"]].sum_horizontal().sum()
+    assert metrics.response_times(observed, by="group")["unfinished"].sum() == metrics.value(view, "unfinished")
+    assert left.height + 2 == metrics.response_times(observed)[["n", "unfinished"]].sum_horizontal().sum()
 
 
-def test_response_times_are_those_of_the_run(made, seen):
-    """Of what had begun by the end without data, a capture knows no size."""
-    known = pl.col("size_low_bytes") > 0, pl.col("size_high_bytes") < 16384
-    own, told = (metrics.response_times(data).filter(*known) for data in (made[0], seen))
-    for theirs, ours in zip(told.iter_rows(named=True), own.iter_rows(named=True), strict=False):
+def test_response_times_are_those_of_the_run(made, observed):
+    """Compare the transfers; a capture does not know the size of those without data at its end."""
+    valid = pl.col("size_low_bytes") > 0, pl.col("size_high_bytes") < 16384
+    own, reported = (metrics.response_times(data).filter(*valid) for data in (made[0], observed))
+    for theirs, ours in zip(reported.iter_rows(named=True), own.iter_rows(named=True), strict=False):
         assert theirs["size_low_bytes"] == pytest.approx(ours["size_low_bytes"], rel=0.01)
         assert theirs["mean_s"] == pytest.approx(ours["mean_s"], rel=0.1)
 
@@ -86,22 +87,22 @@ def test_what_began_before_the_capture_is_no_transfer(made, tmp_path):
     assert rows.filter("opened", pl.col("payload_bytes") > 0)["size_bytes"].null_count() == 0
 
 
-def test_a_download_is_not_compared_with_its_requests(seen):
-    view = one(seen)
-    rows = seen.scan("captured").collect()
+def test_a_download_is_not_compared_with_its_requests(observed):
+    view = one(observed)
+    rows = observed.scan("captured").collect()
     assert rows.filter(pl.col("payload_bytes") == 300).height > 5
     assert sorted(view.requests) == sorted(rows.filter(sender="client")["flow"])
     assert set(view.flows["flow"]) == set(rows.filter(sender="server")["flow"])
     assert not set(view.flow_samples["flow"]) & set(view.requests)
     endless = view.flows.sort("delivered_bytes")["flow"].to_list()[-2:]
-    assert set(metrics.shared_bottlenecks(seen)["flow"]) <= set(view.flows["flow"])
-    assert set(view.once(epoch.drops_by_epoch)["flow"]) >= set(endless)
+    assert set(metrics.shared_bottlenecks(observed)["flow"]) <= set(view.flows["flow"])
+    assert set(view.cached(epoch.drops_by_epoch)["flow"]) >= set(endless)
 
 
-def test_two_ways_of_much_data_are_two_flows(seen):
+def test_two_ways_of_much_data_are_two_flows(observed):
     """Ten segments, and a tenth of the other way's data, make a flow; of a run there are no requests."""
-    view = one(seen)
-    rows = seen.scan("captured").collect()
+    view = one(observed)
+    rows = observed.scan("captured").collect()
     both = rows.with_columns(payload_bytes=pl.lit(20_000, pl.UInt64), data_segments=pl.lit(14, pl.UInt64))
     one_way = pl.when(pl.col("sender").cast(pl.String) == "client")
     for payload, segments, counts in ((15_000, 10, True), (15_000, 9, False), (1_999, 10, False)):
@@ -109,24 +110,28 @@ def test_two_ways_of_much_data_are_two_flows(seen):
             payload_bytes=one_way.then(payload).otherwise("payload_bytes").cast(pl.UInt64),
             data_segments=one_way.then(segments).otherwise("data_segments").cast(pl.UInt64),
         )
-        data = ackclock.Dataset(seen.manifest, {**seen.parts, "captured": (type(seen.parts["flows"][0])(smaller),)})
+        data = ackclock.Dataset(
+            observed.manifest, {**observed.parts, "captured": (type(observed.parts["flows"][0])(smaller),)}
+        )
         assert len(one(data).requests) == (0 if counts else len(view.requests))
 
 
 def test_jain_of_a_download_is_one(made):
     data = capture.read([made[1]], "host 10.0.0.1").data
-    found = metrics.value(one(data), "jain")
-    assert found == pytest.approx(1.0) and not math.isnan(found)
+    result = metrics.value(one(data), "jain")
+    assert result == pytest.approx(1.0) and not math.isnan(result)
 
 
-def test_what_came_the_other_way_is_counted_in_bytes(seen):
+def test_what_arrived_the_other_way_is_counted_in_bytes(observed):
     """The rates of both directions are what the capture has of IP packets, ACKs included."""
     rates = {
-        row["sender"]: row["value"] for row in metrics.trace(seen).iter_rows(named=True) if row["what"] == "rate_bps"
+        row["sender"]: row["value"]
+        for row in trace_statistics.trace(observed).iter_rows(named=True)
+        if row["what"] == "rate_bps"
     }
-    rows = seen.flows.join(seen.scan("captured").collect(), on="flow")
+    rows = observed.flows.join(observed.scan("captured").collect(), on="flow")
     assert rows["received_bytes"].null_count() == 0
     client = rows.filter(sender="client")
-    assert rates["client"] == pytest.approx(8 * client["sent_bytes"].sum() / one(seen).run_end_s)
-    assert rates["server"] == pytest.approx(8 * client["received_bytes"].sum() / one(seen).run_end_s)
+    assert rates["client"] == pytest.approx(8 * client["sent_bytes"].sum() / one(observed).run_end_s)
+    assert rates["server"] == pytest.approx(8 * client["received_bytes"].sum() / one(observed).run_end_s)
     assert 3.5e6 < rates["server"] < 4.5e6  # before the queue

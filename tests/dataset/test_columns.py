@@ -41,13 +41,13 @@ def cells(field: Field) -> st.SearchStrategy[Any]:
         return st.booleans()
     if isinstance(field.dtype, pl.List):
         return st.sampled_from([[], [1, 2], [3]])
-    return st.integers(0, 1) if isinstance(field.dtype, tables.WORDS) else st.sampled_from(["udp", "cubic"])
+    return st.integers(0, 1) if isinstance(field.dtype, tables.CATEGORICAL) else st.sampled_from(["udp", "cubic"])
 
 
 def column(field: Field, values: list[Any]) -> Any:
     """As the engines in Rust hand it over."""
     types = {tables.F64: np.float64, tables.U32: np.uint32, tables.U64: np.uint64, tables.BOOL: np.bool_}
-    if isinstance(field.dtype, tables.WORDS):
+    if isinstance(field.dtype, tables.CATEGORICAL):
         return np.array(values, np.uint8)
     if isinstance(field.dtype, pl.List):
         kind = np.uint64 if field.dtype.inner == pl.UInt64 else np.float64
@@ -67,25 +67,25 @@ def handed(draw: st.DrawFn, table: str) -> dict[str, Any]:
 
 
 def assert_as_its_frame(given: Columns, chosen: Any) -> None:
-    block, known = Block(given, chosen), Block(given.frame, chosen)
-    assert block.size == known.size
+    block, valid = Block(given, chosen), Block(given.frame, chosen)
+    assert block.size == valid.size
     for name, field in TABLES[given.table].items():
         if field.dtype.is_numeric() or field.dtype == tables.BOOL:
-            assert np.array_equal(block[name].astype(float), known[name].astype(float), equal_nan=True), name
+            assert np.array_equal(block[name].astype(float), valid[name].astype(float), equal_nan=True), name
         elif isinstance(field.dtype, pl.List):
             assert [list(cell) for cell in block.items(name) if cell is not None] == [
-                list(cell) for cell in known.items(name) if cell is not None
+                list(cell) for cell in valid.items(name) if cell is not None
             ]
         elif name in given.columns:
-            assert [*block.items(name)] == [*known.items(name)]
+            assert [*block.items(name)] == [*valid.items(name)]
             for word in ("udp", "drop", "data"):
-                assert block.says(name, word).tolist() == known.says(name, word).tolist()
+                assert block.equals(name, word).tolist() == valid.equals(name, word).tolist()
 
 
 @pytest.mark.parametrize("table", TABLES)
 @settings(max_examples=20)
 @given(data=st.data())
-def test_numbers_words_and_lists_are_those_of_the_frame(table, data):
+def test_numbers_texts_and_lists_are_those_of_the_frame(table, data):
     columns = Columns(table, data.draw(handed(table)), 3, NAMES)
     for chosen in (None, slice(0, 1), np.flatnonzero(np.arange(columns.height) % 2)):
         assert_as_its_frame(columns, chosen)
@@ -111,7 +111,7 @@ def test_what_has_other_columns_is_not_joined():
 
 def test_no_metric_can_change_what_was_handed_over():
     columns = Columns("events", synthetic.drops([1.0], [0]), 0, NAMES)
-    found = columns.numbers("time_s")
-    assert found is not None
+    result = columns.numbers("time_s")
+    assert result is not None
     with pytest.raises(ValueError, match="read-only"):
-        found[0] = 2.0
+        result[0] = 2.0

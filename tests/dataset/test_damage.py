@@ -37,7 +37,7 @@ congestion = "cubic"
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory):
+def complete(tmp_path_factory):
     """A run with captures, and a sweep."""
     place = tmp_path_factory.mktemp("whole")
     (place / "captures").mkdir()
@@ -113,12 +113,12 @@ def _scan(folder: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("cases", CASES)
-def test_all_damage_is_named(tmp_path, whole, cases):
+def test_all_damage_is_named(tmp_path, complete, cases):
     draw = random.Random(2)
     counts = dict.fromkeys((flip, truncate, swap, remove, add), 0)
     while sum(counts.values()) < cases:
         folder = tmp_path / draw.choice(("run", "sweep"))
-        shutil.copytree(whole / folder.name, folder)
+        shutil.copytree(complete / folder.name, folder)
         files = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != ".lock")
         damage = draw.choice(list(counts))
         if damaged := damage(files, draw):
@@ -138,9 +138,9 @@ def test_all_damage_is_named(tmp_path, whole, cases):
     assert min(counts.values()) > cases / 20
 
 
-def test_reports_plots_and_comparisons_refuse_it(tmp_path, whole):
+def test_reports_plots_and_comparisons_reject_it(tmp_path, complete):
     for name in ("run", "sweep"):
-        shutil.copytree(whole / name, tmp_path / name)
+        shutil.copytree(complete / name, tmp_path / name)
     part = tmp_path / "run" / "flow_samples.parquet" / "part-0000.parquet"
     flip([part], random.Random(1))
     flip([tmp_path / "sweep" / POINTS], random.Random(1))
@@ -154,20 +154,20 @@ def test_reports_plots_and_comparisons_refuse_it(tmp_path, whole):
         )
 
 
-def test_what_is_not_ours_is_no_damage(tmp_path, whole):
+def test_what_is_not_ours_is_no_damage(tmp_path, complete):
     for name in ("run", "sweep"):
-        shutil.copytree(whole / name, tmp_path / name)
+        shutil.copytree(complete / name, tmp_path / name)
         (tmp_path / name / "notes.txt").write_text("mine")
         (tmp_path / name / "report.html").write_text("made anew")
         assert verify.check(tmp_path / name).state == verify.SOUND
     assert Dataset.read(tmp_path / "run").runs
 
 
-def test_nothing_is_read_twice(tmp_path, whole, monkeypatch):
+def test_nothing_is_read_twice(tmp_path, complete, monkeypatch):
     """As long as it is not changed; what was written a moment ago may change within a tick of the clock."""
     from ackclock.dataset import checksums
 
-    shutil.copytree(whole / "run", tmp_path / "run")
+    shutil.copytree(complete / "run", tmp_path / "run")
     monkeypatch.setattr(checksums, "TICK_NS", -(10**18))
     Dataset.read(tmp_path / "run")
     digest, read = checksums.hashlib.file_digest, []
@@ -181,9 +181,9 @@ def test_nothing_is_read_twice(tmp_path, whole, monkeypatch):
     assert len(read) == 1
 
 
-def test_check_says_a_line_for_each_result(tmp_path, whole):
+def test_check_reports_a_line_for_each_result(tmp_path, complete):
     for name in ("run", "sweep"):
-        shutil.copytree(whole / name, tmp_path / "archive" / name)
+        shutil.copytree(complete / name, tmp_path / "archive" / name)
     (tmp_path / "archive" / "notes").mkdir()
     (tmp_path / "archive" / "notes" / "manifest.json").write_text('{"name": "of something else"}')
 
@@ -207,7 +207,7 @@ def test_check_says_a_line_for_each_result(tmp_path, whole):
         "expected a folder that --out has made",
     ]
     _, lines, _ = said("--json")
-    assert [(found["kind"], found["state"]) for found in map(json.loads, lines)] == [
+    assert [(outcome["kind"], outcome["state"]) for outcome in map(json.loads, lines)] == [
         ("run", "damaged"),
         ("other", "damaged"),
     ]

@@ -83,13 +83,13 @@ def test_lists_with_none_strings_and_nested_lists() -> None:
         ("events", {"time_s": np.array([1.0]), "kind": np.array([1], np.uint8)}, "came as codes"),
     ],
 )
-def test_what_a_table_has_not_is_refused(table: str, columns: dict[str, object], message: str) -> None:
+def test_what_a_table_has_not_is_rejected(table: str, columns: dict[str, object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Spool().append(table, columns)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("spool_bytes", [1, 1 << 20])
-def test_a_spool_gives_rows_other_words_wherever_they_are(spool_bytes: int) -> None:
+def test_a_spool_gives_rows_other_texts_wherever_they_are(spool_bytes: int) -> None:
     spool = Spool(spool_bytes=spool_bytes)
     for first in (0, 2):
         numbers = np.array([first, first + 1], np.uint32)
@@ -174,7 +174,7 @@ def test_both_ways_to_swap_folders(tmp_path: Path, swap) -> None:  # type: ignor
     assert len(list(tmp_path.iterdir())) == 2
 
 
-def test_something_else_is_left_alone(tmp_path: Path) -> None:
+def test_something_else_is_left_single(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("years")
     with pytest.raises(InputError, match="is not an ackclock result"):
         small().write(tmp_path)
@@ -224,12 +224,12 @@ def _break_part(case: str, part: Path) -> None:
 
 
 @pytest.mark.parametrize("case", BROKEN)
-def test_reading_says_in_one_line_what_is_wrong(tmp_path: Path, case: str) -> None:
+def test_reading_reports_in_one_line_what_is_wrong(tmp_path: Path, case: str) -> None:
     place = small().write(tmp_path / "result")
     manifest, part = place / "manifest.json", place / "flows.parquet" / "part-0000.parquet"
-    known = json.loads(manifest.read_text())
-    files = known.pop("files")
-    known = {key: value for key, value in known.items() if key not in ("sha256", "format")}
+    valid = json.loads(manifest.read_text())
+    files = valid.pop("files")
+    valid = {key: value for key, value in valid.items() if key not in ("sha256", "format")}
     _break_part(case, part)
     match case:
         case "missing":
@@ -241,22 +241,22 @@ def test_reading_says_in_one_line_what_is_wrong(tmp_path: Path, case: str) -> No
         case "other":
             manifest.write_text('{"name": "npm"}')
         case "future":
-            manifest.write_text(json.dumps({**known, "format": 99}))
+            manifest.write_text(json.dumps({**valid, "format": 99}))
         case "no-runs":
-            manifest.write_bytes(manifests.content({**known, "runs": None}, files))
+            manifest.write_bytes(manifests.content({**valid, "runs": None}, files))
         case "no-files":
-            manifest.write_bytes(manifests.content(known, {"flows.parquet/part-0000.parquet": "0"}))
+            manifest.write_bytes(manifests.content(valid, {"flows.parquet/part-0000.parquet": "0"}))
         case "files-elsewhere":
-            manifest.write_bytes(manifests.content(known, {"../" + name: sha for name, sha in files.items()}))
+            manifest.write_bytes(manifests.content(valid, {"../" + name: sha for name, sha in files.items()}))
         case "sweep":
-            manifest.write_bytes(manifests.content({**known, "sweep": {}}, files))
+            manifest.write_bytes(manifests.content({**valid, "sweep": {}}, files))
         case "edited":
             manifest.write_text(manifest.read_text().replace('"seed": 1', '"seed": 2'))
         case "unsigned":
-            manifest.write_text(json.dumps({**known, "format": manifests.FORMAT, "files": files}))
+            manifest.write_text(json.dumps({**valid, "format": manifests.FORMAT, "files": files}))
         case "other-part":
             pl.DataFrame({"a": [1]}).write_parquet(part)
-            manifests.write(place, known, manifests.written(place))
+            manifests.write(place, valid, manifests.list_files(place))
     with pytest.raises(InputError, match=BROKEN[case]) as caught:
         Dataset.read(place)
     assert "\n" not in str(caught.value)

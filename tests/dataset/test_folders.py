@@ -56,7 +56,7 @@ def test_what_a_killed_process_has_left_goes_with_the_next_one(tmp_path):
     assert names(tmp_path) == ["result"]
 
 
-def test_what_only_looks_like_a_private_place_stays(tmp_path):
+def test_what_only_reads_like_a_private_place_stays(tmp_path):
     others = [".ackclock", ".ackclock-0123", ".ackclock-0123456789abcdeg", ".x.01234567.tmp", "x-0123456789abcdef"]
     for name in others:
         (tmp_path / name).mkdir()
@@ -107,7 +107,7 @@ def test_a_link_stays_and_what_it_points_to_is_replaced(tmp_path):
 def test_a_file_behind_a_link_is_replaced(tmp_path):
     (tmp_path / "disk").mkdir()
     (tmp_path / "report.html").symlink_to(tmp_path / "disk" / "real")
-    folders.put(tmp_path / "report.html", lambda new: new.write_text(new.suffix))
+    folders.atomic_write(tmp_path / "report.html", lambda new: new.write_text(new.suffix))
     assert (tmp_path / "report.html").is_symlink()
     assert (tmp_path / "disk" / "real").read_text() == ".html"
 
@@ -119,7 +119,7 @@ def test_links_in_a_circle_are_one_line(tmp_path):
         small().write(tmp_path / "a")
 
 
-def test_notes_of_all_kinds_are_there_at_any_time(tmp_path, monkeypatch):
+def test_notes_of_all_kinds_are_present_at_any_time(tmp_path, monkeypatch):
     place = small(1).write(tmp_path / "result")
     (place / "figures" / "deep").mkdir(parents=True)
     (place / "figures" / "deep" / "one.png").write_text("mine")
@@ -144,7 +144,7 @@ def test_notes_of_all_kinds_are_there_at_any_time(tmp_path, monkeypatch):
     assert (place / "figures" / "deep" / "one.png").read_text() == "mine"
 
 
-def test_notes_are_copied_where_there_are_no_hard_links(tmp_path, monkeypatch):
+def test_notes_are_copied_where_present_are_no_hard_links(tmp_path, monkeypatch):
     def refuse(*_: object, **__: object) -> None:
         raise PermissionError(1, "Operation not permitted")
 
@@ -166,7 +166,7 @@ def test_a_kill_between_the_two_steps_of_a_swap_loses_nothing(tmp_path, monkeypa
     assert names(tmp_path) == ["result"]
 
 
-def test_of_several_writers_one_wins_whole(tmp_path):
+def test_of_several_writers_one_wins_complete(tmp_path):
     """The table of the result has as many rows as its manifest says, at any time."""
     data = [synthetic.dataset(small().manifest["plan"], {"flows": synthetic.flows(n)}, n) for n in (1, 2, 3)]
     place, failed = tmp_path / "result", []
@@ -184,8 +184,8 @@ def test_of_several_writers_one_wins_whole(tmp_path):
     while any(writer.is_alive() for writer in writers):
         if (place / "manifest.json").exists():
             with suppress(InputError):  # replaced while it was read
-                found = Dataset.read(place)
-                assert found.flows.height == found.runs[0]["seed"]
+                outcome = Dataset.read(place)
+                assert outcome.flows.height == outcome.runs[0]["seed"]
     assert not failed
     assert Dataset.read(place).flows.height == seed_of(place)
     assert names(tmp_path) == ["result"]
@@ -273,7 +273,7 @@ def in_namespace(tmp_path: Path, mount: str) -> list[str]:
 
 def test_a_full_disk_is_one_line_with_the_path(tmp_path):
     mount = "mount -t tmpfs -o size=600k tmpfs place; cp -r old place"
-    *told, last = in_namespace(tmp_path, mount)
+    *reported, last = in_namespace(tmp_path, mount)
     full = "cannot be written: No space left on device"
     parts = ("old", "new", "spool/flow_samples-0-0000.parquet")
     commands = (
@@ -284,18 +284,18 @@ def test_a_full_disk_is_one_line_with_the_path(tmp_path):
         "sweep/manifest.json",
     )
     expected = [*parts, *(f"2 {path}" for path in commands), "2 compare.*"]
-    assert len(told) == len(expected), told
-    for line, path in zip(told, expected, strict=True):
+    assert len(reported) == len(expected), reported
+    for line, path in zip(reported, expected, strict=True):
         # Polars may lose the system's reason on the way: "transport error".
-        said = line.removesuffix(" SystemExit").replace("transport error", "No space left on device")
-        assert re.fullmatch(f"{path}: {full}", re.sub("written: parquet.*: ", "written: ", said)), (line, path)
+        message = line.removesuffix(" SystemExit").replace("transport error", "No space left on device")
+        assert re.fullmatch(f"{path}: {full}", re.sub("written: parquet.*: ", "written: ", message)), (line, path)
     assert last == "1 ['old', 'spool', 'sweep']", "the old result is whole, and no private place is left"
 
 
 def test_a_read_only_folder_is_one_line_with_the_path(tmp_path):
     mount = "cp -r old place; mount --bind place place; mount -o remount,ro,bind place"
-    *told, last = in_namespace(tmp_path, mount)
+    *reported, last = in_namespace(tmp_path, mount)
     refused = "cannot be written: Read-only file system"
     paths = ("old", "new", "spool", "2 old", "2 old/cwnd.png", "2 x.pdf", "2 old/report.html", "2 sweep", "2 compare")
-    assert [line.removesuffix(" SystemExit") for line in told] == [f"{path}: {refused}" for path in paths]
+    assert [line.removesuffix(" SystemExit") for line in reported] == [f"{path}: {refused}" for path in paths]
     assert last == "1 ['old']"

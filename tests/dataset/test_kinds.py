@@ -53,7 +53,7 @@ def here(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("there", [*COMMANDS, Kind.OTHER, Kind.DAMAGED])
-def test_another_kind_is_refused_before_anything_runs(here, command, there):
+def test_another_kind_is_rejected_before_anything_runs(here, command, there):
     if there is command:
         return
     folder = here / "out" / "G.resp" if command is Kind.REPRODUCTION else here / "out"
@@ -105,12 +105,12 @@ def test_its_own_kind_is_replaced_and_notes_stay(here, command):
         (here / "out" / "notes.txt").write_text("mine")
     assert (here / "out" / "notes.txt").read_text() == "mine"
     assert kind(here / "out") is command
-    found = json.loads((here / "out" / "manifest.json").read_text())
-    assert found["format"] == manifests.FORMAT
-    assert found["command"]
+    result = json.loads((here / "out" / "manifest.json").read_text())
+    assert result["format"] == manifests.FORMAT
+    assert result["command"]
 
 
-def test_a_result_with_fewer_words_than_today_is_read(tmp_path):
+def test_a_result_with_fewer_texts_than_today_is_read(tmp_path):
     """Kinds of events are added at the end: what was written before is read as if it had been written now."""
     folder = synthetic.unplanned().write(tmp_path / "old")
     part = folder / "events.parquet" / "part-0000.parquet"
@@ -119,12 +119,12 @@ def test_a_result_with_fewer_words_than_today_is_read(tmp_path):
     events.with_columns(pl.col("kind").cast(fewer)).write_parquet(part)
     manifest = {key: value for key, value in manifests.read(folder).about.items() if key != "files"}
     (folder / "manifest.json").unlink()
-    manifests.write(folder, manifest, manifests.written(folder))
+    manifests.write(folder, manifest, manifests.list_files(folder))
     read = Dataset.read(folder)
     assert read.events.equals(synthetic.unplanned().events)
     other = pl.Enum(["loss", *tables.EVENT_KINDS[:12][:1], "retransmission"])
     events.with_columns(pl.col("kind").cast(other)).write_parquet(part)
     (folder / "manifest.json").unlink()
-    manifests.write(folder, manifest, manifests.written(folder))
+    manifests.write(folder, manifest, manifests.list_files(folder))
     with pytest.raises(InputError, match="its column kind is Enum"):
         Dataset.read(folder)

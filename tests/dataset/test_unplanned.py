@@ -55,16 +55,16 @@ def call(*arguments):
 
 
 @pytest.mark.parametrize("plan", PLANS)
-def test_every_metric_that_the_flows_tell_is_there_and_the_rest_is_null(plan):
-    found = metrics.table(synthetic.unplanned(plan=plan))
-    (run,) = found["runs"]
+def test_every_metric_that_the_flows_report_is_present_and_the_rest_is_null(plan):
+    outcome = metrics.table(synthetic.unplanned(plan=plan))
+    (run,) = outcome["runs"]
     assert run["seed"] is None
     assert run["metrics"].pop("goodput_flow_bps") == pytest.approx([0.95e6, 0.4e6])
     assert {name: value for name, value in run["metrics"].items() if value is not None} == pytest.approx(KNOWN)
-    assert found["engine"] is None
+    assert outcome["engine"] is None
 
 
-def test_the_run_lasts_until_the_last_that_was_seen_of_it(data):
+def test_the_run_lasts_until_the_last_that_was_captured_of_it(data):
     (view,) = metrics.runs(data)
     assert (view.warmup_s, view.duration_s) == (0.0, 10.0)
     (longer,) = metrics.runs(synthetic.unplanned(plan={"duration_s": 20, "warmup_s": 5}))
@@ -75,26 +75,26 @@ def test_the_run_lasts_until_the_last_that_was_seen_of_it(data):
 
 
 def test_a_part_of_it_is_measured_too(data):
-    found = metrics.table(data, between=(2.0, 4.0))["runs"][0]["metrics"]
-    assert found["goodput_flow_bps"] == pytest.approx([1e6, 0.5e6])
+    outcome = metrics.table(data, between=(2.0, 4.0))["runs"][0]["metrics"]
+    assert outcome["goodput_flow_bps"] == pytest.approx([1e6, 0.5e6])
     with pytest.raises(InputError, match="expected a part of 0 s to 10 s"):
         metrics.table(data, between=(2.0, 40.0))
 
 
-def test_samples_that_do_not_tell_the_bytes_give_no_goodput():
+def test_samples_that_do_not_report_the_bytes_give_no_goodput():
     spool = Spool()
     spool.append("flows", synthetic.flows(1))
     spool.append("flow_samples", {"time_s": [1.0, 2.0], "flow": [0, 0], "srtt_s": [0.1, 0.2]})
     bare = spool.dataset({"runs": [{"run": 0}]})
-    found = metrics.table(bare)["runs"][0]["metrics"]
-    assert found["goodput_bps"] is None
-    assert found["rtt_mean_s"] == pytest.approx(0.15)
+    outcome = metrics.table(bare)["runs"][0]["metrics"]
+    assert outcome["goodput_bps"] is None
+    assert outcome["rtt_mean_s"] == pytest.approx(0.15)
     with pytest.raises(InputError, match="no bytes delivered to draw"):
         plots.goodput(bare)
 
 
 @pytest.mark.parametrize("kind", plots.KINDS)
-def test_every_figure_is_drawn_or_says_what_is_missing(data, kind):
+def test_every_figure_is_drawn_or_reports_what_is_missing(data, kind):
     if kind in DRAWN:
         assert plots.KINDS[kind](data).axes
     else:
@@ -108,7 +108,7 @@ def test_it_lies_over_a_planned_result(data):
     assert plots.cdf(data, over=planned).axes
 
 
-def test_the_report_says_what_was_seen(data):
+def test_the_report_reports_what_was_captured(data):
     page = report.render([data], ["upload"])
     assert "<h1>upload</h1>" in page
     assert "Two flows were seen: together they delivered 1.35 Mb/s of data." in page
@@ -117,7 +117,7 @@ def test_the_report_says_what_was_seen(data):
     assert not any(wrong in page for wrong in ("Run it again", "Save the scenario", "bottleneck:", "seed None"))
 
 
-def test_the_report_sets_it_beside_a_planned_result(data):
+def test_the_report_sets_it_with_a_planned_result(data):
     planned = synthetic.sawtooth(flow_count=2, seeds=1, duration_s=10.0, warmup_s=1.0)
     page = report.render([planned, data], ["planned", "upload"])
     assert page.count("Save the scenario") == 1
@@ -141,7 +141,7 @@ def test_the_terminal_shows_its_table(data, capsys):
     assert "None" not in shown
 
 
-def test_it_is_written_and_read_again(data, folder):
+def test_it_is_written_and_read_repeatedly(data, folder):
     again = Dataset.read(folder)
     assert all(again.frame(table).equals(data.frame(table)) for table in tables.TABLES)
     assert metrics.value(next(metrics.runs(again)), "goodput_bps") == pytest.approx(1.35e6)

@@ -1,4 +1,4 @@
-"""How fast a disk is."""
+"""Measurement of a disk's speed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def measured(folder: Path, repeats: int = 2) -> disk.Disk:
     return disk.measure(folder, repeats=repeats, blocks_bytes=BLOCKS, amount_bytes=1 << 18)
 
 
-def test_every_cell_is_measured_as_often_as_asked_in_turns(tmp_path):
+def test_every_cell_is_measured_as_often_as_requested_in_turns(tmp_path):
     rows = measured(tmp_path, repeats=3).rows
     cells = rows.group_by("operation", "cached", "block_bytes").agg(pl.col("repeat").sort())
     assert cells.height == 2 * 2 * len(BLOCKS)
@@ -49,7 +49,7 @@ def test_the_order_is_drawn_and_always_the_same(tmp_path):
 def test_nothing_is_left_by_one_who_is_killed(tmp_path):
     script = (
         "import sys; from pathlib import Path; from ackclock.doctor import disk\n"
-        "disk.measure(Path(sys.argv[1]), repeats=1000, tell=lambda share: print(share, flush=True))"
+        "disk.measure(Path(sys.argv[1]), repeats=1000, report_progress=lambda share: print(share, flush=True))"
     )
     with subprocess.Popen([sys.executable, "-c", script, str(tmp_path)], stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
@@ -75,7 +75,7 @@ def test_a_disk_is_never_filled(tmp_path, monkeypatch):
     assert measured(tmp_path, repeats=1).rows["bytes"].max() <= 0.1 * 200 * 4096
 
 
-def test_folders_and_devices_that_are_none_are_refused(tmp_path):
+def test_folders_and_devices_that_are_none_are_rejected(tmp_path):
     with pytest.raises(InputError, match="found No such file or directory; expected a folder"):
         measured(tmp_path / "none")
     for none in (tmp_path, Path("/dev/null")):
@@ -100,8 +100,8 @@ def no_loop_devices() -> str | None:
     """Why there can be none here."""
     if os.geteuid() != 0 or not shutil.which("losetup"):
         return "a loop device needs root and losetup"
-    found = subprocess.run(["losetup", "-f"], capture_output=True, text=True, check=False)
-    return None if found.returncode == 0 and Path(found.stdout.strip()).is_block_device() else "no loop device here"
+    result = subprocess.run(["losetup", "-f"], capture_output=True, text=True, check=False)
+    return None if result.returncode == 0 and Path(result.stdout.strip()).is_block_device() else "no loop device here"
 
 
 on_a_device = pytest.mark.skipif(no_loop_devices() is not None, reason=no_loop_devices() or "")
@@ -120,8 +120,8 @@ def medium(tmp_path):
 @on_a_device
 def test_a_device_is_only_read_unless_forced(tmp_path, medium):
     with loop_device(medium) as device:
-        found = disk.measure(tmp_path, device=device, repeats=2, blocks_bytes=BLOCKS, amount_bytes=1 << 18).rows
-    raw = found.filter(pl.col("target") == "device")
+        result = disk.measure(tmp_path, device=device, repeats=2, blocks_bytes=BLOCKS, amount_bytes=1 << 18).rows
+    raw = result.filter(pl.col("target") == "device")
     assert raw["operation"].unique().to_list() == ["read"]
     assert raw.height == 2 * 2 * len(BLOCKS)
     assert raw["bytes"].unique().to_list() == [1 << 18]
@@ -132,10 +132,10 @@ def test_a_device_is_only_read_unless_forced(tmp_path, medium):
 @on_a_device
 def test_a_device_is_written_from_its_beginning_if_forced(tmp_path, medium):
     with loop_device(medium) as device:
-        found = disk.measure(
+        result = disk.measure(
             tmp_path, device=device, force=True, repeats=2, blocks_bytes=BLOCKS, amount_bytes=1 << 18
         ).rows
-    raw = found.filter(pl.col("target") == "device")
+    raw = result.filter(pl.col("target") == "device")
     assert sorted(raw["operation"].unique()) == ["read", "write"]
     assert raw.height == 2 * 2 * 2 * len(BLOCKS)
     now = medium.read_bytes()
@@ -146,10 +146,10 @@ def test_a_device_is_written_from_its_beginning_if_forced(tmp_path, medium):
 
 @pytest.mark.oracle
 @on_a_device
-def test_of_a_short_device_no_more_than_there_is(tmp_path, medium):
+def test_of_a_short_device_no_more_than_present_is(tmp_path, medium):
     with loop_device(medium, "--sizelimit", "1048576") as device:
-        found = disk.measure(tmp_path, device=device, force=True, repeats=1).rows
-    raw = found.filter(pl.col("target") == "device")
+        result = disk.measure(tmp_path, device=device, force=True, repeats=1).rows
+    raw = result.filter(pl.col("target") == "device")
     assert raw["bytes"].unique().to_list() == [1 << 20]
     assert medium.read_bytes()[1 << 20 :] == MEDIUM[1 << 20 :]
     with (
@@ -184,7 +184,7 @@ def test_nothing_of_a_device_is_held_by_one_who_is_killed(tmp_path, medium):
         "import sys; from pathlib import Path; from ackclock.doctor import disk\n"
         "at, device = map(Path, sys.argv[1:])\n"
         "disk.measure(at, device=device, force=True, repeats=1000, amount_bytes=1 << 20,"
-        " tell=lambda share: print(share, flush=True))"
+        " report_progress=lambda share: print(share, flush=True))"
     )
     with loop_device(medium) as device:
         command = [sys.executable, "-c", script, str(tmp_path), str(device)]
@@ -197,7 +197,7 @@ def test_nothing_of_a_device_is_held_by_one_who_is_killed(tmp_path, medium):
     assert [path.name for path in tmp_path.iterdir()] == ["medium"]
 
 
-def test_what_a_capture_needs():
+def test_what_a_capture_requires():
     assert disk.capture_bytes_s(300e6) == pytest.approx(2.4e6)  # Belhareth 2014, section 4.3.3
 
 
@@ -218,13 +218,13 @@ def test_a_disk_that_cannot_follow_is_named():
     assert not fast.bad
 
 
-def test_a_call_that_stands_still_is_named():
+def test_a_call_that_appears_still_is_named():
     _, stood = disk_of(1e9, longest_s=1.5).findings(300e6)
     assert stood.sentence == "One call took 1.50 s: a process that writes here is blocked for as long."
 
 
 def test_a_result_has_each_measurement(tmp_path):
-    found = measured(tmp_path)
-    examined = doctor.examined(disk=found, rate_bps=300e6)
-    assert examined.data.frame("disk").height == found.rows.height
-    assert examined.answers["disk"]["capture"]["needs_bytes_s"] == pytest.approx(2.4e6)
+    result = measured(tmp_path)
+    examined = doctor.examined(disk=result, rate_bps=300e6)
+    assert examined.data.frame("disk").height == result.rows.height
+    assert examined.analysis["disk"]["capture"]["needs_bytes_s"] == pytest.approx(2.4e6)

@@ -1,4 +1,4 @@
-"""What explains the figures of a network, from made-up figures; and what of an order and its answer is arithmetic."""
+"""Findings on a network from made-up figures; arithmetic of orders and results."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ackclock.doctor.network import Asked, Network, addresses, files, findings, test_matrix, transfers
-from ackclock.doctor.network.addresses import Address
-from ackclock.doctor.network.endpoints import THIS, Side, Worked
-from ackclock.doctor.network.test_matrix import FILE, FROM, MEMORY, REMOTE, TO, Cell, Found
+from ackclock.doctor.network import Network, TestPlan, endpoints, files, findings, test_matrix, transfers
+from ackclock.doctor.network.endpoints import THIS, Address, CpuTime, Endpoint
+from ackclock.doctor.network.test_matrix import FILE, FROM, MEMORY, REMOTE, TO, Cell, CellResult
 from ackclock.doctor.network.test_matrix import LOCAL as LOCAL_SIDE
 from ackclock.doctor.settings import Settings
 from ackclock.engines.linux.testbed.facts import OFFLOADS, Facts
@@ -40,38 +39,38 @@ ROW = {
 }
 
 
-def side(name: str, address: str, **sysctls: str) -> Side:
+def side(name: str, address: str, **sysctls: str) -> Endpoint:
     facts = Facts(
         root=True, taken=False, release="6.1", machine="x86_64", missing=[], controls=frozenset(), allowed=frozenset(),
         forwards=False, clock="tsc", tick_hz=1e9, cores=4, load=0.1, offset=Offset(0, 0, 0),
         interfaces={"eth0": {"mtu": 1500}}, data="eth0", offloads={"eth0": list(OFFLOADS)},
     )  # fmt: skip
-    known = {**SYSCTLS, **{f"ipv4.{key}": value for key, value in sysctls.items()}}
-    return Side(name, Address(address, address), facts, Settings(name, "6.1", 4, False, known, {"eth0": 1e9}), True)
+    valid = {**SYSCTLS, **{f"ipv4.{key}": value for key, value in sysctls.items()}}
+    return Endpoint(name, Address(address, address), facts, Settings(name, "6.1", 4, False, valid, {"eth0": 1e9}), True)
 
 
-HERE, ALICE = side(THIS, "10.0.0.1"), side("alice", "10.0.0.2")
+LOCAL, ALICE = side(THIS, "10.0.0.1"), side("alice", "10.0.0.2")
 
 
 def row(direction: str = TO, flows: int = 1, **more: Any) -> dict[str, Any]:
     return {"repeat": 0, "direction": direction, "flows": flows, "connected": flows, **ROW, **more}
 
 
-def said(*rows: dict[str, Any], here: Side = HERE, alice: Side = ALICE) -> dict[str, bool]:
+def message(*rows: dict[str, Any], here: Endpoint = LOCAL, alice: Endpoint = ALICE) -> dict[str, bool]:
     """Sentences, and whether each is bad."""
-    found = [Found.of(Cell(each["direction"], each["flows"]), [each]) for each in rows]
-    return {finding.sentence: finding.bad for finding in findings.findings(found, (here, alice))}
+    result = [CellResult.of(Cell(each["direction"], each["flows"]), [each]) for each in rows]
+    return {finding.sentence: finding.bad for finding in findings.findings(result, (here, alice))}
 
 
 def test_a_path_that_is_full_is_the_path():
-    assert said(row()) == {
+    assert message(row()) == {
         "From this host to alice one flow got 95.0 Mb/s; the congestion window held it back for 100 % of the time: the "
         "path, or who else is on it.": False
     }
 
 
 def test_the_receive_window_is_the_receivers_buffer():
-    ((sentence, bad),) = said(
+    ((sentence, bad),) = message(
         row(FROM, receive_window=0.82, congestion_window=0.18),
         here=side(THIS, "10.0.0.1", tcp_rmem="4096 131072 262144"),
     ).items()
@@ -83,7 +82,7 @@ def test_the_receive_window_is_the_receivers_buffer():
 
 
 def test_the_send_buffer_is_the_senders():
-    sentences = said(row(send_buffer=0.3, congestion_window=0.7))
+    sentences = message(row(send_buffer=0.3, congestion_window=0.7))
     (sentence,) = [each for each in sentences if "send buffer" in each]
     assert "net.ipv4.tcp_wmem of this host lets a connection buffer 4.19 MB" in sentence
     assert not sentences[sentence]
@@ -91,23 +90,23 @@ def test_the_send_buffer_is_the_senders():
 
 def test_a_buffer_that_does_not_grow_is_let_grow():
     alice = side("alice", "10.0.0.2", tcp_moderate_rcvbuf="0")
-    found = [Found.of(Cell(TO, 1), [row(receive_window=0.9, congestion_window=0.1)])]
-    advice = [each.next for each in findings.findings(found, (HERE, alice))]
+    result = [CellResult.of(Cell(TO, 1), [row(receive_window=0.9, congestion_window=0.1)])]
+    advice = [each.next for each in findings.findings(result, (LOCAL, alice))]
     assert "On alice: sysctl -w net.ipv4.tcp_moderate_rcvbuf=1, so that the buffer grows with the path." in advice
 
 
 @pytest.mark.parametrize(("loaded_s", "bad"), [(0.024, None), (0.06, False), (0.25, True)])
 def test_a_queue_is_named_with_what_waits_in_it(loaded_s: float, bad: bool | None):
-    found = {each: is_bad for each, is_bad in said(row(rtt_loaded_s=loaded_s)).items() if "wait" in each}
-    assert list(found.values()) == ([] if bad is None else [bad])
+    result = {each: is_bad for each, is_bad in message(row(rtt_loaded_s=loaded_s)).items() if "wait" in each}
+    assert list(result.values()) == ([] if bad is None else [bad])
     if bad is False:
-        assert "grows from 20.0 ms to 60.0 ms: about 475 kB wait in a queue on the path" in next(iter(found))
+        assert "grows from 20.0 ms to 60.0 ms: about 475 kB wait in a queue on the path" in next(iter(result))
 
 
 def test_one_flow_gets_less_than_several():
     several = row(flows=10, goodput_bps=900e6)
     one = row(receive_window=0.9, congestion_window=0.1)
-    (sentence,) = [each for each in said(one, several) if "one flow gets" in each]
+    (sentence,) = [each for each in message(one, several) if "one flow gets" in each]
     assert sentence == (
         "From this host to alice one flow gets 95.0 Mb/s, 10 flows get 900 Mb/s: what holds the one back is its "
         "receive window (90.0 % of the time), not the link."
@@ -115,14 +114,14 @@ def test_one_flow_gets_less_than_several():
 
 
 def test_losses_and_missing_connections_are_named():
-    found = said(row(flows=10, connected=7, retransmitted=0.02, lost=0.025))
-    assert found["With 10 flows, this host retransmitted 2.00 % of its packets to alice; 2.50 % did not arrive."]
-    assert found["Of the transfers of 10 flows to the other host, 3 had no connection by their end."]
+    result = message(row(flows=10, connected=7, retransmitted=0.02, lost=0.025))
+    assert result["With 10 flows, this host retransmitted 2.00 % of its packets to alice; 2.50 % did not arrive."]
+    assert result["Of the transfers of 10 flows to the other host, 3 had no connection by their end."]
 
 
 def test_a_host_without_a_free_processor_explains_more_than_its_path():
-    found = said(row(busy={THIS: 0.1, "alice": 0.97}))
-    assert list(found) == [
+    result = message(row(busy={THIS: 0.1, "alice": 0.97}))
+    assert list(result) == [
         "The processors of alice were busy for 97.0 % of the time with one flow: what was measured may be the host's "
         "speed, not the network's."
     ]
@@ -130,24 +129,24 @@ def test_a_host_without_a_free_processor_explains_more_than_its_path():
 
 def test_offloads_of_real_interfaces_are_named():
     bare = replace(ALICE.facts, offloads={"eth0": []})
-    (sentence,) = [each for each in said(row(), alice=replace(ALICE, facts=bare)) if "eth0" in each]
+    (sentence,) = [each for each in message(row(), alice=replace(ALICE, facts=bare)) if "eth0" in each]
     assert sentence.startswith(
         "On alice, eth0 has neither generic-receive-offload nor large-receive-offload on: as rec"
     )
-    assert not [each for each in said(row(), alice=replace(ALICE, facts=bare, hardware=False)) if "eth0" in each]
+    assert not [each for each in message(row(), alice=replace(ALICE, facts=bare, hardware=False)) if "eth0" in each]
 
 
 def test_switches_and_memory_of_both_hosts_are_named():
     alice = side("alice", "10.0.0.2", tcp_sack="0")
-    found = said(row(), alice=replace(alice, facts=replace(alice.facts, root=False)))
-    assert "On alice, net.ipv4.tcp_sack is off: of several losses in one round trip, one is repaired in each." in found
-    assert any(each.startswith("Without root on alice its kernel remembered its peer") for each in found)
+    result = message(row(), alice=replace(alice, facts=replace(alice.facts, root=False)))
+    assert "On alice, net.ipv4.tcp_sack is off: of several losses in one round trip, one is repaired in each." in result
+    assert any(each.startswith("Without root on alice its kernel kept its peer") for each in result)
 
 
 def test_means_have_intervals_over_the_repeats():
-    asked = Asked("alice", (1, 4), (TO,), repeats=2)
+    requested = TestPlan("alice", (1, 4), (TO,), repeats=2)
     rows = (row(goodput_bps=90e6), row(flows=4), row(goodput_bps=100e6), row(flows=4, connected=3))
-    one, four = Network(asked, (HERE, ALICE), rows, None).as_dict()["cells"]  # type: ignore[arg-type]
+    one, four = Network(requested, (LOCAL, ALICE), rows, None).as_dict()["cells"]  # type: ignore[arg-type]
     assert (one["goodput_bps"]["mean"], one["goodput_bps"]["n"]) == (95e6, 2)
     assert one["goodput_bps"]["ci95_high"] == pytest.approx(95e6 + 12.706 * 5e6, rel=1e-4)
     assert (one["retransmitted"]["ci95_high"], one["congestion_window"]["ci95_low"]) == (0.0, 1.0)
@@ -155,11 +154,11 @@ def test_means_have_intervals_over_the_repeats():
 
 
 def test_turns_are_drawn_and_always_the_same():
-    asked = Asked("alice", (1, 2, 5, 10), repeats=3)
-    order = transfers._in_turns(asked)
-    assert order == transfers._in_turns(asked)
+    requested = TestPlan("alice", (1, 2, 5, 10), repeats=3)
+    order = transfers._schedule(requested)
+    assert order == transfers._schedule(requested)
     repeats = [[cell for number, cell in order if number == repeat] for repeat in range(3)]
-    assert all(sorted(map(str, each)) == sorted(map(str, asked.cells())) for each in repeats)
+    assert all(sorted(map(str, each)) == sorted(map(str, requested.cells())) for each in repeats)
     assert repeats[0] != repeats[1]
 
 
@@ -167,10 +166,11 @@ def test_turns_are_drawn_and_always_the_same():
 @pytest.mark.parametrize("direction", [TO, FROM])
 def test_one_side_listens_whichever_way_the_data_go(listen: str, direction: str):
     """Each host binds its own address, and knows its peer by the one that is seen."""
-    inside = replace(HERE, address=Address("192.168.0.7", "198.51.100.1"))
+    inside = replace(LOCAL, address=Address("192.168.0.7", "198.51.100.1"))
     pair = transfers.Pair((inside, ALICE), {})
     orders = [
-        transfers._order(Asked("alice", server=listen), pair, Cell(direction, 3), 0, 5001, of) for of in pair.sides
+        transfers._order(TestPlan("alice", server=listen), pair, Cell(direction, 3), 0, 5001, of)
+        for of in pair.endpoints
     ]
     sender, receiver = (THIS, "alice") if direction == TO else ("alice", THIS)
     for order, of_this in zip(orders, ("192.168.0.7", "198.51.100.1"), strict=True):
@@ -204,13 +204,13 @@ def test_a_transfer_in_numbers():
             "in_flight": np.array([10.0, 20.0, 40.0, 10.0]),
         },
     }
-    found = transfers._figures(Asked("alice", duration_s=5.0), tables)
-    assert found["goodput_bps"] == pytest.approx(8 * 15e6 / 4)
-    assert (found["connected"], found["timeouts"], found["rtt_idle_s"]) == (1, 1, 0.02)
-    assert found["rtt_loaded_s"] == pytest.approx(0.04)
-    assert found["retransmitted"] == pytest.approx(0.01)
-    assert found["lost"] == pytest.approx((12_000 - 11_830 - 50) / 12_000)
-    limits = [found[name] for name in test_matrix.LIMITS]
+    result = transfers._figures(TestPlan("alice", duration_s=5.0), tables)
+    assert result["goodput_bps"] == pytest.approx(8 * 15e6 / 4)
+    assert (result["connected"], result["timeouts"], result["rtt_idle_s"]) == (1, 1, 0.02)
+    assert result["rtt_loaded_s"] == pytest.approx(0.04)
+    assert result["retransmitted"] == pytest.approx(0.01)
+    assert result["lost"] == pytest.approx((12_000 - 11_830 - 50) / 12_000)
+    limits = [result[name] for name in test_matrix.LIMITS]
     assert limits == pytest.approx([0.4, 0.1, 0.5])
 
 
@@ -218,38 +218,38 @@ def test_a_transfer_that_never_began_has_no_figures():
     one = np.array([0])
     names = ("measured_bytes", "measured_sent_packets", "measured_retransmissions", "sent_packets", "received_packets")
     flows = dict.fromkeys((*names, "timeouts"), one) | {"established_s": np.array([np.nan])}
-    found = transfers._figures(Asked("alice"), {"flows": flows})
-    assert (found["connected"], found["goodput_bps"]) == (0, 0.0)
-    assert [found[name] for name in ("rtt_idle_s", "rtt_loaded_s", "lost", *test_matrix.LIMITS)] == [None] * 6
+    result = transfers._figures(TestPlan("alice"), {"flows": flows})
+    assert (result["connected"], result["goodput_bps"]) == (0, 0.0)
+    assert [result[name] for name in ("rtt_idle_s", "rtt_loaded_s", "lost", *test_matrix.LIMITS)] == [None] * 6
 
 
 def test_a_processor_with_the_kernels_work_is_busy_and_one_of_others_is_not():
-    before = Worked((0.0, 0.0), (0.0, 0.0))
-    assert Worked((5.0, 0.0), (5.0, 0.0)).busy(before, 5.0) == 1.0
-    assert Worked((5.0, 0.0), (1.0, 0.0)).busy(before, 5.0) == 0.5
-    assert Worked((5.0, 4.0), (0.0, 0.0)).busy(before, 5.0) == pytest.approx(0.9)
+    before = CpuTime((0.0, 0.0), (0.0, 0.0))
+    assert CpuTime((5.0, 0.0), (5.0, 0.0)).busy(before, 5.0) == 1.0
+    assert CpuTime((5.0, 0.0), (1.0, 0.0)).busy(before, 5.0) == 0.5
+    assert CpuTime((5.0, 4.0), (0.0, 0.0)).busy(before, 5.0) == pytest.approx(0.9)
 
 
 @pytest.mark.parametrize("given", ["alice", "10.0.0", "10.0.0.1,", "10.0.0.1,10.0.0.2,10.0.0.3", "fe80::1"])
 def test_addresses_are_of_ipv4(given: str):
-    with pytest.raises(InputError, match="--addresses: found .*; expected --addresses LOCAL,REMOTE: IPv4 addresses"):
-        addresses.checked(given.split(","))
+    with pytest.raises(InputError, match="--addresses: found .*; expected --addresses LOCAL,REMOTE: IPv4"):
+        endpoints.checked(given.split(","))
 
 
-def told(memory_bps: float, file_bps: float, **waits: float) -> tuple[str, bool, str]:
+def reported(memory_bps: float, file_bps: float, **waits: float) -> tuple[str, bool, str]:
     """What is said of a transfer to alice from a disk here, and to a disk there."""
     rows = (
         row(goodput_bps=memory_bps),
         row(goodput_bps=file_bps, medium=FILE, waits={THIS: 0.0, "alice": 0.0} | waits),
     )
-    found = [Found.of(Cell(TO, 1, each["medium"]), [each]) for each in rows]
+    result = [CellResult.of(Cell(TO, 1, each["medium"]), [each]) for each in rows]
     places = {LOCAL_SIDE: "/here", REMOTE: "/there"}
-    (finding,) = files.findings(found, (HERE, ALICE), places)
+    (finding,) = files.findings(result, (LOCAL, ALICE), places)
     return finding.sentence, finding.bad, finding.next
 
 
 def test_a_disk_that_is_waited_for_holds_transfers_back():
-    assert told(900e6, 300e6, alice=0.85) == (
+    assert reported(900e6, 300e6, alice=0.85) == (
         "From this host to alice one flow got 300 Mb/s with a file, 900 Mb/s without: the disk holds the transfer "
         "back; alice waited for its disk for 85.0 % of the time.",
         True,
@@ -258,39 +258,39 @@ def test_a_disk_that_is_waited_for_holds_transfers_back():
 
 
 def test_a_disk_that_is_fast_enough_leaves_it_to_the_path():
-    said, bad, _ = told(95e6, 94e6, alice=0.1)
-    assert said.endswith("not the disk but the path is the limit; alice waited for its disk for 10.0 % of the time.")
+    message, bad, _ = reported(95e6, 94e6, alice=0.1)
+    assert message.endswith("not the disk but the path is the limit; alice waited for its disk for 10.0 % of the time.")
     assert not bad
-    said, bad, _ = told(900e6, 600e6, alice=0.3)
-    assert said.endswith(
+    message, bad, _ = reported(900e6, 600e6, alice=0.3)
+    assert message.endswith(
         "disk and network take turns in one program; alice waited for its disk for 30.0 % of the time."
     )
     assert not bad
     # All that waits is not slow: a disk that is waited for all the time, and is as fast as the memory, holds nothing.
-    assert not told(95e6, 94e6, alice=0.9)[1]
+    assert not reported(95e6, 94e6, alice=0.9)[1]
 
 
 @pytest.mark.parametrize(
-    ("room", "said"),
+    ("room", "message"),
     [
         ({"free_bytes": 10**8, "file_bytes": None, "why": None}, "found 100 MB of room; expected 168 MB or more"),
         ({"free_bytes": 10**12, "file_bytes": 0, "why": None}, "found an empty file; expected one with data"),
     ],
 )
-def test_a_disk_without_room_is_refused(room: dict[str, Any], said: str):
-    asked = Asked("alice", files={REMOTE: "/there"})
+def test_a_disk_without_room_is_rejected(room: dict[str, Any], message: str):
+    requested = TestPlan("alice", files={REMOTE: "/there"})
     with pytest.raises(InputError) as error:
-        files.stores(asked, {"alice": Roomy(room)})  # type: ignore[dict-item]
-    assert str(error.value) == f'host "alice": --file: /there: {said}'
+        files.stores(requested, {"alice": Roomy(room)})  # type: ignore[dict-item]
+    assert str(error.value) == f'host "alice": --file: /there: {message}'
 
 
-def test_a_tenth_of_the_room_is_taken_at_most():
-    asked = Asked("alice", files={REMOTE: "/there"})
+def test_a_tenth_of_the_room_is_taken_at_maximum():
+    requested = TestPlan("alice", files={REMOTE: "/there"})
     room = {"free_bytes": 10**9, "file_bytes": None, "why": None}
-    store = files.stores(asked, {"alice": Roomy(room)})["alice"]  # type: ignore[dict-item]
+    store = files.stores(requested, {"alice": Roomy(room)})["alice"]  # type: ignore[dict-item]
     assert store.source["bytes"] + store.sink["bytes"] <= 10**8
     room["file_bytes"] = 5 * 10**9
-    assert files.stores(asked, {"alice": Roomy(room)})["alice"].source["bytes"] == 5 * 10**9  # type: ignore[dict-item]
+    assert files.stores(requested, {"alice": Roomy(room)})["alice"].source["bytes"] == 5 * 10**9  # type: ignore[dict-item]
 
 
 class Roomy:

@@ -56,31 +56,31 @@ def unchanged(bed: Testbed) -> Iterator[None]:
 
 
 def network(bed: Testbed, *words: str, config: Path | None = None, host: str = "alice") -> tuple[int, str, str]:
-    known = ("--ssh-config", str(config or bed.from_bob))
-    return bed.run("doctor", "host", "network", host, *known, *words, on="bob", timeout=60)
+    valid = ("--ssh-config", str(config or bed.from_bob))
+    return bed.run("doctor", "host", "network", host, *valid, *words, on="bob", timeout=60)
 
 
 def answers(bed: Testbed, *words: str) -> dict[str, Any]:
     status, output, errors = network(bed, *words, "--json")
     assert status == 0, errors
-    found: dict[str, Any] = json.loads(output.splitlines()[0])
-    return found
+    result: dict[str, Any] = json.loads(output.splitlines()[0])
+    return result
 
 
 def dropped(bed: Testbed, device: str) -> int:
     """Packets that a queue of the router has dropped."""
-    said = bed.inside("router", "tc", "-j", "-s", "qdisc", "show", "dev", device)
-    (queue,) = [each for each in json.loads(said) if each["kind"] == "pfifo"]
+    message = bed.inside("router", "tc", "-j", "-s", "qdisc", "show", "dev", device)
+    (queue,) = [each for each in json.loads(message) if each["kind"] == "pfifo"]
     drops: int = queue["drops"]
     return drops
 
 
 @pytest.mark.usefixtures("unchanged")
-def test_a_slow_router_is_found_in_both_directions(bed: Testbed):
+def test_a_slow_router_is_detected_in_both_directions(bed: Testbed):
     before = dropped(bed, "left")
-    found = answers(bed, "--duration", "1.5s", "--flows", "4", "--repeats", "1", "--out", str(bed.folder / "found"))
+    result = answers(bed, "--for", "1.5s", "--flows", "4", "--repeats", "1", "--out", str(bed.folder / "found"))
     drops = dropped(bed, "left") - before
-    network = found["network"]
+    network = result["network"]
     to, back = network["cells"]
     for cell, rate_bps in ((to, TO_ALICE_BPS), (back, TO_BOB_BPS)):
         assert 0.9 < cell["goodput_bps"]["mean"] / (rate_bps * DATA) < 1.05
@@ -94,7 +94,7 @@ def test_a_slow_router_is_found_in_both_directions(bed: Testbed):
     sent = flows.filter(flows["run"] == number)["sent_packets"].sum()
     assert abs(of_data["lost"] * sent - drops) <= 0.1 * drops + 10
     assert of_data["retransmitted"] > 0
-    assert any("round trip grows" in finding["sentence"] for finding in found["findings"])
+    assert any("round trip grows" in finding["sentence"] for finding in result["findings"])
     _check_tables(bed.folder / "found", network)
 
 
@@ -133,13 +133,13 @@ def test_a_small_receive_buffer_is_what_limits(bed: Testbed):
             "--port",
             "5001",
         )
-        found = answers(bed, *words)
+        result = answers(bed, *words)
     finally:
         bed.inside("alice", "sysctl", "-w", f"net.ipv4.tcp_rmem={was}")
-    (cell,) = found["network"]["cells"]
+    (cell,) = result["network"]["cells"]
     assert cell["receive_window"]["mean"] > 0.5
     assert cell["rtt_loaded_s"]["mean"] < 0.008
-    first = found["findings"][0]
+    first = result["findings"][0]
     assert re.match(
         r"The receive window held one flow from this host to alice back for [\d.]+ % of the time: net.ipv4.tcp_rmem of "
         r"alice lets a connection buffer 16.4 kB, ",
@@ -158,7 +158,7 @@ def test_nothing_is_left_by_one_that_is_killed(bed: Testbed):
 
 
 @pytest.mark.usefixtures("unchanged")
-def test_a_login_that_is_refused_is_one_line(bed: Testbed):
+def test_a_login_that_is_rejected_is_one_line(bed: Testbed):
     config = bed.folder / "stranger_config"
     config.write_text(bed.from_bob.read_text().replace(f"{bed.folder}/login", f"{bed.folder}/stranger"))
     status, _, errors = network(bed, config=config)
@@ -166,7 +166,7 @@ def test_a_login_that_is_refused_is_one_line(bed: Testbed):
 
 
 @pytest.mark.usefixtures("unchanged")
-def test_a_host_that_is_not_there_is_one_line(bed: Testbed):
+def test_a_host_that_is_not_present_is_one_line(bed: Testbed):
     config = bed.folder / "nowhere_config"
     config.write_text("ConnectTimeout 1\n" + bed.from_bob.read_text())
     status, _, errors = network(bed, host="10.1.0.99", config=config)
@@ -202,9 +202,9 @@ def disks(bed: Testbed) -> tuple[str, ...]:
 
 @pytest.mark.usefixtures("unchanged")
 def test_transfers_between_disks_take_turns_with_those_between_memories(bed: Testbed):
-    words = ("--duration", "1.5s", "--flows", "2", "--repeats", "1", "--out", str(bed.folder / "disks"))
-    found = answers(bed, *words, *disks(bed))
-    network = found["network"]
+    words = ("--for", "1.5s", "--flows", "2", "--repeats", "1", "--out", str(bed.folder / "disks"))
+    result = answers(bed, *words, *disks(bed))
+    network = result["network"]
     assert [(cell["direction"], cell["medium"]) for cell in network["cells"]] == [
         ("to", "memory"), ("to", "file"), ("from", "memory"), ("from", "file")
     ]  # fmt: skip
@@ -214,16 +214,16 @@ def test_transfers_between_disks_take_turns_with_those_between_memories(bed: Tes
         assert set(file["waits"]) == {"this host", "alice"}
         assert all(0 < share < 1 for share in file["waits"].values())
         assert file["goodput_bps"]["mean"] > 0.5 * memory["goodput_bps"]["mean"]
-    assert sum("with a file" in finding["sentence"] for finding in found["findings"]) == 2
+    assert sum("with a file" in finding["sentence"] for finding in result["findings"]) == 2
 
 
 @pytest.mark.usefixtures("unchanged")
 def test_a_file_is_what_is_sent(bed: Testbed):
     path = bed.folder / "sent"
     path.write_bytes(bytes(100_000))
-    words = ("--duration", "1s", "--flows", "1", "--repeats", "1", "--direction", "to")
-    found = answers(bed, *words, "--file", str(path))
-    (_, file) = found["network"]["cells"]
+    words = ("--for", "1s", "--flows", "1", "--repeats", "1", "--direction", "to")
+    result = answers(bed, *words, "--file", str(path))
+    (_, file) = result["network"]["cells"]
     assert set(file["waits"]) == {"this host"}
     assert file["goodput_bps"]["mean"] > 5e6
     assert path.read_bytes() == bytes(100_000)
@@ -250,7 +250,7 @@ def holds_a_file(pid: int) -> bool:
 
 @pytest.mark.usefixtures("unchanged")
 @pytest.mark.parametrize(
-    ("places", "said"),
+    ("places", "message"),
     [
         (["/none/of/it"], "--file: /none/of/it: found No such file or directory; expected a folder to "),
         (
@@ -262,7 +262,7 @@ def holds_a_file(pid: int) -> bool:
         (["/a", "/b"], "--file: found two places here; expected one on each side (:PATH is the other host's)"),
     ],
 )
-def test_places_that_cannot_be_used_are_one_line(bed: Testbed, places: list[str], said: str):
+def test_places_that_cannot_be_used_are_one_line(bed: Testbed, places: list[str], message: str):
     status, _, errors = network(bed, *(word for place in places for word in ("--file", place)))
     assert (status, len(errors.splitlines())) == (2, 1)
-    assert errors.startswith(said)
+    assert errors.startswith(message)

@@ -17,8 +17,8 @@ SOUND = settings.Settings(
 
 
 def sentences(**sysctls: str) -> list[str]:
-    known = {**SOUND.sysctls, **{f"ipv4.{name}": value for name, value in sysctls.items()}}
-    return [finding.sentence for finding in settings.findings(replace(SOUND, sysctls=known))]
+    valid = {**SOUND.sysctls, **{f"ipv4.{name}": value for name, value in sysctls.items()}}
+    return [finding.sentence for finding in settings.findings(replace(SOUND, sysctls=valid))]
 
 
 def test_sound_settings_are_not_worth_a_word():
@@ -42,22 +42,22 @@ def test_memory_of_peers_is_named():
     assert "repeated measurements differ" in sentence
 
 
-def test_the_fastest_interface_counts_and_a_usual_one_where_none_tells():
+def test_the_fastest_interface_counts_and_a_default_one_where_none_reports():
     assert SOUND.fastest_bps == 1e9
-    assert replace(SOUND, interfaces={"eth0": None}).fastest_bps == settings.USUAL_BPS
+    assert replace(SOUND, interfaces={"eth0": None}).fastest_bps == settings.DEFAULT_BPS
 
 
-def test_this_host_says_what_it_is():
-    known = settings.read()
-    assert known.processors >= 1
-    assert known.sysctls["ipv4.tcp_congestion_control"]
-    assert "lo" not in known.interfaces
+def test_this_host_reports_what_it_is():
+    valid = settings.read()
+    assert valid.processors >= 1
+    assert valid.sysctls["ipv4.tcp_congestion_control"]
+    assert "lo" not in valid.interfaces
 
 
-def test_a_host_that_tells_nothing(tmp_path, monkeypatch):
+def test_a_host_that_reports_nothing(tmp_path, monkeypatch):
     monkeypatch.setattr(settings, "SYSCTLS", tmp_path / "none")
     monkeypatch.setattr(settings, "INTERFACES", tmp_path / "none")
-    known = settings.read()
-    assert known.sysctls == {}
-    assert known.interfaces == {}
-    assert list(settings.findings(known)) == []
+    valid = settings.read()
+    assert valid.sysctls == {}
+    assert valid.interfaces == {}
+    assert list(settings.findings(valid)) == []

@@ -23,7 +23,7 @@ from ackclock.doctor import clock_gaps
 def begun(share, told=[]):
     if not told:
         told.append(print("begun", flush=True))
-found = stalls.watch(1.9, begun)
+found = clock_gaps.watch(1.9, begun)
 print(json.dumps(found.as_dict()))
 """
 
@@ -51,8 +51,8 @@ def watched() -> tuple[list[tuple[float, float, float, float]], list[dict[str, f
         for for_s in (0.01, 0.1, 1.0):
             time.sleep(0.1)
             made.append(stopped(watcher.pid, for_s))
-        found = json.loads(watcher.stdout.read())
-    return made, [gap for gap in found["gaps"] if gap["class"] == "stop"]
+        result = json.loads(watcher.stdout.read())
+    return made, [gap for gap in result["gaps"] if gap["class"] == "stop"]
 
 
 def off_s(gap: dict[str, float], times: tuple[float, float, float, float]) -> float:
@@ -64,7 +64,7 @@ def off_s(gap: dict[str, float], times: tuple[float, float, float, float]) -> fl
     return max(early_s, late_s) - gap["waited_s"]
 
 
-def test_each_stop_is_found_with_its_edges():
+def test_each_stop_is_detected_with_its_edges():
     """On a machine with more work than it can do, the watch itself may be late now and then: one of five tries."""
     worst_s = []
     for _ in range(5):
@@ -76,11 +76,11 @@ def test_each_stop_is_found_with_its_edges():
     raise AssertionError(f"edges off by {worst_s} s")
 
 
-def seen(*gaps: tuple[float, float, str]) -> clock_gaps.Stalls:
+def observed(*gaps: tuple[float, float, str]) -> clock_gaps.Stalls:
     """As if these had been found in ten seconds: when, how long, of which kind."""
     rows = [
         {"start_s": 100 + at_s, "wall_s": 1e9 + at_s, "duration_s": long_s, "class": kind}
-        | dict.fromkeys(("waited_s", "stolen_s", "stepped_s", "stood_still_s"), 0.0)
+        | dict.fromkeys(("waited_s", "stolen_s", "stepped_s", "clock_stopped_s"), 0.0)
         for at_s, long_s, kind in gaps
     ]
     return clock_gaps.Stalls(pl.DataFrame(rows, schema=clock_gaps._schema()), 100.0, 1e9, 110.0, 1e9 + 10, counter=True)
@@ -88,7 +88,7 @@ def seen(*gaps: tuple[float, float, str]) -> clock_gaps.Stalls:
 
 def test_the_log_is_what_captures_are_joined_with(tmp_path):
     path = clock_gaps.write_log(
-        seen((1.0, 0.5, "steal"), (2.0, 0.25, "pause"), (3.0, 0.0, "step")), tmp_path / "clock.csv"
+        observed((1.0, 0.5, "steal"), (2.0, 0.25, "pause"), (3.0, 0.0, "step")), tmp_path / "clock.csv"
     )
     log = clock.read(path)
     assert (log.first_s, log.last_s) == (1e9, 1e9 + 10)
@@ -97,31 +97,31 @@ def test_the_log_is_what_captures_are_joined_with(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["clock.csv"]
 
 
-def test_what_is_worth_a_word_comes_in_the_order_of_its_cost():
-    found = list(seen((1, 0.02, "scheduler"), (2, 0.5, "steal"), (3, 0.004, "stop")).findings())
-    assert [finding.evidence["class"] for finding in found] == ["steal", "scheduler"]
-    assert found[0].sentence == (
+def test_findings_come_in_the_order_of_their_cost():
+    result = list(observed((1, 0.02, "scheduler"), (2, 0.5, "steal"), (3, 0.004, "stop")).findings())
+    assert [finding.evidence["class"] for finding in result] == ["steal", "scheduler"]
+    assert result[0].sentence == (
         "The clock had a gap once, 500 ms in all (5.00 % of the time), because the hypervisor ran other guests; "
         "the longest: 500 ms."
     )
-    assert all(finding.bad for finding in found)
+    assert all(finding.bad for finding in result)
 
 
 def test_a_clock_that_goes_on_is_no_fault():
-    (finding,) = seen((1, 0.004, "scheduler")).findings()
+    (finding,) = observed((1, 0.004, "scheduler")).findings()
     assert finding.sentence == "The clock ran as it should: the longest gap was 4.00 ms."
     assert not finding.bad
 
 
 def test_a_result_has_the_gaps(tmp_path):
-    examined = doctor.examined(stalls=seen((1.0, 0.5, "steal")))
+    examined = doctor.examined(stalls=observed((1.0, 0.5, "steal")))
     folder = examined.data.write(tmp_path / "host")
     (row,) = doctor.Dataset.read(folder).frame("clock_gaps").to_dicts()
     assert (row["time_s"], row["duration_s"], row["class"]) == (1.0, 0.5, "steal")
-    assert examined.answers["stalls"]["classes"]["steal"] == {"count": 1, "total_s": 0.5, "longest_s": 0.5}
+    assert examined.analysis["stalls"]["classes"]["steal"] == {"count": 1, "total_s": 0.5, "longest_s": 0.5}
 
 
-def test_where_the_clock_cannot_be_watched_it_says_so(monkeypatch):
+def test_where_the_clock_cannot_be_watched_it_reports_so(monkeypatch):
     monkeypatch.delattr("ackclock._core.ClockWatch")
     with pytest.raises(clock_gaps.WatchError, match="the clock can be watched on Linux only"):
         clock_gaps.watch(1.0)

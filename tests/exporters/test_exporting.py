@@ -62,13 +62,13 @@ def commands(script: str) -> list[str]:
 
 
 @pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.stem)
-def test_every_example_becomes_scripts_or_is_refused_by_name(path):
+def test_every_example_becomes_scripts_or_is_rejected_by_name(path):
     loaded = ac.load(path)
     plan = loaded.points([0]).__next__().plan if loaded.sweep else loaded.plan()
     for target in exporters.TARGETS:
         try:
             script = exporters.export(plan, target)
-        except exporters.UnsaidError as error:
+        except exporters.ExportError as error:
             assert all(line.startswith("Unsupported: a script for ") for line in str(error).splitlines())
             continue
         assert script == exporters.export(plan, target)
@@ -91,7 +91,7 @@ def test_the_script_of_tc_has_the_engines_commands_and_a_client_for_each_flow():
     assert 'tc -n q0 -s qdisc show dev out | sed "s/^qdisc [^ ]* [^ ]*/& dev q0/"' in script
 
 
-def test_udp_and_transfers_are_said_with_their_size_and_rate():
+def test_udp_and_transfers_are_reported_with_their_size_and_rate():
     more = 'size = "2MB"\n[[traffic]]\nkind = "udp"\npacket = "1000B"\nrate = "100/s"'
     script = exporters.export(small(more=more), "tc").text
     assert "iperf3 -c 10.2.0.1 -B 10.1.0.1 -n 2000000 -C cubic" in script
@@ -111,10 +111,10 @@ sack = true
 
 
 @pytest.mark.parametrize(("target", "line"), [("ns2", "transfer 2 1 $src0 $dst0 "), ("ns3", "    {2, ")])
-def test_a_simulator_is_told_of_each_transfer(target, line):
+def test_a_simulator_is_reported_of_each_transfer(target, line):
     script = exporters.export(small(congestion="reno", more=TRANSFERS.format(rate="5/s")), target).text
     assert line in script
-    with pytest.raises(exporters.UnsaidError, match="more than 1000 transfers"):
+    with pytest.raises(exporters.ExportError, match="more than 1000 transfers"):
         exporters.export(small(congestion="reno", more=TRANSFERS.format(rate="500/s")), target)
 
 
@@ -129,14 +129,14 @@ def test_one_device_gets_the_bottlenecks_rate_and_queue():
     assert "fq_codel limit 200" in script
     assert "netns" not in script
     for wrong in ("eth0; reboot", "$(x)", "a" * 16):
-        with pytest.raises(exporters.UnsaidError):
+        with pytest.raises(exporters.ExportError):
             exporters.export(small(), "tc", wrong)
     with pytest.raises(InputError, match="device"):
         exporters.export(small(), "ns2", "eth0")
 
 
 @pytest.mark.parametrize(
-    ("target", "plan", "said"),
+    ("target", "plan", "message"),
     [
         ("ns2", {"congestion": "dctcp"}, 'a script for ns-2 has no congestion control "dctcp"'),
         ("ns2", {"queue": "codel", "limit": "100p"}, 'no queue discipline "codel"'),
@@ -144,12 +144,12 @@ def test_one_device_gets_the_bottlenecks_rate_and_queue():
         ("tc", {"queue": "redfavor", "limit": "100KB"}, 'queue discipline "redfavor"'),
     ],
 )
-def test_what_a_program_has_not_is_refused_with_status_3(tmp_path, target, plan, said):
+def test_what_a_program_has_not_is_rejected_with_status_3(tmp_path, target, plan, message):
     values = {"queue": "pfifo", "limit": "20p", "congestion": "cubic", "more": "", **plan}
     (tmp_path / "s.toml").write_text(SMALL.format(**values))
     result = call("export", tmp_path / "s.toml", "--to", target)
     assert (result.exit_code, result.stdout) == (3, "")
-    assert said in result.stderr
+    assert message in result.stderr
 
 
 #: A name that would be a command, or end a comment, in each of the languages.
@@ -191,7 +191,7 @@ def test_flent_gets_a_stream_and_a_control_for_each_flow():
     assert "--test-parameter cc_algos=bbr,bbr" in script
 
 
-def test_tcl_is_whole(tmp_path):
+def test_tcl_is_complete(tmp_path):
     (tmp_path / "s.tcl").write_text(exporters.export(small(), "ns2").text)
     reads("tclsh", text=f"if {{![info complete [read [open {tmp_path / 's.tcl'}]]]}} {{exit 1}}\n")
 
@@ -232,7 +232,7 @@ def test_ns3_compiles_and_runs_its_program(tmp_path):
     assert float(last[6]) * 8 / 3 == pytest.approx(5e6, rel=0.05)
 
 
-def test_the_command_writes_a_file_and_says_what_is_not_in_it(tmp_path):
+def test_the_command_writes_a_file_and_reports_what_is_not_in_it(tmp_path):
     (tmp_path / "s.toml").write_text(
         SMALL.format(queue="pfifo", limit="20p", congestion="cubic", more='start = { jitter = "1s" }')
     )
@@ -246,8 +246,8 @@ def test_the_command_writes_a_file_and_says_what_is_not_in_it(tmp_path):
 
 @pytest.mark.parametrize("device", [None, "eth0"])
 @pytest.mark.parametrize("scenario", ["cellular", "opportunities"])
-def test_a_rate_that_follows_a_trace_is_refused_by_tc(scenario, device):
+def test_a_rate_that_follows_a_trace_is_rejected_by_tc(scenario, device):
     loaded = ac.load(Path(__file__).parents[2] / "scenarios" / f"{scenario}.toml")
     plan = next(iter(loaded.points([0]))).plan if loaded.sweep else loaded.plan()
-    with pytest.raises(exporters.UnsaidError, match="a rate that follows a trace: the script has one rate"):
+    with pytest.raises(exporters.ExportError, match="a rate that follows a trace: the script has one rate"):
         exporters.export(plan, "tc", device)

@@ -38,6 +38,6 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Dataset, Path]:
 
 
 @pytest.fixture(scope="package")
-def found(run: tuple[Dataset, Path]) -> Captured:
-    """What its capture tells, with its segments."""
+def result(run: tuple[Dataset, Path]) -> Captured:
+    """Return the analysis of its capture, with segments."""
     return capture.read([run[1]], segments=True)

@@ -1,4 +1,4 @@
-"""What a sweep says in sentences: of tables of which the answer is known."""
+"""Sentences on sweeps whose best points are known."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_the_best_is_named_and_how_sure_it_is():
     assert "wide" not in last
 
 
-def test_two_seeds_are_said_to_be_few_and_what_overlaps_is_left_open():
+def test_two_seeds_are_reported_to_be_few_and_what_overlaps_is_left_open():
     first, last = sweep_summary.sentences(sweep_of({"1p": (0.5, 0.7), "9p": (0.6, 0.9)}))
     assert first.endswith("but their 95 % intervals overlap, so which is better is not clear.")
     assert "With two seeds an interval reaches 12.7 standard errors to each side, which is wide" in last  # t(0.975; 1)
@@ -64,5 +64,5 @@ def test_one_run_promises_no_interval():
 
 
 @pytest.mark.parametrize("values", [{"1p": (0.5, 0.6)}, {"1p": (None,), "9p": (None,)}], ids=["one point", "no values"])
-def test_without_two_values_nothing_is_said(values):
+def test_without_two_values_nothing_is_reported(values):
     assert sweep_summary.sentences(sweep_of(values)) == []

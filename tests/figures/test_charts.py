@@ -1,4 +1,4 @@
-"""What the figures and the report of a sweep show."""
+"""Charts of a sweep for figures and the report."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_the_axis_across_is_the_numeric_one_and_each_other_value_a_line():
     assert reno.lows[0] == 0.0  # cut at what the metric can be
 
 
-def test_values_without_numbers_stand_side_by_side():
+def test_values_without_numbers_appear_side_by_side():
     (chart,) = charts.charts([sweep_of(limits=("0.1bdp", "5p"))])
     assert chart.across == charts.Across(CONTROL, logarithmic=False, names=("reno", "cubic"))
     assert [line.name for line in chart.lines] == ["0.1bdp", "5p"]
@@ -106,7 +106,7 @@ def test_quantities_of_one_kind(values, expected):
     assert charts.quantities(values) == expected
 
 
-def test_what_cannot_be_drawn_is_said():
+def test_what_cannot_be_drawn_is_reported():
     alone = sweep_of()
     with pytest.raises(ac.InputError, match="nothing swept"):
         charts.charts([Sweep(None, alone.manifest, (), alone.table)])
@@ -158,12 +158,12 @@ def test_from_the_command_line(tmp_path, monkeypatch):
     where = ("--where", "network.queue.limit=2p,9p")
     done = call("sweep", "small.toml", *where, "--metrics", "utilisation,loss_rate", "--seed", "2", "--json")
     assert done.exit_code == 0, done.output
-    found = json.loads(done.stdout)
-    assert (found["scenario"], found["engine"]) == ("small", "packet")
-    assert [[*point["values"].values()] for point in found["points"]] == [
+    outcome = json.loads(done.stdout)
+    assert (outcome["scenario"], outcome["engine"]) == ("small", "packet")
+    assert [[*point["values"].values()] for point in outcome["points"]] == [
         ["2p", "reno"], ["2p", "cubic"], ["9p", "reno"], ["9p", "cubic"]
     ]  # fmt: skip
-    assert set(found["points"][0]["summary"]) == {"utilisation", "loss_rate"}
+    assert set(outcome["points"][0]["summary"]) == {"utilisation", "loss_rate"}
     assert "wrote results/small-packet-sweep/report.html" in done.stderr
     assert "results/small-packet-sweep/sweep.png" in call("plot", "results/small-packet-sweep", "sweep").stdout
     assert (tmp_path / "results/small-packet-sweep/sweep.png").stat().st_size > 10_000
@@ -182,7 +182,7 @@ def test_from_the_command_line(tmp_path, monkeypatch):
         (("--engine", "fluidd"), 'engine: found "fluidd"; expected'),
     ],
 )
-def test_the_command_line_refuses_in_one_line(tmp_path, monkeypatch, arguments, expected):
+def test_the_command_line_rejects_in_one_line(tmp_path, monkeypatch, arguments, expected):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "small.toml").write_text(SCENARIO)
     done = call("sweep", "small.toml", *arguments)

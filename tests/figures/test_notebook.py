@@ -1,4 +1,4 @@
-"""What results say of themselves: three lines, a table in a notebook, frames of pandas."""
+"""Representations of results: three lines, a table in a notebook, frames of pandas."""
 
 from __future__ import annotations
 
@@ -101,9 +101,9 @@ class Cells(HTMLParser):
 
 def test_tables_in_a_notebook_are_text_and_numbers(scenario, data, swept, compared):
     assert Cells(scenario.plan()._repr_html_()).rows[1] == ["bottleneck", "2", "0", "pfifo", "limit_packets 20"]
-    found = data.metrics()["summary"]["utilisation"]
+    result = data.metrics()["summary"]["utilisation"]
     (row,) = [row for row in Cells(data._repr_html_()).rows if row[0] == "Utilisation"]
-    assert row[1:3] == ["share", f"{found['mean']:.4g}"]
+    assert row[1:3] == ["share", f"{result['mean']:.4g}"]
     points = Cells(swept._repr_html_())
     assert points.rows[0] == ["limit", "Utilisation", "Mean queueing delay"]
     assert [row[0] for row in points.rows[1:]] == ["8p", "50p"]
@@ -128,20 +128,20 @@ def test_flows_have_the_labels_of_their_groups(data, scenario):
 
 
 def test_the_goodput_of_each_flow_is_the_metric(data):
-    found = data.flow_goodput()
-    assert found.columns == ["run", "seed", "flow", "group", "label", "congestion", "goodput_bps"]
-    assert found.select("run", "seed", "flow").rows() == [(0, 1, 0), (0, 1, 1), (1, 2, 0), (1, 2, 1)]
-    assert found["label"].to_list() == ["bulk"] * 4
+    result = data.flow_goodput()
+    assert result.columns == ["run", "seed", "flow", "group", "label", "congestion", "goodput_bps"]
+    assert result.select("run", "seed", "flow").rows() == [(0, 1, 0), (0, 1, 1), (1, 2, 0), (1, 2, 1)]
+    assert result["label"].to_list() == ["bulk"] * 4
     listed = [value for run in data.metrics()["runs"] for value in run["metrics"]["goodput_flow_bps"]]
-    assert found["goodput_bps"].to_list() == listed
+    assert result["goodput_bps"].to_list() == listed
     counted = data.frame("flows").sort("run", "flow")["measured_bytes"] * 8 / 2.25  # of 3 s a quarter is not measured
-    assert found["goodput_bps"].to_list() == pytest.approx(counted.to_list())
+    assert result["goodput_bps"].to_list() == pytest.approx(counted.to_list())
     part = data.flow_goodput(between=(1, 2))
     assert part.height == 4
     assert part["goodput_bps"].to_list() != listed
 
 
-def test_flows_that_come_and_go_are_told_apart():
+def test_flows_that_come_and_go_have_distinct_labels():
     """The second group begins when the measured part is over, the third is done before it begins."""
     text = """
 duration = "6s"
@@ -153,8 +153,8 @@ flows = [
     { congestion = "cubic", start = "5s", label = "late" },
 ]
 """
-    found = ac.run(text).flow_goodput()
-    assert found.select("flow", "label", "congestion").rows() == [(0, "reno", "reno"), (2, "late", "cubic")]
+    result = ac.run(text).flow_goodput()
+    assert result.select("flow", "label", "congestion").rows() == [(0, "reno", "reno"), (2, "late", "cubic")]
 
 
 def test_pandas_has_the_same_values(data, swept, compared):
@@ -174,14 +174,14 @@ def test_pandas_has_the_same_values(data, swept, compared):
     assert mixed["d"][0] == [1.0]
 
 
-def test_without_pandas_one_line_says_what_to_install(data, swept, monkeypatch):
+def test_without_pandas_one_line_reports_what_to_install(data, swept, monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
     for given in (data, swept):
         with pytest.raises(ac.InputError, match=r"^found no pandas \(.*\); expected ackclock\[pandas\]: pip install"):
             given.to_pandas()
 
 
-def test_a_table_that_there_is_not(data, swept):
+def test_a_table_that_present_is_not(data, swept):
     with pytest.raises(ac.InputError, match='^table: found "nope"; expected one of flows'):
         data.to_pandas("nope")
     with pytest.raises(ac.InputError, match="no table 'events'; expected a sweep that was run with --samples"):

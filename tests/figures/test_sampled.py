@@ -26,28 +26,28 @@ def view_of(dataset):
 
 
 def test_in_blocks_the_curves_are_the_same(dataset, monkeypatch):
-    whole = view_of(dataset)
+    complete = view_of(dataset)
     monkeypatch.setattr(rows, "BLOCK_ROWS", 100)
     parts = view_of(dataset)
     assert not parts.rows("flow_samples").is_small
     for curve in (curves.windows, curves.goodputs):
-        one, other = curve(whole), curve(parts)
+        one, other = curve(complete), curve(parts)
         assert np.array_equal(one.times_s, other.times_s)
         assert np.array_equal(one.values, other.values, equal_nan=True)
         assert (one.labels, one.groups) == (other.labels, other.groups)
-    assert np.array_equal(curves.queue(whole).backlog_p, curves.queue(parts).backlog_p)
+    assert np.array_equal(curves.queue(complete).backlog_p, curves.queue(parts).backlog_p)
 
 
 def test_what_is_thinned_has_the_extremes_of_each_curve_and_of_the_sum(dataset, in_blocks, monkeypatch):
-    whole = curves.windows(view_of(dataset))
-    monkeypatch.setattr(decimation, "CELLS", whole.values.size // 4)
+    complete = curves.windows(view_of(dataset))
+    monkeypatch.setattr(decimation, "CELLS", complete.values.size // 4)
     some = curves.windows(view_of(dataset))
-    assert some.values.size < whole.values.size / 2
-    assert set(some.times_s) < set(whole.times_s)
-    assert (some.times_s[0], some.times_s[-1]) == (whole.times_s[0], whole.times_s[-1])
+    assert some.values.size < complete.values.size / 2
+    assert set(some.times_s) < set(complete.times_s)
+    assert (some.times_s[0], some.times_s[-1]) == (complete.times_s[0], complete.times_s[-1])
     for extreme in (np.nanmin, np.nanmax):
-        assert np.array_equal(extreme(some.values, axis=0), extreme(whole.values, axis=0))
-        assert extreme(some.total()) == extreme(whole.total())
+        assert np.array_equal(extreme(some.values, axis=0), extreme(complete.values, axis=0))
+        assert extreme(some.total()) == extreme(complete.total())
 
 
 @pytest.mark.parametrize("count", [1, 99, 100, 101, 12_345])

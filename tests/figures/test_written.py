@@ -56,6 +56,6 @@ def test_csv_has_the_numbers_in_si_units_and_nothing_for_none(sweep):
     assert float(rows[1]["queue_delay_mean_s_ci95_high"]) == pytest.approx(0.011 + 12.706 * 0.001, rel=1e-4)
 
 
-def test_a_metric_that_is_not_there_is_said(sweep):
+def test_a_metric_that_is_not_present_is_reported(sweep):
     with pytest.raises(InputError, match=r'^--metrics: found "jain"; expected'):
         table_export.table(sweep, "latex", ["jain"])

@@ -6,7 +6,7 @@ import numpy as np
 
 from ackclock import metrics
 from ackclock.figures import capture_figures, figure_spec, xplot
-from ackclock.figures.figure_spec import Drawing, Line, Panel, Points, Stack, Strokes
+from ackclock.figures.figure_spec import Drawing, Line, Panel, Points, Reference, Stack, Strokes
 
 #: A command's operands by its name; those with none are colours, text follows texts.
 PLACES = {"line": 4, "x": 2, "dot": 2, "diamond": 2, "uarrow": 2, "darrow": 2, "box": 2, "rtext": 2}
@@ -18,18 +18,18 @@ def read(lines: list[str]) -> dict[str, list[list[float]]]:
     assert lines[0] == "timeval double"
     assert lines[1:6:2] == ["title", "xlabel", "ylabel"]
     assert lines[-1] == "go"
-    found: dict[str, list[list[float]]] = {}
+    result: dict[str, list[list[float]]] = {}
     rest = iter(lines[7:-1])
     for line in rest:
         command, *operands = line.split()
         if command in PLACES:
             assert len(operands) == PLACES[command]
-            found.setdefault(command, []).append([float(operand) for operand in operands])
+            result.setdefault(command, []).append([float(operand) for operand in operands])
             if command == "rtext":
                 next(rest)
         else:
             assert line in COLOURS
-    return found
+    return result
 
 
 def drawing(*layers: figure_spec.Layer, **more: object) -> Drawing:
@@ -44,15 +44,15 @@ def test_layers_become_commands():
                 Line("a", x, y, figure_spec.BLUE),
                 Strokes("b", x, y, x, y + 1, figure_spec.RED),
                 Points("c", x, np.array([1.0, np.nan, 2.0]), figure_spec.GREEN, "x"),
-                references=((2.0, "depth\n2 kB"),),
+                references=(Reference(2.0, "depth\n2 kB"),),
             )
         )
     )
-    found = read(lines)
-    assert found["line"][:2] == [[0, 1, 1, 1], [1, 1, 2, 4]]
-    assert found["line"][2:5] == [[0, 1, 0, 2], [1, 1, 1, 2], [2, 4, 2, 5]]
-    assert found["line"][5] == [0, 2, 3, 2]  # across
-    assert found["x"] == [[0, 1], [2, 2]]
+    result = read(lines)
+    assert result["line"][:2] == [[0, 1, 1, 1], [1, 1, 2, 4]]
+    assert result["line"][2:5] == [[0, 1, 0, 2], [1, 1, 1, 2], [2, 4, 2, 5]]
+    assert result["line"][5] == [0, 2, 3, 2]  # across
+    assert result["x"] == [[0, 1], [2, 2]]
     assert "depth 2 kB" in lines
     assert lines[2] == "?ber ? -> ?"  # ASCII only
 
@@ -70,7 +70,7 @@ def test_steps_and_stacks_have_corners():
     assert [0, 11, 1, 11] in read(list(xplot.lines(drawing(stack))))["line"]
 
 
-def test_every_kind_of_a_capture_can_be_read(found):
-    view = next(iter(metrics.runs(found.data)))
-    for kind in ("sequence", "pipe", "rtt", "limits", "silences"):
+def test_every_kind_of_a_capture_can_be_read(result):
+    view = next(iter(metrics.runs(result.data)))
+    for kind in ("sequence", "pipe", "rtt", "limits", "stalls"):
         assert read(list(xplot.lines(capture_figures.KINDS[kind](view))))["line"]

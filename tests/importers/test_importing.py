@@ -37,7 +37,7 @@ def saved(tmp_path, name: str, content: str | bytes | dict) -> Path:
     return path
 
 
-def refused(*paths, kind=None) -> str:
+def rejected(*paths, kind=None) -> str:
     with pytest.raises(InputError) as error:
         importers.read(paths, kind)
     assert "\n" not in str(error.value)
@@ -47,7 +47,7 @@ def refused(*paths, kind=None) -> str:
 # ---- iperf3 ----
 
 
-def test_iperf3_tells_windows_round_trips_bytes_and_retransmissions():
+def test_iperf3_reports_windows_round_trips_bytes_and_retransmissions():
     data = importers.read([DATA / "tcp.json"])
     flows, samples = data.flows, data.flow_samples
     assert flows["source"].to_list() == ["10.9.0.1:33606", "10.9.0.1:33616"]
@@ -90,19 +90,19 @@ def test_iperf3_in_both_directions_has_a_flow_for_each():
     assert flows["delivered_bytes"].to_list() == [227934208, 277872640]
 
 
-def test_iperf3_at_the_receiver_knows_what_arrived_and_not_what_was_sent():
+def test_iperf3_at_the_receiver_uses_what_arrived_and_not_what_was_sent():
     (flow,) = importers.read([DATA / "server.json"]).flows.to_dicts()
     assert (flow["source"], flow["destination"]) == ("127.0.0.1:38990", "127.0.0.1:5201")
     assert (flow["delivered_bytes"], flow["sent_bytes"], flow["retransmissions"]) == (1123287040, None, None)
 
 
 def test_what_iperf3_leaves_out_is_left_out(tmp_path):
-    whole = json.loads((DATA / "tcp.json").read_text())
-    whole["intervals"][0]["streams"][0]["omitted"] = True
-    data = importers.read([saved(tmp_path, "omitted.json", whole)])
+    complete = json.loads((DATA / "tcp.json").read_text())
+    complete["intervals"][0]["streams"][0]["omitted"] = True
+    data = importers.read([saved(tmp_path, "omitted.json", complete)])
     assert data.flow_samples.height == 7
-    del whole["end"]["streams"], whole["start"]["tcp_mss_default"], whole["end"]["sender_tcp_congestion"]
-    data = importers.read([saved(tmp_path, "less.json", whole)])
+    del complete["end"]["streams"], complete["start"]["tcp_mss_default"], complete["end"]["sender_tcp_congestion"]
+    data = importers.read([saved(tmp_path, "less.json", complete)])
     assert set(data.flows["congestion"]) == {"unknown"}
     assert set(data.flow_samples["cwnd"]) == {None}
     assert data.flows["delivered_bytes"].null_count() == 2
@@ -110,9 +110,9 @@ def test_what_iperf3_leaves_out_is_left_out(tmp_path):
 
 def test_files_of_one_test_are_runs_with_intervals():
     data = importers.read([DATA / "tcp.json", DATA / "reverse.json"])
-    found = data.metrics()
-    assert [run["seed"] for run in found["runs"]] == [None, None]
-    assert found["summary"]["goodput_bps"]["n"] == 2
+    outcome = data.metrics()
+    assert [run["seed"] for run in outcome["runs"]] == [None, None]
+    assert outcome["summary"]["goodput_bps"]["n"] == 2
     assert data.plan.groups[1].label == "cubic down"
 
 
@@ -129,13 +129,13 @@ def flent(**series) -> dict:
 
 
 def test_flent_has_a_flow_for_each_tcp_series(tmp_path):
-    whole = flent(TCP_upload=[8.0, 8.0, None, 8.0], TCP_download=[4.0] * 4, TCP_upload_sum=[8.0] * 4)
-    whole["results"]["TCP upload::tcp_cwnd"] = [10, 20, None, 40]
-    whole["results"]["TCP upload::tcp_rtt"] = [20.5, None, 30, 40]
-    whole["results"]["Ping (ms) ICMP"] = [20.0, 21.0, 22.0, 23.0]
-    whole["results"]["Ping (ms) avg"] = [20.0, 21.0, 22.0, 23.0]
-    whole["metadata"]["SERIES_META"] = {"TCP upload": {"CONGESTION_CONTROL": "bbr"}}
-    data = importers.read([saved(tmp_path, "two.flent", gzip.compress(json.dumps(whole).encode()))])
+    complete = flent(TCP_upload=[8.0, 8.0, None, 8.0], TCP_download=[4.0] * 4, TCP_upload_sum=[8.0] * 4)
+    complete["results"]["TCP upload::tcp_cwnd"] = [10, 20, None, 40]
+    complete["results"]["TCP upload::tcp_rtt"] = [20.5, None, 30, 40]
+    complete["results"]["Ping (ms) ICMP"] = [20.0, 21.0, 22.0, 23.0]
+    complete["results"]["Ping (ms) avg"] = [20.0, 21.0, 22.0, 23.0]
+    complete["metadata"]["SERIES_META"] = {"TCP upload": {"CONGESTION_CONTROL": "bbr"}}
+    data = importers.read([saved(tmp_path, "two.flent", gzip.compress(json.dumps(complete).encode()))])
     assert data.plan.name == "tcp_2up two"
     assert [group.label for group in data.plan.groups] == ["TCP upload", "TCP download", "Ping (ms) ICMP"]
     assert data.flows["congestion"].to_list() == ["bbr", "unknown", "udp"]
@@ -154,7 +154,7 @@ def test_flent_of_a_real_ping():
 
 
 @pytest.mark.parametrize(
-    ("whole", "said"),
+    ("complete", "message"),
     [
         (flent(CPU_load=[1.0] * 4), "results: found the test 'tcp_2up' with CPU load; expected series of TCP"),
         (flent(), "with no series"),
@@ -174,14 +174,14 @@ def test_flent_of_a_real_ping():
         ({**flent(), "results": 7}, "results: found 7; expected a table"),
     ],
 )
-def test_flent_of_another_kind_is_a_line_with_its_place(tmp_path, whole, said):
-    assert said in refused(saved(tmp_path, "other.flent", whole))
+def test_flent_of_another_kind_is_a_line_with_its_place(tmp_path, complete, message):
+    assert message in rejected(saved(tmp_path, "other.flent", complete))
 
 
 # ---- logs of ss and tc ----
 
 
-def test_ss_and_tc_together_are_one_run():
+def test_ss_and_tc_jointly_are_one_run():
     data = importers.read([DATA / "ss.log", DATA / "tc.log"])
     assert len(data.runs) == 1
     assert data.flows.height == 3
@@ -250,7 +250,7 @@ qdisc pfifo 10: dev q1 root limit 8p
     ]
 
 
-def test_a_connection_that_was_there_before_counts_from_the_first_look(tmp_path):
+def test_a_connection_that_was_present_before_counts_from_the_first_read(tmp_path):
     line = "ESTAB 0 0 10.0.0.1:1 10.0.0.2:2 reno wscale:7,7 rto:204 rtt:1/2 cwnd:{} bytes_acked:{} retrans:0/{}\n"
     log = "".join(f"{1.7e9 + k:.1f} {line.format(10 + k, 1000 + 500 * k, k)}" for k in range(4))
     data = importers.read([saved(tmp_path, "ss.log", log)])
@@ -258,7 +258,7 @@ def test_a_connection_that_was_there_before_counts_from_the_first_look(tmp_path)
     assert metrics(data)["goodput_bps"] == pytest.approx(4000)
 
 
-def test_a_connection_that_came_later_began_before_it_was_seen(tmp_path):
+def test_a_connection_that_arrived_later_began_before_it_was_captured(tmp_path):
     line = "ESTAB 0 0 10.0.0.1:{} 10.0.0.2:2\n\t reno wscale:7,7 rto:204 rtt:1/2 cwnd:10 bytes_acked:{}\n"
     log = f"1700000000\n{line.format(7, 5)}1700000001\n1700000002\n{line.format(8, 4000)}1700000003\n"
     (flow,) = importers.read([saved(tmp_path, "ss.log", log)]).flows.to_dicts()
@@ -267,7 +267,7 @@ def test_a_connection_that_came_later_began_before_it_was_seen(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("log", "said"),
+    ("log", "message"),
     [
         ("ESTAB 0 0 a:1 b:2\n rto:1 cwnd:1", ":1: found 'ESTAB 0 0 a:1 b:2' before any time"),
         ("1700000000\nESTAB 0 0 a:1 b:2\n rto:1 cwnd:1e400", ":3: found '1e400' for cwnd"),
@@ -280,8 +280,8 @@ def test_a_connection_that_came_later_began_before_it_was_seen(tmp_path):
         ('1700000000\n[{"kind"\nqdisc pfifo 1: root', ":2: found broken JSON"),
     ],
 )
-def test_logs_that_say_nonsense_are_a_line_with_its_number(tmp_path, log, said):
-    assert said in refused(saved(tmp_path, "x.log", log))
+def test_logs_that_report_nonsense_are_a_line_with_its_number(tmp_path, log, message):
+    assert message in rejected(saved(tmp_path, "x.log", log))
 
 
 # ---- TEACUP ----
@@ -316,13 +316,13 @@ Timestamp,Cid,LocalAddress,LocalPort,RemAddress,RemPort,SmoothedRTT,CurCwnd,CurM
     assert data.flows["retransmissions"].to_list() == [2]
     assert data.flow_samples["delivered_bytes"].to_list() == [0, 28000]
     cut = log.replace("40,14000", "40")
-    assert ":2: found 11 columns; expected 12" in refused(saved(tmp_path, "exp_2_host1_web10g.log", cut))
-    assert "names of the columns" in refused(saved(tmp_path, "exp_3_host1_web10g.log", "1,2,3\n"))
-    assert "found another name" in refused(saved(tmp_path, "x.csv", log), kind="teacup")
+    assert ":2: found 11 columns; expected 12" in rejected(saved(tmp_path, "exp_2_host1_web10g.log", cut))
+    assert "names of the columns" in rejected(saved(tmp_path, "exp_3_host1_web10g.log", "1,2,3\n"))
+    assert "found another name" in rejected(saved(tmp_path, "x.csv", log), kind="teacup")
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "said"),
+    ("name", "content", "message"),
     [
         (
             "t_10.0.0.1_5001_10.0.0.2_80_siftr.cwnd",
@@ -338,8 +338,8 @@ Timestamp,Cid,LocalAddress,LocalPort,RemAddress,RemPort,SmoothedRTT,CurCwnd,CurM
         ("t_10.0.0.1_5001_10.0.0.2_80.rtt", "1427900000.1,2\n", "found other text; expected a data file of flent"),
     ],
 )
-def test_teacup_tables_of_another_kind_are_a_line(tmp_path, name, content, said):
-    assert said in refused(saved(tmp_path, name, content))
+def test_teacup_tables_of_another_kind_are_a_line(tmp_path, name, content, message):
+    assert message in rejected(saved(tmp_path, name, content))
 
 
 # ---- whatever comes ----
@@ -358,7 +358,7 @@ def test_what_is_imported_goes_through_every_view(tmp_path):
     assert Dataset.read(out).manifest["imported"]["files"][0]["kind"] == "iperf3"
 
 
-def test_a_folder_of_another_kind_is_left_alone(tmp_path):
+def test_a_folder_of_another_kind_is_left_single(tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "notes").write_text("mine")
     result = call("import", DATA / "tcp.json", "--out", tmp_path / "mine")
@@ -366,7 +366,7 @@ def test_a_folder_of_another_kind_is_left_alone(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "said"),
+    ("name", "content", "message"),
     [
         ("x", b"", "found an empty file; expected a data file of flent"),
         ("x.json", b"{}", "found JSON of another program"),
@@ -379,21 +379,21 @@ def test_a_folder_of_another_kind_is_left_alone(tmp_path):
         ("x", b"\xff\xfe\x00", "found byte 0, which is no text"),
     ],
 )
-def test_files_that_are_none_are_one_line(tmp_path, name, content, said):
-    assert said in refused(saved(tmp_path, name, content))
+def test_files_that_are_none_are_one_line(tmp_path, name, content, message):
+    assert message in rejected(saved(tmp_path, name, content))
 
 
-def test_a_small_file_that_becomes_a_large_one_is_refused(tmp_path, monkeypatch):
+def test_a_small_file_that_becomes_a_large_one_is_rejected(tmp_path, monkeypatch):
     monkeypatch.setattr("ackclock.importers.text.LONGEST", 1 << 20)
-    assert "more than 1 MiB in gzip" in refused(saved(tmp_path, "bomb.gz", gzip.compress(bytes(1 << 22))))
+    assert "more than 1 MiB in gzip" in rejected(saved(tmp_path, "bomb.gz", gzip.compress(bytes(1 << 22))))
 
 
-def test_a_test_that_failed_says_so():
-    assert "found a test that failed (unable to connect to server" in refused(DATA / "error.json")
+def test_a_test_that_failed_reports_so():
+    assert "found a test that failed (unable to connect to server" in rejected(DATA / "error.json")
 
 
 @pytest.mark.parametrize(
-    ("place", "value", "said"),
+    ("place", "value", "message"),
     [
         (("intervals", 1, "streams", 0, "bytes"), 1e400, "intervals[1].streams[0].bytes: found Infinity"),
         (("intervals", 1, "streams", 0, "end"), "x", 'intervals[1].streams[0].end: found "x"'),
@@ -403,25 +403,25 @@ def test_a_test_that_failed_says_so():
         (("intervals",), [], "intervals: found no streams"),
     ],
 )
-def test_wrong_values_of_iperf3_are_named(tmp_path, place, value, said):
-    whole = json.loads((DATA / "tcp.json").read_text())
-    inner = whole
+def test_wrong_values_of_iperf3_are_named(tmp_path, place, value, message):
+    complete = json.loads((DATA / "tcp.json").read_text())
+    inner = complete
     for key in place[:-1]:
         inner = inner[key]
     inner[place[-1]] = value
-    assert said in refused(saved(tmp_path, "x.json", json.dumps(whole)))
+    assert message in rejected(saved(tmp_path, "x.json", json.dumps(complete)))
 
 
 def test_names_with_control_characters_stay_text(tmp_path):
-    whole = flent(**{"TCP_upload\n\x1b[2J": [1.0, "x", 3, 4]})
-    said = refused(saved(tmp_path, "x.flent", whole))
-    assert said.isprintable()
-    whole = flent(**{"TCP_upload\x1b[2J": [1.0, 2, 3, 4]})
-    whole["metadata"]["TITLE"] = "a\nb\x07"
-    plan = importers.read([saved(tmp_path, "x.flent", whole)]).plan
+    complete = flent(**{"TCP_upload\n\x1b[2J": [1.0, "x", 3, 4]})
+    message = rejected(saved(tmp_path, "x.flent", complete))
+    assert message.isprintable()
+    complete = flent(**{"TCP_upload\x1b[2J": [1.0, 2, 3, 4]})
+    complete["metadata"]["TITLE"] = "a\nb\x07"
+    plan = importers.read([saved(tmp_path, "x.flent", complete)]).plan
     assert (plan.name, plan.groups[0].label) == ("tcp_2up a b?", "TCP upload?[2J")
     failed = {"start": {}, "intervals": [], "end": {}, "error": "a\nb"}
-    assert "(a b)" in refused(saved(tmp_path, "x.json", failed))
+    assert "(a b)" in rejected(saved(tmp_path, "x.json", failed))
 
 
 #: Whatever JSON can say.
@@ -450,11 +450,11 @@ def tried(path: Path, kind: str | None = None) -> None:
 @settings(max_examples=60)
 @given(st.data())
 @pytest.mark.parametrize("name", ["tcp.json", "udp.json", "ping.flent.gz"])
-def test_any_value_in_any_place_is_read_or_refused(tmp_path_factory, name, data):
+def test_any_value_in_any_place_is_read_or_rejected(tmp_path_factory, name, data):
     content = (DATA / name).read_bytes()
-    whole = json.loads(gzip.decompress(content) if name.endswith("gz") else content)
-    changed = copy.deepcopy(whole)
-    *way, last = data.draw(st.sampled_from(places(whole)))
+    complete = json.loads(gzip.decompress(content) if name.endswith("gz") else content)
+    changed = copy.deepcopy(complete)
+    *way, last = data.draw(st.sampled_from(places(complete)))
     inner = changed
     for key in way:
         inner = inner[key]
@@ -465,7 +465,7 @@ def test_any_value_in_any_place_is_read_or_refused(tmp_path_factory, name, data)
 @settings(max_examples=60)
 @given(st.data())
 @pytest.mark.parametrize("name", ["ss.log", "tc.log", "oneline.log"])
-def test_any_change_of_a_log_is_read_or_refused(tmp_path_factory, name, data):
+def test_any_change_of_a_log_is_read_or_rejected(tmp_path_factory, name, data):
     text = (DATA / name).read_text()
     begin = data.draw(st.integers(0, len(text)))
     end = min(len(text), begin + data.draw(st.integers(0, 50)))

@@ -23,11 +23,11 @@ def view(rates_bps: np.ndarray, flows: dict | None = None, **matrices: np.ndarra
     return next(metrics.runs(synthetic.dataset(PLAN, rows)))
 
 
-def of(name: str, seen: RunView):  # type: ignore[no-untyped-def]
-    return metrics.METRICS[name].function(seen)
+def of(name: str, observed: RunView):  # type: ignore[no-untyped-def]
+    return metrics.METRICS[name].function(observed)
 
 
-def test_flows_that_meet_at_a_known_time() -> None:
+def test_flows_that_meet_at_a_given_time() -> None:
     """9:1 until 50 s, then equal: the 2 s average is within 30 % of the mean when 5/8 of the window is equal."""
     shares = np.where(TIMES[:, None] <= 50, np.array([9e6, 1e6]), np.array([5e6, 5e6]))
     assert of("convergence_s", view(shares)) == pytest.approx(50 + 2 * 5 / 8, abs=0.11)
@@ -35,19 +35,19 @@ def test_flows_that_meet_at_a_known_time() -> None:
 
 def test_convergence_in_a_part_counts_from_its_start_and_ends_with_it() -> None:
     shares = np.where(TIMES[:, None] <= 50, np.array([9e6, 1e6]), np.array([5e6, 5e6]))
-    whole = view(shares)
-    assert of("convergence_s", replace(whole, between=(20.0, 90.0), _known={})) == pytest.approx(31.25, abs=0.11)
-    assert of("convergence_s", replace(whole, between=(20.0, 45.0), _known={})) is None
+    complete = view(shares)
+    assert of("convergence_s", replace(complete, between=(20.0, 90.0), _cache={})) == pytest.approx(31.25, abs=0.11)
+    assert of("convergence_s", replace(complete, between=(20.0, 45.0), _cache={})) is None
 
 
 def test_convergence_counts_from_the_last_start() -> None:
     shares = np.full((1000, 2), 5e6)
     shares[:300, 1] = 0
-    found = view(shares, synthetic.flows(2, start_s=[0.0, 30.0]))
-    assert of("convergence_s", found) == pytest.approx(2.0, abs=0.11)
+    result = view(shares, synthetic.flows(2, start_s=[0.0, 30.0]))
+    assert of("convergence_s", result) == pytest.approx(2.0, abs=0.11)
 
 
-def test_flows_that_never_meet_and_one_alone_have_none() -> None:
+def test_flows_that_never_meet_and_one_single_have_none() -> None:
     assert of("convergence_s", view(np.full((1000, 2), [9e6, 1e6]))) is None
     assert of("convergence_s", view(np.full((1000, 1), 9e6))) is None
 
@@ -66,8 +66,8 @@ def test_aggressiveness_is_the_greatest_growth_in_an_rtt() -> None:
     """One segment in each RTT of 0.1 s; the other flow doubles from 10 to 20 once; what shrinks does not grow."""
     reno, jump = 10 + TIMES * 10, np.where(TIMES < 50, 10.0, 20.0)
     rates = np.full((1000, 2), 5e6)
-    found = view(rates, cwnd=np.column_stack([reno, jump]))
-    assert of("aggressiveness", found) == pytest.approx((1 + 10) / 2)
+    result = view(rates, cwnd=np.column_stack([reno, jump]))
+    assert of("aggressiveness", result) == pytest.approx((1 + 10) / 2)
     slow = view(rates, cwnd=np.column_stack([reno, jump]), srtt_s=np.full((1000, 2), 0.4))
     assert of("aggressiveness", slow) == pytest.approx((4 + 10) / 2)
     assert of("aggressiveness", view(rates, cwnd=np.column_stack([-reno + 2000, -reno + 2000]))) == 0
@@ -83,12 +83,12 @@ def test_flows_without_samples_change_nothing() -> None:
         assert of(name, view(shares, crowd, cwnd=windows)) == of(name, alone) is not None
 
 
-def test_an_unsampled_flow_takes_no_part_in_the_answer_to_a_change() -> None:
+def test_an_unsampled_flow_takes_no_part_in_the_result_to_a_change() -> None:
     stays = np.interp(TIMES, [50, 60], [5e6, 10e6])
     leaves = np.where(TIMES <= 50, 5e6, 0)
     flows = synthetic.flows(3, fct_s=[np.nan, 50.0, np.nan])
-    found = of("responsiveness_s", view(np.column_stack([stays, leaves]), flows))
-    assert found == pytest.approx(5.1, abs=0.25)
+    result = of("responsiveness_s", view(np.column_stack([stays, leaves]), flows))
+    assert result == pytest.approx(5.1, abs=0.25)
 
 
 def test_a_cut_in_the_warm_up_does_not_count() -> None:
@@ -101,15 +101,15 @@ def test_responsiveness_to_a_flow_that_leaves() -> None:
     stays = np.interp(TIMES, [50, 60], [5e6, 10e6])
     leaves = np.where(TIMES <= 50, 5e6, 0)
     flows = synthetic.flows(2, fct_s=[np.nan, 50.0])
-    found = of("responsiveness_s", view(np.column_stack([stays, leaves]), flows))
-    assert found == pytest.approx(5.1, abs=0.25)
+    result = of("responsiveness_s", view(np.column_stack([stays, leaves]), flows))
+    assert result == pytest.approx(5.1, abs=0.25)
 
 
 def test_responsiveness_to_a_flow_that_joins() -> None:
     gives = np.interp(TIMES, [40, 48], [10e6, 5e6])
     takes = np.interp(TIMES, [40, 48], [0, 5e6])
-    found = of("responsiveness_s", view(np.column_stack([gives, takes]), synthetic.flows(2, start_s=[0.0, 40.0])))
-    assert found == pytest.approx(4.1, abs=0.25)
+    result = of("responsiveness_s", view(np.column_stack([gives, takes]), synthetic.flows(2, start_s=[0.0, 40.0])))
+    assert result == pytest.approx(4.1, abs=0.25)
 
 
 def test_no_change_or_ordinary_traffic_is_nothing_to_respond_to() -> None:

@@ -19,45 +19,45 @@ def view(times_s: list[float], of_flows: list[int], count: int = 4, **tables: di
     return next(metrics.runs(synthetic.dataset(PLAN, rows)))
 
 
-def test_drops_closer_than_an_rtt_belong_together() -> None:
-    found = epochs(view([6.0, 6.05, 6.149, 7.0, 7.101], [0, 1, 0, 2, 2]))
-    assert found["start_s"].to_list() == [6.0, 7.0, 7.101]
-    assert found["end_s"].to_list() == [6.149, 7.0, 7.101]
-    assert found["drops"].to_list() == [3, 1, 1]
-    assert found["flows_hit"].to_list() == [2, 1, 1]
-    assert found["share"].to_list() == [0.5, 0.25, 0.25]
+def test_drops_closer_than_an_rtt_belong_jointly() -> None:
+    result = epochs(view([6.0, 6.05, 6.149, 7.0, 7.101], [0, 1, 0, 2, 2]))
+    assert result["start_s"].to_list() == [6.0, 7.0, 7.101]
+    assert result["end_s"].to_list() == [6.149, 7.0, 7.101]
+    assert result["drops"].to_list() == [3, 1, 1]
+    assert result["flows_hit"].to_list() == [2, 1, 1]
+    assert result["share"].to_list() == [0.5, 0.25, 0.25]
 
 
 def test_the_metrics_of_these_epochs() -> None:
-    found = metrics.of_run(view([6.0, 6.05, 6.149, 7.0], [0, 1, 0, 2]))
-    assert found["congestion_epochs"] == 2
-    assert found["synchronisation"] == pytest.approx((0.5 + 0.25) / 2)
-    assert found["losses_per_epoch"] == 2
-    assert found["epoch_duration_mean_s"] == pytest.approx(0.149 / 2)
+    result = metrics.of_run(view([6.0, 6.05, 6.149, 7.0], [0, 1, 0, 2]))
+    assert result["congestion_epochs"] == 2
+    assert result["synchronisation"] == pytest.approx((0.5 + 0.25) / 2)
+    assert result["losses_per_epoch"] == 2
+    assert result["epoch_duration_mean_s"] == pytest.approx(0.149 / 2)
 
 
 def test_spread_over_the_epochs() -> None:
     """Epochs with 4, 1 and 1 drops and 2, 1 and 1 flows hit, at 6, 8 and 12 s."""
-    found = metrics.of_run(view([6.0, 6.05, 6.1, 6.15, 8.0, 12.0], [0, 1, 0, 1, 2, 2]))
-    assert (found["losses_per_epoch"], found["losses_per_epoch_max"]) == (2, 4)
-    assert found["losses_per_epoch_sd"] == pytest.approx(2**0.5)
-    assert (found["flows_per_epoch"], found["flows_per_epoch_max"]) == (pytest.approx(4 / 3), 2)
-    assert found["flows_per_epoch_sd"] == pytest.approx((2 / 9) ** 0.5)
-    assert found["synchronisation_sd"] == pytest.approx((2 / 9) ** 0.5 / 4)
-    assert found["epoch_interval_mean_s"] == pytest.approx(3.0)
-    assert found["epoch_time_share"] == pytest.approx(0.15 / 15)
+    result = metrics.of_run(view([6.0, 6.05, 6.1, 6.15, 8.0, 12.0], [0, 1, 0, 1, 2, 2]))
+    assert (result["losses_per_epoch"], result["losses_per_epoch_max"]) == (2, 4)
+    assert result["losses_per_epoch_sd"] == pytest.approx(2**0.5)
+    assert (result["flows_per_epoch"], result["flows_per_epoch_max"]) == (pytest.approx(4 / 3), 2)
+    assert result["flows_per_epoch_sd"] == pytest.approx((2 / 9) ** 0.5)
+    assert result["synchronisation_sd"] == pytest.approx((2 / 9) ** 0.5 / 4)
+    assert result["epoch_interval_mean_s"] == pytest.approx(3.0)
+    assert result["epoch_time_share"] == pytest.approx(0.15 / 15)
 
 
 def test_the_epochs_of_all_runs_are_one_table() -> None:
     rows = {"flows": synthetic.flows(2), "events": synthetic.drops([6.0, 8.0], [0, 1])}
     data = Dataset.concat([synthetic.dataset(PLAN, rows, 3), synthetic.dataset(PLAN, rows, 4)])
-    found = metrics.epochs(data)
-    assert found.select("run", "seed", "epoch", "flows_hit").rows() == [
+    result = metrics.epochs(data)
+    assert result.select("run", "seed", "epoch", "flows_hit").rows() == [
         (0, 3, 0, 1), (0, 3, 1, 1), (1, 4, 0, 1), (1, 4, 1, 1),
     ]  # fmt: skip
 
 
-def test_sampled_counts_of_drops_tell_that_there_were_none() -> None:
+def test_sampled_counts_of_drops_report_that_present_were_none() -> None:
     samples = {"time_s": [6.0, 7.0], "link": [0, 0], "drops_p": np.zeros(2, np.uint64)}
     assert metrics.of_run(view([], [], queue_samples=samples))["congestion_epochs"] == 0
 
@@ -65,8 +65,8 @@ def test_sampled_counts_of_drops_tell_that_there_were_none() -> None:
 def test_drops_in_the_warm_up_and_on_other_links_do_not_count() -> None:
     events = synthetic.drops([4.99, 6.0, 6.5], [0, 1, 2])
     events["link"] = np.array([0, 0, 3], np.uint32)
-    found = epochs(view([], [], events=events))
-    assert found["start_s"].to_list() == [6.0]
+    result = epochs(view([], [], events=events))
+    assert result["start_s"].to_list() == [6.0]
 
 
 def test_random_losses_open_no_epoch() -> None:
@@ -80,15 +80,15 @@ def test_the_rtt_is_the_one_of_the_moment() -> None:
     times = np.arange(1, 201) * 0.1
     srtt = np.where(times[:, None] < 9.95, np.array([0.1, 0.3]), 0.5)
     samples = synthetic.samples(times, srtt_s=srtt)
-    found = epochs(view([6.0, 6.15, 6.45, 12.0, 12.3, 12.9], [0] * 6, flow_samples=samples))
-    assert found["start_s"].to_list() == [6.0, 6.45, 12.0, 12.9]
+    result = epochs(view([6.0, 6.15, 6.45, 12.0, 12.3, 12.9], [0] * 6, flow_samples=samples))
+    assert result["start_s"].to_list() == [6.0, 6.45, 12.0, 12.9]
 
 
-def test_flows_that_are_not_there_are_not_counted() -> None:
+def test_flows_that_are_not_present_are_not_counted() -> None:
     flows = synthetic.flows(4, start_s=[0.0, 0.0, 10.0, 15.0], fct_s=[np.nan, 8.0, np.nan, np.nan])
-    found = epochs(view([6.0, 9.0, 16.0], [0, 0, 0], flows=flows))
-    assert found["flows_active"].to_list() == [2, 1, 3]
-    assert found["share"].to_list() == [0.5, 1.0, pytest.approx(1 / 3)]
+    result = epochs(view([6.0, 9.0, 16.0], [0, 0, 0], flows=flows))
+    assert result["flows_active"].to_list() == [2, 1, 3]
+    assert result["share"].to_list() == [0.5, 1.0, pytest.approx(1 / 3)]
 
 
 @pytest.mark.parametrize("block_rows", [2, 1000])
@@ -100,8 +100,8 @@ def test_the_rtt_is_the_one_sampled_last(block_rows: int, monkeypatch: pytest.Mo
     srtt_s[unknown] = np.nan
     sampled = synthetic.samples(times_s, srtt_s=srtt_s, cwnd=np.ones_like(srtt_s))
     asked_s = np.array([0.5, 1.5, 2.0, 2.5, 3.0, 4.5, 5.9, 6.0, 8.5, 9.5, 20.0])
-    found = rtt_at(view([], [], flow_samples=sampled), asked_s)
-    assert found.tolist() == [0.1, 0.1, 3.0, 3.0, 4.0, 4.0, 4.0, 7.0, 9.0, 9.0, 9.0]
+    result = rtt_at(view([], [], flow_samples=sampled), asked_s)
+    assert result.tolist() == [0.1, 0.1, 3.0, 3.0, 4.0, 4.0, 4.0, 7.0, 9.0, 9.0, 9.0]
     assert rtt_at(view([], []), asked_s[:2]).tolist() == [0.1, 0.1]
 
 
@@ -115,8 +115,8 @@ def test_no_drops_is_no_epoch_and_unrecorded_drops_are_unknown() -> None:
 @given(st.lists(st.floats(5, 20), min_size=1, max_size=40), st.floats(0.01, 2))
 def test_epochs_are_a_partition_with_gaps_of_an_rtt(times: list[float], rtt_s: float) -> None:
     flows = synthetic.flows(3, base_rtt_s=np.full(3, rtt_s))
-    found = view(times, [n % 3 for n in range(len(times))], flows=flows)
-    each, together = drops_by_epoch(found), epochs(found)
+    result = view(times, [n % 3 for n in range(len(times))], flows=flows)
+    each, together = drops_by_epoch(result), epochs(result)
     assert together["drops"].sum() == len(times)
     assert ((together["share"] > 0) & (together["share"] <= 1)).all()
     assert (together["start_s"].to_numpy()[1:] - together["end_s"].to_numpy()[:-1] >= rtt_s).all()

@@ -1,4 +1,4 @@
-"""What a scenario must ask for: one-way delays, CUBIC's inside, paths; in metrics, tables and figures."""
+"""Data recorded on request: one-way delays, CUBIC's state, paths; in metrics, tables and figures."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ackclock import metrics, theory
 from ackclock.capture import match
 from ackclock.errors import InputError, ScenarioError, UnsupportedError
 from ackclock.figures import plots
-from ackclock.metrics import one_way
+from ackclock.metrics import one_way, tracking
 from ackclock.scenario import planning
 
 ONE_FLOW = """
@@ -66,6 +66,11 @@ def measured(data, name):
     return metrics.value(view, name)
 
 
+def of_one_run(data, function):
+    (view,) = metrics.runs(data)
+    return function(view)
+
+
 # --- one-way delay -----------------------------------------------------------------------------------
 
 
@@ -105,14 +110,14 @@ def test_delays_of_short_transfers_are_each_their_own(leaves):
     assert means_s.min() >= 2 * packet_s  # two hops or four
 
 
-def test_two_captures_of_both_ends_tell_the_same_delays(tmp_path):
+def test_two_captures_of_both_ends_report_the_same_delays(tmp_path):
     text = ONE_FLOW.replace("30s", "8s").replace('warmup = "5s"', "") + 'pcap = ["senders", "receivers"]'
     plan = planning.loads(text).plan()
-    whole = ac.run(plan, captures=tmp_path)
+    complete = ac.run(plan, captures=tmp_path)
     files = [tmp_path / f"seed-1-{end}.pcap" for end in ("senders", "receivers")]
     joined = match.read(*files).data
     # The join counts what opens the connection too, and knows the clocks to some microseconds.
-    expected_s = measured(whole, "one_way_delay_mean_s")
+    expected_s = measured(complete, "one_way_delay_mean_s")
     assert measured(joined, "one_way_delay_mean_s") == pytest.approx(expected_s, rel=2e-3)
     assert measured(joined, "one_way_delay_p95_s") is None
 
@@ -121,7 +126,7 @@ def test_nothing_is_recorded_unasked():
     quiet = ac.run(planning.loads(ONE_FLOW.partition("[record]")[0].replace("30s", "6s")).plan())
     for table in ("delays", "cubic_samples", "paths"):
         assert quiet.frame(table).is_empty()
-    for name in ("one_way_delay_mean_s", "one_way_delay_flow_s", "tracking_error", "plateau_s", "path_flows_max"):
+    for name in ("one_way_delay_mean_s", "one_way_delay_flow_s", "path_flows_max"):
         assert measured(quiet, name) is None
     for draw in plots.ON_REQUEST.values():
         with pytest.raises(InputError, match=r"expected a run with \[record\]"):
@@ -131,7 +136,7 @@ def test_nothing_is_recorded_unasked():
 @pytest.mark.parametrize(
     ("key", "words"), [("delays", "one-way delays"), ("cubic_state", "CUBIC's inside"), ("paths", "paths of flows")]
 )
-def test_engines_that_cannot_say_so_say_that(key, words):
+def test_engines_that_cannot_report_so_report_that(key, words):
     text = ONE_FLOW.partition("[record]")[0] + f"[record]\n{key} = true"
     with pytest.raises(UnsupportedError, match=f'engine "fluid" has no {words} \\(record.{key}\\)'):
         ac.run(planning.loads(text).plan(), engine="fluid")
@@ -152,13 +157,13 @@ def test_cubics_inside_is_the_curve_of_the_closed_form(data):
 
 
 def test_the_window_follows_its_curve_and_stays_on_the_plateau(data):
-    assert 0 < measured(data, "tracking_error") < 1
-    found = metrics.cubic_epochs(data)
-    assert found["plateau_s"].mean() == pytest.approx(measured(data, "plateau_s"))
+    assert 0 < of_one_run(data, tracking.tracking_error) < 1
+    result = metrics.cubic_epochs(data)
+    assert result["plateau_s"].mean() == pytest.approx(of_one_run(data, tracking.plateau_s))
     # Rounded towards the flat, the curve is there for twice the cube root of 1/C; an increment may take an RTT.
-    assert measured(data, "plateau_s") == pytest.approx(2 * theory.time_after_plateau(1.0), abs=0.2)
-    whole = ac.run(planning.loads(ONE_FLOW.replace('"cubic"', '"accucubic"')).plan())
-    assert measured(whole, "plateau_s") == pytest.approx(theory.time_after_plateau(1.0), abs=0.1)
+    assert of_one_run(data, tracking.plateau_s) == pytest.approx(2 * theory.time_after_plateau(1.0), abs=0.2)
+    complete = ac.run(planning.loads(ONE_FLOW.replace('"cubic"', '"accucubic"')).plan())
+    assert of_one_run(complete, tracking.plateau_s) == pytest.approx(theory.time_after_plateau(1.0), abs=0.1)
     other = ac.run(planning.loads(ONE_FLOW.replace('"cubic"', '"reno"').replace("30s", "6s")).plan())
     assert other.frame("cubic_samples").is_empty()
 
@@ -182,26 +187,26 @@ def test_a_crowd_of_delays_has_a_short_legend(leaves):
 
 def test_flows_share_paths_from_switch_to_switch(leaves):
     links = {number: link.name for number, link in enumerate(leaves.plan.links)}
-    found = metrics.shared_paths(leaves)
-    names = [[links[link] for link in path] for path in found["path"]]
+    result = metrics.shared_paths(leaves)
+    names = [[links[link] for link in path] for path in result["path"]]
     assert all(len(path) == 2 for path in names)
     assert all("spine" in path[0].split(">")[1] and "leaf" in path[1].split(">")[1] for path in names)
-    assert found["flows"].to_list() == [len(numbers) for numbers in found["numbers"]]
+    assert result["flows"].to_list() == [len(numbers) for numbers in result["numbers"]]
     hops = leaves.frame("paths").group_by("flow").len()["len"]
-    assert found["flows"].sum() == (hops > 2).sum()
-    assert measured(leaves, "path_flows_max") == found["flows"].max()
-    assert 1 <= measured(leaves, "path_flows_mean") <= found["flows"].max()
+    assert result["flows"].sum() == (hops > 2).sum()
+    assert measured(leaves, "path_flows_max") == result["flows"].max()
+    assert 1 <= measured(leaves, "path_flows_mean") <= result["flows"].max()
 
 
-@pytest.mark.parametrize(("routing", "known"), [("valiant", True), ("flowlet", False), ("ecmp-packet", False)])
-def test_other_routing_arrives_and_says_its_paths_if_flows_have_one(routing, known):
+@pytest.mark.parametrize(("routing", "valid"), [("valiant", True), ("flowlet", False), ("ecmp-packet", False)])
+def test_other_routing_arrives_and_reports_its_paths_if_flows_have_one(routing, valid):
     text = LEAVES.replace('topology = "leaf-spine"', f'topology = "leaf-spine"\nrouting = "{routing}"')
-    found = ac.run(planning.loads(text.replace('"1s"', '"200ms"')).plan())
-    assert found.flows["fct_s"].drop_nulls().len() > 10
-    assert found.frame("paths").is_empty() != known
-    assert found.flows["path_rate_bps"].unique().to_list() == [1e8]
-    if known:  # by a leaf that is drawn: up, down, up and down again
-        assert found.frame("paths").group_by("flow").len()["len"].max() == 6
+    result = ac.run(planning.loads(text.replace('"1s"', '"200ms"')).plan())
+    assert result.flows["fct_s"].drop_nulls().len() > 10
+    assert result.frame("paths").is_empty() != valid
+    assert result.flows["path_rate_bps"].unique().to_list() == [1e8]
+    if valid:  # by a leaf that is drawn: up, down, up and down again
+        assert result.frame("paths").group_by("flow").len()["len"].max() == 6
 
 
 def test_a_gap_that_no_packet_reaches_is_one_flowlet_a_flow():
@@ -221,7 +226,7 @@ def test_a_gap_that_no_packet_reaches_is_one_flowlet_a_flow():
         ),
     ],
 )
-def test_what_does_not_go_with_the_routing_is_refused(keys, expected):
+def test_what_does_not_go_with_the_routing_is_rejected(keys, expected):
     with pytest.raises(ScenarioError) as caught:
         planning.loads(LEAVES.replace('topology = "leaf-spine"', f'topology = "leaf-spine"\n{keys}')).plan()
     assert expected in str(caught.value)
@@ -230,7 +235,7 @@ def test_what_does_not_go_with_the_routing_is_refused(keys, expected):
 # --- slowdown and deadlines --------------------------------------------------------------------------
 
 
-def test_a_transfer_alone_has_a_slowdown_of_one():
+def test_a_transfer_single_has_a_slowdown_of_one():
     text = ONE_FLOW.partition("[record]")[0].replace('congestion = "cubic"', 'congestion = "cubic"\nsize = "2MB"')
     text = text.replace('limit = "1bdp"', 'limit = "10000p"').replace('warmup = "5s"', "")
     alone = ac.run(planning.loads(text.replace("30s", "10s")).plan())
@@ -242,16 +247,16 @@ def test_a_transfer_alone_has_a_slowdown_of_one():
 
 def test_the_empty_network_by_hand():
     # 30 packets of 0.1 s, a window of 10, an RTT of 2 s: 10, then 20; the link waits 0.1 + 2 - 1 s after the first.
-    found = theory.ideal_fct_s(30 * 1000.0, 80e3, 2.0, 1000.0, 10.0)
-    assert found == pytest.approx(2 * 2.0 + 3.0 + 1.1)
+    result = theory.ideal_fct_s(30 * 1000.0, 80e3, 2.0, 1000.0, 10.0)
+    assert result == pytest.approx(2 * 2.0 + 3.0 + 1.1)
     assert theory.ideal_fct_s(10 * 1000.0, 80e3, 2.0, 1000.0, 10.0) == pytest.approx(4.0 + 1.0)
     assert theory.ideal_fct_s([1e4, 3e4], 80e3, 2.0, 1000.0, 10.0) == pytest.approx([5.0, 8.1])
 
 
 def test_slowdowns_by_size_and_deadlines(leaves):
-    found = metrics.slowdowns(leaves)
-    assert found["n"].sum() == leaves.flows["fct_s"].drop_nulls().len()
-    (row,) = found.iter_rows(named=True)  # all are of one size
+    result = metrics.slowdowns(leaves)
+    assert result["n"].sum() == leaves.flows["fct_s"].drop_nulls().len()
+    (row,) = result.iter_rows(named=True)  # all are of one size
     assert row["size_low_bytes"] == row["size_high_bytes"] == 20_000
     assert 0.9 < row["p50"] <= row["p99"]
     assert row["p50"] == pytest.approx(measured(leaves, "slowdown_p50"))
@@ -271,8 +276,8 @@ def test_robustness_is_what_random_loss_leaves():
     )
     lossy = text.replace('topology = "dumbbell"', 'topology = "dumbbell"\nloss = { probability = 0.01 }')
     hard, easy = (ac.run(planning.loads(each).plan()) for each in (lossy, text))
-    found = {row["metric"]: row for row in metrics.robustness(hard, easy).iter_rows(named=True)}
-    row = found["goodput_bps"]
+    result = {row["metric"]: row for row in metrics.robustness(hard, easy).iter_rows(named=True)}
+    row = result["goodput_bps"]
     assert 0.1 < row["robustness"] < 0.9
     assert row["n"] == 2
     assert row["ci95_low"] <= row["robustness"] <= row["ci95_high"]
@@ -301,8 +306,8 @@ def test_a_scenario_may_name_the_rule():
     planned = planning.loads(ONE_FLOW + 'epochs = "first"').plan()
     assert planned.epochs == "first"
     assert "epochs" not in planned.engine_input()
-    found = ac.run(planned)
-    assert measured(found, "congestion_epochs") == metrics.epochs(found, rule="first").height
+    result = ac.run(planned)
+    assert measured(result, "congestion_epochs") == metrics.epochs(result, rule="first").height
 
 
 def test_the_curves_plateau_is_in_the_figure_however_short_the_windows_is():

@@ -33,12 +33,12 @@ def value(name: str, tables: dict[str, dict], plan: dict = PLAN):  # type: ignor
 
 def test_two_flows_of_six_and_two_megabits() -> None:
     """15 measured seconds at 6 and 2 Mb/s are 11.25 and 3.75 MB."""
-    found = metrics.of_run(view({"flows": synthetic.flows(2, measured_bytes=[11_250_000, 3_750_000])}))
-    assert found["goodput_flow_bps"] == pytest.approx([6e6, 2e6])
-    assert found["goodput_bps"] == pytest.approx(8e6)
-    assert found["jain"] == pytest.approx(64 / (2 * 40))
-    assert found["cov_goodput"] == pytest.approx(0.5)
-    assert found["jain"] == pytest.approx(1 / (1 + found["cov_goodput"] ** 2))
+    result = metrics.of_run(view({"flows": synthetic.flows(2, measured_bytes=[11_250_000, 3_750_000])}))
+    assert result["goodput_flow_bps"] == pytest.approx([6e6, 2e6])
+    assert result["goodput_bps"] == pytest.approx(8e6)
+    assert result["jain"] == pytest.approx(64 / (2 * 40))
+    assert result["cov_goodput"] == pytest.approx(0.5)
+    assert result["jain"] == pytest.approx(1 / (1 + result["cov_goodput"] ** 2))
 
 
 def test_goodput_from_samples_where_the_receiver_does_not_count() -> None:
@@ -98,7 +98,7 @@ def test_jain_does_not_depend_on_the_unit(shares: list[float], scale: float) -> 
     ("shares", "index"),
     [([1, 1, 1, 1], 1.0), ([1, 0, 0, 0], 0.25), ([50, 30, 50], 130**2 / (3 * 5900)), ([4, 3, 2, 1], 100 / 120)],
 )
-def test_jain_of_known_vectors(shares: list[float], index: float) -> None:
+def test_jain_of_given_vectors(shares: list[float], index: float) -> None:
     assert jain_index(np.array(shares, dtype=float)) == pytest.approx(index)
 
 
@@ -182,9 +182,9 @@ def test_other_links_are_not_the_bottleneck() -> None:
         "dropped_p": [9, 1],
         "lost_p": [0, 0],
     }
-    found = metrics.of_run(view({"links": both}))
-    assert found["utilisation"] == pytest.approx(1.0)
-    assert found["loss_rate"] == pytest.approx(0.1)
+    result = metrics.of_run(view({"links": both}))
+    assert result["utilisation"] == pytest.approx(1.0)
+    assert result["loss_rate"] == pytest.approx(0.1)
 
 
 @given(st.lists(st.tuples(st.floats(0, 10), st.integers(0, 50)), min_size=1, max_size=30), st.floats(0.01, 1))
@@ -192,13 +192,13 @@ def test_weighted_quantile_is_the_quantile_of_the_spread_out_values(pairs: list,
     pairs = sorted(pairs)
     values, weights = np.array([p[0] for p in pairs]), np.array([float(p[1]) for p in pairs])
     spread = np.repeat(values, weights.astype(int))
-    found = weighted_quantile(values, weights, share)
+    result = weighted_quantile(values, weights, share)
     if spread.size == 0:
-        assert found is None
+        assert result is None
     else:
         at = max(math.ceil(share * spread.size * (1 - 1e-12)) - 1, 0)
-        assert found in (spread[at], spread[min(at + 1, spread.size - 1)], spread[max(at - 1, 0)])
-        assert (spread <= found).sum() >= share * spread.size * (1 - 1e-9)
+        assert result in (spread[at], spread[min(at + 1, spread.size - 1)], spread[max(at - 1, 0)])
+        assert (spread <= result).sum() >= share * spread.size * (1 - 1e-9)
 
 
 # --- completion
@@ -218,7 +218,7 @@ def test_completion_of_transfers_that_ended_in_the_measured_part() -> None:
 # --- the whole list
 
 
-def test_every_metric_of_the_design_is_there_and_says_what_it_is() -> None:
+def test_every_metric_of_the_design_is_present_and_reports_what_it_is() -> None:
     promised = [
         "utilisation",
         "goodput_bps",
@@ -274,10 +274,10 @@ def test_the_page_of_the_metrics_lists_them_all() -> None:
     assert [name for name, _ in listed] == [anchor for _, anchor in listed] == list(metrics.METRICS)
 
 
-def test_an_engine_that_knows_nothing_gives_nulls_only() -> None:
+def test_an_engine_that_uses_nothing_gives_nulls_only() -> None:
     assert set(metrics.of_run(view({})).values()) <= {None, 0.0}
-    found = metrics.of_run(view({"flows": synthetic.flows(2)}))
-    assert {name for name, known in found.items() if known is not None} <= {"congestion_epochs"}
+    result = metrics.of_run(view({"flows": synthetic.flows(2)}))
+    assert {name for name, valid in result.items() if valid is not None} <= {"congestion_epochs"}
 
 
 def test_table_is_what_json_prints() -> None:

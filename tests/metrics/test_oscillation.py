@@ -37,12 +37,12 @@ def with_slow_start(curve: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("period_s", [0.7, 3.3, 17.0])
 @pytest.mark.parametrize("shape", [sawtooth, cubic])
-def test_a_known_period_with_its_peaks_and_troughs(shape, period_s: float) -> None:  # type: ignore[no-untyped-def]
+def test_a_given_period_with_its_peaks_and_troughs(shape, period_s: float) -> None:  # type: ignore[no-untyped-def]
     curve = shape(period_s)
-    found = measured(curve)
-    assert found["cwnd_period_s"] == pytest.approx(period_s, rel=0.002, abs=STEP_S)
-    assert found["cwnd_peak"] == pytest.approx(curve.max(), rel=0.015)
-    assert found["cwnd_trough"] == pytest.approx(curve.min(), rel=0.015)
+    result = measured(curve)
+    assert result["cwnd_period_s"] == pytest.approx(period_s, rel=0.002, abs=STEP_S)
+    assert result["cwnd_peak"] == pytest.approx(curve.max(), rel=0.015)
+    assert result["cwnd_trough"] == pytest.approx(curve.min(), rel=0.015)
 
 
 @pytest.mark.parametrize("shape", [sawtooth, cubic])
@@ -50,30 +50,30 @@ def test_the_noise_of_many_flows_adds_no_peaks(shape) -> None:  # type: ignore[n
     """Each of 100 windows is up to a fifth off, another part of it each 0.1 s."""
     curve = shape(5.0)
     off = np.repeat(np.random.default_rng(1).uniform(-0.2, 0.2, (TIMES_S.size // 10, 100)), 10, axis=0)
-    found = measured(curve * (1 + off))
-    assert found["cwnd_period_s"] == pytest.approx(5.0, rel=0.02)
-    assert found["cwnd_peak"] == pytest.approx(curve.max(), rel=0.04)
-    assert found["cwnd_trough"] == pytest.approx(curve.min(), rel=0.04)
+    result = measured(curve * (1 + off))
+    assert result["cwnd_period_s"] == pytest.approx(5.0, rel=0.02)
+    assert result["cwnd_peak"] == pytest.approx(curve.max(), rel=0.04)
+    assert result["cwnd_trough"] == pytest.approx(curve.min(), rel=0.04)
 
 
-def test_whole_segments_are_no_swings() -> None:
-    found = measured(np.floor(sawtooth(4.0, 8, 16)))
-    assert found == pytest.approx({"cwnd_period_s": 4.0, "cwnd_peak": 15.0, "cwnd_trough": 8.0}, abs=0.02)
+def test_complete_segments_are_no_swings() -> None:
+    result = measured(np.floor(sawtooth(4.0, 8, 16)))
+    assert result == pytest.approx({"cwnd_period_s": 4.0, "cwnd_peak": 15.0, "cwnd_trough": 8.0}, abs=0.02)
 
 
 def test_teeth_of_two_heights_count_each() -> None:
     """As after a fast convergence: 100 to 80, then 92 to 74."""
     high = np.where((TIMES_S // 2.0) % 2 == 0, 100.0, 92.0)
-    found = measured((high * (0.8 + 0.2 * (TIMES_S % 2.0) / 2.0))[:, None])
-    assert found["cwnd_period_s"] == pytest.approx(2.0, rel=0.01)
-    assert found["cwnd_peak"] == pytest.approx(96.0, rel=0.005)
+    result = measured((high * (0.8 + 0.2 * (TIMES_S % 2.0) / 2.0))[:, None])
+    assert result["cwnd_period_s"] == pytest.approx(2.0, rel=0.01)
+    assert result["cwnd_peak"] == pytest.approx(96.0, rel=0.005)
 
 
 def test_a_slow_start_does_not_hide_the_teeth_after_it() -> None:
     assert measured(with_slow_start(sawtooth(4.0)))["cwnd_period_s"] == pytest.approx(4.0, rel=0.01)
 
 
-def test_the_warm_up_is_not_looked_at() -> None:
+def test_the_warm_up_is_not_considered_at() -> None:
     curve = np.where(TIMES_S[:, None] < 50, sawtooth(10.0, 200, 400), sawtooth(5.0))
     assert measured(curve, 50.0) == pytest.approx({"cwnd_period_s": 5.0, "cwnd_peak": 100, "cwnd_trough": 50}, rel=0.01)
 

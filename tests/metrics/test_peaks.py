@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.signal import find_peaks
 
-from ackclock.metrics.peaks import standing_out
+from ackclock.metrics.oscillation import prominent_peaks
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -15,11 +15,11 @@ def test_as_scipy_has_it(seed: int) -> None:
     rng = np.random.default_rng(seed)
     for _ in range(20):
         curve = rng.integers(0, rng.integers(2, 12), rng.integers(1, 60)).astype(float)
-        least = float(rng.choice([np.finfo(float).tiny, 1, 2, 3.5]))
-        expected, _ = find_peaks(curve, prominence=least)
-        assert standing_out(curve, least).tolist() == expected.tolist()
+        minimum = float(rng.choice([np.finfo(float).tiny, 1, 2, 3.5]))
+        expected, _ = find_peaks(curve, prominence=minimum)
+        assert prominent_peaks(curve, minimum).tolist() == expected.tolist()
 
 
 def test_of_a_walk() -> None:
     curve = np.cumsum(np.random.default_rng(1).normal(size=20_000))
-    assert standing_out(curve, 5.0).tolist() == find_peaks(curve, prominence=5.0)[0].tolist()
+    assert prominent_peaks(curve, 5.0).tolist() == find_peaks(curve, prominence=5.0)[0].tolist()

@@ -7,7 +7,7 @@ import synthetic
 from ackclock import metrics
 from ackclock.dataset.tables import EVENT_KINDS
 from ackclock.metrics import RunView
-from ackclock.metrics.pendulum import queueing_delays_s, tilts
+from ackclock.reproductions.pendulum import queueing_delays_s, tilts, tilts_with_loss, tilts_without_loss
 
 RATES_BPS = {"down": 1e6, "up": 1e5}
 STEP_S = 0.05
@@ -54,17 +54,17 @@ DOWN = [(0, 1.0), (5, 1.0), (7, 0.0), (20, 0.0)]
 UP = [(0, 0.0), (5, 0.0), (7, 1.0), (20, 1.0)]
 
 
-def counts(found: RunView) -> tuple[float | None, float | None]:
-    return tuple(metrics.METRICS[name].function(found) for name in ("tilts_without_loss", "tilts_with_loss"))
+def counts(result: RunView) -> tuple[float | None, float | None]:
+    return tuple(count(result) for count in (tilts_without_loss, tilts_with_loss))
 
 
 def test_a_tilt_lies_between_three_quarters_and_three_quarters() -> None:
     """The down queue has 75 % until a quarter of the way from 5 to 7 s; the up queue from three quarters on."""
-    found = tilts(view(DOWN, UP))
-    assert found["start_s"].to_list() == [5.5]
-    assert found["end_s"].to_list() == [6.5]
-    assert found["to"].to_list() == ["up"]
-    assert found["loss"].to_list() == [False]
+    result = tilts(view(DOWN, UP))
+    assert result["start_s"].to_list() == [5.5]
+    assert result["end_s"].to_list() == [6.5]
+    assert result["to"].to_list() == ["up"]
+    assert result["loss"].to_list() == [False]
     assert counts(view(DOWN, UP)) == (1, 0)
 
 
@@ -93,10 +93,10 @@ def test_a_hold_shorter_than_an_rtt_is_a_part_of_the_tilt() -> None:
     """Between 6 and 6.3 s the backlog is back in the down queue: still one tilt, until 7 s."""
     down = [(0, 1.0), (5.5, 1.0), (5.55, 0.0), (5.95, 0.0), (6, 1.0), (6.3, 1.0), (6.35, 0.0), (20, 0.0)]
     up = [(0, 0.0), (5.5, 0.0), (5.55, 1.0), (5.85, 1.0), (5.9, 0.0), (7, 0.0), (7.05, 1.0), (20, 1.0)]
-    found = tilts(view(down, up))
-    assert found["to"].to_list() == ["up"]
-    assert found["start_s"].to_list() == [5.5]
-    assert found["end_s"].to_list() == [7.05]
+    result = tilts(view(down, up))
+    assert result["to"].to_list() == ["up"]
+    assert result["start_s"].to_list() == [5.5]
+    assert result["end_s"].to_list() == [7.05]
 
 
 def test_a_lasting_return_is_two_tilts_more() -> None:
@@ -121,9 +121,9 @@ def test_empty_queues_do_not_tilt() -> None:
 
 
 def test_other_topologies_have_no_pendulum() -> None:
-    found = next(metrics.runs(synthetic.sawtooth(flow_count=2, seeds=1, duration_s=12.0, warmup_s=2.0)))
-    assert counts(found) == (None, None)
-    assert tilts(found).height == 0
+    result = next(metrics.runs(synthetic.sawtooth(flow_count=2, seeds=1, duration_s=12.0, warmup_s=2.0)))
+    assert counts(result) == (None, None)
+    assert tilts(result).height == 0
 
 
 def test_a_short_excursion_is_no_tilt() -> None:

@@ -8,7 +8,7 @@ import synthetic
 from ackclock import metrics
 from ackclock.dataset import Dataset
 from ackclock.errors import InputError
-from ackclock.metrics.responsiveness import settled
+from ackclock.metrics.responsiveness import steady_from
 from ackclock.metrics.throughput import rates_between_bps
 
 PLAN = synthetic.plan(rate_bps=1e7, duration_s=90, warmup_s=10)
@@ -69,16 +69,16 @@ def test_each_phase_has_its_own_numbers() -> None:
 
 
 def test_without_parts_the_counts_are_used() -> None:
-    found = metrics.table(phases())["runs"][0]["metrics"]
-    assert found["retransmission_rate"] == 1.0
-    assert found["loss_rate"] == 1.0
+    result = metrics.table(phases())["runs"][0]["metrics"]
+    assert result["retransmission_rate"] == 1.0
+    assert result["loss_rate"] == 1.0
 
 
 def test_a_flow_without_samples_delivers_evenly() -> None:
     """10 MB from 10 to 50 s; between 40 and 60 s that is 2.5 MB, over 20 s 1 Mb/s."""
     rows = synthetic.flows(1, start_s=[10.0], fct_s=[40.0], delivered_bytes=np.array([10_000_000], np.uint64))
-    found = metrics.table(synthetic.dataset(PLAN, {"flows": rows}), between=(40, 60))
-    assert found["runs"][0]["metrics"]["goodput_bps"] == pytest.approx(1e6)
+    result = metrics.table(synthetic.dataset(PLAN, {"flows": rows}), between=(40, 60))
+    assert result["runs"][0]["metrics"]["goodput_bps"] == pytest.approx(1e6)
 
 
 def test_the_last_bytes_of_a_sampled_transfer_count() -> None:
@@ -86,27 +86,27 @@ def test_the_last_bytes_of_a_sampled_transfer_count() -> None:
     samples = synthetic.samples(np.array([10.9]), delivered_bytes=np.array([[500_000]]))
     rows = synthetic.flows(1, start_s=[10.0], fct_s=[0.95], delivered_bytes=np.array([1_000_000], np.uint64))
     data = synthetic.dataset(PLAN, {"flows": rows, "flow_samples": samples})
-    found = metrics.table(data, between=(10, 20))
-    assert found["runs"][0]["metrics"]["goodput_bps"] == pytest.approx(8e6 / 10)
+    result = metrics.table(data, between=(10, 20))
+    assert result["runs"][0]["metrics"]["goodput_bps"] == pytest.approx(8e6 / 10)
 
 
 @pytest.mark.parametrize("between", [(-1, 5), (5, 5), (20, 10), (10, 91)])
-def test_a_part_that_is_none_is_refused(between: tuple[float, float]) -> None:
+def test_a_part_that_is_none_is_rejected(between: tuple[float, float]) -> None:
     with pytest.raises(InputError, match="between: found .* expected (a part of 0 s to 90 s|two ascending times)"):
         metrics.table(phases(), between=between)
 
 
-def test_settled_from_the_first_value_on_that_stays_within() -> None:
+def test_steady_from_the_first_value_on_that_stays_within() -> None:
     """The level of [0, 2, 9, 10, 10, 10] is 10; of a ramp that goes on there is none."""
-    assert settled(np.array([0.0, 2.0, 9.0, 10.0, 10.0, 10.0]), 0.1) == 2
-    assert settled(np.array([0.0, 2.0, 8.9, 10.0, 10.0, 10.0]), 0.1) == 3
-    assert settled(np.full(6, 3.0), 0.1) == 0
-    assert settled(np.zeros(6), 0.1) == 0
-    assert settled(np.array([10.0, 10.0, 10.0, 10.0, 10.0, 20.0]), 0.1) is None
-    assert settled(np.full(4, np.nan), 0.1) is None
+    assert steady_from(np.array([0.0, 2.0, 9.0, 10.0, 10.0, 10.0]), 0.1) == 2
+    assert steady_from(np.array([0.0, 2.0, 8.9, 10.0, 10.0, 10.0]), 0.1) == 3
+    assert steady_from(np.full(6, 3.0), 0.1) == 0
+    assert steady_from(np.zeros(6), 0.1) == 0
+    assert steady_from(np.array([10.0, 10.0, 10.0, 10.0, 10.0, 20.0]), 0.1) is None
+    assert steady_from(np.full(4, np.nan), 0.1) is None
 
 
-def test_a_flow_that_is_not_there_for_a_whole_stretch_has_no_rate() -> None:
+def test_a_flow_that_is_not_present_for_a_complete_stretch_has_no_rate() -> None:
     """The second flow is there from 30 to 60 s."""
     rates = rates_between_bps(next(metrics.runs(phases())), np.array([20.0, 29.0, 31.0, 40.0, 60.0, 70.0]))
     np.testing.assert_allclose(rates[:, 1], [np.nan, np.nan, 2e6, 2e6, np.nan])
@@ -128,16 +128,16 @@ def test_responsiveness_at_the_phases_of_a_timeline() -> None:
         tables[name] = {column: frame[column].to_list() for column in frame.columns if column != "run"}
     tables["links"] = synthetic.link()
     made = synthetic.dataset(PLAN, tables)
-    found = metrics.responsiveness_at(made, [10, 30, 60])
-    assert found["at_s"].to_list() == [10, 30, 60]
-    assert found["until_s"].to_list() == [30, 60, 90]
-    assert found["utilisation_s"].to_list() == [0, 0, 0]
-    assert found["jain_s"].to_list() == [0, 0, 0]
-    assert found["queue_s"].to_list() == [0, pytest.approx(8), 0]
+    result = metrics.responsiveness_at(made, [10, 30, 60])
+    assert result["at_s"].to_list() == [10, 30, 60]
+    assert result["until_s"].to_list() == [30, 60, 90]
+    assert result["utilisation_s"].to_list() == [0, 0, 0]
+    assert result["jain_s"].to_list() == [0, 0, 0]
+    assert result["queue_s"].to_list() == [0, pytest.approx(8), 0]
     assert metrics.responsiveness_at(made, [30, 60], within=0.05)["queue_s"].to_list() == [pytest.approx(10), 0]
 
 
 @pytest.mark.parametrize("instants", [[], [30, 20], [-1, 5], [90]])
-def test_instants_that_are_none_are_refused(instants: list[float]) -> None:
+def test_instants_that_are_none_are_rejected(instants: list[float]) -> None:
     with pytest.raises(InputError, match="instants: found .* expected ascending times from 0 s to 90 s"):
         metrics.responsiveness_at(phases(), instants)

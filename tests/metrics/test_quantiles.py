@@ -15,8 +15,8 @@ VALUES = st.lists(st.one_of(st.floats(-1e6, 1e6), st.integers(0, 3).map(float)),
 @given(VALUES, st.floats(0, 1), st.integers(1, 40))
 def test_as_numpy_has_it(values: list[float], share: float, size: int) -> None:
     blocks = [np.array(values[first : first + size]) for first in range(0, len(values), size)]
-    found = quantiles.quantile(lambda: iter(blocks), share, most=5)
-    assert found == pytest.approx(np.quantile(values, share), rel=1e-12, abs=1e-9)
+    result = quantiles.quantile(lambda: iter(blocks), share, max_sorted=5)
+    assert result == pytest.approx(np.quantile(values, share), rel=1e-12, abs=1e-9)
 
 
 def test_nothing_has_none() -> None:
@@ -27,5 +27,5 @@ def test_many_equal_values_and_neighbouring_floats() -> None:
     low = 1.0
     high = float(np.nextafter(low, 2))
     blocks = [np.full(1000, low), np.full(500, high)]
-    assert quantiles.ranked(lambda: iter(blocks), 999, most=10) == low
-    assert quantiles.ranked(lambda: iter(blocks), 1000, most=10) == high
+    assert quantiles.ranked(lambda: iter(blocks), 999, max_sorted=10) == low
+    assert quantiles.ranked(lambda: iter(blocks), 1000, max_sorted=10) == high

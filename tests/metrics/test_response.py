@@ -25,8 +25,8 @@ def made(sizes: list[int], times_s: list[float], seed: int = 1, **more: object) 
 
 def test_each_size_has_its_row_with_students_interval() -> None:
     """1, 2 and 3 s: mean 2, s = 1, t(0.975, 2) = 4.303; 95th percentile between 2 and 3 s at nine tenths."""
-    found = metrics.response_times(made([100, 100, 100, 5000, 5000], [1.0, 2.0, 3.0, 8.0, math.nan]))
-    small, large = found.rows(named=True)
+    result = metrics.response_times(made([100, 100, 100, 5000, 5000], [1.0, 2.0, 3.0, 8.0, math.nan]))
+    small, large = result.rows(named=True)
     assert (small["size_low_bytes"], small["size_high_bytes"], small["n"], small["unfinished"]) == (100, 100, 3, 0)
     half = 4.303 / math.sqrt(3)
     assert small["mean_s"] == pytest.approx(2.0)
@@ -49,8 +49,8 @@ def test_several_runs_are_averaged_over_the_runs() -> None:
 
 def test_many_sizes_are_put_into_octaves() -> None:
     sizes = list(range(1000, 4000, 100))
-    found = metrics.response_times(made(sizes, [1.0] * len(sizes)))
-    rows = found.select("size_low_bytes", "size_high_bytes", "n").rows()
+    result = metrics.response_times(made(sizes, [1.0] * len(sizes)))
+    rows = result.select("size_low_bytes", "size_high_bytes", "n").rows()
     assert rows == [(1000, 1000, 1), (1100, 2000, 10), (2100, 3900, 19)]
 
 
@@ -64,12 +64,12 @@ def test_groups_are_apart_and_named() -> None:
         group=np.array([0, 0, 1, 1], np.uint32),
     )
     data = synthetic.dataset(plan, {"flows": rows})
-    found = metrics.response_times(data, by="group")
-    assert found.select("group", "label", "n", "mean_s").rows() == [(0, "page", 2, 1.5), (1, "cubic", 2, 4.0)]
+    result = metrics.response_times(data, by="group")
+    assert result.select("group", "label", "n", "mean_s").rows() == [(0, "page", 2, 1.5), (1, "cubic", 2, 4.0)]
     assert metrics.response_times(data).height == 3
 
 
-def test_what_is_not_there() -> None:
+def test_what_is_not_present() -> None:
     assert metrics.response_times(synthetic.dataset(PLAN, {"flows": synthetic.flows(2)})).height == 0
     with pytest.raises(InputError, match='by: found "colour"; expected one of "size", "group"'):
         metrics.response_times(made([1], [1.0]), by="colour")

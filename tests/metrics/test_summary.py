@@ -18,11 +18,11 @@ def test_interval_against_the_published_t_table(freedom: int, t: float) -> None:
     values = [spread if k % 2 else -spread for k in range(n)]
     if n % 2:
         values[-1] = 0.0
-    found = summarise([7 + value for value in values])
-    assert found.mean == pytest.approx(7)
-    assert found.ci95_high == pytest.approx(7 + t, abs=6e-4)
-    assert found.ci95_low == pytest.approx(7 - t, abs=6e-4)
-    assert found.n == n
+    result = summarise([7 + value for value in values])
+    assert result.mean == pytest.approx(7)
+    assert result.ci95_high == pytest.approx(7 + t, abs=6e-4)
+    assert result.ci95_low == pytest.approx(7 - t, abs=6e-4)
+    assert result.n == n
 
 
 def test_one_value_has_no_interval_and_none_has_nothing() -> None:
@@ -31,17 +31,17 @@ def test_one_value_has_no_interval_and_none_has_nothing() -> None:
     assert (none.mean, none.ci95_low, none.ci95_high, none.n) == (None, None, None, 0)
 
 
-def test_nulls_are_left_out_and_n_says_so() -> None:
+def test_nulls_are_left_out_and_n_reports_so() -> None:
     assert summarise([1.0, None, 3.0]).n == 2
     assert summarise([1.0, None, 3.0]).mean == 2.0
 
 
 @given(st.lists(st.floats(-1e9, 1e9), min_size=2, max_size=20), st.floats(0.1, 100))
 def test_the_interval_holds_the_mean_and_scales_with_the_values(values: list[float], scale: float) -> None:
-    found, scaled = summarise(values), summarise([scale * value for value in values])
-    assert found.ci95_low is not None and found.mean is not None and found.ci95_high is not None
-    assert found.ci95_low <= found.mean <= found.ci95_high
-    width = found.ci95_high - found.ci95_low
+    result, scaled = summarise(values), summarise([scale * value for value in values])
+    assert result.ci95_low is not None and result.mean is not None and result.ci95_high is not None
+    assert result.ci95_low <= result.mean <= result.ci95_high
+    width = result.ci95_high - result.ci95_low
     assert scaled.ci95_high - scaled.ci95_low == pytest.approx(scale * width, rel=1e-6, abs=1e-3)  # type: ignore[operator]
 
 

@@ -53,7 +53,7 @@ def test_without_censoring_it_is_the_plain_mean(times: list[float]) -> None:
     assert lasting[-1] == pytest.approx(0, abs=1e-9)
 
 
-def test_nothing_known() -> None:
+def test_nothing_given() -> None:
     nothing, none = np.empty(0), np.empty(0, dtype=bool)
     assert survival.restricted_mean(lambda: [(nothing, none)]) is None
     assert survival.median(lambda: [(nothing, none)]) is None
@@ -73,18 +73,18 @@ def transfers(**more: object) -> dict[str, float]:
 
 def test_unfinished_transfers_are_counted_and_estimated() -> None:
     """Watched 2, 4, 8+ and 2+ s: S is 3/4 from 2 s, 3/8 from 4 s, to 8 s: 2 + 2 · 3/4 + 4 · 3/8 = 5 s."""
-    found = transfers()
-    assert (found["unfinished"], found["unfinished_share"]) == (2, 0.5)
-    assert found["fct_mean_s"] == pytest.approx(3.0)
-    assert found["fct_km_mean_s"] == pytest.approx(5.0)
-    assert found["fct_km_median_s"] == pytest.approx(4.0)
+    result = transfers()
+    assert (result["unfinished"], result["unfinished_share"]) == (2, 0.5)
+    assert result["fct_mean_s"] == pytest.approx(3.0)
+    assert result["fct_km_mean_s"] == pytest.approx(5.0)
+    assert result["fct_km_median_s"] == pytest.approx(4.0)
 
 
 def test_endless_flows_are_no_transfers() -> None:
-    found = metrics.of_run(
+    result = metrics.of_run(
         next(metrics.runs(synthetic.dataset(PLAN, {"flows": synthetic.flows(3, start_s=[6.0] * 3)})))
     )
-    assert {found[name] for name in ("unfinished", "unfinished_share", "fct_km_mean_s")} == {None}
+    assert {result[name] for name in ("unfinished", "unfinished_share", "fct_km_mean_s")} == {None}
 
 
 def test_a_transfer_done_after_the_part_is_unfinished_in_it() -> None:
@@ -96,17 +96,17 @@ def test_a_transfer_done_after_the_part_is_unfinished_in_it() -> None:
 
 
 def test_transfers_with_and_without_a_lost_syn() -> None:
-    found = transfers(fct_s=[9.0, 1.0, 4.0, 2.0, math.nan], syn_retransmissions=np.array([1, 0, 2, 0, 1], np.uint64))
-    assert found["fct_syn_lost_s"] == pytest.approx(4.0)
-    assert found["fct_syn_kept_s"] == pytest.approx(1.5)
-    assert found["syn_retransmission_probability"] == pytest.approx(2 / 4)
-    assert found["syn_retransmission_rate"] == pytest.approx(3 / 7)
+    result = transfers(fct_s=[9.0, 1.0, 4.0, 2.0, math.nan], syn_retransmissions=np.array([1, 0, 2, 0, 1], np.uint64))
+    assert result["fct_syn_lost_s"] == pytest.approx(4.0)
+    assert result["fct_syn_kept_s"] == pytest.approx(1.5)
+    assert result["syn_retransmission_probability"] == pytest.approx(2 / 4)
+    assert result["syn_retransmission_rate"] == pytest.approx(3 / 7)
 
 
 def test_the_distribution_of_completion_times_ends_below_one() -> None:
     columns = {"start_s": [6.0, 10.0, 12.0, 18.0], "fct_s": [2.0, 4.0, math.nan, math.nan]}
     sizes = np.full(4, 1000, np.uint64)
     data = synthetic.dataset(PLAN, {"flows": synthetic.flows(4, size_bytes=sizes, **columns)}, seed=7)
-    found = cdf(data, "fct_s")
-    assert found.columns == ["run", "seed", "fct_s", "share"]
-    assert found.rows() == [(0, 7, 2.0, 0.25), (0, 7, 4.0, 0.625)]
+    result = cdf(data, "fct_s")
+    assert result.columns == ["run", "seed", "fct_s", "share"]
+    assert result.rows() == [(0, 7, 2.0, 0.25), (0, 7, 4.0, 0.625)]

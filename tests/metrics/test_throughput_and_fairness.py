@@ -32,10 +32,10 @@ def test_throughput_is_wire_bytes_and_efficiency_is_payload() -> None:
         "flows": synthetic.flows(2, measured_bytes=[8_000_000, 4_000_000]),
         "links": synthetic.link(departed_bytes=15_000_000),
     }
-    found = metrics.of_run(view(rows))
-    assert found["throughput_bps"] == pytest.approx(8e6)
-    assert found["utilisation"] == pytest.approx(0.8)
-    assert found["efficiency"] == pytest.approx(0.64)
+    result = metrics.of_run(view(rows))
+    assert result["throughput_bps"] == pytest.approx(8e6)
+    assert result["utilisation"] == pytest.approx(0.8)
+    assert result["efficiency"] == pytest.approx(0.64)
 
 
 def test_efficiency_leaves_out_what_crosses_another_link() -> None:
@@ -43,9 +43,9 @@ def test_efficiency_leaves_out_what_crosses_another_link() -> None:
     ways = [{"forward": {"hops": [{"link": link}]}} for link in (0, 1)]
     plan = {**PLAN, "flows": ways, "links": [{"bottleneck": True}, {"bottleneck": False}]}
     rows = {"flows": synthetic.flows(2, measured_bytes=[11_250_000, 7_500_000]), "links": synthetic.link()}
-    found = metrics.of_run(view(rows, plan))
-    assert found["efficiency"] == pytest.approx(0.6)
-    assert found["goodput_bps"] == pytest.approx(1e7)
+    result = metrics.of_run(view(rows, plan))
+    assert result["efficiency"] == pytest.approx(0.6)
+    assert result["goodput_bps"] == pytest.approx(1e7)
 
 
 def test_several_bottlenecks_add_up() -> None:
@@ -56,28 +56,28 @@ def test_several_bottlenecks_add_up() -> None:
         "rate_bps": [1e7, 3e7],
         "departed_bytes": [18_750_000, 18_750_000],
     }
-    found = metrics.of_run(view({"flows": synthetic.flows(1, measured_bytes=[18_750_000]), "links": two}))
-    assert found["throughput_bps"] == pytest.approx(2e7)
-    assert found["efficiency"] == pytest.approx(0.25)
+    result = metrics.of_run(view({"flows": synthetic.flows(1, measured_bytes=[18_750_000]), "links": two}))
+    assert result["throughput_bps"] == pytest.approx(2e7)
+    assert result["efficiency"] == pytest.approx(0.25)
 
 
 def test_windows_of_the_measured_part() -> None:
     """Flow 0 has 10, flow 1 has 30 segments; 50 segments in the warm-up do not count; flow 2 has no samples."""
     windows = np.where(TIMES[:, None] < 5, 50.0, np.array([10.0, 30.0]))
     rows = {"flows": synthetic.flows(3), "flow_samples": synthetic.samples(TIMES, cwnd=windows)}
-    found = metrics.of_run(view(rows))
-    assert found["cwnd_mean"] == pytest.approx(20.0)
-    assert found["cwnd_flow"] == pytest.approx([10.0, 30.0])
+    result = metrics.of_run(view(rows))
+    assert result["cwnd_mean"] == pytest.approx(20.0)
+    assert result["cwnd_flow"] == pytest.approx([10.0, 30.0])
 
 
-def test_indices_of_known_shares() -> None:
+def test_indices_of_given_shares() -> None:
     """1, 2 and 4 Mb/s: mean 7/3, geometric mean 2, variance 14/9 (10^12 bit²/s²)."""
-    found = shared(1, 2, 4)
-    assert found["max_min_fairness"] == pytest.approx(3 / 7, rel=1e-6)
-    assert found["proportional_fairness"] == pytest.approx(6 / 7, rel=1e-6)
-    assert found["epsilon_fairness"] == pytest.approx(3 / 4, rel=1e-6)
-    assert found["sd_goodput_bps"] == pytest.approx(math.sqrt(14 / 9) * 1e6, rel=1e-6)
-    assert found["cov_goodput"] == pytest.approx(math.sqrt(14) / 7, rel=1e-6)
+    result = shared(1, 2, 4)
+    assert result["max_min_fairness"] == pytest.approx(3 / 7, rel=1e-6)
+    assert result["proportional_fairness"] == pytest.approx(6 / 7, rel=1e-6)
+    assert result["epsilon_fairness"] == pytest.approx(3 / 4, rel=1e-6)
+    assert result["sd_goodput_bps"] == pytest.approx(math.sqrt(14 / 9) * 1e6, rel=1e-6)
+    assert result["cov_goodput"] == pytest.approx(math.sqrt(14) / 7, rel=1e-6)
     assert shared(1, 1, 4)["proportional_fairness"] == pytest.approx(4 ** (1 / 3) / 2, rel=1e-6)
 
 
@@ -92,9 +92,9 @@ def test_indices_at_their_ends() -> None:
 @given(st.lists(st.integers(1, 10**6), min_size=2, max_size=20))
 def test_the_indices_agree_on_order(shares: list[int]) -> None:
     """min ≤ geometric mean ≤ arithmetic mean, and ε compares with the largest share, which is no less than the mean."""
-    found = shared(*[share / 1e3 for share in shares])
-    assert 0 < found["max_min_fairness"] <= found["proportional_fairness"] + 1e-9 <= 1 + 2e-9
-    assert 1 - found["epsilon_fairness"] <= found["max_min_fairness"] + 1e-9
+    result = shared(*[share / 1e3 for share in shares])
+    assert 0 < result["max_min_fairness"] <= result["proportional_fairness"] + 1e-9 <= 1 + 2e-9
+    assert 1 - result["epsilon_fairness"] <= result["max_min_fairness"] + 1e-9
 
 
 def test_datagrams_and_flows_that_never_started_are_in_no_metric() -> None:
@@ -110,13 +110,13 @@ def test_datagrams_and_flows_that_never_started_are_in_no_metric() -> None:
         "flow_samples": synthetic.samples(TIMES, cwnd=windows[:, :2]),
         "events": synthetic.drops([6.0, 6.01], [0, 1]),
     }
-    seen = view(rows)
-    assert seen.flows["flow"].to_list() == [0]
-    found = metrics.of_run(seen)
-    assert found["goodput_flow_bps"] == pytest.approx([8e6])
-    assert found["jain"] == 1.0
-    assert found["cwnd_mean"] == 10.0
-    assert (found["losses_per_epoch"], found["flows_per_epoch"], found["synchronisation"]) == (2, 1, 1.0)
+    observed = view(rows)
+    assert observed.flows["flow"].to_list() == [0]
+    result = metrics.of_run(observed)
+    assert result["goodput_flow_bps"] == pytest.approx([8e6])
+    assert result["jain"] == 1.0
+    assert result["cwnd_mean"] == 10.0
+    assert (result["losses_per_epoch"], result["flows_per_epoch"], result["synchronisation"]) == (2, 1, 1.0)
 
 
 # --- variation over time
@@ -136,14 +136,14 @@ def test_variation_over_time_is_of_each_flow_and_then_averaged() -> None:
     """From 5 s on, 14 whole pairs of seconds and one: 8 seconds at 6, 7 at 2 Mb/s; the other flow is steady."""
     second = np.ceil(TIMES - 1e-9)
     swings = np.where(second % 2 == 0, 6e6, 2e6)
-    found = moving(np.column_stack([swings, np.full(200, 4e6)]))
+    result = moving(np.column_stack([swings, np.full(200, 4e6)]))
     mean = (8 * 6 + 7 * 2) / 15
     deviation = math.sqrt((8 * (6 - mean) ** 2 + 7 * (2 - mean) ** 2) / 15)
-    assert found["sd_goodput_time_bps"] == pytest.approx(deviation * 1e6 / 2, rel=1e-6)
-    assert found["cov_goodput_time"] == pytest.approx(deviation / mean / 2, rel=1e-6)
+    assert result["sd_goodput_time_bps"] == pytest.approx(deviation * 1e6 / 2, rel=1e-6)
+    assert result["cov_goodput_time"] == pytest.approx(deviation / mean / 2, rel=1e-6)
 
 
-def test_only_whole_seconds_in_which_the_flow_was_there() -> None:
+def test_only_complete_seconds_in_which_the_flow_was_present() -> None:
     """Steady at 4 Mb/s from 7.5 s to 12.5 s: the two half seconds at the ends would show as a variation."""
     there = (TIMES > 7.5 + 1e-9) & (TIMES <= 12.5 + 1e-9)
     rates = np.where(there, 4e6, 0.0)[:, None]
@@ -164,6 +164,6 @@ def test_a_run_of_datagrams_only_has_no_tcp_metrics() -> None:
         "links": synthetic.link(departed_bytes=3_750_000),
     }
     data = synthetic.dataset(PLAN, rows)
-    assert {name for name, known in metrics.of_run(view(rows)).items() if known} == {"utilisation", "throughput_bps"}
+    assert {name for name, valid in metrics.of_run(view(rows)).items() if valid} == {"utilisation", "throughput_bps"}
     assert not metrics.epochs(data).height
     assert metrics.responsiveness_at(data, [5.0]).row(0)[4:] == (None, None, None)

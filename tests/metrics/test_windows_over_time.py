@@ -31,17 +31,17 @@ def data():
 
 
 def test_the_coefficient_of_variation_at_each_instant(data):
-    found = metrics.windows_over_time(data, between=(10, 15))
-    assert found["time_s"].is_sorted() and found["time_s"].min() >= 10 and found["time_s"].max() <= 15
-    row = found.row(7, named=True)
+    result = metrics.windows_over_time(data, between=(10, 15))
+    assert result["time_s"].is_sorted() and result["time_s"].min() >= 10 and result["time_s"].max() <= 15
+    row = result.row(7, named=True)
     at_once = data.flow_samples.filter(data.flow_samples["time_s"] == row["time_s"])["cwnd"].to_numpy()
     assert row["mean"] == pytest.approx(at_once.mean())
     assert row["cov"] == pytest.approx(at_once.std() / at_once.mean()) and row["cov"] > 0
 
 
 def test_the_distribution_of_the_queue(data):
-    found = metrics.cdf(data, "queue_p")
+    result = metrics.cdf(data, "queue_p")
     backlogs = data.queue_samples.filter(data.queue_samples["time_s"] >= 5)["backlog_p"].to_numpy()
-    assert found["queue_p"].max() == backlogs.max() <= 60
+    assert result["queue_p"].max() == backlogs.max() <= 60
     median = np.floor(np.median(backlogs))
-    assert np.interp(median, found["queue_p"], found["share"]) == pytest.approx((backlogs <= median).mean(), abs=0.01)
+    assert np.interp(median, result["queue_p"], result["share"]) == pytest.approx((backlogs <= median).mean(), abs=0.01)

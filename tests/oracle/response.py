@@ -55,7 +55,7 @@ EPOCHS = 20
 
 @dataclass(frozen=True)
 class Method:
-    """How a cell is measured: the congestion control's further keys, the receive window, and which epochs count."""
+    """Measurement of a cell: the CCA's further keys, the receive window, and the epochs that count."""
 
     name: str
     keys: str
@@ -86,12 +86,12 @@ class Cell:
 
     @property
     def published(self) -> int:
-        """What the table says, in segments."""
+        """Return the table's value, in segments."""
         return TABLES[self.rtt_s][self.exponent][CONSTANTS.index(self.c)]
 
     @property
     def mixed(self) -> bool:
-        """Whether Reno's and the cubic average are within a fifth of each other.
+        """Return True if Reno's and the cubic average are within a fifth of each other.
 
         The table takes the larger of the two averages. The RFC's window is the larger of the two at each moment, and
         its average is above both.
@@ -109,7 +109,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Measured:
-    """What the packet engine made of a cell; `epochs` of them count."""
+    """Result of a cell in the packet engine; `epochs` of them count."""
 
     cell: Cell
     window: float

@@ -73,10 +73,10 @@ CASES = [pytest.param(*case, marks=MARKED.get(case[1], ())) for case in UTILISAT
 def runs(variant: str, synchronisation: str) -> dict[float, tuple[float, float]]:
     """Mean utilisation and Jain's index by buffer share, from one call for all buffers and seeds."""
     inputs = [one(variant, share, synchronisation) for share in SHARES for _ in SEEDS]
-    found = _core.fluid_many(inputs, [*SEEDS] * len(SHARES), 2)
+    result = _core.fluid_many(inputs, [*SEEDS] * len(SHARES), 2)
     capacity_p = 1e10 / 12_000 * (DURATIONS_S[variant] - WARMUPS_S[variant])
-    used = np.array([run["links"]["departed_p"][0] / capacity_p for run in found]).reshape(len(SHARES), -1)
-    rates = np.array([run["flows"]["measured_delivered_p"] for run in found])
+    used = np.array([run["links"]["departed_p"][0] / capacity_p for run in result]).reshape(len(SHARES), -1)
+    rates = np.array([run["flows"]["measured_delivered_p"] for run in result])
     jain = (rates.sum(axis=1) ** 2 / (rates**2).sum(axis=1) / 10).reshape(len(SHARES), -1)
     return dict(zip(SHARES, zip(used.mean(axis=1), jain.mean(axis=1), strict=True), strict=True))
 
@@ -96,32 +96,32 @@ def one(variant: str, share: float, synchronisation: str) -> str:
     return json.dumps(planned)
 
 
-@pytest.mark.parametrize(("least", "variant"), CASES)
-def test_utilisation_by_buffer(least, variant):
-    found = runs(variant, f'{{ kind = "normal", least = {least} }}')
-    used = [100 * found[share][0] for share in SHARES]
-    assert used == pytest.approx(UTILISATION[least, variant], abs=2.0)
+@pytest.mark.parametrize(("minimum", "variant"), CASES)
+def test_utilisation_by_buffer(minimum, variant):
+    result = runs(variant, f'{{ kind = "normal", least = {minimum} }}')
+    used = [100 * result[share][0] for share in SHARES]
+    assert used == pytest.approx(UTILISATION[minimum, variant], abs=2.0)
 
 
-@pytest.mark.parametrize(("least", "variant"), CASES)
-def test_fairness_at_small_buffers(least, variant):
-    found = runs(variant, f'{{ kind = "normal", least = {least} }}')
-    expected = JAIN[variant][least == 0.6]
-    assert np.mean([found[0.05][1], found[0.1][1]]) == pytest.approx(expected, abs=0.08)
+@pytest.mark.parametrize(("minimum", "variant"), CASES)
+def test_fairness_at_small_buffers(minimum, variant):
+    result = runs(variant, f'{{ kind = "normal", least = {minimum} }}')
+    expected = JAIN[variant][minimum == 0.6]
+    assert np.mean([result[0.05][1], result[0.1][1]]) == pytest.approx(expected, abs=0.08)
 
 
 @pytest.mark.parametrize("variant", [pytest.param(name, marks=MARKED.get(name, ())) for name in VARIANTS])
-def test_the_smooth_form_knows_no_buffer(variant):
+def test_the_smooth_form_uses_no_buffer(variant):
     """With −W b λ in place of jumps every variant fills the link, even with a hundredth of the buffer."""
-    found = runs(variant, '"none"')
-    assert min(used for used, _ in found.values()) >= 0.986
+    result = runs(variant, '"none"')
+    assert min(used for used, _ in result.values()) >= 0.986
 
 
 SINGLE = '{ kind = "replayed", shares = [0.5] }'
 
 
 @pytest.mark.parametrize(("synchronisation", "jain"), [('"full"', 0.507), (SINGLE, 0.988)])
-def test_two_scalable_flows_share_if_they_do_not_lose_together(synchronisation, jain):
+def test_two_scalable_flows_share_if_they_do_not_lose_jointly(synchronisation, jain):
     """Kumar, Xue and Park 2014, figure 4: 2 flows, 1 Gb/s, 120 ms, 1000 packets.
 
     Losing together, the flows keep the ratio of their windows; the second one begins a second later here, and in the
@@ -144,5 +144,5 @@ def test_two_scalable_flows_share_if_they_do_not_lose_together(synchronisation, 
     [fluid]
     synchronisation = {synchronisation}
     """
-    found = ac.run(ac.loads(text).plan(), engine="fluid").metrics()["summary"]
-    assert found["jain"]["mean"] == pytest.approx(jain, abs=0.01)
+    result = ac.run(ac.loads(text).plan(), engine="fluid").metrics()["summary"]
+    assert result["jain"]["mean"] == pytest.approx(jain, abs=0.01)

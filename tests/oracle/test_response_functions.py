@@ -97,5 +97,5 @@ def test_scalable_s_constant_counts_the_round_trip_of_recovery() -> None:
 
 def test_htcp_s_slope_is_that_of_its_own_increase() -> None:
     """Between 2/3 and 3/4, and not HighSpeed's 0.835."""
-    found = slope('{ kind = "htcp", adaptive_backoff = false }', 0.25, 0.7, (100_000, 1_000_000))
-    assert found == pytest.approx(0.71, rel=0.05)
+    result = slope('{ kind = "htcp", adaptive_backoff = false }', 0.25, 0.7, (100_000, 1_000_000))
+    assert result == pytest.approx(0.71, rel=0.05)

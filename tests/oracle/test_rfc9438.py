@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from oracle import formulas, response, whole_segments
+from oracle import formulas, integer_windows, response
 from oracle.response import FRACTIONS, RENO, WHOLE_SEGMENTS, Cell, cells
 
 TOLERANCE = 0.05
@@ -79,17 +79,17 @@ def assert_as_reckoned_or_published(cell: Cell) -> None:
 def stationary(cell: Cell, start: float) -> float:
     """The average window that whole segments settle at, for a first loss at `start` times the table's window."""
     assert cell.c is not None
-    return whole_segments.average_window(1 / cell.period, cell.rtt_s, cell.c, start * cell.published)
+    return integer_windows.average_window(1 / cell.period, cell.rtt_s, cell.c, start * cell.published)
 
 
 @pytest.mark.parametrize("cell", cells(range(3, 6), reno=False), ids=str)
-def test_cubic_in_whole_segments(cell):
+def test_cubic_in_complete_segments(cell):
     assert_as_reckoned_or_published(cell)
 
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("cell", cells(range(6, 8), reno=False), ids=str)
-def test_cubic_in_whole_segments_at_rare_losses(cell):
+def test_cubic_in_complete_segments_at_rare_losses(cell):
     assert_as_reckoned_or_published(cell)
 
 
@@ -99,7 +99,7 @@ def test_cubic_at_one_loss_in_a_hundred_million(rtt_s):
     assert_as_reckoned_or_published(Cell(8, rtt_s, 0.4))
 
 
-def test_whole_segments_stay_where_they_came_from():
+def test_complete_segments_stay_where_they_arrived_from():
     """From an unbounded slow start the window is still far above the table after 300 losses, and it is reckoned so."""
     cell = Cell(4, 0.1, 0.4)
     from_above = response.Method("", ", hystart = false, fast_convergence = false", bound=30.0, skipped=300, epochs=20)
@@ -111,6 +111,6 @@ def test_the_tables_are_the_stationary_windows_of_the_reckoning():
     """Started at the table's maximum, whole segments stay within 1 % of the table where the cubic region rules."""
     for c in (0.4, 4.0):
         cell = Cell(4, 0.1, c)
-        maximum = cell.published * 4 / (3 + whole_segments.BETA)
-        window = whole_segments.average_window(1e-4, 0.1, c, maximum)
+        maximum = cell.published * 4 / (3 + integer_windows.BETA)
+        window = integer_windows.average_window(1e-4, 0.1, c, maximum)
         assert math.isclose(window, cell.published, rel_tol=0.01)

@@ -76,7 +76,7 @@ def test_code_that_rejects_the_spec_violates_it(monkeypatch):
 
 
 def test_invalid_windows_violate_it(monkeypatch):
-    monkeypatch.setattr(_core, "try_congestion", lambda *_: "history 3: cwnd 0 after step 7")
+    monkeypatch.setattr(_core, "check_contract", lambda *_: "history 3: cwnd 0 after step 7")
     done = check()
     assert done.exit_code == 2
     assert f"violated: windows, thresholds and rates are valid in {contract.HISTORIES} random histories" in done.stdout
@@ -84,10 +84,10 @@ def test_invalid_windows_violate_it(monkeypatch):
 
 
 def test_a_violation_is_described():
-    broken = _core.try_congestion("reno", '{"beta": 1}', 1)
+    broken = _core.check_contract("reno", '{"beta": 1}', 1)
     assert broken is not None
     assert "unknown field `beta`" in broken
-    assert _core.try_congestion("reno", "{}", 5) is None
+    assert _core.check_contract("reno", "{}", 5) is None
 
 
 def test_runs_that_differ_violate_it(monkeypatch):

@@ -76,7 +76,7 @@ def test_names_that_are_not_utf8_are_rejected(tmp_path):
 
 def test_atomic_write_follows_a_symbolic_link(tmp_path):
     (tmp_path / "link").symlink_to("target")
-    folders.put(tmp_path / "link", lambda new: new.write_text("new"))
+    folders.atomic_write(tmp_path / "link", lambda new: new.write_text("new"))
     assert (tmp_path / "link").is_symlink()
     assert (tmp_path / "target").read_text() == "new"
 
@@ -84,6 +84,6 @@ def test_atomic_write_follows_a_symbolic_link(tmp_path):
 def test_special_files_are_not_replaced(tmp_path):
     os.mkfifo(tmp_path / "it")
     with pytest.raises(InputError, match="not a regular file"):
-        folders.put(tmp_path / "it", lambda new: new.write_text("new"))
+        folders.atomic_write(tmp_path / "it", lambda new: new.write_text("new"))
     assert (tmp_path / "it").is_fifo()
     assert [path.name for path in tmp_path.iterdir()] == ["it"]

@@ -46,7 +46,7 @@ def test_the_next_maximum_is_the_window_a_round_trip_after_the_capacity(w_max, r
 
 @pytest.mark.parametrize("start", [40, 70, 80, 81, 90, 150])
 @pytest.mark.parametrize("rtt_s", [0.1, 0.5, 1.3])
-def test_it_converges_to_one_packet_beyond_the_capacity_from_anywhere(start, rtt_s):
+def test_it_converges_to_one_packet_above_the_capacity_from_anywhere(start, rtt_s):
     # figure 5.15: BDP + BS = 80
     *_, last = islice(theory.cubic_convergence(start, 80, rtt_s, beta=0.8), 80)
     assert last == 81

@@ -1,4 +1,4 @@
-"""What the formulas refuse, and in which words; and that lists are as good as arrays."""
+"""Arguments that the formulas reject, with their messages; lists are as good as arrays."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ RIGHT: dict[Callable[..., Any], dict[str, Any]] = {
     theory.emulation_limit: {"timer_hz": 1000, "mtu_bytes": 1500, "margin": 0.5},
     theory.small_packets_rate: {"slots": 2, "capacity_bps": 1e6, "segment_bytes": 1500},
     theory.small_packets_overhead: {"slots": 2, "sizes": 52},
-    theory.tcp_rate_beside: {"slots": 2, "capacity_bps": 1e6, "segment_bytes": 1500, "small_bytes": 29},
+    theory.tcp_rate_with_small_packets: {"slots": 2, "capacity_bps": 1e6, "segment_bytes": 1500, "small_bytes": 29},
     theory.delay_reduction: {"slots": 2, "sizes": 52},
     theory.slots_per_segment: {"small_rate_hz": 9, "capacity_bps": 1e6, "segment_bytes": 1500, "small_bytes": 29},
     theory.cubic_k: {"w_max": 80, "c": 0.4, "beta": 0.7},
@@ -58,7 +58,7 @@ RIGHT: dict[Callable[..., Any], dict[str, Any]] = {
     sf.SingleFlow: {"capacity_pps": 1000, "rtt_s": 0.1, "buffer_p": 10, "beta": 0.2, "c": 0.4, "packets_per_ack": 1}
     | {"growth": "rtt", "rounding": "loss", "loss_detection": "rtt_later"},
     sf.cubic_threshold_rtt_s: {"capacity_pps": 1e4, "buffer_p": 0, "beta": 0.2, "c": 0.4, "packets_per_ack": 1},
-    sf.least_difference: {"flow": sf.SingleFlow(1000, 0.1, 10), "w_max": 100},
+    sf.min_difference: {"flow": sf.SingleFlow(1000, 0.1, 10), "w_max": 100},
     sf.trajectory: {"flow": sf.SingleFlow(1000, 0.1, 10), "duration_s": 1, "step_s": 0.1},
 }
 
@@ -149,7 +149,7 @@ def test_every_function_is_here():
         (lambda: theory.loss_at("reno", 1), "loss_at: window: found 1.0; expected 1.22 or more"),
     ],
 )
-def test_the_words(call, message):
+def test_the_texts(call, message):
     with pytest.raises(InputError) as error:
         call()
     assert str(error.value) == message
@@ -177,12 +177,12 @@ def test_a_list_is_an_array_of_them_and_a_number_is_a_float(function):
     one = function(**right)
     assert type(one) is float
     for two in ([right[name]] * 2, np.array([right[name]] * 2)):
-        found = function(**{**right, name: two})
-        assert isinstance(found, np.ndarray)
-        assert found.tolist() == pytest.approx([one, one], rel=1e-14)
+        result = function(**{**right, name: two})
+        assert isinstance(result, np.ndarray)
+        assert result.tolist() == pytest.approx([one, one], rel=1e-14)
 
 
-def test_small_packets_that_just_fill_the_link_are_refused():
+def test_small_packets_that_just_fill_the_link_are_rejected():
     with pytest.raises(InputError, match="fill the link"):
         theory.slots_per_segment(1000, 200e3, 1500, 25)
     with pytest.raises(InputError, match="fill the link"):

@@ -53,9 +53,9 @@ def test_the_scale_does_not_matter():
 
 def test_tilts_without_loss_go_from_the_down_to_the_up_queue():
     """Table 4.2, where the thesis forces them: many, and never the reverse."""
-    found = pendulum.follow(*table_4_2(), 1000).tilts()
-    assert len(found) > 20
-    assert {tilt.to for tilt in found} == {1}
+    result = pendulum.follow(*table_4_2(), 1000).tilts()
+    assert len(result) > 20
+    assert {tilt.to for tilt in result} == {1}
 
 
 def test_a_long_upload_tilts_the_other_way_too():
@@ -88,10 +88,10 @@ def fillings(draw: st.DrawFn) -> Filling:
     """A state in which the backlog may be on this side: this flow's w*/C is positive and the greater one."""
     mine, other = draw(sides), draw(sides)
     mine_p = mine.pipe_p + draw(st.floats(0, 1)) * mine.queue_p
-    most = other.rate_p * (mine.wait_s(mine_p) + other.base_rtt_s)
+    maximum = other.rate_p * (mine.wait_s(mine_p) + other.base_rtt_s)
     growth = draw(st.sampled_from([1.0, 0.5]))
     return Filling(
-        mine, other, max(mine_p, 1.0), most * draw(st.floats(0.05, 1)), growth, draw(st.sampled_from([1, 2]))
+        mine, other, max(mine_p, 1.0), maximum * draw(st.floats(0.05, 1)), growth, draw(st.sampled_from([1, 2]))
     )
 
 
@@ -212,7 +212,7 @@ def followed(line, duration_s, **rules):
         reject()
 
 
-def test_a_queue_that_acks_alone_keep_full_is_refused():
+def test_a_queue_that_acks_single_keep_full_is_rejected():
     """20 packets/s and 5 places beside 1000 packets/s: the other window never falls, its ACKs take all."""
     line = pendulum.Side(20.0, 5.0, 0.005, True), pendulum.Side(1000.0, 5.0, 0.005, True)
     with pytest.raises(InputError, match="ACKs keep full; expected a longer one"):
@@ -283,13 +283,13 @@ def test_an_expected_value_leaves_a_part_of_the_window():
         {"queue_bytes": 100.0, "rate_bps": 1e4},
     ],
 )
-def test_a_line_that_cannot_be_is_refused(wrong):
+def test_a_line_that_cannot_be_is_rejected(wrong):
     given = {"rate_bps": 1e6, "base_rtt_s": 0.05, "queue_bytes": 1e5, "packet_bytes": 1500.0, **wrong}
     with pytest.raises(InputError, match=r"^pendulum: found"):
         pendulum.side(given.pop("rate_bps"), given.pop("base_rtt_s"), **given)
 
 
 @pytest.mark.parametrize("wrong", [{"simultaneous": 1.2}, {"growth_p": 0.0}, {"begin_p": (0.0, 1.0)}])
-def test_parameters_that_cannot_be_are_refused(wrong):
+def test_parameters_that_cannot_be_are_rejected(wrong):
     with pytest.raises(InputError, match="found"):
         pendulum.follow(*table_4_2(), 10, **wrong)

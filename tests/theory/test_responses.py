@@ -28,7 +28,7 @@ def test_they_are_the_published_ones(variant):
     assert theory.loss_at(variant, theory.response_window(variant, 3e-5)) == pytest.approx(3e-5)
 
 
-def test_another_variant_is_refused():
+def test_another_variant_is_rejected():
     with pytest.raises(InputError, match="reno, bic, .*cubic_window"):
         theory.response_window("cubic", 1e-3)
 
@@ -84,8 +84,8 @@ def cubic_mean(p: float, rtt_s: float, c: float, beta: float) -> float:
     ("p", "rtt_s", "c", "beta"), [(1e-5, 0.1, 0.4, 0.7), (1e-6, 0.01, 0.4, 0.8), (1e-5, 0.1, 4, 0.7)]
 )
 def test_cubic_is_the_mean_of_its_curve(p, rtt_s, c, beta):
-    found = theory.cubic_window(p, rtt_s, c=c, beta=beta, friendly=False)
-    assert found == pytest.approx(cubic_mean(p, rtt_s, c, beta), rel=1e-4)
+    result = theory.cubic_window(p, rtt_s, c=c, beta=beta, friendly=False)
+    assert result == pytest.approx(cubic_mean(p, rtt_s, c, beta), rel=1e-4)
 
 
 def test_cubic_is_not_below_reno_unless_it_shall_be():

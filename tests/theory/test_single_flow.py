@@ -15,7 +15,7 @@ from scipy.optimize import brentq
 
 from ackclock.errors import InputError
 from ackclock.theory import single_flow as sf
-from ackclock.theory.single_flow import crossings
+from ackclock.theory.single_flow import estimates
 from ackclock.theory.single_flow.curves import Cubic, Line, Root
 from ackclock.theory.single_flow.stages import CUBIC, QUEUED
 
@@ -78,9 +78,9 @@ def set_ups(growth: str) -> dict[str, tuple[sf.SingleFlow, sf.Epoch]]:
     The last is a flow whose path has grown: without it A-B-D-E cannot be.
     """
     rng = np.random.default_rng(7)
-    found: dict[str, tuple[sf.SingleFlow, sf.Epoch]] = {}
+    result: dict[str, tuple[sf.SingleFlow, sf.Epoch]] = {}
     for _ in range(20_000):
-        if set(PATHS) <= found.keys():
+        if set(PATHS) <= result.keys():
             break
         capacity, rtt_s, buffer_p = (
             10 ** rng.uniform(2.5, 4.5),
@@ -95,8 +95,8 @@ def set_ups(growth: str) -> dict[str, tuple[sf.SingleFlow, sf.Epoch]]:
         cycle = sf.cycle(flow, epoch)
         longest_s = max(stage.end_s - stage.start_s for stage in cycle.stages)
         if all(stage.end_s - stage.start_s > 0.02 * longest_s for stage in cycle.stages):
-            found.setdefault(cycle.path, (flow, epoch))
-    return found
+            result.setdefault(cycle.path, (flow, epoch))
+    return result
 
 
 SET_UPS = {growth: set_ups(growth) for growth in GROWTHS}
@@ -178,12 +178,12 @@ def test_by_rtt_the_rtt_is_never_less_than_without_a_queue() -> None:
 def test_crossings_without_a_queue_solve_their_equation() -> None:
     """c (t − V)³ + cV³ = a t/τ at 3V/2 ± √σ, and at no other time after 0."""
     a, c, rtt_s, v = 1 / 3, 0.4, 0.05, 2.5
-    times_s = [crossings.cubic_to_tcp_s(a, c, rtt_s, v), crossings.tcp_to_cubic_s(a, c, rtt_s, v)]
+    times_s = [estimates.cubic_to_tcp_s(a, c, rtt_s, v), estimates.tcp_to_cubic_s(a, c, rtt_s, v)]
     for time_s in times_s:
         assert c * (time_s - v) ** 3 + c * v**3 == pytest.approx(a * time_s / rtt_s, rel=1e-12)
     assert 0 < times_s[0] < times_s[1]
-    assert crossings.cubic_to_tcp_s(a, c, 0.2, v) == crossings.tcp_to_cubic_s(a, c, 0.2, v) == math.inf
-    assert crossings.cubic_to_tcp_s(a, c, 0.002, v) == math.inf, "behind the loss"
+    assert estimates.cubic_to_tcp_s(a, c, 0.2, v) == estimates.tcp_to_cubic_s(a, c, 0.2, v) == math.inf
+    assert estimates.cubic_to_tcp_s(a, c, 0.002, v) == math.inf, "behind the loss"
 
 
 def test_the_times_of_table_2_5() -> None:
@@ -223,7 +223,7 @@ def test_thresholds_of_cubic_mode() -> None:
         assert rtt_s * v**2 == pytest.approx(4 * 0.2 / (0.4 * 1.8 * packets_per_ack))
 
 
-def test_at_the_threshold_the_least_difference_is_zero() -> None:
+def test_at_the_threshold_the_minimum_difference_is_zero() -> None:
     """And it is the least of the difference, found by looking."""
     rtt_s = sf.cubic_threshold_rtt_s(8333, 50)
     for factor, cubic in ((0.9, False), (1.1, True)):
@@ -233,8 +233,8 @@ def test_at_the_threshold_the_least_difference_is_zero() -> None:
         v = math.cbrt(0.2 * w_max / 0.4)
         times_s = np.linspace(v, 3 * v, 100_001)
         difference = 0.4 * (times_s - v) ** 3 + 0.2 * w_max - flow.growth_p * times_s / flow.rtt_s
-        assert sf.least_difference(flow, w_max) == pytest.approx(difference.min(), abs=1e-6)
-        assert (sf.least_difference(flow, w_max) > 0) is cubic
+        assert sf.min_difference(flow, w_max) == pytest.approx(difference.min(), abs=1e-6)
+        assert (sf.min_difference(flow, w_max) > 0) is cubic
 
 
 def test_the_modes_of_the_five_set_ups() -> None:
@@ -249,7 +249,7 @@ def test_without_delay_every_loss_is_at_the_same_window() -> None:
         assert len(sf.stationary(sf.SingleFlow(1e8 / 12_000, 0.05, 50, growth=growth))) == 1
 
 
-def test_losses_seen_an_rtt_later_take_turns_in_cubic_mode() -> None:
+def test_losses_captured_an_rtt_later_take_turns_in_cubic_mode() -> None:
     """After a fast convergence the window is steep at W_E and overshoots; then the plateau is high and it does not."""
     flow = sf.SingleFlow(1e8 / 12_000, 0.05, 50, rounding="window", loss_detection="rtt_later")
     long, short = sorted(sf.stationary(flow), key=lambda cycle: -cycle.end_s)
@@ -260,7 +260,7 @@ def test_losses_seen_an_rtt_later_take_turns_in_cubic_mode() -> None:
     assert long.end_s - long.lost_s == pytest.approx(flow.full_p / flow.capacity_pps)
 
 
-def test_rounds_see_a_loss_at_fractions_and_whole_packets_do_not() -> None:
+def test_rounds_observe_a_loss_at_fractions_and_complete_packets_do_not() -> None:
     """Section 2.4.1.3: the level differs by fractions of a packet, and fast convergence follows; rounded, none."""
     fractions = sf.SingleFlow(2e8 / 12_000, 0.01, 50, loss_detection="next_round")
     levels = [cycle.end_window for cycle in itertools.islice(sf.cycles(fractions), 12)]
@@ -282,7 +282,7 @@ def test_rounds_are_those_of_the_window() -> None:
     assert cycle.end_s == pytest.approx(ends_s[-1])
 
 
-def test_whole_windows_are_rounded_towards_the_plateau() -> None:
+def test_complete_windows_are_rounded_towards_the_plateau() -> None:
     """As Linux has it, w_max ± ⌊c |t − V|³⌋: the last packet below the plateau comes when the curve is one short."""
     flow = sf.SingleFlow(3e8 / 12_000, 0.02, 50, rounding="window")
     cycle = sf.cycle(flow, sf.after_loss(flow, 552.0, 552.0))
@@ -296,19 +296,19 @@ def test_whole_windows_are_rounded_towards_the_plateau() -> None:
 def test_averages_are_those_of_the_trajectory() -> None:
     """A.5–A.9 of two cycles that take turns, against samples over a thousand cycles."""
     flow = sf.SingleFlow(1e8 / 12_000, 0.05, 50, loss_detection="rtt_later", rounding="loss", c=0.9)
-    found = sf.averages(flow)
+    result = sf.averages(flow)
     seen = sf.trajectory(flow, 5_000.0, 0.01)
     queue = np.clip(seen.windows - flow.pipe_p, 0, flow.buffer_p + 1)
     rate = seen.windows / np.maximum(flow.rtt_s, seen.windows / flow.capacity_pps)
-    assert found.queue_p == pytest.approx(queue.mean(), rel=5e-3)
-    assert found.throughput_pps == pytest.approx(rate.mean(), rel=1e-3)
-    assert found.window_p == pytest.approx(seen.windows.mean(), rel=1e-3)
-    assert found.delay_s == pytest.approx(found.queue_p / flow.capacity_pps)
-    assert found.rtt_s == pytest.approx(flow.rtt_s + found.delay_s)
+    assert result.queue_p == pytest.approx(queue.mean(), rel=5e-3)
+    assert result.throughput_pps == pytest.approx(rate.mean(), rel=1e-3)
+    assert result.window_p == pytest.approx(seen.windows.mean(), rel=1e-3)
+    assert result.delay_s == pytest.approx(result.queue_p / flow.capacity_pps)
+    assert result.rtt_s == pytest.approx(flow.rtt_s + result.delay_s)
     cycles = [cycle for _, cycle in sf.timeline(flow, 5_000.0)]
-    lost, sent = sum(cycle.lost_p for cycle in cycles), found.throughput_pps * 5_000
-    assert found.loss_rate == pytest.approx(lost / sent, rel=0.01)
-    assert found.period_s == pytest.approx(5_000 / len(cycles), rel=5e-3)
+    lost, sent = sum(cycle.lost_p for cycle in cycles), result.throughput_pps * 5_000
+    assert result.loss_rate == pytest.approx(lost / sent, rel=0.01)
+    assert result.period_s == pytest.approx(5_000 / len(cycles), rel=5e-3)
 
 
 def test_a_trajectory_follows_its_cycles() -> None:
@@ -383,9 +383,9 @@ def test_rounds_end_less_than_a_round_after_the_loss(flow: sf.SingleFlow) -> Non
 @settings(max_examples=60)
 @given(FLOWS)
 def test_averages_of_any_flow_are_possible(flow: sf.SingleFlow) -> None:
-    found = sf.averages(flow)
-    assert 0 < found.throughput_pps <= flow.capacity_pps * (1 + 1e-9)
-    assert 0 <= found.queue_p <= (flow.buffer_p + 1) * (1 + 1e-9)
-    assert found.loss_rate > 0
-    assert found.low_p < found.high_p
-    assert found.period_s > 0
+    result = sf.averages(flow)
+    assert 0 < result.throughput_pps <= flow.capacity_pps * (1 + 1e-9)
+    assert 0 <= result.queue_p <= (flow.buffer_p + 1) * (1 + 1e-9)
+    assert result.loss_rate > 0
+    assert result.low_p < result.high_p
+    assert result.period_s > 0

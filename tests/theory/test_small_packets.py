@@ -31,7 +31,7 @@ def test_a_full_queue_takes_so_much_less_time(slots):
 
 def test_the_rates_fill_the_link():
     slots, capacity_bps = 4.0, 800e3
-    segments_hz = theory.tcp_rate_beside(slots, capacity_bps, 1500, 29)
+    segments_hz = theory.tcp_rate_with_small_packets(slots, capacity_bps, 1500, 29)
     assert 8 * segments_hz * (1500 + 3 * 29) == pytest.approx(capacity_bps)
     assert theory.slots_per_segment(3 * segments_hz, capacity_bps, 1500, 29) == pytest.approx(slots)
     # 6.6 takes all of the link for TCP: a little more

@@ -21,8 +21,8 @@ def test_mathis_is_the_mean_of_a_sawtooth_that_sends_a_loss_s_worth_of_packets(p
     """The window goes from W/2 to W by 1/b a round; W is such that 1/p packets are sent meanwhile."""
     rounds = np.arange(1, 10_000)
     sent = rounds * (rounds / b) + (rounds**2 / b) / 2  # from W/2 = rounds/b on
-    found = int(np.argmin(np.abs(sent - 1 / p)))
-    mean = sent[found] / rounds[found]
+    result = int(np.argmin(np.abs(sent - 1 / p)))
+    mean = sent[result] / rounds[result]
     assert theory.mathis_window(p, b=b) == pytest.approx(mean, rel=0.03)
 
 
@@ -45,7 +45,7 @@ def test_mathis_is_a_window_each_round_trip():
 
 
 @pytest.mark.parametrize("b", [1, 2])
-def test_both_of_padhye_s_come_to_mathis_where_losses_are_rare(b):
+def test_both_of_padhyes_formulas_approach_mathis_at_rare_losses(b):
     for formula in (theory.pftk, theory.pftk_simple):
         assert formula(1e-8, 0.1, MSS, rto_s=0.3, b=b) == pytest.approx(theory.mathis(1e-8, 0.1, MSS, b=b), rel=2e-3)
 
@@ -55,18 +55,18 @@ def test_the_simple_form_is_near_the_full_one(p):
     assert theory.pftk_simple(p, 0.1, MSS, rto_s=0.4) == pytest.approx(theory.pftk(p, 0.1, MSS, rto_s=0.4), rel=0.2)
 
 
-def padhye(p: float, rtt_s: float, rto_s: float, b: int, most: float, rng: np.random.Generator) -> float:
+def padhye(p: float, rtt_s: float, rto_s: float, b: int, maximum: float, rng: np.random.Generator) -> float:
     """Packets a second of the process that the paper describes, played: rounds, losses to a round's end, timeouts."""
     window, packets, seconds = 5.0, 0, 0.0
     for _ in range(10_000):
         until = int(rng.geometric(p))  # the first packet that is lost
         sent, rounds = 0, 0
-        window = min(window, most)
+        window = min(window, maximum)
         start = window
         while sent + int(window) < until:
             sent += max(int(window), 1)
             rounds += 1
-            window = min(start + rounds / b, most)
+            window = min(start + rounds / b, maximum)
         before = until - 1 - sent  # acknowledged packets of the round of the loss
         packets += sent + int(window) + before
         seconds += (rounds + 2) * rtt_s
@@ -80,12 +80,12 @@ def padhye(p: float, rtt_s: float, rto_s: float, b: int, most: float, rng: np.ra
 
 
 @pytest.mark.parametrize(
-    ("p", "b", "most"),
+    ("p", "b", "maximum"),
     [(1e-3, 1, np.inf), (1e-2, 1, np.inf), (1e-2, 2, np.inf), (1e-3, 1, 20), (5e-4, 2, 40)],
 )
-def test_padhye_s_full_formula_is_the_mean_of_its_process(p, b, most):
-    played = padhye(p, 0.1, 0.5, b, most, np.random.default_rng(1))
-    expected = theory.pftk(p, 0.1, MSS, rto_s=0.5, b=b, max_window=most) / 8 / MSS
+def test_padhye_s_full_formula_is_the_mean_of_its_process(p, b, maximum):
+    played = padhye(p, 0.1, 0.5, b, maximum, np.random.default_rng(1))
+    expected = theory.pftk(p, 0.1, MSS, rto_s=0.5, b=b, max_window=maximum) / 8 / MSS
     assert expected == pytest.approx(played, rel=0.06)
 
 
@@ -132,7 +132,7 @@ def test_the_backoff_is_the_mean_of_a_row_of_doubled_timeouts(p):
     assert throughput.backoff(p) / (1 - p) == pytest.approx(rows, rel=1e-6)
 
 
-def test_a_steady_10_gbps_needs_one_loss_in_five_thousand_million_packets():
+def test_a_steady_10_gbps_requires_one_loss_in_five_thousand_million_packets():
     # Guillier 2008: 5e9; RFC 3649 section 1: 5,000,000,000 with its constant of 1.2
     assert theory.loss_free_packets(10e9, 0.1, 1500) == pytest.approx(4.63e9, rel=1e-3)
     assert theory.loss_free_packets(10e9, 0.1, 1500, constant=1.2) == pytest.approx(4.82e9, rel=1e-3)

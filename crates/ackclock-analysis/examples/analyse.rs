@@ -62,11 +62,11 @@ fn main() {
                 "   delivered {} lost {} before {} reordered {} duplicate {} spurious {} capture {} open {}",
                 flows.delivered[row],
                 flows.lost[row],
-                flows.lost_before[row],
+                flows.lost_upstream[row],
                 flows.reordered[row],
                 flows.duplicates[row],
                 flows.spurious[row],
-                flows.capture_lost[row],
+                flows.not_captured[row],
                 flows.unresolved[row],
             );
             let _ = writeln!(
@@ -82,7 +82,7 @@ fn main() {
                 flows.recoveries[row],
                 flows.limited_application_s[row],
                 flows.limited_receiver_s[row],
-                flows.limited_control_s[row],
+                flows.limited_cwnd_s[row],
                 flows.limited_slow_start_s[row],
                 flows.limited_bottleneck_s[row],
                 flows.limited_shared_bottleneck_s[row],

@@ -27,7 +27,7 @@ pub struct Analysis {
     origin_ns: Option<i64>,
     now_ns: Option<i64>,
     segments: u64,
-    far_off: u64,
+    clamped_timestamps: u64,
 }
 
 impl Analysis {
@@ -39,7 +39,7 @@ impl Analysis {
             origin_ns: None,
             now_ns: None,
             segments: 0,
-            far_off: 0,
+            clamped_timestamps: 0,
         }
     }
 
@@ -69,7 +69,7 @@ impl Analysis {
         let origin_ns = *self.origin_ns.get_or_insert(time_ns);
         let since_ns = time_ns.saturating_sub(origin_ns);
         let now_ns = since_ns.clamp(-LONGEST_NS, LONGEST_NS);
-        self.far_off += u64::from(now_ns != since_ns);
+        self.clamped_timestamps += u64::from(now_ns != since_ns);
         if now_ns < before_ns && before_ns - now_ns < CLOCK_SET_NS {
             before_ns
         } else {
@@ -93,8 +93,8 @@ impl Analysis {
     }
 
     /// Return how many connections were ended early because memory was short.
-    pub fn cut_short(&self) -> u32 {
-        self.connections.cut_short()
+    pub fn evicted_connections(&self) -> u32 {
+        self.connections.evicted_connections()
     }
 
     /// Segments so far, without those seen twice.
@@ -104,8 +104,8 @@ impl Analysis {
 
     /// Return how many segments have timestamps further from the first than any capture lasts; they are clamped to 4.5
     /// years from it.
-    pub fn far_off(&self) -> u64 {
-        self.far_off
+    pub fn clamped_timestamps(&self) -> u64 {
+        self.clamped_timestamps
     }
 
     /// When the first segment was captured, in nanoseconds since 1970, if the capture has times.

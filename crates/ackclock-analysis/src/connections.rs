@@ -60,7 +60,7 @@ pub struct Connections {
     data_directions: usize,
     begun: u32,
     /// Connections ended early because memory was short; their rest counts as another connection.
-    cut_short: u32,
+    evicted_connections: u32,
     /// The one that the last segment was of; most often the next one is, too.
     last: Option<u32>,
     gap: CaptureGap,
@@ -82,7 +82,7 @@ impl Connections {
             hand: 0,
             data_directions: 0,
             begun: 0,
-            cut_short: 0,
+            evicted_connections: 0,
             last: None,
             gap: CaptureGap::default(),
             packets: 0,
@@ -97,8 +97,8 @@ impl Connections {
     }
 
     /// Return how many open connections were ended because memory was short; their rest counts as another connection.
-    pub fn cut_short(&self) -> u32 {
-        self.cut_short
+    pub fn evicted_connections(&self) -> u32 {
+        self.evicted_connections
     }
 
     /// Return a segment to its connection.
@@ -207,7 +207,7 @@ impl Connections {
         if idle_ns > self.retention_ns().min(closed_ns) {
             let early =
                 idle_ns <= closed_ns && !idle_states.closed && self.slots[self.hand].is_some();
-            self.cut_short += u32::from(early);
+            self.evicted_connections += u32::from(early);
             self.finish(self.hand as u32, output);
         } else if idle_ns > SHRINK_AFTER_NS && !idle_states.is_shrunk {
             self.idle_states[self.hand].is_shrunk = true;

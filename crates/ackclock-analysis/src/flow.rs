@@ -4,7 +4,7 @@ use ackclock_core::tables::EventKind;
 
 use crate::capture_gap::CaptureGap;
 use crate::output::{EventDetail, Output};
-use crate::tables::{Limit, RetransmitCause, Stall};
+use crate::tables::{Limit, RetransmitCause};
 use ackclock_pcap::packet::{Checksum, Endpoint, Flags, Options as TcpOptions, Segment};
 use direction::Direction;
 use sender_view::{Ack, Data, SenderView};
@@ -24,9 +24,6 @@ mod vantage;
 
 /// A SYN with the number of one before is another copy of it for so long (RFC 9293's 2 MSL).
 const SAME_SYN_NS: i64 = 240_000_000_000;
-/// The confidence of a stall's class if the packets behind it decided, and if they did not.
-const DECIDED: f64 = 0.9;
-const LIKELY: f64 = 0.6;
 
 /// The window limits what is sent, for all that is known of it.
 pub(crate) fn is_window_limit(limit: u8) -> bool {
@@ -389,71 +386,6 @@ impl Connection {
             let end = direction.unwrap(segment.sequence) + u64::from(segment.payload_bytes);
             direction.fin = Some(end);
         }
-    }
-
-    /// Process a gap before a packet.
-    #[cold]
-    fn on_gap(
-        &mut self,
-        segment: &Segment,
-        from: usize,
-        now_ns: i64,
-        gap: &CaptureGap,
-        rows: &mut Output,
-    ) {
-        let zero_window_since_ns = self.zero_window_since_ns.take();
-        if zero_window_since_ns.is_none() {
-            self.close_stall(rows);
-        }
-        let begin_ns = zero_window_since_ns.unwrap_or(self.last_ns);
-        let open_stall = stall::detect(self, segment, from, (begin_ns, now_ns), gap);
-        self.open_stall = open_stall.map(Box::new);
-        self.zero_window_since_ns =
-            stall::is_zero_window_probe(self, segment, from).then_some(begin_ns);
-    }
-
-    #[cold]
-    fn update_stall(&mut self, segment: &Segment, from: usize, now_ns: i64, rows: &mut Output) {
-        let Some(mut open_stall) = self.open_stall.take() else {
-            return;
-        };
-        match open_stall.on_packet(self, segment, from, now_ns) {
-            Some(class) => {
-                let sure = if open_stall.is_guess(class) {
-                    LIKELY
-                } else {
-                    DECIDED
-                };
-                self.report_stall(&open_stall, class, sure, rows);
-            }
-            None => self.open_stall = Some(open_stall),
-        }
-    }
-
-    /// Report the open stall with its most likely class.
-    fn close_stall(&mut self, rows: &mut Output) {
-        if let Some(open_stall) = self.open_stall.take() {
-            self.report_stall(&open_stall, open_stall.likely(), LIKELY, rows);
-        }
-    }
-
-    fn report_stall(
-        &mut self,
-        open_stall: &OpenStall,
-        class: Stall,
-        confidence: f64,
-        rows: &mut Output,
-    ) {
-        let flow = self.flow(open_stall.sender);
-        self.stalls += 1;
-        self.stalled_ns += open_stall.gap_ns;
-        let detail = EventDetail {
-            class: class as u8,
-            duration_s: open_stall.gap_ns as f64 * 1e-9,
-            confidence,
-        };
-        let begin_ns = open_stall.end_ns - open_stall.gap_ns;
-        rows.event(begin_ns, flow, EventKind::Stall, f64::NAN, detail);
     }
 
     /// Free unused memory while nothing is in flight.

@@ -1,7 +1,5 @@
-//! Packet captures, and what happened in them: records ([`framing`]) of a stream of bytes ([`source`]), the TCP
-//! segments in them ([`packet`]), those of several files in one order of time ([`files`]) or a choice of them
-//! ([`filter`]), the connections that they belong to ([`connections`], [`flow`]), what limits their path ([`path`]),
-//! and all that is found ([`analysis`], [`tables`]).
+//! Analysis of packet captures: from the TCP segments that [`ackclock_pcap`] reads to connections ([`connections`],
+//! [`flow`]), the limits of their paths ([`path`]) and the results ([`analysis`], [`tables`]).
 
 pub mod ack_trace;
 pub mod analysis;

@@ -27,7 +27,7 @@ codes!(
         /// It was captured, and lost behind the vantage point.
         Lost => "lost",
         /// It was lost before the vantage point, so it was not captured.
-        LostBefore => "lost_before",
+        LostBefore => "lost_upstream",
         /// It arrived behind segments sent after it (reordering).
         Reordered => "reordered",
         /// The network duplicated it.
@@ -35,7 +35,7 @@ codes!(
         /// Retransmitted although an earlier transmission had arrived or would arrive.
         Spurious => "spurious",
         /// It reached its receiver, but the capture does not have it.
-        NotCaptured => "capture_lost",
+        NotCaptured => "not_captured",
     }
 );
 
@@ -71,7 +71,7 @@ codes!(
         /// The receiver's window.
         Receiver => "receiver",
         /// Its congestion window, without an observable queue.
-        Cwnd => "control",
+        Cwnd => "cwnd",
         /// Slow start.
         SlowStart => "slow_start",
         /// A link that it fills alone.
@@ -204,8 +204,8 @@ table!(
         vantage: u8,
         vantage_confidence: f64,
         /// From the vantage point to the data's receiver and back; to its sender and back.
-        rtt_receiver_half_s: f64,
-        rtt_sender_half_s: f64,
+        rtt_receiver_side_s: f64,
+        rtt_sender_side_s: f64,
         sent_packets: u64,
         /// Bytes of IP packets.
         sent_bytes: u64,
@@ -237,18 +237,18 @@ table!(
         rtt_timestamps_min_s: f64,
         rtt_timestamps_mean_s: f64,
         rtt_timestamps_samples: u64,
-        rtt_halves_min_s: f64,
-        rtt_halves_mean_s: f64,
+        rtt_sides_min_s: f64,
+        rtt_sides_mean_s: f64,
         cwnd_max: f64,
         /// Fates, in segments.
         delivered: u64,
         lost: u64,
-        lost_before: u64,
+        lost_upstream: u64,
         reordered: u64,
         duplicates: u64,
         spurious: u64,
         /// In captures by the sending host with those that were lost afterwards: they are among `lost` too.
-        capture_lost: u64,
+        not_captured: u64,
         unresolved: u64,
         /// Causes, in segments; those of spurious ones are among `retransmissions_spurious` only.
         retransmissions: u64,
@@ -268,7 +268,7 @@ table!(
         /// Seconds that each held the sender back.
         limited_application_s: f64,
         limited_receiver_s: f64,
-        limited_control_s: f64,
+        limited_cwnd_s: f64,
         limited_slow_start_s: f64,
         limited_bottleneck_s: f64,
         limited_shared_bottleneck_s: f64,

@@ -21,7 +21,7 @@ pub struct VantageTotals {
     pub payload_bytes: u64,
     pub delivered_bytes: u64,
     pub lost: u64,
-    pub capture_lost: u64,
+    pub not_captured: u64,
     pub data_segments: u64,
 }
 
@@ -100,8 +100,8 @@ impl TopTalkers {
         totals.directions += 1;
         totals.payload_bytes += flows.payload_bytes[row];
         totals.delivered_bytes += u64::from(main) * flows.delivered_bytes[row];
-        totals.lost += flows.lost[row] + flows.lost_before[row];
-        totals.capture_lost += flows.capture_lost[row];
+        totals.lost += flows.lost[row] + flows.lost_upstream[row];
+        totals.not_captured += flows.not_captured[row];
         totals.data_segments += flows.data_segments[row];
     }
 
@@ -181,8 +181,8 @@ mod tests {
             vantage: vec![Vantage::Sender as u8; of.len()],
             delivered_bytes: of.iter().map(|&(_, bytes)| bytes).collect(),
             lost: counts.clone(),
-            lost_before: counts.clone(),
-            capture_lost: counts.clone(),
+            lost_upstream: counts.clone(),
+            not_captured: counts.clone(),
             data_segments: counts,
             ..Flows::default()
         }
@@ -211,7 +211,7 @@ mod tests {
             payload_bytes: 107,
             delivered_bytes: 107,
             lost: 4,
-            capture_lost: 2,
+            not_captured: 2,
             data_segments: 2,
         };
         assert_eq!(largest.totals()[Vantage::Sender as usize], sender);

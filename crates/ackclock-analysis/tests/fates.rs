@@ -169,7 +169,7 @@ fn at_the_sender_no_data_is_reordered() {
     assert_eq!(found.flows.reordered, [0]);
     assert_eq!(fates(&found, 1).len(), 2);
     // The first copy is missing in the capture, and did not arrive.
-    assert_eq!((found.flows.lost[0], found.flows.capture_lost[0]), (1, 1));
+    assert_eq!((found.flows.lost[0], found.flows.not_captured[0]), (1, 1));
 }
 
 #[test]
@@ -210,7 +210,7 @@ fn losses_before_a_mid_path_vantage_are_not_captured() {
         [before, (Fate::Delivered, RetransmitCause::Fast)]
     );
     assert_eq!(
-        (found.flows.lost_before[0], found.flows.capture_lost[0]),
+        (found.flows.lost_upstream[0], found.flows.not_captured[0]),
         (1, 0)
     );
 }
@@ -240,7 +240,7 @@ fn acknowledged_but_uncaptured_data_is_a_capture_loss() {
         fates(&found, 2),
         [(Fate::NotCaptured, RetransmitCause::Unknown)]
     );
-    assert_eq!(found.flows.capture_lost, [4]);
+    assert_eq!(found.flows.not_captured, [4]);
     assert_eq!(found.flows.lost, [0]);
 }
 
@@ -252,7 +252,7 @@ fn an_acknowledgement_before_its_data_is_disorder_of_the_capture() {
     trace.data(200, 1);
     trace.data(201, 2);
     let found = trace.analysed();
-    assert_eq!(found.flows.capture_lost, [0]);
+    assert_eq!(found.flows.not_captured, [0]);
     assert_eq!(fates(&found, 2), [DELIVERED]);
 }
 

@@ -27,7 +27,7 @@ fn seconds_by_limit(flight: Option<u32>, window: u16) -> (&'static str, Vec<(&'s
     let limited = [
         ("application", flows.limited_application_s[0]),
         ("receiver", flows.limited_receiver_s[0]),
-        ("control", flows.limited_control_s[0]),
+        ("cwnd", flows.limited_cwnd_s[0]),
     ];
     let vantage = Vantage::NAMES[usize::from(flows.vantage[0])];
     (vantage, limited.to_vec())
@@ -55,7 +55,7 @@ fn a_rate_of_its_own_is_the_applications() {
 #[test]
 fn ack_clocked_data_is_cwnd_limited() {
     let (_, limited) = seconds_by_limit(Some(3), 60_000);
-    assert_eq!(mostly(&limited), "control", "{limited:?}");
+    assert_eq!(mostly(&limited), "cwnd", "{limited:?}");
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn seconds_behind_a_queue(window: u32) -> Vec<(&'static str, f64)> {
     vec![
         ("receiver", flows.limited_receiver_s[0]),
         ("application", flows.limited_application_s[0]),
-        ("control", flows.limited_control_s[0]),
+        ("cwnd", flows.limited_cwnd_s[0]),
     ]
 }
 
@@ -120,7 +120,7 @@ fn seconds_at_receiver(
         sent_ms = seen_ms + 50 + after_ms;
     }
     let flows = trace.analysed().flows;
-    let window_s = flows.limited_control_s[0]
+    let window_s = flows.limited_cwnd_s[0]
         + flows.limited_bottleneck_s[0]
         + flows.limited_shared_bottleneck_s[0];
     let limited = vec![

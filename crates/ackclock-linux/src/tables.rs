@@ -23,7 +23,7 @@ table!(
         release: String,
         late_mean_s: f64,
         late_max_s: f64,
-        samples_left_out: u64,
+        skipped_samples: u64,
         capture_lost_p: u64,
         memory_pressures: u64,
         file_read_s: f64,

@@ -49,7 +49,7 @@ pub struct Counts {
     /// Packets without a time.
     pub without_time: u64,
     /// Packets with an earlier time than the one before them.
-    pub back_in_time: u64,
+    pub out_of_order_timestamps: u64,
 }
 
 /// One of the files.
@@ -188,7 +188,7 @@ impl File {
             match record.time_ns {
                 None => self.counts.without_time += 1,
                 Some(time) => {
-                    self.counts.back_in_time += u64::from(time < self.previous_ns);
+                    self.counts.out_of_order_timestamps += u64::from(time < self.previous_ns);
                     self.previous_ns = time;
                 }
             }

@@ -39,14 +39,14 @@ impl Capture {
     /// nothing: `files` reports the reason.
     #[new]
     #[allow(clippy::needless_pass_by_value)] // what Python gives is owned
-    #[pyo3(signature = (paths, filter="", interval_s=0.1, events=true, segments=false, most_flows=10_000))]
+    #[pyo3(signature = (paths, filter="", interval_s=0.1, events=true, segments=false, max_connections=10_000))]
     fn new(
         paths: Vec<PathBuf>,
         filter: &str,
         interval_s: f64,
         events: bool,
         segments: bool,
-        most_flows: usize,
+        max_connections: usize,
     ) -> PyResult<Self> {
         let filter: Filter = filter
             .parse()
@@ -60,7 +60,7 @@ impl Capture {
         Ok(Self {
             session: Mutex::new(Some(Session {
                 file_analysis: FileAnalysis::open(&paths, options).only(filter),
-                top_talkers: TopTalkers::new(most_flows),
+                top_talkers: TopTalkers::new(max_connections),
             })),
         })
     }
@@ -101,7 +101,7 @@ impl Capture {
             entry.set_item("payload_bytes", sums.payload_bytes)?;
             entry.set_item("delivered_bytes", sums.delivered_bytes)?;
             entry.set_item("lost", sums.lost)?;
-            entry.set_item("capture_lost", sums.capture_lost)?;
+            entry.set_item("not_captured", sums.not_captured)?;
             entry.set_item("data_segments", sums.data_segments)?;
             if sums.directions > 0 {
                 list.append(entry)?;
@@ -132,7 +132,7 @@ impl Capture {
     }
 
     /// Return the stalls of those connections, in the order of time.
-    fn largest_stalls<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+    fn top_talker_stalls<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let stalls = self.with(py, |session| session.top_talkers.stalls())?;
         let list = PyList::empty(py);
         for stall in stalls {
@@ -212,8 +212,10 @@ impl Capture {
 
     /// Open connections that were ended because memory was short; their rest counts as other connections.
     #[getter]
-    fn cut_short(&self, py: Python<'_>) -> PyResult<u32> {
-        self.with(py, |session| session.file_analysis.analysis.cut_short())
+    fn evicted_connections(&self, py: Python<'_>) -> PyResult<u32> {
+        self.with(py, |session| {
+            session.file_analysis.analysis.evicted_connections()
+        })
     }
 
     /// TCP segments so far, without those that were seen twice.
@@ -224,8 +226,10 @@ impl Capture {
 
     /// Segments whose times are 4.5 years or more from the first's.
     #[getter]
-    fn far_off(&self, py: Python<'_>) -> PyResult<u64> {
-        self.with(py, |session| session.file_analysis.analysis.far_off())
+    fn clamped_timestamps(&self, py: Python<'_>) -> PyResult<u64> {
+        self.with(py, |session| {
+            session.file_analysis.analysis.clamped_timestamps()
+        })
     }
 
     /// When the first segment was captured, in nanoseconds since 1970.
@@ -273,12 +277,15 @@ fn limited<'py>(py: Python<'py>, path: &Path) -> PyResult<Bound<'py, PyDict>> {
             estimate.map(|estimate| vec![estimate.low, estimate.high]),
         )?;
     }
-    entry.set_item("depth_at_least", path.is_depth_a_minimum)?;
+    entry.set_item("depth_is_minimum", path.is_depth_a_minimum)?;
     for (name, seconds) in [
         ("rtt_min_s", path.delay.map(|delay| delay.rtt_min_s)),
         ("rtt_median_s", path.delay.map(|delay| delay.rtt_median_s)),
         ("rtt_p95_s", path.delay.map(|delay| delay.rtt_p95_s)),
-        ("standing_s", path.delay.map(|delay| delay.min_queue_s)),
+        (
+            "standing_queue_s",
+            path.delay.map(|delay| delay.min_queue_s),
+        ),
     ] {
         entry.set_item(name, seconds)?;
     }
@@ -306,7 +313,7 @@ fn report<'py>(py: Python<'py>, file: &FileReport) -> PyResult<Bound<'py, PyDict
         ("super_segments", counts.super_segments),
         ("seen_before", counts.duplicate),
         ("without_time", counts.without_time),
-        ("back_in_time", counts.back_in_time),
+        ("out_of_order_timestamps", counts.out_of_order_timestamps),
     ] {
         entry.set_item(name, count)?;
     }

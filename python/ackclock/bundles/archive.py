@@ -77,7 +77,7 @@ def write(path: Path, about: Mapping[str, Any], parts: Mapping[str, Given]) -> N
         if wrong := _wrong_name(name):
             raise InputError(f"{readable(name)}: found {wrong}; expected a name that a bundle can have")
     listed = {name: _part(given) for name, given in sorted(parts.items())}
-    folders.put(path, lambda new: _fill(new, _list(about, listed), listed, parts))
+    folders.atomic_write(path, lambda new: _fill(new, _list(about, listed), listed, parts))
 
 
 def read(path: Path, into: Path | None = None, wanted: Callable[[str], bool] = lambda _: True) -> Bundle:
@@ -179,7 +179,7 @@ def _listed(path: Path, file: IO[bytes]) -> Bundle:
     given = file.read(size_bytes)
     if len(given) < size_bytes:
         raise _cut(path, LIST)
-    if not manifests.is_whole(given):
+    if not manifests.is_intact(given):
         raise _damaged(path, LIST)
     about, parts = _of_list(path, given)
     _expect(path, file, _padding(size_bytes), f"what follows {LIST}")
@@ -282,7 +282,7 @@ def _expect(path: Path, file: IO[bytes], wanted: bytes, what: str) -> None:
 def _copied(path: Path, file: IO[bytes], name: str, part: Part, target: Path | None) -> str:
     """The SHA-256 of a part, which is also written to `target`."""
     sums, left = hashlib.sha256(), part.size_bytes
-    with folders.writing(target or path), _sink(target) as sink:
+    with folders.write_errors(target or path), _sink(target) as sink:
         while left:
             piece = file.read(min(left, AT_A_TIME))
             if not piece:

@@ -19,7 +19,7 @@ from ackclock import engines
 from ackclock import metrics as measured
 from ackclock.bundles import archive, content, verdict
 from ackclock.bundles.verdict import Metric
-from ackclock.dataset import Dataset, folders, manifests, result_kind, validate
+from ackclock.dataset import Dataset, folders, manifests, result_kind
 from ackclock.dataset.manifests import CAPTURES, POINTS, Manifest
 from ackclock.dataset.result_kind import MANIFEST, Kind
 from ackclock.engines.engine import Progress, no_progress
@@ -120,13 +120,13 @@ def rerun(path: Path, out: Path | None = None, options: Options | None = None) -
     What is run goes into `out`: a folder for each of several. Raises `InputError` if the file is no bundle or damaged,
     before anything runs, if nothing in it can be run, and as running its scenarios does.
     """
-    with folders.private() as place:
+    with folders.temporary_folder() as place:
         opened = list(_open(path, place))
         able = [result for result in opened if result.kind in RUNNABLE]
         if not able:
             raise _nothing_to_run(path, opened)
         with ExitStack() as stack:
-            target = out or stack.enter_context(folders.private())
+            target = out or stack.enter_context(folders.temporary_folder())
             own = {result.name: target if out and len(able) == 1 else target / result.name for result in able}
             for result in able:
                 result_kind.check(own[result.name], result.kind)
@@ -162,7 +162,7 @@ def _run(result: Opened, target: Path, options: Options) -> Outcome:
 
 
 def _write_run(plan: Plan, engine: str, target: Path, options: Options) -> None:
-    with folders.beside(target) as private:
+    with folders.staging_folder(target) as private:
         captures = private / CAPTURES if plan.record.pcap else None
         data = runner.run(
             plan,
@@ -273,7 +273,7 @@ def _kernel(result: Opened, kernel: object, options: Options, names: Sequence[st
 
 
 def _runs(result: Opened, about: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    validate.check_runs(about, Path(result.name))
+    manifests.check_runs(about, Path(result.name))
     if not about["runs"] or any(run.get("seed") is None for run in about["runs"]):
         raise InputError(f"{result.name}: found runs without seeds; expected those of an engine")
     return list(about["runs"])
@@ -324,5 +324,5 @@ def _first_difference(given: Any, again: Any, place: str = "") -> str:
         found = (_first_difference(one, other, f"{place}[{number}]") for number, (one, other) in pairs)
         return next(filter(None, found), "")
     return (
-        "" if given == again else f"{printable(place)} was {validate.excerpt(given)} and is {validate.excerpt(again)}"
+        "" if given == again else f"{printable(place)} was {manifests.excerpt(given)} and is {manifests.excerpt(again)}"
     )

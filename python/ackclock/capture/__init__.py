@@ -1,7 +1,7 @@
-"""Packet captures: what happened to the TCP connections in them, as the dataset that engines write.
+"""Analyse packet captures: the TCP connections in them become the dataset that engines write.
 
-`crates/ackclock-analysis` reads and analyses; its rows become tables (`tabling`), and its findings answers (`telling`).
-Answers alone need no tables: they are told sooner.
+`crates/ackclock-analysis` reads and analyses; its rows become tables (`tables`), and its findings a JSON object
+(`analysis`), which needs no tables and is faster alone.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ackclock import _core
-from ackclock.capture import congestion, fast_summary
+from ackclock.capture import congestion
+from ackclock.capture.analysis import AT_A_TIME, summarise_capture
 from ackclock.errors import InputError
 from ackclock.input import arguments
 from ackclock.input.arguments import checked, optional, several
@@ -29,10 +30,10 @@ STANDARD_INPUT = "-"
 #: A flow is sampled at most once in this time, in seconds.
 INTERVAL_S = 0.1
 
-#: Connections that answers have one by one. The tables have all.
+#: Connections that the JSON object lists. The tables have all.
 MAX_FLOWS = 10_000
 
-#: What may be read: captures, and which of their packets.
+#: Arguments that select captures, and which of their packets.
 READ = {
     "files": several(arguments.PATH, "paths of captures"),
     "expression": arguments.TEXT,
@@ -41,35 +42,37 @@ READ = {
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """What captures tell: answers (see `answers`), and why files, or the rest of them, could not be read."""
+class CaptureSummary:
+    """Analysis of captures without tables: the JSON object (see `analysis`), and why files could not be read."""
 
-    answers: Mapping[str, Any]
+    analysis: Mapping[str, Any]
     notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Captured:
-    """The same, with tables."""
+    """Analysis of captures with its tables."""
 
     data: Dataset
-    answers: Mapping[str, Any]
+    analysis: Mapping[str, Any]
     notes: tuple[str, ...] = ()
 
 
 @checked(**READ)
-def tell(files: Sequence[Path | str], expression: str = "", *, clock_log: Path | str | None = None) -> Told:
-    """The answers of `read`, without its tables: several times as fast where there are many connections.
+def summarise(
+    files: Sequence[Path | str], expression: str = "", *, clock_log: Path | str | None = None
+) -> CaptureSummary:
+    """Return the analysis of `read` without its tables: several times as fast where there are many connections.
 
     Raises:
         InputError: as for `read`.
     """
     capture = _opened(files, expression, interval_s=0.0, events=False)
     log = _log(clock_log)
-    while capture.skim(fast_summary.AT_A_TIME):
+    while capture.skim(AT_A_TIME):
         pass
     notes = _checked(capture, log)
-    return Told(fast_summary.answers_of(capture, congestion.rankings(capture), log), notes)
+    return CaptureSummary(summarise_capture(capture, congestion.rankings(capture), log), notes)
 
 
 @checked(
@@ -87,7 +90,7 @@ def read(
     clock_log: Path | str | None = None,
     command: str | None = None,
 ) -> Captured:
-    """Analyses captures (pcap or pcapng, also as gz, zst or xz; `-` is standard input) as one, in the order of time.
+    """Analyse captures (pcap or pcapng, also as gz, zst or xz; `-` is standard input) as one, in the order of time.
 
     Args:
         files: the captures.
@@ -95,7 +98,7 @@ def read(
         interval_s: flows are sampled at most once in this time, in seconds.
         segments: also the fate of each copy of each data segment and each acknowledgement, as the tables `segments`
             and `acknowledgements`.
-        clock_log: a log of gaps in the clock of the host (see `clock`): silences that coincide with one have its class.
+        clock_log: a log of gaps in the clock of the host (see `clock`): stalls that coincide with one have its class.
         command: for the manifest.
 
     Raises:
@@ -108,13 +111,13 @@ def read(
     spool = tables.spooled(capture, interval_s, log)
     notes = _checked(capture, log)
     rankings = congestion.rankings(capture)
-    told = fast_summary.answers_of(capture, rankings, log)
+    told = summarise_capture(capture, rankings, log)
     return Captured(tables.dataset(spool, capture, rankings, told, command), told, notes)
 
 
 @checked(folder=arguments.PATH, clock_log=optional(arguments.PATH))
 def of_result(folder: Path | str, clock_log: Path | str | None = None) -> Captured:
-    """What captures told when their result was written. Raises `InputError` if it is none, and for a clock log."""
+    """Return the analysis that a result's folder holds. Raises `InputError` if it is none, and for a clock log."""
     from ackclock.dataset import Dataset, result_kind
     from ackclock.dataset.result_kind import Kind
 
@@ -140,7 +143,7 @@ def _opened(files: Sequence[Path | str], expression: str, **options: Any) -> _co
         if str(path) != STANDARD_INPUT:
             _check(path)
     try:
-        return _core.Capture(list(files), expression, most_flows=MAX_FLOWS, **options)
+        return _core.Capture(list(files), expression, max_connections=MAX_FLOWS, **options)
     except ValueError as error:
         from ackclock.input.fields import shown
 
@@ -163,27 +166,27 @@ def _log(path: Path | str | None) -> ClockLog | None:
 
 
 def _checked(capture: _core.Capture, log: ClockLog | None) -> tuple[str, ...]:
-    """Why files, or the rest of them, could not be read, if anything could; and what to doubt of the answers."""
-    found = capture.files()
-    notes = tuple(f"{readable(file['path'])}: {file['note']}" for file in found if file["note"])
-    if all(file["refused"] for file in found):
+    """Return why files, or the rest of them, could not be read, and warnings about the analysis."""
+    result = capture.files()
+    notes = tuple(f"{readable(file['path'])}: {file['note']}" for file in result if file["note"])
+    if all(file["refused"] for file in result):
         raise InputError("\n".join(notes))
     if log is not None:
         origin_s = 1e-9 * (capture.origin_ns or 0)
         log.check(origin_s, origin_s + capture.duration_s)
-    return notes + tuple(_doubts(capture, found))
+    return notes + tuple(_doubts(capture, result))
 
 
 def _doubts(capture: _core.Capture, files: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """What is to be known of the answers, where the times of packets cannot be right or memory was short."""
+    """Yield warnings: packets without times or with impossible ones, connections cut short for want of memory."""
     for file in files:
         if untimed := file["without_time"]:
             those = f"{untimed:,} of {file['packets']:,} packets"
             yield f"{readable(file['path'])}: {those} have no time; each takes that of the packet before it"
-    if far := capture.far_off:
+    if far := capture.clamped_timestamps:
         those = "1 segment is" if far == 1 else f"{far:,} segments are"
         yield f"{those} 4.5 years or more from the first by the clock, and counted as exactly that far"
-    if cut := capture.cut_short:
+    if cut := capture.evicted_connections:
         yield (
             f"{cut:,} connections were ended before their time, for want of memory, and may count as several; "
             "--filter takes some addresses or ports only"

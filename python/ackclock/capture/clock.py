@@ -1,4 +1,4 @@
-"""A host's log of gaps in its clock, and the silences of captures that it explains.
+"""Log of gaps in a host's clock, and the stalls of captures that it explains.
 
 Two forms are read. A table of gaps is CSV with a header; further columns are left alone:
 
@@ -6,7 +6,7 @@ Two forms are read. A table of gaps is CSV with a header; further columns are le
     12031.250,1722945600.125,0.480,steal
 
 `wall_s` is when the gap began, in seconds since 1970, `duration_s` how long it was, `class` one of `CLOCK_GAPS`.
-`start_s`, the same on a clock that nobody sets, may be missing. A row of duration 0 is no gap: it says that the host
+`start_s`, the same on a clock that nobody sets, may be missing. A row of duration 0 is no gap: it gives that the host
 was watched then, so a first and a last one tell which time the log is of; it has no class, or is a `step` that set the
 clock back. Rows are in the order of time, but for what follows a `step`.
 
@@ -29,7 +29,7 @@ from ackclock.errors import InputError
 from ackclock.system import files as regular
 from ackclock.system.files import readable
 
-#: What a late line of a clock log is.
+#: Class of a late line of a clock log.
 LATE = "scheduler"
 
 #: The class of a clock that was set; if backwards, of no length.
@@ -41,13 +41,13 @@ COLUMNS = ("wall_s", "duration_s", "class")
 #: A line of a clock log is due after a second; one that is later by less is not late.
 DUE_S, LATE_S = 1.0, 0.1
 
-#: Nobody's clock shows more seconds since 1970 (the year 5138), and no gap is longer than a year.
+#: Latest plausible time in seconds since 1970 (the year 5138), and no gap is longer than a year.
 LATEST_S, LONGEST_S = 1e11, 366 * 86400.0
 
-#: A gap explains a silence of which it takes this share.
+#: A gap explains a stall of which it takes this share.
 EXPLAINS = 0.5
 
-#: How sure a class is that a log says, of a silence that is all within the gap; one that is half of it.
+#: Confidence in a log's class for a stall half of which, or all of which, is within the gap.
 CONFIDENCE = (0.9, 0.99)
 
 EXPECTED = (
@@ -70,7 +70,7 @@ class ClockLog:
     last_s: float
 
     def within(self, begin_s: Floats, end_s: Floats) -> Floats:
-        """How much of each stretch of time was a gap, in seconds."""
+        """Return how many seconds of each interval were gaps."""
         return self._until(end_s) - self._until(begin_s)
 
     def _until(self, time_s: Floats) -> Floats:
@@ -82,7 +82,7 @@ class ClockLog:
     def explains(
         self, begin_s: Floats, duration_s: Floats
     ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.uint8], Floats]:
-        """Of silences those that coincide with gaps: which, classes (places in `CLOCK_GAPS`), how sure that is."""
+        """Return the stalls that coincide with gaps: their indices, classes (indices of `CLOCK_GAPS`), confidence."""
         share = self.within(begin_s, begin_s + duration_s) / np.maximum(duration_s, 1e-9)
         which = np.flatnonzero(share > EXPLAINS)
         middle_s = begin_s[which] + duration_s[which] / 2  # in the gap that takes more than half
@@ -92,7 +92,7 @@ class ClockLog:
         return which, self.classes[np.maximum(gap, 0)], sure
 
     def check(self, first_s: float, last_s: float) -> None:
-        """Raises `InputError` if it is of another time than a capture."""
+        """Raise `InputError` unless the log overlaps the time of a capture."""
         if self.first_s > last_s or self.last_s < first_s:
             raise InputError(
                 f"{readable(self.path)}: found a log from {_moment(self.first_s)} to {_moment(self.last_s)}; expected "
@@ -101,7 +101,7 @@ class ClockLog:
 
 
 def read(path: Path | str) -> ClockLog:
-    """Reads a log of either form. Raises `InputError` for anything else."""
+    """Read a log of either form. Raises `InputError` for anything else."""
     place = Path(path)
     words = _header(place).replace(",", " ").replace(";", " ").split()
     if words and _is_number(words[0]):
@@ -110,20 +110,19 @@ def read(path: Path | str) -> ClockLog:
 
 
 def _header(path: Path) -> str:
-    """The first line."""
     _check_regular(path)
     try:
         with path.open(encoding="utf-8") as file:
             return file.readline()
     except (OSError, UnicodeDecodeError) as error:
-        raise _refused(path, "a file that is no text") from error
+        raise _rejected(path, "a file that is no text") from error
 
 
 def _check_regular(path: Path) -> None:
     try:
         regular.check(path)
     except regular.UnreadableError as error:
-        raise _refused(path, error.found) from error
+        raise _rejected(path, error.found) from error
 
 
 def _table(path: Path, *, header: bool) -> pl.DataFrame:
@@ -131,11 +130,10 @@ def _table(path: Path, *, header: bool) -> pl.DataFrame:
     try:
         return pl.read_csv(path, has_header=header, separator=separator, infer_schema=False, quote_char=None)
     except (OSError, pl.exceptions.PolarsError) as error:
-        raise _refused(path, "a file that is no table") from error
+        raise _rejected(path, "a file that is no table") from error
 
 
 def _of_lines(path: Path, lines: pl.DataFrame) -> ClockLog:
-    """Of a line a second."""
     times_s = _numbers(path, lines.to_series(0).str.extract(r"^\s*([^\s,;]+)"), "the seconds since 1970", 1)
     before_s, after_s = times_s[:-1], times_s[1:]
     _check_order(path, times_s, "the seconds since 1970", 1)
@@ -145,7 +143,6 @@ def _of_lines(path: Path, lines: pl.DataFrame) -> ClockLog:
 
 
 def _of_gaps(path: Path, rows: pl.DataFrame) -> ClockLog:
-    """Of a table."""
     _check_rows(path, rows)
     begin_s = _numbers(path, rows["wall_s"], "wall_s, in seconds")
     duration_s = _numbers(path, rows["duration_s"], "duration_s, in seconds")
@@ -162,52 +159,51 @@ def _of_gaps(path: Path, rows: pl.DataFrame) -> ClockLog:
 
 def _check_rows(path: Path, rows: pl.DataFrame) -> None:
     if missing := [name for name in COLUMNS if name not in rows.columns]:
-        raise _refused(path, f"no column {missing[0]}")
+        raise _rejected(path, f"no column {missing[0]}")
     if not rows.height:
-        raise _refused(path, "no rows")
+        raise _rejected(path, "no rows")
 
 
 def _check_classes(path: Path, rows: pl.DataFrame, gaps: npt.NDArray[np.bool_], classes: pl.Series) -> None:
     unknown = gaps & ~classes.is_in(CLOCK_GAPS).to_numpy()
     if wrong := np.flatnonzero(unknown).tolist():
-        found = readable(str(rows["class"][wrong[0]]))
-        raise _wrong(path, wrong[0] + 2, "class", found, f"one of {', '.join(CLOCK_GAPS)}")
+        result = readable(str(rows["class"][wrong[0]]))
+        raise _wrong(path, wrong[0] + 2, "class", result, f"one of {', '.join(CLOCK_GAPS)}")
 
 
 def _check_order(
     path: Path, times_s: Floats, what: str, first_line: int, may_fall: npt.NDArray[np.bool_] | None = None
 ) -> None:
-    """Refuses times that nobody's clock shows, and those that go back where nothing has set it."""
+    """Reject times that no clock shows, and times that go back where no step has set the clock."""
     if wrong := np.flatnonzero((times_s < 0) | (times_s > LATEST_S)).tolist():
-        found = f"{times_s[wrong[0]]:g}"
-        raise _wrong(path, wrong[0] + first_line, what, found, "seconds since 1970")
+        result = f"{times_s[wrong[0]]:g}"
+        raise _wrong(path, wrong[0] + first_line, what, result, "seconds since 1970")
     if wrong := np.flatnonzero(_falls(times_s, may_fall)).tolist():
         before_s, found_s = times_s[wrong[0] : wrong[0] + 2]
-        found = f"{_moment(found_s)} behind {_moment(before_s)}"
-        raise _wrong(path, wrong[0] + 1 + first_line, what, found, "rows in the order of time")
+        result = f"{_moment(found_s)} behind {_moment(before_s)}"
+        raise _wrong(path, wrong[0] + 1 + first_line, what, result, "rows in the order of time")
 
 
 def _falls(times_s: Floats, may_fall: npt.NDArray[np.bool_] | None) -> npt.NDArray[np.bool_]:
-    """Of each time but the last, whether the next one is before it, and may not be."""
+    """Return where a time precedes the one before it and may not."""
     falls = np.diff(times_s) < 0
     return falls if may_fall is None else falls & ~may_fall[:-1]
 
 
-def _wrong(path: Path, line: int, what: str, found: str, expected: str) -> InputError:
-    return InputError(f"{readable(path)}:{line}: {what}: found {found}; expected {expected}")
+def _wrong(path: Path, line: int, what: str, result: str, expected: str) -> InputError:
+    return InputError(f"{readable(path)}:{line}: {what}: found {result}; expected {expected}")
 
 
 def _check_lengths(path: Path, rows: pl.DataFrame, duration_s: Floats, classes: pl.Series) -> None:
-    """Refuses gaps that are none."""
     no_gap = (duration_s == 0) & classes.is_in(["", STEP]).to_numpy()
     if wrong := np.flatnonzero(~no_gap & ((duration_s <= 0) | (duration_s > LONGEST_S))).tolist():
-        found = readable(str(rows["duration_s"][wrong[0]]))
+        result = readable(str(rows["duration_s"][wrong[0]]))
         expected = f"more than 0 and at most {LONGEST_S:.0f}, in seconds, or 0 without a class or of a step"
-        raise _wrong(path, wrong[0] + 2, "duration_s", found, expected)
+        raise _wrong(path, wrong[0] + 2, "duration_s", result, expected)
 
 
 def _ordered(path: Path, begin_s: Floats, end_s: Floats, kinds: npt.NDArray[np.uint8], watched_s: Floats) -> ClockLog:
-    """By time; where gaps overlap, the later one begins when the one before ends."""
+    """Sort the gaps by time; an overlapping gap begins where the one before it ends."""
     order = np.argsort(begin_s, kind="stable")
     ends_s = np.maximum.accumulate(end_s[order])
     begins_s = np.maximum(begin_s[order], np.concatenate([[-np.inf], ends_s[:-1]]))
@@ -233,10 +229,9 @@ def _is_number(word: str) -> bool:
     return True
 
 
-def _refused(path: Path, found: str) -> InputError:
-    return InputError(f"{readable(path)}: found {found}; expected {EXPECTED}")
+def _rejected(path: Path, result: str) -> InputError:
+    return InputError(f"{readable(path)}: found {result}; expected {EXPECTED}")
 
 
 def _moment(time_s: float) -> str:
-    """Seconds since 1970, as a log has them."""
     return f"{time_s:.3f} s"

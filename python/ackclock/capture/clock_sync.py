@@ -1,4 +1,4 @@
-"""Two clocks, related by packets that pass from one to the other in both directions.
+"""Offset and drift of two clocks, from packets that pass between them in both directions.
 
 Packets that go out take at least some time, so the difference of the clocks lies below all of theirs, and above those
 of the packets that come back. How it grows is the slope of the line below one cloud that is nearest to it in sum, a
@@ -24,7 +24,7 @@ US = 1e6
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """The second clock less the first, at `reference_s` of the first, and by how much it grows; with their errors.
+    """Offset of the second clock from the first at `reference_s` of the first, its drift, and their errors.
 
     `error_s` is a bound, whatever the delays are. `drift_error` comes from how much the shortest delays differ from one
     stretch of time to the next.
@@ -37,12 +37,12 @@ class Relation:
     drift_error: float
 
     def at(self, time_s: Floats) -> Floats:
-        """The second clock less the first, at times of the first."""
+        """Return the offset of the second clock at times of the first."""
         return self.offset_s + self.drift * (time_s - self.reference_s)
 
 
 def relate(out: tuple[Floats, Floats], back: tuple[Floats, Floats], tick_s: float) -> Relation:
-    """The relation of two clocks.
+    """Estimate the relation of two clocks.
 
     Both directions have times of the first clock and the second clock less the first, of the shortest delays of
     stretches of time; `tick_s` is what the clocks resolve. Raises `ValueError` if a direction has nothing.
@@ -71,10 +71,10 @@ def relate(out: tuple[Floats, Floats], back: tuple[Floats, Floats], tick_s: floa
 
 
 def _below(x: Floats, y: Floats) -> tuple[float, float]:
-    """Of the line below a cloud: how far points typically are above it, and its slope."""
+    """Return how far points typically lie above the line below the cloud, and the slope of that line."""
     from scipy.optimize import linprog
 
     centre = float(x.mean())
-    found = linprog([-1.0, 0.0], A_ub=np.column_stack([np.ones_like(x), x - centre]), b_ub=y, bounds=(None, None))
-    height, slope = found.x if found.x is not None else (float(y.min()), 0.0)  # None: all at one instant
+    result = linprog([-1.0, 0.0], A_ub=np.column_stack([np.ones_like(x), x - centre]), b_ub=y, bounds=(None, None))
+    height, slope = result.x if result.x is not None else (float(y.min()), 0.0)  # None: all at one instant
     return float(np.median(y - height - slope * (x - centre))), float(slope)

@@ -1,4 +1,4 @@
-"""Which congestion control captured flows used: all that we have, as `candidates` describes them, are replayed."""
+"""Identification of the congestion control algorithm of captured flows, by replay of all candidates."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ Ranking: TypeAlias = Sequence[Mapping[str, Any]]
 #: All candidates, as `_core.Capture.congestion` takes them: to read their specs takes longer than many a capture.
 CANDIDATES = Path(__file__).parent / "candidates.json"
 
-#: What is said where nothing fits.
+#: Name where nothing fits.
 UNKNOWN = "unknown"
 
 #: A name is listed from this probability on; `UNKNOWN` always is.
-LEAST_PROBABILITY = 0.01
+MIN_PROBABILITY = 0.01
 
 #: A name that is less probable than all others together is not said.
 MARGIN = 0.5
 
 
 def rankings(capture: _core.Capture) -> dict[int, Ranking]:
-    """Names with their probabilities, the most probable first, by the number of the direction.
+    """Return names with their probabilities, the most probable first, by the number of the direction.
 
     With each are the names of others that did the same over the flow, as nothing tells them from it, and the share by
     which its windows are `off` in half of the round trips or more. Of the longest flows that lost anything and are
     over; of others nothing is known.
     """
-    found = capture.congestion(CANDIDATES.read_text("utf-8")) if capture.ranked else {}
-    return {flow: [one for one in map(_ranked, named) if _is_listed(one)] for flow, named in found.items()}
+    result = capture.congestion(CANDIDATES.read_text("utf-8")) if capture.ranked else {}
+    return {flow: [one for one in map(_ranked, named) if _is_listed(one)] for flow, named in result.items()}
 
 
 def _ranked(named: tuple[str, list[str], float, float | None]) -> dict[str, Any]:
@@ -40,16 +40,16 @@ def _ranked(named: tuple[str, list[str], float, float | None]) -> dict[str, Any]
 
 
 def _is_listed(one: Mapping[str, Any]) -> bool:
-    return bool(one["name"] == UNKNOWN or one["probability"] >= LEAST_PROBABILITY)
+    return bool(one["name"] == UNKNOWN or one["probability"] >= MIN_PROBABILITY)
 
 
 def word(ranking: Ranking | None) -> str:
-    """The name to say: the most probable one, if it is more so than all others together."""
+    """Return the most probable name if it is more probable than all others together, else `UNKNOWN`."""
     if not ranking or ranking[0]["probability"] < MARGIN:
         return UNKNOWN
     return str(ranking[0]["name"])
 
 
 def same(ranking: Ranking | None) -> Sequence[str]:
-    """What did the same over the flow as the name that is said."""
+    """Return the CCAs that behaved identically over the flow."""
     return ranking[0]["same"] if ranking and word(ranking) != UNKNOWN else ()

@@ -1,4 +1,4 @@
-"""Two captures of the same flows at two points of their path: what was lost where, and how long packets take between.
+"""Join two captures of the same flows at two vantage points: losses by place, and one-way delays.
 
 A packet is the same at both points if all that no hop changes is the same (`crates/ackclock-pcap`, `listing`); of
 like ones the first is the first. What one point has and the other lacks was lost between, unless it is acknowledged
@@ -28,7 +28,7 @@ AT_A_TIME = 1_000_000
 #: Stretches of time of which the shortest delays relate the clocks.
 STRETCHES = 500
 
-#: Of two captures of the same flows at least this share of the packets is in both.
+#: Minimum share of the packets that two captures of the same flows have in common.
 MIN_SHARE = 0.1
 
 #: A packet, wherever it is captured.
@@ -40,7 +40,7 @@ OUT, BACK = True, False
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """Packets of both points, and their clocks.
+    """Packets of both vantage points, and the relation of their clocks.
 
     `packets` has a row for each packet: `pair` of ends, `from_first` of them, `out` (it passes the first point first),
     `sequence`, `acknowledgement`, `payload_bytes`, and `ns_1`, `n_1`, `ns_2`, `n_2`: when and as which packet each
@@ -56,9 +56,9 @@ class Joined:
 def read(
     first: Path | str, second: Path | str, expression: str = "", *, command: str | None = None, **options: Any
 ) -> capture.Captured:
-    """Analyses two captures of the same flows, in either order, as one: see `captures.read` for the rest.
+    """Analyse two captures of the same flows, in either order, as one: see `capture.read` for the rest.
 
-    Tables and answers are those of the capture that is nearer to the sender of most data, with the tables `delays` and
+    Tables and analysis are those of the capture that is nearer to the sender of most data, with the tables `delays` and
     `placed` and the answer `joined` besides. Raises `InputError` if a capture cannot be read, or nothing is in both.
     """
     if capture.STANDARD_INPUT in (str(first), str(second)):
@@ -70,21 +70,21 @@ def read(
     near, far = seen
     placed = _placed(joined, near.data, far.data)
     delays = _delays(joined, near.data, options.get("interval_s", capture.INTERVAL_S))
-    answers = {
-        **near.answers,
-        "files": [*near.answers["files"], *far.answers["files"]],
-        "joined": _told(joined, placed),
+    analysis = {
+        **near.analysis,
+        "files": [*near.analysis["files"], *far.analysis["files"]],
+        "joined": _joined_entry(joined, placed),
     }
     frames = {"placed": placed, "delays": delays}
     parts = {**near.data.parts, **{name: (Part(frame),) for name, frame in frames.items()}}
-    manifest = {**near.data.manifest, "capture": answers}
+    manifest = {**near.data.manifest, "capture": analysis}
     return replace(
-        near, data=replace(near.data, manifest=manifest, parts=parts), answers=answers, notes=near.notes + far.notes
+        near, data=replace(near.data, manifest=manifest, parts=parts), analysis=analysis, notes=near.notes + far.notes
     )
 
 
 def join(first: Path, second: Path, expression: str = "") -> Joined:
-    """The packets of two captures. The point that most data pass first comes first."""
+    """Match the packets of two captures. The vantage point that most data pass first comes first."""
     (one, pairs), (two, others) = (_listed(path, expression) for path in (first, second))
     both = pairs.join(others.rename({"pair": "other"}), on=["first", "second"])
     one = one.filter(pl.col("pair").is_in(both["pair"].implode()))
@@ -118,20 +118,20 @@ def join(first: Path, second: Path, expression: str = "") -> Joined:
 
 
 def _listed(path: Path, expression: str) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The segments of a capture in its order, with the number of each among like ones; the ends of its connections."""
+    """Return the segments of a capture in order, numbered among identical ones, and its connections' ends."""
     listing = _core.Listing(path, expression)
     rows, pairs, more = [], [], True
     while more:
         more = listing.advance(AT_A_TIME)
-        found = listing.drain()
-        rows.append(pl.DataFrame(dict(found["listed"])))
-        pairs.append(pl.DataFrame(dict(found["pairs"]), schema={"first": pl.String, "second": pl.String}))
+        result = listing.drain()
+        rows.append(pl.DataFrame(dict(result["listed"])))
+        pairs.append(pl.DataFrame(dict(result["pairs"]), schema={"first": pl.String, "second": pl.String}))
     listed = pl.concat(rows).with_row_index("n").with_columns(pl.col("n", "time_ns").cast(pl.Int64))
     return listed.with_columns(copy=pl.int_range(pl.len()).over("key")), pl.concat(pairs).with_row_index("pair")
 
 
 def _directions(packets: pl.DataFrame) -> pl.DataFrame:
-    """Which packets pass the first point first: of a connection those whose clocks differ by more."""
+    """Return the directions that pass the first point first: those whose clocks differ by more."""
     later = packets.group_by("pair", "from_first").agg(later=(pl.col("ns_2") - pl.col("ns_1")).median())
     other = later.select("pair", from_first=~pl.col("from_first"), other="later")
     both = later.join(other, on=["pair", "from_first"], how="left")
@@ -152,15 +152,15 @@ def _relation(packets: pl.DataFrame) -> Relation | None:
         clouds.append(((rows["ns_1"] - begin_ns).to_numpy() * 1e-9, (rows["later"] - base_ns).to_numpy() * 1e-9))
     fine = both.select((pl.col("ns_1") % 1000 != 0).any() | (pl.col("later") % 1000 != 0).any()).item()
     try:
-        found = clock_sync.relate(clouds[0], clouds[1], 1e-9 if fine else 1e-6)
+        result = clock_sync.relate(clouds[0], clouds[1], 1e-9 if fine else 1e-6)
     except ValueError:
         return None
-    moved_s = found.reference_s + 1e-9 * begin_ns
-    return replace(found, reference_s=moved_s, offset_s=found.offset_s + 1e-9 * base_ns)
+    moved_s = result.reference_s + 1e-9 * begin_ns
+    return replace(result, reference_s=moved_s, offset_s=result.offset_s + 1e-9 * base_ns)
 
 
 def _missing(joined: Joined, *, out: bool) -> pl.DataFrame:
-    """What one point alone has of the packets of a direction, without what was under way: with its `place`."""
+    """Return the packets that only one point has, with their `place`, without those in flight at the edges."""
     near, far = ("n_1", "n_2") if out else ("n_2", "n_1")
     rows = joined.packets.filter(pl.col("out") == out)
     rows = rows.join(_under_way(rows, near[-1], far[-1]), on="pair", how="left")
@@ -184,7 +184,7 @@ def _missing(joined: Joined, *, out: bool) -> pl.DataFrame:
 
 
 def _under_way(rows: pl.DataFrame, near: str, far: str) -> pl.DataFrame:
-    """Of each connection what may have been under way when a capture began or ended.
+    """Return for each connection what may have been in flight when a capture began or ended.
 
     Sent behind the `last` that came and later than `until`; come before the `first` of which it is known when it was
     sent, and earlier than `since`.
@@ -192,14 +192,14 @@ def _under_way(rows: pl.DataFrame, near: str, far: str) -> pl.DataFrame:
     longest = pl.col(f"ns_{far}") - pl.col(f"ns_{near}")
     begin_ns, end_ns = rows[f"ns_{near}"].min(), rows[f"ns_{far}"].max()
     both = rows.drop_nulls(["ns_1", "ns_2"]).group_by("pair")
-    found = both.agg(longest=longest.max(), last=pl.col(f"n_{near}").max(), first=pl.col(f"n_{far}").min())
+    result = both.agg(longest=longest.max(), last=pl.col(f"n_{near}").max(), first=pl.col(f"n_{far}").min())
     if _overtaking(rows, f"n_{near}", f"n_{far}"):  # then order tells nothing
-        found = found.with_columns(last=pl.lit(-1, pl.Int64), first=pl.lit(2**62, pl.Int64))
-    return found.select("pair", "last", "first", until=end_ns - pl.col("longest"), since=begin_ns + pl.col("longest"))
+        result = result.with_columns(last=pl.lit(-1, pl.Int64), first=pl.lit(2**62, pl.Int64))
+    return result.select("pair", "last", "first", until=end_ns - pl.col("longest"), since=begin_ns + pl.col("longest"))
 
 
 def _acknowledged(joined: Joined, *, out: bool) -> pl.DataFrame:
-    """The last byte that the packets of a direction acknowledge, by connection."""
+    """Return the highest byte that a direction acknowledges, by connection."""
     rows = joined.packets.filter((pl.col("out") == out) & (pl.col("acknowledgement") > 0))
     number = pl.col("acknowledgement").cast(pl.Int64)
     ahead = (number - number.first() + 2**31) % 2**32 - 2**31
@@ -208,28 +208,28 @@ def _acknowledged(joined: Joined, *, out: bool) -> pl.DataFrame:
 
 
 def _flow_of(joined: Joined, data: Dataset) -> pl.DataFrame:
-    """Of each connection of the join and of who sends, the number of the flow in a capture's tables."""
+    """Map each connection and sender of the join to the flow number in a capture's tables."""
     rows = data.frame("captured").select("flow", "connection", "client", "server").sort("connection")
     rows = rows.unique("connection", keep="first", maintain_order=True)
     ends = joined.pairs
     ways: list[tuple[str, str, bool]] = [("first", "second", True), ("second", "first", False)]
-    found = []
+    result = []
     for client, server, is_first in ways:
         known = ends.join(rows, left_on=[client, server], right_on=["client", "server"])
         known = known.unique("pair", keep="first")
         for of_first in (True, False):
             number = 2 * pl.col("connection") + (0 if of_first == is_first else 1)
-            found.append(known.select("pair", from_first=pl.lit(of_first), flow=number.cast(pl.UInt32)))
-    return pl.concat(found)
+            result.append(known.select("pair", from_first=pl.lit(of_first), flow=number.cast(pl.UInt32)))
+    return pl.concat(result)
 
 
 def _origin_ns(joined: Joined) -> int:
-    """When the nearer capture began: tables count from there."""
+    """Return when the nearer capture began: tables count from there."""
     return int(joined.packets["ns_1"].min())  # type: ignore[arg-type]
 
 
 def _in_first_s(joined: Joined) -> pl.Expr:
-    """When a packet was seen, in seconds of the nearer capture."""
+    """Express a packet's time in seconds of the nearer capture."""
     origin_ns, relation = _origin_ns(joined), joined.relation
     other_s = (pl.col("ns_2") - origin_ns) * 1e-9
     if relation is not None:
@@ -239,24 +239,24 @@ def _in_first_s(joined: Joined) -> pl.Expr:
 
 
 def _placed(joined: Joined, near: Dataset, far: Dataset) -> pl.DataFrame:
-    """Each loss with its place."""
+    """Return each loss with its place."""
     flows = _flow_of(joined, near)
     missing = pl.concat([_missing(joined, out=out) for out in (OUT, BACK)]).join(flows, on=["pair", "from_first"])
-    found = [missing.select(_in_first_s(joined), "flow", "place", "payload_bytes")]
+    result = [missing.select(_in_first_s(joined), "flow", "place", "payload_bytes")]
     directions = joined.packets.select("pair", "from_first", "out").unique()
-    points: list[tuple[Dataset, Literal["lost_before", "lost"], str, bool]] = [
-        (near, "lost_before", "before", OUT),
+    points: list[tuple[Dataset, Literal["lost_upstream", "lost"], str, bool]] = [
+        (near, "lost_upstream", "before", OUT),
         (far, "lost", "after", OUT),
         (near, "lost", "after", BACK),
-        (far, "lost_before", "before", BACK),
+        (far, "lost_upstream", "before", BACK),
     ]
     for data, fate, place, out in points:
         numbers = _flow_of(joined, data).rename({"flow": "own"}).join(directions, on=["pair", "from_first"])
         numbers = numbers.filter(pl.col("out") == out).join(flows, on=["pair", "from_first"])
         rows = data.scan("segments").filter(pl.col("fate") == fate).collect()
         rows = rows.rename({"flow": "own"}).join(numbers, on="own").with_columns(place=pl.lit(place))
-        found.append(rows.select("time_s", "flow", "place", "payload_bytes"))
-    return _as_table("placed", pl.concat(found, how="vertical_relaxed").sort("time_s", "flow", "place"))
+        result.append(rows.select("time_s", "flow", "place", "payload_bytes"))
+    return _as_table("placed", pl.concat(result, how="vertical_relaxed").sort("time_s", "flow", "place"))
 
 
 def _as_table(name: str, rows: pl.DataFrame) -> pl.DataFrame:
@@ -265,7 +265,7 @@ def _as_table(name: str, rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _with_delays(joined: Joined) -> pl.DataFrame:
-    """The packets that both points have, with `delay_s` from one to the other; none if the clocks are not related."""
+    """Return the packets that both points have, with `delay_s`; none if the clocks are unrelated."""
     both = joined.packets.drop_nulls(["ns_1", "ns_2"])
     relation = joined.relation
     if relation is None:
@@ -278,7 +278,7 @@ def _with_delays(joined: Joined) -> pl.DataFrame:
 
 
 def _delays(joined: Joined, near: Dataset, interval_s: float) -> pl.DataFrame:
-    """One-way delays of each flow, a row for each interval."""
+    """Return one-way delays of each flow, a row for each interval."""
     rows = _with_delays(joined).join(_flow_of(joined, near), on=["pair", "from_first"])
     time_s = interval_s * (_in_first_s(joined) / interval_s).ceil()
     delay_s = pl.col("delay_s")
@@ -289,8 +289,8 @@ def _delays(joined: Joined, near: Dataset, interval_s: float) -> pl.DataFrame:
     return _as_table("delays", sampled.with_columns(error_s=pl.lit(error_s, pl.Float64)).sort("time_s", "flow"))
 
 
-def _told(joined: Joined, placed: pl.DataFrame) -> dict[str, Any]:
-    """The answer `joined`."""
+def _joined_entry(joined: Joined, placed: pl.DataFrame) -> dict[str, Any]:
+    """Return the entry `joined` of the analysis."""
     relation = joined.relation
     data = pl.col("payload_bytes") > 0
     between = placed.filter(pl.col("place") == "between")
@@ -310,26 +310,26 @@ def _told(joined: Joined, placed: pl.DataFrame) -> dict[str, Any]:
         "segments_lost_after": counts.get("after", 0),
         "missed_by_first": counts.get("missed_by_first", 0),
         "missed_by_second": counts.get("missed_by_second", 0),
-        "unresolved": _alone(joined) - placed.filter(~pl.col("place").is_in(["before", "after"])).height,
+        "unresolved": _unmatched(joined) - placed.filter(~pl.col("place").is_in(["before", "after"])).height,
         "reordered": sum(_reordered(joined)),
         "delay_forward_s": _summary(delays.filter(pl.col("out"))["delay_s"]),
         "delay_back_s": _summary(delays.filter(~pl.col("out"))["delay_s"]),
     }
 
 
-def _alone(joined: Joined) -> int:
-    """Packets that one point alone has."""
+def _unmatched(joined: Joined) -> int:
+    """Count the packets that only one point has."""
     return joined.packets.filter(pl.col("ns_1").is_null() | pl.col("ns_2").is_null()).height
 
 
 def _reordered(joined: Joined) -> Iterator[int]:
-    """Of each direction, packets that came to the further point after one that was sent later (RFC 4737)."""
+    """Count for each direction the packets that arrive after one sent later (RFC 4737)."""
     for near, far, out in (("n_1", "n_2", OUT), ("n_2", "n_1", BACK)):
         yield _overtaking(joined.packets.filter(pl.col("out") == out), near, far)
 
 
 def _overtaking(rows: pl.DataFrame, near: str, far: str) -> int:
-    """Packets of one direction that came after one that was sent later."""
+    """Count the packets of one direction that arrive after one sent later."""
     rows = rows.drop_nulls([near, far]).sort(far)
     return rows.filter(pl.col(near) < pl.col(near).cum_max().over("pair")).height
 

@@ -1,4 +1,4 @@
-"""What captures tell, as the tables that engines write."""
+"""Tables of a dataset from the analysis of captures."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import numpy as np
 
 from ackclock import _core
 from ackclock.capture import clock, congestion
-from ackclock.capture.fast_summary import AT_A_TIME, end
+from ackclock.capture.analysis import AT_A_TIME, end
 from ackclock.dataset import Dataset, Spool
-from ackclock.dataset.tables import EVENT_KINDS, SENDERS, SILENCES, TABLES, Column
+from ackclock.dataset.tables import EVENT_KINDS, SENDERS, STALL_CLASSES, TABLES, Column
 
 #: Parts of the time, of each of which the extremes of what came above the path's rate are kept.
 LEVEL_PARTS = 2000
@@ -23,7 +23,7 @@ NAMES: Mapping[str, Sequence[str]] = {
     "events.kind": EVENT_KINDS,
     "captured.sender": SENDERS,
     "captured.vantage": _core.CAPTURE_VANTAGES,
-    "stalls.class": SILENCES,
+    "stalls.class": STALL_CLASSES,
     "windows.limit": _core.CAPTURE_LIMITS,
     "segments.fate": _core.CAPTURE_FATES,
     "segments.cause": _core.CAPTURE_CAUSES,
@@ -31,7 +31,7 @@ NAMES: Mapping[str, Sequence[str]] = {
 
 
 def spooled(capture: _core.Capture, interval_s: float, log: clock.ClockLog | None) -> Spool:
-    """All rows of a capture."""
+    """Return all rows of a capture."""
     spool = Spool(names=NAMES)
     for rows in _rows(capture):
         for table, columns in _tables(rows, interval_s):
@@ -43,19 +43,18 @@ def dataset(
     spool: Spool,
     capture: _core.Capture,
     rankings: Mapping[int, congestion.Ranking],
-    told: Mapping[str, Any],
+    analysis: Mapping[str, Any],
     command: str | None,
 ) -> Dataset:
-    """The rows with what was found of all together, and the answers in the manifest."""
+    """Return the dataset with the rows, the CCAs identified, and the analysis in the manifest."""
     spool.revise("flows", "congestion", "flow", {flow: congestion.word(ranking) for flow, ranking in rankings.items()})
-    if told["path"]["rate_bps"]:
-        spool.append("levels", capture.levels(told["path"]["rate_bps"], LEVEL_PARTS))
+    if analysis["path"]["rate_bps"]:
+        spool.append("levels", capture.levels(analysis["path"]["rate_bps"], LEVEL_PARTS))
     about = {"ackclock": _core.version, "runs": [{"run": 0}], **({"command": command} if command else {})}
-    return spool.dataset({**about, "capture": told})
+    return spool.dataset({**about, "capture": analysis})
 
 
 def _rows(capture: _core.Capture) -> Iterator[Mapping[str, Columns]]:
-    """Rows as they are found."""
     more = True
     while more:
         more = capture.advance(AT_A_TIME)
@@ -63,7 +62,7 @@ def _rows(capture: _core.Capture) -> Iterator[Mapping[str, Columns]]:
 
 
 def _tables(rows: Mapping[str, Columns], interval_s: float) -> Iterator[tuple[str, Columns]]:
-    """The dataset's tables of what the analysis found.
+    """Yield the dataset's tables from the rows of the analysis.
 
     A sample is taken when its flow sends; here all get the next instant that is a multiple of the interval, since
     metrics take means over the flows of an instant.
@@ -71,20 +70,20 @@ def _tables(rows: Mapping[str, Columns], interval_s: float) -> Iterator[tuple[st
     flows, events, samples = rows["flows"], rows["events"], rows["flow_samples"]
     if len(flows["flow"]):
         ends = _ends(flows)
-        yield "flows", _known("flows", {**flows, **_as_flows(flows, ends)})
-        yield "captured", _known("captured", {**flows, **ends})
+        yield "flows", _columns_of("flows", {**flows, **_as_flows(flows, ends)})
+        yield "captured", _columns_of("captured", {**flows, **ends})
     samples = {**samples, "time_s": interval_s * np.ceil(np.asarray(samples["time_s"]) / interval_s)}
-    yield "flow_samples", _known("flow_samples", samples)
-    yield "windows", _known("windows", samples)
-    yield "events", _known("events", events)
+    yield "flow_samples", _columns_of("flow_samples", samples)
+    yield "windows", _columns_of("windows", samples)
+    yield "events", _columns_of("events", events)
     stood = np.asarray(events["kind"]) == EVENT_KINDS.index("stall")
     yield "stalls", {name: np.asarray(events[name])[stood] for name in TABLES["stalls"] if name in events}
     for table in ("segments", "acknowledgements"):
-        yield table, _known(table, rows[table])
+        yield table, _columns_of(table, rows[table])
 
 
 def _logged(stalls: Columns, log: clock.ClockLog, capture: _core.Capture) -> Columns:
-    """Silences with the classes of the log where they coincide with its gaps."""
+    """Give the stalls that coincide with gaps in the clock log their class."""
     begin_s = 1e-9 * (capture.origin_ns or 0) + np.asarray(stalls["time_s"])
     which, kinds, sure = log.explains(begin_s, np.asarray(stalls["duration_s"]))
     classes, confidence = np.array(stalls["class"]), np.array(stalls["confidence"])
@@ -92,13 +91,13 @@ def _logged(stalls: Columns, log: clock.ClockLog, capture: _core.Capture) -> Col
     return {**stalls, "class": classes, "confidence": confidence}
 
 
-def _known(table: str, columns: Columns) -> dict[str, Column]:
-    """Those that the table has."""
+def _columns_of(table: str, columns: Columns) -> dict[str, Column]:
+    """Return the columns that the table has."""
     return {name: columns[name] for name in TABLES[table] if name in columns}
 
 
 def _ends(flows: Columns) -> dict[str, Column]:
-    """Of each direction its connection, and who its ends are."""
+    """Return the connection of each direction, its sender and both addresses."""
     flow = np.asarray(flows["flow"])
     return {
         "connection": flow // 2,
@@ -109,7 +108,7 @@ def _ends(flows: Columns) -> dict[str, Column]:
 
 
 def _as_flows(flows: Columns, ends: Columns) -> dict[str, Column]:
-    """What an engine would say of the same flows. A flow is over when its connection is closed and all has arrived.
+    """Return the columns of `flows`. A flow is over when its connection is closed and all data arrived.
 
     What was opened in the capture is a transfer. One that is not over is unfinished, and its size is what was
     delivered, since it is at least that. Of one that began before nobody knows how long it took. All is measured:

@@ -15,7 +15,7 @@ from ackclock.errors import InputError
 from ackclock.system.files import readable
 
 if TYPE_CHECKING:
-    from ackclock.capture import Captured, Told
+    from ackclock.capture import Captured, CaptureSummary
 
 packet_filter: Callable[[Callable[..., Any]], Callable[..., Any]] = click.option(
     "--filter",
@@ -75,7 +75,7 @@ def capture(
     from ackclock import capture as captures
 
     if out is None and not join and not tables:
-        _print(captures.tell(files, expression, clock_log=clock_log), as_json)
+        _print(captures.summarise(files, expression, clock_log=clock_log), as_json)
         return
     from ackclock.dataset.folders import check
     from ackclock.dataset.result_kind import Kind
@@ -101,15 +101,15 @@ def capture(
         click.echo(f"wrote {readable(analysis.data.write(out))}", err=as_json)
 
 
-def _print(analysis: Told | Captured, as_json: bool) -> None:
+def _print(analysis: CaptureSummary | Captured, as_json: bool) -> None:
     for note in analysis.notes:
         click.echo(note, err=True)
     if as_json:
-        click.echo(json.dumps(analysis.answers, allow_nan=False))
+        click.echo(json.dumps(analysis.analysis, allow_nan=False))
     else:
         from ackclock.cli.terminal import capture as terminal
 
-        terminal.print_analysis(analysis.answers)
+        terminal.print_analysis(analysis.analysis)
 
 
 def _matched(files: Sequence[Path], expression: str, **more: Any) -> Captured:

@@ -54,21 +54,23 @@ def doctor(*, files: Sequence[Path], as_json: bool, expression: str, clock_log: 
         analysis = capture.read(files, expression, clock_log=clock_log, segments=html is not None)
     for note in analysis.notes:
         click.echo(note, err=True)
-    diagnosis = diagnose(analysis.answers)
+    diagnosis = diagnose(analysis.analysis)
     if as_json:
-        click.echo(json.dumps({**diagnosis.as_dict(), "answers": analysis.answers}, allow_nan=False))
+        click.echo(json.dumps({**diagnosis.as_dict(), "answers": analysis.analysis}, allow_nan=False))
     else:
-        terminal.print_diagnosis(analysis.answers, diagnosis)
+        terminal.print_diagnosis(analysis.analysis, diagnosis)
     if html is not None:
         from ackclock.figures.report import diagnosis as page
 
-        click.echo(f"wrote {readable(page.write(analysis.data, analysis.answers, diagnosis, html))}", err=as_json)
+        click.echo(f"wrote {readable(page.write(analysis.data, analysis.analysis, diagnosis, html))}", err=as_json)
     raise click.exceptions.Exit(diagnosis.verdict.exit_status)
 
 
 def _check_page(path: Path) -> None:
     """Raise `InputError` for a path that is not a page, or that cannot be written."""
-    from ackclock.dataset.folders import beside
+    from ackclock.dataset.folders import staging_folder
+    from ackclock.errors import InputError
+    from ackclock.system.files import readable
 
     if path.suffix.lower() not in (".html", ".htm"):
         raise InputError(f"--html: found {readable(path)}; expected a file name that ends in .html")
@@ -76,4 +78,4 @@ def _check_page(path: Path) -> None:
         raise InputError(f"--html: {readable(path.parent)}: found no such directory")
     if path.exists() and not path.is_file():
         raise InputError(f"--html: {readable(path)}: found no regular file; expected a page, or nothing")
-    beside(path).close()
+    staging_folder(path).close()

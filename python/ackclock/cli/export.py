@@ -37,5 +37,5 @@ def export(*, scenario: Path, to: str, out: Path | None, device: str | None) -> 
     if out is None:
         click.echo(script.text, nl=False)
         return
-    folders.put(out, lambda new: new.write_text(script.text, encoding="utf-8"))
+    folders.atomic_write(out, lambda new: new.write_text(script.text, encoding="utf-8"))
     click.echo(f"wrote {out}")

@@ -154,7 +154,7 @@ def _measure(folder: Path, **more: Any) -> Disk:
     from ackclock.doctor import disk
 
     with progress("Measuring the disk") as report_progress:
-        return disk.measure(folder, tell=report_progress, **more)
+        return disk.measure(folder, report_progress=report_progress, **more)
 
 
 def _duration_s(text: str) -> float:

@@ -81,9 +81,9 @@ def network(  # noqa: PLR0913 (each is an option of the command line)
     from ackclock.cli import run_jobs
     from ackclock.cli.terminal.progress import progress
     from ackclock.doctor.network import transfers
-    from ackclock.doctor.network.addresses import checked
-    from ackclock.doctor.network.files import asked_of
-    from ackclock.doctor.network.test_matrix import FROM, LOCAL, REMOTE, TO, Asked
+    from ackclock.doctor.network.endpoints import checked
+    from ackclock.doctor.network.files import parse_files
+    from ackclock.doctor.network.test_matrix import FROM, LOCAL, REMOTE, TO, TestPlan
     from ackclock.hosts import ssh
     from ackclock.input import cli_values, units
     from ackclock.input.fields import shown
@@ -97,7 +97,7 @@ def network(  # noqa: PLR0913 (each is an option of the command line)
         raise InputError(f"--server: found {shown(server)}; expected {REMOTE} or {LOCAL}")
     run_jobs.check_ssh_config(ssh_config)
     bounds = (MIN_S, MAX_S)
-    asked = Asked(
+    asked = TestPlan(
         host,
         _flow_counts(flows),
         directions[direction],
@@ -106,7 +106,7 @@ def network(  # noqa: PLR0913 (each is an option of the command line)
         server,
         port,
         checked(cli_values.items(addresses)) if addresses is not None else (),
-        asked_of(file),
+        parse_files(file),
         ssh_config.absolute() if ssh_config else None,
     )
     check_outputs(out)

@@ -37,7 +37,7 @@ def report(
         stalls=stalls, disk=disk, network=network, rate_bps=rate_bps, command=options.command_line()
     )
     if as_json:
-        click.echo(json.dumps(examined.answers, allow_nan=False))
+        click.echo(json.dumps(examined.analysis, allow_nan=False))
     else:
         terminal.print_host(examined)
     if log is not None and stalls is not None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 #: Kinds of figures for the help and for completion; the lists themselves are those of `ackclock.figures.plots`.
 KINDS = "cwnd, cwnd_total, goodput, queue, cdf, epochs, response, boxes"
 ON_REQUEST = "delay, tracking"
-OF_CAPTURES = "sequence, pipe, rtt, limits, silences, level"
+OF_CAPTURES = "sequence, pipe, rtt, limits, stalls, level"
 OF_HOSTS = "gaps, disk"
 
 #: The kind of figure that shows a sweep, and its variants (`ackclock.figures.plots.swept`).
@@ -199,7 +199,7 @@ def draw(
     with plots.page(page.width_in or WIDTH_IN, titled=page.titled):
         figure = _figure(result, kind, overlay, content)
     drawn = _encoded(figure, suffix[1:], page.dpi)
-    folders.put(path, lambda new: new.write_bytes(drawn))
+    folders.atomic_write(path, lambda new: new.write_bytes(drawn))
     return path
 
 
@@ -241,7 +241,7 @@ def _check(kind: str, overlay: Sequence[Path], content: Content) -> None:
     kinds = (*plots.KINDS, *plots.ON_REQUEST, *plots.OF_CAPTURES, *plots.OF_HOSTS, SWEEP)
     if kind not in kinds:
         raise InputError(f"KIND: found {shown(kind)}; expected {nearest(kind, kinds)}")
-    several = (*plots.OVERLAID, *plots.BESIDE, SWEEP)
+    several = (*plots.OVERLAID, *plots.SIDE_BY_SIDE, SWEEP)
     if overlay and kind not in several:
         raise InputError(f"--overlay: found {shown(kind)}; expected one of {', '.join(several)}")
     for option, given in (("--flow", content.flow), ("--between", content.between)):
@@ -266,5 +266,5 @@ def _write_xplot(data: Dataset, kind: str, path: Path, content: Content) -> Path
     if view is None:
         raise InputError("the result holds no runs to draw")
     text = "\n".join(xplot.lines(capture_figures.KINDS[kind](view, content.flow, content.between))) + "\n"
-    folders.put(path, lambda new: new.write_text(text, encoding="ascii"))
+    folders.atomic_write(path, lambda new: new.write_text(text, encoding="ascii"))
     return path

@@ -53,4 +53,4 @@ def _write(results: Sequence[Path], out: Path | None) -> tuple[Path, list[str]]:
     path = out or (results[0] / "report.html" if len(results) == 1 else Path("report.html"))
     if any(kind(folder) is Kind.SWEEP for folder in results):
         return sweep.write([result.read(folder) for folder in results], path), []
-    return report.told(results, path)
+    return report.write_with_comparison(results, path)

@@ -83,7 +83,7 @@ class Job:
         from ackclock.experiments import phase_effects, runner
 
         report_errors: list[AckclockError] = []
-        with folders.beside(self.folder) as private, module_loaded(self.plan, self.engine):
+        with folders.staging_folder(self.folder) as private, module_loaded(self.plan, self.engine):
             captures = private / CAPTURES if self.plan.record.pcap else None
             passes = 2 if self.options.perturb else 1
             data = runner.run(
@@ -127,8 +127,8 @@ class Job:
 
         try:
             page.write(render([data], [self.folder.name]), folder / REPORT)
-        except folders.UnwrittenError as error:
-            yield folders.UnwrittenError(self.folder / REPORT, error.reason)
+        except folders.WriteError as error:
+            yield folders.WriteError(self.folder / REPORT, error.reason)
         except AckclockError as error:
             yield error
 

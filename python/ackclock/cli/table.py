@@ -51,5 +51,5 @@ def table(
     if out is None:
         click.echo(text, nl=False)
         return
-    folders.put(out, lambda new: new.write_text(text, encoding="utf-8"))
+    folders.atomic_write(out, lambda new: new.write_text(text, encoding="utf-8"))
     click.echo(f"wrote {out}")

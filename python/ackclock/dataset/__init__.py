@@ -1,6 +1,6 @@
-"""The dataset: what every engine writes and every view reads.
+"""The dataset: the result that every engine writes and every figure and metric reads.
 
-A dataset is a few tidy tables (their columns are in `tables.py`) and a manifest that says how they came about. It may
+A dataset is a few tidy tables (their columns are in `tables.py`) and a manifest that gives how they came about. It may
 live in memory or as Parquet parts in a folder; a `Spool` collects a run's rows and moves them to disk before they
 fill the memory. On disk:
 
@@ -28,12 +28,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import polars as pl
 
-from ackclock.dataset import checksums, folders, manifests, result_kind, tables, validate
+from ackclock.dataset import checksums, folders, manifests, result_kind, tables
 from ackclock.dataset import lazy_frame as as_columns
 from ackclock.dataset.lazy_frame import Columns
 from ackclock.dataset.manifests import CAPTURES
 from ackclock.dataset.tables import Column
-from ackclock.errors import InputError
+from ackclock.errors import InputError, first_line
 from ackclock.input import arguments
 from ackclock.input.arguments import checked, optional, several
 from ackclock.system.files import check_name
@@ -53,66 +53,66 @@ Manifest: TypeAlias = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Rows of one table: in memory as a frame or as columns, or a Parquet file; `shift` is added to its run numbers.
+    """Rows of one table: in memory as a frame or as columns, or a Parquet file; `shift` is added to run numbers.
 
-    `state` is that of a file whose result may be replaced while it is read, `words` the types of its columns that have
+    `state` is that of a file whose result may be replaced while it is read, `recast` the types of its columns that have
     got more words since it was written.
     """
 
     source: pl.DataFrame | Columns | Path
     shift: int = 0
     state: checksums.State | None = None
-    words: Mapping[str, Any] = field(default_factory=dict)
+    recast: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def height(self) -> int:
-        """How many rows there are. Raises `InputError` if the file is damaged."""
+        """Return the number of rows. Raises `InputError` if the file is damaged."""
         if not isinstance(self.source, Path):
             return self.source.height
         return int(self._collected(self.scan().select(pl.len())).item())
 
     def read(self, first: int, count: int, columns: Sequence[str] = ()) -> pl.DataFrame | Columns:
-        """`count` rows from one on, with these columns, or more. Raises `InputError` if the file is damaged."""
-        if (whole := self.columns()) is not None and first == 0 and whole.height <= count:
-            return whole
+        """Return `count` rows from one on, with at least these columns. Raises `InputError` if the file is damaged."""
+        if (handed := self.columns()) is not None and first == 0 and handed.height <= count:
+            return handed
         if (frame := self.frame()) is not None and not self.shift:
             return frame[first : first + count]
         rows = self.scan().slice(first, count)
         return self._collected(rows.select(columns) if columns else rows)
 
     def columns(self) -> Columns | None:
-        """The rows if they are columns in memory, with the numbers of their runs."""
+        """Return the rows with their run numbers if they are columns in memory, else None."""
         if not isinstance(self.source, Columns):
             return None
         return replace(self.source, run=self.source.run + self.shift) if self.shift else self.source
 
     def frame(self) -> pl.DataFrame | None:
-        """The rows if they are in memory, without the shift."""
+        """Return the rows if they are in memory, without the shift, else None."""
         if isinstance(self.source, Path):
             return None
         return self.source.frame if isinstance(self.source, Columns) else self.source
 
     def _collected(self, rows: pl.LazyFrame) -> pl.DataFrame:
         try:
-            found = rows.collect()
-        except validate.UNREADABLE as error:
-            raise InputError(f"{self.source}: cannot be read: {_first_line(error)}") from error
+            result = rows.collect()
+        except manifests.UNREADABLE as error:
+            raise InputError(f"{self.source}: cannot be read: {first_line(error)}") from error
         self.check()
-        return found
+        return result
 
     def check(self) -> None:
-        """Raises `InputError` if the file is not the one that was there when the result was read."""
+        """Raise `InputError` if the file was replaced since the result was read."""
         if not isinstance(self.source, Path) or self.state is None:
             return
         if checksums.state(self.source) != self.state:
             raise InputError(f"{self.source}: found another file than before; the result was replaced meanwhile")
 
     def scan(self) -> pl.LazyFrame:
-        """The rows, read when collected."""
+        """Return the rows as a lazy frame."""
         if isinstance(self.source, Path):
             lazy = pl.scan_parquet(self.source, glob=False)
-            if self.words:
-                lazy = lazy.with_columns(pl.col(name).cast(dtype) for name, dtype in self.words.items())
+            if self.recast:
+                lazy = lazy.with_columns(pl.col(name).cast(dtype) for name, dtype in self.recast.items())
         else:
             lazy = (self.source.frame if isinstance(self.source, Columns) else self.source).lazy()
         return lazy.with_columns(pl.col("run") + pl.lit(self.shift, pl.UInt32)) if self.shift else lazy
@@ -135,84 +135,84 @@ class Dataset:
 
     @cached_property
     def measured(self) -> dict[Any, Any]:
-        """The metrics of runs that were asked for."""
+        """Return the cache of computed metrics by run."""
         return {}
 
     @checked(table=arguments.WORD)
     def scan(self, table: str) -> pl.LazyFrame:
-        """A table as a lazy frame. Raises `InputError` for an unknown table."""
+        """Return a table as a lazy frame. Raises `InputError` for an unknown table."""
         if table not in tables.TABLES:
             arguments.wrong_value("table", table, f"one of {', '.join(tables.TABLES)}")
         scans = [part.scan() for part in self.parts.get(table, ())]
         return pl.concat(scans) if scans else pl.LazyFrame(schema=tables.schema(table))
 
     def frame(self, table: str) -> pl.DataFrame:
-        """A table as a frame. Raises `InputError` if a part of it is damaged."""
+        """Return a table as a frame. Raises `InputError` if a part of it is damaged."""
         parts = self.parts.get(table, ())
-        if len(parts) == 1 and not parts[0].shift and (found := parts[0].frame()) is not None:
-            return found.clone()
+        if len(parts) == 1 and not parts[0].shift and (result := parts[0].frame()) is not None:
+            return result.clone()
         in_memory = [columns for part in parts if (columns := part.columns()) is not None]
         if parts and len(in_memory) == len(parts):
             return as_columns.frame(in_memory)
         try:
-            found = self.scan(table).collect()
-        except validate.UNREADABLE as error:
-            raise InputError(f"the table {table!r} cannot be read: {_first_line(error)}") from error
+            result = self.scan(table).collect()
+        except manifests.UNREADABLE as error:
+            raise InputError(f"the table {table!r} cannot be read: {first_line(error)}") from error
         for part in parts:
             part.check()
-        return found
+        return result
 
     @property
     def flows(self) -> pl.DataFrame:
-        """One row a flow; behind `group` its `label`: what the scenario calls it, else its congestion control."""
-        from ackclock.metrics.flow_goodput import label
+        """Return one row a flow; after `group` comes its `label`: its name in the scenario, else its CCA."""
+        from ackclock.metrics.flow_tables import label
 
-        found = self.frame("flows")
-        if "label" in found.columns:  # rows that were taken from here before
-            return found
-        place = found.columns.index("group") + 1
-        return found.select(*found.columns[:place], label(self.plan).alias("label"), *found.columns[place:])
+        result = self.frame("flows")
+        if "label" in result.columns:  # rows that were taken from here before
+            return result
+        place = result.columns.index("group") + 1
+        return result.select(*result.columns[:place], label(self.plan).alias("label"), *result.columns[place:])
 
     @property
     def flow_samples(self) -> pl.DataFrame:
-        """Window, RTT and delivered bytes of each flow over time."""
+        """Return window, RTT and delivered bytes of each flow over time."""
         return self.frame("flow_samples")
 
     @property
     def queue_samples(self) -> pl.DataFrame:
-        """Backlog, sojourn time, drops and utilisation of each link over time."""
+        """Return backlog, sojourn time, drops and utilisation of each link over time."""
         return self.frame("queue_samples")
 
     @property
     def events(self) -> pl.DataFrame:
-        """Drops, losses, recoveries, timeouts, retransmissions."""
+        """Return drops, losses, recoveries, timeouts and retransmissions."""
         return self.frame("events")
 
     @property
     def links(self) -> pl.DataFrame:
-        """One row a link: totals and the sojourn-time histogram of the measured part."""
+        """Return one row a link: totals and the sojourn-time histogram of the measured part."""
         return self.frame("links")
 
     @property
     def packets(self) -> pl.DataFrame:
-        """The per-packet log (empty unless the scenario asked for it)."""
+        """Return the per-packet log (empty unless the scenario requests it)."""
         return self.frame("packets")
 
     @property
     def transmissions(self) -> pl.DataFrame:
-        """Why each captured packet was sent, and what became of it (empty unless the scenario asked for captures)."""
+        """Return why each captured packet was sent, and its fate (empty unless captures were requested)."""
         return self.frame("transmissions")
 
     @cached_property
     def plan(self) -> PartialPlan:
-        """What is known of the plan behind the result. Raises `InputError` if that is damaged."""
+        """Return the known parts of the plan behind the result. Raises `InputError` if it is damaged."""
         from ackclock.partial_plan import PartialPlan
 
         return PartialPlan.from_dict(self.manifest.get("plan") or {})
 
     @property
     def runs(self) -> tuple[Mapping[str, Any], ...]:
-        """The manifest's runs: `{run, point, seed}` each."""
+        """Return the manifest's runs: `{run, point, seed}` each."""
         return tuple(self.manifest["runs"])
 
     def only(self, names: Iterable[str]) -> Dataset:
@@ -220,21 +220,21 @@ class Dataset:
         return replace(self, parts={name: self.parts.get(name, ()) for name in names})
 
     def metrics(self) -> dict[str, Any]:
-        """The metrics of each run and their summary: see `ackclock.metrics.table`."""
+        """Return the metrics of each run and their summary: see `ackclock.metrics.table`."""
         from ackclock import metrics
 
         return metrics.table(self)
 
     @checked(between=optional(arguments.BETWEEN))
     def flow_goodput(self, between: tuple[float, float] | None = None) -> pl.DataFrame:
-        """The goodput of each TCP flow, with its label and congestion control: see `ackclock.metrics.flow_goodput`."""
+        """Return each TCP flow's goodput, with its label and CCA: see `ackclock.metrics.flow_tables`."""
         from ackclock import metrics
 
         return metrics.flow_goodput(self, between)
 
     @checked(table=arguments.WORD)
     def to_pandas(self, table: str = "flows") -> Any:
-        """A table as a `pandas.DataFrame`, the flows with their labels; null is NaN in numbers.
+        """Return a table as a `pandas.DataFrame`, the flows with their labels; null is NaN in numbers.
 
         Raises `InputError` for an unknown table, and if pandas is not installed (`ackclock[pandas]`).
         """
@@ -255,7 +255,7 @@ class Dataset:
     @staticmethod
     @checked(datasets=several(arguments.RECORDED, "datasets"))
     def concat(datasets: Iterable[Dataset]) -> Dataset:
-        """Datasets of one scenario and engine as one; runs are renumbered where their numbers collide.
+        """Join datasets of one scenario and engine; runs are renumbered where their numbers collide.
 
         The manifest is the first one's, with all the runs. Raises `InputError` if there is none.
         """
@@ -274,7 +274,7 @@ class Dataset:
     def write(
         self, folder: Path | str, captures: Path | None = None, also: Callable[[Path], object] = lambda _: None
     ) -> Path:
-        """Writes the dataset as a folder, whole or not at all, and returns the folder.
+        """Write the dataset as a folder, atomically, and return the folder.
 
         An earlier result of its kind, a run's or that of captures, is replaced, with its packet captures. `captures` is
         a folder of those of this dataset, which moves into the result. `also` is given the folder before it takes its
@@ -283,8 +283,8 @@ class Dataset:
         """
         target = Path(folder)
         result_kind.check(target, result_kind.of(self.manifest))
-        with folders.replacing(target, manifests.is_note(target)) as new:
-            with folders.writing(new):
+        with folders.replace_folder(target, manifests.is_note(target)) as new:
+            with folders.write_errors(new):
                 self._write(new, captures)
             also(new)
         return target
@@ -298,32 +298,33 @@ class Dataset:
                     _write_part(part, place / f"part-{number:04}.parquet")
         if captures is not None and captures.exists():
             shutil.move(captures, folder / CAPTURES)
-        manifests.write(folder, self.manifest, manifests.written(folder))
+        manifests.write(folder, self.manifest, manifests.list_files(folder))
 
     @staticmethod
     @checked(folder=arguments.PATH)
     def read(folder: Path | str) -> Dataset:
-        """The dataset in a folder. Raises `InputError` if it is no result, of another format, or damaged.
+        """Read the dataset in a folder. Raises `InputError` if it is no result, of another format, or damaged.
 
         Every part is compared with its SHA-256 in the manifest, once.
         """
         place = check_name(Path(folder))
         manifest = manifests.read(place, *result_kind.DATASETS)
-        validate.check_runs(manifest.about, place)
+        manifests.check_runs(manifest.about, place)
         names = {table: manifest.under(f"{table}.parquet") for table in tables.TABLES}
-        states = {name: checksums.state(place / name) for found in names.values() for name in found}
+        states = {name: checksums.state(place / name) for result in names.values() for name in result}
         manifest.check(states, [f"{table}.parquet" for table in names])
         parts = {
             table: tuple(
-                Part(place / name, state=states[name], words=validate.check_part(place / name, table)) for name in found
+                Part(place / name, state=states[name], recast=manifests.check_part(place / name, table))
+                for name in result
             )
-            for table, found in names.items()
+            for table, result in names.items()
         }
         return Dataset(manifest.about, parts)
 
 
 class Spool:
-    """Collects the rows of one run, in memory and beyond `SPOOL_BYTES` on disk.
+    """Collector of the rows of one run, in memory and beyond `SPOOL_BYTES` on disk.
 
     `folder` is where parts go (it must outlive the dataset); without one a temporary folder is made when it is
     needed and removed with the last dataset that uses it. `names` are the words behind integer codes, keyed
@@ -339,7 +340,7 @@ class Spool:
         spool_bytes: int = SPOOL_BYTES,
     ) -> None:
         if folder is not None:
-            with folders.writing(folder):
+            with folders.write_errors(folder):
                 folder.mkdir(parents=True, exist_ok=True)
         self._folder = folder
         self._run = run
@@ -352,7 +353,7 @@ class Spool:
         self._lock = threading.Lock()
 
     def append(self, table: str, columns: Mapping[str, Column]) -> None:
-        """Adds rows (see `tables.frame` for what means null). Raises `ValueError` for what the table has not."""
+        """Add rows (see `tables.frame` for what means null). Raises `ValueError` for unknown tables or columns."""
         if table in tables.TABLES and not any(map(len, columns.values())):
             return
         tables.check(table, columns, self._names)
@@ -364,20 +365,20 @@ class Spool:
                 self._flush()
 
     def revise(self, table: str, column: str, by: str, values: Mapping[int, str]) -> None:
-        """Gives rows so far other words in a column: those whose number in the column `by` is among the values'."""
+        """Replace values of a string column in the rows whose number in the column `by` is a key of `values`."""
         with self._lock:
             self._waiting[table] = [_revised(rows, column, by, values) for rows in self._waiting[table]]
             for part in self._written[table]:
                 if isinstance(path := part.source, Path):
-                    found = pl.read_parquet(path)
-                    new = pl.col(by).replace_strict(values, default=pl.col(column), return_dtype=found.schema[column])
-                    if found[by].is_in(list(values)).any():
-                        found.with_columns(new.alias(column)).write_parquet(
+                    result = pl.read_parquet(path)
+                    new = pl.col(by).replace_strict(values, default=pl.col(column), return_dtype=result.schema[column])
+                    if result[by].is_in(list(values)).any():
+                        result.with_columns(new.alias(column)).write_parquet(
                             path, compression="zstd", row_group_size=GROUP_ROWS
                         )
 
     def dataset(self, manifest: Manifest) -> Dataset:
-        """What was collected. The spool may not be used any more."""
+        """Return the dataset of the rows. The spool may not be used afterwards."""
         with self._lock:
             parts = {name: (*self._written[name], *self._in_memory(name)) for name in tables.TABLES}
         return Dataset(manifest, parts, (self._temporary,) if self._temporary else ())
@@ -391,7 +392,7 @@ class Spool:
         for table, waiting in self._waiting.items():
             if waiting:
                 path = folder / f"{table}-{self._run}-{len(self._written[table]):04}.parquet"
-                with folders.writing(path):
+                with folders.write_errors(path):
                     as_columns.frame(waiting).write_parquet(path, compression="zstd", row_group_size=GROUP_ROWS)
                 self._written[table].append(Part(path))
                 waiting.clear()
@@ -401,20 +402,20 @@ class Spool:
         if self._folder is None:
             self._temporary = _Temporary()
             self._folder = self._temporary.path
-        with folders.writing(self._folder):
+        with folders.write_errors(self._folder):
             self._folder.mkdir(exist_ok=True)  # not its parents: a signal may have removed the place just now
         return self._folder
 
 
 class _Temporary:
-    """A temporary folder that lives as long as the object; those of a process share a private place."""
+    """A temporary folder that lives as long as the object; those of a process share a private folder."""
 
     _place: weakref.ReferenceType[LockedTempDir] | None = None
     _lock = threading.Lock()
 
     def __init__(self) -> None:
         with _Temporary._lock:
-            self._in = (_Temporary._place and _Temporary._place()) or folders.private()
+            self._in = (_Temporary._place and _Temporary._place()) or folders.temporary_folder()
             _Temporary._place = weakref.ref(self._in)
         self.path = self._in.path / secrets.token_hex(8)
         self._end = weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
@@ -425,9 +426,9 @@ def _shifts(datasets: Sequence[Dataset]) -> list[int]:
     if len(set().union(*numbers)) == sum(map(len, numbers)):
         return [0] * len(datasets)
     shifts, following = [], 0
-    for found in numbers:
+    for result in numbers:
         shifts.append(following)
-        following += max(found, default=-1) + 1
+        following += max(result, default=-1) + 1
     return shifts
 
 
@@ -449,7 +450,3 @@ def _write_part(part: Part, path: Path) -> None:
         shutil.copyfile(part.source, path)
     else:
         part.scan().sink_parquet(path, compression="zstd")
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0]

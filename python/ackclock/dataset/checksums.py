@@ -1,7 +1,7 @@
-"""SHA-256 of files, and what has become of files whose SHA-256 is known.
+"""SHA-256 of files, and the detection of damage.
 
 `hashlib` lets other threads run while it computes, so files are read by a few of them. A file is read once: what is
-known of it holds as long as the file system says that it has not changed.
+expected of it holds as long as the file system gives that it has not changed.
 """
 
 from __future__ import annotations
@@ -24,34 +24,34 @@ THREADS = 4
 #: nothing is remembered of it.
 TICK_NS = 100_000_000
 
-#: What changes with a file's content: device, inode, size, and when content and inode were changed.
+#: File attributes that change with the content: device, inode, size, and when content and inode were changed.
 State: TypeAlias = tuple[int, int, int, int, int]
 
-_known: dict[State, str] = {}
+_digests: dict[State, str] = {}
 
-_Found = TypeVar("_Found")
+_Result = TypeVar("_Result")
 
 
 def of_files(folder: Path, names: Iterable[str]) -> dict[str, str]:
-    """The SHA-256 of files by their names in a folder, sorted. Raises `OSError`."""
-    wanted = sorted(names)
-    return dict(zip(wanted, _each(lambda name: of_file(folder / name), wanted), strict=True))
+    """Return the SHA-256 of files by their names in a folder, sorted. Raises `OSError`."""
+    expected = sorted(names)
+    return dict(zip(expected, _each(lambda name: of_file(folder / name), expected), strict=True))
 
 
 def of_file(path: Path) -> str:
-    """The SHA-256 of a regular file, as 64 hexadecimal digits. Raises `OSError`."""
+    """Return the SHA-256 of a regular file, as 64 hexadecimal digits. Raises `OSError`."""
     with opened(path) as file:
         before, began_ns = _state(os.fstat(file.fileno())), time.time_ns()
-        if before in _known:
-            return _known[before]
-        found = hashlib.file_digest(file, "sha256").hexdigest()
+        if before in _digests:
+            return _digests[before]
+        result = hashlib.file_digest(file, "sha256").hexdigest()
         if before == _state(os.fstat(file.fileno())) and max(before[3:]) < began_ns - TICK_NS:
-            _known[before] = found
-        return found
+            _digests[before] = result
+        return result
 
 
 def opened(path: Path) -> FileIO:
-    """A regular file, to be read. Raises `OSError`, for all else too: a FIFO would wait for somebody who writes."""
+    """Open a regular file. Raises `OSError` for others too: opening a FIFO would block until it has a writer."""
     file = FileIO(os.open(path, os.O_RDONLY | os.O_NONBLOCK))
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         file.close()
@@ -60,22 +60,22 @@ def opened(path: Path) -> FileIO:
 
 
 def damage(folder: Path, listed: Mapping[str, str]) -> dict[str, str]:
-    """What has become of files that are not as they were written, by their names in the folder."""
+    """Return the files that differ from what was written: name in the folder → problem."""
     names = list(listed)
-    found = zip(names, _each(lambda name: _damage(folder / name, listed[name]), names), strict=True)
-    return {name: reason for name, reason in found if reason}
+    result = zip(names, _each(lambda name: _damage(folder / name, listed[name]), names), strict=True)
+    return {name: reason for name, reason in result if reason}
 
 
-def _damage(path: Path, known: str) -> str | None:
+def _damage(path: Path, expected: str) -> str | None:
     try:
-        return None if of_file(path) == known else "damaged: it is not what was written (SHA-256)"
+        return None if of_file(path) == expected else "damaged: it is not what was written (SHA-256)"
     except FileNotFoundError:
         return "missing"
     except OSError as error:
         return f"damaged: it cannot be read ({error.strerror or error})"
 
 
-def _each(function: Callable[[str], _Found], names: Sequence[str]) -> Iterable[_Found]:
+def _each(function: Callable[[str], _Result], names: Sequence[str]) -> Iterable[_Result]:
     if len(names) < 2:
         return [function(name) for name in names]
     with ThreadPoolExecutor(min(THREADS, len(names))) as pool:
@@ -83,7 +83,7 @@ def _each(function: Callable[[str], _Found], names: Sequence[str]) -> Iterable[_
 
 
 def state(path: Path) -> State | None:
-    """What changes with a file; None if it is not there."""
+    """Return values that change with a file; None if there is no file."""
     try:
         return _state(path.stat())
     except OSError:

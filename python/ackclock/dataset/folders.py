@@ -1,8 +1,8 @@
-"""Folders and files that appear whole or not at all.
+"""Atomic replacement of folders and files.
 
 A new folder is filled in a private place beside its target, forced to the disk, and then takes the target's name.
 Where a folder of that name exists the two change places in one step (`renameat2` with `RENAME_EXCHANGE`, Linux 3.15);
-where the system cannot do that the old one is moved aside first and moved back if anything fails.
+where the system cannot do that the old one is moved previous first and moved back if anything fails.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pathlib import Path
 
 from ackclock.dataset import result_kind
 from ackclock.dataset.result_kind import Kind
-from ackclock.errors import InputError
+from ackclock.errors import InputError, first_line
 from ackclock.system import signals
 from ackclock.system.temporary import LockedTempDir, is_temporary, lock
 
@@ -27,8 +27,8 @@ AT_FDCWD = -100
 RENAME_EXCHANGE = 2
 
 
-class UnwrittenError(InputError):
-    """Something cannot be written, for this reason."""
+class WriteError(InputError):
+    """A path that cannot be written, with the reason."""
 
     def __init__(self, path: Path, reason: str) -> None:
         self.path, self.reason = path, reason
@@ -36,23 +36,23 @@ class UnwrittenError(InputError):
 
 
 @contextmanager
-def writing(path: Path) -> Iterator[None]:
-    """Says of whatever cannot be written in the block that it was `path`. Raises `UnwrittenError`."""
+def write_errors(path: Path) -> Iterator[None]:
+    """Attribute errors of the block to `path`. Raises `WriteError`."""
     try:
         yield
     except OSError as error:
-        raise UnwrittenError(path, error.strerror or _first_line(error)) from error
+        raise WriteError(path, error.strerror or first_line(error)) from error
     except Exception as error:
         from polars.exceptions import PolarsError
 
         if not isinstance(error, PolarsError):
             raise
-        raise UnwrittenError(path, _reason(error)) from error
+        raise WriteError(path, _reason(error)) from error
 
 
 @contextmanager
-def replacing(target: Path, carry: Callable[[str], bool] = lambda _: False) -> Iterator[Path]:
-    """Gives an empty folder to fill; at the end of the block it takes the place of `target`.
+def replace_folder(target: Path, carry: Callable[[str], bool] = lambda _: False) -> Iterator[Path]:
+    """Yield an empty folder to fill, which replaces `target` at the end of the block.
 
     Entries of an earlier `target` whose names `carry` accepts are in the new folder before it takes the place, so that
     they are there at any time. If the block fails, nothing has changed. Of several writers at once the last one wins,
@@ -61,53 +61,53 @@ def replacing(target: Path, carry: Callable[[str], bool] = lambda _: False) -> I
 
     Raises `InputError` if `target` cannot be written; what the block raises is passed on.
     """
-    with beside(target) as new:
+    with staging_folder(target) as new:
         try:
             yield new
-        except UnwrittenError as error:
+        except WriteError as error:
             if error.path.is_relative_to(new):
-                raise UnwrittenError(target / error.path.relative_to(new), error.reason) from error
+                raise WriteError(target / error.path.relative_to(new), error.reason) from error
             raise
-        with writing(target):
-            place = resolved(target)
-            _to_disk(new)
+        with write_errors(target):
+            place = resolve_link(target)
+            _sync_tree(new)
             with signals.defer_signals():
-                _found_again(place)
-                _put(new, place, carry)
+                _restore_previous(place)
+                _install(new, place, carry)
 
 
-def private() -> LockedTempDir:
-    """A private place among the system's temporary files. Raises `InputError` if none can be made."""
-    with writing(Path(tempfile.gettempdir())):
+def temporary_folder() -> LockedTempDir:
+    """Return a private temporary folder. Raises `InputError` if none can be made."""
+    with write_errors(Path(tempfile.gettempdir())):
         return LockedTempDir()
 
 
-def check(target: Path, wanted: Kind) -> None:
-    """Refuses a folder that is something else, or cannot be made, before work is spent on it. Raises `InputError`."""
-    result_kind.check(target, wanted)
-    beside(target).close()
+def check(target: Path, expected: Kind) -> None:
+    """Reject a folder that is of another kind, or cannot be made, before work is spent on it. Raises `InputError`."""
+    result_kind.check(target, expected)
+    staging_folder(target).close()
 
 
-def beside(target: Path) -> LockedTempDir:
-    """A private place from which something can be renamed to `target`. Raises `InputError` if none can be made."""
-    with writing(target):
-        parent = resolved(target).parent
+def staging_folder(target: Path) -> LockedTempDir:
+    """Return a private folder from which something can be renamed to `target`. Raises `InputError`."""
+    with write_errors(target):
+        parent = resolve_link(target).parent
         parent.mkdir(parents=True, exist_ok=True)
         return LockedTempDir(parent)
 
 
-def put(path: Path, write: Callable[[Path], object], private: Path | None = None) -> None:
-    """A file that appears whole or not at all; `write` is given a path with the same ending.
+def atomic_write(path: Path, write: Callable[[Path], object], private: Path | None = None) -> None:
+    """Write a file atomically; `write` is given a path with the same suffix.
 
     It is made in `private` if that is given, which must be on the same file system. A symbolic link at `path` stays
     one. Raises `InputError` if it cannot be written.
     """
-    with writing(path):
+    with write_errors(path):
         if private is None:
-            with beside(path) as own:
-                put(path, write, own)
+            with staging_folder(path) as own:
+                atomic_write(path, write, own)
             return
-        place = resolved(path)
+        place = resolve_link(path)
         if place.exists() and not place.is_file():
             raise FileExistsError(errno.EEXIST, "it is there and is not a regular file")
         new = private / f"new{path.suffix}"
@@ -117,16 +117,16 @@ def put(path: Path, write: Callable[[Path], object], private: Path | None = None
         sync(place.parent)
 
 
-def resolved(path: Path) -> Path:
-    """Where a path leads: what a symbolic link at its end points to, else itself. Raises `OSError`."""
+def resolve_link(path: Path) -> Path:
+    """Return the target of a symbolic link at the end of a path, else the path itself. Raises `OSError`."""
     try:
         return path.resolve() if path.is_symlink() else path.absolute()
-    except RuntimeError:  # what Python before 3.13 says of links in a circle
+    except RuntimeError:  # what Python before 3.13 gives of links in a circle
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP)) from None
 
 
 def sync(path: Path) -> None:
-    """Forces a file or folder to the disk."""
+    """Force a file or folder to the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         with suppress(OSError):  # some file systems cannot sync a folder
@@ -136,19 +136,15 @@ def sync(path: Path) -> None:
 
 
 def _reason(error: Exception) -> str:
-    """What the system said, where Polars says it: `parquet: …: No space left on device (os error 28)`."""
-    said = re.search(r"([^:\n]+) \(os error \d+\)", str(error))
-    return said[1].strip() if said else _first_line(error)
+    """Return the system's reason within Polars' message: `parquet: …: No space left on device (os error 28)`."""
+    reason = re.search(r"([^:\n]+) \(os error \d+\)", str(error))
+    return reason[1].strip() if reason else first_line(error)
 
 
-def _first_line(error: Exception) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0]
-
-
-def _put(new: Path, target: Path, carry: Callable[[str], bool]) -> None:
-    """What is carried is linked before the two change places, and moved after if it has changed in between."""
+def _install(new: Path, target: Path, carry: Callable[[str], bool]) -> None:
+    """Exchange the folders; carried entries are linked before, and moved after if they have changed meanwhile."""
     ours = {path.name for path in new.iterdir()}
-    with _kept(target):
+    with _locked(target):
         for name in _exchanged(new, target, lambda name: carry(name) and name not in ours):
             _carry(new / name, target / name, os.replace)
     sync(target.parent)
@@ -176,8 +172,8 @@ def _exchanged(new: Path, target: Path, carry: Callable[[str], bool]) -> list[st
 
 
 @contextmanager
-def _kept(folder: Path) -> Iterator[None]:
-    """Nobody takes the folder for a stale one when it has a private place's name."""
+def _locked(folder: Path) -> Iterator[None]:
+    """Hold a lock on the folder, so that no one removes it as stale while it has a temporary name."""
     try:
         descriptor = lock(folder)
     except OSError:
@@ -190,7 +186,7 @@ def _kept(folder: Path) -> Iterator[None]:
 
 
 def _carry(source: Path, target: Path, put: Callable[[Path, Path], object]) -> None:
-    """A file, or all those of a folder."""
+    """Apply `put` to a file, or to all those of a folder."""
     if not source.is_dir() or source.is_symlink():
         put(source, target)
         return
@@ -201,7 +197,7 @@ def _carry(source: Path, target: Path, put: Callable[[Path, Path], object]) -> N
 
 
 def _link(source: Path, target: Path) -> None:
-    """The same file under a second name; a copy where the file system has no such thing."""
+    """Create a hard link; a copy where the file system has none."""
     try:
         os.link(source, target, follow_symlinks=False)
     except FileExistsError:
@@ -212,7 +208,7 @@ def _link(source: Path, target: Path) -> None:
 
 
 def _swap(one: Path, other: Path) -> None:
-    """Lets two folders change names; afterwards `one` holds what was in `other`."""
+    """Exchange the names of two folders; afterwards `one` holds what was in `other`."""
     try:
         _exchange(one, other)
     except OSError as error:
@@ -231,26 +227,26 @@ def _exchange(one: Path, other: Path) -> None:
 
 
 def _swap_in_steps(one: Path, other: Path) -> None:
-    aside = _aside(other)
-    other.replace(aside)
+    previous = _previous_name(other)
+    other.replace(previous)
     try:
         one.replace(other)
     except OSError:
-        aside.replace(other)
+        previous.replace(other)
         raise
-    aside.replace(one)
+    previous.replace(one)
 
 
-def _aside(target: Path) -> Path:
+def _previous_name(target: Path) -> Path:
     return target.with_name(f"{target.name}.previous")
 
 
-def _found_again(target: Path) -> None:
-    """A kill in the middle of `_swap_in_steps` leaves the old folder under its other name."""
-    if not target.exists() and _aside(target).is_dir():
-        _aside(target).replace(target)
+def _restore_previous(target: Path) -> None:
+    """Restore the old folder, which a kill in the middle of `_swap_in_steps` leaves under another name."""
+    if not target.exists() and _previous_name(target).is_dir():
+        _previous_name(target).replace(target)
 
 
-def _to_disk(folder: Path) -> None:
+def _sync_tree(folder: Path) -> None:
     for path in [*folder.rglob("*"), folder]:
         sync(path)

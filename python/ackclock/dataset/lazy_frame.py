@@ -1,4 +1,4 @@
-"""Rows of a table as an engine handed them over: a Polars frame is made of them only when somebody asks for one.
+"""Rows of a table as an engine handed them over; a Polars frame is made of them on demand.
 
 To make a frame of small columns takes longer than many a simulation, and metrics read most of them as NumPy arrays.
 """
@@ -20,51 +20,51 @@ from ackclock.dataset.tables import Column
 
 Array: TypeAlias = npt.NDArray[Any]
 
-#: What an item of a list is taken to need.
+#: Assumed memory of a list item, in bytes.
 ITEM_BYTES = 16
 
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """Some rows of one table: the number of their run, or of each row's; `names` as `tables.frame` has them."""
+    """Rows of one table: the number of their run, or of each row's; `names` as in `tables.frame`."""
 
     table: str
     columns: Mapping[str, Column]
     run: int | Array
     names: Mapping[str, Sequence[str]]
-    _known: dict[str, Array | None] = field(default_factory=dict, repr=False)
+    _cache: dict[str, Array | None] = field(default_factory=dict, repr=False)
 
     @property
     def height(self) -> int:
-        """How many rows there are."""
+        """Return the number of rows."""
         return max(map(len, self.columns.values()), default=0)
 
     @cached_property
     def frame(self) -> pl.DataFrame:
-        """All of them as a frame with the table's schema."""
+        """Return all rows as a frame with the table's schema."""
         return tables.frame(self.table, self.columns, self.run, self.names)
 
     @property
     def size_bytes(self) -> int:
-        """What they take in memory, about."""
+        """Return the approximate memory of the rows."""
         return sum(map(_bytes, self.columns.values()))
 
     def numbers(self, name: str) -> Array | None:
-        """A column as the metrics take it: counts and what may be null as floats, with NaN for null.
+        """Return a numeric column as metrics take it: counts and nullable values as floats, NaN for null.
 
         None for what is not a column of plain numbers: look at the frame.
         """
-        if name not in self._known:
-            self._known[name] = self._numbers(name)
-        return self._known[name]
+        if name not in self._cache:
+            self._cache[name] = self._numbers(name)
+        return self._cache[name]
 
     def items(self, name: str) -> Sequence[Any] | None:
-        """A column of words or lists, as it was handed over; None for what came as numbers or codes, or not at all."""
+        """Return a column of strings or lists as it was handed over; None for numbers, codes or a missing column."""
         column = self.columns.get(name)
         return column if isinstance(column, list) else None
 
-    def says(self, name: str, word: str) -> npt.NDArray[np.bool_] | None:
-        """Which rows have this word in a column of words; None for what is not handed over as words or codes."""
+    def equals(self, name: str, word: str) -> npt.NDArray[np.bool_] | None:
+        """Return which rows have this value in a categorical column; None unless it is strings or codes."""
         column, names = self.columns.get(name), self.names.get(f"{self.table}.{name}")
         if isinstance(column, list):
             return np.fromiter((value == word for value in column), dtype=np.bool_, count=len(column))
@@ -73,17 +73,17 @@ class Columns:
         return None
 
     def _numbers(self, name: str) -> Array | None:
-        wanted = tables.TABLES[self.table][name]
+        expected = tables.TABLES[self.table][name]
         column = self.columns.get(name)
         if name == "run":
             return np.full(self.height, self.run, dtype=np.uint32)
-        if column is None and wanted.dtype.is_numeric():
+        if column is None and expected.dtype.is_numeric():
             return np.full(self.height, np.nan)
-        if not isinstance(column, np.ndarray) or column.dtype != _DTYPES.get(wanted.dtype):
+        if not isinstance(column, np.ndarray) or column.dtype != _DTYPES.get(expected.dtype):
             return None
-        found = (_without_sentinels(column) if wanted.nullable else _counts(column)).view()
-        found.flags.writeable = False
-        return found
+        result = (_without_sentinels(column) if expected.nullable else _counts(column)).view()
+        result.flags.writeable = False
+        return result
 
 
 #: NumPy's types of plain columns.
@@ -96,22 +96,22 @@ _DTYPES: Mapping[pl.DataType, np.dtype[Any]] = {
 
 
 def joined(parts: Sequence[Columns]) -> Columns | None:
-    """All the rows as one; None where the parts have not the same columns, words or kinds of columns."""
+    """Join rows; None where the parts differ in columns, names or types of columns."""
     first = parts[0]
     if len(parts) == 1:
         return first
     if any(part.columns.keys() != first.columns.keys() or part.names != first.names for part in parts):
         return None
     columns = {name: _joined([part.columns[name] for part in parts]) for name in first.columns}
-    known = {name: column for name, column in columns.items() if column is not None}
-    if len(known) < len(columns):
+    complete = {name: column for name, column in columns.items() if column is not None}
+    if len(complete) < len(columns):
         return None
     run = np.concatenate([np.full(part.height, part.run, dtype=np.uint32) for part in parts])
-    return Columns(first.table, known, run, first.names)
+    return Columns(first.table, complete, run, first.names)
 
 
 def frame(parts: Sequence[Columns]) -> pl.DataFrame:
-    """All the rows as one frame."""
+    """Join rows as one frame."""
     whole = joined(parts)
     return pl.concat([part.frame for part in parts], rechunk=True) if whole is None else whole.frame
 
@@ -141,10 +141,10 @@ def _without_sentinels(column: Array) -> Array:
 def _bytes(column: Column) -> int:
     if isinstance(column, np.ndarray):
         return int(column.nbytes)
-    return ITEM_BYTES * len(column) + (0 if _are_words(column) else 8 * sum(map(_length, column)))
+    return ITEM_BYTES * len(column) + (0 if _are_strings(column) else 8 * sum(map(_length, column)))
 
 
-def _are_words(column: Sequence[Any]) -> bool:
+def _are_strings(column: Sequence[Any]) -> bool:
     return bool(column) and isinstance(column[0], str)
 
 

@@ -11,7 +11,7 @@ from ackclock.errors import InputError
 
 
 def frame(table: pl.DataFrame) -> Any:
-    """A `pandas.DataFrame` with the same columns; null is NaN in numbers, which are floats then, else None.
+    """Return a `pandas.DataFrame` with the same columns; null is NaN in numbers, which become floats, else None.
 
     Raises `InputError` if pandas is not installed.
     """

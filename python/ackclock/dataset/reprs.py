@@ -1,4 +1,4 @@
-"""A dataset in three lines, and as a table for notebooks."""
+"""Representation of a dataset in three lines, and as a table for notebooks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MAX_ROWS = 1_000_000
 
 
 def title(data: Recorded) -> str:
-    """What it is of."""
+    """Return the heading of a dataset."""
     engine = f"engine {data.manifest['engine']}, " if data.manifest.get("engine") else ""
     seeds = [run["seed"] for run in data.runs if run.get("seed") is not None]
     of = f" (seed{'s' * (len(seeds) > 1)} {repr_format.listed(seeds)})" if seeds else ""
@@ -27,36 +27,36 @@ def _name(data: Recorded) -> str:
 
 
 def part(data: Recorded) -> str:
-    """How long its runs are."""
+    """Return the length of the runs."""
     if data.plan.duration_s is None:
         return "measured, not planned"
     return repr_format.measured(data.plan.duration_s, data.plan.warmup_s)
 
 
 def counts(data: Recorded) -> dict[str, int]:
-    """Rows of the tables that have some."""
-    found = {table: sum(piece.height for piece in pieces) for table, pieces in data.parts.items()}
-    return {table: height for table, height in found.items() if height}
+    """Return the tables that have rows, and how many."""
+    result = {table: sum(piece.height for piece in pieces) for table, pieces in data.parts.items()}
+    return {table: height for table, height in result.items() if height}
 
 
 def lines(data: Recorded) -> str:
-    """What `repr` gives; of a damaged result as well."""
+    """Return what `repr` gives; of a damaged result as well."""
     try:
-        told = [title(data), part(data), ", ".join(f"{table} {rows:,}" for table, rows in counts(data).items())]
+        summary = [title(data), part(data), ", ".join(f"{table} {rows:,}" for table, rows in counts(data).items())]
     except InputError as error:
         return repr_format.lines("Dataset", "damaged", str(error))
-    return repr_format.lines(*told[:2], f"rows: {told[2] or 'none'}")
+    return repr_format.lines(*summary[:2], f"rows: {summary[2] or 'none'}")
 
 
 def html(data: Recorded) -> str:
-    """What a notebook shows: the same, and the main metrics."""
-    told = lines(data).split("\n")
+    """Return the same with the main metrics, for a notebook."""
+    summary = lines(data).split("\n")
     try:
         rows = list(_metrics(data)) if sum(counts(data).values()) <= MAX_ROWS else []
     except InputError:
         rows = []
     return repr_format.html(
-        told[0], told[1:], ("metric", "unit", "mean", "95 % interval", "runs") if rows else (), rows
+        summary[0], summary[1:], ("metric", "unit", "mean", "95 % interval", "runs") if rows else (), rows
     )
 
 
@@ -64,8 +64,8 @@ def _metrics(data: Recorded) -> Iterator[tuple[str, str, str, str, str]]:
     views = list(metrics.runs(data))
     for name in metrics.main("table"):
         values = [metrics.value(view, name) for view in views]
-        found = metrics.summarise([value for value in values if isinstance(value, float)], 0.0, METRICS[name].most)
-        if found.mean is not None:
-            known = found.ci95_low is not None and found.ci95_high is not None
-            interval = f"{found.ci95_low:.4g} to {found.ci95_high:.4g}" if known else "–"
-            yield METRICS[name].label, METRICS[name].unit, f"{found.mean:.4g}", interval, str(found.n)
+        result = metrics.summarise([value for value in values if isinstance(value, float)], 0.0, METRICS[name].maximum)
+        if result.mean is not None:
+            has_interval = result.ci95_low is not None and result.ci95_high is not None
+            interval = f"{result.ci95_low:.4g} to {result.ci95_high:.4g}" if has_interval else "–"
+            yield METRICS[name].label, METRICS[name].unit, f"{result.mean:.4g}", interval, str(result.n)

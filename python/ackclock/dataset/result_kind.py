@@ -1,4 +1,4 @@
-"""What a folder is: a result (of a run, of captures, of a host), a sweep, a comparison, an answer, …, or none.
+"""Kind of a folder: a result (of a run, captures, a host), a sweep, a comparison, a search, …, or none.
 
 A command replaces results of its own kind only: `check` refuses what it would destroy otherwise.
 """
@@ -15,7 +15,7 @@ from ackclock.errors import InputError
 from ackclock.system import files
 from ackclock.system.temporary import is_temporary
 
-#: The file that says what a result is.
+#: The file that gives what a result is.
 MANIFEST = "manifest.json"
 
 #: Longest manifest, in bytes.
@@ -26,7 +26,7 @@ LOCK = ".lock"
 
 
 class Kind(Enum):
-    """What a folder is, in a user's words."""
+    """Kind of a folder, as users read it."""
 
     NOTHING = "nothing"
     EMPTY = "an empty folder"
@@ -37,12 +37,12 @@ class Kind(Enum):
     SWEEP = "a sweep"
     COMPARISON = "a comparison"
     REPRODUCTION = "a reproduction"
-    ANSWER = "an answer"
+    SEARCH = "a search result"
     DAMAGED = "a manifest.json that cannot be read"
     OTHER = "something that is not an ackclock result"
 
 
-#: The key of a manifest that says what a result is; a run's has none of them.
+#: The key of a manifest that gives what a result is; a run's has none of them.
 KEYS = {
     "capture": Kind.CAPTURE,
     "host": Kind.HOST,
@@ -50,10 +50,10 @@ KEYS = {
     "sweep": Kind.SWEEP,
     "comparison": Kind.COMPARISON,
     "reproduction": Kind.REPRODUCTION,
-    "find": Kind.ANSWER,
+    "find": Kind.SEARCH,
 }
 
-#: Those that are a dataset.
+#: Kinds that are a dataset.
 DATASETS = (Kind.RUN, Kind.CAPTURE, Kind.HOST, Kind.IMPORTED)
 
 #: The file that marks a folder of format 2, which had no manifest.
@@ -61,33 +61,35 @@ MARKS = {"comparison.json": Kind.COMPARISON, "reproduced.csv": Kind.REPRODUCTION
 
 
 def kind(folder: Path) -> Kind:
-    """What lies there, of whatever format and in whatever state. Nothing is said of whether it is sound."""
-    found = _look(folder)
-    return _look(folder) if found is Kind.OTHER else found  # a result may have come between two parts of the first look
+    """Return the kind of a folder, of whatever format and in whatever state, intact or not."""
+    result = _inspect(folder)
+    return (
+        _inspect(folder) if result is Kind.OTHER else result
+    )  # a result may have come between two parts of the first look
 
 
-def _look(folder: Path) -> Kind:
+def _inspect(folder: Path) -> Kind:
     try:
         if not folder.is_dir():
             return Kind.OTHER if folder.exists() else Kind.NOTHING
         if (folder / MANIFEST).is_file():
             return _of_manifest(folder / MANIFEST)
-        if marked := next((found for name, found in MARKS.items() if (folder / name).is_file()), None):
+        if marked := next((result for name, result in MARKS.items() if (folder / name).is_file()), None):
             return marked
         return Kind.OTHER if any(map(_counts, folder.iterdir())) else Kind.EMPTY
     except OSError:
         return Kind.OTHER
 
 
-def check(folder: Path, wanted: Kind) -> None:
-    """Refuses a folder that a result of that kind may not replace or go on in. Raises `InputError`.
+def check(folder: Path, expected: Kind) -> None:
+    """Reject a folder that a result of that kind may not replace or continue in. Raises `InputError`.
 
     What a symbolic link points to counts, since it is what would be replaced.
     """
     files.check_name(folder)
-    found = kind(folder)
-    if found not in (Kind.NOTHING, Kind.EMPTY, wanted):
-        raise InputError(f"{folder}: found {found.value}, which is left alone; expected another folder (--out)")
+    result = kind(folder)
+    if result not in (Kind.NOTHING, Kind.EMPTY, expected):
+        raise InputError(f"{folder}: found {result.value}, which is left alone; expected another folder (--out)")
 
 
 def _of_manifest(path: Path) -> Kind:
@@ -101,10 +103,10 @@ def _of_manifest(path: Path) -> Kind:
 
 
 def of(manifest: Mapping[str, Any]) -> Kind:
-    """What a result with this manifest is."""
-    return next((found for key, found in KEYS.items() if key in manifest), Kind.RUN)
+    """Return the kind of a result with this manifest."""
+    return next((result for key, result in KEYS.items() if key in manifest), Kind.RUN)
 
 
 def _counts(path: Path) -> bool:
-    """Not what a kill may leave."""
+    """Return True unless a killed process may have left it."""
     return path.name != LOCK and not is_temporary(path)

@@ -18,7 +18,7 @@ import polars as pl
 
 from ackclock import _core
 
-#: What an engine hands over as one column.
+#: A column as an engine hands it over.
 Column: TypeAlias = "np.ndarray[Any, Any] | Sequence[Any]"
 
 #: Kinds of events, in the dataset's order.
@@ -45,10 +45,10 @@ EVENT_KINDS = (
     "corruption",
 )
 
-#: What happened to a packet of the per-packet log.
+#: Events of a packet in the per-packet log.
 PACKET_ACTIONS = ("enqueue", "dequeue", "drop", "loss", "arrive")
 
-#: Which end of a flow sent a packet.
+#: Ends of a flow that send packets.
 ENDS = ("sender", "receiver")
 
 #: Why a packet was sent.
@@ -64,30 +64,30 @@ CAUSES = (
     "other",
 )
 
-#: What became of it.
+#: Fates of a packet.
 FATES = ("delivered", "duplicate", "dropped", "lost", "under_way")
 
-#: What kept a segment from leaving earlier.
+#: Limits that delayed a segment.
 LIMITS = ("nothing", "application", "receiver", "slow_start", "cwnd", "recovery", "pacing")
 
-#: Which end of a captured connection sends a flow's data.
+#: Ends of a captured connection that send a flow's data.
 SENDERS = ("client", "server")
 
-#: Why a host's clock had a gap, as a log of it says: its scheduler ran something else; its hypervisor did; what
+#: Cause of a gap in a host's clock by its log: its scheduler ran something else; its hypervisor did; the process that
 #: watches was stopped; the machine was; somebody set the clock.
 CLOCK_GAPS = ("scheduler", "steal", "stop", "pause", "step")
 
-#: Why nothing was to be seen for a while: as the packets tell, or a log.
-SILENCES = (*_core.CAPTURE_STALLS, *CLOCK_GAPS)
+#: Causes of a stall, from the packets or from a clock log.
+STALL_CLASSES = (*_core.CAPTURE_STALLS, *CLOCK_GAPS)
 
-#: Where a packet was lost, of two points that it passes one after the other; or which of them missed one that arrived.
+#: Place of a loss relative to two vantage points; or the point whose capture missed a packet that arrived.
 PLACES = ("before", "between", "after", "missed_by_first", "missed_by_second")
 
-#: What a disk was asked for, and where.
+#: Operations of a disk benchmark, and their targets.
 DISK_OPERATIONS, DISK_TARGETS = ("write", "read"), ("file", "device")
 
 #: Columns of words, which may come as codes.
-WORDS = (pl.Enum, pl.Categorical)
+CATEGORICAL = (pl.Enum, pl.Categorical)
 
 F64, U32, U64, BOOL, STR = pl.Float64(), pl.UInt32(), pl.UInt64(), pl.Boolean(), pl.String()
 
@@ -204,20 +204,20 @@ CAPTURED = {
     **_required(STR, "client server"),
     **_required(pl.Enum(SENDERS), "sender"),
     **_required(pl.Enum(_core.CAPTURE_VANTAGES), "vantage"),
-    **_nullable(F64, "vantage_confidence rtt_receiver_half_s rtt_sender_half_s handshake_s goodput_bps"),
+    **_nullable(F64, "vantage_confidence rtt_receiver_side_s rtt_sender_side_s handshake_s goodput_bps"),
     **_required(BOOL, "opened closed reset window_scale_inferred sack timestamps ecn"),
     **_nullable(U32, "mss peer_mss window_scale initial_window"),
     **_nullable(U64, "received_packets received_bytes payload_bytes data_packets data_segments super_segments"),
     **_nullable(U64, "delivered_bytes"),
     **_nullable(F64, "first_data_s last_data_s last_ack_s"),
     **_nullable(F64, "rtt_min_s rtt_mean_s rtt_max_s rtt_timestamps_min_s rtt_timestamps_mean_s"),
-    **_nullable(F64, "rtt_halves_min_s rtt_halves_mean_s cwnd_max"),
+    **_nullable(F64, "rtt_sides_min_s rtt_sides_mean_s cwnd_max"),
     **_nullable(U64, "rtt_samples rtt_timestamps_samples receiver_window_max_bytes"),
-    **_nullable(U64, "delivered lost lost_before reordered duplicates spurious capture_lost unresolved"),
+    **_nullable(U64, "delivered lost lost_upstream reordered duplicates spurious not_captured unresolved"),
     **_nullable(U64, "retransmissions_fast retransmissions_tail_probe retransmissions_timeout"),
     **_nullable(U64, "retransmissions_spurious retransmissions_unknown synack_retransmissions"),
     **_nullable(U64, "window_probes duplicate_acks congestion_marks bad_checksums"),
-    **_nullable(F64, "limited_application_s limited_receiver_s limited_control_s limited_slow_start_s"),
+    **_nullable(F64, "limited_application_s limited_receiver_s limited_cwnd_s limited_slow_start_s"),
     **_nullable(F64, "limited_bottleneck_s limited_shared_bottleneck_s limited_unknown_s"),
 }
 
@@ -226,7 +226,7 @@ STALLS = {
     **_required(F64, "time_s"),
     **_required(U32, "flow"),
     **_required(F64, "duration_s"),
-    **_required(pl.Enum(SILENCES), "class"),
+    **_required(pl.Enum(STALL_CLASSES), "class"),
     **_required(F64, "confidence"),
 }
 
@@ -280,11 +280,11 @@ LEVELS = {
     **_required(BOOL, "lost"),
 }
 
-CLOCK_GAPS_SEEN = {
+CLOCK_GAP_ROWS = {
     **_required(U32, "run"),
     **_required(F64, "time_s wall_s duration_s"),
     **_required(pl.Enum(CLOCK_GAPS), "class"),
-    **_required(F64, "waited_s stolen_s stepped_s stood_still_s"),
+    **_required(F64, "waited_s stolen_s stepped_s clock_stopped_s"),
 }
 
 DISK = {
@@ -318,39 +318,39 @@ TABLES: Mapping[str, Mapping[str, Field]] = {
     "placed": PLACED,
     "acknowledgements": ACKNOWLEDGEMENTS,
     "levels": LEVELS,
-    "clock_gaps": CLOCK_GAPS_SEEN,
+    "clock_gaps": CLOCK_GAP_ROWS,
     "disk": DISK,
 }
 
-#: Tables that no engine fills: what only captures tell.
+#: Tables that no engine fills, only captures.
 OF_CAPTURES = ("captured", "stalls", "windows", "segments", "acknowledgements", "levels")
 
-#: What only a host tells.
+#: Tables that only an examination of a host fills.
 OF_HOSTS = ("clock_gaps", "disk")
 
-#: Those that two captures of the same flows tell together; `delays` engines tell too.
+#: Tables of two joined captures of the same flows; engines fill `delays` too.
 OF_JOINS = ("delays", "placed")
 
 
 def schema(table: str) -> pl.Schema:
-    """The Polars schema of a table. Raises `KeyError` for an unknown table."""
+    """Return the Polars schema of a table. Raises `KeyError` for an unknown table."""
     return pl.Schema({name: field.dtype for name, field in TABLES[table].items()})
 
 
 def empty(table: str) -> pl.DataFrame:
-    """A table without rows."""
+    """Return a table without rows."""
     return pl.DataFrame(schema=schema(table))
 
 
 def check(table: str, columns: Mapping[str, Column], names: Mapping[str, Sequence[str]]) -> None:
-    """Raises `ValueError` for what no frame can be made of: see `frame`."""
+    """Raise `ValueError` for columns of which no frame can be made: see `frame`."""
     if table not in TABLES:
         raise ValueError(f"unknown table {table!r}; the dataset has {', '.join(TABLES)}")
     if unknown := columns.keys() - TABLES[table].keys():
         raise ValueError(f"table {table!r} has no column {', '.join(sorted(unknown))}; its columns are in tables.py")
     if missing := _required_of(table) - columns.keys():
         raise ValueError(f"table {table!r} needs the column {min(missing)!r}")
-    for name in _of_words(table) & columns.keys():
+    for name in _categorical(table) & columns.keys():
         if f"{table}.{name}" not in names and _are_codes(columns[name]):
             key = f"{table}.{name}"
             raise ValueError(f"{key} came as codes; give their names as Spool(names={{{key!r}: …}})")
@@ -362,8 +362,8 @@ def _required_of(table: str) -> frozenset[str]:
 
 
 @cache
-def _of_words(table: str) -> frozenset[str]:
-    return frozenset(name for name, field in TABLES[table].items() if isinstance(field.dtype, WORDS))
+def _categorical(table: str) -> frozenset[str]:
+    return frozenset(name for name, field in TABLES[table].items() if isinstance(field.dtype, CATEGORICAL))
 
 
 def frame(
@@ -372,7 +372,7 @@ def frame(
     run: int | npt.NDArray[np.uint32],
     names: Mapping[str, Sequence[str]] | None = None,
 ) -> pl.DataFrame:
-    """Rows as a frame with the table's schema: those of one run, or each of the run with its number.
+    """Return rows as a frame with the table's schema: those of one run, or each of the run with its number.
 
     Columns that are missing become null, the `run` column is added. In nullable columns NaN and infinity, and the
     greatest value of an unsigned integer type, mean null. Integer codes are turned into words by `names`, keyed
@@ -396,8 +396,8 @@ def _series(
 
 
 def _one(key: str, column: Column, field: Field, names: Mapping[str, Sequence[str]]) -> pl.Series:
-    if isinstance(field.dtype, WORDS):
-        return _words(key, column, field.dtype, names)
+    if isinstance(field.dtype, CATEGORICAL):
+        return _category_series(key, column, field.dtype, names)
     if isinstance(field.dtype, pl.List):
         return pl.Series([None if item is None else list(item) for item in column], dtype=field.dtype)
     if isinstance(field.dtype, pl.String):
@@ -417,7 +417,9 @@ def _without_sentinels(series: pl.Series) -> pl.Series:
     return series.set(pl.Series(absent), None) if absent.any() else series
 
 
-def _words(key: str, column: Column, dtype: pl.Enum | pl.Categorical, names: Mapping[str, Sequence[str]]) -> pl.Series:
+def _category_series(
+    key: str, column: Column, dtype: pl.Enum | pl.Categorical, names: Mapping[str, Sequence[str]]
+) -> pl.Series:
     if not _are_codes(column):
         return pl.Series(column, dtype=pl.String).cast(dtype)
     return pl.Series(names[key], dtype=dtype)[column]

@@ -1,4 +1,4 @@
-"""Results in folders, found and compared with their manifests, file by file: captures and tables alike."""
+"""Verification of results in folders against their manifests, file by file."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from ackclock.system.temporary import is_temporary
 #: States of a result: as it was written; as far as it got; not as it was written.
 SOUND, UNFINISHED, DAMAGED = "sound", "unfinished", "damaged"
 
-_RESULTS = (*DATASETS, Kind.SWEEP, Kind.COMPARISON, Kind.REPRODUCTION, Kind.ANSWER)
+_RESULTS = (*DATASETS, Kind.SWEEP, Kind.COMPARISON, Kind.REPRODUCTION, Kind.SEARCH)
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """A result and its state; `problems` say what is damaged. Files and bytes are those that are sound."""
+    """A result and its state; `problems` list the damage. Files and bytes are those that are sound."""
 
     folder: Path
     kind: Kind
@@ -32,7 +32,7 @@ class Checked:
 
 
 def find(folder: Path) -> Iterator[Path]:
-    """The results in a folder, itself among them, in the order of their names; and what is left of results."""
+    """Yield the results in a folder, itself included, in the order of their names; and remains of results."""
     for path, below, _ in os.walk(folder):
         below[:] = sorted(name for name in below if name not in PLACES and not is_temporary(Path(name)))
         if _was_result(Path(path)):
@@ -40,7 +40,7 @@ def find(folder: Path) -> Iterator[Path]:
 
 
 def check(folder: Path) -> Checked:
-    """Compares a result with its manifest."""
+    """Compare a result with its manifest."""
     what = kind(folder)
     try:
         manifest = manifests.read(folder)
@@ -60,5 +60,5 @@ def _was_result(folder: Path) -> bool:
 
 
 def _within(folder: Path, message: str) -> str:
-    """A message that names the folder, where the folder is named already."""
+    """Remove the folder from a message."""
     return message.removeprefix(f"{folder / MANIFEST}: ").removeprefix(f"{folder}: ")

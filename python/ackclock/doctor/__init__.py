@@ -1,7 +1,7 @@
-"""This host: its clock's gaps, its disk's speed, settings that hold transfers back, and the network to another host.
+"""Examine this host: gaps in its clock, disk speed, settings that limit transfers, and the network to a peer.
 
 Each part measures and gives a dataclass; its `findings` say in sentences what is worth a word. `examined` has all parts
-as a dataset (`clock_gaps`, `disk`; `flows` and `flow_samples` of the network) and as answers.
+as a dataset (`clock_gaps`, `disk`; `flows` and `flow_samples` of the network) and as analysis.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ NAMES = {"clock_gaps.class": CLOCK_GAPS, "disk.operation": DISK_OPERATIONS, "dis
 
 @dataclass(frozen=True, slots=True)
 class Examined:
-    """What was found of a host: tables, answers as `--json` has them, and sentences."""
+    """Examination of a host: tables, the JSON object, and findings."""
 
     data: Dataset
-    answers: Mapping[str, Any]
+    analysis: Mapping[str, Any]
     findings: tuple[Finding, ...] = field(default=())
 
 
@@ -45,7 +45,7 @@ def examined(
     rate_bps: float | None = None,
     command: str | None = None,
 ) -> Examined:
-    """What was measured, as a result; with the settings of the host.
+    """Return the measurements as a result, with the settings of the host.
 
     Args:
         stalls: gaps in the clock.
@@ -54,27 +54,27 @@ def examined(
         rate_bps: what captures written to that disk would be of; None: the fastest interface's.
         command: for the manifest.
     """
-    known = settings.read()
-    wanted_bps = rate_bps or known.fastest_bps
-    answers: dict[str, Any] = {"host": known.as_dict()}
+    host = settings.read()
+    capture_bps = rate_bps or host.fastest_bps
+    analysis: dict[str, Any] = {"host": host.as_dict()}
     if stalls is not None:
-        answers["stalls"] = stalls.as_dict()
+        analysis["stalls"] = stalls.as_dict()
     if disk is not None:
-        answers["disk"] = disk.as_dict(wanted_bps)
+        analysis["disk"] = disk.as_dict(capture_bps)
     if network is not None:
-        answers["network"] = network.as_dict()
-    found = tuple(_findings(known, stalls, disk, network, wanted_bps))
-    answers["findings"] = [finding.as_dict() for finding in found]
+        analysis["network"] = network.as_dict()
+    findings_list = tuple(_findings(host, stalls, disk, network, capture_bps))
+    analysis["findings"] = [finding.as_dict() for finding in findings_list]
     runs = [{"run": 0}] if network is None else network.runs()
-    data = _tables(stalls, disk).dataset(_about(answers, runs, command))
-    return Examined(data if network is None else _with(data, network), answers, found)
+    data = _tables(stalls, disk).dataset(_about(analysis, runs, command))
+    return Examined(data if network is None else _with(data, network), analysis, findings_list)
 
 
 def _findings(
-    known: Settings, stalls: Stalls | None, disk: Disk | None, network: Network | None, rate_bps: float
+    host: Settings, stalls: Stalls | None, disk: Disk | None, network: Network | None, rate_bps: float
 ) -> Iterator[Finding]:
-    """Of the network those of the settings that matter to it."""
-    yield from settings.findings(known) if network is None else network.findings()
+    """Yield all findings; of the settings only those that matter to the network if one was measured."""
+    yield from settings.findings(host) if network is None else network.findings()
     yield from stalls.findings() if stalls is not None else ()
     yield from disk.findings(rate_bps) if disk is not None else ()
 
@@ -91,7 +91,6 @@ def _with(data: Dataset, network: Network) -> Dataset:
     return replace(data, parts={name: (*parts, *network.data.parts[name]) for name, parts in data.parts.items()})
 
 
-def _about(answers: Mapping[str, Any], runs: Sequence[Mapping[str, Any]], command: str | None) -> dict[str, Any]:
-    """The manifest."""
-    told = {"command": command} if command else {}
-    return {"ackclock": _core.version, "runs": list(runs), **told, "host": dict(answers)}
+def _about(analysis: Mapping[str, Any], runs: Sequence[Mapping[str, Any]], command: str | None) -> dict[str, Any]:
+    command_entry = {"command": command} if command else {}
+    return {"ackclock": _core.version, "runs": list(runs), **command_entry, "host": dict(analysis)}

@@ -1,4 +1,4 @@
-"""What is worth reporting."""
+"""Findings about a host."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A sentence, the figures behind it, and what to do; `bad` if it holds transfers or captures back."""
+    """A sentence with its evidence and advice; `bad` if it limits transfers or captures."""
 
     part: str
     sentence: str
@@ -18,7 +18,7 @@ class Finding:
     bad: bool = False
 
     def as_dict(self) -> dict[str, Any]:
-        """As `--json` has it."""
+        """Return the JSON object."""
         return {
             "part": self.part,
             "bad": self.bad,

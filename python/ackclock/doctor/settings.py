@@ -1,4 +1,4 @@
-"""Settings of this host that explain what transfers do: TCP's sysctls, queues and offloads of its interfaces."""
+"""Settings of this host that limit transfers: TCP's sysctls, queues and offloads of its interfaces."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from typing import Any
 from ackclock.doctor.finding import Finding
 from ackclock.figures import numbers
 
-#: Where the kernel tells them.
+#: Folders of the kernel's settings.
 SYSCTLS, INTERFACES = Path("/proc/sys/net"), Path("/sys/class/net")
 
-#: What is read.
+#: Settings that are read.
 NAMES = (
     "ipv4.tcp_congestion_control",
     "core.default_qdisc",
@@ -50,12 +50,12 @@ MEMORY = "ipv4.tcp_no_metrics_save"
 LONG_S = 0.1
 
 #: Rate that is taken where the kernel tells none, in bit/s.
-USUAL_BPS = 1e9
+DEFAULT_BPS = 1e9
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What the kernel says; rates in bit/s, null where it does not tell."""
+    """Kernel settings; rates in bit/s, null where the kernel does not expose one."""
 
     name: str
     kernel: str
@@ -66,16 +66,16 @@ class Settings:
 
     @property
     def fastest_bps(self) -> float:
-        """The fastest interface's rate; 1 Gb/s where no one tells."""
-        return max((rate for rate in self.interfaces.values() if rate), default=USUAL_BPS)
+        """Return the fastest interface's rate; 1 Gb/s if none is exposed."""
+        return max((rate for rate in self.interfaces.values() if rate), default=DEFAULT_BPS)
 
     def as_dict(self) -> dict[str, Any]:
-        """As `--json` has it."""
+        """Return the JSON object."""
         return asdict(self)
 
 
 def read() -> Settings:
-    """Reads them."""
+    """Read the settings of this host."""
     return Settings(
         platform.node(),
         platform.release(),
@@ -86,41 +86,41 @@ def read() -> Settings:
     )
 
 
-def findings(known: Settings) -> Iterator[Finding]:
-    """What of them holds transfers back."""
-    yield from _switches(known)
+def findings(host: Settings) -> Iterator[Finding]:
+    """Yield the settings that limit transfers."""
+    yield from _switches(host)
     for name, ends in BUFFERS.items():
-        yield from _buffer(known, name, ends)
-    if known.sysctls.get(MEMORY) == "0":
-        said = "The kernel caches the slow-start threshold and RTT of each peer: repeated measurements differ."
-        yield Finding("settings", said, {f"net.{MEMORY}": 0}, f"sysctl -w net.{MEMORY}=1 while measuring.")
+        yield from _buffer(host, name, ends)
+    if host.sysctls.get(MEMORY) == "0":
+        sentence = "The kernel caches the slow-start threshold and RTT of each peer: repeated measurements differ."
+        yield Finding("settings", sentence, {f"net.{MEMORY}": 0}, f"sysctl -w net.{MEMORY}=1 while measuring.")
 
 
-def _switches(known: Settings) -> Iterator[Finding]:
+def _switches(host: Settings) -> Iterator[Finding]:
     for name, cost in SWITCHES.items():
-        if known.sysctls.get(name) == "0":
+        if host.sysctls.get(name) == "0":
             advice = f"sysctl -w net.{name}=1"
             yield Finding("settings", f"net.{name} is off: {cost}.", {f"net.{name}": 0}, advice, bad=True)
 
 
-def _buffer(known: Settings, name: str, ends: str) -> Iterator[Finding]:
-    need = LONG_S * known.fastest_bps / 8
-    words = known.sysctls.get(name, "").split()
-    if len(words) == 3 and int(words[2]) < need:
-        most, limit = numbers.value(int(words[2]), "bytes"), numbers.value(int(words[2]) * 8 / LONG_S, "bit/s")
+def _buffer(host: Settings, name: str, ends: str) -> Iterator[Finding]:
+    required_bytes = LONG_S * host.fastest_bps / 8
+    words = host.sysctls.get(name, "").split()
+    if len(words) == 3 and int(words[2]) < required_bytes:
+        size, limit = numbers.value(int(words[2]), "bytes"), numbers.value(int(words[2]) * 8 / LONG_S, "bit/s")
         over = f"over a round trip of {numbers.value(LONG_S, 's')}"
-        said = f"With net.{name} of {most} no connection gets more than {limit} {ends} {over}."
-        advice = f'sysctl -w net.{name}="{words[0]} {words[1]} {int(need)}" if long paths matter.'
-        yield Finding("settings", said, {f"net.{name}": int(words[2]), "needed_bytes": need}, advice)
+        sentence = f"With net.{name} of {size} no connection gets more than {limit} {ends} {over}."
+        advice = f'sysctl -w net.{name}="{words[0]} {words[1]} {int(required_bytes)}" if long paths matter.'
+        yield Finding("settings", sentence, {f"net.{name}": int(words[2]), "needed_bytes": required_bytes}, advice)
 
 
 def is_virtual(cpuinfo: str) -> bool:
-    """Whether what /proc/cpuinfo says is said on a virtual machine."""
+    """Return True if the text of /proc/cpuinfo is a virtual machine's."""
     return re.search(r"^flags\s*:.*\bhypervisor\b", cpuinfo, re.MULTILINE) is not None
 
 
 def rate_bps(speed: str) -> float | None:
-    """The rate of an interface whose file `speed` says this, in Mb/s; None where it does not tell."""
+    """Return the rate of an interface from its file `speed` (Mb/s); None where it is not exposed."""
     try:
         megabits = int(speed or -1)
     except ValueError:
@@ -136,7 +136,7 @@ def _folders(path: Path) -> list[Path]:
 
 
 def _text(path: Path) -> str:
-    """What it says; nothing if it cannot be read."""
+    """Return a file's text, empty if it cannot be read."""
     try:
         return path.read_text(encoding="utf-8", errors="replace").strip()
     except OSError:

@@ -83,7 +83,7 @@ class _Capture:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        with folders.writing(path):
+        with folders.write_errors(path):
             self._file = path.open("wb", buffering=0)
 
     def __enter__(self) -> _Capture:
@@ -94,7 +94,7 @@ class _Capture:
 
     def write(self, content: bytes) -> None:
         left = memoryview(content)
-        with folders.writing(self._path):
+        with folders.write_errors(self._path):
             while left:
                 left = left[self._file.write(left) :]
 

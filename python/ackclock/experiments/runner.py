@@ -155,7 +155,7 @@ def run_remote(engine: str, plan: Plan, seed: int, command: str) -> Dataset:
 
 def write_remote(engine: str, plan: Plan) -> dict[str, bytes]:
     """A result as a worker writes it, packet captures and all: its files by their paths, the same as written here."""
-    with folders.private() as place:
+    with folders.temporary_folder() as place:
         captures, result = place / CAPTURES, place / "result"
         run(plan, engine, jobs=1, captures=captures).write(result, captures if captures.exists() else None)
         files = [path for path in sorted(result.rglob("*")) if path.is_file()]

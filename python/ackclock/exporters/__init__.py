@@ -1,7 +1,7 @@
-"""Scenarios as scripts for other programs, as a person would have written them: comments and all.
+"""Export scenarios as scripts for other programs, commented as a person would write them.
 
 A file a program, each with `write(plan) -> Script`. What a program cannot say is named in the script's comments and in
-`Script.notes`; where it would be another scenario, `UnsaidError` is raised. To add one, write such a file and add it to
+`Script.notes`; where it would be another scenario, `ExportError` is raised. To add one, write such a file and add it to
 `TARGETS`.
 """
 
@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from importlib import import_module
 
-from ackclock.exporters.script import Script, UnsaidError
+from ackclock.exporters.script import ExportError, Script
 from ackclock.input import arguments
 from ackclock.input.arguments import checked, one_of, optional
 from ackclock.plan import Plan
 
-__all__ = ["TARGETS", "Script", "UnsaidError", "export"]
+__all__ = ["TARGETS", "ExportError", "Script", "export"]
 
-#: What a scenario can be written for: the word for `--to`, and what comes of it. Each is a module here.
+#: Target of `--to` → description of the export. Each is a module here.
 TARGETS: Mapping[str, str] = {
     "tc": "a shell script for network namespaces, or with a device for that alone",
     "flent": "a shell script that runs flent from one host to another",
@@ -33,7 +33,7 @@ TARGETS: Mapping[str, str] = {
     device=optional(arguments.WORD),
 )
 def export(plan: Plan, target: str, device: str | None = None) -> Script:
-    """The script of a plan for another program.
+    """Return the script of a plan for another program.
 
     Args:
         plan: what to write.
@@ -42,10 +42,10 @@ def export(plan: Plan, target: str, device: str | None = None) -> Script:
 
     Raises:
         InputError: an unknown target, or a device for another one than tc.
-        UnsaidError: something without which the scenario would be another one.
+        ExportError: something without which the scenario would be another one.
     """
     if device is not None and target != "tc":
         arguments.wrong_value("device", device, 'a device with the target "tc" only')
     module = import_module(f"ackclock.exporters.{target}")
-    found: Script = module.write(plan) if device is None else module.of_device(plan, device)
-    return found
+    result: Script = module.write(plan) if device is None else module.of_device(plan, device)
+    return result

@@ -1,4 +1,4 @@
-"""A shell script that runs flent between two hosts: as many TCP flows as the scenario has, with their controls.
+"""Export a shell script that runs flent between two hosts, with the scenario's TCP flows and their CCAs.
 
 The network is the user's: what stands between the hosts, `ackclock export --to tc` may make. flent's tests are those of
 its documentation (https://flent.org/tests.html); `cc_algos` and `upload_streams` are its test parameters.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ackclock.exporters.script import Script, UnsaidError, heading, jitter_notes, shell
+from ackclock.exporters.script import ExportError, Script, heading, jitter_notes, shell
 from ackclock.input.identifiers import one_line, word
 from ackclock.plan import FlowPlan, Plan
 
@@ -16,9 +16,9 @@ from ackclock.plan import FlowPlan, Plan
 MAX_FLOWS = 200
 
 #: flent's least step, in seconds.
-LEAST_STEP_S = 0.05
+MIN_STEP_S = 0.05
 
-#: What to do with the file.
+#: Usage of the file.
 SENTENCES = (
     "sh FILE HOST runs it: flent here, netserver of netperf at HOST. This reads what it leaves:",
     "    ackclock import *.flent.gz --out DIR",
@@ -26,7 +26,7 @@ SENTENCES = (
 
 
 def write(plan: Plan) -> Script:
-    """The script. Raises `UnsaidError` if there are no TCP flows, or too many."""
+    """Return the script. Raises `ExportError` if there are no TCP flows, or too many."""
     _check(plan)
     notes = tuple(_notes(plan))
     return shell(heading(plan, SENTENCES, notes), _commands(plan), notes)
@@ -34,13 +34,13 @@ def write(plan: Plan) -> Script:
 
 def _check(plan: Plan) -> None:
     if not plan.flows:
-        raise UnsaidError("flent", ["flows one by one: it starts streams"])
+        raise ExportError("flent", ["flows one by one: it starts streams"])
     if len(plan.flows) > MAX_FLOWS:
-        raise UnsaidError("flent", [f"more than {MAX_FLOWS} flows"])
+        raise ExportError("flent", [f"more than {MAX_FLOWS} flows"])
 
 
 def _commands(plan: Plan) -> Iterator[str]:
-    interval_s = max(LEAST_STEP_S, plan.record.interval_s)
+    interval_s = max(MIN_STEP_S, plan.record.interval_s)
     yield 'host=${1:?"expected a host that runs netserver"}'
     yield ""
     yield f'flent tcp_nup -H "$host" -l {max(1, round(plan.duration_s))} --step-size {interval_s:g} \\'

@@ -1,4 +1,4 @@
-"""The network as a Mermaid flowchart (https://mermaid.js.org/syntax/flowchart.html), which Markdown pages show.
+"""Export the network as a Mermaid flowchart (https://mermaid.js.org/syntax/flowchart.html) for Markdown.
 
 A queue is a box with its discipline, its link the arrow behind it with the rate; delays are on the arrows. Flows that
 take the same way stand together.
@@ -15,33 +15,33 @@ from ackclock.input.identifiers import LONGEST
 from ackclock.plan import DatagramPlan, FlowPlan, LinkPlan, PathPairPlan, PathPairsPlan, Plan, TrafficPlan
 
 #: More nodes than this are no picture.
-MOST_ARROWS = 400
+MAX_ARROWS = 400
 
 
 def write(plan: Plan) -> Script:
-    """The diagram."""
+    """Return the diagram."""
     arrows = list(_routed(plan) if plan.nodes else _paths(plan))
     notes = []
-    if len(arrows) > MOST_ARROWS:
-        notes.append(f"{len(arrows) - MOST_ARROWS} of {len(arrows)} lines: a picture of all would show none")
+    if len(arrows) > MAX_ARROWS:
+        notes.append(f"{len(arrows) - MAX_ARROWS} of {len(arrows)} lines: a picture of all would show none")
     if plan.changes:
         notes.append("links that change: the picture is that of the beginning")
     about = comments(heading(plan, ["A diagram: in Markdown between ```mermaid and ```."], notes), "%%")
     return Script(
-        "\n".join(["flowchart LR", *about, *(f"    {arrow}" for arrow in arrows[:MOST_ARROWS])]) + "\n", tuple(notes)
+        "\n".join(["flowchart LR", *about, *(f"    {arrow}" for arrow in arrows[:MAX_ARROWS])]) + "\n", tuple(notes)
     )
 
 
 def _routed(plan: Plan) -> Iterator[str]:
-    """Hosts and switches. The two directions of a cable that are alike are one line."""
+    """Yield hosts and switches. Two identical directions of a cable are one line."""
     yield from _nodes(plan)
     done: set[tuple[int, int, str]] = set()
     cables = [cable for link in plan.links if (cable := _cable(link))]
-    for source, destination, told in cables:
-        if (destination, source, told) not in done:
-            done.add((source, destination, told))
-            arrow = "<-->" if (destination, source, told) in cables else "-->"
-            yield f'n{source} {arrow}|"{told}"| n{destination}'
+    for source, destination, label_text in cables:
+        if (destination, source, label_text) not in done:
+            done.add((source, destination, label_text))
+            arrow = "<-->" if (destination, source, label_text) in cables else "-->"
+            yield f'n{source} {arrow}|"{label_text}"| n{destination}'
 
 
 def _nodes(plan: Plan) -> Iterator[str]:
@@ -51,25 +51,25 @@ def _nodes(plan: Plan) -> Iterator[str]:
 
 
 def _cable(link: LinkPlan) -> tuple[int, int, str] | None:
-    """The nodes at its ends, and what is written at it; None for a link that is between no nodes."""
-    told = f"{_rate(link)}, {_ms(link.delay_s)}<br/>{_queue(link)}"
-    return None if link.ends is None else (link.ends.source, link.ends.destination, told)
+    """Return the nodes at a link's ends and its label; None for a link that is between no nodes."""
+    label_text = f"{_rate(link)}, {_ms(link.delay_s)}<br/>{_queue(link)}"
+    return None if link.ends is None else (link.ends.source, link.ends.destination, label_text)
 
 
 def _paths(plan: Plan) -> Iterator[str]:
-    """Queues, and the ways through them."""
+    """Yield queues, and the paths through them."""
     for number, link in enumerate(plan.links):
         yield f'q{number}["{_label(link.name)}<br/>{_queue(link)}"]'
     ways = Counter(_way(plan, item, path) for item, path in _sent(plan))
     for number, ((name, hops, last_s, rtt_s), count) in enumerate(ways.items()):
         yield f's{number}(["{count} × {name}"])'
         yield f'r{number}(["receiver{"s" if count > 1 else ""}"])'
-        place, told = f"s{number}", ""
+        place, label_text = f"s{number}", ""
         for delay_s, hop in hops:
-            yield f'{place} -->|"{", ".join(filter(None, (told, _ms(delay_s))))}"| q{hop}'
-            place, told = f"q{hop}", _rate(plan.links[hop])
+            yield f'{place} -->|"{", ".join(filter(None, (label_text, _ms(delay_s))))}"| q{hop}'
+            place, label_text = f"q{hop}", _rate(plan.links[hop])
         delay_s = last_s + (plan.links[hops[-1][1]].delay_s if hops else 0.0)
-        yield f'{place} -->|"{", ".join(filter(None, (told, _ms(delay_s))))}"| r{number}'
+        yield f'{place} -->|"{", ".join(filter(None, (label_text, _ms(delay_s))))}"| r{number}'
         yield f'r{number} -.->|"base RTT {_ms(rtt_s)}"| s{number}'
 
 
@@ -84,7 +84,7 @@ def _sent(plan: Plan) -> Iterator[tuple[FlowPlan | DatagramPlan | TrafficPlan, F
 def _way(
     plan: Plan, item: FlowPlan | DatagramPlan | TrafficPlan, path: FlowPlan | DatagramPlan | PathPairPlan
 ) -> tuple[str, tuple[tuple[float, int], ...], float, float]:
-    """Its name, the queues with the delays before them, the delay behind the last, and the base RTT."""
+    """Return a path's name, its queues with the delays before them, the delay after the last, and the base RTT."""
     name = _label(plan.groups[item.group].label)
     before_s, hops = 0.0, []
     for hop in path.forward.hops:
@@ -94,15 +94,17 @@ def _way(
 
 
 def _label(text: str) -> str:
-    """A text of the scenario's on one line; what would end a label or be read as markup is an entity of Mermaid's."""
+    """Escape a text of the scenario for a label: markup becomes entities of Mermaid."""
     shown = " ".join(text.split())[:LONGEST]
-    return re.sub(r"[^\w .,:()/+−–×%=↓↑←→-]", lambda found: f"#{ord(found[0])};", shown) or "scenario"
+    return re.sub(r"[^\w .,:()/+−–×%=↓↑←→-]", lambda result: f"#{ord(result[0])};", shown) or "scenario"
 
 
 def _queue(link: LinkPlan) -> str:
     limits = {"limit_packets": "packets", "limit_bytes": "bytes"}
-    told = [f"{link.queue.parameters[key]} {unit}" for key, unit in limits.items() if link.queue.parameters.get(key)]
-    return " ".join((link.queue.discipline, *told[:1]))
+    label_text = [
+        f"{link.queue.parameters[key]} {unit}" for key, unit in limits.items() if link.queue.parameters.get(key)
+    ]
+    return " ".join((link.queue.discipline, *label_text[:1]))
 
 
 def _rate(link: LinkPlan) -> str:

@@ -1,4 +1,4 @@
-"""A simulation for ns-2.35 in Tcl: the script that the engine `ns2` runs, with a heading.
+"""Export a simulation for ns-2.35 in Tcl: the script that the engine `ns2` runs, with a heading.
 
 The engine refuses what ns-2 does otherwise; here that is named, unless it would be another network or other traffic.
 """
@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from ackclock.engines import ns2
 from ackclock.engines.external import planned_traffic
 from ackclock.engines.ns2 import agents, impairments, queues, script
-from ackclock.exporters.script import Script, UnsaidError, comments, heading, reject_features, too_many, too_many_drawn
+from ackclock.exporters.script import ExportError, Script, comments, heading, reject_features, too_many, too_many_drawn
 from ackclock.plan import Plan
 
-#: What to do with the file.
+#: Usage of the file.
 SENTENCES = (
     "ns FILE runs it (Debian: ns2). It leaves its samples, drops and counts as files here; `ackclock run --engine ns2`",
     "runs the same and reads them.",
@@ -21,10 +21,10 @@ SENTENCES = (
 
 
 def write(plan: Plan) -> Script:
-    """The script. Raises `UnsaidError` for what ns-2 has not."""
+    """Return the script. Raises `ExportError` for what ns-2 does not support."""
     reject_features(plan, "ns-2", ns2.Ns2Engine.supported_features)
-    if lacking := [*too_many(plan), *too_many_drawn(plan), *script.unsupported_routes(plan)]:
-        raise UnsaidError("ns-2", lacking)
+    if missing := [*too_many(plan), *too_many_drawn(plan), *script.unsupported_routes(plan)]:
+        raise ExportError("ns-2", missing)
     notes = tuple(dict.fromkeys(_notes(plan)))
     about = comments(heading(plan, SENTENCES, notes))
     return Script("\n".join([*about, "", script.tcl(plan, plan.seeds[0])]), notes)

@@ -1,4 +1,4 @@
-"""A simulation for ns-3.37 in C++: the program that the engine `ns3` runs, with a heading.
+"""Export a simulation for ns-3.37 in C++: the program that the engine `ns3` runs, with a heading.
 
 The engine refuses what ns-3 does otherwise; here that is named, unless it would be another network or other traffic.
 """
@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from ackclock.engines import ns3
 from ackclock.engines.external import planned_traffic
 from ackclock.engines.ns3 import program, settings
-from ackclock.exporters.script import Script, UnsaidError, comments, heading, reject_features, too_many, too_many_drawn
+from ackclock.exporters.script import ExportError, Script, comments, heading, reject_features, too_many, too_many_drawn
 from ackclock.plan import Plan
 
-#: What to do with the file.
+#: Usage of the file.
 SENTENCES = (
     "With Debian's libns3-dev, this makes a program of it, which leaves its samples, drops and counts as files:",
     f"    g++ -std=c++17 FILE {' '.join(f'-lns3-{name}' for name in program.LIBRARIES)}",
@@ -22,10 +22,10 @@ SENTENCES = (
 
 
 def write(plan: Plan) -> Script:
-    """The program. Raises `UnsaidError` for what ns-3 has not."""
+    """Return the program. Raises `ExportError` for what ns-3 does not support."""
     reject_features(plan, "ns-3", ns3.Ns3Engine.supported_features)
-    if lacking := [*too_many(plan), *too_many_drawn(plan), *ns3.unsupported(plan)]:
-        raise UnsaidError("ns-3", lacking)
+    if missing := [*too_many(plan), *too_many_drawn(plan), *ns3.unsupported(plan)]:
+        raise ExportError("ns-3", missing)
     notes = tuple(dict.fromkeys(_notes(plan)))
     about = comments(heading(plan, SENTENCES, notes), "//")
     return Script("\n".join([*about, "", program.cpp(plan, plan.seeds[0])]), notes)

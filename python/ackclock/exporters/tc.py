@@ -1,4 +1,4 @@
-"""A shell script of `ip`, `tc` and iperf3: the network of the engine linux, in namespaces; or the queue of one device.
+"""Export a shell script of `ip`, `tc` and iperf3: the engine linux's network in namespaces, or one device's qdisc.
 
 The commands of the network are the engine's own (`engines.linux.script`), so the script and the engine are the same
 network. Its logs are what `ackclock import ss.log tc.log` reads.
@@ -13,8 +13,8 @@ from ackclock.engines.linux import disciplines, network, routed, script, stack
 from ackclock.engines.linux.changes import changes
 from ackclock.engines.linux.network import Ends, Network
 from ackclock.exporters.script import (
+    ExportError,
     Script,
-    UnsaidError,
     comments,
     heading,
     jitter_notes,
@@ -28,7 +28,7 @@ from ackclock.plan import DatagramPlan, FlowPlan, LinkPlan, Plan
 #: iperf3's servers listen on ports from here on: one carries one test at a time.
 FIRST_PORT = 5201
 
-#: How a script gets namespaces of its own, root or not, which are gone when it ends.
+#: Commands that run a script in separate namespaces, root or not, which end with it.
 PREPARED = """\
 # All of it lives in namespaces of this script's own, root or not, and is gone when it ends.
 if [ "$1" != inside ]; then
@@ -41,7 +41,7 @@ mount -t tmpfs tmpfs /run
 #: Logs are written so often, in seconds.
 LOG_S = "0.1"
 
-#: What to do with the file.
+#: Usage of the file.
 SENTENCES = (
     "sh FILE runs it, root or not. It needs unshare, iproute2, ethtool and iperf3, and a kernel with netem.",
     "It leaves ss.log, tc.log and iperf3's JSON of each flow here; this reads the logs:",
@@ -52,34 +52,34 @@ _DEVICE = re.compile(r"[\w.@-]{1,15}")
 
 
 def write(plan: Plan) -> Script:
-    """The script for namespaces. Raises `UnsaidError` for a network that the kernel has not."""
-    if lacking := list(_unsaid(plan)):
-        raise UnsaidError("tc", lacking)
+    """Return the script for namespaces. Raises `ExportError` for a network that the kernel does not support."""
+    if missing := list(_unsupported(plan)):
+        raise ExportError("tc", missing)
     net = routed.lay(plan) if plan.nodes else network.lay(plan)
     notes = tuple(_notes(plan))
     return shell(heading(plan, SENTENCES, notes), ["", PREPARED, *_network(plan, net), *_traffic(plan, net)], notes)
 
 
-def _unsaid(plan: Plan) -> Iterator[str]:
+def _unsupported(plan: Plan) -> Iterator[str]:
     yield from routed.unsupported(plan) if plan.nodes else network.unsupported(plan)
-    yield from _lacking(plan.links)
+    yield from _missing_features(plan.links)
     yield from too_many(plan)
     if not plan.flows and not any(map(_is_plain, plan.datagrams)):
         yield "flows that iperf3 can send: generated traffic alone"
 
 
 def of_device(plan: Plan, device: str) -> Script:
-    """The script that gives a device the bottleneck's rate and queue. Raises `UnsaidError`."""
-    if lacking := list(_unsaid_of_device(plan, device)):
-        raise UnsaidError("tc", lacking)
+    """Return the script that gives a device the bottleneck's rate and qdisc. Raises `ExportError`."""
+    if missing := list(_unsupported_on_device(plan, device)):
+        raise ExportError("tc", missing)
     notes = (f"a path of {1e3 * plan.mean_base_rtt_s:g} ms: delay it on another device, not before its queue",)
     about = heading(plan, list(_device_sentences(plan, device)), notes)
     return shell(about, [f"tc qdisc del dev {device} root 2>/dev/null || true", *_shaping(plan, device)], notes)
 
 
-def _unsaid_of_device(plan: Plan, device: str) -> Iterator[str]:
+def _unsupported_on_device(plan: Plan, device: str) -> Iterator[str]:
     if _DEVICE.fullmatch(device):
-        yield from _lacking([plan.bottleneck_link])
+        yield from _missing_features([plan.bottleneck_link])
     else:
         yield f"device called {device[:40]!r}: expected up to 15 letters and digits"
 
@@ -97,14 +97,14 @@ def _shaping(plan: Plan, device: str) -> Iterator[str]:
     return (f"tc {words}" for words in (*rate, *disciplines.commands(link, device, priorities)))
 
 
-def _lacking(links: Sequence[LinkPlan]) -> Iterator[str]:
+def _missing_features(links: Sequence[LinkPlan]) -> Iterator[str]:
     unknown = dict.fromkeys(name for link in links if (name := link.queue.discipline) not in disciplines.NAMES)
     yield from (f'queue discipline "{name}": the kernel\'s tc has none' for name in unknown)
     for link in links:
-        yield from _lacking_at(link)
+        yield from _missing_at(link)
 
 
-def _lacking_at(link: LinkPlan) -> Iterator[str]:
+def _missing_at(link: LinkPlan) -> Iterator[str]:
     if link.queue.discipline in disciplines.NAMES:
         yield from disciplines.unsupported(link.queue)
     if link.loss and link.loss["kind"] == "every":
@@ -114,12 +114,12 @@ def _lacking_at(link: LinkPlan) -> Iterator[str]:
 
 
 def _is_plain(source: DatagramPlan) -> bool:
-    """Whether iperf3 sends such datagrams: one after the other, at a rate."""
+    """Return True if iperf3 can send such datagrams: one after the other, at a constant rate."""
     return source.source.get("kind") == "constant"
 
 
 def _notes(plan: Plan) -> Iterator[str]:
-    """What iperf3 and a host's settings do not say."""
+    """Yield what iperf3 and a host's settings cannot express."""
     yield from jitter_notes(plan)
     if plan.traffic:
         yield "generated traffic: iperf3 sends flows one by one"
@@ -138,7 +138,7 @@ def _notes(plan: Plan) -> Iterator[str]:
 
 
 def _network(plan: Plan, net: Network) -> Iterator[str]:
-    """The engine's commands, in paragraphs by what they are about."""
+    """Yield the engine's commands in commented paragraphs."""
     before = ""
     for command in script.script(net, plan, live=True):
         about = _about(command)
@@ -149,7 +149,7 @@ def _network(plan: Plan, net: Network) -> Iterator[str]:
         yield command
 
 
-#: How commands begin → what they are about.
+#: Pattern of a command → comment above its paragraph.
 _ABOUT = (
     (r"ip netns add", "Nodes: tx and rx are hosts, q queues before a link, w is behind it, d delays."),
     (r"ip netns exec \S+ sysctl", "Hosts: what TCP may do. Routers: forward, and ask no questions."),
@@ -210,17 +210,17 @@ def _clients(sent: Iterable[tuple[float, str, str]]) -> Iterator[str]:
 
 
 def _changes(plan: Plan, net: Network) -> Iterator[str]:
-    found = changes(plan, net, live=True)
-    if found:
+    result = changes(plan, net, live=True)
+    if result:
         yield from comments(["Links that change."])
-    for change in found:
+    for change in result:
         yield f"(sleep {disciplines.number(change['at_s'])}; {'; '.join(change['commands'])}) &"
-    if found:
+    if result:
         yield ""
 
 
 def _flow(plan: Plan, flow: FlowPlan, ends: Ends) -> tuple[float, str, str]:
-    """When it begins, what it is, and its command."""
+    """Return a flow's start, label and command."""
     control = plan.groups[flow.group].congestion
     stop_s = plan.duration_s if flow.stop_s is None else min(flow.stop_s, plan.duration_s)
     much = f"-n {flow.size_bytes}" if flow.size_bytes is not None else f"-t {_seconds(stop_s - flow.start_s)}"
@@ -242,5 +242,4 @@ def _client(ends: Ends) -> str:
 
 
 def _seconds(time_s: float) -> int:
-    """iperf3 takes whole seconds."""
     return max(1, round(time_s))

@@ -1,1 +1,1 @@
-"""What people look at: numbers with units, curves, figures for print, the report."""
+"""Presentation of results: numbers with units, curves, figures for print, and the report."""

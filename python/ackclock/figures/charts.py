@@ -1,4 +1,4 @@
-"""What the figures of a sweep show, as numbers: each main metric over one swept key, a line for every other value.
+"""Charts of a sweep as numbers: each main metric over one swept key, a line for every other value.
 
 Shared by print (`plots.swept`) and report (`report.swept`). The horizontal axis is the swept key whose values are
 numbers or quantities of one kind and of which there are most; if there is none, the first key, its values side by side,
@@ -21,14 +21,14 @@ from ackclock.scenario.points import Axis, label, short_keys, short_labels
 from ackclock.scenario.swept_quantities import amounts
 
 #: Charts at most: of the main metrics, those that there are; of all, if few were computed.
-MOST = 8
+MAX_CHARTS = 8
 
 #: An axis whose largest value is so many times its smallest is logarithmic.
 WIDE = 20.0
 
 
 class Swept(Protocol):
-    """What is drawn: `ackclock.experiments.sweep.result.Sweep` is one."""
+    """A sweep as the figures see it: `ackclock.experiments.sweep.result.Sweep` is one."""
 
     @property
     def name(self) -> str:
@@ -53,9 +53,10 @@ class Swept(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What of a sweep is shown: the key along the horizontal axis, the metrics, and the keys of which each combination
-    has a line; nothing stands for what is usual: one key, the main metrics, all other keys.
-    """  # noqa: D205
+    """Selection of a sweep's content: the key along the horizontal axis, the metrics, and the keys of the lines.
+
+    Empty fields mean the defaults: one key, the main metrics, all other keys.
+    """
 
     x: str | None = None
     metrics: tuple[str, ...] = ()
@@ -64,7 +65,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Across:
-    """The horizontal axis: its title, whether it is logarithmic, and names of its places where they are no numbers."""
+    """The horizontal axis: its title, whether it is logarithmic, and names of categories."""
 
     title: str
     logarithmic: bool
@@ -73,7 +74,7 @@ class Across:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line: places, means, and their intervals (NaN where there is none), in the chart's unit.
+    """One line: positions, means, and their intervals (NaN where there is none), in the chart's unit.
 
     `kind` numbers what was swept besides, `sweep` whose line it is: the one may be a colour, the other a dash.
     """
@@ -100,7 +101,7 @@ class Chart:
 
 @dataclass(frozen=True, slots=True)
 class Map:
-    """A metric over two swept keys: a row of means for each place of `up`, a mean for each of `across`, else NaN."""
+    """A metric over two swept keys: a row of means for each value of `up`, a mean for each of `across`, else NaN."""
 
     metric: str
     title: str
@@ -113,7 +114,7 @@ class Map:
 
 
 def charts(sweeps: Sequence[Swept], choice: Choice | None = None) -> list[Chart]:
-    """A chart for each main metric; of several sweeps (engines, say) the lines of all. Raises `InputError`.
+    """Return a chart for each main metric, with the lines of all sweeps (by engine, say). Raises `InputError`.
 
     The sweeps must have swept the same keys, or some of the same: the first one's horizontal axis is that of all.
     """
@@ -127,7 +128,7 @@ def charts(sweeps: Sequence[Swept], choice: Choice | None = None) -> list[Chart]
 
 
 def maps(sweep: Swept, choice: Choice | None = None, y: str | None = None) -> list[Map]:
-    """A map of each main metric over two swept keys, `y` the other one. Raises `InputError`."""
+    """Return a map of each main metric over two swept keys, `y` the other one. Raises `InputError`."""
     chosen = choice or Choice()
     varied = [axis for axis in sweep.axes if len(axis.values) > 1]
     if len(varied) < 2:
@@ -144,13 +145,13 @@ def _up(y: str | None, sweep: Swept) -> str | None:
 
 
 def is_map(sweeps: Sequence[Swept]) -> bool:
-    """Whether a sweep is shown as maps: one by itself, of two keys, whose values are numbers or quantities."""
+    """Return True for a single sweep of two keys whose values are numbers or quantities."""
     varied = [axis for sweep in sweeps for axis in sweep.axes if len(axis.values) > 1]
     return len(sweeps) == 1 and len(varied) == 2 and all(quantities(axis.values) is not None for axis in varied)
 
 
 def named(key: str, sweeps: Sequence[Swept], option: str) -> str:
-    """A key that all have swept; its last name will do. Raises `InputError`."""
+    """Return a key that all have swept; its last name suffices. Raises `InputError`."""
     common = _common(sweeps)
     for axis, short in zip(common, short_keys(common), strict=True):
         if key in (axis.key, short):
@@ -159,44 +160,44 @@ def named(key: str, sweeps: Sequence[Swept], option: str) -> str:
 
 
 def _common(sweeps: Sequence[Swept]) -> list[Axis]:
-    """The keys that all have swept."""
+    """Return the keys that all have swept."""
     return [axis for axis in sweeps[0].axes if all(axis.key in {a.key for a in sweep.axes} for sweep in sweeps)]
 
 
 def _shown(sweeps: Sequence[Swept], chosen: Choice) -> list[str]:
-    """The metrics that are shown: those that were asked for, else the main ones of which there is something."""
-    wanted = _wanted(sweeps)
+    """Return the metrics to show: those requested, else the main ones that have values."""
+    expected = _computed_metrics(sweeps)
     if chosen.metrics:
         return [_computed(name, sweeps) for name in chosen.metrics]
-    known = [name for name in wanted if any(_known(point, name) for s in sweeps for point in s.points)]
-    return known[:MOST]
+    known = [name for name in expected if any(_has_value(point, name) for s in sweeps for point in s.points)]
+    return known[:MAX_CHARTS]
 
 
 def _computed(name: str, sweeps: Sequence[Swept]) -> str:
     known = [
         each for each in sweeps[0].metrics if all(each in s.metrics and not METRICS[each].per_flow for s in sweeps)
     ]
-    found = full_name(name, known)
-    if found is None:
+    result = full_name(name, known)
+    if result is None:
         raise InputError(f"--y: found {shown(name)}; expected {nearest(name, known)}")
-    if not any(_known(point, found) for sweep in sweeps for point in sweep.points):
-        raise InputError(f"--y: {found}: found no value at any point; expected a metric that the engine measures")
-    return found
+    if not any(_has_value(point, result) for sweep in sweeps for point in sweep.points):
+        raise InputError(f"--y: {result}: found no value at any point; expected a metric that the engine measures")
+    return result
 
 
 def not_shared(sweeps: Sequence[Swept]) -> list[tuple[str, list[str]]]:
-    """The metrics that some sweep has and others have not, with the engines or names of those that have them."""
+    """Return the metrics that only some sweeps have, with the engines or names of those."""
     every = dict.fromkeys(name for sweep in sweeps for name in sweep.metrics)
     having = {name: [n for n, sweep in enumerate(sweeps) if name in sweep.metrics] for name in every}
     return [
-        (METRICS[name].label, [_whose(n, sweeps) for n in numbers_of])
+        (METRICS[name].label, [_origin(n, sweeps) for n in numbers_of])
         for name, numbers_of in having.items()
         if len(numbers_of) < len(sweeps)
     ]
 
 
 def values_of(sweep: Swept, point: Mapping[str, Any]) -> list[str]:
-    """What a point has at the swept keys, by short names."""
+    """Return a point's values of the swept keys, by short names."""
     return [
         dict(zip(map(label, axis.values), short_labels(axis.values), strict=True))[label(point["values"][axis.key])]
         for axis in sweep.axes
@@ -204,19 +205,19 @@ def values_of(sweep: Swept, point: Mapping[str, Any]) -> list[str]:
 
 
 def quantities(values: Sequence[Any]) -> tuple[list[float], str] | None:
-    """Values that are numbers, or quantities of one kind, as numbers in one unit, and its name; None for others."""
-    found = amounts(values)
-    if found is None:
+    """Return values as numbers in one unit, and its name; None unless they are quantities of one kind."""
+    result = amounts(values)
+    if result is None:
         return None
-    return _scaled(list(found.values), _NAMES.get(found.unit, found.unit))
+    return _scaled(list(result.values), _NAMES.get(result.unit, result.unit))
 
 
-#: What people call units.
+#: Unit → its name for readers.
 _NAMES = {"B": "bytes", "p": "packets"}
 
 
 def _scaled(values: list[float], unit: str) -> tuple[list[float], str]:
-    """In the unit that suits the greatest; one without scales keeps its name."""
+    """Express values in the unit that suits the greatest; a unit without scales keeps its name."""
     if unit not in numbers.SCALES:
         return values, unit
     factor, name = numbers.scale(max(values), unit)
@@ -224,7 +225,7 @@ def _scaled(values: list[float], unit: str) -> tuple[list[float], str]:
 
 
 def key_across(sweeps: Sequence[Swept]) -> str:
-    """The key along the horizontal axis if nothing is said. Raises `InputError` for sweeps with no key in common."""
+    """Return the default key of the horizontal axis. Raises `InputError` for sweeps with no key in common."""
     common = _common(sweeps)
     if not common:
         raise InputError("the sweeps have no swept key in common")
@@ -233,28 +234,28 @@ def key_across(sweeps: Sequence[Swept]) -> str:
 
 
 def places_across(key: str, sweeps: Sequence[Swept]) -> tuple[dict[str, float], Across]:
-    """The place of each value, by how the file writes it."""
+    """Return the position of each value, by how the file writes it, and the axis."""
     axes = [axis for sweep in sweeps for axis in sweep.axes if axis.key == key]
     values = list({label(value): value for axis in axes for value in axis.values}.values())
-    found = quantities(values)
-    if found is None:
+    result = quantities(values)
+    if result is None:
         places = {label(value): float(number) for number, value in enumerate(values)}
         return places, Across(key, logarithmic=False, names=tuple(short_labels(values)))
-    amounts, unit = found
+    amounts, unit = result
     wide = min(amounts) > 0 and max(amounts) / min(amounts) >= WIDE
     title = f"{key} ({unit})" if unit else key
     return dict(zip(map(label, values), amounts, strict=True)), Across(title, logarithmic=wide)
 
 
-def _wanted(sweeps: Sequence[Swept]) -> list[str]:
+def _computed_metrics(sweeps: Sequence[Swept]) -> list[str]:
     common = [name for name in sweeps[0].metrics if all(name in sweep.metrics for sweep in sweeps)]
     if not common:
         raise InputError("the sweeps have no metric in common")
     computed = [name for name in common if not METRICS[name].per_flow]
-    return computed if len(computed) <= MOST else [name for name in main("chart") if name in computed]
+    return computed if len(computed) <= MAX_CHARTS else [name for name in main("chart") if name in computed]
 
 
-def _known(point: Mapping[str, Any], name: str) -> bool:
+def _has_value(point: Mapping[str, Any], name: str) -> bool:
     return name in point["summary"] and point["summary"][name]["n"] > 0
 
 
@@ -267,17 +268,17 @@ def _chart(
     by: Sequence[str] | None,
 ) -> Chart:
     metric = METRICS[name]
-    found = {
-        (kind, number): [(places[label(p["values"][key])], p["summary"][name]) for p in points if _known(p, name)]
+    result = {
+        (kind, number): [(places[label(p["values"][key])], p["summary"][name]) for p in points if _has_value(p, name)]
         for number, sweep in enumerate(sweeps)
         for kind, points in _kinds(sweep, key, by).items()
     }
-    kinds = list(dict.fromkeys(kind for kind, _ in found))
-    greatest = max(abs(row["mean"]) for rows in found.values() for _, row in rows)
+    kinds = list(dict.fromkeys(kind for kind, _ in result))
+    greatest = max(abs(row["mean"]) for rows in result.values() for _, row in rows)
     factor, unit = numbers.scale(greatest, metric.unit)
     lines = [
         _line(_line_name(kind, number, sweeps), kinds.index(kind), number, rows, factor)
-        for (kind, number), rows in found.items()
+        for (kind, number), rows in result.items()
         if rows
     ]
     return Chart(name, metric.label, unit, across, tuple(lines))
@@ -286,21 +287,21 @@ def _chart(
 def _map(name: str, key: str, other: str, sweep: Swept) -> Map:
     metric = METRICS[name]
     (places, across), (steps, up) = places_across(key, [sweep]), places_across(other, [sweep])
-    found: dict[tuple[float, float], Mapping[str, Any]] = {}
+    result: dict[tuple[float, float], Mapping[str, Any]] = {}
     for point in sweep.points:
         place = (steps[label(point["values"][other])], places[label(point["values"][key])])
-        if place in found:
+        if place in result:
             raise _several_at_one_place(sweep, [key, other], "--where")
-        found[place] = point["summary"][name]
-    greatest = max((abs(each["mean"]) for each in found.values() if each["n"]), default=0.0)
+        result[place] = point["summary"][name]
+    greatest = max((abs(each["mean"]) for each in result.values() if each["n"]), default=0.0)
     factor, unit = numbers.scale(greatest, metric.unit)
     x, y = sorted(set(places.values())), sorted(set(steps.values()))
-    means = [[_mean(found.get((row, place)), factor) for place in x] for row in y]
+    means = [[_mean(result.get((row, place)), factor) for place in x] for row in y]
     return Map(name, metric.label, unit, across, up, x, y, means)
 
 
-def _mean(found: Mapping[str, Any] | None, factor: float) -> float:
-    return math.nan if found is None or found["mean"] is None else float(found["mean"]) / factor
+def _mean(result: Mapping[str, Any] | None, factor: float) -> float:
+    return math.nan if result is None or result["mean"] is None else float(result["mean"]) / factor
 
 
 def _several_at_one_place(sweep: Swept, keys: Sequence[str], option: str) -> InputError:
@@ -309,11 +310,11 @@ def _several_at_one_place(sweep: Swept, keys: Sequence[str], option: str) -> Inp
 
 
 def _kinds(sweep: Swept, key: str, by: Sequence[str] | None = None) -> dict[str, list[Mapping[str, Any]]]:
-    """The points by what they have at the other keys: a text, or a bare number with its key."""
+    """Group the points by their values of the other keys: a text, or a bare number with its key."""
     others = [axis for axis in sweep.axes if axis.key != key and (by is None or axis.key in by)]
     names = {axis.key: dict(zip(map(label, axis.values), short_labels(axis.values), strict=True)) for axis in others}
-    found: dict[str, list[Mapping[str, Any]]] = {}
-    seen = set()
+    result: dict[str, list[Mapping[str, Any]]] = {}
+    visited = set()
     for point in sweep.points:
         values = [(point["values"][axis.key], axis) for axis in others]
         parts = [
@@ -321,26 +322,26 @@ def _kinds(sweep: Swept, key: str, by: Sequence[str] | None = None) -> dict[str,
             for (value, axis), short in zip(values, short_keys(others), strict=True)
         ]
         kind = ", ".join(parts)
-        if (place := (kind, label(point["values"][key]))) in seen:
+        if (place := (kind, label(point["values"][key]))) in visited:
             raise _several_at_one_place(sweep, [key, *(axis.key for axis in others)], "--by")
-        seen.add(place)
-        found.setdefault(kind, []).append(point)
-    return found
+        visited.add(place)
+        result.setdefault(kind, []).append(point)
+    return result
 
 
 def _line_name(kind: str, number: int, sweeps: Sequence[Swept]) -> str:
-    """What else was swept; and whose it is, if there are several sweeps."""
-    whose = _whose(number, sweeps) if len(sweeps) > 1 else ""
-    return ", ".join(filter(None, (kind, whose))) or sweeps[number].engine
+    """Return the other swept values, and the engine or name if there are several sweeps."""
+    owner = _origin(number, sweeps) if len(sweeps) > 1 else ""
+    return ", ".join(filter(None, (kind, owner))) or sweeps[number].engine
 
 
-def _whose(number: int, sweeps: Sequence[Swept]) -> str:
+def _origin(number: int, sweeps: Sequence[Swept]) -> str:
     sweep = sweeps[number]
     return sweep.engine if len({other.engine for other in sweeps}) > 1 else sweep.name
 
 
-def _line(name: str, kind: int, sweep: int, found: list[tuple[float, Mapping[str, Any]]], factor: float) -> Line:
-    ordered = sorted(found, key=lambda pair: pair[0])
+def _line(name: str, kind: int, sweep: int, result: list[tuple[float, Mapping[str, Any]]], factor: float) -> Line:
+    ordered = sorted(result, key=lambda pair: pair[0])
 
     def column(key: str) -> list[float]:
         return [math.nan if row[key] is None else row[key] / factor for _, row in ordered]

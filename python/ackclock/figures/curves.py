@@ -1,4 +1,4 @@
-"""What the figures show, as numbers: curves of a run, for matplotlib and for the report alike.
+"""Curves of a run as numbers, for all back ends of the figures.
 
 Curves are thinned by minimum and maximum: an axis cannot show more than a few thousand points, so the time is cut into
 buckets and each keeps its first, lowest, highest and last point. Peaks and valleys survive; averages should be taken
@@ -20,8 +20,8 @@ from ackclock.figures import decimation
 from ackclock.figures.decimation import Instants, Matrix
 from ackclock.metrics import completion, dynamics, epoch
 from ackclock.metrics.distributions import DISTRIBUTIONS
-from ackclock.metrics.instants import instants
-from ackclock.metrics.view import Array, Grid, Lives, RunView, group_label, lives
+from ackclock.metrics.flow_series import instants
+from ackclock.metrics.view import Array, FlowLifetimes, Grid, RunView, flow_lifetimes, group_label
 from ackclock.partial_plan import PartialLink
 
 #: Points a bucket keeps.
@@ -40,8 +40,8 @@ class Lines:
     labels: tuple[str, ...]
     groups: tuple[str, ...]
 
-    def beside(self, other: Lines) -> Lines:
-        """These lines and others over the same times."""
+    def join(self, other: Lines) -> Lines:
+        """Join these lines and others over the same times."""
         values = np.concatenate([self.values, other.values], axis=1)
         return Lines(self.times_s, values, self.labels + other.labels, self.groups + other.groups)
 
@@ -51,13 +51,13 @@ class Lines:
         return int(self.values.shape[1])
 
     def by_group(self) -> list[tuple[str, Lines]]:
-        """The lines of each group, with its name."""
-        found = []
+        """Return the lines of each group, with its name."""
+        result = []
         for name in dict.fromkeys(self.groups):
             chosen = [column for column, group in enumerate(self.groups) if group == name]
             labels = tuple(self.labels[column] for column in chosen)
-            found.append((name, Lines(self.times_s, self.values[:, chosen], labels, (name,) * len(chosen))))
-        return found
+            result.append((name, Lines(self.times_s, self.values[:, chosen], labels, (name,) * len(chosen))))
+        return result
 
     def total(self) -> Array:
         """Sum over the lines at each time, missing values as 0."""
@@ -65,16 +65,16 @@ class Lines:
 
     def mean(self) -> Array:
         """Mean over the lines that exist at each time (NaN where none does)."""
-        known = np.sum(~np.isnan(self.values), axis=1)
-        nothing = np.full(known.shape, np.nan)
-        return np.asarray(np.divide(self.total(), known, out=nothing, where=known > 0))
+        valid = np.sum(~np.isnan(self.values), axis=1)
+        nothing = np.full(valid.shape, np.nan)
+        return np.asarray(np.divide(self.total(), valid, out=nothing, where=valid > 0))
 
     def quantiles(self, *shares: float) -> list[Array]:
         """Quantiles over the lines at each time, on a thinned set of times; the first array is those times."""
         step = max(1, self.times_s.size // 600)
         rows = self.values[::step]
-        known = ~np.isnan(rows).all(axis=1)
-        return [self.times_s[::step][known], *np.nanquantile(rows[known], shares, axis=1)]
+        valid = ~np.isnan(rows).all(axis=1)
+        return [self.times_s[::step][valid], *np.nanquantile(rows[valid], shares, axis=1)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,43 +94,43 @@ class Queue:
 
 @dataclass(frozen=True, slots=True)
 class Responses:
-    """A group's mean completion times by size (NaN where unknown), and how many transfers were finished."""
+    """Mean completion times of a group by size (NaN where unknown), and how many transfers finished."""
 
     label: str
     sizes_bytes: Array
     means_s: Array
     lows_s: Array
     highs_s: Array
-    whole_means_s: Array
+    km_means_s: Array
     cut: npt.NDArray[np.bool_]
     finished: int
     unfinished: int
 
 
 def flow_labels(rows: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
-    """`flow 3`, and `flow 3 cubic` where the flows' congestion controls differ."""
+    """Return `flow 3`, or `flow 3 cubic` where the flows' CCAs differ."""
     differ = len({row["congestion"] for row in rows}) > 1
     return tuple(f"flow {row['flow']}{' ' + row['congestion'] if differ else ''}" for row in rows)
 
 
 def flow_count(view: RunView) -> int:
-    """How many places an axis of flow numbers needs: one more than the greatest number."""
+    """Return the length of an axis of flow numbers: one more than the greatest number."""
     return max((int(block["flow"].max()) + 1 for block in view.rows("flows").blocks("flow") if block.size), default=0)
 
 
-def flows_seen(view: RunView) -> int:
-    """How many TCP flows started."""
+def tcp_flow_count(view: RunView) -> int:
+    """Return how many TCP flows started."""
     return sum(block.size for block in view.rows("flows").blocks("flow"))
 
 
 def distribution(view: RunView, quantity: str) -> tuple[Array, Array]:
-    """A quantity of `metrics.cdf` in the measured part: ascending values and the share at or below each.
+    """Return a quantity of `metrics.cdf` in the measured part: ascending values and the share at or below each.
 
     Of many, only as many as an axis can show.
     """
     if quantity in SAMPLES:
         table, column = SAMPLES[quantity]
-        return decimation.distribution(lambda: view.measured(table).known(column))
+        return decimation.distribution(lambda: view.measured(table).values(column))
     if quantity == "fct_s" and not view.rows("flows").is_small:
         return completion.ended_by(view, decimation.BINS)
     values, share = DISTRIBUTIONS[quantity](view)
@@ -141,41 +141,43 @@ def distribution(view: RunView, quantity: str) -> tuple[Array, Array]:
 
 
 def windows(view: RunView) -> Lines:
-    """The congestion window of each flow (segments). Raises `InputError` if no window is known."""
+    """Return the congestion window of each flow (segments). Raises `InputError` if no window is known."""
     _check(view, "cwnd", "congestion windows")
-    return _lines(view, *decimation.of_flows(view.rows("flow_samples"), view.once(_instants), "cwnd"))
+    return _lines(view, *decimation.of_flows(view.rows("flow_samples"), view.cached(_instants), "cwnd"))
 
 
 def windows_to_add(view: RunView) -> Lines:
-    """The same where each is known all the time, so that their sum means something. Of captures: `InputError`."""
+    """Return the windows if each is known at all times, so that a sum is meaningful. Captures: `InputError`."""
     if "capture" in view.data.manifest:
         raise InputError("windows of a capture are known only while they limit: they have no sum; draw pipe")
     return windows(view)
 
 
 def goodputs(view: RunView, window_s: float | None = None) -> Lines:
-    """Goodput of each flow over the preceding `window_s` (default: `goodput_window`), in bit/s, at most 1,000 times.
+    """Return each flow's goodput over the preceding `window_s` (default: `goodput_window`), bit/s, ≤ 1,000 times.
 
     Raises `InputError` if nothing tells what was delivered.
     """
     _check(view, "delivered_bytes", "bytes delivered")
     span_s = goodput_window(view) if window_s is None else window_s
-    found = view.once(_instants)
-    chosen = np.arange(0, found.times_s.size, max(1, found.times_s.size // 1000))
-    times_s = found.times_s[chosen]
-    before = np.searchsorted(found.times_s, times_s - span_s * (1 + 1e-9))
-    sofar = decimation.last_known(view.rows("flow_samples"), found, "delivered_bytes", np.concatenate([chosen, before]))
-    bits, over_s = 8 * (sofar[: chosen.size] - sofar[chosen.size :]), (times_s - found.times_s[before])[:, None]
+    result = view.cached(_instants)
+    chosen = np.arange(0, result.times_s.size, max(1, result.times_s.size // 1000))
+    times_s = result.times_s[chosen]
+    before = np.searchsorted(result.times_s, times_s - span_s * (1 + 1e-9))
+    sofar = decimation.latest_values(
+        view.rows("flow_samples"), result, "delivered_bytes", np.concatenate([chosen, before])
+    )
+    bits, over_s = 8 * (sofar[: chosen.size] - sofar[chosen.size :]), (times_s - result.times_s[before])[:, None]
     rates = np.divide(bits, over_s, out=np.zeros_like(bits), where=over_s > 0)
-    return _lines(view, times_s, np.where(_there(view, times_s, span_s), rates, np.nan))
+    return _lines(view, times_s, np.where(_is_active(view, times_s, span_s), rates, np.nan))
 
 
 def _instants(view: RunView) -> Instants:
-    return decimation.instants(view.rows("flow_samples"), view.once(instants).times_s)
+    return decimation.instants(view.rows("flow_samples"), view.cached(instants).times_s)
 
 
 def datagram_goodputs(view: RunView, times_s: Array, window_s: float) -> Lines:
-    """Payload of each UDP flow that arrived over the `window_s` before these times, in bit/s."""
+    """Return the payload of each UDP flow that arrived over the `window_s` before these times, in bit/s."""
     grid = Grid.of(view.datagram_samples)
     values = np.empty((times_s.size, grid.flows.size))
     for column, sofar in enumerate(grid.delivered_bytes.T):
@@ -186,44 +188,44 @@ def datagram_goodputs(view: RunView, times_s: Array, window_s: float) -> Lines:
     return Lines(times_s, values, tuple(label for label, _ in named), tuple(group for _, group in named))
 
 
-def _there(view: RunView, times_s: Array, after_s: float) -> npt.NDArray[np.bool_]:
-    """At which times (rows) which of the sampled flows (columns) had started and not been over for `after_s`."""
-    begun, over = view.once(_lives)
+def _is_active(view: RunView, times_s: Array, after_s: float) -> npt.NDArray[np.bool_]:
+    """Return at which times (rows) which sampled flows (columns) had started and not been over for `after_s`."""
+    begun, over = view.cached(_sampled_lifetimes)
     return np.asarray((times_s[:, None] >= begun) & (times_s[:, None] <= over + after_s))
 
 
-def _lives(view: RunView) -> tuple[Array, Array]:
-    """When the sampled flows started and ended (s)."""
-    flows = view.once(_instants).flows
+def _sampled_lifetimes(view: RunView) -> tuple[Array, Array]:
+    """Return when the sampled flows started and ended (s)."""
+    flows = view.cached(_instants).flows
     begun, over = np.full(flows.size, -np.inf), np.full(flows.size, np.inf)
-    for block in view.rows("flows").blocks(*Lives.COLUMNS):
-        known, place = lives(block), np.searchsorted(block["flow"], flows)
+    for block in view.rows("flows").blocks(*FlowLifetimes.COLUMNS):
+        valid, place = flow_lifetimes(block), np.searchsorted(block["flow"], flows)
         here = np.flatnonzero(np.isin(flows, block["flow"]))
-        begun[here], over[here] = known.starts_s[place[here]], known.ends_s[place[here]]
+        begun[here], over[here] = valid.starts_s[place[here]], valid.ends_s[place[here]]
     return begun, over
 
 
 def goodput_window(view: RunView) -> float:
-    """The averaging window of the goodput curves in seconds: as the metrics', at most a tenth of the run."""
-    return min(dynamics.window(view), max(view.duration_s / 10, view.once(_instants).interval_s))
+    """Return the averaging window of goodput curves (s): as the metrics', at most a tenth of the run."""
+    return min(dynamics.window(view), max(view.duration_s / 10, view.cached(_instants).interval_s))
 
 
 def queue(view: RunView, link: int | None = None) -> Queue:
-    """A link's queue, warm-up included: by default the busiest bottleneck's.
+    """Return a link's queue, warm-up included: by default the busiest bottleneck's.
 
     Raises `InputError` if nothing was sampled.
     """
-    link = view.once(busiest) if link is None else link
+    link = view.cached(busiest) if link is None else link
     if link is None:
         raise InputError("the result names no bottleneck link: there is no queue to draw")
-    found = list(decimation.thinned(_queue_samples(view, link), _queue_instants(view, link), 2))
-    if not found[0].size:
+    result = list(decimation.thinned(_queue_samples(view, link), _queue_instants(view, link), 2))
+    if not result[0].size:
         raise InputError("the result has no queue samples to draw")
-    return Queue(link, _where(view, link), found[0], found[1][:, 0], found[1][:, 1], queue_limit(view))
+    return Queue(link, _where(view, link), result[0], result[1][:, 0], result[1][:, 1], queue_limit(view))
 
 
 def _queue_samples(view: RunView, link: int) -> Iterator[Matrix]:
-    """The samples of a link's backlog (packets) and sojourn time (s), in blocks."""
+    """Yield the samples of a link's backlog (packets) and sojourn time (s), in blocks."""
     for block in view.rows("queue_samples").blocks("link", "backlog_p", "sojourn_s"):
         here = block["link"] == link
         yield block["time_s"][here], np.stack([block["backlog_p"][here], block["sojourn_s"][here]], axis=1)
@@ -234,7 +236,7 @@ def _queue_instants(view: RunView, link: int) -> int:
 
 
 def busiest(view: RunView) -> int | None:
-    """The bottleneck link of whose rate most was used in the measured part (of equals the first); None without one."""
+    """Return the bottleneck with the highest use in the measured part (the first of equals); None without one."""
     links = view.links.sort("link")
     place = (links["departed_bytes"].cast(pl.Float64) / links["rate_bps"]).arg_max()
     if place is not None:
@@ -250,38 +252,38 @@ def _where(view: RunView, link: int) -> str:
 
 
 def is_shared(view: RunView) -> bool:
-    """Whether several bottlenecks share the flows: then no one rate limits their sum."""
+    """Return True if there are several bottlenecks, so that no one rate limits the sum of the flows."""
     return len(view.bottlenecks) > 1
 
 
 def queue_limit(view: RunView) -> float | None:
-    """The bottleneck queue's limit in packets, if the plan has one."""
+    """Return the bottleneck queue's limit in packets, if the plan has one."""
     queue = _bottleneck(view).queue
     limit = queue.parameters.get("limit_packets") if queue else None
     return float(limit) if isinstance(limit, (int, float)) else None
 
 
 def limit_name(view: RunView) -> str:
-    """What to call that limit: with the buffer rule that gave it, if one did."""
+    """Return the label of that limit: with the buffer rule that gave it, if one did."""
     queue = _bottleneck(view).queue
     rule = queue.rules.get("limit_packets") if queue else None
     return f"limit ({rule})" if rule else "limit"
 
 
 def in_sight(value: float | None, peak: float) -> bool:
-    """Whether a reference line at `value` leaves a curve with this peak room enough to be seen."""
+    """Return True if a reference line at `value` leaves a curve with this peak enough of the axis."""
     return value is not None and value <= 4 * peak
 
 
 def link_rate(view: RunView) -> float | None:
-    """The bottleneck's rate in bit/s; None where there are several."""
+    """Return the bottleneck's rate in bit/s; None where there are several."""
     if is_shared(view):
         return None
     return _bottleneck(view).rate_bps
 
 
 def pipe_segments(view: RunView) -> float | None:
-    """The bandwidth-delay product in full packets: bottleneck rate × mean base RTT / wire size; None if unknown."""
+    """Return the BDP in full packets: bottleneck rate × mean base RTT / wire size; None if unknown."""
     rate_bps, rtt_s, packet_bytes = _bottleneck(view).rate_bps, view.plan.mean_base_rtt_s, view.plan.packet_bytes
     if rate_bps is None or rtt_s is None or packet_bytes is None:
         return None
@@ -289,7 +291,7 @@ def pipe_segments(view: RunView) -> float | None:
 
 
 def path_limits(view: RunView) -> list[tuple[float, str]]:
-    """What the path holds, in segments, where known: the bandwidth-delay product, and with the buffer full.
+    """Return the known capacities of the path in segments: the BDP, and the BDP with the buffer full.
 
     Nothing where there are several bottlenecks: the flows' paths differ.
     """
@@ -300,25 +302,25 @@ def path_limits(view: RunView) -> list[tuple[float, str]]:
 
 
 def sum_label(lines: Lines) -> str:
-    """The label of an axis for the sum of the windows."""
+    """Return the axis label of the sum of the windows."""
     return f"Sum of {lines.count} windows (segments)" if lines.count > 1 else "Window (segments)"
 
 
 def loss_epochs(view: RunView) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The drops with their epoch, and the epochs (see `metrics.epoch`)."""
-    return view.once(epoch.drops_by_epoch), view.once(epoch.epochs)
+    """Return the drops with their epoch, and the epochs (see `metrics.epoch`)."""
+    return view.cached(epoch.drops_by_epoch), view.cached(epoch.epochs)
 
 
-def responses(found: pl.DataFrame) -> list[Responses]:
-    """The lines of `metrics.response_times`, one a group; a bin stands at the geometric mean of its ends.
+def responses(result: pl.DataFrame) -> list[Responses]:
+    """Return the lines of `metrics.response_times`, one a group, at the geometric mean of each bin's ends.
 
-    `whole_means_s` counts unfinished transfers, `cut` says where there are some. Raises `InputError` if no transfer of
+    `km_means_s` counts unfinished transfers, `cut` gives where there are some. Raises `InputError` if no transfer of
     known size was finished.
     """
-    known = found.filter(pl.col("n") > 0, pl.col("size_low_bytes") > 0)
-    if not known.height:
+    valid = result.filter(pl.col("n") > 0, pl.col("size_low_bytes") > 0)
+    if not valid.height:
         raise InputError("the result has no finished transfers to draw")
-    return [_responses(rows) for rows in known.partition_by("group", maintain_order=True)]
+    return [_responses(rows) for rows in valid.partition_by("group", maintain_order=True)]
 
 
 def _responses(rows: pl.DataFrame) -> Responses:
@@ -330,7 +332,7 @@ def _responses(rows: pl.DataFrame) -> Responses:
         means_s=rows["mean_s"].to_numpy(),
         lows_s=rows["ci95_low_s"].to_numpy(),
         highs_s=rows["ci95_high_s"].to_numpy(),
-        whole_means_s=rows["km_mean_s"].to_numpy(),
+        km_means_s=rows["km_mean_s"].to_numpy(),
         cut=left > 0,
         finished=int(rows["n"].sum()),
         unfinished=int(left.sum()),
@@ -338,9 +340,9 @@ def _responses(rows: pl.DataFrame) -> Responses:
 
 
 def thinned(x: Array, y: Array, points: int) -> tuple[Array, Array]:
-    """At most about `points` of a curve's points, with the extremes of each bucket kept; gaps (NaN) are dropped."""
-    known = ~np.isnan(y)
-    x, y = x[known], y[known]
+    """Return about `points` of a curve's points, with the extremes of each bucket; gaps (NaN) are dropped."""
+    valid = ~np.isnan(y)
+    x, y = x[valid], y[valid]
     buckets = max(1, points // KEPT)
     if x.size <= points:
         return x, y
@@ -355,23 +357,23 @@ def thinned(x: Array, y: Array, points: int) -> tuple[Array, Array]:
 
 def _check(view: RunView, column: str, what: str) -> None:
     rows = view.rows("flow_samples")
-    if not view.once(_instants).times_s.size:
+    if not view.cached(_instants).times_s.size:
         raise InputError("the result has no flow samples to draw")
-    if not any(values.size for values in rows.known(column)):
+    if not any(values.size for values in rows.values(column)):
         raise InputError(f"the result has no {what} to draw")
 
 
 def _lines(view: RunView, times_s: Array, values: Array) -> Lines:
-    flows = view.once(_instants).flows
-    known: dict[int, Mapping[str, Any]] = {}
+    flows = view.cached(_instants).flows
+    valid: dict[int, Mapping[str, Any]] = {}
     for block in view.rows("flows").blocks("flow", "group", "congestion"):
-        found = block.frame.select("flow", "group", "congestion").filter(np.isin(block["flow"], flows))
-        known |= {row["flow"]: row for row in found.iter_rows(named=True)}
-    rows = [known.get(int(flow), {"flow": int(flow), "group": 0, "congestion": ""}) for flow in flows]
+        result = block.frame.select("flow", "group", "congestion").filter(np.isin(block["flow"], flows))
+        valid |= {row["flow"]: row for row in result.iter_rows(named=True)}
+    rows = [valid.get(int(flow), {"flow": int(flow), "group": 0, "congestion": ""}) for flow in flows]
     return Lines(times_s, values, flow_labels(rows), tuple(group_label(row, view.plan) for row in rows))
 
 
 def _bottleneck(view: RunView) -> PartialLink:
-    """What the plan says of the busiest bottleneck."""
-    number, links = view.once(busiest), view.plan.links
+    """Return the plan's entry of the busiest bottleneck."""
+    number, links = view.cached(busiest), view.plan.links
     return links[number] if number is not None and number < len(links) else PartialLink()

@@ -1,4 +1,4 @@
-"""Samples as curves, thinned while they are read: their memory does not depend on how many there are.
+"""Curves thinned while samples are read: their memory does not depend on the number of samples.
 
 Of many samples only some instants are kept: of each stretch of so many, the first and the last, and those at which a
 curve or the sum of all is lowest and highest. What is kept was sampled at one time, so sums over the curves are right.
@@ -13,13 +13,13 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from ackclock.metrics.rows import usual_interval_s
+from ackclock.metrics.rows import sampling_interval_s
 from ackclock.metrics.view import Array, Block, Rows
 
 #: Values that are kept of all curves together; a million are 8 MB.
 CELLS = 2 << 20
 
-#: Of so many curves each keeps its extremes, of more only their sum: they are drawn as a cloud.
+#: Up to this many curves each keep their extremes; of more only their sum does: they are drawn as a cloud.
 FEW = 16
 
 #: Values above which a distribution is counted in `BINS` equal bins instead of being sorted.
@@ -34,54 +34,54 @@ Matrix: TypeAlias = tuple[Array, Array]
 
 @dataclass(frozen=True, slots=True)
 class Instants:
-    """When the flows were sampled, and which."""
+    """Sample times of the flows, and which flows were sampled."""
 
     times_s: Array
     flows: npt.NDArray[np.uint32]
 
     @property
     def interval_s(self) -> float:
-        """The usual time between samples."""
-        return usual_interval_s(self.times_s)
+        """Return the median time between samples."""
+        return sampling_interval_s(self.times_s)
 
 
 def instants(rows: Rows, times_s: Array) -> Instants:
-    """Those of samples of flows, which are at these times."""
+    """Return the instants of flow samples, which are at these times."""
     flows = np.empty(0, dtype=np.uint32)
     for block in rows.blocks("flow"):
         flows = np.union1d(flows, block["flow"])
     return Instants(times_s, flows)
 
 
-def of_flows(rows: Rows, found: Instants, column: str) -> Matrix:
-    """A column of the samples of flows as curves, thinned if they are many."""
-    return thinned(_matrices(rows, found.flows, column), found.times_s.size, found.flows.size)
+def of_flows(rows: Rows, result: Instants, column: str) -> Matrix:
+    """Return a column of the flows' samples as curves, thinned if they are many."""
+    return thinned(_matrices(rows, result.flows, column), result.times_s.size, result.flows.size)
 
 
-def last_known(rows: Rows, found: Instants, column: str, wanted: npt.NDArray[np.intp]) -> Array:
-    """What each flow's latest sample has in a column, at instants by their numbers (wanted × flows); 0 before."""
-    values, latest = np.zeros((wanted.size, found.flows.size)), np.zeros((1, found.flows.size))
+def latest_values(rows: Rows, result: Instants, column: str, expected: npt.NDArray[np.intp]) -> Array:
+    """Return each flow's latest value of a column at numbered instants (instants × flows); 0 before the first."""
+    values, latest = np.zeros((expected.size, result.flows.size)), np.zeros((1, result.flows.size))
     first = 0
-    for times_s, matrix in _matrices(rows, found.flows, column):
+    for times_s, matrix in _matrices(rows, result.flows, column):
         filled = _filled(np.concatenate([latest, matrix]))
-        here = (wanted >= first) & (wanted < first + times_s.size)
-        values[here] = filled[wanted[here] - first + 1]
+        here = (expected >= first) & (expected < first + times_s.size)
+        values[here] = filled[expected[here] - first + 1]
         latest, first = filled[-1:], first + times_s.size
     return values
 
 
-def thinned(found: Iterable[Matrix], instants: int, curves: int) -> Matrix:
-    """Some of so many instants of so many curves, which come in blocks in the order of time."""
+def thinned(result: Iterable[Matrix], instants: int, curves: int) -> Matrix:
+    """Keep some of the instants of curves that come in blocks in the order of time."""
     each = 2 * curves + 4 if curves <= FEW else 4
     stretch = 1 if instants * curves <= CELLS else -(-instants * each * curves // CELLS)
-    kept = [_kept(times_s, matrix, stretch) for times_s, matrix in _stretches(found, stretch)]
+    kept = [_kept(times_s, matrix, stretch) for times_s, matrix in _stretches(result, stretch)]
     if not kept:
         return np.empty(0), np.empty((0, curves))
     return np.concatenate([times_s for times_s, _ in kept]), np.concatenate([matrix for _, matrix in kept])
 
 
 def distribution(values: Callable[[], Iterable[Array]]) -> Matrix:
-    """Ascending values and the share at or below each, of values that come in blocks each time they are asked for.
+    """Return ascending values and the share at or below each, of values that come in blocks.
 
     Of many, the values are the upper ends of bins, at which the shares are exact.
     """
@@ -99,7 +99,6 @@ def distribution(values: Callable[[], Iterable[Array]]) -> Matrix:
 
 
 def _different(ascending: Array) -> Array:
-    """Each value once."""
     return ascending[np.diff(ascending, prepend=-np.inf) > 0]
 
 
@@ -115,22 +114,22 @@ def _matrix(block: Block, flows: npt.NDArray[np.uint32], column: str) -> Matrix:
     return times_s, matrix
 
 
-def _stretches(found: Iterable[Matrix], stretch: int) -> Iterator[Matrix]:
-    """The same in blocks of whole stretches; the rest at the end."""
-    left: Matrix | None = None
-    for times_s, matrix in found:
-        if left is not None:
-            times_s, matrix = np.concatenate([left[0], times_s]), np.concatenate([left[1], matrix])  # noqa: PLW2901
-        whole = times_s.size - times_s.size % stretch
-        if whole:
-            yield times_s[:whole], matrix[:whole]
-        left = times_s[whole:], matrix[whole:]
-    if left is not None and left[0].size:
-        yield left
+def _stretches(result: Iterable[Matrix], stretch: int) -> Iterator[Matrix]:
+    """Regroup blocks into whole stretches; the rest comes at the end."""
+    rest: Matrix | None = None
+    for times_s, matrix in result:
+        if rest is not None:
+            times_s, matrix = np.concatenate([rest[0], times_s]), np.concatenate([rest[1], matrix])  # noqa: PLW2901
+        complete = times_s.size - times_s.size % stretch
+        if complete:
+            yield times_s[:complete], matrix[:complete]
+        rest = times_s[complete:], matrix[complete:]
+    if rest is not None and rest[0].size:
+        yield rest
 
 
 def _kept(times_s: Array, matrix: Array, stretch: int) -> Matrix:
-    """The instants that are kept of whole stretches, or of less than one."""
+    """Select the instants to keep of whole stretches, or of less than one."""
     if stretch == 1:
         return times_s, matrix
     stretch = min(stretch, times_s.size)
@@ -139,13 +138,13 @@ def _kept(times_s: Array, matrix: Array, stretch: int) -> Matrix:
     total = np.nansum(matrix, axis=1)
     for curve in (total, *(matrix.T if matrix.shape[1] <= FEW else ())):
         for extreme, nothing in ((np.argmin, np.inf), (np.argmax, -np.inf)):
-            known = np.where(np.isnan(curve), nothing, curve)
-            rows.append(first + extreme(known.reshape(-1, stretch), axis=1))
+            valid = np.where(np.isnan(curve), nothing, curve)
+            rows.append(first + extreme(valid.reshape(-1, stretch), axis=1))
     chosen = np.unique(np.concatenate(rows))
     return times_s[chosen], matrix[chosen]
 
 
 def _filled(matrix: Array) -> Array:
-    """Each column with its last known value in place of NaN; its first row is known."""
-    known = np.where(np.isnan(matrix), 0, np.arange(matrix.shape[0])[:, None])
-    return np.asarray(np.take_along_axis(matrix, np.maximum.accumulate(known, axis=0), axis=0))
+    """Fill each column with its last value in place of NaN; its first row has no NaN."""
+    valid = np.where(np.isnan(matrix), 0, np.arange(matrix.shape[0])[:, None])
+    return np.asarray(np.take_along_axis(matrix, np.maximum.accumulate(valid, axis=0), axis=0))

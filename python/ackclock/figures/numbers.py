@@ -17,15 +17,19 @@ SCALES = {
     "byte/s": ((1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s"), (1.0, "bytes/s")),
 }
 
-#: Units of things that are counted: a whole number of them has no decimals.
-WHOLE = ("", "packets", "bytes")
+#: Seconds and bit/s of each name of their units.
+SECONDS = {name: factor for factor, name in SCALES["s"]}
+BITS_PER_SECOND = {name: factor for factor, name in SCALES["bit/s"]}
 
-#: What stands where there is no value.
+#: Units of things that are counted: a whole number of them has no decimals.
+COUNTED = ("", "packets", "bytes")
+
+#: Text for a missing value.
 NOTHING = "–"
 
 
 def engine(manifest: Mapping[str, Any]) -> str:
-    """The engine of a result, with the model that answered if it has several: `theory engine (pendulum)`.
+    """Return the engine of a result, with its model if it has several: `theory engine (pendulum)`.
 
     Nothing of a result that no engine made.
     """
@@ -34,21 +38,21 @@ def engine(manifest: Mapping[str, Any]) -> str:
 
 
 def value(number: float | None, unit: str, digits: int = 3) -> str:
-    """`95.7 Mb/s`, `84.4 ms`, `99.4 %`, `0.944`; `–` for null. At least `digits` significant digits."""
+    """Return `95.7 Mb/s`, `84.4 ms`, `99.4 %`, `0.944`; `–` for null. At least `digits` significant digits."""
     if number is None:
         return NOTHING
     factor, name = scale(number, unit)
-    whole = unit in WHOLE and factor == 1 and number == round(number)
+    whole = unit in COUNTED and factor == 1 and number == round(number)
     return _joined(_fixed(number / factor, 0 if whole else _decimals(number / factor, digits)), name)
 
 
 def block(size_bytes: int) -> str:
-    """A block of a disk, which comes in powers of two: `64 KiB`."""
+    """Return a disk's block size, a power of two: `64 KiB`."""
     return f"{size_bytes >> 10} KiB" if size_bytes < 1 << 20 else f"{size_bytes >> 20} MiB"
 
 
 def interval(mean: float | None, low: float | None, high: float | None, unit: str) -> tuple[str, str]:
-    """A mean and its interval in the same unit and with the same digits: (`95.66 Mb/s`, `95.61 – 95.71`)."""
+    """Return a mean and its interval in the same unit and digits: (`95.66 Mb/s`, `95.61 – 95.71`)."""
     if mean is None or low is None or high is None:
         return value(mean, unit), NOTHING
     factor, name = scale(mean, unit)
@@ -59,21 +63,21 @@ def interval(mean: float | None, low: float | None, high: float | None, unit: st
 
 
 def plus_minus(mean: float, half: float, unit: str) -> str:
-    """A mean and half the width of its interval: `95.66 ± 0.05 Mb/s`."""
+    """Return a mean and half the width of its interval: `95.66 ± 0.05 Mb/s`."""
     factor, name = scale(mean, unit)
     decimals = max(_decimals(mean / factor, 3), min(_decimals(half / factor, 1), _decimals(mean / factor, 3) + 1))
     return _joined(f"{_fixed(mean / factor, decimals)} ± {_fixed(half / factor, decimals)}", name)
 
 
 def estimate(mean: float | None, low: float | None, high: float | None, unit: str) -> str:
-    """A mean with half its interval, the longer half where the interval was cut; without an interval the mean alone."""
+    """Return a mean ± half its interval, the longer half where it was cut; without an interval the mean."""
     if mean is None or low is None or high is None:
         return value(mean, unit)
     return plus_minus(mean, max(mean - low, high - mean), unit)
 
 
 def signed(number: float | None, unit: str, half: float | None = None) -> str:
-    """A difference with its sign, and half the width of its interval if there is one: `+1.2 ± 0.3 ms`."""
+    """Return a difference with its sign, and half the width of its interval if any: `+1.2 ± 0.3 ms`."""
     if number is None:
         return NOTHING
     greatest = max(abs(number), half or 0.0)
@@ -85,7 +89,7 @@ def signed(number: float | None, unit: str, half: float | None = None) -> str:
 
 
 def scale(number: float, unit: str) -> tuple[float, str]:
-    """What to divide by, and the unit's name for people."""
+    """Return the divisor and the name of the unit that suits a number."""
     steps = SCALES.get(unit, ((1.0, ""),))
     for factor, name in steps:
         if abs(number) >= factor:
@@ -94,7 +98,7 @@ def scale(number: float, unit: str) -> tuple[float, str]:
 
 
 def _decimals(number: float, digits: int) -> int:
-    """Decimals that give a number `digits` significant digits; integers up to 99,999 are not cut."""
+    """Return the decimals that give a number `digits` significant digits; integers up to 99,999 are not cut."""
     if number == 0 or not math.isfinite(number):
         return 0
     return max(0, min(9, digits - 1 - math.floor(math.log10(abs(number)))))
@@ -107,3 +111,49 @@ def _fixed(number: float, decimals: int) -> str:
 
 def _joined(text: str, name: str) -> str:
     return f"{text} {name}" if name else text
+
+
+#: Suffix of a key → its unit.
+ENDINGS = {"_bytes_s": "byte/s", "_bps": "bit/s", "_bytes": "bytes", "_s": "s"}
+
+#: Other keys of a unit, and what is said for them.
+OTHERS = {"seconds": ("time", "s"), "share": ("share", "share")}
+
+#: Suffix of the key of an interval.
+INTERVAL = "_ci95"
+
+
+def evidence_items(evidence: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return names and values: units with the values, intervals after their means."""
+    pairs = (_evidence_item(key, evidence) for key in evidence)
+    return [(name.replace("_", " ") if name.isidentifier() else name, text) for name, text in pairs if text]
+
+
+def evidence_line(evidence: Mapping[str, Any]) -> str:
+    """Return the evidence on one line."""
+    return ", ".join(f"{name} {text}" for name, text in evidence_items(evidence))
+
+
+def _evidence_item(key: str, evidence: Mapping[str, Any]) -> tuple[str, str]:
+    """Return a name and its text; no text for an interval, which its mean includes."""
+    number = evidence[key]
+    ending = next((ending for ending in ENDINGS if key.endswith(ending)), "")
+    name, unit = OTHERS.get(key, (key.removesuffix(ending), ENDINGS.get(ending)))
+    if key.endswith(INTERVAL):
+        return name, ""
+    if unit is None or isinstance(number, (str, list, tuple)):
+        return key, _text(number)
+    ends = evidence.get(name + INTERVAL)
+    if ends is None or number is None:
+        return name, value(number, unit)
+    low, high = ends
+    middle, between = interval(number, low, high, unit)
+    return name, f"{middle} ({between})"
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    if isinstance(value, (list, tuple)):
+        return "–".join(map(_text, value))
+    return f"{value:,}" if isinstance(value, int) else NOTHING if value is None else str(value)

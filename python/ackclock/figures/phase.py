@@ -1,4 +1,4 @@
-"""What a noisy twin said of a result, in words."""
+"""Result of a perturbed run, in words."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from ackclock.metrics import METRICS
 HOLDS = "Not phase-locked: noise in the hosts changes no main metric."
 
 
-def said(found: Mapping[str, Any]) -> str:
-    """A result's `phase` as a sentence or two."""
-    if not found["locked"]:
+def sentence(result: Mapping[str, Any]) -> str:
+    """Return a result's `phase` as a sentence or two."""
+    if not result["locked"]:
         return HOLDS
-    moved = "; ".join(f"{METRICS[name].label} {_told(name, both)}" for name, both in found["moved"].items())
+    moved = "; ".join(f"{METRICS[name].label} {_change(name, both)}" for name, both in result["moved"].items())
     return f"Phase-locked: noise in the hosts changes the result. {moved}."
 
 
-def _told(name: str, both: Mapping[str, Sequence[float]]) -> str:
+def _change(name: str, both: Mapping[str, Sequence[float]]) -> str:
     here, twin = (_with_interval(both[side], METRICS[name].unit) for side in ("here", "twin"))
     return f"{here} here, {twin} with noise"
 

@@ -1,4 +1,4 @@
-"""What a sweep says, in sentences: which point is best in what, how sure that is, and what is called no difference."""
+"""Summary of a sweep in sentences: the best point of each metric, and how sure that is."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from typing import Any
 
 from ackclock.figures import charts, numbers, phase
 from ackclock.figures.charts import Swept
-from ackclock.metrics import METRICS, student
+from ackclock.metrics import METRICS
 from ackclock.metrics.protocols import PHASE
+from ackclock.metrics.summary import student_quantile
 from ackclock.scenario.points import short_keys
 
 #: Means that differ by less than this, relatively, are called no different, however sure the difference is.
-LEAST_DIFFERENCE = 0.01
+MIN_DIFFERENCE = 0.01
 
-#: What is asked: metric, whether the highest is best, what the best did.
+#: Questions: metric, whether the highest is best, description of the best.
 QUESTIONS = (
     ("utilisation", True, "The link was used best"),
     ("queue_delay_mean_s", False, "The queue was shortest"),
@@ -41,42 +42,46 @@ class _Point:
 
 
 def sentences(sweep: Swept) -> list[str]:
-    """The answers to the questions for which the sweep has metrics, and how sure they are."""
+    """Return the best points in the metrics that the sweep has, and how sure they are."""
     if len(sweep.points) < 2:
         return []
-    answers = [_answer(sweep, *question) for question in QUESTIONS if question[0] in sweep.metrics]
-    found = [answer for answer in answers if answer]
-    return [*found, *_certainty(sweep)] if found else []
+    answers = [_best_point(sweep, *question) for question in QUESTIONS if question[0] in sweep.metrics]
+    result = [answer for answer in answers if answer]
+    return [*result, *_certainty(sweep)] if result else []
 
 
 def phases(sweep: Swept) -> list[str]:
-    """Which points are phase-locked; nothing if no noisy twins were run."""
+    """Return which points are phase-locked; nothing if no perturbed runs were made."""
     checked = [(_name(sweep, point), point[PHASE]) for point in sweep.points if PHASE in point]
-    locked = [(name, found) for name, found in checked if found["locked"]]
+    locked = [(name, result) for name, result in checked if result["locked"]]
     if not locked:
         return [NONE_LOCKED] if checked else []
-    told = [f"{name}: {phase.said(found)}" if name else phase.said(found) for name, found in locked[:MAX_NAMED]]
-    more = len(locked) - len(told)
-    return [*told, f"… and {more:,} more of {len(checked):,} points are phase-locked."] if more else told
+    sentences_ = [
+        f"{name}: {phase.sentence(result)}" if name else phase.sentence(result) for name, result in locked[:MAX_NAMED]
+    ]
+    more = len(locked) - len(sentences_)
+    return [*sentences_, f"… and {more:,} more of {len(checked):,} points are phase-locked."] if more else sentences_
 
 
-def _answer(sweep: Swept, metric: str, highest: bool, praise: str) -> str:
+def _best_point(sweep: Swept, metric: str, highest: bool, praise: str) -> str:
     known = _points(sweep, metric)
     if len(known) < 2:
         return ""
     ranked = sorted(known, key=lambda point: point.mean, reverse=highest)
     best, label = ranked[0], _low(METRICS[metric].label)
-    alike = [point for point in ranked if abs(point.mean - best.mean) <= LEAST_DIFFERENCE * abs(best.mean)]
-    said = _value(best, metric)
+    alike = [point for point in ranked if abs(point.mean - best.mean) <= MIN_DIFFERENCE * abs(best.mean)]
+    value_text = _value(best, metric)
     if len(alike) == len(ranked):
-        return f"No difference in {label}: all {len(ranked):,} points are within 1 % of the best ({said})."
+        return f"No difference in {label}: all {len(ranked):,} points are within 1 % of the best ({value_text})."
     following = ranked[len(alike)]
     doubt = _doubt(best, following)
     then = f"{_value(following, metric)} at {following.name}"
     if len(alike) > 1:
-        which = f"{praise} at {_list(alike)} ({label} {said} at the first; those within 1 % of it are called equal)"
+        which = (
+            f"{praise} at {_list(alike)} ({label} {value_text} at the first; those within 1 % of it are called equal)"
+        )
     else:
-        which = f"{praise} at {best.name} ({label} {said})"
+        which = f"{praise} at {best.name} ({label} {value_text})"
     return f"{which}; the next is {then}{doubt}."
 
 
@@ -95,13 +100,13 @@ def _list(alike: Sequence[_Point]) -> str:
 
 
 def _points(sweep: Swept, metric: str) -> list[_Point]:
-    found = []
+    result = []
     for point in sweep.points:
         of = point["summary"][metric]
         if of["n"]:
             ends = None if of["ci95_low"] is None else (of["ci95_low"], of["ci95_high"])
-            found.append(_Point(_name(sweep, point), of["mean"], ends))
-    return found
+            result.append(_Point(_name(sweep, point), of["mean"], ends))
+    return result
 
 
 def _name(sweep: Swept, point: Mapping[str, Any]) -> str:
@@ -120,22 +125,22 @@ def _certainty(sweep: Swept) -> list[str]:
         return [f"Each point is one run, so there are no intervals, and another run may differ. {THRESHOLD}"]
     text = f"Values are means over {least} seeds, ± half the width of their 95 % intervals. {THRESHOLD}"
     if least == 2:
-        wide = f"With two seeds an interval reaches {student.quantile(1):.1f} standard errors to each side"
+        wide = f"With two seeds an interval reaches {student_quantile(1):.1f} standard errors to each side"
         text += f" {wide}, which is wide: more seeds (--repeats) narrow it."
     return [text]
 
 
 def _low(label: str) -> str:
-    """A label within a sentence: names keep their capital."""
+    """Lower the first letter of a label within a sentence: names keep their capital."""
     first = label.split(maxsplit=1)[0]
     return label if first.isupper() or first.endswith("'s") else label[0].lower() + label[1:]
 
 
 def how(sweeps: Sequence[Swept]) -> str:
-    """What each point of a figure is, for its heading."""
-    return "one run each" if _most(sweeps) < 2 else "means over the seeds"
+    """Return what each point of a figure is, for its heading."""
+    return "one run each" if _max_repeats(sweeps) < 2 else "means over the seeds"
 
 
-def _most(sweeps: Sequence[Swept]) -> int:
+def _max_repeats(sweeps: Sequence[Swept]) -> int:
     every: list[Mapping[str, Any]] = [point for sweep in sweeps for point in sweep.points]
     return max((int(point["n"]) for point in every), default=0)

@@ -1,4 +1,4 @@
-"""A sweep's points as a table for a paper: LaTeX (`booktabs`), Markdown, or CSV with numbers in SI units.
+"""Export a sweep's points as a table: LaTeX (`booktabs`), Markdown, or CSV with numbers in SI units.
 
 In LaTeX and Markdown a column has one unit, that of its greatest mean, and as many digits as its intervals bear.
 """
@@ -20,7 +20,7 @@ from ackclock.scenario.points import label, short_keys
 
 FORMS = ("latex", "markdown", "csv")
 
-#: What LaTeX would take for something else, or has no letter for.
+#: Characters that LaTeX interprets, or has no letter for.
 _LATEX = str.maketrans(
     {
         "\\": r"\textbackslash{}",
@@ -37,8 +37,8 @@ _LATEX = str.maketrans(
 
 
 def table(sweep: Swept, form: str, metrics: Sequence[str] = ()) -> str:
-    """The table as text; the main metrics for which there are values, or those named. Raises `InputError`."""
-    names = [_metric(name, sweep) for name in metrics] or _usual(sweep)
+    """Return the table as text; the main metrics that have values, or those named. Raises `InputError`."""
+    names = [_metric(name, sweep) for name in metrics] or _default_metrics(sweep)
     if form == "csv":
         return _csv(sweep, names)
     heads = [*short_keys(sweep.axes), *map(_head, names, (_scale(sweep, name)[1] for name in names))]
@@ -50,17 +50,17 @@ def table(sweep: Swept, form: str, metrics: Sequence[str] = ()) -> str:
     return write[form](heads, rows, len(sweep.axes))
 
 
-def _usual(sweep: Swept) -> list[str]:
+def _default_metrics(sweep: Swept) -> list[str]:
     known = [name for name in main("column") if name in sweep.metrics]
     return [name for name in known if any(point["summary"][name]["n"] for point in sweep.points)]
 
 
 def _metric(name: str, sweep: Swept) -> str:
     known = [each for each in sweep.metrics if not METRICS[each].per_flow]
-    found = full_name(name, known)
-    if found is None:
+    result = full_name(name, known)
+    if result is None:
         raise InputError(f"--metrics: found {shown(name)}; expected {nearest(name, known)}")
-    return found
+    return result
 
 
 def _scale(sweep: Swept, name: str) -> tuple[float, str]:
@@ -105,7 +105,7 @@ def _markdown(heads: Sequence[str], rows: Sequence[Sequence[str]], keys: int) ->
 
 
 def _marked(cell: str) -> str:
-    """What is no mark-up: names come from files."""
+    """Escape Markdown: names come from files."""
     return "".join(f"\\{letter}" if letter in "\\|`*_{}[]<>#" else letter for letter in cell)
 
 

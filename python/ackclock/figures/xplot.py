@@ -1,4 +1,4 @@
-"""Drawings as files of xplot (T. Shepard; the form that tcptrace writes), to zoom into.
+"""Figure specs as files of xplot (T. Shepard; the form that tcptrace writes), to zoom into.
 
 A file is text: types of the axes, titles, then a command a line. Colours are those that xplot has. Panels are drawn one
 over the other: xplot knows one pair of axes.
@@ -11,8 +11,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from ackclock.figures import figure_spec
-from ackclock.figures.figure_spec import Drawing, Layer, Line, Panel, Points, Stack, Strokes
+from ackclock.figures import figure_spec, palette
+from ackclock.figures.figure_spec import Curves, Drawing, Layer, Line, Panel, Points, Spans, Stack, Strokes
 from ackclock.metrics.view import Array
 
 #: Colours of ours → xplot's.
@@ -32,7 +32,7 @@ SIGNS = {"x": "x", "o": "diamond", ".": "dot", "^": "uarrow", "v": "darrow", "D"
 
 
 def lines(drawing: Drawing) -> Iterator[str]:
-    """The lines of a file. Times are seconds with microseconds, values have twelve digits."""
+    """Yield the lines of a file. Times are seconds with microseconds, values have twelve digits."""
     yield "timeval double"
     yield from ("title", _word(drawing.heading))
     yield from ("xlabel", "time (s)")
@@ -45,7 +45,7 @@ def lines(drawing: Drawing) -> Iterator[str]:
 
 
 def _references(panel: Panel, drawing: Drawing) -> Iterator[str]:
-    for value, name in panel.references:
+    for value, name, _ in panel.references:
         yield from ("yellow", _stroke(drawing.start_s, value, drawing.end_s, value))
         yield from (f"rtext {_place(drawing.start_s, value)}", _word(name))
 
@@ -56,18 +56,26 @@ def _layer(layer: Layer) -> Iterator[str]:
         for colour, heights in zip(layer.colours, top, strict=True):
             yield from _layer(Line("", layer.edges[:-1], heights, colour, steps=True))
         return
+    if isinstance(layer, Curves):
+        for number, values in enumerate(layer.lines.values.T):
+            curve = Line("", layer.lines.times_s, layer.scale * values, palette.colour(number))
+            yield from _layer(curve)
+        return
     yield COLOURS.get(layer.colour, OTHER)
     if isinstance(layer, Line):
         yield from _line(layer)
     elif isinstance(layer, Strokes):
         for ends in zip(layer.x, layer.y, layer.x_end, layer.y_end, strict=True):
             yield _stroke(*ends)
+    elif isinstance(layer, Spans):
+        for start_s, end_s in zip(layer.starts, layer.ends, strict=True):
+            yield _stroke(start_s, 0.0, end_s, 0.0)
     else:
-        yield from (f"{SIGNS[layer.sign]} {_place(x, y)}" for x, y in _known(layer))
+        yield from (f"{SIGNS[layer.sign]} {_place(x, y)}" for x, y in _without_nan(layer))
 
 
 def _line(layer: Line) -> Iterator[str]:
-    known = list(_known(layer))
+    known = list(_without_nan(layer))
     for (x, y), (next_x, next_y) in pairwise(known):
         if layer.steps:
             yield _stroke(x, y, next_x, y)
@@ -77,7 +85,7 @@ def _line(layer: Line) -> Iterator[str]:
             yield _stroke(x, y, next_x, next_y)
 
 
-def _known(layer: Line | Points) -> Iterator[tuple[float, float]]:
+def _without_nan(layer: Line | Points) -> Iterator[tuple[float, float]]:
     there = ~np.isnan(layer.x) & ~np.isnan(layer.y)
     return zip(_listed(layer.x[there]), _listed(layer.y[there]), strict=True)
 
@@ -95,5 +103,5 @@ def _place(x: float, y: float) -> str:
 
 
 def _word(text: str) -> str:
-    """One line that any xplot reads."""
+    """Return one line that any xplot reads."""
     return " ".join(text.replace("→", "->").replace("–", "-").split()).encode("ascii", "replace").decode()

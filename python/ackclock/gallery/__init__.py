@@ -14,7 +14,7 @@ An entry is a folder of `reproductions/`:
 - `mechanisms.toml` (optional): what runs show to make the result what it is, by switching it off or on (`mechanisms`)
 - `quick.toml`: what `--quick` changes, for a short look
 - `host.py`, in place of these three: what measures the machine itself
-- `published.csv`: what the paper says, where, and how it was read
+- `published.csv`: the published claims, where they are, and how they were obtained
 - `check.py`: what is measured in each run, and the rule of the verdict
 - `figure.py` (optional): the figure; without it every row is drawn with its bands
 - `reproduced.csv`: what the last run at full scale gave; the documentation's page is made from it,

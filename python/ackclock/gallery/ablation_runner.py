@@ -54,7 +54,7 @@ def run(
     passes = [_pass(entry, each, quick=quick) for each in chosen]
     tell = runner.Part(progress, sum(len(plans) for each in passes for plans in each.plans.values()))
     how = runner.How(jobs, command, perturbed=False)
-    with folders.replacing(folder, manifests.is_note(folder)) as new:
+    with folders.replace_folder(folder, manifests.is_note(folder)) as new:
         rows: list[Judged] = []
         for mechanism, each in zip(chosen, passes, strict=True):
             found = {engine: runner.EngineResult() for engine in each.plans}
@@ -67,13 +67,13 @@ def run(
                 )
             rows += _moved(entry, mechanism, runner.rows_of(entry, found, [each], each), scale)
         result = Result(entry.id, rows)
-        with folders.writing(new):
+        with folders.write_errors(new):
             result.write(new / TABLE)
             last = Result.last(entry.folder / runner.TABLE, entry.id)
             (new / "page.md").write_text(page.entry_page(entry, last, switched=result), encoding="utf-8")
             about = {"id": entry.id, "scale": scale, "mechanisms": names, staleness.KEY: made}
             manifest = {"ackclock": _core.version, "reproduction": about, **circumstances(command)}
-            manifests.write(new, manifest, manifests.written(new))
+            manifests.write(new, manifest, manifests.list_files(new))
     return result
 
 

@@ -158,7 +158,7 @@ def total_window(
     for value, name in curves.path_limits(view):
         if low <= value <= high and curves.in_sight(value, float(lines.total().max())):
             style.reference(ax, value, name if named else "")
-    style.warmup([ax], view)
+    style.warmup([ax], view.warmup_s)
     style.time_axis(ax, view)
     ax.set_ylim(low, high if between else None)
     ax.set_title(label)
@@ -173,7 +173,7 @@ def epoch_bars(ax: Axes, data: Dataset, label: str) -> None:
     pairs = (("flows_hit", "synchronised flows", -0.5), ("drops", "lost packets", 0.5))
     for (column, name, shift), colour in zip(pairs, style.COLOURS, strict=False):
         ax.bar(times_s + shift * width, found[column].to_numpy(), width, color=colour, linewidth=0, label=name)
-    style.warmup([ax], view, text=False)
+    style.warmup([ax], view.warmup_s, text=False)
     style.time_axis(ax, view)
     ax.set_title(label)
 

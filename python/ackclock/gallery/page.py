@@ -45,8 +45,8 @@ def index_page(found: Sequence[tuple[Entry, Result]], introduction: str) -> str:
 
 
 #: Text between the verdicts of entries and those of their rows.
-WORST = """An entry's verdict is that of its worst row. The rows themselves, where there are several readings those of
-the one that gives the verdict (an entry's page has all of them):
+WORST = """An entry's verdict is that of its worst row. The table below has the rows. Where there are several
+interpretations, it has those of the one that gives the verdict; the entry's page has all of them.
 """
 
 
@@ -79,15 +79,15 @@ def entry_page(entry: Entry, result: Result, *drawn: str, switched: Result | Non
         *(["\n\n".join(f"![{entry.title}]({figure})" for figure in drawn), ""] if drawn else []),
         _rows(entry, result) if result.rows else f"{UNRUN}\n",
         *([_mechanisms(entry, result, switched)] if switched and switched.rows else []),
-        "## What the paper says",
+        "## Published claims",
         "",
-        _table(("what", "published", "where", "how it was read"), sources),
+        _table(("what", "published", "where", "how it was obtained"), sources),
         _LINK.sub(r"(\1.md)", entry.text),
     ))  # fmt: skip
 
 
 #: Text on the page of an entry without a result.
-UNRUN = "Its rule is written; it has not been run at full scale yet."
+UNRUN = "The rule exists; the entry has not been run at full scale yet."
 
 
 def _readings(entry: Entry, result: Result) -> str:
@@ -95,7 +95,7 @@ def _readings(entry: Entry, result: Result) -> str:
     lines = [
         (reading.name, reading.description, *outcome(entry, result, reading.name)) for reading in entry.readings.every
     ]
-    return _table(("reading", "what the paper's words allow", "verdict", "the paper's own figures"), lines)
+    return _table(("interpretation", "what the paper's wording allows", "verdict", "the paper's own figures"), lines)
 
 
 def outcome(entry: Entry, result: Result, reading: str) -> tuple[str, str]:
@@ -116,13 +116,13 @@ def _rows(entry: Entry, result: Result) -> str:
     if not result.readings:
         return _table(head, [(*cells(entry, row), row.why) for row in result.rows])
     rows = [(row.reading or "each", *cells(entry, row), row.why) for row in result.rows]
-    return _table(("reading", *head), rows)
+    return _table(("interpretation", *head), rows)
 
 
 def _mechanisms(entry: Entry, result: Result, switched: Result) -> str:
     """Each mechanism that was run: what is said of it, and what its rows were before and are with the change."""
     head = ("what", "published", "engine", "as it is", "with the change", "verdict")
-    parts = ["## Mechanisms, shown by runs", ""]
+    parts = ["## Mechanisms, tested by ablation", ""]
     for each in entry.mechanisms:
         if rows := [row for row in switched.rows if row.reading == each.name]:
             on = f", read as: {each.reading}" if each.reading else ""

@@ -82,7 +82,7 @@ def run(
     passes = _passes(entry, lacks, quick=quick)
     tell = Part(progress, sum(len(chosen) for each in passes for chosen in each.plans.values()))
     how = How(jobs, command, perturbed=not quick)
-    with folders.replacing(folder, manifests.is_note(folder)) as new:
+    with folders.replace_folder(folder, manifests.is_note(folder)) as new:
         rows: dict[tuple[str, str], Sequence[Row]] = {}
         common: dict[str, EngineResult] = {}
         for each in passes:
@@ -101,7 +101,7 @@ def run(
             raise InputError(f"{entry.id}: found nothing that {engines} could measure; expected a row or more")
         result = Result(entry.id, list(_judged(entry, rows, scale)))
         drawn = _drawn(entry, rows, _best(passes, result), passes, new)
-        with folders.writing(new):
+        with folders.write_errors(new):
             result.write(new / TABLE)
             drawn.savefig(new / FIGURE, dpi=style.STYLE["savefig.dpi"], metadata={"Software": None})
             (new / "page.md").write_text(page.entry_page(entry, result, FIGURE), encoding="utf-8")
@@ -109,7 +109,7 @@ def run(
             if result.readings:
                 about["readings"] = result.readings
             manifest = {"ackclock": _core.version, "reproduction": about, **circumstances(command)}
-            manifests.write(new, manifest, manifests.written(new))
+            manifests.write(new, manifest, manifests.list_files(new))
     return result
 
 

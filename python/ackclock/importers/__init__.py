@@ -1,11 +1,11 @@
-"""Measurements of other programs as the dataset that engines write: a result that was never planned, as captures are.
+"""Import measurements of other programs as the dataset that engines write.
 
     from ackclock import importers
     data = importing.read(["tcp_8up.flent.gz"])
     data.metrics()
 
 One file a program; each gives `measured.Run`s, of which `measured.dataset` makes tables. What a program does not say
-is null, a table of which it says nothing is absent.
+is null, a table of which it gives nothing is absent.
 
 To add one, write a file with `recognises` (does a text look like its own?) and `read`, and add it to `KINDS`.
 """
@@ -24,7 +24,7 @@ from ackclock.input import arguments
 from ackclock.input.arguments import checked, one_of, optional, several
 from ackclock.system.files import readable
 
-#: What can be read: the word for `--kind`, and what it is. Each is a module here.
+#: Kind for `--kind` → description. Each is a module here.
 KINDS: Mapping[str, str] = {
     "flent": "a data file of flent (.flent.gz)",
     "iperf3": "what `iperf3 --json` prints",
@@ -36,7 +36,7 @@ KINDS: Mapping[str, str] = {
 
 @checked(files=several(arguments.PATH, "paths of measurements"), kind=optional(one_of(*KINDS)), command=arguments.TEXT)
 def read(files: Sequence[Path | str], kind: str | None = None, *, command: str = "") -> Dataset:
-    """Reads measurements as one dataset; each file is a run of its own.
+    """Read measurements as one dataset; each file is a run of its own.
 
     Except these: logs of ss and of tc that are given together are pairs, in their order; tables of TEACUP are a run for
     each experiment.
@@ -56,29 +56,29 @@ def read(files: Sequence[Path | str], kind: str | None = None, *, command: str =
     runs = _paired({name: list(_module(name).read(given)) for name, given in of_kind.items()})
     kinds = {one.path: name for name, given in of_kind.items() for one in given}
     about = [{"path": readable(one.path), "kind": kinds[one.path]} for one in texts]
-    return measurements.dataset([run for found in runs.values() for run in found], about, command)
+    return measurements.dataset([run for result in runs.values() for run in result], about, command)
 
 
 def _by_kind(texts: Sequence[text.Text], kind: str | None) -> dict[str, list[text.Text]]:
-    found: dict[str, list[text.Text]] = {}
+    result: dict[str, list[text.Text]] = {}
     for one in texts:
-        found.setdefault(kind or recognised(one), []).append(one)
-    return found
+        result.setdefault(kind or recognised(one), []).append(one)
+    return result
 
 
 def _paired(runs: Mapping[str, list[measurements.Run]]) -> Mapping[str, list[measurements.Run]]:
-    """As many logs of ss as of tc are of the same runs."""
+    """Merge logs of ss and of tc pairwise where there are as many of each."""
     if len(ss := runs.get("ss", [])) != len(tc := runs.get("tc", [])):
         return runs
-    return {**runs, "ss": [measurements.together(*pair) for pair in zip(ss, tc, strict=True)], "tc": []}
+    return {**runs, "ss": [measurements.merge(*pair) for pair in zip(ss, tc, strict=True)], "tc": []}
 
 
 def recognised(given: text.Text) -> str:
-    """The kind that a file looks like. Raises `InputError` for none."""
-    if (found := next((name for name in KINDS if _module(name).recognises(given)), None)) is None:
+    """Return the kind that a file looks like. Raises `InputError` for none."""
+    if (result := next((name for name in KINDS if _module(name).recognises(given)), None)) is None:
         expected = "; ".join(KINDS.values())
-        raise InputError(f"{readable(given.path)}: found {given.looks}; expected {expected} (--kind)")
-    return found
+        raise InputError(f"{readable(given.path)}: found {given.description}; expected {expected} (--kind)")
+    return result
 
 
 def _module(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""Data files of flent (its documentation: "The Data File Format"): a TCP series is a flow, a ping is one of datagrams.
+"""Import data files of flent ("The Data File Format"): a TCP series is a flow, a ping one of datagrams.
 
 A series has its values at the common `x_values`, in Mbit/s or ms; what is drawn of others (sums, means, totals) is left
 out, since the metrics take it themselves. `NAME::tcp_cwnd` and `NAME::tcp_rtt`, which flent samples with ss, are the
@@ -22,7 +22,7 @@ from ackclock.system.files import printable, readable
 _TCP, _PING = re.compile(r"(TCP|HTTP) (upload|download)\b.*"), re.compile(r"Ping \(ms\).*")
 _COMPUTED = re.compile(r".*\b(sum|avg|totals?|mean|max|min|fairness)$")
 
-#: What follows the name of a flow in the name of a series of its own.
+#: Suffixes of a flow's further series.
 _CWND, _RTT = "::tcp_cwnd", "::tcp_rtt"
 
 #: Versions of the format that are known: 1 had no number.
@@ -30,20 +30,20 @@ VERSIONS = (None, 1, 2, 3, 4)
 
 
 def recognises(given: Text) -> bool:
-    """Whether it looks like one."""
+    """Return True if the text looks like a flent data file."""
     return given.is_json and given.json.value.keys() >= {"x_values", "results", "metadata"}
 
 
 def read(files: Sequence[Text]) -> Iterator[Run]:
-    """A run for each file. Raises `InputError`."""
+    """Return a run for each file. Raises `InputError`."""
     return map(_run, files)
 
 
 def _run(given: Text) -> Run:
-    whole = given.json
-    _check_version(whole["version"])
-    about, series = whole["metadata"], whole["results"].table
-    times_s = _times_s(given, whole["x_values"])
+    document = given.json
+    _check_version(document["version"])
+    about, series = document["metadata"], document["results"].table
+    times_s = _times_s(given, document["x_values"])
     flows = [flow for name, values in series.items() if (flow := _flow(name, values, series, times_s, about))]
     if not flows:
         raise _no_flows(given, about, series)
@@ -64,9 +64,9 @@ def _times_s(given: Text, values: Value) -> list[float]:
 
 def _no_flows(given: Text, about: Value, series: Mapping[str, Value]) -> InputError:
     empty = " without a value" if any(map(_is_flow, series)) else ""
-    found = f"the test {about['NAME'].text()!r} with {', '.join(sorted(series)[:4]) or 'no series'}{empty}"
+    result = f"the test {about['NAME'].text()!r} with {', '.join(sorted(series)[:4]) or 'no series'}{empty}"
     expected = 'series of TCP ("TCP upload…", "TCP download…") or of pings ("Ping (ms)…")'
-    return InputError(f"{readable(given.path)}: results: found {printable(found)}; expected {expected}")
+    return InputError(f"{readable(given.path)}: results: found {printable(result)}; expected {expected}")
 
 
 def _title(about: Value) -> str | None:
@@ -74,10 +74,10 @@ def _title(about: Value) -> str | None:
 
 
 def _flow(name: str, values: Value, series: Mapping[str, Value], times_s: Sequence[float], about: Value) -> Flow | None:
-    """The flow of a series; None for a series that is no flow."""
-    if not _is_flow(name) or not (known := _known(values, times_s)):
+    """Return the flow of a series; None for a series that is no flow."""
+    if not _is_flow(name) or not (valid := _valued(values, times_s)):
         return None
-    samples = _ping_samples(known) if _is_ping(name) else _tcp_samples(known, _of_socket(name, series, times_s))
+    samples = _ping_samples(valid) if _is_ping(name) else _tcp_samples(valid, _of_socket(name, series, times_s))
     source, destination = _ends(about, name)
     return Flow(
         group=printable(name),
@@ -100,26 +100,25 @@ def _is_flow(name: str) -> bool:
 
 
 def _ends(about: Value, name: str) -> tuple[str | None, str | None]:
-    """Source and destination."""
     near, far = about["LOCAL_HOST"].text(), about["HOST"].text()
     return (far, near) if "download" in name else (near, far)
 
 
 def _of_socket(name: str, series: Mapping[str, Value], times_s: Sequence[float]) -> dict[str, dict[float, float]]:
-    """What ss said of a flow: window and RTT, by time."""
-    return {key: dict(_known(series[name + key], times_s)) for key in (_CWND, _RTT) if name + key in series}
+    """Return window and RTT that ss reported for a flow, by time."""
+    return {key: dict(_valued(series[name + key], times_s)) for key in (_CWND, _RTT) if name + key in series}
 
 
 def _ping_samples(rtts_ms: Sequence[tuple[float, float]]) -> list[FlowSample]:
     return [FlowSample(at_s, srtt_s=seconds(ms)) for at_s, ms in rtts_ms]
 
 
-def _known(values: Value, times_s: Sequence[float]) -> list[tuple[float, float]]:
-    """Instants that have a value."""
+def _valued(values: Value, times_s: Sequence[float]) -> list[tuple[float, float]]:
+    """Return the instants that have a value."""
     if len(values.items) != len(times_s):
         values.wrong(f"{len(times_s)} values, as x_values has")
-    found = [(at_s, item.number()) for at_s, item in zip(times_s, values.items, strict=True)]
-    return [(at_s, value) for at_s, value in found if value is not None]
+    result = [(at_s, item.number()) for at_s, item in zip(times_s, values.items, strict=True)]
+    return [(at_s, value) for at_s, value in result if value is not None]
 
 
 def _tcp_samples(
@@ -133,12 +132,14 @@ def _tcp_samples(
 
 
 def _delivered_bytes(rates_mbps: Sequence[tuple[float, float]]) -> Iterator[float]:
-    """The integral of a rate, of which nothing is known before its first instant."""
+    """Integrate a rate, which is unknown before its first instant."""
     steps = pairwise([rates_mbps[0], *rates_mbps])
     return accumulate(mbps * 1e6 / 8 * min(at_s - before_s, LONGEST_S) for (before_s, _), (at_s, mbps) in steps)
 
 
 def _congestion(about: Value, name: str) -> str:
-    """What a series' own metadata says; what the host has set is not what a flow must have used."""
-    told = about["SERIES_META"]
-    return (told[name]["CONGESTION_CONTROL"].text() if told and told[name] else None) or UNKNOWN
+    """Return the CCA of a series' own metadata; the host's default need not be what a flow used."""
+    series_metadata = about["SERIES_META"]
+    return (
+        series_metadata[name]["CONGESTION_CONTROL"].text() if series_metadata and series_metadata[name] else None
+    ) or UNKNOWN

@@ -1,4 +1,4 @@
-"""`iperf3 --json`: a stream is a flow, an interval a sample.
+"""Import `iperf3 --json`: a stream is a flow, an interval a sample.
 
 The format is that of iperf3's documentation (https://software.es.net/iperf/); the tests' files are of version 3.12. Our
 reading: of a stream that this host sends, an interval's bytes are those that its socket took, up to a send buffer more
@@ -17,60 +17,60 @@ from ackclock.system.files import readable
 
 
 def recognises(given: Text) -> bool:
-    """Whether it looks like one."""
+    """Return True if the text looks like iperf3's JSON."""
     return given.is_json and given.json.value.keys() >= {"start", "intervals", "end"}
 
 
 def read(files: Sequence[Text]) -> Iterator[Run]:
-    """A run for each file. Raises `InputError`."""
+    """Return a run for each file. Raises `InputError`."""
     return map(_run, files)
 
 
 def _run(given: Text) -> Run:
-    whole = given.json
-    _check_ran(given, whole["error"])
-    flows = list(_flows(whole))
+    document = given.json
+    _check_ran(given, document["error"])
+    flows = list(_flows(document))
     if not flows:
         raise InputError(f"{readable(given.path)}: intervals: found no streams; expected one or more")
-    return Run(flows, began_s=_began_s(whole["start"]["timestamp"]))
+    return Run(flows, began_s=_began_s(document["start"]["timestamp"]))
 
 
 def _check_ran(given: Text, error: Value) -> None:
     if error:
-        found = f"a test that failed ({error.text()})"
-        raise InputError(f"{readable(given.path)}: found {found}; expected one that ran")
+        result = f"a test that failed ({error.text()})"
+        raise InputError(f"{readable(given.path)}: found {result}; expected one that ran")
 
 
 def _began_s(stamp: Value) -> float | None:
     return stamp["timesecs"].number() if stamp else None
 
 
-def _flows(whole: Value) -> Iterator[Flow]:
-    ends = {int(connected["socket"].needed()): connected for connected in whole["start"]["connected"].items}
+def _flows(document: Value) -> Iterator[Flow]:
+    ends = {int(connected["socket"].required()): connected for connected in document["start"]["connected"].items}
     rows: dict[int, list[tuple[float, Value]]] = {}
-    for interval in whole["intervals"].items:
+    for interval in document["intervals"].items:
         streams = [stream for stream in interval["streams"].items if not stream["omitted"].value]
         for stream in streams:
             at_s = streams[0]["end"].time_s()  # one instant for all: they are read one after the other
-            rows.setdefault(int(stream["socket"].needed()), []).append((at_s, stream))
-    last = {key: found for one in _ends(whole) for key, found in one.items()}
-    for socket, found in rows.items():
-        yield _flow(whole, ends.get(socket), found, last.get(socket, {}))
+            rows.setdefault(int(stream["socket"].required()), []).append((at_s, stream))
+    last = {key: result for one in _ends(document) for key, result in one.items()}
+    for socket, result in rows.items():
+        yield _flow(document, ends.get(socket), result, last.get(socket, {}))
 
 
-def _ends(whole: Value) -> Iterator[dict[int, dict[str, Value]]]:
-    """What is said of each socket at the end: by the sender, the receiver, or of UDP."""
-    for stream in whole["end"]["streams"].items if whole["end"]["streams"] else []:
-        told = {key: value for key, value in stream.table.items() if isinstance(value.value, dict)}
-        yield {int(value["socket"].needed()): told for value in told.values() if value["socket"]}
+def _ends(document: Value) -> Iterator[dict[int, dict[str, Value]]]:
+    """Yield the final report of each socket: by the sender, the receiver, or of UDP."""
+    for stream in document["end"]["streams"].items if document["end"]["streams"] else []:
+        reported = {key: value for key, value in stream.table.items() if isinstance(value.value, dict)}
+        yield {int(value["socket"].required()): reported for value in reported.values() if value["socket"]}
 
 
-def _flow(whole: Value, ends: Value | None, rows: list[tuple[float, Value]], last: dict[str, Value]) -> Flow:
+def _flow(document: Value, ends: Value | None, rows: list[tuple[float, Value]], last: dict[str, Value]) -> Flow:
     sends = rows[0][1]["sender"].value is not False
     near, far = (_end(ends, "local"), _end(ends, "remote")) if ends else (None, None)
-    is_udp = whole["start"]["test_start"]["protocol"].text() == "UDP"
-    congestion = whole["end"]["sender_tcp_congestion"].text() or UNKNOWN
-    mss = whole["start"]["tcp_mss_default"].number() or None
+    is_udp = document["start"]["test_start"]["protocol"].text() == "UDP"
+    congestion = document["end"]["sender_tcp_congestion"].text() or UNKNOWN
+    mss = document["start"]["tcp_mss_default"].number() or None
     return Flow(
         group="UDP" if is_udp else f"{congestion} {'up' if sends else 'down'}",
         samples=list(_samples(rows, mss)),
@@ -87,7 +87,7 @@ def _flow(whole: Value, ends: Value | None, rows: list[tuple[float, Value]], las
 def _samples(rows: list[tuple[float, Value]], mss: float | None) -> Iterator[FlowSample]:
     total = 0.0
     for at_s, row in rows:
-        total += row["bytes"].needed()
+        total += row["bytes"].required()
         cwnd_bytes = _positive(row["snd_cwnd"])
         yield FlowSample(
             time_s=at_s,
@@ -98,28 +98,32 @@ def _samples(rows: list[tuple[float, Value]], mss: float | None) -> Iterator[Flo
 
 
 def _tcp_counts(last: dict[str, Value], rows: list[tuple[float, Value]]) -> dict[str, float | None]:
-    told = [count for _, row in rows if (count := row["retransmits"].number()) is not None]
+    reported = [count for _, row in rows if (count := row["retransmits"].number()) is not None]
     return {
         "delivered_bytes": last["receiver"]["bytes"].number() if "receiver" in last else None,
         "sent_bytes": _positive(last["sender"]["bytes"]) if "sender" in last else None,
-        "retransmissions": last["sender"]["retransmits"].number() if "sender" in last else sum(told) if told else None,
+        "retransmissions": last["sender"]["retransmits"].number()
+        if "sender" in last
+        else sum(reported)
+        if reported
+        else None,
     }
 
 
 def _udp_counts(last: dict[str, Value]) -> dict[str, float | None]:
     if "udp" not in last:
         return {}
-    told = last["udp"]
+    reported = last["udp"]
     return {
-        "sent_bytes": told["bytes"].number(),
-        "sent_packets": told["packets"].number(),
-        "dropped_packets": told["lost_packets"].number(),
+        "sent_bytes": reported["bytes"].number(),
+        "sent_packets": reported["packets"].number(),
+        "dropped_packets": reported["lost_packets"].number(),
     }
 
 
 def _positive(value: Value, scale: float = 1.0) -> float | None:
-    """A number in other units; 0 says that nothing was measured."""
-    return scale * found if (found := value.number()) else None
+    """Return a number in other units; iperf3 writes 0 for what it did not measure."""
+    return scale * result if (result := value.number()) else None
 
 
 def _end(ends: Value, which: str) -> str:

@@ -1,4 +1,4 @@
-"""What measurements tell, before it is a dataset: flows and queues with samples; all that is None is not known."""
+"""Measurements before they become a dataset: flows and queues with samples; None is unknown."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MAX_SAMPLES = 20_000_000
 
 @dataclass(frozen=True, slots=True)
 class FlowSample:
-    """One flow at one instant: windows in segments, times in seconds, bytes since it was first seen."""
+    """One flow at one instant: windows in segments, times in seconds, bytes since its first sample."""
 
     time_s: float
     cwnd: float | None = None
@@ -36,7 +36,7 @@ class FlowSample:
 
 @dataclass(frozen=True, slots=True)
 class QueueSample:
-    """One queue at one instant; packets that left it, were dropped or marked count since the sample before."""
+    """One queue at one instant; packets that left, were dropped or marked count since the sample before."""
 
     time_s: float
     backlog_p: float | None = None
@@ -51,7 +51,7 @@ Sample = TypeVar("Sample", FlowSample, QueueSample)
 
 @dataclass(frozen=True)
 class Flow:
-    """A transfer. `group` is what it is called together with those like it; `counts` are columns of `flows`."""
+    """A transfer. `group` names it and those like it; `counts` are columns of `flows`."""
 
     group: str
     samples: Sequence[FlowSample] = ()
@@ -66,7 +66,7 @@ class Flow:
 
 @dataclass(frozen=True)
 class Queue:
-    """A queue and its discipline, in tc's words."""
+    """A queue and its qdisc, in tc's terms."""
 
     name: str
     discipline: str
@@ -85,27 +85,27 @@ class Run:
 
 
 def seconds(ms: float | None) -> float | None:
-    """Milliseconds in seconds; None for None."""
+    """Convert milliseconds to seconds; None stays None."""
     return None if ms is None else 1e-3 * ms
 
 
-def together(first: Run, second: Run) -> Run:
-    """Two logs of the same time as one; both must say when they began."""
+def merge(first: Run, second: Run) -> Run:
+    """Merge two logs of the same time; both must have a start time."""
     begin_s = min(first.began_s or 0.0, second.began_s or 0.0)
     parts = [_later(run, (run.began_s or 0.0) - begin_s) for run in (first, second)]
     return Run([f for run in parts for f in run.flows], [q for run in parts for q in run.queues], begin_s)
 
 
 def dataset(runs: Sequence[Run], files: Sequence[Mapping[str, Any]], command: str) -> Dataset:
-    """The dataset of some runs; `files`: what they were read from. Raises `InputError` for too many samples."""
+    """Return the dataset of some runs; `files` are their sources. Raises `InputError` for too many samples."""
     _check_count(runs, files)
     groups = list(dict.fromkeys(flow.group for run in runs for flow in run.flows))
     queues = {queue.name: queue for run in runs for queue in run.queues}
     plan = _plan(runs, groups, queues.values(), printable(PurePath(files[0]["path"]).name))
     imported = {"files": list(files), "began_s": [run.began_s for run in runs]}
-    about = {**_known(len(runs), command), "plan": plan, "imported": imported}
-    found = [_of_run(number, _tables(run, groups, list(queues)), about) for number, run in enumerate(runs)]
-    return replace(Dataset.concat(found), manifest=about)
+    about = {**_manifest_head(len(runs), command), "plan": plan, "imported": imported}
+    result = [_of_run(number, _tables(run, groups, list(queues)), about) for number, run in enumerate(runs)]
+    return replace(Dataset.concat(result), manifest=about)
 
 
 def _check_count(runs: Sequence[Run], files: Sequence[Mapping[str, Any]]) -> None:
@@ -115,10 +115,9 @@ def _check_count(runs: Sequence[Run], files: Sequence[Mapping[str, Any]]) -> Non
         raise InputError(f"{files[0]['path']}: found {count} samples; expected at most {MAX_SAMPLES}")
 
 
-def _known(runs: int, command: str) -> dict[str, Any]:
-    """The head of a manifest."""
-    told = {"command": command} if command else {}
-    return {"ackclock": _core.version, "runs": [{"run": number} for number in range(runs)], **told}
+def _manifest_head(runs: int, command: str) -> dict[str, Any]:
+    command_entry = {"command": command} if command else {}
+    return {"ackclock": _core.version, "runs": [{"run": number} for number in range(runs)], **command_entry}
 
 
 def _of_run(number: int, tables: Mapping[str, Mapping[str, Column]], about: Mapping[str, Any]) -> Dataset:
@@ -144,7 +143,7 @@ def _samples_later(samples: Sequence[Sample], by_s: float) -> Sequence[Sample]:
 
 
 def _plan(runs: Sequence[Run], groups: Sequence[str], queues: Iterable[Queue], default: str) -> dict[str, Any]:
-    """What is known of a plan that nobody made."""
+    """Return the known parts of a plan."""
     name = next((run.name for run in runs if run.name), default)
     return {"name": name, "links": [*map(_link, queues)], "groups": [{"label": label} for label in groups]}
 
@@ -179,7 +178,7 @@ _TIMES = ("start_s", "end_s", "base_rtt_s")
 
 
 def _samples(table: str, of: str, rows: Sequence[tuple[int, Any]]) -> dict[str, Column]:
-    """Rows in the order of time."""
+    """Return rows in the order of time."""
     rows = sorted(rows, key=lambda row: (row[1].time_s, row[0]))
     names = [name for name in TABLES[table] if rows and hasattr(rows[0][1], name)]
     values = {name: _column(table, name, [getattr(one, name) for _, one in rows]) for name in names}
@@ -187,7 +186,7 @@ def _samples(table: str, of: str, rows: Sequence[tuple[int, Any]]) -> dict[str, 
 
 
 def _column(table: str, name: str, values: Sequence[float | None]) -> Column:
-    """Numbers as the table's type has them, with what it takes for null."""
+    """Return numbers in the table's type, with its sentinel for null."""
     if TABLES[table][name].dtype.is_float():
         return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
     return np.array([2**64 - 1 if value is None else int(value) for value in values], dtype=np.uint64)

@@ -1,4 +1,4 @@
-"""Tables of TEACUP (CAIA's reports 150529A and B): of each flow, in a file named after it, two or three columns.
+"""Import tables of TEACUP (CAIA's reports 150529A and B): of each flow a file of two or three columns.
 
     TEST_10.0.0.1_5001_10.0.0.2_80_web10g.cwnd      seconds, window in bytes
     TEST_10.0.0.1_5001_10.0.0.2_80_web10g.tcp_rtt   seconds, smoothed RTT in ms, and perhaps an RTT sample in ms
@@ -42,7 +42,7 @@ Key = tuple[str, str, str]
 
 
 @dataclass
-class _Seen:
+class _Series:
     """Series of a connection: time in seconds since 1970 → value."""
 
     cwnd: dict[float, float] = field(default_factory=dict)
@@ -53,26 +53,26 @@ class _Seen:
 
 
 def recognises(given: Text) -> bool:
-    """Whether it looks like one."""
+    """Return True if the name is one of TEACUP's."""
     return (_TABLE.fullmatch(given.name) or _LOG.fullmatch(given.name)) is not None
 
 
 def read(files: Sequence[Text]) -> Iterator[Run]:
-    """A run for each test. Raises `InputError`."""
-    seen: dict[Key, _Seen] = {}
+    """Return a run for each test. Raises `InputError`."""
+    connections: dict[Key, _Series] = {}
     for given in files:
         if table := _TABLE.fullmatch(given.name):
             ends = f"{table['source']}:{table['sport']}", f"{table['destination']}:{table['dport']}"
-            _take_table(given, table["what"], seen.setdefault((table["test"], *ends), _Seen()))
+            _take_table(given, table["what"], connections.setdefault((table["test"], *ends), _Series()))
         elif log := _LOG.fullmatch(given.name):
-            _take_log(given, log["test"], seen)
+            _take_log(given, log["test"], connections)
         else:
             raise InputError(f"{readable(given.path)}: found another name; expected {EXPECTED}")
-    for test in dict.fromkeys(key[0] for key in seen):
-        yield _run(test, {key: one for key, one in seen.items() if key[0] == test}, files[0])
+    for test in dict.fromkeys(key[0] for key in connections):
+        yield _run(test, {key: connection for key, connection in connections.items() if key[0] == test}, files[0])
 
 
-def _take_table(given: Text, what: str, one: _Seen) -> None:
+def _take_table(given: Text, what: str, connection: _Series) -> None:
     total = 0.0
     for number, line in given.lines():
         words = re.split(r"[,\s]+", line.strip())
@@ -83,15 +83,15 @@ def _take_table(given: Text, what: str, one: _Seen) -> None:
         at_s = given.number(number, words[0], "a time")
         value = given.number(number, words[1], what)
         if what == "cwnd":
-            one.cwnd[at_s] = value / MSS_BYTES
+            connection.cwnd[at_s] = value / MSS_BYTES
         elif what == "tcp_rtt":
-            one.srtt_s[at_s] = 1e-3 * value
+            connection.srtt_s[at_s] = 1e-3 * value
         else:
             total += value
-            one.delivered_bytes[at_s] = total
+            connection.delivered_bytes[at_s] = total
 
 
-def _take_log(given: Text, test: str, seen: dict[Key, _Seen]) -> None:
+def _take_log(given: Text, test: str, connections: dict[Key, _Series]) -> None:
     lines = [(number, line.split(",")) for number, line in given.lines() if line.strip()]
     head = next((place for place, (_, words) in enumerate(lines) if words[0].strip() == "Timestamp"), None)
     if head is None:
@@ -104,10 +104,12 @@ def _take_log(given: Text, test: str, seen: dict[Key, _Seen]) -> None:
             continue
         row = {name: word.strip() for name, word in zip(names, words, strict=True)}
         source, sport, destination, dport = (word.strip() for word in words[_ENDS])
-        _take_row(given, number, row, seen.setdefault((test, f"{source}:{sport}", f"{destination}:{dport}"), _Seen()))
+        _take_row(
+            given, number, row, connections.setdefault((test, f"{source}:{sport}", f"{destination}:{dport}"), _Series())
+        )
 
 
-def _take_row(given: Text, line: int, row: Mapping[str, str], one: _Seen) -> None:
+def _take_row(given: Text, line: int, row: Mapping[str, str], connection: _Series) -> None:
     def number(*names: str) -> float | None:
         name = next((name for name in names if row.get(name)), None)
         return None if name is None else given.number(line, row[name], name)
@@ -117,32 +119,36 @@ def _take_row(given: Text, line: int, row: Mapping[str, str], one: _Seen) -> Non
         given.wrong(line, "no time", "one in the column Timestamp")
     mss = number("CurMSS") or MSS_BYTES
     values = (
-        (one.cwnd, number("CurCwnd"), 1 / mss),
-        (one.ssthresh, number("CurSsthresh"), 1 / mss),
-        (one.srtt_s, number("SmoothedRTT"), 1e-3),
-        (one.delivered_bytes, number("HCThruOctetsAcked", "ThruOctetsAcked"), 1.0),
-        (one.retransmissions, number("SegsRetrans"), 1.0),
+        (connection.cwnd, number("CurCwnd"), 1 / mss),
+        (connection.ssthresh, number("CurSsthresh"), 1 / mss),
+        (connection.srtt_s, number("SmoothedRTT"), 1e-3),
+        (connection.delivered_bytes, number("HCThruOctetsAcked", "ThruOctetsAcked"), 1.0),
+        (connection.retransmissions, number("SegsRetrans"), 1.0),
     )
     for series, value, scale in values:
         if value is not None:
             series[at_s] = scale * value
 
 
-def _run(test: str, seen: Mapping[Key, _Seen], given: Text) -> Run:
-    times_s = [at_s for one in seen.values() for series in _series(one).values() for at_s in series]
+def _run(test: str, connections: Mapping[Key, _Series], given: Text) -> Run:
+    times_s = [
+        at_s for connection in connections.values() for series in _series(connection).values() for at_s in series
+    ]
     if not times_s:
         given.wrong(1, "no samples", EXPECTED)
     begin_s = min(times_s)
     if max(times_s) - begin_s > LONGEST_S:
         given.wrong(1, f"samples over {max(times_s) - begin_s:.3g} s", f"at most {LONGEST_S:g} s")
-    flows = [_flow(key, one, begin_s) for key, one in seen.items() if any(_series(one).values())]
+    flows = [
+        _flow(key, connection, begin_s) for key, connection in connections.items() if any(_series(connection).values())
+    ]
     return Run(flows, began_s=begin_s, name=printable(test))
 
 
-def _flow(key: Key, one: _Seen, begin_s: float) -> Flow:
-    series = _series(one)
+def _flow(key: Key, connection: _Series, begin_s: float) -> Flow:
+    series = _series(connection)
     samples = [FlowSample(at_s - begin_s, **values) for at_s, values in _merged(series)]
-    retransmitted = list(one.retransmissions.values())
+    retransmitted = list(connection.retransmissions.values())
     return Flow(
         group=UNKNOWN,
         samples=samples,
@@ -150,20 +156,20 @@ def _flow(key: Key, one: _Seen, begin_s: float) -> Flow:
         destination=key[2],
         start_s=samples[0].time_s,
         end_s=samples[-1].time_s,
-        base_rtt_s=min(one.srtt_s.values(), default=None),
+        base_rtt_s=min(connection.srtt_s.values(), default=None),
         counts={"retransmissions": retransmitted[-1] - retransmitted[0]} if retransmitted else {},
     )
 
 
 def _merged(series: Mapping[str, Mapping[float, float]]) -> Iterator[tuple[float, dict[str, float | None]]]:
-    """All instants; of what is counted up, the last value before each."""
+    """Yield all instants; counters have the last value before each."""
     counted = sorted(series["delivered_bytes"].items())
-    instants = sorted({at_s for name, one in series.items() if name != "delivered_bytes" for at_s in one})
+    instants = sorted({at_s for name, connection in series.items() if name != "delivered_bytes" for at_s in connection})
     for at_s in instants or [at_s for at_s, _ in counted]:
-        values = {name: one.get(at_s) for name, one in series.items() if name != "delivered_bytes"}
+        values = {name: connection.get(at_s) for name, connection in series.items() if name != "delivered_bytes"}
         place = bisect_right(counted, (at_s, float("inf")))
         yield at_s, {**values, "delivered_bytes": counted[place - 1][1] if place else 0.0 if counted else None}
 
 
-def _series(one: _Seen) -> dict[str, dict[float, float]]:
-    return {name: getattr(one, name) for name in ("cwnd", "ssthresh", "srtt_s", "delivered_bytes")}
+def _series(connection: _Series) -> dict[str, dict[float, float]]:
+    return {name: getattr(connection, name) for name in ("cwnd", "ssthresh", "srtt_s", "delivered_bytes")}

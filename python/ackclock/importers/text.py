@@ -1,12 +1,14 @@
-"""Files of others as text, and values in their JSON: all that is used of them is checked, with its place."""
+"""Text files of other programs, and values in their JSON: every use is checked, with its place."""
 
 from __future__ import annotations
 
 import json
 import math
+import re
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NoReturn
@@ -34,22 +36,22 @@ class Text:
 
     @property
     def name(self) -> str:
-        """The file's name without what gzip adds."""
+        """Return the file's name without gzip's suffix."""
         return self.path.name.removesuffix(".gz")
 
     @property
-    def looks(self) -> str:
-        """What it is, in a word or two, for a message."""
+    def description(self) -> str:
+        """Return a short description for a message."""
         return "an empty file" if not self.text.strip() else "JSON of another program" if self.is_json else "other text"
 
     @property
     def is_json(self) -> bool:
-        """Whether it may be a JSON object."""
+        """Return True if the text may be a JSON object."""
         return self.text.lstrip()[:1] == "{"
 
     @cached_property
     def json(self) -> Value:
-        """The file as JSON. Raises `InputError` if it is none."""
+        """Parse the file as JSON. Raises `InputError` if it is none."""
         try:
             return Value(self.path, "", json.loads(self.text))
         except RecursionError:
@@ -60,21 +62,21 @@ class Text:
             self.wrong(1, "a number of thousands of digits", "a program's measurements")
 
     def lines(self) -> Iterator[tuple[int, str]]:
-        """The lines with their numbers."""
+        """Return the lines with their numbers."""
         return enumerate(self.text.splitlines(), 1)
 
-    def wrong(self, line: int, found: str, expected: str) -> NoReturn:
-        """Raises `InputError` for a line."""
-        raise InputError(f"{readable(self.path)}:{line}: found {found}; expected {expected}")
+    def wrong(self, line: int, result: str, expected: str) -> NoReturn:
+        """Raise `InputError` for a line."""
+        raise InputError(f"{readable(self.path)}:{line}: found {result}; expected {expected}")
 
-    def number(self, line: int, word: str, what: str, most: float = GREATEST) -> float:
-        """A number ≥ 0 in a line. Raises `InputError`."""
+    def number(self, line: int, word: str, what: str, maximum: float = GREATEST) -> float:
+        """Return a number ≥ 0 in a line. Raises `InputError`."""
         try:
             value = float(word)
         except ValueError:
             value = math.nan
-        if not 0 <= value <= most:
-            self.wrong(line, f"{word[:40]!r} for {what}", f"a number from 0 to {most:.4g}")
+        if not 0 <= value <= maximum:
+            self.wrong(line, f"{word[:40]!r} for {what}", f"a number from 0 to {maximum:.4g}")
         return value
 
 
@@ -87,62 +89,62 @@ class Value:
     value: Any
 
     def wrong(self, expected: str) -> NoReturn:
-        """Raises `InputError`: this was found there."""
+        """Raise `InputError` with the value and its place."""
         shown = "nothing" if self.value is None else json.dumps(self.value)[:40]
         place = f"{printable(self.place)}: " if self.place else ""
         raise InputError(f"{readable(self.path)}: {place}found {shown}; expected {expected}")
 
     def __getitem__(self, key: str) -> Value:
-        """What a table has there, null for nothing. Raises `InputError` if this is no table."""
+        """Return the value of a key, null if it is missing. Raises `InputError` if this is no table."""
         if not isinstance(self.value, dict):
             self.wrong("a table")
         return Value(self.path, f"{self.place}.{key}" if self.place else key, self.value.get(key))
 
     def __bool__(self) -> bool:
-        """Whether there is anything."""
+        """Return True unless the value is null."""
         return self.value is not None
 
     @property
     def items(self) -> list[Value]:
-        """A list's. Raises `InputError` if this is none."""
+        """Return the items of a list. Raises `InputError` if this is none."""
         if not isinstance(self.value, list):
             self.wrong("a list")
         return [Value(self.path, f"{self.place}[{number}]", value) for number, value in enumerate(self.value)]
 
     @property
     def table(self) -> dict[str, Value]:
-        """A table's. Raises `InputError` if this is none."""
+        """Return the values of a table. Raises `InputError` if this is none."""
         if not isinstance(self.value, dict):
             self.wrong("a table")
         return {key: self[key] for key in self.value}
 
-    def number(self, most: float = GREATEST) -> float | None:
-        """A number from 0 to `most`; None for null. Raises `InputError` for all else."""
+    def number(self, maximum: float = GREATEST) -> float | None:
+        """Return a number from 0 to `maximum`; None for null. Raises `InputError` for all else."""
         if self.value is None:
             return None
         is_number = isinstance(self.value, (int, float)) and not isinstance(self.value, bool)
-        if not is_number or not 0 <= self.value <= most:
-            self.wrong(f"a number from 0 to {most:.4g}")
+        if not is_number or not 0 <= self.value <= maximum:
+            self.wrong(f"a number from 0 to {maximum:.4g}")
         return float(self.value)
 
-    def needed(self, most: float = GREATEST) -> float:
-        """A number that must be there."""
-        found = self.number(most)
-        return self.wrong("a number") if found is None else found
+    def required(self, maximum: float = GREATEST) -> float:
+        """Return a number that must be present. Raises `InputError`."""
+        result = self.number(maximum)
+        return self.wrong("a number") if result is None else result
 
     def time_s(self) -> float:
-        """Seconds since a measurement began."""
-        return self.needed(LONGEST_S)
+        """Return seconds since the measurement began."""
+        return self.required(LONGEST_S)
 
     def text(self) -> str | None:
-        """A text on one line; None for null. Raises `InputError` for all else."""
+        """Return a text on one line; None for null. Raises `InputError` for all else."""
         if self.value is not None and not isinstance(self.value, str):
             self.wrong("a text")
         return None if self.value is None else printable(self.value)
 
 
 def read(path: Path) -> Text:
-    """A file's text. Raises `InputError` if it cannot be read, is too long, cut off, or no text."""
+    """Return a file's text. Raises `InputError` if it cannot be read, is too long, cut off, or no text."""
     content = files.read_bytes(path, LONGEST)
     return Text(path, _decoded(path, _decompressed(path, content) if content.startswith(_GZIP) else content))
 
@@ -151,22 +153,69 @@ def _decoded(path: Path, content: bytes) -> str:
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        found = f"byte {error.start}, which is no text"
-        raise InputError(f"{readable(path)}: found {found}; expected measurements") from None
+        result = f"byte {error.start}, which is no text"
+        raise InputError(f"{readable(path)}: found {result}; expected measurements") from None
 
 
 def _decompressed(path: Path, content: bytes) -> bytes:
-    found, rest = b"", content
+    result, rest = b"", content
     while rest:
         stream = zlib.decompressobj(wbits=31)
         try:
-            found += stream.decompress(rest, LONGEST + 1 - len(found))
+            result += stream.decompress(rest, LONGEST + 1 - len(result))
         except zlib.error as error:
             reason = str(error).rpartition(": ")[2]
             raise InputError(f"{readable(path)}: found damaged gzip ({reason}); expected a whole file") from None
-        if len(found) > LONGEST:
+        if len(result) > LONGEST:
             raise InputError(f"{readable(path)}: found more than {LONGEST >> 20} MiB in gzip; expected less")
         if not stream.eof:
             raise InputError(f"{readable(path)}: found gzip that is cut off; expected a whole file")
         rest = stream.unused_data
-    return found
+    return result
+
+
+_EPOCH = re.compile(r"\W*(?:[A-Za-z]+\W+)?(\d{9,10}(?:\.\d+)?)(?:[\s;,]+(.*))?")
+_ISO = re.compile(
+    r"\W*(?:[A-Za-z]+\W+)?(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?)(?:\s+(.*))?"
+)
+
+
+def snapshots(given: Text, expected: str) -> Iterator[tuple[float, list[tuple[int, str]]]]:
+    """Yield each time in seconds since 1970, and the lines after it with their numbers.
+
+    Raises `InputError` for lines before the first time, for times that go back, and for too long a log.
+    """
+    at_s: float | None = None
+    first_s, lines = None, list[tuple[int, str]]()
+    for number, line in given.lines():
+        result = _time(given, number, line)
+        if result is None:
+            if at_s is None and line.strip():
+                given.wrong(number, f"{line.strip()[:60]!r} before any time", expected)
+            lines.append((number, line))
+            continue
+        time_s, rest = result
+        first_s = time_s if first_s is None else first_s
+        if not (at_s or first_s) <= time_s <= first_s + LONGEST_S:
+            given.wrong(number, f"a time {time_s - (at_s or first_s):+.6g} s after the one before", "times that grow")
+        if at_s is not None and time_s > at_s:
+            yield at_s, lines
+            lines = []
+        at_s = time_s
+        if rest:
+            lines.append((number, rest))
+    if at_s is not None:
+        yield at_s, lines
+
+
+def _time(given: Text, number: int, line: str) -> tuple[float, str] | None:
+    """Return the time that a line begins with, and the rest of the line."""
+    if result := _EPOCH.fullmatch(line):
+        return float(result[1]), result[2] or ""
+    if result := _ISO.fullmatch(line):
+        try:
+            time = datetime.fromisoformat(result[1].replace(",", "."))
+        except ValueError:
+            given.wrong(number, f"{result[1]!r}", "a date and a time")
+        return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp(), result[2] or ""
+    return None

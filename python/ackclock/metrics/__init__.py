@@ -8,12 +8,10 @@
     metrics.response_times(data)                   # completion times by size
     metrics.epochs(data)                           # the congestion epochs
     metrics.epochs_by_rule(data)                   # the same by three rules of what an epoch is
-    metrics.window_falls(data)                     # the total window before and after each
+    metrics.window_reductions(data)                     # the total window before and after each
     metrics.shared_bottlenecks(data)               # which flows' RTTs go together
-    metrics.trace(captured)                        # what Braud 2016 measured in backbone traces
     metrics.flow_goodput(data)                     # goodput of each flow, with its label
     metrics.flow_means(data)                       # goodput, loss, RTT and window of each flow
-    metrics.losses_before_capture_loss(captured)   # losses where the capture misses nothing
     metrics.cdf(data, "fct_s")              # distribution functions
     metrics.windows_over_time(data)                # mean and coefficient of variation of the windows at each instant
     metrics.slowdowns(data)                        # completion times over those of an empty network, by size
@@ -23,7 +21,7 @@
     metrics.robustness(data, baseline)             # what is left of each metric under a challenge
     metrics.responsiveness_at(data, [20, 40])      # how soon it is steady again after these instants
 
-To add one, write a function of a `RunView` whose docstring says what it is and where it comes from, and add it to its
+To add one, write a function of a `RunView` whose docstring gives what it is and where it comes from, and add it to its
 file's `METRICS`; with ranks, if it is a main one.
 """
 
@@ -47,29 +45,23 @@ from ackclock.metrics import (
     one_way,
     oscillation,
     paths,
-    pendulum,
     robust,
     slowdown,
     throughput,
-    tracking,
 )
 from ackclock.metrics.distributions import cdf, windows_over_time
-from ackclock.metrics.flow_goodput import flow_goodput
-from ackclock.metrics.flow_means import flow_means
+from ackclock.metrics.epoch_tables import epochs_by_rule, window_reductions
+from ackclock.metrics.flow_tables import flow_goodput, flow_means
 from ackclock.metrics.metric import PLACES, Metric, Value
 from ackclock.metrics.paths import shared_paths
 from ackclock.metrics.protocols import PHASE, Recorded
 from ackclock.metrics.response import response_times
 from ackclock.metrics.responsiveness import responsiveness_at
-from ackclock.metrics.rules import epochs_by_rule
 from ackclock.metrics.sharing import shared_bottlenecks
 from ackclock.metrics.slowdown import slowdowns, within_deadline
 from ackclock.metrics.summary import Summary, summarise
-from ackclock.metrics.trace import trace
-from ackclock.metrics.traced_loss import losses_before_capture_loss
 from ackclock.metrics.tracking import cubic_epochs
 from ackclock.metrics.view import RunView, runs
-from ackclock.metrics.window_reduction import window_falls
 
 __all__ = [
     "METRICS",
@@ -82,7 +74,6 @@ __all__ = [
     "epochs_by_rule",
     "flow_goodput",
     "flow_means",
-    "losses_before_capture_loss",
     "main",
     "of_run",
     "response_times",
@@ -95,9 +86,8 @@ __all__ = [
     "summarise",
     "summary",
     "table",
-    "trace",
     "value",
-    "window_falls",
+    "window_reductions",
     "windows_over_time",
     "within_deadline",
 ]
@@ -113,12 +103,10 @@ FAMILIES = (
     slowdown,
     dynamics,
     oscillation,
-    tracking,
     paths,
-    pendulum,
 )
 
-#: What metrics of one run are taken of.
+#: Expected argument of a run's metrics.
 RUN = "a run, as metrics.runs gives"
 
 #: Every metric by its name.
@@ -130,20 +118,20 @@ UNITS = ("", "_s", "_bps", "_p")
 
 
 def full_name(name: str, among: Collection[str] = tuple(METRICS)) -> str | None:
-    """The metric that is called so: `queue_delay_p95` is `queue_delay_p95_s`. None for what is none of these."""
+    """Return the metric of this name, whose unit may be omitted (`queue_delay_p95`); None if there is none."""
     return next((f"{name}{unit}" for unit in UNITS if f"{name}{unit}" in among), None)
 
 
 @checked(place=one_of(*PLACES))
 def main(place: str) -> list[str]:
-    """Names of the main metrics in one of `metric.PLACES`, in their order there."""
+    """Return the names of the main metrics in one of `metric.PLACES`, in their order there."""
     ranks = {name: rank for name, metric in METRICS.items() if (rank := metric.rank(place))}
     return sorted(ranks, key=lambda name: ranks[name])
 
 
 @checked(view=arguments.a(RunView, RUN))
 def of_run(view: RunView) -> dict[str, Value]:
-    """All the metrics of one run, taken once of each dataset."""
+    """Return all metrics of one run, computed once for each dataset."""
     measured, which = view.data.measured, (view.run, view.between, view.rule)
     if which not in measured:
         measured[which] = {name: value(view, name) for name in METRICS}
@@ -151,7 +139,7 @@ def of_run(view: RunView) -> dict[str, Value]:
 
 
 def value(view: RunView, name: str) -> Value:
-    """One metric of one run: as its engine gave it for want of tables, else from the tables; null if not finite.
+    """Return one metric of one run: as its engine gave it for want of tables, else from the tables; null if not finite.
 
     Raises `InputError` for a metric that there is not.
     """
@@ -165,34 +153,34 @@ def value(view: RunView, name: str) -> Value:
 
 @checked(values=several(arguments.a(Mapping, "metrics by name"), "the metrics of some runs"))
 def summary(values: Sequence[Mapping[str, Value]]) -> dict[str, Summary]:
-    """Each metric's summary over runs; lists (a value for each flow) have none."""
+    """Return each metric's summary over runs; lists (a value for each flow) have none."""
     scalars = [metric for metric in METRICS.values() if not metric.per_flow]
     return {metric.name: _summary(metric, [_scalar(run.get(metric.name)) for run in values]) for metric in scalars}
 
 
 def _summary(metric: Metric, values: list[float | None]) -> Summary:
-    return summarise(values, 0.0, metric.most)
+    return summarise(values, 0.0, metric.maximum)
 
 
 def epochs(data: Recorded, between: tuple[float, float] | None = None, rule: str | None = None) -> pl.DataFrame:
-    """The congestion epochs of all runs, a row each, in order.
+    """Return the congestion epochs of all runs, a row each, in order.
 
     `run`, `seed`; `epoch`, its number in the run; `start_s` and `end_s`, its first and last drop; `drops`, packets
     dropped; `flows_hit`, the synchronised flows: those that lost one; `flows_active` that were there; `share`, hit out
-    of active. `between` looks at a part of each run (seconds); `rule` says what an epoch is: "gap", "first" or
-    "per RTT" (`metrics.numbering`); None: as the scenario says.
+    of active. `between` looks at a part of each run (seconds); `rule` gives what an epoch is: "gap", "first" or
+    "per RTT" (`metrics.numbering`); None: as the scenario gives.
     """
-    found = [
-        view.once(epoch.epochs).select(
+    result = [
+        view.cached(epoch.epochs).select(
             pl.lit(view.run, pl.UInt32).alias("run"), pl.lit(view.seed, pl.Int64).alias("seed"), pl.all()
         )
         for view in runs(data, between, rule)
     ]
-    return pl.concat(found) if found else pl.DataFrame()
+    return pl.concat(result) if result else pl.DataFrame()
 
 
 def robustness(challenged: Recorded, baseline: Recorded, between: tuple[float, float] | None = None) -> pl.DataFrame:
-    """What is left of metrics in a challenging environment: a row for each, of those that both results have.
+    """Return the ratio of each metric in a challenging environment to its baseline, a row a metric.
 
     `challenged` and `baseline`, the means over the runs; `robustness`, the mean over the seeds that both have of the
     ratio of the two, with Student's 95 % interval: 1 if the challenge does not matter; of goodput, fairness and
@@ -204,7 +192,7 @@ def robustness(challenged: Recorded, baseline: Recorded, between: tuple[float, f
 
 
 def table(data: Recorded, between: tuple[float, float] | None = None, epochs: str | None = None) -> dict[str, Any]:
-    """Metrics of each run and their summaries, as `ackclock run --json` prints them.
+    """Return the metrics of each run and their summaries, as `ackclock run --json` prints them.
 
     With `between`, of that part of each run (seconds, from and to), the warm-up not considered: for runs with phases.
     What the engine counted over the whole measured part only is null there; goodputs, utilisation, delays and loss
@@ -216,18 +204,18 @@ def table(data: Recorded, between: tuple[float, float] | None = None, epochs: st
     """
     views = list(runs(data, between, epochs))
     values = [of_run(view) for view in views]
-    beside = {key: data.manifest[key] for key in (PHASE,) if key in data.manifest}
+    phase = {key: data.manifest[key] for key in (PHASE,) if key in data.manifest}
     return {
         "scenario": data.plan.name,
         "engine": data.manifest.get("engine"),
-        "runs": [{"seed": view.seed, "metrics": found} for view, found in zip(views, values, strict=True)],
-        "summary": {name: found.as_dict() for name, found in summary(values).items()},
-        **beside,
+        "runs": [{"seed": view.seed, "metrics": result} for view, result in zip(views, values, strict=True)],
+        "summary": {name: result.as_dict() for name, result in summary(values).items()},
+        **phase,
     }
 
 
 def _finite(value: Value) -> Value:
-    """Null for what JSON cannot say (NaN, infinity)."""
+    """Return null for values that JSON cannot express (NaN, infinity)."""
     if isinstance(value, list):
         return value if all(map(math.isfinite, value)) else None
     return None if value is None or not math.isfinite(value) else float(value)

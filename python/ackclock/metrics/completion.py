@@ -1,7 +1,7 @@
-"""How long finite transfers took: RFC 5166's completion times (throughput as the user sees it).
+"""Completion times of finite transfers, RFC 5166's throughput as the user sees it.
 
 A run ends before its last transfers do. `fct_mean_s` and `fct_p95_s` leave those out, and since it is
-the long ones that do not end, they are too small by some amount (Braud 2016 section 7.4.1). `unfinished` says how many
+the long ones that do not end, they are too small by some amount (Braud 2016 section 7.4.1). `unfinished` gives how many
 were left out; `fct_km_mean_s` and `fct_km_median_s` count each for as long as it was watched.
 
 A capture ends as a run does: of the connections that were opened in it, those that were not closed are unfinished. The
@@ -30,8 +30,8 @@ def fct_mean_s(view: RunView) -> float | None:
     that were still under way at the end are not counted, which makes the mean too small: see `unfinished` and
     `fct_km_mean_s`. Source: RFC 5166 (throughput), Guillier 2008 (completion time T).
     """
-    found = [(float(times_s.sum()), times_s.size) for times_s in _completions_s(view)]
-    total_s, count = map(sum, zip(*found, strict=True))
+    result = [(float(times_s.sum()), times_s.size) for times_s in _completions_s(view)]
+    total_s, count = map(sum, zip(*result, strict=True))
     return total_s / count if count else None
 
 
@@ -48,7 +48,7 @@ def unfinished(view: RunView) -> float | None:
 
     Null if no finite transfer began in the measured part. Source: Braud 2016 section 7.4.1 (the bias they make).
     """
-    begun, finished = view.once(_begun)
+    begun, finished = view.cached(_begun)
     return float(begun - finished) if begun else None
 
 
@@ -57,7 +57,7 @@ def unfinished_share(view: RunView) -> float | None:
 
     Source: Braud 2016 section 7.4.1.
     """
-    begun, finished = view.once(_begun)
+    begun, finished = view.cached(_begun)
     return (begun - finished) / begun if begun else None
 
 
@@ -69,7 +69,7 @@ def fct_km_mean_s(view: RunView) -> float | None:
     `fct_mean_s`, and still too small by what lies beyond that time. Null if none was finished. Source: Kaplan
     and Meier 1958; Braud 2016 section 7.4.1.
     """
-    _, finished = view.once(_begun)
+    _, finished = view.cached(_begun)
     return survival.restricted_mean(lambda: _watched(view)) if finished else None
 
 
@@ -88,7 +88,7 @@ def fct_syn_lost_s(view: RunView) -> float | None:
     was lost: each costs an initial timeout. Unfinished ones are not counted. Source: Braud 2016, figure 7-1 (response
     times with and without the loss of a SYN).
     """
-    return view.once(_means_by_syn)[1]
+    return view.cached(_means_by_syn)[1]
 
 
 def fct_syn_kept_s(view: RunView) -> float | None:
@@ -96,11 +96,11 @@ def fct_syn_kept_s(view: RunView) -> float | None:
 
     As `fct_syn_lost_s`. Source: Braud 2016, figure 7-1.
     """
-    return view.once(_means_by_syn)[0]
+    return view.cached(_means_by_syn)[0]
 
 
 def transfers(view: RunView) -> pl.DataFrame:
-    """The finite transfers that began in the measured part.
+    """Return the finite transfers that began in the measured part.
 
     `group`, `congestion`, `size_bytes`, `syn_retransmissions`; `time_s`, how long it took or, if not `finished`
     by the end of the measured part, how long it had been under way.
@@ -108,21 +108,21 @@ def transfers(view: RunView) -> pl.DataFrame:
     finite = pl.col("size_bytes").is_not_null() | pl.col("fct_s").is_not_null()
     begun = pl.col("start_s").is_between(view.warmup_s, view.duration_s, closed="left")
     in_time = (pl.col("start_s") + pl.col("fct_s") <= view.duration_s).fill_null(value=False)
-    found = view.flows.filter(finite, begun).with_columns(in_time.alias("finished"))
+    result = view.flows.filter(finite, begun).with_columns(in_time.alias("finished"))
     so_far_s = view.duration_s - pl.col("start_s")
     time_s = pl.when("finished").then("fct_s").otherwise(so_far_s).alias("time_s")
-    return found.select("group", "congestion", "size_bytes", "syn_retransmissions", time_s, "finished")
+    return result.select("group", "congestion", "size_bytes", "syn_retransmissions", time_s, "finished")
 
 
-def watched(found: pl.DataFrame) -> tuple[Array, npt.NDArray[np.bool_]]:
-    """What the Kaplan–Meier estimate takes: how long each transfer was watched, and whether it ended then."""
-    return found["time_s"].to_numpy(), np.asarray(found["finished"].to_numpy(), dtype=bool)
+def watched(result: pl.DataFrame) -> tuple[Array, npt.NDArray[np.bool_]]:
+    """Return the input of the Kaplan–Meier estimate: how long each transfer was watched, and whether it ended then."""
+    return result["time_s"].to_numpy(), np.asarray(result["finished"].to_numpy(), dtype=bool)
 
 
 def ended_by(view: RunView, instants: int) -> tuple[Array, Array]:
-    """As `distributions.completions`, at so many times (s) evenly up to the longest that one took."""
+    """Return `distributions.completions` at evenly spaced times (s) up to the longest completion time."""
     longest_s = max(
-        (float(found.times_s.max()) for found in transfers_in_blocks(view) if found.times_s.size), default=0.0
+        (float(result.times_s.max()) for result in transfers_in_blocks(view) if result.times_s.size), default=0.0
     )
     at_s = np.linspace(0.0, longest_s, instants + 1)[1:]
     share = survival.ended_by(lambda: _watched(view), at_s)
@@ -130,7 +130,7 @@ def ended_by(view: RunView, instants: int) -> tuple[Array, Array]:
 
 
 def _completions_s(view: RunView) -> Iterator[Array]:
-    """Completion times of the transfers that were completed in the measured part, in blocks."""
+    """Yield completion times of the transfers that were completed in the measured part, in blocks."""
     for block in view.rows("flows").blocks("start_s", "fct_s"):
         ends_s = block["start_s"] + block["fct_s"]
         yield block["fct_s"][(ends_s >= view.warmup_s) & (ends_s <= view.duration_s)]
@@ -138,17 +138,17 @@ def _completions_s(view: RunView) -> Iterator[Array]:
 
 @dataclass(frozen=True, slots=True)
 class Transfers:
-    """As `transfers`, of a block of flows."""
+    """The columns of `transfers`, for a block of flows."""
 
     groups: npt.NDArray[np.uint32]
     sizes_bytes: Array
     times_s: Array
     finished: npt.NDArray[np.bool_]
-    syns_again: Array
+    syn_retransmissions: Array
 
 
 def transfers_in_blocks(view: RunView) -> Iterator[Transfers]:
-    """As `transfers`, in blocks."""
+    """Yield `transfers` in blocks."""
     columns = ("group", "start_s", "fct_s", "size_bytes", "syn_retransmissions")
     for block in view.rows("flows").blocks(*columns):
         starts_s, taken_s = block["start_s"], block["fct_s"]
@@ -161,23 +161,22 @@ def transfers_in_blocks(view: RunView) -> Iterator[Transfers]:
 
 
 def _watched(view: RunView) -> Iterator[tuple[Array, npt.NDArray[np.bool_]]]:
-    """As `watched`, in blocks."""
-    return ((found.times_s, found.finished) for found in transfers_in_blocks(view))
+    return ((result.times_s, result.finished) for result in transfers_in_blocks(view))
 
 
 def _begun(view: RunView) -> tuple[int, int]:
-    """How many finite transfers began in the measured part, and how many of them were finished by its end."""
-    found = [(ended.size, int(ended.sum())) for _, ended in _watched(view)]
-    return sum(begun for begun, _ in found), sum(finished for _, finished in found)
+    """Return how many finite transfers began in the measured part, and how many of them finished by its end."""
+    result = [(ended.size, int(ended.sum())) for _, ended in _watched(view)]
+    return sum(begun for begun, _ in result), sum(finished for _, finished in result)
 
 
 def _means_by_syn(view: RunView) -> tuple[float | None, float | None]:
-    """Mean completion times of the finished transfers whose SYN was answered, and of those that sent it again."""
+    """Return mean completion times of the finished transfers without and with a retransmitted SYN."""
     sums_s, counts = np.zeros(2), np.zeros(2)
-    for found in transfers_in_blocks(view):
-        known = found.finished & ~np.isnan(found.syns_again)
-        again = (found.syns_again[known] > 0).astype(np.intp)
-        sums_s += np.bincount(again, found.times_s[known], 2)
+    for result in transfers_in_blocks(view):
+        valid = result.finished & ~np.isnan(result.syn_retransmissions)
+        again = (result.syn_retransmissions[valid] > 0).astype(np.intp)
+        sums_s += np.bincount(again, result.times_s[valid], 2)
         counts += np.bincount(again, minlength=2)
     kept, lost = (float(total_s / count) if count else None for total_s, count in zip(sums_s, counts, strict=True))
     return kept, lost

@@ -1,4 +1,4 @@
-"""How long packets waited: RFC 5166's delay."""
+"""Delay of packets: RFC 5166's delay."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def queue_delay_mean_s(view: RunView) -> float | None:
     """
     links = view.rows("links")
     means_s, departed = links["sojourn_mean_s"], links["departed_p"]
-    known = ~np.isnan(means_s + departed)
-    return _weighted_mean(means_s[known], departed[known]) if known.any() else _weighted_mean(*_sampled(view))
+    valid = ~np.isnan(means_s + departed)
+    return _weighted_mean(means_s[valid], departed[valid]) if valid.any() else _weighted_mean(*_sampled(view))
 
 
 def queue_delay_p95_s(view: RunView) -> float | None:
@@ -64,26 +64,26 @@ def queue_empty_share(view: RunView) -> float | None:
     if empty_s is not None:
         return empty_s / view.measured_s
     samples = view.measured("queue_samples")
-    known = samples.count("backlog_p")
-    return sum(int((backlog == 0).sum()) for backlog in samples.known("backlog_p")) / known if known else None
+    count = samples.count("backlog_p")
+    return sum(int((backlog == 0).sum()) for backlog in samples.values("backlog_p")) / count if count else None
 
 
 def sojourn_histogram(view: RunView) -> tuple[Array, Array]:
-    """Sojourn times (s, ascending) and how many packets had them, at the bottleneck in the measured part."""
-    links = view.rows("links").whole
+    """Return sojourn times (s, ascending) and packet counts, at the bottleneck in the measured part."""
+    links = view.rows("links").as_block
     histograms = zip(links.items("sojourn_edges_s"), links.items("sojourn_counts"), strict=True)
-    known = [(edges_s, counts) for edges_s, counts in histograms if edges_s is not None]
-    if not known:
+    valid = [(edges_s, counts) for edges_s, counts in histograms if edges_s is not None]
+    if not valid:
         return _sampled(view)
-    if any(counts is None or len(counts) != len(edges_s) for edges_s, counts in known):
+    if any(counts is None or len(counts) != len(edges_s) for edges_s, counts in valid):
         raise InputError("the table 'links': found sojourn_edges_s without as many sojourn_counts; expected as many")
-    edges_s, counts = (np.concatenate(column) for column in zip(*known, strict=True))
+    edges_s, counts = (np.concatenate(column) for column in zip(*valid, strict=True))
     times_s, bins = np.unique(edges_s, return_inverse=True)
     return times_s, np.bincount(bins, counts).astype(np.float64)
 
 
 def weighted_quantile(values: Array, weights: Array, share: float) -> float | None:
-    """The smallest of the ascending `values` at which `share` of the total weight is reached; None without weight."""
+    """Return the smallest ascending value at which `share` of the total weight is reached; None without weight."""
     cumulative = np.cumsum(weights)
     if cumulative.size == 0 or cumulative[-1] <= 0:
         return None
@@ -93,8 +93,8 @@ def weighted_quantile(values: Array, weights: Array, share: float) -> float | No
 def _sampled(view: RunView) -> tuple[Array, Array]:
     samples = view.measured("queue_samples")
     sojourns_s, departures = samples["sojourn_s"], samples["departures_p"]
-    known = np.flatnonzero(~np.isnan(sojourns_s + departures))
-    order = known[np.argsort(sojourns_s[known], kind="stable")]
+    valid = np.flatnonzero(~np.isnan(sojourns_s + departures))
+    order = valid[np.argsort(sojourns_s[valid], kind="stable")]
     return sojourns_s[order], departures[order]
 
 

@@ -1,4 +1,4 @@
-"""Distribution functions of what was measured, one of each run."""
+"""Distribution functions of measured quantities, one for each run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Distribution = Callable[[RunView], tuple[Array, Array]]
 
 
 def cdf(data: Recorded, quantity: str, between: tuple[float, float] | None = None) -> pl.DataFrame:
-    """The distribution function of a quantity in the measured part: `run`, `seed`, the quantity, `share`.
+    """Return the distribution function of a quantity in the measured part: `run`, `seed`, the quantity, `share`.
 
     `share` of the values of the run are at or below. Quantities: `fct_s` (of the transfers begun in the
     measured part, by Kaplan and Meier: unfinished ones count, so that it ends below 1 if some are), `cwnd` (segments)
@@ -37,7 +37,7 @@ def cdf(data: Recorded, quantity: str, between: tuple[float, float] | None = Non
 
 
 def windows_over_time(data: Recorded, between: tuple[float, float] | None = None) -> pl.DataFrame:
-    """How the flows' windows are spread at each instant of the measured part.
+    """Return mean and coefficient of variation of the flows' windows at each instant of the measured part.
 
     `run`, `seed`, `time_s`, `mean` (segments) and `cov`, the coefficient of variation over the flows (the population's
     standard deviation / mean). `between` looks at a part of each run (s). Source: Belhareth 2014, figures 3.12 to 3.14.
@@ -56,49 +56,49 @@ def windows_over_time(data: Recorded, between: tuple[float, float] | None = None
 
 
 def empirical(values: Array, weights: Array | None = None) -> tuple[Array, Array]:
-    """The empirical distribution function: ascending values and the share at or below each."""
-    known = ~np.isnan(values)
+    """Return the empirical distribution function: ascending values and the share at or below each."""
+    valid = ~np.isnan(values)
     if weights is None:  # there may be ten million
-        ascending = values[known]
+        ascending = values[valid]
         ascending.sort()
         share = np.arange(1.0, ascending.size + 1)
         share /= max(ascending.size, 1)
         return ascending, share
-    order = np.argsort(values[known], kind="stable")
-    ascending, weight = values[known][order], weights[known][order]
+    order = np.argsort(values[valid], kind="stable")
+    ascending, weight = values[valid][order], weights[valid][order]
     total = weight.sum()
     return ascending, np.cumsum(weight) / total if total > 0 else weight
 
 
 def completions(view: RunView) -> tuple[Array, Array]:
-    """Share of the transfers begun in the measured part that were finished within each time (s): Kaplan and Meier."""
-    times_s, lasting = survival.kaplan_meier(*watched(view.once(transfers)))
+    """Return the Kaplan–Meier share of transfers begun in the measured part that finished within each time (s)."""
+    times_s, lasting = survival.kaplan_meier(*watched(view.cached(transfers)))
     return times_s, 1 - lasting
 
 
 def windows(view: RunView) -> tuple[Array, Array]:
-    """Distribution of the sampled congestion windows (segments)."""
+    """Return the distribution of the sampled congestion windows (segments)."""
     return empirical(view.measured("flow_samples")["cwnd"])
 
 
 def rtts(view: RunView) -> tuple[Array, Array]:
-    """Distribution of the flows' sampled smoothed RTTs (s)."""
+    """Return the distribution of the flows' sampled smoothed RTTs (s)."""
     return empirical(view.measured("flow_samples")["srtt_s"])
 
 
 def queue_delays(view: RunView) -> tuple[Array, Array]:
-    """Distribution of the bottleneck's sojourn times (s) over packets."""
+    """Return the distribution of the bottleneck's sojourn times (s) over packets."""
     return empirical(*delay.sojourn_histogram(view))
 
 
 def backlogs(view: RunView) -> tuple[Array, Array]:
-    """Distribution of the bottleneck's sampled backlog (packets) over time."""
+    """Return the distribution of the bottleneck's sampled backlog (packets) over time."""
     return empirical(view.measured("queue_samples")["backlog_p"])
 
 
 def goodputs(view: RunView) -> tuple[Array, Array]:
-    """Distribution of the flows' goodputs while they were there (bit/s)."""
-    rates = view.once(throughput.rates_while_there_bps)
+    """Return the distribution of the flows' goodputs while they were active (bit/s)."""
+    rates = view.cached(throughput.active_rates_bps)
     return empirical(np.empty(0) if rates is None else rates)
 
 

@@ -1,4 +1,4 @@
-"""How the flows move: RFC 5166's response to changes, oscillations and convergence.
+"""Dynamics of the flows: RFC 5166's response to changes, oscillations and convergence.
 
 Rates are goodputs seen at the senders. Where nothing else is said they are averaged over a window of 20 mean RTTs and
 at least 1 s, which is longer than the stalls of a loss recovery and shorter than the transients of interest. Flows
@@ -11,11 +11,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ackclock.metrics.delivered import delivered_by, goodputs
-from ackclock.metrics.instants import instants
+from ackclock.metrics.flow_series import delivered_by, goodputs, instants
 from ackclock.metrics.metric import Metric
 from ackclock.metrics.rows import ordered
-from ackclock.metrics.view import Array, Lives, RunView, lives
+from ackclock.metrics.view import Array, FlowLifetimes, RunView, flow_lifetimes
 
 #: δ of the δ-fair convergence time: each flow within 30 % of the equal share.
 DELTA = 0.3
@@ -43,9 +42,9 @@ def convergence_s(view: RunView) -> float | None:
     for times_s, rates in goodputs(view, lasting.flows, window(view)):
         means = rates.mean(axis=1, keepdims=True)
         fair = (np.abs(rates - means) <= DELTA * means).all(axis=1) & (means[:, 0] > 0)
-        found = np.flatnonzero(fair & (times_s >= last_s + window(view)))
-        if found.size:
-            return float(times_s[found[0]] - last_s)
+        result = np.flatnonzero(fair & (times_s >= last_s + window(view)))
+        if result.size:
+            return float(times_s[result[0]] - last_s)
     return None
 
 
@@ -56,9 +55,9 @@ def smoothness(view: RunView) -> float | None:
     run's mean, and at least one sampling interval. Source: RFC 5166 (largest reduction of the sending rate in one
     RTT), Bansal et al. 2001, Guillier 2008 (smoothness S).
     """
-    smallest, _ = view.once(_extremes)
-    known = smallest[np.isfinite(smallest)]
-    return float(np.minimum(1.0, known).mean()) if known.size else None
+    smallest, _ = view.cached(_extremes)
+    valid = smallest[np.isfinite(smallest)]
+    return float(np.minimum(1.0, valid).mean()) if valid.size else None
 
 
 def aggressiveness(view: RunView) -> float | None:
@@ -70,9 +69,9 @@ def aggressiveness(view: RunView) -> float | None:
     congestion: divide by the RTT. Samples do not tell which RTTs were free of congestion, so all are looked at.
     Source: RFC 5166 (response to changes), Bansal et al. 2001, Guillier 2008 (aggressiveness A).
     """
-    _, largest = view.once(_extremes)
-    known = largest[np.isfinite(largest)]
-    return float(np.maximum(0.0, known).mean()) if known.size else None
+    _, largest = view.cached(_extremes)
+    valid = largest[np.isfinite(largest)]
+    return float(np.maximum(0.0, valid).mean()) if valid.size else None
 
 
 def sd_goodput_time_bps(view: RunView) -> float | None:
@@ -82,8 +81,8 @@ def sd_goodput_time_bps(view: RunView) -> float | None:
     deviation), for flows with at least two; null without such a flow. Source: RFC 5166 (minimising oscillations),
     Guillier 2008 (variance σ).
     """
-    found = view.once(_deviations)
-    return None if found is None else float(found[0].mean())
+    result = view.cached(_deviations)
+    return None if result is None else float(result[0].mean())
 
 
 def cov_goodput_time(view: RunView) -> float | None:
@@ -94,10 +93,10 @@ def cov_goodput_time(view: RunView) -> float | None:
     left out. Guillier 2008 prints a "normalised standard deviation" without its formula or its interval: the mean
     over the flows and the second are our reading. Source: RFC 5166 (minimising oscillations), Guillier 2008 (CoV).
     """
-    found = view.once(_deviations)
-    if found is None or not (found[1] > 0).any():
+    result = view.cached(_deviations)
+    if result is None or not (result[1] > 0).any():
         return None
-    deviation, mean = found[0][found[1] > 0], found[1][found[1] > 0]
+    deviation, mean = result[0][result[1] > 0], result[1][result[1] > 0]
     return float(np.mean(deviation / mean))
 
 
@@ -114,12 +113,12 @@ def responsiveness_s(view: RunView) -> float | None:
     changes = _sudden_changes(view)
     if changes.size == 0 or not view.sampled.flows.size:
         return None
-    answers_s = _answers_s(view, changes, np.append(changes[1:], view.duration_s))
+    answers_s = _response_times_s(view, changes, np.append(changes[1:], view.duration_s))
     return float(np.mean(answers_s)) if answers_s else None
 
 
 def window(view: RunView) -> float:
-    """The averaging window of rates in seconds: 20 mean RTTs and at least 1 s."""
+    """Return the averaging window of rates in seconds: 20 mean RTTs and at least 1 s."""
     return max(1.0, 20 * view.rtt_s) if view.rtt_s > 0 else 1.0
 
 
@@ -127,50 +126,50 @@ def _sudden_changes(view: RunView) -> Array:
     margin_s = window(view)
     first_s, last_s = view.warmup_s + margin_s, view.duration_s - margin_s
     instants_s = np.empty(0)
-    for block in view.rows("flows").blocks(*Lives.COLUMNS):
-        found = lives(block)
-        instants_s = np.unique(np.concatenate([instants_s, found.starts_s, found.ends_s[np.isfinite(found.ends_s)]]))
+    for block in view.rows("flows").blocks(*FlowLifetimes.COLUMNS):
+        result = flow_lifetimes(block)
+        instants_s = np.unique(np.concatenate([instants_s, result.starts_s, result.ends_s[np.isfinite(result.ends_s)]]))
         if ((instants_s >= first_s) & (instants_s <= last_s)).sum() > MAX_CHANGES:
             return np.empty(0)
     gaps = np.diff(instants_s, prepend=-np.inf, append=np.inf)
-    alone = (gaps[:-1] >= margin_s) & (gaps[1:] >= margin_s)
-    return np.asarray(instants_s[alone & (instants_s >= first_s) & (instants_s <= last_s)])
+    isolated = (gaps[:-1] >= margin_s) & (gaps[1:] >= margin_s)
+    return np.asarray(instants_s[isolated & (instants_s >= first_s) & (instants_s <= last_s)])
 
 
-def _answers_s(view: RunView, at_s: Array, until_s: Array) -> list[float]:
-    """How long after each change the flows that stay had gone half the way to their new share, where they did."""
-    sampled, known = view.sampled, view.once(instants)
+def _response_times_s(view: RunView, at_s: Array, until_s: Array) -> list[float]:
+    """Return how long after each change the remaining flows had gone half the way to their new share."""
+    sampled, valid = view.sampled, view.cached(instants)
     before = _rates_before(view, at_s)
-    stay = (sampled.starts_s < at_s[:, None]) & (sampled.ends_s > at_s[:, None])
+    staying_flows = (sampled.starts_s < at_s[:, None]) & (sampled.ends_s > at_s[:, None])
     active_after = ((sampled.starts_s <= at_s[:, None]) & (sampled.ends_s > at_s[:, None])).sum(axis=1)
-    total, staying = before.sum(axis=1), (before * stay).sum(axis=1)
-    halfway = (staying + total * stay.sum(axis=1) / np.maximum(active_after, 1)) / 2
+    total, staying = before.sum(axis=1), (before * staying_flows).sum(axis=1)
+    halfway = (staying + total * staying_flows.sum(axis=1) / np.maximum(active_after, 1)) / 2
     answers_s: dict[int, float] = {}
-    window_s = float(np.fmax(known.interval_s, 2 * view.rtt_s))  # either may be unknown
+    window_s = float(np.fmax(valid.interval_s, 2 * view.rtt_s))  # either may be unknown
     if not window_s > 0:
         return []
     for times_s, rates in goodputs(view, sampled.flows, window_s):
-        for change in np.flatnonzero(stay.any(axis=1) & (total > 0)):
-            rate = rates[:, stay[change]].sum(axis=1)
+        for change in np.flatnonzero(staying_flows.any(axis=1) & (total > 0)):
+            rate = rates[:, staying_flows[change]].sum(axis=1)
             reached = rate <= halfway[change] if halfway[change] < staying[change] else rate >= halfway[change]
-            found = np.flatnonzero(reached & (times_s > at_s[change]) & (times_s <= until_s[change]))
-            if found.size:
-                answers_s.setdefault(int(change), float(times_s[found[0]] - at_s[change]))
+            result = np.flatnonzero(reached & (times_s > at_s[change]) & (times_s <= until_s[change]))
+            if result.size:
+                answers_s.setdefault(int(change), float(times_s[result[0]] - at_s[change]))
     return [answers_s[change] for change in sorted(answers_s)]
 
 
 def _rates_before(view: RunView, at_s: Array) -> Array:
-    """The rates of the sampled flows (columns) over the window at the last sample before each instant (rows)."""
+    """Return the rates of the sampled flows (columns) over the window before each instant (rows)."""
     before = np.zeros((at_s.size, view.sampled.flows.size))
     for number, (times_s, rates) in enumerate(goodputs(view, view.sampled.flows, window(view))):
         rows = np.searchsorted(times_s, at_s) - 1
-        known = (rows >= 0) | (number == 0)
-        before[known] = rates[np.maximum(rows[known], 0)]
+        valid = (rows >= 0) | (number == 0)
+        before[valid] = rates[np.maximum(rows[valid], 0)]
     return before
 
 
 def _extremes(view: RunView) -> tuple[Array, Array]:
-    """Of the windows one RTT apart in the measured part: by flow the smallest ratio and the largest growth.
+    """Return by flow the smallest ratio and the largest growth of windows one RTT apart in the measured part.
 
     Infinite where there is none.
     """
@@ -188,8 +187,8 @@ def _extremes(view: RunView) -> tuple[Array, Array]:
 
 
 def _windows_apart(view: RunView) -> Iterator[tuple[Array, Array, Array]]:
-    """Pairs of a flow's windows one RTT apart in the measured part: flow, earlier and later window; sorted by flow."""
-    step_s = view.once(instants).between(view.warmup_s, view.duration_s).interval_s
+    """Yield pairs of a flow's windows one RTT apart in the measured part: flow, earlier and later window; by flow."""
+    step_s = view.cached(instants).between(view.warmup_s, view.duration_s).interval_s
     lag = max(1, round(view.rtt_s / step_s)) if step_s > 0 and view.rtt_s > 0 else 1
     flows, windows = np.empty(0, dtype=np.uint32), np.empty(0)
     for block in view.measured("flow_samples").blocks("flow", "cwnd"):
@@ -203,7 +202,7 @@ def _windows_apart(view: RunView) -> Iterator[tuple[Array, Array, Array]]:
 
 
 def _deviations(view: RunView) -> tuple[Array, Array] | None:
-    """Standard deviation and mean over time of the goodput of each flow with two whole seconds; None without one.
+    """Return standard deviation and mean over time of each flow's goodput; None without two whole seconds.
 
     One number a flow and second of its life, so that many short transfers cost no more than a few long ones.
     """

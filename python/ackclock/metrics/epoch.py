@@ -23,9 +23,9 @@ import numpy.typing as npt
 import polars as pl
 
 from ackclock.metrics.epoch_rules import RULES
-from ackclock.metrics.instants import mean_by_instant
+from ackclock.metrics.flow_series import mean_by_instant
 from ackclock.metrics.metric import Metric
-from ackclock.metrics.view import Array, Lives, RunView, lives
+from ackclock.metrics.view import Array, FlowLifetimes, RunView, flow_lifetimes
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +45,12 @@ class Epochs:
 
     @staticmethod
     def of(view: RunView) -> Epochs:
-        """Those of the measured part."""
+        """Return the epochs of the measured part."""
         return Epochs.numbered(view, _numbers(view, view.dropped["time_s"]))
 
     @staticmethod
     def numbered(view: RunView, number: npt.NDArray[np.int64]) -> Epochs:
-        """Those of the measured part, of whose drops the epochs' numbers are given: they ascend."""
+        """Return the epochs of the measured part, given the ascending epoch number of each drop."""
         times_s, flows = view.dropped["time_s"], view.dropped["flow"]
         first = np.flatnonzero(np.diff(number, prepend=-1))
         start_s, end_s = times_s[first], times_s[np.append(first[1:], times_s.size)[: first.size] - 1]
@@ -68,59 +68,58 @@ class Epochs:
 
     @property
     def count(self) -> int:
-        """How many there are."""
+        """Return the number of epochs."""
         return int(self.start_s.size)
 
 
 def epochs(view: RunView) -> pl.DataFrame:
-    """One row an epoch: `epoch`, its number from 0, and the columns of `Epochs`."""
-    found = view.once(Epochs.of)
-    columns = {name: getattr(found, name) for name in Epochs.__slots__}
-    return pl.DataFrame({"epoch": np.arange(found.count), **columns})
+    """Return one row an epoch: `epoch`, its number from 0, and the columns of `Epochs`."""
+    result = view.cached(Epochs.of)
+    columns = {name: getattr(result, name) for name in Epochs.__slots__}
+    return pl.DataFrame({"epoch": np.arange(result.count), **columns})
 
 
 def drops_by_epoch(view: RunView) -> pl.DataFrame:
-    """The bottleneck's drops in the measured part with the number of their `epoch`, from 0."""
+    """Return the bottleneck's drops in the measured part with the number of their `epoch`, from 0."""
     return view.drops.with_columns(pl.Series("epoch", _numbers(view, view.drops["time_s"].to_numpy())))
 
 
 def _numbers(view: RunView, times_s: Array) -> npt.NDArray[np.int64]:
-    """The epoch that each drop belongs to."""
     return RULES[view.rule](times_s, rtt_at(view, times_s))
 
 
 def rtt_at(view: RunView, times_s: Array) -> Array:
-    """The mean smoothed RTT (s) sampled last before each of ascending instants, else the mean base RTT, else 0."""
-    found, done = np.empty(times_s.shape), 0
+    """Return the mean smoothed RTT (s) sampled last before ascending instants, else the mean base RTT, else 0."""
+    result, done = np.empty(times_s.shape), 0
     latest = view.rows("flows").mean("base_rtt_s") or 0.0
     for sampled_s, means in mean_by_instant(view, "srtt_s") if times_s.size else ():
-        known = ~np.isnan(means)
-        if known.any():
-            sampled_s, means = sampled_s[known], means[known]  # noqa: PLW2901
+        valid = ~np.isnan(means)
+        if valid.any():
+            sampled_s, means = sampled_s[valid], means[valid]  # noqa: PLW2901
             first, end = np.searchsorted(times_s, sampled_s[[0, -1]])
-            found[done:first] = latest
-            found[first:end] = means[np.searchsorted(sampled_s, times_s[first:end], side="right") - 1]
+            result[done:first] = latest
+            result[first:end] = means[np.searchsorted(sampled_s, times_s[first:end], side="right") - 1]
             latest, done = means[-1], end
-    found[done:] = latest
-    return found
+    result[done:] = latest
+    return result
 
 
 def _active(view: RunView, start_s: Array, end_s: Array) -> npt.NDArray[np.int64]:
-    """How many flows had started by the end of each interval and were not over at its start."""
+    """Return how many flows had started by the end of each interval and were not over at its start."""
     active = np.zeros(start_s.size, dtype=np.int64)
-    for block in view.rows("flows").blocks(*Lives.COLUMNS):
-        found = lives(block)
-        active += np.searchsorted(np.sort(found.starts_s), end_s, side="right")
-        active -= np.searchsorted(np.sort(found.ends_s), start_s, side="left")
+    for block in view.rows("flows").blocks(*FlowLifetimes.COLUMNS):
+        result = flow_lifetimes(block)
+        active += np.searchsorted(np.sort(result.starts_s), end_s, side="right")
+        active -= np.searchsorted(np.sort(result.ends_s), start_s, side="left")
     return active
 
 
 def _are_flows(view: RunView, numbers: npt.NDArray[np.uint32]) -> npt.NDArray[np.bool_]:
-    """Which of the numbers are those of TCP flows that started."""
-    known = np.zeros(numbers.size, dtype=bool)
+    """Return which of the numbers are those of TCP flows that started."""
+    valid = np.zeros(numbers.size, dtype=bool)
     for block in view.rows("flows").blocks("flow"):
-        known |= np.isin(numbers, block["flow"])
-    return known
+        valid |= np.isin(numbers, block["flow"])
+    return valid
 
 
 def congestion_epochs(view: RunView) -> float | None:
@@ -130,7 +129,7 @@ def congestion_epochs(view: RunView) -> float | None:
     RTT at that moment) of the drop before. Null if the bottleneck dropped packets that were not recorded one by one.
     Source: Belhareth 2014 chapter 5; RFC 5348 section 5.2.
     """
-    return float(view.once(Epochs.of).count) if is_recorded(view) else None
+    return float(view.cached(Epochs.of).count) if is_recorded(view) else None
 
 
 def synchronisation(view: RunView) -> float | None:
@@ -184,45 +183,45 @@ def flows_per_epoch_max(view: RunView) -> float | None:
 
 def epoch_interval_mean_s(view: RunView) -> float | None:
     """Mean time from the start of a congestion epoch to the start of the next; null with fewer than two epochs."""
-    starts_s = view.once(Epochs.of).start_s
+    starts_s = view.cached(Epochs.of).start_s
     return float(np.diff(starts_s).mean()) if starts_s.size > 1 else None
 
 
 def epoch_time_share(view: RunView) -> float | None:
     """Share of the measured time that lies in a congestion epoch, between its first and its last drop.
 
-    Null without epochs. Near 1 the bottleneck is overloaded without pause, and the number of epochs says little.
+    Null without epochs. Near 1 the bottleneck is overloaded without pause, and the number of epochs gives little.
     """
-    found = view.once(Epochs.of)
-    return float((found.end_s - found.start_s).sum()) / view.measured_s if found.count else None
+    result = view.cached(Epochs.of)
+    return float((result.end_s - result.start_s).sum()) / view.measured_s if result.count else None
 
 
 def epoch_duration_mean_s(view: RunView) -> float | None:
     """Mean time from the first to the last drop of a congestion epoch; null without epochs.
 
-    Far above the RTT it says that epochs run into each other, and that synchronisation means little.
+    Far above the RTT it gives that epochs run into each other, and that synchronisation means little.
     """
-    found = view.once(Epochs.of)
-    return float(np.mean(found.end_s - found.start_s)) if found.count else None
+    result = view.cached(Epochs.of)
+    return float(np.mean(result.end_s - result.start_s)) if result.count else None
 
 
 def _epoch_mean(view: RunView, column: str) -> float | None:
-    found = view.once(Epochs.of)
-    return float(np.mean(getattr(found, column))) if found.count else None
+    result = view.cached(Epochs.of)
+    return float(np.mean(getattr(result, column))) if result.count else None
 
 
 def _epoch_sd(view: RunView, column: str) -> float | None:
-    found = view.once(Epochs.of)
-    return float(np.std(getattr(found, column))) if found.count else None
+    result = view.cached(Epochs.of)
+    return float(np.std(getattr(result, column))) if result.count else None
 
 
 def _epoch_max(view: RunView, column: str) -> float | None:
-    found = view.once(Epochs.of)
-    return float(np.max(getattr(found, column))) if found.count else None
+    result = view.cached(Epochs.of)
+    return float(np.max(getattr(result, column))) if result.count else None
 
 
 def is_recorded(view: RunView) -> bool:
-    """Whether the drops are known one by one: there are some, or something counted none."""
+    """Return True if the drops were recorded one by one: there are some, or a counter counted none."""
     if view.dropped.count("time_s"):
         return True
     return 0 in (view.rows("links").sum("dropped_p"), view.measured("queue_samples").sum("drops_p"))

@@ -1,4 +1,4 @@
-"""Which congestion epoch each loss belongs to: three rules, by their names.
+"""Rules that assign each loss to a congestion epoch, by name.
 
 - `gap`: a loss belongs to the epoch of the one before it if it follows that within one RTT.
 - `first`: it belongs to the epoch if it follows its *first* loss within one RTT (RFC 5348 section 5.2, of a flow).

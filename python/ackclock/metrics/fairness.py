@@ -1,4 +1,4 @@
-"""How evenly the flows shared: RFC 5166's metrics for fairness between flows.
+"""Fairness between flows: RFC 5166's metrics.
 
 The shares are the flows' goodputs while they were there: a transfer's payload in the measured part over the time in
 it before the transfer was over, so that a short transfer is judged by its rate and not by its size. TCP flows only.
@@ -28,8 +28,8 @@ def jain(view: RunView) -> float | None:
     (Σx)² / (n Σx²) over the flows that were there in the measured part, x being a flow's goodput while it was there;
     null if nothing was delivered. Source: Jain, Chiu, Hawe 1984 (DEC TR-301); RFC 5166 (fairness between flows).
     """
-    found = view.once(_spread)
-    return None if found is None else found.jain
+    result = view.cached(_spread)
+    return None if result is None else result.jain
 
 
 def max_min_fairness(view: RunView) -> float | None:
@@ -39,8 +39,8 @@ def max_min_fairness(view: RunView) -> float | None:
     at one bottleneck is the equal share. With different bottlenecks it is no distance from the max-min fair
     allocation. Null if nothing was delivered. Source: RFC 5166 (fairness), Guillier 2008; the ratio is ours.
     """
-    found = _delivering(view)
-    return None if found is None else found.least / found.mean
+    result = _delivering(view)
+    return None if result is None else result.smallest / result.mean
 
 
 def proportional_fairness(view: RunView) -> float | None:
@@ -51,10 +51,10 @@ def proportional_fairness(view: RunView) -> float | None:
     unit and the number of flows. Null if nothing was delivered. Source: Kelly 1998; RFC 5166 (fairness), Guillier
     2008; the normalisation is ours.
     """
-    found = _delivering(view)
-    if found is None:
+    result = _delivering(view)
+    if result is None:
         return None
-    return math.exp(found.logarithms / found.count) if found.least > 0 else 0.0
+    return math.exp(result.logarithms / result.count) if result.smallest > 0 else 0.0
 
 
 def epsilon_fairness(view: RunView) -> float | None:
@@ -64,8 +64,8 @@ def epsilon_fairness(view: RunView) -> float | None:
     case of two flows. Less is fairer, unlike the other indices. Null if nothing was delivered. Source: RFC 5166
     (fairness), Guillier 2008.
     """
-    found = _delivering(view)
-    return None if found is None else 1 - found.least / found.greatest
+    result = _delivering(view)
+    return None if result is None else 1 - result.smallest / result.greatest
 
 
 def cov_goodput(view: RunView) -> float | None:
@@ -74,8 +74,8 @@ def cov_goodput(view: RunView) -> float | None:
     The standard deviation is the population's (divided by n), so that Jain's index is 1 / (1 + cov²). Source: RFC
     5166, Guillier 2008 (coefficient of variation CoV).
     """
-    found = _delivering(view)
-    return None if found is None else found.sd / found.mean
+    result = _delivering(view)
+    return None if result is None else result.sd / result.mean
 
 
 def sd_goodput_bps(view: RunView) -> float | None:
@@ -83,22 +83,22 @@ def sd_goodput_bps(view: RunView) -> float | None:
 
     Source: Guillier 2008 (variance σ).
     """
-    found = view.once(_spread)
-    return None if found is None else found.sd
+    result = view.cached(_spread)
+    return None if result is None else result.sd
 
 
 def jain_index(shares: Array) -> float | None:
-    """Jain's index of non-negative shares; None if they are all zero."""
-    found = _spread_of(lambda: iter([shares]))
-    return None if found is None else found.jain
+    """Return Jain's index of non-negative shares; None if they are all zero."""
+    result = _spread_of(lambda: iter([shares]))
+    return None if result is None else result.jain
 
 
 @dataclass(frozen=True, slots=True)
 class _Spread:
-    """Goodputs x of so many flows: least, greatest and mean; sums of x / greatest, of its square, of log(x / mean)."""
+    """Statistics of goodputs x: smallest, greatest, mean; sums of x / greatest, of its square, of log(x / mean)."""
 
     count: int
-    least: float
+    smallest: float
     greatest: float
     mean: float
     sd: float
@@ -108,30 +108,30 @@ class _Spread:
 
     @property
     def jain(self) -> float | None:
-        """Jain's index; None if all are zero."""
+        """Return Jain's index; None if all are zero."""
         return self.scaled**2 / (self.count * self.scaled_squares) if self.greatest > 0 else None
 
 
 def _spread(view: RunView) -> _Spread | None:
-    """The flows' goodputs; None if nothing tells them."""
+    """Return the statistics of the flows' goodputs; None if they are unknown."""
     return _spread_of(lambda: rates_by_block_bps(view))
 
 
 def _spread_of(blocks: Callable[[], Iterator[Array]]) -> _Spread | None:
-    """What goodputs come to, in two passes over blocks of them; None if there are none."""
-    seen = [(rates.size, rates.min(), rates.max(), rates.sum()) for rates in blocks() if rates.size]
-    if not seen:
+    """Compute statistics of goodputs in two passes over blocks of them; None if there are none."""
+    extents = [(rates.size, rates.min(), rates.max(), rates.sum()) for rates in blocks() if rates.size]
+    if not extents:
         return None
-    counts, least, greatest, totals = zip(*seen, strict=True)
+    counts, smallest, greatest, totals = zip(*extents, strict=True)
     count, mean, peak = sum(counts), math.fsum(totals) / sum(counts), float(max(greatest))
     sums = [_sums(rates, mean, peak) for rates in blocks() if rates.size]
     squares, scaled, scaled_squares, logarithms = map(math.fsum, zip(*sums, strict=True))
     sd = math.sqrt(squares / count)
-    return _Spread(count, float(min(least)), peak, mean, sd, scaled, scaled_squares, logarithms)
+    return _Spread(count, float(min(smallest)), peak, mean, sd, scaled, scaled_squares, logarithms)
 
 
 def _sums(rates: Array, mean: float, peak: float) -> tuple[float, float, float, float]:
-    """Of (x − mean)², x / peak, its square, and log(x / mean); the last is 0 where a flow got nothing."""
+    """Sum (x − mean)², x / peak, its square, and log(x / mean); the last is 0 where a flow got nothing."""
     scaled = rates / (peak or 1.0)
     with np.errstate(over="ignore", divide="ignore"):
         squares = float(((rates - mean) ** 2).sum())
@@ -140,9 +140,9 @@ def _sums(rates: Array, mean: float, peak: float) -> tuple[float, float, float, 
 
 
 def _delivering(view: RunView) -> _Spread | None:
-    """The flows' goodputs; None if nothing tells them or nothing was delivered."""
-    found = view.once(_spread)
-    return None if found is None or found.mean <= 0 else found
+    """Return the statistics of the flows' goodputs; None if they are unknown or all zero."""
+    result = view.cached(_spread)
+    return None if result is None or result.mean <= 0 else result
 
 
 METRICS = (

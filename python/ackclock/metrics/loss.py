@@ -1,4 +1,4 @@
-"""What was lost, marked and sent again: RFC 5166's packet loss rates, and SYNs."""
+"""Losses, marks and retransmissions: RFC 5166's packet loss rates, and SYNs."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ def syn_retransmission_rate(view: RunView) -> float | None:
     SYN retransmissions / (connections + SYN retransmissions); null if no connection began in the measured part.
     Source: RFC 9293 section 3.5, RFC 6298 section 5.
     """
-    begun = view.once(_begun)
-    return _ratio(begun.again, begun.connections + begun.again) if begun.known else None
+    begun = view.cached(_begun)
+    return _ratio(begun.retransmissions, begun.connections + begun.retransmissions) if begun.reported else None
 
 
 def syn_retransmission_probability(view: RunView) -> float | None:
@@ -70,37 +70,37 @@ def syn_retransmission_probability(view: RunView) -> float | None:
     Null if no connection began in the measured part. Source: Braud 2016 section 7.2 (probability of a SYN
     retransmission per connection).
     """
-    begun = view.once(_begun)
-    return _ratio(float(begun.sent_again), float(begun.known))
+    begun = view.cached(_begun)
+    return _ratio(float(begun.retransmitting), float(begun.reported))
 
 
 @dataclass(frozen=True, slots=True)
 class _Begun:
-    """The connections begun in the measured part; of how many it is `known` how often the SYN was sent `again`."""
+    """Connections begun in the measured part, and their SYN retransmissions as far as they are `reported`."""
 
     connections: int
-    known: int
-    again: float
-    sent_again: int
+    reported: int
+    retransmissions: float
+    retransmitting: int
 
 
 def _begun(view: RunView) -> _Begun:
-    found = np.zeros(4)
+    result = np.zeros(4)
     for block in view.rows("flows").blocks("start_s", "syn_retransmissions"):
         inside = (block["start_s"] >= view.warmup_s) & (block["start_s"] <= view.duration_s)
         again = block["syn_retransmissions"][inside]
-        found += again.size, (~np.isnan(again)).sum(), np.nansum(again), (again > 0).sum()
-    return _Begun(int(found[0]), int(found[1]), float(found[2]), int(found[3]))
+        result += again.size, (~np.isnan(again)).sum(), np.nansum(again), (again > 0).sum()
+    return _Begun(int(result[0]), int(result[1]), float(result[2]), int(result[3]))
 
 
 def _sum(rows: Rows, *columns: str) -> float | None:
-    """The sum of several columns; None where one has no values."""
+    """Return the sum of several columns; None where one has no values."""
     sums = [rows.sum(column) for column in columns]
     return None if None in sums else sum(value for value in sums if value is not None)
 
 
-def _ratio(part: float | None, whole: float | None) -> float | None:
-    return part / whole if part is not None and whole else None
+def _ratio(part: float | None, total: float | None) -> float | None:
+    return part / total if part is not None and total else None
 
 
 METRICS = (

@@ -1,4 +1,4 @@
-"""What a metric is: a name, a unit, a label, and a function of one run."""
+"""A metric: a name, a unit, a label, and a function of one run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ackclock.metrics.view import RunView
 #: A metric's value in one run; None where the engine does not model it or it does not exist.
 Value: TypeAlias = "float | list[float] | None"
 
-#: Where the main metrics are shown: the table of a result or a comparison, the first numbers of a report, the figures
+#: Places of the main metrics: the table of a result or a comparison, the first numbers of a report, the figures
 #: of a sweep, the columns of its table.
 PLACES = ("table", "card", "chart", "column")
 
@@ -56,7 +56,7 @@ class Metric:
     """One metric; its definition and source are its function's docstring.
 
     `unit` is `s`, `bit/s`, `packets`, `segments`, `share` (0–1, for people in per cent), `1` (an index) or empty (a
-    count); `per_flow` says that the value is a list with an item for each flow. A main metric has `ranks` in the order
+    count); `per_flow` gives that the value is a list with an item for each flow. A main metric has `ranks` in the order
     of `PLACES`, the lowest first and 0 where it is not shown, and perhaps a `short` label for a column. One that is
     `of_several` means nothing where one flow is alone.
     """
@@ -71,21 +71,21 @@ class Metric:
     of_several: bool = False
 
     def rank(self, place: str) -> int:
-        """Its place among the main metrics; 0 if it is not shown there."""
+        """Return its place among the main metrics; 0 if it is not shown there."""
         return dict(zip(PLACES, self.ranks, strict=False)).get(place, 0)
 
     @property
     def better(self) -> Literal["more", "less"] | None:
-        """Which is better; None where neither is for itself."""
+        """Return whether more or less is better; None where neither is."""
         return "more" if self.name.startswith(MORE) else "less" if self.name.startswith(LESS) else None
 
     @property
-    def most(self) -> float:
-        """The greatest value that the metric can have; the least is 0 for all."""
+    def maximum(self) -> float:
+        """Return the greatest value that the metric can have; the least is 0 for all."""
         return 1.0 if self.unit in ("share", "1") and not self.name.startswith(UNBOUNDED) else float("inf")
 
     @property
     def definition(self) -> str:
-        """The definition, as one paragraph a block."""
+        """Return the definition, one paragraph a block."""
         blocks = (inspect.getdoc(self.function) or "").split("\n\n")
         return "\n\n".join(" ".join(block.split()) for block in blocks)

@@ -1,7 +1,7 @@
-"""How long data takes from end to end, one way: RFC 7679's delay of the packets of each flow.
+"""One-way delay of data from end to end: RFC 7679's delay of the packets of each flow.
 
 From the moment at which the sender's TCP or UDP sends a packet, this very copy of it, to that of its arrival: queues,
-transmissions and propagation. The packet engine measures it where a scenario says `[record] delays = true`; for a run
+transmissions and propagation. The packet engine measures it where a scenario gives `[record] delays = true`; for a run
 of the real kernel or a network that was captured, two captures that are joined (`ackclock capture --join`) tell it.
 """
 
@@ -23,9 +23,9 @@ def one_way_delay_mean_s(view: RunView) -> float | None:
     From their sending to their arrival, each copy of a packet that arrives counted. Null where it was not recorded.
     Source: RFC 7679; Le 2011, figures 5.7 to 5.10 (end-to-end delay).
     """
-    found = series(view)
-    packets = int(found["packets"].sum())
-    return float((found["packets"] * found["delay_mean_s"]).sum()) / packets if packets else None
+    result = series(view)
+    packets = int(result["packets"].sum())
+    return float((result["packets"] * result["delay_mean_s"]).sum()) / packets if packets else None
 
 
 def one_way_delay_p95_s(view: RunView) -> float | None:
@@ -50,7 +50,7 @@ def one_way_delay_flow_p95_s(view: RunView) -> list[float] | None:
 
 
 def series(view: RunView) -> pl.DataFrame:
-    """The delays of each flow over time in the measured part: a row for each interval in which packets arrived.
+    """Return the delays of each flow over time in the measured part: a row for each interval with arrivals.
 
     `time_s` (the interval's end), `flow`, `packets`, `delay_min_s`, `delay_mean_s`, `delay_max_s`. Of joined captures,
     of the directions that carry data.

@@ -1,4 +1,4 @@
-"""Which flows share a path through a network of equal ways (ECMP), where `[record] paths = true` wrote the links down.
+"""Flows that share a path through an ECMP network, where `[record] paths = true` recorded the links.
 
 What two flows share is counted from switch to switch: their hosts' own links, the first and the last of a path, are no
 choice of the network's.
@@ -29,7 +29,7 @@ def path_flows_max(view: RunView) -> float | None:
     Null where paths were not recorded, where packets draw their own, and without a switch between switches. Source:
     Hopps 2000 (RFC 2992), Al-Fares et al. 2010 (Hedera: collisions of hashed flows).
     """
-    counts = view.once(shared)["flows"].to_numpy()
+    counts = view.cached(shared)["flows"].to_numpy()
     return float(counts.max()) if counts.size else None
 
 
@@ -38,25 +38,25 @@ def path_flows_mean(view: RunView) -> float | None:
 
     Source: as `path_flows_max`.
     """
-    counts = view.once(shared)["flows"].to_numpy().astype(np.float64)
+    counts = view.cached(shared)["flows"].to_numpy().astype(np.float64)
     return float((counts**2).sum() / counts.sum()) if counts.size else None
 
 
 def shared(view: RunView) -> pl.DataFrame:
-    """Each path from switch to switch that a flow takes: its links in order, and the flows on it."""
+    """Return each path from switch to switch that flows take: its links in order, and the flows on it."""
     rows = view.rows("paths").frame().select("flow", "hop", "link").sort("flow", "hop")
     ways = rows.group_by("flow", maintain_order=True).agg(pl.col("link").slice(1, pl.len() - 2).alias("path"))
     ways = ways.filter(pl.col("path").list.len() > 0)
-    found = ways.group_by("path", maintain_order=True).agg(pl.len().alias("flows"), pl.col("flow").alias("numbers"))
-    return found.sort("flows", descending=True, maintain_order=True)
+    result = ways.group_by("path", maintain_order=True).agg(pl.len().alias("flows"), pl.col("flow").alias("numbers"))
+    return result.sort("flows", descending=True, maintain_order=True)
 
 
 def shared_paths(data: Recorded) -> pl.DataFrame:
-    """The paths from switch to switch that flows take, those with most flows first.
+    """Return the paths from switch to switch that flows take, those with most flows first.
 
     `run`; `path`, the numbers of its links in order; `flows`, how many take it, and their `numbers`.
     """
-    of_runs = (view.once(shared).select(pl.lit(view.run, pl.UInt32).alias("run"), pl.all()) for view in runs(data))
+    of_runs = (view.cached(shared).select(pl.lit(view.run, pl.UInt32).alias("run"), pl.all()) for view in runs(data))
     return pl.concat([pl.DataFrame(schema=SCHEMA), *of_runs])
 
 

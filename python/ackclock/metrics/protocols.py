@@ -1,4 +1,4 @@
-"""What metrics are taken of."""
+"""Interfaces of the data that metrics read."""
 
 from __future__ import annotations
 
@@ -16,59 +16,59 @@ PHASE = "phase"
 
 
 class Handed(Protocol):
-    """Rows as an engine handed them over, of which a frame is made when somebody asks for it."""
+    """Rows as an engine handed them over, of which a frame is made on demand."""
 
     @property
     def height(self) -> int:
-        """How many rows there are."""
+        """Return the number of rows."""
 
     @property
     def frame(self) -> pl.DataFrame:
-        """All of them."""
+        """Return all rows."""
 
     def numbers(self, name: str) -> npt.NDArray[Any] | None:
-        """A column of numbers as a block has it; None for another: look at the frame."""
+        """Return a numeric column in the form of a block; None for others: take the frame."""
 
     def items(self, name: str) -> Sequence[Any] | None:
-        """A column of words or lists; None for another: look at the frame."""
+        """Return a column of strings or lists; None for others: take the frame."""
 
-    def says(self, name: str, word: str) -> npt.NDArray[np.bool_] | None:
-        """Which rows have this word in a column of words; None for another: look at the frame."""
+    def equals(self, name: str, word: str) -> npt.NDArray[np.bool_] | None:
+        """Return which rows have this value in a categorical column; None for others: take the frame."""
 
 
 class Piece(Protocol):
-    """Rows of one table that lie together."""
+    """A contiguous part of one table's rows."""
 
     @property
     def height(self) -> int:
-        """How many rows there are."""
+        """Return the number of rows."""
 
     def read(self, first: int, count: int, columns: Sequence[str] = ()) -> pl.DataFrame | Handed:
-        """`count` rows from one on, with these columns, or more. Raises `InputError` if they cannot be read."""
+        """Return `count` rows from one on, with at least these columns. Raises `InputError`."""
 
 
 class Recorded(Protocol):
-    """Tables of runs and the manifest that says how they came about: `ackclock.dataset.Dataset` is one."""
+    """Tables of runs and their manifest: `ackclock.dataset.Dataset` is one."""
 
     @property
     def manifest(self) -> Mapping[str, Any]:
-        """The engine, the plan, the runs."""
+        """Return the engine, the plan, the runs."""
 
     @property
     def plan(self) -> PartialPlan:
-        """What is known of the plan."""
+        """Return the known parts of the plan."""
 
     @property
     def runs(self) -> Sequence[Mapping[str, Any]]:
-        """The manifest's runs."""
+        """Return the manifest's runs."""
 
     @property
     def parts(self) -> Mapping[str, Sequence[Piece]]:
-        """The pieces of each table."""
+        """Return the parts of each table."""
 
     @property
     def measured(self) -> dict[Any, Any]:
-        """What is kept of it once it is known: the tables do not change."""
+        """Return the cache of computed metrics: the tables do not change."""
 
     def scan(self, table: str) -> pl.LazyFrame:
-        """A table as a lazy frame. Raises `KeyError` for an unknown table."""
+        """Return a table as a lazy frame. Raises `KeyError` for an unknown table."""

@@ -1,4 +1,4 @@
-"""Quantiles of values that come in blocks: exact, in the memory of a block, whatever their number.
+"""Exact quantiles of values that come in blocks, in the memory of a block, whatever their number.
 
 The values are counted in bins, then those of the bin that holds the wanted one, until few enough are left to be sorted:
 Munro and Paterson 1980 (selection with limited storage, a few passes over the data).
@@ -21,17 +21,17 @@ Values: TypeAlias = Callable[[], Iterator[Array]]
 BINS = 1 << 12
 
 
-#: So many values are sorted at once.
-MOST_SORTED = 1 << 18
+#: Maximum number of values sorted at a time.
+MAX_SORTED = 1 << 18
 
 
-def quantile(values: Values, share: float, most: int = MOST_SORTED) -> float | None:
-    """The value that this share does not exceed, linear between two; None without values. Sorts `most` at once."""
+def quantile(values: Values, share: float, max_sorted: int = MAX_SORTED) -> float | None:
+    """Return the value that this share does not exceed, linear between two; None without values."""
     count, low, high = _span(values)
-    if count <= most:
+    if count <= max_sorted:
         return float(np.quantile(np.concatenate(list(values())), share)) if count else None
     place = share * (count - 1)
-    before = _ranked(values, int(place), low, high, count, most)
+    before = _ranked(values, int(place), low, high, count, max_sorted)
     if place == int(place):
         return before
     upto, after = 0, np.inf
@@ -41,14 +41,14 @@ def quantile(values: Values, share: float, most: int = MOST_SORTED) -> float | N
     return before if upto >= int(place) + 2 else before + (float(after) - before) * (place % 1)
 
 
-def ranked(values: Values, rank: int, most: int = MOST_SORTED) -> float:
-    """The value with this rank, from 0. Sorts `most` at once."""
+def ranked(values: Values, rank: int, max_sorted: int = MAX_SORTED) -> float:
+    """Return the value with this rank, from 0."""
     count, low, high = _span(values)
-    return _ranked(values, rank, low, high, count, most)
+    return _ranked(values, rank, low, high, count, max_sorted)
 
 
 def _span(values: Values) -> tuple[int, float, float]:
-    """How many values there are, the least and the greatest."""
+    """Return the number of values, the least and the greatest."""
     count, low, high = 0, np.inf, -np.inf
     for block in values():
         count += block.size
@@ -56,20 +56,22 @@ def _span(values: Values) -> tuple[int, float, float]:
     return count, float(low), float(high)
 
 
-def _ranked(values: Values, rank: int, low: float, high: float, count: int, most: int) -> float:
-    """The value with this rank, from 0, among the `count` from `low` to `high`, both included."""
+def _ranked(values: Values, rank: int, low: float, high: float, count: int, max_sorted: int) -> float:
+    """Return the value with this rank, from 0, among the `count` from `low` to `high`, both included."""
     if low == high:
         return low
-    if count <= most:
+    if count <= max_sorted:
         return float(np.partition(np.concatenate([_inside(block, low, high) for block in values()]), rank)[rank])
     edges = np.append(np.unique(np.linspace(low, high, BINS)), np.inf)
     counts = np.zeros(edges.size - 1, dtype=np.int64)
     for block in values():
         counts += np.histogram(_inside(block, low, high), edges)[0]
     upto = np.cumsum(counts)
-    found = int(np.searchsorted(upto, rank, side="right"))
-    top = min(float(np.nextafter(edges[found + 1], -np.inf)), high)
-    return _ranked(values, rank - int(upto[found] - counts[found]), float(edges[found]), top, int(counts[found]), most)
+    result = int(np.searchsorted(upto, rank, side="right"))
+    top = min(float(np.nextafter(edges[result + 1], -np.inf)), high)
+    return _ranked(
+        values, rank - int(upto[result] - counts[result]), float(edges[result]), top, int(counts[result]), max_sorted
+    )
 
 
 def _inside(block: Array, low: float, high: float) -> Array:

@@ -23,7 +23,7 @@ from ackclock.metrics.throughput import rates_between_bps
 from ackclock.metrics.view import Array, RunView, runs
 
 #: A phase is cut into this many stretches or more.
-FEWEST_STRETCHES = 10
+MIN_STRETCHES = 10
 
 SCHEMA = {
     "run": pl.UInt32,
@@ -41,7 +41,7 @@ SCHEMA = {
     within=number(0, 1, "a share from 0 to 1"),
 )
 def responsiveness_at(data: Recorded, instants: Sequence[float], within: float = 0.1) -> pl.DataFrame:
-    """How long after each instant (s) the utilisation, the queue and Jain's index have settled; a row a run and phase.
+    """Return the settling time of utilisation, queue and Jain's index after each instant (s), a row a phase.
 
     A phase lasts from `at_s` to the next instant, or to the run's end (`until_s`). It is cut into stretches of the
     averaging window (20 mean RTTs, at least 1 s), at least ten. A quantity has settled from the first stretch on whose
@@ -56,8 +56,8 @@ def responsiveness_at(data: Recorded, instants: Sequence[float], within: float =
     return pl.DataFrame(rows, schema=SCHEMA, orient="row")
 
 
-def settled(values: Array, within: float) -> int | None:
-    """From which of the values on all are within a share of the mean of the second half; None if the last is not."""
+def steady_from(values: Array, within: float) -> int | None:
+    """Return the index from which all values are within a share of the second half's mean; None if the last is not."""
     level = float(np.nanmean(values[values.size // 2 :])) if (~np.isnan(values[values.size // 2 :])).any() else np.nan
     off = np.flatnonzero(~(np.abs(values - level) <= within * abs(level) + 1e-12))
     first = int(off[-1]) + 1 if off.size else 0
@@ -70,17 +70,17 @@ def _of_run(view: RunView, instants: Sequence[float], within: float) -> Iterator
         expected = f"ascending times from 0 s to {view.duration_s:g} s"
         raise InputError(f"instants: found {list(instants)}; expected {expected}")
     for at_s, until_s in pairwise(bounds):
-        phase = replace(view, between=(float(at_s), float(until_s)), _known={})
-        count = max(FEWEST_STRETCHES, int((until_s - at_s) / window(view)))
+        phase = replace(view, between=(float(at_s), float(until_s)), _cache={})
+        count = max(MIN_STRETCHES, int((until_s - at_s) / window(view)))
         edges_s = np.linspace(at_s, until_s, count + 1)
         series = (_sampled(phase, "utilisation", edges_s), _sampled(phase, "backlog_p", edges_s), _jain(phase, edges_s))
-        found = (settled(values, within) for values in series)
-        times_s = [None if first is None else float(edges_s[first] - at_s) for first in found]
+        result = (steady_from(values, within) for values in series)
+        times_s = [None if first is None else float(edges_s[first] - at_s) for first in result]
         yield (view.run, view.seed, float(at_s), float(until_s), *times_s)
 
 
 def _sampled(view: RunView, column: str, edges_s: Array) -> Array:
-    """Mean of a column of the bottleneck's samples in each stretch; a sample at an edge ends the stretch before."""
+    """Return the mean of a column of the bottleneck's samples in each interval, whose end is included."""
     sums, counts = np.zeros(edges_s.size - 1), np.zeros(edges_s.size - 1)
     for block in view.measured("queue_samples").blocks(column):
         places = np.searchsorted(edges_s, block["time_s"] - 1e-9, side="right") - 1
@@ -91,8 +91,8 @@ def _sampled(view: RunView, column: str, edges_s: Array) -> Array:
 
 
 def _jain(view: RunView, edges_s: Array) -> Array:
-    """Jain's index of the goodputs in each stretch (NaN where nothing was delivered)."""
+    """Return Jain's index of the goodputs in each interval (NaN where nothing was delivered)."""
     rates = rates_between_bps(view, edges_s)
     squares = (~np.isnan(rates)).sum(axis=1) * np.nansum(rates**2, axis=1)
-    found = np.divide(np.nansum(rates, axis=1) ** 2, squares, out=np.full(squares.shape, np.nan), where=squares > 0)
-    return np.asarray(found)
+    result = np.divide(np.nansum(rates, axis=1) ** 2, squares, out=np.full(squares.shape, np.nan), where=squares > 0)
+    return np.asarray(result)

@@ -1,7 +1,7 @@
-"""Robustness: what is left of each metric when a network is made hard.
+"""Robustness: the ratio of each metric under a challenge to its baseline.
 
 Guillier's table of 2008 names robustness between fairness and deployability, and leaves both its cells empty. RFC 5166
-section 2.4 says of it that a control is looked at in a challenging environment (corrupted packets, varying rates,
+section 2.4 gives of it that a control is looked at in a challenging environment (corrupted packets, varying rates,
 reordering, failing links) and how its performance suffers. So it is no quantity of its own but a comparison: the same
 scenario with and without the challenge, seed by seed. That the comparison is a ratio is our reading.
 """
@@ -28,12 +28,12 @@ SCHEMA = {
     "n": pl.Int64,
 }
 
-#: Those of which it is asked: what users and networks get, and how evenly.
+#: Metrics of robustness: performance for users and networks, and fairness.
 OF = ("goodput_bps", "utilisation", "jain", "fct_mean_s", "queue_delay_mean_s", "loss_rate", "timeouts")
 
 
 def compared(pairs: Sequence[tuple[RunView, RunView]], value: Callable[[RunView, str], Value]) -> pl.DataFrame:
-    """The table of pairs of runs, challenged and not; `value` is a metric of a run."""
+    """Return the table of pairs of runs, challenged and not; `value` is a metric of a run."""
     rows = [row for name in OF if (row := _row(name, [(value(hard, name), value(easy, name)) for hard, easy in pairs]))]
     return pl.DataFrame(rows, schema=SCHEMA, orient="row")
 
@@ -41,7 +41,7 @@ def compared(pairs: Sequence[tuple[RunView, RunView]], value: Callable[[RunView,
 def paired(
     challenged: Recorded, baseline: Recorded, between: tuple[float, float] | None
 ) -> list[tuple[RunView, RunView]]:
-    """The runs with the same seed. Raises `InputError` if there are none."""
+    """Return the runs with the same seed. Raises `InputError` if there are none."""
     easy = {view.seed: view for view in runs(baseline, between)}
     pairs = [(view, easy[view.seed]) for view in runs(challenged, between) if view.seed in easy]
     if not pairs:
@@ -49,10 +49,10 @@ def paired(
     return pairs
 
 
-def _row(name: str, found: Sequence[tuple[Value, Value]]) -> tuple[object, ...] | None:
-    known = [(h, e) for h, e in found if isinstance(h, float) and isinstance(e, float)]
-    if not known:
+def _row(name: str, result: Sequence[tuple[Value, Value]]) -> tuple[object, ...] | None:
+    valid = [(h, e) for h, e in result if isinstance(h, float) and isinstance(e, float)]
+    if not valid:
         return None
-    ratio = summarise([h / e for h, e in known if e], least=0.0)
-    hard, easy = (sum(column) / len(known) for column in zip(*known, strict=True))
+    ratio = summarise([h / e for h, e in valid if e], minimum=0.0)
+    hard, easy = (sum(column) / len(valid) for column in zip(*valid, strict=True))
     return name, hard, easy, ratio.mean, ratio.ci95_low, ratio.ci95_high, ratio.n

@@ -28,12 +28,12 @@ BLOCK_ROWS = 1 << 18
 TIME = "time_s"
 
 #: Numbers of things, which are never null where they are asked for.
-WHOLE = (pl.UInt32, pl.Boolean)
+INTEGER_TYPES = (pl.UInt32, pl.Boolean)
 
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Some rows of one table: `block["cwnd"]` is a column, converted when it is first asked for.
+    """Some rows of one table: `block["cwnd"]` is a column, converted on first use.
 
     Floats and 64-bit counts are floats with NaN for null, numbers of flows and links are whole.
     """
@@ -48,52 +48,52 @@ class Block:
         return self._columns[name]
 
     def items(self, name: str) -> Sequence[Any]:
-        """A column of words, or of lists as arrays, with None for null."""
-        found = None if isinstance(self.source, pl.DataFrame) else self.source.items(name)
-        if found is None:
+        """Return a column of strings, or of lists as arrays, with None for null."""
+        result = None if isinstance(self.source, pl.DataFrame) else self.source.items(name)
+        if result is None:
             column = self.frame[name]
             is_nested = column.dtype == pl.List
             return [cell.to_numpy() if is_nested and cell is not None else cell for cell in column]
-        return found if self.chosen is None else [found[place] for place in np.arange(len(found))[self.chosen]]
+        return result if self.chosen is None else [result[place] for place in np.arange(len(result))[self.chosen]]
 
-    def says(self, name: str, word: str) -> npt.NDArray[np.bool_]:
-        """Which rows have this word in a column of words."""
-        found = None if isinstance(self.source, pl.DataFrame) else self.source.says(name, word)
-        return self._of((self._whole[name] == word).to_numpy() if found is None else found)
+    def equals(self, name: str, word: str) -> npt.NDArray[np.bool_]:
+        """Return which rows have this value in a categorical column."""
+        result = None if isinstance(self.source, pl.DataFrame) else self.source.equals(name, word)
+        return self._of((self._full_frame[name] == word).to_numpy() if result is None else result)
 
     @property
     def size(self) -> int:
-        """How many rows there are."""
+        """Return the number of rows."""
         if isinstance(self.chosen, slice):
             return len(range(*self.chosen.indices(self.source.height)))
         return int(self.source.height if self.chosen is None else self.chosen.size)
 
     @cached_property
     def frame(self) -> pl.DataFrame:
-        """The rows as a Polars frame."""
-        return self._whole if self.chosen is None else self._whole[self.chosen]
+        """Return the rows as a Polars frame."""
+        return self._full_frame if self.chosen is None else self._full_frame[self.chosen]
 
     def rows(self, chosen: slice | npt.NDArray[np.intp]) -> Block:
-        """Some of the rows, by their places."""
+        """Return some of the rows, by their places."""
         places = chosen if self.chosen is None else np.arange(self.source.height)[self.chosen][chosen]
         return Block(self.source, places, {name: values[chosen] for name, values in self._columns.items()})
 
     def masked(self, mask: npt.NDArray[np.bool_]) -> Block:
-        """The rows where the mask is true."""
+        """Return the rows where the mask is true."""
         return self if mask.all() else self.rows(np.flatnonzero(mask))
 
     def between(self, low_s: float, high_s: float) -> Block:
-        """The rows from one time to another, both included."""
+        """Return the rows from one time to another, both included."""
         first, end = int(np.searchsorted(self[TIME], low_s)), int(np.searchsorted(self[TIME], high_s, side="right"))
         return self if first == 0 and end == self.size else self.rows(slice(first, end))
 
     @property
-    def _whole(self) -> pl.DataFrame:
+    def _full_frame(self) -> pl.DataFrame:
         return self.source if isinstance(self.source, pl.DataFrame) else self.source.frame
 
     def _numbers(self, name: str) -> Column:
-        found = None if isinstance(self.source, pl.DataFrame) else self.source.numbers(name)
-        return _array(self._whole[name]) if found is None else found
+        result = None if isinstance(self.source, pl.DataFrame) else self.source.numbers(name)
+        return _array(self._full_frame[name]) if result is None else result
 
     def _of(self, column: Column) -> Column:
         return column if self.chosen is None else column[self.chosen]
@@ -101,25 +101,25 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Which rows of a table are looked at: a mask made of some columns; and the columns that shall not be known."""
+    """Selection of rows of a table by a mask of some columns; and the columns to hide."""
 
     columns: tuple[str, ...] = ()
     mask: Callable[[Block], npt.NDArray[np.bool_]] | None = None
     hidden: Callable[[str], bool] | None = None
 
     def of(self, block: Block) -> Block:
-        """What is chosen of a block."""
-        found = block.masked(self.mask(block)) if self.mask else block
+        """Apply the selection to a block."""
+        result = block.masked(self.mask(block)) if self.mask else block
         if self.hidden is None:
-            return found
-        hidden = [name for name in found.frame.columns if self.hidden(name)]
-        nulls = (pl.lit(None, dtype=found.frame.schema[name]).alias(name) for name in hidden)
-        return Block(found.frame.with_columns(*nulls))
+            return result
+        hidden = [name for name in result.frame.columns if self.hidden(name)]
+        nulls = (pl.lit(None, dtype=result.frame.schema[name]).alias(name) for name in hidden)
+        return Block(result.frame.with_columns(*nulls))
 
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """The rows of one table of a run that are chosen; those with a time in its order, and `within` two times.
+    """The selected rows of one table of a run; those with a time in its order, and `within` two times.
 
     `rows["cwnd"]` is a whole column. Of many samples take `blocks`, or what is made of them here.
     """
@@ -132,77 +132,77 @@ class Rows:
     _all: Rows | None = field(default=None, repr=False)
 
     def between(self, low_s: float, high_s: float) -> Rows:
-        """The rows from one time to another, both included."""
+        """Return the rows from one time to another, both included."""
         return Rows(self.pieces, self.choice, self.order, (low_s, high_s), self.block_rows, self)
 
     @cached_property
     def is_small(self) -> bool:
-        """Whether all is one block."""
+        """Return True if all rows are one block."""
         return sum(piece.height for piece in self.pieces) <= self.block_rows
 
     @cached_property
-    def whole(self) -> Block:
-        """All the rows at once."""
+    def as_block(self) -> Block:
+        """Return all the rows at once."""
         if self.within is not None and self._all is not None and self._all.is_small:
-            return self._all.whole.between(*self.within)
-        found = self._ordered(self._every(()))
-        return found if self.within is None else found.between(*self.within)
+            return self._all.as_block.between(*self.within)
+        result = self._ordered(self._every(()))
+        return result if self.within is None else result.between(*self.within)
 
     def frame(self) -> pl.DataFrame:
-        """All the rows as a Polars frame."""
-        return self.whole.frame
+        """Return all the rows as a Polars frame."""
+        return self.as_block.frame
 
     def __getitem__(self, name: str) -> Column:
         if self.is_small:
-            return self.whole[name]
+            return self.as_block[name]
         parts = [block[name] for block in self.blocks(name)]
         return np.concatenate(parts) if parts else np.empty(0)
 
     def blocks(self, *names: str) -> Iterator[Block]:
-        """The rows with these columns in blocks, in the order of time; those of one instant are in one block."""
+        """Yield the rows with these columns in blocks, in the order of time; equal times are in one block."""
         if self.is_small:
-            yield self.whole
+            yield self.as_block
             return
         names = tuple(dict.fromkeys([TIME, *names])) if self.order == TIME else names
-        found = self._slices(names) if self._is_ordered else iter([self._ordered(self._every(names))])
-        for block in _instants(found) if self.order == TIME else found:
+        result = self._slices(names) if self._is_ordered else iter([self._ordered(self._every(names))])
+        for block in _instants(result) if self.order == TIME else result:
             within = block if self.within is None else block.between(*self.within)
             if within.size:
                 yield within
 
-    def known(self, name: str) -> Iterator[Array]:
-        """The values of a column that are not null, in blocks."""
+    def values(self, name: str) -> Iterator[Array]:
+        """Yield the values of a column that are not null, in blocks."""
         for block in self.blocks(name):
             values = block[name]
             missing = np.isnan(values)
             yield values[~missing] if missing.any() else values
 
     def count(self, name: str) -> int:
-        """How many values are not null."""
-        return sum(values.size for values in self.known(name))
+        """Return how many values are not null."""
+        return sum(values.size for values in self.values(name))
 
     def sum(self, name: str) -> float | None:
-        """The sum of a column; None without values."""
+        """Return the sum of a column; None without values."""
         total, count = self._total(name)
         return total if count else None
 
     def mean(self, name: str) -> float | None:
-        """The mean of a column; None without values."""
+        """Return the mean of a column; None without values."""
         total, count = self._total(name)
         return total / count if count else None
 
     def _total(self, name: str) -> tuple[float, int]:
-        """The sum of a column, and of how many values."""
-        found = [(float(values.sum()), values.size) for values in self.known(name)]
-        return math.fsum(total for total, _ in found), sum(size for _, size in found)
+        """Return the sum of a column, and the number of values."""
+        result = [(float(values.sum()), values.size) for values in self.values(name)]
+        return math.fsum(total for total, _ in result), sum(size for _, size in result)
 
     def quantile(self, name: str, share: float) -> float | None:
-        """The value that this share of a column does not exceed, linear between two; None without values."""
-        return quantile(lambda: self.known(name), share, self.block_rows)
+        """Return the value that this share of a column does not exceed, linear between two; None without values."""
+        return quantile(lambda: self.values(name), share, self.block_rows)
 
     @cached_property
     def _is_ordered(self) -> bool:
-        """Whether the rows are in the order of time as they come."""
+        """Return True if the rows are in the order of time."""
         last_s = -np.inf
         for block in self._slices((TIME,)) if self.order == TIME else ():
             times_s = block[TIME]
@@ -219,8 +219,8 @@ class Rows:
     def _every(self, names: tuple[str, ...]) -> Block:
         if self.is_small and len(self.pieces) == 1:
             return self._read(self.pieces[0], 0, names)
-        found = [block.frame for block in self._slices(names)]  # of each block only the chosen rows are kept
-        return Block(pl.concat(found)) if found else self._read(self.pieces[0], 0, names)
+        result = [block.frame for block in self._slices(names)]  # of each block only the chosen rows are kept
+        return Block(pl.concat(result)) if result else self._read(self.pieces[0], 0, names)
 
     def _ordered(self, block: Block) -> Block:
         if self.order is None or not block.size:
@@ -229,31 +229,31 @@ class Rows:
         return block if (by[1:] >= by[:-1]).all() else block.rows(np.argsort(by, kind="stable"))
 
     def _read(self, piece: Piece, first: int, names: tuple[str, ...]) -> Block:
-        needed = [*dict.fromkeys([*names, *self.choice.columns])] if names else ()
-        found = self.choice.of(Block(piece.read(first, self.block_rows, needed)))
-        return Block(found.frame.select(names)) if names else found
+        columns = [*dict.fromkeys([*names, *self.choice.columns])] if names else ()
+        result = self.choice.of(Block(piece.read(first, self.block_rows, columns)))
+        return Block(result.frame.select(names)) if names else result
 
 
-def usual_interval_s(times_s: Array) -> float:
-    """The usual time between samples at these times, their median; NaN with fewer than two."""
+def sampling_interval_s(times_s: Array) -> float:
+    """Return the median time between samples at these times; NaN with fewer than two."""
     return float(np.median(np.diff(times_s), overwrite_input=True)) if times_s.size > 1 else float("nan")
 
 
 def ordered(numbers: npt.NDArray[np.uint32]) -> npt.NDArray[np.intp]:
-    """The places of the numbers in ascending order, equal ones as they come. Small numbers are sorted by radix."""
+    """Return the places of the numbers in ascending order, stable. Small numbers are sorted by radix."""
     is_short = numbers.max(initial=0) < 1 << 16
     return np.argsort(numbers.astype(np.uint16) if is_short else numbers, kind="stable")
 
 
 def _array(series: pl.Series) -> Column:
-    """Numbers as they are where none is null; counts and what may be null as floats."""
-    if series.dtype.is_float() or (series.dtype in WHOLE and not series.null_count()):
+    """Return numbers as they are where none is null; counts and nullable values as floats."""
+    if series.dtype.is_float() or (series.dtype in INTEGER_TYPES and not series.null_count()):
         return series.to_numpy()
     return series.cast(pl.Float64).to_numpy() if series.dtype.is_numeric() else series.to_physical().to_numpy()
 
 
 def _instants(blocks: Iterator[Block]) -> Iterator[Block]:
-    """The same rows in blocks that end between two instants."""
+    """Regroup rows into blocks that end between two instants."""
     left: Block | None = None
     for block in blocks:
         rows = block if left is None else Block(pl.concat([left.frame, block.frame]))
@@ -264,3 +264,63 @@ def _instants(blocks: Iterator[Block]) -> Iterator[Block]:
             yield rows.rows(slice(0, end))
     if left is not None:
         yield left
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Flow samples on a grid: `times_s` (T), `flows` (F), and matrices of T × F with NaN where there is no sample."""
+
+    times_s: Array
+    flows: npt.NDArray[np.uint32]
+    _rows: npt.NDArray[np.intp]
+    _columns: npt.NDArray[np.intp]
+    _samples: pl.DataFrame
+
+    @staticmethod
+    def of(samples: pl.DataFrame) -> Grid:
+        """Return the grid that holds all the samples of one run."""
+        times, flows = samples["time_s"], samples["flow"]
+        grid_times, rows = _ranked(times)
+        grid_flows, columns = _ranked(flows)
+        return Grid(grid_times, grid_flows, rows, columns, samples)
+
+    def matrix(self, column: str) -> Array:
+        """Return a column of `flow_samples` as a T × F matrix."""
+        matrix = np.full((self.times_s.size, self.flows.size), np.nan)
+        matrix[self._rows, self._columns] = self._samples[column].cast(pl.Float64).to_numpy()
+        return matrix
+
+    @cached_property
+    def delivered_bytes(self) -> Array:
+        """Return bytes acknowledged so far; 0 before a flow's first sample, the last value after its last."""
+        return _filled(self.matrix("delivered_bytes"))
+
+    @property
+    def interval_s(self) -> float:
+        """Return the median time between samples."""
+        return sampling_interval_s(self.times_s)
+
+    def rates_bps(self, window_s: float) -> Array:
+        """Return each flow's goodput over the `window_s` before each sample time (shorter at the start)."""
+        first = np.searchsorted(self.times_s, self.times_s - window_s * (1 + 1e-9))
+        span = self.times_s - self.times_s[first]
+        bits = 8 * (self.delivered_bytes - self.delivered_bytes[first])
+        return np.divide(bits, span[:, None], out=np.zeros_like(bits), where=span[:, None] > 0)
+
+
+def _ranked(series: pl.Series) -> tuple[npt.NDArray[Any], npt.NDArray[np.intp]]:
+    """Return the distinct values in ascending order, and the place of each row's value among them."""
+    values, result = series.unique().sort().to_numpy(), series.to_numpy()
+    if result.size and np.issubdtype(result.dtype, np.integer) and int(values[-1]) < 4 * result.size:
+        places = np.empty(int(values[-1]) + 1, dtype=np.intp)
+        places[values] = np.arange(values.size)
+        return values, places[result]
+    if np.all(result[1:] >= result[:-1]):
+        return values, np.cumsum(np.diff(result, prepend=result[:1]) > 0)
+    return values, np.searchsorted(values, result)
+
+
+def _filled(matrix: Array) -> Array:
+    valid = np.where(np.isnan(matrix), -1, np.arange(matrix.shape[0])[:, None])
+    last = np.maximum.accumulate(valid, axis=0)
+    return np.where(last < 0, 0.0, np.take_along_axis(matrix, np.maximum(last, 0), axis=0))

@@ -1,4 +1,4 @@
-"""Which flows share a bottleneck: those whose round-trip times rise and fall together.
+"""Flows that share a bottleneck: those whose round-trip times are correlated.
 
 A queue delays all that passes it alike, so the RTTs of its flows are correlated (Rubenstein, Kurose and Towsley,
 *Detecting Shared Congestion of Flows Via End-to-End Measurement*, 2002, have it of one-way delays and losses). Here:
@@ -16,19 +16,19 @@ from ackclock.metrics.protocols import Recorded
 from ackclock.metrics.view import RunView, runs
 
 #: From this correlation on two flows share a queue.
-TOGETHER = 0.5
+MIN_CORRELATION = 0.5
 
 #: With fewer instants in common nobody can tell.
-LEAST_INSTANTS = 20
+MIN_INSTANTS = 20
 
-#: So many flows are looked at, those with the most samples: the work grows with their square.
+#: Maximum number of flows, those with the most samples: the work grows with their square.
 MAX_FLOWS = 1000
 
 SCHEMA = {"run": pl.UInt32, "flow": pl.UInt32, "bottleneck": pl.Int64, "correlation": pl.Float64}
 
 
 def shared_bottlenecks(data: Recorded, between: tuple[float, float] | None = None) -> pl.DataFrame:
-    """For each flow the number of the bottleneck that it shares with others (null: with nobody that is seen).
+    """Return for each flow the number of the bottleneck that it shares (null: with no captured flow).
 
     `correlation` is that with the flow it goes along with best; null where fewer than 20 instants are in common.
     Bottlenecks are numbered in the order of their first flows. `between` looks at a part of each run (seconds).
@@ -38,15 +38,15 @@ def shared_bottlenecks(data: Recorded, between: tuple[float, float] | None = Non
 
 def _rows(view: RunView) -> list[tuple[object, ...]]:
     samples = view.measured_samples.select("time_s", "flow", "srtt_s").drop_nulls()
-    most = samples.group_by("flow").len().sort(["len", "flow"], descending=[True, False]).head(MAX_FLOWS)["flow"]
-    samples = samples.filter(pl.col("flow").is_in(most.implode()))
+    largest = samples.group_by("flow").len().sort(["len", "flow"], descending=[True, False]).head(MAX_FLOWS)["flow"]
+    samples = samples.filter(pl.col("flow").is_in(largest.implode()))
     if not samples.height:
         return []
     wide = samples.pivot("flow", index="time_s", values="srtt_s", aggregate_function="last").sort("time_s")
     flows = np.array(sorted(map(int, wide.columns[1:])))
-    together = _correlations(np.column_stack([wide[str(flow)].to_numpy() for flow in flows]))
-    groups = _components(together >= TOGETHER)
-    best = np.where(np.isnan(together), -np.inf, together).max(axis=1)
+    correlation = _correlations(np.column_stack([wide[str(flow)].to_numpy() for flow in flows]))
+    groups = _components(correlation >= MIN_CORRELATION)
+    best = np.where(np.isnan(correlation), -np.inf, correlation).max(axis=1)
     return [
         (view.run, int(flow), group, float(value) if np.isfinite(value) else None)
         for flow, group, value in zip(flows, groups, best, strict=True)
@@ -54,22 +54,22 @@ def _rows(view: RunView) -> list[tuple[object, ...]]:
 
 
 def _correlations(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Of each pair of columns over the rows that both have; NaN with too few, and on the diagonal."""
-    known = ~np.isnan(values)
-    filled, weights = np.where(known, values - np.nanmean(values, axis=0), 0.0), known.astype(float)
+    """Correlate each pair of columns over the rows that both have; NaN with too few, and on the diagonal."""
+    valid = ~np.isnan(values)
+    filled, weights = np.where(valid, values - np.nanmean(values, axis=0), 0.0), valid.astype(float)
     count = weights.T @ weights
     with np.errstate(invalid="ignore", divide="ignore"):
         mean = filled.T @ weights / count
         covariance = filled.T @ filled / count - mean * mean.T
         spread = (filled**2).T @ weights / count - mean**2
-        found = covariance / np.sqrt(spread * spread.T)
-    found[count < LEAST_INSTANTS] = np.nan
-    np.fill_diagonal(found, np.nan)
-    return np.asarray(found)
+        result = covariance / np.sqrt(spread * spread.T)
+    result[count < MIN_INSTANTS] = np.nan
+    np.fill_diagonal(result, np.nan)
+    return np.asarray(result)
 
 
 def _components(joined: npt.NDArray[np.bool_]) -> list[int | None]:
-    """The number of each one's group; None of those that are alone."""
+    """Return the number of each one's connected component; None for isolated ones."""
     groups: list[int | None] = [None] * len(joined)
     number = 0
     for start in range(len(joined)):

@@ -22,7 +22,7 @@ from ackclock.metrics.view import Array, RunView, group_label, runs
 from ackclock.partial_plan import PartialTcp
 from ackclock.plan import TIMESTAMPS_BYTES
 
-#: What a packet carries beside its payload where the plan does not say: IP, TCP and timestamps, and Ethernet.
+#: Default overhead of a packet: IP, TCP and timestamps, and Ethernet.
 HEADERS_BYTES, FRAME_BYTES = 52.0, 14.0
 
 #: And its payload, and the initial window (RFC 6928).
@@ -46,7 +46,7 @@ SCHEMA = {
 def slowdown_p50(view: RunView) -> float | None:
     """Median slowdown of the transfers that were completed in the measured part.
 
-    Their completion times over those of an empty network: `ackclock.theory.ideal_fct_s`. Null where no engine says
+    Their completion times over those of an empty network: `ackclock.theory.ideal_fct_s`. Null where no engine gives
     what rate the path has, or no finite transfer ended. Source: Alizadeh et al. 2013 (pFabric, normalised completion
     times).
     """
@@ -60,8 +60,8 @@ def slowdown_p99(view: RunView) -> float | None:
 
 def slowdown_mean(view: RunView) -> float | None:
     """Mean of the same slowdowns. Source: Alizadeh et al. 2013 (pFabric)."""
-    found = np.concatenate([np.empty(0), *_slowdowns(view)])
-    return float(found.mean()) if found.size else None
+    result = np.concatenate([np.empty(0), *_slowdowns(view)])
+    return float(result.mean()) if result.size else None
 
 
 def _quantile(view: RunView, share: float) -> float | None:
@@ -72,32 +72,32 @@ COLUMNS = ("group", "start_s", "fct_s", "size_bytes", "delivered_bytes", "base_r
 
 
 def _slowdowns(view: RunView) -> Iterator[Array]:
-    return (found[1] / found[2] for found in _ended(view))
+    return (result[1] / result[2] for result in _ended(view))
 
 
 def _ended(view: RunView) -> Iterator[tuple[Block, Array, Array]]:
-    """The transfers that were completed in the measured part: what they are, how long they took, and would have alone.
+    """Yield the transfers completed in the measured part, their completion times, and the ideal ones.
 
     Those of which the latter is not known are left out.
     """
     for block in view.rows("flows").blocks(*COLUMNS):
         ends_s = block["start_s"] + block["fct_s"]
-        alone_s = _alone_s(view, block)
-        inside = (ends_s >= view.warmup_s) & (ends_s <= view.duration_s) & ~np.isnan(alone_s)
-        found = block.masked(inside)
-        yield found, found["fct_s"], alone_s[inside]
+        ideal_s = _ideal_s(view, block)
+        inside = (ends_s >= view.warmup_s) & (ends_s <= view.duration_s) & ~np.isnan(ideal_s)
+        result = block.masked(inside)
+        yield result, result["fct_s"], ideal_s[inside]
 
 
-def _alone_s(view: RunView, block: Block) -> Array:
-    """How long each would have taken alone (s); NaN where that is not known."""
-    groups, alone_s = block["group"], np.full(block.size, np.nan)
+def _ideal_s(view: RunView, block: Block) -> Array:
+    """Return the completion times in an empty network (s); NaN where unknown."""
+    groups, ideal_s = block["group"], np.full(block.size, np.nan)
     rtts_s = np.where(np.isnan(block["base_rtt_s"]), view.plan.mean_base_rtt_s or np.nan, block["base_rtt_s"])
-    known = ~np.isnan(block["fct_s"]) & (_sizes(block) > 0) & (block["path_rate_bps"] > 0) & (rtts_s > 0)
-    for group in np.unique(groups[known]):
-        some = known & (groups == group)
+    valid = ~np.isnan(block["fct_s"]) & (_sizes(block) > 0) & (block["path_rate_bps"] > 0) & (rtts_s > 0)
+    for group in np.unique(groups[valid]):
+        some = valid & (groups == group)
         tcp = view.plan.groups[int(group)].tcp if group < len(view.plan.groups) else None
-        alone_s[some] = _each_s(tcp or PartialTcp(), _sizes(block)[some], block["path_rate_bps"][some], rtts_s[some])
-    return alone_s
+        ideal_s[some] = _each_s(tcp or PartialTcp(), _sizes(block)[some], block["path_rate_bps"][some], rtts_s[some])
+    return ideal_s
 
 
 def _each_s(tcp: PartialTcp, sizes_bytes: Array, rates_bps: Array, rtts_s: Array) -> Array:
@@ -105,20 +105,20 @@ def _each_s(tcp: PartialTcp, sizes_bytes: Array, rates_bps: Array, rtts_s: Array
 
     segment_bytes = float(tcp.mss_bytes or SEGMENT_BYTES)
     headers_bytes = HEADERS_BYTES if tcp.header_bytes is None else tcp.header_bytes + TIMESTAMPS_BYTES * tcp.timestamps
-    beside_bytes = headers_bytes + FRAME_BYTES
-    wire_bytes = sizes_bytes + np.ceil(sizes_bytes / segment_bytes) * beside_bytes
+    overhead_bytes = headers_bytes + FRAME_BYTES
+    wire_bytes = sizes_bytes + np.ceil(sizes_bytes / segment_bytes) * overhead_bytes
     window = float(tcp.initial_window or INITIAL_WINDOW)
-    return ideal_fct_s(wire_bytes, rates_bps, rtts_s, segment_bytes + beside_bytes, window)
+    return ideal_fct_s(wire_bytes, rates_bps, rtts_s, segment_bytes + overhead_bytes, window)
 
 
 def _sizes(block: Block) -> Array:
-    """Bytes of each transfer; of one that has no size, what it delivered."""
+    """Return the bytes of each transfer; of one without a size, what it delivered."""
     sizes = block["size_bytes"].astype(np.float64)
     return np.where(np.isnan(sizes), block["delivered_bytes"].astype(np.float64), sizes)
 
 
 def slowdowns(data: Recorded, between: tuple[float, float] | None = None) -> pl.DataFrame:
-    """Slowdowns by group and class of sizes, a class for each power of ten of bytes; all runs together.
+    """Return slowdowns by group and class of sizes, a class for each power of ten of bytes; all runs together.
 
     `n` transfers were completed in the measured part: mean, median (`p50`) and 99th percentile (`p99`) of their
     slowdowns. `between` looks at a part of each run (seconds).
@@ -130,7 +130,7 @@ def slowdowns(data: Recorded, between: tuple[float, float] | None = None) -> pl.
 def within_deadline(
     data: Recorded, deadlines: Sequence[float], between: tuple[float, float] | None = None
 ) -> pl.DataFrame:
-    """The share of the transfers that were completed within each deadline (s), by group; all runs together.
+    """Return the share of the transfers that were completed within each deadline (s), by group; all runs together.
 
     Of those that began in the measured part at least so long before its end, so that each had its time: `n` of them;
     null where there is none. Source: Wilson et al. 2011 (D3: application throughput).
@@ -139,8 +139,8 @@ def within_deadline(
         raise InputError("deadlines: found none; expected times in seconds, such as [0.01, 0.1]")
     rows = []
     for deadline_s in deadlines:
-        found = [row for view in runs(data, between) for row in _met(view, deadline_s)]
-        every = pl.DataFrame(found, schema={"group": pl.UInt32, "label": pl.String, "met": pl.Boolean}, orient="row")
+        result = [row for view in runs(data, between) for row in _met(view, deadline_s)]
+        every = pl.DataFrame(result, schema={"group": pl.UInt32, "label": pl.String, "met": pl.Boolean}, orient="row")
         share = every.group_by("group", "label").agg(pl.len().cast(pl.Int64).alias("n"), pl.col("met").mean())
         share = share.with_columns(pl.lit(deadline_s).alias("deadline_s")).rename({"met": "share"})
         rows.append(share.select("group", "label", "deadline_s", "n", "share"))
@@ -160,7 +160,7 @@ def _met(view: RunView, deadline_s: float) -> Iterator[tuple[int, str, bool]]:
 def _table(data: Recorded, between: tuple[float, float] | None) -> pl.DataFrame:
     frames = [pl.DataFrame(schema={"group": pl.UInt32, "label": pl.String, "size": pl.Float64, "slowdown": pl.Float64})]
     for view in runs(data, between):
-        for block, taken_s, alone_s in _ended(view):
+        for block, taken_s, ideal_s in _ended(view):
             labels = {group: group_label({"group": group, "congestion": ""}, view.plan) for group in block["group"]}
             frames.append(
                 pl.DataFrame(
@@ -168,7 +168,7 @@ def _table(data: Recorded, between: tuple[float, float] | None) -> pl.DataFrame:
                         "group": block["group"].astype(np.uint32),
                         "label": [labels[group] for group in block["group"]],
                         "size": _sizes(block),
-                        "slowdown": taken_s / alone_s,
+                        "slowdown": taken_s / ideal_s,
                     },
                     schema=frames[0].schema,
                 )
@@ -176,10 +176,10 @@ def _table(data: Recorded, between: tuple[float, float] | None) -> pl.DataFrame:
     return pl.concat(frames)
 
 
-def _by_class(found: pl.DataFrame) -> pl.DataFrame:
+def _by_class(result: pl.DataFrame) -> pl.DataFrame:
     slowdown = pl.col("slowdown")
     decade = pl.col("size").log(DECADE).add(1e-9).floor().alias("decade")
-    rows = found.group_by("group", "label", decade).agg(
+    rows = result.group_by("group", "label", decade).agg(
         pl.col("size").min().alias("size_low_bytes"),
         pl.col("size").max().alias("size_high_bytes"),
         pl.len().cast(pl.Int64).alias("n"),

@@ -1,8 +1,8 @@
-"""Times of which some are only known to be longer: the Kaplan–Meier estimate (Kaplan and Meier 1958).
+"""Right-censored times: the Kaplan–Meier estimate (Kaplan and Meier 1958).
 
 A transfer that is under way when the run ends has taken at least as long as it was watched. To leave it out makes the
 mean too small, for it is the long ones that do not end: Braud 2016 section 7.4.1 calls those that do the lucky ones.
-The estimate uses each transfer for as long as it was watched. It supposes that being cut off says nothing about how
+The estimate uses each transfer for as long as it was watched. It supposes that being cut off gives nothing about how
 much longer it would have taken, which the end of a run does not.
 """
 
@@ -19,12 +19,12 @@ import numpy.typing as npt
 from ackclock.metrics.quantiles import ranked
 from ackclock.metrics.rows import Array
 
-#: How long each was watched, and whether it ended then: in blocks, each time that they are asked for.
+#: Function that yields in blocks how long each was watched, and whether it ended then.
 Watched: TypeAlias = Callable[[], Iterable[tuple[Array, npt.NDArray[np.bool_]]]]
 
 
 def kaplan_meier(times_s: Array, ended: npt.NDArray[np.bool_]) -> tuple[Array, Array]:
-    """The times (ascending) at which something ended, and the estimated share that lasts longer than each.
+    """Return the ascending times of ends, and the estimated share that lasts longer than each.
 
     `times_s` is how long each was watched, `ended` whether it ended then. S(t) = Π (1 − d_i / n_i) over t_i ≤ t, with
     d_i that ended at t_i out of n_i still watched just before.
@@ -35,7 +35,7 @@ def kaplan_meier(times_s: Array, ended: npt.NDArray[np.bool_]) -> tuple[Array, A
 
 
 def restricted_mean(watched: Watched) -> float | None:
-    """Area under the estimate up to the longest time watched: the mean of min(T, that time); None without values."""
+    """Return the area under the estimate up to the longest time watched; None without values."""
     spans = _spans(watched)
     longest_s = max((float(times_s.max()) for times_s, _ in watched() if times_s.size), default=None)
     if longest_s is None:
@@ -45,19 +45,19 @@ def restricted_mean(watched: Watched) -> float | None:
 
 
 def median(watched: Watched) -> float | None:
-    """The first time that no more than half outlast; None if more than half outlast all times watched."""
+    """Return the first time that no more than half outlast; None if more than half outlast all times watched."""
     spans = _spans(watched)
     reached = np.flatnonzero(spans.lasting[1:] <= 0.5 + 1e-12)
     if not reached.size:
         return None
     number = int(reached[0])
-    needed = (spans.lasting[number] - 0.5 - 1e-12) / spans.weights[number]
-    rank = max(1, math.ceil(needed)) - 1
+    min_deaths = (spans.lasting[number] - 0.5 - 1e-12) / spans.weights[number]
+    rank = max(1, math.ceil(min_deaths)) - 1
     return ranked(lambda: _ended_in(watched, spans.cut_s, number), rank)
 
 
 def ended_by(watched: Watched, at_s: Array) -> Array:
-    """The estimated share that has ended by each of these ascending times."""
+    """Return the estimated share that has ended by each of these ascending times."""
     spans, shares = _spans(watched), np.zeros(at_s.size + 1)
     for times_s, ended in watched():
         done_s = times_s[ended]
@@ -68,7 +68,7 @@ def ended_by(watched: Watched, at_s: Array) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class _Spans:
-    """The time cut at the moments `cut_s` at which some were watched no longer.
+    """The time divided at the moments `cut_s` of censoring.
 
     In a span all that end weigh the same: the share that lasts to its start, over those still watched then. So a span
     needs no more than counts, and the times need not be sorted (Efron 1967, redistribution to the right).
@@ -91,12 +91,12 @@ def _spans(watched: Watched) -> _Spans:
 
 
 def _of_spans(watched: Watched, cut_s: Array, what: Callable[[Array], Array]) -> Array:
-    """For each span the sum of something of the times that ended in it."""
-    found = np.zeros(cut_s.size + 1)
+    """Sum a function of the times that ended in each span."""
+    result = np.zeros(cut_s.size + 1)
     for times_s, ended in watched():
         done_s = times_s[ended]
-        found += np.bincount(np.searchsorted(cut_s, done_s), what(done_s), found.size)
-    return found
+        result += np.bincount(np.searchsorted(cut_s, done_s), what(done_s), result.size)
+    return result
 
 
 def _ended_in(watched: Watched, cut_s: Array, number: int) -> Iterator[Array]:

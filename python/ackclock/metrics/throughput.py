@@ -1,4 +1,4 @@
-"""How much got through: RFC 5166's throughput, Guillier's goodput, cwnd, throughput, utilisation and efficiency.
+"""Throughput: RFC 5166's throughput, Guillier's goodput, cwnd, throughput, utilisation and efficiency.
 
 Guillier 2008 (table "TCP Performance Metrics") has two views of it: the user's (goodput, completion time, cwnd) and
 the network's (throughput, link utilisation, efficiency). It names them after RFC 5166 and gives no formulae; these
@@ -15,12 +15,12 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ackclock.metrics.delivered import delivered_at
+from ackclock.metrics.flow_series import delivered_at
 from ackclock.metrics.metric import Metric
-from ackclock.metrics.view import Array, Lives, RunView, lives
+from ackclock.metrics.view import Array, FlowLifetimes, RunView, flow_lifetimes
 
 #: Lists of a value for each flow are not made of more.
-MOST_LISTED = 1_000_000
+MAX_LISTED = 1_000_000
 
 
 def utilisation(view: RunView) -> float | None:
@@ -68,7 +68,7 @@ def goodput_flow_bps(view: RunView) -> list[float] | None:
     whole measured part. Without the receiver's counts, bytes acknowledged at the sender. Null with more than a million
     flows, which are in the table of flows. Source: RFC 5166 (throughput), RFC 2647 section 3.17 (goodput).
     """
-    if view.once(_counts).present > MOST_LISTED:
+    if view.cached(_counts).present > MAX_LISTED:
         return None
     return [rate for rates in _rates_bps(view) for rate in rates.tolist()] or None
 
@@ -95,38 +95,38 @@ def cwnd_flow(view: RunView) -> list[float] | None:
     """
     sums, counts = np.empty(0), np.empty(0)
     for block in view.measured("flow_samples").blocks("flow", "cwnd"):
-        known = ~np.isnan(block["cwnd"])
-        flows, most = block["flow"][known].astype(np.intp), sums.size
-        sums, counts = _added(sums, np.bincount(flows, block["cwnd"][known], most)), _added(counts, np.bincount(flows))
+        valid = ~np.isnan(block["cwnd"])
+        flows, most = block["flow"][valid].astype(np.intp), sums.size
+        sums, counts = _added(sums, np.bincount(flows, block["cwnd"][valid], most)), _added(counts, np.bincount(flows))
     return (sums[counts > 0] / counts[counts > 0]).tolist() or None
 
 
-def rates_while_there_bps(view: RunView) -> Array | None:
-    """Rates of the flows that were there in the measured part over the time that each was; None if nothing tells them.
+def active_rates_bps(view: RunView) -> Array | None:
+    """Return rates of the flows active in the measured part over the time of each; None if unknown.
 
     In the order of the flows, if there are not more than fit into a block.
     """
-    found = list(rates_by_block_bps(view))
-    return np.concatenate(found) if found else None
+    result = list(rates_by_block_bps(view))
+    return np.concatenate(result) if result else None
 
 
 def rates_by_block_bps(view: RunView) -> Iterator[Array]:
-    """The same rates in blocks; nothing if nothing tells them."""
-    return (8 * counted / there_s for counted, there_s in payload(view))
+    """Yield the same rates in blocks; none if they are unknown."""
+    return (8 * counted / active_s for counted, active_s in payload(view))
 
 
 def datagram_rates_bps(view: RunView) -> Array:
-    """Payload of each UDP flow over the time that it sent in the measured part, in bit/s; NaN if it did not."""
+    """Return the payload of each UDP flow over its active time in the measured part, bit/s; NaN if inactive."""
     stops = [source.stop_s for source in view.plan.datagrams] or [None] * view.datagrams.height
     stops_s = np.array([stop_s or np.inf for stop_s in stops])
     starts_s = view.datagrams["start_s"].cast(pl.Float64).fill_null(np.inf).to_numpy()
-    there_s = np.minimum(stops_s, view.duration_s) - np.maximum(starts_s, view.warmup_s)
+    active_s = np.minimum(stops_s, view.duration_s) - np.maximum(starts_s, view.warmup_s)
     bits = 8 * view.datagrams["measured_bytes"].cast(pl.Float64).to_numpy()
-    return np.asarray(np.divide(bits, there_s, out=np.full(bits.shape, np.nan), where=there_s > 0))
+    return np.asarray(np.divide(bits, active_s, out=np.full(bits.shape, np.nan), where=active_s > 0))
 
 
 def rates_between_bps(view: RunView, edges_s: Array) -> Array:
-    """Goodput at the sender of each sampled flow between successive instants (intervals × flows), in bit/s.
+    """Return the goodput at the sender of each sampled flow between instants (intervals × flows), bit/s.
 
     NaN where the flow was not there for the whole interval.
     """
@@ -137,35 +137,35 @@ def rates_between_bps(view: RunView, edges_s: Array) -> Array:
 
 
 def payload(view: RunView) -> Iterator[tuple[Array, Array]]:
-    """Payload (bytes) of the flows that were there in the measured part, and how long (s) each was; in blocks.
+    """Yield in blocks the payload (bytes) of the flows active in the measured part, and their active time (s).
 
     Nothing if nothing tells it, or no flow was there.
     """
-    flows = view.once(_counts)
+    flows = view.cached(_counts)
     if flows.unknown or not flows.present:
         return
-    for block in view.rows("flows").blocks(*Lives.COLUMNS, "measured_bytes"):
-        found = lives(block)
-        chosen = _present(view, found)
-        counted = _acknowledged_bytes(view, found) if flows.uncounted else block["measured_bytes"]
-        there_s = np.minimum(found.ends_s, view.duration_s) - np.maximum(found.starts_s, view.warmup_s)
-        yield counted[chosen], there_s[chosen]
+    for block in view.rows("flows").blocks(*FlowLifetimes.COLUMNS, "measured_bytes"):
+        result = flow_lifetimes(block)
+        chosen = _present(view, result)
+        counted = _acknowledged_bytes(view, result) if flows.uncounted else block["measured_bytes"]
+        active_s = np.minimum(result.ends_s, view.duration_s) - np.maximum(result.starts_s, view.warmup_s)
+        yield counted[chosen], active_s[chosen]
 
 
 def present_flows(view: RunView) -> npt.NDArray[np.uint32]:
-    """The numbers of the flows that were there in the measured part, in the order of their rates."""
-    blocks = view.rows("flows").blocks(*Lives.COLUMNS)
-    return np.concatenate([np.empty(0, np.uint32), *(b["flow"][_present(view, lives(b))] for b in blocks)])
+    """Return the numbers of the flows active in the measured part, in the order of their rates."""
+    blocks = view.rows("flows").blocks(*FlowLifetimes.COLUMNS)
+    return np.concatenate([np.empty(0, np.uint32), *(b["flow"][_present(view, flow_lifetimes(b))] for b in blocks)])
 
 
-def _present(view: RunView, flows: Lives) -> npt.NDArray[np.bool_]:
-    """Which flows were there in the measured part: started before its end, not over before its start."""
+def _present(view: RunView, flows: FlowLifetimes) -> npt.NDArray[np.bool_]:
+    """Return which flows were active in the measured part: started before its end, not over before its start."""
     return np.asarray((flows.starts_s < view.duration_s) & (flows.ends_s > view.warmup_s))
 
 
 @dataclass(frozen=True, slots=True)
 class _Counts:
-    """How many flows were there in the measured part, and how many are not counted by the receiver, or not at all."""
+    """Flows active in the measured part, those not counted by the receiver, and those not counted at all."""
 
     present: int
     uncounted: int
@@ -173,32 +173,31 @@ class _Counts:
 
 
 def _counts(view: RunView) -> _Counts:
-    """How many flows there were, and of how many it is not known what they delivered."""
-    found, uncounted, unknown = 0, 0, 0
-    for block in view.rows("flows").blocks(*Lives.COLUMNS, "measured_bytes"):
-        flows = lives(block)
-        found += int(_present(view, flows).sum())
+    result, uncounted, unknown = 0, 0, 0
+    for block in view.rows("flows").blocks(*FlowLifetimes.COLUMNS, "measured_bytes"):
+        flows = flow_lifetimes(block)
+        result += int(_present(view, flows).sum())
         uncounted += int(np.isnan(block["measured_bytes"]).sum())
     if uncounted:
-        for block in view.rows("flows").blocks(*Lives.COLUMNS):
-            flows = lives(block)
+        for block in view.rows("flows").blocks(*FlowLifetimes.COLUMNS):
+            flows = flow_lifetimes(block)
             unknown += int(np.isnan(_acknowledged_bytes(view, flows)[_present(view, flows)]).sum())
-    return _Counts(found, uncounted, unknown)
+    return _Counts(result, uncounted, unknown)
 
 
 def flow_rates_bps(view: RunView) -> Array | None:
-    """Goodputs of the same flows over the whole measured part; None if nothing tells them."""
-    found = [*_rates_bps(view)]
-    return np.concatenate(found) if found else None
+    """Return goodputs of the same flows over the whole measured part; None if unknown."""
+    result = [*_rates_bps(view)]
+    return np.concatenate(result) if result else None
 
 
 def _rates_bps(view: RunView) -> Iterator[Array]:
-    """Goodputs of the flows that were there in the measured part, in blocks; nothing if nothing tells them."""
+    """Yield goodputs of the flows active in the measured part, in blocks; none if they are unknown."""
     return (8 * counted / view.measured_s for counted, _ in payload(view) if counted.size)
 
 
-def _acknowledged_bytes(view: RunView, flows: Lives) -> Array:
-    """Bytes acknowledged at the sender in the measured part, by flow; NaN where nothing tells them.
+def _acknowledged_bytes(view: RunView, flows: FlowLifetimes) -> Array:
+    """Return bytes acknowledged at the sender in the measured part, by flow; NaN where unknown.
 
     A flow without samples delivered its bytes evenly from its start to its end.
     """
@@ -207,7 +206,7 @@ def _acknowledged_bytes(view: RunView, flows: Lives) -> Array:
     life_s = np.maximum(end_s - flows.starts_s, 1e-12)
     total = flows.delivered_bytes * np.clip(inside_s / life_s, 0.0, 1.0)
     _, rows, places = np.intersect1d(flows.flows, view.sampled.flows, assume_unique=True, return_indices=True)
-    total[rows] = view.once(_acknowledged_of_sampled)[places]
+    total[rows] = view.cached(_acknowledged_of_sampled)[places]
     return np.asarray(total)
 
 
@@ -216,7 +215,7 @@ def _acknowledged_of_sampled(view: RunView) -> Array:
 
 
 def _added(sums: Array, more: npt.NDArray[np.number[Any]]) -> Array:
-    """Both, the shorter one filled up with zeros."""
+    """Add both, the shorter one padded with zeros."""
     most = max(sums.size, more.size)
     return np.pad(sums, (0, most - sums.size)) + np.pad(more, (0, most - more.size))
 

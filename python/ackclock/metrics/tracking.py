@@ -1,4 +1,4 @@
-"""How CUBIC's window follows its curve, where `[record] cubic_state = true` wrote down what it looks at inside.
+"""Tracking of CUBIC's curve by its window, where `[record] cubic_state = true` recorded its state.
 
 An epoch of a flow is a stretch of samples with the same curve: the same origin and K. The curve is the greater of
 W_cubic(t) and W_est, which is where RFC 9438 wants the window. Belhareth 2014 section 5.5.2 finds that Linux runs ahead
@@ -43,27 +43,27 @@ def tracking_error(view: RunView) -> float | None:
 
 
 def plateau_s(view: RunView) -> float | None:
-    """How long CUBIC's window stays on its plateau: from W_max until it is a segment above, mean over the epochs.
+    """Time of CUBIC's window on its plateau: from W_max until it is a segment above, mean over the epochs.
 
     From the first sample of an epoch that is at the curve's flat to the first that is a segment above it; only epochs
     that come so far count. The curve takes ∛(1/C) from its flat on, 1.36 s for C = 0.4; whole segments that are rounded
     towards the flat, as Linux does, are there as long before it too. Null where there is none. Source: Belhareth 2014
     sections 5.5.1 and 5.5.2.
     """
-    return view.once(epochs)["plateau_s"].mean()  # type: ignore[return-value]
+    return view.cached(epochs)["plateau_s"].mean()  # type: ignore[return-value]
 
 
 def epochs(view: RunView) -> pl.DataFrame:
-    """As `cubic_epochs`, of one run."""
+    """Return `cubic_epochs` of one run."""
     samples = view.measured("cubic_samples").frame().sort("flow", "time_s", maintain_order=True)
     changes = pl.any_horizontal(pl.col(name).ne_missing(pl.col(name).shift()) for name in ("flow", "origin", "k_s"))
     numbered = samples.with_columns(changes.cum_sum().alias("epoch"))
-    found = [_epoch(cell) for cell in numbered.partition_by("epoch", maintain_order=True)] if samples.height else []
-    return pl.DataFrame(found, schema=COLUMNS, orient="row")
+    result = [_epoch(cell) for cell in numbered.partition_by("epoch", maintain_order=True)] if samples.height else []
+    return pl.DataFrame(result, schema=COLUMNS, orient="row")
 
 
 def cubic_epochs(data: Recorded, between: tuple[float, float] | None = None) -> pl.DataFrame:
-    """How CUBIC's window follows its curve from loss to loss: a row for each flow's epoch in the measured part.
+    """Return a row for each flow's CUBIC epoch in the measured part: its plateau, and the distance from the curve.
 
     `run`, `seed`, `flow`; `start_s` (its first sample), `w_max` (the flat of the curve, segments), `k_s`;
     `plateau_s`, from there to a segment more (null: not reached), and `tracking_error`, the mean distance from the
@@ -76,7 +76,7 @@ def cubic_epochs(data: Recorded, between: tuple[float, float] | None = None) -> 
 def _of_runs(data: Recorded, between: tuple[float, float] | None) -> Iterator[pl.DataFrame]:
     for view in runs(data, between):
         run, seed = pl.lit(view.run, pl.UInt32).alias("run"), pl.lit(view.seed, pl.Int64).alias("seed")
-        yield view.once(epochs).select(run, seed, *COLUMNS)
+        yield view.cached(epochs).select(run, seed, *COLUMNS)
 
 
 def _epoch(cell: pl.DataFrame) -> tuple[object, ...]:
@@ -98,7 +98,7 @@ def _plateau_s(cell: pl.DataFrame, origin: float) -> float | None:
     return float(times_s[above[0]] - times_s[at[0]]) if above.size else None
 
 
-#: What the distance from the curve is taken of.
+#: Columns of the distance from the curve.
 _OFF = ("cwnd", "w_cubic", "w_est")
 
 

@@ -1,7 +1,7 @@
 """One run as the metrics see it: its tables, and its measured part.
 
 The measured part is from the warm-up's end to the run's end, or the part that was asked for; every metric looks at
-nothing else unless it says so. Flows are TCP's, and those that started: a flow whose start was still to come when the
+nothing else unless it gives so. Flows are TCP's, and those that started: a flow whose start was still to come when the
 run ended is in no metric, and datagrams are not judged by TCP's metrics.
 """
 
@@ -16,20 +16,19 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ackclock.errors import InputError
+from ackclock.errors import InputError, first_line
 from ackclock.input import arguments
 from ackclock.input.arguments import checked, one_of, optional
 from ackclock.metrics.epoch_rules import RULES
-from ackclock.metrics.grid import Grid
 from ackclock.metrics.protocols import Piece, Recorded
-from ackclock.metrics.rows import Array, Block, Choice, Rows
+from ackclock.metrics.rows import Array, Block, Choice, Grid, Rows
 from ackclock.partial_plan import PartialPlan
 
-__all__ = ["Array", "Block", "Grid", "Lives", "Rows", "RunView", "group_label", "lives", "runs"]
+__all__ = ["Array", "Block", "FlowLifetimes", "Grid", "Rows", "RunView", "flow_lifetimes", "group_label", "runs"]
 
 Result = TypeVar("Result")
 
-#: What the `congestion` of a flow without congestion control says.
+#: Value of `congestion` for a UDP flow.
 DATAGRAMS = "udp"
 
 #: Tables whose rows have a time.
@@ -42,28 +41,30 @@ OF_FLOWS = ("flow_samples", "cubic_samples", "delays", "paths")
 LINK_NAMES = ("run", "link", "name", "bottleneck", "rate_bps")
 
 #: A direction of a captured connection is a flow beside the other with this share of its data, and so many segments.
-MIN_SHARE, LEAST_SEGMENTS = 0.1, 10
+MIN_SHARE, MIN_SEGMENTS = 0.1, 10
 
 
 @dataclass(frozen=True, slots=True)
-class Lives:
-    """Flows with their start and end (s; infinity: not in this run), and what they delivered, in their order."""
+class FlowLifetimes:
+    """Flows with their start and end (s; infinity: not in this run), and the bytes they delivered."""
 
     flows: npt.NDArray[np.uint32]
     starts_s: Array
     ends_s: Array
     delivered_bytes: Array
 
-    #: What they are made of.
+    #: Their source columns.
     COLUMNS = ("flow", "start_s", "fct_s", "end_s", "delivered_bytes")
 
-    def of(self, chosen: npt.NDArray[np.bool_] | npt.NDArray[np.intp]) -> Lives:
-        """Some of them."""
-        return Lives(self.flows[chosen], self.starts_s[chosen], self.ends_s[chosen], self.delivered_bytes[chosen])
+    def of(self, chosen: npt.NDArray[np.bool_] | npt.NDArray[np.intp]) -> FlowLifetimes:
+        """Return some of the flows."""
+        return FlowLifetimes(
+            self.flows[chosen], self.starts_s[chosen], self.ends_s[chosen], self.delivered_bytes[chosen]
+        )
 
 
-def lives(block: Block) -> Lives:
-    """Those of a block of `flows`: a transfer is over when it is complete, else when its flow is.
+def flow_lifetimes(block: Block) -> FlowLifetimes:
+    """Return the lifetimes of a block of `flows`: a transfer ends when it is complete, else when its flow does.
 
     Raises `InputError` for a flow that is there twice.
     """
@@ -73,36 +74,35 @@ def lives(block: Block) -> Lives:
     done_s = block["start_s"] + block["fct_s"]
     ends_s = np.where(np.isnan(done_s), block["end_s"], done_s)
     ends_s[np.isnan(ends_s)] = np.inf
-    return Lives(block["flow"], block["start_s"], ends_s, block["delivered_bytes"])
+    return FlowLifetimes(block["flow"], block["start_s"], ends_s, block["delivered_bytes"])
 
 
 @dataclass(frozen=True, slots=True)
 class _Of:
-    """The rows of one run in a piece that has others too."""
+    """The rows of one run in a part that has others too."""
 
     piece: Piece
     run: int
 
     @property
     def height(self) -> int:
-        """How many rows there are at most."""
+        """Return the number of rows at most."""
         return self.piece.height
 
     def read(self, first: int, count: int, columns: Sequence[str] = ()) -> pl.DataFrame:
-        """As the piece, without the rows of other runs."""
-        found = Block(self.piece.read(first, count, ["run", *columns] if columns else ()))
-        return found.masked(found["run"] == self.run).frame
+        """Return rows of the part without those of other runs."""
+        result = Block(self.piece.read(first, count, ["run", *columns] if columns else ()))
+        return result.masked(result["run"] == self.run).frame
 
 
 @dataclass(frozen=True, slots=True)
 class _Nothing:
-    """No rows, with a table's columns."""
+    """An empty part with a table's columns."""
 
     rows: pl.LazyFrame
     height: int = 0
 
     def read(self, first: int, count: int, columns: Sequence[str] = ()) -> pl.DataFrame:
-        """Nothing."""
         return self.rows.head(0).collect()
 
 
@@ -128,23 +128,23 @@ class RunView:
     between: tuple[float, float] | None = None
     given: Mapping[str, Any] = field(default_factory=dict)
     epochs: str | None = None
-    _known: dict[Any, Any] = field(default_factory=dict, repr=False)
+    _cache: dict[Any, Any] = field(default_factory=dict, repr=False)
     _runs_of_pieces: dict[tuple[str, int], tuple[int, int]] = field(default_factory=dict, repr=False)
 
-    def once(self, function: Callable[[RunView], Result]) -> Result:
-        """The function of this run, computed at the first call only."""
-        if function not in self._known:
-            self._known[function] = function(self)
-        return cast("Result", self._known[function])
+    def cached(self, function: Callable[[RunView], Result]) -> Result:
+        """Return the function of this run, computed at the first call only."""
+        if function not in self._cache:
+            self._cache[function] = function(self)
+        return cast("Result", self._cache[function])
 
     @property
     def plan(self) -> PartialPlan:
-        """What is known of the plan of the run."""
+        """Return the known parts of the run's plan."""
         return self.data.plan
 
     @property
     def rule(self) -> str:
-        """The rule of what a congestion epoch is: see `numbering`."""
+        """Return the definition of a congestion epoch: see `epoch_rules`."""
         rule = self.epochs or self.plan.epochs
         if rule not in RULES:
             raise InputError(f"plan: epochs: found {rule!r}; expected {' or '.join(map(repr, RULES))}")
@@ -152,88 +152,89 @@ class RunView:
 
     @property
     def name(self) -> str:
-        """What to call the run beside others: by its seed, else by its number."""
+        """Return a label of the run: its seed, else its number."""
         return f"run {self.run}" if self.seed is None else f"seed {self.seed}"
 
     @cached_property
     def run_end_s(self) -> float:
-        """When the whole run ended: as planned; of what was not planned, with the last that was seen."""
+        """Return when the run ended: as planned; without a plan, at the last record."""
         planned_s = self.plan.duration_s
-        return self._last_seen_s() if planned_s is None else float(planned_s)
+        return self._last_record_s() if planned_s is None else float(planned_s)
 
     @cached_property
     def duration_s(self) -> float:
-        """End of the measured part."""
+        """Return the end of the measured part."""
         return self.run_end_s if self.between is None else self.between[1]
 
     @cached_property
     def warmup_s(self) -> float:
-        """Start of the measured part."""
+        """Return the start of the measured part."""
         return float(self.plan.warmup_s) if self.between is None else self.between[0]
 
     @property
     def measured_s(self) -> float:
-        """Length of the measured part."""
+        """Return the length of the measured part."""
         return self.duration_s - self.warmup_s
 
-    def _last_seen_s(self) -> float:
+    def _last_record_s(self) -> float:
         flows = ("start_s", "established_s", "end_s", pl.col("start_s") + pl.col("fct_s"))
         latest = {table: pl.col("time_s") for table in TIMED} | {"flows": pl.max_horizontal(*flows)}
         rows = {table: self.data.scan(table).filter(pl.col("run") == self.run) for table in latest}
-        seen_s = [_collected(table, rows[table].select(found.max().alias("at_s"))) for table, found in latest.items()]
-        return max((float(at_s.item()) for at_s in seen_s if at_s.item() is not None), default=0.0)
+        last_times_s = [
+            _collected(table, rows[table].select(result.max().alias("at_s"))) for table, result in latest.items()
+        ]
+        return max((float(at_s.item()) for at_s in last_times_s if at_s.item() is not None), default=0.0)
 
     # ---- the rows of the tables ----
 
     def rows(self, table: str) -> Rows:
-        """The rows of a table that metrics look at, warm-up included; of a part of a run, until its end."""
-        if table not in self._known:
+        """Return the rows of a table that metrics use, warm-up included; of a part of a run, until its end."""
+        if table not in self._cache:
             rows = Rows(self._pieces(table), self._choice(table), *ORDERS.get(table, ()))
             is_cut = self.between is not None and table in TIMED
-            self._known[table] = rows.between(-np.inf, self.duration_s) if is_cut else rows
-        return cast("Rows", self._known[table])
+            self._cache[table] = rows.between(-np.inf, self.duration_s) if is_cut else rows
+        return cast("Rows", self._cache[table])
 
     def measured(self, table: str) -> Rows:
-        """The same of the measured part, of a table whose rows have a time."""
-        if ("measured", table) not in self._known:
-            self._known["measured", table] = self.rows(table).between(self.warmup_s, self.duration_s)
-        return cast("Rows", self._known["measured", table])
+        """Return the rows of the measured part, of a table whose rows have a time."""
+        if ("measured", table) not in self._cache:
+            self._cache["measured", table] = self.rows(table).between(self.warmup_s, self.duration_s)
+        return cast("Rows", self._cache["measured", table])
 
     def events(self, *kinds: str, at: Sequence[int] | None = None) -> Rows:
-        """Events of these kinds, warm-up included, in time order; with `at` those of some links."""
+        """Return events of these kinds, warm-up included, in time order; with `at` those of some links."""
 
-        def wanted(block: Block) -> npt.NDArray[np.bool_]:
-            is_kind = np.logical_or.reduce([block.says("kind", kind) for kind in kinds])
+        def mask(block: Block) -> npt.NDArray[np.bool_]:
+            is_kind = np.logical_or.reduce([block.equals("kind", kind) for kind in kinds])
             return np.asarray(is_kind if at is None else is_kind & np.isin(block["link"], at))
 
-        return Rows(self._pieces("events"), Choice(("kind", "link"), wanted))
+        return Rows(self._pieces("events"), Choice(("kind", "link"), mask))
 
     @cached_property
     def dropped(self) -> Rows:
-        """Drops by the bottleneck's queue in the measured part, in time order.
+        """Return drops by the bottleneck's queue in the measured part, in time order.
 
         A capture does not know the queue: all losses that it tells of, at the times at which their packets passed it.
         """
-        found = self._losses() if self.is_capture else self.events("drop", at=self.bottlenecks)
-        return found.between(self.warmup_s, self.duration_s)
+        result = self._losses() if self.is_capture else self.events("drop", at=self.bottlenecks)
+        return result.between(self.warmup_s, self.duration_s)
 
     def _losses(self) -> Rows:
-        """Those of a capture's flows."""
         requests = self.requests
 
-        def wanted(block: Block) -> npt.NDArray[np.bool_]:
-            return np.asarray(block.says("kind", "loss") & ~np.isin(block["flow"], requests))
+        def mask(block: Block) -> npt.NDArray[np.bool_]:
+            return np.asarray(block.equals("kind", "loss") & ~np.isin(block["flow"], requests))
 
-        return Rows(self._pieces("events"), Choice(("kind", "flow"), wanted))
+        return Rows(self._pieces("events"), Choice(("kind", "flow"), mask))
 
     @property
     def is_capture(self) -> bool:
-        """Whether it was captured, and never planned."""
+        """Return True if the result is a capture's."""
         return "capture" in self.data.manifest
 
     @cached_property
     def requests(self) -> npt.NDArray[np.uint32]:
-        """Of a capture the directions of connections that only carry requests for what comes the other way.
+        """Return a capture's directions that only carry requests for the data of the other direction.
 
         Those with less data than the other way, if that is less than a tenth of it or fewer than ten segments. To
         compare them with the others as flows would say of each download that it is unfair to its requests.
@@ -242,13 +243,13 @@ class RunView:
             return np.empty(0, dtype=np.uint32)
         rows = self.data.scan("captured").filter(pl.col("run") == self.run)
         data, segments = pl.col("payload_bytes").fill_null(0), pl.col("data_segments").fill_null(0)
-        most = data.max().over("connection")
-        few = (data < MIN_SHARE * most) | (segments < LEAST_SEGMENTS)
-        found = _collected("captured", rows.filter((data < most) & few).select("flow"))
-        return found["flow"].to_numpy()
+        largest = data.max().over("connection")
+        is_small = (data < MIN_SHARE * largest) | (segments < MIN_SEGMENTS)
+        result = _collected("captured", rows.filter((data < largest) & is_small).select("flow"))
+        return result["flow"].to_numpy()
 
     def _choice(self, table: str) -> Choice:
-        """Which rows of a table those are, and what is not known of a part of a run.
+        """Return the selection of rows of a table, and the columns that are unknown in a part of a run.
 
         What a choice calls does not know the view, which keeps the rows: a cycle would keep both, with all the run's
         samples, until Python looks for cycles, and it counts objects rather than bytes.
@@ -274,7 +275,7 @@ class RunView:
         return pieces or [_Nothing(self.data.scan(table))]
 
     def _of_run(self, table: str, number: int, piece: Piece) -> Piece | None:
-        """What a piece has of this run."""
+        """Return the rows of this run in a part; None if there are none."""
         if (table, number) not in self._runs_of_pieces:
             numbers = Block(piece.read(0, piece.height, ["run"]))["run"]
             self._runs_of_pieces[table, number] = int(numbers.min(initial=2**32 - 1)), int(numbers.max(initial=0))
@@ -287,93 +288,94 @@ class RunView:
 
     @property
     def flows(self) -> pl.DataFrame:
-        """The run's TCP flows that started, in their order."""
+        """Return the run's TCP flows that started, in their order."""
         return self.rows("flows").frame()
 
     @cached_property
     def datagrams(self) -> pl.DataFrame:
-        """The run's UDP flows, in their order. No metric of flows counts them; the bottleneck's metrics do."""
+        """Return the run's UDP flows, in their order. Only the bottleneck's metrics count them."""
         return self._datagrams.frame()
 
     @cached_property
     def _datagrams(self) -> Rows:
-        udp = Choice(("congestion",), lambda block: block.says("congestion", DATAGRAMS))
+        udp = Choice(("congestion",), lambda block: block.equals("congestion", DATAGRAMS))
         return Rows(self._pieces("flows"), udp, "flow")
 
     @property
     def flow_samples(self) -> pl.DataFrame:
-        """All the samples of the TCP flows, warm-up included; of a part of a run, until its end."""
+        """Return all samples of the TCP flows, warm-up included; of a part of a run, until its end."""
         return self.rows("flow_samples").frame()
 
     @cached_property
     def datagram_samples(self) -> pl.DataFrame:
-        """Those of the UDP flows."""
+        """Return the samples of the UDP flows."""
         others = self._datagrams["flow"]
         udp = Choice(("flow",), lambda block: np.isin(block["flow"], others))
         return Rows(self._pieces("flow_samples"), udp).between(-np.inf, self.duration_s).frame()
 
     @property
     def measured_samples(self) -> pl.DataFrame:
-        """Flow samples of the measured part."""
+        """Return flow samples of the measured part."""
         return self.measured("flow_samples").frame()
 
     @cached_property
     def grid(self) -> Grid:
-        """All the flow samples as matrices."""
+        """Return all flow samples as matrices."""
         return Grid.of(self.flow_samples)
 
     @property
     def links(self) -> pl.DataFrame:
-        """The bottleneck links (what the plan calls so)."""
+        """Return the plan's bottleneck links."""
         return self.rows("links").frame()
 
     @property
     def queue_samples(self) -> pl.DataFrame:
-        """Queue samples of the bottleneck links in the measured part."""
+        """Return queue samples of the bottleneck links in the measured part."""
         return self.measured("queue_samples").frame()
 
     @cached_property
     def drops(self) -> pl.DataFrame:
-        """Drops by the bottleneck's queue in the measured part, in time order."""
+        """Return drops by the bottleneck's queue in the measured part, in time order."""
         return self.dropped.frame()
 
     def events_of(self, *kinds: str) -> pl.DataFrame:
-        """Events of these kinds on all links and of all flows, warm-up included, in time order."""
+        """Return events of these kinds on all links and of all flows, warm-up included, in time order."""
         return self.events(*kinds).frame()
 
     # ---- what several metrics need ----
 
     @cached_property
     def bottlenecks(self) -> list[int]:
-        """Numbers of the bottleneck links."""
+        """Return the numbers of the bottleneck links."""
         return [int(link) for link in self.rows("links")["link"]] or self.plan.bottlenecks
 
     @cached_property
     def ends_s(self) -> Array:
-        """When each flow's transfer was over (infinity: not in this run), in the order of `flows`."""
-        return lives(self.rows("flows").whole).ends_s
+        """Return when each flow's transfer was over (infinity: not in this run), in the order of `flows`."""
+        return flow_lifetimes(self.rows("flows").as_block).ends_s
 
     @property
     def starts_s(self) -> Array:
-        """When each flow started, in the order of `flows`."""
+        """Return when each flow started, in the order of `flows`."""
         return self.rows("flows")["start_s"]
 
     @cached_property
-    def sampled(self) -> Lives:
-        """The flows that have samples of what they delivered: those of generated traffic have none by default."""
+    def sampled(self) -> FlowLifetimes:
+        """Return the flows with samples of what they delivered: generated traffic has none by default."""
         numbers = np.empty(0, dtype=np.uint32)
         for block in self.rows("flow_samples").blocks("flow", "delivered_bytes"):
-            known = block["flow"][~np.isnan(block["delivered_bytes"])]
-            numbers = np.union1d(numbers, known)
-        found = [
-            lives(block).of(np.isin(block["flow"], numbers)) for block in self.rows("flows").blocks(*Lives.COLUMNS)
+            valid = block["flow"][~np.isnan(block["delivered_bytes"])]
+            numbers = np.union1d(numbers, valid)
+        result = [
+            flow_lifetimes(block).of(np.isin(block["flow"], numbers))
+            for block in self.rows("flows").blocks(*FlowLifetimes.COLUMNS)
         ]
-        joined = [np.concatenate([getattr(part, name) for part in found]) for name in Lives.__slots__]
-        return Lives(*joined).of(np.argsort(joined[0], kind="stable"))
+        joined = [np.concatenate([getattr(part, name) for part in result]) for name in FlowLifetimes.__slots__]
+        return FlowLifetimes(*joined).of(np.argsort(joined[0], kind="stable"))
 
     @cached_property
     def rtt_s(self) -> float:
-        """Mean RTT: of the smoothed RTT samples of the measured part, else of the flows' base RTTs, else NaN."""
+        """Return the mean RTT: of smoothed RTTs in the measured part, else of the base RTTs, else NaN."""
         for rows, column in ((self.measured("flow_samples"), "srtt_s"), (self.rows("flows"), "base_rtt_s")):
             mean = rows.mean(column)
             if mean is not None:
@@ -381,18 +383,18 @@ class RunView:
         return float("nan")
 
 
-#: What the rows of tables without times are sorted by.
+#: Sort columns of tables without times.
 ORDERS: Mapping[str, tuple[str | None]] = {"flows": ("flow",), "links": (None,), "paths": (None,)}
 
 
 def _started(until_s: float, requests: npt.NDArray[np.uint32], block: Block) -> npt.NDArray[np.bool_]:
-    """Which of all flows are TCP flows that started, and no requests."""
-    started = ~block.says("congestion", DATAGRAMS) & (block["start_s"] < until_s)
+    """Return which of all flows are TCP flows that started, and no requests."""
+    started = ~block.equals("congestion", DATAGRAMS) & (block["start_s"] < until_s)
     return np.asarray(started & ~np.isin(block["flow"], requests) if requests.size else started)
 
 
 def group_label(row: Mapping[str, Any], plan: PartialPlan) -> str:
-    """The label of the flow's group in the plan, else its congestion control."""
+    """Return the label of the flow's group in the plan, else its CCA."""
     group = int(row["group"])
     return (plan.groups[group].label if group < len(plan.groups) else None) or str(row["congestion"])
 
@@ -401,14 +403,14 @@ def _collected(table: str, rows: pl.LazyFrame) -> pl.DataFrame:
     try:
         return rows.collect()
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
-        raise InputError(f"the table {table!r} cannot be read: {str(error).splitlines()[0]}") from error
+        raise InputError(f"the table {table!r} cannot be read: {first_line(error)}") from error
 
 
 @checked(data=arguments.RECORDED, between=optional(arguments.BETWEEN), epochs=optional(one_of(*RULES)))
 def runs(data: Recorded, between: tuple[float, float] | None = None, epochs: str | None = None) -> Iterator[RunView]:
-    """Views of the dataset's runs, in the manifest's order; with `between`, of that part of each (seconds).
+    """Yield views of the dataset's runs, in the manifest's order; with `between`, of that part of each (seconds).
 
-    `epochs` is the rule of what a congestion epoch is: "gap", "first" or "per RTT"; None: as the scenario says.
+    `epochs` is the rule of what a congestion epoch is: "gap", "first" or "per RTT"; None: as the scenario gives.
     Raises `InputError` if a run has no such part, `TypeError` for an argument of another type.
     """
     runs_of_pieces: dict[tuple[str, int], tuple[int, int]] = {}
@@ -421,4 +423,4 @@ def runs(data: Recorded, between: tuple[float, float] | None = None, epochs: str
                 f"between: found {between[0]:g} s to {between[1]:g} s; expected a part of 0 s to {view.duration_s:g} s"
             )
         given = view.given if between is None else {}
-        yield replace(view, between=between, given=given, _known={})
+        yield replace(view, between=between, given=given, _cache={})

@@ -183,7 +183,7 @@ def _rejection(accept: Accept, values: Mapping[str, Any]) -> str:
 
 def _window_errors(spec: AlgorithmSpec) -> Iterator[str]:
     for variant, values in _parameter_sets(spec):
-        if error := _core.try_congestion(spec.name, json.dumps(values), HISTORIES):
+        if error := _core.check_contract(spec.name, json.dumps(values), HISTORIES):
             yield f"{variant}: {error}" if variant else error
 
 

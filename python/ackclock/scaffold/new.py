@@ -129,7 +129,7 @@ def write(checkout: Path, files: tuple[File, ...]) -> None:
     with signals.defer_signals():
         try:
             for file in files:
-                folders.put(checkout / file.path, file.write)
+                folders.atomic_write(checkout / file.path, file.write)
         except InputError:
             for path in (checkout / file.path for file in files):
                 if path in before:

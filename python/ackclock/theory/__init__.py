@@ -20,6 +20,13 @@ from ackclock.theory.buffers import (
     sawtooth_rtt,
     sawtooth_utilisation,
 )
+from ackclock.theory.completion_time import (
+    ResponseTime,
+    handshake_time,
+    ideal_fct_s,
+    response_time,
+    size_where_syn_counts,
+)
 from ackclock.theory.cubic_curve import (
     cubic_convergence,
     cubic_curve,
@@ -28,8 +35,6 @@ from ackclock.theory.cubic_curve import (
     steps_after_plateau,
     time_after_plateau,
 )
-from ackclock.theory.emulation import emulation_limit
-from ackclock.theory.ideal_fct import ideal_fct_s
 from ackclock.theory.responses import (
     cubic_window,
     highspeed_window,
@@ -42,11 +47,17 @@ from ackclock.theory.small_packets import (
     slots_per_segment,
     small_packets_overhead,
     small_packets_rate,
-    tcp_rate_beside,
+    tcp_rate_with_small_packets,
 )
-from ackclock.theory.streams import altman
-from ackclock.theory.syn_loss import ResponseTime, handshake_time, response_time, size_where_syn_counts
-from ackclock.theory.throughput import loss_free_packets, mathis, mathis_window, pftk, pftk_simple
+from ackclock.theory.throughput import (
+    altman,
+    emulation_limit,
+    loss_free_packets,
+    mathis,
+    mathis_window,
+    pftk,
+    pftk_simple,
+)
 
 __all__ = [
     "BUFFER_RULES",
@@ -82,6 +93,6 @@ __all__ = [
     "small_packets_overhead",
     "small_packets_rate",
     "steps_after_plateau",
-    "tcp_rate_beside",
+    "tcp_rate_with_small_packets",
     "time_after_plateau",
 ]

@@ -1,4 +1,4 @@
-"""How large a buffer should be, in bytes, and how a sawtooth uses it.
+"""Buffer sizing rules, in bytes, and the use of a buffer by a sawtooth.
 
 The rules as Belhareth 2014 (section 1.4.1) collects them: the product of bandwidth and delay (Villamizar and Song
 1994), that over √N (Appenzeller, Keslassy and McKeown 2004), 0.63 of the latter (Wischik and McKeown 2005), a tenth of
@@ -11,8 +11,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ackclock.theory.array_types import Number
-from ackclock.theory.domains import POSITIVE, SHARE, at_least, checked
+from ackclock.theory.domains import POSITIVE, SHARE, Number, checked, lower_bound
 
 #: Wischik and McKeown 2005, for `many_flows_buffer`.
 WISCHIK = 0.63
@@ -29,23 +28,23 @@ BUFFER_RULES: Mapping[str, tuple[float, bool]] = {
 
 @checked(capacity_bps=POSITIVE, rtt_s=POSITIVE, share=POSITIVE)
 def bdp_buffer(capacity_bps: Number, rtt_s: float, *, share: float = 1.0) -> Number:
-    """C · RTT in bytes (Belhareth 2014, equation 1.1), or a `share` of it; 0.1 and 0.2 have been advocated.
+    """Return C · RTT in bytes (Belhareth 2014, equation 1.1), or a `share` of it; 0.1 and 0.2 have been advocated.
 
     The whole of it keeps a link busy that one Reno flow has, or many that all lose together.
     """
     return share * capacity_bps * rtt_s / 8
 
 
-@checked(flows=at_least(1), capacity_bps=POSITIVE, rtt_s=POSITIVE, factor=POSITIVE)
+@checked(flows=lower_bound(1), capacity_bps=POSITIVE, rtt_s=POSITIVE, factor=POSITIVE)
 def many_flows_buffer(flows: Number, capacity_bps: float, rtt_s: float, *, factor: float = 1.0) -> Number:
-    """C · RTT/√N in bytes, for N flows that lose apart (Belhareth 2014, equation 1.2); `WISCHIK` as factor: 1.3."""
+    """Return C · RTT/√N in bytes, for N desynchronised flows (Belhareth 2014, equation 1.2; 1.3 with `WISCHIK`)."""
     size_bytes: Number = factor * bdp_buffer(capacity_bps, rtt_s) / flows**0.5
     return size_bytes
 
 
-@checked(buffer=at_least(0), beta=SHARE)
+@checked(buffer=lower_bound(0), beta=SHARE)
 def sawtooth_utilisation(buffer: Number, beta: float = 0.5) -> Number:
-    """Utilisation of a link by one flow that grows by a packet per RTT and keeps `beta` of its window at a loss.
+    """Return the utilisation of a link by one flow that grows a packet per RTT and keeps `beta` at a loss.
 
     The `buffer` is in bandwidth–delay products. The window goes from β (1 + b) to 1 + b of them. Below 1 the link idles
     part of each round trip; above it the round trip is longer instead. Without a buffer it is (1 + β)/2, three quarters
@@ -56,9 +55,9 @@ def sawtooth_utilisation(buffer: Number, beta: float = 0.5) -> Number:
     return share
 
 
-@checked(buffer=at_least(0), beta=SHARE)
+@checked(buffer=lower_bound(0), beta=SHARE)
 def sawtooth_rtt(buffer: Number, beta: float = 0.5) -> Number:
-    """The mean RTT over time of the same flow, in base RTTs.
+    """Return the mean RTT over time of the same flow, in base RTTs.
 
     A packet more per RTT makes the time that is spent at a window proportional to the RTT there: ∫R² dW / ∫R dW.
     """

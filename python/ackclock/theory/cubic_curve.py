@@ -12,8 +12,17 @@ from functools import partial
 
 import numpy as np
 
-from ackclock.theory.array_types import Array, Number
-from ackclock.theory.domains import FINITE, POSITIVE, SHARE, WHOLE, at_least, checked, single
+from ackclock.theory.domains import (
+    FINITE,
+    POSITIVE,
+    POSITIVE_INTEGER,
+    SHARE,
+    Array,
+    Number,
+    checked,
+    lower_bound,
+    single,
+)
 
 ONE_POSITIVE = single(POSITIVE)
 
@@ -23,20 +32,20 @@ C = 0.4
 
 @checked(w_max=POSITIVE, c=POSITIVE, beta=SHARE)
 def cubic_k(w_max: Number, *, c: float = C, beta: float = 0.7) -> Number:
-    """Seconds from a loss to the flat of the curve: ∛(w_max (1 − β)/c)."""
+    """Return the seconds from a loss to the plateau of the curve: ∛(w_max (1 − β)/c)."""
     k: Number = np.cbrt(w_max * (1 - beta) / c)
     return k
 
 
-@checked(time_s=at_least(0), w_max=POSITIVE, c=POSITIVE, beta=SHARE)
+@checked(time_s=lower_bound(0), w_max=POSITIVE, c=POSITIVE, beta=SHARE)
 def cubic_curve(time_s: Number, w_max: float, *, c: float = C, beta: float = 0.7) -> Number:
-    """The window in packets so long after a loss."""
+    """Return the window in packets at this time after a loss."""
     return c * (time_s - cubic_k(w_max, c=c, beta=beta)) ** 3 + w_max
 
 
 @checked(packets=FINITE, c=POSITIVE)
 def time_after_plateau(packets: Number, *, c: float = C) -> Number:
-    """Seconds from the flat of the curve until it is so many packets above w_max: ∛(k/c).
+    """Return the seconds from the plateau until the curve is this many packets above w_max: ∛(k/c).
 
     1.36, 1.71, 1.96 and 2.15 s for one to four packets, whatever the window and the RTT. Negative below w_max.
     """
@@ -44,15 +53,15 @@ def time_after_plateau(packets: Number, *, c: float = C) -> Number:
     return after_s
 
 
-@checked(packets=single(WHOLE), c=POSITIVE)
+@checked(packets=single(POSITIVE_INTEGER), c=POSITIVE)
 def steps_after_plateau(packets: int, *, c: float = C) -> Array:
-    """Seconds that each of the first so many packets above w_max lasts: from k to k + 1 (figure 5.14)."""
+    """Return the seconds that each of the first packets above w_max lasts: from k to k + 1 (figure 5.14)."""
     return np.diff(time_after_plateau(np.arange(packets + 1.0), c=c))
 
 
 @checked(w_max=ONE_POSITIVE, capacity_p=ONE_POSITIVE, rtt_s=ONE_POSITIVE, c=ONE_POSITIVE, beta=single(SHARE))
 def next_w_max(w_max: float, capacity_p: float, rtt_s: float, *, c: float = C, beta: float = 0.7) -> float:
-    """The window in whole packets at which a flow hears of its next loss.
+    """Return the window in whole packets at which a flow detects its next loss.
 
     The first packet beyond the capacity (what the path and its buffer hold) is lost when the curve reaches
     `capacity_p` + 1, or at once if it is above that after the last loss. The sender hears of it a round trip later,
@@ -67,7 +76,7 @@ def next_w_max(w_max: float, capacity_p: float, rtt_s: float, *, c: float = C, b
 def cubic_convergence(
     w_max: float, capacity_p: float, rtt_s: float, *, c: float = C, beta: float = 0.7
 ) -> Iterator[float]:
-    """w_max from loss to loss, without end (figure 5.15).
+    """Yield w_max from loss to loss, without end (figure 5.15).
 
     With a round trip below 1.36 s it comes to `capacity_p` + 1 from anywhere and stays there: from w_max it is ∛(1/c)
     to the next packet, so one packet beyond the capacity is all that is lost.

@@ -1,4 +1,4 @@
-"""What the arguments of a formula may be, said once above it.
+"""Domains of the arguments of formulas, declared by a decorator.
 
     @checked(p=PROBABILITY, rtt_s=POSITIVE)
     def rate(p: Number, rtt_s: float) -> Number: ...
@@ -14,12 +14,18 @@ import inspect
 import reprlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, Protocol, TypeAlias, TypeVar, cast
 
 import numpy as np
+import numpy.typing as npt
 
 from ackclock.errors import InputError
-from ackclock.theory.array_types import Array
+
+Array: TypeAlias = npt.NDArray[np.float64]
+
+#: A scalar in gives a scalar, an array one of its shape.
+Number = TypeVar("Number", float, Array)
+
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -28,51 +34,51 @@ class Domain(Protocol):
     """The values that an argument may have."""
 
     def take(self, place: str, value: Any) -> Any:
-        """The value as the formula wants it. Raises `InputError`, which names the place."""
+        """Return the value in the form that the formula takes. Raises `InputError`, which names the place."""
 
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """Numbers for which something holds; with `single`, one number and no array."""
+    """Numbers for which a predicate predicate; with `single`, one number and no array."""
 
     expected: str
-    holds: Callable[[Array], Any]
+    predicate: Callable[[Array], Any]
     single: bool = False
 
     def take(self, place: str, value: Any) -> float | Array:
-        """A float, or an array of floats."""
+        """Return a float, or an array of floats."""
         numbers = _floats(value)
         if numbers is None:
             raise _error(place, value, self.expected)
         if self.single and numbers.ndim:
             raise _error(place, value, f"{self.expected}, not several")
-        wrong = np.asarray(value)[~np.asarray(self.holds(numbers))]
+        wrong = np.asarray(value)[~np.asarray(self.predicate(numbers))]
         if wrong.size:
             raise _error(place, wrong.tolist()[0], self.expected)
         return numbers if numbers.ndim else float(numbers)
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class OneOf:
     """One of some names."""
 
     names: tuple[str, ...]
     hint: str = ""
 
     def take(self, place: str, value: Any) -> str:
-        """The name."""
+        """Return the name."""
         if isinstance(value, str) and value in self.names:
             return value
         raise _error(place, value, f"one of {', '.join(self.names)}{self.hint}")
 
 
-def at_least(least: float) -> Numbers:
-    """Finite numbers from this on."""
-    return Numbers(f"{least:g} or more", lambda value: (value >= least) & (value < np.inf))
+def lower_bound(minimum: float) -> Numbers:
+    """Return the domain of finite numbers from `minimum` on."""
+    return Numbers(f"{minimum:g} or more", lambda value: (value >= minimum) & (value < np.inf))
 
 
 def single(numbers: Numbers) -> Numbers:
-    """One of them, and no array."""
+    """Return the domain of one number, and no array."""
     return replace(numbers, single=True)
 
 
@@ -80,7 +86,7 @@ def single(numbers: Numbers) -> Numbers:
 PROBABILITY = Numbers("a probability between 0 and 1", lambda p: (p > 0) & (p < 1))
 #: For powers of it, which have a value at 1.
 PROBABILITY_TO_1 = Numbers("a probability above 0, 1 at most", lambda p: (p > 0) & (p <= 1))
-#: Of something that need not happen.
+#: Probability of an event that need not happen.
 PROBABILITY_FROM_0 = Numbers("a probability from 0, below 1", lambda p: (p >= 0) & (p < 1))
 SHARE = Numbers("a share between 0 and 1", lambda share: (share > 0) & (share < 1))
 SHARE_TO_1 = Numbers("a share above 0, 1 at most", lambda share: (share > 0) & (share <= 1))
@@ -88,11 +94,11 @@ POSITIVE = Numbers("a positive number", lambda value: (value > 0) & (value < np.
 #: A limit, which there need not be.
 LIMIT = Numbers("a positive number, or infinity", lambda value: value > 0)
 FINITE = Numbers("a number", np.isfinite)
-WHOLE = Numbers("a whole number from 1", lambda n: (n >= 1) & (n < np.inf) & (n == np.floor(n)))
+POSITIVE_INTEGER = Numbers("a whole number from 1", lambda n: (n >= 1) & (n < np.inf) & (n == np.floor(n)))
 
 
 def checked(**domains: Domain) -> Callable[[Function], Function]:
-    """Decorates a function: each of these arguments is of its domain, or None where that is the default."""
+    """Decorate a function: each of these arguments is of its domain, or None where that is the default."""
 
     def decorate(function: Function) -> Function:
         parameters = inspect.signature(function).parameters
@@ -116,18 +122,18 @@ def checked(**domains: Domain) -> Callable[[Function], Function]:
 
 
 def check(owner: object, domains: Mapping[str, Domain]) -> None:
-    """The same for the attributes of an object, which stay as they are."""
+    """Check the attributes of an object, which stay as they are."""
     for name, domain in domains.items():
         domain.take(f"{type(owner).__name__}: {name}", getattr(owner, name))
 
 
 def _floats(value: Any) -> Array | None:
-    """Numbers as an array; None if they are no numbers."""
+    """Return numbers as an array; None if they are no numbers."""
     try:
         return np.asarray(value, dtype=float) if np.asarray(value).dtype.kind in "iufO" else None
     except (TypeError, ValueError, OverflowError):
         return None
 
 
-def _error(place: str, found: Any, expected: str) -> InputError:
-    return InputError(f"{place}: found {reprlib.repr(found)}; expected {expected}")
+def _error(place: str, result: Any, expected: str) -> InputError:
+    return InputError(f"{place}: found {reprlib.repr(result)}; expected {expected}")

@@ -1,4 +1,4 @@
-"""Response functions: the average window that a congestion control has at a loss probability.
+"""Response functions: the average window of a CCA at a loss probability.
 
 R. Guillier 2008 (slides, “Known Transport Protocol solutions”) gives five as c/pᵈ. S. Floyd: HighSpeed TCP, RFC 3649,
 section 5; L. Xu et al.: CUBIC, RFC 9438, section 5. All are for periodic losses, at which each 1/p-th packet is lost.
@@ -14,8 +14,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ackclock.theory.array_types import Number
-from ackclock.theory.domains import POSITIVE, PROBABILITY_TO_1, SHARE, Words, at_least, checked
+from ackclock.theory.domains import POSITIVE, PROBABILITY_TO_1, SHARE, Number, OneOf, checked, lower_bound
 
 #: c and d of c/pᵈ (Guillier 2008).
 GUILLIER: Mapping[str, tuple[float, float]] = {
@@ -26,8 +25,8 @@ GUILLIER: Mapping[str, tuple[float, float]] = {
     "scalable": (0.08, 1.0),
 }
 
-#: Those of a window that is c/pᵈ; CUBIC's knows the RTT too.
-VARIANT = Words(tuple(GUILLIER), hint="; CUBIC's is cubic_window")
+#: Variants whose window is c/pᵈ; CUBIC's depends on the RTT too.
+VARIANT = OneOf(tuple(GUILLIER), hint="; CUBIC's is cubic_window")
 
 #: The average window of Reno, · √p (RFC 3649, table 1; RFC 9438 takes it over).
 RENO_OF_THE_RFCS = 1.2
@@ -35,7 +34,7 @@ RENO_OF_THE_RFCS = 1.2
 
 @checked(variant=VARIANT, p=PROBABILITY_TO_1)
 def response_window(variant: str, p: Number) -> Number:
-    """Guillier's c/pᵈ in packets. Raises `InputError` for a variant that she has not."""
+    """Return Guillier's c/pᵈ in packets. Raises `InputError` for a variant without one."""
     c, d = GUILLIER[variant]
     window: Number = c / p**d
     return window
@@ -43,20 +42,20 @@ def response_window(variant: str, p: Number) -> Number:
 
 @checked(variant=VARIANT, p=PROBABILITY_TO_1, rtt_s=POSITIVE, mss_bytes=POSITIVE)
 def response_function(variant: str, p: Number, rtt_s: float, mss_bytes: float) -> Number:
-    """Guillier's response function MSS/RTT · c/pᵈ in bit/s. Raises `InputError` for a variant that she has not."""
+    """Return Guillier's response function MSS/RTT · c/pᵈ in bit/s. Raises `InputError` for a variant without one."""
     return 8 * mss_bytes / rtt_s * response_window(variant, p)
 
 
 @checked(p=PROBABILITY_TO_1)
 def highspeed_window(p: Number) -> Number:
-    """The average window of HighSpeed TCP in packets, Reno's where that is larger (RFC 3649, section 5)."""
+    """Return the average window of HighSpeed TCP in packets, Reno's where larger (RFC 3649, section 5)."""
     window: Number = np.maximum(RENO_OF_THE_RFCS / p**0.5, response_window("highspeed", p))
     return window
 
 
 @checked(p=PROBABILITY_TO_1, rtt_s=POSITIVE, c=POSITIVE, beta=SHARE)
 def cubic_window(p: Number, rtt_s: float, *, c: float = 0.4, beta: float = 0.7, friendly: bool = True) -> Number:
-    """The average window of CUBIC in packets (RFC 9438, figure 6 and tables 1 and 2).
+    """Return the average window of CUBIC in packets (RFC 9438, figure 6 and tables 1 and 2).
 
     An epoch ends where the curve is flat, at t = K: ∜(c (3 + β) / (4 (1 − β)) (RTT/p)³), β being the share that is
     kept. If `friendly`, Reno's 1.2/√p where that is larger.
@@ -68,11 +67,11 @@ def cubic_window(p: Number, rtt_s: float, *, c: float = 0.4, beta: float = 0.7, 
 
 @checked(variant=VARIANT, window=POSITIVE)
 def loss_at(variant: str, window: Number) -> Number:
-    """The loss probability at which a response function has this window: Guillier's, the other way round.
+    """Return the loss probability at which Guillier's response function has this window.
 
     Raises `InputError` for a window below c, that at p = 1.
     """
     c, d = GUILLIER[variant]
-    at_least(c).take("loss_at: window", window)
+    lower_bound(c).take("loss_at: window", window)
     p: Number = (c / window) ** (1 / d)
     return p

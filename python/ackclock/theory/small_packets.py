@@ -1,4 +1,4 @@
-"""Small packets in a queue that counts packets: they take the places of long ones, and the delay falls.
+"""Small packets in a queue that counts packets: they take the slots of long ones, and the delay falls.
 
 T. Braud 2016, chapter 6. A flow of long segments (S_T bytes) keeps a queue of so many places full; α places per segment
 are taken when α − 1 small packets (S_U bytes) go with each.
@@ -14,19 +14,18 @@ from __future__ import annotations
 import numpy as np
 
 from ackclock.errors import InputError
-from ackclock.theory.array_types import Number
-from ackclock.theory.domains import POSITIVE, at_least, checked
+from ackclock.theory.domains import POSITIVE, Number, checked, lower_bound
 
 
-@checked(slots=at_least(1), capacity_bps=POSITIVE, segment_bytes=POSITIVE)
+@checked(slots=lower_bound(1), capacity_bps=POSITIVE, segment_bytes=POSITIVE)
 def small_packets_rate(slots: Number, capacity_bps: float, segment_bytes: float) -> Number:
-    """Small packets a second that take α − 1 of α places: R_T (α − 1), with R_T ≈ C/S_T (Braud 2016, equation 6.6)."""
+    """Return the small packets/s that take α − 1 of α slots: R_T (α − 1), R_T ≈ C/S_T (Braud 2016, equation 6.6)."""
     return capacity_bps / (8 * segment_bytes) * (slots - 1)
 
 
-@checked(slots=at_least(1), sizes=POSITIVE)
+@checked(slots=lower_bound(1), sizes=POSITIVE)
 def small_packets_overhead(slots: Number, sizes: float) -> Number:
-    """The share of the link that they take, 1 / (1 + (S_T/S_U) / (α − 1)) (Braud 2016, equation 6.7).
+    """Return their share of the link, 1 / (1 + (S_T/S_U) / (α − 1)) (Braud 2016, equation 6.7).
 
     `sizes` is S_T/S_U: 52 for 1500 and 29 bytes, 18 where Ethernet pads short frames.
     """
@@ -34,21 +33,21 @@ def small_packets_overhead(slots: Number, sizes: float) -> Number:
     return extra / (1 + extra)
 
 
-@checked(slots=at_least(1), capacity_bps=POSITIVE, segment_bytes=POSITIVE, small_bytes=at_least(0))
-def tcp_rate_beside(slots: Number, capacity_bps: float, segment_bytes: float, small_bytes: float) -> Number:
-    """Segments a second that remain on a full link: C / (S_T + (α − 1) S_U)."""
+@checked(slots=lower_bound(1), capacity_bps=POSITIVE, segment_bytes=POSITIVE, small_bytes=lower_bound(0))
+def tcp_rate_with_small_packets(slots: Number, capacity_bps: float, segment_bytes: float, small_bytes: float) -> Number:
+    """Return the segments/s that remain on a full link: C / (S_T + (α − 1) S_U)."""
     return capacity_bps / 8 / (segment_bytes + (slots - 1) * small_bytes)
 
 
-@checked(slots=at_least(1), sizes=POSITIVE)
+@checked(slots=lower_bound(1), sizes=POSITIVE)
 def delay_reduction(slots: Number, sizes: float) -> Number:
-    """What the delay of a full queue is divided by: α / (1 + (α − 1) / `sizes`), `sizes` being S_T/S_U."""
+    """Return the divisor of a full queue's delay: α / (1 + (α − 1) / `sizes`), `sizes` being S_T/S_U."""
     return slots / (1 + (slots - 1) / sizes)
 
 
-@checked(small_rate_hz=at_least(0), capacity_bps=POSITIVE, segment_bytes=POSITIVE, small_bytes=at_least(0))
+@checked(small_rate_hz=lower_bound(0), capacity_bps=POSITIVE, segment_bytes=POSITIVE, small_bytes=lower_bound(0))
 def slots_per_segment(small_rate_hz: Number, capacity_bps: float, segment_bytes: float, small_bytes: float) -> Number:
-    """α for so many small packets a second on a link that is full: 1 + R_U/R_T, R_T being what they leave to TCP.
+    """Return α for a rate of small packets on a full link: 1 + R_U/R_T, R_T being what they leave to TCP.
 
     Raises `InputError` if they leave nothing.
     """

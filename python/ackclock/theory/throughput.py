@@ -1,4 +1,4 @@
-"""Throughput of a Reno connection at a loss probability: Mathis's square root, and Padhye's formula with timeouts.
+"""Throughput of a Reno connection at a loss probability: Mathis's square root, and Padhye's formula.
 
 M. Mathis, J. Semke, J. Mahdavi, T. Ott: The macroscopic behavior of the TCP congestion avoidance algorithm, CCR 27(3),
 1997. J. Padhye, V. Firoiu, D. Towsley, J. Kurose: Modeling TCP throughput, SIGCOMM 1998; the same as Modeling TCP Reno
@@ -14,8 +14,17 @@ import math
 
 import numpy as np
 
-from ackclock.theory.array_types import Number
-from ackclock.theory.domains import LIMIT, POSITIVE, PROBABILITY, PROBABILITY_TO_1, checked
+from ackclock.theory.domains import (
+    LIMIT,
+    POSITIVE,
+    PROBABILITY,
+    PROBABILITY_TO_1,
+    SHARE,
+    SHARE_TO_1,
+    Number,
+    checked,
+    lower_bound,
+)
 
 #: √(3/2): a sawtooth between W/2 and W of which each 1/p-th packet is lost (Mathis 1997, section 2).
 PERIODIC = math.sqrt(3 / 2)
@@ -26,7 +35,7 @@ RANDOM = 1.31
 
 @checked(p=PROBABILITY_TO_1, b=POSITIVE, constant=POSITIVE)
 def mathis_window(p: Number, *, b: float = 1.0, constant: float = PERIODIC) -> Number:
-    """The average window in packets, `constant` / √(b p) (Mathis 1997, equation 3).
+    """Return the average window in packets, `constant` / √(b p) (Mathis 1997, equation 3).
 
     The printed constants for b = 2 (0.87, 0.93) are those for b = 1 over √2.
     """
@@ -36,7 +45,7 @@ def mathis_window(p: Number, *, b: float = 1.0, constant: float = PERIODIC) -> N
 
 @checked(p=PROBABILITY_TO_1, rtt_s=POSITIVE, mss_bytes=POSITIVE, b=POSITIVE, constant=POSITIVE)
 def mathis(p: Number, rtt_s: float, mss_bytes: float, *, b: float = 1.0, constant: float = PERIODIC) -> Number:
-    """The rate in bit/s: a window each RTT. It knows no timeouts, and is too high from a few per cent on."""
+    """Return the rate in bit/s, a window each RTT. Without timeouts, it is too high from a few per cent of loss on."""
     return 8 * mss_bytes / rtt_s * mathis_window(p, b=b, constant=constant)
 
 
@@ -50,7 +59,7 @@ def pftk(
     b: float = 1.0,
     max_window: float = math.inf,
 ) -> Number:
-    """The rate in bit/s at which Reno sends, with timeouts and a largest window (Padhye 2000, equation 32).
+    """Return the rate in bit/s at which Reno sends, with timeouts and a maximum window (Padhye 2000, equation 32).
 
     What is sent again counts. `rto_s` is the first timeout's length T₀, by default 4 RTT (RFC 5348, section 3.1), and
     `max_window` the receiver's window in packets. A loss takes with it all later packets of its round; under
@@ -119,3 +128,26 @@ def loss_free_packets(rate_bps: Number, rtt_s: float, packet_bytes: float, *, co
     window = rate_bps * rtt_s / (8 * packet_bytes)
     packets: Number = (window / constant) ** 2
     return packets
+
+
+@checked(streams=lower_bound(1), capacity_bps=POSITIVE, beta=SHARE)
+def altman(streams: Number, capacity_bps: float, beta: float) -> Number:
+    """Return the aggregate rate of N parallel streams, C (1 − 1/(1 + N (1 + β)/(1 − β))), in bit/s.
+
+    β is the share of the window that is kept at a loss. The link has no buffer. It is full when a loss happens, one of
+    the streams then reduces, and all rates grow at one pace; a single stream has (1 + β)/2 of the link.
+    """
+    return capacity_bps * (1 - 1 / (1 + streams * (1 + beta) / (1 - beta)))
+
+
+#: Braud halves the result, so that the host that emulates has room.
+MARGIN = 0.5
+
+
+@checked(timer_hz=POSITIVE, mtu_bytes=POSITIVE, margin=SHARE_TO_1)
+def emulation_limit(timer_hz: Number, mtu_bytes: float = 1500, *, margin: float = MARGIN) -> Number:
+    """Return the highest rate (bit/s) of a shaper that wakes `timer_hz` times a second and sends a packet each.
+
+    C ≈ MTU · F (Braud 2016, equation 3.1), × `margin`. A faster link would let packets go in bursts.
+    """
+    return margin * 8 * mtu_bytes * timer_hz

@@ -150,7 +150,7 @@ def inside(parent):
     below = {parent}
     while more := {number for number, its in parents.items() if its in below} - below:
         below |= more
-    return [number for number in below if b"linux_inside" in _command(number)]
+    return [number for number in below if b"execute_run_spec" in _command(number)]
 
 
 def _command(process):
@@ -261,7 +261,7 @@ def tables_of(backlog_p, utilisation, late_s=(0.0, 0.0)):
     count = len(backlog_p)
     return {
         "queue_samples": {"link": [0] * count, "backlog_p": backlog_p, "utilisation": utilisation},
-        "kernel": {"late_mean_s": late_s[:1], "late_max_s": late_s[1:], "samples_left_out": [2]},
+        "kernel": {"late_mean_s": late_s[:1], "late_max_s": late_s[1:], "skipped_samples": [2]},
     }
 
 

@@ -19,7 +19,7 @@ from ackclock.experiments.search.search import compare_perturbed, confirm, find
 from ackclock.experiments.search.spec import Question, question
 from ackclock.experiments.search.summary_text import sentences
 from ackclock.experiments.search.surrogate import Proposer
-from ackclock.figures.plots.search_result import found as drawn_of
+from ackclock.figures.plots.search_result import draw as drawn_of
 from ackclock.metrics import value
 from ackclock.scenario import planning
 
@@ -196,9 +196,13 @@ def test_seeds_without_effect_are_reported():
 @pytest.mark.parametrize(
     ("varied", "more", "said"),
     [
-        ([LIMITS], {"needs": ()}, "--require: found none"),
+        ([LIMITS], {"constraints": ()}, "--require: found none"),
         ([], {}, "--vary: found nothing"),
-        ([LIMITS], {"goals": [parse_objective("min:jain"), parse_objective("max:jain")]}, "--best: found jain twice"),
+        (
+            [LIMITS],
+            {"objectives": [parse_objective("min:jain"), parse_objective("max:jain")]},
+            "--best: found jain twice",
+        ),
         ([LIMITS, LIMITS], {}, "found network.queue.limit twice"),
         ([tried("codel,pie")], {"end": "smallest"}, "--smallest: found no range"),
         ([vary("rate=1Mbit..9Mbit/1000"), vary("rtt=1ms..9ms/1000")], {}, "expected at most"),

@@ -15,7 +15,7 @@ from ackclock.doctor.disk import Disk
 from ackclock.errors import InputError
 from ackclock.figures import plots
 
-GAP = dict.fromkeys(("waited_s", "stolen_s", "stepped_s", "stood_still_s"), 0.0)
+GAP = dict.fromkeys(("waited_s", "stolen_s", "stepped_s", "clock_stopped_s"), 0.0)
 GAPS = [
     {"start_s": 1.0 + number, "wall_s": 1e9, "duration_s": 0.01 * (number + 1), "class": kind} | GAP
     for number, kind in enumerate(("scheduler", "scheduler", "stop"))
@@ -31,20 +31,20 @@ SPEEDS = [
 
 
 @pytest.fixture(scope="module")
-def found() -> Dataset:
-    """Of a host with three gaps and a disk of eight cells."""
+def outcome() -> Dataset:
+    """Return the result of a host with three gaps and a disk of eight cells."""
     stalls = Stalls(pl.DataFrame(GAPS), 0.0, 1e9, 10.0, 1e9 + 10, counter=True)
     return doctor.examined(stalls=stalls, disk=Disk(Path(), None, pl.DataFrame(SPEEDS))).data
 
 
-def test_gaps_stand_at_their_times_by_kind(found):
-    (ax,) = plots.gaps(found).axes
+def test_gaps_appear_at_their_times_by_kind(outcome):
+    (ax,) = plots.gaps(outcome).axes
     drawn = {line.get_label(): list(zip(*line.get_data(), strict=True)) for line in ax.lines}
     assert drawn == {"scheduler (2)": [(1.0, 10.0), (2.0, 20.0)], "stop (1)": [(3.0, 30.0)]}
 
 
-def test_speeds_are_distributions_of_the_repeats(found):
-    write, read = sorted(plots.disk(found).axes, key=lambda ax: ax.get_xlabel() != "Write")
+def test_speeds_are_distributions_of_the_repeats(outcome):
+    write, read = sorted(plots.disk(outcome).axes, key=lambda ax: ax.get_xlabel() != "Write")
     assert read.get_xlabel() == "Read"
     assert len(write.lines) == len(read.lines) == 2 * 2
     speeds, share = write.lines[0].get_data()
@@ -57,7 +57,7 @@ def test_the_lists_of_kinds_are_one():
     assert not plots.OF_HOSTS.keys() & {*plots.KINDS, *plots.OF_CAPTURES}
 
 
-def test_another_result_has_none_of_it(found):
-    for kind, other in (("gaps", found.only(["disk"])), ("disk", found.only(["clock_gaps"]))):
+def test_another_result_has_none_of_it(outcome):
+    for kind, other in (("gaps", outcome.only(["disk"])), ("disk", outcome.only(["clock_gaps"]))):
         with pytest.raises(InputError, match="the result holds no .* to draw; expected what ackclock doctor host"):
             plots.OF_HOSTS[kind](other)

@@ -28,7 +28,7 @@ IN_A_COLUMN = ("dumbbell", "fat-tree", "inventec", "parking-lot", "satellite")
 def test_no_word_is_cut_or_overprinted(path):
     plan = planning.load(path).point(0).plan
     data = runner.run(runner.quick(plan))
-    drawn, found = 0, {}
+    drawn, result = 0, {}
     pages = ((7.0, True), (3.5, False)) if path.stem in IN_A_COLUMN else ((7.0, True),)
     for width_in, titled in pages:
         for kind, draw in KINDS.items():
@@ -39,12 +39,12 @@ def test_no_word_is_cut_or_overprinted(path):
                 continue
             drawn += 1
             if faults := rendered.faults(figure):
-                found[kind, width_in] = faults
+                result[kind, width_in] = faults
     assert drawn >= 5
-    assert not found
+    assert not result
 
 
-def test_what_is_cut_or_overprinted_is_found():
+def test_what_is_cut_or_overprinted_is_detected():
     figure = Figure(figsize=(2, 2))
     axes = figure.add_axes((0.1, 0.3, 0.8, 0.5))
     axes.set_xticks([])
@@ -59,7 +59,7 @@ def test_what_is_cut_or_overprinted_is_found():
     ]
 
 
-def test_ticks_out_of_sight_are_not_there():
+def test_ticks_out_of_sight_are_not_present():
     figure = Figure(figsize=(3, 2), layout="constrained")
     axes = figure.subplots()
     axes.set_xticks([0, 1, 2, 100], ["zero", "one", "two", "in sight nowhere"])
@@ -83,7 +83,7 @@ def test_headings_are_wrapped_and_may_be_left_out():
     assert untitled.get_figheight() < figure.get_figheight()
 
 
-def test_a_page_no_figure_can_have_is_refused():
+def test_a_page_no_figure_can_have_is_rejected():
     with (
         pytest.raises(InputError, match=r"^width_in: found 0.2; expected a width from 1.5 to 30 inches$"),
         plots.page(0.2),

@@ -19,7 +19,7 @@ def sawtooth(engine: str, flows: int = 3) -> Dataset:
 
 
 def averages(engine: str, **metrics: float) -> Dataset:
-    """What an engine gives that knows no tables."""
+    """Return the result of an engine without tables."""
     made = synthetic.plan(rate_bps=1e8, duration_s=20, warmup_s=2)
     manifest = synthetic.manifest(made, engine=engine)
     manifest["runs"][0]["metrics"] = metrics
@@ -63,7 +63,7 @@ def test_fewer_flows_give_their_mean() -> None:
     np.testing.assert_allclose(dashed(figure.axes[-1])[0].get_ydata(), values)
 
 
-def test_fewer_lines_beside_lines_are_their_mean() -> None:
+def test_fewer_lines_with_lines_are_their_mean() -> None:
     other = sawtooth("meanfield", 2)
     drawn = dashed(plots.goodput(sawtooth("packet", 3), over=other).axes[1])
     assert len(drawn) == 1
@@ -118,14 +118,14 @@ def _level(axes: object) -> float:
     return float(values[0])
 
 
-def test_what_is_missing_is_said_of_the_second_result() -> None:
+def test_what_is_missing_is_reported_of_the_second_result() -> None:
     with pytest.raises(InputError, match=r"^theory: .*no flow samples"):
         plots.cwnd(sawtooth("packet"), over=averages("theory"))
     with pytest.raises(InputError, match="laid over holds no runs"):
         plots.cwnd(sawtooth("packet"), over=Dataset({"runs": []}, {}))
 
 
-def test_names_tell_results_apart() -> None:
+def test_names_report_results_apart() -> None:
     one, other = sawtooth("packet"), sawtooth("packet")
     renamed = replace(other, manifest={**other.manifest, "plan": {**other.manifest["plan"], "name": "a rerun"}})
     assert overlay.names([one, sawtooth("fluid")]) == ["packet", "fluid"]

@@ -50,7 +50,7 @@ def texts(figure: Figure) -> str:
 
 
 @pytest.mark.parametrize("kind", plots.KINDS)
-def test_every_kind_says_what_it_shows_with_units(demo: Dataset, kind: str) -> None:
+def test_every_kind_reports_what_it_shows_with_units(demo: Dataset, kind: str) -> None:
     figure = plots.KINDS[kind](drawable(demo, kind))
     words = [axes.get_xlabel() + axes.get_ylabel() for axes in figure.axes]
     words += [figure.get_supylabel()]
@@ -85,7 +85,7 @@ def test_the_callers_settings_stay_as_they_are(demo: Dataset, kind: str) -> None
 
 
 @pytest.mark.parametrize("kind", [kind for kind in plots.KINDS if kind not in ("cdf", "epochs", "response", "boxes")])
-def test_without_samples_there_is_a_reason(kind: str) -> None:
+def test_without_samples_present_is_a_reason(kind: str) -> None:
     rows = {"flows": synthetic.flows(2), "links": synthetic.link()}
     data = synthetic.dataset(synthetic.plan(rate_bps=1e7, duration_s=10), rows)
     with pytest.raises(InputError, match=r"no (flow|queue) samples"):
@@ -108,12 +108,12 @@ def test_boxes_have_the_median_and_the_extremes_of_each_result() -> None:
 def test_response_draws_the_means_of_its_table() -> None:
     data = synthetic.transfers(seeds=1)
     line = plots.response(data).axes[0].lines[0]
-    found = metrics.response_times(data)
+    result = metrics.response_times(data)
     np.testing.assert_allclose(line.get_xdata(), [0.01, 0.1, 1.0])  # MB
-    np.testing.assert_allclose(line.get_ydata(), found["mean_s"].to_numpy())
+    np.testing.assert_allclose(line.get_ydata(), result["mean_s"].to_numpy())
 
 
-def test_without_finished_transfers_there_is_no_response_time(demo: Dataset) -> None:
+def test_without_finished_transfers_present_is_no_response_time(demo: Dataset) -> None:
     with pytest.raises(InputError, match="no finished transfers"):
         plots.response(demo)
 
@@ -146,7 +146,7 @@ def test_epochs_show_every_drop(demo: Dataset) -> None:
     assert figure.axes[0].collections[-1].get_offsets().shape[0] == view.drops.height > 0
 
 
-def test_no_drop_is_said() -> None:
+def test_no_drop_is_reported() -> None:
     rows = {"flows": synthetic.flows(2), "links": synthetic.link(dropped_p=0)}
     data = synthetic.dataset(synthetic.plan(rate_bps=1e7, duration_s=10), rows)
     assert "no packet was dropped" in texts(plots.epochs(data))

@@ -55,7 +55,7 @@ def names(figure):
     return [text.get_text() for text in figure.legends[0].get_texts()]
 
 
-def test_tables_have_short_names_and_what_tells_them_apart(kinds):
+def test_tables_have_short_names_and_what_reports_them_apart(kinds):
     figure = plots.swept(kinds, y="loss_rate", x="network.queue")
     assert [label.get_text() for label in figure.axes[0].get_xticklabels()] == ["pfifo 20p", "pfifo 5p", "fq_codel"]
     assert names(figure) == ["reno", "cubic"]
@@ -95,9 +95,9 @@ def test_a_sweep_of_names_is_no_map(kinds, grid):
 
 
 def test_boxes_and_distribution_functions_take_every_run_and_every_flow(kinds):
-    found = metric_distributions.spread(kinds, charts.Choice("network.queue", ("goodput_flow",)), along=True)
-    assert [group.name for group in found.groups] == ["reno", "cubic"] * 3
-    assert {len(group.values) for group in found.groups} == {4}  # two seeds, two flows
+    outcome = metric_distributions.spread(kinds, charts.Choice("network.queue", ("goodput_flow",)), along=True)
+    assert [group.name for group in outcome.groups] == ["reno", "cubic"] * 3
+    assert {len(group.values) for group in outcome.groups} == {4}  # two seeds, two flows
     pooled = metric_distributions.spread(
         kinds, charts.Choice(None, ("utilisation",), ("flows[0].congestion",)), along=False
     )
@@ -125,7 +125,7 @@ def test_no_word_is_cut_or_overprinted(kinds, grid, chosen):
 
 
 @pytest.mark.parametrize(
-    ("chosen", "said"),
+    ("chosen", "message"),
     [
         ({"kind": "pie"}, '--kind: found "pie"; expected one of "line", "dot", "heatmap", "ecdf", "box"'),
         ({"x": "rate"}, '--x: found "rate"; expected one of "network.queue", "flows[0].congestion"'),
@@ -145,8 +145,8 @@ def test_no_word_is_cut_or_overprinted(kinds, grid, chosen):
     ],
     ids=lambda given: str(given)[:24],
 )
-def test_what_cannot_be_drawn_is_said(kinds, chosen, said):
-    with pytest.raises(InputError, match=f"^{re.escape(said)}$"):
+def test_what_cannot_be_drawn_is_reported(kinds, chosen, message):
+    with pytest.raises(InputError, match=f"^{re.escape(message)}$"):
         plots.swept(kinds, **chosen)
 
 

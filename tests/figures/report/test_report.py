@@ -38,9 +38,9 @@ def body(page: str) -> str:
 
 
 def specs(page: str) -> dict:  # type: ignore[type-arg]
-    found = re.search(r'<script type="application/json" id="figures">(.*?)</script>', page, re.S)
-    assert found
-    return json.loads(found[1])
+    outcome = re.search(r'<script type="application/json" id="figures">(.*?)</script>', page, re.S)
+    assert outcome
+    return json.loads(outcome[1])
 
 
 class Tags(HTMLParser):
@@ -58,7 +58,7 @@ class Tags(HTMLParser):
         assert self.open.pop() == tag
 
 
-def test_the_answer_comes_first(page: str) -> None:
+def test_the_conclusions_come_first(page: str) -> None:
     words = body(page)
     assert re.search(r"Ten flows shared the bottleneck: together they used 100(\.\d)? % of its 100 Mb/s", words)
     assert words.index("Ten flows shared") < words.index("Mean queueing delay") < words.index("Congestion windows")
@@ -95,7 +95,7 @@ def test_response_times_are_shown_from_twenty_finished_transfers_on() -> None:
     assert "result0-response" not in specs(report.render([synthetic.transfers(count=20, seeds=1)]))
 
 
-def test_figures_are_described_for_those_who_cannot_see_them(page: str) -> None:
+def test_figures_are_described_for_those_who_cannot_observe_them(page: str) -> None:
     tags = Tags()
     tags.feed(page)
     ids = {a["id"] for _, a in tags.tags if "id" in a}
@@ -136,7 +136,7 @@ def values(column: dict[str, str]) -> np.ndarray:
     return np.frombuffer(base64.b64decode(column["bdata"]), column["dtype"])
 
 
-def beside_udp() -> Dataset:
+def with_udp() -> Dataset:
     """8 Mb/s of TCP, and 2 Mb/s of UDP from 2 s on, measured from 4 s to 10 s; of two links the second is busier."""
     times_s = np.arange(1, 101) / 10
     delivered = np.column_stack([1e6 * times_s, 0.25e6 * np.clip(times_s - 2, 0, None)])
@@ -169,7 +169,7 @@ def beside_udp() -> Dataset:
 
 
 def test_udp_is_in_the_figure_and_in_the_table() -> None:
-    page = report.render([beside_udp()])
+    page = report.render([with_udp()])
     figure = specs(page)["result0-goodput"]
     last = {trace["name"]: values(trace["y"])[-1] for trace in figure["data"]}
     assert last["flow 0"] == pytest.approx(8.0)
@@ -181,7 +181,7 @@ def test_udp_is_in_the_figure_and_in_the_table() -> None:
 
 
 def test_of_several_bottlenecks_the_busiest_is_drawn() -> None:
-    page = report.render([beside_udp()])
+    page = report.render([with_udp()])
     queue = specs(page)["result0-queue"]
     assert list(values(queue["data"][0]["y"])) == [20, 30]
     assert "Packets waiting at down, the busiest of 2 bottlenecks" in body(page)
@@ -193,12 +193,12 @@ def test_the_rate_of_a_single_bottleneck_is_drawn(page: str) -> None:
 
 
 def test_a_distribution_that_no_run_has_takes_no_room() -> None:
-    layout = specs(report.render([beside_udp()]))["result0-cdf"]["layout"]
+    layout = specs(report.render([with_udp()]))["result0-cdf"]["layout"]
     titles = [axis["title"]["text"] for name, axis in layout.items() if name.startswith("xaxis")]
     assert titles == ["Goodput of a flow (Mb/s)"]
 
 
-def test_several_results_stand_side_by_side(demo: Dataset) -> None:
+def test_several_results_appear_side_by_side(demo: Dataset) -> None:
     other = synthetic.sawtooth(flow_count=4, seeds=2, duration_s=20, warmup_s=5, step_s=0.05)
     page = report.render([demo, other])
     words = body(page)
@@ -208,7 +208,7 @@ def test_several_results_stand_side_by_side(demo: Dataset) -> None:
     assert "4 CUBIC flows through one bottleneck" in words
 
 
-def test_results_of_one_scenario_are_told_apart(demo: Dataset) -> None:
+def test_results_of_one_scenario_have_distinct_names(demo: Dataset) -> None:
     by_engine = body(report.render([demo, replace(demo, manifest={**demo.manifest, "engine": "fluid"})]))
     assert "· packet" in by_engine
     assert "· fluid" in by_engine
@@ -241,7 +241,7 @@ def test_it_is_small_and_quick(demo: Dataset) -> None:
     assert len(report.render([long, demo, crowd, long]).encode()) < 6e6
 
 
-def test_write_is_whole_or_not_at_all(tmp_path: Path, demo: Dataset) -> None:
+def test_write_is_complete_or_not_at_all(tmp_path: Path, demo: Dataset) -> None:
     place = demo.write(tmp_path / "result")
     out = report.write([place], tmp_path / "report.html")
     assert out.read_text(encoding="utf-8").startswith("<!doctype html>")

@@ -144,11 +144,11 @@ impl Connection {
             self.side_rtts_ns[1 - from],
         );
         let sender_s = half_s(sender_view.sender_side_rtt.min_s(), self.side_rtts_ns[from]);
-        flows.rtt_receiver_half_s.push(receiver_s);
-        flows.rtt_sender_half_s.push(sender_s);
-        flows.rtt_halves_min_s.push(receiver_s + sender_s);
+        flows.rtt_receiver_side_s.push(receiver_s);
+        flows.rtt_sender_side_s.push(sender_s);
+        flows.rtt_sides_min_s.push(receiver_s + sender_s);
         let mean_s = sender_view.receiver_side_rtt.mean_s() + sender_view.sender_side_rtt.mean_s();
-        flows.rtt_halves_mean_s.push(mean_s);
+        flows.rtt_sides_mean_s.push(mean_s);
     }
 }
 
@@ -178,11 +178,11 @@ fn totals_of(totals: &Totals, flows: &mut Flows) {
         });
     flows.delivered.push(fate(Fate::Delivered));
     flows.lost.push(fate(Fate::Lost));
-    flows.lost_before.push(fate(Fate::LostBefore));
+    flows.lost_upstream.push(fate(Fate::LostBefore));
     flows.reordered.push(fate(Fate::Reordered));
     flows.duplicates.push(fate(Fate::Duplicate));
     flows.spurious.push(fate(Fate::Spurious));
-    flows.capture_lost.push(fate(Fate::NotCaptured));
+    flows.not_captured.push(fate(Fate::NotCaptured));
     flows.unresolved.push(fate(Fate::Unresolved));
     let recovery = [
         RetransmitCause::Fast,
@@ -252,7 +252,7 @@ fn limits_of(sender_view: &SenderView, flows: &mut Flows) {
         .limited_application_s
         .push(limited(Limit::Application));
     flows.limited_receiver_s.push(limited(Limit::Receiver));
-    flows.limited_control_s.push(limited(Limit::Cwnd));
+    flows.limited_cwnd_s.push(limited(Limit::Cwnd));
     flows.limited_slow_start_s.push(limited(Limit::SlowStart));
     flows.limited_bottleneck_s.push(limited(Limit::Bottleneck));
     flows

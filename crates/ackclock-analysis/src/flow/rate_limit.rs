@@ -20,19 +20,6 @@ const SPACED_BYTES: u32 = 1500;
 const MIN_RETRANSMISSIONS: u32 = 4;
 /// Segments retransmitted, of all in the round: the link is full.
 const FULL_LOSS: f64 = 0.01;
-/// A sender whose rate stays within this share from one group of rounds to the next is application-limited: a pacing
-/// CCA would probe for more. It stays so until the rate differs by the larger share.
-const STEADY: f64 = 0.01;
-const UNSTEADY: f64 = 0.02;
-const STEADY_ROUNDS: u32 = 4;
-/// The window of who has more to send grows: the pipe rose so often from so many rounds to the next, and never fell.
-const RISING: u32 = 3;
-/// Segments that tell a rate.
-const STEADY_SENDS: u32 = 12;
-/// Fewer tell whether it is the rate that it was before something came between.
-const MIN_COMPARED_SENDS: u32 = 4;
-/// The score at which a known rate is fully trusted; each deviating round takes one point.
-const TRUST: i32 = 6;
 /// The number of steady groups required where ACK clocking is not observable.
 const STEADY_REMOTE: u32 = 3;
 /// No queue is to be seen that adds less than this to the minimum RTT.

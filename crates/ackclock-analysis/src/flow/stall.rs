@@ -7,9 +7,11 @@
 
 use super::direction::Direction;
 use super::sender_view::SenderView;
-use super::{Connection, Stall};
+use super::Connection;
 use crate::capture_gap::CaptureGap;
-use crate::tables::{RetransmitCause, Vantage};
+use crate::output::{EventDetail, Output};
+use crate::tables::{RetransmitCause, Stall, Vantage};
+use ackclock_core::tables::EventKind;
 use ackclock_pcap::packet::{Flags, Segment};
 
 /// No shorter gap is a stall.
@@ -35,6 +37,9 @@ const CLOCK_NS: i64 = 500_000_000;
 const SLOWEST_TICK_NS: f64 = 100e6;
 /// More packets than that are not lost at once without a hole in the data.
 const MAX_IP_ID_GAP: u32 = 256;
+/// The confidence of a stall's class if the packets behind it decided, and if they did not.
+const DECIDED: f64 = 0.9;
+const LIKELY: f64 = 0.6;
 
 /// The evidence so far of the cause of a stall.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,9 +80,81 @@ pub struct OpenStall {
     evidence: Evidence,
 }
 
+impl Connection {
+    /// Process a gap before a packet.
+    #[cold]
+    pub(super) fn on_gap(
+        &mut self,
+        segment: &Segment,
+        from: usize,
+        now_ns: i64,
+        gap: &CaptureGap,
+        rows: &mut Output,
+    ) {
+        let zero_window_since_ns = self.zero_window_since_ns.take();
+        if zero_window_since_ns.is_none() {
+            self.close_stall(rows);
+        }
+        let begin_ns = zero_window_since_ns.unwrap_or(self.last_ns);
+        let open_stall = detect(self, segment, from, (begin_ns, now_ns), gap);
+        self.open_stall = open_stall.map(Box::new);
+        self.zero_window_since_ns = is_zero_window_probe(self, segment, from).then_some(begin_ns);
+    }
+
+    #[cold]
+    pub(super) fn update_stall(
+        &mut self,
+        segment: &Segment,
+        from: usize,
+        now_ns: i64,
+        rows: &mut Output,
+    ) {
+        let Some(mut open_stall) = self.open_stall.take() else {
+            return;
+        };
+        match open_stall.on_packet(self, segment, from, now_ns) {
+            Some(class) => {
+                let sure = if open_stall.is_guess(class) {
+                    LIKELY
+                } else {
+                    DECIDED
+                };
+                self.report_stall(&open_stall, class, sure, rows);
+            }
+            None => self.open_stall = Some(open_stall),
+        }
+    }
+
+    /// Report the open stall with its most likely class.
+    pub(super) fn close_stall(&mut self, rows: &mut Output) {
+        if let Some(open_stall) = self.open_stall.take() {
+            self.report_stall(&open_stall, open_stall.likely(), LIKELY, rows);
+        }
+    }
+
+    fn report_stall(
+        &mut self,
+        open_stall: &OpenStall,
+        class: Stall,
+        confidence: f64,
+        rows: &mut Output,
+    ) {
+        let flow = self.flow(open_stall.sender);
+        self.stalls += 1;
+        self.stalled_ns += open_stall.gap_ns;
+        let detail = EventDetail {
+            class: class as u8,
+            duration_s: open_stall.gap_ns as f64 * 1e-9,
+            confidence,
+        };
+        let begin_ns = open_stall.end_ns - open_stall.gap_ns;
+        rows.event(begin_ns, flow, EventKind::Stall, f64::NAN, detail);
+    }
+}
+
 /// Return true if a packet is a zero-window probe or an ACK that keeps the window closed (RFC 9293 section 3.8.6.1). It
 /// does not end a stall: a receiver that does not read is one stall, however often it is probed.
-pub fn is_zero_window_probe(connection: &Connection, segment: &Segment, from: usize) -> bool {
+fn is_zero_window_probe(connection: &Connection, segment: &Segment, from: usize) -> bool {
     if segment.payload_bytes > 0 || segment.flags.has(Flags::FIN) {
         return false;
     }
@@ -109,7 +186,7 @@ fn is_shut(sender_view: &SenderView) -> bool {
 }
 
 /// A gap before a packet, if it is a stall, which began then.
-pub fn detect(
+fn detect(
     connection: &Connection,
     segment: &Segment,
     from: usize,

@@ -109,8 +109,8 @@ impl Rounds {
                 });
             }
             let Some(allowed) = allowed else {
-                let cut_short = self.round().filter(|_| sample.signal.is_some());
-                self.matched.extend(cut_short);
+                let evicted_connections = self.round().filter(|_| sample.signal.is_some());
+                self.matched.extend(evicted_connections);
                 continue;
             };
             if let Some(sums) = self

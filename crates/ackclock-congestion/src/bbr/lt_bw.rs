@@ -51,7 +51,7 @@ pub struct LongTermBandwidth {
     rounds: u32,
     since: Time,
     delivered_before: u64,
-    lost_before: u64,
+    lost_upstream: u64,
     /// The rate of the interval before, or the one in use.
     rate: Option<f64>,
     in_use: bool,
@@ -113,7 +113,7 @@ impl LongTermBandwidth {
             return;
         }
         let delivered = (ack.delivered - self.delivered_before) as f64;
-        let lost = (self.lost - self.lost_before) as f64;
+        let lost = (self.lost - self.lost_upstream) as f64;
         let length = ack.now.since(self.since);
         if delivered > 0.0 && lost >= LOSSY * delivered && length > Time::ZERO {
             self.end_interval(delivered / length.seconds(), ack, round);
@@ -125,7 +125,7 @@ impl LongTermBandwidth {
         self.rounds = 0;
         self.since = ack.now;
         self.delivered_before = ack.delivered;
-        self.lost_before = self.lost;
+        self.lost_upstream = self.lost;
     }
 
     fn end_interval(&mut self, rate: f64, ack: &Ack, round: &RoundInfo) {

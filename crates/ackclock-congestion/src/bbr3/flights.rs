@@ -43,8 +43,8 @@ impl Flight {
     /// them were within it (section 5.5.10.2).
     pub fn volume_at_loss(&self, newly: u32, threshold: f64) -> f64 {
         let before = f64::from(self.in_flight.saturating_sub(newly));
-        let lost_before = self.lost.saturating_sub(u64::from(newly)) as f64;
-        let prefix = (threshold * before - lost_before) / (1.0 - threshold);
+        let lost_upstream = self.lost.saturating_sub(u64::from(newly)) as f64;
+        let prefix = (threshold * before - lost_upstream) / (1.0 - threshold);
         before + prefix.max(0.0)
     }
 }

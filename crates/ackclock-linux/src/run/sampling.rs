@@ -103,7 +103,7 @@ impl Run {
         kernel.release.push(release());
         kernel.late_mean_s.push(self.lateness.mean_s());
         kernel.late_max_s.push(self.lateness.max_s);
-        kernel.samples_left_out.push(self.left_out);
+        kernel.skipped_samples.push(self.left_out);
         let captures = self.captures.iter_mut();
         let lost_p = captures.map(|capture| capture.finish(&self.clock));
         let lost_p = lost_p.sum::<Result<u64, _>>()?;

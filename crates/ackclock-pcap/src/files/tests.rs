@@ -98,7 +98,7 @@ fn a_file_keeps_its_order_where_time_goes_back() {
         sequences(&mut capture),
         [(1, 0), (6, 1), (7, 0), (5, 0), (8, 0)]
     );
-    assert_eq!(capture.files()[0].counts().back_in_time, 1);
+    assert_eq!(capture.files()[0].counts().out_of_order_timestamps, 1);
 }
 
 #[test]

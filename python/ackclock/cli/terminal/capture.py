@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ackclock.capture import congestion
-from ackclock.figures import evidence, numbers
+from ackclock.figures import numbers
 from ackclock.system.files import readable
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ COLUMNS = (
 LIMITS = {
     "application": "application",
     "receiver": "receiver",
-    "control": "window",
+    "cwnd": "window",
     "slow_start": "slow start",
     "bottleneck": "own queue",
     "shared_bottleneck": "full link",
@@ -122,13 +122,13 @@ def print_diagnosis(answers: Mapping[str, Any], diagnosis: Diagnosis, console: C
     console = console or Console(emoji=False, highlight=False)
     console.print(answers["summary"])
     console.print()
-    console.print(Text(f"Verdict: {diagnosis.verdict.words}.", style="bold"))
-    shares = ", ".join(f"{cause.cost_words} {numbers.value(share, 'share')}" for cause, share in diagnosis.dearest)
+    console.print(Text(f"Verdict: {diagnosis.verdict.label}.", style="bold"))
+    shares = ", ".join(f"{cause.cost_label} {numbers.value(share, 'share')}" for cause, share in diagnosis.dearest)
     if shares:
         console.print(f"Time by cause: {shares}.")
     for finding in diagnosis.findings:
         console.print()
         console.print(f"* {finding.sentence}")
-        console.print(Text(f"  {evidence.line(finding.evidence)}", style="dim"))
+        console.print(Text(f"  {numbers.evidence_line(finding.evidence)}", style="dim"))
         if finding.next:
             console.print(f"  {finding.next}")

@@ -25,7 +25,7 @@ def print_comparison(comparison: Comparison) -> None:
     fill(table, comparison, _main(comparison))
     console.print(table)
     for engine, effects in comparison.as_dict().get(PHASE, {}).items():
-        console.print(f"{engine}: {phase.said(effects)}", soft_wrap=True, markup=False)
+        console.print(f"{engine}: {phase.sentence(effects)}", soft_wrap=True, markup=False)
     for reasons in comparison.unsupported.values():
         for reason in reasons:
             console.print(str(reason), soft_wrap=True, markup=False)

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from ackclock.doctor import Examined, Finding
 from ackclock.doctor.network.test_matrix import REMOTE
-from ackclock.figures import evidence, numbers
+from ackclock.figures import numbers
 
 #: Labels of the classes of gaps.
 GAPS = {
@@ -29,13 +29,13 @@ LIMITS = {"receive_window": "rwnd", "send_buffer": "sndbuf", "congestion_window"
 def print_host(examined: Examined) -> None:
     """Print the host, a table for each part, and each finding with its evidence."""
     console = Console(emoji=False, highlight=False)
-    console.print(_machine(examined.answers["host"]))
-    if "stalls" in examined.answers:
-        _print_gaps(console, examined.answers["stalls"])
-    if "disk" in examined.answers:
-        _print_speeds(console, examined.answers["disk"])
-    if "network" in examined.answers:
-        _print_transfers(console, examined.answers["network"])
+    console.print(_machine(examined.analysis["host"]))
+    if "stalls" in examined.analysis:
+        _print_gaps(console, examined.analysis["stalls"])
+    if "disk" in examined.analysis:
+        _print_speeds(console, examined.analysis["disk"])
+    if "network" in examined.analysis:
+        _print_transfers(console, examined.analysis["network"])
     for finding in sorted(examined.findings, key=lambda finding: not finding.bad):
         _print_finding(console, finding)
 
@@ -48,7 +48,7 @@ def _machine(host: Mapping[str, Any]) -> Text:
 
 def _print_finding(console: Console, finding: Finding) -> None:
     sentence = Text(f"* {finding.sentence}", style="bold" if finding.bad else "")
-    console.print("", sentence, Text(f"  {evidence.line(finding.evidence)}", style="dim"), sep="\n")
+    console.print("", sentence, Text(f"  {numbers.evidence_line(finding.evidence)}", style="dim"), sep="\n")
     if finding.next:
         console.print(Text(f"  {finding.next}"))
 

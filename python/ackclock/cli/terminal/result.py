@@ -41,7 +41,7 @@ def print_result(data: Dataset, metrics: Mapping[str, Any]) -> None:
     if timing := [run["held"] for run in data.runs if "held" in run]:
         console.print(_timing(timing))
     if PHASE in metrics:
-        console.print(phase.said(metrics[PHASE]))
+        console.print(phase.sentence(metrics[PHASE]))
     console.print(_table(summary, numbers.engine(data.manifest), len(metrics["runs"])))
 
 

@@ -11,7 +11,7 @@ from rich.text import Text
 from ackclock.experiments.search.bisection import max_evaluations
 from ackclock.experiments.search.result import SearchResult
 from ackclock.experiments.search.summary_text import sentences
-from ackclock.exporters import UnsaidError, export
+from ackclock.exporters import ExportError, export
 from ackclock.figures import numbers
 from ackclock.metrics import METRICS
 from ackclock.scenario.points import label, short_labels
@@ -76,6 +76,6 @@ def _commands(answer: SearchResult) -> Iterator[str]:
         return
     try:
         script = export(answer.question.point(answer.best).plan, "tc", DEVICE)
-    except UnsaidError:
+    except ExportError:
         return
     yield from (line for line in script.text.splitlines() if line.startswith(("tc qdisc add", "tc class add")))

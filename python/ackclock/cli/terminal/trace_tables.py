@@ -7,6 +7,7 @@ from rich.console import Console
 from rich.table import Table
 
 from ackclock import metrics
+from ackclock.capture import trace_statistics
 from ackclock.dataset import Dataset
 from ackclock.figures import numbers
 
@@ -52,7 +53,10 @@ def print_tables(data: Dataset, *, err: bool = False) -> None:
 def _trace(data: Dataset) -> Table:
     table = _table("with a SYN in the trace", "clients", "95 %", "servers", "95 %")
     link_bps = data.manifest["capture"]["path"]["rate_bps"]
-    rows = {(row["sender"], row["what"]): row for row in metrics.trace(data, link_bps=link_bps).iter_rows(named=True)}
+    rows = {
+        (row["sender"], row["what"]): row
+        for row in trace_statistics.trace(data, link_bps=link_bps).iter_rows(named=True)
+    }
     for what, (label, unit) in TRACED.items():
         cells: list[str] = []
         for sender in ("client", "server"):
@@ -74,7 +78,7 @@ def _means(data: Dataset) -> Table:
 
 def _print_loss(console: Console, data: Dataset) -> None:
     """Print the loss rate before the first packet that the capture missed, if it missed any."""
-    losses = metrics.losses_before_capture_loss(data)
+    losses = trace_statistics.losses_before_capture_loss(data)
     until_s = losses["until_s"].min()
     if isinstance(until_s, float):
         share = numbers.value(losses.select(pl.col("lost").sum() / pl.col("segments").sum()).item(), "share")

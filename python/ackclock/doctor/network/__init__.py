@@ -1,7 +1,7 @@
-"""How fast TCP is between this host and another, and what holds it back.
+"""Measure TCP between this host and another, and explain what limits it.
 
-An agent on each host (`ackclock.hosts`) sends from memory to memory, or between disks (`files`): `ways` says between
-which addresses, `sides` what the hosts are like, `transfers` has the agents carry them out, `explaining` says in
+An agent on each host (`ackclock.hosts`) sends from memory to memory, or between disks (`files`): `ways` gives between
+which addresses, `sides` what the hosts are like, `transfers` has the agents carry them out, `explaining` gives in
 sentences what was seen.
 
 The transfers take turns: each direction and number of flows once per repeat, in an order that is drawn anew for each
@@ -17,43 +17,45 @@ from typing import Any
 from ackclock.dataset import Dataset
 from ackclock.doctor.finding import Finding
 from ackclock.doctor.network import files, findings
-from ackclock.doctor.network.endpoints import Side
-from ackclock.doctor.network.test_matrix import MEMORY, Asked, Cell, Found
+from ackclock.doctor.network.endpoints import Endpoint
+from ackclock.doctor.network.test_matrix import MEMORY, Cell, CellResult, TestPlan
 
 __all__ = ["Asked", "Cell", "Network"]
 
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """What was measured: what was asked for, both hosts, one row for each transfer in the order of time, the tables."""
+    """Measurements: the test plan, both hosts, one row for each transfer in the order of time, and the tables."""
 
-    asked: Asked
-    sides: tuple[Side, Side]
+    plan: TestPlan
+    endpoints: tuple[Endpoint, Endpoint]
     rows: tuple[Mapping[str, Any], ...]
     data: Dataset
 
-    def cells(self) -> list[Found]:
-        """Means over the repeats, in the order in which they were asked for."""
+    def cells(self) -> list[CellResult]:
+        """Return means over the repeats, in the order of the plan."""
         return [
-            Found.of(cell, [row for row in self.rows if Cell(row["direction"], row["flows"], row["medium"]) == cell])
-            for cell in self.asked.cells()
+            CellResult.of(
+                cell, [row for row in self.rows if Cell(row["direction"], row["flows"], row["medium"]) == cell]
+            )
+            for cell in self.plan.cells()
         ]
 
     def as_dict(self) -> dict[str, Any]:
-        """As `--json` has it: seconds, bit/s and shares."""
+        """Return the JSON object."""
         return {
-            **self.asked.as_dict(),
-            "hosts": {side.name: side.as_dict() for side in self.sides},
+            **self.plan.as_dict(),
+            "hosts": {endpoint.name: endpoint.as_dict() for endpoint in self.endpoints},
             "cells": [cell.as_dict() for cell in self.cells()],
             "runs": list(self.rows),
         }
 
     def runs(self) -> Sequence[Mapping[str, Any]]:
-        """Those of a manifest."""
+        """Return the runs of a manifest."""
         return [{"run": number, **row} for number, row in enumerate(self.rows)]
 
     def findings(self) -> Iterator[Finding]:
-        """What explains the figures."""
+        """Yield what explains the measurements."""
         cells = self.cells()
-        yield from findings.findings([cell for cell in cells if cell.cell.medium == MEMORY], self.sides)
-        yield from files.findings(cells, self.sides, self.asked.files)
+        yield from findings.findings([cell for cell in cells if cell.cell.medium == MEMORY], self.endpoints)
+        yield from files.findings(cells, self.endpoints, self.plan.files)

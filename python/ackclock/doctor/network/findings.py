@@ -1,12 +1,12 @@
-"""What explains the figures of a network: the path, a buffer, a processor, a setting; sentences with what to do."""
+"""Findings that explain network measurements: the path, a buffer, a processor, a setting."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
 from ackclock.doctor.finding import Finding
-from ackclock.doctor.network.endpoints import THIS, Side
-from ackclock.doctor.network.test_matrix import FROM, TO, Found
+from ackclock.doctor.network.endpoints import THIS, Endpoint
+from ackclock.doctor.network.test_matrix import FROM, TO, CellResult
 from ackclock.doctor.settings import SWITCHES
 from ackclock.figures import numbers
 
@@ -23,7 +23,7 @@ BLOATED_S = 0.1
 AGAIN, OFTEN = 0.001, 0.01
 
 #: Processors that work for such a share of the time have no more to give.
-WORN_OUT = 0.9
+BUSY = 0.9
 
 #: Several flows that get so much more than one: the path has room that one flow does not use.
 MORE = 1.3
@@ -37,25 +37,25 @@ OFFLOADS = {
 PART = "network"
 
 
-def findings(cells: Sequence[Found], sides: tuple[Side, Side]) -> Iterator[Finding]:
-    """All that is worth reporting."""
+def findings(cells: Sequence[CellResult], endpoints: tuple[Endpoint, Endpoint]) -> Iterator[Finding]:
+    """Yield all findings worth reporting."""
     for direction in dict.fromkeys(cell.cell.direction for cell in cells):
         these = [cell for cell in cells if cell.cell.direction == direction]
-        sender, receiver = sides if direction == TO else (sides[1], sides[0])
+        sender, receiver = endpoints if direction == TO else (endpoints[1], endpoints[0])
         yield from _unconnected(these, receiver)
         yield from _buffers(these, sender, receiver)
         yield from _queue(these, sender, receiver)
         yield from _losses(these, sender, receiver)
         yield from _path(these, sender, receiver)
-        yield from _alone(these, sender, receiver)
+        yield from _single_flow(these, sender, receiver)
         yield from _offloads(these, sender, receiver)
-    yield from _worn_out(cells)
-    for side in sides:
-        yield from _switches(side)
+    yield from _busy_hosts(cells)
+    for endpoint in endpoints:
+        yield from _switches(endpoint)
 
 
-def _buffers(cells: Iterable[Found], sender: Side, receiver: Side) -> Iterator[Finding]:
-    """A window or a buffer of the hosts that is smaller than the path."""
+def _buffers(cells: Iterable[CellResult], sender: Endpoint, receiver: Endpoint) -> Iterator[Finding]:
+    """Report a receive window or send buffer that is smaller than the path needs."""
     for limit, of, name, words in (
         ("receive_window", receiver, "tcp_rmem", "The receive window"),
         ("send_buffer", sender, "tcp_wmem", "The send buffer"),
@@ -64,24 +64,24 @@ def _buffers(cells: Iterable[Found], sender: Side, receiver: Side) -> Iterator[F
         share = worst.mean(limit)
         if share < SOME:
             continue
-        most_bytes, rtt_s = of.most_bytes(name), worst.mean("rtt_loaded_s")
+        max_bytes, rtt_s = of.max_bytes(name), worst.mean("rtt_loaded_s")
         each_bps = worst.mean("goodput_bps") / worst.cell.flows
-        said = (
+        sentence = (
             f"{words} held {_flows(worst)} from {sender.name} to {receiver.name} back for {_percent(share)} of the time"
         )
-        if most_bytes is not None:
-            said += (
-                f": net.ipv4.{name} of {of.name} lets a connection buffer {numbers.value(most_bytes, 'bytes')}, and "
+        if max_bytes is not None:
+            sentence += (
+                f": net.ipv4.{name} of {of.name} lets a connection buffer {numbers.value(max_bytes, 'bytes')}, and "
                 f"each got {numbers.value(each_bps, 'bit/s')} over a round trip of {numbers.value(rtt_s, 's')}"
             )
         evidence = {
-            limit: share, "flows": worst.cell.flows, f"net.ipv4.{name}": most_bytes or 0, "each_bps": each_bps,
+            limit: share, "flows": worst.cell.flows, f"net.ipv4.{name}": max_bytes or 0, "each_bps": each_bps,
             "rtt_loaded_s": rtt_s,
         }  # fmt: skip
-        yield Finding(PART, said + ".", evidence, _larger(of, name), bad=share >= MOST)
+        yield Finding(PART, sentence + ".", evidence, _larger(of, name), bad=share >= MOST)
 
 
-def _larger(of: Side, name: str) -> str:
+def _larger(of: Endpoint, name: str) -> str:
     words = of.settings.sysctls.get(f"ipv4.{name}", "").split()
     if of.settings.sysctls.get("ipv4.tcp_moderate_rcvbuf") == "0" and name == "tcp_rmem":
         return f"On {of.name}: sysctl -w net.ipv4.tcp_moderate_rcvbuf=1, so that the buffer grows with the path."
@@ -90,8 +90,8 @@ def _larger(of: Side, name: str) -> str:
     return f'On {of.name}: sysctl -w net.ipv4.{name}="{words[0]} {words[1]} N", N twice the wanted rate × round trip.'
 
 
-def _queue(cells: Iterable[Found], sender: Side, receiver: Side) -> Iterator[Finding]:
-    """What waits on the way (bufferbloat)."""
+def _queue(cells: Iterable[CellResult], sender: Endpoint, receiver: Endpoint) -> Iterator[Finding]:
+    """Report a standing queue on the path (bufferbloat)."""
     worst = max(cells, key=lambda cell: cell.mean("rtt_loaded_s") - cell.mean("rtt_idle_s"))
     idle_s, loaded_s = worst.mean("rtt_idle_s"), worst.mean("rtt_loaded_s")
     if loaded_s - idle_s < LONGER_S or loaded_s < LONGER * idle_s:
@@ -108,7 +108,7 @@ def _queue(cells: Iterable[Found], sender: Side, receiver: Side) -> Iterator[Fin
     )
 
 
-def _losses(cells: Iterable[Found], sender: Side, receiver: Side) -> Iterator[Finding]:
+def _losses(cells: Iterable[CellResult], sender: Endpoint, receiver: Endpoint) -> Iterator[Finding]:
     worst = max(cells, key=lambda cell: cell.mean("retransmitted"))
     share, lost = worst.mean("retransmitted"), worst.mean("lost")
     if share < AGAIN:
@@ -118,16 +118,16 @@ def _losses(cells: Iterable[Found], sender: Side, receiver: Side) -> Iterator[Fi
         f"With {_flows(worst)}, {sender.name} retransmitted {_percent(share)} of its packets to {receiver.name}; "
         f"{_percent(lost)} did not arrive.",
         {"retransmitted": share, "lost": lost, "flows": worst.cell.flows},
-        "A capture says why: ackclock doctor FILE." if share >= OFTEN else "",
+        "A capture gives why: ackclock doctor FILE." if share >= OFTEN else "",
         bad=share >= OFTEN,
     )
 
 
-def _path(cells: Iterable[Found], sender: Side, receiver: Side) -> Iterator[Finding]:
-    """Where nothing of the hosts' held the senders back, the congestion window did: the path's own limit."""
+def _path(cells: Iterable[CellResult], sender: Endpoint, receiver: Endpoint) -> Iterator[Finding]:
+    """Report the congestion window as the limit where nothing of the hosts was: the path's own limit."""
     best = max(cells, key=lambda cell: cell.mean("goodput_bps"))
     share = best.mean("congestion_window")
-    if share < MOST or max(best.busy.values(), default=0.0) >= WORN_OUT:
+    if share < MOST or max(best.busy.values(), default=0.0) >= BUSY:
         return
     yield Finding(
         PART,
@@ -138,26 +138,26 @@ def _path(cells: Iterable[Found], sender: Side, receiver: Side) -> Iterator[Find
     )
 
 
-def _alone(cells: Sequence[Found], sender: Side, receiver: Side) -> Iterator[Finding]:
-    """One flow gets less than the path has."""
+def _single_flow(cells: Sequence[CellResult], sender: Endpoint, receiver: Endpoint) -> Iterator[Finding]:
+    """Report that one flow gets less than the path offers."""
     one = next((cell for cell in cells if cell.cell.flows == 1), None)
     if one is None:
         return
     best = max(cells, key=lambda cell: cell.mean("goodput_bps"))
-    alone_bps, most_bps = one.mean("goodput_bps"), best.mean("goodput_bps")
-    if best is one or most_bps < MORE * alone_bps:
+    single_bps, most_bps = one.mean("goodput_bps"), best.mean("goodput_bps")
+    if best is one or most_bps < MORE * single_bps:
         return
     why = max(("receive_window", "send_buffer", "congestion_window"), key=one.mean)
     yield Finding(
         PART,
-        f"From {sender.name} to {receiver.name} one flow gets {numbers.value(alone_bps, 'bit/s')}, "
+        f"From {sender.name} to {receiver.name} one flow gets {numbers.value(single_bps, 'bit/s')}, "
         f"{_flows(best)} get {numbers.value(most_bps, 'bit/s')}: what holds the one back is its "
         f"{why.replace('_', ' ')} ({_percent(one.mean(why))} of the time), not the link.",
-        {"one_bps": alone_bps, "flows": best.cell.flows, "all_bps": most_bps, why: one.mean(why)},
+        {"one_bps": single_bps, "flows": best.cell.flows, "all_bps": most_bps, why: one.mean(why)},
     )
 
 
-def _offloads(cells: Iterable[Found], sender: Side, receiver: Side) -> Iterator[Finding]:
+def _offloads(cells: Iterable[CellResult], sender: Endpoint, receiver: Endpoint) -> Iterator[Finding]:
     for role, of in (("sender", sender), ("receiver", receiver)):
         if not of.hardware or "ethtool" in of.facts.missing or set(OFFLOADS[role]) & set(of.offloads):
             continue
@@ -169,16 +169,16 @@ def _offloads(cells: Iterable[Found], sender: Side, receiver: Side) -> Iterator[
             f"handles each segment by itself; it was busy for {_percent(busy)} of the time.",
             {"busy": busy},
             f"On {of.name}: ethtool -K {of.facts.data} {OFFLOADS[role][-1 if role == 'sender' else 0]} on",
-            bad=busy >= WORN_OUT,
+            bad=busy >= BUSY,
         )
 
 
-def _worn_out(cells: Iterable[Found]) -> Iterator[Finding]:
-    """A host that has no more to give."""
+def _busy_hosts(cells: Iterable[CellResult]) -> Iterator[Finding]:
+    """Report a host whose processors are exhausted."""
     every = list(cells)
     for name in every[0].busy:
         worst = max(every, key=lambda cell: cell.busy[name])
-        if worst.busy[name] >= WORN_OUT:
+        if worst.busy[name] >= BUSY:
             yield Finding(
                 PART,
                 f"The processors of {name} were busy for {_percent(worst.busy[name])} of the time with "
@@ -189,22 +189,22 @@ def _worn_out(cells: Iterable[Found]) -> Iterator[Finding]:
             )
 
 
-def _switches(side: Side) -> Iterator[Finding]:
+def _switches(endpoint: Endpoint) -> Iterator[Finding]:
     for name, cost in SWITCHES.items():
-        if side.settings.sysctls.get(name) == "0":
-            said = f"On {side.name}, net.{name} is off: {cost}."
-            yield Finding(PART, said, {f"net.{name}": 0}, f"On {side.name}: sysctl -w net.{name}=1", bad=True)
-    if not side.facts.root and side.settings.sysctls.get("ipv4.tcp_no_metrics_save") == "0":
+        if endpoint.settings.sysctls.get(name) == "0":
+            sentence = f"On {endpoint.name}, net.{name} is off: {cost}."
+            yield Finding(PART, sentence, {f"net.{name}": 0}, f"On {endpoint.name}: sysctl -w net.{name}=1", bad=True)
+    if not endpoint.facts.root and endpoint.settings.sysctls.get("ipv4.tcp_no_metrics_save") == "0":
         yield Finding(
             PART,
-            f"Without root on {side.name} its kernel remembered its peer from one transfer to the next: the repeats "
-            "are not independent.",
+            f"Without root on {endpoint.name} its kernel kept its peer's metrics from one transfer to the next: the "
+            "repeats are not independent.",
             {"net.ipv4.tcp_no_metrics_save": 0},
-            f"Log in as root, or on {side.name}: sysctl -w net.ipv4.tcp_no_metrics_save=1 while measuring.",
+            f"Log in as root, or on {endpoint.name}: sysctl -w net.ipv4.tcp_no_metrics_save=1 while measuring.",
         )
 
 
-def _unconnected(cells: Iterable[Found], receiver: Side) -> Iterator[Finding]:
+def _unconnected(cells: Iterable[CellResult], receiver: Endpoint) -> Iterator[Finding]:
     for cell in cells:
         if cell.unconnected:
             yield Finding(
@@ -217,7 +217,7 @@ def _unconnected(cells: Iterable[Found], receiver: Side) -> Iterator[Finding]:
             )
 
 
-def _flows(of: Found) -> str:
+def _flows(of: CellResult) -> str:
     return "one flow" if of.cell.flows == 1 else f"{of.cell.flows} flows"
 
 

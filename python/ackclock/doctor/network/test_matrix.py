@@ -1,4 +1,4 @@
-"""What is asked of a network, and what it answers: one cell for each direction and number of flows."""
+"""Test plan of a network measurement and its results: one cell for each direction and number of flows."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any
 
 from ackclock.metrics.summary import Summary, summarise
 
-#: Where the data go, as seen from here.
+#: Directions of the data, relative to this host.
 TO, FROM = "to", "from"
 
 #: The side that listens. The other side opens all connections, whatever the direction of the data.
 REMOTE, LOCAL = "remote", "local"
 
-#: Whence data come and where they go: from memory to memory; or a disk is at one end, or at both.
+#: Media of a transfer: from memory to memory; or a disk is at one end, or at both.
 MEMORY, FILE = "memory", "file"
 
 #: This part of a transfer is not measured: slow start.
@@ -34,13 +34,13 @@ AVERAGED = {
     "congestion_window": 1.0,
 }
 
-#: Those that say how much of the time the senders were held back by what.
+#: Columns with the share of time in which each limit held the senders back.
 LIMITS = ("receive_window", "send_buffer", "congestion_window")
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """Transfers of a kind."""
+    """Transfers of one kind."""
 
     direction: str
     flows: int
@@ -48,8 +48,8 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What is to be measured.
+class TestPlan:
+    """Plan of a measurement: host, numbers of flows, directions, duration and repeats.
 
     `data`: the addresses here and there, as far as they are given; `port`: None is any; `files`: by side, the folder or
     file on whose disk its data are.
@@ -67,7 +67,7 @@ class Asked:
     ssh_config: Path | None = None
 
     def cells(self) -> list[Cell]:
-        """All kinds of transfers."""
+        """Return all kinds of transfers."""
         media = (MEMORY, FILE) if self.files else (MEMORY,)
         return [
             Cell(direction, flows, medium) for direction in self.directions for flows in self.flows for medium in media
@@ -75,11 +75,11 @@ class Asked:
 
     @property
     def warmup_s(self) -> float:
-        """The part of each transfer that is not measured, in seconds."""
+        """Return the unmeasured start of each transfer, in seconds."""
         return WARMUP * self.duration_s
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return the JSON object."""
         return {
             "to": self.host,
             "duration_s": self.duration_s,
@@ -91,8 +91,8 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """A cell's means with their intervals over the repeats.
+class CellResult:
+    """Means of a cell with their intervals over the repeats.
 
     Mean shares of the time by host: `busy`, its processors were; `waits`, what sends or receives waited for its disk.
     """
@@ -104,23 +104,22 @@ class Found:
     waits: Mapping[str, float] = field(default_factory=dict)
 
     @staticmethod
-    def of(cell: Cell, rows: Sequence[Mapping[str, Any]]) -> Found:
-        """Of the rows of the cell's transfers, of which there must be one."""
+    def of(cell: Cell, rows: Sequence[Mapping[str, Any]]) -> CellResult:
+        """Average the rows of the cell's transfers, of which there must be at least one."""
         means = {name: summarise([row[name] for row in rows], 0.0, most) for name, most in AVERAGED.items()}
         unconnected = sum(cell.flows - row["connected"] for row in rows)
-        return Found(cell, means, _shares(rows, "busy"), unconnected, _shares(rows, "waits"))
+        return CellResult(cell, means, _shares(rows, "busy"), unconnected, _shares(rows, "waits"))
 
     def mean(self, name: str) -> float:
-        """A mean; 0 where there is none."""
+        """Return a mean; 0 where there is none."""
         return self.means[name].mean or 0.0
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return the JSON object."""
         means = {name: summary.as_dict() for name, summary in self.means.items()}
         waits = {"waits": dict(self.waits)} if self.waits else {}
         return {**asdict(self.cell), **means, "busy": dict(self.busy), **waits, "unconnected": self.unconnected}
 
 
 def _shares(rows: Sequence[Mapping[str, Any]], key: str) -> dict[str, float]:
-    """By host, the mean over the rows."""
     return {name: sum(row[key][name] for row in rows) / len(rows) for name in rows[0].get(key, ())}

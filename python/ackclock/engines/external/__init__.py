@@ -43,8 +43,8 @@ def carried_out(simulator: Simulator, plan: Plan, seed: int, around: RunOptions)
         raise UnsupportedError(reasons)
     if lack := simulator.unavailable():
         raise SimulatorError(lack)
-    with folders.private() as folder:
-        with folders.writing(folder):
+    with folders.temporary_folder() as folder:
+        with folders.write_errors(folder):
             commands = simulator.make(plan, seed, folder)
         for command in commands:
             run(command, folder, around, plan.duration_s)

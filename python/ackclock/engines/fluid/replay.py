@@ -86,7 +86,7 @@ MEASURED: Mapping[str, Callable[[Plan, Dataset, Between], Mapping[str, Any]]] = 
 def _flows_hit(view: metrics.RunView) -> list[list[int]]:
     """The flows that lost a packet, epoch by epoch. A capture numbers both directions of its connections."""
     directions = 2 if view.is_capture else 1
-    drops = view.once(epoch.drops_by_epoch).drop_nulls("flow")
+    drops = view.cached(epoch.drops_by_epoch).drop_nulls("flow")
     hit = drops.group_by("epoch", maintain_order=True).agg(pl.col("flow").unique().sort())
     return [[int(flow) // directions for flow in flows] for flows in hit["flow"].to_list()]
 

@@ -163,9 +163,9 @@ def _carried_out(plan: Plan, seed: int, around: RunOptions) -> Dataset:
     kernel = None if options["kernel"] == "live" else _kernel(options["kernel"])
     before = () if kernel is None else tuple(_loaded(plan, kernel))
     given = order(plan, seed, _laid(plan), before)
-    with folders.private() as folder:
+    with folders.temporary_folder() as folder:
         path, file = folder / "order.json", folder / "result.bin"
-        with folders.writing(path):
+        with folders.write_errors(path):
             path.write_text(json.dumps(given.to_dict(file, around.capture_files(plan, seed))), encoding="utf-8")
         if kernel is None:
             live.run(guest.inside(path), around.progress)

@@ -99,7 +99,7 @@ class Guest:
 
 def inside(order: Path) -> list[str]:
     """The command that carries out an order in the guest."""
-    return [sys.executable, "-s", "-c", f"from ackclock import _core; _core.linux_inside({str(order)!r})"]
+    return [sys.executable, "-s", "-c", f"from ackclock import _core; _core.execute_run_spec({str(order)!r})"]
 
 
 def run(guest: Guest, order: Path, progress: Callable[[float], None], command: Sequence[str] | None = None) -> None:

@@ -34,7 +34,7 @@ def measured(plan: Plan, found: Tables) -> dict[str, Any]:
         "shares": {link.name: _share(samples, number) for number, link in enumerate(plan.links)},
         "late_mean_s": float(kernel["late_mean_s"][0]),
         "late_max_s": float(kernel["late_max_s"][0]),
-        "samples_left_out": int(kernel["samples_left_out"][0]),
+        "skipped_samples": int(kernel["skipped_samples"][0]),
     }
 
 

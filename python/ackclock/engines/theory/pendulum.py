@@ -81,7 +81,7 @@ def _finer(plan: Plan) -> Iterator[str]:
         yield "flow that starts after the warm-up"
     sides, tcps = _sides(plan), [_tcp(plan, flow) for flow in _by_link(plan)]
     for side, tcp in zip(sides, tcps, strict=True):
-        if side.full_p < pendulum.LEAST_P:
+        if side.full_p < pendulum.MIN_P:
             yield "way that holds less than two packets"
         if tcp.receive_window_bytes is not None and tcp.receive_window_bytes < side.full_p * tcp.mss_bytes:
             yield "receive window that limits a flow"

@@ -38,7 +38,7 @@ class SmallPackets:
         assert tcp
         segment, small, rate_hz = wire_bytes(tcp, link), _small_bytes(plan, link), _rate_hz(plan)
         slots = theory.slots_per_segment(rate_hz, link.rate_bps, segment, small)
-        each_s = 1 / theory.tcp_rate_beside(slots, link.rate_bps, segment, small)
+        each_s = 1 / theory.tcp_rate_with_small_packets(slots, link.rate_bps, segment, small)
         empty_s = flow.base_rtt_s + 8 * segment / link.rate_bps
         buffer = link.queue.parameters["limit_packets"] / slots * each_s / empty_s
         goodput_bps = float(8 * tcp.mss_bytes / each_s * theory.sawtooth_utilisation(buffer))

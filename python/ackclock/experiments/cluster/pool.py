@@ -17,7 +17,7 @@ from typing import Any
 
 from ackclock import _core
 from ackclock.dataset import folders
-from ackclock.errors import AckclockError, InputError
+from ackclock.errors import AckclockError, InputError, first_line
 from ackclock.experiments import runner
 from ackclock.experiments.cluster import remote
 from ackclock.experiments.cluster.remote import WorkerFacts
@@ -91,7 +91,7 @@ class Pool:
         elif isinstance(error, AckclockError):
             found.set_exception(error)
         else:
-            found.set_exception(AckclockError(f"{self._place}: {_first_line(error)}; {KEPT}"))
+            found.set_exception(AckclockError(f"{self._place}: {first_line(error)}; {KEPT}"))
 
     @property
     def places(self) -> int:
@@ -177,7 +177,7 @@ def _started(place: Place) -> Iterator[Any]:
     """Workers that are there for this alone."""
     with ExitStack() as stack:
         if place.kind == "local":
-            scratch = stack.enter_context(folders.private())
+            scratch = stack.enter_context(folders.temporary_folder())
             made = _imported(place, "distributed").LocalCluster(
                 n_workers=place.workers,
                 threads_per_worker=1,
@@ -191,7 +191,7 @@ def _started(place: Place) -> Iterator[Any]:
             try:
                 made = kind()
             except (ValueError, TypeError) as error:
-                found = f"{place.option}: found for {place.kind}: {_first_line(error).removesuffix(', for example:')}"
+                found = f"{place.option}: found for {place.kind}: {first_line(error).removesuffix(', for example:')}"
                 raise InputError(f"{found}; expected the site's ~/.config/dask/jobqueue.yaml") from error
             made.scale(jobs=place.workers)
         stack.enter_context(signals.cleanup(lambda: _ended(made)))
@@ -221,16 +221,12 @@ def _imported(place: Place, name: str) -> Any:
 def _problem(worker: str, seen: Any) -> str | None:
     """Return why a worker is rejected, on one line; None if it is accepted."""
     if isinstance(seen, Exception):
-        return f"worker {worker}: {_first_line(seen)}"
+        return f"worker {worker}: {first_line(seen)}"
     found = WorkerFacts(*seen)
     name = f"{worker} ({found.host})"
     if found.version != _core.version:
         return remote.other_version(name, found.version, _core.version)
     return f"worker {name}: {found.missing}" if found.missing else None
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0]
 
 
 @contextmanager

@@ -110,7 +110,7 @@ class Comparison:
 
 
 def _row(name: str, sample: Sample, first: Sample) -> tuple[Any, ...]:
-    mean = metrics.summarise(sample.values, 0.0, METRICS[name].most)
+    mean = metrics.summarise(sample.values, 0.0, METRICS[name].maximum)
     apart = None if sample is first else difference(first, sample)
     away = (apart.mean, apart.ci95_low, apart.ci95_high) if apart else (None, None, None)
     return mean.n, mean.mean, mean.ci95_low, mean.ci95_high, *away

@@ -12,7 +12,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ackclock.metrics import student
+from ackclock.metrics.summary import student_quantile
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,4 +63,4 @@ def half_width(first: Sample, second: Sample) -> float | None:
         return 0.0
     parts = zip(variances, (len(first.values), len(second.values)), strict=True)
     freedom = total**2 / math.fsum(variance**2 / (n - 1) for variance, n in parts if variance)
-    return student.quantile(freedom) * math.sqrt(total)
+    return student_quantile(freedom) * math.sqrt(total)

@@ -37,7 +37,7 @@ OVERLAYS: dict[str, Callable[..., Figure]] = {"cwnd": plots.cwnd, "queue": plots
 def check(folder: Path) -> None:
     """Refuses a folder that holds something else, or cannot be made. Raises `InputError`."""
     result_kind.check(folder, Kind.COMPARISON)
-    folders.beside(folder).close()
+    folders.staging_folder(folder).close()
 
 
 def write(comparison: Comparison, folder: Path, *, report: bool = True, command: str = "") -> None:
@@ -46,13 +46,13 @@ def write(comparison: Comparison, folder: Path, *, report: bool = True, command:
     The manifest says that `command` was run.
     """
     result_kind.check(folder, Kind.COMPARISON)
-    with folders.replacing(folder, manifests.is_note(folder)) as new, folders.writing(new):
+    with folders.replace_folder(folder, manifests.is_note(folder)) as new, folders.write_errors(new):
         _write(comparison, new)
         if report:
             _write_report(comparison, new)
         engines = {"engines": comparison.engines, "scenario": comparison.name}
         about = {"ackclock": _core.version, "comparison": engines, **circumstances(command)}
-        manifests.write(new, about, manifests.written(new))
+        manifests.write(new, about, manifests.list_files(new))
 
 
 def _write(comparison: Comparison, folder: Path) -> None:

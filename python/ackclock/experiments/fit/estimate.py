@@ -29,7 +29,7 @@ import numpy as np
 from ackclock.dataset import Dataset
 from ackclock.errors import InputError
 from ackclock.experiments.fit.events import Event, losses
-from ackclock.metrics.student import NORMAL
+from ackclock.metrics.summary import NORMAL_QUANTILE
 from ackclock.metrics.view import Array
 
 #: Fewer events than this say nothing with an interval.
@@ -121,7 +121,7 @@ def _mean(values: Array) -> Interval:
 
 
 def _around(at: float, error: float) -> Interval:
-    return at, at - NORMAL * error, at + NORMAL * error
+    return at, at - NORMAL_QUANTILE * error, at + NORMAL_QUANTILE * error
 
 
 def _both(events: Sequence[Event]) -> tuple[Interval, Interval | None]:

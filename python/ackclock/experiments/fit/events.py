@@ -87,7 +87,7 @@ def losses(data: Dataset, name: str) -> Iterator[Losses]:
 
 
 def _of(view: metrics.RunView) -> Losses:
-    epochs, drops = view.once(epoch.Epochs.of), epoch.drops_by_epoch(view).drop_nulls("flow")
+    epochs, drops = view.cached(epoch.Epochs.of), epoch.drops_by_epoch(view).drop_nulls("flow")
     samples = _samples(view)
     times_s = view.dropped["time_s"]
     pauses = np.diff(times_s) / epoch.rtt_at(view, times_s)[1:] if times_s.size else times_s

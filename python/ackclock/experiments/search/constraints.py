@@ -68,9 +68,9 @@ def _bound(metric: Metric, text: str, option: str) -> float:
         value = read(text)
     except units.UnitError as error:
         example, value = error.expected, math.nan
-    if not value <= metric.most or math.isinf(value):
-        if metric.most < math.inf and metric.unit not in READ:
-            example = f"a number of at most {metric.most:g}"
+    if not value <= metric.maximum or math.isinf(value):
+        if metric.maximum < math.inf and metric.unit not in READ:
+            example = f"a number of at most {metric.maximum:g}"
         raise InputError(f"{option}: {metric.name}: found {shown(text)}; expected {example}")
     return value
 

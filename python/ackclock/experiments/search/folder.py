@@ -37,7 +37,7 @@ FIND = "-find-"
 
 def check(folder: Path) -> None:
     """Refuses a folder that holds something else, or cannot be made. Raises `InputError`."""
-    folders.check(folder, Kind.ANSWER)
+    folders.check(folder, Kind.SEARCH)
 
 
 def default(scenario: str, question: Question) -> Path:
@@ -62,9 +62,9 @@ def runs(folder: Path, question: Question) -> Runs:
 
 
 def _runs(folder: Path, question: Question) -> Runs:
-    if result_kind.kind(folder) is not Kind.ANSWER:
+    if result_kind.kind(folder) is not Kind.SEARCH:
         return {}
-    manifest = manifests.read(folder, Kind.ANSWER)
+    manifest = manifests.read(folder, Kind.SEARCH)
     if manifest.about["find"]["sum"] != question.sum or manifest.about["ackclock"] != _core.version:
         return {}
     manifest.check([RUNS])
@@ -73,8 +73,8 @@ def _runs(folder: Path, question: Question) -> Runs:
 
 def write(answer: SearchResult, folder: Path, *, command: str = "", figure: bool = True) -> None:
     """Writes the answer as far as it is known, whole or not at all; an earlier one is replaced."""
-    result_kind.check(folder, Kind.ANSWER)
-    with folders.replacing(folder, manifests.is_note(folder)) as new, folders.writing(new):
+    result_kind.check(folder, Kind.SEARCH)
+    with folders.replace_folder(folder, manifests.is_note(folder)) as new, folders.write_errors(new):
         text = json.dumps(answer.as_dict(), indent=2, ensure_ascii=False, allow_nan=False)
         (new / ANSWER).write_text(text + "\n", encoding="utf-8")
         _table(answer).write_parquet(new / RUNS, compression="zstd")
@@ -84,7 +84,7 @@ def write(answer: SearchResult, folder: Path, *, command: str = "", figure: bool
             _draw(answer, new / FIGURE)
         about = {**answer.question.about, "sum": answer.question.sum}
         manifests.write(
-            new, {"ackclock": _core.version, "find": about, **circumstances(command)}, manifests.written(new)
+            new, {"ackclock": _core.version, "find": about, **circumstances(command)}, manifests.list_files(new)
         )
 
 
@@ -98,11 +98,11 @@ def _scenario(question: Question, number: int) -> str:
 
 
 def _draw(answer: SearchResult, path: Path) -> None:
-    from ackclock.figures.plots.search_result import found
+    from ackclock.figures.plots.search_result import draw
 
     try:
         frontier = [dict(answer.question.values(number)) for number in answer.frontier]
-        found(answer.question.about, answer.points, frontier).savefig(path)
+        draw(answer.question.about, answer.points, frontier).savefig(path)
     except InputError:  # nothing was looked at
         return
 

@@ -22,7 +22,8 @@ from dataclasses import dataclass
 
 from ackclock.errors import InputError
 from ackclock.experiments.search.constraints import Constraint
-from ackclock.metrics import METRICS, student
+from ackclock.metrics import METRICS
+from ackclock.metrics.summary import student_tail
 
 #: The risk that an answer is wrong.
 RISK = 0.05
@@ -83,7 +84,7 @@ def chance(margins: Sequence[float]) -> float:
     if squares <= (1e-12 * mean) ** 2 * n:
         return 0.0 if mean >= 0 else 1.0
     t = mean / math.sqrt(squares / (n - 1) / n)
-    beyond = student.exceeding(abs(t), n - 1)
+    beyond = student_tail(abs(t), n - 1)
     return beyond if t >= 0 else 1 - beyond
 
 

@@ -16,7 +16,7 @@ from typing import TypeAlias
 from ackclock.experiments.search.evaluator import Evaluator, Row
 from ackclock.experiments.search.hypothesis_test import chance
 from ackclock.experiments.search.objectives import Objective
-from ackclock.figures.sweep_summary import LEAST_DIFFERENCE
+from ackclock.figures.sweep_summary import MIN_DIFFERENCE
 
 #: For each goal what it says of each run, the smaller the better; None if it does not know it.
 Costs: TypeAlias = list[list[float] | None]
@@ -62,7 +62,7 @@ def _as_good(own: Costs, best: Costs, risk: float) -> bool:
 
 def _no_worse(own: Sequence[float], best: Sequence[float], risk: float) -> bool:
     pairs = [*zip(own, best, strict=False)]
-    allowed = LEAST_DIFFERENCE * abs(_mean([b for _, b in pairs]))
+    allowed = MIN_DIFFERENCE * abs(_mean([b for _, b in pairs]))
     return chance([b + allowed - a for a, b in pairs]) <= risk
 
 

@@ -151,7 +151,7 @@ class SearchResult:
 
 def summary(rows: Sequence[Row], names: Sequence[str]) -> dict[str, Summary]:
     """The metrics of some runs."""
-    return {name: metrics.summarise([row[name] for row in rows], 0.0, METRICS[name].most) for name in names}
+    return {name: metrics.summarise([row[name] for row in rows], 0.0, METRICS[name].maximum) for name in names}
 
 
 def costs(question: Question, rows: Sequence[Row]) -> list[float]:

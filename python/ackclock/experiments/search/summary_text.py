@@ -154,7 +154,7 @@ def _phase_dependence(answer: SearchResult) -> Iterator[str]:
     """Yield whether the result depends on a coincidence of phases."""
     if answer.phase is None or answer.perturbed is None:
         return
-    yield phase.said(answer.phase)
+    yield phase.sentence(answer.phase)
     if answer.question.constraints and answer.perturbed_met is not True:
         found = summary(answer.perturbed, answer.question.metrics)
         said = ", ".join(measured(need, found[need.metric]) for need in answer.question.constraints)

@@ -27,10 +27,10 @@ from typing import IO, Any, TypeAlias
 import polars as pl
 
 from ackclock import _core
-from ackclock.dataset import checksums, folders, manifests, result_kind, validate
+from ackclock.dataset import checksums, folders, manifests, result_kind
 from ackclock.dataset.manifests import POINTS, RUNS, Manifest
 from ackclock.dataset.result_kind import LOCK, MANIFEST, Kind
-from ackclock.errors import InputError
+from ackclock.errors import InputError, first_line
 from ackclock.experiments.sweep.spec import SweepSpec, different
 from ackclock.system.files import check, check_name
 from ackclock.system.temporary import LockedTempDir
@@ -55,8 +55,8 @@ class Parts:
         """Begins a sweep or goes on with one. Raises `InputError` for a folder that holds something else."""
         result_kind.check(folder, Kind.SWEEP)
         self.given = folder
-        with folders.writing(folder):
-            self.folder = folders.resolved(folder)
+        with folders.write_errors(folder):
+            self.folder = folders.resolve_link(folder)
             self.folder.mkdir(parents=True, exist_ok=True)
             self._lock = _locked(self.folder)
             self._private = LockedTempDir(self.folder)
@@ -90,7 +90,7 @@ class Parts:
         for name, known in found.files.items():
             if match := _PART.fullmatch(name):
                 taken = f"{match[1]}.parquet/part-{numbers[int(match[2])]:04}.parquet"
-                with folders.writing(self.folder / taken):
+                with folders.write_errors(self.folder / taken):
                     (self.folder / taken).parent.mkdir(exist_ok=True)
                 self._put(taken, partial(shutil.copyfile, found.folder / name))
                 self._files[taken] = known
@@ -115,12 +115,12 @@ class Parts:
         """Files by name, then the manifest that lists them. The same rows give the same bytes."""
         for name, rows in tables.items():
             self._put_table(name, rows)
-        with folders.writing(self.folder):
+        with folders.write_errors(self.folder):
             self._files |= checksums.of_files(self.folder, tables)
         self._list()
 
     def _put_table(self, name: str, rows: pl.DataFrame) -> None:
-        with folders.writing(self.folder / name):
+        with folders.write_errors(self.folder / name):
             (self.folder / name).parent.mkdir(exist_ok=True)
         self._put(name, lambda new: rows.rechunk().write_parquet(new, compression="zstd"))
 
@@ -129,7 +129,7 @@ class Parts:
         self._put(MANIFEST, lambda new: new.write_bytes(manifests.content(self._about, self._files)))
 
     def _put(self, name: str, write: Callable[[Path], object]) -> None:
-        folders.put(self.folder / name, write, self._private.path)
+        folders.atomic_write(self.folder / name, write, self._private.path)
 
     def _waiting_bytes(self) -> float:
         return sum(frame.estimated_size() for rows in self._waiting for frame in rows.values())
@@ -173,7 +173,7 @@ def extend_manifest(folder: Path, more: Mapping[str, Any]) -> None:
     """Puts more into the manifest of a sweep that is finished. Raises `InputError` if it cannot be written."""
     found = read_manifest(folder)
     content = manifests.content({**found.about, **more}, found.files)
-    folders.put(folder / MANIFEST, lambda new: new.write_bytes(content))
+    folders.atomic_write(folder / MANIFEST, lambda new: new.write_bytes(content))
 
 
 def read_manifest(folder: Path) -> Manifest:
@@ -196,8 +196,8 @@ def read_table(path: Path) -> pl.DataFrame:
     check(path)
     try:
         return pl.read_parquet(path.absolute(), glob=False)
-    except validate.UNREADABLE as error:
-        first = (str(error).strip() or type(error).__name__).splitlines()[0]
+    except manifests.UNREADABLE as error:
+        first = first_line(error)
         raise InputError(f"{path}: damaged: {first}") from error
 
 

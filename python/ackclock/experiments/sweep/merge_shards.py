@@ -48,7 +48,7 @@ def merge(
         raise InputError(f"{first.folder}: found a shard that differs in its {differs[0]}; expected this one's")
     place = Path(out)
     _check_out(place, order)
-    with folders.replacing(place, manifests.is_note(place)) as new:
+    with folders.replace_folder(place, manifests.is_note(place)) as new:
         with Parts(new, order, command=command) as parts:
             for number, shard in enumerate(found):
                 _check_files(shard)

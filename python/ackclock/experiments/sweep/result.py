@@ -109,7 +109,7 @@ class Sweep:
 
     def _summary(self, group: pl.DataFrame) -> dict[str, Summary]:
         scalars = [name for name in self.metrics if not METRICS[name].per_flow]
-        return {name: metrics.summarise(group[name].to_list(), 0.0, METRICS[name].most) for name in scalars}
+        return {name: metrics.summarise(group[name].to_list(), 0.0, METRICS[name].maximum) for name in scalars}
 
     def only(self, where: Mapping[str, Sequence[str]]) -> Sweep:
         """The points that have some of the values only, by keys: `{"network.queue.limit": ["1bdp"]}`.

@@ -147,7 +147,7 @@ class Job:
         """Runs what is left. `progress` is called with the share of the work that is done."""
         if self.out is not None:
             return self._checked(self.out, progress)
-        own = folders.private()
+        own = folders.temporary_folder()
         return replace(self._checked(own.path / "sweep", progress), keep=own)
 
     def _checked(self, folder: Path, progress: Progress) -> Sweep:

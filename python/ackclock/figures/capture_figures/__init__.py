@@ -1,4 +1,4 @@
-"""What captures show, as drawings; of runs too, where they have the tables.
+"""Figure specs of captures, and of runs where they have the tables.
 
 Each kind is one file with one function of a run, a flow's number (None: the one with the most data) and a part of the
 time; `KINDS` is the list of all.
@@ -8,12 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from ackclock.figures.capture_figures.level import level
-from ackclock.figures.capture_figures.limits import limits
-from ackclock.figures.capture_figures.pipe import pipe
-from ackclock.figures.capture_figures.rtt import rtt
+from ackclock.figures.capture_figures.flow import limits, pipe, rtt
+from ackclock.figures.capture_figures.path import level, stalls
 from ackclock.figures.capture_figures.sequence import sequence
-from ackclock.figures.capture_figures.silences import silences
 from ackclock.figures.figure_spec import Drawing
 
 #: Every kind by its name.
@@ -22,9 +19,9 @@ KINDS: Mapping[str, Callable[..., Drawing]] = {
     "pipe": pipe,
     "rtt": rtt,
     "limits": limits,
-    "silences": silences,
+    "stalls": stalls,
     "level": level,
 }
 
-#: Those of one flow.
+#: Kinds that show one flow.
 OF_A_FLOW = ("sequence", "pipe", "rtt", "limits")

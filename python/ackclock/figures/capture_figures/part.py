@@ -1,4 +1,4 @@
-"""Which flow and which part of the time a figure is of."""
+"""Selection of the flow and the part of the time that a figure shows."""
 
 from __future__ import annotations
 
@@ -25,52 +25,52 @@ class Part:
 
     @staticmethod
     def of(view: RunView, between: Between) -> Part:
-        """The whole run, or a part of it."""
+        """Return the whole run, or a part of it."""
         part = Part(view, *(between or (0.0, view.duration_s)))
         if between is not None:
             part.check()
         return part
 
     def check(self) -> None:
-        """Raises `InputError` if the run is over before this part of it."""
+        """Raise `InputError` if the run is over before this part of it."""
         if self.start_s >= self.view.duration_s:
-            found, last = numbers.value(self.start_s, "s"), numbers.value(self.view.duration_s, "s")
-            raise InputError(f"between: found {found} and later; expected times before {last}, when the result ends")
+            result, last = numbers.value(self.start_s, "s"), numbers.value(self.view.duration_s, "s")
+            raise InputError(f"between: found {result} and later; expected times before {last}, when the result ends")
 
     def rows(self, table: str, flow: int | None = None) -> pl.DataFrame:
-        """The rows of a table, of one flow or of all, in the order of time."""
+        """Return the rows of a table, of one flow or of all, in the order of time."""
         rows = self.view.data.scan(table).filter(pl.col("run") == self.view.run)
         rows = rows.filter(pl.col("time_s").is_between(self.start_s, self.end_s))
         return (rows if flow is None else rows.filter(pl.col("flow") == flow)).sort("time_s").collect()
 
-    def flow(self, wanted: int | None) -> int:
-        """The flow that is wanted, or that with the most data. Raises `InputError` if it is not there.
+    def flow(self, expected: int | None) -> int:
+        """Return the flow requested, else that with the most data. Raises `InputError` if it does not exist.
 
         A direction of requests may be wanted, too.
         """
         flows = self.view.flows.select("flow", pl.col("delivered_bytes").fill_null(0))
         if not flows.height:
             raise InputError("the result holds no flows with data to draw")
-        if wanted is None:
+        if expected is None:
             return int(flows.sort("delivered_bytes", -pl.col("flow").cast(pl.Int64))["flow"][-1])
-        if wanted not in flows["flow"] and wanted not in self.view.requests:
+        if expected not in flows["flow"] and expected not in self.view.requests:
             some = ", ".join(map(str, flows["flow"].sort().head(10))) + (", …" if flows.height > 10 else "")
-            raise InputError(f"flow: found {wanted}; expected one of {some}")
-        return wanted
+            raise InputError(f"flow: found {expected}; expected one of {some}")
+        return expected
 
     def name(self, flow: int) -> str:
-        """A flow's ends, or its number."""
+        """Return a flow's ends, or its number."""
         rows = self.view.data.scan("flows").filter((pl.col("run") == self.view.run) & (pl.col("flow") == flow))
         ends = rows.select("source", "destination").collect().row(0)
         return f"flow {flow}" + (f", {ends[0]} → {ends[1]}" if all(ends) else "")
 
     def segment_bytes(self, flow: int) -> float:
-        """What a segment of the flow holds, as far as it is known; else 1448."""
+        """Return the flow's MSS as far as it is known; else 1448."""
         captured = self.view.data.scan("captured")
         rows = captured.filter((pl.col("run") == self.view.run) & (pl.col("flow") == flow)).select("mss").collect()
         return float(rows["mss"][0] or 1448) if rows.height else 1448.0
 
 
 def array(column: pl.Series) -> Array:
-    """Numbers, NaN for null."""
+    """Return numbers, NaN for null."""
     return np.asarray(column.cast(pl.Float64).to_numpy())

@@ -1,4 +1,4 @@
-"""Time–sequence: what was sent when, and what its receiver said of it.
+"""Time–sequence graph: each segment when it was sent, and what its receiver reported of it.
 
 The graph of T. Shepard, *TCP packet trace analysis*, MIT 1990, as tcptrace and xplot draw it, with the fate of each
 copy.
@@ -17,33 +17,33 @@ from ackclock.figures.capture_figures.part import Between, Part, array
 from ackclock.figures.figure_spec import Drawing, Layer, Line, Panel, Points, Strokes
 from ackclock.metrics.view import RunView
 
-#: How a copy is drawn: its name, colour, and sign if it has one; in this order.
-LOOKS = {
+#: Style of a copy: its name, colour, and marker if it has one; in this order.
+STYLES = {
     "data": ("data", figure_spec.BLUE, ""),
-    "repair": ("sent again", figure_spec.ORANGE, "^"),
+    "retransmission": ("retransmitted", figure_spec.ORANGE, "^"),
     "lost": ("lost", figure_spec.RED, "x"),
-    "spurious": ("sent again for nothing", figure_spec.PINK, "v"),
+    "spurious": ("spurious retransmission", figure_spec.PINK, "v"),
     "reordered": ("reordered", figure_spec.SKY, "D"),
-    "unseen": ("missed by the capture", figure_spec.GREY, "o"),
+    "not_captured": ("missed by the capture", figure_spec.GREY, "o"),
 }
 
 #: Fate of a copy → its look; a copy that was delivered is data, or a repair.
 FATES = {
     "lost": "lost",
-    "lost_before": "lost",
+    "lost_upstream": "lost",
     "dropped": "lost",
     "spurious": "spurious",
     "duplicate": "spurious",
     "reordered": "reordered",
-    "capture_lost": "unseen",
+    "not_captured": "not_captured",
 }
 
 #: Causes that are repairs.
-REPAIRS = ("fast", "tail_probe", "timeout", "fast_retransmit", "after_timeout")
+RETRANSMISSIONS = ("fast", "tail_probe", "timeout", "fast_retransmit", "after_timeout")
 
 
 def sequence(view: RunView, flow: int | None = None, between: Between = None) -> Drawing:
-    """The time–sequence graph of a flow: data by their fates, the ACK line, SACK, the edge of the receiver's window.
+    """Return the time–sequence graph of a flow: data by fate, the ACK line, SACK, the receive window's edge.
 
     Of captures that were read with `segments`, and of runs that wrote captures (`[record] pcap`).
     """
@@ -63,16 +63,16 @@ def sequence(view: RunView, flow: int | None = None, between: Between = None) ->
         "above it the edge of the receiver’s window, where it is near; SACK blocks stand where they were reported."
     )
     panel = Panel(f"Sequence ({unit})", layers, from_zero=False)
-    return Drawing("sequence", heading, caption, (panel,), part.start_s, part.end_s)
+    return Drawing("sequence", heading, caption, (panel,), part.start_s, part.end_s, precise=True)
 
 
 def _captured(part: Part, flow: int) -> tuple[pl.DataFrame, pl.DataFrame, str]:
-    """Copies and acknowledgements of a capture, and the unit in which they are."""
+    """Return copies and acknowledgements of a capture, and their unit."""
     rows = part.rows("segments", flow)
     start = pl.col("offset_bytes").cast(pl.Float64)
     end = start + pl.col("payload_bytes")
     factor, unit = numbers.scale(rows.select(end.max()).item() or 0.0, "bytes")
-    look = _look(pl.col("fate"), pl.col("cause"))
+    look = _style_of(pl.col("fate"), pl.col("cause"))
     copies = rows.select("time_s", start=start / factor, end=end / factor, look=look)
     acks = part.rows("acknowledgements", flow).select(
         "time_s",
@@ -85,14 +85,14 @@ def _captured(part: Part, flow: int) -> tuple[pl.DataFrame, pl.DataFrame, str]:
 
 
 def _sent(part: Part, flow: int) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The same of a run, in segments: ACKs when they came to the sender."""
+    """Return copies and acknowledgements of a run, in segments: ACKs when they reached the sender."""
     rows = part.rows("transmissions", flow).filter(pl.col("segment").is_not_null())
     is_data = (pl.col("end") == "sender") & (pl.col("payload_bytes") > 0)
     copies = rows.filter(is_data).select(
         "time_s",
         start=pl.col("segment").cast(pl.Float64),
         end=pl.col("segment") + 1.0,
-        look=_look(pl.col("fate"), pl.col("cause")),
+        look=_style_of(pl.col("fate"), pl.col("cause")),
     )
     nothing = pl.lit(None, dtype=pl.Float64)
     heard = rows.filter((pl.col("end") == "receiver") & pl.col("arrival_s").is_not_null())
@@ -102,13 +102,15 @@ def _sent(part: Part, flow: int) -> tuple[pl.DataFrame, pl.DataFrame]:
     return copies, acks.sort("time_s")
 
 
-def _look(fate: pl.Expr, cause: pl.Expr) -> pl.Expr:
-    usual = pl.when(cause.cast(pl.String).is_in(REPAIRS)).then(pl.lit("repair")).otherwise(pl.lit("data"))
+def _style_of(fate: pl.Expr, cause: pl.Expr) -> pl.Expr:
+    usual = (
+        pl.when(cause.cast(pl.String).is_in(RETRANSMISSIONS)).then(pl.lit("retransmission")).otherwise(pl.lit("data"))
+    )
     return fate.cast(pl.String).replace_strict(FATES, default=None, return_dtype=pl.String).fill_null(usual)
 
 
 def _copies(copies: pl.DataFrame) -> Iterator[Layer]:
-    for look, (name, colour, sign) in LOOKS.items():
+    for look, (name, colour, sign) in STYLES.items():
         rows = copies.filter(pl.col("look") == look)
         if not rows.height:
             continue
@@ -120,7 +122,7 @@ def _copies(copies: pl.DataFrame) -> Iterator[Layer]:
 
 
 def _edge(acks: pl.DataFrame, copies: pl.DataFrame) -> Iterator[Layer]:
-    """The edge of the receiver's window, where it is in sight: else it would press all else to the ground."""
+    """Yield the edge of the receive window, unless it is so far away that it would compress the rest."""
     edge = acks.drop_nulls("edge")
     if not edge.height:
         return

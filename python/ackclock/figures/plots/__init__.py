@@ -13,28 +13,24 @@ from matplotlib.figure import Figure
 
 from ackclock.dataset import Dataset
 from ackclock.figures.plots.boxes import boxes
-from ackclock.figures.plots.capture_figures import level, limits, pipe, rtt, sequence, silences
+from ackclock.figures.plots.capture_figures import level, limits, pipe, rtt, sequence, stalls
 from ackclock.figures.plots.cdf import cdf
 from ackclock.figures.plots.comparison import compared
 from ackclock.figures.plots.cwnd import cwnd
-from ackclock.figures.plots.cwnd_total import cwnd_total
-from ackclock.figures.plots.delay import delay
-from ackclock.figures.plots.epochs import epochs
-from ackclock.figures.plots.goodput import goodput
 from ackclock.figures.plots.host import disk, gaps
 from ackclock.figures.plots.layout import page
-from ackclock.figures.plots.queue import queue
 from ackclock.figures.plots.response import response
+from ackclock.figures.plots.run_figures import cwnd_total, delay, epochs, goodput, queue
 from ackclock.figures.plots.sweep import swept
 from ackclock.figures.plots.tracking import tracking
 
 __all__ = [
-    "BESIDE",
     "KINDS",
     "OF_CAPTURES",
     "OF_HOSTS",
     "ON_REQUEST",
     "OVERLAID",
+    "SIDE_BY_SIDE",
     "boxes",
     "cdf",
     "compared",
@@ -53,7 +49,7 @@ __all__ = [
     "response",
     "rtt",
     "sequence",
-    "silences",
+    "stalls",
     "swept",
     "tracking",
 ]
@@ -70,25 +66,25 @@ KINDS: Mapping[str, Callable[..., Figure]] = {
     "boxes": boxes,
 }
 
-#: Those of what is recorded only if a scenario asks for it.
+#: Kinds whose data are recorded only if a scenario requests them.
 ON_REQUEST: Mapping[str, Callable[[Dataset], Figure]] = {"delay": delay, "tracking": tracking}
 
-#: What captures show: `flow` (its number, else that with the most data) and `between` (seconds) choose a part. Of runs
+#: Kinds of captures: `flow` (its number, else that with the most data) and `between` (seconds) choose a part. Of runs
 #: too, where they have the tables.
 OF_CAPTURES: Mapping[str, Callable[..., Figure]] = {
     "sequence": sequence,
     "pipe": pipe,
     "rtt": rtt,
     "limits": limits,
-    "silences": silences,
+    "stalls": stalls,
     "level": level,
 }
 
-#: What is found of a host.
+#: Kinds of a host.
 OF_HOSTS: Mapping[str, Callable[[Dataset], Figure]] = {"gaps": gaps, "disk": disk}
 
-#: Those over which other results can be laid (`over`).
+#: Kinds that take other results as an overlay (`over`).
 OVERLAID = ("cwnd", "cwnd_total", "goodput", "queue", "cdf")
 
-#: Those that draw other results (`over`) beside.
-BESIDE = ("boxes",)
+#: Kinds that draw other results (`over`) side by side.
+SIDE_BY_SIDE = ("boxes",)

@@ -14,7 +14,7 @@ from ackclock.figures.plots import style
 from ackclock.figures.plots.overlay import Over
 from ackclock.metrics import flow_means
 
-#: What is drawn: column of `metrics.flow_means`, unit, the axis's label.
+#: Panels: column of `metrics.flow_means`, unit, the axis's label.
 PANELS = (
     ("goodput_bps", "bit/s", "Goodput of a flow ({})"),
     ("loss", "share", "Segments lost ({})"),
@@ -25,20 +25,20 @@ PANELS = (
 
 @style.public
 def boxes(data: Dataset, over: Over = None) -> Figure:
-    """Draws how the flows' means are spread: the median and quartiles, whiskers to the extremes, by number of flows.
+    """Draw the spread of the flows' means: median and quartiles, whiskers to the extremes, by number of flows.
 
     Of captures the window is what was under way. `over`: further results, a box each, by their numbers of flows.
     """
     others = [] if over is None else [over] if isinstance(over, Dataset) else over
-    found = sorted((flow_means(each) for each in (data, *others)), key=lambda rows: rows.height)
-    if not found[-1].height:
+    result = sorted((flow_means(each) for each in (data, *others)), key=lambda rows: rows.height)
+    if not result[-1].height:
         raise InputError("the result holds no flows to draw")
     across = style.columns(2)
     rows_of = len(PANELS) // across
     fig = style.figure(2.4 * rows_of)
     for ax, (column, unit, label) in zip(fig.subplots(rows_of, across).flat, PANELS, strict=True):
-        _panel(ax, [rows[column].drop_nulls().to_list() for rows in found], unit, label)
-        ax.set_xticks(range(1, len(found) + 1), [f"{rows.height:,}" for rows in found])
+        _panel(ax, [rows[column].drop_nulls().to_list() for rows in result], unit, label)
+        ax.set_xticks(range(1, len(result) + 1), [f"{rows.height:,}" for rows in result])
     fig.supxlabel("Flows", fontsize="medium")
     style.title(fig, "Means of the flows", data, pooled=True)
     return fig

@@ -19,7 +19,7 @@ from ackclock.metrics.distributions import empirical
 from ackclock.metrics.protocols import Recorded
 from ackclock.metrics.view import Array, runs
 
-#: What is drawn: quantity, unit, the axis's label. Completion times only where a transfer was finished; of captures
+#: Panels: quantity, unit, the axis's label. Completion times only where a transfer was finished; of captures
 #: nothing that they do not know.
 PANELS = (
     ("queue_delay_s", "s", "Sojourn time ({})"),
@@ -38,12 +38,12 @@ Distribution: TypeAlias = tuple[Array, Array]
 
 @style.public
 def cdf(data: Dataset, over: Over = None) -> Figure:
-    """Draws the distribution functions of delays, windows, flows' goodputs and completion times, one line a run.
+    """Draw the distribution functions of delays, windows, flows' goodputs and completion times, one line a run.
 
     `over`: dashed, those of other results, all their runs together.
     """
-    own, laid = _known(data), overlay.others(data, over)
-    theirs = [_known(other.view.data) for other in laid]
+    own, laid = _distributions(data), overlay.others(data, over)
+    theirs = [_distributions(other.view.data) for other in laid]
     if not any(own.values()):
         raise InputError("the result has no samples: there are no distributions to draw")
     always = () if "capture" in data.manifest else ALWAYS
@@ -53,7 +53,7 @@ def cdf(data: Dataset, over: Over = None) -> Figure:
     fig = style.figure(2.4 * rows)
     grid = fig.subplots(rows, columns, sharey=True, squeeze=False)
     for ax, (quantity, unit, label) in zip(grid.flat, panels, strict=False):
-        _panel(ax, own[quantity], (unit, label), [(o, known[quantity]) for o, known in zip(laid, theirs, strict=True)])
+        _panel(ax, own[quantity], (unit, label), [(o, valid[quantity]) for o, valid in zip(laid, theirs, strict=True)])
     for ax in list(grid.flat)[len(panels) :]:
         ax.set_visible(False)
     for ax in grid[:, 0]:
@@ -67,41 +67,41 @@ def cdf(data: Dataset, over: Over = None) -> Figure:
     return fig
 
 
-def _known(data: Recorded) -> dict[str, list[Distribution]]:
-    """Of each quantity the distributions of the runs that have it; one run is looked at after the other."""
+def _distributions(data: Recorded) -> dict[str, list[Distribution]]:
+    """Return for each quantity the distributions of the runs that have it; runs are read one after the other."""
     every = [[curves.distribution(view, quantity) for quantity, *_ in PANELS] for view in runs(data)]
     return {quantity: [run[n] for run in every if run[n][0].size] for n, (quantity, *_) in enumerate(PANELS)}
 
 
 def _panel(
     ax: Axes,
-    known: Sequence[Distribution],
+    valid: Sequence[Distribution],
     names: tuple[str, str],
     laid: Sequence[tuple[Other, Sequence[Distribution]]],
 ) -> None:
     unit, label = names
-    largest = max((float(x[-1]) for x, _ in known), default=1.0)
+    largest = max((float(x[-1]) for x, _ in valid), default=1.0)
     factor, name = numbers.scale(largest, unit)
-    several = len(known) > 1
-    for number, (x, share) in enumerate(known):
+    several = len(valid) > 1
+    for number, (x, share) in enumerate(valid):
         text = "each run" if several and number == 0 else None
         colour = "#9BBBD3" if several else style.COLOURS[0]
         _step(ax, x / factor, share, color=colour, linewidth=0.8 if several else 1.2, label=text)
     if several:
-        _step(ax, *_pooled(known, factor), color=style.COLOURS[0], linewidth=1.5, label="all runs together")
+        _step(ax, *_pooled(valid, factor), color=style.COLOURS[0], linewidth=1.5, label="all runs together")
     for other, theirs in laid:
         if theirs:
-            _step(ax, *_pooled(theirs, factor), color=other.colour, linewidth=1.2, **other.look)
-    if largest > 4 * min((float(x[0]) for x, _ in known), default=0.0):
+            _step(ax, *_pooled(theirs, factor), color=other.colour, linewidth=1.2, **other.line_style)
+    if largest > 4 * min((float(x[0]) for x, _ in valid), default=0.0):
         ax.set_xlim(left=0)
     ax.set_xlabel(label.format(name))
 
 
-def _pooled(known: Sequence[Distribution], factor: float) -> tuple[Array, Array]:
-    """All runs as one distribution, each run with the same weight; it ends where theirs do on average."""
-    weights = np.concatenate([np.diff(share, prepend=0.0) for _, share in known])
-    x, share = empirical(np.concatenate([x for x, _ in known]) / factor, weights)
-    return x, share * float(np.mean([share[-1] for _, share in known]))
+def _pooled(valid: Sequence[Distribution], factor: float) -> tuple[Array, Array]:
+    """Pool all runs into one distribution, each with the same weight; it ends at the mean of their ends."""
+    weights = np.concatenate([np.diff(share, prepend=0.0) for _, share in valid])
+    x, share = empirical(np.concatenate([x for x, _ in valid]) / factor, weights)
+    return x, share * float(np.mean([share[-1] for _, share in valid]))
 
 
 def _step(ax: Axes, x: Array, share: Array, **look: object) -> None:

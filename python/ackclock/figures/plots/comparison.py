@@ -1,4 +1,4 @@
-"""Engines beside each other: a panel for each metric, the mean of each engine with its 95 % interval."""
+"""Comparison of engines: a panel for each metric, the mean of each engine with its 95 % interval."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MIN_SPAN = 0.02
 @checked(name=TEXT, table=having(("group_by", "columns"), "a comparison's table, as Comparison.table is"))
 @style.public
 def compared(name: str, table: pl.DataFrame) -> Figure:
-    """Draws the table of a comparison: `metric`, `engine`, `mean`, `ci95_low`, `ci95_high`, a row for each pair."""
+    """Draw the table of a comparison: `metric`, `engine`, `mean`, `ci95_low`, `ci95_high`, a row for each pair."""
     groups = [(str(metric), rows) for (metric,), rows in table.group_by("metric", maintain_order=True)]
     if not groups:
         raise InputError("the comparison has no metrics to draw")
@@ -34,8 +34,8 @@ def compared(name: str, table: pl.DataFrame) -> Figure:
     rows = math.ceil(len(groups) / columns)
     fig = style.figure(0.7 + 1.45 * rows)
     panels = list(fig.subplots(rows, columns, squeeze=False).flat)
-    for ax, (metric, found) in zip(panels, groups, strict=False):
-        _panel(ax, metric, found)
+    for ax, (metric, result) in zip(panels, groups, strict=False):
+        _panel(ax, metric, result)
     for ax in panels[len(groups) :]:
         ax.set_axis_off()
     style.headline(fig, "Metrics by engine: means and 95 % intervals", name)
@@ -54,7 +54,9 @@ def _panel(ax: Axes, name: str, rows: pl.DataFrame) -> None:
             continue
         low, high = row["ci95_low"], row["ci95_high"]
         bars = None if low is None else np.array([[row["mean"] - low], [high - row["mean"]]]) / factor
-        ax.errorbar([place], [row["mean"] / factor], yerr=bars, fmt="o", markersize=4, capsize=3, **style.look(place))
+        ax.errorbar(
+            [place], [row["mean"] / factor], yerr=bars, fmt="o", markersize=4, capsize=3, **style.line_style(place)
+        )
     label = f"{metric.label} ({unit})" if unit else metric.label
     ax.set_title("\n".join(wrap(label, LABEL)), fontsize=6.5)
     ax.set_xticks(range(rows.height), rows["engine"].to_list(), fontsize=6.5)
@@ -65,7 +67,7 @@ def _panel(ax: Axes, name: str, rows: pl.DataFrame) -> None:
 
 
 def _span(ax: Axes) -> None:
-    """Widens an axis whose values hardly differ, and writes its numbers out."""
+    """Widen an axis whose values hardly differ, and write its numbers out."""
     low, high = ax.get_ylim()
     half = max(high - low, MIN_SPAN * abs(high + low) / 2) / 2
     ax.set_ylim((low + high) / 2 - half, (low + high) / 2 + half)

@@ -11,16 +11,16 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from ackclock.dataset import Dataset
-from ackclock.figures import curves, palette
+from ackclock.figures import curves, palette, run_figures
 from ackclock.figures.curves import Lines
-from ackclock.figures.plots import overlay, style
+from ackclock.figures.plots import drawing, overlay, style
 from ackclock.figures.plots.overlay import Other, Over
 from ackclock.metrics.view import RunView
 
-#: Up to this many flows share one panel; up to `palette.MOST_LINES` each has its own; more are a cloud.
-TOGETHER = 3
+#: Up to this many flows share one panel; up to `palette.MAX_LINES` each has its own; more are a cloud.
+MAX_IN_ONE_PANEL = 3
 
-#: What each flow is drawn beside, in a panel of its own.
+#: Style of the mean of all flows in each flow's panel.
 GREY: dict[str, Any] = {"color": "#AAAAAA", "linewidth": 0.8}
 
 
@@ -29,31 +29,22 @@ def cwnd(data: Dataset, over: Over = None) -> Figure:
     """Draws the congestion window (segments) of each flow of the first run; `over`: dashed, those of other results."""
     view = style.first_run(data)
     lines = curves.windows(view)
-    draw = _panels if TOGETHER < lines.count <= palette.MOST_LINES else _one_panel
     laid = overlay.others(data, over)
-    fig = draw(view, lines, laid, overlay.signs(data, laid))
+    signs = overlay.signs(data, laid)
+    if not MAX_IN_ONE_PANEL < lines.count <= palette.MAX_LINES:
+        return _one_panel(data, view, lines, laid, signs)
+    fig = _panels(view, lines, laid, signs)
     style.title(fig, "Congestion window of each flow", data)
     return fig
 
 
-def _one_panel(view: RunView, lines: Lines, laid: Sequence[Other], signs: Sequence[Line2D]) -> Figure:
-    fig = style.figure(3.2)
-    ax = fig.subplots()
-    if lines.count <= TOGETHER:
-        for number, label in enumerate(lines.labels):
-            style.curve(ax, lines.times_s, lines.values[:, number], label=label, **style.look(number))
-    else:
-        style.cloud(ax, lines)
+def _one_panel(data: Dataset, view: RunView, lines: Lines, laid: Sequence[Other], signs: Sequence[Line2D]) -> Figure:
+    spec = run_figures.cwnd(view)
+    fig, axes = drawing.draw(spec)
     for other in laid:
-        overlay.lines(ax, other, lines, overlay.read(other, curves.windows))
-    style.warmup([ax], view)
-    style.time_axis(ax, view)
-    ax.set_ylim(bottom=0)
-    ax.set_ylabel("cwnd (segments)")
-    handles = [*ax.get_legend_handles_labels()[0], *signs]
-    columns = 2 if lines.count > palette.MOST_LINES else TOGETHER + len(signs)
-    style.legend(fig, handles=handles, ncols=columns)
-    return fig
+        overlay.lines(axes[0], other, lines, overlay.read(other, curves.windows))
+    columns = 2 if lines.count > palette.MAX_LINES else MAX_IN_ONE_PANEL + len(signs)
+    return drawing.finish(fig, axes, spec, data, signs, columns=columns)
 
 
 def _panels(view: RunView, lines: Lines, laid: Sequence[Other], signs: Sequence[Line2D]) -> Figure:
@@ -73,7 +64,7 @@ def _panels(view: RunView, lines: Lines, laid: Sequence[Other], signs: Sequence[
     for ax in list(grid.flat)[lines.count :]:
         ax.set_visible(False)
     used = list(grid.flat)[: lines.count] if lines.count % columns == 0 else [a for a in grid.flat if a.get_visible()]
-    style.warmup(used, view, text=False)
+    style.warmup(used, view.warmup_s, text=False)
     for ax in grid[-1]:
         style.time_axis(ax, view)
     grid[0, 0].set_ylim(0, 1.25 * max(float(ax.dataLim.ymax) for ax in used))
@@ -84,10 +75,10 @@ def _panels(view: RunView, lines: Lines, laid: Sequence[Other], signs: Sequence[
 
 
 def _over(ax: Axes, other: Other, number: int, count: int) -> None:
-    """The same flow of another result, or the mean of its flows if it has not as many."""
+    """Draw the same flow of another result, or the mean of its flows if it has not as many."""
     theirs: Lines = overlay.read(other, curves.windows)
     values = theirs.values[:, number] if theirs.count == count else theirs.mean()
-    style.curve(ax, theirs.times_s, values, color=style.INK, **other.look)
+    style.curve(ax, theirs.times_s, values, color=style.INK, **other.line_style)
 
 
 def _name(ax: Axes, label: str) -> None:

@@ -1,4 +1,4 @@
-"""What was found of a host: its gaps and the speeds of its disk."""
+"""Figures of a host: the gaps of its clock and the speeds of its disk."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from ackclock.errors import InputError
 from ackclock.figures import numbers, palette
 from ackclock.figures.plots import style
 
-#: How each line of the disk's figure is drawn: with the system's cache, and without.
+#: Dashes of the disk's figure: with the page cache, and without.
 DASHES = {True: "--", False: "-"}
 
 
 @style.public
 def disk(data: Dataset) -> Figure:
-    """Draws the distribution of the disk's speeds over the repeats, a line for each block size."""
+    """Draw the distribution of the disk's speeds over the repeats, a line for each block size."""
     rows = data.frame("disk").with_columns(speed=pl.col("bytes") / pl.col("duration_s"))
     if not rows.height:
         raise InputError("the result holds no speeds of a disk to draw; expected what ackclock doctor host disk wrote")
@@ -60,7 +60,7 @@ def _speed(bytes_s: float) -> str:
 
 @style.public
 def gaps(data: Dataset) -> Figure:
-    """Draws when the clock of a host had gaps, how long they were, and of which kind."""
+    """Draw the gaps of a host's clock over time: their length and kind."""
     rows = data.frame("clock_gaps")
     if not rows.height:
         raise InputError("the result holds no gaps to draw; expected what ackclock doctor host stalls wrote")

@@ -1,4 +1,4 @@
-"""The page that figures are drawn for, and how their words keep within it and off each other.
+"""Page for which figures are drawn, and the fitting of texts into it.
 
     with ac.plot.page(3.5, titled=False):       # a column of a journal; the caption is the paper's
         ac.plot.queue(data).savefig("queue.pdf")
@@ -35,17 +35,17 @@ SHOWN_DPI = 110
 #: Narrower pages have one panel in a row, and there figures lower than the height are lower still.
 NARROW_IN, NARROWED, ONE_PANEL_IN = 5.0, 0.8, 3.5
 
-#: What a heading takes of a figure's height, in inches.
+#: Height of a heading, in inches.
 HEADING_IN = 0.4
 
 #: Widths that a figure may have, in inches.
 WIDTHS_IN = (1.5, 30.0)
 
-#: How far texts stay from the figure's edge, and from each other, in inches.
+#: Distance of texts from the figure's edge, and from each other, in inches.
 EDGE_IN, GAP_IN = 0.06, 0.03
 
 #: A text has at most so many lines, of at least so many letters; what would be left is an ellipsis.
-MOST_LINES, LEAST_LETTERS = 4, 6
+MAX_LINES, MIN_LETTERS = 4, 6
 
 #: Names of reference lines, by matplotlib's word for what an artist is.
 REFERENCE = "reference"
@@ -53,20 +53,20 @@ REFERENCE = "reference"
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """How wide figures are, in inches, and whether they have a heading."""
+    """Width of figures in inches, and whether they have a heading."""
 
     width_in: float = WIDTH_IN
     titled: bool = True
 
 
-_USUAL = Page()
-_PAGE: ContextVar[Page] = ContextVar("page", default=_USUAL)
+_DEFAULT = Page()
+_PAGE: ContextVar[Page] = ContextVar("page", default=_DEFAULT)
 
 
 @contextmanager
 @checked(width_in=number(*WIDTHS_IN, f"a width from {WIDTHS_IN[0]} to {WIDTHS_IN[1]:g} inches"), titled=FLAG)
 def page(width_in: float = WIDTH_IN, *, titled: bool = True) -> Iterator[None]:
-    """Figures drawn within are `width_in` inches wide (a page's 7 by default), with a heading or without.
+    """Set the width of figures drawn within to `width_in` inches (a page's 7 by default), with or without heading.
 
     Raises `InputError` for a width that no figure can have.
     """
@@ -78,17 +78,17 @@ def page(width_in: float = WIDTH_IN, *, titled: bool = True) -> Iterator[None]:
 
 
 def is_narrow() -> bool:
-    """Whether figures are drawn for a column rather than a page."""
+    """Return True if figures are drawn for a column rather than a page."""
     return _PAGE.get().width_in < NARROW_IN
 
 
-def columns(usual: int) -> int:
-    """Panels in a row."""
-    return 1 if is_narrow() else usual
+def columns(default: int) -> int:
+    """Return the number of panels in a row."""
+    return 1 if is_narrow() else default
 
 
 class Shown(Figure):
-    """A figure that a notebook shows, without pyplot, which would have to be told of the notebook first."""
+    """A figure that a notebook shows without pyplot."""
 
     def _repr_png_(self) -> bytes:
         from io import BytesIO
@@ -99,24 +99,24 @@ class Shown(Figure):
 
 
 def figure(height_in: float) -> Figure:
-    """An empty figure of the page's width; `height_in` is that of a whole page's figure with its heading."""
+    """Return an empty figure of the page's width; `height_in` is that of a full-width figure with its heading."""
     given = _PAGE.get()
     height_in *= NARROWED if is_narrow() and height_in < ONE_PANEL_IN else 1.0
     return Shown(figsize=(given.width_in, height_in - (0 if given.titled else HEADING_IN)), layout="constrained")
 
 
-def headline(fig: Figure, what: str, below: str, look: dict[str, Any], look_below: dict[str, Any]) -> None:
-    """What is shown, and a line under it, in as many lines as they need; the panels begin below."""
+def headline(fig: Figure, what: str, below: str, style: dict[str, Any], style_below: dict[str, Any]) -> None:
+    """Write the heading and a line under it, wrapped; the panels begin below."""
     if not _PAGE.get().titled:
         return
     wide, high = fig.get_size_inches()
     room = wide - 2 * EDGE_IN
     place: dict[str, Any] = {"ha": "left", "va": "top"}
-    first = fig.suptitle("", x=EDGE_IN / wide, y=1 - EDGE_IN / high, **place, **look)
+    first = fig.suptitle("", x=EDGE_IN / wide, y=1 - EDGE_IN / high, **place, **style)
     first.set_in_layout(False)
     _fit(first, what, room)
     bottom_in = high - EDGE_IN - _size_in(first)[1] - GAP_IN
-    second = fig.text(EDGE_IN / wide, bottom_in / high, "", in_layout=False, **place, **look_below)
+    second = fig.text(EDGE_IN / wide, bottom_in / high, "", in_layout=False, **place, **style_below)
     _fit(second, below, room)
     bottom_in -= _size_in(second)[1] + EDGE_IN
     engine = fig.get_layout_engine()
@@ -125,7 +125,7 @@ def headline(fig: Figure, what: str, below: str, look: dict[str, Any], look_belo
 
 
 def legend(fig: Figure, *given: Any, ncols: int, **named: Any) -> Legend:
-    """A legend under the panels, with at most `ncols` columns and no more than there is room for."""
+    """Place a legend under the panels, with at most `ncols` columns and no more than fit."""
     room = fig.get_figwidth() - 2 * EDGE_IN
     for count in range(ncols, 0, -1):
         made = fig.legend(*given, loc="outside lower center", ncols=count, **named)
@@ -138,7 +138,7 @@ def legend(fig: Figure, *given: Any, ncols: int, **named: Any) -> Legend:
 
 
 def log_axis(axis: Axis, text: Callable[[float], str] = "{:g}".format) -> None:
-    """Marks at 1, 2 and 5 of each decade, as plain numbers; at some of them where there would be many."""
+    """Put ticks at 1, 2 and 5 of each decade, as plain numbers; fewer where there would be many."""
     low, high = axis.get_view_interval()
     spread = high / low if low > 0 else 1e3
     spec = axis.axes.get_subplotspec()
@@ -150,15 +150,15 @@ def log_axis(axis: Axis, text: Callable[[float], str] = "{:g}".format) -> None:
 
 
 def panel_title(ax: Axes, text: str) -> None:
-    """What a panel shows, above it, in as many lines as it is wide for."""
+    """Write a panel's title, wrapped to the panel's width."""
     across = ax.get_subplotspec().get_gridspec().ncols if ax.get_subplotspec() else 1  # type: ignore[union-attr]
     figure = ax.get_figure(root=True)
     assert figure is not None
     _fit(ax.set_title(text), text, 0.82 * figure.get_figwidth() / across)
 
 
-def settle(fig: Figure) -> None:
-    """Wraps names of axes that are longer than their axis; moves those of reference lines apart, into their panel."""
+def adjust_texts(fig: Figure) -> None:
+    """Wrap axis labels that are longer than their axis; move the names of reference lines apart."""
     fig.draw_without_rendering()
     for ax in fig.axes:
         height_in = ax.bbox.height / fig.dpi
@@ -171,7 +171,7 @@ def settle(fig: Figure) -> None:
 
 
 def _turn(ax: Axes) -> None:
-    """Names along the horizontal axis that would touch are turned."""
+    """Rotate tick labels that would touch."""
     if isinstance(ax.xaxis.get_major_locator(), FixedLocator) and ax.axison:
         boxes = [label.get_window_extent() for label in ax.get_xticklabels() if label.get_text()]
         if any(one.x1 + 2 > other.x0 for one, other in pairwise(boxes)):
@@ -184,7 +184,7 @@ def _references(ax: Axes) -> list[Annotation]:
 
 
 def _spread(ax: Axes, texts: Sequence[Annotation], dpi: float) -> None:
-    """From the lowest up, each above the one below; then down again from the panel's top."""
+    """Move texts apart from the lowest up, then down again from the panel's top."""
     boxes = sorted(((text.get_window_extent(), text) for text in texts), key=lambda pair: pair[0].y0 + pair[0].y1)
     starts: list[float] = []
     least = ax.bbox.y0
@@ -201,13 +201,13 @@ def _spread(ax: Axes, texts: Sequence[Annotation], dpi: float) -> None:
 
 
 def _fit(artist: Text, text: str, room_in: float, side: int = 0) -> None:
-    """The text in as many lines as keep it within a width; `side` 1: within a height, of one that stands upright."""
+    """Wrap a text to a width; `side` 1: to a height, of one that is vertical."""
     artist.set_text(text)
     long, letters = _size_in(artist)[side], len(text)
     if long <= room_in or not text:
         return
-    for count in range(max(LEAST_LETTERS, int(letters * room_in / long * 1.2)), LEAST_LETTERS - 1, -1):
-        artist.set_text("\n".join(textwrap.wrap(text, count, max_lines=MOST_LINES, placeholder=" …")))
+    for count in range(max(MIN_LETTERS, int(letters * room_in / long * 1.2)), MIN_LETTERS - 1, -1):
+        artist.set_text("\n".join(textwrap.wrap(text, count, max_lines=MAX_LINES, placeholder=" …")))
         if _size_in(artist)[side] <= room_in:
             return
 

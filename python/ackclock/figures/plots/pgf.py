@@ -1,4 +1,4 @@
-"""Figures as PGF pictures, which LaTeX sets in the document's own fonts.
+"""Figures as PGF pictures, which LaTeX typesets in the document's own fonts.
 
 Its preamble has `usepackage{pgf}`, and `input{figure.pgf}` stands where the figure shall be. matplotlib asks a TeX
 installation how wide texts are. Here its own fonts answer, so that none is needed: the document's are a little wider or
@@ -15,7 +15,7 @@ from matplotlib.backends.backend_agg import RendererAgg
 from matplotlib.backends.backend_pgf import RendererPgf
 from matplotlib.figure import Figure
 
-#: What a PGF picture needs of its document, as its first lines say.
+#: First lines of a PGF picture: its requirements of the document.
 HEADER = r"""%% A figure as a PGF picture. In the preamble:
 %%   \usepackage{pgf}
 %% and where it is to appear:
@@ -26,7 +26,7 @@ HEADER = r"""%% A figure as a PGF picture. In the preamble:
 #: Powers of ten beside logarithmic axes, the only formulas there are; whatever else a text holds is text.
 _POWER = re.compile(r"\$\\mathdefault\{[-−\d.{}^ ]*(?:\\times)?[-−\d.{}^ ]*\}\$")
 
-#: What LaTeX would take for something else, or has no letter for. (Of `%` and `^` matplotlib takes care.)
+#: Characters that LaTeX interprets, or has no letter for. (Of `%` and `^` matplotlib takes care.)
 _LETTERS = str.maketrans(
     {
         "\\": r"\textbackslash{}",
@@ -53,12 +53,12 @@ _LETTERS = str.maketrans(
 
 
 def text(written: str) -> str:
-    """A text of a figure or a table, for LaTeX: nothing in it is a command."""
+    """Escape a text of a figure or a table for LaTeX."""
     return written if _POWER.fullmatch(written) else written.replace(r"\$", "$").translate(_LETTERS)
 
 
 class _Renderer(RendererPgf):
-    """matplotlib's, but measures texts without TeX."""
+    """Renderer of matplotlib that measures texts without TeX."""
 
     def __init__(self, figure: Figure, file: StringIO) -> None:
         super().__init__(figure, file)  # type: ignore[no-untyped-call]
@@ -76,7 +76,7 @@ class _Renderer(RendererPgf):
 
 
 def picture(figure: Figure) -> bytes:
-    """The picture, as a file for LaTeX holds it. Nothing of it is a bitmap."""
+    """Return the picture as a file for LaTeX. It contains no bitmap."""
     file = StringIO()
     wide, high = figure.get_size_inches()
     file.write(HEADER)

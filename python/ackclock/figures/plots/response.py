@@ -38,7 +38,7 @@ def _formulas(name: str, value: object) -> object:
 @checked(formulas=_formulas)
 @style.public
 def response(data: Dataset, formulas: Formulas | None = None) -> Figure:
-    """Draws the mean completion time over the size of the transfer, both on logarithmic scales, one line a group.
+    """Draw the mean completion time over the size of the transfer, both logarithmic, one line a group.
 
     The bars are 95 % intervals; a hollow mark is the mean that counts unfinished transfers as far as they were
     watched (Kaplan and Meier), where there are some. `formulas` are laid over, dashed: by their names, functions that
@@ -52,7 +52,7 @@ def response(data: Dataset, formulas: Formulas | None = None) -> Figure:
     fig = style.figure(3.4)
     ax = fig.subplots()
     for number, line in enumerate(lines):
-        look = style.look(number)
+        look = style.line_style(number)
         bars = np.abs(np.stack([line.means_s - line.lows_s, line.highs_s - line.means_s]))
         text = f"{line.label}: {line.finished:,} finished, {line.unfinished:,} not"
         ax.errorbar(
@@ -68,7 +68,7 @@ def response(data: Dataset, formulas: Formulas | None = None) -> Figure:
         left = line.cut
         ax.plot(
             line.sizes_bytes[left] / size,
-            line.whole_means_s[left] / time,
+            line.km_means_s[left] / time,
             linestyle="none",
             marker="o",
             markersize=5,

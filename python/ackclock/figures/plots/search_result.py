@@ -1,4 +1,4 @@
-"""What settings were looked at for an answer: a panel for each need, its bound, and for each goal.
+"""Settings evaluated in a search: a panel for each requirement with its bound, and for each objective.
 
 For several goals there is also the first over the second, with the frontier.
 """
@@ -32,10 +32,10 @@ _NUMBER = re.compile(r"[\d.]+(?:[eE][+-]?\d+)?")
 
 
 @style.styled
-def found(
+def draw(
     about: Mapping[str, Any], points: Sequence[Mapping[str, Any]], frontier: Sequence[Mapping[str, Any]] = ()
 ) -> Figure:
-    """Draw a search result: `about` has the keys `varied`, `bounds` and `goals`; `points` as `SearchResult.points`.
+    """Draw a search: `about` has the keys `varied`, `bounds` and `goals`, `points` are those of `SearchResult`.
 
     `frontier` has the values of its settings.
     """
@@ -81,12 +81,12 @@ def _panel(
 
 
 def _short(values: Sequence[str]) -> list[str]:
-    """What tables call these values."""
+    """Return the short labels that tables use for these values."""
     return short_labels([cli_values.value(value) for value in values])
 
 
 def _scale(name: str, bound: float | None, points: Sequence[Mapping[str, Any]]) -> tuple[float, str]:
-    """What a metric's values are divided by, and its label with the unit, of the bound or else the greatest mean."""
+    """Return the divisor of a metric's values and its label with the unit, for the bound or else the greatest mean."""
     metric = METRICS[name]
     means = [abs(mean) for point in points if (mean := point["metrics"][name]["mean"]) is not None]
     factor, unit = numbers.scale(max(means, default=0.0) if bound is None else bound, metric.unit)
@@ -96,7 +96,7 @@ def _scale(name: str, bound: float | None, points: Sequence[Mapping[str, Any]]) 
 def _trade(
     ax: Axes, objectives: Sequence[str], points: Sequence[Mapping[str, Any]], frontier: Sequence[Mapping[str, Any]]
 ) -> None:
-    """The first goal over the second, a mark for each setting; a line joins the frontier's."""
+    """Draw the first objective over the second, a mark for each setting; a line joins the Pareto front."""
     (above, y_label), (across, x_label) = (_scale(goal, None, points) for goal in objectives[:2])
 
     def places(chosen: Sequence[Mapping[str, Any]]) -> list[tuple[float, float]]:
@@ -104,10 +104,10 @@ def _trade(
         return sorted((x / across, y / above) for y, x in means if x is not None and y is not None)
 
     for verdict, mark in MARKS.items():
-        if found := places([point for point in points if point["verdict"] == verdict]):
-            ax.plot(*zip(*found, strict=True), color=palette.colour(0), linestyle="", markersize=4, **mark)
-    if found := places([point for point in points if point["values"] in frontier]):
-        ax.plot(*zip(*found, strict=True), color=palette.colour(1), linewidth=1.2, zorder=0)
+        if result := places([point for point in points if point["verdict"] == verdict]):
+            ax.plot(*zip(*result, strict=True), color=palette.colour(0), linestyle="", markersize=4, **mark)
+    if result := places([point for point in points if point["values"] in frontier]):
+        ax.plot(*zip(*result, strict=True), color=palette.colour(1), linewidth=1.2, zorder=0)
     _logarithmic(ax, [x for x, _ in places(points)], "")
     ax.set_title(f"{y_label}, frontier")
     ax.set_xlabel(x_label)
@@ -115,15 +115,15 @@ def _trade(
 
 def _row(
     ax: Axes,
-    found: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]],
+    result: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]],
     across: tuple[str, Sequence[str]],
     factor: float,
     which: tuple[int, str],
 ) -> None:
-    """The settings of one combination of the other keys, a mark for each verdict."""
+    """Draw the settings of one combination of the other keys, a mark for each verdict."""
     key, values = across
     for verdict, mark in MARKS.items():
-        chosen = [(point["values"][key], of) for point, of in found if point["verdict"] == verdict and of["n"]]
+        chosen = [(point["values"][key], of) for point, of in result if point["verdict"] == verdict and of["n"]]
         if not chosen:
             continue
         places = [_place(label(value), values) for value, _ in chosen]
@@ -139,7 +139,7 @@ _ENDS = ("ci95_low", "ci95_high")
 
 
 def _place(value: str, values: Sequence[str]) -> float:
-    """Where a value stands: a number of its own, or its place in the list."""
+    """Return the position of a value: its own number, or its index in the list."""
     return _amount(value) if _are_numbers(values) else float(list(values).index(value))
 
 
@@ -161,7 +161,7 @@ def _across(ax: Axes, values: Sequence[str]) -> None:
 
 
 def _logarithmic(ax: Axes, places: Sequence[float], unit: str) -> None:
-    """Logarithms on the axis below where values are far apart; ticks as numbers with their unit."""
+    """Use a logarithmic axis where values are far apart; ticks are numbers with their unit."""
     ends = sorted(places)
     if ends and ends[0] > 0 and ends[-1] >= DECADES * ends[0]:
         ax.set_xscale("log")

@@ -1,4 +1,4 @@
-"""How a metric is spread over the runs of a sweep: boxes along a key, or distribution functions."""
+"""Distribution of a metric over the runs of a sweep: box plots along a key, or distribution functions."""
 
 from __future__ import annotations
 
@@ -14,53 +14,53 @@ from ackclock.figures.plots import style
 
 
 def boxes(sweep: Runs, chosen: Choice) -> Figure:
-    """A box for each group at each place: the median and quartiles, whiskers to the extremes."""
-    found = metric_distributions.spread(sweep, chosen, along=True)
+    """Draw a box for each group at each position: the median and quartiles, whiskers to the extremes."""
+    result = metric_distributions.spread(sweep, chosen, along=True)
     fig = style.figure(3.4)
     ax = fig.subplots()
-    assert found.across is not None
-    every = sorted({group.place for group in found.groups})
-    kinds = 1 + max(group.kind for group in found.groups)
-    names = found.across.names or [f"{place:g}" for place in every]
-    for group in found.groups:
+    assert result.across is not None
+    every = sorted({group.place for group in result.groups})
+    kinds = 1 + max(group.kind for group in result.groups)
+    names = result.across.names or [f"{place:g}" for place in every]
+    for group in result.groups:
         place = every.index(group.place) + (group.kind - (kinds - 1) / 2) * 0.8 / kinds
         look = {"color": palette.colour(group.kind), "linewidth": 1}
         ax.boxplot([group.values], positions=[place], widths=0.6 / kinds, whis=(0, 100), manage_ticks=False,
                    boxprops=look, whiskerprops=look, capprops=look, medianprops={**look, "linewidth": 1.8})  # fmt: skip
     ax.set_xticks(range(len(every)), names)
     ax.set_xlim(-0.5, len(every) - 0.5)
-    ax.set_xlabel(found.across.title)
-    ax.set_ylabel(_title(found))
-    _finish(fig, found, sweep, "medians, quartiles and extremes")
+    ax.set_xlabel(result.across.title)
+    ax.set_ylabel(_title(result))
+    _finish(fig, result, sweep, "medians, quartiles and extremes")
     return fig
 
 
 def steps(sweep: Runs, chosen: Choice) -> Figure:
-    """The share of the values at or below each, a line for each group."""
-    found = metric_distributions.spread(sweep, chosen, along=False)
+    """Draw the share of the values at or below each, a line for each group."""
+    result = metric_distributions.spread(sweep, chosen, along=False)
     fig = style.figure(3.4)
     ax = fig.subplots()
-    for group in found.groups:
+    for group in result.groups:
         _step(ax, group.values, group.kind)
     ax.set_ylim(0, 1.02)
-    ax.set_xlabel(_title(found))
+    ax.set_xlabel(_title(result))
     ax.set_ylabel("Share at or below")
-    _finish(fig, found, sweep, "distribution functions")
+    _finish(fig, result, sweep, "distribution functions")
     return fig
 
 
 def _step(ax: Axes, values: list[float], kind: int) -> None:
     shares = np.arange(len(values) + 1) / len(values)
-    ax.step([values[0], *values], shares, where="post", **style.look(kind))
+    ax.step([values[0], *values], shares, where="post", **style.line_style(kind))
 
 
-def _title(found: Spread) -> str:
-    return f"{found.title} ({found.unit})" if found.unit else found.title
+def _title(result: Spread) -> str:
+    return f"{result.title} ({result.unit})" if result.unit else result.title
 
 
-def _finish(fig: Figure, found: Spread, sweep: Runs, how: str) -> None:
-    names = dict.fromkeys((group.kind, group.name) for group in found.groups)
+def _finish(fig: Figure, result: Spread, sweep: Runs, how: str) -> None:
+    names = dict.fromkeys((group.kind, group.name) for group in result.groups)
     if len(names) > 1:
-        handles = [Line2D([], [], label=name, **style.look(kind)) for kind, name in names]
+        handles = [Line2D([], [], label=name, **style.line_style(kind)) for kind, name in names]
         style.legend(fig, handles=handles, ncols=5)
     style.headline(fig, sweep.name, f"{sweep.engine} engine, {sweep.table.height:,} runs: {how}")

@@ -1,4 +1,4 @@
-"""How the figures look: light, colour-blind safe, legible in grey, at the width of a journal's page."""
+"""Style of the figures: light, colour-blind safe, legible in grey, at the width of a journal's page."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ QUIET, FAINT = "#777777", "#DDDDDD"
 POINTS = 4000
 
 #: Lines of a cloud that are drawn, evenly chosen.
-MOST_CLOUD_LINES = 200
+MAX_CLOUD_LINES = 200
 
 STYLE: dict[str, Any] = {
     "font.size": 8.5,
@@ -76,7 +76,7 @@ def _over(name: str, value: Any) -> Any:
     return several(RECORDED, "a dataset, or several")(name, value)
 
 
-#: What figures are drawn of, by the names of their arguments.
+#: Checks of the figures' arguments, by name.
 DRAWN: Mapping[str, Take] = {
     "data": RECORDED,
     "over": _over,
@@ -87,20 +87,20 @@ DRAWN: Mapping[str, Take] = {
 
 
 def styled(draw: Callable[Given, Figure]) -> Callable[Given, Figure]:
-    """The same figure, drawn in this style whatever the caller's settings are."""
+    """Decorate a drawing function to use this style whatever the caller's settings are."""
 
     @wraps(draw)
     def in_style(*given: Given.args, **named: Given.kwargs) -> Figure:
         with mpl.rc_context(_settings()):
             drawn = draw(*given, **named)
-            layout.settle(drawn)
+            layout.adjust_texts(drawn)
             return drawn
 
     return in_style
 
 
 def public(draw: Callable[Given, Figure]) -> Callable[Given, Figure]:
-    """A figure of the Python interface: its arguments are checked, and it is drawn in this style."""
+    """Decorate a figure of the Python interface: check its arguments and draw it in this style."""
     takes = {name: take for name, take in DRAWN.items() if name in signature(draw).parameters}
     return checked(**takes)(styled(draw))
 
@@ -110,19 +110,19 @@ def _settings() -> Any:
 
 
 def first_run(data: Dataset) -> RunView:
-    """The run that is drawn: the first. Raises `InputError` if there is none."""
+    """Return the run to draw: the first. Raises `InputError` if there is none."""
     for view in runs(data):
         return view
     raise InputError("the result holds no runs to draw")
 
 
 def title(fig: Figure, what: str, data: Dataset, *, pooled: bool = False) -> None:
-    """The title: what is shown, of which scenario, from which run."""
+    """Write the title: what is shown, of which scenario, from which run."""
     headline(fig, what, " · ".join(filter(None, (data.plan.name, _which(data, pooled)))))
 
 
 def headline(fig: Figure, what: str, below: str) -> None:
-    """What is shown, and a line in small letters under it; nothing on a page without headings."""
+    """Write a heading and a line in small letters under it; nothing on a page without headings."""
     look = {"fontweight": "bold", "color": INK}
     layout.headline(fig, _escaped(what), _escaped(below), look, {"fontsize": 8, "color": QUIET})
 
@@ -136,22 +136,22 @@ def _which(data: Dataset, pooled: bool) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Text without mathtext: a dollar sign is a dollar sign."""
+    """Escape mathtext: a dollar sign is a dollar sign."""
     return "".join(letter if letter.isprintable() else "?" for letter in text).replace("$", r"\$")
 
 
 def curve(ax: Axes, x: Array, y: Array, **look: Any) -> None:
-    """Draws one curve, thinned."""
+    """Draw one curve, thinned."""
     ax.plot(*thinned(x, y, POINTS), **look)
 
 
-def look(number: int) -> dict[str, Any]:
-    """Colour and dash of line `number`: each colour solid, then each dashed."""
+def line_style(number: int) -> dict[str, Any]:
+    """Return colour and dash of line `number`: each colour solid, then each dashed."""
     return {"color": palette.colour(number), "linestyle": palette.dashed(number, ("-", (0, (4, 1.2))))}
 
 
 def cloud(ax: Axes, lines: Lines, scale: float = 1.0) -> None:
-    """Many lines: thin and translucent, with each group's mean and the band that holds 80 % of its lines."""
+    """Draw many lines, thin and translucent, with each group's mean and the band of 80 % of its lines."""
     for number, (name, group) in enumerate(lines.by_group()):
         scaled = Lines(group.times_s, group.values * scale, group.labels, group.groups)
         if group.count <= palette.FEW:
@@ -163,7 +163,7 @@ def cloud(ax: Axes, lines: Lines, scale: float = 1.0) -> None:
 
 
 def _cloud_of(ax: Axes, lines: Lines, colour: str, name: str) -> None:
-    drawn = palette.drawn(lines.count, MOST_CLOUD_LINES)
+    drawn = palette.drawn(lines.count, MAX_CLOUD_LINES)
     points = max(200, POINTS * 20 // drawn.size)
     paths = [np.column_stack(thinned(lines.times_s, lines.values[:, column], points)) for column in drawn]
     alpha = max(0.12, min(0.4, 6 / drawn.size))
@@ -180,7 +180,7 @@ def _dark(colour: str) -> tuple[float, ...]:
 
 
 def reference(ax: Axes, value: float, text: str, *, side: str = "center") -> None:
-    """A horizontal dashed line with its name in the right margin; `side` is the label's vertical alignment there."""
+    """Draw a horizontal dashed line with its name in the right margin, vertically aligned by `side`."""
     ax.axhline(value, color=INK, linewidth=0.8, linestyle=(0, (5, 2)), zorder=2.5)
     ax.annotate(
         text,
@@ -197,12 +197,12 @@ def reference(ax: Axes, value: float, text: str, *, side: str = "center") -> Non
     )
 
 
-def warmup(axes: Sequence[Axes], view: RunView, *, text: bool = True) -> None:
-    """Shades the warm-up, which the metrics leave out."""
-    if view.warmup_s <= 0:
+def warmup(axes: Sequence[Axes], until_s: float, *, text: bool = True) -> None:
+    """Shade the warm-up, which the metrics leave out."""
+    if until_s <= 0:
         return
     for ax in axes:
-        ax.axvspan(0, view.warmup_s, color="#F3F3F3", zorder=0)
+        ax.axvspan(0, until_s, color="#F3F3F3", zorder=0)
     if text:
         axes[0].annotate(
             "warm-up",
@@ -220,6 +220,6 @@ def warmup(axes: Sequence[Axes], view: RunView, *, text: bool = True) -> None:
 
 
 def time_axis(ax: Axes, view: RunView) -> None:
-    """The horizontal axis: the run from start to end."""
+    """Set the horizontal axis: the run from start to end."""
     ax.set_xlim(0, view.duration_s)
     ax.set_xlabel("Time (s)")

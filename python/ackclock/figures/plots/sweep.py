@@ -1,4 +1,4 @@
-"""A sweep: metrics over the swept keys, as lines, marks, maps, boxes or distribution functions."""
+"""Figures of a sweep: metrics over the swept keys, as lines, marks, maps, boxes or distribution functions."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ COLUMNS = 2
 KINDS = ("line", "dot", "heatmap", "ecdf", "box")
 
 #: Maps of at most so many places along a side have their numbers written in.
-MOST_WRITTEN = (9, 14)
+MAX_WRITTEN = (9, 14)
 
-#: Of maps: light to dark, so that the order shows in grey too.
+#: Colours of maps: light to dark, so that the order shows in grey too.
 COLOURS = LinearSegmentedColormap.from_list("ackclock", ["#F2F7FB", "#9BBBD3", "#0072B2", "#003A5C"])
 
 
@@ -117,20 +117,25 @@ def _panels(sweeps: Sequence[Swept], drawn: Sequence[Chart | Map], *, joined: bo
 
 
 def _intervals(drawn: Sequence[Chart | Map]) -> str:
-    """What is said of intervals, where there are any."""
     lows = [low for each in drawn if isinstance(each, Chart) for line in each.lines for low in line.lows]
     return ", with 95 % intervals" if any(not math.isnan(low) for low in lows) else ""
 
 
 def _panel(ax: Axes, chart: Chart, *, joined: bool) -> None:
-    beside = bool(chart.across.names)
+    has_names = bool(chart.across.names)
     for line in chart.lines:
         means = np.array(line.means)
         bars = np.nan_to_num(np.stack([means - np.array(line.lows), np.array(line.highs) - means]))
-        some: dict[str, Any] = {"marker": "o", "markersize": 2.5, "capsize": 1.5, "elinewidth": 0.7, **_look(line)}
-        if beside or not joined:
+        some: dict[str, Any] = {
+            "marker": "o",
+            "markersize": 2.5,
+            "capsize": 1.5,
+            "elinewidth": 0.7,
+            **_line_style(line),
+        }
+        if has_names or not joined:
             some |= {"linestyle": "none", "markersize": 3.5, "marker": MARKS[line.sweep % len(MARKS)]}
-        x = np.array(line.x) + (_beside(line, chart) if beside else 0.0)
+        x = np.array(line.x) + (_offset(line, chart) if has_names else 0.0)
         ax.errorbar(x, means, yerr=np.maximum(bars, 0), label=line.name, **some)
     ax.set_xlabel(chart.across.title)
     ax.margins(x=0.04)
@@ -141,21 +146,21 @@ def _panel(ax: Axes, chart: Chart, *, joined: bool) -> None:
 MARKS = ("o", "s", "^", "D")
 
 
-def _beside(line: Line, chart: Chart) -> float:
-    """How far from its name a line's marks stand, so that those of several do not lie over each other."""
+def _offset(line: Line, chart: Chart) -> float:
+    """Return the horizontal shift of a line's marks from their name, so that those of several do not overlap."""
     kinds = 1 + max(each.kind for each in chart.lines)
     return 0.0 if kinds == 1 else 0.6 * (line.kind / (kinds - 1) - 0.5)
 
 
-def _look(line: Line) -> dict[str, Any]:
-    """A colour for each kind; of several sweeps, dashes for each but the first."""
+def _line_style(line: Line) -> dict[str, Any]:
+    """Return a colour for each kind; of several sweeps, dashes for each but the first."""
     if line.sweep == 0:
-        return style.look(line.kind)
+        return style.line_style(line.kind)
     return {"color": palette.colour(line.kind), "linestyle": overlay.DASHES[(line.sweep - 1) % len(overlay.DASHES)]}
 
 
 def axis_across(ax: Axes, across: Across) -> None:
-    """The horizontal axis of places that have names, or are numbers."""
+    """Set up the horizontal axis for names or numbers."""
     if across.names:
         ax.set_xticks(range(len(across.names)), across.names)
         ax.set_xlim(-0.5, len(across.names) - 0.5)
@@ -165,7 +170,7 @@ def axis_across(ax: Axes, across: Across) -> None:
 
 
 def _map(fig: Figure, ax: Axes, shown_map: Map) -> None:
-    """A colour for each point, whose numbers are written in where there is room."""
+    """Draw a colour for each point, with its number where there is room."""
     means = np.array(shown_map.means)
     mesh = ax.pcolormesh(np.arange(len(shown_map.x) + 1) - 0.5, np.arange(len(shown_map.y) + 1) - 0.5, means,
                          cmap=COLOURS, edgecolors="white", linewidth=0.5)  # fmt: skip
@@ -178,7 +183,7 @@ def _map(fig: Figure, ax: Axes, shown_map: Map) -> None:
     ax.set_xlabel(shown_map.across.title)
     ax.set_ylabel(shown_map.up.title)
     fig.colorbar(mesh, ax=ax, fraction=0.05, pad=0.02).outline.set_visible(False)
-    if len(shown_map.x) <= MOST_WRITTEN[0] and len(shown_map.y) <= MOST_WRITTEN[1]:
+    if len(shown_map.x) <= MAX_WRITTEN[0] and len(shown_map.y) <= MAX_WRITTEN[1]:
         _write(ax, means)
 
 

@@ -1,4 +1,4 @@
-"""The report: one self-contained HTML file that answers first and shows its evidence after.
+"""The report: one self-contained HTML file, with the conclusions first and the evidence after.
 
     from ackclock.figures import report
     report.write(["results/dumbbell-packet"], "report.html")
@@ -39,7 +39,7 @@ MAX_ITEMS = 12
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A result with what the report says of it, and the figures of its first run."""
+    """A result with the report's content, and the figures of its first run."""
 
     name: str
     first: RunView
@@ -49,29 +49,29 @@ class Result:
 
     @property
     def subject(self) -> Subject:
-        """What the answer's sentences need."""
+        """Return the facts for the sentences."""
         return search_result.subject_of(
             self.name, self.first, self.summaries, self.runs.range_bps, len(self.runs.names)
         )
 
 
 def write(results: Sequence[Path | str], out: Path | str) -> Path:
-    """Writes the report of one or more result folders to `out`, whole or not at all, and returns its path.
+    """Write the report of one or more result folders to `out`, atomically, and return its path.
 
     Raises `InputError` for a folder that is no result and for a place that cannot be written.
     """
-    return told(results, out)[0]
+    return write_with_comparison(results, out)[0]
 
 
-def told(results: Sequence[Path | str], out: Path | str) -> tuple[Path, list[str]]:
-    """As `write`; of several results also the sentences that compare them."""
+def write_with_comparison(results: Sequence[Path | str], out: Path | str) -> tuple[Path, list[str]]:
+    """Write the report; return its path and, of several results, the sentences that compare them."""
     names = [readable(Path(os.path.realpath(folder)).name) for folder in results]
     content = _of_datasets([Dataset.read(folder) for folder in results], names)
     return page.write(page.render(TEMPLATE, **content), out), content["compared"]
 
 
 def render(datasets: Sequence[Dataset], names: Sequence[str] | None = None) -> str:
-    """The report as HTML. `names` tell the datasets apart where their scenarios' names do not."""
+    """Return the report as HTML. `names` distinguish datasets whose scenarios' names do not."""
     return page.render(TEMPLATE, **_of_datasets(datasets, names))
 
 
@@ -104,7 +104,7 @@ def _content(results: Sequence[Result], points: int) -> dict[str, Any]:
         "names": [result.name for result in results],
         "runs_note": _runs_note(
             [len(result.runs.names) for result in results],
-            seen=not any(result.subject.bottlenecks for result in results),
+            is_capture=not any(result.subject.bottlenecks for result in results),
         ),
         "figures": {f"{key}-{figure.key}": figure.spec() for key, figure in every},
         "version": results[0].runs.data.manifest.get("ackclock"),
@@ -121,7 +121,10 @@ def _section(number: int, result: Result) -> dict[str, Any]:
     return {
         "key": f"result{number}",
         "name": result.name,
-        "sentences": [*search_result.sentences(result.subject), *(phase.said(found) for found in _checked(manifest))],
+        "sentences": [
+            *search_result.sentences(result.subject),
+            *(phase.sentence(result) for result in _checked(manifest)),
+        ],
         "cards": _cards(result.summaries),
         "figures": result.figures,
         "drawn": _drawn(result.first, len(result.runs.names)),
@@ -137,7 +140,7 @@ def _section(number: int, result: Result) -> dict[str, Any]:
 
 
 def _checked(manifest: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """What a noisy twin said, if there was one."""
+    """Return the result of the perturbed run, if there was one."""
     return [manifest[PHASE]] if PHASE in manifest else []
 
 
@@ -158,8 +161,8 @@ def _drawn(view: RunView, runs: int) -> str:
     return which if runs == 1 else f"{which}, the first of {runs}; the distributions show all runs"
 
 
-def _runs_note(counts: Sequence[int], *, seen: bool) -> str:
-    if max(counts) == 1 and seen:
+def _runs_note(counts: Sequence[int], *, is_capture: bool) -> str:
+    if max(counts) == 1 and is_capture:
         return "Seen once: no intervals."
     if max(counts) == 1:
         return "One run: no intervals. Run with more repeats to see how much runs differ."
@@ -178,7 +181,7 @@ def _title(results: Sequence[Result]) -> str:
 
 
 def _titles(datasets: Sequence[Dataset], names: Iterable[str]) -> list[str]:
-    """The scenarios' names; with engine or folder where they alone would be the same."""
+    """Return the scenarios' names; with engine or folder where they would be the same."""
     plans = [data.plan.name or name for data, name in zip(datasets, names, strict=False)]
     engines = [f"{plan} · {data.manifest.get('engine')}" for plan, data in zip(plans, datasets, strict=True)]
     folders = [f"{plan} · {name}" for plan, name in zip(plans, names, strict=False)]

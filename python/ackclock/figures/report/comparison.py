@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from ackclock.figures import curves, numbers
 from ackclock.figures.report import plotly
 from ackclock.figures.report.distributions import OfRun, distributions
-from ackclock.figures.report.figures import PACKETS, possible
+from ackclock.figures.report.figures import possible
 from ackclock.figures.report.plotly import Figure
 from ackclock.metrics.view import RunView
 
 
 def figures(names: Sequence[str], views: Sequence[RunView], first: Sequence[OfRun], points: int) -> list[Figure]:
-    """Several results in the same axes: the first run of each, and its distributions."""
+    """Return the figures of several results in the same axes: the first run of each, and its distributions."""
     made = (
         lambda: _totals(names, views, points),
         lambda: _backlogs(names, views, points),
@@ -23,18 +23,18 @@ def figures(names: Sequence[str], views: Sequence[RunView], first: Sequence[OfRu
 
 
 def _totals(names: Sequence[str], views: Sequence[RunView], points: int) -> Figure:
-    found = [curves.goodputs(view) for view in views]
-    factor, unit = numbers.scale(max(float(lines.total().max(initial=0)) for lines in found), "bit/s")
+    result = [curves.goodputs(view) for view in views]
+    factor, unit = numbers.scale(max(float(lines.total().max(initial=0)) for lines in result), "bit/s")
     data = [
         plotly.curve(
             lines.times_s,
             lines.total() / factor,
             points // len(views),
-            plotly.look(n),
+            plotly.line_style(n),
             name,
             f"%{{y:.4g}} {unit} at %{{x:.1f}} s",
         )
-        for n, (name, lines) in enumerate(zip(names, found, strict=True))
+        for n, (name, lines) in enumerate(zip(names, result, strict=True))
     ]
     layout = plotly.over_time(
         _longest(views), {"yaxis": plotly.axis(f"Goodput of all flows ({unit})", rangemode="tozero")}
@@ -49,17 +49,17 @@ def _totals(names: Sequence[str], views: Sequence[RunView], points: int) -> Figu
 
 
 def _backlogs(names: Sequence[str], views: Sequence[RunView], points: int) -> Figure:
-    found = [curves.queue(view) for view in views]
+    result = [curves.queue(view) for view in views]
     data = [
         plotly.curve(
             samples.times_s,
             samples.backlog_p,
             points // len(views),
-            plotly.look(n),
+            plotly.line_style(n),
             name,
-            PACKETS,
+            "%{y:.0f} packets at %{x:.2f} s",
         )
-        for n, (name, samples) in enumerate(zip(names, found, strict=True))
+        for n, (name, samples) in enumerate(zip(names, result, strict=True))
     ]
     layout = plotly.over_time(_longest(views), {"yaxis": plotly.axis("Backlog (packets)", rangemode="tozero")})
     return Figure(

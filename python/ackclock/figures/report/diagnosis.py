@@ -1,6 +1,6 @@
-"""The page of `ackclock doctor`: what each cause cost, and every finding with its figures and pictures.
+"""The page of `ackclock doctor`: the cost of each cause, and every finding with its evidence and figures.
 
-The diagnosis comes from above: here it is only what it says (`_Diagnosed`).
+The diagnosis comes from above: here it is only what it gives (`_Diagnosis`).
 """
 
 from __future__ import annotations
@@ -12,10 +12,9 @@ from typing import Any, Protocol
 import polars as pl
 
 from ackclock.dataset import Dataset
-from ackclock.figures import capture_figures as drawings
-from ackclock.figures import evidence, numbers
+from ackclock.figures import capture_figures, numbers
 from ackclock.figures.capture_figures.part import Between
-from ackclock.figures.report import capture_figures, page
+from ackclock.figures.report import drawing, page
 from ackclock.figures.report.figures import possible
 from ackclock.figures.report.plotly import Figure
 from ackclock.metrics.view import RunView, runs
@@ -24,23 +23,21 @@ from ackclock.system.files import readable
 #: Points of a figure.
 POINTS = 40_000
 
-#: A picture of a silence shows so many times its length before and after it, and at least so much, in seconds.
+#: A picture of a stall shows so many times its length before and after it, and at least so much, in seconds.
 AROUND, AT_LEAST_S = 1.0, 0.5
 
 
-class _Words(Protocol):
-    """A cause in words."""
+class _Cause(Protocol):
+    @property
+    def label(self) -> str:
+        """Return the cause in words."""
 
     @property
-    def words(self) -> str:
-        """As people say it."""
-
-    @property
-    def cost_words(self) -> str:
-        """What took its share of the time."""
+    def cost_label(self) -> str:
+        """Return the label of its share of the time."""
 
 
-class _Found(Protocol):
+class _Finding(Protocol):
     """A finding: see `ackclock.capture.diagnosis.Finding`."""
 
     @property
@@ -53,70 +50,72 @@ class _Found(Protocol):
     def shown(self) -> tuple[str, ...]: ...
 
 
-class _Diagnosed(Protocol):
+class _Diagnosis(Protocol):
     """A diagnosis: see `ackclock.capture.diagnosis.Diagnosis`."""
 
     @property
-    def verdict(self) -> _Words: ...
+    def verdict(self) -> _Cause: ...
     @property
     def dearest(self) -> Sequence[tuple[Any, float]]: ...
     @property
-    def findings(self) -> Sequence[_Found]: ...
+    def findings(self) -> Sequence[_Finding]: ...
 
 
-def write(data: Dataset, answers: Mapping[str, Any], diagnosed: _Diagnosed, out: Path | str) -> Path:
-    """Writes the page, whole or not at all, and returns its path. Raises `InputError` if it cannot be written."""
-    return page.write(render(data, answers, diagnosed), out)
+def write(data: Dataset, analysis: Mapping[str, Any], diagnosed: _Diagnosis, out: Path | str) -> Path:
+    """Write the page atomically and return its path. Raises `InputError` if it cannot be written."""
+    return page.write(render(data, analysis, diagnosed), out)
 
 
-def render(data: Dataset, answers: Mapping[str, Any], diagnosed: _Diagnosed) -> str:
-    """The page as HTML."""
+def render(data: Dataset, analysis: Mapping[str, Any], diagnosed: _Diagnosis) -> str:
+    """Return the page as HTML."""
     views = list(runs(data))
     findings = list(_findings(views[0] if views else None, diagnosed.findings))
-    verdict = diagnosed.verdict.words
+    verdict = diagnosed.verdict.label
     return page.render(
         "doctor.html.j2",
         title=verdict[:1].upper() + verdict[1:],
-        summary=answers["summary"],
-        costs=[(cause.cost_words, share, numbers.value(share, "share")) for cause, share in diagnosed.dearest],
+        summary=analysis["summary"],
+        costs=[(cause.cost_label, share, numbers.value(share, "share")) for cause, share in diagnosed.dearest],
         findings=findings,
-        files=[readable(str(file["path"])) for file in answers["files"]],
+        files=[readable(str(file["path"])) for file in analysis["files"]],
         drawn="the flow with the most data, unless all flows are drawn",
         figures={
-            f"finding{found['number']}-{figure.key}": figure.spec() for found in findings for figure in found["figures"]
+            f"finding{result['number']}-{figure.key}": figure.spec()
+            for result in findings
+            for figure in result["figures"]
         },
         version=data.manifest.get("ackclock"),
     )
 
 
-def _findings(view: RunView | None, found: Sequence[_Found]) -> Iterator[dict[str, Any]]:
+def _findings(view: RunView | None, result: Sequence[_Finding]) -> Iterator[dict[str, Any]]:
     shown: set[tuple[str, Any]] = set()
-    for number, finding in enumerate(found):
+    for number, finding in enumerate(result):
         figures = [] if view is None else _figures(view, finding, shown)
         yield {
             "number": number,
             "sentence": finding.sentence,
             "next": finding.next,
-            "evidence": evidence.figures(finding.evidence),
+            "evidence": numbers.evidence_items(finding.evidence),
             "figures": figures,
         }
 
 
-def _figures(view: RunView, finding: _Found, shown: set[tuple[str, Any]]) -> list[Figure]:
-    """The finding's pictures, but for those that stand above."""
+def _figures(view: RunView, finding: _Finding, shown: set[tuple[str, Any]]) -> list[Figure]:
+    """Return the finding's figures, but for those shown above."""
     figures = []
     for kind in finding.shown:
         flow, between = _where(view, kind, finding.evidence.get("class"))
         if (kind, between) in shown:
             continue
         shown.add((kind, between))
-        made = possible(lambda: capture_figures.of(drawings.KINDS[kind](view, flow, between), POINTS))  # noqa: B023
+        made = possible(lambda: drawing.figure(capture_figures.KINDS[kind](view, flow, between), POINTS))  # noqa: B023
         figures += [made] if made else []
     return figures
 
 
 def _where(view: RunView, kind: str, stall: str | None) -> tuple[int | None, Between]:
-    """The flow and the time of the longest silence of a class; else the flow with the most data, and all the time."""
+    """Return flow and time of the longest stall of a class; else the flow with the most data, at all times."""
     if kind != "sequence" or stall is None:
         return None, None
     stalls = view.data.scan("stalls").filter((pl.col("run") == view.run) & (pl.col("class") == stall))

@@ -26,23 +26,23 @@ OfRun: TypeAlias = tuple[tuple[Array, Array], ...]
 
 
 def of_run(view: RunView) -> OfRun:
-    """Those of one run."""
+    """Return the distributions of one run."""
     return tuple(curves.distribution(view, quantity) for quantity, *_ in SOURCES)
 
 
 def distributions(runs: Sequence[OfRun], labels: Sequence[str], points: int, *, compares: bool = False) -> Figure:
-    """Distribution functions, one line a run (or with `compares` a result), as labelled; those that some run has."""
-    found = [(source, [run[number] for run in runs]) for number, source in enumerate(SOURCES)]
-    panels = [(source, known) for source, known in found if any(x.size for x, _ in known)]
+    """Return distribution functions, one line a run (or with `compares` a result), of the quantities known."""
+    result = [(source, [run[number] for run in runs]) for number, source in enumerate(SOURCES)]
+    panels = [(source, valid) for source, valid in result if any(x.size for x, _ in valid)]
     if not panels:
         raise InputError("nothing to show the distribution of")
     data: list[Trace] = []
     layout, narrow = plotly.plain(), {"height": 300 * len(panels)}
-    for panel, ((_, unit, title, _), known) in enumerate(panels, start=1):
-        factor, name = numbers.scale(max(float(x[-1]) for x, _ in known if x.size), unit)
+    for panel, ((_, unit, title, _), valid) in enumerate(panels, start=1):
+        factor, name = numbers.scale(max(float(x[-1]) for x, _ in valid if x.size), unit)
         each = max(100, points // len(panels) // len(runs))
-        for run, (x, share) in enumerate(known):
-            data += _distribution(x / factor, share, each, labels[run], plotly.look(run), panel, name)
+        for run, (x, share) in enumerate(valid):
+            data += _distribution(x / factor, share, each, labels[run], plotly.line_style(run), panel, name)
         _panel(layout, narrow, (panel, len(panels)), f"{title} ({name})")
     layout["showlegend"] = len(runs) > 1
     return Figure("cdf", "Distributions", _caption([source[3] for source, _ in panels], compares), data, layout, narrow)
@@ -59,7 +59,7 @@ def _caption(kinds: Sequence[str], compares: bool) -> str:
 
 
 def _panel(layout: dict[str, Any], narrow: dict[str, Any], place: tuple[int, int], title: str) -> None:
-    """The axes of one of several panels: side by side, or one below the other on a narrow page."""
+    """Set up the axes of one of several panels: side by side, or stacked on a narrow page."""
     panel, count = place
     width, height = 1 / (count + 0.1125 * (count - 1)), 1 / (count + 0.285 * (count - 1))
     left, top = (panel - 1) * 1.1125 * width, 1 - (panel - 1) * 1.285 * height

@@ -14,14 +14,14 @@ ASSETS = (*TEMPLATES, "report.css", "report.js", "plotly-cartesian.min.js")
 
 
 def render(template: str, **content: Any) -> str:
-    """A page from one of the templates."""
+    """Render a page from one of the templates."""
     return str(_template(template).render(content))
 
 
 def write(text: str, out: Path | str) -> Path:
-    """Writes a page, whole or not at all, and returns its path. Raises `InputError` if it cannot be written."""
+    """Write a page atomically and return its path. Raises `InputError` if it cannot be written."""
     path = Path(out)
-    folders.put(path, lambda new: new.write_text(text, encoding="utf-8", errors="replace"))
+    folders.atomic_write(path, lambda new: new.write_text(text, encoding="utf-8", errors="replace"))
     return path
 
 
@@ -40,6 +40,6 @@ def _template(name: str) -> Any:
 
 
 def _script_json(value: Any) -> str:
-    """JSON that cannot end the script element it stands in."""
+    """Return JSON that cannot end the script element that contains it."""
     text = json.dumps(value, separators=(",", ":"), allow_nan=False)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

@@ -1,4 +1,4 @@
-"""How the report draws: plotly.js traces and layouts as plain dictionaries.
+"""Traces and layouts of plotly.js as plain dictionaries.
 
 Numbers travel as base64 of 32-bit floats, which plotly.js reads directly; long curves are thinned by minimum and
 maximum (see `curves`), so that peaks survive and a report stays small.
@@ -22,14 +22,14 @@ QUIET, FAINT, SHADE = "#6b6b6b", "#e3e3e3", "#f4f4f4"
 RIGHT = 16
 
 #: Lines of a cloud that are drawn, evenly chosen.
-MOST_CLOUD_LINES = 60
+MAX_CLOUD_LINES = 60
 
 Trace = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A plotly figure with its heading, what it shows in words, and a note under it."""
+    """A plotly figure with its heading, its caption, and a layout for narrow pages."""
 
     key: str
     heading: str
@@ -39,38 +39,39 @@ class Figure:
     narrow: dict[str, Any] = field(default_factory=dict)
 
     def spec(self) -> dict[str, Any]:
-        """What the page's script draws; `narrow` is merged into the layout on a narrow page."""
+        """Return what the page's script draws; `narrow` is merged into the layout on a narrow page."""
         return {"data": self.data, "layout": self.layout, "narrow": self.narrow}
 
 
 def traces(lines: Lines, points: int, hover: str) -> list[Trace]:
-    """All the lines: each for itself, or as a cloud where there are many; `points` in all."""
-    if lines.count > palette.MOST_LINES:
+    """Return all the lines, or a cloud where there are many; `points` in all."""
+    if lines.count > palette.MAX_LINES:
         return _cloud(lines, points, hover)
     each = points // lines.count
     return [
-        curve(lines.times_s, lines.values[:, n], each, look(n), label, hover) for n, label in enumerate(lines.labels)
+        curve(lines.times_s, lines.values[:, n], each, line_style(n), label, hover)
+        for n, label in enumerate(lines.labels)
     ]
 
 
 def _cloud(lines: Lines, points: int, hover: str) -> list[Trace]:
-    """Thin lines of some flows, the band of 80 % of all, and the mean, for each group."""
-    found: list[Trace] = []
+    """Return thin lines of some flows, the band of 80 % of all, and the mean, for each group."""
+    result: list[Trace] = []
     for number, (name, group) in enumerate(lines.by_group()):
         if group.count <= palette.FEW:
             labels = [label if group.count > 1 else name for label in group.labels]
             each = points // lines.count
-            found += [
-                curve(group.times_s, group.values[:, n], each, look(number), labels[n], hover)
+            result += [
+                curve(group.times_s, group.values[:, n], each, line_style(number), labels[n], hover)
                 for n in range(group.count)
             ]
         else:
-            found += _cloud_of(group, name, palette.colour(number), points, hover)
-    return found
+            result += _cloud_of(group, name, palette.colour(number), points, hover)
+    return result
 
 
 def _cloud_of(lines: Lines, name: str, colour: str, points: int, hover: str) -> list[Trace]:
-    drawn = palette.drawn(lines.count, MOST_CLOUD_LINES)
+    drawn = palette.drawn(lines.count, MAX_CLOUD_LINES)
     thin = [
         curve(lines.times_s, lines.values[:, c], points // drawn.size, {"color": colour}, lines.labels[c], hover)
         | {"opacity": 0.25, "showlegend": bool(c == drawn[0]), "legendgroup": f"{name} flows"}
@@ -96,7 +97,7 @@ def _cloud_of(lines: Lines, name: str, colour: str, points: int, hover: str) -> 
 
 
 def curve(x: Array, y: Array, points: int, look: dict[str, Any], name: str, hover: str) -> Trace:
-    """One thinned curve; `hover` is what pointing at it says (a plotly template)."""
+    """Return one thinned curve; `hover` is a plotly template."""
     x, y = curves.thinned(x, y, max(points, 200))
     return {
         "type": "scatter",
@@ -110,12 +111,12 @@ def curve(x: Array, y: Array, points: int, look: dict[str, Any], name: str, hove
 
 
 def numbers(values: Array) -> dict[str, str]:
-    """A typed array as plotly.js takes it."""
+    """Return a typed array as plotly.js takes it."""
     return {"dtype": "f4", "bdata": base64.b64encode(np.asarray(values, dtype="<f4").tobytes()).decode()}
 
 
 def plain() -> dict[str, Any]:
-    """What all layouts have in common."""
+    """Return the layout that all figures share."""
     return {
         "font": {"family": "system-ui, sans-serif", "size": 13, "color": palette.INK},
         "paper_bgcolor": "white",
@@ -136,41 +137,33 @@ def plain() -> dict[str, Any]:
 
 
 def over_time(view: RunView, axes: dict[str, Any]) -> dict[str, Any]:
-    """A layout over the run's time with these vertical axes, the warm-up shaded."""
+    """Return a layout over the run's time with these vertical axes, the warm-up shaded."""
     layout = plain() | {"xaxis": axis("Time (s)", range=[0, view.duration_s])} | axes
     if view.warmup_s > 0:
-        layout["shapes"] += [_warmup(view, name.replace("axis", "")) for name in axes if name.startswith("yaxis")]
-        layout["annotations"].append(
-            _note("warm-up", QUIET)
-            | {"xref": "x", "yref": "paper", "x": 0, "y": 1, "xanchor": "left", "yanchor": "top"}
-        )
+        for name in axes:
+            shade(layout, name.replace("axis", ""), 0.0, view.warmup_s)
+        note_warmup(layout)
     return layout
 
 
-def _warmup(view: RunView, axis: str) -> dict[str, Any]:
-    place = {"xref": "x", "yref": f"{axis} domain", "x0": 0, "x1": view.warmup_s, "y0": 0, "y1": 1}
-    return {"type": "rect", **place, "fillcolor": SHADE, "line": {"width": 0}, "layer": "below"}
+def shade(layout: dict[str, Any], axis: str, start_s: float, end_s: float, colour: str = SHADE) -> None:
+    """Shade an interval of time in the panel of a vertical axis."""
+    place = {"xref": "x", "yref": f"{axis} domain", "x0": start_s, "x1": end_s, "y0": 0, "y1": 1}
+    layout["shapes"].append({"type": "rect", **place, "fillcolor": colour, "line": {"width": 0}, "layer": "below"})
+
+
+def note_warmup(layout: dict[str, Any]) -> None:
+    """Name the shaded warm-up."""
+    place = {"xref": "x", "yref": "paper", "x": 0, "y": 1, "xanchor": "left", "yanchor": "top"}
+    layout["annotations"].append(_note("warm-up", QUIET) | place)
 
 
 def _note(text: str, colour: str) -> dict[str, Any]:
     return {"text": text, "showarrow": False, "font": {"size": 11, "color": colour}}
 
 
-def two_panels(view: RunView, above: str, below: str) -> dict[str, Any]:
-    """Two panels over one time axis."""
-    layout = over_time(
-        view,
-        {
-            "yaxis": axis(above, domain=[0.54, 1], rangemode="tozero"),
-            "yaxis2": axis(below, domain=[0, 0.46], rangemode="tozero", anchor="x"),
-        },
-    )
-    layout["xaxis"]["anchor"] = "y2"
-    return layout | {"height": 520}
-
-
 def axis(title: str, **more: Any) -> dict[str, Any]:
-    """An axis with a title (and its unit)."""
+    """Return an axis with a title (and its unit)."""
     common = {
         "title": {"text": title, "standoff": 8},
         "gridcolor": FAINT,
@@ -184,11 +177,11 @@ def axis(title: str, **more: Any) -> dict[str, Any]:
 
 
 def reference(layout: dict[str, Any], axis: str, value: float, text: str) -> None:
-    """A horizontal line with its name in the right margin."""
+    """Add a horizontal line with its name in the right margin."""
     line = {"color": palette.INK, "width": 1, "dash": "dash"}
     place = {"xref": "paper", "x0": 0, "x1": 1, "yref": axis, "y0": value, "y1": value}
     layout["shapes"].append({"type": "line", **place, "line": line})
-    beside = {
+    label_place = {
         "xref": "paper",
         "x": 1,
         "xanchor": "left",
@@ -197,20 +190,12 @@ def reference(layout: dict[str, Any], axis: str, value: float, text: str) -> Non
         "yanchor": "middle",
         "align": "left",
     }
-    layout["annotations"].append(_note(text, palette.INK) | beside)
+    layout["annotations"].append(_note(text, palette.INK) | label_place)
     layout["margin"] = {**layout["margin"], "r": 68}
 
 
-def explained(lines: Lines, what: str) -> str:
-    """A caption for lines or for a cloud of them."""
-    if lines.count > palette.MOST_LINES:
-        some = f"some of the {lines.count:,} flows as thin lines, the mean as a thick one"
-        return f"{what}: {some}, and the band that holds 80 % of all flows."
-    return f"{what}. Click a name in the legend to hide it, double-click to see it alone."
-
-
-def look(number: int) -> dict[str, str]:
-    """Colour and dash of line `number`: each colour solid, then dashed, then dotted."""
+def line_style(number: int) -> dict[str, str]:
+    """Return colour and dash of line `number`: each colour solid, then dashed, then dotted."""
     return {"color": palette.colour(number), "dash": palette.dashed(number, ("solid", "dash", "dot"))}
 
 

@@ -10,14 +10,14 @@ from ackclock.figures.curves import Responses
 from ackclock.figures.report import plotly
 from ackclock.figures.report.plotly import Figure, Trace
 from ackclock.metrics.protocols import Recorded
-from ackclock.metrics.response_means import response_means
+from ackclock.metrics.response import response_means
 
 #: Finished transfers that make the figure worth showing.
 FEWEST = 20
 
 
 def response(data: Recorded) -> Figure:
-    """Mean completion time over size, with 95 % intervals; raises `InputError` below 20 finished transfers."""
+    """Return mean completion time over size, with 95 % intervals; `InputError` below 20 finished transfers."""
     lines = curves.responses(response_means(data))
     if sum(line.finished for line in lines) < FEWEST:
         raise InputError("too few finished transfers for a figure")
@@ -56,6 +56,6 @@ def _line(line: Responses, number: int, scales: tuple[float, float], unit: str) 
             "arrayminus": plotly.numbers(np.nan_to_num(line.means_s - line.lows_s) / time),
             "thickness": 1,
         },
-        "line": {"width": 1.3, **plotly.look(number)},
+        "line": {"width": 1.3, **plotly.line_style(number)},
         "hovertemplate": f"%{{x:.3g}} {unit}",
     }

@@ -56,13 +56,13 @@ class FlowTable:
 def metric_rows(
     summaries: Sequence[Mapping[str, Summary]], runs: Sequence[Sequence[Mapping[str, Value]]]
 ) -> list[MetricRow]:
-    """The metrics that at least one result has."""
+    """Return the metrics that at least one result has."""
     known = [name for name, metric in METRICS.items() if not metric.per_flow and any(s[name].n for s in summaries)]
     return [_metric_row(name, summaries, runs) for name in known]
 
 
 def missing(summaries: Sequence[Mapping[str, Summary]]) -> list[str]:
-    """Labels of the metrics that no result has."""
+    """Return labels of the metrics that no result has."""
     return [
         metric.label
         for name, metric in METRICS.items()
@@ -90,7 +90,7 @@ def _cell(summary: Summary, unit: str, values: Sequence[Value]) -> tuple[str, st
 
 
 def flow_table(runs: Runs) -> FlowTable:
-    """The first flows with their means over the runs."""
+    """Return the first flows with their means over the runs."""
     every, rates = runs.flows, runs.rates
     again = pl.col("measured_retransmissions").sum() / pl.col("measured_sent_packets").sum()
     counted = pl.col("measured_retransmissions").count() > 0
@@ -101,12 +101,12 @@ def flow_table(runs: Runs) -> FlowTable:
     )
     joined = means.join(rates, on="flow", how="left").sort("flow")
     rows = tuple(_flow_row(row, runs.data.plan) for row in joined.head(MAX_FLOWS).iter_rows(named=True))
-    used = [n for n in range(len(HEADS)) if n not in OPTIONAL or _says_more(n, rows)]
+    used = [n for n in range(len(HEADS)) if n not in OPTIONAL or _adds_information(n, rows)]
     return FlowTable(tuple(HEADS[n] for n in used), tuple(tuple(row[n] for n in used) for row in rows), runs.flow_count)
 
 
-def _says_more(column: int, rows: Sequence[Sequence[str]]) -> bool:
-    """Whether an optional column has something that the one it stands beside has not."""
+def _adds_information(column: int, rows: Sequence[Sequence[str]]) -> bool:
+    """Return True if an optional column adds something to the column of CCAs."""
     return any(row[column] not in (numbers.NOTHING, row[2]) for row in rows)
 
 

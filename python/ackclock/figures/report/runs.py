@@ -1,4 +1,4 @@
-"""What a report says of all the runs of a result, gathered from one at a time: the tables of no two are in memory."""
+"""Data of all the runs of a result, gathered from one run at a time: only one run's tables are in memory."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from ackclock.metrics.view import Array
 #: Flows that the report's table shows: those with the smallest numbers.
 MAX_FLOWS = 100
 
-#: How much of a long array is reckoned with at a time.
+#: Elements of a long array that are processed at a time.
 PART = 2**20
 
-#: What the table says of a flow, of the dataset's `flows`.
+#: Columns of the dataset's `flows` in the report's table.
 COLUMNS = (
     "flow",
     "group",
@@ -38,13 +38,13 @@ COLUMNS = (
     "measured_timeouts",
 )
 
-#: What it says beside that: goodput, and the share of all the data (not of UDP flows).
+#: Further columns: goodput, and the share of all the data (not of UDP flows).
 RATES = {"flow": pl.UInt32, "goodput_bps": pl.Float64, "share": pl.Float64}
 
 
 @dataclass(frozen=True, slots=True)
 class Runs:
-    """The runs of a result: each one's metrics and distributions; the first flows; of all flows, what is needed.
+    """The runs of a result: each one's metrics and distributions; the first flows; sums over all flows.
 
     `flows` has the first flows of each run, `rates` what they got on average; `range_bps` is from the least to the most
     that any TCP flow got on average (None: nothing known).
@@ -61,59 +61,59 @@ class Runs:
 
     @property
     def summaries(self) -> Mapping[str, Summary]:
-        """Each metric over the runs."""
+        """Return each metric over the runs."""
         return metrics.summary([dict(values) for values in self.values])
 
 
 def gathered(data: Recorded) -> tuple[RunView, Runs]:
-    """The first run, which is drawn, and what is said of all. Raises `InputError` for a result without runs."""
+    """Return the first run, which is drawn, and the data of all. Raises `InputError` for a result without runs."""
     first: RunView | None = None
-    names, values, found, flows, rates, goodputs = [], [], [], [], [], _Means()
+    names, values, result, flows, rates, goodputs = [], [], [], [], [], _Means()
     for view in metrics.runs(data):
         first = first or view
         names.append(view.name)
         values.append(metrics.of_run(view))
-        found.append(distributions.of_run(view))
+        result.append(distributions.of_run(view))
         flows += _first_flows(view, goodputs)
         rates += _first_rates(view, goodputs)
     if first is None:
         raise InputError("the result holds no runs to report on")
     means = pl.concat(rates).group_by("flow").agg(pl.col("goodput_bps", "share").mean()).sort("flow")
     runs = Runs(
-        data, tuple(names), tuple(values), tuple(found), pl.concat(flows), means, goodputs.numbers, goodputs.range
+        data, tuple(names), tuple(values), tuple(result), pl.concat(flows), means, goodputs.numbers, goodputs.range
     )
     return first, runs
 
 
-def _first_flows(view: RunView, seen: _Means) -> list[pl.DataFrame]:
-    """The first TCP flows, and the first UDP flows, of a run."""
-    found = pl.DataFrame()
+def _first_flows(view: RunView, numbered: _Means) -> list[pl.DataFrame]:
+    """Return the first TCP flows, and the first UDP flows, of a run."""
+    result = pl.DataFrame()
     for block in view.rows("flows").blocks(*COLUMNS):
-        seen.see(block["flow"])
-        found = pl.concat([found, block.frame.select(COLUMNS)], how="vertical" if found.width else "diagonal")
-        found = found.sort("flow").head(MAX_FLOWS)
-    seen.see(view.datagrams["flow"].to_numpy())
+        numbered.register(block["flow"])
+        result = pl.concat([result, block.frame.select(COLUMNS)], how="vertical" if result.width else "diagonal")
+        result = result.sort("flow").head(MAX_FLOWS)
+    numbered.register(view.datagrams["flow"].to_numpy())
     others = view.datagrams.select(COLUMNS).head(MAX_FLOWS)
-    return [found, others] if found.width else [others]
+    return [result, others] if result.width else [others]
 
 
 def _first_rates(view: RunView, goodputs: _Means) -> list[pl.DataFrame]:
-    """Goodput while it was there and share of all the data of the first TCP flows; goodput of the first UDP flows."""
+    """Return goodput and share of the first TCP flows, and goodput of the first UDP flows."""
     udp = pl.DataFrame({"flow": view.datagrams["flow"], "goodput_bps": throughput.datagram_rates_bps(view)})
-    found = [udp.head(MAX_FLOWS).with_columns(pl.lit(None, dtype=pl.Float64).alias("share"))]
-    rates, data = view.once(throughput.rates_while_there_bps), throughput.flow_rates_bps(view)
+    result = [udp.head(MAX_FLOWS).with_columns(pl.lit(None, dtype=pl.Float64).alias("share"))]
+    rates, data = view.cached(throughput.active_rates_bps), throughput.flow_rates_bps(view)
     if rates is not None and data is not None:
         flows = throughput.present_flows(view)
         first = _lowest(flows, MAX_FLOWS)
         share = data[first] / (data.sum() or 1.0)
         del data  # there may be ten million
         goodputs.add(flows, rates)
-        found.append(pl.DataFrame({"flow": flows[first], "goodput_bps": rates[first], "share": share}, schema=RATES))
-    return found
+        result.append(pl.DataFrame({"flow": flows[first], "goodput_bps": rates[first], "share": share}, schema=RATES))
+    return result
 
 
 def _lowest(numbers: npt.NDArray[np.uint32], count: int) -> npt.NDArray[np.intp]:
-    """The places of the lowest numbers, at most so many, in the order of the numbers."""
+    """Return the places of the lowest numbers, at most so many, in the order of the numbers."""
     if numbers.size > count:
         few = np.flatnonzero(numbers <= np.partition(numbers, count - 1)[count - 1])
     else:
@@ -122,20 +122,20 @@ def _lowest(numbers: npt.NDArray[np.uint32], count: int) -> npt.NDArray[np.intp]
 
 
 class _Means:
-    """Values of things that have numbers, added up over runs."""
+    """Means of numbered values over runs."""
 
     def __init__(self) -> None:
-        self._seen = np.zeros(0, dtype=bool)
+        self._registered = np.zeros(0, dtype=bool)
         self._sums = np.zeros(0)
         self._counts = np.zeros(0, dtype=np.uint32)
 
-    def see(self, numbers: npt.NDArray[np.uint32]) -> None:
-        """Counts the things, each once."""
-        self._seen = _grown(self._seen, numbers)
-        self._seen[numbers] = True
+    def register(self, numbers: npt.NDArray[np.uint32]) -> None:
+        """Register numbers, each once."""
+        self._registered = _grown(self._registered, numbers)
+        self._registered[numbers] = True
 
     def add(self, numbers: npt.NDArray[np.uint32], values: Array) -> None:
-        """A run's value of each of some different things."""
+        """Add a run's values."""
         self._sums, self._counts = _grown(self._sums, numbers), _grown(self._counts, numbers)
         for part in _parts(numbers.size):
             self._sums[numbers[part]] += values[part]
@@ -143,22 +143,22 @@ class _Means:
 
     @property
     def numbers(self) -> int:
-        """How many different things there were."""
-        return int(self._seen.sum())
+        """Return how many different numbers there were."""
+        return int(self._registered.sum())
 
     @property
     def range(self) -> tuple[float | None, float | None]:
-        """The least and the most of the means."""
-        least, most = np.inf, -np.inf
+        """Return the smallest and the largest of the means."""
+        lowest, highest = np.inf, -np.inf
         for part in _parts(self._counts.size):
-            known = self._counts[part] > 0
-            means = self._sums[part][known] / self._counts[part][known]
-            least, most = min(least, means.min(initial=np.inf)), max(most, means.max(initial=-np.inf))
-        return (float(least), float(most)) if least <= most else (None, None)
+            valid = self._counts[part] > 0
+            means = self._sums[part][valid] / self._counts[part][valid]
+            lowest, highest = min(lowest, means.min(initial=np.inf)), max(highest, means.max(initial=-np.inf))
+        return (float(lowest), float(highest)) if lowest <= highest else (None, None)
 
 
 def _parts(size: int) -> Iterator[slice]:
-    """An array in parts, so that what is reckoned with each takes little memory beside the array."""
+    """Yield slices of an array, so that temporary arrays stay small."""
     return (slice(first, first + PART) for first in range(0, size, PART))
 
 

@@ -1,4 +1,4 @@
-"""The answer first: what a result says, in sentences."""
+"""Conclusions of a report, in sentences."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ackclock.figures import curves, numbers
-from ackclock.figures.sweep_summary import LEAST_DIFFERENCE
+from ackclock.figures.sweep_summary import MIN_DIFFERENCE
 from ackclock.metrics import RunView, Summary
 
 #: From these values of Jain's index on, the shares are called so.
@@ -19,7 +19,7 @@ Summaries = Mapping[str, Summary]
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What the sentences are about: a result's name, its summaries, and a few numbers of its plan.
+    """Facts for the sentences: a result's name, its summaries, and a few numbers of its plan.
 
     `flows` are those of TCP, `datagrams` those of UDP; `rate_bps` is that of all bottlenecks together, of which there
     are none where no link is known.
@@ -37,50 +37,50 @@ class Subject:
     datagrams: int = 0
 
     def mean(self, metric: str) -> float | None:
-        """A metric's mean over the runs."""
-        found = self.summaries.get(metric)
-        return None if found is None else found.mean
+        """Return a metric's mean over the runs."""
+        result = self.summaries.get(metric)
+        return None if result is None else result.mean
 
 
 def sentences(subject: Subject) -> list[str]:
-    """How well the flows shared the link, at what delay, with what losses, and how sure that is."""
+    """Return sentences on utilisation, fairness, delay, loss and confidence."""
     parts = [say(subject) for say in (_use, _fairness, _delay, _loss, _completion, _certainty)]
     return [part for part in parts if part]
 
 
 def comparison(subjects: Sequence[Subject]) -> list[str]:
-    """Which result was best in what; only where best and next clearly differ (see `_doubt`)."""
-    asked = (
+    """Return which result was best in each metric, where best and next clearly differ (see `_doubt`)."""
+    questions = (
         ("utilisation", True, "used the link best", "utilisation"),
         ("queue_delay_mean_s", False, "kept the queue shortest", "mean queueing delay"),
         ("jain", True, "shared most evenly", "Jain's index"),
         ("loss_rate", False, "lost least", "loss rate"),
     )
-    found = (_best(subjects, *question) for question in asked)
-    return [sentence for sentence in found if sentence]
+    result = (_best(subjects, *question) for question in questions)
+    return [sentence for sentence in result if sentence]
 
 
 def counted(number: int, noun: str) -> str:
-    """`ten flows`, `one flow`, `40 flows`."""
+    """Return `ten flows`, `one flow`, `40 flows`."""
     word = NUMBERS[number] if number < len(NUMBERS) else f"{number:,}"
     return f"{word} {noun}{'' if number == 1 else 's'}"
 
 
 def _use(subject: Subject) -> str:
     share, goodput = subject.mean("utilisation"), subject.mean("goodput_bps")
-    several, alone = subject.bottlenecks > 1, subject.flows == 1 and not subject.datagrams
+    several, is_single = subject.bottlenecks > 1, subject.flows == 1 and not subject.datagrams
     place = counted(subject.bottlenecks, "bottleneck") if several else "the bottleneck"
-    beside = f" with {counted(subject.datagrams, 'UDP flow')}" if subject.datagrams else ""
-    did = f"shared {place}{beside}" if not alone else f"crossed {place}" if several else f"had {place} to itself"
+    extra = f" with {counted(subject.datagrams, 'UDP flow')}" if subject.datagrams else ""
+    did = f"shared {place}{extra}" if not is_single else f"crossed {place}" if several else f"had {place} to itself"
     if not subject.bottlenecks:
-        did = f"{'was' if subject.flows == 1 else 'were'} seen{beside}"
+        did = f"{'was' if subject.flows == 1 else 'were'} seen{extra}"
     start = f"{counted(subject.flows, 'flow').capitalize()} {did}"
     rate = numbers.value(subject.rate_bps, "bit/s") if subject.rate_bps else "rate"
     of = f"{'their' if several else 'its'} {rate}"
     facts = [f"used {numbers.value(share, 'share')} of {of}"] if share is not None else []
     data = "TCP data" if subject.datagrams else "data"
     facts += [f"delivered {numbers.value(goodput, 'bit/s')} of {data}"] if goodput is not None else []
-    return f"{start}: {'it' if alone else 'together they'} {' and '.join(facts)}." if facts else f"{start}."
+    return f"{start}: {'it' if is_single else 'together they'} {' and '.join(facts)}." if facts else f"{start}."
 
 
 def _fairness(subject: Subject) -> str:
@@ -99,9 +99,9 @@ def _delay(subject: Subject) -> str:
     mean_s, p95_s = subject.mean("queue_delay_mean_s"), subject.mean("queue_delay_p95_s")
     if mean_s is None:
         return ""
-    most = f", 95 % of them at most {numbers.value(p95_s, 's')}" if p95_s is not None else ""
+    p95_text = f", 95 % of them at most {numbers.value(p95_s, 's')}" if p95_s is not None else ""
     base = f", on top of {numbers.value(subject.base_rtt_s, 's')} of base round-trip time" if subject.base_rtt_s else ""
-    return f"Packets waited {numbers.value(mean_s, 's')} on average in the queue{most}{base}."
+    return f"Packets waited {numbers.value(mean_s, 's')} on average in the queue{p95_text}{base}."
 
 
 def _loss(subject: Subject) -> str:
@@ -130,7 +130,7 @@ def _certainty(subject: Subject) -> str:
     if subject.seeds < 2 and not subject.bottlenecks:
         return "It was seen once: nothing tells how much another time would differ, and no interval is given."
     if subject.seeds < 2:
-        return "This is one run: it says nothing about how much another would differ, and no interval is given."
+        return "This is one run: it gives nothing about how much another would differ, and no interval is given."
     runs = counted(subject.seeds, "run")
     return f"Values are means over {runs} with different seeds; the intervals below are 95 % confidence intervals."
 
@@ -149,11 +149,11 @@ def _best(subjects: Sequence[Subject], metric: str, highest: bool, praise: str, 
 
 
 def _doubt(one: Summary, other: Summary) -> str:
-    """Why two means are called no different; empty where they differ, and surely."""
+    """Return why two means are not called different; empty where they differ significantly."""
     ends = (one.ci95_low, one.ci95_high, other.ci95_low, other.ci95_high)
     if any(end is None for end in ends):
         return "one run has no interval"
-    if abs((one.mean or 0.0) - (other.mean or 0.0)) < LEAST_DIFFERENCE * abs(one.mean or 0.0):
+    if abs((one.mean or 0.0) - (other.mean or 0.0)) < MIN_DIFFERENCE * abs(one.mean or 0.0):
         return "less than 1 % apart"
     low, high, other_low, other_high = (float(end) for end in ends if end is not None)
     return "" if high < other_low or other_high < low else "their intervals overlap"
@@ -168,13 +168,13 @@ def _unit(metric: str) -> str:
 def subject_of(
     name: str, view: RunView, summaries: Summaries, rates_bps: tuple[float | None, float | None], seeds: int
 ) -> Subject:
-    """The subject of one result, of which this is the first run; `rates_bps`: its flows' least and most."""
+    """Return the subject of one result; `rates_bps` are its flows' smallest and largest."""
     links = [view.plan.links[number] for number in view.plan.bottlenecks]
     rates = [link.rate_bps for link in links if link.rate_bps is not None]
     return Subject(
         name,
         summaries,
-        curves.flows_seen(view),
+        curves.tcp_flow_count(view),
         seeds,
         sum(rates) if rates and len(rates) == len(links) else None,
         view.plan.mean_base_rtt_s,

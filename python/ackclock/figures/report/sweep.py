@@ -1,4 +1,4 @@
-"""The report of a sweep, or of several with the same keys: charts of the main metrics, and the table of points."""
+"""Report of a sweep, or of several with the same keys: charts of the main metrics, and the table of points."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ackclock.figures.report import page, plotly
 from ackclock.figures.report.plotly import Figure
 
 #: Maps of at most so many places along a side have their numbers written in; from light to dark.
-MOST_WRITTEN = 14
+MAX_WRITTEN = 14
 COLOURS = [[0, "#F2F7FB"], [0.33, "#9BBBD3"], [0.67, "#0072B2"], [1, "#003A5C"]]
 
 #: Points that the table shows.
@@ -22,7 +22,7 @@ MAX_ROWS = 500
 
 
 class Reported(Swept, Protocol):
-    """A sweep and how it came about."""
+    """A sweep with its manifest."""
 
     @property
     def manifest(self) -> Mapping[str, Any]:
@@ -30,12 +30,12 @@ class Reported(Swept, Protocol):
 
 
 def write(sweeps: Sequence[Reported], out: Path | str) -> Path:
-    """Writes the report to `out`, whole or not at all, and returns its path. Raises `InputError`."""
+    """Write the report to `out` atomically and return its path. Raises `InputError`."""
     return page.write(render(sweeps), out)
 
 
 def render(sweeps: Sequence[Reported]) -> str:
-    """The report as HTML."""
+    """Return the report as HTML."""
     drawn: Sequence[Chart | Map] = charts.maps(sweeps[0]) if charts.is_map(sweeps) else charts.charts(sweeps)
     figures = [_map(each) if isinstance(each, Map) else _figure(each) for each in drawn]
     names = [chart.metric for chart in drawn]
@@ -48,7 +48,7 @@ def render(sweeps: Sequence[Reported]) -> str:
         heads=[metrics.METRICS[name].label for name in names],
         rows=[row for sweep in sweeps for row in _rows(sweep, names)][:MAX_ROWS],
         several=len(sweeps) > 1,
-        answers=[
+        conclusions=[
             (sweep.engine, said)
             for sweep in sweeps
             if (said := [*sweep_summary.sentences(sweep), *sweep_summary.phases(sweep)])
@@ -56,14 +56,14 @@ def render(sweeps: Sequence[Reported]) -> str:
         one_run=all(point["n"] < 2 for sweep in sweeps for point in sweep.points),
         not_shared=charts.not_shared(sweeps),
         points=sum(len(sweep.points) for sweep in sweeps),
-        sweeps=[_again(sweep) for sweep in sweeps],
+        sweeps=[_commands(sweep) for sweep in sweeps],
         figures={f"sweep-{figure.key}": figure.spec() for figure in figures},
         version=sweeps[0].manifest.get("ackclock"),
     )
 
 
 def _rows(sweep: Reported, names: Sequence[str]) -> list[tuple[str, ...]]:
-    """Whose, the swept values, n, and the metrics."""
+    """Return rows of engine, swept values, n, and the metrics."""
     return [
         (sweep.engine, *charts.values_of(sweep, point), str(point["n"]), *(_cell(point, name) for name in names))
         for point in sweep.points
@@ -71,11 +71,11 @@ def _rows(sweep: Reported, names: Sequence[str]) -> list[tuple[str, ...]]:
 
 
 def _cell(point: Mapping[str, Any], name: str) -> str:
-    found = point["summary"][name]
-    return numbers.estimate(found["mean"], found["ci95_low"], found["ci95_high"], metrics.METRICS[name].unit)
+    result = point["summary"][name]
+    return numbers.estimate(result["mean"], result["ci95_low"], result["ci95_high"], metrics.METRICS[name].unit)
 
 
-def _again(sweep: Reported) -> dict[str, str]:
+def _commands(sweep: Reported) -> dict[str, str]:
     manifest = sweep.manifest
     return {
         "engine": sweep.engine,
@@ -102,9 +102,9 @@ def _figure(chart: Chart) -> Figure:
 
 
 def _map(drawn: Map) -> Figure:
-    """A colour for each point; its number appears when it is pointed at, and is written in where there is room."""
+    """Return a heatmap; numbers appear on hover, and in the cells where there is room."""
     title = f"{drawn.title} ({drawn.unit})" if drawn.unit else drawn.title
-    written = len(drawn.x) <= MOST_WRITTEN and len(drawn.y) <= MOST_WRITTEN
+    written = len(drawn.x) <= MAX_WRITTEN and len(drawn.y) <= MAX_WRITTEN
     trace = {
         "type": "heatmap",
         "z": [[mean if math.isfinite(mean) else None for mean in row] for row in drawn.means],
@@ -126,7 +126,7 @@ def _places(across: Across, places: Sequence[float]) -> dict[str, Any]:
 
 
 def _trace(line: Line, chart: Chart) -> dict[str, Any]:
-    look = plotly.look(line.kind) | ({"dash": ("dash", "dot")[(line.sweep - 1) % 2]} if line.sweep else {})
+    look = plotly.line_style(line.kind) | ({"dash": ("dash", "dot")[(line.sweep - 1) % 2]} if line.sweep else {})
     known = [high == high and low == low for low, high in zip(line.lows, line.highs, strict=True)]  # noqa: PLR0124
     bars = {
         "type": "data",

@@ -31,8 +31,8 @@ Our deviations from the print, each checked against numerical integration:
 
 from __future__ import annotations
 
-from ackclock.theory.pendulum.filling import LEAST_P, Filling, Side, side
+from ackclock.theory.pendulum.filling import MIN_P, Filling, Side, side
 from ackclock.theory.pendulum.machine import Loss, Stretch, Tilt, stretches
 from ackclock.theory.pendulum.trajectory import Trajectory, follow
 
-__all__ = ["LEAST_P", "Filling", "Loss", "Side", "Stretch", "Tilt", "Trajectory", "follow", "side", "stretches"]
+__all__ = ["MIN_P", "Filling", "Loss", "Side", "Stretch", "Tilt", "Trajectory", "follow", "side", "stretches"]

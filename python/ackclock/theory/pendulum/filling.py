@@ -12,7 +12,7 @@ import numpy.typing as npt
 from ackclock.errors import InputError
 
 #: Fewer packets than this on a way with its queue full are no window that could be halved.
-LEAST_P = 2.0
+MIN_P = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,16 +31,16 @@ class Side:
 
     @property
     def pipe_p(self) -> float:
-        """What fills the link with the queue empty: C τ (packets)."""
+        """Return C τ, the packets that fill the link with the queue empty."""
         return self.rate_p * self.base_rtt_s
 
     @property
     def full_p(self) -> float:
-        """The window at which the queue is full of the flow's own data: Q + C τ (packets)."""
+        """Return Q + C τ, the window at which the queue is full of the flow's own data (packets)."""
         return self.queue_p + self.pipe_p
 
     def wait_s(self, window_p: float) -> float:
-        """w* / C of the flow: its wait here if the backlog is here; negative while it does not fill the link."""
+        """Return w* / C of the flow: its wait here if the backlog is here; negative while it does not fill the link."""
         return window_p / self.rate_p - self.base_rtt_s
 
 
@@ -52,7 +52,7 @@ def side(
     queue_bytes: float | None = None,
     queue_packets: float | None = None,
 ) -> Side:
-    """A direction from its rate (bit/s), the RTT with empty queues (s), a full packet on the wire (bytes) and a limit.
+    """Return a direction from its rate (bit/s), the RTT with empty queues (s), the packet size (bytes) and a limit.
 
     The limit is in bytes, where ACKs are taken to need no room, or in packets, where each takes that of a full one.
     Raises `InputError` if not exactly one is given, for numbers that are not positive, and for a way that cannot hold
@@ -64,8 +64,8 @@ def side(
         raise InputError("pendulum: found a rate, RTT or packet size that is not positive; expected positive numbers")
     queue_p = queue_packets if queue_bytes is None else queue_bytes / packet_bytes
     made = Side(rate_bps / (8 * packet_bytes), float(queue_p or 0), base_rtt_s, queue_bytes is None)
-    if made.queue_p < 0 or made.full_p < LEAST_P:
-        raise InputError(f"pendulum: found a way that holds {made.full_p:.2g} packets; expected {LEAST_P:g} at least")
+    if made.queue_p < 0 or made.full_p < MIN_P:
+        raise InputError(f"pendulum: found a way that holds {made.full_p:.2g} packets; expected {MIN_P:g} at least")
     return made
 
 
@@ -89,28 +89,28 @@ class Filling:
 
     @property
     def lead_p(self) -> float:
-        """The constant a = C_i (τ_j − τ_i): 0 for equal RTTs."""
+        """Return the constant a = C_i (τ_j − τ_i): 0 for equal RTTs."""
         return self.mine.rate_p * (self.other.base_rtt_s - self.mine.base_rtt_s)
 
     def window_at(self, elapsed_s: float) -> float:
-        """w_i after some time in the state: equation 4.10."""
+        """Return w_i after some time in the state: equation 4.10."""
         return math.sqrt(self.mine_p**2 + 2 * self.growth_p * self.mine.rate_p * elapsed_s)
 
     def lasts_s(self, window_p: float) -> float:
-        """When w_i has grown to this: equation 4.10 the other way round."""
+        """Return when w_i has grown to this: the inverse of equation 4.10."""
         return (window_p**2 - self.mine_p**2) / (2 * self.growth_p * self.mine.rate_p)
 
     def other_at(self, window_p: float) -> float:
-        """w_j by the time of w_i: equation 4.11, and for unequal RTTs less a ln[(w_i + a) / (w_i0 + a)]."""
+        """Return w_j by the time of w_i: equation 4.11, and for unequal RTTs less a ln[(w_i + a) / (w_i0 + a)]."""
         return float(other_windows(window_p, self.mine_p, self.other_p, self.lead_p))
 
     def acks_p(self, window_p: float) -> float:
-        """The other flow's ACKs in this queue: its rate w_j / RTT_j, an ACK for b packets, × the time in the queue."""
+        """Return the other flow's ACKs in this queue: its rate w_j / RTT_j / b × the time in the queue."""
         share = self.other_at(window_p) / (window_p + self.lead_p)
         return share / self.acked * (window_p - self.mine.pipe_p)
 
     def overflow(self) -> float:
-        """w_i at which the queue is full; at least w_i now.
+        """Return w_i at which the queue is full; at least the present w_i.
 
         In bytes w_i = Q + C τ (equation 4.13). In packets the root of w*_i + n_ack = Q (condition 4.17), which 4.19
         misses; with equal RTTs it is that of a quadratic.
@@ -121,7 +121,7 @@ class Filling:
         return max(self.mine_p, root)
 
     def _overflow_equal(self) -> float:
-        """(w − K)((b + 1) w + D) = b Q w, with D = w_j0 − w_i0 and K = C_i τ."""
+        """Solve (w − K)((b + 1) w + D) = b Q w, with D = w_j0 − w_i0 and K = C_i τ."""
         pipe_p, gap_p, b = self.mine.pipe_p, self.other_p - self.mine_p, self.acked
         half = gap_p - (b + 1) * pipe_p - b * self.mine.queue_p
         return (math.sqrt(half**2 + 4 * (b + 1) * pipe_p * gap_p) - half) / (2 * (b + 1))
@@ -135,7 +135,7 @@ class Filling:
         return _root(over, self.mine_p, self.mine.full_p)
 
     def tilt(self) -> float | None:
-        """w_i at which w*_i / C_i = w*_j / C_j, before the queue is full; None if there is no tilt.
+        """Return w_i at which w*_i / C_i = w*_j / C_j, before the queue is full; None if there is no tilt.
 
         For equal RTTs C_i (w_j0 − w_i0) / (C_j − C_i): equation 4.12 with the factor C_i that the print lacks.
         """
@@ -148,11 +148,11 @@ class Filling:
         return low if self._ahead(low) <= 0 else _root(self._ahead, low, high)
 
     def _ahead(self, window_p: float) -> float:
-        """By how much w*_i / C_i is greater than w*_j / C_j (s)."""
+        """Return the difference of w*_i / C_i and w*_j / C_j (s)."""
         return self.mine.wait_s(window_p) - self.other.wait_s(self.other_at(window_p))
 
     def _falling(self) -> tuple[float, float]:
-        """The windows from which to which that lead becomes smaller: where C_j RTT_j < C_i RTT_i.
+        """Return the interval of windows in which that difference decreases: where C_j RTT_j < C_i RTT_i.
 
         Its derivative is 1 / C_i − w / (C_j (w + a)), whose only zero is w = C_j a / (C_i − C_j).
         """
@@ -166,7 +166,7 @@ class Filling:
 def other_windows(
     windows_p: npt.ArrayLike, mine_p: npt.ArrayLike, other_p: npt.ArrayLike, lead_p: npt.ArrayLike
 ) -> npt.NDArray[np.float64]:
-    """w_j by the time of w_i: `Filling.other_at` for many states at once."""
+    """Return w_j by the time of w_i: `Filling.other_at` for many states at once."""
     windows, mine, other, lead = (np.asarray(part, dtype=float) for part in (windows_p, mine_p, other_p, lead_p))
     return np.asarray(other + windows - mine - lead * np.log((windows + lead) / (mine + lead)))
 

@@ -1,4 +1,4 @@
-"""The states of the pendulum, one after the other: figure 4-3 of Braud 2016."""
+"""State machine of the pendulum: figure 4-3 of Braud 2016."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from ackclock.theory.pendulum.filling import Filling, Side
 Sides: TypeAlias = "tuple[Side, Side]"
 Pair: TypeAlias = "tuple[float, float]"
 
-#: What a loss leaves of a window (New Reno).
+#: Share of a window that a loss leaves (New Reno).
 KEPT = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """How windows grow and what a loss does.
+    """Growth of the windows and reaction to a loss.
 
     `growth_p` packets in each RTT; `acked` packets an ACK. When one queue is full and the other cannot hold what comes
     over, its flow loses too with the probability `simultaneous`: drawn from `random`, or without it as an expected
@@ -51,7 +51,7 @@ class Stretch:
 
 @dataclass(frozen=True, slots=True)
 class Tilt:
-    """The backlog goes over to the queue of the side `to`, without a loss."""
+    """A move of the backlog to the queue of the side `to`, without a loss."""
 
     time_s: float
     to: int
@@ -59,32 +59,32 @@ class Tilt:
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """A queue is full: the flows that reduce their windows, first the one whose queue it is."""
+    """A full queue: the flows that reduce their windows, first the one whose queue it is."""
 
     time_s: float
     flows: tuple[int, ...]
 
 
 def stretches(sides: Sides, rules: Rules, begin_p: Pair) -> Iterator[Stretch]:
-    """All the states from the time 0 on, without end; the windows are `begin_p` (packets) at first."""
+    """Yield all states from the time 0 on, without end; `begin_p` are the initial windows (packets)."""
     now_s, windows, side = 0.0, begin_p, _fuller(sides, begin_p)
     while True:
         if side is None:
-            found, windows = _neither(sides, rules, windows, now_s)
+            result, windows = _neither(sides, rules, windows, now_s)
         else:
-            found, windows = _filling(sides, rules, windows, now_s, side)
-        yield found
-        now_s, side = found.end_s, found.then
+            result, windows = _filling(sides, rules, windows, now_s, side)
+        yield result
+        now_s, side = result.end_s, result.then
 
 
 def _fuller(sides: Sides, windows: Pair) -> int | None:
-    """The side with the greater w* / C; None if neither is positive."""
+    """Return the side with the greater w* / C; None if neither is positive."""
     down_s, up_s = (side.wait_s(window) for side, window in zip(sides, windows, strict=True))
     return None if max(down_s, up_s) < 0 else int(up_s > down_s)
 
 
 def _neither(sides: Sides, rules: Rules, windows: Pair, now_s: float) -> tuple[Stretch, Pair]:
-    """Both queues are empty, until a window fills its link: equations 4.8 and 4.9."""
+    """Return the state of two empty queues, until a window fills its link: equations 4.8 and 4.9."""
     rates_p = [rules.growth_p / side.base_rtt_s for side in sides]
     missing_p = [side.pipe_p - window for side, window in zip(sides, windows, strict=True)]
     lasts_s = [missing / rate for missing, rate in zip(missing_p, rates_p, strict=True)]
@@ -96,7 +96,7 @@ def _neither(sides: Sides, rules: Rules, windows: Pair, now_s: float) -> tuple[S
 
 
 def _filling(sides: Sides, rules: Rules, windows: Pair, now_s: float, side: int) -> tuple[Stretch, Pair]:
-    """One queue fills, until the backlog tilts or the queue is full."""
+    """Return the state in which one queue fills, until the backlog tilts or the queue is full."""
     other = 1 - side
     state = Filling(sides[side], sides[other], windows[side], windows[other], rules.growth_p, rules.acked)
     tilt = state.tilt()
@@ -110,7 +110,7 @@ def _filling(sides: Sides, rules: Rules, windows: Pair, now_s: float, side: int)
 
 
 def _reduced(sides: Sides, rules: Rules, side: int, windows: Pair) -> tuple[Pair, tuple[int, ...]]:
-    """The windows after a loss, and whose they are: both grow for an RTT, then the loss is seen (section 4.3)."""
+    """Return the windows after a loss, and the flows hit: both grow for an RTT before its detection (section 4.3)."""
     other = 1 - side
     mine_p, other_p = windows[side] + rules.growth_p, windows[other] + rules.growth_p
     if other_p <= sides[other].full_p or rules.simultaneous == 0:

@@ -1,4 +1,4 @@
-"""What the pendulum does over time: windows, queues, bytes, and their means, all in closed form between two states."""
+"""Windows, queues and bytes of the pendulum over time, and their means, in closed form between two states."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ Array = npt.NDArray[np.float64]
 #: Both windows at the beginning (packets).
 BEGIN_P = (1.0, 1.0)
 
-#: So many states make a run that no one can wait for.
-MOST_STATES = 5_000_000
+#: Maximum number of states: a longer run takes too long.
+MAX_STATES = 5_000_000
 
-#: So many losses in no time: the other flow's ACKs alone keep the queue full, and halving its own flow frees nothing.
-MOST_AT_ONCE = 10_000
+#: Maximum number of losses at one instant: more mean that the other flow's ACKs alone keep the queue full.
+#: Halving its own flow frees nothing then.
+MAX_LOSSES_IN_NO_TIME = 10_000
 
 
 def follow(
@@ -36,7 +37,7 @@ def follow(
     acked: float = 2.0,
     begin_p: Pair = BEGIN_P,
 ) -> Trajectory:
-    """Follows both flows for `duration_s` seconds.
+    """Follow both flows for `duration_s` seconds.
 
     When one queue is full and the other cannot hold what comes over, its flow loses too with the probability
     `simultaneous`: drawn from `seed`, or without one as an expected value, which leaves 1 − p/2 of the window.
@@ -44,23 +45,23 @@ def follow(
     `acked` packets; `begin_p` are both windows at the beginning.
 
     Raises `InputError` for a probability outside 0 to 1, for growth, `acked` or windows that are not positive, for a
-    queue that the other flow's ACKs keep full, and for a run of more than `MOST_STATES` states.
+    queue that the other flow's ACKs keep full, and for a run of more than `MAX_STATES` states.
     """
     if not 0 <= simultaneous <= 1:
         raise InputError(f"simultaneous: found {simultaneous:g}; expected a probability from 0 to 1")
     if not (growth_p > 0 and acked > 0 and min(begin_p) > 0 and duration_s > 0):
         raise InputError("pendulum: found a duration, growth or window that is not positive; expected positive numbers")
     random = None if seed is None else np.random.default_rng(seed)
-    found: list[Stretch] = []
+    result: list[Stretch] = []
     for stretch in stretches((down, up), Rules(growth_p, acked, simultaneous, random), begin_p):
-        found.append(stretch)
+        result.append(stretch)
         if stretch.end_s >= duration_s:
-            return Trajectory((down, up), growth_p, acked, duration_s, tuple(found))
-        if len(found) > MOST_AT_ONCE and found[-MOST_AT_ONCE].begin_s == stretch.end_s:
+            return Trajectory((down, up), growth_p, acked, duration_s, tuple(result))
+        if len(result) > MAX_LOSSES_IN_NO_TIME and result[-MAX_LOSSES_IN_NO_TIME].begin_s == stretch.end_s:
             raise InputError("pendulum: found a queue that the other flow's ACKs keep full; expected a longer one")
-        if len(found) >= MOST_STATES:
+        if len(result) >= MAX_STATES:
             break
-    raise InputError(f"pendulum: found more than {MOST_STATES:,} states; expected a shorter run, or longer queues")
+    raise InputError(f"pendulum: found more than {MAX_STATES:,} states; expected a shorter run, or longer queues")
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,32 +75,32 @@ class Trajectory:
     states: Sequence[Stretch]
 
     def windows_p(self, times_s: npt.ArrayLike) -> Array:
-        """Both windows at each time (T × 2): equations 4.8, 4.10 and 4.11."""
+        """Return both windows at each time (T × 2): equations 4.8, 4.10 and 4.11."""
         return self._windows(*self._at(times_s))
 
     def waits_s(self, times_s: npt.ArrayLike) -> Array:
-        """The queueing delay in either direction at each time (T × 2): w*_i / C_i of the side that fills, else 0."""
+        """Return the queueing delay of both directions (T × 2): w*_i / C_i of the side that fills, else 0."""
         at, since_s = self._at(times_s)
         windows = self._windows(at, since_s)
         waits = windows / [side.rate_p for side in self.sides] - [side.base_rtt_s for side in self.sides]
         return np.where(np.arange(2) == self._side[at][:, None], np.maximum(waits, 0), 0.0)
 
     def rtts_s(self, times_s: npt.ArrayLike) -> Array:
-        """Both round-trip times (T × 2): the flows' own with empty queues, and both queues (equation 4.3)."""
+        """Return both round-trip times (T × 2): the flows' own with empty queues, and both queues (equation 4.3)."""
         waits = self.waits_s(times_s).sum(axis=1)
         return np.column_stack([side.base_rtt_s + waits for side in self.sides])
 
     def queues_p(self, times_s: npt.ArrayLike) -> Array:
-        """Packets of data in either queue (T × 2)."""
+        """Return packets of data in either queue (T × 2)."""
         return self.waits_s(times_s) * [side.rate_p for side in self.sides]
 
     def acks_p(self, times_s: npt.ArrayLike) -> Array:
-        """ACKs of the other flow in either queue (T × 2): its rate / b × the queueing delay."""
+        """Return ACKs of the other flow in either queue (T × 2): its rate / b × the queueing delay."""
         rates = self.windows_p(times_s) / self.rtts_s(times_s)
         return self.waits_s(times_s) * rates[:, ::-1] / self.acked
 
     def delivered_p(self, times_s: npt.ArrayLike) -> Array:
-        """Packets that either flow has delivered so far (T × 2).
+        """Return packets that either flow has delivered so far (T × 2).
 
         A window grows by `growth_p` for each window delivered, so from w_0 to w it delivers (w² − w_0²) / (2 growth_p).
         """
@@ -108,32 +109,32 @@ class Trajectory:
         return self._delivered[at] + part
 
     def throughput_ratio(self, begin_s: float, end_s: float) -> float:
-        """X_down / X_up between two times, packets delivered."""
+        """Return X_down / X_up between two times, packets delivered."""
         down, up = np.diff(self.delivered_p([begin_s, end_s]), axis=0)[0]
         return float(down / up)
 
     def window_ratio(self, begin_s: float, end_s: float) -> float:
-        """The mean window of the download over that of the upload: what the thesis takes for the throughputs' ratio."""
+        """Return the mean window of the download over the upload's: the thesis's ratio of throughputs."""
         down, up = self.mean_windows_p(begin_s, end_s)
         return down / up
 
     def mean_windows_p(self, begin_s: float, end_s: float) -> Pair:
-        """Both mean windows between two times."""
+        """Return both mean windows between two times."""
         down, up = np.diff(self._areas([begin_s, end_s])[0], axis=0)[0] / (end_s - begin_s)
         return float(down), float(up)
 
     def mean_queues_p(self, begin_s: float, end_s: float) -> Pair:
-        """The mean number of packets of data in either queue between two times."""
+        """Return the mean number of packets of data in either queue between two times."""
         down, up = np.diff(self._areas([begin_s, end_s])[1], axis=0)[0] / (end_s - begin_s)
         return float(down), float(up)
 
     def tilts(self) -> list[Tilt]:
-        """When the backlog moved from one queue to the other without a loss."""
+        """Return when the backlog moved from one queue to the other without a loss."""
         ends = [s for s in self.states if s.side is not None and not s.hit and s.end_s <= self.duration_s]
         return [Tilt(s.end_s, s.then) for s in ends if s.then is not None]
 
     def losses(self) -> list[Loss]:
-        """When a queue was full, and which flows lost."""
+        """Return when a queue was full, and which flows lost."""
         return [Loss(s.end_s, s.hit) for s in self.states if s.hit and s.end_s <= self.duration_s]
 
     @cached_property
@@ -155,11 +156,11 @@ class Trajectory:
 
     @cached_property
     def _delivered(self) -> Array:
-        """Packets delivered before each state."""
+        """Return packets delivered before each state."""
         return _sofar((self._after**2 - self._before**2) / (2 * self.growth_p))
 
     def _at(self, times_s: npt.ArrayLike) -> tuple[npt.NDArray[np.int64], Array]:
-        """The state of each time, and how long it has lasted then."""
+        """Return the state of each time, and how long it has lasted."""
         times = np.asarray(times_s, dtype=float)
         at = np.maximum(np.searchsorted(self._begin_s, times, side="right") - 1, 0)
         return at, times - self._begin_s[at]
@@ -169,10 +170,10 @@ class Trajectory:
         windows = before + self.growth_p * since_s[:, None] / [each.base_rtt_s for each in self.sides]
         for mine, own in enumerate(self.sides):
             here, other = side == mine, self.sides[1 - mine]
-            start, beside = before[here, mine], before[here, 1 - mine]
+            start, start_other = before[here, mine], before[here, 1 - mine]
             grown = np.sqrt(start**2 + 2 * self.growth_p * own.rate_p * since_s[here])
             windows[here, mine] = grown
-            windows[here, 1 - mine] = other_windows(grown, start, beside, self._lead(own, other))
+            windows[here, 1 - mine] = other_windows(grown, start, start_other, self._lead(own, other))
         return windows
 
     @staticmethod
@@ -186,13 +187,13 @@ class Trajectory:
         return _sofar(windows), _sofar(queues)
 
     def _areas(self, times_s: npt.ArrayLike) -> tuple[Array, Array]:
-        """The integrals of both windows and of both queues from 0 to each time (T × 2 each)."""
+        """Return the integrals of both windows and of both queues from 0 to each time (T × 2 each)."""
         at, since_s = self._at(times_s)
         parts = self._parts(at, since_s)
         return self._areas_before[0][at] + parts[0], self._areas_before[1][at] + parts[1]
 
     def _parts(self, at: npt.NDArray[np.int64], since_s: Array) -> tuple[Array, Array]:
-        """The same within a state, from its beginning."""
+        """Return the integrals within a state, from its beginning."""
         before, side, windows = self._before[at], self._side[at], self._windows(at, since_s)
         areas = (before + windows) / 2 * since_s[:, None]
         queues = np.zeros_like(areas)
@@ -209,11 +210,11 @@ class Trajectory:
 
 
 def _log_area(start: Array, end: Array, lead: float) -> Array:
-    """The integral a ∫ ln[(w + a) / (w_0 + a)] w dw from w_0 to w."""
+    """Return the integral a ∫ ln[(w + a) / (w_0 + a)] w dw from w_0 to w."""
     logs = np.log((end + lead) / (start + lead))
     return np.asarray(lead * ((end**2 - lead**2) / 2 * logs - (end**2 - start**2) / 4 + lead * (end - start) / 2))
 
 
 def _sofar(parts: Array) -> Array:
-    """The sums before each row."""
+    """Return the sums before each row."""
     return np.vstack([np.zeros((1, parts.shape[1])), np.cumsum(parts, axis=0)[:-1]])

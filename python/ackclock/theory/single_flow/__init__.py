@@ -11,12 +11,23 @@ Windows and queues are in packets, times in seconds; β is the share given up at
 is said at each formula.
 """
 
-from ackclock.theory.single_flow.averages import Averages, averages, of_cycles, packets_sent, queue_area
 from ackclock.theory.single_flow.cycle import Cycle, cycle, cycles, stationary
 from ackclock.theory.single_flow.flow import Epoch, SingleFlow, after_loss
-from ackclock.theory.single_flow.modes import always_cubic, cubic_threshold_rtt_s, least_difference
+from ackclock.theory.single_flow.solution import (
+    Averages,
+    Trajectory,
+    always_cubic,
+    at_times,
+    averages,
+    cubic_threshold_rtt_s,
+    min_difference,
+    of_cycles,
+    packets_sent,
+    queue_area,
+    timeline,
+    trajectory,
+)
 from ackclock.theory.single_flow.stages import Stage, stages
-from ackclock.theory.single_flow.trajectory import Trajectory, at_times, timeline, trajectory
 
 __all__ = [
     "Averages",
@@ -32,7 +43,7 @@ __all__ = [
     "cubic_threshold_rtt_s",
     "cycle",
     "cycles",
-    "least_difference",
+    "min_difference",
     "of_cycles",
     "packets_sent",
     "queue_area",

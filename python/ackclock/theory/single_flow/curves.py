@@ -1,4 +1,4 @@
-"""The window over time in each state, with its integral (table 2.3)."""
+"""Window over time in each state, with its integral (table 2.3)."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ class Curve(Protocol):
     """A window over the time since the loss."""
 
     def at(self, t_s: npt.ArrayLike) -> Array:
-        """The window at these times, in packets."""
+        """Return the window at these times, in packets."""
 
     def area(self, start_s: float, end_s: npt.ArrayLike) -> Array:
-        """The integral of the window until these times, in packet-seconds."""
+        """Return the integral of the window until these times, in packet-seconds."""
 
     def when(self, window: float) -> float:
-        """When the window is reached; infinity if never."""
+        """Return when the window is reached; infinity if never."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,24 +34,24 @@ class Cubic:
     plateau: float
 
     def at(self, t_s: npt.ArrayLike) -> Array:
-        """The window at these times."""
+        """Return the window at these times."""
         return np.asarray(self.c * (np.asarray(t_s) - self.to_plateau_s) ** 3 + self.plateau)
 
     def slope(self, t_s: float) -> float:
-        """Packets per second."""
+        """Return packets per second."""
         return 3 * self.c * (t_s - self.to_plateau_s) ** 2
 
     def area(self, start_s: float, end_s: npt.ArrayLike) -> Array:
-        """Its integral."""
+        """Return the integral of the window."""
         x, y = start_s - self.to_plateau_s, np.asarray(end_s) - self.to_plateau_s
         return np.asarray(self.c * (y**4 - x**4) / 4 + self.plateau * (y - x))
 
     def when(self, window: float) -> float:
-        """t_BD and t_DE of table 2.5, with the real cube root."""
+        """Return t_BD or t_DE of table 2.5, with the real cube root."""
         return self.to_plateau_s + math.cbrt((window - self.plateau) / self.c)
 
     def rounds(self, start_s: float, end_s: float) -> float:
-        """The integral of 1 / window: in units of the capacity, the round trips made while a queue is there."""
+        """Return the integral of 1 / window: × the capacity, the round trips made while there is a queue."""
         root = math.cbrt(self.plateau / self.c)
 
         def primitive(t_s: float) -> float:
@@ -71,16 +71,16 @@ class Line:
     slope: float
 
     def at(self, t_s: npt.ArrayLike) -> Array:
-        """The window at these times."""
+        """Return the window at these times."""
         return np.asarray(self.w0 + self.slope * (np.asarray(t_s) - self.t0_s))
 
     def area(self, start_s: float, end_s: npt.ArrayLike) -> Array:
-        """Its integral."""
+        """Return the integral of the window."""
         ends_s = np.asarray(end_s)
         return np.asarray(self.at((start_s + ends_s) / 2) * (ends_s - start_s))
 
     def when(self, window: float) -> float:
-        """t_AC of table 2.5."""
+        """Return t_AC of table 2.5."""
         return self.t0_s + (window - self.w0) / self.slope
 
 
@@ -98,14 +98,14 @@ class Root:
     k: float
 
     def at(self, t_s: npt.ArrayLike) -> Array:
-        """The window at these times."""
+        """Return the window at these times."""
         return np.asarray(self.middle + np.sqrt(self.half**2 + self.k * (np.asarray(t_s) - self.t0_s)))
 
     def area(self, start_s: float, end_s: npt.ArrayLike) -> Array:
-        """Its integral."""
+        """Return the integral of the window."""
         x, y = (self.at(t_s) - self.middle for t_s in (start_s, end_s))
         return np.asarray(self.middle * (np.asarray(end_s) - start_s) + 2 * (y**3 - x**3) / (3 * self.k))
 
     def when(self, window: float) -> float:
-        """t_CE of table 2.5."""
+        """Return t_CE of table 2.5."""
         return self.t0_s + ((window - self.middle) ** 2 - self.half**2) / self.k

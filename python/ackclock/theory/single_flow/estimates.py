@@ -1,4 +1,4 @@
-"""Reno's estimate, in its two ways to grow: its curve while it leads, and when it begins and ends to lead.
+"""Reno's estimate, with two growth laws: its curve while it leads, and when it begins and ceases to lead.
 
 By ACKs (`acks`): as senders do it, the estimate grows by a packets for each window of ACKs, so with a queue
 dW/dt = aC/W. By RTT (`rtt`): as the print has it, W = W1 + a t / R(t) with R(t) = (W − a)/C, the RTT of a round before
@@ -7,13 +7,14 @@ dW/dt = aC/W. By RTT (`rtt`): as the print has it, W = W1 + a t / R(t) with R(t)
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import itertools
+import math
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
-from ackclock.theory.single_flow.crossings import real_roots, turning
 from ackclock.theory.single_flow.curves import Cubic, Curve, Line, Root
 from ackclock.theory.single_flow.flow import Epoch, SingleFlow
 
@@ -22,16 +23,16 @@ class Estimate(Protocol):
     """Reno's estimate while there is a queue."""
 
     def leads(self, t_s: float, window: float) -> Iterator[tuple[float, Curve]]:
-        """From t_s on, where it is `window`: pieces of its curve, each with the time at which it begins."""
+        """Yield pieces of its curve from t_s on, where it is `window`, each with its start."""
 
     def after_cubic(self, start_s: float, end_s: float, window: float) -> float:
-        """What it is when the cubic has led from start_s, where it was `window`, to end_s."""
+        """Return the estimate after the cubic led from start_s, where the estimate was `window`, to end_s."""
 
     def ends_s(self, t_s: float, window: float) -> float:
-        """C → D: when the cubic passes it, which is `window` at t_s."""
+        """Return the time of C → D: the cubic passes the estimate, which is `window` at t_s."""
 
     def begins_s(self, t_s: float, window: float) -> float:
-        """D → C: when it passes the cubic."""
+        """Return the time of D → C: the estimate passes the cubic."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,18 +47,18 @@ class ByAcks:
         return self.flow.growth_p * self.flow.capacity_pps
 
     def leads(self, t_s: float, window: float) -> Iterator[tuple[float, Curve]]:
-        """√(W² + 2aC (t − t0))."""
+        """Yield √(W² + 2aC (t − t0))."""
         yield t_s, self._own(t_s, window)
 
     def _own(self, t_s: float, window: float) -> Root:
         return Root(t_s, 0.0, window, 2 * self._pace)
 
     def after_cubic(self, start_s: float, end_s: float, window: float) -> float:
-        """W + aC ∫ dt / w_c: the round trips are the cubic's."""
+        """Return W + aC ∫ dt / w_c: the round trips are the cubic's."""
         return window + self._pace * self.cubic.rounds(start_s, end_s)
 
     def ends_s(self, t_s: float, window: float) -> float:
-        """Where w_c² = W² + 2aC (t − t0)."""
+        """Solve w_c² = W² + 2aC (t − t0)."""
 
         def difference(at_s: float) -> float:
             return float(self.cubic.at(at_s)) ** 2 - window**2 - 2 * self._pace * (at_s - t_s)
@@ -65,7 +66,7 @@ class ByAcks:
         return turning(difference, t_s, self._stationary_s(), -1)
 
     def begins_s(self, t_s: float, window: float) -> float:
-        """Where w_c = W + aC ∫ dt / w_c."""
+        """Solve w_c = W + aC ∫ dt / w_c."""
 
         def difference(at_s: float) -> float:
             return float(self.cubic.at(at_s)) - self.after_cubic(t_s, at_s, window)
@@ -73,21 +74,21 @@ class ByAcks:
         return turning(difference, t_s, self._stationary_s(), 1)
 
     def _stationary_s(self) -> list[float]:
-        """Where w_c dw_c/dt = aC: of both differences."""
+        """Solve w_c dw_c/dt = aC, for both differences."""
         roots = real_roots([self.cubic.c, 0, 0, self.cubic.plateau, 0, -self._pace / (3 * self.cubic.c)])
         return [self.cubic.to_plateau_s + root for root in roots]
 
 
 @dataclass(frozen=True, slots=True)
 class ByRtt:
-    """W = W1 + a t / max(τ, (W − a)/C), a function of time alone."""
+    """Growth W = W1 + a t / max(τ, (W − a)/C), a function of time alone."""
 
     flow: SingleFlow
     cubic: Cubic
     start: float
 
     def leads(self, t_s: float, window: float) -> Iterator[tuple[float, Curve]]:
-        """Equation 2.5 until W = Cτ + a, then equation 2.11."""
+        """Yield equation 2.5 until W = Cτ + a, then equation 2.11."""
         a, capacity = self.flow.growth_p, self.flow.capacity_pps
         line = Line(0.0, self.start, a / self.flow.rtt_s)
         bend_s = line.when(self.flow.pipe_p + a)
@@ -96,19 +97,19 @@ class ByRtt:
         yield max(t_s, bend_s), Root(0.0, (self.start + a) / 2, abs(self.start - a) / 2, a * capacity)
 
     def after_cubic(self, start_s: float, end_s: float, window: float) -> float:
-        """Not needed: it does not depend on the past."""
+        """Return `window` unused: the estimate does not depend on the past."""
         return window
 
     def ends_s(self, t_s: float, window: float) -> float:
-        """Where (w_c − W1) max(τ, (w_c − a)/C) = a t."""
+        """Solve (w_c − W1) max(τ, (w_c − a)/C) = a t."""
         return turning(self._difference, t_s, self._stationary_s(), -1)
 
     def begins_s(self, t_s: float, window: float) -> float:
-        """The same, the other way."""
+        """Solve the same equation for the opposite crossing."""
         return turning(self._difference, t_s, self._stationary_s(), 1)
 
     def _difference(self, t_s: float) -> float:
-        """Of (w_c − W1) R and a t, both over t."""
+        """Return the difference of (w_c − W1) R and a t, both over t."""
         v = self.cubic.to_plateau_s
         rise = self.cubic.c * (t_s**2 - 3 * v * t_s + 3 * v**2)
         trip_s = (float(self.cubic.at(t_s)) - self.flow.growth_p) / self.flow.capacity_pps
@@ -122,5 +123,61 @@ class ByRtt:
 
 
 def estimate(flow: SingleFlow, epoch: Epoch, cubic: Cubic) -> Estimate:
-    """The flow's estimate after a loss."""
+    """Return the flow's estimate after a loss."""
     return ByAcks(flow, cubic) if flow.growth == "acks" else ByRtt(flow, cubic, epoch.start)
+
+
+#: Relative accuracy of a time.
+ACCURACY = 1e-14
+
+
+def sigma(growth_p: float, c: float, rtt_s: float, to_plateau_s: float) -> float:
+    """Return σ = a/(cτ) − ¾ V², in s²: without a queue the curves cross again only if it is positive (A.1.1)."""
+    return growth_p / (c * rtt_s) - 0.75 * to_plateau_s**2
+
+
+def cubic_to_tcp_s(growth_p: float, c: float, rtt_s: float, to_plateau_s: float) -> float:
+    """Return t_BA = 3V/2 − √σ, without a queue; infinity if there is none after the loss."""
+    under_root = sigma(growth_p, c, rtt_s, to_plateau_s)
+    result = 1.5 * to_plateau_s - math.sqrt(under_root) if under_root > 0 else math.inf
+    return result if result > 0 else math.inf
+
+
+def tcp_to_cubic_s(growth_p: float, c: float, rtt_s: float, to_plateau_s: float) -> float:
+    """Return t_AB = 3V/2 + √σ, without a queue; infinity if there is none.
+
+    The print's A.1.2 has the sign of the last term wrong: c (t − V)³ + β w_max − a t/τ = 0.
+    """
+    under_root = sigma(growth_p, c, rtt_s, to_plateau_s)
+    return 1.5 * to_plateau_s + math.sqrt(under_root) if under_root > 0 else math.inf
+
+
+def turning(difference: Callable[[float], float], after_s: float, stationary_s: Iterable[float], sign: int) -> float:
+    """Return the first time after `after_s` at which a difference of this `sign` changes it; infinity if never.
+
+    Between the stationary points the difference is monotone, and after the last it grows without bound. At `after_s`
+    it may be 0.
+    """
+    from scipy.optimize import brentq  # it takes long to import
+
+    nodes = [after_s, *sorted(point for point in set(stationary_s) if point > after_s)]
+    nodes.append(_upper_bracket(difference, nodes[-1]))
+    values = [(node, sign * difference(node)) for node in nodes]
+    for (low, at_low), (high, at_high) in itertools.pairwise(values):
+        if at_low > 0 >= at_high:
+            return float(brentq(difference, low, high, xtol=ACCURACY * high, rtol=ACCURACY))
+    return math.inf
+
+
+def _upper_bracket(difference: Callable[[float], float], last_s: float) -> float:
+    """Return a time after the last stationary point at which the difference is positive."""
+    step_s = max(1.0, last_s)
+    while difference(last_s + step_s) <= 0:
+        step_s *= 2
+    return last_s + step_s
+
+
+def real_roots(coefficients: Iterable[float]) -> list[float]:
+    """Return the real roots of a polynomial, highest power first; nearly real roots are included."""
+    roots = np.roots(np.asarray(list(coefficients), dtype=float))
+    return [float(root.real) for root in roots if abs(root.imag) <= 1e-6 * (1 + abs(root))]

@@ -1,4 +1,4 @@
-"""The set-up: one CUBIC flow, one link, one drop-tail buffer; and what a loss leaves to the flow."""
+"""Set-up of the single flow: one CUBIC flow, one link, one drop-tail buffer; and its epoch after a loss."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
-from ackclock.theory.domains import POSITIVE, SHARE, Domain, Words, at_least, check, single
+from ackclock.theory.domains import POSITIVE, SHARE, Domain, OneOf, check, lower_bound, single
 
-#: How Reno's estimate grows: by `a` packets for each window of ACKs, or as the print has it, W1 + a t / R(t).
+#: Growth of Reno's estimate: by `a` packets for each window of ACKs, or as the print has it, W1 + a t / R(t).
 Growth: TypeAlias = Literal["acks", "rtt"]
 
-#: What is a whole number of packets: nothing; the window at which a packet is lost; or the window itself.
+#: Quantity that is a whole number of packets: nothing; the window at which a packet is lost; or the window itself.
 Rounding: TypeAlias = Literal["nothing", "loss", "window"]
 
 #: When the sender learns of a loss: at once, at the end of the round (slots of an RTT), or an RTT later.
 LossDetection: TypeAlias = Literal["at_once", "next_round", "rtt_later"]
 
-#: What the set-up of a flow may have.
+#: Domains of a flow's set-up.
 DOMAINS: Mapping[str, Domain] = {
     **dict.fromkeys(("capacity_pps", "rtt_s", "c", "packets_per_ack"), single(POSITIVE)),
-    "buffer_p": single(at_least(0)),
+    "buffer_p": single(lower_bound(0)),
     "beta": single(SHARE),
-    "growth": Words(get_args(Growth)),
-    "rounding": Words(get_args(Rounding)),
-    "loss_detection": Words(get_args(LossDetection)),
+    "growth": OneOf(get_args(Growth)),
+    "rounding": OneOf(get_args(Rounding)),
+    "loss_detection": OneOf(get_args(LossDetection)),
 }
 
 #: Two windows nearer than this, as a share, are the same: no fast convergence because of rounding errors.
@@ -34,7 +34,7 @@ SAME = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class SingleFlow:
-    """One endless CUBIC flow alone on a link with a drop-tail buffer (Belhareth 2014, section 2.3, table 2.1).
+    """One endless CUBIC flow on a link with a drop-tail buffer (Belhareth 2014, section 2.3, table 2.1).
 
     `capacity_pps` C in packets/s, `rtt_s` τ without queue, `buffer_p` B in packets, without the one in transmission.
     `beta` is the share given up at a loss, `c` CUBIC's constant in packets/s³, `packets_per_ack` b (2 if every second
@@ -53,44 +53,44 @@ class SingleFlow:
     loss_detection: LossDetection = "at_once"
 
     def __post_init__(self) -> None:
-        """Raises `InputError` for what is no set-up."""
+        """Raise `InputError` for an invalid set-up."""
         check(self, DOMAINS)
 
     @property
     def pipe_p(self) -> float:
-        """Cτ, the packets that the path holds without a queue."""
+        """Return Cτ, the packets that the path holds without a queue."""
         return self.capacity_pps * self.rtt_s
 
     @property
     def full_p(self) -> float:
-        """Cτ + B + 1: path, buffer, and the packet in transmission; W_E in table 2.4."""
+        """Return Cτ + B + 1: path, buffer, and the packet in transmission; W_E in table 2.4."""
         return self.pipe_p + self.buffer_p + 1
 
     @property
     def loss_window(self) -> float:
-        """The window at which a packet is lost: W_E, or the first whole number of packets above."""
+        """Return the window at which a packet is lost: W_E, or the first whole number of packets above."""
         return self.full_p if self.rounding == "nothing" else math.floor(self.full_p * (1 + SAME)) + 1.0
 
     @property
     def growth_p(self) -> float:
-        """The growth a = 3β / (b (2 − β)), packets for each window of ACKs in TCP mode (equation 2.14)."""
+        """Return the growth a = 3β / (b (2 − β)), packets for each window of ACKs in TCP mode (equation 2.14)."""
         return 3 * self.beta / (self.packets_per_ack * (2 - self.beta))
 
 
 @dataclass(frozen=True, slots=True)
 class Epoch:
-    """What a loss leaves: the window W1 afterwards, and the plateau that the cubic aims at."""
+    """The state after a loss: the window W1, and the plateau of the cubic."""
 
     start: float
     plateau: float
 
     def to_plateau_s(self, c: float) -> float:
-        """V, the time to the plateau: ∛((plateau − W1) / c) (equations 2.12 and 2.13)."""
+        """Return V, the time to the plateau: ∛((plateau − W1) / c) (equations 2.12 and 2.13)."""
         return math.cbrt((self.plateau - self.start) / c)
 
 
 def after_loss(flow: SingleFlow, window: float, last_plateau: float) -> Epoch:
-    """The epoch after a loss seen at `window`, which aimed at `last_plateau` before.
+    """Return the epoch after a loss detected at `window`, whose cubic aimed at `last_plateau`.
 
     If the window has not come up to that, fast convergence lowers the plateau to (1 − β/2) W (section 2.4.1.1).
     """

@@ -1,4 +1,4 @@
-"""The states that a window goes through after a loss (section 2.3.1.1, figure 2.4).
+"""States of the window after a loss (section 2.3.1.1, figure 2.4).
 
 A: TCP mode without a queue, B: cubic mode without, C: TCP mode with a queue, D: cubic mode with one, E: the loss.
 """
@@ -11,9 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from ackclock.theory.single_flow.crossings import cubic_to_tcp_s, tcp_to_cubic_s
 from ackclock.theory.single_flow.curves import Cubic, Curve, Line
-from ackclock.theory.single_flow.estimates import Estimate, estimate
+from ackclock.theory.single_flow.estimates import Estimate, cubic_to_tcp_s, estimate, tcp_to_cubic_s
 from ackclock.theory.single_flow.flow import Epoch, SingleFlow
 
 State: TypeAlias = Literal["A", "B", "C", "D"]
@@ -24,7 +23,7 @@ CUBIC, QUEUED = ("B", "D"), ("C", "D")
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """A stretch of time in one state, on one curve; times since the loss."""
+    """An interval in one state, on one curve; times since the loss."""
 
     state: State
     start_s: float
@@ -32,12 +31,12 @@ class Stage:
     curve: Curve
 
     def until(self, end_s: float) -> Stage:
-        """The same, cut at `end_s`."""
+        """Return the stage cut at `end_s`."""
         return Stage(self.state, self.start_s, min(self.end_s, end_s), self.curve)
 
 
 def stages(flow: SingleFlow, epoch: Epoch) -> Iterator[Stage]:
-    """The stages after a loss, as if no other came: the last one has no end."""
+    """Yield the stages after a loss, as if no other came: the last one has no end."""
     cubic = Cubic(flow.c, epoch.to_plateau_s(flow.c), epoch.plateau)
     filled_s = 0.0
     if epoch.start < flow.pipe_p:
@@ -48,7 +47,7 @@ def stages(flow: SingleFlow, epoch: Epoch) -> Iterator[Stage]:
 
 
 def _without_queue(flow: SingleFlow, epoch: Epoch, cubic: Cubic) -> Iterator[Stage]:
-    """A and B, until the window is Cτ."""
+    """Yield A and B, until the window is Cτ."""
     line = Line(0.0, epoch.start, flow.growth_p / flow.rtt_s)
     given = (flow.growth_p, flow.c, flow.rtt_s, cubic.to_plateau_s)
     passed_s, passes_s = cubic_to_tcp_s(*given), tcp_to_cubic_s(*given)
@@ -66,7 +65,7 @@ def _without_queue(flow: SingleFlow, epoch: Epoch, cubic: Cubic) -> Iterator[Sta
 
 
 def _with_queue(flow: SingleFlow, reno: Estimate, cubic: Cubic, start_s: float, epoch: Epoch) -> Iterator[Stage]:
-    """C and D, in turns."""
+    """Yield C and D, in turns."""
     slope = flow.growth_p / flow.rtt_s
     window = epoch.start + slope * start_s
     leads_cubic = _cubic_leads(flow, cubic, start_s, window)
@@ -86,7 +85,7 @@ def _with_queue(flow: SingleFlow, reno: Estimate, cubic: Cubic, start_s: float, 
 
 
 def _cubic_leads(flow: SingleFlow, cubic: Cubic, at_s: float, window: float) -> bool:
-    """Whether the cubic leads when the queue begins; right after a loss the two are equal, and the steeper one does."""
+    """Return True if the cubic leads when the queue begins; of two equal curves the steeper one leads."""
     if at_s > 0:
         return float(cubic.at(at_s)) > window
     round_s = max(window - (flow.growth_p if flow.growth == "rtt" else 0.0), flow.pipe_p) / flow.capacity_pps

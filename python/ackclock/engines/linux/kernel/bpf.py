@@ -61,7 +61,7 @@ def load(name: str, parameters: Mapping[str, Any]) -> dict[str, int]:
     if name in loaded():
         raise InputError(f"{name} is loaded already; ackclock kernel unload {name} removes it")
     _require_kernel()
-    with folders.private() as folder:
+    with folders.temporary_folder() as folder:
         program = _compiled(bundled_modules.FOLDER / f"{name}.c", values, folder)
         _bpftool("struct_ops", "register", str(program))
     return values

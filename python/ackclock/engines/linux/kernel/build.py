@@ -72,7 +72,7 @@ def build(
     if wanted and (there := _existing(series)) and _is_complete(there):
         return there
     _check_host(given)
-    with folders.writing(cache.home()), cache.only_one(say):
+    with folders.write_errors(cache.home()), cache.only_one(say):
         there = _existing(series) if wanted else None
         if there and _is_complete(there):  # made while we waited
             return there
@@ -113,7 +113,7 @@ def _add_headers(kept: cache.Kept, make: Make, say: Report) -> None:
     shutil.copy(kept.folder / "config", make.objects / ".config")
     make.run(["olddefconfig"])
     make.run(["prepare", "modules_prepare"])
-    folders.put(kept.folder / headers.PACKED, partial(headers.pack, make.tree, make.objects, kept.kernel))
+    folders.atomic_write(kept.folder / headers.PACKED, partial(headers.pack, make.tree, make.objects, kept.kernel))
 
 
 def _check_host(given: Path | None) -> None:
@@ -128,7 +128,7 @@ def _check_host(given: Path | None) -> None:
         raise InputError(
             f"The guest kernel cannot be built without {names}. As root on Debian: apt-get install {names}"
         )
-    with folders.writing(cache.home()):
+    with folders.write_errors(cache.home()):
         cache.home().mkdir(parents=True, exist_ok=True)
     free = shutil.disk_usage(cache.home()).free
     if free < ROOM:
@@ -173,7 +173,7 @@ def _made(tree: Path, work: Path, progress: Progress, say: Report, again: bool, 
         _keep_log(make.log)
         raise
     about = {**_about(version, settings, answer), "beside": beside}
-    with folders.replacing(target) as new:
+    with folders.replace_folder(target) as new:
         shutil.copy(make.objects / "linux", new / "linux")
         shutil.copy(make.log, new / "build.log")
         shutil.copy(work / headers.PACKED, new)

@@ -30,7 +30,7 @@ UNWANTED = shutil.ignore_patterns("*.o", "*.cmd", "*.a", "dtc")
 
 def pack(tree: Path, objects: Path, kernel: Path, packed: Path) -> None:
     """Packs them, of a source tree and the folder of objects that was made of it. Raises `AckclockError`."""
-    with folders.private() as new:
+    with folders.temporary_folder() as new:
         for root in (tree, objects):
             for name in COMPLETE:
                 _copy(root / name, new / name)

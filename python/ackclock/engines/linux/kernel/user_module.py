@@ -176,13 +176,13 @@ def compiled(module: Module, kernel: Path) -> Path:
     sums = hashlib.sha256((module.sha256 + hashlib.sha256(kernel.read_bytes()).hexdigest()).encode())
     kept = cache.home() / "modules" / f"{module.name}-{sums.hexdigest()[:16]}.ko"
     if not kept.is_file():
-        folders.put(kept, partial(_compile, module, packed))
+        folders.atomic_write(kept, partial(_compile, module, packed))
     return kept
 
 
 def _compile(module: Module, packed: Path, target: Path) -> None:
     """Makes the module beside an unpacked tree; messages name the user's file."""
-    with folders.private() as work:
+    with folders.temporary_folder() as work:
         (tree := work / "tree").mkdir()
         headers.unpack(packed, tree)
         (folder := work / "module").mkdir()
@@ -219,7 +219,7 @@ def loaded(plan: Plan) -> Iterator[None]:
     if module is None or not module.is_bpf:
         yield
         return
-    with folders.private() as folder:
+    with folders.temporary_folder() as folder:
         number = bpf.register(Path(module.file), values(plan, module), folder)
         with signals.cleanup(partial(bpf.unregister, number)):
             yield

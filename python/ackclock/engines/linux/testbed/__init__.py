@@ -144,7 +144,7 @@ def carried_out(
 def _keep(captures: Sequence[Path], there: Mapping[str, Agent]) -> None:
     """Writes the captures, each of the host that has it."""
     for number, path in enumerate(captures):
-        with folders.writing(path):
+        with folders.write_errors(path):
             path.write_bytes(next(of for agent in there.values() if (of := agent.files.get(f"{number}.pcap"))))
 
 
@@ -205,7 +205,7 @@ def _held(of_hosts: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
         "shares": every[0]["shares"],
         "late_mean_s": max(of["late_mean_s"] for of in every),
         "late_max_s": max(of["late_max_s"] for of in every),
-        "samples_left_out": sum(of["samples_left_out"] for of in every),
+        "skipped_samples": sum(of["skipped_samples"] for of in every),
         "hosts": {name: {key: of[key] for key in of if key != "shares"} for name, of in of_hosts.items()},
     }
 

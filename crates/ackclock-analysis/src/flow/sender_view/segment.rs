@@ -1,0 +1,59 @@
+//! The data segments and acknowledgements of a direction.
+
+use super::ip_id::IpIdOrder;
+
+/// Header and check sequence of an Ethernet frame.
+const ETHERNET_BYTES: u32 = 18;
+
+/// A data segment, with its sequence number unwrapped.
+#[derive(Clone, Copy, Debug)]
+pub struct Data {
+    /// When it was seen.
+    pub now_ns: i64,
+    /// Its first byte.
+    pub start: u64,
+    /// Its payload.
+    pub bytes: u32,
+    /// Its TSval, if it has timestamps.
+    pub tsval: Option<u32>,
+    /// The acknowledgement that it echoes.
+    pub tsecr: Option<u32>,
+    /// Its IP identification, if that is not 0.
+    pub identification: Option<u32>,
+    /// The bytes of its IP packet.
+    pub packet_bytes: u32,
+    /// Its position in the sender's IP identification sequence.
+    pub ip_id_order: IpIdOrder,
+}
+
+impl Data {
+    /// Return the bytes on an Ethernet wire as `packets` packets, whose headers an offload merged.
+    pub(super) fn wire_bytes(&self, packets: u32) -> u32 {
+        let header_bytes = self.packet_bytes.saturating_sub(self.bytes) + ETHERNET_BYTES;
+        self.bytes
+            .saturating_add(header_bytes.saturating_mul(packets))
+    }
+}
+
+/// An acknowledgement, with its numbers unwrapped.
+#[derive(Clone, Copy, Debug)]
+pub struct Ack {
+    /// When it was seen.
+    pub captured_ns: i64,
+    /// The next byte that is expected.
+    pub position: u64,
+    /// SACK blocks, but for a DSACK.
+    pub sack: [(u64, u64); 4],
+    /// The number of SACK blocks.
+    pub blocks: u8,
+    /// The DSACK block (RFC 2883).
+    pub dsack: Option<(u64, u64)>,
+    /// The receiver's window, scaled.
+    pub window_bytes: Option<u64>,
+    /// Its TSval and TSecr.
+    pub timestamps: Option<(u32, u32)>,
+    /// It carries no data.
+    pub pure: bool,
+    /// It reports congestion marks (RFC 3168's ECE).
+    pub marked: bool,
+}

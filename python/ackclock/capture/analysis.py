@@ -1,0 +1,281 @@
+"""Keys of `ackclock capture --json`, as one JSON object. Unknown values are None.
+
+A flow is a connection. Its counts are of both directions, its figures of the one that carries more data: `sender` gives
+which end that is. Of very many connections those with the most data are listed; `connections` counts all.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from ackclock import _core
+from ackclock.capture.congestion import Ranking
+from ackclock.figures import numbers
+
+if TYPE_CHECKING:
+    from ackclock.capture.clock import ClockLog
+
+Row: TypeAlias = Mapping[str, Any]
+JsonObject: TypeAlias = dict[str, Any]
+
+#: Limits of a sender.
+LIMITS = ("application", "receiver", "cwnd", "slow_start", "bottleneck", "shared_bottleneck")
+
+#: Causes of a repair, and the column that counts them.
+RETRANSMISSIONS = {
+    "fast": "retransmissions_fast",
+    "tail_probe": "retransmissions_tail_probe",
+    "timeout": "retransmissions_timeout",
+    "syn": "syn_retransmissions",
+    "synack": "synack_retransmissions",
+    "spurious": "retransmissions_spurious",
+    "unknown": "retransmissions_unknown",
+}
+
+#: Columns of the table `captured` that tell of a direction.
+COLUMNS = (
+    *("flow", "connection", "client", "server", "sender", "vantage", "vantage_confidence"),
+    *("sent_packets", "received_packets", "payload_bytes", "delivered_bytes", "handshake_s", "goodput_bps"),
+    *("first_data_s", "last_data_s", "rtt_min_s", "rtt_mean_s", "lost", "lost_upstream", "reordered", "not_captured"),
+    *RETRANSMISSIONS.values(),
+    *(f"limited_{limit}_s" for limit in LIMITS),
+)
+
+#: Entry of an unknown path.
+NO_PATH: Mapping[str, Any] = {
+    "limiter": "undecided",
+    "rate_bps": None,
+    "rate_ci95": None,
+    "depth_bytes": None,
+    "depth_ci95": None,
+}
+
+
+def of_flows(rows: Iterable[Row], stalls: Iterable[Row], congestion: Mapping[int, Sequence[Row]]) -> list[JsonObject]:
+    """Return each connection in the order of the first packets.
+
+    `rows` are those of the table `captured`, one for each direction with data; `stalls` events of that kind;
+    `congestion` rankings by the number of the direction.
+    """
+    connections: dict[int, list[Row]] = {}
+    for row in rows:
+        connections.setdefault(row["connection"], []).append(row)
+    stalls_by_flow: dict[int, list[JsonObject]] = {}
+    for stall in stalls:
+        entry = {"start_s": stall["time_s"], "duration_s": stall["duration_s"], "class": stall["class"]}
+        stalls_by_flow.setdefault(stall["flow"], []).append(entry)
+    return [
+        _connection(number, directions, stalls_by_flow, congestion)
+        for number, directions in sorted(connections.items())
+    ]
+
+
+def _connection(
+    number: int,
+    directions: Sequence[Row],
+    stalls: Mapping[int, list[JsonObject]],
+    congestion: Mapping[int, Sequence[Row]],
+) -> JsonObject:
+    main = max(directions, key=lambda row: row["payload_bytes"] or 0)
+
+    def total(name: str) -> int:
+        return sum(row[name] or 0 for row in directions)
+
+    return {
+        "id": number,
+        "flow": main["flow"],
+        "client": main["client"],
+        "server": main["server"],
+        "sender": main["sender"],
+        "vantage": main["vantage"],
+        "vantage_confidence": main["vantage_confidence"],
+        "packets": total("sent_packets") if len(directions) > 1 else main["sent_packets"] + main["received_packets"],
+        "bytes": main["delivered_bytes"],
+        "handshake_s": main["handshake_s"],
+        "goodput_bps": main["goodput_bps"],
+        "first_data_s": main["first_data_s"],
+        "last_data_s": main["last_data_s"],
+        "rtt_min_s": main["rtt_min_s"],
+        "rtt_mean_s": main["rtt_mean_s"],
+        "segments_lost": total("lost") + total("lost_upstream"),
+        "reordered": total("reordered"),
+        "not_captured": total("not_captured"),
+        "retransmissions": {cause: _retransmissions(directions, column) for cause, column in RETRANSMISSIONS.items()},
+        "limited": _limited(main),
+        "stalls": [stall for row in directions for stall in stalls.get(row["flow"], ())],
+        "congestion": list(congestion.get(main["flow"], ())) or None,
+    }
+
+
+def _retransmissions(directions: Sequence[Row], column: str) -> int:
+    """Return the retransmissions of a connection; those of a handshake stand in each of its rows."""
+    values = [row[column] or 0 for row in directions]
+    return max(values) if column.startswith("syn") else sum(values)
+
+
+def _limited(row: Row) -> dict[str, float] | None:
+    """Return each limit's share of the time in which the limit is known."""
+    seconds = {limit: row[f"limited_{limit}_s"] or 0.0 for limit in LIMITS}
+    total_s = math.fsum(seconds.values())
+    return {limit: value / total_s for limit, value in seconds.items()} if total_s > 0 else None
+
+
+def vantage(rows: Iterable[Row]) -> str | None:
+    """Return the vantage point of most data, None if it is unknown. A row is of one vantage."""
+    weights = {row["vantage"]: row["directions"] + row["payload_bytes"] for row in rows}
+    located = {place: data_bytes for place, data_bytes in weights.items() if place != "unknown"}
+    return max(located, key=lambda place: located[place]) if located else None
+
+
+def capture_loss(rows: Iterable[Row]) -> JsonObject:
+    """Return the data segments that arrived but are missing from the capture; None without data."""
+    lost = weights = 0
+    for row in rows:
+        lost += row["not_captured"]
+        weights += row["data_segments"]
+    return {"packets": lost, "share": lost / (lost + weights) if lost + weights else None}
+
+
+#: Vantage → where that is.
+PLACES = {"sender": "at the sender", "receiver": "at the receiver", "middle": "on the way"}
+
+
+#: Columns that the summary sums over all connections; `flows` lists the largest only.
+COUNTED = ("delivered_bytes", "lost")
+
+
+def sentence(analysis: Mapping[str, Any], data_bytes: int, lost: int) -> str:
+    """Return how much was captured, at which vantage point, what was lost, and what limits the path."""
+    if not analysis["connections"]:
+        return _no_connection(analysis["files"])
+    where = f", seen {PLACES[analysis['vantage']]}" if analysis["vantage"] else ""
+    data = numbers.value(data_bytes, "bytes") if data_bytes else "no data"
+    seen = f"{_counted(analysis['connections'], 'connection')} with {data}{where}"
+    parts = [seen, f"{_counted(lost, 'segment')} lost"]
+    if analysis["capture_loss"]["packets"]:
+        parts.append(f"{_counted(analysis['capture_loss']['packets'], 'segment')} missed by the capture")
+    return "; ".join(parts) + "." + _path(analysis["path"], analysis["flows"])
+
+
+def _no_connection(files: Sequence[Mapping[str, Any]]) -> str:
+    packets = sum(file["packets"] for file in files)
+    others = sum(file.get("not_tcp", 0) for file in files)
+    if packets and others == packets:
+        return f"No TCP among {_counted(packets, 'packet')}."
+    return f"No connection among {_counted(packets, 'packet')}."
+
+
+def _path(path: Mapping[str, Any], flows: Sequence[Mapping[str, Any]]) -> str:
+    if path["limiter"] in ("policer", "shaper"):
+        depth = f", {depth_of(path, ' deep')}" if path["depth_bytes"] else ""
+        return f" A {path['limiter']} of {rate_of(path)}{depth}."
+    if path["limiter"] == "queue":
+        rate = numbers.value(path["rate_bps"], "bit/s")
+        if _is_single_and_shared(flows):
+            return f" A queue before a full link that others share; this flow got {rate} of it."
+        return f" A queue before a link of {rate}."
+    return ""
+
+
+#: An interval whose ends are further apart than this ratio is told instead of the value.
+WIDE = 1.5
+
+
+def rate_of(path: Mapping[str, Any]) -> str:
+    """Return the limiter's rate, as a range if it is uncertain."""
+    low, high = path["rate_ci95"] or (path["rate_bps"], path["rate_bps"])
+    if high > WIDE * low:
+        return f"{numbers.value(low, 'bit/s')} to {numbers.value(high, 'bit/s')}"
+    return numbers.value(path["rate_bps"], "bit/s")
+
+
+def depth_of(path: Mapping[str, Any], word: str = "") -> str:
+    """Return the limiter's depth with a suffix; "or more" if its bucket may have been partly empty at first."""
+    or_more = ", or more if it was not full at first" if path.get("depth_is_minimum") else ""
+    return numbers.value(path["depth_bytes"], "bytes") + word + or_more
+
+
+def _is_single_and_shared(flows: Sequence[Mapping[str, Any]]) -> bool:
+    """Return True if one flow is captured that mostly shares its link, so that the link's rate is unknown."""
+    limits = [flow["limited"] or {} for flow in flows if flow["bytes"]]
+    return len(limits) == 1 and limits[0].get("shared_bottleneck", 0.0) > 1 / 2
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
+
+
+#: Segments that are analysed before the rows found are put away; and somebody may want it to end.
+AT_A_TIME = 50_000
+
+#: Columns of the analysis of which a row of the table `captured` is made here.
+ENDS = ("client_port", "server_port")
+ANALYSIS_COLUMNS = (*(name for name in COLUMNS if name not in ("connection", "sender")), *ENDS)
+
+
+def summarise_capture(
+    capture: _core.Capture, rankings: Mapping[int, Ranking], log: ClockLog | None = None
+) -> JsonObject:
+    """Return the analysis of a capture of which all rows were taken.
+
+    A stall that coincides with a gap in the log of the host's clock has its class.
+    """
+    seen = capture.seen()
+    stalls = capture.top_talker_stalls()
+    told = {
+        "files": [_file(file) for file in capture.files()],
+        "vantage": vantage(seen),
+        "packets": capture.segments,
+        "connections": capture.connections,
+        "path": capture.path() or dict(NO_PATH),
+        "capture_loss": capture_loss(seen),
+        "flows": of_flows(
+            map(_direction, capture.largest(ANALYSIS_COLUMNS)),
+            stalls if log is None else _logged(stalls, log, capture),
+            rankings,
+        ),
+    }
+    return {
+        **told,
+        "summary": sentence(told, *(sum(row[what] for row in seen) for what in COUNTED)),
+    }
+
+
+def _direction(row: dict[str, Any]) -> dict[str, Any]:
+    """Return a row of the analysis in the form of the table `captured`."""
+    flow = row["flow"]
+    return {
+        **row,
+        "connection": flow // 2,
+        "sender": ("client", "server")[flow % 2],
+        "client": end(row["client"], row["client_port"]),
+        "server": end(row["server"], row["server_port"]),
+        "vantage": _core.CAPTURE_VANTAGES[row["vantage"]],
+    }
+
+
+def end(address: str, port: int) -> str:
+    """Return address and port: `192.0.2.1:443`, `[2001:db8::1]:443`."""
+    return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
+
+
+def _logged(stalls: Sequence[dict[str, Any]], log: ClockLog, capture: _core.Capture) -> list[dict[str, Any]]:
+    """Give the stalls that coincide with gaps in the clock log their class."""
+    import numpy as np
+
+    from ackclock.dataset.tables import CLOCK_GAPS
+
+    begin_s = 1e-9 * (capture.origin_ns or 0) + np.array([stall["time_s"] for stall in stalls])
+    which, classes, _ = log.explains(begin_s, np.array([stall["duration_s"] for stall in stalls]))
+    told = list(stalls)
+    for place, gap in zip(which, classes, strict=True):
+        told[place] = {**told[place], "class": CLOCK_GAPS[gap]}
+    return told
+
+
+def _file(file: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the counts of a file that are not zero."""
+    always = ("path", "packets", "segments", "note")
+    return {key: value for key, value in file.items() if key in always or (value and key != "refused")}
