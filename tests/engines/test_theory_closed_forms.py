@@ -211,7 +211,7 @@ def test_a_single_upload_is_reno_s_sawtooth():
 
 def test_small_packets_take_their_places():
     slots = theory.slots_per_segment(250, 800e3, 1500, 29)
-    goodput_bps = 8 * 1448 * theory.tcp_rate_beside(slots, 800e3, 1500, 29)
+    goodput_bps = 8 * 1448 * theory.tcp_rate_with_small_packets(slots, 800e3, 1500, 29)
     found = solve(upload(UDP, places=120))
     longest_s = 120 * 0.015 / theory.delay_reduction(slots, 1500 / 29) + 0.067
     assert found["goodput_bps"] == pytest.approx(goodput_bps)

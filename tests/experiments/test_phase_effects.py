@@ -14,7 +14,7 @@ from ackclock.errors import InputError, UnsupportedError
 from ackclock.experiments import phase_effects
 from ackclock.experiments.sweep import result as sweeps
 from ackclock.figures import sweep_summary
-from ackclock.figures.phase import HOLDS, said
+from ackclock.figures.phase import HOLDS, sentence
 from ackclock.figures.sweep_summary import NONE_LOCKED
 from ackclock.metrics.protocols import PHASE
 
@@ -156,10 +156,10 @@ def test_a_result_is_phase_locked_if_its_perturbed_run_differs_clearly(here, the
 
 def test_a_locked_result_has_a_message():
     moved = {"jain": {"here": [0.92, 0.919, 0.921], "twin": [0.97, 0.96, 0.98]}}
-    told = said({"locked": True, "moved": moved})
+    told = sentence({"locked": True, "moved": moved})
     assert told.startswith("Phase-locked: ")
     assert "0.920 (0.919 – 0.921) here, 0.970 (0.960 – 0.980) with noise" in told
-    assert said({"locked": False, "moved": {}}) == HOLDS
+    assert sentence({"locked": False, "moved": {}}) == HOLDS
 
 
 def test_a_perturbed_run_is_in_the_manifest_and_among_the_metrics():

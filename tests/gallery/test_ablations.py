@@ -33,7 +33,7 @@ def entry(tmp_path: Path) -> Entry:
     folder.mkdir()
     for name, text in {**FILES, "mechanisms.toml": MECHANISMS}.items():
         (folder / name).write_text(text)
-    check = FILES["check.py"].replace("def beside(measured", "def both(measured")
+    check = FILES["check.py"].replace("def compare(measured", "def both(measured")
     (folder / "check.py").write_text(check)
     return Entry(folder)
 

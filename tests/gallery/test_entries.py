@@ -317,7 +317,7 @@ def test_an_engine_missing_on_the_machine_is_skipped_and_named(entry, tmp_path, 
         "from matplotlib.figure import Figure\n"
         "def draw(fluid, packet):\n    assert not fluid and len(packet) == 4\n    return Figure()\n"
     )
-    monkeypatch.setattr("ackclock.engines.lacking", lambda name: "no glass" if name == "fluid" else None)
+    monkeypatch.setattr("ackclock.engines.unavailable", lambda name: "no glass" if name == "fluid" else None)
     with pytest.warns(UserWarning, match=r'X1\.2-1\.3 is run without the engine "fluid": no glass'):
         found = runner.run(entry, tmp_path / "out", quick=True)
     assert [(row.engine, row.verdict, row.counts, row.why) for row in found.rows] == [
@@ -372,7 +372,7 @@ def test_rows_of_repeated_engines_are_replaced():
 def test_comparison_rows_may_cover_some_engines(entry, tmp_path):
     text = CHECK.replace('("packet",)', '("packet", "fluid")')
     text += (
-        "def beside(measured, published):\n"
+        "def compare(measured, published):\n"
         '    found = measured["fluid"]["cubic small"]["rate"]\n'
         '    return {"fluid": [], "fluid, packet": [Row("rate", found, (0, 1e9), (0, 1e9), "beside")]}\n'
     )
@@ -413,7 +413,7 @@ def test_a_capture_is_measured_with_its_run(entry, tmp_path):
 def test_a_quick_run_may_leave_cases_out(entry):
     only = 'def runs(engine, case):\n    return case.startswith("cubic")\n'
     (entry.folder / "check.py").write_text(
-        CHECK + only + 'def looks(engine, case):\n    return case.endswith("small")\n'
+        CHECK + only + 'def is_quick(engine, case):\n    return case.endswith("small")\n'
     )
     names = ["cubic codel", "cubic small", "reno codel", "reno small"]
     assert [name for name in names if entry.runs("packet", name)] == ["cubic codel", "cubic small"]

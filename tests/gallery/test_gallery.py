@@ -64,7 +64,7 @@ def test_a_quick_run_has_the_rows_of_the_committed_result(entry, tmp_path, reque
     if lacks_guest:
         request.getfixturevalue("guest_kernel")
     assert set(found) <= set(every)
-    there = {key[0] for key in every if "," not in key[0] or not any(map(engines.lacking, key[0].split(", ")))}
+    there = {key[0] for key in every if "," not in key[0] or not any(map(engines.unavailable, key[0].split(", ")))}
     assert {key[0] for key in found} == there
 
 

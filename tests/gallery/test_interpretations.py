@@ -37,7 +37,7 @@ ENGINES = ("fluid", "packet")
 MEASURES = {"rate": "goodput_bps"}
 def check(measured, published):
     return [Row("rate", measured["reno"]["rate"], (4e6, 6e6), (0, 1e9))]
-def beside(measured, published):
+def compare(measured, published):
     rates = [measured[engine]["reno"]["rate"][0] for engine in ("fluid", "packet")]
     return [Row("rate", (sum(rates),), (0, 1e9), (0, 1e9), "sum")]
 """,

@@ -47,7 +47,7 @@ def test_as_many_cases_as_their_seeds_leave_places_for(entry, jobs, seeds, at_a_
 
 
 def test_an_engine_that_has_the_machine_to_itself_runs_one_case_at_a_time(entry, monkeypatch):
-    monkeypatch.setattr(engines, "alone", lambda engine, plan: True)
+    monkeypatch.setattr(engines.engine("packet").__class__, "exclusive", lambda self, plan: True)
     assert How(4, "", perturbed=False).at_a_time("packet", cases.plans(entry.folder).values()) == 1
 
 

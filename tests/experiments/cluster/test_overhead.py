@@ -47,7 +47,7 @@ def test_a_tiny_point_costs_little_more_than_its_work(tmp_path, points):
 def _own_s(scenario) -> float:
     """Return the CPU time of its runs in this process."""
     job = prepare(scenario, "fluid", metrics=["utilisation"])
-    itself = _Worker(job.order, Event())
+    itself = _Worker(job.spec, Event())
     itself.rows(job.runs[:1])
     began_s = time.process_time()
     for first in range(0, len(job.runs), 100):

@@ -118,7 +118,7 @@ def test_a_killed_client_goes_on(two, swept, tmp_path):
 
 def _done(scenario, out) -> int:
     """Return the number of runs in the folder."""
-    with Parts(out, prepare(scenario, metrics=METRICS).order) as opened:
+    with Parts(out, prepare(scenario, metrics=METRICS).spec) as opened:
         return len(opened.done)
 
 

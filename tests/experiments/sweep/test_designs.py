@@ -64,8 +64,8 @@ def test_a_sweep_runs_the_points_of_its_design():
     levels = [[axis.values.index(job.loaded.point(number).values[axis.key]) for axis in job.loaded.sweep.axes]
               for number in job.points]  # fmt: skip
     assert all(sum(row) % 2 == 0 for row in levels)
-    assert job.order.identity()["design"] == "fractional:4"
-    assert prepare(ac.loads(scenario(**KEYS)), design="full").order.identity()["design"] is None
+    assert job.spec.identity()["design"] == "fractional:4"
+    assert prepare(ac.loads(scenario(**KEYS)), design="full").spec.identity()["design"] is None
     both = [prepare(ac.loads(scenario(**KEYS)), design="fractional:4", shard=f"{k}/2").points for k in (1, 2)]
     assert sorted(both[0] + both[1]) == job.points
 

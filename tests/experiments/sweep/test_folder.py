@@ -35,7 +35,7 @@ class Stopped(BaseException):
 @pytest.fixture
 def stopping(monkeypatch):
     """Ends the process before the file of that number is renamed."""
-    whole, left = folders.put, [10**9]
+    whole, left = folders.atomic_write, [10**9]
 
     def put(path, write, private):
         if left[0] == 0:
@@ -44,7 +44,7 @@ def stopping(monkeypatch):
         left[0] -= 1
         whole(path, write, private)
 
-    monkeypatch.setattr(folders, "put", put)
+    monkeypatch.setattr(folders, "atomic_write", put)
     return left
 
 

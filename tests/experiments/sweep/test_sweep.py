@@ -277,7 +277,7 @@ def test_a_foreign_folder_is_not_changed(tmp_path):
 def test_two_processes_do_not_share_a_folder(tmp_path):
     job = prepare(ac.loads(SCENARIO), out=tmp_path / "x")
     with (
-        Parts(tmp_path / "x", job.order),
+        Parts(tmp_path / "x", job.spec),
         pytest.raises(ac.InputError, match="found another ackclock at work in it; expected another folder"),
     ):
         job.perform()

@@ -35,7 +35,7 @@ def test_all_seeds_of_a_point_share_a_plan_in_any_order(monkeypatch):
     monkeypatch.setattr(engines, "resolve_inputs", lambda engine, plan: planned.append(plan) or whole(engine, plan))
     job = prepare(ac.loads(SCENARIO), seeds=[1, 2, 3], metrics=["jain", "goodput_flow_bps"])
     planned.clear()
-    worker = _Worker(job.order, threading.Event())
+    worker = _Worker(job.spec, threading.Event())
     for number in (0, 3, 1, 4, 2, 5):
         rows = worker.rows([job.runs[number]])
         assert rows["runs"].select("run", "point", "seed").rows() == [(number, number // 3, number % 3 + 1)]
@@ -44,10 +44,10 @@ def test_all_seeds_of_a_point_share_a_plan_in_any_order(monkeypatch):
 
 def test_the_rows_of_many_runs_are_those_of_each():
     job = prepare(ac.loads(SCENARIO), seeds=[1, 2], metrics=["jain", "goodput_flow_bps"], samples=True)
-    worker = _Worker(job.order, threading.Event())
+    worker = _Worker(job.spec, threading.Event())
     together = worker.rows([*job.runs])
     each = [worker.rows([run]) for run in job.runs]
-    assert set(together) == {*job.order.tables, "runs"}
+    assert set(together) == {*job.spec.tables, "runs"}
     for table, rows in together.items():
         assert rows.equals(pl.concat([one[table] for one in each])), table
         assert rows.columns[:2] == ["run", "point"]
@@ -60,7 +60,7 @@ def test_each_table_of_many_runs_becomes_a_single_frame(monkeypatch):
     whole = tables.frame
     monkeypatch.setattr(tables, "frame", lambda table, *more: made.append(table) or whole(table, *more))
     job = prepare(ac.loads(SCENARIO), seeds=[1, 2, 3])
-    _Worker(job.order, threading.Event()).rows([*job.runs])
+    _Worker(job.spec, threading.Event()).rows([*job.runs])
     assert sorted(made) == ["flows", "links"]
 
 
@@ -69,9 +69,9 @@ def test_a_run_checks_periodically_for_a_stop_request(monkeypatch):
     job = prepare(ac.loads(SCENARIO), seeds=[1])
     stop.set()
     with pytest.raises(StoppedError):
-        _Worker(job.order, stop).rows([job.runs[0]])
+        _Worker(job.spec, stop).rows([job.runs[0]])
     monkeypatch.setattr(workers, "POLL_INTERVAL_S", 1e9)
-    worker = _Worker(job.order, threading.Event())
+    worker = _Worker(job.spec, threading.Event())
     asked = []
     monkeypatch.setattr(threading.Event, "is_set", lambda self: bool(asked.append(1)))
     worker.rows([job.runs[0]])
