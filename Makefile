@@ -60,12 +60,13 @@ fuzz: $(VENV)/.dev  ## the readers with whatever comes, guided by coverage (READ
 generated: $(VENV)/.dev  ## the editors' schema and the algorithms that captures are compared with, after a change of algorithms or keys
 	$(PY) tools/generated_data.py
 
-lint: $(VENV)/.dev  ## formatting, clippy, ruff, mypy
+lint: $(VENV)/.dev  ## formatting, clippy, ruff, mypy, names and sentences
 	$(RUSTFMT) --check $(filter %.rs,$(RUST_SOURCES))
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 	$(VENV)/bin/ruff check
 	$(VENV)/bin/ruff format --check
 	$(VENV)/bin/mypy
+	$(PY) tools/vocabulary.py
 
 format: $(VENV)/.dev  ## format Rust and Python
 	$(RUSTFMT) $(filter %.rs,$(RUST_SOURCES))
@@ -88,7 +89,7 @@ scoreboard: $(VENV)/.ackclock debian-scoreboard  ## how well captures are unders
 	tcpdump -r $(SCORES)/long.pcap -w $(SCORES)/data-alone.pcap 'dst port 5001'
 	$(PY) $(SCORED)/others.py --speed $(SCORES)/long.pcap --alone $(SCORES)/data-alone.pcap $(SCORES)/million.pcap > $(SCORES)/speed.txt
 	$(PY) $(SCORED)/which.py --jobs 2 > $(SCORES)/which.txt
-	$(PY) $(SCORED)/silences.py $(SCORES)/silences --cases 54 > $(SCORES)/silences.txt
+	$(PY) $(SCORED)/stalls.py $(SCORES)/stalls --cases 54 > $(SCORES)/stalls.txt
 	$(PY) $(SCORED)/missing.py $(SCORES)/case-00* --jobs 2 > $(SCORES)/missing.txt
 	$(PY) $(SCORED)/sharing.py $(SCORES)/sharing > $(SCORES)/sharing.txt
 	$(PY) $(SCORED)/joins.py $(SCORES)/case-00[0-4]* > $(SCORES)/joins.txt

@@ -1,6 +1,6 @@
 """CPU cost of congestion control algorithms and AQMs: the packet engine's CPU time relative to `reno` over `pfifo`.
 
-Every algorithm of the catalog runs the same workload, with the defaults of its card: 20 flows, 1 Gb/s, 20 ms, 10 s.
+Every algorithm of the catalog runs the same workload, with the defaults of its spec: 20 flows, 1 Gb/s, 20 ms, 10 s.
 CPU seconds are compared, start-up apart, per data packet that arrived; repeats are interleaved, and ratios compare the
 least disturbed repeat of each. An algorithm that loses more, or paces, has more to do for each packet: that is part of
 its cost here.
@@ -47,12 +47,12 @@ def workload(name: str, congestion: str, queue: str = "") -> Algorithm:
     return Algorithm(name, 20, 1e9, 0.02, 10.0, congestion=congestion, queue=queue)
 
 
-def plan_json(card: algorithms.Card) -> str:
-    """An algorithm as a plan has it: the card's defaults, and a buffer of one BDP."""
-    limit = LIMIT_BYTES if "limit" in card.parameters and card.parameters["limit"].kind == "bytes" else LIMIT_PACKETS
-    values = card.complete({"limit": limit} if "limit" in card.parameters else {})
-    parameters = {card.key(name): plain(card.parameters[name].kind, value) for name, value in values.items()}
-    return json.dumps({algorithms.NAME_KEYS[card.family]: card.name, "parameters": parameters})
+def plan_json(spec: algorithms.AlgorithmSpec) -> str:
+    """An algorithm as a plan has it: the spec's defaults, and a buffer of one BDP."""
+    limit = LIMIT_BYTES if "limit" in spec.parameters and spec.parameters["limit"].kind == "bytes" else LIMIT_PACKETS
+    values = spec.complete({"limit": limit} if "limit" in spec.parameters else {})
+    parameters = {spec.key(name): plain(spec.parameters[name].kind, value) for name, value in values.items()}
+    return json.dumps({algorithms.NAME_KEYS[spec.family]: spec.name, "parameters": parameters})
 
 
 def plain(kind: str, value: Any) -> Any:
@@ -68,11 +68,11 @@ def main() -> int:
     parser.add_argument("--repeats", type=int, help="runs of each (default 9)")
     options = parser.parse_args()
     bench = Bench({"ackclock": [str(build_ackclock())]}, options.repeats or (3 if options.quick else 9))
-    reno = plan_json(algorithms.card("congestion", "reno"))
+    reno = plan_json(algorithms.spec("congestion", "reno"))
     controls = [
-        workload(name, plan_json(algorithms.card("congestion", name))) for name in algorithms.names("congestion")
+        workload(name, plan_json(algorithms.spec("congestion", name))) for name in algorithms.names("congestion")
     ]
-    queues = [workload(name, reno, plan_json(algorithms.card("queue", name))) for name in algorithms.names("queue")]
+    queues = [workload(name, reno, plan_json(algorithms.spec("queue", name))) for name in algorithms.names("queue")]
     held = compared(bench, "Congestion controls beside reno", controls, "reno")
     held += compared(bench, "Queue disciplines beside pfifo", queues, "pfifo")
     return int(not all(held))

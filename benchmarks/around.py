@@ -52,7 +52,7 @@ FEW, MANY = 50, 250
 SHORT = LONG.replace('"100s"', '"10ms"').replace('interval = "10ms"', 'interval = "1ms"')
 
 #: The engine's loop so many times, in one process that says what it took.
-ALONE = """
+ENGINE_LOOP = """
 import sys, time
 import ackclock
 from ackclock import _core
@@ -75,9 +75,9 @@ def cpu_s(*arguments: str) -> float:
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def alone_s(scenario: Path, runs: int) -> float:
+def engine_loop_s(scenario: Path, runs: int) -> float:
     """CPU time of the engine's loop, for one run."""
-    command = [sys.executable, "-c", ALONE, str(scenario), str(runs)]
+    command = [sys.executable, "-c", ENGINE_LOOP, str(scenario), str(runs)]
     return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
 
@@ -97,10 +97,10 @@ def measured(folder: Path, repeats: int) -> dict[str, float]:
     programs: dict[str, Callable[[], float]] = {
         "few": lambda: sweep(FEW),
         "many": lambda: sweep(MANY),
-        "small": lambda: alone_s(folder / "small.toml", 20),
+        "small": lambda: engine_loop_s(folder / "small.toml", 20),
         "short": lambda: run("short"),
         "long": lambda: run("long"),
-        "engine": lambda: alone_s(folder / "long.toml", 1),
+        "engine": lambda: engine_loop_s(folder / "long.toml", 1),
     }
     found = [{name: program() for name, program in programs.items()} for _ in range(repeats)]
     return {name: min(turn[name] for turn in found) for name in programs}

@@ -42,7 +42,7 @@ class Row:
     name: str
     engine: str
     plan: Plan
-    found: Cost
+    estimated: Cost
     measured: Cost
 
 
@@ -115,7 +115,7 @@ def measured(plan: Plan, engine: str) -> Cost:
 
 def line(row: Row) -> str:
     """Estimate / measured, marked where they are too far apart."""
-    found, real = row.found, row.measured
+    found, real = row.estimated, row.measured
     columns = [(found.events, real.events), (found.cpu_s, real.cpu_s), (found.bytes / 1e3, real.bytes / 1e3)]
     if row.engine != "packet":
         columns[0] = (found.events, 0.0)
@@ -131,9 +131,9 @@ def near(one: float, other: float) -> bool:
 def summary(rows: list[Row]) -> str:
     """Return the number of estimates within the factor."""
     packets = [row for row in rows if row.engine == "packet"]
-    events = sum(near(row.found.events, row.measured.events) for row in packets)
-    cpu = sum(near(row.found.cpu_s, row.measured.cpu_s) for row in rows)
-    written = sum(near(row.found.bytes, row.measured.bytes) for row in rows)
+    events = sum(near(row.estimated.events, row.measured.events) for row in packets)
+    cpu = sum(near(row.estimated.cpu_s, row.measured.cpu_s) for row in rows)
+    written = sum(near(row.estimated.bytes, row.measured.bytes) for row in rows)
     return (
         f"within a factor of {FACTOR:g}: events {events} of {len(packets)}, "
         f"CPU seconds {cpu} of {len(rows)}, bytes {written} of {len(rows)}"

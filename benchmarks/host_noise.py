@@ -29,10 +29,10 @@ LONGEST_S = 1e-3
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 
-Seen = tuple[float, bool, int, bool]
+CapturedPacket = tuple[float, bool, int, bool]
 
 
-def watch(port: int, stop: threading.Event) -> Iterator[Seen]:
+def watch(port: int, stop: threading.Event) -> Iterator[CapturedPacket]:
     """Yield each packet of a transfer to `port`: time, direction, destination port and whether it has data."""
     with socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_ALL)) as raw:
         raw.bind(("lo", 0))
@@ -76,7 +76,7 @@ def _drain(reader: socket.socket) -> None:
             pass
 
 
-def delays(packets: list[Seen], port: int, *, data: bool) -> np.ndarray:
+def delays(packets: list[CapturedPacket], port: int, *, data: bool) -> np.ndarray:
     """From a packet with data (or without) that arrives to the next one that its host sends, in seconds."""
     found, arrived = [], None
     for when, leaves, to, has_data in packets:
@@ -95,7 +95,7 @@ def main(seconds: float = 2.0) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, MSS_BYTES)
         port, stop = listener.getsockname()[1], threading.Event()
-        packets: list[Seen] = []
+        packets: list[CapturedPacket] = []
         watcher = threading.Thread(target=lambda: packets.extend(watch(port, stop)))
         watcher.start()
         time.sleep(0.3)

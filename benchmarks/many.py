@@ -40,17 +40,17 @@ def main() -> None:
         began_s = time.process_time()
         runs = Runs([SEEDS] * (count // len(SEEDS)))
         mixed = runs.mixed()
-        began_s = _told("listed and mixed", began_s)
+        began_s = _report("listed and mixed", began_s)
         with Parts(folder, order) as parts:
             for part in np.array_split(np.arange(count), PARTS):
                 _add(parts, mixed, part, random)
-        began_s = _told(f"written in {PARTS} parts", began_s)
+        began_s = _report(f"written in {PARTS} parts", began_s)
         with Parts(folder, order) as parts:
             left = runs.without(parts.done)
-            began_s = _told(f"found again ({len(left)} left)", began_s)
+            began_s = _report(f"found again ({len(left)} left)", began_s)
             table = scan(folder, RUNS, parts._files).collect().sort("run")
             parts.finish(table)
-        _told("put together", began_s)
+        _report("put together", began_s)
         files = [path for path in folder.rglob("*") if path.is_file()]
         size = sum(path.stat().st_size for path in files)
         print(f"{len(files)} files, {size / 1e6:.0f} MB, {size / count:.0f} bytes a run")
@@ -74,7 +74,7 @@ def _add(parts: Parts, mixed: Runs, places: np.ndarray, random: np.random.Genera
     parts.write()
 
 
-def _told(what: str, began_s: float) -> float:
+def _report(what: str, began_s: float) -> float:
     now_s, peak_mb = time.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
     print(f"{what}: {now_s - began_s:.1f} s, {peak_mb:.0f} MB", flush=True)
     return now_s

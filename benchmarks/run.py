@@ -48,7 +48,7 @@ class Workload:
         return [*arguments, f"{self.sample_interval_s:g}"] if program == "ackclock" else arguments
 
 
-BESIDE_PEERS = [
+PEER_WORKLOADS = [
     Workload("A: 20 flows, 1 Gb/s, 20 ms", 20, 1e9, 0.02, 10.0, ns3_duration_s=2.0),
     Workload("B: 100 flows, 10 Gb/s, 20 ms", 100, 10e9, 0.02, 3.0, ns3_duration_s=0.4),
 ]
@@ -64,7 +64,7 @@ BY_FLOWS = [
     Workload(f"{flows:,} flows", flows, 10e9, 0.1, 10.0, sample_interval_s=0.1) for flows in (10, 100, 1_000, 10_000)
 ]
 
-REQUIRED_RATIO_TO_NS2 = {BESIDE_PEERS[0].name: 7.0, BESIDE_PEERS[1].name: 18.0}
+REQUIRED_RATIO_TO_NS2 = {PEER_WORKLOADS[0].name: 7.0, PEER_WORKLOADS[1].name: 18.0}
 REQUIRED_SPREAD_BY_RATE = 1.5
 REQUIRED_SPREAD_BY_FLOWS = 3.0
 REQUIRED_TIMES_REAL_TIME = 10.0
@@ -137,7 +137,13 @@ def main() -> int:
     programs = build()
     bench = Bench(programs, options.repeats)
     print(f"{platform.machine()}, {os.cpu_count()} CPUs, load {os.getloadavg()[0]:.1f} before the start\n")
-    held = [beside_peers(bench), long_and_fast(bench), by_rate(bench), by_flows(bench), fat_trees(options.repeats)]
+    held = [
+        compare_with_peers(bench),
+        long_and_fast(bench),
+        by_rate(bench),
+        by_flows(bench),
+        fat_trees(options.repeats),
+    ]
     held += [fluid(bench), mean_field(options.repeats), first_contact(options.repeats)]
     if options.json:
         Path(options.json).write_text(json.dumps([asdict(cost) for cost in bench.costs], indent=1) + "\n")
@@ -241,16 +247,16 @@ class Bench:
 # --- the tables --------------------------------------------------------------------------------------
 
 
-def beside_peers(bench: Bench) -> bool:
+def compare_with_peers(bench: Bench) -> bool:
     """A and B beside ns-2 and ns-3."""
-    costs = bench.measure(BESIDE_PEERS, list(bench.programs))
+    costs = bench.measure(PEER_WORKLOADS, list(bench.programs))
     title = "Million data packets per CPU second"
     print(f"{title:<36}{'best':>8}{'median':>8}{'peak MiB':>10}{'util.':>7}{'simulated':>11}")
-    for workload in BESIDE_PEERS:
+    for workload in PEER_WORKLOADS:
         print(workload.name)
         for cost in (cost for cost in costs if cost.workload == workload):
             print_peer(cost)
-    held = [ratio(costs, workload, peer) for workload in BESIDE_PEERS for peer in ("ns-2", "ns-3")]
+    held = [ratio(costs, workload, peer) for workload in PEER_WORKLOADS for peer in ("ns-2", "ns-3")]
     return all(held)
 
 

@@ -48,8 +48,8 @@ class Command:
     """A command and its limit in imports of NumPy: of its CPU seconds, or of its wall-clock time."""
 
     name: str
-    words: tuple[str, ...]
-    most: float | None = None
+    arguments: tuple[str, ...]
+    limit: float | None = None
     of_wall: bool = False
     environment: tuple[tuple[str, str], ...] = ()
 
@@ -91,7 +91,7 @@ def measured(command: Command) -> Cost:
     before_s, since_s = _children_s(), time.perf_counter()
     environment = {**os.environ, **dict(command.environment)}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)  # modules are compiled once, as where anybody works
-    subprocess.run(command.words, env=environment, capture_output=True, check=True)
+    subprocess.run(command.arguments, env=environment, capture_output=True, check=True)
     return Cost(_children_s() - before_s, time.perf_counter() - since_s)
 
 
@@ -121,7 +121,7 @@ def main() -> None:
     for command, found in zip(listed, costs, strict=True):
         cost = best(found)
         cpu, wall = cost.cpu_s / base.cpu_s, cost.wall_s / base.wall_s
-        goal = "" if command.most is None else f"  {command.most:g} × {'wall' if command.of_wall else 'CPU'}"
+        goal = "" if command.limit is None else f"  {command.limit:g} × {'wall' if command.of_wall else 'CPU'}"
         print(f"{command.name:22}{cost.cpu_s:8.2f}{cost.wall_s:8.2f}{cpu:8.2f}{wall:8.2f}{goal}")
 
 

@@ -75,7 +75,7 @@ def names_of(text: str) -> dict[str, Any]:
     def of(page: str | None) -> str:
         return CLAIM.sub("", (ROOT / page).read_text(encoding="utf-8") if page else text)
 
-    def said(pattern: str, page: str | None = None) -> list[str]:
+    def matches(pattern: str, page: str | None = None) -> list[str]:
         return [one[one.lastindex or 0] for one in re.finditer(pattern, of(page), re.MULTILINE)]
 
     def values(column: str, *words: str, page: str | None = None) -> list[float]:
@@ -90,8 +90,8 @@ def names_of(text: str) -> dict[str, Any]:
         "cells": lambda column, *words, page=None: cells(of(page), column, *words),
         "csv": lambda path: pl.read_csv(ROOT / path),
         "number": number,
-        "numbers": lambda pattern, page=None: [number(each) for each in said(pattern, page)],
-        "said": said,
+        "numbers": lambda pattern, page=None: [number(each) for each in matches(pattern, page)],
+        "said": matches,
         "rows": lambda *words, page=None: rows(of(page), *words),
         "value": value,
         "values": values,

@@ -95,7 +95,7 @@ start = {{ at = "5s", jitter = "100ms" }}
 interval = "1s"
 """
 
-BESIDE = """
+COMPETITOR = """
 [[flows]]
 count = 2
 congestion = "cubic"
@@ -171,7 +171,7 @@ SHORT_HEAD = ("64 KB, idle", "1 MB, idle", "10 MB, idle", "1 MB alongside two CU
 def short_row(congestion: str) -> tuple[str, ...]:
     """Completion times in ms, by size, alone and not."""
     idle = [fct_ms(congestion, size) for size in ("64KB", "1MB", "10MB")]
-    return (*idle, fct_ms(congestion, "1MB", BESIDE))
+    return (*idle, fct_ms(congestion, "1MB", COMPETITOR))
 
 
 def prediction(name: str, cases: Mapping[str, Mapping[str, object]]) -> str:

@@ -47,7 +47,7 @@ where an algorithm uses the kernel's (`tick`, `tupdate`, `timer_tick`), and a re
 
 """
 
-ELSEWHERE = """
+OTHER_SETTINGS = """
 ## Other rates, delays and buffers
 
 Reno and CUBIC in settings from 1 to 100 Mb/s and 10 to 200 ms, with one, two, four and ten flows, over a Linux
@@ -139,7 +139,7 @@ def page(results: list[linux.Simulated]) -> str:
     text += "Linux in grey, the packet engine in colour; of several flows the sum of the windows is drawn.\n\n"
     for name in pictures(results):
         text += f"![Congestion windows, {name}: Linux and the packet engine](agreement-{name}.svg)\n\n"
-    return text + elsewhere() + algorithms() + remaining() + CAUSES + mechanisms() + MECHANISMS
+    return text + other_settings() + algorithms() + remaining() + CAUSES + mechanisms() + MECHANISMS
 
 
 def agreeing(results: list[linux.Simulated]) -> str:
@@ -153,12 +153,12 @@ def compared(results: list[linux.Simulated]) -> str:
     return table(linux.HEAD, [(f"`{name}`", *rest) for name, *rest in rows])
 
 
-def elsewhere() -> str:
+def other_settings() -> str:
     """Other settings, over a link that transmits."""
     results = [linux.simulate(run) for run in linux.recorded("serialising")]
     goodput = median(abs(result.goodput_difference) for result in results)
     delay_ms = 1e3 * median(abs(result.delay_difference_s) for result in results)
-    return ELSEWHERE.format(count=agreeing(results), goodput=goodput, delay_ms=delay_ms) + compared(results)
+    return OTHER_SETTINGS.format(count=agreeing(results), goodput=goodput, delay_ms=delay_ms) + compared(results)
 
 
 def algorithms() -> str:

@@ -133,7 +133,7 @@ def main() -> None:
             text += (
                 f"\n## {heading}\n\n{before}\n\n```toml\n{scenario}```\n\n```console\n$ ackclock doctor {name}.pcap\n"
             )
-            text += f"{said(found)}```\n\n![{caption}](../assets/{picture})\n\n*{caption}*\n"
+            text += f"{doctor_output(found)}```\n\n![{caption}](../assets/{picture})\n\n*{caption}*\n"
     (DOCS / "guides" / "doctor.md").write_text(text, encoding="utf-8")
 
 
@@ -142,14 +142,14 @@ def made(place: Path, scenario: str, *, stalls: bool) -> Path:
     ac.run(ac.loads(scenario).plan(), engine="linux", captures=place)
     (capture,) = place.iterdir()
     if stalls:
-        records = [known(record) for record in pcap.read(capture)]
+        records = [with_engine_addresses(record) for record in pcap.read(capture)]
         for at_ns, by_ns in STALLS_NS:
             records = impose.in_order(impose.host(records, at_ns, by_ns))
         pcap.write(capture, records)
     return capture
 
 
-def known(record: pcap.Record) -> pcap.Record:
+def with_engine_addresses(record: pcap.Record) -> pcap.Record:
     """With addresses as the packet engine gives them."""
     kept = bytearray(record.kept)
     for place in (27, 31):
@@ -157,7 +157,7 @@ def known(record: pcap.Record) -> pcap.Record:
     return replace(record, kept=bytes(kept))
 
 
-def said(found: capture.Captured) -> str:
+def doctor_output(found: capture.Captured) -> str:
     """Return the output of `ackclock doctor`."""
     into = StringIO()
     terminal.print_diagnosis(found.analysis, diagnose(found.analysis), Console(file=into, width=80, highlight=False))

@@ -69,14 +69,14 @@ def scenario(rate: str, rtt: str, limit: str, **groups: int) -> str:
 SPREAD = '{ from = "20ms", to = "60ms" }'
 
 #: The scenarios that are fitted on.
-SEEN: Mapping[str, str] = {
+FITTED_SCENARIOS: Mapping[str, str] = {
     "10 CUBIC, 100 Mb/s, 40 ms, 1 BDP": scenario("100Mbit", '"40ms"', "1bdp", cubic=10),
     "20 Reno, 300 Mb/s, 20 ms, 1 BDP": scenario("300Mbit", '"20ms"', "1bdp", reno=20),
     "10 CUBIC, 400 Mb/s, 50 ms, 0.5 BDP": scenario("400Mbit", '"50ms"', "0.5bdp", cubic=10),
 }
 
 #: The scenarios that are predicted: other rates, buffers, RTTs and mixes.
-UNSEEN: Mapping[str, str] = {
+PREDICTED_SCENARIOS: Mapping[str, str] = {
     "20 CUBIC, 200 Mb/s, 20 ms, 0.5 BDP": scenario("200Mbit", '"20ms"', "0.5bdp", cubic=20),
     "10 CUBIC, 300 Mb/s, 60 ms, 0.3 BDP": scenario("300Mbit", '"60ms"', "0.3bdp", cubic=10),
     "30 CUBIC, 150 Mb/s, 80 ms, 0.7 BDP": scenario("150Mbit", '"80ms"', "0.7bdp", cubic=30),
@@ -144,7 +144,7 @@ HEAD = (
 )
 
 
-def beside(
+def compared(
     name: str, text: str, table: str, engines: tuple[str, ...] = MODELS
 ) -> tuple[str, dict[str, tuple[float, ...]]]:
     """Rows of the packets, of each model by default and as fitted; and the errors of each."""
@@ -174,7 +174,7 @@ def predicted(scenarios: Mapping[str, str], table: str, engines: tuple[str, ...]
     rows = ""
     errors: dict[str, list[tuple[float, ...]]] = {}
     for name, text in scenarios.items():
-        added, found = beside(name, text, table, engines)
+        added, found = compared(name, text, table, engines)
         rows += added
         for engine, each in found.items():
             errors.setdefault(engine, []).append(each)
@@ -236,12 +236,12 @@ The scenario of [B3.5–3.8](../gallery/B3.5-3.8.md), with what was fitted to it
 
 def main() -> None:
     """Writes the page."""
-    seen = {name: run(text, "packet") for name, text in SEEN.items()}
+    seen = {name: run(text, "packet") for name, text in FITTED_SCENARIOS.items()}
     table = output.toml(fit.fit(seen), ["RUN…"])
-    names = "".join(f"- {name}\n" for name in SEEN).rstrip()
+    names = "".join(f"- {name}\n" for name in FITTED_SCENARIOS).rstrip()
     ftth = output.toml(fit.fit({"FTTH": run(FTTH, "packet")}), ["results/ftth-packet"])
-    own, _ = beside("FTTH", FTTH, ftth)
-    page = INTRODUCTION + FITTED.format(names=names, table=table) + predicted(UNSEEN, table, MODELS)
+    own, _ = compared("FTTH", FTTH, ftth)
+    page = INTRODUCTION + FITTED.format(names=names, table=table) + predicted(PREDICTED_SCENARIOS, table, MODELS)
     page += CHOSEN + predicted(FRESH, table, ("meanfield",))
     page += OWN + f"```toml\n{ftth}```\n\n" + HEAD + own
     claims.write(DOCS / "concepts" / "fitted-models.md", page)

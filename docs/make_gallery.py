@@ -84,7 +84,7 @@ def take(entry: Entry, folder: Path) -> None:
     engines, readings = run.get("engines", entry.all_engines), run.get("readings", entry_readings(entry))
     alone = [*_if_some(engines, entry.all_engines), *_if_some(readings, entry_readings(entry))]
     if alone:
-        Result.last(entry.folder / TABLE, entry.id).beside(new).write(entry.folder / TABLE)
+        Result.last(entry.folder / TABLE, entry.id).merged(new).write(entry.folder / TABLE)
         if readings or any((folder / engine).is_dir() for engine in engines):
             shutil.copyfile(folder / "figure.png", GALLERY / f"{entry.id}-{slug('-'.join(alone))}.png")
         return
@@ -102,7 +102,7 @@ def take_mechanisms(entry: Entry, table: Path) -> None:
     new = Result.read(table, entry.id)
     if new.scale != FULL:
         raise SystemExit(f"{table.parent}: a result of --quick; the gallery needs the full scale")
-    every = Result.last(entry.folder / ablations.TABLE, entry.id).beside(new)
+    every = Result.last(entry.folder / ablations.TABLE, entry.id).merged(new)
     there = [each.name for each in entry.mechanisms]
     kept = [row for row in every.rows if row.reading in there]
     Result(entry.id, kept).write(entry.folder / ablations.TABLE)

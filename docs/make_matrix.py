@@ -214,7 +214,7 @@ def _newest(parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
     return cells.filter(pl.col("part") == pl.col("part").max().over(cell)).drop("part")
 
 
-def beside(table: pl.DataFrame, one: Callable[[pl.Expr], pl.Expr] = pl.Expr.median) -> pl.DataFrame:
+def compared(table: pl.DataFrame, one: Callable[[pl.Expr], pl.Expr] = pl.Expr.median) -> pl.DataFrame:
     """A row a cell: the one value of each engine's runs, their differences, and whether these are as aimed at."""
     return joined(of_cells(table, "linux", one), of_cells(table, "packet", one))
 
@@ -340,7 +340,7 @@ def within(cells: pl.DataFrame, name: str) -> str:
     return f"{float(np.mean(cells[name].to_numpy())):.1%}"
 
 
-def again(runs: pl.DataFrame) -> str:
+def repeatability(runs: pl.DataFrame) -> str:
     """Return the kernel's agreement with itself: runs of the first seed, and the same read late."""
     first = runs.filter(pl.col("engine") == "linux", pl.col("seed") == 1)
     late = pl.read_csv(LATE).with_columns(engine=pl.lit("linux"))
@@ -363,9 +363,9 @@ def page(cells: pl.DataFrame, runs: pl.DataFrame) -> str:
         kernel_seeds=seeds(runs, "linux"),
         packet_seeds=seeds(runs, "packet"),
         medians=within(cells, "goodput"),
-        means=within(beside(runs, pl.Expr.mean), "goodput"),
-        first=within(beside(runs, pl.Expr.first), "goodput"),
-        again=again(runs),
+        means=within(compared(runs, pl.Expr.mean), "goodput"),
+        first=within(compared(runs, pl.Expr.first), "goodput"),
+        again=repeatability(runs),
     )
     parts = [f"## By {word}\n\n{shares(cells, by)}" for word, by in GROUPS.items()]
     return (
@@ -379,7 +379,7 @@ def page(cells: pl.DataFrame, runs: pl.DataFrame) -> str:
 def made() -> tuple[str, pl.DataFrame]:
     """The page, and the cells that it is made of."""
     runs = pl.read_csv(TABLE)
-    cells = beside(runs)
+    cells = compared(runs)
     return page(cells, runs), cells
 
 

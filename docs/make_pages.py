@@ -1,6 +1,6 @@
 """Makes the pages of the site that come from the sources, so that none of them is typed by hand.
 
-- `algorithms/`: a page per card of the catalog, with the opening comment of its Rust file
+- `algorithms/`: a page per algorithm, with the opening comment of its Rust file
 - `reference/command-line.md`: the help texts of `ackclock`
 - `reference/metrics.md`: each metric's unit and definition
 - `reference/dataset.md`: the tables and their columns
@@ -25,7 +25,7 @@ from typing import Any
 import click
 
 from ackclock import algorithms
-from ackclock.algorithms import NAME_KEYS, Card, Parameter
+from ackclock.algorithms import NAME_KEYS, AlgorithmSpec, Parameter
 from ackclock.cli.program import application
 from ackclock.dataset import tables
 from ackclock.dataset.tables import TABLES
@@ -50,16 +50,16 @@ FAMILY_PLACES = {"congestion": "[[flows]]", "queue": "[network]", "stack": "[tcp
 def main() -> None:
     """Writes all pages and the configuration."""
     shutil.rmtree(DOCS / "algorithms", ignore_errors=True)
-    cards = algorithms.every()
-    for card in cards:
-        write(page_path(card), algorithm_page(card))
-    write("algorithms/index.md", algorithms_index(cards))
+    specs = algorithms.every()
+    for spec in specs:
+        write(page_path(spec), algorithm_page(spec))
+    write("algorithms/index.md", algorithms_index(specs))
     write("reference/scenario.md", scenario_page())
     (DOCS / "reference" / "scenario.schema.json").write_text(schema_file.text(), encoding="utf-8")
     write("reference/metrics.md", metrics_page())
     write("reference/dataset.md", dataset_page())
     write("reference/command-line.md", command_line_page())
-    write_configuration(cards)
+    write_configuration(specs)
 
 
 def write(name: str, text: str) -> None:
@@ -72,36 +72,36 @@ def write(name: str, text: str) -> None:
 # --- algorithms --------------------------------------------------------------------------------------
 
 
-def page_path(card: Card) -> str:
+def page_path(spec: AlgorithmSpec) -> str:
     """Return the path of an algorithm's page, relative to docs/."""
-    return f"algorithms/{card.family}/{card.name}.md"
+    return f"algorithms/{spec.family}/{spec.name}.md"
 
 
-def algorithms_index(cards: list[Card]) -> str:
-    """The list of all cards."""
+def algorithms_index(specs: list[AlgorithmSpec]) -> str:
+    """The list of all specs."""
     text = "# Algorithms\n\nOne page per algorithm. `ackclock show NAME` prints the same in a terminal.\n"
     for family, title in FAMILY_TITLES.items():
-        rows = [(link(card), card.title, first_sentence(card.summary)) for card in cards if card.family == family]
+        rows = [(link(spec), spec.title, first_sentence(spec.summary)) for spec in specs if spec.family == family]
         text += f"\n## {title}\n\n" + table(("name", "", "what it does"), rows)
     return text
 
 
-def link(card: Card) -> str:
-    """A link from the index to a card's page."""
-    return f"[`{card.name}`]({card.family}/{card.name}.md)"
+def link(spec: AlgorithmSpec) -> str:
+    """A link from the index to a spec's page."""
+    return f"[`{spec.name}`]({spec.family}/{spec.name}.md)"
 
 
-def algorithm_page(card: Card) -> str:
-    """A card as a page."""
+def algorithm_page(spec: AlgorithmSpec) -> str:
+    """A spec as a page."""
     parts = [
-        f"# {card.title} (`{card.name}`)\n\n{card.summary.strip()}\n",
-        section("In a scenario", usage(card)),
-        section("Parameters", parameters(card)),
-        section("Variants", variants(card)),
-        section("Deviations from its references", bullets(card.deviations)),
-        section("References", bullets([reference(item) for item in card.references])),
-        section("From the source", opening_comment(card)),
-        section("Files", bullets([f"`{path}`" for path in files(card)])),
+        f"# {spec.title} (`{spec.name}`)\n\n{spec.summary.strip()}\n",
+        section("In a scenario", usage(spec)),
+        section("Parameters", parameters(spec)),
+        section("Variants", variants(spec)),
+        section("Deviations from its references", bullets(spec.deviations)),
+        section("References", bullets([reference(item) for item in spec.references])),
+        section("From the source", opening_comment(spec)),
+        section("Files", bullets([f"`{path}`" for path in files(spec)])),
     ]
     return "\n".join(part for part in parts if part)
 
@@ -111,19 +111,19 @@ def section(title: str, body: str) -> str:
     return f"## {title}\n\n{body.strip()}\n" if body.strip() else ""
 
 
-def usage(card: Card) -> str:
+def usage(spec: AlgorithmSpec) -> str:
     """The lines of a scenario that name the algorithm, with the default of each parameter."""
-    key = NAME_KEYS[card.family]
-    if card.family == "stack":
-        return fenced("toml", f'[tcp]\n{key} = "{card.name}"')
-    required = [name for name, parameter in card.parameters.items() if parameter.required]
-    given = required or list(card.parameters)[:1]
-    more = "".join(f", {name} = {example(card.parameters[name])}" for name in given)
-    line = f'{card.family} = {{ {key} = "{card.name}"{more} }}'
+    key = NAME_KEYS[spec.family]
+    if spec.family == "stack":
+        return fenced("toml", f'[tcp]\n{key} = "{spec.name}"')
+    required = [name for name, parameter in spec.parameters.items() if parameter.required]
+    given = required or list(spec.parameters)[:1]
+    more = "".join(f", {name} = {example(spec.parameters[name])}" for name in given)
+    line = f'{spec.family} = {{ {key} = "{spec.name}"{more} }}'
     if not more:
-        return fenced("toml", f'{FAMILY_PLACES[card.family]}\n{card.family} = "{card.name}"')
-    short = f'{card.family} = "{card.name}"\n# or, with parameters:\n' if not required else ""
-    return fenced("toml", f"{FAMILY_PLACES[card.family]}\n{short}{line}")
+        return fenced("toml", f'{FAMILY_PLACES[spec.family]}\n{spec.family} = "{spec.name}"')
+    short = f'{spec.family} = "{spec.name}"\n# or, with parameters:\n' if not required else ""
+    return fenced("toml", f"{FAMILY_PLACES[spec.family]}\n{short}{line}")
 
 
 def example(parameter: Parameter) -> str:
@@ -133,11 +133,11 @@ def example(parameter: Parameter) -> str:
     return '"1bdp"' if parameter.bdp else toml_value(parameter.minimum)
 
 
-def parameters(card: Card) -> str:
+def parameters(spec: AlgorithmSpec) -> str:
     """The table of parameters."""
     rows = [
         (f"`{name}`", unit(parameter), default(parameter), accepted(parameter), meaning(parameter))
-        for name, parameter in card.parameters.items()
+        for name, parameter in spec.parameters.items()
     ]
     return table(("parameter", "unit", "default", "accepted", "meaning"), rows) if rows else ""
 
@@ -173,7 +173,7 @@ def meaning(parameter: Parameter) -> str:
     return parameter.description + source
 
 
-def variants(card: Card) -> str:
+def variants(spec: AlgorithmSpec) -> str:
     """The named sets of parameters."""
     rows = [
         (
@@ -181,7 +181,7 @@ def variants(card: Card) -> str:
             variant.summary,
             ", ".join(f"`{key} = {toml_value(value)}`" for key, value in variant.parameters.items()),
         )
-        for name, variant in card.variants.items()
+        for name, variant in spec.variants.items()
     ]
     return table(("variant", "", "sets"), rows) if rows else ""
 
@@ -192,26 +192,26 @@ def reference(item: algorithms.Reference) -> str:
     return f"{title}, {item.section}" if item.section else title
 
 
-def files(card: Card) -> list[str]:
+def files(spec: AlgorithmSpec) -> list[str]:
     """Every file that bears the algorithm's name or lies in a folder that does."""
     found = [path for folder in SOURCE_FOLDERS for path in (ROOT / folder).rglob("*") if path.is_file()]
-    named = [path.relative_to(ROOT) for path in found if belongs(path, card)]
+    named = [path.relative_to(ROOT) for path in found if belongs(path, spec)]
     return sorted(str(path) for path in named)
 
 
-def belongs(path: Path, card: Card) -> bool:
+def belongs(path: Path, spec: AlgorithmSpec) -> bool:
     """Return True if a file is the algorithm's; a stack has only its spec."""
     if path.suffix == ".pyc":
         return False
-    if card.family == "stack":
-        return path == ROOT / f"python/ackclock/algorithms/stack/{card.name}.toml"
+    if spec.family == "stack":
+        return path == ROOT / f"python/ackclock/algorithms/stack/{spec.name}.toml"
     words = re.split(r"[^a-z0-9_]+", str(path.relative_to(ROOT)).lower())
-    return any(word == card.name or word.startswith(f"{card.name}_") for word in words)
+    return any(word == spec.name or word.startswith(f"{spec.name}_") for word in words)
 
 
-def opening_comment(card: Card) -> str:
+def opening_comment(spec: AlgorithmSpec) -> str:
     """Return the module comment of the algorithm's Rust file as text; links into the code become plain names."""
-    path = ROOT / FAMILY_SOURCES.get(card.family, "") / f"{card.name}.rs"
+    path = ROOT / FAMILY_SOURCES.get(spec.family, "") / f"{spec.name}.rs"
     if not path.exists():
         return ""
     lines = path.read_text(encoding="utf-8").splitlines()
@@ -395,13 +395,13 @@ def toml_value(value: object) -> str:
     return f'"{value}"' if isinstance(value, str) else str(value)
 
 
-def write_configuration(cards: list[Card]) -> None:
+def write_configuration(specs: list[AlgorithmSpec]) -> None:
     """mkdocs.yml with a page per algorithm in the navigation."""
     text = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
     lines = ["  - Algorithms:", "      - algorithms/index.md"]
     for family, title in FAMILY_TITLES.items():
         lines.append(f"      - {title}:")
-        lines += [f"          - {card.name}: {page_path(card)}" for card in cards if card.family == family]
+        lines += [f"          - {spec.name}: {page_path(spec)}" for spec in specs if spec.family == family]
     text = text.replace("  - Algorithms: algorithms/index.md", "\n".join(lines))
     (ROOT / CONFIGURATION).write_text(text, encoding="utf-8")
 

@@ -32,7 +32,7 @@ def window_ratio(view: RunView) -> float | None:
 RATIOS: Mapping[str, Callable[[RunView], float | None]] = {"ratio": throughput_ratio, "windows": window_ratio}
 
 
-def beside_theory(
+def compare_with_theory(
     measured: Mapping[str, Measured], rows: Callable[[Measured, Measured], list[Row]]
 ) -> dict[str, list[Row]]:
     """Rows of each simulator beside the model, by both names; none without the model."""
@@ -47,7 +47,7 @@ def determination(expected: list[float], found: list[Values]) -> Values:
 
 
 #: Engine → how its line looks, and which of `RATIOS` it shows.
-LOOKS: Mapping[str, tuple[Mapping[str, Any], str]] = {
+STYLES: Mapping[str, tuple[Mapping[str, Any], str]] = {
     "packet": ({"marker": "o"}, "ratio"),
     "ns2": ({"marker": "s", "linestyle": ":", "mfc": "white"}, "ratio"),
     "theory": ({"marker": "x", "linestyle": "--"}, "windows"),
@@ -68,11 +68,11 @@ def ratios(engines: Mapping[str, Mapping[str, Dataset]], limit: str) -> Figure:
     for number, rates in enumerate(every):
         ax.plot([], [], color=style.COLOURS[number], label=f"{rates.replace(':', '/')} Mb/s")
         for engine, cases in there.items():
-            look, measure = LOOKS[engine]
+            look, measure = STYLES[engine]
             of_rates = [data for case, data in cases.items() if case.split()[0] == rates]
             line(ax, of_rates, limit, measure, color=style.COLOURS[number], ms=4, **look)
     for engine in there:
-        ax.plot([], [], color=style.INK, ms=4, label=engine, **LOOKS[engine][0])
+        ax.plot([], [], color=style.INK, ms=4, label=engine, **STYLES[engine][0])
     ax.set_xlim(left=0)
     ax.set_ylim(bottom=0)
     ax.set_xlabel("down queue / up queue")

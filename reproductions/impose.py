@@ -23,7 +23,7 @@ TIMESTAMPS, WINDOW_SCALE, OPTIONS, WINDOW, ACKNOWLEDGEMENT, SEQUENCE = 8, 3, 54,
 PROBE_NS, MOST_PROBE_NS = 220_000_000, 2_000_000_000
 
 #: A wide-area round trip to a probe, in ns.
-ANSWER_NS = 20_000_000
+RESPONSE_NS = 20_000_000
 
 
 class Cut:
@@ -154,9 +154,9 @@ def receiver(records: list[Record], at_ns: int, by_ns: int, flows: set[int], *, 
 def _waited(last: Record, opened: Record, by_ns: int, probed: bool) -> Iterator[Record]:
     """Probes of a shut window, and the update that opens it."""
     after_ns = PROBE_NS
-    while probed and after_ns + ANSWER_NS < by_ns:
+    while probed and after_ns + RESPONSE_NS < by_ns:
         yield _probe(last, last.time_ns + after_ns)
-        yield _ticked(last, after_ns + ANSWER_NS)
+        yield _ticked(last, after_ns + RESPONSE_NS)
         after_ns += min(2 * after_ns, MOST_PROBE_NS)
     yield _ticked(opened, by_ns - TICK_NS)
 

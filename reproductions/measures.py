@@ -12,7 +12,7 @@ from ackclock.metrics import RunView, delay, epoch, value
 
 #: Time after an epoch's last drop while the total window may still be on its way down, in round-trip times: one until
 #: the senders detect it, one to bring the window down in proportion to what is delivered, one in reserve.
-SETTLING_RTTS = 3
+REACTION_RTTS = 3
 
 
 def synchronised_flows(view: RunView) -> float | None:
@@ -24,7 +24,7 @@ def synchronised_flows(view: RunView) -> float | None:
 def window_fall(view: RunView) -> float | None:
     """Mean share of the total window that is given up in a congestion epoch.
 
-    1 − (lowest total from the last drop until `SETTLING_RTTS` after it or the next epoch) / (highest total from the
+    1 − (lowest total from the last drop until `REACTION_RTTS` after it or the next epoch) / (highest total from the
     first drop until one RTT after the last). Source: Belhareth 2014, section 5.4.1.
     """
     found = view.cached(epoch.epochs)
@@ -35,7 +35,7 @@ def window_fall(view: RunView) -> float | None:
     falls = []
     for start_s, end_s, after_s, rtt_s in zip(starts_s, ends_s, next_s, rtts_s, strict=True):
         peak = total[_between(times_s, start_s, min(end_s + rtt_s, after_s))]
-        trough = total[_between(times_s, end_s, min(end_s + SETTLING_RTTS * rtt_s, after_s))]
+        trough = total[_between(times_s, end_s, min(end_s + REACTION_RTTS * rtt_s, after_s))]
         if peak.size and trough.size:
             falls.append(1 - float(trough.min()) / float(peak.max()))
     return float(np.mean(falls)) if falls else None

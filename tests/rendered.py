@@ -25,9 +25,9 @@ def faults(figure: Figure) -> list[str]:
     figure.canvas.draw()
     slack = SLACK * figure.dpi / 72
     found = [(text, text.get_window_extent()) for text in _texts(figure)]
-    cut = [f"cut: {_said(text)}" for text, box in found if not _inside(box, figure.bbox, slack)]
+    cut = [f"cut: {_shown(text)}" for text, box in found if not _inside(box, figure.bbox, slack)]
     over = [
-        f"over each other: {_said(one)} and {_said(other)}"
+        f"over each other: {_shown(one)} and {_shown(other)}"
         for (one, first), (other, second) in combinations(found, 2)
         if _overlap(first, second, slack) and not _side_by_side(one, other, first, second)
     ]
@@ -65,7 +65,7 @@ def _tick_labels(axis: Axis) -> Iterator[Text]:
                 yield label
 
 
-def _said(text: Text) -> str:
+def _shown(text: Text) -> str:
     return repr(text.get_text())
 
 

@@ -40,7 +40,7 @@ runpy.run_module("ackclock", run_name="__main__")
 HOSTS = ("alice", "router", "bob")
 
 
-def lacking() -> str | None:
+def missing_requirement() -> str | None:
     """Why there can be no testbed here."""
     if os.name != "posix" or os.geteuid() != 0:
         return "namespaces with sshds need root"
@@ -135,7 +135,7 @@ class Testbed:
             )
         return found
 
-    def settled(self, before: dict[str, str], within_s: float = 30.0) -> dict[str, tuple[str, str]]:
+    def remaining(self, before: dict[str, str], within_s: float = 30.0) -> dict[str, tuple[str, str]]:
         """Return the differences from before when all running processes have ended: none, if all was undone."""
         end = time.monotonic() + within_s
         while True:
@@ -299,7 +299,7 @@ def run(bed: Testbed, path: Path, *more: str, config: Path | None = None, out: s
 
 def main(folder: str, *command: str) -> int:
     """Runs a command in `ctl` while a testbed is there; says what it left behind on the hosts, with status 1."""
-    if reason := lacking():
+    if reason := missing_requirement():
         sys.exit(f"{reason}")
     place = Path(folder).absolute()
     if place.exists():
@@ -309,7 +309,7 @@ def main(folder: str, *command: str) -> int:
         with testbed(place) as made:
             before = made.state()
             status = subprocess.run(["ip", "netns", "exec", made.namespace("ctl"), *command], check=False).returncode
-            for what, (was, found) in (left := made.settled(before)).items():
+            for what, (was, found) in (left := made.remaining(before)).items():
                 print(f"{what}: was\n{was}\nis\n{found}", file=sys.stderr)
             return status or int(bool(left))
     finally:

@@ -33,7 +33,7 @@ TABLES = ("events", "flow_samples", "flows", "links", "packets", "queue_samples"
 ENGINES = ("packet", "fluid", "meanfield", "theory")
 
 #: The maximum traffic over the bottlenecks of one run in the packet engine, in bits: some million full packets.
-MOST_BITS = 18e9
+MAX_BITS = 18e9
 
 #: The scenario that is made for an algorithm.
 MADE = """duration = "20s"
@@ -60,42 +60,42 @@ def scenarios() -> Iterator[tuple[str, str]]:
     """Names and texts."""
     for path in sorted([*ROOT.glob("scenarios/*.toml"), *ROOT.glob("reproductions/*/scenario.toml")]):
         yield str(path.relative_to(ROOT)), path.read_text(encoding="utf-8")
-    for card in algorithms.every():
-        for name, text in made(card):
-            yield f"{card.family}/{card.name}/{name}", text
+    for spec in algorithms.every():
+        for name, text in made(spec):
+            yield f"{spec.family}/{spec.name}/{name}", text
 
 
-def made(card: algorithms.Card) -> Iterator[tuple[str, str]]:
-    """The scenarios of one card."""
+def made(spec: algorithms.AlgorithmSpec) -> Iterator[tuple[str, str]]:
+    """The scenarios of one spec."""
     usual = {"queue": FIFO, "loss": "", "stack": "linux", "ecn": "", "congestion": "cubic"}
-    if card.family == "congestion":
-        usual["congestion"] = card.name
+    if spec.family == "congestion":
+        usual["congestion"] = spec.name
         marking = {"queue": '{ discipline = "codel", limit = "500p", ecn = true }', "ecn": 'ecn = "classic"'}
         yield "fifo", MADE.format(**usual)
         yield "marks", MADE.format(**usual | marking)
         yield "loss", MADE.format(**usual | {"loss": "loss = { probability = 2e-3 }"})
         yield "rfc", MADE.format(**usual | {"stack": "rfc"})
-    elif card.family == "queue":
-        usual["queue"] = queue(card)
+    elif spec.family == "queue":
+        usual["queue"] = queue(spec)
         for congestion in ("cubic", "reno", "dctcp", "bbr"):
             yield congestion, MADE.format(**usual | {"congestion": congestion})
     else:
-        yield "fifo", MADE.format(**usual | {"stack": card.name, "congestion": "reno"})
-        yield "loss", MADE.format(**usual | {"stack": card.name, "loss": "loss = { probability = 1e-2 }"})
+        yield "fifo", MADE.format(**usual | {"stack": spec.name, "congestion": "reno"})
+        yield "loss", MADE.format(**usual | {"stack": spec.name, "loss": "loss = { probability = 1e-2 }"})
 
 
-def queue(card: algorithms.Card) -> str:
+def queue(spec: algorithms.AlgorithmSpec) -> str:
     """The table of a discipline, with what it requires."""
     room = {"bytes": '"64KB"', "packets": '"100p"'}
-    required = {name: room[parameter.kind] for name, parameter in card.parameters.items() if parameter.required}
-    keys = {"discipline": f'"{card.name}"'} | required
+    required = {name: room[parameter.kind] for name, parameter in spec.parameters.items() if parameter.required}
+    keys = {"discipline": f'"{spec.name}"'} | required
     return "{ " + ", ".join(f"{name} = {value}" for name, value in keys.items()) + " }"
 
 
 def shortened(plan: ac.Plan) -> ac.Plan:
     """The plan with as much of its time as the packet engine is given, every packet logged."""
     rate_bps = sum(link.rate_bps for link in plan.links if link.bottleneck)
-    duration_s = min(plan.duration_s, max(1.0, MOST_BITS / rate_bps))
+    duration_s = min(plan.duration_s, max(1.0, MAX_BITS / rate_bps))
     return replace(
         plan,
         duration_s=duration_s,
@@ -112,14 +112,14 @@ def digest(data: ac.Dataset) -> str:
         frame = data.scan(table).collect()
         for name in sorted(frame.columns):
             column = io.BytesIO()
-            frame.select(_said(frame[name])).rechunk().write_ipc(column)
+            frame.select(_as_text(frame[name])).rechunk().write_ipc(column)
             found.update(column.getvalue())
     metrics = [run.get("metrics") for run in data.runs]
     found.update(json.dumps(metrics, sort_keys=True, default=str).encode())
     return found.hexdigest()[:20]
 
 
-def _said(column: pl.Series) -> pl.Series:
+def _as_text(column: pl.Series) -> pl.Series:
     """Words as text: what else a column could have said is no result."""
     return column.cast(pl.String) if isinstance(column.dtype, (pl.Enum, pl.Categorical)) else column
 

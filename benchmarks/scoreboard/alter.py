@@ -19,7 +19,7 @@ from ackclock.reproductions import pcap
 from ackclock.reproductions.pcap import Record
 
 #: SYN, FIN and RST: never part of a super-segment.
-ALONE = 0x07
+SINGLE = 0x07
 
 #: The largest IP packet that its length field can say.
 LARGEST_BYTES = 65_535
@@ -94,7 +94,7 @@ def _follows(first: Record, record: Record, segments: int) -> bool:
         return False
     return (
         first.kept[26:38] == record.kept[26:38]
-        and (first.flags | record.flags) & ALONE == 0
+        and (first.flags | record.flags) & SINGLE == 0
         and first.flags == record.flags
         and first.acknowledgement == record.acknowledgement
         and first.header_bytes == record.header_bytes

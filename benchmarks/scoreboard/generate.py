@@ -60,7 +60,7 @@ def main() -> None:
         given.out.mkdir(parents=True, exist_ok=True)
         wanted = [case(number) for number in numbers(given.first, given.cases, given.since)]
         left = [one for one in wanted if not (given.out / one.name / DRAWN).exists()]
-        for line in _there(left, given.out, at) if at else _here(left, given.out, given.jobs or 1):
+        for line in _make_remote(left, given.out, at) if at else _here(left, given.out, given.jobs or 1):
             print(line, flush=True)
     except ac.AckclockError as error:
         print(error, file=sys.stderr)
@@ -81,7 +81,7 @@ def make(one: Case, out: Path) -> str:
     return _kept(one, data, out)
 
 
-def _there(left: Sequence[Case], out: Path, at: Place) -> Iterator[str]:
+def _make_remote(left: Sequence[Case], out: Path, at: Place) -> Iterator[str]:
     """Make the cases on workers; only a few more than they soon need are under way, to bound the memory."""
     more, waiting = iter(left), dict[Future[Any], Case]()
     with pool.opened(at, [ENGINE]) as workers:
@@ -92,10 +92,10 @@ def _there(left: Sequence[Case], out: Path, at: Place) -> Iterator[str]:
                 return
             done, _ = wait(waiting, timeout=runner.WAKE_S, return_when=FIRST_COMPLETED)
             for future in sorted(done, key=lambda ended: ended.exception() is not None):  # what is done is kept
-                yield _came(waiting.pop(future), future.result(), out)
+                yield _store(waiting.pop(future), future.result(), out)
 
 
-def _came(one: Case, files: Mapping[str, bytes], out: Path) -> str:
+def _store(one: Case, files: Mapping[str, bytes], out: Path) -> str:
     """Writes what has come of a worker."""
     with folders.replace_folder(out / one.name) as new:
         for name, content in files.items():

@@ -33,10 +33,10 @@ COUNTS = ("data_segments", "not_captured", "lost", "lost_upstream")
 
 
 @dataclass(frozen=True, slots=True)
-class CaptureSummary:
+class Counts:
     """Counts over the flows of captures: data segments, those not captured and those that the network lost."""
 
-    seen: int
+    captured: int
     missing: int
     lost: int
 
@@ -56,18 +56,18 @@ def main() -> None:
         for share in SHARES:
             found = of_all([one for job, one in zip(jobs, told, strict=True) if job[:2] == (point, share)])
             whole = whole or found
-            taken = whole.seen - found.seen
+            taken = whole.captured - found.captured
             ratio = f"{found.missing / taken:.3f}" if taken else "    –"
             moved = f"{found.lost / whole.lost - 1:+.1%}" if whole.lost else "–"
             print(f"{point:13} {share:6.1%} {taken:12} {found.missing:6}  {ratio} {found.lost:18} {moved:>9}")
 
 
-def of_all(found: Sequence[CaptureSummary]) -> CaptureSummary:
+def of_all(found: Sequence[Counts]) -> Counts:
     """All of them together."""
-    return CaptureSummary(*(sum(getattr(one, name) for one in found) for name in CaptureSummary.__slots__))
+    return Counts(*(sum(getattr(one, name) for one in found) for name in Counts.__slots__))
 
 
-def of_case(point: str, share: float, case: Path) -> CaptureSummary:
+def of_case(point: str, share: float, case: Path) -> Counts:
     """Return the counts for a case's capture at this vantage point without this share of the packets."""
     (capture,) = (case / "captures").glob(f"*{point}.pcap")
     with tempfile.TemporaryDirectory() as place:
@@ -78,7 +78,7 @@ def of_case(point: str, share: float, case: Path) -> CaptureSummary:
             pass
         flows = found.drain()["flows"]
     seen, missing, *lost = (sum(map(int, flows[name])) for name in COUNTS)
-    return CaptureSummary(seen, missing, sum(lost))
+    return Counts(seen, missing, sum(lost))
 
 
 if __name__ == "__main__":

@@ -44,7 +44,7 @@ def flows(columns: Mapping[str, object]) -> pl.DataFrame:
     return rows.select("mss", told="flow", flow=number).filter(pl.col("flow").is_between(0, 2**23))
 
 
-def looked_at(samples: Mapping[str, Any], known: pl.DataFrame, begin_s: float) -> pl.DataFrame:
+def sampled_rounds(samples: Mapping[str, Any], known: pl.DataFrame, begin_s: float) -> pl.DataFrame:
     """Samples, one of each round trip: `time_s` and `srtt_s` of the run, and what is `said` to have limited."""
     names = ("time_s", "flow", "srtt_s", "limit")
     rows = pl.DataFrame({name: samples[name] for name in names}).rename({"flow": "told"}).join(known, on="told")
@@ -57,7 +57,7 @@ def looked_at(samples: Mapping[str, Any], known: pl.DataFrame, begin_s: float) -
 
 
 def at_sender(rows: pl.DataFrame, passed: pl.DataFrame) -> pl.DataFrame:
-    """`rows` of `looked_at` with the sender's time in place of the capture's.
+    """`rows` of `sampled_rounds` with the sender's time in place of the capture's.
 
     A packet passes a capture some time after it was sent, and what the analysis says then is of the sender as it was
     when it sent that. `passed` has `flow`, `seen_s` and `sent_s` of each copy that passed.
@@ -68,7 +68,7 @@ def at_sender(rows: pl.DataFrame, passed: pl.DataFrame) -> pl.DataFrame:
 
 
 def limits(rows: pl.DataFrame, transmissions: pl.DataFrame) -> pl.DataFrame:
-    """`rows` of `looked_at` with what most segments waited for as `true`, and whether most of its window was `paced`.
+    """`rows` of `sampled_rounds` with the limit of most segments as `true`, and whether most of the window was `paced`.
 
     Those in whose round trip nobody has waited are left out, and so are those in which two waits come equally often.
     """
@@ -85,7 +85,7 @@ def limits(rows: pl.DataFrame, transmissions: pl.DataFrame) -> pl.DataFrame:
 
 
 def queues(rows: pl.DataFrame, data: ac.Dataset, link: str) -> pl.DataFrame:
-    """`rows` of `looked_at` whose flow met the full link or the free one, with whose its `queue` was."""
+    """`rows` of `sampled_rounds` whose flow met the full link or the free one, with whose its `queue` was."""
     number = data.links.filter(pl.col("name") == link)["link"].item()
     worked = data.queue_samples.filter(pl.col("link") == number).sort("time_s")
     busy_s = (pl.col("utilisation") * pl.col("time_s").diff()).cum_sum()

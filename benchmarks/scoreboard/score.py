@@ -66,9 +66,9 @@ def scored(path: Path, data: ac.Dataset) -> dict[str, float]:
     tables, begin_s = read(path)
     truth = data.transmissions.filter((pl.col("end") == "sender") & (pl.col("payload_bytes") > 0))
     flows = rounds.flows(tables["flows"])
-    fates = _of_fates(_told(tables["segments"], flows), _true(truth))
+    fates = _of_fates(_copies_of(tables["segments"], flows), _true(truth))
     samples = tables["flow_samples"]
-    looked_at = rounds.at_sender(rounds.looked_at(samples, flows, begin_s), passed(tables, truth, begin_s))
+    looked_at = rounds.at_sender(rounds.sampled_rounds(samples, flows, begin_s), passed(tables, truth, begin_s))
     found = {**fates, **_of_limits(looked_at, truth), **_of_queues(looked_at, data, truth)}
     at_sender = "senders" in path.name  # elsewhere a window is seen when it was another one
     return {**found, **(_of_windows(samples, flows, truth, begin_s) if at_sender else {})}
@@ -84,12 +84,12 @@ def read(path: Path, expression: str = "") -> tuple[Mapping[str, Any], float]:
 
 def passed(tables: Mapping[str, Any], truth: pl.DataFrame, begin_s: float) -> pl.DataFrame:
     """When each copy passed the capture's point, `seen_s`, and when it was sent, `sent_s`, in the run's time."""
-    told = _told(tables["segments"], rounds.flows(tables["flows"])).filter(pl.col("told") != "lost")
+    told = _copies_of(tables["segments"], rounds.flows(tables["flows"])).filter(pl.col("told") != "lost")
     both = _true(truth).join(told, on=COPY)
     return both.select("flow", "sent_s", seen_s=pl.col("seen_s") + begin_s)
 
 
-def _told(columns: Mapping[str, object], flows: pl.DataFrame) -> pl.DataFrame:
+def _copies_of(columns: Mapping[str, object], flows: pl.DataFrame) -> pl.DataFrame:
     """Each copy as the analysis has it; what it tells of several segments together, of each."""
     rows = pl.DataFrame(dict(columns)).rename({"flow": "told"}).join(flows, on="told")
     each = rows.with_columns(segment=pl.int_ranges(pl.col("segments").cast(pl.Int64))).explode("segment")

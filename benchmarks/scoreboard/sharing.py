@@ -36,7 +36,7 @@ LONGEST_S, MOST_PACKETS = 60.0, 20_000
 FIRST = "host 10.0.0.1"
 
 #: The kinds of cross traffic.
-BESIDE = ("nothing", "tcp", "udp", "nothing", "tcp", "both")
+CROSS_TRAFFIC = ("nothing", "tcp", "udp", "nothing", "tcp", "both")
 
 #: Column → the owners that it counts.
 COLUMNS = {"own": ("own",), "shared": ("shared",), "either": ("own", "shared"), "none": ("none",)}
@@ -50,7 +50,7 @@ class Drawn:
 
     number: int
     control: str
-    beside: str
+    cross_traffic: str
     rtt_s: float
     rate_bps: float
     text: str
@@ -63,14 +63,14 @@ class Drawn:
     @property
     def views(self) -> dict[str, str]:
         """Return the captures that are analysed."""
-        return {"all": "", "alone": FIRST} if self.beside in ("tcp", "both") else {"all": ""}
+        return {"all": "", "alone": FIRST} if self.cross_traffic in ("tcp", "both") else {"all": ""}
 
 
 def drawn(number: int) -> Drawn:
     """Case *n*."""
     draw = random.Random(f"sharing {number}")
     half = number // 2  # both halves have all controls, and all that may be beside
-    control, beside = CONTROLS[half % len(CONTROLS)], BESIDE[half % len(BESIDE)]
+    control, beside = CONTROLS[half % len(CONTROLS)], CROSS_TRAFFIC[half % len(CROSS_TRAFFIC)]
     rtt_s = math.exp(draw.uniform(math.log(0.01), math.log(0.2)))
     rate_bps = math.exp(draw.uniform(math.log(2e6), math.log(5e7)))
     duration_s = min(LONGEST_S, MOST_PACKETS * 8 * PACKET_BYTES / rate_bps)
@@ -146,7 +146,7 @@ def judged(case: Drawn, place: Path) -> Iterator[tuple[str, str, pl.DataFrame]]:
     for path in sorted((place / "captures").iterdir()):
         for view, expression in case.views.items():
             tables, begin_s = score.read(path, expression)
-            rows = rounds.looked_at(tables["flow_samples"], rounds.flows(tables["flows"]), begin_s)
+            rows = rounds.sampled_rounds(tables["flow_samples"], rounds.flows(tables["flows"]), begin_s)
             rows = rounds.at_sender(rows, score.passed(tables, truth, begin_s))
             rows = rounds.limits(rows, truth).filter(pl.col("true") == "window")
             yield path.stem.split("-", 2)[2], view, rounds.queues(rows, data, score.BOTTLENECK)
@@ -168,7 +168,8 @@ def main() -> None:
             told = Counter(zip(found["queue"], found["said"], strict=True))
             counts.setdefault((case.half, view, vantage), Counter()).update(told)
             if given.confusion and not number % 2:
-                print(f"{number:4} {case.control:10} {case.beside:8} {view:6} {vantage:14} {dict(told.most_common())}")
+                counted = dict(told.most_common())
+                print(f"{number:4} {case.control:10} {case.cross_traffic:8} {view:6} {vantage:14} {counted}")
     print(f"{'':10}{'capture of':26}" + "".join(f"{name:>11}{'right':>7}" for name in COLUMNS))
     for (half, view, vantage), told in sorted(counts.items()):
         print(f"{half:9} {_view(view):10} {vantage:15}{_line(told)}")

@@ -49,14 +49,14 @@ class Row:
         return self.ports[1] == PORT and self.payload > 0
 
     @property
-    def is_answer(self) -> bool:
+    def is_ack(self) -> bool:
         """Return True if the receiver acknowledges with it."""
         return self.ports[0] == PORT and self.sequence > 0 and self.acknowledgement > 0
 
     @property
     def blocks(self) -> int:
         """Return the number of its SACK blocks."""
-        return max(0, self.length - PLAIN_BYTES - SACK_BYTES) // BLOCK_BYTES if self.is_answer else 0
+        return max(0, self.length - PLAIN_BYTES - SACK_BYTES) // BLOCK_BYTES if self.is_ack else 0
 
 
 def write(transfer: Path, capture: Path) -> None:
@@ -91,7 +91,7 @@ class Arrivals:
                 again |= {row.sequence} & sent.keys()
                 sent[row.sequence] = row.time_ns, row.payload
                 high = max(high, row.sequence + row.payload)
-            elif row.is_answer and row.acknowledgement > una:
+            elif row.is_ack and row.acknowledgement > una:
                 acked = sorted(start for start in sent if start < row.acknowledgement)
                 told = acked[-1:] if una >= recover else [start for start in acked[:1] if start in again]
                 samples += [(sent[start][0], row.time_ns - sent[start][0]) for start in told]
@@ -127,9 +127,9 @@ class Arrivals:
 
 
 def _records(rows: Sequence[Row], arrivals: Arrivals) -> Iterator[pcap.Record]:
-    counts = _counts([row for row in rows if row.is_answer], arrivals)
+    counts = _counts([row for row in rows if row.is_ack], arrivals)
     for row in rows:
-        count = next(counts) if row.is_answer else 0
+        count = next(counts) if row.is_ack else 0
         blocks = arrivals.above(row.acknowledgement, count)[::-1][: row.blocks]
         header = _header(row, blocks)
         yield pcap.Record(row.time_ns, len(header) + row.payload, header)

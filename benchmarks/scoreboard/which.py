@@ -34,7 +34,7 @@ from ackclock.capture import congestion
 OURS = frozenset(_core.CONGESTION_CONTROLS)
 
 #: Times that a flow's window must have come down.
-LEAST_EPOCHS = 3
+MIN_EPOCHS = 3
 
 #: Limits of a case: simulated time, and packets at the bottleneck.
 LONGEST_S, MOST_PACKETS = 60.0, 60_000
@@ -57,7 +57,7 @@ class Named:
     """A flow: the control that it used, the one that was named, and where it is from."""
 
     true: str
-    said: str
+    identified: str
     source: str
     ranking: congestion.Ranking
     vantage: str = "senders"
@@ -66,7 +66,7 @@ class Named:
     @property
     def first(self) -> bool:
         """Return True if the name is the flow's, or "unknown" where no name is right."""
-        return self.said == (self.true if self.true in OURS else congestion.UNKNOWN)
+        return self.identified == (self.true if self.true in OURS else congestion.UNKNOWN)
 
     @property
     def is_same(self) -> bool:
@@ -118,7 +118,7 @@ def _print(title: str, named: Sequence[Named]) -> None:
     said: dict[str, Counter[tuple[str, str]]] = {}
     for one in named:
         note = " (the same)" * one.is_same + " (just that)" * one.is_just_that
-        said.setdefault(one.true, Counter())[one.said, note] += 1
+        said.setdefault(one.true, Counter())[one.identified, note] += 1
     if not said:
         return
     for true, names in sorted(said.items()):
@@ -155,7 +155,7 @@ def of_case(number: int) -> list[Named]:
             widest[flow],
         )
         for flow, vantage, ranking in told
-        if epochs[flow] >= LEAST_EPOCHS
+        if epochs[flow] >= MIN_EPOCHS
     ]
 
 

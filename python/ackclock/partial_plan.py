@@ -111,7 +111,7 @@ class PartialPlan:
         return [number for number, link in enumerate(self.links) if link.bottleneck]
 
     @property
-    def elsewhere(self) -> list[int]:
+    def unmeasured_flows(self) -> list[int]:
         """Numbers of the flows, of those written one by one, whose data cross none of these links."""
         looked_at = set(self.bottlenecks)
         paths = ((number, flow.forward) for number, flow in enumerate(self.flows))

@@ -45,7 +45,7 @@ def flow_of(view: RunView) -> single_flow.SingleFlow:
     )
 
 
-def in_whole_packets(view: RunView) -> bool:
+def in_integer_packets(view: RunView) -> bool:
     """Return True if the run's windows are whole packets: the second interpretation."""
     return flow_of(view).whole == "window"
 
@@ -53,7 +53,7 @@ def in_whole_packets(view: RunView) -> bool:
 def threshold_s(buffer: str, view: RunView) -> float | None:
     """From which round trip on a flow is always in cubic mode."""
     flow = replace(flow_of(view), buffer_p=BUFFERS_P[buffer])
-    if not in_whole_packets(view):
+    if not in_integer_packets(view):
         return single_flow.cubic_threshold_rtt_s(flow.capacity_pps, flow.buffer_p)
     if buffer == "none":
         return None
@@ -63,7 +63,7 @@ def threshold_s(buffer: str, view: RunView) -> float | None:
 
 def shortest_s(view: RunView) -> float | None:
     """The shortest round trip at which a flow is always in cubic mode; there may be longer ones at which it is not."""
-    if not in_whole_packets(view):
+    if not in_integer_packets(view):
         return None
     flow = flow_of(view)
     tried = np.arange(1, round(UP_TO * flow.rtt_s / STEP_S) + 1)
@@ -82,19 +82,19 @@ def in_tcp_mode(flow: single_flow.SingleFlow, rtt_s: float) -> float:
 def tcp_share(view: RunView) -> float | None:
     """The same at the printed round trip."""
     flow = flow_of(view)
-    return in_tcp_mode(flow, flow.rtt_s) if in_whole_packets(view) else None
+    return in_tcp_mode(flow, flow.rtt_s) if in_integer_packets(view) else None
 
 
-def least_difference_p(view: RunView) -> float | None:
+def min_difference_p(view: RunView) -> float | None:
     """D_min at the printed round trip, without a buffer, in packets."""
     flow = flow_of(view)
-    return None if in_whole_packets(view) else single_flow.min_difference(flow, flow.pipe_p)
+    return None if in_integer_packets(view) else single_flow.least_difference(flow, flow.pipe_p)
 
 
 MEASURES = {buffer: partial(threshold_s, buffer) for buffer in BUFFERS_P} | {
     "shortest": shortest_s,
     "tcp": tcp_share,
-    "least": least_difference_p,
+    "least": min_difference_p,
 }
 
 

@@ -39,7 +39,7 @@ def runs(engine: str, case: str) -> bool:
     return engine == "theory" or case == BOTH
 
 
-def first_alone(flow: single_flow.SingleFlow, window: float, last: float) -> single_flow.Epoch:
+def first_expression(flow: single_flow.SingleFlow, window: float, last: float) -> single_flow.Epoch:
     """Fast convergence lowers w_max to (1 − β/2) W, and V = ∛(β w_max / c) as without it (equation 2.12)."""
     w_max = single_flow.after_loss(flow, window, last).plateau
     return single_flow.Epoch((1 - flow.beta) * w_max, w_max)
@@ -53,19 +53,19 @@ def model(view: RunView) -> single_flow.SingleFlow:
     return single_flow.SingleFlow(link.rate_bps / wire_bits, view.plan.mean_base_rtt_s, buffer_p, **given)
 
 
-def alone(flow: single_flow.SingleFlow, count: int = LOOKED_AT) -> Iterator[single_flow.Cycle]:
+def first_cycles(flow: single_flow.SingleFlow, count: int = LOOKED_AT) -> Iterator[single_flow.Cycle]:
     """The cycles of the model with the first expression alone."""
-    return islice(single_flow.cycles(flow, first_alone), SETTLING, SETTLING + count)
+    return islice(single_flow.cycles(flow, first_expression), SETTLING, SETTLING + count)
 
 
-def alone_period_s(view: RunView) -> float:
+def first_period_s(view: RunView) -> float:
     """Their mean length."""
-    return float(np.mean([cycle.end_s for cycle in alone(model(view))]))
+    return float(np.mean([cycle.end_s for cycle in first_cycles(model(view))]))
 
 
 def spread_p(flow: single_flow.SingleFlow, count: int = LOOKED_AT) -> float:
     """Greatest less smallest of the windows at which they see their loss."""
-    return float(np.ptp([cycle.end_window for cycle in alone(flow, count)]))
+    return float(np.ptp([cycle.end_window for cycle in first_cycles(flow, count)]))
 
 
 def levels_p(view: RunView) -> float:
@@ -91,7 +91,7 @@ def reaching(least_p: float, view: RunView) -> float:
 
 MEASURES = {
     "period": "cwnd_period_s",
-    "alone": alone_period_s,
+    "alone": first_period_s,
     "levels": levels_p,
     "median": median_p,
     "inner": partial(reaching, LEVELS[0]),
@@ -111,7 +111,7 @@ def check(measured: Measured, published: Mapping[str, Published]) -> list[Row]:
     ]
 
 
-def beside(measured: Mapping[str, Measured], published: Mapping[str, Published]) -> list[Row]:
+def compare(measured: Mapping[str, Measured], published: Mapping[str, Published]) -> list[Row]:
     """Periods, model over simulation, and how much further off the other readings are."""
     theory, simulated = measured["theory"], measured["packet"][BOTH]["period"]
     both = ratio(theory[BOTH]["period"], simulated)

@@ -15,7 +15,7 @@ from ackclock.theory import single_flow
 SPAN_S = 30.0
 
 #: The drawn cycles of the first expression without the second: from the first long one among them on.
-LOOKED_AT = (10, 17)
+CYCLES_SHOWN = (10, 17)
 
 
 @style.styled
@@ -24,10 +24,10 @@ def draw(theory: Mapping[str, Dataset], packet: Mapping[str, Dataset]) -> Figure
     fig = style.figure(3.1)
     both, alone = fig.subplots(1, 2, sharey=True, squeeze=False)[0]
     together = {"simulation": packet["both"], "model": theory["both"]}
-    figures.windows_together(both, together, SPAN_S, "both expressions of V: window (segments)")
-    figures.windows_together(alone, {"simulation": packet["both"]}, SPAN_S, "the first one alone: window (segments)")
+    figures.overlay_windows(both, together, SPAN_S, "both expressions of V: window (segments)")
+    figures.overlay_windows(alone, {"simulation": packet["both"]}, SPAN_S, "the first one alone: window (segments)")
     flow = model(style.first_run(theory["both"]))
-    settled = list(islice(single_flow.cycles(flow, first_alone), *LOOKED_AT))
+    settled = list(islice(single_flow.cycles(flow, first_expression), *CYCLES_SHOWN))
     start_s, times_s, windows = 0.0, np.empty(0), np.empty(0)
     for cycle in settled[int(settled[0].end_s < settled[1].end_s) :]:
         local_s = np.linspace(0, cycle.end_s, 400)
@@ -46,7 +46,7 @@ def model(view: RunView) -> single_flow.SingleFlow:
     return single_flow.SingleFlow(link.rate_bps / wire_bits, view.plan.mean_base_rtt_s, buffer_p, **given)
 
 
-def first_alone(flow: single_flow.SingleFlow, window: float, last: float) -> single_flow.Epoch:
+def first_expression(flow: single_flow.SingleFlow, window: float, last: float) -> single_flow.Epoch:
     """Fast convergence lowers w_max to (1 − β/2) W, and V = ∛(β w_max / c) as without it (equation 2.12)."""
     w_max = single_flow.after_loss(flow, window, last).plateau
     return single_flow.Epoch((1 - flow.beta) * w_max, w_max)

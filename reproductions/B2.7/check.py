@@ -37,7 +37,7 @@ def check(measured: Measured, published: Mapping[str, Published]) -> list[Row]:
     return []
 
 
-def beside(measured: Mapping[str, Measured], published: Mapping[str, Published]) -> list[Row]:
+def compare(measured: Mapping[str, Measured], published: Mapping[str, Published]) -> list[Row]:
     """Slopes, model over simulation."""
     theory, packet = measured["theory"], measured["packet"]
     slopes = {case: ratio(theory[case[:3]]["slope"], packet[case]["slope"]) for case in packet}

@@ -20,6 +20,6 @@ def draw(theory: Mapping[str, Dataset], packet: Mapping[str, Dataset]) -> Figure
         together = {"simulation": packet[case], "model": theory[case]}
         if case == "b=2":
             together["simulation, acknowledged packets counted"] = packet["b=2 corrected"]
-        figures.windows_together(ax, together, SPAN_S, f"{case}: window (segments)")
+        figures.overlay_windows(ax, together, SPAN_S, f"{case}: window (segments)")
     fig.legend(*axes[1].get_legend_handles_labels(), loc="outside lower center", ncols=3)
     return fig

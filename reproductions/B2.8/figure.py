@@ -23,7 +23,7 @@ def draw(theory: Mapping[str, Dataset], packet: Mapping[str, Dataset]) -> Figure
         "model, fractions": theory["fractions"],
         "model, whole packets": theory["whole"],
     }
-    figures.windows_together(whole, together, SPAN_S, "Window (segments)")
+    figures.overlay_windows(whole, together, SPAN_S, "Window (segments)")
     for data, colour, sign in zip(together.values(), style.COLOURS, "s.x", strict=False):
         found = style.first_run(data).cached(swings)
         if found is not None:

@@ -31,7 +31,7 @@ def runs(engine: str, case: str) -> bool:
     return engine == "theory" or case.endswith(PRINTED)
 
 
-def looks(engine: str, case: str) -> bool:
+def is_quick(engine: str, case: str) -> bool:
     """For a short look the kernel and ns-2 run one line."""
     return engine not in ("linux", "ns2") or case.startswith("100 Mb/s")
 
@@ -60,14 +60,14 @@ def check(measured: Measured, published: Mapping[str, Published]) -> list[Row]:
 
 
 #: Engines that are set beside the model, with what their rows are told apart by; those of ns-2 stand by themselves.
-BESIDE = ((("packet", ""), ("linux", "kernel")), (("ns2", "ns-2"),))
+COMPARISONS = ((("packet", ""), ("linux", "kernel")), (("ns2", "ns-2"),))
 
 
-def beside(measured: Mapping[str, Measured], published: Mapping[str, Published]) -> dict[str, list[Row]]:
+def compare(measured: Mapping[str, Measured], published: Mapping[str, Published]) -> dict[str, list[Row]]:
     """Amplitudes and periods, model over simulation, over the kernel and over ns-2; the model by ACKs as asides."""
     if "theory" not in measured:
         return {}
-    groups = [[each for each in group if each[0] in measured] for group in BESIDE]
+    groups = [[each for each in group if each[0] in measured] for group in COMPARISONS]
     return {", ".join(("theory", *dict(group))): _of(group, measured, published) for group in groups if group}
 
 

@@ -31,7 +31,7 @@ def draw(
             "ns-2": ns2.get(f"{set_up} as printed"),
         }
         together = {name: data for name, data in together.items() if data is not None}
-        figures.windows_together(ax, together, span_s, f"{set_up}: window (segments)")
+        figures.overlay_windows(ax, together, span_s, f"{set_up}: window (segments)")
     axes[-1].set_axis_off()
     axes[-1].legend(*axes[0].get_legend_handles_labels(), loc="center")
     return fig

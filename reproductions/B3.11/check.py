@@ -50,7 +50,7 @@ def check(measured: Measured, published: Mapping[str, Published]) -> list[Row]:
     return []
 
 
-def beside(measured: Mapping[str, Measured], published: Mapping[str, Published]) -> list[Row]:
+def compare(measured: Mapping[str, Measured], published: Mapping[str, Published]) -> list[Row]:
     """Model over simulator; with ten particles as asides."""
     model, packet = measured["meanfield"], measured["packet"][CASE]
     claims = (

@@ -54,7 +54,7 @@ def check(measured: Measured, published: Mapping[str, Published]) -> list[Row]:
     return []
 
 
-def beside(measured: Mapping[str, Measured], published: Mapping[str, Published]) -> list[Row]:
+def compare(measured: Mapping[str, Measured], published: Mapping[str, Published]) -> list[Row]:
     """Model over simulator, by claim and network; without CUBIC's ticks as asides."""
     model, packet = measured["meanfield"], measured["packet"]
     return [

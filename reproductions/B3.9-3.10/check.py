@@ -55,7 +55,7 @@ def check(measured: Measured, published: Mapping[str, Published]) -> list[Row]:
     return [Row("fraction", measured[case]["hit"], A_FRACTION, NOT_ALL, case, case != THESIS) for case in measured]
 
 
-def beside(measured: Mapping[str, Measured], published: Mapping[str, Published]) -> list[Row]:
+def compare(measured: Mapping[str, Measured], published: Mapping[str, Published]) -> list[Row]:
     """Model over simulator; at full scale and with ten particles as asides."""
     model, packet = measured["meanfield"], measured["packet"][FULL]
     claims = (("window", MORE, NOT_LESS), ("period", SHORTER, NOT_LONGER))

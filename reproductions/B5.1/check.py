@@ -12,7 +12,7 @@ from ackclock.gallery.entry import Published
 from ackclock.gallery.measurements import Values
 from ackclock.metrics import RunView, epoch
 from ackclock.metrics.view import Array
-from ackclock.reproductions.measures import SETTLING_RTTS, window_fall
+from ackclock.reproductions.measures import REACTION_RTTS, window_fall
 
 ENGINES = ("packet", "ns2", "linux")
 
@@ -46,7 +46,7 @@ def _stretches(view: RunView) -> Iterator[tuple[Array, Array]]:
     found = view.cached(epoch.epochs)
     times_s, total = view.grid.times_s, curves.windows(view).total()
     ends_s = found["end_s"].to_numpy()
-    settled_s = ends_s + SETTLING_RTTS * epoch.rtt_at(view, ends_s)
+    settled_s = ends_s + REACTION_RTTS * epoch.rtt_at(view, ends_s)
     for end_s, until_s, (_, next_s) in zip(ends_s, settled_s, pairwise(found["start_s"].to_list()), strict=False):
         first, low, last = np.searchsorted(times_s, [end_s, min(until_s, next_s), next_s])
         if low > first and last > (begun := first + int(np.argmin(total[first:low]))) + 3:

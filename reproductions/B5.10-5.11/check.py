@@ -17,7 +17,7 @@ CLOSE_TO_100, MOST = (90, inf), (70, inf)
 BELOW_30, FEWER_THAN_HALF = (-inf, 30), (-inf, 50)
 
 
-def looks(engine: str, case: str) -> bool:
+def is_quick(engine: str, case: str) -> bool:
     """For a short look the kernel runs CUBIC."""
     return engine != "linux" or case == "cubic"
 

@@ -17,7 +17,7 @@ PRECISELY, ROUGHLY = 0.03, 0.10
 WORSE, THE_SAME = (1.1, inf), (1 / 1.1, inf)
 
 
-def looks(engine: str, case: str) -> bool:
+def is_quick(engine: str, case: str) -> bool:
     """For a short look the kernel runs LinCubic, and ns-2 what it has."""
     return case.startswith({"linux": "lincubic", "ns2": "cubic"}.get(engine, ""))
 

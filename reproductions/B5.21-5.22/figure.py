@@ -24,7 +24,7 @@ def draw(packet: Mapping[str, Dataset], linux: Mapping[str, Dataset], ns2: Mappi
             ax, case = axes[row, column], f"{control} {fc}"
             engines = {"packet": packet, "linux": linux, "ns2": ns2}
             found = {engine: data[case] for engine, data in engines.items() if case in data}
-            figures.windows_together(ax, found, SPAN_S, f"{name}, {fc}: window (segments)")
+            figures.overlay_windows(ax, found, SPAN_S, f"{name}, {fc}: window (segments)")
             ax.set_ylim(SHOWN_SEGMENTS)
             style.reference(ax, CAPACITY_P, "BDP + buffer" if column == 1 else "")
             if row < len(CONTROLS) - 1:

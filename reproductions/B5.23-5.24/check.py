@@ -17,7 +17,7 @@ FEWER, NOT_MORE = (-inf, 0.9), (-inf, 1.1)
 NOT_FEWER, NOT_CLEARLY_FEWER = (0.9, inf), (0.7, inf)
 
 
-def looks(engine: str, case: str) -> bool:
+def is_quick(engine: str, case: str) -> bool:
     """For a short look the kernel runs what one row needs; ns-2 has nothing of what a row needs."""
     looked = {"linux": ("cubic FC off", "lincubic FC off"), "ns2": ("lincubic FC off",)}
     return engine not in looked or case in looked[engine]
@@ -26,12 +26,12 @@ def looks(engine: str, case: str) -> bool:
 def check(measured: Measured, published: Mapping[str, Published]) -> list[Row]:
     """Rows in the order of the claims."""
     return [
-        Row("lincubic-on", _beside_cubic(measured, "lincubic", "FC on"), FEWER, NOT_MORE),
-        Row("accucubic-on", _beside_cubic(measured, "accucubic", "FC on"), FEWER, NOT_MORE),
-        Row("lincubic-off", _beside_cubic(measured, "lincubic", "FC off"), FEWER, NOT_MORE),
-        Row("accucubic-off", _beside_cubic(measured, "accucubic", "FC off"), NOT_FEWER, NOT_CLEARLY_FEWER),
+        Row("lincubic-on", _relative_to_cubic(measured, "lincubic", "FC on"), FEWER, NOT_MORE),
+        Row("accucubic-on", _relative_to_cubic(measured, "accucubic", "FC on"), FEWER, NOT_MORE),
+        Row("lincubic-off", _relative_to_cubic(measured, "lincubic", "FC off"), FEWER, NOT_MORE),
+        Row("accucubic-off", _relative_to_cubic(measured, "accucubic", "FC off"), NOT_FEWER, NOT_CLEARLY_FEWER),
     ]
 
 
-def _beside_cubic(measured: Measured, control: str, fc: str) -> tuple[float | None, ...]:
+def _relative_to_cubic(measured: Measured, control: str, fc: str) -> tuple[float | None, ...]:
     return ratio(measured[f"{control} {fc}"]["flows"], measured[f"cubic {fc}"]["flows"])

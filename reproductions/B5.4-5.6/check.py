@@ -21,7 +21,7 @@ CLEARLY_BELOW_50, BELOW_50 = (-inf, 0.40), (-inf, 0.50)
 HIGHER, THE_SAME = (1.1, inf), (1 / 1.1, inf)
 
 
-def looks(engine: str, case: str) -> bool:
+def is_quick(engine: str, case: str) -> bool:
     """For a short look the kernel runs what the figure shows."""
     return engine != "linux" or case.endswith(" 1 BDP")
 

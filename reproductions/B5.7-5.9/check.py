@@ -17,7 +17,7 @@ LESS_THAN_20, ABOUT_20 = (-inf, 0.20), (-inf, 0.25)
 CLOSE, ALIKE = (1 / 1.25, 1.25), (1 / 2, 2)
 
 
-def looks(engine: str, case: str) -> bool:
+def is_quick(engine: str, case: str) -> bool:
     """For a short look the kernel runs CUBIC."""
     return engine != "linux" or case == "cubic"
 

@@ -25,7 +25,7 @@ ABOVE_9, ABOUT_9 = (9e6, inf), (8.5e6, inf)
 LARGER, AS_LARGE = (1.0, inf), (0.98, inf)
 
 
-def looks(engine: str, case: str) -> bool:
+def is_quick(engine: str, case: str) -> bool:
     """For a short look the kernel runs the least and the greatest target of one AQM."""
     return engine != "linux" or case in ("codel 1 ms", "codel 30 ms")
 
@@ -64,25 +64,25 @@ def _by_target(measured: Measured, aqm: str, measure: str) -> list[Values]:
 
 
 def _in_order(medians: Iterable[Values]) -> Values:
-    pairs = [list(combinations(seed, 2)) for seed in _known(medians)]
+    pairs = [list(combinations(seed, 2)) for seed in _present(medians)]
     return tuple(sum(low < high for low, high in each) / len(each) if each else None for each in pairs)
 
 
 def _shorter(measured: Measured, aqm: str) -> Values:
     pairs = zip(_by_target(measured, "ared", "delay"), _by_target(measured, aqm, "delay"), strict=True)
-    return tuple(sum(seed) / len(seed) if seed else None for seed in _known(ratio(*pair) for pair in pairs))
+    return tuple(sum(seed) / len(seed) if seed else None for seed in _present(ratio(*pair) for pair in pairs))
 
 
 def _advantage(measured: Measured, target: str, others: Iterable[str]) -> Values:
     """ARED's goodput over the best of the others', at one target."""
-    best = tuple(max(seed, default=None) for seed in _known(measured[f"{aqm} {target}"]["goodput"] for aqm in others))
+    best = tuple(max(seed, default=None) for seed in _present(measured[f"{aqm} {target}"]["goodput"] for aqm in others))
     return ratio(measured[f"ared {target}"]["goodput"], best)
 
 
 def _lowest(values: Iterable[Values]) -> Values:
-    return tuple(min(seed, default=None) for seed in _known(values))
+    return tuple(min(seed, default=None) for seed in _present(values))
 
 
-def _known(cases: Iterable[Values]) -> list[list[float]]:
+def _present(cases: Iterable[Values]) -> list[list[float]]:
     """For each seed the values of the cases that have one."""
     return [[value for value in seed if value is not None] for seed in zip(*cases, strict=True)]

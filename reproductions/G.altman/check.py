@@ -57,8 +57,8 @@ def check(measured: Measured, published: Mapping[str, Published]) -> list[Row]:
         if jain[0] is not None:
             rows += [
                 Row(f"jain-{streams}", jain, FAIR, ALMOST_FAIR),
-                _beside_formula("altman", total, streams, KEPT),
-                _beside_formula("altman-paper", total, streams, KEPT_ON_SLIDES, aside=True),
+                _relative_to_formula("altman", total, streams, KEPT),
+                _relative_to_formula("altman-paper", total, streams, KEPT_ON_SLIDES, aside=True),
             ]
         if streams > 1:
             published_gain = published[f"gain-{streams}"].value or 0.0
@@ -67,6 +67,6 @@ def check(measured: Measured, published: Mapping[str, Published]) -> list[Row]:
     return sorted(rows, key=lambda row: [*published].index(row.claim))
 
 
-def _beside_formula(claim: str, total: Values, streams: int, kept: float, *, aside: bool = False) -> Row:
+def _relative_to_formula(claim: str, total: Values, streams: int, kept: float, *, aside: bool = False) -> Row:
     found = over(total, altman(streams, CARRIED, kept))
     return Row(claim, found, near(1.0, SAME), near(1.0, ALIKE), f"{streams} stream{'s' if streams > 1 else ''}", aside)

@@ -57,7 +57,7 @@ def across_flows(view: RunView) -> float:
     return float(means.std() / means.mean())
 
 
-def whole_run(view: RunView) -> float:
+def full_run(view: RunView) -> float:
     """Mean over the flows of their goodput from their start to the end of the run, as a share of the access rate."""
     bits = 8 * view.grid.delivered_bytes[-1]
     return float(np.mean(bits / (view.duration_s - view.starts_s))) / access_bps(view)
@@ -74,7 +74,7 @@ MEASURES = {
     "fairness": fairness,
     "deviation": deviation,
     "across flows": across_flows,
-    "whole run": whole_run,
+    "whole run": full_run,
 }
 
 
@@ -93,8 +93,8 @@ def check(measured: Measured, published: Mapping[str, Published]) -> list[Row]:
             Row(f"whole run {case}", found["whole run"], same, alike, aside=True),
             Row(f"across flows {case}", found["across flows"], *_within(paper["deviation"], *DEVIATION), aside=True),
         ]
-    rows.append(Row("reno-last", _beside_the_others(measured, "Reno", "100 ms"), FAR_BEHIND, LAST))
-    rows.append(Row("scalable-last", _beside_the_others(measured, "Scalable", "11.5 ms"), BEHIND, LAST))
+    rows.append(Row("reno-last", _relative_to_others(measured, "Reno", "100 ms"), FAR_BEHIND, LAST))
+    rows.append(Row("scalable-last", _relative_to_others(measured, "Scalable", "11.5 ms"), BEHIND, LAST))
     return sorted(rows, key=lambda row: [*published].index(row.claim))
 
 
@@ -102,7 +102,7 @@ def _within(published: float, same: float, alike: float) -> tuple[Band, Band]:
     return (published - same, published + same), (published - alike, published + alike)
 
 
-def _beside_the_others(measured: Measured, control: str, latency: str) -> Values:
+def _relative_to_others(measured: Measured, control: str, latency: str) -> Values:
     """Seed by seed, its goodput over the lowest of the others'."""
     others = [measured[f"{other} {latency}"]["goodput"] for other in CONTROLS if other != control]
     lowest = tuple(

@@ -42,7 +42,7 @@ def _slope(measured: Measured, variant: str, expected: float) -> Row:
     return Row(f"d-{variant}", slopes, near(expected, SLOPE), near(expected, ITS_KIND))
 
 
-def beside(measured: Mapping[str, Measured], published: Mapping[str, Published]) -> list[Row]:
+def compare(measured: Mapping[str, Measured], published: Mapping[str, Published]) -> list[Row]:
     """The packet engine over the theory engine; asides, as each engine has its own rows above."""
     formula, packet = (measured[engine] for engine in ENGINES)
     return [

@@ -18,7 +18,7 @@ SAME, ALIKE = 0.02, 0.1
 STEP, MORE = (2.0, inf), (1.0, inf)
 
 #: The time that the time's own tolerances are shares of: 15 files of 30 GB at 9.41 Gb/s, whatever the interpretation.
-WHOLE_S = 383.0
+TOTAL_S = 383.0
 
 #: The slides' files and link. A size is in MiB where it is a whole number of them, else in MB.
 FILE_MB, LINK_BPS = 30_000, 1e10
@@ -42,7 +42,7 @@ MEASURES = {"time": in_full}
 def check(measured: Measured, published: Mapping[str, Published]) -> list[Row]:
     """The time alone, the three beside it, and the step between 90 and 110 %."""
     times = {case: measured[case]["time"] for case in ("0 %", "90 %", "110 %", "150 %")}
-    rows = [_row("alone", times["0 %"], published, WHOLE_S)]
+    rows = [_row("alone", times["0 %"], published, TOTAL_S)]
     rows += [_row(at, ratio(times[at], times["0 %"]), published) for at in ("90 %", "110 %", "150 %")]
     added = [
         None if None in seed or seed[1] <= seed[0] else max(0.0, (seed[2] - seed[0]) / (seed[1] - seed[0]))

@@ -39,7 +39,7 @@ def check(measured: Measured, published: Mapping[str, Published]) -> list[Row]:
     return []
 
 
-def beside(measured: Mapping[str, Measured], published: Mapping[str, Published]) -> list[Row]:
+def compare(measured: Mapping[str, Measured], published: Mapping[str, Published]) -> list[Row]:
     """Errors of the curves and of the points at the paper's rate."""
     curves = {variant: [f"{variant} {buffer} {USUAL}" for buffer in BUFFERS] for variant in VARIANTS}
     lines = curves | {point: [point] for point in POINTS}

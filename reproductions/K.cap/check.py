@@ -41,7 +41,7 @@ def fed(engine: str, case: str, plan: Plan, result: Callable[[str, str], Dataset
     return replay(plan, captured, between=measured_part(captured))
 
 
-def told(view: RunView) -> float | None:
+def reported(view: RunView) -> float | None:
     """Mean share of the flows hit in an epoch, by the capture."""
     (part,) = metrics.runs(view.data, measured_part(view.data))
     found = metrics.value(part, "synchronisation")
@@ -49,7 +49,7 @@ def told(view: RunView) -> float | None:
 
 
 MEASURES = {"utilisation": "utilisation", "synchronisation": "synchronisation"}
-CAPTURED = {"told": told}
+CAPTURED = {"told": reported}
 
 
 def check(measured: Measured, published: Mapping[str, Published]) -> list[Row]:
@@ -57,7 +57,7 @@ def check(measured: Measured, published: Mapping[str, Published]) -> list[Row]:
     return []
 
 
-def beside(measured: Mapping[str, Measured], published: Mapping[str, Published]) -> list[Row]:
+def compare(measured: Mapping[str, Measured], published: Mapping[str, Published]) -> list[Row]:
     """Compare each variant's capture with its run, and the model with it."""
     packet, fluid = measured["packet"], measured["fluid"]
 

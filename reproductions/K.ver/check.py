@@ -27,7 +27,7 @@ def check(measured: Measured, published: Mapping[str, Published]) -> list[Row]:
     return []
 
 
-def beside(measured: Mapping[str, Measured], published: Mapping[str, Published]) -> list[Row]:
+def compare(measured: Mapping[str, Measured], published: Mapping[str, Published]) -> list[Row]:
     """The distances' ratio, of all buffers of a variant."""
     return [
         Row(measure, (nearer(measured, variant, measure),), NEARER, AS_NEAR, variant)

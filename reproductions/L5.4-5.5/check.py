@@ -32,7 +32,7 @@ def runs(engine: str, case: str) -> bool:
     return engine != "ns2" or case.startswith("small")
 
 
-def looks(engine: str, case: str) -> bool:
+def is_quick(engine: str, case: str) -> bool:
     """For a short look ns-2 runs one case."""
     return engine != "ns2" or case == "small single path"
 

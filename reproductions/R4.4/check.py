@@ -37,7 +37,7 @@ WITHIN_10, WITHIN_20 = 0.1, 0.2
 MEASURES = antiparallel.RATIOS
 
 
-def looks(engine: str, case: str) -> bool:
+def is_quick(engine: str, case: str) -> bool:
     """For a short look ns-2 runs one case."""
     return engine != "ns2" or case == "10:2 36KB"
 
@@ -53,15 +53,15 @@ def check(measured: Measured, published: Mapping[str, Published]) -> list[Row]:
     return sorted(rows, key=lambda row: [*published].index(row.claim))
 
 
-def beside(measured: Mapping[str, Measured], published: Mapping[str, Published]) -> dict[str, list[Row]]:
+def compare(measured: Mapping[str, Measured], published: Mapping[str, Published]) -> dict[str, list[Row]]:
     """Simulated / model, of each simulator; of the model the ratio of the mean windows, as the thesis has it."""
-    return antiparallel.beside_theory(measured, lambda found, model: _rows(found, model, published))
+    return antiparallel.compare_with_theory(measured, lambda found, model: _rows(found, model, published))
 
 
 def _rows(simulated: Measured, model: Measured, published: Mapping[str, Published]) -> list[Row]:
     cases = [(line, size) for line, (_, sizes) in LINES.items() for size in sizes]
     rows = [
-        _beside_the_model(line, size, ratio(simulated[at]["ratio"], model[at]["windows"]))
+        _relative_to_model(line, size, ratio(simulated[at]["ratio"], model[at]["windows"]))
         for line, size in cases
         for at in [f"{line} {size}KB"]
     ]
@@ -76,7 +76,7 @@ def _linear(line: str, measured: Measured) -> Row:
     )
 
 
-def _beside_the_model(line: str, size: int, off: Values) -> Row:
+def _relative_to_model(line: str, size: int, off: Values) -> Row:
     at = f"{line} {size}KB"
     if at == "10:5 36KB":
         return Row("outlier", off, OFF_BY_40, OFF_BY_20, at)

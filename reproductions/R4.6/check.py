@@ -20,7 +20,7 @@ SIZES = ("36KB", "75KB", "105KB", "150KB")
 
 #: A loss brings another within three RTTs: in the first it is not seen yet, in the second its sender is silent and
 #: its queue drains, in the third comes what those ACKs have clocked out.
-TOGETHER_RTTS = 3
+SYNCHRONISED_RTTS = 3
 
 #: Beyond both by less than a quarter is of its kind.
 A_QUARTER = 1.25
@@ -35,7 +35,7 @@ NEAR_0, FEW = (0.0, 0.1), (0.0, 0.25)
 def both(view: RunView) -> float | None:
     """The share of the losses that hit both flows; drops less than `TOGETHER_RTTS` apart are one loss."""
     times_s, flows = (view.drops[name].to_numpy() for name in ("time_s", "flow"))
-    opens = np.diff(times_s, prepend=-np.inf) >= TOGETHER_RTTS * epoch.rtt_at(view, times_s)
+    opens = np.diff(times_s, prepend=-np.inf) >= SYNCHRONISED_RTTS * epoch.rtt_at(view, times_s)
     losses = np.split(flows, np.flatnonzero(opens)[1:])
     return float(np.mean([np.unique(hit).size == 2 for hit in losses])) if times_s.size else None
 
@@ -58,7 +58,7 @@ def check(measured: Measured, published: Mapping[str, Published]) -> list[Row]:
     ]
 
 
-def beside(measured: Mapping[str, Measured], published: Mapping[str, Published]) -> list[Row]:
+def compare(measured: Mapping[str, Measured], published: Mapping[str, Published]) -> list[Row]:
     """The simulated ratio between the model's, by the mean windows as the thesis has it."""
     simulated, model = (measured[engine] for engine in ENGINES)
     return [_between(size, simulated, model) for size in SIZES]

@@ -28,7 +28,7 @@ TREND, ALMOST = (0.9, 1.0), (0.7, 1.0)
 MEASURES = antiparallel.RATIOS
 
 
-def looks(engine: str, case: str) -> bool:
+def is_quick(engine: str, case: str) -> bool:
     """For a short look ns-2 runs one case."""
     return engine != "ns2" or case == "10:2 48p"
 
@@ -38,9 +38,9 @@ def check(measured: Measured, published: Mapping[str, Published]) -> list[Row]:
     return []
 
 
-def beside(measured: Mapping[str, Measured], published: Mapping[str, Published]) -> dict[str, list[Row]]:
+def compare(measured: Mapping[str, Measured], published: Mapping[str, Published]) -> dict[str, list[Row]]:
     """Simulated / model, of each simulator; of the model the ratio of the mean windows, as the thesis has it."""
-    return antiparallel.beside_theory(measured, _rows)
+    return antiparallel.compare_with_theory(measured, _rows)
 
 
 def _rows(simulated: Measured, model: Measured) -> list[Row]:

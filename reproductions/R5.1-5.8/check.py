@@ -73,7 +73,7 @@ def runs(engine: str, case: str) -> bool:
     return engine != "linux" or case.endswith(IN_KERNEL)
 
 
-def looks(engine: str, case: str) -> bool:
+def is_quick(engine: str, case: str) -> bool:
     """For a short look the kernel runs New Reno on the slow line."""
     return engine != "linux" or case in ("slow right-sized reno reno", "slow bloated reno reno")
 
@@ -107,8 +107,8 @@ def _right_sized(measured: Measured) -> list[Row]:
     return [
         Row("slow-reno-down", reno["down"], FROM_90, FROM_80),
         Row("slow-reno-up", reno["up"], HARDLY_60, ABOUT_60),
-        *_beside("slow-cubic", cubic, reno),
-        *_beside("slow-compound", compound, reno),
+        *_similar("slow-cubic", cubic, reno),
+        *_similar("slow-compound", compound, reno),
         Row("slow-vegas-up", _mean(beside_vegas), ALMOST_ALL, MUCH),
         Row("slow-vegas-down", ratio(starved, reno["down"]), CATASTROPHIC, LESS),
         Row("slow-same-rtt", ratio(reno["up-rtt"], reno["down-rtt"]), SIMILAR, ALIKE),
@@ -158,33 +158,33 @@ def _bloated(measured: Measured) -> list[Row]:
     return [
         Row("bloated-reno-up", reno["up"], ABOUT_90, ROUND_90),
         Row("bloated-reno-down", reno["down"], ABOUT_50, ROUND_50),
-        Row("bloated-vegas-up", _beside_vegas(measured, "slow"), ALMOST_ALL, MUCH),
+        Row("bloated-vegas-up", _against_vegas(measured, "slow"), ALMOST_ALL, MUCH),
         Row("bloated-cubic-rtt", ratio(cubic["up-rtt"], cubic["down-rtt"]), EXPLODES, LONGER),
         Row("fast-bloated-up", _mean(case["up"] for case in victims), HIGH, RATHER_HIGH),
         Row("fast-bloated-down", _mean(case["down"] for case in victims), FROM_20_TO_40, FROM_10_TO_55),
-        Row("fast-bloated-vegas-up", _beside_vegas(measured, "fast"), ALMOST_ALL, MUCH),
+        Row("fast-bloated-vegas-up", _against_vegas(measured, "fast"), ALMOST_ALL, MUCH),
         Row("fast-bloated-cubic", ratio(fast_cubic, fast_reno), LOWER, NOT_HIGHER),
     ]
 
 
-def _beside(claim: str, one: Mapping[str, Values], other: Mapping[str, Values]) -> list[Row]:
+def _similar(claim: str, one: Mapping[str, Values], other: Mapping[str, Values]) -> list[Row]:
     return [Row(claim, ratio(one[link], other[link]), SIMILAR, ALIKE, link) for link in ("down", "up")]
 
 
-def _beside_vegas(measured: Measured, line: str) -> Values:
+def _against_vegas(measured: Measured, line: str) -> Values:
     """The use of the down link by the three that fill queues, beside a Vegas upload."""
     return _mean(measured[f"{line} bloated {name} vegas"]["down"] for name in LOSS_BASED)
 
 
 def _mean(cases: Iterable[Values]) -> Values:
     """Seed by seed, the mean over the cases that have a value."""
-    return tuple(sum(known) / len(known) if known else None for known in map(_known, zip(*cases, strict=True)))
+    return tuple(sum(known) / len(known) if known else None for known in map(_present, zip(*cases, strict=True)))
 
 
 def _longest(cases: Iterable[Values]) -> Values:
     """Seed by seed, the greatest value."""
-    return tuple(max(known, default=None) for known in map(_known, zip(*cases, strict=True)))
+    return tuple(max(known, default=None) for known in map(_present, zip(*cases, strict=True)))
 
 
-def _known(values: Iterable[float | None]) -> list[float]:
+def _present(values: Iterable[float | None]) -> list[float]:
     return [value for value in values if value is not None]

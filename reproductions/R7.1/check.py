@@ -48,7 +48,7 @@ def lost(view: RunView) -> float | None:
     return _with_fin(value(view, "fct_syn_lost_s"))
 
 
-def once(view: RunView) -> float | None:
+def single_loss(view: RunView) -> float | None:
     """The same of those that lost one SYN."""
     if view.given:
         found = kept(view)
@@ -61,7 +61,7 @@ def _with_fin(time_s) -> float | None:
     return None if time_s is None else time_s + RTT_S
 
 
-def repair(view: RunView) -> float | None:
+def recovery_s(view: RunView) -> float | None:
     """R_t, where a closed form gave the metrics."""
     return view.plan.options["theory"]["syn_loss"]["recovery_s"] if view.given else None
 
@@ -71,7 +71,7 @@ def window(view: RunView) -> float | None:
     return float(WINDOW) if view.given and view.plan.name.endswith("window of 10") else None
 
 
-MEASURES = {"kept": kept, "lost": lost, "once": once, "repair": repair, "window": window}
+MEASURES = {"kept": kept, "lost": lost, "once": single_loss, "repair": recovery_s, "window": window}
 
 
 def check(measured: Measured, published: Mapping[str, Published]) -> list[Row]:
@@ -151,7 +151,7 @@ def _read(claim: Published, values: Values) -> Row:
     return Row(claim.claim, values, near(expected, READ), (low * expected, high * expected))
 
 
-def beside(measured: Mapping[str, Measured], published: Mapping[str, Published]) -> list[Row]:
+def compare(measured: Mapping[str, Measured], published: Mapping[str, Published]) -> list[Row]:
     """The packet engine over the model, size by size: without a lost SYN, and what lost ones cost.
 
     Beside the reading whose repairs take a round trip, as the packet engine's do.

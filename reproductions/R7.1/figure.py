@@ -14,7 +14,7 @@ from ackclock.metrics.completion import transfers
 
 #: Section 7.1.6; the repair of a loss takes 1 s in the traces, and one RTT in the packet engine.
 RTT_S, P = 0.2, 0.02
-REPAIRS = ((1.0, "-", "model, repair of a loss 1 s"), (RTT_S, "--", "model, one RTT"))
+RECOVERIES = ((1.0, "-", "model, repair of a loss 1 s"), (RTT_S, "--", "model, one RTT"))
 
 
 @style.styled
@@ -23,7 +23,7 @@ def draw(_model: Mapping[str, Dataset], packet: Mapping[str, Dataset]) -> Figure
     fig = style.figure(3.2)
     times, added = fig.subplots(1, 2)
     sizes = np.geomspace(25, 10_000, 200)
-    for recovery_s, dash, name in REPAIRS:
+    for recovery_s, dash, name in RECOVERIES:
         kept_s = theory.response_time(sizes, RTT_S, P, recovery_s=recovery_s).total_s
         times.plot(sizes, kept_s, dash, color=style.INK, label=f"{name}: none lost")
         for number, rto_s in enumerate((1, 3)):

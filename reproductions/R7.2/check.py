@@ -32,7 +32,7 @@ FLOOD = 100
 
 
 #: Why something is sent again, in the run's own words.
-AGAIN = ("opening_again", "fast_retransmit", "tail_probe", "timeout", "after_timeout")
+RETRANSMITTED = ("opening_again", "fast_retransmit", "tail_probe", "timeout", "after_timeout")
 
 
 def traced(what: str, **more: int) -> Callable[[RunView], float | None]:
@@ -46,21 +46,21 @@ def traced(what: str, **more: int) -> Callable[[RunView], float | None]:
     return measure
 
 
-def again(view: RunView) -> float | None:
+def retransmitted_share(view: RunView) -> float | None:
     """Share of the senders' packets that are data or SYNs sent again. A trace has no count of repeated FINs."""
     rows = view.data.scan("transmissions").filter((pl.col("run") == view.run) & (pl.col("end") == "sender"))
     sent = rows.select(pl.col("kind").cast(pl.String), pl.col("cause").cast(pl.String)).collect()
-    repeated = sent.filter(pl.col("kind").is_in(["data", "data_fin", "syn"]) & pl.col("cause").is_in(AGAIN))
+    repeated = sent.filter(pl.col("kind").is_in(["data", "data_fin", "syn"]) & pl.col("cause").is_in(RETRANSMITTED))
     return repeated.height / sent.height if sent.height else None
 
 
-def syn_again(view: RunView) -> float | None:
+def syn_retransmitted_share(view: RunView) -> float | None:
     """Share of the connections that sent their SYN again."""
     again = view.flows["syn_retransmissions"]
     return float((again > 0).mean()) if again.len() else None
 
 
-MEASURES = {"again": again, "syn again": syn_again}
+MEASURES = {"again": retransmitted_share, "syn again": syn_retransmitted_share}
 READING = {"segments": True}
 CAPTURED = {
     "packets": traced("retransmission"),

@@ -78,7 +78,7 @@ def runs(engine: str, case: str) -> bool:
     return engine != "linux" or (case.startswith("#1 ") and not case.endswith("redfavor"))
 
 
-def looks(engine: str, case: str) -> bool:
+def is_quick(engine: str, case: str) -> bool:
     """For a short look the kernel runs two queues."""
     return engine != "linux" or case in ("#1 pfifo", "#1 spa")
 
@@ -86,7 +86,7 @@ def looks(engine: str, case: str) -> bool:
 def check(measured: Measured, published: Mapping[str, Published]) -> list[Row]:
     """Rows in the order of the claims."""
     alone, upload, tiny, fewer, patient = (_by_queue(measured, load) for load in LOADS)
-    rows = [*_alone(alone), *_bytes(alone), *_upload(alone, upload), *_tiny(tiny)]
+    rows = [*_figures_without_bfifo(alone), *_bytes(alone), *_upload(alone, upload), *_tiny(tiny)]
     for load, at in ((fewer, "mean of 3.0"), (patient, "floor of 1 s")):
         rows += [replace(row, at=at, aside=True) for row in _tiny(load)]
     return sorted(rows, key=lambda row: [*published].index(row.claim))
@@ -117,7 +117,7 @@ def _by_queue(measured: Measured, load: str) -> _Load:
     return _Load({queue: measured[f"{load} {queue}"] for queue in QUEUES})
 
 
-def _alone(load: _Load) -> list[Row]:
+def _figures_without_bfifo(load: _Load) -> list[Row]:
     """Figures 7-4 and 7-5, but for the byte FIFO."""
     others = [queue for queue in QUEUES if queue not in LEADERS and not queue.endswith("20ms")]
     prio_syn = _each(_mean, load("syn", "synprio", "synfinprio"))

@@ -155,12 +155,12 @@ def _given(words: str) -> dict[str, str]:
 
 
 def _table(family: Family, name: str, given: dict[str, str]) -> str:
-    """The table of a scenario: tc's parameters with the units of the card, and the kernel's clock."""
-    card = algorithms.card(family, name)
-    ticks = {key: value for key, value in TICKS.items() if key in card.parameters}
+    """The table of a scenario: tc's parameters with the units of the spec, and the kernel's clock."""
+    spec = algorithms.spec(family, name)
+    ticks = {key: value for key, value in TICKS.items() if key in spec.parameters}
     values = {f'{algorithms.NAME_KEYS[family]} = "{name}"'}
     for key, value in {**ticks, **given}.items():
-        kind = card.parameters[key].kind
+        kind = spec.parameters[key].kind
         text = value if kind in ("number", "integer", "boolean") else f'"{value}{UNITS.get(kind, "")}"'
         values.add(f"{key} = {text}")
     return "{ " + ", ".join(sorted(values)) + " }"

@@ -32,7 +32,7 @@ app_interval = "5ms"
 sysctls = { "net.ipv4.tcp_rmem" = "4096 16777216 268435456" }
 """
 
-AGAIN = [
+REPEATED = [
     run
     for run in linux.recorded("summary")
     if run.flows == 1 and run.run.endswith("83p-1x") and run.congestion not in ("bic", "vegas")
@@ -72,7 +72,7 @@ def as_recorded(run: linux.Run) -> Plan:
     return replace(plan, flows=tuple(map(far, plan.flows)))
 
 
-@pytest.mark.parametrize("run", AGAIN, ids=lambda run: run.run)
+@pytest.mark.parametrize("run", REPEATED, ids=lambda run: run.run)
 def test_a_recorded_run_is_reproduced(run):
     found = linux.Simulated(run, ac.run(as_recorded(run), "linux", seeds=[1]))
     print(f"{run.run}: {found.goodput_difference:+.2%}, {found.drops} drops, recorded {run.drops}")
@@ -112,7 +112,7 @@ def mean(runs: Sequence[linux.Simulated], metric: str) -> float:
 
 
 def test_the_recorded_runs_exist():
-    assert len(AGAIN) == 8
+    assert len(REPEATED) == 8
 
 
 @pytest.mark.parametrize(("control", "queue"), CELLS)

@@ -106,7 +106,7 @@ def test_hybla_over_a_long_path_loses_as_much_as_the_kernels(rate, limit):
 
 
 #: Other rates, delays, buffers and numbers of flows, over a link that sends a packet as the engine's does.
-ELSEWHERE = linux.recorded("serialising")
+OTHER_SETTINGS = linux.recorded("serialising")
 
 
 def assert_they_agree(runs: list[linux.Run]) -> None:
@@ -119,12 +119,12 @@ def assert_they_agree(runs: list[linux.Run]) -> None:
 
 
 def test_other_rates_delays_and_buffers_agree():
-    assert_they_agree(ELSEWHERE[::4])
+    assert_they_agree(OTHER_SETTINGS[::4])
 
 
 @pytest.mark.oracle
 def test_all_other_rates_delays_and_buffers_agree():
-    assert_they_agree(ELSEWHERE)
+    assert_they_agree(OTHER_SETTINGS)
 
 
 #: The other congestion controls and queue disciplines at other rates, delays and buffers, over the token bucket.

@@ -46,7 +46,7 @@ interval = "10ms"
 
 
 @dataclass(frozen=True)
-class Found:
+class Measured:
     """Mean window, its quantiles over flows and time, period; share of the flows hit and packets lost in an epoch."""
 
     window: float
@@ -56,7 +56,9 @@ class Found:
     lost: float
 
 
-def found(engine: str, flows: int, *, mbps: float, queue: str, buffer_p: int, rtt_ms: float, **times: float) -> Found:
+def measure(
+    engine: str, flows: int, *, mbps: float, queue: str, buffer_p: int, rtt_ms: float, **times: float
+) -> Measured:
     """A run; rate and buffer are those of a flow."""
     kb = 1.48 * flows
     filled = queue.format(
@@ -68,12 +70,12 @@ def found(engine: str, flows: int, *, mbps: float, queue: str, buffer_p: int, rt
     hit = view.given.get("synchronisation", epoch.synchronisation(view))
     lost = view.given.get("losses_per_epoch", epoch.losses_per_epoch(view))
     period_s = oscillation.cwnd_period_s(view)
-    return Found(float(windows.mean()), np.quantile(windows, (0.1, 0.5, 0.9)), period_s, hit, lost / flows)
+    return Measured(float(windows.mean()), np.quantile(windows, (0.1, 0.5, 0.9)), period_s, hit, lost / flows)
 
 
-def ftth(engine: str, flows: int, queue: str, duration: float = 45.0) -> Found:
+def ftth(engine: str, flows: int, queue: str, duration: float = 45.0) -> Measured:
     """Belhareth 2014, scenario A: 100 Mb/s, 20 ms and 50 packets a flow."""
-    return found(engine, flows, mbps=100, queue=queue, buffer_p=50, rtt_ms=20, duration=duration, warmup=20)
+    return measure(engine, flows, mbps=100, queue=queue, buffer_p=50, rtt_ms=20, duration=duration, warmup=20)
 
 
 def test_with_random_drops_the_simulator_approaches_the_limit():
@@ -86,7 +88,7 @@ def test_with_random_drops_the_simulator_approaches_the_limit():
     assert many.quantiles == pytest.approx(limit.quantiles, rel=0.03)
 
 
-def found_of(engine: str, text: str) -> dict[str, float]:
+def metrics_of(engine: str, text: str) -> dict[str, float]:
     return ac.run(ac.loads(text).plan(), engine=engine).metrics()["runs"][0]["metrics"]
 
 
@@ -135,7 +137,7 @@ def behind_aqm():
     def get(queue, setting):
         key = (queue, setting is fresh)
         if key not in found:
-            found[key] = [found_of(engine, setting(AQM.format(queue=queue))) for engine in ("meanfield", "packet")]
+            found[key] = [metrics_of(engine, setting(AQM.format(queue=queue))) for engine in ("meanfield", "packet")]
         return found[key]
 
     return get
@@ -179,7 +181,7 @@ def test_behind_a_tail_drop_queue_as_many_packets_are_lost(tail_drop):
 def test_inside_a_data_centre_the_mean_window_is_the_models():
     """Belhareth 2014, scenario B: 1 Gb/s, 1 ms and 50 packets a flow."""
     network = {"mbps": 1000, "queue": PFIFO, "buffer_p": 50, "rtt_ms": 1, "duration": 4, "warmup": 2}
-    model, packet = (found(engine, 10, **network) for engine in ("meanfield", "packet"))
+    model, packet = (measure(engine, 10, **network) for engine in ("meanfield", "packet"))
     assert model.window == pytest.approx(packet.window, rel=0.05)
 
 
@@ -189,7 +191,7 @@ def test_between_data_centres_the_model_includes_synchronisation():
     With N = 10 at full rate the simulator has 97 %, the model 86 % (B3.9–3.10).
     """
     network = {"mbps": 100, "queue": PFIFO, "buffer_p": 50, "rtt_ms": 50, "duration": 60, "warmup": 20}
-    model, packet = (found(engine, 10, **network) for engine in ("meanfield", "packet"))
+    model, packet = (measure(engine, 10, **network) for engine in ("meanfield", "packet"))
     assert model.hit > 0.5
     assert packet.hit > 0.5
     assert model.window == pytest.approx(packet.window, rel=0.05)

@@ -46,10 +46,10 @@ def imports(package: Package) -> Imports:
 def _named(module: str, package: Package) -> Iterator[str]:
     for node in _nodes(package[module]):
         if isinstance(node, ast.Import):
-            yield from (_known(alias.name, package) for alias in node.names if _is_own(alias.name, module))
+            yield from (_module_of(alias.name, package) for alias in node.names if _is_own(alias.name, module))
         elif isinstance(node, ast.ImportFrom):
             base = _base(node, module, package)
-            yield from (_known(f"{base}.{alias.name}", package) for alias in node.names if _is_own(base, module))
+            yield from (_module_of(f"{base}.{alias.name}", package) for alias in node.names if _is_own(base, module))
         elif isinstance(node, ast.Constant) and node.value in package and "." in str(node.value):
             yield str(node.value)  # what `import_module` is given
 
@@ -67,7 +67,7 @@ def _base(node: ast.ImportFrom, module: str, package: Package) -> str:
     return ".".join(filter(None, (*around, node.module)))
 
 
-def _known(name: str, package: Package) -> str:
+def _module_of(name: str, package: Package) -> str:
     """The module that holds what is named."""
     while name not in package and "." in name:
         name = name.rpartition(".")[0]
@@ -96,7 +96,7 @@ def upward(package: Package, floors: Floors) -> list[str]:
     ]
 
 
-def strangers(package: Package, one: str, other: str) -> list[str]:
+def forbidden_imports(package: Package, one: str, other: str) -> list[str]:
     """Imports of a part of the package (`ackclock.engines`) in another that is not to know it."""
     return [
         f"{module} imports {found}"
@@ -111,7 +111,9 @@ def neighbours(package: Package, around: str, shared: Iterable[str]) -> list[str
     """Imports from one child of a package to another, where only the shared ones may be known to all."""
     children = sorted({_child(module, around) for module in package if module.startswith(f"{around}.")})
     alone = [child for child in children if child.rpartition(".")[2] not in shared]
-    return [found for one in alone for other in alone if one != other for found in strangers(package, one, other)]
+    return [
+        found for one in alone for other in alone if one != other for found in forbidden_imports(package, one, other)
+    ]
 
 
 def _inside(module: str, part: str) -> bool:

@@ -25,7 +25,7 @@ CRATES = Path(__file__).parents[2] / "crates"
 Module = tuple[str, ...]
 
 #: Comments, strings and characters say nothing of modules; lifetimes are no characters.
-SILENT = re.compile(
+NOT_CODE = re.compile(
     r"""//[^\n]* | /\*.*?\*/ | \br(\#*)".*?"\1 | "(?:\\.|[^"\\])*" | '(?:\\[^u]|\\u\{\w+\}|[^'\\])' """, re.S | re.X
 )
 TOKEN = re.compile(r"::|\w+|\#!?\[[^\]]*\]|\S")
@@ -171,7 +171,7 @@ def _tree(tokens: list[str], prefix: Module, scope: Scope) -> None:
 
 
 def _tokens(text: str) -> list[str]:
-    return TOKEN.findall(SILENT.sub(" ", text))
+    return TOKEN.findall(NOT_CODE.sub(" ", text))
 
 
 def _end(tokens: list[str], place: int) -> int:
@@ -208,7 +208,7 @@ def test_no_circle_between_modules(source: Path) -> None:
 
 def test_only_the_identification_of_ccas_uses_controllers() -> None:
     for file, text in _files(CRATES / "ackclock-analysis" / "src").items():
-        code = SILENT.sub(" ", text)
+        code = NOT_CODE.sub(" ", text)
         if file.startswith("identify"):
             assert not re.search(r"crate::(?!identify\b)|ackclock_pcap", code), file
         else:

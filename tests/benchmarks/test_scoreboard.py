@@ -139,32 +139,32 @@ def test_a_limit_is_right_if_it_delayed_the_majority_of_segments(tools, waited, 
     times_s = [0.1 * number for number in range(100)]
     truth = pl.DataFrame({"time_s": times_s, "flow": [3] * 100, "limit": limits})
 
-    def found(word):
-        return score._of_limits(looked_at(rounds, [5.0], word), truth)
+    def limits_of(word):
+        return score._of_limits(sampled_rounds(rounds, [5.0], word), truth)
 
-    assert (found(told)[f"limit {true}"], found(told)[f"limit {true} right"]) == (1, 1)
-    wrong = "receiver" if true != "receiver" else "cwnd"
-    assert (found(wrong)[f"limit {true}"], found(wrong)[f"limit {true} right"]) == (1, 0)
+    assert (limits_of(told)[f"limit {true}"], limits_of(told)[f"limit {true} right"]) == (1, 1)
+    wrong = "receiver" if true != "receiver" else "control"
+    assert (limits_of(wrong)[f"limit {true}"], limits_of(wrong)[f"limit {true} right"]) == (1, 0)
     others = {"application", "receiver", "slow_start", "window"} - {true}
-    assert all(found(told)[f"limit {name}"] == 0 for name in others)
+    assert all(limits_of(told)[f"limit {name}"] == 0 for name in others)
 
 
-def looked_at(rounds, times_s, word):
+def sampled_rounds(rounds, times_s, word):
     """Samples of flow 3, whose round trips take a second."""
     code = rounds._core.CAPTURE_LIMITS.index(word)
     count = len(times_s)
     samples = {"time_s": times_s, "flow": [6] * count, "srtt_s": [1.0] * count, "limit": [code] * count}
-    return rounds.looked_at(samples, pl.DataFrame({"told": [6], "flow": [3]}), 0.0)
+    return rounds.sampled_rounds(samples, pl.DataFrame({"told": [6], "flow": [3]}), 0.0)
 
 
 def test_each_round_trip_has_one_count(tools):
     times_s = [0.1 * number for number in range(100)]
-    assert looked_at(tools["rounds"], times_s, "cwnd").height == pytest.approx(10, abs=1)
+    assert sampled_rounds(tools["rounds"], times_s, "control").height == pytest.approx(10, abs=1)
 
 
 def test_what_two_waits_have_equally_often_is_left_out(tools):
     truth = pl.DataFrame({"time_s": [4.0, 4.2], "flow": [3, 3], "limit": ["cwnd", "application"]})
-    rows = looked_at(tools["rounds"], [5.0], "cwnd")
+    rows = sampled_rounds(tools["rounds"], [5.0], "control")
     assert tools["rounds"].limits(rows, truth).is_empty()
     assert tools["rounds"].limits(rows, truth.head(1))["true"].to_list() == ["window"]
 
@@ -186,7 +186,7 @@ def test_owner_of_a_queue(tools, of_link, of_flow, queue):
         ),
     )
     rounds = tools["rounds"]
-    found = rounds.queues(looked_at(rounds, [5.0], "cwnd"), data, "near>far")
+    found = rounds.queues(sampled_rounds(rounds, [5.0], "control"), data, "near>far")
     assert found["queue"].to_list() == [queue]
 
 
@@ -194,7 +194,9 @@ def test_shared_queues_are_drawn_evenly_and_distinguished_from_own_queues(tools,
     sharing = tools["sharing"]
     assert sharing.drawn(5) == sharing.drawn(5) != sharing.drawn(7)
     told = {}
-    alone = next(case for case in map(sharing.drawn, range(200)) if case.beside == "nothing" and case.rtt_s < 0.03)
+    alone = next(
+        case for case in map(sharing.drawn, range(200)) if case.cross_traffic == "nothing" and case.rtt_s < 0.03
+    )
     lines = ['duration = "6s"' if line.startswith("duration") else line for line in alone.text.splitlines()]
     packets_per_s = alone.rate_bps / (8 * 1500)
     udp = ["[[traffic]]", 'kind = "udp"', 'from = "other"', 'to = "receiver"', 'packet = "1472B"']

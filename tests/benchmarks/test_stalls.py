@@ -13,7 +13,7 @@ import pytest
 from ackclock.reproductions import impose, pcap
 
 FOLDER = Path(__file__).resolve().parents[2] / "benchmarks" / "scoreboard"
-NAMES = ("silences",)
+NAMES = ("stalls",)
 
 
 @pytest.fixture(scope="module")
@@ -30,24 +30,24 @@ def tools():
 
 @pytest.mark.parametrize(("number", "flows"), [(0, 1), (4, 5)])
 def test_each_cause_is_distinguished_from_the_others(tools, tmp_path, number, flows):
-    case = replace(tools["silences"].drawn(number), rate_bps=3e6, begin_s=2.1, long_s=1.2)
+    case = replace(tools["stalls"].drawn(number), rate_bps=3e6, begin_s=2.1, long_s=1.2)
     assert case.flows == flows
     found: dict[str, Counter[str]] = {}
-    for cause, place, classes in tools["silences"].scored(case, tmp_path):
+    for cause, place, classes in tools["stalls"].scored(case, tmp_path):
         assert classes or flows == 1, f"nothing was told of {cause} at the {place}"
         for true, told in classes:
             found.setdefault(true, Counter())[told] += 1
-    assert set(found) <= set(tools["silences"].CLASSES)
+    assert set(found) <= set(tools["stalls"].CLASSES)
     for true, told in found.items():
-        right = sum(told[name] for name in tools["silences"].CLASSES[true])
+        right = sum(told[name] for name in tools["stalls"].CLASSES[true])
         assert right >= 0.95 * told.total(), f"{true}: {told}"
 
 
 def test_what_is_imposed_is_what_such_a_capture_shows(tools, tmp_path):
     """A host's silence: nothing for as long, no packet lost, and the sender's clock goes on or stands."""
-    silences = tools["silences"]
-    case = replace(silences.drawn(0), rate_bps=3e6)
-    path, _ = silences.made(tmp_path / "case", silences.text(case))
+    stalls = tools["stalls"]
+    case = replace(stalls.drawn(0), rate_bps=3e6)
+    path, _ = stalls.made(tmp_path / "case", stalls.text(case))
     records = pcap.read(path)
     at_ns, by_ns = 2_000_000_000, 700_000_000
     for stood in (False, True):

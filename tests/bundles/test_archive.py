@@ -31,7 +31,7 @@ def path(tmp_path):
     return tmp_path / "x.tar"
 
 
-def refused(path, content: bytes) -> str:
+def rejection(path, content: bytes) -> str:
     path.write_bytes(content)
     with pytest.raises(InputError) as error:
         archive.read(path)
@@ -70,29 +70,29 @@ def test_every_flipped_bit_is_detected_and_the_part_is_named(path):
     for name, place in places.items():
         flipped = bytearray(whole)
         flipped[place] ^= 4
-        assert f"damaged: {name} is not" in refused(path, bytes(flipped))
+        assert f"damaged: {name} is not" in rejection(path, bytes(flipped))
     draw = random.Random(1)
     for place in [*range(0, len(whole), 97), *draw.sample(range(len(whole)), 100)]:
         flipped = bytearray(whole)
         flipped[place] ^= 1 << draw.randrange(8)
-        assert refused(path, bytes(flipped))
+        assert rejection(path, bytes(flipped))
 
 
 def test_a_truncated_or_extended_file_is_rejected(path):
     whole = path.read_bytes()
     for length in (*range(513, len(whole), 331), len(whole) - 1):
-        assert "cut off in" in refused(path, whole[:length])
-    assert "found more after its end" in refused(path, whole + b"\0")
-    assert "an empty file" in refused(path, b"")
+        assert "cut off in" in rejection(path, whole[:length])
+    assert "found more after its end" in rejection(path, whole + b"\0")
+    assert "an empty file" in rejection(path, b"")
 
 
 def test_other_files_are_rejected_by_kind(path, tmp_path):
-    assert "a zip archive" in refused(path, b"PK\3\4" + bytes(600))
-    assert "a gzip file" in refused(path, b"\x1f\x8b" + bytes(600))
+    assert "a zip archive" in rejection(path, b"PK\3\4" + bytes(600))
+    assert "a gzip file" in rejection(path, b"\x1f\x8b" + bytes(600))
     made = io.BytesIO()
     with tarfile.open(fileobj=made, mode="w", format=tarfile.GNU_FORMAT) as tar:
         tar.addfile(tarfile.TarInfo("../../etc/passwd"))
-    assert "a tar archive that does not begin with bundle.json" in refused(path, made.getvalue())
+    assert "a tar archive that does not begin with bundle.json" in rejection(path, made.getvalue())
     with pytest.raises(InputError, match="a directory"):
         archive.read(tmp_path)
     os.mkfifo(tmp_path / "pipe")
@@ -107,7 +107,7 @@ def test_names_outside_the_folder_are_rejected_by_writer_and_reader(path, tmp_pa
     with pytest.raises(InputError):
         archive.write(tmp_path / "y.tar", {}, {name: b""})
     assert not (tmp_path / "y.tar").exists()
-    assert "name" in refused(path, signed({"bytes": {name: 0}}, {name: "0" * 64}))
+    assert "name" in rejection(path, signed({"bytes": {name: 0}}, {name: "0" * 64}))
 
 
 @pytest.mark.parametrize(
@@ -124,23 +124,23 @@ def test_names_outside_the_folder_are_rejected_by_writer_and_reader(path, tmp_pa
     ],
 )
 def test_impossible_lists_are_rejected(path, about, files):
-    assert refused(path, signed(about, files))
+    assert rejection(path, signed(about, files))
 
 
 def test_another_format_version_is_rejected_by_number(path):
-    assert "found a bundle of form '2'" in refused(path, signed({}, {}, {"form": 2}))
-    assert "found no bundle in bundle.json" in refused(path, signed({}, {}, []))
+    assert "found a bundle of form '2'" in rejection(path, signed({}, {}, {"form": 2}))
+    assert "found no bundle in bundle.json" in rejection(path, signed({}, {}, []))
 
 
 def test_a_long_part_takes_no_more_than_the_file_has(path, tmp_path):
     name = "results/a"
     content = signed({"bytes": {name: 2**50}}, {name: "0" * 64})[: -len(archive.END)]
-    assert "cut off in results/a" in refused(path, content + archive._header(name, 2**50) + b"short")
+    assert "cut off in results/a" in rejection(path, content + archive._header(name, 2**50) + b"short")
 
 
 @given(st.binary(max_size=3000))
 def test_any_bytes_are_rejected_in_one_line(tmp_path_factory, content):
-    refused(tmp_path_factory.getbasetemp() / "any.tar", content)
+    rejection(tmp_path_factory.getbasetemp() / "any.tar", content)
 
 
 #: Whatever JSON can say.
@@ -153,5 +153,5 @@ JSON = st.recursive(
 @given(JSON.filter(bool))
 def test_any_list_is_rejected_in_one_line(tmp_path_factory, values):
     path = tmp_path_factory.getbasetemp() / "any-list.tar"
-    refused(path, signed({}, {}, {"form": archive.FORM, "bytes": values}))
-    refused(path, signed({}, {}, values))
+    rejection(path, signed({}, {}, {"form": archive.FORM, "bytes": values}))
+    rejection(path, signed({}, {}, values))

@@ -33,7 +33,7 @@ def done(*arguments) -> str:
     return result.stdout
 
 
-def refused(*arguments, status: int = 2) -> str:
+def rejection(*arguments, status: int = 2) -> str:
     result = call(*arguments)
     assert result.exit_code == status, result.output
     assert result.stderr.count("\n") == 1
@@ -94,8 +94,8 @@ def test_several_results_are_rerun_one_after_the_other(results, tmp_path):
     assert printed.count("the same, byte for byte") == 2
     assert Dataset.read(tmp_path / "again" / "run").runs[0]["seed"] == 7
     assert (tmp_path / "again" / "quick" / "manifest.json").exists()
-    assert "--out" in refused("bundle", results / "run", results / "quick")
-    assert "two results of this name" in refused("bundle", results / "run", results / "run", "--out", tmp_path / "x")
+    assert "--out" in rejection("bundle", results / "run", results / "quick")
+    assert "two results of this name" in rejection("bundle", results / "run", results / "run", "--out", tmp_path / "x")
 
 
 def rewritten(results, tmp_path, change, name="run"):
@@ -152,7 +152,7 @@ def test_a_metric_that_differs_is_reported_and_the_status_is_1(results, tmp_path
 def test_a_manifest_of_anothers_making_is_one_line(results, tmp_path, changed):
     path = rewritten(results, tmp_path, with_manifest(**changed))
     if changed.keys() & {"sweep", "comparison"} or changed != {"scenario_path": [1]}:
-        refused("rerun", path)
+        rejection("rerun", path)
 
 
 @pytest.mark.parametrize(
@@ -160,21 +160,21 @@ def test_a_manifest_of_anothers_making_is_one_line(results, tmp_path, changed):
 )
 def test_metrics_of_anothers_making_are_one_line(results, tmp_path, metrics):
     path = rewritten(results, tmp_path, lambda parts: parts.update({"about/run/metrics.json": metrics}))
-    refused("rerun", path)
+    rejection("rerun", path)
 
 
 def test_a_bundle_cannot_name_a_file_of_this_machine_as_a_kernel(results, tmp_path):
     plan = json.loads((results / "run" / "manifest.json").read_text())["plan"]
     plan["options"] = {**plan["options"], "linux": {"kernel": "/bin/sh"}}
     path = rewritten(results, tmp_path, with_manifest(plan=plan, engine="linux"))
-    assert "expected one of yours (--kernel)" in refused("rerun", path)
+    assert "expected one of yours (--kernel)" in rejection("rerun", path)
 
 
 @pytest.mark.parametrize("engines", [["../run"], ["/etc"], [7], "packet", [], {}, None, ["fluid", "no such engine"]])
 def test_engines_of_anothers_making_are_one_line(results, tmp_path, engines):
     told = json.dumps({"engines": engines, "unsupported": {}}).encode()
     change = {"results/compared/comparison.json": told}
-    refused("rerun", rewritten(results, tmp_path, lambda parts: parts.update(change), "compared"))
+    rejection("rerun", rewritten(results, tmp_path, lambda parts: parts.update(change), "compared"))
 
 
 def test_captures_are_bundled_but_not_rerun(tmp_path):
@@ -182,19 +182,19 @@ def test_captures_are_bundled_but_not_rerun(tmp_path):
     manifest = {"ackclock": "0.1.0", "runs": [{"run": 0}], "capture": {}}
     Dataset(manifest, synthetic.unplanned().parts).write(tmp_path / "captured")
     done("bundle", tmp_path / "captured", "--out", tmp_path / "x.tar")
-    assert "found the result of captures; expected runs" in refused("rerun", tmp_path / "x.tar")
+    assert "found the result of captures; expected runs" in rejection("rerun", tmp_path / "x.tar")
     done("bundle", tmp_path / "never-planned", "--out", tmp_path / "x.tar")
-    assert "expected" in refused("rerun", tmp_path / "x.tar")
+    assert "expected" in rejection("rerun", tmp_path / "x.tar")
 
 
 def test_incomplete_results_are_not_bundled(results, tmp_path):
-    assert "no such result folder" in refused("bundle", tmp_path / "nothing")
+    assert "no such result folder" in rejection("bundle", tmp_path / "nothing")
     data = Dataset.read(results / "run").write(tmp_path / "damaged")
     (data / "flows.parquet" / "part-0000.parquet").write_bytes(b"PAR1")
-    assert "damaged" in refused("bundle", data, "--out", tmp_path / "x.tar")
+    assert "damaged" in rejection("bundle", data, "--out", tmp_path / "x.tar")
     data = Dataset.read(results / "run").write(tmp_path / "linked")
     (data / "secrets").symlink_to("/etc/passwd")
-    assert "found a link" in refused("bundle", data, "--out", tmp_path / "x.tar")
+    assert "found a link" in rejection("bundle", data, "--out", tmp_path / "x.tar")
     assert not (tmp_path / "x.tar").exists()
 
 
@@ -203,7 +203,7 @@ def test_a_damaged_bundle_runs_nothing(results, tmp_path):
     damaged = bytearray((tmp_path / "x.tar").read_bytes())
     damaged[-2000] ^= 1
     (tmp_path / "x.tar").write_bytes(damaged)
-    assert "damaged" in refused("rerun", tmp_path / "x.tar", "--out", tmp_path / "again")
+    assert "damaged" in rejection("rerun", tmp_path / "x.tar", "--out", tmp_path / "again")
     assert not (tmp_path / "again").exists()
 
 
@@ -231,13 +231,13 @@ def test_nothing_is_run_for_a_bundle_of_nothing(tmp_path):
 
 def test_a_bundle_does_not_go_into_what_it_holds(results, tmp_path, monkeypatch):
     monkeypatch.chdir(results / "run")
-    assert "found a place in a result" in refused("bundle", ".")
-    assert "found a place in a result" in refused("bundle", results / "run", "--out", "notes/x.tar")
+    assert "found a place in a result" in rejection("bundle", ".")
+    assert "found a place in a result" in rejection("bundle", results / "run", "--out", "notes/x.tar")
 
 
 def test_an_existing_target_is_rejected_before_anything_runs(results, tmp_path):
     content.pack([results / "run", results / "quick"], tmp_path / "x.tar")
     (tmp_path / "again" / "quick").mkdir(parents=True)
     (tmp_path / "again" / "quick" / "mine").write_text("mine")
-    assert "which is left alone" in refused("rerun", tmp_path / "x.tar", "--out", tmp_path / "again")
+    assert "which is left alone" in rejection("rerun", tmp_path / "x.tar", "--out", tmp_path / "again")
     assert not (tmp_path / "again" / "run").exists()

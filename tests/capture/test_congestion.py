@@ -12,7 +12,7 @@ from ackclock import _core, capture
 from ackclock.capture import candidates, congestion
 from ackclock.cli.program import application
 
-#: Controls that share a link, the last with a law that no card has as its default (and which is not, as with β = 0.85,
+#: Controls that share a link, the last with a law that no spec has as its default (and which is not, as with β = 0.85,
 #: within 5 % of LINCUBIC's); and a transfer without a loss.
 SCENARIO = """\
 name = "which"

@@ -70,7 +70,7 @@ def test_counts_are_those_of_the_run(run, outcome):
     np.testing.assert_allclose(observed["established_s"], planned["established_s"], atol=2e-6)
 
 
-#: Of the same packets; the run counts those of the handshake, too.
+#: Columns of the same packets; the run counts those of the handshake, too.
 COUNTED = (("retransmission_rate", 0.001), ("timeouts", 0))
 
 

@@ -1,4 +1,4 @@
-"""Every parameter of every card: a value outside its range is refused in one line that names file, line and key."""
+"""Every parameter of every spec: a value outside its range is refused in one line that names file, line and key."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from ackclock import algorithms
-from ackclock.algorithms import NAME_KEYS, Card, Parameter
+from ackclock.algorithms import NAME_KEYS, AlgorithmSpec, Parameter
 from ackclock.errors import ScenarioError
 from ackclock.scenario import planning
 
@@ -27,7 +27,7 @@ congestion = {congestion}
 PLACES = {"queue": (6, "network.queue."), "congestion": (11, "flows[0].congestion."), "stack": (9, "tcp.")}
 
 
-def beyond(parameter: Parameter) -> Iterator[str]:
+def outside(parameter: Parameter) -> Iterator[str]:
     """Values just outside the range, and of another kind, as TOML."""
     if parameter.kind == "boolean":
         yield from ("2", '"yes"')
@@ -46,33 +46,33 @@ def beyond(parameter: Parameter) -> Iterator[str]:
         yield from (f'"1e15{unit}"' if unit != "p" else '"99999999999999p"', "7", '"-1s"')
 
 
-def scenario(card: Card, name: str, value: str) -> str:
-    given = {n: '"64KB"' if p.kind == "bytes" else '"10p"' for n, p in card.parameters.items() if p.required}
+def scenario(spec: AlgorithmSpec, name: str, value: str) -> str:
+    given = {n: '"64KB"' if p.kind == "bytes" else '"10p"' for n, p in spec.parameters.items() if p.required}
     given = {**given, name: value}
     keys = ", ".join(f"{key} = {text}" for key, text in given.items())
     parts = {"queue": '{ discipline = "pfifo", limit = "50p" }', "congestion": '"reno"', "tcp": "", "stack": "linux"}
-    if card.family == "stack":
-        parts |= {"stack": card.name, "tcp": keys}
+    if spec.family == "stack":
+        parts |= {"stack": spec.name, "tcp": keys}
     else:
-        parts[card.family] = f'{{ {NAME_KEYS[card.family]} = "{card.name}", {keys} }}'
+        parts[spec.family] = f'{{ {NAME_KEYS[spec.family]} = "{spec.name}", {keys} }}'
     return SCENARIO.format(**parts)
 
 
-@pytest.mark.parametrize("card", algorithms.every(), ids=lambda card: f"{card.family}/{card.name}")
-def test_a_value_outside_the_range_is_rejected_at_its_line(card):
-    line, prefix = PLACES[card.family]
-    for name, parameter in card.parameters.items():
-        for value in beyond(parameter):
+@pytest.mark.parametrize("spec", algorithms.every(), ids=lambda spec: f"{spec.family}/{spec.name}")
+def test_a_value_outside_the_range_is_rejected_at_its_line(spec):
+    line, prefix = PLACES[spec.family]
+    for name, parameter in spec.parameters.items():
+        for value in outside(parameter):
             with pytest.raises(ScenarioError) as caught:
-                planning.loads(scenario(card, name, value), "x.toml").plan()
+                planning.loads(scenario(spec, name, value), "x.toml").plan()
             (problem,) = str(caught.value).splitlines()
-            assert problem.startswith(f"x.toml:{line}: {prefix}{name}: found "), (card.name, name, value, problem)
+            assert problem.startswith(f"x.toml:{line}: {prefix}{name}: found "), (spec.name, name, value, problem)
             assert "; expected " in problem
 
 
-@pytest.mark.parametrize("card", algorithms.every(), ids=lambda card: f"{card.family}/{card.name}")
-def test_what_is_at_the_ends_of_the_range_is_accepted(card):
-    for parameter in card.parameters.values():
+@pytest.mark.parametrize("spec", algorithms.every(), ids=lambda spec: f"{spec.family}/{spec.name}")
+def test_what_is_at_the_ends_of_the_range_is_accepted(spec):
+    for parameter in spec.parameters.values():
         for end in (parameter.minimum, parameter.maximum):
             if end is not None:
                 parameter.read(end)

@@ -15,8 +15,8 @@ def frame(at_ms, client, sequence, acknowledgement, *, flags=0x10, payload=0, op
     """A record of a pcap file with the headers of an Ethernet frame."""
     source, destination = (b"\x0a\0\0\1", b"\x0a\0\0\2") if client else (b"\x0a\0\0\2", b"\x0a\0\0\1")
     ports = (40_000, 80) if client else (80, 40_000)
-    words = (5 + len(options) // 4) << 4
-    tcp = struct.pack(">HHIIBBHHH", *ports, sequence, acknowledgement, words, flags, 60_000, 0, 0) + options
+    names = (5 + len(options) // 4) << 4
+    tcp = struct.pack(">HHIIBBHHH", *ports, sequence, acknowledgement, names, flags, 60_000, 0, 0) + options
     ip = struct.pack(">BBHHHBBH", 0x45, 0, 20 + len(tcp) + payload, 0, 0, 64, 6, 0) + source + destination
     bytes_ = bytes(12) + b"\x08\0" + ip + tcp
     return struct.pack("<IIII", at_ms // 1000, at_ms % 1000 * 1000, len(bytes_), len(bytes_) + payload) + bytes_
@@ -52,11 +52,11 @@ def analysed(*paths, **options):
     return capture, capture.drain()
 
 
-def words(values, names):
+def names(values, names):
     return [names[value] for value in values]
 
 
-def test_a_lost_segment_is_found_with_its_repair(transfer):
+def test_a_lost_segment_has_its_retransmission(transfer):
     capture, tables = analysed(transfer, segments=True)
     flows = {name: values[0] for name, values in tables["flows"].items()}
     assert (flows["client"], flows["client_port"], flows["server"], flows["server_port"]) == (
@@ -71,9 +71,9 @@ def test_a_lost_segment_is_found_with_its_repair(transfer):
     assert flows["handshake_s"] == pytest.approx(0.1)
     assert (capture.connections, capture.segments, capture.origin_ns) == (1, 13, 0)
     assert capture.duration_s == pytest.approx(0.306)
-    fates = words(tables["segments"]["fate"], _core.CAPTURE_FATES)
+    fates = names(tables["segments"]["fate"], _core.CAPTURE_FATES)
     assert sorted(fates) == ["delivered"] * 5 + ["lost"]
-    assert {"established", "recovery", "retransmission", "loss"} == set(words(tables["events"]["kind"], EVENT_KINDS))
+    assert {"established", "recovery", "retransmission", "loss"} == set(names(tables["events"]["kind"], EVENT_KINDS))
 
 
 def test_tables_have_the_columns_that_are_named(transfer):
@@ -84,12 +84,12 @@ def test_tables_have_the_columns_that_are_named(transfer):
     assert len({len(values) for values in tables["flows"].values()}) == 1
 
 
-def test_only_what_is_wanted_is_filled(transfer):
+def test_only_requested_columns_are_filled(transfer):
     _, tables = analysed(transfer, interval_s=0, events=False)
     assert [len(tables[table]["flow"]) for table in ("flow_samples", "events", "segments")] == [0, 0, 0]
 
 
-def test_files_that_cannot_be_read_say_why(transfer, tmp_path):
+def test_unreadable_files_report_the_reason(transfer, tmp_path):
     text = tmp_path / "text"
     text.write_text("no capture at all")
     cut = tmp_path / "cut.pcap"

@@ -30,7 +30,7 @@ DTYPES: dict[str, Any] = {
 }
 
 
-#: What a scenario that says nothing of it writes down.
+#: Recorded data of a scenario without [record].
 RECORD = load(SCENARIO).plan().engine_input()["record"]
 
 
@@ -143,19 +143,19 @@ def test_time_stops_at_the_end_of_the_plan(plan: dict[str, Any]) -> None:
         ),
     ],
 )
-def test_a_plan_that_cannot_be_run_is_refused(plan: dict[str, Any], change: dict[str, Any], message: str) -> None:
+def test_an_unsupported_plan_is_rejected(plan: dict[str, Any], change: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         _core.Simulation(json.dumps({**plan, **change}), 1)
 
 
-def test_what_is_not_a_plan_is_refused() -> None:
+def test_invalid_plans_are_rejected() -> None:
     with pytest.raises(ValueError, match="plan: .* at line 1"):
         _core.Simulation("no JSON", 1)
     with pytest.raises(OverflowError):
         _core.Simulation("{}", -1)
 
 
-def test_a_capture_is_written_when_asked_for(plan: dict[str, Any]) -> None:
+def test_a_capture_is_written_on_request(plan: dict[str, Any]) -> None:
     record = {**plan["record"], "pcap": True}
     simulation = _core.Simulation(json.dumps({**plan, "record": record}), 1)
     simulation.advance(1.0)
@@ -165,7 +165,7 @@ def test_a_capture_is_written_when_asked_for(plan: dict[str, Any]) -> None:
     assert _core.Simulation(json.dumps(plan), 1).captures() == []
 
 
-def test_there_is_a_capture_for_each_vantage(plan: dict[str, Any]) -> None:
+def test_each_vantage_point_has_a_capture(plan: dict[str, Any]) -> None:
     record = {**plan["record"], "pcap": ["receivers", "senders", "link:bottleneck"]}
     simulation = _core.Simulation(json.dumps({**plan, "record": record}), 1)
     simulation.advance(1.0)
@@ -176,7 +176,7 @@ def test_there_is_a_capture_for_each_vantage(plan: dict[str, Any]) -> None:
         _core.Simulation(json.dumps({**plan, "record": record}), 1)
 
 
-def test_the_packet_log_is_written_when_asked_for(plan: dict[str, Any]) -> None:
+def test_the_packet_log_is_written_on_request(plan: dict[str, Any]) -> None:
     record = {**plan["record"], "packets": True}
     simulation = _core.Simulation(json.dumps({**plan, "record": record}), 1)
     simulation.advance(1.0)
@@ -214,6 +214,6 @@ def test_the_values_of_all_cards_are_what_python_reads() -> None:
 
 
 @pytest.mark.parametrize("text", ["a = 1\nb = ", "a = 1979-05-27", "a = 1\na = 2", "a = 9223372036854775808"])
-def test_what_has_no_values_is_refused(text: str) -> None:
+def test_missing_values_are_rejected(text: str) -> None:
     with pytest.raises(ValueError, match="\\S"):
         _core.toml_values(text)

@@ -19,13 +19,13 @@ HOLDS = {
     "Vec<u64>": {pl.List(pl.UInt64)},
 }
 
-#: What engines call by number and the dataset by name.
+#: Columns that engines fill with codes and the dataset with names.
 NAMED = {("flows", "source"): "source_node", ("flows", "destination"): "destination_node"}
 
-#: What an engine is not asked for: a run's number, and the control of a flow's group.
+#: Columns that no engine fills: a run's number, and the CCA of a flow's group.
 OWN = {"run", "congestion"}
 
-#: What two joined captures alone know.
+#: Columns of two matched captures only.
 OF_JOINED = {"delays": {"error_s"}}
 
 

@@ -31,7 +31,7 @@ NAMES = {
 
 
 def cells(field: Field) -> st.SearchStrategy[Any]:
-    """What an engine may say, with everything that means null."""
+    """Columns as an engine may fill them, with everything that means null."""
     if field.dtype == tables.F64:
         return st.sampled_from([0.0, 1.5, -2.0, 1e300, *([math.nan, math.inf, -math.inf] if field.nullable else [])])
     if field.dtype in (tables.U32, tables.U64):
@@ -45,7 +45,7 @@ def cells(field: Field) -> st.SearchStrategy[Any]:
 
 
 def column(field: Field, values: list[Any]) -> Any:
-    """As the engines in Rust hand it over."""
+    """Columns as the engines in Rust return them."""
     types = {tables.F64: np.float64, tables.U32: np.uint32, tables.U64: np.uint64, tables.BOOL: np.bool_}
     if isinstance(field.dtype, tables.CATEGORICAL):
         return np.array(values, np.uint8)

@@ -94,7 +94,7 @@ def names_one_of(message: str, damaged: set[Path], folder: Path) -> bool:
 
 
 def views(folder: Path) -> list[str]:
-    """What reads all that is in a result and says a number of it: each must fail, with this message."""
+    """Functions that read a whole result: each must fail, with this message."""
     said = []
     if folder.name == "run":
         readers = [lambda: Dataset.read(folder).metrics()]
@@ -164,7 +164,7 @@ def test_what_is_not_ours_is_no_damage(tmp_path, complete):
 
 
 def test_nothing_is_read_twice(tmp_path, complete, monkeypatch):
-    """As long as it is not changed; what was written a moment ago may change within a tick of the clock."""
+    """Reuse a hash while the file is unchanged; a recent file may change within a tick of the clock."""
     from ackclock.dataset import checksums
 
     shutil.copytree(complete / "run", tmp_path / "run")
@@ -187,11 +187,11 @@ def test_check_reports_a_line_for_each_result(tmp_path, complete):
     (tmp_path / "archive" / "notes").mkdir()
     (tmp_path / "archive" / "notes" / "manifest.json").write_text('{"name": "of something else"}')
 
-    def said(*arguments: str) -> tuple[int, list[str], str]:
+    def message_of(*arguments: str) -> tuple[int, list[str], str]:
         done = CliRunner().invoke(application, ["check", str(tmp_path / "archive"), *arguments])
         return done.exit_code, done.stdout.replace(f"{tmp_path}/", "").splitlines(), done.stderr.strip()
 
-    status, lines, wrong = said()
+    status, lines, wrong = message_of()
     assert (status, wrong) == (0, "")
     assert lines[0].startswith("archive/run: sound: the result of a run, 9 files, ")
     assert lines[1].startswith("archive/sweep: sound: a sweep, ")
@@ -199,14 +199,14 @@ def test_check_reports_a_line_for_each_result(tmp_path, complete):
     part = tmp_path / "archive" / "run" / "captures" / "seed-1.pcap"
     part.write_bytes(b"")
     (tmp_path / "archive" / "sweep" / "manifest.json").unlink()
-    status, lines, wrong = said()
+    status, lines, wrong = message_of()
     assert (status, wrong) == (2, "found damage in 2 of 2; expected results as they were written")
     assert lines == [
         "archive/run: damaged: captures/seed-1.pcap: damaged: it is not what was written (SHA-256)",
         "archive/sweep: damaged: not an ackclock result: it has no manifest.json; "
         "expected a folder that --out has made",
     ]
-    _, lines, _ = said("--json")
+    _, lines, _ = message_of("--json")
     assert [(outcome["kind"], outcome["state"]) for outcome in map(json.loads, lines)] == [
         ("run", "damaged"),
         ("other", "damaged"),

@@ -1,4 +1,4 @@
-"""What is written appears whole or not at all, and nothing is left beside it: private places, links, full disks."""
+"""Results appear complete or not at all, and nothing is left behind: private folders, links, full disks."""
 
 from __future__ import annotations
 
@@ -145,12 +145,12 @@ def test_notes_of_all_kinds_are_present_at_any_time(tmp_path, monkeypatch):
 
 
 def test_notes_are_copied_where_present_are_no_hard_links(tmp_path, monkeypatch):
-    def refuse(*_: object, **__: object) -> None:
+    def reject(*_: object, **__: object) -> None:
         raise PermissionError(1, "Operation not permitted")
 
     place = small(1).write(tmp_path / "result")
     (place / "notes.txt").write_text("mine")
-    monkeypatch.setattr(os, "link", refuse)
+    monkeypatch.setattr(os, "link", reject)
     small(2).write(place)
     assert (place / "notes.txt").read_text() == "mine"
 
@@ -255,7 +255,7 @@ pcap = true
 
 
 def in_namespace(tmp_path: Path, mount: str) -> list[str]:
-    """What the program above prints in a namespace of its own, where `place` is mounted so."""
+    """Run the program above in a separate namespace where `place` is mounted so; return its output."""
     if shutil.which("unshare") is None or subprocess.run(["unshare", "-rm", "true"], check=False).returncode:
         pytest.skip("this machine does not let us have a mount namespace")
     place = tmp_path / "place"

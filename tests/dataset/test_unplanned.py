@@ -15,8 +15,8 @@ from ackclock.errors import InputError
 from ackclock.experiments.compare.compare import Comparison
 from ackclock.figures import plots, report
 
-#: What two flows tell by their starts, ends, round-trip times and acknowledged bytes.
-KNOWN = {
+#: Metrics that two flows have by their starts, ends, round-trip times and acknowledged bytes.
+AVAILABLE = {
     "goodput_bps": 1.35e6,
     "jain": 0.9,
     "max_min_fairness": 2 / 3,
@@ -60,7 +60,7 @@ def test_every_metric_that_the_flows_report_is_present_and_the_rest_is_null(plan
     (run,) = outcome["runs"]
     assert run["seed"] is None
     assert run["metrics"].pop("goodput_flow_bps") == pytest.approx([0.95e6, 0.4e6])
-    assert {name: value for name, value in run["metrics"].items() if value is not None} == pytest.approx(KNOWN)
+    assert {name: value for name, value in run["metrics"].items() if value is not None} == pytest.approx(AVAILABLE)
     assert outcome["engine"] is None
 
 

@@ -237,7 +237,7 @@ def test_addresses_are_of_ipv4(given: str):
 
 
 def reported(memory_bps: float, file_bps: float, **waits: float) -> tuple[str, bool, str]:
-    """What is said of a transfer to alice from a disk here, and to a disk there."""
+    """Return the findings on a transfer from a local disk to a disk of alice."""
     rows = (
         row(goodput_bps=memory_bps),
         row(goodput_bps=file_bps, medium=FILE, waits={THIS: 0.0, "alice": 0.0} | waits),

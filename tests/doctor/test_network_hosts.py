@@ -16,10 +16,10 @@ from testbeds import Testbed
 
 from ackclock.dataset import Dataset, result_kind
 
-LACKING = testbeds.lacking()
-pytestmark = pytest.mark.skipif(LACKING is not None, reason=LACKING or "")
+MISSING = testbeds.missing_requirement()
+pytestmark = pytest.mark.skipif(MISSING is not None, reason=MISSING or "")
 
-#: Of the bytes that HTB counts, 1448 of 1514 are data: Ethernet, IPv4 and TCP with timestamps.
+#: Share of data in the bytes that HTB counts, 1448 of 1514: Ethernet, IPv4 and TCP with timestamps.
 DATA = 1448 / 1514
 
 #: Rates towards alice and bob, and what waits at most before each.
@@ -51,7 +51,7 @@ def unchanged(bed: Testbed) -> Iterator[None]:
     """Whatever the test does, every host is as before in the end."""
     before = bed.state()
     yield
-    kept = {name: text for name, text in bed.settled(before, 5).items() if not name.endswith(" qdiscs")}
+    kept = {name: text for name, text in bed.remaining(before, 5).items() if not name.endswith(" qdiscs")}
     assert kept == {}
 
 
@@ -60,7 +60,7 @@ def network(bed: Testbed, *words: str, config: Path | None = None, host: str = "
     return bed.run("doctor", "host", "network", host, *valid, *words, on="bob", timeout=60)
 
 
-def answers(bed: Testbed, *words: str) -> dict[str, Any]:
+def responses(bed: Testbed, *words: str) -> dict[str, Any]:
     status, output, errors = network(bed, *words, "--json")
     assert status == 0, errors
     result: dict[str, Any] = json.loads(output.splitlines()[0])
@@ -78,7 +78,7 @@ def dropped(bed: Testbed, device: str) -> int:
 @pytest.mark.usefixtures("unchanged")
 def test_a_slow_router_is_detected_in_both_directions(bed: Testbed):
     before = dropped(bed, "left")
-    result = answers(bed, "--for", "1.5s", "--flows", "4", "--repeats", "1", "--out", str(bed.folder / "found"))
+    result = responses(bed, "--for", "1.5s", "--flows", "4", "--repeats", "1", "--out", str(bed.folder / "found"))
     drops = dropped(bed, "left") - before
     network = result["network"]
     to, back = network["cells"]
@@ -133,7 +133,7 @@ def test_a_small_receive_buffer_is_what_limits(bed: Testbed):
             "--port",
             "5001",
         )
-        result = answers(bed, *words)
+        result = responses(bed, *words)
     finally:
         bed.inside("alice", "sysctl", "-w", f"net.ipv4.tcp_rmem={was}")
     (cell,) = result["network"]["cells"]
@@ -203,7 +203,7 @@ def disks(bed: Testbed) -> tuple[str, ...]:
 @pytest.mark.usefixtures("unchanged")
 def test_transfers_between_disks_take_turns_with_those_between_memories(bed: Testbed):
     words = ("--for", "1.5s", "--flows", "2", "--repeats", "1", "--out", str(bed.folder / "disks"))
-    result = answers(bed, *words, *disks(bed))
+    result = responses(bed, *words, *disks(bed))
     network = result["network"]
     assert [(cell["direction"], cell["medium"]) for cell in network["cells"]] == [
         ("to", "memory"), ("to", "file"), ("from", "memory"), ("from", "file")
@@ -222,7 +222,7 @@ def test_a_file_is_what_is_sent(bed: Testbed):
     path = bed.folder / "sent"
     path.write_bytes(bytes(100_000))
     words = ("--for", "1s", "--flows", "1", "--repeats", "1", "--direction", "to")
-    result = answers(bed, *words, "--file", str(path))
+    result = responses(bed, *words, "--file", str(path))
     (_, file) = result["network"]["cells"]
     assert set(file["waits"]) == {"this host"}
     assert file["goodput_bps"]["mean"] > 5e6
@@ -244,7 +244,7 @@ def test_nothing_is_written_that_stays_by_one_that_is_killed(bed: Testbed):
 
 
 def holds_a_file(pid: int) -> bool:
-    """Whether a process has a file open that is in no folder."""
+    """Return True if a process has an unlinked file open."""
     return any(link.readlink().name.endswith("(deleted)") for link in Path(f"/proc/{pid}/fd").iterdir())
 
 

@@ -56,7 +56,7 @@ def watched() -> tuple[list[tuple[float, float, float, float]], list[dict[str, f
 
 
 def off_s(gap: dict[str, float], times: tuple[float, float, float, float]) -> float:
-    """How far an edge is off at worst, beyond what the watch says that it waited for a processor."""
+    """Return the largest error of an edge, beyond the reported wait for a processor."""
     before_stop, after_stop, before_go, after_go = times
     end_s = gap["start_s"] + gap["duration_s"]
     early_s = max(before_stop - gap["start_s"], before_go - end_s)
@@ -77,7 +77,7 @@ def test_each_stop_is_detected_with_its_edges():
 
 
 def observed(*gaps: tuple[float, float, str]) -> clock_gaps.Stalls:
-    """As if these had been found in ten seconds: when, how long, of which kind."""
+    """Gaps as if found in ten seconds: time, duration, kind."""
     rows = [
         {"start_s": 100 + at_s, "wall_s": 1e9 + at_s, "duration_s": long_s, "class": kind}
         | dict.fromkeys(("waited_s", "stolen_s", "stepped_s", "clock_stopped_s"), 0.0)
@@ -97,7 +97,7 @@ def test_the_log_is_what_captures_are_joined_with(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["clock.csv"]
 
 
-def test_findings_come_in_the_order_of_their_cost():
+def test_findings_are_ordered_by_cost():
     result = list(observed((1, 0.02, "scheduler"), (2, 0.5, "steal"), (3, 0.004, "stop")).findings())
     assert [finding.evidence["class"] for finding in result] == ["steal", "scheduler"]
     assert result[0].sentence == (

@@ -92,7 +92,7 @@ queue = { discipline = "pfifo", limit = "100p" }
 delay = "1ms"
 """
 #: A second switch between them: another way, as short.
-AGAIN = """
+MORE_LINKS = """
 [[network.nodes]]
 name = "other"
 [[network.links]]
@@ -122,7 +122,7 @@ def plan(text, more=""):
     return ac.loads(text + more, "routed.toml").plan()
 
 
-def refused(text, more=""):
+def reasons_of(text, more=""):
     return {reason.what for reason in engines.engine("fluid").unsupported(plan(text, more))}
 
 
@@ -139,7 +139,7 @@ def parking_lot():
 # --- the ways ----------------------------------------------------------------------------------------
 
 
-def test_a_way_is_every_link_from_card_to_card():
+def test_a_path_is_every_link_from_nic_to_nic():
     assert names(plan(PARKING_LOT)) == [
         ["long-source>s0", "hop-1", "hop-2", "hop-3", "s3>long-sink"],
         ["hop-1-source>s0", "hop-1", "s1>hop-1-sink"],
@@ -151,7 +151,7 @@ def test_a_way_is_every_link_from_card_to_card():
 @pytest.mark.parametrize("more", ["", BETWEEN])
 def test_no_way_leads_through_a_host(more):
     assert names(plan(GRAPH, more)) == [["h-0>s-0", "s-0>s-1", "s-1>s-2", "s-2>h-1"]]
-    assert refused(GRAPH, more) == set()
+    assert reasons_of(GRAPH, more) == set()
 
 
 def test_a_host_with_two_cards_takes_the_shorter_way():
@@ -173,27 +173,27 @@ def test_the_base_rtt_is_the_packet_engines(parking_lot):
 @pytest.mark.parametrize("choice", ["single", "ecmp", "ecmp-packet", "weighted"])
 def test_a_choice_of_paths_is_rejected(choice):
     text = GRAPH.replace('topology = "graph"', f'topology = "graph"\nrouting = "{choice}"')
-    assert refused(text) == set()
-    assert refused(text, AGAIN) == {routing.SEVERAL_WAYS}
+    assert reasons_of(text) == set()
+    assert reasons_of(text, MORE_LINKS) == {routing.SEVERAL_WAYS}
     with pytest.raises(UnsupportedError, match='engine "fluid" has no several equally short ways'):
-        ac.run(plan(text, AGAIN), engine="fluid")
+        ac.run(plan(text, MORE_LINKS), engine="fluid")
 
 
 def test_a_choice_on_the_reverse_path_is_rejected():
-    given = plan(GRAPH, AGAIN)
+    given = plan(GRAPH, MORE_LINKS)
     one_way = replace(given, links=tuple(link for link in given.links if link.name != "s-0>other"))
     assert names(one_way) == names(plan(GRAPH))
     assert list(routing.unsupported(one_way)) == [routing.SEVERAL_WAYS]
 
 
 def test_acknowledgements_do_not_wait_behind_data():
-    assert refused(GRAPH, BACK) == {features.REVERSE}
+    assert reasons_of(GRAPH, BACK) == {features.REVERSE}
 
 
 def test_changes_and_finite_transfers_are_rejected():
     change = '[[network.changes]]\nat = "1s"\nlink = "s-0>s-1"\nrate = "10Mbit"\n'
-    assert refused(GRAPH, change) == {features.CHANGES}
-    assert refused(GRAPH + 'size = "1MB"\n') == {features.FINITE}
+    assert reasons_of(GRAPH, change) == {features.CHANGES}
+    assert reasons_of(GRAPH + 'size = "1MB"\n') == {features.FINITE}
 
 
 # --- who gets what -----------------------------------------------------------------------------------

@@ -197,7 +197,7 @@ def test_the_base_rtt_of_a_path_stays_where_a_delay_varies():
     assert [plan.links[0].delay_s for plan in plans] == [0, 0.02]
 
 
-REFUSED = {
+UNSUPPORTED = {
     "loss = { p_good_to_bad = 0.01, p_bad_to_good = 0.2 }": "random loss in bursts",
     'jitter = { deviation = "1ms" }': "jitter",
     "reorder = { probability = 0.01 }": "packets that are reordered",
@@ -207,7 +207,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("engine", ["fluid", "meanfield", "ns2", "ns3", "theory"])
-@pytest.mark.parametrize(("keys", "feature"), REFUSED.items(), ids=REFUSED.values())
+@pytest.mark.parametrize(("keys", "feature"), UNSUPPORTED.items(), ids=UNSUPPORTED.values())
 def test_other_engines_reject_it_by_name(engine, keys, feature):
     plan = ac.loads(changed(FLOW, ('rtt = "40ms"\n', f'rtt = "40ms"\n{keys}\n'))).plan()
     assert any(feature in str(reason) for reason in engines.engine(engine).unsupported(plan))

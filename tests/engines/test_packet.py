@@ -116,14 +116,14 @@ def test_the_lists_of_algorithms_are_those_of_the_simulator():
     plan = ac.loads(TEXT).plan().engine_input()
 
     def complete(family: algorithms.Family, name: str) -> dict[str, object]:
-        card = algorithms.card(family, name)
-        given = {key: 300_000 for key, parameter in card.parameters.items() if parameter.required}
-        plain = {key: getattr(value, "value", value) for key, value in card.complete(given).items()}
+        spec = algorithms.spec(family, name)
+        given = {key: 300_000 for key, parameter in spec.parameters.items() if parameter.required}
+        plain = {key: getattr(value, "value", value) for key, value in spec.complete(given).items()}
         whole = ("packets", "bytes")
-        sized = {k: int(v) if card.parameters[k].kind in whole and v is not None else v for k, v in plain.items()}
+        sized = {k: int(v) if spec.parameters[k].kind in whole and v is not None else v for k, v in plain.items()}
         return {
             algorithms.NAME_KEYS[family]: name,
-            "parameters": {card.key(key): value for key, value in sized.items()},
+            "parameters": {spec.key(key): value for key, value in sized.items()},
         }
 
     def accepted(kind: str, discipline: str) -> bool:

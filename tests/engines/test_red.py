@@ -64,13 +64,13 @@ def test_packets_may_be_counted_as_average_ones():
     assert (found["limit_p"], found["min_p"], found["max_p"]) == (100, 10, 30)
 
 
-REFUSED = [
+INVALID = [
     ({"min": "30KB", "max": "90KB", "burst": "19p"}, "burst must be at least min/avpkt = 20 packets, found 19"),
     ({"min": "90KB", "max": "30KB"}, "thresholds must be 0 < min < max, found 90000 and 30000"),
 ]
 
 
-@pytest.mark.parametrize(("values", "line"), REFUSED)
+@pytest.mark.parametrize(("values", "line"), INVALID)
 def test_meaningless_parameters_are_rejected_at_their_line(values, line):
     given = ", ".join(f'{key} = "{value}"' for key, value in values.items())
     with pytest.raises(ScenarioError) as refused:
@@ -80,7 +80,7 @@ def test_meaningless_parameters_are_rejected_at_their_line(values, line):
     assert line in problem.expected
 
 
-@pytest.mark.parametrize(("values", "line"), REFUSED)
+@pytest.mark.parametrize(("values", "line"), INVALID)
 def test_a_meaningless_plan_is_rejected_with_the_same_message(values, line):
     made = plan('limit = "600KB", avpkt = "1500B", min = "30KB", max = "90KB", burst = "80p"')
     queue, own = made.links[0].queue, {"min": "min_bytes", "max": "max_bytes", "burst": "burst_packets"}

@@ -41,7 +41,7 @@ def plan(congestion='"reno"', loss="loss = { probability = 1e-3 }", rate="10Gbit
     return ac.loads(text, "lossy.toml").plan()
 
 
-def answer(asked) -> dict[str, float]:
+def solve(asked) -> dict[str, float]:
     """The theory engine's metrics."""
     return {
         name: found["mean"]
@@ -50,7 +50,7 @@ def answer(asked) -> dict[str, float]:
     }
 
 
-def refused(asked) -> list[str]:
+def reasons_of(asked) -> list[str]:
     return [reason.what for reason in engines.unsupported(engines.engine("theory"), asked)]
 
 
@@ -58,7 +58,7 @@ def refused(asked) -> list[str]:
 
 
 def test_reno_has_what_padhye_s_formula_gives():
-    found = answer(plan(tcp='stack = "rfc"'))
+    found = solve(plan(tcp='stack = "rfc"'))
     sent_bps = theory.pftk(1e-3, 0.1, 1448, rto_s=1.0)
     assert found["goodput_bps"] == pytest.approx(sent_bps * 0.999)
     assert found["cwnd_mean"] == pytest.approx(sent_bps * 0.1 / 8 / 1448)
@@ -69,7 +69,7 @@ def test_reno_has_what_padhye_s_formula_gives():
 
 def test_the_timeout_is_the_stack_s():
     lossy = {"loss": "loss = { probability = 0.1 }"}
-    linux, rfc = (answer(plan(tcp=f'stack = "{name}"', **lossy))["goodput_bps"] for name in ("linux", "rfc"))
+    linux, rfc = (solve(plan(tcp=f'stack = "{name}"', **lossy))["goodput_bps"] for name in ("linux", "rfc"))
     assert linux == pytest.approx(0.9 * theory.pftk(0.1, 0.1, 1448, rto_s=0.3))
     assert rfc == pytest.approx(0.9 * theory.pftk(0.1, 0.1, 1448, rto_s=1.0))
 
@@ -85,14 +85,14 @@ def test_the_timeout_is_the_stack_s():
     ],
 )
 def test_the_others_have_their_response_functions(congestion, window):
-    found = answer(plan(congestion, loss="loss = { every = 100000 }"))
+    found = solve(plan(congestion, loss="loss = { every = 100000 }"))
     assert found["cwnd_mean"] == pytest.approx(window)
     assert found["goodput_bps"] == pytest.approx(window * 1448 * 8 / 0.1, rel=1e-4)
 
 
 def test_each_flow_has_its_own_rtt_and_a_receive_window_bounds_it():
     asked = plan('"scalable"', flows="count = 2", tcp='receive_window = "57920B"')
-    assert answer(asked)["cwnd_mean"] == pytest.approx(40)
+    assert solve(asked)["cwnd_mean"] == pytest.approx(40)
     two = runner.run(plan(flows='rtt = ["50ms", "100ms"]\ncount = 2'), "theory", seeds=(1,)).metrics()["runs"][0]
     near, far = two["metrics"]["goodput_flow_bps"]
     assert near == pytest.approx(theory.pftk(1e-3, 0.05, 1448, rto_s=0.25) * 0.999)
@@ -112,7 +112,7 @@ def test_each_flow_has_its_own_rtt_and_a_receive_window_bounds_it():
 )
 def test_unsupported_scenarios_of_random_loss(changes, what):
     asked = plan(**changes | {"further": changes.get("further", "") + '\n[theory]\nmodel = "random-loss"'})
-    assert any(what in reason for reason in refused(asked)), refused(asked)
+    assert any(what in reason for reason in reasons_of(asked)), reasons_of(asked)
     with pytest.raises(UnsupportedError):
         runner.run(asked, "theory")
 
@@ -122,7 +122,7 @@ def test_reno_in_the_packet_engine_is_near(p):
     """Independent losses give 1.31 where Padhye's process in the limit has 1.22: 7 %, and half as much for SACK."""
     asked = plan(loss=f"loss = {{ probability = {p} }}", seconds=400)
     measured = runner.run(asked, "packet").metrics()["summary"]["goodput_bps"]["mean"]
-    assert measured == pytest.approx(answer(asked)["goodput_bps"], rel=0.15)
+    assert measured == pytest.approx(solve(asked)["goodput_bps"], rel=0.15)
 
 
 # --- lost SYNs -------------------------------------------------------------------------------------------------------
@@ -132,7 +132,7 @@ SYN = "syn-loss.toml"
 
 def test_the_response_time_is_the_formula_s_without_the_fin():
     asked = ac.load(SCENARIOS / SYN).plan()
-    found, formula = answer(asked), theory.response_time(36, 0.2, 0.02, p_syn=0.12, rto_s=3.0)
+    found, formula = solve(asked), theory.response_time(36, 0.2, 0.02, p_syn=0.12, rto_s=3.0)
     assert found["fct_mean_s"] == pytest.approx(formula.total_s - 0.2)
     assert found["fct_syn_kept_s"] == pytest.approx(found["fct_mean_s"] - 3 * 0.12 / 0.76)
     assert found["fct_syn_lost_s"] == pytest.approx(found["fct_syn_kept_s"] + 3 / 0.76)
@@ -142,7 +142,7 @@ def test_the_response_time_is_the_formula_s_without_the_fin():
 def test_the_packet_engine_takes_as_long_from_the_same_scenario():
     """The mean time within a tenth; the cost of a lost SYN, which is a mean of doubled timeouts, within 3 %."""
     asked = ac.load(SCENARIOS / SYN).plan()
-    expected, summary = answer(asked), runner.run(asked, "packet").metrics()["summary"]
+    expected, summary = solve(asked), runner.run(asked, "packet").metrics()["summary"]
     measured = {name: found["mean"] for name, found in summary.items()}
     for name in ("fct_mean_s", "fct_syn_kept_s", "fct_syn_lost_s"):
         assert measured[name] == pytest.approx(expected[name], rel=0.1)
@@ -156,7 +156,7 @@ def transfers(further="", **lines):
 
 
 def test_recovery_initial_window_and_timeout_are_the_plan_s():
-    found = answer(transfers('[theory.syn_loss]\nrecovery = "1s"', tcp="initial_window = 4"))
+    found = solve(transfers('[theory.syn_loss]\nrecovery = "1s"', tcp="initial_window = 4"))
     formula = theory.response_time(50, 0.1, 1e-3, recovery_s=1.0, initial_window=4)
     assert found["fct_mean_s"] == pytest.approx(formula.total_s - 0.1)
     assert "fct_syn_lost_s" not in found
@@ -174,7 +174,7 @@ def test_recovery_initial_window_and_timeout_are_the_plan_s():
     ],
 )
 def test_unsupported_scenarios_of_the_response_time(changes, what):
-    assert any(what in reason for reason in refused(transfers('[theory]\nmodel = "syn-loss"', **changes)))
+    assert any(what in reason for reason in reasons_of(transfers('[theory]\nmodel = "syn-loss"', **changes)))
 
 
 # --- small packets ---------------------------------------------------------------------------------------------------
@@ -205,14 +205,14 @@ def upload(further="", places=20):
 
 def test_a_single_upload_is_reno_s_sawtooth():
     # 52 ms, a packet of 15 ms, and 20 of them in the queue: 7/9 of the largest RTT of 367 ms
-    assert answer(upload())["rtt_mean_s"] == pytest.approx(0.367 * 7 / 9, rel=1e-3)
-    assert answer(upload())["goodput_bps"] == pytest.approx(800e3 * 1448 / 1500)
+    assert solve(upload())["rtt_mean_s"] == pytest.approx(0.367 * 7 / 9, rel=1e-3)
+    assert solve(upload())["goodput_bps"] == pytest.approx(800e3 * 1448 / 1500)
 
 
 def test_small_packets_take_their_places():
     slots = theory.slots_per_segment(250, 800e3, 1500, 29)
-    goodput_bps = 8 * 1448 * theory.tcp_rate_with_small_packets(slots, 800e3, 1500, 29)
-    found = answer(upload(UDP, places=120))
+    goodput_bps = 8 * 1448 * theory.tcp_rate_beside(slots, 800e3, 1500, 29)
+    found = solve(upload(UDP, places=120))
     longest_s = 120 * 0.015 / theory.delay_reduction(slots, 1500 / 29) + 0.067
     assert found["goodput_bps"] == pytest.approx(goodput_bps)
     assert found["rtt_mean_s"] == pytest.approx(7 / 9 * longest_s)
@@ -220,7 +220,7 @@ def test_small_packets_take_their_places():
 
 @pytest.mark.parametrize("further", ["", UDP], ids=["alone", "beside UDP"])
 def test_the_packet_engine_s_upload_is_near(further):
-    expected = answer(upload(further))
+    expected = solve(upload(further))
     summary = runner.run(upload(further), "packet").metrics()["summary"]
     assert summary["rtt_mean_s"]["mean"] == pytest.approx(expected["rtt_mean_s"], rel=0.05)
     assert summary["goodput_bps"]["mean"] == pytest.approx(expected["goodput_bps"], rel=0.02)
@@ -236,7 +236,7 @@ def test_the_packet_engine_s_upload_is_near(further):
     ],
 )
 def test_unsupported_scenarios_of_small_packets(further, what):
-    assert any(what in reason for reason in refused(upload(further + '\n[theory]\nmodel = "small-packets"')))
+    assert any(what in reason for reason in reasons_of(upload(further + '\n[theory]\nmodel = "small-packets"')))
 
 
 # --- parallel streams ------------------------------------------------------------------------------------------------
@@ -268,7 +268,7 @@ def streams(congestion='"reno"', flows="count = 5", network="", limit="0.1bdp", 
     [('"reno"', 0.5), ('{ kind = "cubic", beta = 0.8 }', 0.8), ('"bic"', 0.8), ('"scalable"', 0.875)],
 )
 def test_the_total_is_altman_s(congestion, kept):
-    found = answer(streams(congestion))
+    found = solve(streams(congestion))
     total_bps = theory.altman(5, 100e6, kept)
     assert found["throughput_bps"] == pytest.approx(total_bps)
     assert found["utilisation"] == pytest.approx(total_bps / 100e6)
@@ -276,7 +276,7 @@ def test_the_total_is_altman_s(congestion, kept):
 
 
 def test_with_access_links_the_streams_are_those_of_a_source():
-    found = answer(streams(flows="count = 3\nstreams = 2", network=ACCESS))
+    found = solve(streams(flows="count = 3\nstreams = 2", network=ACCESS))
     assert found["utilisation"] == pytest.approx(theory.altman(2, 1.0, 0.5))
 
 
@@ -292,7 +292,7 @@ def test_with_access_links_the_streams_are_those_of_a_source():
     ],
 )
 def test_unsupported_scenarios_of_altman_s_formula(changes, what):
-    assert any(what in reason for reason in refused(streams(**changes, model="streams")))
+    assert any(what in reason for reason in reasons_of(streams(**changes, model="streams")))
 
 
 # --- the engine ------------------------------------------------------------------------------------------------------
@@ -301,8 +301,8 @@ def test_unsupported_scenarios_of_altman_s_formula(changes, what):
 def test_every_scenario_is_solved_or_rejected_with_a_message():
     plans = [point.plan for path in sorted(SCENARIOS.glob("*.toml")) for point in planning.load(path).points()]
     for asked in plans:
-        if not refused(asked):
-            assert all(math.isfinite(value) for value in answer(asked).values())
+        if not reasons_of(asked):
+            assert all(math.isfinite(value) for value in solve(asked).values())
 
 
 def test_all_seeds_have_the_same_result():

@@ -208,12 +208,12 @@ def test_files_of_links_have_names_of_their_own(tmp_path):
 
 
 def test_duplicate_vantages_are_merged_and_none_is_no_capture():
-    def asked(pcap):
+    def recorded(pcap):
         return ac.loads(TEXT.replace('["senders", "receivers", "link:bottleneck"]', pcap)).plan().record
 
-    assert asked('["receivers", "receivers"]').pcap == ("receivers",)
-    assert asked("[]").pcap is False
-    assert asked("true").vantages == ("senders",)
+    assert recorded('["receivers", "receivers"]').pcap == ("receivers",)
+    assert recorded("[]").pcap is False
+    assert recorded("true").vantages == ("senders",)
 
 
 def test_each_retransmission_is_an_event_at_its_time(run):

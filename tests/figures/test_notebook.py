@@ -141,7 +141,7 @@ def test_the_goodput_of_each_flow_is_the_metric(data):
     assert part["goodput_bps"].to_list() != listed
 
 
-def test_flows_that_come_and_go_have_distinct_labels():
+def test_short_flows_have_distinct_labels():
     """The second group begins when the measured part is over, the third is done before it begins."""
     text = """
 duration = "6s"

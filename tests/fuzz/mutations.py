@@ -59,11 +59,11 @@ def examples() -> tuple[str, ...]:
 
 
 @cache
-def words() -> tuple[str, ...]:
+def vocabulary() -> tuple[str, ...]:
     """Every key and word that a scenario may hold."""
     found = set(_named(json_schema())) | set(ENGINES)
-    for card in algorithms.every():
-        found |= {card.name, *card.parameters, *card.variants}
+    for spec in algorithms.every():
+        found |= {spec.name, *spec.parameters, *spec.variants}
     for text in examples():
         found |= set(KEY.findall(text))
     return tuple(sorted(found))
@@ -94,10 +94,10 @@ def values_of() -> dict[str, tuple[str, ...]]:
 
 
 @cache
-def beside() -> dict[str, tuple[str, ...]]:
+def sibling_keys() -> dict[str, tuple[str, ...]]:
     """The keys that may stand in one table with a key."""
     found: dict[str, set[str]] = {}
-    for keys in [*_tables(json_schema()), *(card.parameters for card in algorithms.every())]:
+    for keys in [*_tables(json_schema()), *(spec.parameters for spec in algorithms.every())]:
         for key in keys:
             found.setdefault(key, set()).update(keys)
     return {key: tuple(sorted(known)) for key, known in found.items()}
@@ -156,9 +156,9 @@ def _other(token: str, random: Random) -> str:
     if QUANTITY.fullmatch(token) and random.random() < 0.8:
         return _quantity(token, random)
     if token.startswith('"') and random.random() < 0.4:
-        return f'"{random.choice(words())}"'
+        return f'"{random.choice(vocabulary())}"'
     if KEY.fullmatch(token):
-        return random.choice(words())
+        return random.choice(vocabulary())
     if token in "=[]{},.\n":
         return random.choice(["", token * 2, "=", "[", "]", "{", "}", ",", "\n", "."])
     return random.choice(values())
@@ -180,34 +180,34 @@ def _value(text: str, random: Random) -> str:
     return "\n".join(lines)
 
 
-def _known_value(text: str, random: Random) -> str:
+def _valid_value(text: str, random: Random) -> str:
     """For a key, a value that is known for it."""
     pairs = [match for match in PAIR.finditer(text) if match[1] in values_of()]
     if not pairs:
         return _value(text, random)
     pair = random.choice(pairs)
-    return f"{text[: pair.start(2)]}{_known(pair[1], random)}{text[pair.end(2) :]}"
+    return f"{text[: pair.start(2)]}{_valid(pair[1], random)}{text[pair.end(2) :]}"
 
 
-def _known_key(text: str, random: Random) -> str:
+def _valid_key(text: str, random: Random) -> str:
     """Behind a key, one that may stand beside it, with a value that is known for it."""
-    pairs = [match for match in PAIR.finditer(text) if match[1] in beside()]
+    pairs = [match for match in PAIR.finditer(text) if match[1] in sibling_keys()]
     if not pairs:
         return _value(text, random)
     pair = random.choice(pairs)
-    key = random.choice(beside()[pair[1]])
+    key = random.choice(sibling_keys()[pair[1]])
     inline = text[: pair.start()].rpartition("\n")[2].count("{")
-    return f"{text[: pair.start()]}{key} = {_known(key, random)}{',' if inline else chr(10)} {text[pair.start() :]}"
+    return f"{text[: pair.start()]}{key} = {_valid(key, random)}{',' if inline else chr(10)} {text[pair.start() :]}"
 
 
-def _known(key: str, random: Random) -> str:
+def _valid(key: str, random: Random) -> str:
     found = random.choice(values_of().get(key) or values())
     return _quantity(found, random) if QUANTITY.fullmatch(found) and random.random() < 0.3 else found
 
 
 def _in_table(text: str, random: Random) -> str:
     """A key more, in an inline table or as a line."""
-    entry = f"{random.choice(words())} = {random.choice(values())}"
+    entry = f"{random.choice(vocabulary())} = {random.choice(values())}"
     if "{" in text and random.random() < 0.5:
         place = random.choice([match.end() for match in re.finditer("{", text)])
         return f"{text[:place]} {entry}, {text[place:]}"
@@ -236,7 +236,7 @@ def _twice(text: str, random: Random) -> str:
 def _swept(text: str, random: Random) -> str:
     """A key of a sweep."""
     path = random.choice(["network", "flows[0]", "traffic[0]", "tcp", "network.queue", "record", "flows[0].congestion"])
-    key = random.choice([path, f"{path}.{random.choice(words())}", random.choice(words())])
+    key = random.choice([path, f"{path}.{random.choice(vocabulary())}", random.choice(vocabulary())])
     listed = ", ".join(random.choice(values()) for _ in range(random.randrange(1, 4)))
     return f'{text}\n{"" if "[sweep]" in text else "[sweep]"}\n"{key}" = [{listed}]\n'
 
@@ -255,8 +255,8 @@ def _inserted(text: str, piece: str, random: Random) -> str:
 
 CHANGES: tuple[Callable[[str, Random], str], ...] = (
     *(_token,) * 4,
-    *(_known_value,) * 5,
-    *(_known_key,) * 4,
+    *(_valid_value,) * 5,
+    *(_valid_key,) * 4,
     *(_value,) * 2,
     _in_table,
     *(_taken,) * 2,

@@ -193,7 +193,7 @@ def _remove(files: Files, table: str) -> None:
     del files[_part(files, table)]
 
 
-def _again(files: Files, table: str) -> None:
+def _repeat_rows(files: Files, table: str) -> None:
     """A part more: the same rows again."""
     count = sum(name.startswith(f"{table}.parquet/") for name in files)
     files[f"{table}.parquet/part-{count:04}.parquet"] = files[_part(files, table)]
@@ -258,7 +258,7 @@ EDITS: dict[str, Callable[..., None]] = {
     "grow": _grow,
     "swap": _swap,
     "remove": _remove,
-    "again": _again,
+    "again": _repeat_rows,
     "cell": _cell,
     "fill": _fill,
     "cast": _cast,

@@ -30,7 +30,7 @@ from ackclock.scenario import planning
 LONGEST_LINE = 1000
 
 #: Most CPU time that one input may take, in seconds; the slowest of the examples takes a twentieth.
-MOST_CPU_S = 5.0
+MAX_CPU_S = 5.0
 
 #: Sweeps of more points are looked at up to there: a point is a scenario, and checked as one.
 MAX_POINTS = 8
@@ -55,11 +55,11 @@ class TooSlow(BaseException):
 def understood() -> Iterator[None]:
     """Lets pass what is said to a user, in lines that he can read; whatever else is raised becomes a `Finding`."""
     before = signal.signal(signal.SIGPROF, _too_slow)
-    signal.setitimer(signal.ITIMER_PROF, MOST_CPU_S)
+    signal.setitimer(signal.ITIMER_PROF, MAX_CPU_S)
     try:
         yield
     except (InputError, UnsupportedError) as error:
-        _check_said(error)
+        _check_message(error)
     except RecursionError as error:
         raise Finding("RecursionError", str(error)) from error
     except KeyboardInterrupt:
@@ -119,7 +119,7 @@ def _check_plan(plan: Plan) -> None:
         engines.check_inputs(engines.engine(name), plan)
 
 
-def _check_said(error: AckclockError) -> None:
+def _check_message(error: AckclockError) -> None:
     lines = str(error).split("\n")
     if not isinstance(error, (ScenarioError, UnsupportedError)) and len(lines) > 1:
         raise Finding("several lines for one mistake", str(error))

@@ -355,17 +355,17 @@ def test_an_entry_may_be_run_by_some_of_its_engines(entry, tmp_path):
         "from matplotlib.figure import Figure\n"
         "def draw(fluid, packet):\n    assert not fluid and len(packet) == 4\n    return Figure()\n"
     )
-    found = runner.run(Entry(entry.folder).alone(["packet"]), tmp_path / "out", quick=True)
+    found = runner.run(Entry(entry.folder).with_engines(["packet"]), tmp_path / "out", quick=True)
     assert found.engines == ["packet"]
     with pytest.raises(InputError, match=r'--engine: found "ns2"; expected of X1\.2-1\.3 one of fluid, packet'):
-        Entry(entry.folder).alone(["ns2"])
+        Entry(entry.folder).with_engines(["ns2"])
 
 
 def test_rows_of_repeated_engines_are_replaced():
     def result(**means):
         return Result("X", [Judged.of(row(mean), name, "", FULL) for name, mean in means.items()])
 
-    both = result(packet=1, linux=2).beside(result(linux=3, ns2=4))
+    both = result(packet=1, linux=2).merged(result(linux=3, ns2=4))
     assert [(each.engine, each.reproduced) for each in both.rows] == [("packet", 1), ("linux", 3), ("ns2", 4)]
 
 

@@ -115,7 +115,7 @@ def test_results_of_some_engines_join_those_of_the_others(tmp_path, monkeypatch)
 
 def test_without_an_engine_no_comparison_is_made(tmp_path):
     """B2.6 has rows and a figure that set theory and packets beside each other."""
-    found = run(gallery.find("B2.6").alone(["theory"]), tmp_path / "out", quick=True)
+    found = run(gallery.find("B2.6").with_engines(["theory"]), tmp_path / "out", quick=True)
     assert found.rows and {each.engine for each in found.rows} == {"theory"}
     assert (tmp_path / "out" / "figure.png").exists()
 

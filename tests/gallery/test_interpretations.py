@@ -8,7 +8,7 @@ import pytest
 
 from ackclock.errors import InputError
 from ackclock.gallery import AGREES, CONTRADICTS, DIFFERS, NOT_MEASURED, Entry, Row, cases, page, runner
-from ackclock.gallery.interpretations import Reading
+from ackclock.gallery.interpretations import Interpretation
 from ackclock.gallery.result import FULL, Judged, Result
 
 FILES = {
@@ -172,7 +172,7 @@ def test_a_table_keeps_readings_and_one_of_before_is_read(tmp_path):
 
 
 def test_rows_of_a_repeated_interpretation_are_replaced():
-    found = Result("X", [judged("a", 1), judged("b", 1)]).beside(Result("X", [judged("b", 2), judged("c", 2)]))
+    found = Result("X", [judged("a", 1), judged("b", 1)]).merged(Result("X", [judged("b", 2), judged("c", 2)]))
     assert [(row.reading, row.reproduced) for row in found.rows] == [("a", 1), ("b", 2), ("c", 2)]
 
 
@@ -239,5 +239,5 @@ def test_engines_unaffected_by_interpretations_run_a_single_time(entry, tmp_path
     ],
 )
 def test_a_figure_names_the_interpretation_of_its_runs(read, said):
-    shown = {engine: (runner.Pass(Reading(name, ""), {}), {"a case": None}) for engine, name in read.items()}
-    assert runner._read_as({**shown, "ns2": (runner.Pass(Reading("not run", ""), {}), {})}) == said
+    shown = {engine: (runner.Pass(Interpretation(name, ""), {}), {"a case": None}) for engine, name in read.items()}
+    assert runner._read_as({**shown, "ns2": (runner.Pass(Interpretation("not run", ""), {}), {})}) == said

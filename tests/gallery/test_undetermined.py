@@ -58,12 +58,12 @@ def test_an_interval_is_cut_at_what_a_value_can_be():
 
 
 def test_a_perturbed_run_with_another_verdict_makes_it_undetermined():
-    assert row((10.0,), twin=(10.5,)).verdict == AGREES
-    assert row((10.0,), twin=(12.0,)).verdict == UNDETERMINED
-    assert row((10.0,), twin=(None,)).verdict == AGREES
-    assert row((None,), twin=(12.0,)).verdict == NOT_MEASURED
+    assert row((10.0,), perturbed=(10.5,)).verdict == AGREES
+    assert row((10.0,), perturbed=(12.0,)).verdict == UNDETERMINED
+    assert row((10.0,), perturbed=(None,)).verdict == AGREES
+    assert row((None,), perturbed=(12.0,)).verdict == NOT_MEASURED
     told = "phase-locked: agrees here; differs, 12.0 s, where hosts take time for packets"
-    assert row((10.0,), twin=(12.0,)).why("s") == told
+    assert row((10.0,), perturbed=(12.0,)).why("s") == told
 
 
 ENTRY = {

@@ -24,4 +24,4 @@ def unchanged(bed: Testbed) -> Iterator[None]:
     """Whatever the test does, every host is as before in the end."""
     before = bed.state()
     yield
-    assert bed.settled(before) == {}
+    assert bed.remaining(before) == {}

@@ -18,7 +18,7 @@ import testbeds
 
 import ackclock as ac
 
-MISSING = testbeds.lacking()
+MISSING = testbeds.missing_requirement()
 pytestmark = pytest.mark.skipif(MISSING is not None, reason=MISSING or "")
 
 ACKCLOCK = (sys.executable, "-m", "ackclock")

@@ -22,7 +22,7 @@ import ackclock as ac
 from ackclock import capture
 from ackclock.hosts import agent
 
-MISSING = testbeds.lacking()
+MISSING = testbeds.missing_requirement()
 pytestmark = pytest.mark.skipif(MISSING is not None, reason=MISSING or "")
 
 
@@ -329,8 +329,8 @@ def test_killed_runs_leave_no_changes(bed: Testbed, runs: int):
         process.send_signal(moments.choice([signal.SIGKILL, signal.SIGTERM, signal.SIGINT]))
         process.communicate(timeout=30)
         if number % 8 == 7:
-            assert bed.settled(before) == {}
-    assert bed.settled(before) == {}
+            assert bed.remaining(before) == {}
+    assert bed.remaining(before) == {}
 
 
 def begins(bed: Testbed) -> Iterator[Callable[[], subprocess.Popen[str]]]:

@@ -9,7 +9,7 @@ from testbeds import CHANGE, Testbed, run, with_traffic
 
 import ackclock as ac
 
-MISSING = testbeds.lacking()
+MISSING = testbeds.missing_requirement()
 pytestmark = pytest.mark.skipif(MISSING is not None, reason=MISSING or "")
 
 

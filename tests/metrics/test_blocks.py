@@ -129,7 +129,7 @@ def test_a_column_that_is_not_requested_for_is_not_read(simulated, monkeypatch, 
 
 
 def test_rows_that_are_not_chosen_are_not_kept():
-    """Of a long table of which few rows are taken no more than two pieces are in memory at a time."""
+    """A long table of which few rows are taken has at most two blocks in memory."""
     alive: list[int] = []
 
     class Read:

@@ -62,7 +62,7 @@ def test_complete_segments_are_no_swings() -> None:
 
 
 def test_teeth_of_two_heights_count_each() -> None:
-    """As after a fast convergence: 100 to 80, then 92 to 74."""
+    """Windows after a fast convergence: 100 to 80, then 92 to 74."""
     high = np.where((TIMES_S // 2.0) % 2 == 0, 100.0, 92.0)
     result = measured((high * (0.8 + 0.2 * (TIMES_S % 2.0) / 2.0))[:, None])
     assert result["cwnd_period_s"] == pytest.approx(2.0, rel=0.01)

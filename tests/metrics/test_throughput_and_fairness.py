@@ -39,7 +39,7 @@ def test_throughput_is_wire_bytes_and_efficiency_is_payload() -> None:
 
 
 def test_efficiency_leaves_out_what_crosses_another_link() -> None:
-    """Of 6 and 4 Mb/s the second goes the other way, over link 1, which nobody looks at."""
+    """Two flows of 6 and 4 Mb/s; the second goes the other way, over link 1, which is not sampled."""
     ways = [{"forward": {"hops": [{"link": link}]}} for link in (0, 1)]
     plan = {**PLAN, "flows": ways, "links": [{"bottleneck": True}, {"bottleneck": False}]}
     rows = {"flows": synthetic.flows(2, measured_bytes=[11_250_000, 7_500_000]), "links": synthetic.link()}

@@ -14,7 +14,7 @@ from ackclock.theory.throughput import RANDOM
 
 RTT_S = 0.1
 SEEDS = (1, 2, 3)
-#: Of the linux stack: RTT and the floor of the variance term.
+#: Timeout of the linux stack: RTT and the floor of the variance term.
 RTO_S = RTT_S + 0.2
 
 
@@ -39,7 +39,7 @@ def segments_per_s(data: ac.Dataset) -> float:
 
 
 def pftk(loss: float) -> float:
-    """What is sent, in segments a second."""
+    """Return the send rate, in segments per second."""
     return theory.pftk_simple(loss, RTT_S, lab.MSS_BYTES, rto_s=RTO_S) / 8 / lab.MSS_BYTES
 
 

@@ -12,13 +12,13 @@ from ackclock import algorithms
 @pytest.fixture
 def spec_without_code():
     """Return a spec `mine`, a copy of Reno's with another name."""
-    yield from registered(dataclasses.replace(algorithms.card("congestion", "reno"), name="mine", linux=None))
+    yield from registered(dataclasses.replace(algorithms.spec("congestion", "reno"), name="mine", linux=None))
 
 
-def registered(card):
+def registered(spec):
     """Register a spec for the time of a test."""
-    algorithms.bring(card)
-    yield card
-    del algorithms._USER_SUPPLIED[card.family, card.name]
+    algorithms.bring(spec)
+    yield spec
+    del algorithms._USER_SUPPLIED[spec.family, spec.name]
     algorithms.names.cache_clear()
-    algorithms.card.cache_clear()
+    algorithms.spec.cache_clear()

@@ -50,11 +50,11 @@ def test_cubic_satisfies_the_contract_in_seconds():
     ],
 )
 def test_an_incomplete_spec(changes, what):
-    card = algorithms.card("congestion", "aimd")
+    spec = algorithms.spec("congestion", "aimd")
     beta = {key: value for key, value in changes.items() if key not in ("summary", "references")}
     own = {key: value for key, value in changes.items() if key not in beta}
-    parameters = {**card.parameters, "beta": dataclasses.replace(card.parameters["beta"], **beta)}
-    found = [*contract.spec_errors(dataclasses.replace(card, parameters=parameters, **own))]
+    parameters = {**spec.parameters, "beta": dataclasses.replace(spec.parameters["beta"], **beta)}
+    found = [*contract.spec_errors(dataclasses.replace(spec, parameters=parameters, **own))]
     assert any(each.startswith(what) for each in found), found
 
 
@@ -119,17 +119,17 @@ class TestASpecWithoutCode:
         return tmp_path
 
     def reason(self):
-        return code.reason(algorithms.card("congestion", "mine"))
+        return code.reason(algorithms.spec("congestion", "mine"))
 
     def test_check(self):
         done = check("mine")
         assert (done.exit_code, done.stderr.count("\n")) == (2, 1)
-        assert "the card mine has no code in this build of ackclock: " in done.stderr
+        assert "the spec mine has no code in this build of ackclock: " in done.stderr
         assert "mine.rs is not compiled yet; `make setup` builds it" in done.stderr
 
     def test_show(self):
         shown = ran("show", "mine").stdout
-        assert "Note: the card mine has no code in this build" in shown
+        assert "Note: the spec mine has no code in this build" in shown
         assert "Note" not in ran("show", "reno").stdout
 
     def test_run(self, tmp_path):
@@ -146,7 +146,7 @@ class TestASpecWithoutCode:
         (checkout / code.SOURCES / "mine.rs").unlink()
         assert "found no crates/ackclock-congestion/src/mine.rs" in self.reason()
         (checkout / LIST).unlink()
-        assert "expected a card of this version" in self.reason()
+        assert "expected a spec of this version" in self.reason()
 
     def test_code_that_is_older_than_the_build_is_in_it(self, checkout):
         (built := checkout / "python/ackclock/_core.abi3.so").parent.mkdir(parents=True)

@@ -13,11 +13,11 @@ import ackclock as ac
 from ackclock.cli import find
 from ackclock.errors import InputError, ScenarioError
 
-ASKED = {"rate": "8Mbit", "rtt": "40ms", "flows": 3}
+REQUESTED = {"rate": "8Mbit", "rtt": "40ms", "flows": 3}
 
 
 def test_it_has_the_requested_network_and_flows():
-    plan = ac.scenario(**ASKED, congestion={"kind": "cubic", "beta": 0.8}, limit="0.5bdp", duration="8s").plan()
+    plan = ac.scenario(**REQUESTED, congestion={"kind": "cubic", "beta": 0.8}, limit="0.5bdp", duration="8s").plan()
     link = plan.bottleneck_link
     assert (link.rate_bps, plan.mean_base_rtt_s, len(plan.flows)) == (8e6, 0.04, 3)
     assert (plan.duration_s, plan.warmup_s, plan.seeds) == (8.0, 2.0, (1,))
@@ -28,16 +28,16 @@ def test_it_has_the_requested_network_and_flows():
 def test_it_is_the_scenario_of_find():
     network = {"rate": "8Mbit", "rtt": "40ms", "discipline": None}
     text, _ = find._scenario_text(None, {**network, "flows": 3})
-    assert ac.loads(text, "scenario.toml").plan() == ac.scenario(**ASKED, name="scenario").plan()
+    assert ac.loads(text, "scenario.toml").plan() == ac.scenario(**REQUESTED, name="scenario").plan()
 
 
 def test_titles_repeats_sweeps_and_other_keys():
-    swept = ac.scenario(**ASKED, name="Mine", repeats=2, sweep={"network.queue.limit": ["1bdp", "2bdp"]})
+    swept = ac.scenario(**REQUESTED, name="Mine", repeats=2, sweep={"network.queue.limit": ["1bdp", "2bdp"]})
     assert [(point.values["network.queue.limit"], point.plan.seeds, point.plan.name) for point in swept.points()] == [
         ("1bdp", (1, 2), "Mine"),
         ("2bdp", (1, 2), "Mine"),
     ]
-    assert ac.scenario(**ASKED).with_({"flows[0].count": np.int64(5)}).plan().flows[4].group == 0
+    assert ac.scenario(**REQUESTED).with_({"flows[0].count": np.int64(5)}).plan().flows[4].group == 0
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_titles_repeats_sweeps_and_other_keys():
 )
 def test_a_mistake_is_one_line_without_a_line_number(given, error, said):
     with pytest.raises(error, match=f"^{said}") as caught:
-        ac.scenario(**{**ASKED, **given}).plan()
+        ac.scenario(**{**REQUESTED, **given}).plan()
     assert "\n" not in str(caught.value)
 
 

@@ -18,7 +18,10 @@ ROOT = Path(__file__).parents[2]
 
 SCHEMA = jsonschema.Draft202012Validator(json.loads(json_schema.FILE.read_text("utf-8")))
 
-WHOLE = [*sorted((ROOT / "scenarios").glob("*.toml")), *sorted((ROOT / "reproductions").glob("*/scenario.toml"))]
+COMPLETE_FILES = [
+    *sorted((ROOT / "scenarios").glob("*.toml")),
+    *sorted((ROOT / "reproductions").glob("*/scenario.toml")),
+]
 
 SMALL = """
 duration = "2s"
@@ -43,12 +46,12 @@ def test_it_is_a_schema_and_small():
     assert json_schema.FILE.stat().st_size < 100_000
 
 
-@pytest.mark.parametrize("path", WHOLE, ids=lambda path: str(path.relative_to(ROOT)))
+@pytest.mark.parametrize("path", COMPLETE_FILES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_every_scenario_is_right(path):
     assert mistakes(path.read_text("utf-8")) == []
 
 
-@pytest.mark.parametrize("path", WHOLE, ids=lambda path: str(path.relative_to(ROOT)))
+@pytest.mark.parametrize("path", COMPLETE_FILES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_a_scenario_points_to_it(path):
     first = path.read_text("utf-8").split("\n", 1)[0]
     assert first.startswith("#:schema ") or path.is_relative_to(ROOT / "reproductions")

@@ -85,7 +85,7 @@ def test_points_are_the_product(lengths):
     assert len({tuple(sweep.values(number).values()) for number in range(sweep.count)}) == sweep.count
 
 
-KNOWN_MISTAKES = {
+MISTAKES = {
     "a wrong value": (
         '"network.queue.limit" = ["1bdp",\n "5x"]\n',
         '20: sweep.network.queue.limit[1]: found "5x"; expected',
@@ -131,7 +131,7 @@ KNOWN_MISTAKES = {
 }
 
 
-@pytest.mark.parametrize(("table", "expected"), KNOWN_MISTAKES.values(), ids=KNOWN_MISTAKES.keys())
+@pytest.mark.parametrize(("table", "expected"), MISTAKES.values(), ids=MISTAKES.keys())
 def test_one_mistake_is_one_line_at_the_sweeps_value(table, expected):
     found = mistakes(table)
     assert len(found) == 1

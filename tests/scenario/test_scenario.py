@@ -48,7 +48,7 @@ def test_the_good_one_is_good():
     assert found.record.interval == 0.01
 
 
-KNOWN_MISTAKES = {
+MISTAKES = {
     "unknown key": ("rtt = ", "rttt = ", 'x.toml:8: network.rttt: found an unknown key; expected "rtt"'),
     "wrong unit": ('"20ms"', '"20Mbit"', 'x.toml:8: network.rtt: found "20Mbit"; expected a time such as 20ms'),
     "mbps": (
@@ -108,12 +108,12 @@ KNOWN_MISTAKES = {
         '{ kind = "cubic", beta = 2 }',
         "x.toml:13: flows[0].congestion.beta: found 2; expected at most 0.99",
     ),
-    "unknown parameter of a card": (
+    "unknown parameter of a spec": (
         '"cubic"',
         '{ kind = "cubic", betta = 0.5 }',
         'x.toml:13: flows[0].congestion.betta: found an unknown key; expected "beta"',
     ),
-    "parameter of another card": (
+    "parameter of another spec": (
         '"cubic"',
         '{ kind = "reno", beta = 0.5 }',
         'x.toml:13: flows[0].congestion.beta: found an unknown key; expected "kind"',
@@ -304,7 +304,7 @@ KNOWN_MISTAKES = {
 }
 
 
-@pytest.mark.parametrize(("old", "new", "expected"), KNOWN_MISTAKES.values(), ids=KNOWN_MISTAKES.keys())
+@pytest.mark.parametrize(("old", "new", "expected"), MISTAKES.values(), ids=MISTAKES.keys())
 def test_one_mistake_is_one_line(old, new, expected):
     found = mistakes(changed(old, new))
     assert len(found) == 1
@@ -425,8 +425,8 @@ def test_any_value_anywhere_is_accepted_or_a_fault(top, network):
 
 def test_the_schema_defines_each_spec_a_single_time():
     text = json.dumps(scenario.json_schema())
-    for card in algorithms.every():
-        assert text.count(f'"title": "{card.family}_{card.name}"') == 1
+    for spec in algorithms.every():
+        assert text.count(f'"title": "{spec.family}_{spec.name}"') == 1
 
 
 def test_every_key_of_the_schema_has_a_description_or_a_type():

@@ -66,7 +66,7 @@ RIGHT: dict[Callable[..., Any], dict[str, Any]] = {
 NOTHING = (math.nan, -math.inf, "0.1", 1j, [[0.1], [0.1, 0.1]], {})
 NEGATIVE = (*NOTHING, -0.1, [0.5, -0.1])
 
-#: What else is wrong, by the argument's name.
+#: Further invalid values, by the argument's name.
 WRONG = {
     **dict.fromkeys(("p", "beta"), (*NEGATIVE, 0, 1.5, np.array([0.5, 1.5]))),
     "p_syn": (*NEGATIVE, 1, 1.5),
@@ -80,7 +80,7 @@ WRONG = {
 }
 POSITIVE = (*NEGATIVE, 0, math.inf)
 
-#: Where one function is stricter than the others with the same argument.
+#: Values that one function rejects and others with the same argument accept.
 STRICTER: dict[Callable[..., Any], dict[str, tuple[Any, ...]]] = {
     theory.pftk: {"p": (1,)},
     theory.pftk_simple: {"p": (1,)},

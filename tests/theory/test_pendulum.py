@@ -204,7 +204,7 @@ def _rate(way: pendulum.Trajectory, begin_s: float, end_s: float) -> np.ndarray:
 
 
 def followed(line, duration_s, **rules):
-    """What the pendulum does, unless a queue is too short for the other flow's ACKs."""
+    """The pendulum swings, unless a queue is too short for the other flow's ACKs."""
     try:
         return pendulum.follow(*line, duration_s, **rules)
     except InputError as error:

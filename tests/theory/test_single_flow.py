@@ -144,7 +144,7 @@ def test_round_trips_under_a_cubic_are_those_of_quadrature() -> None:
 
 
 def test_growth_by_acks_is_a_packets_per_window() -> None:
-    """Of √(W0² + 2aC t): dW/dt = aC/W."""
+    """The mean of √(W0² + 2aC t): dW/dt = aC/W."""
     curve = Root(2.0, 0.0, 300.0, 2 * 0.3 * 8000)
     for t in (2.0, 5.0, 60.0):
         slope = (float(curve.at(t + 1e-4)) - float(curve.at(t))) / 1e-4
@@ -283,7 +283,7 @@ def test_rounds_are_those_of_the_window() -> None:
 
 
 def test_complete_windows_are_rounded_towards_the_plateau() -> None:
-    """As Linux has it, w_max ± ⌊c |t − V|³⌋: the last packet below the plateau comes when the curve is one short."""
+    """Linux's window is w_max ± ⌊c |t − V|³⌋: the last packet below the plateau comes when the curve is one short."""
     flow = sf.SingleFlow(3e8 / 12_000, 0.02, 50, rounding="window")
     cycle = sf.cycle(flow, sf.after_loss(flow, 552.0, 552.0))
     v = math.cbrt((552 - 441) / 0.4)

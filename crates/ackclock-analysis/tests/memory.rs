@@ -27,7 +27,11 @@ fn analysed(max_bytes: usize) -> (u32, u32, u64) {
     analysis.finish();
     let flows = &analysis.output.tables.flows;
     let bytes = flows.delivered_bytes.iter().sum();
-    (analysis.connections(), analysis.evicted_connections(), bytes)
+    (
+        analysis.connections(),
+        analysis.evicted_connections(),
+        bytes,
+    )
 }
 
 #[test]
@@ -47,6 +51,9 @@ fn without_it_idle_ones_are_ended_early_and_go_on_as_others() {
     let (connections, evicted_connections, bytes) = analysed(100_000);
     let others = connections - u32::from(CONNECTIONS);
     assert!(others > 100, "{others}");
-    assert!(others <= evicted_connections, "{others} of {evicted_connections}");
+    assert!(
+        others <= evicted_connections,
+        "{others} of {evicted_connections}"
+    );
     assert_eq!(bytes, 2 * u64::from(MSS) * u64::from(CONNECTIONS));
 }

@@ -213,7 +213,9 @@ impl Capture {
     /// Open connections that were ended because memory was short; their rest counts as other connections.
     #[getter]
     fn evicted_connections(&self, py: Python<'_>) -> PyResult<u32> {
-        self.with(py, |session| session.file_analysis.analysis.evicted_connections())
+        self.with(py, |session| {
+            session.file_analysis.analysis.evicted_connections()
+        })
     }
 
     /// TCP segments so far, without those that were seen twice.
@@ -225,7 +227,9 @@ impl Capture {
     /// Segments whose times are 4.5 years or more from the first's.
     #[getter]
     fn clamped_timestamps(&self, py: Python<'_>) -> PyResult<u64> {
-        self.with(py, |session| session.file_analysis.analysis.clamped_timestamps())
+        self.with(py, |session| {
+            session.file_analysis.analysis.clamped_timestamps()
+        })
     }
 
     /// When the first segment was captured, in nanoseconds since 1970.
@@ -278,7 +282,10 @@ fn limited<'py>(py: Python<'py>, path: &Path) -> PyResult<Bound<'py, PyDict>> {
         ("rtt_min_s", path.delay.map(|delay| delay.rtt_min_s)),
         ("rtt_median_s", path.delay.map(|delay| delay.rtt_median_s)),
         ("rtt_p95_s", path.delay.map(|delay| delay.rtt_p95_s)),
-        ("standing_queue_s", path.delay.map(|delay| delay.min_queue_s)),
+        (
+            "standing_queue_s",
+            path.delay.map(|delay| delay.min_queue_s),
+        ),
     ] {
         entry.set_item(name, seconds)?;
     }

@@ -1,6 +1,6 @@
 //! Columns of the engines' tables as Python objects.
 //!
-//! A number column becomes a `NumPy` array by the buffer protocol: one copy, and no crate that knows `NumPy`'s memory.
+//! A number column becomes a `NumPy` array by the buffer protocol: one copy, and no dependency on a `NumPy` crate.
 
 use ackclock_core::tables::{Column, NONE, UNKNOWN};
 use pyo3::buffer::{Element, PyBuffer};
@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use pyo3::IntoPyObjectExt;
 
-/// A record as Python has it: table name → column name → values.
+/// Convert a record to Python: table name → column name → values.
 ///
 /// # Errors
 /// The interpreter is out of memory, or has no `NumPy`.
@@ -42,7 +42,7 @@ pub fn length(column: &Column) -> usize {
     }
 }
 
-/// A value of a column, as Python has it; None for an absent one.
+/// Convert a value of a column to Python; None if it is missing.
 ///
 /// # Errors
 /// The interpreter is out of memory.

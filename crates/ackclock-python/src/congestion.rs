@@ -7,21 +7,21 @@ use ackclock_core::Time;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// A control that may have been it.
+/// A candidate CCA.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Card {
     name: String,
-    /// All of them, as in a plan.
+    /// Its complete parameters, as in a plan.
     parameters: Value,
-    /// A mainline kernel has it, or a system takes it by default.
+    /// A mainline kernel contains it, or an operating system has it as its default.
     deployed: bool,
 }
 
 /// Read candidates, a JSON array of objects with `name`, `parameters` and `deployed`.
 ///
 /// # Errors
-/// Says what is wrong with them.
+/// Returns the reason if a candidate is invalid.
 pub fn candidates(json: &str) -> Result<Vec<Candidate>, String> {
     let cards: Vec<Card> = serde_json::from_str(json).map_err(|error| error.to_string())?;
     cards
@@ -31,7 +31,7 @@ pub fn candidates(json: &str) -> Result<Vec<Candidate>, String> {
         .map_err(|error| error.to_string())
 }
 
-/// A name, those of others that did the same, how probable it is, and by what share its windows are off.
+/// A name, the names of others with the same windows, its probability, and the median relative error of its windows.
 pub type Named = (String, Vec<String>, f64, Option<f64>);
 
 /// Rank the candidates for a flow, the most probable first.
@@ -43,7 +43,7 @@ pub fn ranked(flow: &AckTrace, candidates: &[Candidate]) -> Vec<Named> {
     named.collect()
 }
 
-/// A flow as replay knows it.
+/// Convert a trace to the input of a replay.
 fn series(flow: &AckTrace) -> Series {
     let origin_ns = flow
         .samples
@@ -61,7 +61,7 @@ fn series(flow: &AckTrace) -> Series {
     }
 }
 
-/// Since `origin_ns`: no time is negative.
+/// Return the time since `origin_ns`, at least 0.
 fn time(ns: i64, origin_ns: i64) -> Time {
     nanoseconds(ns.saturating_sub(origin_ns).max(0).cast_unsigned())
 }
@@ -71,7 +71,7 @@ fn nanoseconds(ns: u64) -> Time {
 }
 
 fn step(one: &ack_trace::AckSample, mss_bytes: u32, origin_ns: i64) -> AckSample {
-    // What is left of whole segments is one more.
+    // A partial segment counts as one.
     let segments = |bytes: u32| bytes.div_ceil(mss_bytes.max(1));
     let delivered = segments(one.delivered_bytes);
     let rtt = |ns: Option<u32>| ns.map(|ns| nanoseconds(ns.into()));

@@ -14,7 +14,7 @@ use pyo3::types::PyDict;
 use crate::columns::tables;
 use crate::guard::guarded;
 
-/// No number: of a node, a path or a gate.
+/// A missing number of a node, a path or a gate.
 const NONE: u32 = u32::MAX;
 
 ackclock_core::tables::table! {
@@ -44,16 +44,16 @@ ackclock_core::tables::table! {
 /// Return the random draws of a plan (JSON) with a seed: `flows` with `start_s`, `transfers`, `gates`, `datagrams` with
 /// `departures_s`, and `ways`, which has rows only where there are nodes.
 ///
-/// A flow that is not routed, or whose packets draw their ways, has none. Of a transfer without end `size_bytes` is 0;
-/// a number that is not there is 2³² − 1. Raises `ValueError` for a plan that cannot be run.
+/// A flow without routing, or whose packets draw their own paths, has an empty row. `size_bytes` is 0 for an endless
+/// transfer; a missing number is 2³² − 1. Raises `ValueError` for a plan that cannot be run.
 #[pyfunction]
 pub fn drawn<'py>(py: Python<'py>, plan_json: &str, seed: u64) -> PyResult<Bound<'py, PyDict>> {
-    let found = py.detach(|| guarded(|| of_plan(plan_json, seed)));
-    let found = found.and_then(|inner| inner);
-    tables(py, found.map_err(PyValueError::new_err)?)
+    let draws = py.detach(|| guarded(|| draw_plan(plan_json, seed)));
+    let draws = draws.and_then(|inner| inner);
+    tables(py, draws.map_err(PyValueError::new_err)?)
 }
 
-fn of_plan(plan_json: &str, seed: u64) -> Result<NamedTables, String> {
+fn draw_plan(plan_json: &str, seed: u64) -> Result<NamedTables, String> {
     let plan: Plan = serde_json::from_str(plan_json).map_err(|error| format!("plan: {error}"))?;
     let (mut transfers, mut gates) = (Transfers::default(), Gates::default());
     for (index, traffic) in plan.traffic.iter().enumerate() {
@@ -114,7 +114,7 @@ fn add(transfers: &mut Transfers, gates: &mut Gates, traffic: u32, made: &Genera
     }
 }
 
-/// The ways that the packet engine's hashes choose.
+/// Return the paths that the packet engine's hashes choose.
 fn ways(plan: &Plan, seed: u64, transfers: &Transfers) -> Ways {
     let mut ways = Ways::default();
     if plan.nodes.is_empty() {
@@ -132,10 +132,10 @@ fn ways(plan: &Plan, seed: u64, transfers: &Transfers) -> Ways {
     let of_streams = plan.datagrams.iter().map(|source| source.ends);
     for (number, ends) in of_flows.chain(of_streams).chain(of_transfers).enumerate() {
         let number = number as u32;
-        let there = ends.and_then(|ends| routing.forward_path(number, ends));
+        let forward = ends.and_then(|ends| routing.forward_path(number, ends));
         let both = ends.and_then(|ends| routing.paths_of(number, ends));
-        let (there, both) = (there.unwrap_or_default(), both.unwrap_or_default());
-        let (forward, reverse) = both.split_at(there.len().min(both.len()));
+        let (forward, both) = (forward.unwrap_or_default(), both.unwrap_or_default());
+        let (forward, reverse) = both.split_at(forward.len().min(both.len()));
         ways.forward.push(numbers(forward));
         ways.reverse.push(numbers(reverse));
     }
@@ -159,12 +159,13 @@ fn ends(ends: Ends) -> (u32, [u32; 2]) {
 fn departures_s(plan: &Plan, seed: u64) -> Vec<Vec<f64>> {
     let sources = plan.datagrams.iter().enumerate();
     sources
-        .map(|(number, source)| of_source(source, plan.duration, seed, number as u64))
+        .map(|(number, source)| source_departures_s(source, plan.duration, seed, number as u64))
         .collect()
 }
 
-/// Until the end of the run. A source that follows the delay keeps its first rate: nothing answers it here.
-fn of_source(source: &DatagramPlan, duration: Time, seed: u64, number: u64) -> Vec<f64> {
+/// Return the departures of a UDP source until the end of the run. A delay-controlled source keeps its initial rate,
+/// since it gets no feedback here.
+fn source_departures_s(source: &DatagramPlan, duration: Time, seed: u64, number: u64) -> Vec<f64> {
     let stop = source.stop.map_or(duration, |stop| stop.min(duration));
     let mut left = Departures::new(&source.source, source.start, Some(stop), seed, number);
     let mut times_s = Vec::new();

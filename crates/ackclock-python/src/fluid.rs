@@ -1,7 +1,7 @@
 //! The fluid engine, driven from Python: many plans in one call.
 //!
-//! The interpreter is released while the engine works; it is asked for between runs, to tell progress and to hear
-//! an interrupt. A panic in the engine becomes a `RuntimeError`.
+//! The interpreter is released while the engine works, and acquired between runs to report progress and to handle
+//! interrupts. A panic in the engine becomes a `RuntimeError`.
 
 use ackclock_models::fluid::{run_many, Outcome, Plan};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
@@ -11,10 +11,10 @@ use pyo3::types::PyList;
 use crate::columns::tables;
 use crate::guard::guarded;
 
-/// Run each plan (JSON) with its seed on so many threads; the results come in the order of the plans and do not
+/// Run each plan (JSON) with its seed on `threads` threads; the results come in the order of the plans and do not
 /// depend on the number of threads.
 ///
-/// `progress` is called with the number of runs that are done; what it raises ends the call. Raises `ValueError`
+/// `progress` is called with the number of completed runs; an exception from it ends the call. Raises `ValueError`
 /// if a plan cannot be run.
 #[pyfunction]
 #[pyo3(signature = (plans_json, seeds, threads, progress=None))]

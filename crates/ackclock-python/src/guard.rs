@@ -1,9 +1,9 @@
-//! The border that no panic crosses.
+//! Conversion of panics to errors at the boundary to Python.
 
 use std::any::Any;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 
-/// Run `call`. What it worked on is not to be used again after an error.
+/// Run `call`. After an error the state that it modified may be inconsistent.
 ///
 /// # Errors
 /// `call` panicked; the error has its message.

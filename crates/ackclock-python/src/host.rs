@@ -7,9 +7,9 @@ use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-/// Looks at the clocks once in a period; what is late by more than `least_s` beyond it is a gap.
+/// Monitor of this host's clocks: a wake-up later than its period by more than `least_s` is a gap.
 ///
-/// Raises `OSError` if the kernel does not let it, `ValueError` for times that are none.
+/// Raises `OSError` if the kernel does not permit it, `ValueError` for an invalid time.
 #[pyclass(module = "ackclock._core")]
 pub struct ClockWatch(Watch);
 
@@ -30,14 +30,14 @@ impl ClockWatch {
         columns(py, &gaps)
     }
 
-    /// The monotonic and the wall clock when it was last awake, in seconds.
+    /// The monotonic and the wall clock at the last wake-up, in seconds.
     #[getter]
     fn clocks_s(&self) -> (f64, f64) {
         let (monotonic_ns, wall_ns) = self.0.clocks_ns();
         (1e-9 * monotonic_ns as f64, 1e-9 * wall_ns as f64)
     }
 
-    /// Return true if the machine has a counter that goes on when its clocks are held.
+    /// Return true if the machine has a counter that continues while its clocks are stopped.
     #[getter]
     fn has_counter(&self) -> bool {
         self.0.has_counter()
@@ -48,7 +48,7 @@ fn columns<'py>(py: Python<'py>, gaps: &[Gap]) -> PyResult<Bound<'py, PyDict>> {
     let in_seconds = |of: fn(&Gap) -> i64| -> Vec<f64> {
         gaps.iter().map(|gap| 1e-9 * of(gap) as f64).collect()
     };
-    let words: Vec<_> = gaps
+    let classes: Vec<_> = gaps
         .iter()
         .map(|gap| Kind::CODES[gap.kind as usize])
         .collect();
@@ -56,7 +56,7 @@ fn columns<'py>(py: Python<'py>, gaps: &[Gap]) -> PyResult<Bound<'py, PyDict>> {
     named.set_item("start_s", in_seconds(|gap| gap.start_ns))?;
     named.set_item("wall_s", in_seconds(|gap| gap.wall_ns))?;
     named.set_item("duration_s", in_seconds(|gap| gap.duration_ns))?;
-    named.set_item("class", words)?;
+    named.set_item("class", classes)?;
     named.set_item("waited_s", in_seconds(|gap| gap.waited_ns))?;
     named.set_item("stolen_s", in_seconds(|gap| gap.stolen_ns))?;
     named.set_item("stepped_s", in_seconds(|gap| gap.stepped_ns))?;

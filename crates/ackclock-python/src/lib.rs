@@ -1,7 +1,7 @@
 //! The Python module `ackclock._core`: a plan in, columns out.
 //!
-//! The only crate that names `PyO3`. It translates and does nothing else: JSON plans go to
-//! `ackclock-sim`, its columns come back as `NumPy` arrays, and TOML texts give their values and the line of each key.
+//! The only crate that depends on `PyO3`, and only a translation: JSON plans go to the engines, columns come back as
+//! `NumPy` arrays, and TOML texts as their values and the line of each key.
 
 #[cfg(feature = "python")]
 mod capture;
@@ -62,27 +62,27 @@ mod _core {
     #[pymodule_export]
     use crate::meanfield::MeanField;
     #[pymodule_export]
-    use crate::parameters::{check_congestion, check_queue, check_contract};
+    use crate::parameters::{check_congestion, check_contract, check_queue};
     #[pymodule_export]
     use crate::simulation::Simulation;
     use crate::toml_spans::{PathLine, Step};
 
-    /// The line of every key and array item of a TOML text.
+    /// Return the line of every key and array item of a TOML text.
     ///
-    /// Returns a list of `(path, line)`: a path holds key names and array indexes (from 0), a line
+    /// The result is a list of `(path, line)`: a path holds key names and array indexes (from 0), a line
     /// counts from 1. Raises `ValueError` with line and column if the text is not TOML.
     #[pyfunction]
     fn toml_spans<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyList>> {
-        let found = crate::toml_spans::toml_spans(text)
+        let spans = crate::toml_spans::toml_spans(text)
             .map_err(|error| PyValueError::new_err(error.to_string()))?;
-        let rows = found
+        let rows = spans
             .iter()
             .map(|row| path_line(py, row))
             .collect::<PyResult<Vec<_>>>()?;
         PyList::new(py, rows)
     }
 
-    /// The values of a TOML text. Raises `ValueError` for what is none.
+    /// Return the values of a TOML text. Raises `ValueError` if it is not TOML.
     #[pyfunction]
     fn toml_values<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyDict>> {
         crate::toml_values::values(py, text)
@@ -108,7 +108,7 @@ mod _core {
 
     type Described = (&'static str, &'static [(&'static str, &'static str)]);
 
-    /// Tables that are filled: table name → column name → type.
+    /// Return a description of tables: table name → column name → type.
     fn tables(
         py: Python<'_>,
         described: impl Iterator<Item = &'static Described>,
@@ -120,7 +120,7 @@ mod _core {
         Ok(named)
     }
 
-    /// The names in a list of algorithms.
+    /// Return the names in a list of algorithms.
     fn names<Maker>(list: &[(&'static str, Maker)]) -> Vec<&'static str> {
         list.iter().map(|(name, _)| *name).collect()
     }

@@ -9,10 +9,10 @@ use pyo3::types::PyDict;
 use crate::columns::tables;
 use crate::guard::guarded;
 
-/// Carries out the order in a file, inside namespaces of its own: sets the network up, runs the traffic, writes the
-/// result.
+/// Execute the run specification in a file, inside namespaces of its own: set the network up, run the traffic, write
+/// the result.
 ///
-/// Tells how far it is on the standard output (`progress 0.25`); after an error (`error …`) it raises `SystemExit` with
+/// Writes progress (`progress 0.25`) to the standard output; after an error (`error …`) raises `SystemExit` with
 /// status 1.
 #[pyfunction]
 pub fn execute_run_spec(py: Python<'_>, path: &str) -> PyResult<()> {
@@ -28,10 +28,10 @@ pub fn execute_run_spec(py: Python<'_>, path: &str) -> PyResult<()> {
     })
 }
 
-/// The tables of a result file: table name → column name → values.
+/// Return the tables of a result file: table name → column name → values.
 #[pyfunction]
 pub fn linux_result<'py>(py: Python<'py>, result: &[u8]) -> PyResult<Bound<'py, PyDict>> {
-    let found = ackclock_linux::result::read(result)
+    let columns = ackclock_linux::result::read(result)
         .map_err(|error| PyValueError::new_err(error.to_string()))?;
-    tables(py, found)
+    tables(py, columns)
 }

@@ -25,15 +25,15 @@ impl Listing {
     #[allow(clippy::needless_pass_by_value)] // what Python gives is owned
     #[pyo3(signature = (path, filter=""))]
     fn new(path: PathBuf, filter: &str) -> PyResult<Self> {
-        let filter: Filter = filter.parse().map_err(|is_unreadable: FilterError| {
-            PyValueError::new_err(is_unreadable.to_string())
-        })?;
+        let filter: Filter = filter
+            .parse()
+            .map_err(|error: FilterError| PyValueError::new_err(error.to_string()))?;
         Ok(Self {
             listing: Mutex::new(listing::Listing::open(&path, Some(filter))),
         })
     }
 
-    /// Analyse at most `segments` segments, without holding the interpreter; return false at the end.
+    /// Read at most `segments` segments, without holding the interpreter; return false at the end.
     fn advance(&self, py: Python<'_>, segments: u64) -> PyResult<bool> {
         self.with(py, |listing| listing.advance(segments))
     }

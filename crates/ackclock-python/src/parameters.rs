@@ -8,12 +8,12 @@ use serde_json::Value;
 
 use crate::guard::guarded;
 
-/// Initial window with which a controller is tried, segments: no parameter's meaning depends on it.
+/// Initial window of a checked controller, in segments: no parameter's meaning depends on it.
 const INITIAL_WINDOW: f64 = 10.0;
 
-/// Try a qdisc's parameters (a JSON object) behind a link of `rate_bps`.
+/// Check a qdisc's parameters (a JSON object) behind a link of `rate_bps`.
 ///
-/// Raises `ValueError` with what is wrong. A discipline that the packet engine does not have passes.
+/// Raises `ValueError` with the reason if they are invalid. A qdisc that the packet engine does not have passes.
 #[pyfunction]
 pub fn check_queue(discipline: &str, parameters_json: &str, rate_bps: f64) -> PyResult<()> {
     let Some((_, maker)) = DISCIPLINES.iter().find(|(name, _)| *name == discipline) else {
@@ -28,9 +28,9 @@ pub fn check_queue(discipline: &str, parameters_json: &str, rate_bps: f64) -> Py
     made.map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
-/// Try a CCA's parameters (a JSON object).
+/// Check a CCA's parameters (a JSON object).
 ///
-/// Raises `ValueError` with what is wrong. A control that the packet engine does not have passes.
+/// Raises `ValueError` with the reason if they are invalid. A CCA that the packet engine does not have passes.
 #[pyfunction]
 pub fn check_congestion(kind: &str, parameters_json: &str) -> PyResult<()> {
     let Some((_, maker)) = CONTROLLERS.iter().find(|(name, _)| *name == kind) else {
@@ -40,10 +40,10 @@ pub fn check_congestion(kind: &str, parameters_json: &str) -> PyResult<()> {
     made.map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
-/// Try a CCA with complete parameters (a JSON object) in so many random histories, always the same.
+/// Test a CCA with complete parameters (a JSON object) in `histories` random histories, always the same ones.
 ///
-/// Returns what of the contract is broken, in words; `None` if all of it holds. Raises `ValueError` for text that is
-/// not JSON.
+/// Returns a description of the violated part of the contract; `None` if all of it holds. Raises `ValueError` for
+/// text that is not JSON.
 #[pyfunction]
 pub fn check_contract(
     py: Python<'_>,

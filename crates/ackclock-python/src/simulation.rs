@@ -46,14 +46,14 @@ impl Simulation {
         })
     }
 
-    /// Simulates up to `until_s` seconds, or the end of the plan; returns the time reached.
+    /// Simulate up to `until_s` seconds, or the end of the plan; return the time reached.
     fn advance(&self, py: Python<'_>, until_s: f64) -> PyResult<f64> {
         let until = time(until_s)?;
         self.with(py, |engine| engine.advance(until).seconds())
     }
 
-    /// Advance like `advance`, but stop after some tenths of a second's work. Returns the time reached and whether that
-    /// is all.
+    /// Advance like `advance`, but stop after some tenths of a second's work. Return the time reached, and true if that
+    /// is `until_s` or the end of the plan.
     fn advance_some(&self, py: Python<'_>, until_s: f64) -> PyResult<(f64, bool)> {
         let until = time(until_s)?;
         self.with(py, |engine| {

@@ -19,7 +19,7 @@ pub enum Step {
 /// A path from the document's root and its 1-based line.
 pub type PathLine = (Vec<Step>, usize);
 
-/// Lists every key and array item of `text` with its line, in the document's order of tables.
+/// List every key and array item of `text` with its line, in the document's order of tables.
 ///
 /// A key's line is that of the key itself, not of its value; a table's line is that of its header
 /// (or of its first mention, if it has no header of its own).

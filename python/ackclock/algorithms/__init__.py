@@ -1,12 +1,12 @@
-"""The catalog: one card per congestion control, queue discipline and TCP stack.
+"""The catalog: one spec per congestion control, queue discipline and TCP stack.
 
-A card is a TOML file named like the algorithm: `algorithms/congestion/cubic.toml`. It says what the algorithm is, where
+A spec is a TOML file named like the algorithm: `algorithms/congestion/cubic.toml`. It says what the algorithm is, where
 it comes from, how ours differs, and lists its parameters with units, defaults and ranges. A parameter's default lives
-here and nowhere else; a scenario gives some parameters, the card completes them, and an engine receives all of them.
+here and nowhere else; a scenario gives some parameters, the spec completes them, and an engine receives all of them.
 Where the real kernel has the algorithm, its table `[linux]` says how the kernel is told.
 
-Cards are our own files and the tests check them, so they are read without pydantic; it is imported when a user's
-values are checked by a card.
+Specs are our own files and the tests check them, so they are read without pydantic; it is imported when a user's
+values are checked by a spec.
 """
 
 from __future__ import annotations
@@ -116,8 +116,8 @@ class Parameter:
         """A value in SI units. Raises pydantic's `ValidationError`."""
         return self._adapter.validate_python(value, strict=True)
 
-    def of_card(self, value: Any) -> Any:
-        """A value that the card itself has, in SI units: as `read`, where it can without pydantic, a large import."""
+    def of_spec(self, value: Any) -> Any:
+        """A value that the spec itself has, in SI units: as `read`, where it can without pydantic, a large import."""
         from ackclock.input import units
 
         if self.kind in ("boolean", "choice", "text", "integer"):
@@ -142,7 +142,7 @@ class Variant:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Card:
+class AlgorithmSpec:
     """All that is known of an algorithm or a TCP stack, apart from its code."""
 
     name: str
@@ -194,7 +194,7 @@ class Card:
     def _read(self, variant: str | None) -> dict[str, Any]:
         chosen = self.variants[variant].parameters if variant else {}
         found = {name: chosen.get(name, parameter.default) for name, parameter in self.parameters.items()}
-        return {name: None if value is None else self.parameters[name].of_card(value) for name, value in found.items()}
+        return {name: None if value is None else self.parameters[name].of_spec(value) for name, value in found.items()}
 
     def kernel_parameters(self, form: type[Form]) -> dict[str, Form]:
         """The parameters that the kernel is told in this form: `told(Word)` is `{"limit": Word(word="limit"), …}`."""
@@ -209,27 +209,27 @@ class Card:
         return {self.key(name): values[name] for name in self.parameters if name in values}
 
 
-#: Cards that are in no file, or in place of a file's: of what one call brings along.
-_USER_SUPPLIED: dict[tuple[Family, str], Card] = {}
+#: Specs that are in no file, or in place of a file's: of what one call brings along.
+_USER_SUPPLIED: dict[tuple[Family, str], AlgorithmSpec] = {}
 
 
-def bring(card_of_call: Card) -> None:
-    """Adds a card for as long as this process lasts, in place of one of the same name."""
+def bring(card_of_call: AlgorithmSpec) -> None:
+    """Adds a spec for as long as this process lasts, in place of one of the same name."""
     _USER_SUPPLIED[card_of_call.family, card_of_call.name] = card_of_call
     names.cache_clear()
-    card.cache_clear()
+    spec.cache_clear()
 
 
 @cache
 def names(family: Family) -> tuple[str, ...]:
-    """The names of a family's cards, sorted."""
+    """The names of a family's specs, sorted."""
     brought = {name for other, name in _USER_SUPPLIED if other == family}
     return tuple(sorted(brought | {path.stem for path in (Path(__file__).parent / family).glob("*.toml")}))
 
 
 @cache
-def card(family: Family, name: str) -> Card:
-    """A card. Raises `InputError` for an unknown name."""
+def spec(family: Family, name: str) -> AlgorithmSpec:
+    """A spec. Raises `InputError` for an unknown name."""
     if brought := _USER_SUPPLIED.get((family, name)):
         return brought
     if name not in names(family):
@@ -239,15 +239,15 @@ def card(family: Family, name: str) -> Card:
     return made(family, _values(_text(family, name)))
 
 
-def made(family: Family, content: Mapping[str, Any]) -> Card:
-    """The card that a file's content is. Raises `TypeError` for a key that cards do not have, or that is missing."""
+def made(family: Family, content: Mapping[str, Any]) -> AlgorithmSpec:
+    """The spec that a file's content is. Raises `TypeError` for a key that specs do not have, or that is missing."""
     tables: dict[str, Any] = {
         "references": [Reference(**table) for table in content.get("references", ())],
         "parameters": {name: Parameter(**table) for name, table in content.get("parameters", {}).items()},
         "variants": {name: Variant(**table) for name, table in content.get("variants", {}).items()},
         "linux": linux(content["linux"]) if "linux" in content else None,
     }
-    return Card(family=family, **{**content, **tables})
+    return AlgorithmSpec(family=family, **{**content, **tables})
 
 
 def title(family: Family, name: str) -> str:
@@ -257,7 +257,7 @@ def title(family: Family, name: str) -> str:
 
 
 def _values(text: str) -> dict[str, Any]:
-    from ackclock import _core  # reads all cards much faster than `tomllib`
+    from ackclock import _core  # reads all specs much faster than `tomllib`
 
     return _core.toml_values(text)
 
@@ -268,14 +268,14 @@ def _text(family: Family, name: str) -> str:
 
 def in_linux(family: Family) -> tuple[str, ...]:
     """The names of a family's algorithms that the real kernel has, sorted."""
-    return tuple(name for name in names(family) if card(family, name).linux)
+    return tuple(name for name in names(family) if spec(family, name).linux)
 
 
-def find(name: str) -> list[Card]:
-    """The cards of that name in any family (`linux` is a stack, `cubic` a congestion control)."""
-    return [card(family, name) for family in FAMILIES if name in names(family)]
+def find(name: str) -> list[AlgorithmSpec]:
+    """The specs of that name in any family (`linux` is a stack, `cubic` a congestion control)."""
+    return [spec(family, name) for family in FAMILIES if name in names(family)]
 
 
-def every() -> list[Card]:
-    """All cards, by family and name."""
-    return [card(family, name) for family in FAMILIES for name in names(family)]
+def every() -> list[AlgorithmSpec]:
+    """All specs, by family and name."""
+    return [spec(family, name) for family in FAMILIES for name in names(family)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from ackclock.algorithms import Card
+from ackclock.algorithms import AlgorithmSpec
 
 #: The top of the checkout that this package is in, if it is in one.
 CHECKOUT = Path(__file__).parents[3]
@@ -15,26 +15,26 @@ SOURCES = Path("crates/ackclock-congestion/src")
 LIST = SOURCES / "lib.rs"
 
 
-def missing(card: Card) -> str:
+def missing(spec: AlgorithmSpec) -> str:
     """Return why an algorithm's code is missing in this build, in one line with what to do; empty if it is there."""
-    why = reason(card)
-    return why and f"the card {card.name} has no code in this build of ackclock: {why}"
+    why = reason(spec)
+    return why and f"the spec {spec.name} has no code in this build of ackclock: {why}"
 
 
-def reason(card: Card) -> str:
+def reason(spec: AlgorithmSpec) -> str:
     """Why a control's code is not in this build; empty if it is.
 
-    Nothing is missing of what only the real kernel has by design: a card with a table `[linux]`, and no Rust file.
+    Nothing is missing of what only the real kernel has by design: a spec with a table `[linux]`, and no Rust file.
     """
-    source = SOURCES / f"{card.name}.rs"
-    if card.family != "congestion" or _only_in_kernel(card, source) or _is_built(card.name, source):
+    source = SOURCES / f"{spec.name}.rs"
+    if spec.family != "congestion" or _only_in_kernel(spec, source) or _is_built(spec.name, source):
         return ""
     if not (CHECKOUT / LIST).is_file():
-        return "found no checkout around it; expected a card of this version"
+        return "found no checkout around it; expected a spec of this version"
     if not (CHECKOUT / source).is_file():
         return f"found no {source}; expected its Rust file"
-    if not _is_listed(card.name):
-        return f"found no line {card.name} in controllers! of {LIST}; expected one"
+    if not _is_listed(spec.name):
+        return f"found no line {spec.name} in controllers! of {LIST}; expected one"
     return f"{source} is not compiled yet; `make setup` builds it"
 
 
@@ -44,8 +44,8 @@ def stale(name: str, sources: Path = SOURCES, list_file: Path = LIST) -> str:
     return str(changed[0]) if changed else ""
 
 
-def _only_in_kernel(card: Card, source: Path) -> bool:
-    return card.linux is not None and not card.linux.user_supplied and not (CHECKOUT / source).is_file()
+def _only_in_kernel(spec: AlgorithmSpec, source: Path) -> bool:
+    return spec.linux is not None and not spec.linux.user_supplied and not (CHECKOUT / source).is_file()
 
 
 def _is_built(name: str, source: Path) -> bool:

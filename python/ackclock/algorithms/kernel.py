@@ -1,4 +1,4 @@
-"""A card's table `[linux]`: how the real kernel is told of an algorithm that it has.
+"""A spec's table `[linux]`: how the real kernel is told of an algorithm that it has.
 
 The table says where the algorithm is in the kernel, and `[linux.parameters]` in which form the kernel has each
 parameter. The engine linux makes its commands and its refusals from it.
@@ -40,7 +40,7 @@ class Word:
     #: A boolean: the word for false, if tc has one.
     otherwise: str = ""
     #: tc takes whole numbers only, without a unit; others are refused.
-    whole: bool = False
+    is_integer: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +64,7 @@ class Clock:
     clock: Literal[True]
 
 
-#: The forms in which the kernel is told of a parameter.
+#: The forms of an algorithm's parameter in the kernel.
 KernelParameter: TypeAlias = Knob | Word | Fixed | Absent | Clock
 
 
@@ -78,16 +78,20 @@ class Linux:
     ours: bool = False
     #: A control: whether its module is one that the user brings (`--module FILE`), loaded with all its knobs.
     user_supplied: bool = False
-    #: A discipline that is made of another: that one, whose card has the words.
+    #: A discipline that is made of another: that one, whose spec has the words.
     discipline: str = ""
-    #: The card's parameters, a discipline's in the order of tc's words; the engine computes from what is missing.
+    #: The spec's parameters, a discipline's in the order of tc's words; the engine computes from what is missing.
     parameters: Mapping[str, KernelParameter] = field(default_factory=dict)
 
 
 def linux(table: Mapping[str, Any]) -> Linux:
-    """A card's table `[linux]`. Raises `TypeError` for keys that it cannot have."""
+    """A spec's table `[linux]`. Raises `TypeError` for keys that it cannot have."""
     parameters = {name: _kernel_parameter(form) for name, form in table.get("parameters", {}).items()}
     return Linux(**{**table, "parameters": parameters})
+
+
+#: Keys of a form whose fields have other names.
+_FIELDS = {"whole": "is_integer"}
 
 
 def _kernel_parameter(table: Mapping[str, Any]) -> KernelParameter:
@@ -97,5 +101,5 @@ def _kernel_parameter(table: Mapping[str, Any]) -> KernelParameter:
     }  # fmt: skip
     for key, form in forms.items():
         if key in table:
-            return form(**table)
+            return form(**{_FIELDS.get(name, name): value for name, value in table.items()})
     raise TypeError(f"found {dict(table)}; expected one of the keys {', '.join(forms)}")

@@ -24,14 +24,14 @@ class Given:
 
 @dataclass(frozen=True, slots=True)
 class FromCard:
-    """An annotation: a name or a table that a card of the family describes becomes a `Given`."""
+    """An annotation: a name or a table that a spec of the family describes becomes a `Given`."""
 
     family: Family
     short: bool = False
     default: str | None = None
 
     def read(self, value: object) -> Given:
-        """The parameters, checked against the card's units and ranges."""
+        """The parameters, checked against the spec's units and ranges."""
         if isinstance(value, Given):
             return value
         key, known = algorithms.NAME_KEYS[self.family], algorithms.names(self.family)
@@ -47,7 +47,7 @@ class FromCard:
     def _given(self, value: Mapping[str, Any], known: tuple[str, ...]) -> Given:
         key = algorithms.NAME_KEYS[self.family]
         name = self._checked_name(value.get(key, self.default), (key,), known)
-        table = algorithms.card(self.family, name).table.model_validate(value)
+        table = algorithms.spec(self.family, name).table.model_validate(value)
         given = {field: getattr(table, field) for field in table.model_fields_set - {key, "variant"}}
         return Given(name if key in value else None, given, getattr(table, "variant", None))
 
@@ -61,7 +61,7 @@ class FromCard:
 
     def __get_pydantic_json_schema__(self, schema: object, handler: object) -> dict[str, Any]:
         key, known = algorithms.NAME_KEYS[self.family], algorithms.names(self.family)
-        tables = [_inline(algorithms.card(self.family, name).table.model_json_schema()) for name in known]
+        tables = [_inline(algorithms.spec(self.family, name).table.model_json_schema()) for name in known]
         for table in tables:
             table["required"] = [*table.get("required", []), *([] if self.default else [key])]
         return {"anyOf": [*([{"enum": list(known)}] if self.short else []), *tables]}

@@ -1,4 +1,4 @@
-"""Candidate congestion control algorithms for captured flows, as `candidates.json` lists them.
+"""The controls that captured flows may have used, as their specs describe them: what `candidates.json` holds.
 
 `tools/generated_data.py` makes that file from this.
 """
@@ -12,19 +12,19 @@ from ackclock import _core, algorithms
 
 
 def text() -> str:
-    """Return the JSON text: every CCA with the default parameters of its spec, one a line."""
-    lines = (json.dumps(_candidate(algorithms.card("congestion", name))) for name in _core.CONGESTION_CONTROLS)
+    """The controls with the parameters that their specs have as defaults, a line each."""
+    lines = (json.dumps(_candidate(algorithms.spec("congestion", name))) for name in _core.CONGESTION_CONTROLS)
     return "[\n" + ",\n".join(lines) + "\n]\n"
 
 
-def _candidate(card: algorithms.Card) -> dict[str, Any]:
+def _candidate(spec: algorithms.AlgorithmSpec) -> dict[str, Any]:
     return {
-        "name": card.name,
-        "parameters": {card.key(name): value for name, value in card.complete({}).items()},
-        "deployed": (card.linux is not None and not card.linux.ours) or card.name in _defaults(),
+        "name": spec.name,
+        "parameters": {spec.key(name): value for name, value in spec.complete({}).items()},
+        "deployed": (spec.linux is not None and not spec.linux.ours) or spec.name in _defaults(),
     }
 
 
 def _defaults() -> frozenset[str]:
-    """Return the default CCAs of the TCP stacks that are known."""
-    return frozenset(algorithms.card("stack", name).congestion for name in algorithms.names("stack"))
+    """Return the default CCAs of the TCP stacks."""
+    return frozenset(algorithms.spec("stack", name).congestion for name in algorithms.names("stack"))

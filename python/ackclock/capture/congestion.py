@@ -10,7 +10,7 @@ from ackclock import _core
 
 Ranking: TypeAlias = Sequence[Mapping[str, Any]]
 
-#: All candidates, as `_core.Capture.congestion` takes them: to read their cards takes longer than many a capture.
+#: All candidates, as `_core.Capture.congestion` takes them: to read their specs takes longer than many a capture.
 CANDIDATES = Path(__file__).parent / "candidates.json"
 
 #: Name where nothing fits.

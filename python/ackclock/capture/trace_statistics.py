@@ -48,7 +48,7 @@ SCHEMA |= {"n": pl.Int64}
 
 @checked(
     data=arguments.RECORDED,
-    flood=arguments.whole(1, 2**31),
+    flood=arguments.integer(1, 2**31),
     link_bps=optional(arguments.number(1.0, expected="a rate in bit/s")),
 )
 def trace(data: Recorded, flood: int = FLOOD, *, link_bps: float | None = None) -> pl.DataFrame:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ackclock.experiments.cluster.target import Place
     from ackclock.experiments.cost.forecast import Forecast
     from ackclock.gallery import Entry
-    from ackclock.gallery.ablations import Mechanism
+    from ackclock.gallery.ablations import Ablation
 
 
 @click.command(cls=Command)
@@ -125,7 +125,7 @@ def _run_entries(chosen: Sequence[Entry], settings: Settings, target: Place | No
 
 
 def _run_ablations(
-    chosen: Mapping[Entry, Sequence[Mechanism]], settings: Settings, target: Place | None, *, dry_run: bool
+    chosen: Mapping[Entry, Sequence[Ablation]], settings: Settings, target: Place | None, *, dry_run: bool
 ) -> None:
     from ackclock.cli import forecast
     from ackclock.cli.terminal import reproduction
@@ -166,6 +166,6 @@ def _restricted(entry: Entry, engine: str | None, interpretation: str | None) ->
     """Return the entry with only the named engines and interpretations."""
     from ackclock.cli import run_jobs
 
-    some = entry.alone(run_jobs.engine_names(engine)) if engine else entry
+    some = entry.with_engines(run_jobs.engine_names(engine)) if engine else entry
     known = [each.name for each in entry.readings.every]
     return some.read_as(_names(interpretation, known)) if interpretation else some

@@ -85,7 +85,7 @@ def _metrics_table(outcome: Outcome) -> Table:
         label = f"{known.label} ({metric.where})" if metric.where else known.label
         values = [
             numbers.NOTHING if value is None else numbers.value(value, known.unit)
-            for value in (metric.given, metric.again)
+            for value in (metric.given, metric.rerun)
         ]
         table.add_row(label, *values, metric.verdict)
     return table

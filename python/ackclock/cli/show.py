@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from ackclock.algorithms import Card
+    from ackclock.algorithms import AlgorithmSpec
     from ackclock.scenario.key_reference import Described
 
 #: Similar names that the message for an unknown one suggests.
@@ -152,7 +152,7 @@ def print_catalog() -> None:
     console.print("\nackclock show NAME prints an algorithm's parameters, references and files.")
 
 
-def _print_algorithm(console: Console, spec: Card) -> None:
+def _print_algorithm(console: Console, spec: AlgorithmSpec) -> None:
     from ackclock.algorithms import code
 
     _bold(console, f"{spec.title} ({spec.family}: {spec.name})")
@@ -170,7 +170,7 @@ def _print_algorithm(console: Console, spec: Card) -> None:
     _print_list(console, "Files", [str(path) for path in _files(spec.name)])
 
 
-def _parameters(spec: Card) -> Table:
+def _parameters(spec: AlgorithmSpec) -> Table:
     from rich.text import Text
 
     table = _table("parameter", "default", "range", "meaning (source)")

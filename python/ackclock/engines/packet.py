@@ -39,7 +39,7 @@ class PacketEngine(Engine):
     )
 
     def unsupported(self, plan: Plan) -> list[Unsupported]:
-        """Algorithms that the simulator has not; of one with a card, why its code is not there."""
+        """Algorithms that the simulator has not; of one with a spec, why its code is not there."""
         return [_explained(each, plan) for each in unsupported_features(plan, self)]
 
     def is_stochastic(self, plan: Plan) -> bool:
@@ -67,7 +67,7 @@ def _explained(lacking: Unsupported, plan: Plan) -> Unsupported:
     """With the reason, if it is a control whose code is not built."""
     kinds = {group.congestion.kind for group in plan.groups if group.congestion}
     kind = next((kind for kind in kinds if lacking.what == features.congestion(kind)), None)
-    why = code.reason(algorithms.card("congestion", kind)) if kind else ""
+    why = code.reason(algorithms.spec("congestion", kind)) if kind else ""
     return replace(lacking, what=f"{lacking.what}: {why}") if why else lacking
 
 

@@ -113,7 +113,7 @@ def _csv(sweep: Swept, names: Sequence[str]) -> str:
     file = StringIO()
     rows = csv.writer(file, lineterminator="\n")
     ends = ("mean", "ci95_low", "ci95_high")
-    keys = [(axis.key, swept_quantities.beside(axis)) for axis in sweep.axes]
+    keys = [(axis.key, swept_quantities.numeric_column(axis)) for axis in sweep.axes]
     heads = [head for key, of in keys for head in (key, *([of.column] if of else []))]
     rows.writerow([*heads, "n", *(f"{name}_{end}" for name in names for end in ends)])
     for point in sweep.points:

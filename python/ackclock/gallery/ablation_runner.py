@@ -11,7 +11,7 @@ from ackclock.dataset.result_kind import Kind
 from ackclock.engines.engine import Progress, circumstances, no_progress
 from ackclock.errors import InputError
 from ackclock.gallery import cases, page, runner, staleness
-from ackclock.gallery.ablations import TABLE, Mechanism
+from ackclock.gallery.ablations import TABLE, Ablation
 from ackclock.gallery.entry import Entry
 from ackclock.gallery.result import FULL, QUICK, Judged, Result
 from ackclock.gallery.verdict import Row
@@ -23,16 +23,16 @@ def place(out: Path, entry: Entry) -> Path:
     return out / f"{entry.id}-switched"
 
 
-def standing_result(entry: Entry, chosen: Sequence[Mechanism], folder: Path, *, quick: bool = False) -> Result | None:
+def stored_result(entry: Entry, chosen: Sequence[Ablation], folder: Path, *, quick: bool = False) -> Result | None:
     """Return the stored result of ablations, if nothing that it depends on has changed."""
     names = [each.name for each in chosen]
-    made = staleness.made_of(entry, QUICK if quick else FULL, runner.lacking(entry), names)
+    made = staleness.made_of(entry, QUICK if quick else FULL, runner.missing(entry), names)
     return staleness.result(entry, folder, TABLE, made)
 
 
 def run(
     entry: Entry,
-    chosen: Sequence[Mechanism],
+    chosen: Sequence[Ablation],
     folder: Path,
     *,
     quick: bool = False,
@@ -50,19 +50,21 @@ def run(
     """
     result_kind.check(folder, Kind.REPRODUCTION)
     names, scale = [each.name for each in chosen], QUICK if quick else FULL
-    made = staleness.made_of(entry, scale, runner.lacking(entry), names)
+    made = staleness.made_of(entry, scale, runner.missing(entry), names)
     passes = [_pass(entry, each, quick=quick) for each in chosen]
     tell = runner.Part(progress, sum(len(plans) for each in passes for plans in each.plans.values()))
-    how = runner.How(jobs, command, twins=False)
+    how = runner.How(jobs, command, perturbed=False)
     with folders.replace_folder(folder, manifests.is_note(folder)) as new:
         rows: list[Judged] = []
         for mechanism, each in zip(chosen, passes, strict=True):
-            found = {engine: runner.Found() for engine in each.plans}
+            found = {engine: runner.EngineResult() for engine in each.plans}
             for engine, plans in each.plans.items():
                 runner.measure(entry, plans, found[engine], each.folder(new) / engine, tell, how)
             if entry.examine:
                 place = each.folder(new) / runner.HOST
-                found[runner.HOST] = runner.Found(runner.examined(entry, place, quick=quick, **mechanism.changes))
+                found[runner.HOST] = runner.EngineResult(
+                    runner.examined(entry, place, quick=quick, **mechanism.changes)
+                )
             rows += _moved(entry, mechanism, runner.rows_of(entry, found, [each], each), scale)
         result = Result(entry.id, rows)
         with folders.write_errors(new):
@@ -75,7 +77,7 @@ def run(
     return result
 
 
-def plans(entry: Entry, mechanism: Mechanism, engine: str, *, quick: bool = False) -> dict[str, Plan]:
+def plans(entry: Entry, mechanism: Ablation, engine: str, *, quick: bool = False) -> dict[str, Plan]:
     """Return the plans of an ablation by case. Raises `InputError` for mistakes in the entry's files."""
     reading, switched = mechanism.layers(entry.readings)
     every = cases.contents(entry.folder, engine=engine, quick=quick, reading=reading, switched=switched)
@@ -91,19 +93,19 @@ def plans(entry: Entry, mechanism: Mechanism, engine: str, *, quick: bool = Fals
     }
 
 
-def listed(entry: Entry, chosen: Sequence[Mechanism], *, quick: bool = False) -> list[tuple[Plan, str]]:
+def listed(entry: Entry, chosen: Sequence[Ablation], *, quick: bool = False) -> list[tuple[Plan, str]]:
     """Return the runs of ablations of an entry: plans, each with its engine. Raises `InputError` as `plans` does."""
     passes = [_pass(entry, each, quick=quick) for each in chosen]
     return [(plan, engine) for each in passes for engine, of in each.plans.items() for plan in of.values()]
 
 
-def _pass(entry: Entry, mechanism: Mechanism, *, quick: bool) -> runner.Pass:
-    lacks = runner.lacks_of(entry)
+def _pass(entry: Entry, mechanism: Ablation, *, quick: bool) -> runner.Pass:
+    lacks = runner.warn_missing(entry)
     found = {name: {} if lacks[name] else plans(entry, mechanism, name, quick=quick) for name in lacks}
     return runner.Pass(mechanism.layers(entry.readings)[1], {name: of for name, of in found.items() if of})
 
 
-def _moved(entry: Entry, mechanism: Mechanism, rows: Mapping[str, Sequence[Row]], scale: str) -> list[Judged]:
+def _moved(entry: Entry, mechanism: Ablation, rows: Mapping[str, Sequence[Row]], scale: str) -> list[Judged]:
     """The rows of the claims that a mechanism moves, where the switched runs have a value."""
     return [
         Judged.of(row, label, entry.published[row.claim].unit, scale, mechanism.name)

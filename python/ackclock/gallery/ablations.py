@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from ackclock.errors import InputError
-from ackclock.gallery.interpretations import NONE, Reading, Readings, tables_of
+from ackclock.gallery.interpretations import NONE, Interpretation, Interpretations, tables_of
 from ackclock.input.fields import shown
 
 #: The file's name in an entry's folder, and the table of what the last switched runs at full scale gave.
@@ -36,11 +36,11 @@ _KEYS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Mechanism:
+class Ablation:
     """One change of the scenario, what it is said to show, and the claims whose rows it moves."""
 
     name: str
-    says: str
+    description: str
     moves: Sequence[str]
     changes: Mapping[str, Any] = field(default_factory=dict)
     at: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -52,18 +52,21 @@ class Mechanism:
         """Return True if an engine runs a case of it."""
         return (self.engines is None or engine in self.engines) and (self.cases is None or case in self.cases)
 
-    def layers(self, readings: Readings) -> tuple[Reading, Reading]:
+    def layers(self, readings: Interpretations) -> tuple[Interpretation, Interpretation]:
         """The reading that it changes, and its own changes."""
         base = next((reading for reading in readings.every if reading.name == self.reading), NONE)
-        return base, Reading(self.name, self.says, self.changes, self.at)
+        return base, Interpretation(self.name, self.description, self.changes, self.at)
 
 
-def read(folder: Path, readings: Readings) -> Sequence[Mechanism]:
+def read(folder: Path, readings: Interpretations) -> Sequence[Ablation]:
     """The mechanisms of an entry's folder, none without the file. Raises `InputError` for what is wrong in it."""
     path = folder / FILE
     if not path.is_file():
         return ()
-    found = [Mechanism(**table) for table in tables_of(path, "mechanism", _KEYS, ("name", "says", "moves"))]
+    found = [
+        Ablation(description=table.pop("says"), **table)
+        for table in tables_of(path, "mechanism", _KEYS, ("name", "says", "moves"))
+    ]
     known = [reading.name for reading in readings.every]
     for number, each in enumerate(found, 1):
         if each.reading and each.reading not in known:

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from ackclock.errors import InputError, Problem
-from ackclock.gallery.interpretations import NONE, Reading
+from ackclock.gallery.interpretations import NONE, Interpretation
 from ackclock.input.fields import Loc, dotted, shown
 from ackclock.input.source import Source, source_text
 from ackclock.plan import Plan
@@ -43,8 +43,8 @@ def plans(
     *,
     engine: str | None = None,
     quick: bool = False,
-    reading: Reading = NONE,
-    switched: Reading = NONE,
+    reading: Interpretation = NONE,
+    switched: Interpretation = NONE,
 ) -> dict[str, Plan]:
     """The plan of each case, for an engine. Raises `ScenarioError` or `InputError` for what is wrong in the files."""
     found = contents(folder, engine=engine, quick=quick, reading=reading, switched=switched)
@@ -56,8 +56,8 @@ def contents(
     *,
     engine: str | None = None,
     quick: bool = False,
-    reading: Reading = NONE,
-    switched: Reading = NONE,
+    reading: Interpretation = NONE,
+    switched: Interpretation = NONE,
 ) -> dict[str, Mapping[str, Any]]:
     """The tables of each case, for an engine; `switched` is what a mechanism changes in the reading.
 
@@ -76,7 +76,7 @@ def contents(
     }
 
 
-def _read_as(reading: Reading, values: tuple[str, ...], changes: Mapping[str, Any]) -> Mapping[str, Any]:
+def _read_as(reading: Interpretation, values: tuple[str, ...], changes: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the changes of a case, with those of an interpretation."""
     for more in (reading.changes, *(reading.at[value] for value in values if value in reading.at)):
         changes = merged(changes, more)

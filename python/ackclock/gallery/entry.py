@@ -15,8 +15,8 @@ from typing import Any, cast
 from ackclock.dataset import Dataset
 from ackclock.errors import InputError
 from ackclock.gallery import ablations, interpretations
-from ackclock.gallery.ablations import Mechanism
-from ackclock.gallery.interpretations import Reading, Readings
+from ackclock.gallery.ablations import Ablation
+from ackclock.gallery.interpretations import Interpretation, Interpretations
 from ackclock.gallery.measurements import Measure, Measured, Values
 from ackclock.gallery.verdict import Row
 from ackclock.input.fields import shown
@@ -91,7 +91,7 @@ class Entry:
         """The engines that it is made for."""
         return () if self.examine else tuple(self._part("check", "ENGINES"))
 
-    def alone(self, engines: Sequence[str]) -> Entry:
+    def with_engines(self, engines: Sequence[str]) -> Entry:
         """The entry with these of its engines alone. Raises `InputError` for others."""
         for engine in engines:
             if engine not in self.all_engines:
@@ -99,12 +99,12 @@ class Entry:
         return replace(self, only=tuple(engines))
 
     @cached_property
-    def readings(self) -> Readings:
+    def readings(self) -> Interpretations:
         """The ways in which the paper can be read, if `readings.toml` names several. Raises `InputError`."""
         return interpretations.read(self.folder)
 
     @property
-    def chosen(self) -> Sequence[Reading]:
+    def chosen(self) -> Sequence[Interpretation]:
         """The readings that are to be run."""
         return [reading for reading in self.readings.every if not self.read or reading.name in self.read]
 
@@ -117,11 +117,11 @@ class Entry:
         return replace(self, read=tuple(names))
 
     @cached_property
-    def mechanisms(self) -> Sequence[Mechanism]:
+    def mechanisms(self) -> Sequence[Ablation]:
         """Return the ablations of `mechanisms.toml`, if there is one. Raises `InputError`."""
         return ablations.read(self.folder, self.readings)
 
-    def switched(self, names: Sequence[str]) -> Sequence[Mechanism]:
+    def switched(self, names: Sequence[str]) -> Sequence[Ablation]:
         """These of its mechanisms, or with `all` every one. Raises `InputError` for others."""
         known = [each.name for each in self.mechanisms]
         for name in names:
@@ -141,10 +141,10 @@ class Entry:
     def runs(self, engine: str, case: str, *, quick: bool = False) -> bool:
         """Return True if an engine runs a case: all do, unless `check.py` has a function `runs(engine, case)`.
 
-        Of those, `--quick` leaves out what a function `looks(engine, case)` says no to, if there is one.
+        Of those, `--quick` leaves out what a function `is_quick(engine, case)` says no to, if there is one.
         """
         rules: list[Callable[[str, str], bool] | None]
-        rules = [getattr(self._check, name, None) for name in ("runs", *["looks"] * quick)]
+        rules = [getattr(self._check, name, None) for name in ("runs", *["is_quick"] * quick)]
         return all(rule is None or rule(engine, case) for rule in rules)
 
     def fed(self, engine: str, case: str, plan: Plan, result: Callable[[str, str], Dataset]) -> Plan:
@@ -191,25 +191,25 @@ class Entry:
     def check(self, measured: Measured) -> list[Row]:
         """The rows with their verdicts. Raises `InputError` for a claim that is not published."""
         rule = cast("Callable[[Measured, Mapping[str, Published]], list[Row]]", self._part("check", "check"))
-        return self._known(rule(measured, self.published))
+        return self._check_claims(rule(measured, self.published))
 
-    def beside(self, measured: Mapping[str, Measured]) -> list[Row] | dict[str, list[Row]]:
-        """Rows that set engines beside each other, if `check.py` has a function `beside(measured, published)`.
+    def compare(self, measured: Mapping[str, Measured]) -> list[Row] | dict[str, list[Row]]:
+        """Rows that set engines beside each other, if `check.py` has a function `compare(measured, published)`.
 
         Or by the engines' names, where they are not about all of them.
         """
         rule: Callable[[Mapping[str, Measured], Mapping[str, Published]], list[Row] | dict[str, list[Row]]] | None
-        rule = getattr(self._check, "beside", None)
+        rule = getattr(self._check, "compare", None)
         found = [] if rule is None else rule(measured, self.published)
         if isinstance(found, dict):
-            return {engines: self._known(rows) for engines, rows in found.items()}
-        return self._known(found)
+            return {engines: self._check_claims(rows) for engines, rows in found.items()}
+        return self._check_claims(found)
 
     @cached_property
     def _check(self) -> ModuleType:
         return _module(self.folder / "check.py")
 
-    def _known(self, rows: list[Row]) -> list[Row]:
+    def _check_claims(self, rows: list[Row]) -> list[Row]:
         for row in rows:
             if row.claim not in self.published:
                 raise InputError(f"{self.folder / 'check.py'}: found {shown(row.claim)}; expected a published claim")

@@ -178,7 +178,7 @@ def epoch_bars(ax: Axes, data: Dataset, label: str) -> None:
     ax.set_title(label)
 
 
-def windows_together(ax: Axes, runs: Mapping[str, Dataset], span_s: float, label: str) -> None:
+def overlay_windows(ax: Axes, runs: Mapping[str, Dataset], span_s: float, label: str) -> None:
     """The windows of one flow in several runs over each other, `span_s` from a loss on.
 
     Each from the loss in the measured part that begins its longest cycle, since the runs are not in step.

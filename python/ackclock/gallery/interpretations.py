@@ -39,11 +39,11 @@ _KEYS = {"name": str, "says": str, "changes": dict, "at": dict, "engines": list}
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class Interpretation:
     """One way to read a paper: what it says in a sentence, and what changes in the scenario."""
 
     name: str
-    says: str
+    description: str
     changes: Mapping[str, Any] = field(default_factory=dict)
     at: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     engines: Sequence[str] | None = None
@@ -54,14 +54,14 @@ class Reading:
 
 
 #: Interpretation where the paper leaves no choice.
-NONE = Reading("", "")
+NONE = Interpretation("", "")
 
 
 @dataclass(frozen=True, slots=True)
-class Readings:
+class Interpretations:
     """All readings of an entry; `engines` are those whose set-up they change, None for every one."""
 
-    every: Sequence[Reading] = ()
+    every: Sequence[Interpretation] = ()
     engines: Sequence[str] | None = None
 
     def concern(self, engine: str) -> bool:
@@ -69,13 +69,16 @@ class Readings:
         return bool(self.every) and (self.engines is None or engine in self.engines)
 
 
-def read(folder: Path) -> Readings:
+def read(folder: Path) -> Interpretations:
     """The readings of an entry's folder, none without the file. Raises `InputError` for what is wrong in it."""
     path = folder / FILE
     if not path.is_file():
-        return Readings()
-    every = [Reading(**table) for table in tables_of(path, "reading", _KEYS, ("name", "says"), {"engines": list})]
-    return Readings(every, _toml(path).get("engines"))
+        return Interpretations()
+    every = [
+        Interpretation(description=table.pop("says"), **table)
+        for table in tables_of(path, "reading", _KEYS, ("name", "says"), {"engines": list})
+    ]
+    return Interpretations(every, _toml(path).get("engines"))
 
 
 def tables_of(
@@ -86,7 +89,7 @@ def tables_of(
     `beside` are the keys that may stand beside them. Raises `InputError` for what is wrong.
     """
     found = _toml(path)
-    _known(path, "", found, {**(beside or {}), key: list})
+    _check_keys(path, "", found, {**(beside or {}), key: list})
     tables = found.get(key, ())
     for number, table in enumerate(tables, 1):
         _check(path, f"{key} {number}", table, keys, needed)
@@ -106,7 +109,7 @@ def _toml(path: Path) -> dict[str, Any]:
 def _check(path: Path, place: str, table: Any, keys: Mapping[str, type], needed: Sequence[str]) -> None:
     if not isinstance(table, dict):
         raise InputError(f"{path}: {place}: found {shown(table)}; expected a table")
-    _known(path, f"{place}: ", table, keys)
+    _check_keys(path, f"{place}: ", table, keys)
     for key in needed:
         if not table.get(key):
             raise InputError(f"{path}: {place}: {key}: found nothing; expected words")
@@ -116,7 +119,7 @@ def _check(path: Path, place: str, table: Any, keys: Mapping[str, type], needed:
         )
 
 
-def _known(path: Path, place: str, table: Mapping[str, Any], keys: Mapping[str, type]) -> None:
+def _check_keys(path: Path, place: str, table: Mapping[str, Any], keys: Mapping[str, type]) -> None:
     for key, value in table.items():
         if key not in keys:
             raise InputError(f"{path}: {place}found the key {shown(key)}; expected of {', '.join(keys)}")

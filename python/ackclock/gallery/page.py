@@ -92,7 +92,9 @@ UNRUN = "The rule exists; the entry has not been run at full scale yet."
 
 def _readings(entry: Entry, result: Result) -> str:
     """Return the interpretations that the paper allows, and the verdict of each."""
-    lines = [(reading.name, reading.says, *outcome(entry, result, reading.name)) for reading in entry.readings.every]
+    lines = [
+        (reading.name, reading.description, *outcome(entry, result, reading.name)) for reading in entry.readings.every
+    ]
     return _table(("interpretation", "what the paper's wording allows", "verdict", "the paper's own figures"), lines)
 
 
@@ -125,7 +127,7 @@ def _mechanisms(entry: Entry, result: Result, switched: Result) -> str:
         if rows := [row for row in switched.rows if row.reading == each.name]:
             on = f", read as: {each.reading}" if each.reading else ""
             lines = [moved(entry, result, each.reading, row) for row in rows]
-            parts += [f"**{each.name}**{on}. {each.says}", "", _table(head, lines)]
+            parts += [f"**{each.name}**{on}. {each.description}", "", _table(head, lines)]
     return "\n".join(parts)
 
 

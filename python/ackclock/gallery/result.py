@@ -102,7 +102,7 @@ class Result:
     def _of(self, name: str) -> list[Judged]:
         return [row for row in self.rows if row.reading in ("", name)]
 
-    def beside(self, new: Result) -> Result:
+    def merged(self, new: Result) -> Result:
         """With another result's rows in place of its own of the same engines and readings; new ones' come last."""
         taken = {**_by_origin(self.rows), **_by_origin(new.rows)}
         return Result(self.id, [row for rows in taken.values() for row in rows])
@@ -112,10 +112,10 @@ class Result:
         rows = {name: [asdict(row) for row in self.rows if row.engine == name] for name in self.engines}
         told: dict[str, Any] = {"id": self.id, "scale": self.scale, "verdict": self.verdict}
         if self.readings:
-            told["readings"] = {name: self._told(name) for name in self.readings}
+            told["readings"] = {name: self._summary(name) for name in self.readings}
         return {**told, "engines": rows}
 
-    def _told(self, name: str) -> dict[str, Any]:
+    def _summary(self, name: str) -> dict[str, Any]:
         return {"verdict": self.of_reading(name), "refuted_by": [row.claim for row in self.refuted(name)]}
 
     def write(self, path: Path) -> None:

@@ -20,7 +20,7 @@ from ackclock.experiments import phase_effects, runner
 from ackclock.figures.plots import style
 from ackclock.gallery import cases, figures, page, staleness
 from ackclock.gallery.entry import Entry
-from ackclock.gallery.interpretations import NONE, Reading
+from ackclock.gallery.interpretations import NONE, Interpretation
 from ackclock.gallery.measurements import Measured, Values, of_run
 from ackclock.gallery.result import FULL, QUICK, Judged, Result
 from ackclock.gallery.verdict import Row
@@ -42,9 +42,9 @@ HOST = "host"
 TABLE, FIGURE = "reproduced.csv", "figure.png"
 
 
-def standing_result(entry: Entry, folder: Path, *, quick: bool = False) -> Result | None:
+def stored_result(entry: Entry, folder: Path, *, quick: bool = False) -> Result | None:
     """An entry's result that is in its folder, if nothing that it comes of has changed since it was made."""
-    made = staleness.made_of(entry, QUICK if quick else FULL, lacking(entry))
+    made = staleness.made_of(entry, QUICK if quick else FULL, missing(entry))
     return staleness.result(entry, folder, TABLE, made)
 
 
@@ -77,23 +77,23 @@ def run(
         InputError: something is wrong in the entry's files, or something else is in the folder's place.
     """
     result_kind.check(folder, Kind.REPRODUCTION)
-    lacks, scale = lacks_of(entry), QUICK if quick else FULL
+    lacks, scale = warn_missing(entry), QUICK if quick else FULL
     made = staleness.made_of(entry, scale, lacks)
     passes = _passes(entry, lacks, quick=quick)
     tell = Part(progress, sum(len(chosen) for each in passes for chosen in each.plans.values()))
-    how = How(jobs, command, twins=not quick)
+    how = How(jobs, command, perturbed=not quick)
     with folders.replace_folder(folder, manifests.is_note(folder)) as new:
         rows: dict[tuple[str, str], Sequence[Row]] = {}
-        common: dict[str, Found] = {}
+        common: dict[str, EngineResult] = {}
         for each in passes:
-            found = {engine: Found(why=lacks[engine] or "") for engine in each.plans}
+            found = {engine: EngineResult(why=lacks[engine] or "") for engine in each.plans}
             for engine, chosen in each.plans.items():
                 measure(entry, chosen, found[engine], each.folder(new) / engine, tell, how)
             if entry.examine:
-                found[HOST] = Found(examined(entry, new / HOST, quick=quick))
+                found[HOST] = EngineResult(examined(entry, new / HOST, quick=quick))
             known = {**common, **found}
             ordered = {engine: known[engine] for engine in (*lacks, HOST) if engine in known}
-            own = _rows_with_twins(entry, ordered, passes, each)
+            own = _rows_with_perturbed(entry, ordered, passes, each)
             rows |= {(label, each.reading.name): of for label, of in own.items() if label not in common}
             common = common or ({} if each.reading.name else found)
         if not any(rows.values()):
@@ -117,7 +117,7 @@ def run(
 class Pass:
     """The runs of one interpretation: the plans of each engine, by case."""
 
-    reading: Reading
+    reading: Interpretation
     plans: Mapping[str, Mapping[str, Plan]]
 
     def folder(self, result: Path) -> Path:
@@ -128,7 +128,7 @@ class Pass:
 def _passes(entry: Entry, lacks: Mapping[str, str | None], *, quick: bool) -> list[Pass]:
     """Return the passes: engines that no interpretation changes, then each interpretation with the others."""
 
-    def of(reading: Reading, concerned: Iterable[str]) -> Pass:
+    def of(reading: Interpretation, concerned: Iterable[str]) -> Pass:
         plans = {name: {} if lacks[name] else _cases(entry, name, reading, quick=quick) for name in concerned}
         return Pass(reading, plans)
 
@@ -146,7 +146,7 @@ def _best(passes: Sequence[Pass], result: Result) -> Pass:
 
 
 @dataclass(slots=True)
-class Found:
+class EngineResult:
     """Measurements of an engine, the reasons for missing ones, and those of the perturbed runs."""
 
     measured: dict[str, Mapping[str, Values]] = field(default_factory=dict)
@@ -154,7 +154,7 @@ class Found:
     noisy: dict[str, Mapping[str, Values]] = field(default_factory=dict)
 
     @property
-    def twin(self) -> Found:
+    def perturbed(self) -> EngineResult:
         """Return the measurements with the perturbed runs in place of their cases."""
         return replace(self, measured={**self.measured, **self.noisy}, noisy={})
 
@@ -181,7 +181,7 @@ class Case:
 def listed(entry: Entry, *, quick: bool = False) -> list[Case]:
     """Return the cases of an entry. Raises `InputError` for files that are no TOML."""
     with warnings.catch_warnings(action="ignore"):  # that an engine is not there is said when the entry is run
-        there = [engine for engine, lack in lacks_of(entry).items() if not lack]
+        there = [engine for engine, lack in warn_missing(entry).items() if not lack]
     return [
         Case(entry, engine, name, content)
         for engine in there
@@ -191,42 +191,44 @@ def listed(entry: Entry, *, quick: bool = False) -> list[Case]:
     ]
 
 
-def _cases(entry: Entry, engine: str, reading: Reading, *, quick: bool) -> dict[str, Plan]:
+def _cases(entry: Entry, engine: str, reading: Interpretation, *, quick: bool) -> dict[str, Plan]:
     """The plans of an engine, by the cases that it runs."""
     every = cases.plans(entry.folder, engine=engine, quick=quick, reading=reading)
     return {case: plan for case, plan in every.items() if entry.runs(engine, case, quick=quick)}
 
 
-def lacks_of(entry: Entry) -> dict[str, str | None]:
+def warn_missing(entry: Entry) -> dict[str, str | None]:
     """Return why this machine cannot run each of the entry's engines; None if it can."""
-    lacks = lacking(entry)
+    lacks = missing(entry)
     for engine, lack in lacks.items():
         if lack:
             warnings.warn(f'{entry.id} is run without the engine "{engine}": {lack}', stacklevel=3)
     return lacks
 
 
-def lacking(entry: Entry) -> dict[str, str | None]:
+def missing(entry: Entry) -> dict[str, str | None]:
     """The same, without a word to the user."""
     return {engine: engines.unavailable(engine) for engine in entry.engines}
 
 
-def _rows_with_twins(
-    entry: Entry, found: Mapping[str, Found], passes: Sequence[Pass], this: Pass
+def _rows_with_perturbed(
+    entry: Entry, found: Mapping[str, EngineResult], passes: Sequence[Pass], this: Pass
 ) -> dict[str, list[Row]]:
     """The rows, each with its values in the noisy twins where there are such."""
     own = rows_of(entry, found, passes, this)
     if not any(of.noisy for of in found.values()):
         return own
-    twins = rows_of(entry, {engine: of.twin for engine, of in found.items()}, passes, this)
+    twins = rows_of(entry, {engine: of.perturbed for engine, of in found.items()}, passes, this)
     values = {(label, row.claim, row.at): row.values for label, rows in twins.items() for row in rows}
     return {
-        label: [replace(row, twin=values.get((label, row.claim, row.at), ())) for row in rows]
+        label: [replace(row, perturbed=values.get((label, row.claim, row.at), ())) for row in rows]
         for label, rows in own.items()
     }
 
 
-def rows_of(entry: Entry, found: Mapping[str, Found], passes: Sequence[Pass], this: Pass) -> dict[str, list[Row]]:
+def rows_of(
+    entry: Entry, found: Mapping[str, EngineResult], passes: Sequence[Pass], this: Pass
+) -> dict[str, list[Row]]:
     """Each engine's rows, then those that set engines beside each other: with shortened ones, those with a value.
 
     Where readings change only some engines, nothing is set beside the others before there is a reading.
@@ -237,7 +239,7 @@ def rows_of(entry: Entry, found: Mapping[str, Found], passes: Sequence[Pass], th
         return own
     measured = {engine: _Some(entry, of.measured, every) for engine, of in found.items() if of.measured or not of.why}
     try:
-        together = entry.beside(_Run(measured))
+        together = entry.compare(_Run(measured))
     except _NotRunError:
         together = []
     named = together if isinstance(together, Mapping) else {", ".join(measured): together}
@@ -253,7 +255,7 @@ def rows_of(entry: Entry, found: Mapping[str, Found], passes: Sequence[Pass], th
     return own
 
 
-def _own_rows(entry: Entry, found: Found, every: Sequence[str]) -> list[Row]:
+def _own_rows(entry: Entry, found: EngineResult, every: Sequence[str]) -> list[Row]:
     """An engine that does not run every case has no value in the others, and no row about them alone.
 
     Of one that could not, they are asides that say why.
@@ -315,7 +317,7 @@ class How:
 
     jobs: int | None
     command: str
-    twins: bool
+    perturbed: bool
 
     def at_a_time(self, engine: str, plans: Iterable[Plan]) -> int:
         """Return the number of cases that run at a time: as many as their seeds leave cores for."""
@@ -340,12 +342,12 @@ class _Planned:
     noisy: bool = False
 
 
-def measure(entry: Entry, plans: Mapping[str, Plan], found: Found, folder: Path, tell: Part, how: How) -> None:
+def measure(entry: Entry, plans: Mapping[str, Plan], found: EngineResult, folder: Path, tell: Part, how: How) -> None:
     """Runs an engine's cases, and noisy twins of those that are prone to phase effects.
 
     What it cannot run is left out, with the reason. The results do not depend on how many go on at a time.
     """
-    listed = list(_listed(entry, plans, folder, twins=how.twins))
+    listed = list(_listed(entry, plans, folder, perturbed=how.perturbed))
     at_a_time = how.at_a_time(folder.name, plans.values())
     jobs = how.places // at_a_time
     calls = [partial(_of_run, entry, each, jobs, how.command) for each in listed]
@@ -357,11 +359,11 @@ def measure(entry: Entry, plans: Mapping[str, Plan], found: Found, folder: Path,
             (found.noisy if each.noisy else found.measured)[each.case] = values
 
 
-def _listed(entry: Entry, plans: Mapping[str, Plan], folder: Path, *, twins: bool) -> Iterator[_Planned]:
+def _listed(entry: Entry, plans: Mapping[str, Plan], folder: Path, *, perturbed: bool) -> Iterator[_Planned]:
     for case, planned in plans.items():
         plan = entry.fed(folder.name, case, planned, lambda other, of: _made(folder.parent, other, of))
         yield _Planned(case, plan, folder)
-        if twins and folder.name in TWINNED and phase_effects.prone(plan):
+        if perturbed and folder.name in TWINNED and phase_effects.prone(plan):
             yield _Planned(case, phase_effects.perturbed(plan), folder.parent / NOISY / folder.name, noisy=True)
 
 
@@ -394,7 +396,9 @@ def _of_case(entry: Entry, this: _Planned, run: Callable[..., Dataset]) -> Mappi
         data = run(this.plan, this.folder.name, captures=kept)
         by_run = [of_run(view, entry.measures) for view in runs(data)]
         seen = (
-            [] if kept is None else [_seen(entry, this.case, kept / f"seed-{each['seed']}.pcap") for each in data.runs]
+            []
+            if kept is None
+            else [_capture_data(entry, this.case, kept / f"seed-{each['seed']}.pcap") for each in data.runs]
         )
         if seen:
             Dataset.concat(seen).write(this.folder.parent / CAPTURED / slug(this.case))
@@ -413,7 +417,7 @@ def examined(entry: Entry, folder: Path, *, quick: bool, **changes: Any) -> dict
     return {cases.ONLY: {name: measure(data) for name, measure in entry.of_host.items()}}
 
 
-def _seen(entry: Entry, case: str, file: Path) -> Dataset:
+def _capture_data(entry: Entry, case: str, file: Path) -> Dataset:
     """Return the data of a run's capture."""
     truth = entry.imposed(case, file)
     data = capture.read([file], **entry.reading).data

@@ -52,7 +52,7 @@ class Row:
     because: str = ""
     decides: bool = False
     limits: Band = (-math.inf, math.inf)
-    twin: Values = ()
+    perturbed: Values = ()
 
     @property
     def summary(self) -> Summary:
@@ -87,26 +87,26 @@ class Row:
     @property
     def _locked(self) -> bool:
         """Return True if the perturbed run has another verdict."""
-        here, there = self.summary.mean, summarise(self.twin).mean if self.twin else None
+        here, there = self.summary.mean, summarise(self.perturbed).mean if self.perturbed else None
         return here is not None and there is not None and self._of(here) != self._of(there)
 
     def why(self, unit: str) -> str:
         """The reason of the verdict: where the value lies, with the bounds in `unit`."""
         bands = {
             NOT_MEASURED: self.because or "without a value in any run",
-            AGREES: f"{_words(self.agrees, unit)}",
-            DIFFERS: f"not {_words(self.agrees, unit)}, but {_words(self.differs, unit)}",
+            AGREES: f"{_band_text(self.agrees, unit)}",
+            DIFFERS: f"not {_band_text(self.agrees, unit)}, but {_band_text(self.differs, unit)}",
             UNDETERMINED: self._doubt(unit),
-            CONTRADICTS: f"not {_words(self.differs, unit)}",
+            CONTRADICTS: f"not {_band_text(self.differs, unit)}",
         }
         return bands[self.verdict]
 
     def _doubt(self, unit: str) -> str:
-        here, there = self.summary.mean, summarise(self.twin).mean if self.twin else None
+        here, there = self.summary.mean, summarise(self.perturbed).mean if self.perturbed else None
         if self._locked and here is not None and there is not None:
             noisy = f"{self._of(there)}, {numbers.value(there, unit)}, where hosts take time for packets"
             return f"phase-locked: {self._of(here)} here; {noisy}"
-        return f"the interval reaches from {_words(self.agrees, unit)} to beyond {_words(self.differs, unit)}"
+        return f"the interval reaches from {_band_text(self.agrees, unit)} to beyond {_band_text(self.differs, unit)}"
 
 
 def near(published: float, tolerance: float) -> Band:
@@ -128,7 +128,7 @@ def _inside(value: float, band: Band) -> bool:
     return band[0] <= value <= band[1]
 
 
-def _words(band: Band, unit: str) -> str:
+def _band_text(band: Band, unit: str) -> str:
     low, high = (_bound(bound, unit) if math.isfinite(bound) else "" for bound in band)
     if low and high:
         return f"{low} to {high}"

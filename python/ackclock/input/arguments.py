@@ -59,15 +59,15 @@ def checked(**takes: Take) -> Callable[[Callable[Given, Returned]], Callable[Giv
 
 def wrong_type(name: str, value: object, expected: str) -> NoReturn:
     """Raises `TypeError`."""
-    raise TypeError(f"{name}: found {found(value)}; expected {expected}")
+    raise TypeError(f"{name}: found {readable_value(value)}; expected {expected}")
 
 
 def wrong_value(name: str, value: object, expected: str) -> NoReturn:
     """Raises `InputError`."""
-    raise InputError(f"{name}: found {found(value)}; expected {expected}")
+    raise InputError(f"{name}: found {readable_value(value)}; expected {expected}")
 
 
-def found(value: object) -> str:
+def readable_value(value: object) -> str:
     """A value as it would be written, or what it is, on one short line."""
     if value is None or isinstance(value, (bool, int, float, str, bytes)):
         try:
@@ -101,7 +101,7 @@ def one_of(*names: str) -> Take:
 
     def take(name: str, value: Any) -> str:
         if not isinstance(value, str):
-            wrong_type(name, value, f"a name, such as {found(names[0])}")
+            wrong_type(name, value, f"a name, such as {readable_value(names[0])}")
         if value not in names:
             from ackclock.input.fields import nearest
 
@@ -116,7 +116,7 @@ def optional(take: Take) -> Take:
     return lambda name, value: None if value is None else take(name, value)
 
 
-def whole(low: int, high: int) -> Take:
+def integer(low: int, high: int) -> Take:
     """A whole number, of whatever library; not a truth value."""
     expected = f"a whole number from {low} to {high}"
 
@@ -163,7 +163,7 @@ def several(take: Take, expected: str) -> Take:
 
 def _seeds(name: str, value: Any) -> tuple[int, ...]:
     expected = "one or more different whole numbers from 0"
-    seeds: tuple[int, ...] = several(whole(0, 2**63 - 1), expected)(name, value)
+    seeds: tuple[int, ...] = several(integer(0, 2**63 - 1), expected)(name, value)
     if not seeds:
         raise InputError(f"{name}: found none; expected {expected}")
     if len(set(seeds)) != len(seeds):
@@ -181,7 +181,7 @@ def _texts_by_key(name: str, value: Any) -> dict[str, tuple[str, ...]]:
     if not isinstance(value, Mapping):
         wrong_type(name, value, 'keys and lists of values, such as {"network.queue.limit": ["1bdp"]}')
     each = several(TEXT, "a list of texts, such as the file has")
-    return {WORD(name, key): each(f"{name}[{found(key)}]", texts) for key, texts in value.items()}
+    return {WORD(name, key): each(f"{name}[{readable_value(key)}]", texts) for key, texts in value.items()}
 
 
 def _between(name: str, value: Any) -> tuple[float, float]:
@@ -207,7 +207,7 @@ PATH: Take = _path
 SEEDS: Take = _seeds
 BETWEEN: Take = _between
 TEXTS_BY_KEY: Take = _texts_by_key
-JOBS = whole(1, 10_000)
+JOBS = integer(1, 10_000)
 #: `ackclock.metrics.protocols.Recorded`, whatever class it is of.
 RECORDED = having(("manifest", "plan", "runs", "scan"), 'a dataset, as ackclock.run and Dataset.read("…") give')
 #: `ackclock.figures.charts.Swept`, whatever class it is of.

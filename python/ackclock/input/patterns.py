@@ -37,7 +37,7 @@ SIZES = {
 def quantity(parse: Callable[[object], object]) -> str:
     """The pattern of a quantity that has one kind of unit."""
     _, known = KINDS[parse]
-    return _whole([_with(_units(known, parse))])
+    return _anchored([_with(_units(known, parse))])
 
 
 @cache
@@ -45,9 +45,9 @@ def size(kinds: tuple[str, ...]) -> str:
     """The pattern of a size, in the units of its bounds: B, p, bdp."""
     known = [*(units.BYTES if "B" in kinds else ()), *(unit for unit in ("p", "bdp") if unit in kinds)]
     if "bdp" not in kinds:
-        return _whole([_with(_units(known, units.size))])
+        return _anchored([_with(_units(known, units.size))])
     rules = [_any_case(rule) for rule in BUFFER_RULES]
-    return _whole([_with(f"{_units(known, units.size)}|{_OVER_SQRT_N}"), _OVER_SQRT_N, *rules])
+    return _anchored([_with(f"{_units(known, units.size)}|{_OVER_SQRT_N}"), _OVER_SQRT_N, *rules])
 
 
 def names() -> dict[str, str]:
@@ -57,7 +57,7 @@ def names() -> dict[str, str]:
     }
 
 
-def _whole(every: Iterable[str]) -> str:
+def _anchored(every: Iterable[str]) -> str:
     return rf"^\s*({'|'.join(every)})\s*$"
 
 

@@ -50,6 +50,6 @@ class Chosen:
         return {"anyOf": [self.plain_schema, *tables["anyOf"]]} if self.plain else tables
 
 
-def told_apart(key: str, union: Any) -> dict[str, type[Table]]:
+def tables_by_tag(key: str, union: Any) -> dict[str, type[Table]]:
     """The tables of a union by the word that `key` has in each."""
     return {get_args(table.model_fields[key].annotation)[0]: table for table in get_args(union)}

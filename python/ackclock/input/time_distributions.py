@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import Field, model_validator
 
 from ackclock.input.fields import Quantity, Table, fault, fault_at, faults
-from ackclock.input.tagged_union import Chosen, told_apart
+from ackclock.input.tagged_union import Chosen, tables_by_tag
 from ackclock.input.units import time_s
 
 SPAN = Quantity(time_s, "0s", "720h")
@@ -94,7 +94,7 @@ def _fixed_time(value: object) -> FixedTime:
 
 AnyTime: TypeAlias = FixedTime | ExponentialTime | ParetoTime | UniformTime
 Times: TypeAlias = Annotated[
-    AnyTime, Chosen("distribution", told_apart("distribution", AnyTime), _fixed_time, {"type": "string"})
+    AnyTime, Chosen("distribution", tables_by_tag("distribution", AnyTime), _fixed_time, {"type": "string"})
 ]
 
 

@@ -221,8 +221,8 @@ def _added(sums: Array, more: npt.NDArray[np.number[Any]]) -> Array:
 
 
 def _crossing_bps(view: RunView) -> float | None:
-    """Return the goodput of the flows whose data cross the bottleneck."""
-    elsewhere = view.plan.elsewhere
+    """Goodput of the flows whose data cross the bottleneck."""
+    elsewhere = view.plan.unmeasured_flows
     if not elsewhere:
         return goodput_bps(view)
     rates = flow_rates_bps(view)

@@ -1,6 +1,6 @@
 """The plan: what an engine is asked to do, as complete SI numbers.
 
-A plan is frozen. Every default has been filled in from the algorithms' and stacks' cards, every flow has its own start,
+A plan is frozen. Every default has been filled in from the algorithms' and stacks' specs, every flow has its own start,
 RTT and size, every size in bandwidth–delay products (`bdp`) has become packets or bytes. `ackclock run --dry-run`
 prints it; `Plan.engine_input` is what of it the packet engine and the Linux kernel's agent read.
 
@@ -158,7 +158,7 @@ class CongestionPlan:
 
 @dataclass(frozen=True, slots=True)
 class TcpPlan:
-    """A TCP apart from its congestion control; the cards in `algorithms/stack` say what each field means."""
+    """A TCP apart from its congestion control; the specs in `algorithms/stack` say what each field means."""
 
     mss_bytes: int
     header_bytes: int

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from ackclock import _core, algorithms
-from ackclock.algorithms import Card, Parameter, code
+from ackclock.algorithms import AlgorithmSpec, Parameter, code
 from ackclock.errors import AckclockError, InputError
 from ackclock.input.fields import shown
 from ackclock.plan import Plan
@@ -56,7 +56,7 @@ class Clause:
 
 def congestion_clauses(name: str) -> Iterator[Clause]:
     """Yield each part of a congestion control algorithm's contract, checked. Raises `InputError` if it has no code."""
-    spec = algorithms.card("congestion", name)
+    spec = algorithms.spec("congestion", name)
     if missing := code.missing(spec):
         raise InputError(missing)
     if name not in _core.CONGESTION_CONTROLS:
@@ -77,7 +77,7 @@ def congestion_clauses(name: str) -> Iterator[Clause]:
 
 def queue_clauses(name: str) -> Iterator[Clause]:
     """Yield each part of a queue discipline's contract, checked. Raises `InputError` if it has no code."""
-    spec = algorithms.card("queue", name)
+    spec = algorithms.spec("queue", name)
     if name not in _core.QUEUE_DISCIPLINES:
         raise InputError(f"NAME: found {shown(name)}, whose Rust file is not compiled; `make setup` builds it")
     given = {key: REQUIRED[parameter.kind] for key, parameter in spec.parameters.items() if parameter.required}
@@ -105,7 +105,7 @@ def _checked(clauses: Mapping[str, Callable[[], Iterator[str]]]) -> Iterator[Cla
     return (Clause(text, tuple(errors())) for text, errors in clauses.items())
 
 
-def spec_errors(spec: Card) -> Iterator[str]:
+def spec_errors(spec: AlgorithmSpec) -> Iterator[str]:
     """Yield the errors of an algorithm's spec, of any family."""
     if not spec.summary.strip():
         yield "found no summary"
@@ -148,7 +148,7 @@ def _value_errors(parameter: Parameter | None, value: object) -> Iterator[str]:
         yield f"found {shown(value)}; expected a value of the parameter's own range"
 
 
-def _parameter_sets(spec: Card) -> Iterator[tuple[str, dict[str, Any]]]:
+def _parameter_sets(spec: AlgorithmSpec) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the parameters as the engine gets them: the spec's defaults, then those of each variant."""
     for variant in (None, *spec.variants):
         values = spec.complete({}, variant)
@@ -181,7 +181,7 @@ def _rejection(accept: Accept, values: Mapping[str, Any]) -> str:
     return ""
 
 
-def _window_errors(spec: Card) -> Iterator[str]:
+def _window_errors(spec: AlgorithmSpec) -> Iterator[str]:
     for variant, values in _parameter_sets(spec):
         if error := _core.check_contract(spec.name, json.dumps(values), HISTORIES):
             yield f"{variant}: {error}" if variant else error

@@ -10,7 +10,7 @@ from typing import Any
 
 from ackclock.errors import InputError
 from ackclock.input import units
-from ackclock.input.arguments import found
+from ackclock.input.arguments import readable_value
 from ackclock.scenario import overrides
 from ackclock.scenario.planning import Loaded, mapped
 
@@ -108,7 +108,7 @@ def scenario(  # noqa: PLR0913 (all but two have defaults)
     try:
         written = text(**overrides.plain(asked, ""))
     except units.UnitError as error:
-        raise InputError(f"duration: found {found(duration)}; expected {error.expected}") from None
+        raise InputError(f"duration: found {readable_value(duration)}; expected {error.expected}") from None
     content = overrides.values(written)
     also = {"name": name, "repeats": None if repeats == 1 else repeats, "sweep": sweep}
     return mapped({**content, **{key: value for key, value in also.items() if value is not None}})

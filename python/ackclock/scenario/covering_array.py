@@ -24,14 +24,14 @@ def covering(lengths: Sequence[int], most: int) -> list[int]:
     total = math.prod(lengths)
     if total <= most:
         return list(range(total))
-    found = {_number(places, lengths) for places in itertools.chain(_alone(lengths), _corners(lengths))}
+    found = {_number(places, lengths) for places in itertools.chain(_single_axis(lengths), _corners(lengths))}
     pairs = sum(one * other for one, other in itertools.combinations(lengths, 2))
     stride = max(1, math.ceil(pairs / max(1, most - len(found))))
     found.update(_number(places, lengths) for places in itertools.islice(_pairs(lengths), 0, None, stride))
     return sorted(found)
 
 
-def _alone(lengths: Sequence[int]) -> Iterator[list[int]]:
+def _single_axis(lengths: Sequence[int]) -> Iterator[list[int]]:
     """Each value beside the first ones of the other axes."""
     for axis, length in enumerate(lengths):
         for place in range(length):

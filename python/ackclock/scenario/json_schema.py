@@ -62,7 +62,7 @@ def schema() -> dict[str, Any]:
         if name in _references(whole):
             whole["$defs"][name] = {"type": "string", "pattern": pattern, "description": EXAMPLES[name]}
     definitions = whole["$defs"]
-    return _used(_shared(_mapped(whole, lambda part, _: _told_apart(part, definitions))))
+    return _used(_shared(_mapped(whole, lambda part, _: _discriminated(part, definitions))))
 
 
 def _compact(value: Any) -> str:
@@ -113,11 +113,11 @@ def _quantity(part: dict[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
     return {"allOf": [_reference(name)], **about} if about else _reference(name)
 
 
-def _told_apart(part: dict[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
+def _discriminated(part: dict[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
     """Tables of which a key says which one it is: so a mistake is marked where it is, not at the whole table."""
     each = [definitions[one["$ref"].rpartition("/")[2]] if "$ref" in one else one for one in part.get("anyOf", ())]
     tables = [one for one in each if "properties" in one]
-    key = _telling(tables)
+    key = _discriminator(tables)
     if key is None:
         return part
     every = {name: _common(name, tables) for table in tables for name in table["properties"]}
@@ -141,7 +141,7 @@ def _told_apart(part: dict[str, Any], definitions: Mapping[str, Any]) -> dict[st
     }
 
 
-def _telling(tables: Sequence[Mapping[str, Any]]) -> str | None:
+def _discriminator(tables: Sequence[Mapping[str, Any]]) -> str | None:
     """The key that has another constant in each of the tables, if these are several."""
     names = tables[0]["properties"] if len(tables) > 1 else ()
     return next((name for name in names if all("const" in one["properties"].get(name, ()) for one in tables)), None)

@@ -25,7 +25,7 @@ TABLES = {
     "linux": ("Linux", "Options of the engine linux: the table [linux]"),
 }
 
-#: Tables that cards describe, and how a value is told.
+#: Tables that specs describe, and how a value is told.
 _CARDS = {"Congestion": "a congestion control", "Queue": "a queue", "Tcp": "a TCP stack"}
 
 #: Words for bounds that are none.
@@ -80,10 +80,10 @@ def _chosen(
     name: str, tables: Tables, what: str, place: str, schema: Mapping[str, Any]
 ) -> Iterator[tuple[str, Mapping[str, Any]]]:
     if name in tables:
-        yield f"{_said(tables[name])} ({what}: {name}): {place}", schema["$defs"][tables[name].__name__]
+        yield f"{_summary_line(tables[name])} ({what}: {name}): {place}", schema["$defs"][tables[name].__name__]
 
 
-def _said(table: type) -> str:
+def _summary_line(table: type) -> str:
     """The first sentence of what a table says of itself."""
     return (table.__doc__ or "").strip().split("\n")[0].rstrip(".")
 
@@ -162,7 +162,7 @@ def _enumerated(said: Mapping[str, Any]) -> list[Any]:
     return [*said.get("enum", ()), *([said["const"]] if "const" in said else ())]
 
 
-#: Definitions of what cards describe, and the family of each.
+#: Definitions of what specs describe, and the family of each.
 FAMILIES: Mapping[str, Family] = {"Congestion": "congestion", "Queue": "queue", "Tcp": "stack"}
 
 #: Most names of a key that is completed: below are distributions of distributions.
@@ -189,7 +189,7 @@ def _walk(
     family = FAMILIES.get(_definition(said))
     if family == "congestion":
         found[key] = family
-    elif words := _words(said):
+    elif words := _allowed_values(said):
         before = found.get(key, [])
         found[key] = sorted({*words, *(before if isinstance(before, list) else ())})
     alternatives = _alternatives(said, definitions)
@@ -215,10 +215,10 @@ def _has_keys(said: Mapping[str, Any], definitions: Mapping[str, Any]) -> bool:
     return any("properties" in part for part in _alternatives(said, definitions))
 
 
-def _words(said: Mapping[str, Any]) -> list[str]:
+def _allowed_values(said: Mapping[str, Any]) -> list[str]:
     """The words that a value may be, as TOML writes them without quotes."""
     listed = [False, True] if said.get("type") == "boolean" else _enumerated(said)
-    return [*map(_word, listed), *(word for part in said.get("anyOf", ()) for word in _words(part))]
+    return [*map(_word, listed), *(word for part in said.get("anyOf", ()) for word in _allowed_values(part))]
 
 
 def _word(value: Any) -> str:

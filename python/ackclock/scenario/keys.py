@@ -80,7 +80,7 @@ Request: TypeAlias = Annotated[float, Quantity(units.bytes_of, "1B", "1GB")]
 Seed: TypeAlias = Annotated[int, Field(ge=0, lt=2**63)]
 Name: TypeAlias = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_one_line)]
 Pcap: TypeAlias = Annotated[bool | tuple[str, ...], Vantages()]
-# Types with names: the JSON Schema says their cards once, whatever the number of keys that have them.
+# Types with names: the JSON Schema says their specs once, whatever the number of keys that have them.
 Congestion = TypeAliasType("Congestion", Annotated[Given, FromCard("congestion", short=True)])
 Queue = TypeAliasType("Queue", Annotated[Given, FromCard("queue")])
 Tcp = TypeAliasType("Tcp", Annotated[Given, FromCard("stack", default=DEFAULT_STACK)])

@@ -60,13 +60,13 @@ class PointSource(Source):
     """The file as one point sees it: a mistake in a swept value is told where that value stands."""
 
     swept: Mapping[Loc, Loc] = field(default_factory=dict)
-    whole: Source | None = None
+    unswept: Source | None = None
 
     def problem(self, loc: Loc, found: str, expected: str) -> Problem:
         """Return the problem as `Source.problem` does, at the sweep's value if the place is swept."""
         own = next((loc[:end] for end in range(len(loc), 0, -1) if loc[:end] in self.swept), None)
         place = loc if own is None else (*self.swept[own], *loc[len(own) :])
-        return self.whole.problem(place, found, expected) if self.whole else super().problem(place, found, expected)
+        return self.unswept.problem(place, found, expected) if self.unswept else super().problem(place, found, expected)
 
 
 @dataclass(frozen=True)

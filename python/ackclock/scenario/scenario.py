@@ -2,7 +2,7 @@
 
 A scenario is a TOML file of tables whose every quantity carries its unit. Reading one reports all mistakes at once,
 each as one line with the file, the line, the key, what was found and what is expected. What was not written is left
-open: defaults of algorithms and TCP stacks are on their cards and are filled in by `ackclock.plan`.
+open: defaults of algorithms and TCP stacks are on their specs and are filled in by `ackclock.plan`.
 """
 
 from __future__ import annotations

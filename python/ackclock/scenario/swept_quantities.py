@@ -41,7 +41,7 @@ class Amounts:
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
+class NumericColumn:
     """The column of numbers that stands beside a swept key's texts: its name, and the number of each text."""
 
     column: str
@@ -60,12 +60,12 @@ def amounts(values: Sequence[Any]) -> Amounts | None:
     return Amounts(tuple(size.value for size in sizes), kinds.pop()) if sizes and len(kinds) == 1 else None
 
 
-def beside(axis: Axis) -> Beside | None:
+def numeric_column(axis: Axis) -> NumericColumn | None:
     """`network.rate_bps` beside `network.rate`; None for names, and for numbers, which are their own."""
     found = amounts(axis.values)
     if found is None or not found.unit:
         return None
-    return Beside(axis.key + SUFFIXES[found.unit], dict(zip(map(label, axis.values), found.values, strict=True)))
+    return NumericColumn(axis.key + SUFFIXES[found.unit], dict(zip(map(label, axis.values), found.values, strict=True)))
 
 
 def _read(read: Callable[[object], Any], values: Sequence[Any]) -> tuple[Any, ...] | None:

@@ -39,10 +39,10 @@ class Pieces:
         """The scenario at a point, and the file as it sees it. Raises `ScenarioError` with every mistake."""
         content, source = self._sweep.content(number)
         whole = {key: _default(key) for key in TABLES if key != "network"}
-        whole.update(self._whole(content, self._sweep.places(number)))
+        whole.update(self._complete(content, self._sweep.places(number)))
         return checked(whole, source), source
 
-    def _whole(self, content: Mapping[str, Any], places: list[int]) -> Iterator[tuple[str, Any]]:
+    def _complete(self, content: Mapping[str, Any], places: list[int]) -> Iterator[tuple[str, Any]]:
         for key, value in content.items():
             if key in LISTS and isinstance(value, list):
                 yield key, [self._piece((key, item), table, places) for item, table in enumerate(value)]

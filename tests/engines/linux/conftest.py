@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-NOBODY = 65534
+UNPRIVILEGED_UID = 65534
 
 
 @dataclass(frozen=True)
@@ -61,13 +61,13 @@ def closed_folders() -> list[Path]:
 def ordinary_user() -> Iterator[User]:
     """Whoever runs the tests; for root, nobody."""
     is_root = os.getuid() == 0
-    words = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "env")
+    words = ("setpriv", f"--reuid={UNPRIVILEGED_UID}", f"--regid={UNPRIVILEGED_UID}", "--clear-groups", "env")
     opened = ("unshare", "--mount", "sh", "-c", OPENED, "sh", *map(str, closed_folders()), "--")
     home = Path("/tmp") / f"ackclock-test-{os.getpid()}"
     home.mkdir()
     try:
         if is_root:
-            os.chown(home, NOBODY, NOBODY)
+            os.chown(home, UNPRIVILEGED_UID, UNPRIVILEGED_UID)
         user = User((*opened, *words) if is_root else (), home)
         if is_root and subprocess.run([*opened, "true"], cwd=home, check=False).returncode:
             pytest.skip("root may not mount here, so nobody cannot be given this Python")

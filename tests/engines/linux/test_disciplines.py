@@ -1,4 +1,4 @@
-"""Queue disciplines as words for tc, and what of their cards the kernel has not."""
+"""Queue disciplines as words for tc, and what of their specs the kernel has not."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ queue = {{ discipline = "{name}", {given} }}
 """
 
 #: Discipline, what is given of it, and its words, by its page of the manual.
-WORDS = [
+TC_ARGUMENTS = [
     ("pfifo", 'limit = "10p"', "pfifo limit 10"),
     ("bfifo", 'limit = "64KB"', "bfifo limit 64000"),
     (
@@ -91,29 +91,29 @@ def plan(name, given="", flows='congestion = "cubic"'):
     return ac.loads(TEXT.format(name=name, given=given) + flows + "\n").plan()
 
 
-def words(planned, priorities=()):
+def tc_commands(planned, priorities=()):
     return list(disciplines.commands(planned.links[0], "out", priorities))
 
 
-def refused(planned):
+def reasons_of(planned):
     return [str(reason) for reason in engines.unsupported(engines.engine("linux"), planned)]
 
 
-@pytest.mark.parametrize(("name", "given", "expected"), WORDS)
+@pytest.mark.parametrize(("name", "given", "expected"), TC_ARGUMENTS)
 def test_tc_arguments_of_each_qdisc(name, given, expected):
     planned = plan(name, given)
-    assert refused(planned) == []
-    assert words(planned) == [f"qdisc add dev out parent 1:1 handle 10: {expected}"]
+    assert reasons_of(planned) == []
+    assert tc_commands(planned) == [f"qdisc add dev out parent 1:1 handle 10: {expected}"]
 
 
 def test_every_parameter_is_used_or_fixed():
-    """No parameter of a card is forgotten: another value gives other words, or is refused."""
+    """No parameter of a spec is forgotten: another value gives other words, or is refused."""
     others = {"boolean": lambda p: not p.default, "choice": lambda p: p.choices[-1]}
-    for name, given, _ in WORDS:
-        card = algorithms.card("queue", name)
-        before = words(plan(name, given))
-        for key, parameter in card.parameters.items():
-            old = plan(name, given).links[0].queue.parameters[card.key(key)]
+    for name, given, _ in TC_ARGUMENTS:
+        spec = algorithms.spec("queue", name)
+        before = tc_commands(plan(name, given))
+        for key, parameter in spec.parameters.items():
+            old = plan(name, given).links[0].queue.parameters[spec.key(key)]
             if (name, key) == ("ared", "floor"):
                 continue  # matters where the target is small
             value = others.get(parameter.kind, lambda p: p.read(p.minimum))(parameter)
@@ -122,8 +122,8 @@ def test_every_parameter_is_used_or_fixed():
                 value = not value if parameter.kind == "boolean" else parameter.read(parameter.maximum)
                 value = value.value if hasattr(value, "value") else value
             value = int(value) if parameter.kind in ("packets", "bytes") else value
-            changed = _with(plan(name, given), card.key(key), value)
-            assert [*disciplines.unsupported(changed.links[0].queue)] or words(changed) != before, f"{name} {key}"
+            changed = _with(plan(name, given), spec.key(key), value)
+            assert [*disciplines.unsupported(changed.links[0].queue)] or tc_commands(changed) != before, f"{name} {key}"
 
 
 def _with(planned, key, value):
@@ -137,7 +137,7 @@ def _with(planned, key, value):
 def test_prio_finds_priorities_in_the_addresses():
     """Priority 6 is band 0 of the usual map, class 10:1; its addresses are in 10.96.0.0/12."""
     planned = plan("prio", 'limit = "10p"', 'congestion = "cubic"\npriority = 6')
-    assert words(planned, {0, 6}) == [
+    assert tc_commands(planned, {0, 6}) == [
         "qdisc add dev out parent 1:1 handle 10: prio bands 3 priomap 1 2 2 2 1 2 0 0 1 1 1 1 1 1 1 1",
         "qdisc add dev out parent 10:1 handle 11: pfifo limit 10",
         "qdisc add dev out parent 10:2 handle 12: pfifo limit 10",
@@ -157,7 +157,7 @@ def test_prio_finds_priorities_in_the_addresses():
 )
 def test_what_opens_a_connection_goes_first(name, given, leaf, matches):
     """In tc, priorities lead to the second band; flags, in the 14th byte of TCP behind 20 of IPv4, to the first."""
-    assert words(plan(name, given)) == [
+    assert tc_commands(plan(name, given)) == [
         "qdisc add dev out parent 1:1 handle 10: prio bands 2 priomap 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1",
         f"qdisc add dev out parent 10:1 handle 11: {leaf}",
         f"qdisc add dev out parent 10:2 handle 12: {leaf}",
@@ -184,7 +184,7 @@ def test_what_opens_a_connection_goes_first(name, given, leaf, matches):
     ],
 )
 def test_features_missing_in_the_kernel_are_rejected(name, given, what):
-    (reason,) = refused(plan(name, given))
+    (reason,) = reasons_of(plan(name, given))
     assert reason.startswith(
         f'Unsupported: engine "linux" has no queue discipline "{name}" with {what}; available in "packet"'
     )
@@ -193,7 +193,7 @@ def test_features_missing_in_the_kernel_are_rejected(name, given, what):
 @pytest.mark.parametrize("name", ["blue", "dualpi2", "redfavor"])
 def test_disciplines_that_it_has_not(name):
     given = {"blue": 'limit = "10p"', "redfavor": 'limit = "64KB"'}.get(name, "ramp = '0s'")
-    assert refused(plan(name, given)) == [
+    assert reasons_of(plan(name, given)) == [
         f'Unsupported: engine "linux" has no queue discipline "{name}"; available in "packet"'
     ]
 

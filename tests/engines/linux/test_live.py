@@ -44,10 +44,10 @@ def private_namespaces():
         return False
 
 
-needs_namespaces = pytest.mark.skipif(not private_namespaces(), reason="no private namespaces here")
+requires_namespaces = pytest.mark.skipif(not private_namespaces(), reason="no private namespaces here")
 
 
-@needs_namespaces
+@requires_namespaces
 def test_progress_and_failures_are_reported():
     told = []
     live.run(["printf", "progress 0.5\\nprogress 1.0\\n"], told.append)
@@ -58,22 +58,22 @@ def test_progress_and_failures_are_reported():
         live.run(["sh", "-c", "echo so it goes; exit 3"], told.append)
 
 
-@needs_namespaces
+@requires_namespaces
 def test_namespaces_are_private(tmp_path):
     """Namespaces made inside do not exist outside, during and after the run."""
     seen = []
 
-    def look(share):
+    def observe(share):
         if share:
             devices = [path.name for path in Path("/sys/class/net").iterdir()]
             seen.append((Path("/run/netns/ackclock-test").exists(), devices))
 
-    live.run(["sh", "-c", "ip netns add ackclock-test && ip link add probe type veth && echo progress 0.5"], look)
+    live.run(["sh", "-c", "ip netns add ackclock-test && ip link add probe type veth && echo progress 0.5"], observe)
     assert seen
     assert all(not there and "probe" not in devices for there, devices in seen)
 
 
-@needs_namespaces
+@requires_namespaces
 def test_an_interrupt_ends_all_of_it(tmp_path):
     pid = tmp_path / "pid"
 
@@ -89,7 +89,7 @@ def test_an_interrupt_ends_all_of_it(tmp_path):
     _wait(lambda: not _running("sleep 1000.25"))
 
 
-@needs_namespaces
+@requires_namespaces
 def test_a_kill_ends_all_of_it():
     """SIGKILL leaves no time for anything; the kernel ends what hangs on us."""
     code = "from ackclock.engines.linux import live; live.run(['sleep', '1000.75'], print)"
@@ -165,7 +165,7 @@ def nodes(process):
     return [path.name for path in Path(f"/proc/{process}/root/run/netns").glob("*")]
 
 
-@needs_namespaces
+@requires_namespaces
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_whoever_ends_a_run_finds_the_machine_as_it_was(tmp_path, number):
     (tmp_path / "run.toml").write_text(RUN)
@@ -184,7 +184,7 @@ def test_whoever_ends_a_run_finds_the_machine_as_it_was(tmp_path, number):
     assert not (tmp_path / "out").exists()
 
 
-@needs_namespaces
+@requires_namespaces
 def test_an_ordinary_user_may(ordinary_user):
     """Run as a user where the system lets users make namespaces."""
     (ordinary_user.home / "run.toml").write_text(RUN.replace("30s", "1s") + "[record]\npcap = true\n")
@@ -227,21 +227,21 @@ def _wait(done):
         time.sleep(0.05)
 
 
-@needs_namespaces
+@requires_namespaces
 def test_features_missing_in_the_running_kernel_are_rejected_by_name(monkeypatch):
     monkeypatch.setitem(live.MINIMAL, "pfifo", "nosuchqdisc")
     (reason,) = engines.unsupported(engines.engine("linux"), plan())
     assert reason.what.startswith('queue discipline "pfifo" in the running kernel ')
 
 
-@needs_namespaces
+@requires_namespaces
 def test_a_missing_cca_is_rejected_by_name(monkeypatch):
     monkeypatch.setattr(live, "_tried", lambda tries: (frozenset({"cubic"}), ()))
     (reason,) = engines.unsupported(engines.engine("linux"), plan())
     assert reason.what.startswith('congestion control "reno" in the running kernel ')
 
 
-@needs_namespaces
+@requires_namespaces
 @pytest.mark.parametrize(("processing", "needs"), [("", False), ('[tcp]\nprocessing = "30us"\n', True)])
 def test_real_hosts_have_their_own_processing_delay(monkeypatch, processing, needs):
     """No netem is needed for the default, only for what is written."""
@@ -256,7 +256,7 @@ def test_a_missing_program_is_named_with_its_package(monkeypatch):
         live.private(["true"])
 
 
-def found(backlog_p, utilisation, late_s=(0.0, 0.0)):
+def tables_of(backlog_p, utilisation, late_s=(0.0, 0.0)):
     """The tables of a run whose samples were so late on average, and at most."""
     count = len(backlog_p)
     return {
@@ -278,21 +278,21 @@ def test_a_capture_with_missing_packets_is_reported():
 
 
 def test_the_rate_that_was_held():
-    """Of 21 samples, 20 come after one with packets waiting: 10 at 1.0 and 10 at 0.9."""
-    kept = timing_quality.measured(plan(), found([5] * 21, [0.0] + [1.0, 0.9] * 10))
+    """20 of 21 samples come after one with packets waiting: 10 at 1.0 and 10 at 0.9."""
+    kept = timing_quality.measured(plan(), tables_of([5] * 21, [0.0] + [1.0, 0.9] * 10))
     assert kept["shares"] == {"bottleneck": pytest.approx(0.95)}
     (doubt,) = timing_quality.doubts(plan(), kept)
     assert doubt == 'this machine could not keep up: the link "bottleneck" held 95.0 % of its rate while busy'
 
 
 def test_an_idle_link_gives_no_timing_quality():
-    kept = timing_quality.measured(plan(), found([0, 0, 0], [0.1, 0.1, 0.1]))
+    kept = timing_quality.measured(plan(), tables_of([0, 0, 0], [0.1, 0.1, 0.1]))
     assert kept["shares"] == {"bottleneck": None}
     assert list(timing_quality.doubts(plan(), kept)) == []
 
 
 def test_a_late_sample():
-    kept = timing_quality.measured(plan(), found([0] * 4, [0.0] * 4, (0.005, 0.015)))
-    assert (kept["late_mean_s"], kept["late_max_s"], kept["skipped_samples"]) == (0.005, 0.015, 2)
+    kept = timing_quality.measured(plan(), tables_of([0] * 4, [0.0] * 4, (0.005, 0.015)))
+    assert (kept["late_mean_s"], kept["late_max_s"], kept["samples_left_out"]) == (0.005, 0.015, 2)
     (doubt,) = timing_quality.doubts(plan(), kept)
     assert doubt == "this machine could not keep up: a sample came 15 ms late, of 10 ms"

@@ -1,4 +1,4 @@
-"""LinCubic and AccuCubic in C: on the host against closed forms and the cards, and in the kernel that is running."""
+"""LinCubic and AccuCubic in C: on the host against closed forms and the specs, and in the kernel that is running."""
 
 import ctypes
 import itertools
@@ -22,7 +22,7 @@ from ackclock.errors import InputError
 
 HERE = Path(__file__).parent
 
-needs_compiler = pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler (apt install gcc)")
+requires_compiler = pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler (apt install gcc)")
 
 
 class Module:
@@ -31,9 +31,9 @@ class Module:
     def __init__(self, library, **parameters):
         self.library = ctypes.CDLL(str(library))
         kind = library.stem
-        card = algorithms.card("congestion", kind).parameters
+        spec = algorithms.spec("congestion", kind).parameters
         for key, value in bundled_modules.values(kind, bpf.complete(kind, parameters)).items():
-            of = ctypes.c_bool if key in card and card[key].kind == "boolean" else ctypes.c_uint
+            of = ctypes.c_bool if key in spec and spec[key].kind == "boolean" else ctypes.c_uint
             of.in_dll(self.library, key).value = value
 
     def start(self, window):
@@ -88,7 +88,7 @@ def accucubic(libraries):
     return lambda **parameters: Module(libraries["accucubic"], **parameters)
 
 
-@needs_compiler
+@requires_compiler
 class TestCurve:
     """The whole numbers of the kernel beside RFC 9438's formulas in floating point."""
 
@@ -133,7 +133,7 @@ class TestCurve:
             assert library.k_ms(2**31, c_micro) <= 2**21
 
 
-@needs_compiler
+@requires_compiler
 class TestLinCubic:
     def test_within_the_distance_it_grows_by_one_each_round_trip(self, lincubic):
         for distance in (1, 2, 4):
@@ -169,7 +169,7 @@ class TestLinCubic:
         assert abs(module.rounds(200, 0.002)[-1] - (47 + 200 / 2.875)) <= 2
 
 
-@needs_compiler
+@requires_compiler
 class TestAccuCubic:
     def test_the_window_passes_w_max_plus_n_when_the_curve_does(self, accucubic):
         module = accucubic().start(100)
@@ -208,7 +208,7 @@ class TestAccuCubic:
         assert module.acknowledge(61, acked=30) == before
 
 
-@needs_compiler
+@requires_compiler
 class TestBoth:
     @pytest.fixture(params=bundled_modules.NAMES)
     def module(self, request, libraries):
@@ -261,12 +261,12 @@ class TestBoth:
 
     def test_it_has_the_cards_defaults(self, libraries):
         for name, library in libraries.items():
-            card = bundled_modules.values(name, bpf.complete(name, {}))
+            spec = bundled_modules.values(name, bpf.complete(name, {}))
             code = (bundled_modules.FOLDER / "cubic.h").read_text() + (bundled_modules.FOLDER / f"{name}.c").read_text()
             defaults = {
                 key.lower(): int(value) for key, value in re.findall(r"^#define (\w+) (\d+)$", code, re.MULTILINE)
             }
-            assert {key: defaults[key] for key in card} == card, name
+            assert {key: defaults[key] for key in spec} == spec, name
             assert ctypes.CDLL(str(library)).sensible()
 
 
@@ -285,8 +285,8 @@ class TestParameters:
 
     def test_every_parameter_of_the_specs_is_supported(self):
         for name in bundled_modules.NAMES:
-            card = algorithms.card("congestion", name)
-            assert len(bundled_modules.values(name, bpf.complete(name, {}))) == len(card.parameters) - 1, (
+            spec = algorithms.spec("congestion", name)
+            assert len(bundled_modules.values(name, bpf.complete(name, {}))) == len(spec.parameters) - 1, (
                 "all but hystart"
             )
 
@@ -333,7 +333,7 @@ class TestWhatIsMissing:
         status.write_text(f"Name:\tackclock\nCapEff:\t{rights}\n")
         monkeypatch.setattr(bpf, "STATUS", status)
 
-    def refusal(self, *words):
+    def rejection(self, *words):
         result = CliRunner().invoke(application, ["kernel", *words])
         assert result.exit_code == 2, result.output
         assert result.stderr.count("\n") == 1
@@ -341,33 +341,33 @@ class TestWhatIsMissing:
 
     def test_no_types(self, monkeypatch, tmp_path):
         monkeypatch.setattr(bpf, "BTF", tmp_path / "vmlinux")
-        assert "CONFIG_DEBUG_INFO_BTF" in self.refusal("load", "lincubic")
+        assert "CONFIG_DEBUG_INFO_BTF" in self.rejection("load", "lincubic")
 
     @pytest.mark.parametrize("rights", ["0000000000000000", "0000008000000000", "0000000000001000"])
     def test_no_rights(self, monkeypatch, tmp_path, rights):
         self.may(monkeypatch, tmp_path, rights)
-        assert "CAP_BPF and CAP_NET_ADMIN" in self.refusal("load", "lincubic")
+        assert "CAP_BPF and CAP_NET_ADMIN" in self.rejection("load", "lincubic")
 
     def test_no_tool(self, monkeypatch):
         monkeypatch.setattr(shutil, "which", lambda *_, **__: None)
-        assert self.refusal("load", "lincubic") == "found no bpftool; apt install bpftool\n"
+        assert self.rejection("load", "lincubic") == "found no bpftool; apt install bpftool\n"
 
     def test_no_struct_ops(self, monkeypatch):
         monkeypatch.setattr(bpf, "_bpftool", lambda *_: "struct sock {};")
-        assert "no BPF congestion controls" in self.refusal("load", "lincubic")
+        assert "no BPF congestion controls" in self.rejection("load", "lincubic")
 
     def test_loaded_already(self, nothing_loaded):
         nothing_loaded.write_text("reno cubic lincubic\n")
         assert bpf.loaded() == ("lincubic",)
-        assert "is loaded already" in self.refusal("load", "lincubic")
+        assert "is loaded already" in self.rejection("load", "lincubic")
 
     def test_not_loaded(self):
-        assert "is not loaded" in self.refusal("unload", "lincubic")
+        assert "is not loaded" in self.rejection("unload", "lincubic")
 
     def test_in_use_as_the_default(self, monkeypatch, nothing_loaded):
         nothing_loaded.write_text("lincubic\n")
         monkeypatch.setattr(bpf, "DEFAULT", nothing_loaded)
-        assert "is the default" in self.refusal("unload", "lincubic")
+        assert "is the default" in self.rejection("unload", "lincubic")
 
 
 def missing_for_live():

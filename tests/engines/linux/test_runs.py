@@ -229,7 +229,7 @@ def test_a_transfer_ends_with_its_last_byte_and_not_with_its_fin():
 
 
 #: Alone on a fast link, by hosts that take no time, each transfer with segments of its own number.
-ALONE = """
+SINGLE_FLOW = """
 duration = "20s"
 [network]
 topology = "dumbbell"
@@ -250,7 +250,7 @@ def test_transfers_end_when_the_kernels_do():
         f'[[flows]]\ncongestion = "reno"\nsize = "{int(segments * 1448)}B"\nstart = "{number}s"\n'
         for number, segments in enumerate(SEGMENTS)
     )
-    theirs, ours = (run(ALONE + flows, engine).flows for engine in ("packet", "linux"))
+    theirs, ours = (run(SINGLE_FLOW + flows, engine).flows for engine in ("packet", "linux"))
     assert ours["sent_packets"].to_list() == theirs["sent_packets"].to_list()
     assert ours["fct_s"].to_list() == pytest.approx(theirs["fct_s"].to_list(), abs=10e-6)
 

@@ -44,7 +44,7 @@ def plan(flows='congestion = "cubic"', tcp=""):
     return ac.loads(f"{TEXT}{flows}\n[tcp]\n{tcp}\n").plan()
 
 
-def refused(planned):
+def reasons_of(planned):
     return [str(reason) for reason in engines.unsupported(engines.engine("linux"), planned)]
 
 
@@ -56,7 +56,7 @@ def bare(what: str) -> str:
 @pytest.mark.parametrize("kind", stack.CONTROLS)
 def test_every_control_runs_with_its_cards_defaults_and_these_are_the_kernels(kind):
     planned = plan(f'congestion = "{kind}"')
-    assert refused(planned) == []
+    assert reasons_of(planned) == []
     assert stack.modules(planned) == {}
     assert stack.socket(planned.groups[0])["congestion"] == kind
 
@@ -106,12 +106,12 @@ def test_settings_of_hosts():
 
 
 def test_a_reordering_window_that_does_not_adapt_and_frto_are_sysctls():
-    def told(tcp: str) -> tuple[str, str]:
+    def sysctls_of(tcp: str) -> tuple[str, str]:
         sysctls = dict(stack.settings(plan(tcp=tcp).groups[0]).sysctls)
         return sysctls["tcp_recovery"], sysctls["tcp_frto"]
 
-    assert told("") == ("1", "2")
-    assert told("adaptive_reordering = false\nfrto = false") == ("3", "0")
+    assert sysctls_of("") == ("1", "2")
+    assert sysctls_of("adaptive_reordering = false\nfrto = false") == ("3", "0")
 
 
 def test_the_advertised_mss_has_the_timestamps_in_it():
@@ -153,7 +153,7 @@ def test_a_receive_window_is_a_clamp_and_a_buffer_that_does_not_grow():
     ],
 )
 def test_settings_that_the_kernel_does_not_expose_are_rejected(given, what):
-    (reason,) = refused(plan(tcp=given))
+    (reason,) = reasons_of(plan(tcp=given))
     assert reason.startswith(f'Unsupported: engine "linux" has no {bare(what)}; available in "packet"')
 
 
@@ -173,14 +173,14 @@ def test_settings_that_the_kernel_does_not_expose_are_rejected(given, what):
     ],
 )
 def test_parameters_fixed_in_a_cca_are_rejected(kind, given, what):
-    assert refused(plan(f'congestion = {{ kind = "{kind}", {given} }}'))[0].startswith(
+    assert reasons_of(plan(f'congestion = {{ kind = "{kind}", {given} }}'))[0].startswith(
         f'Unsupported: engine "linux" has no congestion control "{kind}" with {what}; available in "packet"'
     )
 
 
 def test_a_module_has_one_set_of_parameters():
     two = 'congestion = "cubic"\n[[flows]]\ncongestion = { kind = "cubic", beta = 0.8 }'
-    (reason,) = refused(plan(two))
+    (reason,) = reasons_of(plan(two))
     assert reason.startswith(
         'Unsupported: engine "linux" has no congestion control "cubic" with two sets of parameters'
     )
@@ -188,7 +188,7 @@ def test_a_module_has_one_set_of_parameters():
 
 @pytest.mark.parametrize("name", ["rfc", "freebsd", "windows", "ns2"])
 def test_other_stacks_are_rejected_by_their_difference(name):
-    reasons = refused(plan(tcp=f'stack = "{name}"'))
+    reasons = reasons_of(plan(tcp=f'stack = "{name}"'))
     assert any("has no window that comes down at once" in reason for reason in reasons)
     assert all('; available in "packet"' in reason for reason in reasons)
 

@@ -69,7 +69,7 @@ def planned(*pairs: tuple[str, str]) -> tuple[Plan, layout.Testbed]:
     return plan, layout.Testbed.of(plan)
 
 
-def seen(**more: Any) -> Facts:
+def complete_facts(**more: Any) -> Facts:
     """A host with all that is wanted."""
     found = Facts(
         root=True, taken=False, release="6.1", machine="x86_64", missing=[], controls=frozenset({"reno"}),
@@ -291,10 +291,14 @@ def test_what_is_measured_is_in_the_plan():
 def test_nothing_is_changed_without_root_and_routes_only_for_what_is_unusual():
     plan, testbed = planned()
     host = testbed.hosts[2]
-    assert preflight.changes(plan, testbed, host, seen(root=False)) == []
-    assert not [step for step in preflight.changes(plan, testbed, host, seen()) if "route" in step.get("run", ())]
+    assert preflight.changes(plan, testbed, host, complete_facts(root=False)) == []
+    assert not [
+        step for step in preflight.changes(plan, testbed, host, complete_facts()) if "route" in step.get("run", ())
+    ]
     plan, testbed = planned(("[[flows]]", "[tcp]\ninitial_window = 4\n[[flows]]"))
-    (route,) = (step for step in preflight.changes(plan, testbed, host, seen()) if "route" in step.get("run", ()))
+    (route,) = (
+        step for step in preflight.changes(plan, testbed, host, complete_facts()) if "route" in step.get("run", ())
+    )
     assert " ".join(route["run"]) == "ip route add 10.1.0.2/32 via 10.2.0.1 dev eth1 initcwnd 4"
     assert " ".join(route["undo"]) == "ip route del 10.1.0.2/32 via 10.2.0.1 dev eth1"
 
@@ -327,11 +331,11 @@ def test_nothing_is_changed_without_root_and_routes_only_for_what_is_unusual():
     ],
 )
 def test_each_missing_requirement_of_a_host_is_a_line(name: str, more: dict[str, Any], said: str):
-    assert missing(name, seen(**more)) == [said]
+    assert missing(name, complete_facts(**more)) == [said]
 
 
 def test_a_complete_host_has_no_missing_requirement():
-    assert missing("r", seen()) == missing("b", seen()) == []
+    assert missing("r", complete_facts()) == missing("b", complete_facts()) == []
 
 
 @pytest.mark.parametrize(
@@ -346,11 +350,11 @@ def test_a_complete_host_has_no_missing_requirement():
     ],
 )
 def test_a_routers_missing_requirement_for_losses_is_a_line(agent: Willing, said: str):
-    assert missing("r", seen(), LOSS, agent=agent) == [said]
+    assert missing("r", complete_facts(), LOSS, agent=agent) == [said]
 
 
 def test_a_clock_of_250_ticks_holds_a_slow_link():
-    assert missing("r", seen(tick_hz=250.0), ("10Mbit", "1Mbit")) == []
+    assert missing("r", complete_facts(tick_hz=250.0), ("10Mbit", "1Mbit")) == []
 
 
 def test_only_offloads_that_are_on_and_can_be_switched_are_switched():

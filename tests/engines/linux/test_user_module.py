@@ -37,7 +37,7 @@ def no_cards_stay():
     yield
     algorithms._USER_SUPPLIED.clear()
     algorithms.names.cache_clear()
-    algorithms.card.cache_clear()
+    algorithms.spec.cache_clear()
 
 
 @pytest.fixture
@@ -56,7 +56,7 @@ def run(*words):
     return CliRunner().invoke(application, command)
 
 
-def refusal(*words, status=2):
+def rejection(*words, status=2):
     done = run(*words)
     assert done.exit_code == status, done.output
     assert not Path("out").exists()
@@ -97,23 +97,23 @@ class TestAFile:
     def test_what_it_cannot_be(self, folder, name, text, what):
         if text is not None:
             Path(name).write_text(text)
-        said = refusal("--module", name)
+        said = rejection("--module", name)
         assert what in said
         assert said.count("\n") == 1
 
     def test_the_name_of_a_kernel_cca_is_rejected(self, folder):
         Path("cubic.c").write_text("")
-        assert 'found the name "cubic", which is CUBIC' in refusal("--module", "cubic.c")
+        assert 'found the name "cubic", which is CUBIC' in rejection("--module", "cubic.c")
 
 
 class TestItsCard:
-    def brought(self, **changes):
+    def user_supplied(self, **changes):
         import dataclasses
 
-        aimd = algorithms.card("congestion", "aimd")
+        aimd = algorithms.spec("congestion", "aimd")
         algorithms.bring(dataclasses.replace(aimd, name="mine", **changes))
         user_module.bring(user_module.Module("mine", "mine.c", "0" * 64))
-        return algorithms.card("congestion", "mine")
+        return algorithms.spec("congestion", "mine")
 
     def plan(self, congestion, **module):
         loaded = ac.loads(SCENARIO.format(congestion=congestion))
@@ -123,7 +123,7 @@ class TestItsCard:
 
         return dataclasses.replace(plan, options=options)
 
-    def refused(self, congestion):
+    def reasons_of(self, congestion):
         from ackclock.engines.linux import LinuxEngine
 
         plan = self.plan(congestion, name="mine", file="mine.c", sha256="")
@@ -131,27 +131,27 @@ class TestItsCard:
 
     def test_without_one_it_has_no_parameters(self):
         user_module.bring(user_module.Module("mine", "mine.c", "0" * 64))
-        assert algorithms.card("congestion", "mine").parameters == {}
-        assert self.refused('"mine"') == []
+        assert algorithms.spec("congestion", "mine").parameters == {}
+        assert self.reasons_of('"mine"') == []
 
     def test_without_module_parameters_the_defaults_apply(self):
-        self.brought()
-        assert self.refused('"mine"') == []
-        assert self.refused('{ kind = "mine", beta = 0.8 }') == ['congestion control "mine" with beta = 0.8']
+        self.user_supplied()
+        assert self.reasons_of('"mine"') == []
+        assert self.reasons_of('{ kind = "mine", beta = 0.8 }') == ['congestion control "mine" with beta = 0.8']
 
     def test_module_parameters_are_passed_on(self):
         from ackclock.algorithms.kernel import Fixed, Knob
 
         told = {"beta": Knob(knob="beta_1024", scale=1024), "increase": Fixed(fixed=1.0)}
-        self.brought(linux=Linux(brought=True, parameters={**told, "slow_start_step": Fixed(fixed=1.0)}))
+        self.user_supplied(linux=Linux(user_supplied=True, parameters={**told, "slow_start_step": Fixed(fixed=1.0)}))
         plan = self.plan('{ kind = "mine", beta = 0.75 }', name="mine", file="mine.c", sha256="")
-        assert self.refused('{ kind = "mine", beta = 0.75 }') == []
+        assert self.reasons_of('{ kind = "mine", beta = 0.75 }') == []
         assert user_module.values(plan, user_module.of(plan)) == {"beta_1024": 768}
 
     def test_without_a_module_it_is_rejected(self):
         from ackclock.engines.linux import LinuxEngine
 
-        self.brought(linux=Linux(brought=True))
+        self.user_supplied(linux=Linux(user_supplied=True))
         assert [each.what for each in LinuxEngine().unsupported(self.plan('"mine"'))] == [
             'congestion control "mine" without --module FILE'
         ]
@@ -167,16 +167,16 @@ class TestWhatIsMissing:
         return kernel
 
     def test_headers(self, guest):
-        said = refusal("--kernel", str(guest), "--module", "mine.c")
+        said = rejection("--kernel", str(guest), "--module", "mine.c")
         assert "found no headers.tar.gz beside it; `ackclock kernel build` makes it" in said
         assert said.count("\n") == 1
 
     def test_tools(self, guest, monkeypatch):
         monkeypatch.setattr(bpf, "tool_path", lambda name: None if name == "gcc" else name)
-        assert refusal("--kernel", str(guest), "--module", "mine.c") == "--module: found no gcc; apt install them\n"
+        assert rejection("--kernel", str(guest), "--module", "mine.c") == "--module: found no gcc; apt install them\n"
 
     def test_another_kind_of_kernel(self, guest):
-        said = refusal("--kernel", str(guest), "--module", "mine.bpf.c")
+        said = rejection("--kernel", str(guest), "--module", "mine.bpf.c")
         assert "found a BPF program with --kernel" in said
         assert "expected --kernel live" in said
         with pytest.raises(InputError, match=r"found a module with --kernel live; expected a guest, or a \.bpf\.c"):
@@ -192,7 +192,7 @@ class TestWhatIsMissing:
     def test_flows_that_have_it(self, guest, monkeypatch):
         monkeypatch.setattr(user_module, "compiled", lambda *_: None)
         Path("mine.toml").write_text(SCENARIO.format(congestion='"reno"'))
-        said = refusal("--kernel", str(guest), "--module", "mine.c")
+        said = rejection("--kernel", str(guest), "--module", "mine.c")
         assert 'found no flows with congestion = "mine"' in said
 
     def test_a_comparison_rejects_it_with_the_same_message(self, guest, monkeypatch):
@@ -269,7 +269,7 @@ def test_a_mistake_gives_the_compilers_lines(folder, kernel_with_headers):
     text = Path("mine.c").read_text()
     Path("mine.c").write_text(text.replace("tcp_slow_start(tp", "tcp_slow_strat(tp"))
     line = 1 + text[: text.index("tcp_slow_start(tp")].count("\n")
-    assert refusal("--module", "mine.c").startswith(f"mine.c:{line}:")
+    assert rejection("--module", "mine.c").startswith(f"mine.c:{line}:")
 
 
 SWEPT = """

@@ -18,7 +18,7 @@ from ackclock.engines.ns2 import script
 from ackclock.errors import UnsupportedError
 from ackclock.plan import Plan
 
-needs_ns2 = pytest.mark.skipif(
+requires_ns2 = pytest.mark.skipif(
     shutil.which("ns") is None and not os.environ.get("CI"), reason="needs ns-2 (Debian's package ns2)"
 )
 
@@ -48,13 +48,13 @@ def plan(*changes: tuple[str, str]) -> Plan:
     return ac.loads(changed(TEXT, *changes)).plan()
 
 
-def refused(*changes: tuple[str, str]) -> list[str]:
+def reasons_of(*changes: tuple[str, str]) -> list[str]:
     return [reason.what for reason in engines.engine("ns2").unsupported(plan(*changes))]
 
 
 def test_a_plan_for_ns2s_own_tcp_is_fully_supported():
-    assert refused() == []
-    assert refused(('"reno"', '{ kind = "cubic", hystart = false }')) == []
+    assert reasons_of() == []
+    assert reasons_of(('"reno"', '{ kind = "cubic", hystart = false }')) == []
 
 
 @pytest.mark.parametrize(
@@ -73,8 +73,8 @@ def test_a_plan_for_ns2s_own_tcp_is_fully_supported():
     ],
 )  # fmt: skip
 def test_unsupported_features_are_reported(change, what):
-    found = refused(change)
-    assert found[: len(what)] == what if len(what) > 1 else found == what
+    result = reasons_of(change)
+    assert result[: len(what)] == what if len(what) > 1 else result == what
 
 
 def test_what_it_has_not_is_not_run():
@@ -114,47 +114,47 @@ def test_starts_are_drawn_from_the_seed():
 
 
 @pytest.fixture(scope="module")
-def found():
+def result():
     return engines.engine("ns2").run(plan(), 1)
 
 
-@needs_ns2
-def test_it_fills_the_tables(found):
+@requires_ns2
+def test_it_fills_the_tables(result):
     for table in ("flows", "flow_samples", "queue_samples", "events", "links"):
-        frame = found.frame(table)
+        frame = result.frame(table)
         assert frame.height > 0
         assert frame.schema == tables.schema(table)
-    assert found.flows["flow"].to_list() == [0, 1, 2, 3]
-    assert found.flow_samples.height == pytest.approx(4 * 800, abs=4)
-    assert found.flow_samples["delivered_bytes"].to_numpy().max() <= found.flows["delivered_bytes"].to_numpy().max()
+    assert result.flows["flow"].to_list() == [0, 1, 2, 3]
+    assert result.flow_samples.height == pytest.approx(4 * 800, abs=4)
+    assert result.flow_samples["delivered_bytes"].to_numpy().max() <= result.flows["delivered_bytes"].to_numpy().max()
 
 
-@needs_ns2
-def test_packets_are_conserved(found):
-    link = found.links.row(0, named=True)
-    waiting = found.queue_samples["backlog_p"].to_list()[-1]
+@requires_ns2
+def test_packets_are_conserved(result):
+    link = result.links.row(0, named=True)
+    waiting = result.queue_samples["backlog_p"].to_list()[-1]
     left = link["arrived_total_p"] - link["dropped_total_p"] - link["departed_total_p"]
     assert left == pytest.approx(waiting, abs=10)
-    drops = found.events.filter(found.events["kind"] == "drop")
-    assert drops.height == link["dropped_total_p"] == found.flows["dropped_packets"].sum()
+    drops = result.events.filter(result.events["kind"] == "drop")
+    assert drops.height == link["dropped_total_p"] == result.flows["dropped_packets"].sum()
 
 
-@needs_ns2
-def test_cuts_of_windows_are_events(found):
-    kinds = found.events["kind"].to_list()
-    assert kinds.count("timeout") == found.flows["timeouts"].sum()
+@requires_ns2
+def test_cuts_of_windows_are_events(result):
+    kinds = result.events["kind"].to_list()
+    assert kinds.count("timeout") == result.flows["timeouts"].sum()
     ours = engines.engine("packet").run(plan(), 1).events["kind"].to_list()
     assert kinds.count("recovery") == pytest.approx(ours.count("recovery"), rel=0.2)
 
 
-@needs_ns2
-def test_the_same_seed_gives_the_same_bytes(found):
+@requires_ns2
+def test_the_same_seed_gives_the_same_bytes(result):
     again = engines.engine("ns2").run(plan(), 1)
     for table in ("flows", "flow_samples", "queue_samples", "events", "links"):
-        assert again.frame(table).equals(found.frame(table))
+        assert again.frame(table).equals(result.frame(table))
 
 
-@needs_ns2
+@requires_ns2
 @pytest.mark.parametrize("control", ['"reno"', '{ kind = "cubic", hystart = false }', '"westwood"'])
 def test_it_agrees_with_the_packet_engine(control):
     """The same TCP: goodput within 2 %, the mean queueing delay within 10 %."""
@@ -164,7 +164,7 @@ def test_it_agrees_with_the_packet_engine(control):
     assert theirs["queue_delay_mean_s"]["mean"] == pytest.approx(ours["queue_delay_mean_s"]["mean"], rel=0.10)
 
 
-@needs_ns2
+@requires_ns2
 def test_a_transfer_ends_when_its_last_packet_is_acknowledged():
     short = plan(
         ("count = 4", 'size = "100kB"'), ('duration = "40s"\nwarmup = "10s"', 'duration = "5s"\nwarmup = "0s"')
@@ -174,7 +174,7 @@ def test_a_transfer_ends_when_its_last_packet_is_acknowledged():
     assert theirs["fct_s"] == pytest.approx(ours["fct_s"], abs=1e-3)
 
 
-@needs_ns2
+@requires_ns2
 def test_red_drops_early():
     red = '"red", limit = "1bdp", min = "10KB", max = "30KB", probability = 0.1'
     data = engines.engine("ns2").run(plan(('"pfifo", limit = "1bdp"', red)), 1)
@@ -185,7 +185,7 @@ def test_red_drops_early():
     assert link["backlog_mean_p"] == pytest.approx(ours["backlog_mean_p"], rel=0.15)
 
 
-@needs_ns2
+@requires_ns2
 def test_both_directions_of_an_asymmetric_link():
     text = """
     name = "Up and down"
@@ -232,7 +232,7 @@ def test_unsupported_traffic_and_losses_are_reported(change, what):
     assert [reason.what for reason in engines.engine("ns2").unsupported(mixed(change))] == [what]
 
 
-@needs_ns2
+@requires_ns2
 def test_transfers_and_datagrams_are_those_of_the_packet_engine():
     """Begun at the same times with the same sizes; losses, delays and completion times are of the same kind."""
     ours, theirs = (engines.engine(name).run(mixed(), 1) for name in ("packet", "ns2"))
@@ -255,7 +255,7 @@ def test_transfers_and_datagrams_are_those_of_the_packet_engine():
     )
 
 
-@needs_ns2
+@requires_ns2
 def test_a_transfer_that_begins_during_the_run_is_in_slow_start_as_long_as_others():
     # 600 packets over a round trip that holds 200 of them: with a first threshold of 20, ns-2's own for such agents,
     # they would take three times as long.
@@ -271,7 +271,7 @@ def test_a_transfer_that_begins_during_the_run_is_in_slow_start_as_long_as_other
     assert theirs["fct_s"].to_list() == pytest.approx(ours["fct_s"].to_list(), rel=0.03)
 
 
-@needs_ns2
+@requires_ns2
 def test_red_marks_where_senders_are_ecn_capable():
     red = '"red", limit = "2bdp", min = "10KB", max = "30KB", probability = 0.1, ecn = true, harddrop = true'
     marking = plan(('"pfifo", limit = "1bdp"', red), ("sack = true", 'sack = true\necn = "classic"'))

@@ -14,7 +14,7 @@ from ackclock import engines
 from ackclock.engines.external.planned_traffic import draw_traffic
 from ackclock.plan import Plan
 
-needs_ns2 = pytest.mark.skipif(
+requires_ns2 = pytest.mark.skipif(
     shutil.which("ns") is None and not os.environ.get("CI"), reason="needs ns-2 (Debian's package ns2)"
 )
 
@@ -67,14 +67,14 @@ def plan(*changes: tuple[str, str], more: str = "") -> Plan:
     return ac.loads(changed(TEXT, *changes) + more).plan()
 
 
-def refused(*changes: tuple[str, str], more: str = "") -> list[str]:
+def reasons_of(*changes: tuple[str, str], more: str = "") -> list[str]:
     return [reason.what for reason in engines.engine("ns2").unsupported(plan(*changes, more=more))]
 
 
 @pytest.mark.parametrize("routing", ["single", "ecmp", "weighted"])
 def test_the_ways_are_those_of_the_packet_engine(routing):
     of = plan(("ecmp", routing), ("6s", "2s"), more=MORE)
-    assert refused(("ecmp", routing), more=MORE) == []
+    assert reasons_of(("ecmp", routing), more=MORE) == []
     ours = engines.engine("packet").run(of, 1).frame("paths")
     sent = draw_traffic(of, 1)
     ways = {each.number: [hop.link for hop in each.forward.hops] for each in [*sent.connections, *sent.streams]}
@@ -105,14 +105,14 @@ def test_a_way_leads_from_host_to_host_link_by_link():
 
 @pytest.mark.parametrize("routing", ["ecmp-packet", "valiant"])
 def test_random_paths_per_packet_are_rejected(routing):
-    assert refused(("ecmp", routing)) == [f'routing = "{routing}"']
+    assert reasons_of(("ecmp", routing)) == [f'routing = "{routing}"']
 
 
 def test_ns3_has_no_routed_networks():
     assert "routed networks" in [reason.what for reason in engines.engine("ns3").unsupported(plan())]
 
 
-@needs_ns2
+@requires_ns2
 def test_a_fat_tree_agrees_with_the_packet_engine():
     # Receivers' windows hold all senders, so that nothing is lost and shares follow from the ways alone: among
     # senders who lose, chance decides who gets more.
@@ -136,7 +136,7 @@ def test_a_fat_tree_agrees_with_the_packet_engine():
     assert ((queued["sojourn_mean_s_ns2"] / queued["sojourn_mean_s"] - 1).abs() < 0.02).all()
 
 
-@needs_ns2
+@requires_ns2
 def test_transfers_and_datagrams_take_their_ways():
     of = plan(
         ("6s", "2s"), ("1s", "0s"), ('between = "round-robin"', 'between = "round-robin"\nstop = "1ms"'), more=MORE

@@ -14,7 +14,7 @@ from ackclock.engines.ns3 import HEADER, program
 from ackclock.errors import UnsupportedError
 from ackclock.plan import Plan
 
-needs_ns3 = pytest.mark.skipif(
+requires_ns3 = pytest.mark.skipif(
     bool(engines.unavailable("ns3")), reason="needs ns-3 (Debian's packages g++ and libns3-dev)"
 )
 
@@ -49,14 +49,14 @@ def plan(*changes: tuple[str, str]) -> Plan:
     return ac.loads(changed(TEXT, *changes)).plan()
 
 
-def refused(*changes: tuple[str, str]) -> list[str]:
+def reasons_of(*changes: tuple[str, str]) -> list[str]:
     return [reason.what for reason in engines.engine("ns3").unsupported(plan(*changes))]
 
 
 def test_a_plan_for_the_tcp_of_old_simulators_is_fully_supported():
-    assert refused() == []
+    assert reasons_of() == []
     cubic = '{ kind = "cubic", reno_friendly = false }'
-    assert refused(('"reno"', cubic), ('"pfifo", limit = "1bdp"', '"codel", limit = "100p"')) == []
+    assert reasons_of(('"reno"', cubic), ('"pfifo", limit = "1bdp"', '"codel", limit = "100p"')) == []
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_a_plan_for_the_tcp_of_old_simulators_is_fully_supported():
     ],
 )
 def test_unsupported_features_are_reported(change, what):
-    assert refused(change)[: len(what)] == what
+    assert reasons_of(change)[: len(what)] == what
 
 
 def test_what_it_has_not_is_not_run():
@@ -109,7 +109,7 @@ def test_a_name_is_a_comment_and_no_code():
 def test_a_network_that_marks_is_taken():
     marks = '"red", limit = "1bdp", ecn = true, harddrop = true'
     changes = ('"pfifo", limit = "1bdp"', marks), ("sack = true", 'sack = true\necn = "classic"')
-    assert refused(*changes) == []
+    assert reasons_of(*changes) == []
     text = program.cpp(plan(*changes), 1)
     assert 'SetDefault("ns3::TcpSocketBase::UseEcn", StringValue("On"))' in text
     assert '"UseHardDrop", StringValue("true")' in text
@@ -125,7 +125,7 @@ MIXED = changed(
 )
 
 
-@needs_ns3
+@requires_ns3
 def test_transfers_and_datagrams_are_those_of_the_packet_engine():
     mixed = ac.loads(MIXED).plan()
     theirs, ours = (engines.engine(name).run(mixed, 1) for name in ("ns3", "packet"))
@@ -144,7 +144,7 @@ def test_transfers_and_datagrams_are_those_of_the_packet_engine():
     assert theirs.flows["dropped_packets"].sum() == kinds.count("loss") + kinds.count("drop")
 
 
-@needs_ns3
+@requires_ns3
 def test_a_run_fills_the_tables_and_agrees_with_the_packet_engine():
     """Goodput within 2 %, the mean queueing delay within 15 %: each has its own way through a recovery."""
     planned = plan()

@@ -14,7 +14,7 @@ from ackclock.experiments.sweep.run import prepare
 from ackclock.experiments.sweep.worker import _Worker
 
 #: The limit of the overhead per point, in ms.
-MOST_MS = 3.0
+MAX_MS = 3.0
 
 
 def tiny(path, points: int):
@@ -36,12 +36,12 @@ def test_a_tiny_point_costs_little_more_than_its_work(tmp_path, points):
     few, many = tiny(tmp_path / "few.toml", 10), tiny(tmp_path / "many.toml", points)
     own_s = _own_s(many) - _own_s(few)
     with cluster(workers=1) as made:
-        _there_s(few, made)  # imports
-        spent_s = -_there_s(few, made)
-        spent_s += _there_s(many, made)
+        _remote_s(few, made)  # imports
+        spent_s = -_remote_s(few, made)
+        spent_s += _remote_s(many, made)
     each_ms = 1e3 * (spent_s - own_s) / (points - 10)
     print(f"{points} points: {own_s:.2f} s of work, {spent_s:.2f} s in all, {each_ms:.2f} ms a point more")
-    assert each_ms <= MOST_MS
+    assert each_ms <= MAX_MS
 
 
 def _own_s(scenario) -> float:
@@ -55,7 +55,7 @@ def _own_s(scenario) -> float:
     return time.process_time() - began_s
 
 
-def _there_s(scenario, made) -> float:
+def _remote_s(scenario, made) -> float:
     """Return the CPU time on a cluster, of all processes, and without the preparation that each sweep has."""
     job = replace(prepare(scenario, "fluid", metrics=["utilisation"]), place=Place(address=made.address))
     began_s, others_s = time.process_time(), _others_s(made)

@@ -37,7 +37,7 @@ start = { jitter = "100ms" }
 """
 
 
-class Twin(PacketEngine):
+class OtherSeeds(PacketEngine):
     """The packet engine with other seeds: alike, not the same."""
 
     name = "twin"
@@ -68,7 +68,7 @@ class Model:
 def more_engines(monkeypatch):
     monkeypatch.setitem(engines.ENGINES, "twin", (__name__, "Twin"))
     monkeypatch.setitem(engines.ENGINES, "model", (__name__, "Model"))
-    made = {"twin": Twin, "model": Model}
+    made = {"twin": OtherSeeds, "model": Model}
     known = engines.engine
     monkeypatch.setattr(engines, "engine", lambda name: made[name]() if name in made else known(name))
 
@@ -205,7 +205,7 @@ def test_status_3_only_if_no_engine_can_run_it(tmp_path, monkeypatch):
     assert able.exit_code == 0
     assert 'Unsupported: engine "model" has no more than two flows' in able.stdout
     assert "–" in able.stdout
-    monkeypatch.setattr(Twin, "check", lambda self, plan: [Unsupported("patience", "twin")])
+    monkeypatch.setattr(OtherSeeds, "check", lambda self, plan: [Unsupported("patience", "twin")])
     none = call("three.toml", "--engine", "model,twin")
     assert none.exit_code == 3
     assert none.stderr.count("Unsupported: ") == 2

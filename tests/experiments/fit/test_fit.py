@@ -39,7 +39,7 @@ interval = "50ms"
 
 
 @cache
-def known(loss_weight: float, victims: str) -> fit.Fitted:
+def fitted_to(loss_weight: float, victims: str) -> fit.Fitted:
     """Return the fit to a fluid run with these parameters."""
     table = (
         f'[fluid]\nsynchronisation = {{ kind = "losses", loss_weight = {loss_weight} }}\nloss_assignment = {victims}\n'
@@ -52,12 +52,12 @@ def weighted(rate: float, growth: float) -> str:
     return f'{{ kind = "weighted", rate = {rate}, growth = {growth} }}'
 
 
-KNOWN = [(0.6, 0.0, 0.0), (1.0, 2.0, 0.0), (1.5, -1.0, 1.0)]
+TRUE_PARAMETERS = [(0.6, 0.0, 0.0), (1.0, 2.0, 0.0), (1.5, -1.0, 1.0)]
 
 
-@pytest.mark.parametrize(("loss_weight", "rate", "growth"), KNOWN)
+@pytest.mark.parametrize(("loss_weight", "rate", "growth"), TRUE_PARAMETERS)
 def test_true_parameters_are_recovered(loss_weight, rate, growth):
-    found = known(loss_weight, weighted(rate, growth))
+    found = fitted_to(loss_weight, weighted(rate, growth))
     assert found.events > 100
     assert found.growth is not None
     for truth, (best, low, high) in (
@@ -72,8 +72,8 @@ def test_true_parameters_are_recovered(loss_weight, rate, growth):
 
 
 def test_intervals_separate_parameters():
-    low = known(0.6, weighted(0.0, 0.0))
-    high = known(1.5, weighted(-1.0, 1.0))
+    low = fitted_to(0.6, weighted(0.0, 0.0))
+    high = fitted_to(1.5, weighted(-1.0, 1.0))
     assert low.fluid_loss_weight[2] < high.fluid_loss_weight[1]
     assert low.growth is not None
     assert high.growth is not None
@@ -120,7 +120,7 @@ def test_pauses_fall_into_two_groups():
 
 
 def test_what_is_written_is_a_scenario_s_table(tmp_path: Path):
-    found = known(1.0, weighted(2.0, 0.0))
+    found = fitted_to(1.0, weighted(2.0, 0.0))
     plan = ac.loads(SCENARIO.format(duration=30, flows=10) + output.toml(found, ["x"])).plan()
     options = plan.options["fluid"]
     assert options["synchronisation"]["loss_weight"] == pytest.approx(found.fluid_loss_weight[0], rel=1e-3)
@@ -133,7 +133,7 @@ def test_what_is_written_is_a_scenario_s_table(tmp_path: Path):
 # ---- what has nothing to fit ----
 
 
-def refused(folder: Path, *options: str) -> str:
+def rejection(folder: Path, *options: str) -> str:
     done = CliRunner().invoke(application, ["fit", str(folder), *options])
     assert done.exit_code == 2
     assert len(done.stderr.splitlines()) == 1
@@ -148,24 +148,24 @@ def put(tmp_path: Path, engine: str, flows: int = 10, duration: int = 30, more: 
 
 
 def test_few_events_are_reported(tmp_path: Path):
-    assert "expected 10 or more" in refused(put(tmp_path, "fluid", duration=22))
+    assert "expected 10 or more" in rejection(put(tmp_path, "fluid", duration=22))
 
 
 def test_a_single_flow_is_reported(tmp_path: Path):
     folder = put(tmp_path, "fluid", flows=1, duration=400)
-    assert "found one flow" in refused(folder)
+    assert "found one flow" in rejection(folder)
 
 
 def test_an_assumption_is_not_fitted(tmp_path: Path):
-    assert "meanfield" in refused(put(tmp_path, "meanfield", flows=2, duration=21))
+    assert "meanfield" in rejection(put(tmp_path, "meanfield", flows=2, duration=21))
 
 
 def test_smooth_losses_are_reported(tmp_path: Path):
-    assert "losses one by one" in refused(put(tmp_path, "fluid", more='[fluid]\nsynchronisation = "none"\n'))
+    assert "losses one by one" in rejection(put(tmp_path, "fluid", more='[fluid]\nsynchronisation = "none"\n'))
 
 
 def test_a_missing_result_is_reported(tmp_path: Path):
-    assert str(tmp_path) in refused(tmp_path)
+    assert str(tmp_path) in rejection(tmp_path)
 
 
 def test_several_results_and_a_file(tmp_path: Path):

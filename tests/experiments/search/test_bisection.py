@@ -17,7 +17,7 @@ from ackclock.experiments.search.bisection import (
 
 
 @dataclass(frozen=True)
-class Seen:
+class Evaluation:
     unmet: frozenset
 
     @property
@@ -31,12 +31,12 @@ class Row:
     def __init__(self, rises: int, falls: int) -> None:
         self.rises, self.falls, self.asked = rises, falls, []
 
-    def evaluate(self, number: int) -> Seen:
+    def evaluate(self, number: int) -> Evaluation:
         self.asked.append(number)
         return self.evaluated(number)
 
-    def evaluated(self, number: int) -> Seen:
-        return Seen(frozenset("a" * (number < self.rises) + "b" * (number >= self.falls)))
+    def evaluated(self, number: int) -> Evaluation:
+        return Evaluation(frozenset("a" * (number < self.rises) + "b" * (number >= self.falls)))
 
 
 @given(st.integers(1, 200), st.integers(0, 210), st.integers(0, 210), st.none() | st.integers(-5, 210))

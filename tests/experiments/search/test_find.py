@@ -41,59 +41,59 @@ UTILISED = parse_constraint("utilisation >= 95%")
 QUICK = parse_constraint("queue_delay_p95 <= 20ms")
 
 
-def asked(*varied, constraints=(UTILISED,), text=SCENARIO, **more) -> Question:
-    return question(planning.loads(text), varied, constraints, more.pop("objectives", ()), **more)
+def search_question(*varied, constraints=(UTILISED,), text=SCENARIO, **more) -> Question:
+    return question(planning.loads(text), varied, constraints, more.pop("goals", ()), **more)
 
 
 LIMITS = vary("limit=2p..40p")
 
 
 def test_the_smallest_limit_that_holds_with_the_next_that_does_not():
-    found = find(asked(LIMITS))
+    found = find(search_question(LIMITS))
     assert found.verdict == "holds"
     limits = found.question.varied[0].values
     best = limits.index(found.question.values(found.best)["network.queue.limit"])
     assert found.verdicts[best].holds
     assert found.verdicts[best - 1].verdict == "fails"
-    every = Evaluator(asked(LIMITS))
+    every = Evaluator(search_question(LIMITS))
     assert not any(every.evaluate(number).holds for number in range(best))
     assert found.count < sum(len(rows) for rows in every.runs.values()) * len(limits) / best
 
 
 def test_the_same_search_has_the_same_result_after_any_interruptions():
-    whole = find(asked(LIMITS)).as_dict()
+    whole = find(search_question(LIMITS)).as_dict()
     runs = {}
-    while not (part := find(asked(LIMITS), runs=runs, budget_s=0.0)).complete:
+    while not (part := find(search_question(LIMITS), runs=runs, budget_s=0.0)).complete:
         assert part.made  # or it would never end
         runs = part.runs
-    again = find(asked(LIMITS), runs=part.runs)
+    again = find(search_question(LIMITS), runs=part.runs)
     assert again.made == 0
     assert {**again.as_dict(), "cpu_s": 0} == {**whole, "cpu_s": 0}
 
 
 def test_one_run_of_a_cheap_engine_is_guess_enough_though_it_draws():
-    question = asked(LIMITS)
+    question = search_question(LIMITS)
     assert engines.engine("fluid").is_stochastic(question.plan(0))
     assert Proposer(question).guess(0) is not None
 
 
 def test_runs_of_another_search_do_not_change_a_result():
-    whole, other = find(asked(LIMITS)), Evaluator(asked(LIMITS))
+    whole, other = find(search_question(LIMITS)), Evaluator(search_question(LIMITS))
     for number in whole.verdicts:
         other.rows(number, 32)
-    again = find(asked(LIMITS), runs=other.runs)
+    again = find(search_question(LIMITS), runs=other.runs)
     assert again.made == 0
     assert {**again.as_dict(), "cpu_s": 0} == {**whole.as_dict(), "cpu_s": 0}
 
 
 def test_no_setting_meets_contradictory_constraints():
-    found = find(asked(LIMITS, constraints=[UTILISED, parse_constraint("queue_delay_p95 <= 1us")]))
+    found = find(search_question(LIMITS, constraints=[UTILISED, parse_constraint("queue_delay_p95 <= 1us")]))
     assert (found.verdict, found.best) == ("none", None)
     assert sentences(found)[0] == f"No setting of {len(LIMITS.values)} meets all needs."
 
 
 def test_largest_searches_from_the_other_end():
-    found = find(asked(LIMITS, constraints=[QUICK], end="largest"))
+    found = find(search_question(LIMITS, constraints=[QUICK], end="largest"))
     limits = LIMITS.values
     best = limits.index(found.question.values(found.best)["network.queue.limit"])
     assert found.verdicts[best + 1].verdict == "fails"
@@ -102,7 +102,9 @@ def test_largest_searches_from_the_other_end():
 
 def test_disciplines_are_compared_by_a_goal():
     found = find(
-        asked(tried("pfifo,codel,pie"), constraints=[UTILISED], objectives=[parse_objective("min:queue_delay_mean")])
+        search_question(
+            tried("pfifo,codel,pie"), constraints=[UTILISED], objectives=[parse_objective("min:queue_delay_mean")]
+        )
     )
     means = {
         point["values"]["network.queue.discipline"]: point for point in found.points if point["verdict"] == "holds"
@@ -114,7 +116,7 @@ def test_disciplines_are_compared_by_a_goal():
 def test_two_goals_have_a_frontier():
     limits = vary("limit=2p..40p/5")
     found = find(
-        asked(
+        search_question(
             limits,
             constraints=[],
             objectives=[parse_objective("max:utilisation"), parse_objective("min:queue_delay_mean")],
@@ -131,7 +133,9 @@ def test_two_goals_have_a_frontier():
 
 def test_a_frontier_is_searched_for_and_lists_skipped_settings():
     found = find(
-        asked(LIMITS, objectives=[parse_objective("max:utilisation"), parse_objective("min:queue_delay_mean")])
+        search_question(
+            LIMITS, objectives=[parse_objective("max:utilisation"), parse_objective("min:queue_delay_mean")]
+        )
     )
     every = Evaluator(found.question)
     for number in range(found.question.row):
@@ -144,7 +148,7 @@ def test_a_frontier_is_searched_for_and_lists_skipped_settings():
 
 def test_a_figure_shows_constraints_objectives_and_the_frontier():
     objectives = [parse_objective("max:utilisation"), parse_objective("min:queue_delay_mean")]
-    found = find(asked(vary("limit=2p..40p/5"), constraints=[], objectives=objectives))
+    found = find(search_question(vary("limit=2p..40p/5"), constraints=[], objectives=objectives))
     frontier = [dict(found.question.values(number)) for number in found.frontier]
     busy, delay, trade = (ax for ax in drawn_of(found.question.about, found.points, frontier).axes if ax.axison)
     assert [ax.get_title("left") for ax in (busy, delay)] == ["Utilisation (%)", "Mean queueing delay (ms)"]
@@ -152,20 +156,20 @@ def test_a_figure_shows_constraints_objectives_and_the_frontier():
 
 
 def test_each_row_has_its_own_end():
-    found = find(asked(tried("pfifo,codel"), LIMITS))
+    found = find(search_question(tried("pfifo,codel"), LIMITS))
     assert sorted(found.ends) == [0, 1]
     assert found.question.varied[-1] is LIMITS
     assert len([line for line in sentences(found) if line.startswith("  ")]) == 2
 
 
 def test_limits_of_equal_packets_share_a_run():
-    found = find(asked(vary("limit=0.25bdp,0.251bdp")))
+    found = find(search_question(vary("limit=0.25bdp,0.251bdp")))
     assert len(found.verdicts) == 2
     assert found.count == found.verdicts[0].n
 
 
 def test_another_engine_confirms_or_does_not():
-    found = find(asked(LIMITS))
+    found = find(search_question(LIMITS))
     said = confirm(found, "packet")
     assert said.as_dict()["confirmed"] == {"linux": None, "packet": True}
     assert said.cpu_s > found.cpu_s
@@ -173,7 +177,7 @@ def test_another_engine_confirms_or_does_not():
 
 
 def test_what_an_engine_does_not_measure_does_not_count_for_it(monkeypatch):
-    both = asked(vary("limit=30p,40p"), constraints=[UTILISED, parse_constraint("queue_delay_p95 <= 60ms")])
+    both = search_question(vary("limit=30p,40p"), constraints=[UTILISED, parse_constraint("queue_delay_p95 <= 60ms")])
     found, of_delay = find(both), find(replace(both, constraints=both.constraints[1:]))
     made = Evaluator.rows
     monkeypatch.setattr(Evaluator, "rows", lambda *given: [{**row, "queue_delay_p95_s": None} for row in made(*given)])
@@ -185,7 +189,7 @@ def test_what_an_engine_does_not_measure_does_not_count_for_it(monkeypatch):
 
 def test_seeds_without_effect_are_reported():
     plain = SCENARIO.replace('start = { every = "10ms", jitter = "1s" }', 'tcp = { processing = "0s" }')
-    found = find(asked(vary("limit=10p,40p"), text=plain))
+    found = find(search_question(vary("limit=10p,40p"), text=plain))
     assert any("All seeds gave the same" in sentence for sentence in sentences(found))
 
 
@@ -207,21 +211,21 @@ def test_seeds_without_effect_are_reported():
 )
 def test_unsolvable_searches_are_rejected(varied, more, said):
     with pytest.raises(InputError, match=said):
-        asked(*varied, **more)
+        search_question(*varied, **more)
 
 
 def test_a_value_that_is_none_is_the_command_lines():
     with pytest.raises(ScenarioError, match=r"^--vary: network.queue.limit: found \"1ms\"; expected"):
-        find(asked(vary("limit=1ms..2ms")))
+        find(search_question(vary("limit=1ms..2ms")))
 
 
 def test_unsupported_scenarios_are_rejected_before_any_run():
     with pytest.raises(UnsupportedError):
-        find(asked(tried("pfifo,fq_codel"), engine="meanfield"))
+        find(search_question(tried("pfifo,fq_codel"), engine="meanfield"))
 
 
 def test_a_result_is_stored_and_reused(tmp_path):
-    found = find(asked(LIMITS))
+    found = find(search_question(LIMITS))
     folder.write(found, tmp_path / "answer")
     assert sorted(path.name for path in (tmp_path / "answer").iterdir()) == [
         "answer.json",
@@ -232,7 +236,7 @@ def test_a_result_is_stored_and_reused(tmp_path):
     ]
     kept = folder.runs(tmp_path / "answer", found.question)
     assert find(found.question, runs=kept).made == 0
-    assert folder.runs(tmp_path / "answer", asked(vary("limit=2p..50p"))) == {}
+    assert folder.runs(tmp_path / "answer", search_question(vary("limit=2p..50p"))) == {}
     plan = planning.load(tmp_path / "answer" / "scenario.toml").plan()
     assert plan.bottleneck_link == found.question.point(found.best).plan.bottleneck_link
 
@@ -242,7 +246,7 @@ def drawn(draws: random.Random) -> Question:
     text = SCENARIO.replace("10Mbit", f"{draws.choice([5, 10, 20, 50])}Mbit")
     text = text.replace('"20ms"', f'"{draws.choice([10, 20, 40, 80])}ms"', 1).replace('"8s"', '"20s"')
     text = text.replace("count = 3", f"count = {draws.choice([1, 2, 4, 8])}")
-    return asked(
+    return search_question(
         vary("limit=2p..400p"),
         constraints=[parse_constraint(f"utilisation >= {draws.uniform(85, 99.5):.1f}%")],
         text=text,
@@ -265,7 +269,7 @@ def test_a_smaller_setting_that_is_undecided_is_named():
     text = SCENARIO.replace('"20ms"', '"40ms"', 1).replace('"8s"', '"20s"')
     hosts = 'processing = "0s", tso_batching = false, receive_window = "64KiB"'
     text = text.replace("count = 3", f"count = 2\ntcp = {{ {hosts} }}")
-    one = asked(vary("limit=2p..400p"), constraints=[parse_constraint("utilisation >= 95%")], text=text)
+    one = search_question(vary("limit=2p..400p"), constraints=[parse_constraint("utilisation >= 95%")], text=text)
     found = find(one)
     by_mean, surely = of_the_grid(one)
     assert [by_mean] == found.doubtful() == [1]
@@ -334,7 +338,7 @@ def test_a_frontier_represents_the_grid_at_a_fraction_of_its_runs():
 
 def test_a_failing_perturbed_run_is_reported():
     """The effect of noise is reported with the result and the verdict on the constraints."""
-    found = find(asked(vary("limit=20p,40p"), repeats=4))
+    found = find(search_question(vary("limit=20p,40p"), repeats=4))
     assert compare_perturbed(found).perturbed_met
     lower = [{name: value and 0.4 * value for name, value in row.items()} for row in found.runs[found.best]]
     told = found.with_perturbed(Judgement(FAILS, frozenset([UTILISED]), len(lower)), lower, 1.0)
@@ -346,7 +350,7 @@ def test_a_failing_perturbed_run_is_reported():
 
 
 def test_a_perturbed_run_has_the_seeds_of_its_original():
-    found = compare_perturbed(find(asked(vary("limit=20p,40p"), repeats=4)))
+    found = compare_perturbed(find(search_question(vary("limit=20p,40p"), repeats=4)))
     plan = phase_effects.perturbed(found.question.point(found.best).plan)
     own = [value(view, "queue_delay_mean_s") for view in metrics.runs(runner.run(plan, "packet", range(1, 5)))]
     assert [row["queue_delay_mean_s"] for row in found.perturbed] == own
@@ -354,7 +358,7 @@ def test_a_perturbed_run_has_the_seeds_of_its_original():
 
 
 def test_runs_of_another_kernel_or_module_are_not_taken():
-    base = asked(LIMITS)
+    base = search_question(LIMITS)
     others = [
         replace(base, loaded=replace(base.loaded, **given))
         for given in ({"kernel": "6.12"}, {"module": {"name": "mine", "file": "mine.c", "sha256": "0"}})

@@ -33,7 +33,7 @@ congestion = "cubic"
 MEASURED_MS = [23.7, 30.5, 43.3, 34.6, 34.0, 57.7, 34.2, 38.2, 56.6, 59.2, 55.3, 75.0]
 
 
-def heard(run_s: np.ndarray, weighed: np.ndarray, jobs: int) -> Iterator[tuple[float, float]]:
+def completions(run_s: np.ndarray, weighed: np.ndarray, jobs: int) -> Iterator[tuple[float, float]]:
     """When which share of the work is done, by processes that take so long for each run."""
     order = [run.number for run in Runs([(0,)] * run_s.size).mixed()]
     tasks = executor.Tasks(order, weighed[order], jobs)
@@ -48,9 +48,9 @@ def heard(run_s: np.ndarray, weighed: np.ndarray, jobs: int) -> Iterator[tuple[f
         yield now_s, tasks.share
 
 
-def whole_at_a_tenth(run_s: np.ndarray, weighed: np.ndarray, jobs: int) -> float:
+def estimate_at_a_tenth(run_s: np.ndarray, weighed: np.ndarray, jobs: int) -> float:
     """Return the total time estimated after a tenth of it, relative to the actual one."""
-    moments = [(0.0, 0.0), *heard(run_s, weighed, jobs)]
+    moments = [(0.0, 0.0), *completions(run_s, weighed, jobs)]
     end_s, now = moments[-1][0], [0.0]
     left = TimeLeft(lambda: now[0])
     for now[0], share in moments:
@@ -69,14 +69,14 @@ def test_points_that_were_measured(jobs):
     loaded = ac.loads(SCENARIO)
     point = np.repeat(np.arange(12), 100)
     run_s = 1e-2 * np.array(MEASURED_MS)[point] * np.random.default_rng(1).lognormal(sigma=0.1, size=point.size)
-    assert whole_at_a_tenth(run_s, weights.of_points(loaded, "packet")[point], jobs) == RIGHT
+    assert estimate_at_a_tenth(run_s, weights.of_points(loaded, "packet")[point], jobs) == RIGHT
 
 
 @pytest.mark.parametrize("jobs", [1, 2, 8])
 def test_points_a_thousandfold_apart_of_which_the_dear_ones_are_taken_for_too_cheap(jobs):
     weighed = np.repeat(np.logspace(0, 3, 100), 10)
     run_s = 0.01 * weighed * np.repeat(np.linspace(0.5, 2.0, 100), 10)
-    assert whole_at_a_tenth(run_s, weighed, jobs) == RIGHT
+    assert estimate_at_a_tenth(run_s, weighed, jobs) == RIGHT
 
 
 def test_of_many_points_those_that_differ_at_one_key_are_planned(monkeypatch):

@@ -68,7 +68,7 @@ def place(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def whole(place):
+def uninterrupted(place):
     """The sweep, run in one go by one process."""
     return ac.sweep(place / "small.toml", out=place / "whole", jobs=1)
 
@@ -77,8 +77,8 @@ def bytes_of(folder: Path) -> bytes:
     return (folder / "points.parquet").read_bytes()
 
 
-def test_a_row_for_each_run_with_what_was_swept(whole):
-    found = whole.table
+def test_a_row_for_each_run_with_what_was_swept(uninterrupted):
+    found = uninterrupted.table
     assert found["run"].to_list() == [*range(12)]
     assert found["point"].to_list() == [point for point in range(4) for _ in range(3)]
     assert found["seed"].to_list() == [1, 2, 3] * 4
@@ -88,32 +88,34 @@ def test_a_row_for_each_run_with_what_was_swept(whole):
     assert set(metrics.METRICS) <= set(found.columns)
 
 
-def test_the_metrics_of_a_point_are_those_of_the_scenario_written_for_it(whole):
+def test_the_metrics_of_a_point_are_those_of_the_scenario_written_for_it(uninterrupted):
     text = SCENARIO.split("[sweep]", maxsplit=1)[0].replace("1bdp", "8p").replace("count = 2", "count = 1")
     alone = ac.run(ac.loads(text).plan()).metrics()
-    for run, row in zip(alone["runs"], whole.table.filter(pl.col("point") == 2).iter_rows(named=True), strict=True):
+    for run, row in zip(
+        alone["runs"], uninterrupted.table.filter(pl.col("point") == 2).iter_rows(named=True), strict=True
+    ):
         for name, value in run["metrics"].items():
             assert row[name] == (None if value is None else pytest.approx(value, rel=1e-12)), name
-    found = whole.points[2]["summary"]["utilisation"]
+    found = uninterrupted.points[2]["summary"]["utilisation"]
     assert found == pytest.approx(alone["summary"]["utilisation"], rel=1e-12)
     assert found["n"] == 3
 
 
-def test_tables_of_flows_and_links_are_kept_with_run_and_point(whole):
-    flows = whole.scan("flows").collect()
+def test_tables_of_flows_and_links_are_kept_with_run_and_point(uninterrupted):
+    flows = uninterrupted.scan("flows").collect()
     assert flows.columns[:2] == ["run", "point"]
     assert flows["run"].is_sorted(), "the order of the rows hangs on when each run was ready"
     counts = flows.group_by("run", "point").len().sort("run")
     assert counts["len"].to_list() == ([1] * 3 + [2] * 3) * 2
-    assert counts["point"].to_list() == whole.table["point"].to_list()
-    assert whole.scan("links").collect().height == 12
+    assert counts["point"].to_list() == uninterrupted.table["point"].to_list()
+    assert uninterrupted.scan("links").collect().height == 12
     with pytest.raises(ac.InputError, match="no table 'flow_samples'; expected a sweep that was run with --samples"):
-        whole.scan("flow_samples")
+        uninterrupted.scan("flow_samples")
 
 
-def test_the_number_of_processes_does_not_matter(place, whole):
+def test_the_number_of_processes_does_not_matter(place, uninterrupted):
     ac.sweep(place / "small.toml", out=place / "two", jobs=2)
-    assert bytes_of(place / "two") == bytes_of(whole.folder)
+    assert bytes_of(place / "two") == bytes_of(uninterrupted.folder)
 
 
 def scan(folder: Path, table: str) -> pl.LazyFrame:
@@ -143,7 +145,7 @@ def alive(session: int) -> list[int]:
     return found
 
 
-def gone(session: int) -> bool:
+def has_ended(session: int) -> bool:
     """Return True if all processes of a session end soon."""
     return soon(lambda: not alive(session))
 
@@ -162,7 +164,7 @@ def workers(session: int) -> list[int]:
     return [pid for pid in alive(session) if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes()]
 
 
-def test_a_sweep_may_be_killed_at_any_moment(place, whole):
+def test_a_sweep_may_be_killed_at_any_moment(place, uninterrupted):
     """kill -9, over and over: in the end the same bytes, every run once, and no process left behind."""
     folder, draw, kept, kills = place / "killed", random.Random(7), set(), 0
     command = [sys.executable, str(place / "killed.py"), str(place / "small.toml"), str(folder)]
@@ -175,21 +177,21 @@ def test_a_sweep_may_be_killed_at_any_moment(place, whole):
             process.kill()
             process.wait()
             kills += 1
-        assert gone(process.pid), "a process outlives the sweep that was killed"
+        assert has_ended(process.pid), "a process outlives the sweep that was killed"
         assert kept <= runs_in(folder), "a run that was kept is lost"
         kept = runs_in(folder)
     assert kills >= 1
     assert runs_in(folder) == {*range(12)}
-    assert bytes_of(folder) == bytes_of(whole.folder)
+    assert bytes_of(folder) == bytes_of(uninterrupted.folder)
     for name in ("flows", "links"):
         order = ["run", name.removesuffix("s")]
-        assert scan(folder, name).sort(order).collect().equals(whole.scan(name).sort(order).collect())
+        assert scan(folder, name).sort(order).collect().equals(uninterrupted.scan(name).sort(order).collect())
     assert not [*filter(is_temporary, folder.rglob("*"))]
 
 
-def test_remains_of_a_killed_part_are_removed_and_its_runs_repeated(place, whole, tmp_path):
+def test_remains_of_a_killed_part_are_removed_and_its_runs_repeated(place, uninterrupted, tmp_path):
     folder = tmp_path / "left"
-    shutil.copytree(whole.folder, folder)
+    shutil.copytree(uninterrupted.folder, folder)
     (last,) = sorted((folder / "runs.parquet").glob("part-*"))[-1:]
     last.unlink()
     (folder / "flows.parquet" / "part-0009.parquet").write_bytes(b"half")
@@ -198,23 +200,23 @@ def test_remains_of_a_killed_part_are_removed_and_its_runs_repeated(place, whole
         result.read(folder)
     with pytest.warns(UserWarning, match="missing; it is made again"):
         again = ac.sweep(place / "small.toml", out=folder, jobs=2)
-    assert bytes_of(folder) == bytes_of(whole.folder)
-    assert again.scan("flows").collect().equals(whole.scan("flows").collect())
+    assert bytes_of(folder) == bytes_of(uninterrupted.folder)
+    assert again.scan("flows").collect().equals(uninterrupted.scan("flows").collect())
     assert sorted(path.name for path in (folder / "flows.parquet").iterdir()) == sorted(
         path.name for path in (folder / "runs.parquet").iterdir()
     )
 
 
-def test_a_finished_sweep_is_not_repeated(place, whole):
-    before = {path: path.stat().st_mtime_ns for path in whole.folder.glob("*.parquet/*")}
+def test_a_finished_sweep_is_not_repeated(place, uninterrupted):
+    before = {path: path.stat().st_mtime_ns for path in uninterrupted.folder.glob("*.parquet/*")}
     told = []
-    again = ac.sweep(place / "small.toml", out=whole.folder, progress=told.append)
+    again = ac.sweep(place / "small.toml", out=uninterrupted.folder, progress=told.append)
     assert told == [1.0]
-    assert again.table.equals(whole.table)
-    assert {path: path.stat().st_mtime_ns for path in whole.folder.glob("*.parquet/*")} == before
+    assert again.table.equals(uninterrupted.table)
+    assert {path: path.stat().st_mtime_ns for path in uninterrupted.folder.glob("*.parquet/*")} == before
 
 
-REFUSED = {
+REJECTED = {
     "another scenario": (
         {"text": SCENARIO.replace("8p", "9p")},
         "found a sweep that differs in its scenario; expected",
@@ -225,13 +227,13 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize(("changes", "expected"), REFUSED.values(), ids=REFUSED.keys())
-def test_another_sweep_does_not_go_on_in_the_folder(whole, changes, expected):
+@pytest.mark.parametrize(("changes", "expected"), REJECTED.values(), ids=REJECTED.keys())
+def test_another_sweep_does_not_go_on_in_the_folder(uninterrupted, changes, expected):
     loaded = ac.loads(changes.pop("text", SCENARIO), "small.toml")
-    before = bytes_of(whole.folder)
+    before = bytes_of(uninterrupted.folder)
     with pytest.raises(ac.InputError, match=expected):
-        ac.sweep(loaded, out=whole.folder, **changes)
-    assert bytes_of(whole.folder) == before
+        ac.sweep(loaded, out=uninterrupted.folder, **changes)
+    assert bytes_of(uninterrupted.folder) == before
 
 
 def test_fresh_begins_anew_and_leaves_the_users_files(place, tmp_path):
@@ -325,7 +327,7 @@ if __name__ == "__main__":
 """
 
 
-def test_a_run_that_fails_is_named_and_what_was_done_is_kept(place, whole, tmp_path):
+def test_a_run_that_fails_is_named_and_what_was_done_is_kept(place, uninterrupted, tmp_path):
     (tmp_path / "failing.py").write_text(FAILING)
     command = [sys.executable, tmp_path / "failing.py", place / "small.toml", tmp_path / "out"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
@@ -336,7 +338,7 @@ def test_a_run_that_fails_is_named_and_what_was_done_is_kept(place, whole, tmp_p
     assert {run.number for run in mixed[:first]} <= kept
     assert mixed[first].number not in kept
     ac.sweep(place / "small.toml", out=tmp_path / "out")
-    assert bytes_of(tmp_path / "out") == bytes_of(whole.folder)
+    assert bytes_of(tmp_path / "out") == bytes_of(uninterrupted.folder)
 
 
 def test_a_deterministic_engine_runs_each_point_a_single_time():
@@ -390,4 +392,4 @@ def test_an_interrupt_keeps_finished_runs_and_explains_how_to_continue(tmp_path,
     assert begun.returncode == 130
     assert told == "interrupted; what is done is kept in out: the same command resumes\n"
     assert runs_in(tmp_path / "out")
-    assert gone(begun.pid)
+    assert has_ended(begun.pid)

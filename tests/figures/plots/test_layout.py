@@ -20,7 +20,7 @@ from ackclock.scenario import planning
 SCENARIOS = sorted((Path(__file__).parents[3] / "scenarios").glob("*.toml"))
 KINDS = {**plots.KINDS, **plots.ON_REQUEST, **plots.OF_CAPTURES}
 
-#: Those that are also drawn for a column: few flows and many, one bottleneck and several.
+#: Results that are also drawn for a column: few flows and many, one bottleneck and several.
 IN_A_COLUMN = ("dumbbell", "fat-tree", "inventec", "parking-lot", "satellite")
 
 

@@ -46,7 +46,7 @@ def test_every_kind_lays_a_second_result_over_and_names_both(kind: str) -> None:
 
 @pytest.mark.parametrize("flows", [3, 10, 40])
 def test_windows_are_those_of_the_second_result(flows: int) -> None:
-    """As many flows: each over its own; in a crowd the mean of theirs."""
+    """Equal numbers of flows: each over its own; in a crowd the mean of theirs."""
     other = sawtooth("fluid", flows)
     figure = plots.cwnd(sawtooth("packet", flows), over=other)
     values = other.flow_samples.sort("time_s", "flow")["cwnd"].to_numpy().reshape(-1, flows)
@@ -70,7 +70,7 @@ def test_fewer_lines_with_lines_are_their_mean() -> None:
 
 
 def test_the_queue_of_the_second_result_is_that_of_the_same_link() -> None:
-    """Of the first the busiest is link 1, of the second link 0; both show link 1."""
+    """The busiest link of the first is 1, of the second 0; both show link 1."""
     made = synthetic.plan(rate_bps=1e7, duration_s=10)
     made["links"] = [{**made["links"][0], "name": name} for name in ("down", "up")]
 

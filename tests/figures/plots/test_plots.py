@@ -29,7 +29,7 @@ def crowd() -> Dataset:
 
 
 def drawable(data: Dataset, kind: str) -> Dataset:
-    """What a kind can draw: response times need transfers that end, which the endless flows of `data` do not."""
+    """Data for a kind: response times need transfers that end, unlike the endless flows of `data`."""
     return named(synthetic.transfers(), data.manifest["plan"]["name"]) if kind == "response" else data
 
 

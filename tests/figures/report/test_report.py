@@ -32,7 +32,7 @@ def named(data: Dataset, name: str, **manifest: object) -> Dataset:
 
 
 def body(page: str) -> str:
-    """What a person reads: no scripts, no styles, no tags."""
+    """Return the visible text: no scripts, no styles, no tags."""
     bare = re.sub(r"<(script|style)\b.*?</\1>", " ", page, flags=re.S)
     return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", bare))
 
@@ -58,7 +58,7 @@ class Tags(HTMLParser):
         assert self.open.pop() == tag
 
 
-def test_the_conclusions_come_first(page: str) -> None:
+def test_the_conclusions_are_first(page: str) -> None:
     words = body(page)
     assert re.search(r"Ten flows shared the bottleneck: together they used 100(\.\d)? % of its 100 Mb/s", words)
     assert words.index("Ten flows shared") < words.index("Mean queueing delay") < words.index("Congestion windows")

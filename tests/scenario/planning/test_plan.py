@@ -37,7 +37,7 @@ queue = {values["queue"]}
     ).plan()
 
 
-def refused(**given: str) -> str:
+def rejection(**given: str) -> str:
     with pytest.raises(ScenarioError) as caught:
         plan(**given)
     return str(caught.value)
@@ -195,7 +195,7 @@ def test_bytes_of_a_bdp_with_a_minimum_of_one_packet():
 
 
 def test_a_queue_below_one_packet_is_rejected():
-    found = refused(queue='{ discipline = "bfifo", limit = "1500B" }')
+    found = rejection(queue='{ discipline = "bfifo", limit = "1500B" }')
     assert found == (
         "by-hand.toml:8: network.queue.limit: found 1500B; expected at least one full data packet (1514 B on the wire)"
     )
@@ -290,11 +290,11 @@ def test_a_full_packet_fills_the_mtu_whatever_the_options():
     ],
 )
 def test_inconsistent_tcp_values(keys, expected):
-    assert f": {expected}" in refused(flows=f"[tcp]\n{keys}\n[[flows]]\ncongestion = 'cubic'")
+    assert f": {expected}" in rejection(flows=f"[tcp]\n{keys}\n[[flows]]\ncongestion = 'cubic'")
 
 
 def test_a_flows_own_mistake_is_reported_at_the_flow():
-    found = refused(flows="[[flows]]\ncongestion = 'cubic'\ntcp = { mss = '9000B' }")
+    found = rejection(flows="[[flows]]\ncongestion = 'cubic'\ntcp = { mss = '9000B' }")
     assert found.startswith("by-hand.toml:12: flows[0].tcp.mss: found 9000 B; expected at most 1448 B")
 
 
@@ -403,7 +403,7 @@ def test_changes_are_sorted_by_time_and_name_links():
     first, second = plan(network=changes).changes
     assert (first.at_s, first.link, first.rate_bps, first.delay_s, first.up) == (10.0, 0, 1e6, None, False)
     assert (second.at_s, second.up, second.rate_bps) == (20.0, True, None)
-    found = refused(network='changes = [{ at = "1s", link = "reverse", up = false }]')
+    found = rejection(network='changes = [{ at = "1s", link = "reverse", up = false }]')
     assert found == 'by-hand.toml:9: network.changes[0].link: found "reverse"; expected "bottleneck"'
 
 
@@ -439,19 +439,19 @@ def test_a_congestion_factor_is_a_number_of_sources(access):
     ],
 )
 def test_a_congestion_factor_that_cannot_be(keys, network, expected):
-    found = refused(network=network, rate="10Gbit", flows=f"[[flows]]\n{keys}")
+    found = rejection(network=network, rate="10Gbit", flows=f"[[flows]]\n{keys}")
     assert f".congestion_factor: {expected}" in found
 
 
 def test_the_access_rate_is_given_a_single_time():
-    found = refused(network='access_rate = "1Gbit"\naggregation = 10')
+    found = rejection(network='access_rate = "1Gbit"\naggregation = 10')
     assert found.endswith(
         "network.aggregation: found both access_rate and aggregation; expected one of access_rate and aggregation"
     )
 
 
 def test_a_request_is_one_segment():
-    found = refused(flows='[[flows]]\nrequest = "2KB"')
+    found = rejection(flows='[[flows]]\nrequest = "2KB"')
     assert found.endswith("flows[0].request: found 2000 B; expected at most 1448 B: a request is one segment")
 
 
@@ -471,6 +471,6 @@ def test_a_request_is_one_segment():
     ],
 )
 def test_inconsistent_parameters_are_a_mistake_at_their_key(given, place, reason):
-    line = refused(**given)
+    line = rejection(**given)
     assert line.startswith(place)
     assert line.endswith(f"expected others ({reason})")

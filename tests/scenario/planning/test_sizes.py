@@ -18,7 +18,7 @@ def plan(queue: str = '{ discipline = "pfifo", limit = "1bdp" }', network: str =
     return planning.loads(f'duration = "60s"\n[network]\n{link}\n{network}\n{flows}\n').plan()
 
 
-def refused(**given: str) -> str:
+def rejection(**given: str) -> str:
     with pytest.raises(ScenarioError) as caught:
         plan(**given)
     return str(caught.value)
@@ -54,10 +54,10 @@ def test_n_counts_the_data_flows_of_the_link_else_its_ack_flows():
 
 def test_a_rule_without_a_definite_number_of_flows_is_rejected():
     traffic = "[[traffic]]\nkind = 'poisson'\nrate = '10/s'\nsize = '10KB'\ncongestion = 'cubic'"
-    found = refused(queue='{ discipline = "pfifo", limit = "0.5bdp/sqrt(n)" }', flows=traffic)
+    found = rejection(queue='{ discipline = "pfifo", limit = "0.5bdp/sqrt(n)" }', flows=traffic)
     assert "network.queue.limit: found 0.5bdp/sqrt(n) where n is not known (no [[flows]] pass the link)" in found
     assert "such as 1bdp" in found
-    found = refused(queue='{ discipline = "pfifo", limit = "stanford" }')
+    found = rejection(queue='{ discipline = "pfifo", limit = "stanford" }')
     assert 'found "stanford"' in found and "or a rule such as bdp/sqrt(n)" in found
 
 

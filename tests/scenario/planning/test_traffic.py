@@ -25,7 +25,7 @@ def plan(traffic: str, head: str = HEAD) -> Plan:
     return planning.loads(head + traffic, "x.toml").plan()
 
 
-def refused(traffic: str) -> str:
+def rejection(traffic: str) -> str:
     with pytest.raises(ScenarioError) as caught:
         plan(traffic)
     return str(caught.value)
@@ -87,7 +87,7 @@ def test_the_load_is_that_of_the_link_that_the_data_goes_over():
 
 
 def test_a_load_of_sizes_without_a_mean_is_rejected():
-    found = refused(
+    found = rejection(
         '[[traffic]]\nkind = "poisson"\nload = 0.5\nsize = { distribution = "pareto", shape = 1, min = "1KB" }'
     )
     assert (
@@ -98,7 +98,7 @@ def test_a_load_of_sizes_without_a_mean_is_rejected():
 
 def test_a_truncation_that_discards_the_majority_is_rejected():
     size = '{ distribution = "exponential", mean = "100KB", max = "10KB", truncation = "redraw" }'
-    found = refused(f'[[traffic]]\nkind = "poisson"\nrate = "1/s"\nsize = {size}')
+    found = rejection(f'[[traffic]]\nkind = "poisson"\nrate = "1/s"\nsize = {size}')
     assert found.startswith("x.toml:10: traffic[0].size.max: found 10000B; expected at least the median (69315 B)")
 
 
@@ -301,5 +301,5 @@ def test_the_segments_of_a_transfer():
     ],
 )
 def test_more_transfers_than_can_be_drawn_are_rejected(keys):
-    assert "transfers; expected at most 1e+07 in a run" in refused(f'[[traffic]]\nsize = "1KB"\n{keys}')
+    assert "transfers; expected at most 1e+07 in a run" in rejection(f'[[traffic]]\nsize = "1KB"\n{keys}')
     assert plan(f'[[traffic]]\nsize = "1KB"\nstop = "1ms"\n{keys}').traffic

@@ -15,7 +15,7 @@ def plan(network: str, rest: str) -> Plan:
     return planning.loads(f'duration = "1s"\n[network]\n{network}\n{rest}', "x.toml").plan()
 
 
-def refused(network: str, rest: str) -> list[str]:
+def rejections(network: str, rest: str) -> list[str]:
     with pytest.raises(ScenarioError) as caught:
         plan(network, rest)
     return str(caught.value).split("\n")

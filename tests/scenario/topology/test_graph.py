@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from scenario.topology.networks import QUEUE, names, plan, refused
+from scenario.topology.networks import QUEUE, names, plan, rejections
 
 GRAPH = f"""topology = "graph"
 [[network.nodes]]
@@ -92,7 +92,7 @@ GRAPH_MISTAKES = {
 @pytest.mark.parametrize(("old", "new", "expected"), GRAPH_MISTAKES.values(), ids=GRAPH_MISTAKES.keys())
 def test_an_impossible_graph_is_rejected(old, new, expected):
     assert old in GRAPH
-    (found,) = refused(GRAPH.replace(old, new), '[[flows]]\nfrom = "a-0"\nto = "b"')
+    (found,) = rejections(GRAPH.replace(old, new), '[[flows]]\nfrom = "a-0"\nto = "b"')
     assert found.startswith(f"x.toml:{expected}")
 
 
@@ -110,7 +110,7 @@ def test_no_way_leads_through_a_host():
     network += (
         way("a", "middle", "1us") + way("middle", "b", "1us") + way("a", "aside", "1us") + way("b", "beside", "1us")
     )
-    (found,) = refused(network, '[[flows]]\nfrom = "a"\nto = "b"')
+    (found,) = rejections(network, '[[flows]]\nfrom = "a"\nto = "b"')
     assert 'found no way from "a" to "b" and back' in found
     network = network.replace('"middle"\nhost = true', '"middle"\nhost = false')
     assert plan(network, '[[flows]]\nfrom = "a"\nto = "b"').flows[0].base_rtt_s == pytest.approx(4e-6)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from scenario.topology.networks import QUEUE, names, plan, refused
+from scenario.topology.networks import QUEUE, names, plan, rejections
 
 from ackclock.plan import HostsPlan, Plan
 from ackclock.scenario.topology import TOPOLOGIES
@@ -110,8 +110,10 @@ def test_the_ports_of_switches_are_bottlenecks_and_the_cards_of_hosts_are_not():
 
 def test_impossible_trees_are_rejected():
     flows = '[[flows]]\nfrom = "h0"\nto = "h1"'
-    assert refused(FAT_TREE.replace("4", "5"), flows) == ["x.toml:4: network.ports: found 5; expected an even number"]
-    assert refused(FAT_TREE.replace("ports = 4", "ports = 128"), flows) == [
+    assert rejections(FAT_TREE.replace("4", "5"), flows) == [
+        "x.toml:4: network.ports: found 5; expected an even number"
+    ]
+    assert rejections(FAT_TREE.replace("ports = 4", "ports = 128"), flows) == [
         "x.toml:5: network.levels: found 128 ports and 3 levels, 544768 nodes; expected at most 100000 nodes"
     ]
 
@@ -306,7 +308,7 @@ MISTAKES = {
 
 @pytest.mark.parametrize(("keys", "expected"), MISTAKES.values(), ids=MISTAKES.keys())
 def test_one_mistake_is_one_line(keys, expected):
-    found = refused(LEAF_SPINE, f"[[flows]]\n{keys}")
+    found = rejections(LEAF_SPINE, f"[[flows]]\n{keys}")
     assert found[0].startswith(f"x.toml:{expected}")
     assert len(found) == 1
 
@@ -329,14 +331,14 @@ TRAFFIC_MISTAKES = {
 
 @pytest.mark.parametrize(("keys", "expected"), TRAFFIC_MISTAKES.values(), ids=TRAFFIC_MISTAKES.keys())
 def test_traffic_that_cannot_be_between_hosts(keys, expected):
-    (found,) = refused(LEAF_SPINE, f"[[traffic]]\n{keys}")
+    (found,) = rejections(LEAF_SPINE, f"[[traffic]]\n{keys}")
     assert found.startswith(f"x.toml:{expected}")
 
 
 def test_an_unknown_path_is_rejected():
-    (found,) = refused(PARKING_LOT, '[[flows]]\npath = "hop-4"')
+    (found,) = rejections(PARKING_LOT, '[[flows]]\npath = "hop-4"')
     assert found.startswith('x.toml:11: flows[0].path: found "hop-4"; expected "hop-3" (known: "long", "hop-1"')
-    found = refused(PARKING_LOT, '[[flows]]\npath = "long"\nfrom = "s0"')
+    found = rejections(PARKING_LOT, '[[flows]]\npath = "long"\nfrom = "s0"')
     assert found == ["x.toml:12: flows[0].from: found both path and from; expected one of path and from"]
 
 
@@ -365,7 +367,7 @@ rate = "1Gbit"
 
 def test_an_unknown_link_has_a_neighbour():
     change = '[[network.changes]]\nat = "1ms"\nlink = "leaf-0>spine-9"\nup = false'
-    (found,) = refused(LEAF_SPINE, f'{change}\n[[flows]]\nbetween = "all"')
+    (found,) = rejections(LEAF_SPINE, f'{change}\n[[flows]]\nbetween = "all"')
     assert found.startswith(
         'x.toml:13: network.changes[0].link: found "leaf-0>spine-9"; expected a link such as "leaf-0'
     )

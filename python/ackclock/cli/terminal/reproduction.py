@@ -15,7 +15,7 @@ from ackclock.cli.terminal.progress import progress
 from ackclock.errors import InputError
 from ackclock.figures import numbers
 from ackclock.gallery import ablation_runner, ablations, page, runner
-from ackclock.gallery.ablations import Mechanism
+from ackclock.gallery.ablations import Ablation
 from ackclock.gallery.entry import Entry
 from ackclock.gallery.result import QUICK, Judged, Result
 from ackclock.gallery.verdict import AGREES, CONTRADICTS, DIFFERS, NOT_MEASURED, UNDETERMINED
@@ -43,17 +43,15 @@ class Settings:
         """Return the results of entries that are up to date, by their names."""
         if self.force:
             return {}
-        results = {entry.id: runner.standing_result(entry, self.out / entry.id, quick=self.quick) for entry in entries}
+        results = {entry.id: runner.stored_result(entry, self.out / entry.id, quick=self.quick) for entry in entries}
         return {name: result for name, result in results.items() if result}
 
-    def current_ablations(self, chosen: Mapping[Entry, Sequence[Mechanism]]) -> dict[str, Result]:
+    def current_ablations(self, chosen: Mapping[Entry, Sequence[Ablation]]) -> dict[str, Result]:
         """Return the results of entries' ablations that are up to date, by the entries' names."""
         if self.force:
             return {}
         results = {
-            entry.id: ablation_runner.standing_result(
-                entry, of, ablation_runner.place(self.out, entry), quick=self.quick
-            )
+            entry.id: ablation_runner.stored_result(entry, of, ablation_runner.place(self.out, entry), quick=self.quick)
             for entry, of in chosen.items()
         }
         return {name: result for name, result in results.items() if result}
@@ -85,7 +83,7 @@ def _run_entry(entry: Entry, folder: Path, settings: Settings) -> Result:
         )
 
 
-def ablations_of(entries: Sequence[Entry], names: Sequence[str]) -> dict[Entry, Sequence[Mechanism]]:
+def ablations_of(entries: Sequence[Entry], names: Sequence[str]) -> dict[Entry, Sequence[Ablation]]:
     """Return these ablations of each entry. Raises `InputError` for unknown names, or if there are none."""
     chosen = {entry: entry.switched(names) for entry in entries}
     if not any(chosen.values()):
@@ -93,7 +91,7 @@ def ablations_of(entries: Sequence[Entry], names: Sequence[str]) -> dict[Entry, 
     return chosen
 
 
-def run_ablations(chosen: Mapping[Entry, Sequence[Mechanism]], settings: Settings, kept: Mapping[str, Result]) -> None:
+def run_ablations(chosen: Mapping[Entry, Sequence[Ablation]], settings: Settings, kept: Mapping[str, Result]) -> None:
     """Run ablations of entries, each entry's into a folder of `out`, and print what they change."""
     for entry in chosen:
         runner.check_folder(ablation_runner.place(settings.out, entry))
@@ -111,7 +109,7 @@ def run_ablations(chosen: Mapping[Entry, Sequence[Mechanism]], settings: Setting
         settings.print_folder(folder, is_kept=entry.id in kept)
 
 
-def _run_ablation(entry: Entry, of: Sequence[Mechanism], folder: Path, settings: Settings) -> Result:
+def _run_ablation(entry: Entry, of: Sequence[Ablation], folder: Path, settings: Settings) -> Result:
     with progress(entry.id) as report_progress:
         return ablation_runner.run(
             entry,
@@ -174,7 +172,7 @@ def _print_ablations(entry: Entry, result: Result, ablation: Result, console: Co
         rows = [row for row in ablation.rows if row.reading == each.name]
         if not rows:
             continue
-        console.print(Text.assemble("\n", (each.name, "bold"), f": {each.says}"))
+        console.print(Text.assemble("\n", (each.name, "bold"), f": {each.description}"))
         table = Table(box=None, padding=(0, 2, 0, 0), header_style="")
         for heading in ("", "engine", "baseline", "with the change", "verdict"):
             table.add_column(heading)

@@ -62,12 +62,12 @@ class FluidEngine(Engine):
             if reasons := self.unsupported(plan):
                 raise UnsupportedError(reasons)
 
-        def tell(done: int) -> None:
+        def report(done: int) -> None:
             around.progress(done / len(runs))
 
         inputs = [plans.fluid(routing.laid(plan), samples=around.samples) for plan, _ in runs]
         try:
-            outcomes = _core.fluid_many(inputs, [seed for _, seed in runs], jobs or _cores(), tell)
+            outcomes = _core.fluid_many(inputs, [seed for _, seed in runs], jobs or _cores(), report)
         except ValueError as error:
             raise InputError(str(error)) from error
         return [

@@ -1,6 +1,6 @@
 """Queue disciplines as words for `tc`, and what of their parameters the kernel has not.
 
-A card has its discipline's words; what needs arithmetic or several commands is here. A link's discipline is the leaf
+A spec has its discipline's words; what needs arithmetic or several commands is here. A link's discipline is the leaf
 `10:` of the class `1:1`, where the link's rate is. Sources: tc-pfifo(8), tc-red(8), tc-codel(8), tc-fq_codel(8),
 tc-sfq(8), tc-pie(8), tc-fq_pie(8), tc-tbf(8), tc-prio(8), tc-u32(8).
 """
@@ -14,7 +14,7 @@ from ackclock import algorithms
 from ackclock.algorithms.kernel import Word
 from ackclock.plan import LinkPlan, QueuePlan
 
-#: The disciplines that the kernel has, by their cards.
+#: The disciplines that the kernel has, by their specs.
 NAMES = frozenset(algorithms.in_linux("queue"))
 
 #: The handle of a link's discipline.
@@ -66,10 +66,10 @@ def commands(link: LinkPlan, device: str, priorities: Collection[int]) -> Iterat
 
 def unsupported(queue: QueuePlan) -> Iterator[str]:
     """Yield what of a qdisc's parameters the kernel lacks."""
-    card, given = algorithms.card("queue", queue.discipline), queue.parameters
-    words = card.kernel_parameters(Word)
-    whole = [card.key(name) for name in card.parameters if name in words and words[name].whole]
-    finer = [key for key, value in card.fixed.items() if given[key] != value]
+    spec, given = algorithms.spec("queue", queue.discipline), queue.parameters
+    words = spec.kernel_parameters(Word)
+    whole = [spec.key(name) for name in spec.parameters if name in words and words[name].is_integer]
+    finer = [key for key, value in spec.fixed.items() if given[key] != value]
     finer += [key for key in whole if given[key] != int(given[key])]
     yield from (f'queue discipline "{queue.discipline}" with {key} = {_shown(given[key])}' for key in finer)
 
@@ -79,12 +79,12 @@ def _shown(value: object) -> str:
 
 
 def _tc_arguments(name: str, parameters: Parameters) -> str:
-    """A discipline and its parameters, by its card or that of the one that it is made of."""
-    linux = algorithms.card("queue", name).linux
-    card = algorithms.card("queue", (linux and linux.discipline) or name)
-    words = [card.name]
-    for key, word in card.kernel_parameters(Word).items():
-        words += _word(word, card.parameters[key].kind, parameters.get(card.key(key)))
+    """A discipline and its parameters, by its spec or that of the one that it is made of."""
+    linux = algorithms.spec("queue", name).linux
+    spec = algorithms.spec("queue", (linux and linux.discipline) or name)
+    words = [spec.name]
+    for key, word in spec.kernel_parameters(Word).items():
+        words += _word(word, spec.parameters[key].kind, parameters.get(spec.key(key)))
     return " ".join(words)
 
 
@@ -94,7 +94,7 @@ def _word(word: Word, kind: str, value: Any) -> list[str]:
         return [found] if (found := word.word if value else word.otherwise) else []
     if value is None:
         return []
-    return [word.word, str(int(value)) if word.whole else FORMS.get(kind, str)(value)]
+    return [word.word, str(int(value)) if word.is_integer else FORMS.get(kind, str)(value)]
 
 
 #: Formats of tc's arguments by the kind of the parameter; others are written as they are.
@@ -102,7 +102,7 @@ FORMS: Mapping[str, Callable[[Any], str]] = {"time": time, "rate": rate, "number
 
 
 def _red(parameters: Parameters, link: LinkPlan) -> Parameters:
-    """Thresholds and burst have the same defaults in tc; idle times are counted at the link's rate, as on the card."""
+    """Thresholds and burst have the same defaults in tc; idle times are counted at the link's rate, as on the spec."""
     return {**parameters, "bandwidth_bps": parameters["bandwidth_bps"] or link.rate_bps}
 
 

@@ -164,7 +164,7 @@ def _ms(time_s: float) -> str:
     return f"{time_s * 1000:g} ms"
 
 
-#: The congestion controls that the kernel has or is given, by their cards, and those that are modules of our own.
+#: The congestion controls that the kernel has or is given, by their specs, and those that are modules of our own.
 CONTROLS = algorithms.in_linux("congestion")
 OURS = bundled_modules.NAMES
 
@@ -207,18 +207,18 @@ def _values(congestion: CongestionPlan) -> dict[str, int]:
 
 def _knobs(kind: str) -> dict[str, tuple[str, Knob]]:
     """The knobs of the kernel's own module, each with its key in a plan: `{"tcp_hybla.rtt0": ("rtt0_s", …)}`."""
-    card = algorithms.card("congestion", kind)
-    if card.linux is None or not card.linux.module:
+    spec = algorithms.spec("congestion", kind)
+    if spec.linux is None or not spec.linux.module:
         return {}
-    knobs = card.kernel_parameters(Knob).items()
-    return {f"{card.linux.module}.{knob.knob}": (card.key(name), knob) for name, knob in knobs}
+    knobs = spec.kernel_parameters(Knob).items()
+    return {f"{spec.linux.module}.{knob.knob}": (spec.key(name), knob) for name, knob in knobs}
 
 
 def _of_control(congestion: CongestionPlan) -> Iterator[str]:
-    card = algorithms.card("congestion", congestion.kind)
-    clocks = {card.key(name) for name in card.kernel_parameters(Clock)}
+    spec = algorithms.spec("congestion", congestion.kind)
+    clocks = {spec.key(name) for name in spec.kernel_parameters(Clock)}
     for name, value in congestion.parameters.items():
-        if name in card.fixed and value != card.fixed[name]:
+        if name in spec.fixed and value != spec.fixed[name]:
             yield f'congestion control "{congestion.kind}" with {name} = {_toml(value)}'
         if name in clocks and value not in TICKS_S:
             yield f'congestion control "{congestion.kind}" with a tick of {_ms(value)}'
@@ -232,7 +232,7 @@ def _several(plan: Plan) -> Iterator[str]:
     """A module's parameters are one for all its flows."""
     found: dict[str, dict[str, Any]] = {}
     for group in plan.groups:
-        if group.congestion is not None and (linux := algorithms.card("congestion", group.congestion.kind).linux):
+        if group.congestion is not None and (linux := algorithms.spec("congestion", group.congestion.kind).linux):
             knobs = _values(group.congestion) if linux.module else dict(group.congestion.parameters)
             if found.setdefault(group.congestion.kind, knobs) != knobs:
                 yield f'congestion control "{group.congestion.kind}" with two sets of parameters'

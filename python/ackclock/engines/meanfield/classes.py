@@ -9,7 +9,7 @@ from typing import Any
 from ackclock.engines import red
 from ackclock.plan import GroupPlan, LinkPlan, Plan
 
-#: The disciplines that drop early beside RED, with the parameters of their cards that the model has.
+#: The disciplines that drop early beside RED, with the parameters of their specs that the model has.
 POLICIES: Mapping[str, tuple[str, ...]] = {
     "codel": ("target_s", "interval_s", "newton"),
     "pie": ("target_s", "tupdate_s", "alpha", "beta", "max_burst_s", "derandomize"),

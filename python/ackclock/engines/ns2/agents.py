@@ -24,7 +24,7 @@ CONTROLS: Mapping[str, str] = {
     "compound": "compound",
 }
 
-#: Parameters that its controls have as a plan may give them: of others only the card's defaults are known to be meant.
+#: Parameters that its controls have as a plan may give them: of others only the spec's defaults are known to be meant.
 SETTABLE: Mapping[str, frozenset[str]] = {
     "cubic": frozenset({"beta", "fast_convergence", "reno_friendly"}),
     "bic": frozenset({"beta", "max_increment", "low_window", "smooth_part", "fast_convergence"}),
@@ -118,9 +118,9 @@ def _of_sink(tcp: TcpPlan, overhead_bytes: int) -> dict[str, str]:
 
 def _parameters(congestion: CongestionPlan) -> dict[str, int]:
     """Return the algorithm's parameters for `Agent/TCP/Linux`, in the units of its module."""
-    card, told = algorithms.card("congestion", congestion.kind), SETTABLE.get(congestion.kind, frozenset())
-    knobs = card.kernel_parameters(Knob).items() if card.linux else ()
-    return {knob.knob: knob.number(congestion.parameters[card.key(name)]) for name, knob in knobs if name in told}
+    spec, told = algorithms.spec("congestion", congestion.kind), SETTABLE.get(congestion.kind, frozenset())
+    knobs = spec.kernel_parameters(Knob).items() if spec.linux else ()
+    return {knob.knob: knob.number(congestion.parameters[spec.key(name)]) for name, knob in knobs if name in told}
 
 
 def unsupported(plan: Plan) -> Iterator[str]:
@@ -151,10 +151,10 @@ def _of_tcp(tcp: TcpPlan, kind: str) -> Iterator[str]:
 
 
 def _of_control(congestion: CongestionPlan) -> Iterator[str]:
-    kind, card = congestion.kind, algorithms.card("congestion", congestion.kind)
+    kind, spec = congestion.kind, algorithms.spec("congestion", congestion.kind)
     free = COUNTING | SETTABLE.get(kind, frozenset())
-    for name, parameter in card.parameters.items():
-        value = congestion.parameters[card.key(name)]
+    for name, parameter in spec.parameters.items():
+        value = congestion.parameters[spec.key(name)]
         usual = PRESET.get(kind, {}).get(name, None if parameter.default is None else parameter.read(parameter.default))
         if name not in free and value != usual:
             shown = str(value).lower() if isinstance(value, bool) else value

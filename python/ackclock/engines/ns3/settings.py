@@ -14,7 +14,7 @@ CONTROLS: Mapping[str, str] = {
     "scalable": "TcpScalable", "vegas": "TcpVegas", "westwood": "TcpWestwood", "illinois": "TcpIllinois",
 }  # fmt: skip
 
-#: Attributes of a control that a plan sets, by its parameter: those of the other parameters are the card's default.
+#: Attributes of a control that a plan sets, by its parameter: those of the other parameters are the spec's default.
 ATTRIBUTES: Mapping[str, Mapping[str, str]] = {
     "cubic": {"c": "C", "beta": "Beta", "fast_convergence": "FastConvergence", "hystart": "HyStart"},
 }
@@ -75,9 +75,9 @@ def _word(value: object) -> str:
 
 def of_control(congestion: CongestionPlan) -> dict[str, str]:
     """Attributes of a control's class."""
-    card = algorithms.card("congestion", congestion.kind)
+    spec = algorithms.spec("congestion", congestion.kind)
     told = ATTRIBUTES.get(congestion.kind, {})
-    values = {attribute: congestion.parameters[card.key(name)] for name, attribute in told.items()}
+    values = {attribute: congestion.parameters[spec.key(name)] for name, attribute in told.items()}
     name = CONTROLS[congestion.kind]
     return {f"{name}::{attribute}": _value(value) for attribute, value in values.items()}
 
@@ -149,10 +149,10 @@ def _of_tcp(tcp: TcpPlan) -> Iterator[str]:
 
 
 def _of_control(congestion: CongestionPlan) -> Iterator[str]:
-    card, kind = algorithms.card("congestion", congestion.kind), congestion.kind
+    spec, kind = algorithms.spec("congestion", congestion.kind), congestion.kind
     free = COUNTING | ATTRIBUTES.get(kind, {}).keys()
-    for name, parameter in card.parameters.items():
-        value = congestion.parameters[card.key(name)]
+    for name, parameter in spec.parameters.items():
+        value = congestion.parameters[spec.key(name)]
         usual = None if parameter.default is None else parameter.read(parameter.default)
         if name not in free and value != PRESET.get(kind, {}).get(name, usual):
             yield f'congestion control "{kind}" with {name} = {_word(value) if isinstance(value, bool) else value}'

@@ -24,7 +24,7 @@ from ackclock.metrics import METRICS, Summary
 from ackclock.metrics.protocols import PHASE
 from ackclock.scenario import planning, points, swept_quantities
 from ackclock.scenario.points import Axis
-from ackclock.scenario.swept_quantities import Beside
+from ackclock.scenario.swept_quantities import NumericColumn
 from ackclock.system import files
 
 
@@ -158,10 +158,10 @@ def read(folder: Path | str) -> Sweep:
     return Sweep(place, about, axes, _with_numbers(parts.read_table(files.check_name(place) / POINTS), axes))
 
 
-def _numeric_columns(axes: Sequence[Axis]) -> dict[str, Beside]:
+def _numeric_columns(axes: Sequence[Axis]) -> dict[str, NumericColumn]:
     """The columns of numbers, by the keys beside which they stand; none that is called as another column."""
     taken = {axis.key for axis in axes} | METRICS.keys()
-    found = ((axis.key, swept_quantities.beside(axis)) for axis in axes)
+    found = ((axis.key, swept_quantities.numeric_column(axis)) for axis in axes)
     return {key: of for key, of in found if of is not None and of.column not in taken}
 
 

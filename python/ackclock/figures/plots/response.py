@@ -31,7 +31,7 @@ def _formulas(name: str, value: object) -> object:
     if not isinstance(value, (Mapping, type(None))):
         arguments.wrong_type(name, value, expected)
     for key, formula in (value or {}).items():
-        arguments.CALL(f"{name}[{arguments.found(key)}]", formula)
+        arguments.CALL(f"{name}[{arguments.readable_value(key)}]", formula)
     return value
 
 

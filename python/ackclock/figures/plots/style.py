@@ -20,7 +20,7 @@ from ackclock.figures import numbers, palette
 from ackclock.figures.curves import Lines, thinned
 from ackclock.figures.plots import layout
 from ackclock.figures.plots.layout import WIDTH_IN, columns, figure, legend, log_axis, panel_title
-from ackclock.input.arguments import BETWEEN, RECORDED, SWEPT, Take, checked, optional, several, whole
+from ackclock.input.arguments import BETWEEN, RECORDED, SWEPT, Take, checked, integer, optional, several
 from ackclock.metrics.view import Array, RunView, runs
 
 COLOURS, INK = palette.COLOURS, palette.INK
@@ -81,7 +81,7 @@ DRAWN: Mapping[str, Take] = {
     "data": RECORDED,
     "over": _over,
     "sweeps": several(SWEPT, "what ackclock.sweep gives"),
-    "flow": optional(whole(0, 2**32 - 1)),
+    "flow": optional(integer(0, 2**32 - 1)),
     "between": optional(BETWEEN),
 }
 

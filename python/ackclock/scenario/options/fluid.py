@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import Field, model_validator
 
 from ackclock.input.fields import Quantity, Table, fault, nearest, shown
-from ackclock.input.tagged_union import Chosen, told_apart
+from ackclock.input.tagged_union import Chosen, tables_by_tag
 from ackclock.input.units import time_s
 from ackclock.scenario.options.options import Options
 
@@ -124,7 +124,7 @@ def _one_of(given: object, folder: str | None, name: str) -> None:
 
 def _named(union: Any, words: tuple[str, ...]) -> Chosen:
     """A table of the union, or for the kinds in `words` the word alone."""
-    tables = told_apart("kind", union)
+    tables = tables_by_tag("kind", union)
 
     def plain(word: object) -> Table:
         if not isinstance(word, str) or word not in words:

@@ -1,4 +1,4 @@
-"""From a scenario to a plan: defaults filled in from the cards, values spread over the flows, `bdp` resolved."""
+"""From a scenario to a plan: defaults filled in from the specs, values spread over the flows, `bdp` resolved."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ MAX_PROBLEMS = 20
 #: covering array is checked first, and the others while the sweep runs.
 MAX_CHECKED = 3_000
 
-_NUMBER = arguments.whole(0, points.MAX_POINTS - 1)
+_NUMBER = arguments.integer(0, points.MAX_POINTS - 1)
 
 
 @dataclass(frozen=True)

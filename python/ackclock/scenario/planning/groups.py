@@ -22,15 +22,15 @@ DELAYED_ACK: Mapping[object, str] = {False: "off", True: "on", "quick": "quick"}
 def group_plan(group: Transfers, common: Given, place: Loc, source: Source) -> GroupPlan:
     """A group of TCP flows. `common` is `[tcp]`; `place` is the group's, for what does not fit together."""
     congestion = _congestion(group, common)
-    card = algorithms.card("congestion", str(congestion.name))
-    values = card.complete(congestion.values, congestion.variant)
-    complete = {card.key(name): _plain(card, name, value) for name, value in values.items()}
-    control = parameters.congestion(card.name, complete, (*place, "congestion"), source)
-    tcp = _tcp(group, common, card.ecn or "off", place, source)
+    spec = algorithms.spec("congestion", str(congestion.name))
+    values = spec.complete(congestion.values, congestion.variant)
+    complete = {spec.key(name): _plain(spec, name, value) for name, value in values.items()}
+    control = parameters.congestion(spec.name, complete, (*place, "congestion"), source)
+    tcp = _tcp(group, common, spec.ecn or "off", place, source)
     if group.request is not None and group.request > tcp.mss_bytes:
         found, expected = f"{group.request:g} B", f"at most {tcp.mss_bytes} B: a request is one segment"
         raise ScenarioError([source.problem((*place, "request"), found, expected)])
-    return GroupPlan(group.label or card.name, control, tcp)
+    return GroupPlan(group.label or spec.name, control, tcp)
 
 
 def datagram_group(group: Sending) -> GroupPlan:
@@ -39,21 +39,21 @@ def datagram_group(group: Sending) -> GroupPlan:
 
 
 def _tcp(group: Transfers, common: Given, ecn: str, place: Loc, source: Source) -> TcpPlan:
-    """The stack's card, then `[tcp]`, then the group's own keys. `ecn` is what the congestion control lives on."""
+    """The stack's spec, then `[tcp]`, then the group's own keys. `ecn` is what the congestion control lives on."""
     own = group.tcp or Given(None, {})
-    card = _stack(group, common)
-    values = card.complete({**common.values, **own.values})
+    spec = _stack(group, common)
+    values = spec.complete({**common.values, **own.values})
     values["ecn"] = ecn if values["ecn"] == "auto" else values["ecn"]
     values["delayed_ack"] = DELAYED_ACK[values["delayed_ack"]]
     room = int(values.pop("mtu")) - HEADER_BYTES - TIMESTAMPS_BYTES * values["timestamps"]
     values["mss"] = room if values["mss"] is None else values["mss"]
     _check_tcp(values, room, lambda key: (*place, "tcp", key) if key in own.values else ("tcp", key), source)
-    return TcpPlan(header_bytes=HEADER_BYTES, **{card.key(name): _plain(card, name, values[name]) for name in values})
+    return TcpPlan(header_bytes=HEADER_BYTES, **{spec.key(name): _plain(spec, name, values[name]) for name in values})
 
 
-def _stack(group: Transfers, common: Given) -> algorithms.Card:
+def _stack(group: Transfers, common: Given) -> algorithms.AlgorithmSpec:
     own = group.tcp.name if group.tcp else None
-    return algorithms.card("stack", own or common.name or DEFAULT_STACK)
+    return algorithms.spec("stack", own or common.name or DEFAULT_STACK)
 
 
 def _congestion(group: Transfers, common: Given) -> Given:
@@ -74,9 +74,9 @@ def _check_tcp(values: Mapping[str, Any], room: int, place: Callable[[str], Loc]
         raise ScenarioError(source.problem(place(key), f"{values[key]:g} {unit}", told) for key, unit, told in wrong)
 
 
-def _plain(card: algorithms.Card, name: str, value: Any) -> Any:
+def _plain(spec: algorithms.AlgorithmSpec, name: str, value: Any) -> Any:
     """Bytes are whole numbers in a plan, and no time is none."""
-    kind = card.parameters[name].kind
+    kind = spec.parameters[name].kind
     if kind == "times":
         return value.planned() if value.mean_s > 0 else None
     return int(value) if kind == "bytes" and value is not None else value

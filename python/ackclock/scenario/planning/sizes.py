@@ -33,18 +33,18 @@ class Sizes:
 
     def queue(self, given: Given, number: int, rate_bps: float, loc: Loc) -> QueuePlan:
         """A discipline with complete parameters on a link with that number and rate."""
-        card = algorithms.card("queue", str(given.name))
-        values = card.complete(given.values, given.variant)
+        spec = algorithms.spec("queue", str(given.name))
+        values = spec.complete(given.values, given.variant)
         packet_bytes = self._each_bytes(values)
         sized, rules = {}, {}
         for name, value in values.items():
-            key, place = card.key(name), (*loc, name)
+            key, place = spec.key(name), (*loc, name)
             flows = self._passing(number, value, place)
-            kind, shared_bps = card.parameters[name].kind, rate_bps / math.sqrt(flows)
+            kind, shared_bps = spec.parameters[name].kind, rate_bps / math.sqrt(flows)
             sized[key] = self._number(kind, value, shared_bps, place, packet_bytes)
             if rule := _rule(value, flows):
                 rules[key] = rule
-        return parameters.queue(card.name, sized, rate_bps, loc, self.source, rules)
+        return parameters.queue(spec.name, sized, rate_bps, loc, self.source, rules)
 
     def _each_bytes(self, values: dict[str, Any]) -> int:
         """Return the bytes that a packet counts for in a limit: a full one, or an average one of a limit in packets."""
@@ -56,13 +56,13 @@ class Sizes:
         if kind == "bytes" and value.unit == "p":
             return int(value.value) * packet_bytes
         if not value.in_bdp:
-            return self._whole(value, loc)
+            return self._data_packets(value, loc)
         amount_bytes = value.value * rate_bps * self.rtt_s / 8 * ROUNDING
         if kind == "packets":
             return max(1, math.floor(amount_bytes / self.packet_bytes))
         return max(self.packet_bytes, math.floor(amount_bytes))
 
-    def _whole(self, size: Size, loc: Loc) -> int:
+    def _data_packets(self, size: Size, loc: Loc) -> int:
         if size.unit == "B" and size.value < self.packet_bytes:
             expected = f"at least one full data packet ({self.packet_bytes} B on the wire)"
             raise ScenarioError([self.source.problem(loc, str(size), expected)])

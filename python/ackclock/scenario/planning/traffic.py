@@ -46,7 +46,7 @@ class Place:
     group: int
     where: tuple[Way, ...] | Hosts
 
-    def refuse(self, key: Loc, found: str, expected: str) -> ScenarioError:
+    def error(self, key: Loc, found: str, expected: str) -> ScenarioError:
         """A mistake at one of its keys."""
         return ScenarioError([self.source.problem((*self.loc, *key), found, expected)])
 
@@ -150,7 +150,7 @@ def _check_number(traffic: Generated, arrivals: Mapping[str, Any], duration_s: f
     span_s = min(traffic.stop or duration_s, duration_s) - traffic.start
     pairs = len(place.where) if not isinstance(place.where, Hosts) else _pairs(place.where)
     if (transfers := traffic.transfers_of(arrivals, pairs, span_s)) > MAX_TRANSFERS:
-        raise place.refuse((), f"about {transfers:.2g} transfers", f"at most {MAX_TRANSFERS:.0e} in a run")
+        raise place.error((), f"about {transfers:.2g} transfers", f"at most {MAX_TRANSFERS:.0e} in a run")
 
 
 def _pairs(hosts: Hosts) -> int:
@@ -163,7 +163,7 @@ def _per_s(traffic: Generated, law: Law, tcp: TcpPlan, network: Topology, place:
     if not isinstance(traffic, Poisson) or traffic.load is None:
         return None
     if not math.isfinite(law.mean_bytes):
-        raise place.refuse(("load",), "sizes with an infinite mean", 'a rate = "…", or a max of the sizes')
+        raise place.error(("load",), "sizes with an infinite mean", 'a rate = "…", or a max of the sizes')
     bits = 8 * wire_bytes(law, tcp, int(network.frame_overhead))
     return traffic.load * network.capacity_bps(traffic) / bits
 
@@ -172,7 +172,7 @@ def _law(key: str, size: AnySize, tcp: TcpPlan, place: Place) -> Law:
     try:
         return size.law(tcp.mss_bytes)
     except ValueError as error:
-        raise place.refuse((key, "max"), str(size.max), str(error)) from None  # type: ignore[union-attr]
+        raise place.error((key, "max"), str(size.max), str(error)) from None  # type: ignore[union-attr]
 
 
 def _workload(start_s: float, stop_s: float | None, arrivals: Mapping[str, Any], size: Law | None) -> Mapping[str, Any]:

@@ -20,7 +20,7 @@ from ackclock.scenario.topology.topology import ACCESS_QUEUE, Topology
 NAME = "bottleneck"
 
 #: Tolerance for a whole number of sources: more than is lost in writing 0.333 or so.
-WHOLE = 1e-6
+TOLERANCE = 1e-6
 
 
 class Reverse(Table):
@@ -53,7 +53,7 @@ class Dumbbell(Impaired, Topology):
     reverse: Reverse | None = Field(None, description="a shared link on the return path; absent: pure delay")
 
     @model_validator(mode="after")
-    def _access_is_said_once(self) -> Dumbbell:
+    def _access_queue_requires_a_rate(self) -> Dumbbell:
         if self.access_queue is not None and self.access_bps is None:
             raise faults([fault_at(("access_queue",), {}, 'an access_rate = "…" beside it')])
         if self.access_rate is not None and self.aggregation is not None:
@@ -97,7 +97,7 @@ class Dumbbell(Impaired, Topology):
             yield fault_at(place, 0, "one of count and congestion_factor", "both count and congestion_factor")
         if exact is None:
             yield fault_at(place, group.congestion_factor, "network.access_rate or network.aggregation beside it")
-        elif abs(exact - round(exact)) > WHOLE or exact < 1 - WHOLE:
+        elif abs(exact - round(exact)) > TOLERANCE or exact < 1 - TOLERANCE:
             found = f"{group.congestion_factor:g}, which makes {exact:.6g} sources"
             yield fault_at(place, group.congestion_factor, "a factor that makes a whole number of sources", found)
         elif exact > MAX_FLOWS:

@@ -91,7 +91,7 @@ class Host(Table):
     )
 
     @model_validator(mode="after")
-    def _has_what_its_role_needs(self) -> Host:
+    def _has_the_links_of_its_role(self) -> Host:
         wanted = ("to_receivers", "to_senders") if self.role == "router" else ("data",)
         wrong = []
         for key in ("data", "to_receivers", "to_senders"):
@@ -137,7 +137,7 @@ class Testbed(Topology):
     )
 
     @model_validator(mode="after")
-    def _is_whole(self) -> Testbed:
+    def _has_all_roles(self) -> Testbed:
         roles = [host.role for host in self.hosts]
         place = ("hosts",)
         for role in ("sender", "receiver"):

@@ -83,7 +83,7 @@ class Wiring:
         return out
 
     @cached_property
-    def _known(self) -> dict[int, Mapping[int, float]]:
+    def _cache(self) -> dict[int, Mapping[int, float]]:
         return {}
 
     def rtt_s(self, source: int, destination: int) -> float | None:
@@ -106,8 +106,8 @@ class Wiring:
 
     def _from(self, source: int) -> Mapping[int, float]:
         """The delay to each node that can be reached, level by level. No way leads through a host."""
-        if source in self._known:
-            return self._known[source]
+        if source in self._cache:
+            return self._cache[source]
         delays, edge = {source: 0.0}, {source: 0.0}
         while edge:
             beyond: dict[int, float] = {}
@@ -121,7 +121,7 @@ class Wiring:
                         beyond[reached] = min(beyond.get(reached, float("inf")), delay_s + link.delay_s)
             delays |= beyond
             edge = beyond
-        self._known[source] = delays
+        self._cache[source] = delays
         return delays
 
     def attachments(self, hosts: tuple[int, ...]) -> tuple[int, ...]:

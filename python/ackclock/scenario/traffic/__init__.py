@@ -25,7 +25,7 @@ KINDS = Tables(
     {
         "poisson": ("generated", "Poisson"),
         "periodic": ("generated", "Periodic"),
-        "once": ("generated", "Once"),
+        "once": ("generated", "SingleTransfers"),
         "sources": ("generated", "Sources"),
         "web": ("generated", "Web"),
         "incast": ("generated", "Incast"),

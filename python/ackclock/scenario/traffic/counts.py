@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import Field, model_validator
 
 from ackclock.input.fields import Table, fault, fault_at, faults, shown
-from ackclock.input.tagged_union import Chosen, told_apart
+from ackclock.input.tagged_union import Chosen, tables_by_tag
 
 #: Most objects of a web page.
 MAX_OBJECTS = 100_000
@@ -78,5 +78,5 @@ def _fixed_count(value: object) -> FixedCount:
 AnyCount: TypeAlias = FixedCount | GeometricCount | UniformCount
 
 Counts: TypeAlias = Annotated[
-    AnyCount, Chosen("distribution", told_apart("distribution", AnyCount), _fixed_count, {"type": "integer"})
+    AnyCount, Chosen("distribution", tables_by_tag("distribution", AnyCount), _fixed_count, {"type": "integer"})
 ]

@@ -29,7 +29,7 @@ class Transfers(Sending):
     """A group of TCP flows."""
 
     hints: ClassVar[Mapping[str, str]] = {
-        **{key: f"it in a table: tcp = {{ {key} = … }}" for key in algorithms.card("stack", DEFAULT_STACK).parameters},
+        **{key: f"it in a table: tcp = {{ {key} = … }}" for key in algorithms.spec("stack", DEFAULT_STACK).parameters},
         "stack": 'it in a table: tcp = { stack = "…" }',
     }
 

@@ -103,7 +103,7 @@ class Periodic(Generated):
         return span_s / self.every
 
 
-class Once(Generated):
+class SingleTransfers(Generated):
     """One transfer of each source, or between each pair of hosts."""
 
     kind: Literal["once"] = Field(description='"once"')
@@ -146,7 +146,7 @@ class Loop(Generated):
         by_time = 1 + span_s / self.think.mean_s if self.think.mean_s else math.inf
         return min(by_time, math.inf if limit is None else limit)
 
-    def needs_limit(self, key: str) -> Iterator[Any]:
+    def check_limit(self, key: str) -> Iterator[Any]:
         """A loop that takes no time needs a limit."""
         if getattr(self, key) is None and self.think.mean_s == 0:
             yield fault_at((key,), 0, f'{key} = …, or a think = "…" that takes time', "nothing")
@@ -160,7 +160,7 @@ class Sources(Loop):
 
     @model_validator(mode="after")
     def _ends(self) -> Sources:
-        if mistakes := [*self.needs_limit("transfers")]:
+        if mistakes := [*self.check_limit("transfers")]:
             raise faults(mistakes)
         return self
 
@@ -191,7 +191,7 @@ class Web(Loop):
 
     @model_validator(mode="after")
     def _ends(self) -> Web:
-        if mistakes := [*self.needs_limit("pages")]:
+        if mistakes := [*self.check_limit("pages")]:
             raise faults(mistakes)
         return self
 

@@ -119,27 +119,27 @@ class Pareto:
     """Larger than x with probability (least/x)^shape."""
 
     shape: float
-    least_bytes: float
+    min_bytes: float
 
     @property
     def mean_bytes(self) -> float:
         """Infinite for a shape up to 1."""
-        return self.shape * self.least_bytes / (self.shape - 1) if self.shape > 1 else math.inf
+        return self.shape * self.min_bytes / (self.shape - 1) if self.shape > 1 else math.inf
 
     def share(self, most: float) -> float:  # noqa: D102
-        return 1 - math.pow(self.least_bytes / most, self.shape)
+        return 1 - math.pow(self.min_bytes / most, self.shape)
 
     def mean_up_to(self, most: float) -> float:  # noqa: D102
         if self.shape == 1:
-            return self.least_bytes * math.log(most / self.least_bytes)
-        rest = math.pow(self.least_bytes / most, self.shape - 1)
-        return self.shape * self.least_bytes / (self.shape - 1) * (1 - rest)
+            return self.min_bytes * math.log(most / self.min_bytes)
+        rest = math.pow(self.min_bytes / most, self.shape - 1)
+        return self.shape * self.min_bytes / (self.shape - 1) * (1 - rest)
 
     def quantile(self, share: float) -> float:  # noqa: D102
-        return self.least_bytes * math.pow(1 - share, -1 / self.shape)
+        return self.min_bytes * math.pow(1 - share, -1 / self.shape)
 
     def planned(self) -> Mapping[str, Any]:  # noqa: D102
-        return {"kind": "pareto", "shape": self.shape, "least_bytes": self.least_bytes}
+        return {"kind": "pareto", "shape": self.shape, "least_bytes": self.min_bytes}
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,25 +147,25 @@ class Truncated:
     """A law up to a largest size: draws beyond it are drawn again, or become that size."""
 
     law: Exponential | Lognormal | Pareto
-    most_bytes: int | None
+    max_bytes: int | None
     truncation: Literal["redraw", "clip"] | None
 
     @property
     def mean_bytes(self) -> float:  # noqa: D102
-        if self.most_bytes is None:
+        if self.max_bytes is None:
             return self.law.mean_bytes
-        share, mean = self.law.share(self.most_bytes), self.law.mean_up_to(self.most_bytes)
-        return mean / share if self.truncation == "redraw" else mean + self.most_bytes * (1 - share)
+        share, mean = self.law.share(self.max_bytes), self.law.mean_up_to(self.max_bytes)
+        return mean / share if self.truncation == "redraw" else mean + self.max_bytes * (1 - share)
 
     def quantile(self, share: float) -> float:  # noqa: D102
-        if self.most_bytes is None:
+        if self.max_bytes is None:
             return self.law.quantile(share)
         if self.truncation == "redraw":
-            return self.law.quantile(share * self.law.share(self.most_bytes))
-        return min(self.law.quantile(share), self.most_bytes)
+            return self.law.quantile(share * self.law.share(self.max_bytes))
+        return min(self.law.quantile(share), self.max_bytes)
 
     def planned(self) -> Mapping[str, Any]:  # noqa: D102
-        truncation = None if self.most_bytes is None else {"kind": self.truncation, "most_bytes": self.most_bytes}
+        truncation = None if self.max_bytes is None else {"kind": self.truncation, "most_bytes": self.max_bytes}
         return {**self.law.planned(), "truncation": truncation}
 
 
@@ -174,23 +174,23 @@ class Zipf:
     """k units with probability proportional to k^−exponent, k = 1 … most."""
 
     exponent: float
-    most: int
+    max_units: int
     unit_bytes: int
 
     @property
     def mean_bytes(self) -> float:  # noqa: D102
-        return self.unit_bytes * harmonic(self.most, self.exponent - 1) / harmonic(self.most, self.exponent)
+        return self.unit_bytes * harmonic(self.max_units, self.exponent - 1) / harmonic(self.max_units, self.exponent)
 
     def quantile(self, share: float) -> float:
         """Return the size at which the sum of the probabilities reaches the share, by bisection."""
-        whole, low, high = harmonic(self.most, self.exponent), 1, self.most
+        whole, low, high = harmonic(self.max_units, self.exponent), 1, self.max_units
         while low < high:
             middle = (low + high) // 2
             low, high = (low, middle) if harmonic(middle, self.exponent) >= share * whole else (middle + 1, high)
         return low * self.unit_bytes
 
     def planned(self) -> Mapping[str, Any]:  # noqa: D102
-        return {"kind": "zipf", "exponent": self.exponent, "most": self.most, "unit_bytes": self.unit_bytes}
+        return {"kind": "zipf", "exponent": self.exponent, "most": self.max_units, "unit_bytes": self.unit_bytes}
 
 
 def harmonic(most: int, exponent: float) -> float:

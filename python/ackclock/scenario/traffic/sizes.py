@@ -8,13 +8,13 @@ from pydantic import Field, model_validator
 from pydantic_core import core_schema
 
 from ackclock.input.fields import Table, fault, fault_at, faults, shown
-from ackclock.input.tagged_union import Chosen, told_apart
+from ackclock.input.tagged_union import Chosen, tables_by_tag
 from ackclock.input.units import Size
 from ackclock.scenario.keys import TRANSFER, Transfer
 from ackclock.scenario.traffic import moments
 from ackclock.scenario.traffic.moments import Law, Truncated
 
-Beyond: TypeAlias = Literal["redraw", "clip"]
+Truncation: TypeAlias = Literal["redraw", "clip"]
 Shape: TypeAlias = Annotated[float, Field(gt=0, le=100, allow_inf_nan=False)]
 
 
@@ -38,7 +38,7 @@ class Tailed(Table):
     """A distribution without a largest size of its own."""
 
     max: Transfer | None = Field(None, description="the largest size; absent: none")
-    truncation: Beyond | None = Field(
+    truncation: Truncation | None = Field(
         None, description='what becomes of draws above max: "redraw" (drawn again) or "clip" (they become max)'
     )
 
@@ -192,5 +192,5 @@ def _fixed(value: object) -> Fixed:
 AnySize: TypeAlias = Fixed | Exponential | Lognormal | Pareto | Zipf | Empirical
 
 Sizes: TypeAlias = Annotated[
-    AnySize, Chosen("distribution", told_apart("distribution", AnySize), _fixed, {"type": "string"})
+    AnySize, Chosen("distribution", tables_by_tag("distribution", AnySize), _fixed, {"type": "string"})
 ]

@@ -51,10 +51,10 @@ def load(name: str, parameters: Mapping[str, Any]) -> dict[str, int]:
 
     Args:
         name: `lincubic` or `accucubic`.
-        parameters: some of the card's, as a scenario writes them (`{"beta": 0.7, "tick": "1ms"}`).
+        parameters: some of the spec's, as a scenario writes them (`{"beta": 0.7, "tick": "1ms"}`).
 
     Raises:
-        InputError: an unknown name or parameter, a value out of the card's range, a name that is loaded already, a
+        InputError: an unknown name or parameter, a value out of the spec's range, a name that is loaded already, a
             missing tool or right, or a kernel that cannot.
     """
     values = bundled_modules.values(name, complete(name, parameters))
@@ -114,16 +114,16 @@ def loaded() -> tuple[str, ...]:
 
 
 def complete(name: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """All parameters, with the names and units of a plan; raises `InputError` for what the card does not accept."""
+    """All parameters, with the names and units of a plan; raises `InputError` for what the spec does not accept."""
     _check_name(name)
-    card = algorithms.card("congestion", name)
+    spec = algorithms.spec("congestion", name)
     try:
-        table = card.table.model_validate({"kind": name, **parameters})
+        table = spec.table.model_validate({"kind": name, **parameters})
     except ValidationError as error:
         mistakes = (f"{name}: {dotted(detail['loc'])}: {detail['msg']}" for detail in error.errors())
         raise InputError("\n".join(mistakes)) from None
-    given = {key: getattr(table, key) for key in table.model_fields_set & card.parameters.keys()}
-    return {card.key(key): value for key, value in card.complete(given, getattr(table, "variant", None)).items()}
+    given = {key: getattr(table, key) for key in table.model_fields_set & spec.parameters.keys()}
+    return {spec.key(key): value for key, value in spec.complete(given, getattr(table, "variant", None)).items()}
 
 
 def _check_name(name: str) -> None:

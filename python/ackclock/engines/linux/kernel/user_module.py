@@ -4,8 +4,8 @@
 guest starts. `mine.bpf.c` is compiled as a BPF program of the kernel that is running, and registered while runs go on.
 Only the command line brings one: no scenario names what is executed.
 
-Its name is that of its `struct tcp_congestion_ops`, as written in the file, or else the file's own. What has a card is
-told its parameters as the card's table `[linux.parameters]` says; what has none has no parameters.
+Its name is that of its `struct tcp_congestion_ops`, as written in the file, or else the file's own. What has a spec is
+told its parameters as the spec's table `[linux.parameters]` says; what has none has no parameters.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from functools import partial
 from pathlib import Path
 
 from ackclock import algorithms
-from ackclock.algorithms import Card
+from ackclock.algorithms import AlgorithmSpec
 from ackclock.algorithms.kernel import Absent, Fixed, KernelParameter, Linux
 from ackclock.dataset import folders
 from ackclock.engines.linux.kernel import bpf, bundled_modules, cache, config, headers
@@ -97,31 +97,31 @@ def sources(path: Path) -> dict[str, str]:
 
 def bring(module: Module) -> None:
     """From now on scenarios may name it. Raises `InputError` for the name of what the kernel has anyway."""
-    known = {card.name: card for card in algorithms.every() if card.family == "congestion"}
-    card = known.get(module.name)
-    if card is not None and card.linux is not None and not card.linux.user_supplied:
+    known = {spec.name: spec for spec in algorithms.every() if spec.family == "congestion"}
+    spec = known.get(module.name)
+    if spec is not None and spec.linux is not None and not spec.linux.user_supplied:
         raise InputError(
-            f"--module: {readable(module.file)}: found the name {shown(module.name)}, which is {card.title}; "
+            f"--module: {readable(module.file)}: found the name {shown(module.name)}, which is {spec.title}; "
             "expected a name that is not taken"
         )
-    algorithms.bring(_card(module) if card is None else _with_defaults(card))
+    algorithms.bring(_spec(module) if spec is None else _with_defaults(spec))
 
 
-def _card(module: Module) -> Card:
+def _spec(module: Module) -> AlgorithmSpec:
     about = f"what {Path(module.file).name} has"
     linux = Linux(user_supplied=True)
-    return Card(name=module.name, title=module.name, summary=about, family="congestion", linux=linux)
+    return AlgorithmSpec(name=module.name, title=module.name, summary=about, family="congestion", linux=linux)
 
 
-def _with_defaults(card: Card) -> Card:
-    """A card that does not say how a module is told of its parameters: they must have their defaults."""
-    if card.linux is not None:
-        return card
+def _with_defaults(spec: AlgorithmSpec) -> AlgorithmSpec:
+    """A spec that does not say how a module is told of its parameters: they must have their defaults."""
+    if spec.linux is not None:
+        return spec
     fixed: dict[str, KernelParameter] = {
         name: Absent(given=False) if parameter.default is None else Fixed(fixed=parameter.default)
-        for name, parameter in card.parameters.items()
+        for name, parameter in spec.parameters.items()
     }
-    return replace(card, linux=Linux(user_supplied=True, parameters=fixed))
+    return replace(spec, linux=Linux(user_supplied=True, parameters=fixed))
 
 
 def of(plan: Plan) -> Module | None:
@@ -139,7 +139,7 @@ def missing_modules(plan: Plan) -> Iterator[str]:
     """The controls of a plan that come with a module only, where none is given."""
     module = of(plan)
     for kind in sorted({group.congestion.kind for group in plan.groups if group.congestion}):
-        linux = algorithms.card("congestion", kind).linux
+        linux = algorithms.spec("congestion", kind).linux
         if linux is not None and linux.user_supplied and (module is None or module.name != kind):
             yield kind
 

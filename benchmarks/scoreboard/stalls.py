@@ -1,6 +1,6 @@
 """Accuracy of stall classification: causes imposed on captures of 1 to 300 flows, compared with the analysis.
 
-    python benchmarks/scoreboard/silences.py OUT [--cases N] [--first N] [--json]
+    python benchmarks/scoreboard/stalls.py OUT [--cases N] [--first N] [--json]
 
 Case *n* is drawn from the number *n* alone. Its flows have always more to send, so that a silence that nobody imposed
 is the transport's. `OUT/case-0000` keeps the run's captures; from them one capture is made for each cause and place
@@ -37,7 +37,7 @@ DURATION_S, EARLIEST_S, LATEST_S = 5.0, 2.0, 3.5
 OUTAGE_S = (0.1, 2.0)
 
 #: The minimum duration of a capture after it lost packets.
-SEEN_NS = 400_000_000
+MIN_CAPTURED_NS = 400_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +117,7 @@ def imposed(case: Drawn, out: Path) -> Iterator[tuple[str, str, Iterable[Record]
     yield "host", "senders", impose.host(senders, at_ns, by_ns), every
     yield "host", "senders", impose.host(senders, at_ns, by_ns, timers=True), every
     yield "machine", "senders", impose.host(senders, at_ns, by_ns, stood=True), every
-    by_ns = min(by_ns, round(1e9 * (DURATION_S - case.begin_s)) - SEEN_NS)
+    by_ns = min(by_ns, round(1e9 * (DURATION_S - case.begin_s)) - MIN_CAPTURED_NS)
     yield "capture", "senders", impose.lost(senders, at_ns, by_ns), every
     yield "capture", "receivers", impose.lost(receivers, at_ns, by_ns), every
     for place, records in (("senders", senders), ("receivers", receivers)):
@@ -130,7 +130,7 @@ def imposed(case: Drawn, out: Path) -> Iterator[tuple[str, str, Iterable[Record]
 
 def of_runs(case: Drawn, out: Path) -> Iterator[tuple[str, str, Path]]:
     """Captures of runs whose every silence has one cause."""
-    outage_s = min(random.Random(case.number).uniform(*OUTAGE_S), DURATION_S - case.begin_s - 1e-9 * SEEN_NS)
+    outage_s = min(random.Random(case.number).uniform(*OUTAGE_S), DURATION_S - case.begin_s - 1e-9 * MIN_CAPTURED_NS)
     fails = f"""\
 [[network.changes]]
 at = "{case.begin_s:.3f}s"
