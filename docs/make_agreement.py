@@ -35,7 +35,7 @@ INTRODUCTION = """<!-- Made by docs/make_agreement.py: edit that. -->
 
 # Agreement with recorded Linux runs
 
-Forty-six recorded runs of Linux 6.1 (`tests/agreement/data`, which says how they were made), <!-- so:
+Forty-six recorded runs of Linux 6.1 (`tests/agreement/data`, which documents them), <!-- so:
 csv("tests/agreement/data/summary.csv").height == 46 --> and the same settings in the packet engine with its `linux`
 stack: goodput and queueing delay over 10–60 s, retransmissions over the whole run. The queueing delay is the mean
 smoothed RTT less the base RTT on both sides. A run agrees if the goodput is within 2 % and the queueing delay within 10

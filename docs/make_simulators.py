@@ -99,13 +99,13 @@ Both:
   with the default stack: `[tcp] stack = "ns2"` with `sack = true` is a TCP that both have.
 - Sojourn times of single packets are not available; the mean is the queue's integral over the packets that left
   (Little's law).
-- Flows start when they do in the packet engine; generated transfers and UDP datagrams are the ones it draws.
+- Flows start at the same times as in the packet engine; generated transfers and UDP datagrams are the ones it draws.
 
 ns-2:
 
 - Its TCP is one-way. There is no handshake and no FIN; a first packet of headers alone takes the place of the SYN, and
   a transfer is a whole number of segments.
-- Timers and RTTs are in ticks, of 1 ms unless `timer_tick` says otherwise.
+- Timers and RTTs are in ticks, of 1 ms unless `timer_tick` sets another value.
 - `Agent/TCP/Linux` runs the congestion control algorithms of Linux 2.6.22: CUBIC has no HyStart there, and its C is
   0.4. Reno is `Agent/TCP/Sack1`, or `Agent/TCP/Newreno` without SACK.
 - Queues: `pfifo`, `bfifo`, `red`. ns-2 drops a packet that would fill a queue to its limit, so its script has a limit
@@ -113,7 +113,7 @@ ns-2:
 
 ns-3:
 
-- One bottleneck. A device holds one packet itself behind the qdisc, so one of the packets that may wait does so there.
+- One bottleneck. A device holds one packet behind the qdisc, so one of the packets that the limit allows waits there.
 - Its CUBIC has no Reno-friendly region.
 - Queues: `pfifo`, `bfifo`, `red`, `codel`. Frames have 2 bytes; the rate is adjusted to compensate, exactly for full
   segments.
