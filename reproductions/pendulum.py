@@ -29,7 +29,7 @@ DOWN, UP = "down", "up"
 #: The share of the whole queueing delay from which on a queue holds the backlog.
 HOLDS = 0.75
 
-#: Longest time from the cut of a window to the tilt that it causes, in round-trip times.
+#: Maximum time from the cut of a window to the tilt that it causes, in round-trip times.
 CAUSE_RTTS = 2
 
 #: The events at which a sender cuts its window.

@@ -71,7 +71,7 @@ def test_engines_do_not_import_each_other():
 
 def test_engines_do_not_import_the_scenario():
     """A plan is all that an engine needs."""
-    assert not house.strangers(PACKAGE, "ackclock.engines", "ackclock.scenario")
+    assert not house.forbidden_imports(PACKAGE, "ackclock.engines", "ackclock.scenario")
 
 
 def test_few_modules_are_loose():

@@ -320,7 +320,7 @@ def test_nothing_is_changed_without_root_and_routes_only_for_what_is_unusual():
             "10 Mb/s",
         ),
         ("r", {"taken": True}, "found another run of ackclock at work; expected none"),
-        ("b", {"lacks": ["ip", "tc"]}, "found no iproute2; expected this Debian package"),
+        ("b", {"missing": ["ip", "tc"]}, "found no iproute2; expected this Debian package"),
         ("b", {"routes": {}}, "found no route from 10.2.0.2 to 10.1.0.2; expected one by the router"),
         (
             "a",
