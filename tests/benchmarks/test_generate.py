@@ -17,8 +17,8 @@ SMALL = ("--first", "202", "--cases", "2")
 
 #: A worker's preamble: it notes each result that it is asked for.
 NOTING = (
-    "import ackclock.experiments.runner as r; made = r.written_there; "
-    "r.written_there = lambda *given: (open({path!r}, 'a').write('x'), made(*given))[1]"
+    "import ackclock.experiments.runner as r; made = r.write_remote; "
+    "r.write_remote = lambda *given: (open({path!r}, 'a').write('x'), made(*given))[1]"
 )
 
 

@@ -143,7 +143,7 @@ def test_a_limit_is_right_if_it_delayed_the_majority_of_segments(tools, waited, 
         return score._of_limits(sampled_rounds(rounds, [5.0], word), truth)
 
     assert (limits_of(told)[f"limit {true}"], limits_of(told)[f"limit {true} right"]) == (1, 1)
-    wrong = "receiver" if true != "receiver" else "control"
+    wrong = "receiver" if true != "receiver" else "cwnd"
     assert (limits_of(wrong)[f"limit {true}"], limits_of(wrong)[f"limit {true} right"]) == (1, 0)
     others = {"application", "receiver", "slow_start", "window"} - {true}
     assert all(limits_of(told)[f"limit {name}"] == 0 for name in others)
@@ -159,12 +159,12 @@ def sampled_rounds(rounds, times_s, word):
 
 def test_each_round_trip_has_one_count(tools):
     times_s = [0.1 * number for number in range(100)]
-    assert sampled_rounds(tools["rounds"], times_s, "control").height == pytest.approx(10, abs=1)
+    assert sampled_rounds(tools["rounds"], times_s, "cwnd").height == pytest.approx(10, abs=1)
 
 
 def test_what_two_waits_have_equally_often_is_left_out(tools):
     truth = pl.DataFrame({"time_s": [4.0, 4.2], "flow": [3, 3], "limit": ["cwnd", "application"]})
-    rows = sampled_rounds(tools["rounds"], [5.0], "control")
+    rows = sampled_rounds(tools["rounds"], [5.0], "cwnd")
     assert tools["rounds"].limits(rows, truth).is_empty()
     assert tools["rounds"].limits(rows, truth.head(1))["true"].to_list() == ["window"]
 
@@ -186,7 +186,7 @@ def test_owner_of_a_queue(tools, of_link, of_flow, queue):
         ),
     )
     rounds = tools["rounds"]
-    found = rounds.queues(sampled_rounds(rounds, [5.0], "control"), data, "near>far")
+    found = rounds.queues(sampled_rounds(rounds, [5.0], "cwnd"), data, "near>far")
     assert found["queue"].to_list() == [queue]
 
 

@@ -71,13 +71,13 @@ def test_flows_that_are_faster_jointly_than_their_link_do_not_share_it():
     [
         (reported(limited=limited(application=1.0)), Cause.APPLICATION),
         (reported(limited=limited(receiver=0.6, bottleneck=0.4)), Cause.RECEIVER),
-        (reported(limited=limited(control=1.0)), Cause.NETWORK),
+        (reported(limited=limited(cwnd=1.0)), Cause.NETWORK),
         (reported(limited=limited(shared_bottleneck=1.0)), Cause.NETWORK),
         (reported(limited=limited(bottleneck=1.0)), Cause.NOTHING),
         (reported(limited=limited(bottleneck=1.0), rtt_mean_s=0.2), Cause.NETWORK),  # a queue that stands
-        (reported(limited=limited(control=1.0), path=POLICER), Cause.SHAPER),
-        (reported(limited=limited(application=0.9, control=0.1), path=POLICER), Cause.APPLICATION),
-        (reported(limited=limited(control=1.0), lost_share=0.2), Cause.CAPTURE),
+        (reported(limited=limited(cwnd=1.0), path=POLICER), Cause.SHAPER),
+        (reported(limited=limited(application=0.9, cwnd=0.1), path=POLICER), Cause.APPLICATION),
+        (reported(limited=limited(cwnd=1.0), lost_share=0.2), Cause.CAPTURE),
         (reported(limited=limited(bottleneck=0.97, application=0.03)), Cause.NOTHING),  # not worth a word
         (reported(goodput_bps=None), Cause.UNDECIDED),
     ],
@@ -88,7 +88,7 @@ def test_the_greatest_cost_is_the_verdict(given, verdict):
 
 def test_the_round_trips_of_a_stall_are_not_counted_repeatedly():
     stall = {"start_s": 1.0, "duration_s": 4.0, "class": "host"}
-    result = diagnose(reported(limited=limited(control=0.5, bottleneck=0.5), stalls=[stall]))
+    result = diagnose(reported(limited=limited(cwnd=0.5, bottleneck=0.5), stalls=[stall]))
     assert result.verdict is Cause.HOST
     assert result.costs == pytest.approx({Cause.HOST: 0.4, Cause.NETWORK: 0.1, Cause.NOTHING: 0.5})
     (stall,) = (finding for finding in result.findings if finding.cause is Cause.HOST)
@@ -111,12 +111,12 @@ def test_a_stall_that_no_limit_has_takes_of_all_of_them():
 
 def test_costs_are_shares_of_the_complete():
     stall = {"start_s": 1.0, "duration_s": 20.0, "class": "timeout"}  # longer than the data took
-    result = diagnose(reported(limited=limited(control=1.0), stalls=[stall]))
+    result = diagnose(reported(limited=limited(cwnd=1.0), stalls=[stall]))
     assert sum(result.costs.values()) == pytest.approx(1.0)
 
 
 def test_what_is_reported_has_its_figures_and_is_json():
-    result = diagnose(reported(limited=limited(control=1.0), segments_lost=7, path=POLICER)).as_dict()
+    result = diagnose(reported(limited=limited(cwnd=1.0), segments_lost=7, path=POLICER)).as_dict()
     assert json.loads(json.dumps(result, allow_nan=False))["verdict"] == "shaper"
     (limiter,) = [one for one in result["findings"] if "policer" in one["sentence"]]
     assert limiter["evidence"]["rate_ci95"] == [1.4e6, 1.6e6]
@@ -163,7 +163,7 @@ def test_a_flow_behind_a_policer_shares_no_link_and_nothing_is_held_back():
 
 def test_a_rate_or_depth_that_is_hardly_given_is_reported_as_a_range():
     wide = {**POLICER, "rate_ci95": [0.9e6, 1.8e6], "depth_is_minimum": True}
-    first = sentences(reported(path=wide, limited=limited(control=1.0)))[0][0]
+    first = sentences(reported(path=wide, limited=limited(cwnd=1.0)))[0][0]
     burst = "after a burst of 24.0 kB, or more if it was not full at first."
     assert first == f"A policer drops what exceeds 900 kb/s to 1.80 Mb/s, {burst}"
 
