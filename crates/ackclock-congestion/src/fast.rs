@@ -53,7 +53,7 @@ struct Fast {
     change: Option<Change>,
 }
 
-/// A change of the window in flight.
+/// A change of the window in progress.
 #[derive(Clone, Copy, Debug)]
 struct Change {
     from: f64,
@@ -124,7 +124,7 @@ impl Fast {
         };
     }
 
-    /// Continue on with the change, if there is one.
+    /// Continue the change, if there is one.
     fn approach(&mut self, acked: f64) {
         let Some(Change { from, to }) = self.change else {
             return;

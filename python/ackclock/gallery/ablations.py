@@ -53,7 +53,7 @@ class Ablation:
         return (self.engines is None or engine in self.engines) and (self.cases is None or case in self.cases)
 
     def layers(self, readings: Interpretations) -> tuple[Interpretation, Interpretation]:
-        """The reading that it changes, and its own changes."""
+        """The interpretation that it changes, and its own changes."""
         base = next((reading for reading in readings.every if reading.name == self.reading), NONE)
         return base, Interpretation(self.name, self.description, self.changes, self.at)
 

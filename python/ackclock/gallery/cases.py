@@ -59,7 +59,7 @@ def contents(
     reading: Interpretation = NONE,
     switched: Interpretation = NONE,
 ) -> dict[str, Mapping[str, Any]]:
-    """The tables of each case, for an engine; `switched` is what a mechanism changes in the reading.
+    """The tables of each case, for an engine; `switched` is what a mechanism changes in the interpretation.
 
     Raises `ScenarioError` or `InputError` for files that are no TOML.
     """

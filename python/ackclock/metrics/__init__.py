@@ -200,7 +200,7 @@ def table(data: Recorded, between: tuple[float, float] | None = None, epochs: st
     to the part in which they began, and count as unfinished at its end. `epochs` is the rule of what a congestion epoch
     is, if another than the scenario's.
 
-    A result beside which a noisy twin was run has a key `phase` as well: `{locked, moved}`.
+    A result with which a perturbed run was made has a key `phase` as well: `{locked, moved}`.
     """
     views = list(runs(data, between, epochs))
     values = [of_run(view) for view in views]

@@ -103,7 +103,7 @@ def _metrics(tcp: TcpPlan) -> tuple[tuple[str, str], ...]:
 
 
 def socket(group: GroupPlan) -> dict[str, Any] | None:
-    """The options of a group's sockets, for the order; None for UDP.
+    """The options of a group's sockets, for the run spec; None for UDP.
 
     A given receive window is a clamp, beside a buffer that is locked: a buffer that grows would move the clamp.
     """
