@@ -47,7 +47,7 @@ struct Fast {
     base_rtt: Time,
     /// Seconds; none before the first sample.
     average_rtt_s: Option<f64>,
-    /// The round trip in flight; none in fast recovery.
+    /// The current round trip; none in fast recovery.
     round: Option<Round>,
     /// The change of this round trip, if it is one of change.
     change: Option<Change>,

@@ -64,7 +64,7 @@ class Result:
 
     @property
     def verdict(self) -> str:
-        """The best interpretation's verdict that the paper's own figures do not refute; without any, that of all rows.
+        """The verdict of the best interpretation that the paper's own figures do not refute; without any, of all rows.
 
         If they refute every interpretation that was measured, none of them is what the paper did: contradicts.
         """

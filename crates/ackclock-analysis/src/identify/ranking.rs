@@ -22,9 +22,9 @@ mod laws;
 /// The name in the ranking for CCAs that are not among the candidates.
 pub const UNKNOWN: &str = "unknown";
 
-/// Mean logarithm of the likelihood of a round: nearly all flows have as much with their true control. If the
-/// true control and its equivalents are not candidates, the verdict is not always "unknown": many windows are so small
-/// that several controls do nearly the same.
+/// Mean logarithm of the likelihood of a round: nearly all flows have as much with their true control. If the true
+/// control and its equivalents are not candidates, the verdict is not always "unknown": many windows are so small that
+/// several controls do nearly the same.
 const POOR: f64 = 0.8;
 
 /// The same for LEDBAT, which moves as freely as the delay does and fits many a flow by chance: its own have more at

@@ -1,4 +1,4 @@
-//! Samples of a direction, taken while its acknowledgements are heard (see [`crate::ack_trace`]).
+//! Samples of a direction, taken while its acknowledgements are processed (see [`crate::ack_trace`]).
 //!
 //! Fast recovery ends when all is acknowledged that was sent before it began. What was retransmitted beyond that is
 //! lost: the next one begins at once.
@@ -344,7 +344,7 @@ impl SenderView {
         self.tracer.take_if(|tracer| !tracer.is_full)
     }
 
-    /// An acknowledgement is about to be heard.
+    /// An acknowledgement is about to be processed.
     #[inline]
     pub(super) fn before_ack(&mut self) {
         let Some(mut tracer) = self.take_tracer() else {
@@ -363,7 +363,7 @@ impl SenderView {
         self.tracer = Some(tracer);
     }
 
-    /// An acknowledgement was heard.
+    /// An acknowledgement was processed.
     #[inline]
     pub(super) fn trace_ack(&mut self, now_ns: i64, flags: AckFlags, output: &mut Output) {
         let Some(mut tracer) = self.take_tracer() else {

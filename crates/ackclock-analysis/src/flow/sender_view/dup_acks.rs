@@ -83,7 +83,7 @@ impl SenderView {
         }
     }
 
-    /// The acknowledgement is heard that follows one of all before a position.
+    /// Process the acknowledgement that follows one of all before a position.
     pub(super) fn on_ack_event(&mut self, before: u64, now_ns: i64) {
         let Some(dup_acks) = &mut self.dup_acks else {
             return;
