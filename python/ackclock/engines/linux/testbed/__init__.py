@@ -2,7 +2,7 @@
 
 Each agent gets the same run spec and knows which host it is (`layout`), so all draw the same transfers; they begin at
 one time, for which their clocks are related (`ackclock.hosts.clocks`). What is changed on a host, its guard undoes.
-Each writes what it sees, and the tables become one dataset (`gathered`).
+Each writes what it sees, and the tables become one dataset (`merge_tables`).
 """
 
 from __future__ import annotations
