@@ -11,9 +11,8 @@
     engines = ["packet"]                       # absent: all of the entry's
     reading = "as printed"                     # the reading that is changed; absent: the scenario
 
-`changes` and `at` are those of a reading (`readings`), and are merged after it; of an entry about the machine itself
-`changes` are arguments of its `examine`. Rows of the switched runs stand beside
-the entry's own. They never count for its verdict: a switched run is not what the paper did.
+`changes` and `at` are those of an interpretation (`interpretations`), and are merged after it; of an entry about the
+machine itself `changes` are arguments of its `examine`. Rows of the switched runs stand beside the entry's own. They never count for its verdict: a switched run is not what the paper did.
 """
 
 from __future__ import annotations

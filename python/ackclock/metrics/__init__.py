@@ -168,7 +168,7 @@ def epochs(data: Recorded, between: tuple[float, float] | None = None, rule: str
     `run`, `seed`; `epoch`, its number in the run; `start_s` and `end_s`, its first and last drop; `drops`, packets
     dropped; `flows_hit`, the synchronised flows: those that lost one; `flows_active` that were there; `share`, hit out
     of active. `between` looks at a part of each run (seconds); `rule` gives what an epoch is: "gap", "first" or
-    "per RTT" (`metrics.numbering`); None: as the scenario gives.
+    "per RTT" (`metrics.epoch_rules`); None: as the scenario gives.
     """
     result = [
         view.cached(epoch.epochs).select(
