@@ -12,7 +12,8 @@
     reading = "as printed"                     # the reading that is changed; absent: the scenario
 
 `changes` and `at` are those of an interpretation (`interpretations`), and are merged after it; of an entry about the
-machine itself `changes` are arguments of its `examine`. Rows of the switched runs stand beside the entry's own. They never count for its verdict: a switched run is not what the paper did.
+machine itself `changes` are arguments of its `examine`. Rows of the switched runs stand beside the entry's own. They
+never count for its verdict: a switched run is not what the paper did.
 """
 
 from __future__ import annotations
