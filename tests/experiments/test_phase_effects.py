@@ -1,4 +1,4 @@
-"""Phase effects: noisy twins, what they say, and plans that are known to be prone."""
+"""Phase effects: perturbed runs, what they show, and plans that are known to be prone."""
 
 from __future__ import annotations
 

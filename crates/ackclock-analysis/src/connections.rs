@@ -101,7 +101,7 @@ impl Connections {
         self.evicted
     }
 
-    /// Return a segment to its connection.
+    /// Pass a segment to its connection.
     #[inline]
     pub fn take(&mut self, segment: &Segment, now_ns: i64, output: &mut Output) {
         self.gap.packet(now_ns);
@@ -188,7 +188,7 @@ impl Connections {
         }
     }
 
-    /// Inspect at one connection more, whether it is over.
+    /// Check one more connection for eviction.
     #[inline]
     fn sweep(&mut self, now_ns: i64, output: &mut Output) {
         self.hand += 1;

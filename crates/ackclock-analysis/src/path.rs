@@ -202,18 +202,18 @@ pub fn fit_with(arrivals: &[Arrival], rtts: &[RttSample], together: &PathFit) ->
     })
 }
 
-/// With a bucket, if so much was lost and if it is `is_enabled`.
+/// Fit a path; a bucket only with [`MIN_LOSSES`] losses and if `wants_bucket` says so.
 fn fit_if(
     arrivals: &[Arrival],
     rtts: &[RttSample],
-    is_enabled: impl Fn(Option<Queue>, &Trace) -> bool,
+    wants_bucket: impl Fn(Option<Queue>, &Trace) -> bool,
 ) -> PathFit {
     let arrivals = in_order(arrivals, |arrival| arrival.time_ns);
     let trace = Trace::new(&arrivals);
     let delays = Delays::new(&trace, rtts);
     let queue = delays.queue(&trace);
-    let is_enabled = trace.losses.len() >= MIN_LOSSES && is_enabled(queue, &trace);
-    let bucket = is_enabled.then(|| policing::fit(&trace)).flatten();
+    let has_bucket = trace.losses.len() >= MIN_LOSSES && wants_bucket(queue, &trace);
+    let bucket = has_bucket.then(|| policing::fit(&trace)).flatten();
     let [slope, slope_when_full] =
         bucket.map_or([None; 2], |bucket| delays.slopes(&trace, bucket.rate.value));
     let evidence = Evidence {

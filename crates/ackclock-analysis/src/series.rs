@@ -49,9 +49,9 @@ impl PathSeries {
 }
 
 /// The items that are wanted, in memory for just so many.
-fn picked<T: Copy>(items: &[T], is_enabled: impl Fn(&T) -> bool) -> Vec<T> {
-    let mut found = Vec::with_capacity(items.iter().filter(|&item| is_enabled(item)).count());
-    found.extend(items.iter().filter(|&item| is_enabled(item)));
+fn picked<T: Copy>(items: &[T], is_wanted: impl Fn(&T) -> bool) -> Vec<T> {
+    let mut found = Vec::with_capacity(items.iter().filter(|&item| is_wanted(item)).count());
+    found.extend(items.iter().filter(|&item| is_wanted(item)));
     found
 }
 

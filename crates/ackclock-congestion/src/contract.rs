@@ -28,7 +28,7 @@ const STEPS: usize = 300;
 pub struct Trial<'a> {
     /// Its name.
     pub kind: &'a str,
-    /// Its card's parameters, complete.
+    /// The parameters of its algorithm spec, complete.
     pub parameters: &'a Value,
     /// The path's RTT without queues, in microseconds.
     pub base_rtt_us: u64,

@@ -47,13 +47,13 @@ struct Fast {
     base_rtt: Time,
     /// Seconds; none before the first sample.
     average_rtt_s: Option<f64>,
-    /// The round trip in flight; none in fast recovery.
+    /// The current round trip; none in fast recovery.
     round: Option<Round>,
     /// The change of this round trip, if it is one of change.
     change: Option<Change>,
 }
 
-/// A change of the window in flight.
+/// A change of the window in progress.
 #[derive(Clone, Copy, Debug)]
 struct Change {
     from: f64,
@@ -124,7 +124,7 @@ impl Fast {
         };
     }
 
-    /// Continue on with the change, if there is one.
+    /// Continue the change, if there is one.
     fn approach(&mut self, acked: f64) {
         let Some(Change { from, to }) = self.change else {
             return;

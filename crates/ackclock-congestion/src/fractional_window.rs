@@ -88,7 +88,7 @@ impl FractionalWindow {
     }
 
     /// Start again from one segment after a timeout, with `ssthresh` (at least [`MIN_SSTHRESH`]) as
-    /// the threshold unless the episode in flight has set it already.
+    /// the threshold unless the current episode has set it already.
     pub fn restart(&mut self, ssthresh: f64) {
         if self.ca_state != CaState::Recovery {
             self.ssthresh = ssthresh.max(f64::from(MIN_SSTHRESH));
@@ -97,14 +97,14 @@ impl FractionalWindow {
         self.cwnd = 1.0;
     }
 
-    /// Reduce back to what was before a reduction, as [`super::window::Window::undo`].
+    /// Restore the window and threshold from before a reduction, as [`super::window::Window::undo`].
     pub fn undo(&mut self, before: &PriorWindow) {
         self.ca_state = CaState::Open;
         self.cwnd = self.cwnd.max(before.cwnd);
         self.ssthresh = self.ssthresh.max(before.ssthresh);
     }
 
-    /// Reduce down after an idle time, as [`super::window::Window::restart_after_idle`].
+    /// Reduce the window after an idle time, as [`super::window::Window::restart_after_idle`].
     pub fn restart_after_idle(&mut self, restart: &Restart) {
         let mut idle = restart.now.since(restart.idle_since);
         if idle <= restart.rto {

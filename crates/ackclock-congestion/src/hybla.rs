@@ -24,7 +24,7 @@
 //!   ACKs brings a segment. So at ρ = 1 it takes 128 ACKs with 65 to 128 segments, and with more as many ACKs as the window
 //!   has segments.
 //! - Of ρ above 16 only the eighths count in 2^ρ, and no window has more than 65535 segments.
-//! - While losses are retransmitted after a timeout, and where SACKs show reordering, the window grows like Reno's.
+//! - During recovery after a timeout, and where SACKs show reordering, the window grows like Reno's.
 //!
 //! Deviation from Linux: a connection that opens without an RTT (no timestamps, and the SYN was sent more than once)
 //! has the stack's initial window, and ρ from its first RTT. In Linux both remain at 1.

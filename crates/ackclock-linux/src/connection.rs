@@ -277,7 +277,7 @@ impl Connection {
         Ok(sockopt::socket_error(sender)??)
     }
 
-    /// Read what there is, and throws it away or have it written.
+    /// Read what there is, and discard or store it.
     pub fn read(&mut self, to_the_end: bool, mut to: Option<&mut Sink>) -> io::Result<ReadOutcome> {
         let before = self.received;
         while let Some(receiver) = &self.receiver {
@@ -301,7 +301,7 @@ impl Connection {
         Ok(ReadOutcome::Drained)
     }
 
-    /// Inspect at the sender; what has happened since the last look.
+    /// Sample the sender; return what has changed since the last sample.
     pub fn sample(&mut self) -> io::Result<Counts> {
         let Some(sender) = &self.sender else {
             return Ok(Counts::default());

@@ -7,10 +7,10 @@ use ackclock_traffic::WorkloadError;
 /// Why a run inside a kernel failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The order is no JSON, or not of the form.
+    /// The run spec is no JSON, or not of the form.
     #[error("order: {0}")]
     Json(#[from] serde_json::Error),
-    /// The order contradicts itself or the plan.
+    /// The run spec contradicts itself or the plan.
     #[error("order: {0}")]
     RunSpec(String),
     /// No engine could carry the plan out.

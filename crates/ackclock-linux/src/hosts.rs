@@ -277,7 +277,7 @@ impl Hosts {
             socket_with(AddressFamily::INET, SocketType::STREAM, NONBLOCKING, None).tried(what)?;
         match sockopt::set_tcp_congestion(&socket, &options.congestion) {
             // Without rights only some can be chosen; of a machine that receives none matters, and anyone who sent it
-            // the order has looked whether one that sends may have it.
+            // the run spec has looked whether one that sends may have it.
             Err(Errno::PERM) if self.ports.is_numbered => {}
             set => set.tried(|| format!("congestion control {}", options.congestion))?,
         }

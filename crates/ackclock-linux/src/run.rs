@@ -114,7 +114,7 @@ enum Stage {
     Over(Box<Row>),
 }
 
-/// A run in flight.
+/// A run in progress.
 pub struct Run {
     spec: RunSpec,
     clock: Clock,
@@ -283,7 +283,7 @@ impl Run {
         epoll::add(&self.poll, source, token.data(), flags).tried(|| "epoll".to_owned())
     }
 
-    /// Continue on to the end; the tables of the run.
+    /// Run to the end; return the tables of the run.
     pub fn finish(mut self) -> Result<NamedTables, Error> {
         self.go_on_to_the_end()?;
         if self.spec.local.is_some() {

@@ -152,7 +152,7 @@ pub struct Room {
     pub file_bytes: Option<u64>,
 }
 
-/// Inspect at a place, where a file without a name is made, and gone again.
+/// Return the free space at a path; an unnamed file is created there as a test.
 ///
 /// # Errors
 /// It is no folder and no regular file, or cannot be read, or not be written in.

@@ -45,7 +45,8 @@ pub fn tcp_info(socket: BorrowedFd) -> io::Result<([u8; INFO_BYTES], usize)> {
     outcome(code as isize).map(|_| (info, length as usize))
 }
 
-/// Take at most so many bytes out of a TCP socket and throws them away; how many there were, 0 at the end of the data.
+/// Take at most so many bytes out of a TCP socket and discard them; return how many there were, 0 at the end of the
+/// data.
 pub fn discard(socket: BorrowedFd, most: usize) -> io::Result<usize> {
     // SAFETY: with MSG_TRUNC a TCP socket counts the data and writes nothing (tcp(7)).
     outcome(unsafe {

@@ -1,7 +1,7 @@
 //! Plan of a run: complete numbers in SI units, without defaults.
 //!
 //! A plan arrives as JSON; it is what engines need of the frozen plan that `ackclock run --dry-run` prints. Every
-//! default has been filled in from the algorithms' cards before it comes here, so each field is required (`null` where
+//! default has been filled in from the algorithm specs before it comes here, so each field is required (`null` where
 //! a quantity is absent) and an unknown field is an error.
 
 mod checks;

@@ -68,7 +68,7 @@ pub struct LinkPlan {
 pub struct QueuePlan {
     /// Name as in `tc`.
     pub discipline: String,
-    /// Parameters as named on the card, in SI units.
+    /// Parameters as named in the algorithm spec, in SI units.
     pub parameters: serde_json::Value,
 }
 

@@ -24,7 +24,7 @@ pub struct GroupPlan {
 pub struct CongestionPlan {
     /// Name as in `sysctl`.
     pub kind: String,
-    /// Parameters as named on the card, in SI units.
+    /// Parameters as named in the algorithm spec, in SI units.
     pub parameters: serde_json::Value,
 }
 

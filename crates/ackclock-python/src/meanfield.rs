@@ -32,7 +32,7 @@ impl MeanField {
         Ok(MeanField { model })
     }
 
-    /// Continue on to `until_s` seconds, or the end of the plan; return the time reached.
+    /// Advance to `until_s` seconds, or the end of the plan; return the time reached.
     fn advance(&self, py: Python<'_>, until_s: f64) -> PyResult<f64> {
         self.with(py, |model| model.advance(until_s))
     }

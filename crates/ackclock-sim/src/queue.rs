@@ -1,6 +1,6 @@
 //! Queue disciplines: which packet goes next, and which is dropped or marked.
 //!
-//! Adding one: a file in `queue/`, a card in the catalog, and its name in `disciplines!`.
+//! Adding one: a file in `queue/`, an algorithm spec in the catalog, and its name in `disciplines!`.
 
 use ackclock_core::Time;
 use rand_pcg::Pcg64Mcg;

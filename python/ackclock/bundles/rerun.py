@@ -106,7 +106,7 @@ def _reading(result: str) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """One result in a bundle; `folder` has what of it is `NEEDED`."""
+    """One result in a bundle; `folder` has the files of it that are `NEEDED`."""
 
     name: str
     kind: Kind

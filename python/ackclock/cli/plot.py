@@ -26,7 +26,7 @@ ON_REQUEST = "delay, tracking"
 OF_CAPTURES = "sequence, pipe, rtt, limits, stalls, level"
 OF_HOSTS = "gaps, disk"
 
-#: The kind of figure that shows a sweep, and its variants (`ackclock.figures.plots.swept`).
+#: The kind of figure that shows a sweep, and its variants (`ackclock.figures.plots.sweep`).
 SWEEP = "sweep"
 SHAPES = ("line", "dot", "heatmap", "ecdf", "box")
 

@@ -55,8 +55,8 @@ Manifest: TypeAlias = Mapping[str, Any]
 class Part:
     """Rows of one table: in memory as a frame or as columns, or a Parquet file; `shift` is added to run numbers.
 
-    `state` is that of a file whose result may be replaced while it is read, `recast` the types of its columns that have
-    got more words since it was written.
+    `state` is that of a file whose result may be replaced while it is read, `recast` the types of enum columns that
+    have gained values since it was written.
     """
 
     source: pl.DataFrame | Columns | Path

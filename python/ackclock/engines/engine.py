@@ -91,7 +91,7 @@ class Engine(Protocol):
         """Algorithms and features, as `ackclock.engines.features` names them."""
 
     def unsupported(self, plan: Plan) -> list[Unsupported]:
-        """List what of the plan the engine cannot model; empty if it can run it."""
+        """List the features of the plan that the engine cannot model; empty if it can run it."""
 
     def is_stochastic(self, plan: Plan) -> bool:
         """Return True if the result depends on the seed; if not, one run stands for all seeds."""

@@ -44,7 +44,7 @@ NOT_COMPARED = "delay and utilisation agreed with packets in plans like this one
 
 
 def doubt(plan: Plan, engine: str) -> str | None:
-    """Return what of a plan lies outside the range, or what is assumed inside, in one line.
+    """Return, in one line, the features of a plan outside the range, or those assumed inside.
 
     None if all is told, or if the path has several queues: those were not looked at.
     """

@@ -2,8 +2,8 @@
 
 Senders with the same RTT behind clocked links stay in step, so that a few picoseconds decide whose packet finds the
 queue full, again and again (S. Floyd, V. Jacobson: Traffic phase effects in packet-switched gateways, CCR 21(2), 1991).
-The seeds do not tell: they move starts, which the links' clocks put in step again. A *noisy twin* does: the same plan
-with the same seeds, where hosts take another time for each packet. A result is *phase-locked* if a main metric is
+The seeds do not tell: they move starts, which the links' clocks put in step again. A *perturbed run* does: the same
+plan with the same seeds, where hosts take another time for each packet. A result is *phase-locked* if a main metric is
 another one there: its 95 % intervals are apart, by more than `MIN_CHANGE` of its value.
 """
 
@@ -55,7 +55,7 @@ def _longer(law: Parameters) -> Parameters:
 
 
 def check(plan: Plan, engine: str) -> None:
-    """Refuses what has no twin. Raises `InputError`, and `UnsupportedError` for a twin that the engine cannot run."""
+    """Reject what has no perturbed run. Raises `InputError`; `UnsupportedError` if the engine cannot make it."""
     if engine not in ENGINES:
         raise InputError(f"--perturb: found --engine {engine}; expected {' or '.join(ENGINES)}")
     if len(plan.seeds) < 2:
@@ -65,9 +65,9 @@ def check(plan: Plan, engine: str) -> None:
 
 
 def having(plan: Plan, names: Sequence[str]) -> list[str]:
-    """The engines among these with which a plan has a twin. Raises as `check`, `InputError` if there is none."""
+    """Return those engines that can make a plan's perturbed run. Raises as `check`, `InputError` if none can."""
     found = [name for name in names if name in ENGINES]
-    for name in found or [",".join(names)]:  # none of them: refused as one that has no twin
+    for name in found or [",".join(names)]:  # none of them: refused as one that has no perturbed run
         check(plan, name)
     return found
 
@@ -75,7 +75,7 @@ def having(plan: Plan, names: Sequence[str]) -> list[str]:
 def checked(
     data: Dataset, plan: Plan, engine: str, *, jobs: int | None = None, progress: Progress = no_progress
 ) -> Dataset:
-    """The result with what its noisy twin, which is run for this, says of it."""
+    """Return the result with its comparison with a perturbed run, which is made for this."""
     other = runner.run(perturbed(plan), engine, jobs=jobs, progress=progress)
     return replace(data, manifest={**data.manifest, PHASE: compared(table(data)["summary"], table(other)["summary"])})
 

@@ -1,6 +1,6 @@
 """Charts of a sweep as numbers: each main metric over one swept key, a line for every other value.
 
-Shared by print (`plots.swept`) and report (`report.swept`). The horizontal axis is the swept key whose values are
+Shared by print (`plots.sweep`) and report (`report.sweep`). The horizontal axis is the swept key whose values are
 numbers or quantities of one kind and of which there are most; if there is none, the first key, its values side by side,
 and nothing joins them. Where the keys are two, and both of numbers, a figure is a map with a colour for each point.
 What is shown may be chosen: `Choice`.

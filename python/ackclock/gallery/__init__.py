@@ -1,8 +1,8 @@
 """The gallery: published results as runnable entries, each with the rule that judges it.
 
     from ackclock import gallery
-    entry = reproduce.find("B5.4")
-    result = reproduce.run(entry, Path("results/B5.4-5.6"), quick=True)
+    entry = gallery.find("B5.4")
+    result = gallery.run(entry, Path("results/B5.4-5.6"), quick=True)
     result.verdict                  # agrees, differs, undetermined, … by the rule in its check.py
 
 An entry is a folder of `reproductions/`:
@@ -10,8 +10,8 @@ An entry is a folder of `reproductions/`:
 - `README.md`: its heading is the entry's title; what the paper did, how we read it, what differs and why
 - `scenario.toml`: what all its runs have in common
 - `cases.toml` (if there are several): what differs from case to case
-- `readings.toml` (if the paper can be read in several ways): what each reading changes (`readings`)
-- `mechanisms.toml` (optional): what runs show to make the result what it is, by switching it off or on (`mechanisms`)
+- `readings.toml` (if the paper can be read in several ways): what each reading changes (`interpretations`)
+- `mechanisms.toml` (optional): what runs show to make the result what it is, by switching it off or on (`ablations`)
 - `quick.toml`: what `--quick` changes, for a short look
 - `host.py`, in place of these three: what measures the machine itself
 - `published.csv`: the published claims, where they are, and how they were obtained

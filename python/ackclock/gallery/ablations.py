@@ -11,9 +11,9 @@
     engines = ["packet"]                       # absent: all of the entry's
     reading = "as printed"                     # the reading that is changed; absent: the scenario
 
-`changes` and `at` are those of a reading (`readings`), and are merged after it; of an entry about the machine itself
-`changes` are arguments of its `examine`. Rows of the switched runs stand beside
-the entry's own. They never count for its verdict: a switched run is not what the paper did.
+`changes` and `at` are those of an interpretation (`interpretations`), and are merged after it; of an entry about the
+machine itself `changes` are arguments of its `examine`. Rows of the switched runs stand beside the entry's own. They
+never count for its verdict: a switched run is not what the paper did.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Ablation:
         return (self.engines is None or engine in self.engines) and (self.cases is None or case in self.cases)
 
     def layers(self, readings: Interpretations) -> tuple[Interpretation, Interpretation]:
-        """The reading that it changes, and its own changes."""
+        """The interpretation that it changes, and its own changes."""
         base = next((reading for reading in readings.every if reading.name == self.reading), NONE)
         return base, Interpretation(self.name, self.description, self.changes, self.at)
 

@@ -13,7 +13,7 @@
 gives `cubic small`, `cubic large`, `reno small` and `reno large`. Tables are merged key by key, lists of tables
 table by table; anything else is replaced. What an engine is given otherwise than the others stands in a file of its
 name, such as `linux.toml`, and is merged into every case; `quick.toml` comes last. What a reading of the paper
-changes (`readings`) comes between the case and the engine.
+changes (`interpretations`) comes between the case and the engine.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def contents(
     reading: Interpretation = NONE,
     switched: Interpretation = NONE,
 ) -> dict[str, Mapping[str, Any]]:
-    """The tables of each case, for an engine; `switched` is what a mechanism changes in the reading.
+    """The tables of each case, for an engine; `switched` is what a mechanism changes in the interpretation.
 
     Raises `ScenarioError` or `InputError` for files that are no TOML.
     """

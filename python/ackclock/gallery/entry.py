@@ -105,11 +105,11 @@ class Entry:
 
     @property
     def chosen(self) -> Sequence[Interpretation]:
-        """The readings that are to be run."""
+        """The interpretations that are to be run."""
         return [reading for reading in self.readings.every if not self.read or reading.name in self.read]
 
     def read_as(self, names: Sequence[str]) -> Entry:
-        """The entry with these of its readings alone. Raises `InputError` for others."""
+        """The entry with these of its interpretations alone. Raises `InputError` for others."""
         known = [reading.name for reading in self.readings.every]
         for name in names:
             if name not in known:

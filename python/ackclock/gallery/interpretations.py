@@ -59,7 +59,7 @@ NONE = Interpretation("", "")
 
 @dataclass(frozen=True, slots=True)
 class Interpretations:
-    """All readings of an entry; `engines` are those whose set-up they change, None for every one."""
+    """All interpretations of an entry; `engines` are those whose set-up they change, None for every one."""
 
     every: Sequence[Interpretation] = ()
     engines: Sequence[str] | None = None
@@ -70,7 +70,7 @@ class Interpretations:
 
 
 def read(folder: Path) -> Interpretations:
-    """The readings of an entry's folder, none without the file. Raises `InputError` for what is wrong in it."""
+    """Return the interpretations in an entry's folder, none without the file. Raises `InputError` for mistakes."""
     path = folder / FILE
     if not path.is_file():
         return Interpretations()

@@ -30,7 +30,7 @@ PAPERS = {
 
 
 def index_page(found: Sequence[tuple[Entry, Result]], introduction: str) -> str:
-    """The overview: verdicts by paper, and a line for each row that counts of the reading that gives the verdict."""
+    """The overview: verdicts by paper, and a line for each row of the decisive interpretation that counts."""
     lines = []
     for entry, result in found:
         link = f"[{entry.id}]({entry.id}.md)"
@@ -66,7 +66,7 @@ def papers(verdicts: Sequence[tuple[str, str]], what: str) -> str:
 def entry_page(entry: Entry, result: Result, *drawn: str, switched: Result | None = None) -> str:
     """An entry's page: the verdict, the figures, the rows with their reasons, where the paper says it, the README.
 
-    Where there are readings, a table of them comes first. `switched` are the rows of its mechanisms.
+    Where there are interpretations, a table of them comes first. `switched` are the rows of its mechanisms.
     """
     look = " (a preview: not the scale that a verdict needs)" if result.scale == QUICK else ""
     sources = [(claim.what, claim.published, claim.where, claim.how) for claim in entry.published.values()]
@@ -99,7 +99,7 @@ def _readings(entry: Entry, result: Result) -> str:
 
 
 def outcome(entry: Entry, result: Result, reading: str) -> tuple[str, str]:
-    """A reading's verdict, in parentheses where it is refuted, and what refutes or supports it."""
+    """Return an interpretation's verdict, in parentheses where it is refuted, and what refutes or supports it."""
     if reading not in result.readings:
         return NOT_MEASURED, ""
     verdict = result.of_reading(reading)
@@ -111,7 +111,7 @@ def outcome(entry: Entry, result: Result, reading: str) -> tuple[str, str]:
 
 
 def _rows(entry: Entry, result: Result) -> str:
-    """The rows with their reasons; a column of readings where they are of several."""
+    """The rows with their reasons; a column of interpretations where they are of several."""
     head = ("what", "published", "engine", "reproduced (95 % interval)", "verdict", "why: it is")
     if not result.readings:
         return _table(head, [(*cells(entry, row), row.why) for row in result.rows])

@@ -18,7 +18,8 @@ FULL, QUICK = "full", "quick"
 class Judged:
     """A row's outcome with one engine: mean and 95 % interval over `n` runs, the verdict and its reason.
 
-    `reading` is the reading of the paper that it was run by; empty where there is one only, or none that changes it.
+    `reading` is the interpretation of the paper that it was run by; empty where there is one only, or none that changes
+    it.
     """
 
     engine: str
@@ -63,16 +64,16 @@ class Result:
 
     @property
     def verdict(self) -> str:
-        """Over all: that of the best reading that the paper's own figures do not refute; without readings, of all rows.
+        """The verdict of the best interpretation that the paper's own figures do not refute; without any, of all rows.
 
-        If they refute every reading that was measured, none of them is what the paper did: contradicts.
+        If they refute every interpretation that was measured, none of them is what the paper did: contradicts.
         """
         left = self._left()
         return best(left.values()) if left else CONTRADICTS
 
     @property
     def counting(self) -> list[Judged]:
-        """The rows that count: of the reading that gives the verdict, if there are readings.
+        """The rows that count: of the interpretation that gives the verdict, if there are any.
 
         If all of them are refuted, of the first.
         """
@@ -81,21 +82,21 @@ class Result:
         return [row for row in self._of(names[0] if names else "") if row.counts]
 
     def _left(self) -> dict[str, str]:
-        """The verdict of each reading that is not refuted."""
+        """The verdict of each interpretation that is not refuted."""
         every = {name: self.of_reading(name) for name in self.readings or ("",)}
         return {name: verdict for name, verdict in every.items() if not self.refuted(name)}
 
     @property
     def readings(self) -> list[str]:
-        """The readings that rows are of, in their order."""
+        """The interpretations that rows are of, in their order."""
         return list(dict.fromkeys(row.reading for row in self.rows if row.reading))
 
     def of_reading(self, name: str) -> str:
-        """A reading's verdict: the worst of its rows that count, with those that are of every reading."""
+        """An interpretation's verdict: the worst of its rows that count, with those that are of every one."""
         return worst(row.verdict for row in self._of(name) if row.counts)
 
     def refuted(self, name: str) -> list[Judged]:
-        """The rows by which the paper's own figures contradict a reading. Without readings nothing is to be refuted."""
+        """The rows by which the paper's own figures contradict an interpretation. Without any, none."""
         found = [row for row in self._of(name) if row.decides and row.verdict == CONTRADICTS]
         return found if self.readings else []
 
@@ -103,7 +104,7 @@ class Result:
         return [row for row in self.rows if row.reading in ("", name)]
 
     def merged(self, new: Result) -> Result:
-        """With another result's rows in place of its own of the same engines and readings; new ones' come last."""
+        """Replace rows by another result's of the same engines and interpretations; new ones come last."""
         taken = {**_by_origin(self.rows), **_by_origin(new.rows)}
         return Result(self.id, [row for rows in taken.values() for row in rows])
 

@@ -31,7 +31,7 @@ from ackclock.system.temporary import LockedTempDir
 #: Folder of captured data in an entry's result.
 CAPTURED = "captured"
 
-#: Noisy twins of cases that are prone to phase effects, in an entry's result, and the engines that have some: in the
+#: Perturbed runs of cases that are prone to phase effects, in an entry's result, and the engines that have some: in the
 #: others packets do not meet, or hosts take time anyway.
 NOISY, TWINNED = "noisy", ("packet",)
 
@@ -60,10 +60,10 @@ def run(
     """Runs an entry and writes its folder, whole or not at all.
 
     The folder holds `ENGINE/CASE/` (datasets), `captured/CASE/` (what captures tell), `reproduced.csv`, `figure.png`
-    and `page.md`; what a reading runs stands below a folder of the reading's name. An engine that this machine lacks is
+    and `page.md`; the runs of an interpretation are below a folder of its name. An engine that this machine lacks is
     left out with a warning, and a case that an engine cannot run without one: rows that hang on them are asides, not
     measured, with the reason, and the figure is given no datasets of them. Of cases that are known to be prone to phase
-    effects a noisy twin is run too, below `noisy/`, but not by `quick`.
+    effects a perturbed run is made too, below `noisy/`, but not by `quick`.
 
     Args:
         entry: what to run.
@@ -139,7 +139,7 @@ def _passes(entry: Entry, lacks: Mapping[str, str | None], *, quick: bool) -> li
 
 
 def _best(passes: Sequence[Pass], result: Result) -> Pass:
-    """The pass that is drawn: of the reading whose verdict the entry has, the first where several have it."""
+    """Return the pass to draw: of the first interpretation with the entry's verdict."""
     left = [each for each in passes if each.reading.name in result.readings and not result.refuted(each.reading.name)]
     better = [each for each in left if result.of_reading(each.reading.name) == result.verdict]
     return (better or left or passes)[0]
@@ -214,7 +214,7 @@ def missing(entry: Entry) -> dict[str, str | None]:
 def _rows_with_perturbed(
     entry: Entry, found: Mapping[str, EngineResult], passes: Sequence[Pass], this: Pass
 ) -> dict[str, list[Row]]:
-    """The rows, each with its values in the noisy twins where there are such."""
+    """Return the rows, each with its values in the perturbed runs, if there are any."""
     own = rows_of(entry, found, passes, this)
     if not any(of.noisy for of in found.values()):
         return own
@@ -231,7 +231,7 @@ def rows_of(
 ) -> dict[str, list[Row]]:
     """Each engine's rows, then those that set engines beside each other: with shortened ones, those with a value.
 
-    Where readings change only some engines, nothing is set beside the others before there is a reading.
+    If interpretations change only some engines, the others are compared only once there is an interpretation.
     """
     every = [case for case, _ in cases.cases(entry.folder)]
     own = {engine: _own_rows(entry, of, every) for engine, of in found.items()}
@@ -343,7 +343,7 @@ class _Planned:
 
 
 def measure(entry: Entry, plans: Mapping[str, Plan], found: EngineResult, folder: Path, tell: Part, how: How) -> None:
-    """Runs an engine's cases, and noisy twins of those that are prone to phase effects.
+    """Run an engine's cases, and perturbed runs of those that are prone to phase effects.
 
     What it cannot run is left out, with the reason. The results do not depend on how many go on at a time.
     """
@@ -435,7 +435,7 @@ def _judged(entry: Entry, rows: Mapping[tuple[str, str], Sequence[Row]], scale: 
 def _drawn(
     entry: Entry, rows: Mapping[tuple[str, str], Sequence[Row]], best: Pass, passes: Sequence[Pass], folder: Path
 ) -> Figure:
-    """The figure: of an entry that draws its own, of its best reading; else, or without an engine, all rows."""
+    """The figure: of an entry that draws its own, of its best interpretation; else, or without an engine, all rows."""
     every_row = partial(figures.rows, {", ".join(filter(None, key)): found for key, found in rows.items()})
     if entry.draw is None:
         return every_row(entry.published)

@@ -3,7 +3,7 @@
 A row's value is the mean over its runs. Inside the inner band it *agrees* with the paper; inside the outer one it
 *differs*: what the paper says still holds in kind, not in size; outside both it *contradicts* the paper. A row of
 which no run has a value is *not measured*. It is *undetermined* what a row says whose 95 % interval reaches from what
-agrees to what contradicts, or that has another verdict in the noisy twin of its runs (`experiments.phase_effects`).
+agrees to what contradicts, or that has another verdict in its perturbed runs (`experiments.phase_effects`).
 The bands are the entry's, written as numbers beside the paper's words in its `check.py`.
 """
 
@@ -36,11 +36,11 @@ class Row:
     """One reproduced value beside a published claim.
 
     `claim` is its row in `published.csv`, `at` the case, if the claim is about several. `aside` marks a row that is
-    shown but does not count for the entry's verdict: another reading of the set-up, say. `because` says why a row has
-    no value, where that is known. `decides` marks a figure that the paper prints beside its claims (utilisation, counts
-    of packets): a reading in which such a row contradicts is refuted. `limits` are what the value can be at all, where
-    an interval is cut; a lower bound of 0 and an upper one of 1 that both bands have are such limits anyway. `twin` are
-    the values in the noisy twin, where that was run.
+    shown but does not count for the entry's verdict: another interpretation of the set-up, say. `because` says why a
+    row has no value, where that is known. `decides` marks a figure that the paper prints beside its claims
+    (utilisation, counts of packets): an interpretation in which such a row contradicts is refuted. `limits` are what
+    the value can be at all, where an interval is cut; a lower bound of 0 and an upper one of 1 that both bands have are
+    such limits anyway. `perturbed` are the values in the perturbed run, where that was made.
     """
 
     claim: str
@@ -120,7 +120,7 @@ def worst(verdicts: Iterable[str]) -> str:
 
 
 def best(verdicts: Iterable[str]) -> str:
-    """The verdict of several readings: that of the best which was measured. Of none: not measured."""
+    """Return the verdict of several interpretations: that of the best which was measured. Of none: not measured."""
     return min((each for each in verdicts if each != NOT_MEASURED), key=VERDICTS.index, default=NOT_MEASURED)
 
 

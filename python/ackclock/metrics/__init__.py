@@ -168,7 +168,7 @@ def epochs(data: Recorded, between: tuple[float, float] | None = None, rule: str
     `run`, `seed`; `epoch`, its number in the run; `start_s` and `end_s`, its first and last drop; `drops`, packets
     dropped; `flows_hit`, the synchronised flows: those that lost one; `flows_active` that were there; `share`, hit out
     of active. `between` looks at a part of each run (seconds); `rule` gives what an epoch is: "gap", "first" or
-    "per RTT" (`metrics.numbering`); None: as the scenario gives.
+    "per RTT" (`metrics.epoch_rules`); None: as the scenario gives.
     """
     result = [
         view.cached(epoch.epochs).select(
@@ -200,7 +200,7 @@ def table(data: Recorded, between: tuple[float, float] | None = None, epochs: st
     to the part in which they began, and count as unfinished at its end. `epochs` is the rule of what a congestion epoch
     is, if another than the scenario's.
 
-    A result beside which a noisy twin was run has a key `phase` as well: `{locked, moved}`.
+    A result with which a perturbed run was made has a key `phase` as well: `{locked, moved}`.
     """
     views = list(runs(data, between, epochs))
     values = [of_run(view) for view in views]

@@ -11,7 +11,7 @@ import polars as pl
 
 from ackclock.partial_plan import PartialPlan
 
-#: The key of a manifest that has what a noisy twin said of the result.
+#: The key of a manifest with the comparison of the result with its perturbed run.
 PHASE = "phase"
 
 

@@ -2,7 +2,7 @@
 
 A plan is frozen. Every default has been filled in from the algorithms' and stacks' specs, every flow has its own start,
 RTT and size, every size in bandwidth–delay products (`bdp`) has become packets or bytes. `ackclock run --dry-run`
-prints it; `Plan.engine_input` is what of it the packet engine and the Linux kernel's agent read.
+prints it; `Plan.engine_input` is the part of it that the packet engine and the Linux kernel's agent read.
 
 The bandwidth–delay product of a link is its rate (the mean of a trace) × the mean base RTT of all flows. A limit in
 packets holds as many *full data packets* of the scenario's largest wire size (`packet_bytes`) as fit into it, and at

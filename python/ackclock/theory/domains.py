@@ -39,7 +39,7 @@ class Domain(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """Numbers for which a predicate predicate; with `single`, one number and no array."""
+    """Numbers that satisfy a predicate; with `single`, one number and no array."""
 
     expected: str
     predicate: Callable[[Array], Any]

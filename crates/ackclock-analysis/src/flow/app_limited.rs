@@ -33,7 +33,7 @@ pub struct SendEvent {
     pub first: bool,
     /// It was sent before.
     pub is_retransmission: bool,
-    /// A retransmission goes on.
+    /// Recovery is in progress.
     pub in_recovery: bool,
 }
 

@@ -24,8 +24,8 @@ const STRETCHED_AND_PACED: f64 = 0.4;
 pub struct Capacity {
     acknowledged: Train,
     arrived: Train,
-    is_queued: Fastest,
-    is_stretched: usize,
+    queued_trains: Fastest,
+    stretched_trains: usize,
 }
 
 /// The bytes that have passed the vantage point, with the latest round trip or a part of it.
@@ -80,7 +80,7 @@ impl Capacity {
         begin: Progress,
         end: Progress,
         min_rtts_ns: (i64, i64),
-        is_stretched: f64,
+        min_stretch: f64,
     ) {
         let spent_ns = end.now_ns - begin.now_ns;
         if spent_ns <= 0 {
@@ -88,24 +88,24 @@ impl Capacity {
         }
         let waited_ns = begin.rtt_ns.min(end.rtt_ns) - min_rtts_ns.0;
         let is_queued = waited_ns as f64 > WAITED * min_rtts_ns.1 as f64;
-        let is_stretched = (end.rtt_ns - begin.rtt_ns) as f64 > is_stretched * spent_ns as f64;
+        let is_stretched = (end.rtt_ns - begin.rtt_ns) as f64 > min_stretch * spent_ns as f64;
         let bps = ((end.bytes - begin.bytes) as f64 * 8e9 / spent_ns as f64) as f32;
         if is_queued || is_stretched {
-            self.is_queued.take(bps);
+            self.queued_trains.take(bps);
         }
         if is_stretched {
-            self.is_stretched = self.is_stretched.saturating_add(1);
+            self.stretched_trains = self.stretched_trains.saturating_add(1);
         }
     }
 
     /// The rate at which packets leave that waited, if enough is known of it: the link's, or less.
     pub fn bps(&self) -> Option<f64> {
-        self.is_queued.bps()
+        self.queued_trains.bps()
     }
 
     /// Packets came to the link faster than they left: the flow does not send at a rate of its own.
     pub fn is_stretched(&self) -> bool {
-        self.is_stretched >= MIN_TRAINS
+        self.stretched_trains >= MIN_TRAINS
     }
 }
 

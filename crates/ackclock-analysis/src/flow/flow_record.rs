@@ -63,17 +63,16 @@ impl Connection {
         self.ends_of(from, flows);
         self.options_of(from, flows);
         let mut none = None;
-        let outcome =
-            sender_view.unwrap_or_else(|| none.insert(SenderView::new(NONE, None, 0, 1, 0)));
-        self.vantage_of(from, outcome, flows);
-        totals_of(&outcome.totals, flows);
-        let until_s = if outcome.has_acks {
+        let view = sender_view.unwrap_or_else(|| none.insert(SenderView::new(NONE, None, 0, 1, 0)));
+        self.vantage_of(from, view, flows);
+        totals_of(&view.totals, flows);
+        let until_s = if view.has_acks {
             last_ack_s
         } else {
             last_data_s
         };
-        times_of(outcome, until_s - first_data_s, flows);
-        limits_of(outcome, flows);
+        times_of(view, until_s - first_data_s, flows);
+        limits_of(view, flows);
     }
 
     fn ends_of(&self, from: usize, flows: &mut Flows) {
@@ -113,8 +112,8 @@ impl Connection {
 
     fn options_of(&self, from: usize, flows: &mut Flows) {
         let (own, other) = (&self.directions[from], &self.directions[1 - from]);
-        let outcome = |mss: Option<u16>| mss.map_or(NONE, u32::from);
-        flows.peer_mss.push(outcome(other.mss));
+        let column = |mss: Option<u16>| mss.map_or(NONE, u32::from);
+        flows.peer_mss.push(column(other.mss));
         flows
             .window_scale
             .push(self.window_shift(1 - from).map_or(NONE, u32::from));

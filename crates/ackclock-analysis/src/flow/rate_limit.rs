@@ -16,7 +16,7 @@ const UNSHARED: f64 = 0.85;
 const FILLS: f64 = 0.9;
 /// Links are compared by the time that they take for so many bytes.
 const SPACED_BYTES: u32 = 1500;
-/// After so many retransmissions, who can send faster than at a rate of its own has done so more than once.
+/// Fewer retransmissions do not show whether a sender catches up faster than its own rate.
 const MIN_RETRANSMISSIONS: u32 = 4;
 /// Segments retransmitted, of all in the round: the link is full.
 const FULL_LOSS: f64 = 0.01;
@@ -28,11 +28,11 @@ const NO_QUEUE: f64 = 0.015;
 const LATE: f64 = 1.25;
 /// The share of that delay that is a queue, where TSvals show the excess delay.
 const WAITED: f64 = 0.3;
-/// A host answers an acknowledgement sooner, if its window lets it: within the shorter time where acknowledgements come
-/// so many times as often as the longer, at which hosts gather them (generic receive offload) and what they let out.
+/// ACK-clocked data follows an acknowledgement within this share (1/8) of the mean time between acknowledgements, but
+/// at least [`ACK_CLOCK_NS`] and at most [`ACK_BATCH_NS`], as hosts batch both (generic receive offload).
 const ACK_CLOCK_NS: i64 = 100_000;
 const ACK_CLOCK_SHARE: i64 = 8;
-/// Acknowledgements that come within this time may be heard together, and be answered together.
+/// Acknowledgements that come within this time may be processed together, and be answered together.
 const ACK_BATCH_NS: i64 = 1_000_000;
 /// The share of segments without ACK clocking above which a sender is paced.
 const MAX_UNCLOCKED: f64 = 0.25;
@@ -40,7 +40,7 @@ const MAX_UNCLOCKED: f64 = 0.25;
 const TICKS_APART: i64 = 4;
 /// Growth of the window from round to round in slow start; with delayed acknowledgements it is 1.5.
 const SLOW_START_GROWTH: f64 = 1.25;
-/// A round after a loss, what was in flight before is so many times as much, where the window begins anew.
+/// After a restart from slow start the pipe falls to 1/4 of the window before the loss, or less.
 const FROM_START: u64 = 4;
 /// Rounds without that growth, until slow start is over.
 const FLAT_ROUNDS: u32 = 3;
@@ -63,7 +63,7 @@ pub struct LimitClassifier {
     opened: bool,
     /// New data that it let out.
     released: u32,
-    on_filled_late: u32,
+    filled_late_acks: u32,
     sends: u32,
     retransmissions: u32,
     max_pipe_bytes: u64,
@@ -172,26 +172,26 @@ impl LimitClassifier {
         f64::from(self.unclocked) > MAX_UNCLOCKED * f64::from(self.classified_sends)
     }
 
-    /// An acknowledgement came, so long after the one before; `unused_acks`: both made room, but nothing was sent
-    /// between them; `zero_window_acks`: until then the receiver's window had no room for a segment more. Of those that
-    /// come together the host may hear all before it sends.
+    /// Process an acknowledgement, `after_ns` after the previous one; `unused`: both made room, but nothing was sent
+    /// between them; `zero_window`: until then the receiver's window had no room for another segment. Of those that
+    /// come together the host may process all before it sends.
     #[inline]
-    pub fn on_ack(&mut self, after_ns: i64, unused_acks: bool, zero_window_acks: bool) {
-        let spaced_acks = after_ns > ACK_BATCH_NS;
+    pub fn on_ack(&mut self, after_ns: i64, unused: bool, zero_window: bool) {
+        let spaced = after_ns > ACK_BATCH_NS;
         if after_ns > ACK_CLOCK_NS {
             self.ack_gap_ns += (after_ns - self.ack_gap_ns) / ACK_CLOCK_SHARE;
         }
         self.acks += 1;
-        self.spaced_acks += u32::from(spaced_acks);
-        self.zero_window_acks += u32::from(zero_window_acks);
-        self.opened = zero_window_acks;
-        self.unused_acks += u32::from(unused_acks && spaced_acks);
+        self.spaced_acks += u32::from(spaced);
+        self.zero_window_acks += u32::from(zero_window);
+        self.opened = zero_window;
+        self.unused_acks += u32::from(unused && spaced);
     }
 
     /// All that an acknowledgement allowed has come to the capture after the next one was heard: it waited on the way.
     #[inline]
     pub fn on_filled_late(&mut self) {
-        self.on_filled_late += 1;
+        self.filled_late_acks += 1;
     }
 
     /// A round-trip time.
@@ -231,7 +231,7 @@ impl LimitClassifier {
         self.after_loss = 2;
     }
 
-    /// The retransmission timer expired: slow start again. While something is `in_recovery` already, it is the same
+    /// The retransmission timer expired: slow start again. If the sender is `in_recovery` already, it is the same
     /// loss, and ssthresh stays (RFC 5681 section 3.1, equation 4).
     pub fn on_timeout(&mut self, mss: u32, in_recovery: bool) {
         if !in_recovery {
@@ -244,7 +244,7 @@ impl LimitClassifier {
         self.after_loss = 2;
     }
 
-    /// All was acknowledged from `since_ns` on, and now there is something to retransmit.
+    /// Everything was acknowledged at `since_ns`, and now there is new data to send: the time between was idle.
     pub fn on_idle(
         &mut self,
         (since_ns, now_ns): (i64, i64),
@@ -267,7 +267,7 @@ impl LimitClassifier {
         self.spaced_acks = 0;
         self.unused_acks = 0;
         self.zero_window_acks = 0;
-        self.on_filled_late = 0;
+        self.filled_late_acks = 0;
         self.sends = 0;
         self.retransmissions = 0;
         self.unclocked = 0;
@@ -283,7 +283,7 @@ impl LimitClassifier {
         self.max_pipe_bytes = 0;
     }
 
-    /// Inspect whether a round is over.
+    /// Begin the first round, or end the current one once it has lasted an RTT.
     #[inline]
     pub fn step(
         &mut self,
@@ -380,7 +380,7 @@ impl LimitClassifier {
         let waits_for_window =
             new && (self.classified_sends == 0 || 2 * self.released >= self.classified_sends);
         if self.zero_window_acks > 0
-            && (self.zero_window_acks + self.on_filled_late) * 2 > self.acks
+            && (self.zero_window_acks + self.filled_late_acks) * 2 > self.acks
             && waits_for_window
         {
             return Limit::Receiver;
@@ -452,10 +452,10 @@ impl LimitClassifier {
         self.excess_sum_ns as f64 / f64::from(self.excess_count.max(1))
     }
 
-    /// Segments never followed each other faster than they do all the time, together with those of others that follow
-    /// each other as closely: a rate that stays the same is the link's, if nothing tells whether they wait for it. Who
-    /// has a rate of its own sends repairs in between, and catches up when they held it back. At the sender there is no
-    /// link before.
+    /// Return true if this flow and the flows with the same packet spacing together fill the link that the spacing
+    /// implies. Without delay samples, a constant rate that was never exceeded is taken to be the link's: a sender with
+    /// a rate of its own also sends retransmissions, and catches up after they held it back. A capture at the sender
+    /// has no link before it.
     fn fills_link(&self, round: &Round, shared: &mut SharedBottleneck) -> bool {
         let link_bps = self.send_rate.link_bps();
         if self.classified_sends > 0 || link_bps <= 0.0 || self.has_delay_samples {

@@ -228,7 +228,7 @@ impl Scoreboard {
         self.sent_ranges.push_back(range);
     }
 
-    /// Return up the oldest range if there are too many.
+    /// Give up the oldest range if there are too many, and return it.
     pub fn overflow(&mut self, most: usize) -> Option<SentRange> {
         (self.sent_ranges.len() > most).then(|| self.pop())?
     }

@@ -105,21 +105,21 @@ pub struct SenderView {
     pub queue_delay: WindowedMin,
     /// The clock of its TSvals.
     pub(super) tsval_clock: TsvalClock,
-    /// Smoothed.
+    /// The RTT estimator (RFC 6298).
     pub rtt_estimator: RttEstimator,
     pub(super) own_timestamps: TimestampMatcher,
     pub(super) ack_timestamps: TimestampMatcher,
     /// The classifier of what limits the sender.
     pub limits: LimitClassifier,
-    /// First and last data, last acknowledgement of new data.
+    /// When the first data was captured.
     pub first_data_ns: i64,
-    /// The last data.
+    /// When the last data was captured.
     pub last_data_ns: i64,
-    /// The last acknowledgement of new data; 0 without one.
+    /// When the last acknowledgement of new data was captured; 0 without one.
     pub last_ack_ns: i64,
     pub(super) last_sent_ns: i64,
     pub(super) last_processed_ack_ns: i64,
-    /// When that passed the vantage point.
+    /// When the last processed acknowledgement was captured.
     pub(super) last_ack_captured_ns: i64,
     pub(super) empty_since_ns: Option<i64>,
     pub(super) newest_delivered_ns: i64,

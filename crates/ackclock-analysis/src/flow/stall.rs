@@ -21,8 +21,8 @@ const MIN_STALL_RTTS: i64 = 4;
 /// A handshake is silent if it takes longer without a SYN that is retransmitted: the first timeout (RFC 6298 section
 /// 2).
 const SYN_TIMEOUT_NS: i64 = 1_000_000_000;
-/// The whole capture was as silent as the connection if it was for this share of the time, until so long before its
-/// end.
+/// Minimum share of the stall that a gap of the whole capture covers, and the maximum time (or an RTT) from the gap's
+/// end to the stall's.
 const CAPTURE_SHARE: f64 = 0.5;
 const MAX_RESUME_NS: i64 = 50_000_000;
 /// A clock that is behind by more than this share of a stall stood still in it.
@@ -35,7 +35,7 @@ const SMALL_WINDOW: u64 = 4;
 const CLOCK_NS: i64 = 500_000_000;
 /// Until then no clock is taken to be slower than this (RFC 7323 section 5.4).
 const SLOWEST_TICK_NS: f64 = 100e6;
-/// More packets than that are not lost at once without a hole in the data.
+/// An identification that is further ahead is no evidence of lost packets where the data have no hole.
 const MAX_IP_ID_GAP: u32 = 256;
 /// The confidence of a stall's class if the packets behind it decided, and if they did not.
 const DECIDED: f64 = 0.9;
@@ -250,8 +250,8 @@ fn detect(
     })
 }
 
-/// The SYN is not answered, or its answer is not, for all that was seen before this segment: one that is no SYN comes
-/// behind an answer, seen or not.
+/// Return true while the handshake is incomplete, as far as captured before this segment. A segment other than a SYN
+/// follows a SYN-ACK, captured or not.
 fn is_opening(connection: &Connection, segment: &Segment) -> bool {
     let is_opening_segment = segment.flags.has(Flags::SYN) || segment.flags.has(Flags::RST);
     let is_established = connection.established_ns.is_some();
@@ -277,7 +277,8 @@ fn outstanding_bytes(direction: &Direction) -> u64 {
 }
 
 impl OpenStall {
-    /// Inspect at a packet behind it, which has been taken in: why it was, if nothing that may come can tell otherwise.
+    /// Process a packet after the stall, once its direction has it; return the class when no later packet can change
+    /// it.
     pub fn on_packet(
         &mut self,
         connection: &Connection,
@@ -292,7 +293,7 @@ impl OpenStall {
             return Some(Stall::Application);
         }
         if from != self.sender {
-            return self.is_established(connection, segment, from, now_ns);
+            return self.on_reply(connection, segment, from, now_ns);
         }
         match self.evidence {
             Evidence::Pending | Evidence::HeldUp if segment.payload_bytes > 0 => {
@@ -301,8 +302,8 @@ impl OpenStall {
             Evidence::HeldUp => self.classify_stopped_host(connection, now_ns),
             Evidence::Pending if self.window_shut => Some(Stall::Receiver), // it probes
             Evidence::ClockStopped if now_ns - self.end_ns >= self.gap_ns / 4 => {
-                let classify_stopped_host = self.clock_lag(connection, from, now_ns) > EARLY_SHARE;
-                Some(if classify_stopped_host {
+                let clock_stopped = self.clock_lag(connection, from, now_ns) > EARLY_SHARE;
+                Some(if clock_stopped {
                     Stall::Machine
                 } else {
                     Stall::Host
@@ -330,8 +331,8 @@ impl OpenStall {
         }
     }
 
-    /// The other end sends something.
-    fn is_established(
+    /// Classify by a packet of the other end.
+    fn on_reply(
         &mut self,
         connection: &Connection,
         segment: &Segment,
@@ -391,8 +392,8 @@ impl OpenStall {
         if !is_at_sender && self.has_ip_id_gap(segment) {
             return Some(Stall::Timeout);
         }
-        let classify_stopped_host = self.clock_lag(connection, self.sender, now_ns) > CLOCK_STOPPED;
-        if self.evidence == Evidence::HeldUp || classify_stopped_host {
+        let clock_stopped = self.clock_lag(connection, self.sender, now_ns) > CLOCK_STOPPED;
+        if self.evidence == Evidence::HeldUp || clock_stopped {
             return self.classify_stopped_host(connection, now_ns);
         }
         if self.outstanding_bytes > 0 {

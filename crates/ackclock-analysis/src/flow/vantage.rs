@@ -1,4 +1,4 @@
-//! Detection of the vantage point from its round-trip times to both ends.
+//! Detection of the vantage point from the round-trip times to both ends.
 
 use super::sender_view::SenderView;
 use crate::tables::Vantage;
@@ -7,7 +7,7 @@ use crate::tables::Vantage;
 const AT_THE_END: f64 = 0.04;
 /// Or shorter than this: no path but a host's own.
 const HOST_NS: i64 = 60_000;
-/// Samples of each half that are enough.
+/// Minimum samples of each side's RTT.
 const ENOUGH: u64 = 16;
 /// A queue before the vantage point is this share of the minimum RTT, and longer than two ticks of a clock.
 const QUEUE: f64 = 0.1;
@@ -73,12 +73,12 @@ pub fn confidence(sender_view: &SenderView, from: usize, side_rtts_ns: [i64; 2])
         vantage => {
             let share = sender_ns.min(receiver_ns) as f64 / (sender_ns + receiver_ns) as f64;
             let middle = vantage == Vantage::Middle;
-            let queue_delay = if middle {
+            let distance = if middle {
                 share / AT_THE_END
             } else {
                 AT_THE_END / share.max(1e-9)
             };
-            (1.0 - 0.5 / queue_delay.max(1.0)).min(0.99)
+            (1.0 - 0.5 / distance.max(1.0)).min(0.99)
         }
     }
 }

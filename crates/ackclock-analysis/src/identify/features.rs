@@ -8,7 +8,7 @@ use ackclock_core::Time;
 use crate::identify::likelihood::{windows, Round};
 use crate::identify::series::Series;
 
-/// The time between the retransmission of a loss and the next one.
+/// The time from the end of one recovery to the next loss.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Epoch {
     /// When its first and its last round trip ended.
@@ -26,7 +26,7 @@ pub struct Epoch {
     pub later: Option<f64>,
 }
 
-/// The epochs of a flow in which there are round trips without retransmission.
+/// The epochs of a flow in which there are round trips outside recovery.
 pub fn epochs(series: &Series) -> Vec<Epoch> {
     let mut losses = series
         .samples

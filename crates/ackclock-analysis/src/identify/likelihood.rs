@@ -4,12 +4,12 @@
 //! over the acknowledgements of the round trip with which something left: where nothing leaves, a batch waits, and the
 //! window is not used. So it also distinguishes which of them a window grew with, by which Reno in whole segments is
 //! another than Reno in fractions. A loss cuts a round trip short, which counts as far as it went: where losses are
-//! frequent there are no others. While losses are retransmitted, what was lost holds the sender back and not the
-//! controller; while a window comes down for marks, it has done so by the third round trip. What they differ by is
-//! taken as a share, half a segment added to both as windows are whole. These errors are Cauchy's with a scale of their
-//! own for each controller (fitted by maximum likelihood): a replay is exact for most of the time and quite wrong where
-//! it missed something, which a normal law would not forgive. Errors of neighbouring rounds are not independent: a
-//! round counts as [`WEIGHT`] of an observation.
+//! frequent there are no others. During recovery the losses hold the sender back, not the controller; while a window
+//! comes down for marks, it has done so by the third round trip. What they differ by is taken as a share, half a
+//! segment added to both as windows are whole. These errors are Cauchy's with a scale of their own for each controller
+//! (fitted by maximum likelihood): a replay is exact for most of the time and quite wrong where it missed something,
+//! which a normal law would not forgive. Errors of neighbouring rounds are not independent: a round counts as
+//! [`WEIGHT`] of an observation.
 
 use ackclock_core::Time;
 
@@ -85,7 +85,7 @@ pub struct Rounds {
 }
 
 impl Rounds {
-    /// Inspect at what was added to the course.
+    /// Process what was added to the course.
     pub fn advance(&mut self, series: &Series, course: &[Option<Allowed>]) {
         for (sample, allowed) in series.samples.iter().zip(course).skip(self.samples) {
             self.unacknowledged += u64::from(sample.advanced);
@@ -152,7 +152,7 @@ pub struct Fit {
     pub rounds: usize,
 }
 
-/// Scale from which the best one is taken: samples of a fifth are finer than a fit of dozens of rounds is sure.
+/// Scales to choose the best from: steps of a fifth are finer than a fit to dozens of rounds can resolve.
 fn scales() -> impl Iterator<Item = f64> {
     std::iter::successors(Some(MIN_SCALE), |scale| Some(scale * 1.2))
         .take_while(|&scale| scale < 4.0)
@@ -236,7 +236,7 @@ mod tests {
     #[test]
     fn the_scale_is_that_of_the_errors() {
         let scale = fit(&off_by(1.2)).scale;
-        // Cauchy's likelihood of equal errors is greatest where the scale is their size; samples are of a fifth.
+        // Cauchy's likelihood of equal errors is greatest where the scale is their size; steps are of a fifth.
         assert!((0.15..0.22).contains(&scale), "{scale}");
     }
 

@@ -22,9 +22,9 @@ mod laws;
 /// The name in the ranking for CCAs that are not among the candidates.
 pub const UNKNOWN: &str = "unknown";
 
-/// Mean logarithm of the likelihood of a round: nearly all flows have as much with their true control. Where that is
-/// left out with all that are the same, "unknown" is not always said: many windows are so small that several controls
-/// do nearly the same.
+/// Mean logarithm of the likelihood of a round: nearly all flows have as much with their true control. If the true
+/// control and its equivalents are not candidates, the verdict is not always "unknown": many windows are so small that
+/// several controls do nearly the same.
 const POOR: f64 = 0.8;
 
 /// The same for LEDBAT, which moves as freely as the delay does and fits many a flow by chance: its own have more at
@@ -48,7 +48,7 @@ const COMMON_INITIAL_WINDOWS: &[u32] = &[1, 2, 3, 4, 10];
 /// The share of stacks with any other initial window.
 const UNUSUAL: f64 = 0.01;
 
-/// Looks at what can still come of a replay, after an eighth of the flow and so on.
+/// Divisors: a replay is checked after 1/8, 1/4 and 1/2 of the flow.
 const PARTS: [usize; 3] = [8, 4, 2];
 
 /// A logarithm that is this much less adds nothing to a sum of two numbers of 53 bits.
@@ -63,7 +63,7 @@ const COUNTED_ACKS: &[&str] = &["bic", "scalable"];
 /// The control that is Reno where ECN was not negotiated: Linux takes Reno's functions then.
 const ECN_ONLY: &str = "dctcp";
 
-/// A CCA that may have been it, with its card's complete parameters.
+/// A CCA that may have been it, with the complete parameters of its algorithm spec.
 #[derive(Clone, Debug)]
 pub struct Candidate {
     name: String,
@@ -155,7 +155,7 @@ impl Candidate {
         })
     }
 
-    /// The fit of each of them.
+    /// Return the fit in each manner.
     pub fn fits(&self, flow: &Flow) -> Vec<Fitted> {
         self.manners()
             .map(|manner| Fitted {

@@ -68,7 +68,7 @@ pub(crate) struct ControllerInput {
     /// A recovery ends with it.
     recovered: bool,
     signal: Option<Signal>,
-    /// Until when what it allows holds.
+    /// The end of the interval for which its window holds.
     end: Time,
     oldest_sent: Time,
     /// The restart, if nothing was in flight after it and more was sent.
@@ -199,7 +199,7 @@ pub struct Replay<'a> {
 }
 
 impl Replay<'_> {
-    /// Continue on until so many samples are done.
+    /// Advance until `samples` samples are done.
     pub fn advance(&mut self, samples: usize) {
         let done = self.course.len();
         let until = samples.min(self.flow.samples()).max(done);
@@ -258,8 +258,8 @@ impl Driver {
         }
     }
 
-    /// A model of the path waits until its flight has come down to what it allows. Where the seen one does not, as it
-    /// was another that allowed it, its own would have.
+    /// A model of the path waits until its flight has come down to what it allows. The observed flight may not, as
+    /// another controller allowed it; the replayed one would have.
     fn with_own_flight(&self, ack: &Ack) -> Ack {
         let prior_in_flight = ack.prior_in_flight.min(self.flight);
         let left = prior_in_flight.saturating_sub(ack.newly_acked);

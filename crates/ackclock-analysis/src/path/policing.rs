@@ -2,8 +2,8 @@
 //!
 //! A packet that comes when the bucket has the level V, itself counted, is lost with the probability
 //! λ + (1 − 2λ) / (1 + exp((B − V) / w)). The rate r, the depth B and the width w with the greatest likelihood are
-//! those of the path; the interval of a parameter is where the likelihood, greatest over the others, falls by less than 1.92 times what the
-//! blocks of the trace differ more than independent packets would.
+//! those of the path; the interval of a parameter is where the likelihood, greatest over the others, falls by less than
+//! 1.92 times what the blocks of the trace differ more than independent packets would.
 //!
 //! Near the right rate r' the likelihood has a peak that is as narrow as a packet in all that passed: no grid meets it,
 //! and other peaks, at 1.25 to 1.6 r', are wide. But at losses V = B + (r' − r) · age, with the age of the busy period,
@@ -17,9 +17,9 @@ use likelihood::Model;
 mod intervals;
 mod likelihood;
 
-/// Samples of the search for the rate: several in the range over which the regression finds it.
+/// Step of the search for the rate, a factor: several steps fall into the range over which the regression finds it.
 const GRID: f64 = 1.08;
-/// Samples of the search, at most.
+/// Steps of the search, at most.
 const GRID_STEPS: usize = 150;
 /// Packets at whose pace the fastest rate is measured.
 const BURST: usize = 16;

@@ -17,7 +17,7 @@ const WINDOW: usize = 8;
 const WINDOW_S: f64 = 0.010;
 /// The relative difference of two measurements of one rate that noise explains.
 const ONE_RATE: f64 = 0.1;
-/// The share of times that is none, nearly.
+/// The quantile taken as the minimum where packets are captured behind the queue.
 const ALWAYS: f64 = 0.1;
 /// Lost packets whose queue is known, at least; and how far apart nine in ten may be, over their median, if the queue
 /// drops where it is full.
@@ -181,14 +181,14 @@ impl Delays {
     }
 
     /// The queue that the round trips show. A packet that comes before the one before it has left finds a busy link:
-    /// between their departures leaves what passed between their arrivals, at the link's rate.
+    /// so the bytes that arrived between the two left at the link's rate between their departures.
     pub fn queue(&self, trace: &Trace) -> Option<Queue> {
         let windows = self.busy_windows();
         let length = windows.len().div_ceil(BLOCKS).max(MIN_SAMPLES);
         let rates: Vec<(f64, f64)> = windows.chunks(length).map(Window::rate_of).collect();
         let rate = weighted(&rates)?;
         let seconds = |of: &mut dyn Iterator<Item = &Window>| -> f64 {
-            of.map(|window| window.departures_s).sum()
+            of.map(|window| window.duration_s).sum()
         };
         let all_s = seconds(&mut windows.iter());
         let like = |window: &&Window| (window.rate() / rate.value - 1.0).abs() < ONE_RATE;
@@ -211,11 +211,11 @@ impl Delays {
             if self.arrival_s(place) >= left_s || self.queued_s[place] < NOISE_S {
                 begin = place;
             } else if place - begin >= WINDOW && left_s - self.arrival_s(begin) > WINDOW_S {
-                let departures_s = self.leaves_s(place) - self.leaves_s(begin);
-                if departures_s > 0.0 {
+                let duration_s = self.leaves_s(place) - self.leaves_s(begin);
+                if duration_s > 0.0 {
                     windows.push(Window {
                         bytes: self.passed[place] - self.passed[begin],
-                        departures_s,
+                        duration_s,
                     });
                 }
                 begin = place;
@@ -357,22 +357,22 @@ impl Delays {
 #[derive(Clone, Copy, Debug)]
 struct Window {
     bytes: f64,
-    departures_s: f64,
+    duration_s: f64,
 }
 
 impl Window {
     fn rate(&self) -> f64 {
-        self.bytes / self.departures_s
+        self.bytes / self.duration_s
     }
 
     /// The rate at half of the time of these, and the time.
     fn rate_of(windows: &[Self]) -> (f64, f64) {
         let mut sorted = windows.to_vec();
         sorted.sort_by(|one, other| one.rate().total_cmp(&other.rate()));
-        let all_s: f64 = sorted.iter().map(|window| window.departures_s).sum();
+        let all_s: f64 = sorted.iter().map(|window| window.duration_s).sum();
         let mut until_s = 0.0;
         let middle = sorted.iter().find(|window| {
-            until_s += window.departures_s;
+            until_s += window.duration_s;
             until_s >= all_s / 2.0
         });
         (middle.map_or(0.0, Self::rate), all_s)

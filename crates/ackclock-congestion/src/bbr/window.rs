@@ -59,7 +59,7 @@ impl Window {
         self.saved.save(self.cwnd, was_cut);
     }
 
-    /// Reduce back to the remembered window.
+    /// Restore the saved window.
     pub fn restore(&mut self) {
         self.cwnd = self.saved.restore(self.cwnd);
     }

@@ -55,7 +55,7 @@ impl Flights {
         self.lost += u64::from(segments);
     }
 
-    /// Inspect up the flight of the newest segment that an ACK delivered.
+    /// Look up the flight of the newest segment that an ACK delivered.
     #[inline]
     pub fn lookup(&mut self, ack: &Ack) -> Flight {
         if let Some(newest) = self.snapshots.back_mut() {

@@ -6,7 +6,7 @@ use super::super::window::testing::{ack, recovering, round, LOSS};
 use super::*;
 use serde_json::json;
 
-/// The card's defaults with some parameters changed; increments without the segments per ACK.
+/// The algorithm spec's defaults with some parameters changed; increments without the segments per ACK.
 fn parameters(changes: &Value) -> Value {
     let mut parameters = json!({
         "beta": 0.8, "max_increment": 16, "low_window": 14, "smooth_part": 20,

@@ -29,7 +29,7 @@ pub struct Common {
     pub delayed_ack_correction: bool,
 }
 
-/// Parameters as on CUBIC's card.
+/// Parameters as in CUBIC's algorithm spec.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Parameters {

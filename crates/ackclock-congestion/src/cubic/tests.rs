@@ -8,7 +8,7 @@ use super::super::window::testing::{ack, recovering};
 use super::*;
 use serde_json::json;
 
-/// The card's defaults with some parameters changed, and no `HyStart` unless asked for.
+/// The algorithm spec's defaults with some parameters changed, and no `HyStart` unless asked for.
 pub fn parameters(changes: &Value) -> Value {
     let mut parameters = json!({
         "c": 0.4, "beta": 0.7, "fast_convergence": true, "reno_friendly": true,

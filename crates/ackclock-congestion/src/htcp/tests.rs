@@ -6,7 +6,7 @@ use super::super::window::testing::{ack, recovering, LOSS};
 use super::*;
 use serde_json::json;
 
-/// The card's defaults with a tick of 10 ms and some parameters changed.
+/// The algorithm spec's defaults with a tick of 10 ms and some parameters changed.
 fn parameters(changes: &Value) -> Value {
     let mut parameters = json!({
         "adaptive_backoff": true, "bandwidth_switch": true, "rtt_scaling": true, "tick_s": 0.01,

@@ -6,7 +6,7 @@ use super::super::window::testing::{ack, recovering, LOSS};
 use super::*;
 use serde_json::json;
 
-/// The card's defaults with some parameters changed.
+/// The algorithm spec's defaults with some parameters changed.
 fn parameters(changes: &Value) -> Value {
     let mut parameters = json!({
         "alpha_max": 10.0, "alpha_min": 0.3, "beta_min": 0.125, "beta_max": 0.5,

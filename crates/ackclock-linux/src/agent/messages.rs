@@ -45,7 +45,7 @@ pub enum Request {
     /// Prepare a run.
     #[serde(rename = "order")]
     Prepare {
-        /// The order of `ackclock-linux`, without the files.
+        /// The run spec of `ackclock-linux`, without the files.
         #[serde(rename = "order")]
         run_spec: Value,
     },

@@ -173,7 +173,7 @@ impl Agent {
             .try_for_each(|change| self.journal.make(change))
     }
 
-    /// The order's files are in the agent's own folder.
+    /// Prepare a run; the run spec's files are in the agent's own folder.
     fn prepare(&mut self, mut run_spec: Value) -> Result<(), String> {
         let fields = run_spec.as_object_mut().ok_or("order: it is no table")?;
         check_changes(fields.get("changes"))?;
@@ -229,7 +229,7 @@ impl Agent {
     }
 }
 
-/// Prepare a run and report so, wait until it is to begin, and carries it out; nothing if it never begins.
+/// Prepare a run and report so, wait until it is to begin, and carry it out; nothing if it never begins.
 fn run(
     run_spec: &str,
     responses: &ResponseWriter,

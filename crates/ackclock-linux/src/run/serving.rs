@@ -355,7 +355,7 @@ impl Run {
     }
 }
 
-/// A connection in flight.
+/// Return a flow's connection, if it is open.
 pub(super) fn active(flows: &mut [Stage], flow: u32) -> Option<&mut Connection> {
     match flows.get_mut(flow as usize) {
         Some(Stage::Active(connection)) => Some(connection),

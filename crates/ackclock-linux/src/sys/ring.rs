@@ -116,7 +116,7 @@ impl Ring {
         outcome(code as isize).map(drop)
     }
 
-    /// Hand over the frames that have come, in their order, and return their slots back.
+    /// Hand over the frames that have come, in their order, and return their slots.
     pub fn take(&mut self, mut with: impl FnMut(Frame)) {
         loop {
             // SAFETY: the slot is inside the mapping, which lives as long as `self`, and begins at a multiple of its

@@ -8,7 +8,7 @@ pub enum PlanError {
     /// Not the JSON of a plan.
     #[error("plan: {0}")]
     Json(#[from] serde_json::Error),
-    /// A growth law that there is not, or parameters other than its card's.
+    /// A growth law that there is not, or parameters other than those of its algorithm spec.
     #[error("flow {flow}: {reason}")]
     Growth {
         /// Number of the flow.

@@ -1,6 +1,6 @@
 //! Growth laws: by how many packets a window grows in a round trip, and what share of it a loss takes.
 //!
-//! One file a law. The names are those of the cards; of a card's parameters, a law reads those that mean
+//! One file a law. The names are those of the algorithm specs; of a spec's parameters, a law reads those that mean
 //! something to a fluid: clock ticks and whole segments do not.
 
 mod bic;
@@ -57,7 +57,7 @@ pub trait Growth: Send {
     }
 }
 
-/// Make a law from its card's parameters.
+/// Make a law from the parameters of its algorithm spec.
 pub type Maker = fn(&Value) -> Result<Box<dyn Growth>, serde_json::Error>;
 
 /// The laws by the names of their congestion control algorithms.
@@ -75,7 +75,7 @@ pub const LAWS: &[(&str, Maker)] = &[
 /// Make a law by its name.
 ///
 /// # Errors
-/// There is no such law, or its parameters are not those of its card; the message says which.
+/// There is no such law, or its parameters are not those of its algorithm spec; the message says which.
 pub fn make(name: &str, parameters: &Value) -> Result<Box<dyn Growth>, String> {
     let found = LAWS.iter().find(|(law, _)| *law == name);
     let (_, maker) = found.ok_or_else(|| format!("no growth law {name:?}"))?;

@@ -79,7 +79,7 @@ pub struct Flow {
     pub largest_window: Option<f64>,
     /// Name of its growth law.
     pub law: String,
-    /// The parameters of the law's card; those that concern packets only are ignored.
+    /// The parameters of the law's algorithm spec; those that concern packets only are ignored.
     pub parameters: Value,
 }
 

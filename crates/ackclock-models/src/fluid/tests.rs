@@ -9,7 +9,7 @@ use super::*;
 mod balance;
 mod closed_forms;
 
-/// The parameters of every card immediately: each law takes what it knows.
+/// The parameters of all specs together: each law takes those that it knows.
 fn parameters(law: &str) -> Value {
     json!({
         "a": 0.01, "b": 0.125, "c": 0.4, "beta": if law == "vegas" { 4.0 } else { 0.8 },

@@ -23,7 +23,7 @@ pub enum Mode {
     Tcp,
 }
 
-/// A congestion control, as its card has it.
+/// A congestion control, as in its algorithm spec.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
 pub enum Control {

@@ -1,8 +1,8 @@
 //! PIE as a fluid queue sees it: a share of what arrives.
 //!
 //! R. Pan, P. Natarajan, F. Baker, G. White: Proportional Integral Controller Enhanced (PIE), RFC 8033, and as Linux
-//! 6.1 where that differs: see the card of `pie`. Drops that are kept apart are as many as one in each stretch between
-//! them, on average.
+//! 6.1 where that differs: see the algorithm spec of `pie`. Drops that are kept apart are as many as one in each
+//! stretch between them, on average.
 
 use serde::Deserialize;
 
@@ -29,7 +29,7 @@ const FREE_P: f64 = 2.0;
 /// p is summed up over the packets; below this sum nothing is dropped (section 5.4).
 const TOO_EARLY: f64 = 0.85;
 
-/// PIE's parameters, as on its card.
+/// PIE's parameters, as in its algorithm spec.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Pie {

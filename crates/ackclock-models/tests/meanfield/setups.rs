@@ -49,7 +49,7 @@ pub fn plan(rate_bps: f64, base_rtt_s: f64, buffer_p: f64, control: Control, flo
     }
 }
 
-/// CoDel and PIE with the parameters of their cards.
+/// CoDel and PIE with the parameters of their algorithm specs.
 pub const CODEL: Codel = Codel {
     target_s: 0.005,
     interval_s: 0.1,

@@ -397,7 +397,7 @@ fn first_link() -> LinkPlan {
     serde_json::from_value(plan).expect("a link")
 }
 
-/// Record of a host ahead of the simulation's clock are written in the order of time.
+/// Records of a host ahead of the simulation's clock are written in the order of time.
 #[test]
 fn records_ahead_of_the_clock_wait() {
     let at = Time::from_milliseconds;

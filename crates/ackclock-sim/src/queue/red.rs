@@ -24,7 +24,7 @@ pub mod early;
 /// Parameters, as in the algorithm's specification.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[allow(clippy::struct_excessive_bools)] // they are switches of the card
+#[allow(clippy::struct_excessive_bools)] // they are switches of the algorithm spec
 pub struct Parameters {
     /// Wire bytes that fit.
     limit_bytes: u64,

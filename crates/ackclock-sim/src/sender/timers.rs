@@ -106,8 +106,8 @@ impl Timers {
 
 impl Sender {
     /// Restart the timeout after an ACK: on progress, or when a SACK shows that segments sent before the first hole's
-    /// last sending still arrives (Linux's rule against early timeouts). Waiting for what is overtaken does not put it
-    /// it: else a hole that is not marked lost by time would never be retransmitted while others are reordered.
+    /// last sending still arrive (Linux's rule against early timeouts). Waiting for what is overtaken does not put it
+    /// off: else a hole that is not marked lost by time would never be retransmitted while others are reordered.
     #[inline(always)]
     pub(super) fn rearm(
         &mut self,

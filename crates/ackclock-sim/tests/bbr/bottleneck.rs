@@ -19,12 +19,12 @@ pub const BDP: f64 = RATE_BPS * 0.050 / (8.0 * PACKET_BYTES as f64);
 /// Full packets that the link sends per second.
 pub const PACKETS_PER_S: f64 = RATE_BPS / (8.0 * PACKET_BYTES as f64);
 
-/// BBR with its card's defaults.
+/// BBR with the defaults of its algorithm spec.
 pub fn bbr() -> CongestionPlan {
     with_defaults("bbr")
 }
 
-/// BBRv3 with its card's defaults.
+/// BBRv3 with the defaults of its algorithm spec.
 pub fn bbr3() -> CongestionPlan {
     with_defaults("bbr3")
 }

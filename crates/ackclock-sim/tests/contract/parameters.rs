@@ -1,4 +1,4 @@
-//! Parameters: those of the card are taken, others are refused in words.
+//! Parameters: those of the algorithm spec are taken, others are refused in words.
 
 use ackclock_sim::queue::QueueContext;
 use ackclock_sim::{queue, PlanError};
@@ -50,7 +50,7 @@ fn a_missing_or_extra_parameter_is_rejected_with_the_algorithm_name() {
         more["no_such_parameter"] = json!(1);
         let mut wrong = vec![more];
         for key in parameters.as_object().expect("a table").keys() {
-            // What the card leaves open may be left out.
+            // What the algorithm spec leaves open may be left out.
             if !parameters[key].is_null() {
                 let mut fewer = parameters.clone();
                 fewer.as_object_mut().expect("a table").remove(key);

@@ -1,4 +1,4 @@
-//! The cards of the catalog, as the engine gets them: every parameter with its default, in SI units.
+//! The algorithm specs of the catalog, as the engine gets them: every parameter with its default, in SI units.
 
 use std::path::{Path, PathBuf};
 
@@ -35,7 +35,7 @@ pub fn disciplines(limit_packets: u32) -> Vec<QueuePlan> {
     DISCIPLINES.iter().flat_map(of_card).collect()
 }
 
-/// A card's defaults, then those of each variant; what is called `limit` holds `limit_packets`.
+/// An algorithm spec's defaults, then those of each variant; what is called `limit` holds `limit_packets`.
 fn parameter_sets(family: &str, name: &str, limit_packets: f64) -> Vec<Value> {
     let card = read(family, name);
     let none = Table::new();

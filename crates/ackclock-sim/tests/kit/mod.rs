@@ -39,7 +39,7 @@ pub const fn us(microseconds: u64) -> Time {
     Time::from_microseconds(microseconds)
 }
 
-/// The card `linux`, but for delayed ACKs: every segment is acknowledged.
+/// The stack spec `linux`, but for delayed ACKs: every segment is acknowledged.
 pub fn linux() -> TcpPlan {
     TcpPlan {
         mss_bytes: MSS_BYTES,
@@ -140,7 +140,7 @@ pub fn reno() -> CongestionPlan {
     }
 }
 
-/// CUBIC with its card's defaults.
+/// CUBIC with the defaults of its algorithm spec.
 pub fn cubic() -> CongestionPlan {
     CongestionPlan {
         kind: "cubic".to_owned(),

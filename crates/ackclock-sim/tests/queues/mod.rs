@@ -8,7 +8,7 @@ use ackclock_sim::Simulation;
 use crate::kit::cards::disciplines;
 use crate::kit::{flow, linux, ms, path, transfer};
 
-/// A discipline with its card's defaults, room for `limit_packets`, and changes.
+/// A discipline with the defaults of its algorithm spec, room for `limit_packets`, and changes.
 fn queue(name: &str, limit_packets: u32, changes: &[(&str, f64)]) -> QueuePlan {
     let mut queue = disciplines(limit_packets)
         .into_iter()

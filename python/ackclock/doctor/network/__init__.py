@@ -1,8 +1,8 @@
 """Measure TCP between this host and another, and explain what limits it.
 
-An agent on each host (`ackclock.hosts`) sends from memory to memory, or between disks (`files`): `ways` gives between
-which addresses, `sides` what the hosts are like, `transfers` has the agents carry them out, `explaining` gives in
-sentences what was seen.
+An agent on each host (`ackclock.hosts`) sends from memory to memory, or between disks (`files`): `endpoints` has
+the addresses and settings of the hosts, `test_matrix` the cells to measure, `transfers` has the agents carry them out,
+`findings` explains the results in sentences.
 
 The transfers take turns: each direction and number of flows once per repeat, in an order that is drawn anew for each
 repeat, always in the same way, so that whatever else the path carries hits all of them alike.

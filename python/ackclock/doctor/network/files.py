@@ -89,7 +89,7 @@ def _store(name: str, place: str, agent: Agent) -> Store:
 
 
 def here(name: str, port: int, cell: Cell, stores: Mapping[str, Store], *, sends: bool) -> dict[str, Any]:
-    """Return the part of an order that concerns its own host."""
+    """Return the part of a run spec that concerns its own host."""
     store = stores.get(name) if cell.medium == FILE else None
     source, sink = (store.source if sends else None, None if sends else store.sink) if store else (None, None)
     return {"host": name, "first_port": port, "source": source, "sink": sink}

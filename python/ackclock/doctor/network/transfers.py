@@ -1,4 +1,4 @@
-"""Network transfers: an order for each, carried out by the two agents, and its result."""
+"""Network transfers: a run spec for each, carried out by the two agents, and its result."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def _unreachable(test: TestPlan, pair: Pair, port: int) -> str:
 
 
 def _order(test: TestPlan, pair: Pair, cell: Cell, seed: int, port: int, endpoint: Endpoint) -> dict[str, Any]:
-    """Return the order for one host's agent: its own address, and its peer's as this host sees it."""
+    """Return the run spec for one host's agent: its own address, and its peer's as this host sees it."""
 
     def end(of: Endpoint) -> End:
         return End(of.name, of.address.own if of is endpoint else of.address.public)

@@ -42,7 +42,7 @@ def _longest_step_s(plan: Plan) -> float:
 
 
 def unsupported(plan: Plan) -> Iterator[str]:
-    """Yield what of the plan's queues the fluid model lacks."""
+    """Yield the features of the plan's queues that the fluid model lacks."""
     used = {hop.link for flow in plan.flows for hop in flow.forward.hops}
     yield from dict.fromkeys(what for link in sorted(used) for what in queues.unsupported(plan.links[link].queue))
 

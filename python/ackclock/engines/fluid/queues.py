@@ -18,7 +18,7 @@ def translated(queue: QueuePlan, packet_bytes: int) -> Translated:
 
 
 def unsupported(queue: QueuePlan) -> Iterator[str]:
-    """Yield what of a queue's parameters the fluid model lacks."""
+    """Yield the parameters of a queue that the fluid model lacks."""
     if queue.discipline == "red":
         if queue.parameters["adaptive"]:
             yield "adaptive RED"

@@ -49,7 +49,7 @@ def laid(plan: Plan) -> Plan:
 
 
 def unsupported(plan: Plan) -> Iterator[str]:
-    """Yield what of the plan's paths the fluid model lacks: equal-cost paths, and ACKs that wait behind data."""
+    """Yield the features of paths that the fluid model lacks: equal-cost paths, and ACKs that wait behind data."""
     if plan.routing == "valiant":
         yield BY_A_SWITCH
         return

@@ -1,7 +1,7 @@
 """The engine of the real Linux: its TCP and its queue disciplines, in a guest in virtual time or on this machine.
 
-The plan becomes namespaces, cables and routes (`network`), ordinary commands (`script`) and an order (`order`) that
-the process inside carries out: `crates/ackclock-linux`.
+The plan becomes namespaces, cables and routes (`network`), ordinary commands (`script`) and a run spec (`run_spec`)
+that the process inside carries out: `crates/ackclock-linux`.
 """
 
 from __future__ import annotations

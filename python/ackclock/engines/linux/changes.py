@@ -35,7 +35,7 @@ class State:
 
 
 def changes(plan: Plan, network: Network, *, live: bool, silent: Collection[str] = ()) -> list[dict[str, Any]]:
-    """For the order: when, which link, its rate from then on (0 if it is down), and the commands.
+    """Return the changes for the run spec: when, which link, its rate from then on (0 if it is down), and the commands.
 
     Of rates that follow a trace, those of the links `silent`, no event tells.
     """

@@ -98,12 +98,12 @@ class Guest:
 
 
 def inside(order: Path) -> list[str]:
-    """The command that carries out an order in the guest."""
+    """Return the command that carries out a run spec in the guest."""
     return [sys.executable, "-s", "-c", f"from ackclock import _core; _core.execute_run_spec({str(order)!r})"]
 
 
 def run(guest: Guest, order: Path, progress: Callable[[float], None], command: Sequence[str] | None = None) -> None:
-    """Carries out an order in a guest, in the order's folder, where `console.log` is left.
+    """Carry out a run spec in a guest, in the run spec's folder, where `console.log` is left.
 
     `progress` is called with the share that is done, and may raise to end the guest. `command` is what runs instead of
     `inside(order)`. Whatever happens, this process being killed included, no process of the guest remains.

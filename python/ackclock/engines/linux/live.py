@@ -1,4 +1,4 @@
-"""The kernel that is there: the same order as in a guest, in private namespaces of this machine, in real time.
+"""The kernel that is there: the same run spec as in a guest, in private namespaces of this machine, in real time.
 
 `unshare` makes a network, mounts and processes of its own, as root or in a user namespace; nothing of the machine's own
 network is touched, and all is gone when the process ends, however it ends. What the kernel lacks is found out

@@ -1,7 +1,7 @@
 """A plan's network as nodes and cables: which namespaces there are, what joins them, and who goes where.
 
 - `tx0`, `rx0`, `tx1` …: hosts, a pair for each set of host settings. Connections with the same settings share a pair;
-  each way between two hosts has an address at either end.
+  each path between two hosts has an address at either end.
 - `q3`: in front of link 3; its only way out is the device `out`, where the link's rate and discipline are.
 - `i3` and `f3`: behind link 3, if packets are delayed by chance there, reordered, doubled or damaged: in between.
 - `w3`: behind link 3. Cables fan out from here, with the delays that follow the link.
@@ -9,7 +9,7 @@
 - `d0`: delays that follow no link begin here.
 
 Only cables out of `w`, `i`, `f` and `d` nodes have delays: behind a delay on a host its TCP would wait for its own
-packets, and one in front of a queue would be another queue. What a host takes for a packet is the last delay of all.
+packets, and one in front of a queue would be another queue. A host's processing time comes after all other delays.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class Ends:
 
 @dataclass(slots=True)
 class Network:
-    """All that is to be set up. `routes` are by node and address: the next cables' numbers, several where ways part.
+    """All that is to be set up. `routes` are by node and address: the next cables' numbers, several where paths part.
 
     `defaults` are the only ways out of a node; `weights`, by cable, are 1 where there is none.
     """
@@ -141,12 +141,12 @@ class Network:
 
 
 def lay(plan: Plan) -> Network:
-    """The network of a plan whose ways are paths. The plan must be one that `unsupported` finds nothing in."""
+    """Return the network of a plan. The plan must be one that `unsupported` finds nothing in."""
     return _Laying(plan).network
 
 
 def unsupported(plan: Plan) -> Iterator[str]:
-    """Yield what of a plan's paths cannot be built."""
+    """Yield the features of a plan's paths that cannot be built."""
     ways: dict[int, set[object]] = {}
     for item in (*_planned(plan), *_generated(plan)):
         ways.setdefault(item.priority, set()).add(item)
@@ -186,7 +186,7 @@ def _way(
     item: FlowPlan | DatagramPlan | TrafficPlan,
     path: FlowPlan | DatagramPlan | PathPairPlan,
 ) -> _Way:
-    """The way of an item, given the settings of each group's hosts."""
+    """Return the path of an item, given the settings of each group's hosts."""
     return _Way(path.forward, path.reverse, item.priority, hosts[item.group])
 
 
@@ -241,7 +241,7 @@ class _Laying:
 
 
 def address(priority: int, side: int, number: int) -> str:
-    """The address of a way's end: the priority is the upper half of the second byte, where a filter finds it."""
+    """The address of a path's end: the priority is the upper half of the second byte, where a filter finds it."""
     return f"10.{16 * priority + side}.{number >> 8}.{number & 255}"
 
 

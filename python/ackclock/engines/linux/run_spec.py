@@ -1,4 +1,4 @@
-"""The order: what the process inside is told, as JSON. `crates/ackclock-linux/src/run_spec.rs` reads it."""
+"""The run spec: what the process inside has to run, as JSON. `crates/ackclock-linux/src/run_spec.rs` reads it."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Order:
 
 
 def order(plan: Plan, seed: int, network: Network, before: Sequence[str] = ()) -> Order:
-    """The order of one run; the commands `before` come before the network's.
+    """Return the run spec of one run; the commands `before` come before the network's.
 
     The clock is the world's on the kernel that is there, and a guest's own in a guest.
     """

@@ -103,7 +103,7 @@ def _metrics(tcp: TcpPlan) -> tuple[tuple[str, str], ...]:
 
 
 def socket(group: GroupPlan) -> dict[str, Any] | None:
-    """The options of a group's sockets, for the order; None for UDP.
+    """The options of a group's sockets, for the run spec; None for UDP.
 
     A given receive window is a clamp, beside a buffer that is locked: a buffer that grows would move the clamp.
     """
@@ -120,7 +120,7 @@ def socket(group: GroupPlan) -> dict[str, Any] | None:
 
 
 def unsupported(plan: Plan) -> Iterator[str]:
-    """Yield what of a plan's TCP and congestion control algorithms the kernel lacks."""
+    """Yield the features of a plan's TCP and congestion control algorithms that the kernel lacks."""
     for group in plan.groups:
         if group.tcp is not None and group.congestion is not None:
             yield from _of_tcp(group.tcp, group.congestion.kind)

@@ -75,6 +75,6 @@ class Ns2Engine(Engine):
 
 
 def unsupported(plan: Plan) -> Iterator[str]:
-    """Yield what of a plan ns-2 lacks or does otherwise, apart from whole features."""
+    """Yield the details of a plan that ns-2 lacks or does otherwise, apart from whole features."""
     for room in (script, agents, queues, impairments):
         yield from room.unsupported(plan)

@@ -124,7 +124,7 @@ def _parameters(congestion: CongestionPlan) -> dict[str, int]:
 
 
 def unsupported(plan: Plan) -> Iterator[str]:
-    """Yield what of a plan's TCP and congestion control algorithms ns-2 lacks."""
+    """Yield the features of a plan's TCP and congestion control algorithms that ns-2 lacks."""
     for group in plan.groups:
         if group.tcp is not None and group.congestion is not None and group.congestion.kind in CONTROLS:
             yield from _of_tcp(group.tcp, group.congestion.kind)

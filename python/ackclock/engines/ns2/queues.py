@@ -57,7 +57,7 @@ def _red(parameters: Parameters, packet_bytes: int) -> dict[str, str]:
 
 
 def unsupported(plan: Plan) -> Iterator[str]:
-    """Yield what of a plan's queues and links ns-2 lacks."""
+    """Yield the features of a plan's queues and links that ns-2 lacks."""
     if len({link.frame_overhead_bytes for link in plan.links}) > 1:
         yield "links with frames of different overheads"
     for link in plan.links:

@@ -87,7 +87,7 @@ def _net(plan: Plan, sent: PlannedTraffic | None = None) -> _Net:
 
 
 def unsupported(plan: Plan) -> Iterator[str]:
-    """Yield what of a plan's paths and flows a script cannot express."""
+    """Yield the features of a plan's paths and flows that a script cannot express."""
     yield from unsupported_routes(plan)
     yield from unsupported_sizes(plan)
     yield from planned_traffic.unsupported(plan)

@@ -1,4 +1,4 @@
-"""Runs on other machines: `place` (where, as a user says it), `remote` (what happens there), `pool` (a connection).
+"""Runs on other machines: `target` (where, as a user says it), `remote` (what happens there), `pool` (a connection).
 
 The scheduler and its workers are Dask's (https://distributed.dask.org), the optional extra `ackclock[cluster]`; it is
 imported when a place is opened, and by nothing else. What is run there is the same as in the processes of this machine,

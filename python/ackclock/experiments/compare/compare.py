@@ -84,7 +84,7 @@ class Comparison:
         return pl.DataFrame(rows, schema={"engine": pl.String, "seed": pl.Int64, **kinds})
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON: what `ackclock compare --json` prints; `phase` is there if noisy twins were run."""
+        """For JSON: what `ackclock compare --json` prints; `phase` is there if perturbed runs were made."""
         twins = {engine: data.manifest[PHASE] for engine, data in self.data.items() if PHASE in data.manifest}
         return {
             "scenario": self.name,

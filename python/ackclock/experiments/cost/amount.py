@@ -12,7 +12,7 @@ class Cost:
     Attributes:
         events: packets sent, packets that came to a link, and rows of samples; of a model its steps, for each flow.
         cpu_s: CPU time, in seconds.
-        folder_s: what of it a result's own folder takes, which a run of a sweep has not.
+        folder_s: the part of `cpu_s` spent on writing a result folder; runs of a sweep have none.
         bytes: of the result on disk.
         kept_bytes: of the tables that a sweep keeps, and the metrics.
         memory_bytes: what a process needs at most at one time, beside what it needs to start.
@@ -30,6 +30,6 @@ class Cost:
         return replace(self, cpu_s=self.cpu_s / speed, folder_s=self.folder_s / speed)
 
     def in_sweep(self, *, samples: bool = False) -> Cost:
-        """Return the cost within a sweep, which keeps few tables, or all with their samples, in parts of many runs."""
+        """Return the cost within a sweep, which keeps few tables, or with `samples` all, in parts of many runs."""
         kept_bytes = self.bytes if samples else self.kept_bytes
         return replace(self, cpu_s=self.cpu_s - self.folder_s, folder_s=0.0, bytes=kept_bytes)

@@ -1,6 +1,6 @@
 """From a question to an answer with its evidence: which setting meets what is needed?
 
-`needs` and `goals` are what is asked for, `candidates` where it is looked for, `deciding` the statistics of one
-setting, `searching` which setting is looked at next, `proposing` where cheap engines would look first, `looking` runs
-settings, `question` has all of it, `answer` is what comes out, `folder` keeps it.
+`constraints` and `objectives` are what is asked for, `candidates` the settings, `hypothesis_test` the statistics of one
+setting, `bisection` selects the setting to evaluate next, `surrogate` lets cheap engines guess the first, `evaluator`
+runs settings, `spec` has the whole question, `search` answers it, `result` is the answer, `folder` keeps it.
 """

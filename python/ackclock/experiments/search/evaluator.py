@@ -94,7 +94,7 @@ def check(question: Question, engine: str) -> None:
 
 
 def check_perturbed(question: Question) -> None:
-    """Refuses a question whose settings have no noisy twins. Raises `InputError`, `UnsupportedError`."""
+    """Refuses a question whose settings have no perturbed runs. Raises `InputError`, `UnsupportedError`."""
     for number in question.checked_first:
         plan = question.plan(number)
         count = question.repeats if engines.engine(question.engine).is_stochastic(plan) else 1

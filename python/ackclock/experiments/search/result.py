@@ -29,7 +29,7 @@ class SearchResult:
 
     `complete` says that the search came to its end; `runs` are all there are of each setting that was looked at,
     `made` those of this call. `cpu_s` is what this call took, a confirmation included. `confirmed` says by engine
-    whether it agrees: None if undecided. `twin` are the runs of the best one's noisy twin, if that was asked for, and
+    whether it agrees: None if undecided. `perturbed` are the best one's perturbed runs, if they were asked for, and
     `perturbed_met` says whether it meets the needs.
     """
 
@@ -93,7 +93,7 @@ class SearchResult:
         )
 
     def with_perturbed(self, found: Judgement, rows: Sequence[Row], cpu_s: float) -> SearchResult:
-        """The answer with its noisy twin, and the CPU time which that took."""
+        """Return the answer with its perturbed runs, and the CPU time which those took."""
         return replace(self, cpu_s=self.cpu_s + cpu_s, perturbed=rows, perturbed_met=AGREES.get(found.verdict))
 
     @property

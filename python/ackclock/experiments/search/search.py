@@ -74,7 +74,7 @@ def confirm(answer: SearchResult, engine: str, *, jobs: int | None = None) -> Se
 
 
 def compare_perturbed(answer: SearchResult, *, jobs: int | None = None) -> SearchResult:
-    """Runs the noisy twin of the best setting with the seeds that it had: whether the answer hangs on a coincidence.
+    """Make perturbed runs of the best setting with the seeds that it had: whether the answer hangs on a coincidence.
 
     Raises as `find`.
     """

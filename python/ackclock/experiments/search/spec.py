@@ -32,7 +32,7 @@ MAX_NAMED, DIGITS = 3, 6
 class Question:
     """`loaded` has a point for each setting. `end` says which end of the first ladder is looked for, if one is; the
     keys before it have a search each. Without it settings are judged by the goals, along a ladder coarsely at first.
-    A `twin` runs each setting's noisy twin (`experiments.phase_effects`) in its place.
+    With `perturbed`, each setting's perturbed run (`experiments.phase_effects`) takes its place.
     """  # noqa: D205
 
     loaded: Loaded

@@ -24,7 +24,7 @@ class Proposer:
     proposed: dict[int, int] = field(default_factory=dict)
 
     def guess(self, row: int) -> int | None:
-        """The place in a row that is looked at first; None where no cheap engine knows one."""
+        """Return the index in a row of settings to evaluate first; None if no cheap engine has a guess."""
         found = next((place for name in CHEAP if (place := self._value(name, row)) is not None), None)
         if found is None:
             return None
@@ -32,7 +32,7 @@ class Proposer:
         return min(max(found + round(median(self.off or [0])), 1), self.question.row - 2)
 
     def learn(self, row: int, place: int | None) -> None:
-        """Learns where it was in the end."""
+        """Record how far the guess was from the result."""
         if place is not None and row in self.proposed:
             self.off.append(place - self.proposed[row])
 

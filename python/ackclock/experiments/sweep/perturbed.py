@@ -1,6 +1,6 @@
-"""Noisy twins of a sweep's points: which of them hang on a coincidence of phases (`experiments.phase_effects`).
+"""Perturbed runs of a sweep's points: which of them hang on a coincidence of phases (`experiments.phase_effects`).
 
-The twins are a sweep of their own, in a folder beside: it is kept and goes on as any other.
+The perturbed runs are a sweep in a folder of its own, which is kept and continued as any other.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ackclock.metrics.protocols import PHASE
 
 
 def order(of: SweepSpec) -> SweepSpec:
-    """The order of the twins. Raises `InputError` for one part of a sweep, and for metrics that do not tell."""
+    """Return the spec of the perturbed runs. Raises `InputError` for a part of a sweep, or unsuitable metrics."""
     if of.shard is not None:
         raise InputError("--perturb: found --shard beside it; expected the whole sweep")
     if not set(of.metrics) & set(main("table")):
@@ -28,12 +28,12 @@ def order(of: SweepSpec) -> SweepSpec:
 
 
 def perturbed_folder(folder: Path) -> Path:
-    """The twins' folder."""
+    """Return the folder of the perturbed runs."""
     return folder.with_name(f"{folder.name}-twin")
 
 
 def with_perturbed(done: Sweep, other: Sweep) -> Sweep:
-    """The sweep, whose manifest has from now on what the twins say of each point."""
+    """Return the sweep, its manifest extended by each point's comparison with its perturbed run."""
     noisy = {point["point"]: point["summary"] for point in other.points}
     pairs = {point["point"]: (point["summary"], noisy[point["point"]]) for point in done.points}
     found = {str(number): phase_effects.compared(*pair) for number, pair in pairs.items()}

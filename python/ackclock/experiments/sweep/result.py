@@ -90,8 +90,8 @@ class Sweep:
     def points(self) -> list[dict[str, Any]]:
         """For each point its number, the swept `values`, and the `summary` of each metric over the seeds.
 
-        `numbers` has the values that are quantities by the names of their columns, as in the table. If noisy twins were
-        run, `phase` has what that of the point says.
+        `numbers` has the values that are quantities by the names of their columns, as in the table. If perturbed
+        runs were made, `phase` has the comparison with the point's.
         """
         keys, beside = [axis.key for axis in self.axes], _numeric_columns(self.axes)
         twins = self.manifest.get(PHASE, {})

@@ -69,7 +69,7 @@ def sweep(  # noqa: PLR0913 (all but the first have defaults)
         where: run only the points that have one of these values at these keys, as written in the file.
         shard: one part of the points only: "3/20" is the third of twenty, for `ackclock merge-shards`.
         design: "fractional:4" runs the points of a two-level design of resolution IV only (3 to 5).
-        perturb: run every point's noisy twin too, and say which points are phase-locked.
+        perturb: make every point's perturbed run too, and say which points are phase-locked.
         jobs: processes; by default one for each core.
         scheduler: the address of a Dask scheduler, whose workers run it instead.
         cluster: workers to start for it: "local:8", or those of a batch system, "slurm:40".
@@ -151,7 +151,7 @@ class Job:
         return replace(self._checked(own.path / "sweep", progress), keep=own)
 
     def _checked(self, folder: Path, progress: Progress) -> Sweep:
-        """With what the twin says of each point, if there is one: a sweep of its own, beside this one."""
+        """Perform the sweep, with the comparison of each point with its perturbed run, if those are wanted."""
         if self.perturbed is None:
             return self._performed(folder, progress)
         done = self._performed(folder, lambda share: progress(share / 2))

@@ -41,8 +41,8 @@ class SweepSpec:
     `seeds` stand in place of the scenario's own, which may differ from point to point; `where` leaves only the points
     with these values at these keys; `kernel` stands in place of the scenario's, for the engine linux, and `ssh_config`
     in place of the user's own, for a testbed; `module` is a congestion control for the kernel. `shard` leaves one part
-    of the points, `design` those of a fractional design (`designs`). A `twin` runs each point's noisy twin
-    (`experiments.phase_effects`) in its place.
+    of the points, `design` those of a fractional design (`designs`). With `perturbed`, each point's perturbed run
+    (`experiments.phase_effects`) takes its place.
     """
 
     text: str

@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::window::{delegate_to_window, Window};
 use super::{Ack, Controller, Loss, Made};
 
-/// Parameters as on the card.
+/// Parameters as in the algorithm spec.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Parameters {
@@ -29,7 +29,7 @@ struct Control {
 /// Makes the controller.
 ///
 /// # Errors
-/// Parameters other than those of the card.
+/// Parameters other than those of the algorithm spec.
 pub fn make(parameters: &Value, initial_window: f64) -> Made {
     Ok(Box::new(Control {
         parameters: Parameters::deserialize(parameters)?,
@@ -72,7 +72,7 @@ mod tests {
     #[test]
     fn a_loss_leaves_beta_and_a_round_adds_a_segment() {
         let made = make(&json!({ "beta": 0.8 }), 20.0);
-        let mut control = made.expect("the card's parameters");
+        let mut control = made.expect("the spec's parameters");
         control.on_loss(&LOSS);
         assert_eq!(control.cwnd(), 16.0);
         round(control.as_mut(), 2);

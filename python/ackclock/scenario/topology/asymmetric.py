@@ -34,7 +34,7 @@ class Side(Impaired):
     )
 
     def link(self, name: str, delay_s: float) -> Link:
-        """The link; what is not its own of the delay is that of the ways over it."""
+        """The link; the rest of the side's delay belongs to the paths over it."""
         burst_bytes = None if self.burst is None else int(self.burst)
         return Link(
             name=name,
@@ -64,7 +64,7 @@ class Asymmetric(Topology):
         return self.down.delay + self.up.delay
 
     def misplaced(self, group: Placed, place: Loc) -> Iterator[InitErrorDetails]:
-        """No way is shorter than the line."""
+        """No path is shorter than the line."""
         yield from super().misplaced(group, place)
         least_s = min(group.rtt.values) if group.rtt else self.rtt_s
         if least_s < self.rtt_s:
@@ -84,7 +84,7 @@ class Asymmetric(Topology):
         return Drawing(links, tuple(ways))
 
     def _own_s(self, name: str) -> float:
-        """The delay of a link whose delay changes or varies; one that does not is cheaper in the ways."""
+        """The delay of a link whose delay changes or varies; one that does not is cheaper in the paths."""
         side = self.down if name == "down" else self.up
         return side.delay if side.medium() or self.moves(name) else 0.0
 

@@ -1,4 +1,4 @@
-"""Averages over cycles: loss rate, throughput, buffer, delay, RTT (appendix A.3)."""
+"""Averages over cycles: loss rate, throughput, buffer, delay, RTT (Belhareth 2014, appendix A.3)."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _area(stage: Stage) -> float:
 def queue_area(cycle: Cycle) -> float:
     """Return ∫ (W − Cτ)⁺ dt, with the queue limited to B + 1.
 
-    The print's A.7 and A.8 forget to divide by the cycle's length.
+    Equations A.7 and A.8 as printed lack the division by the cycle's length.
     """
     return sum(_queued(cycle.flow, stage) for stage in cycle.stages if stage.state in QUEUED)
 

@@ -10,11 +10,11 @@ use crate::flow::app_limited::{rate, RecurringRate};
 const STEADY: f64 = 0.01;
 const UNSTEADY: f64 = 0.02;
 const STEADY_ROUNDS: u32 = 4;
-/// The window of who has more to send grows: the pipe rose so often from so many rounds to the next, and never fell.
+/// The pipe counts as rising after so many groups of rounds in a row without a decrease.
 const RISING: u32 = 3;
 /// Segments that tell a rate.
 const STEADY_SENDS: u32 = 12;
-/// Fewer tell whether it is the rate that it was before something came between.
+/// Segments that suffice to compare with a known rate.
 const MIN_COMPARED_SENDS: u32 = 4;
 /// The score at which a known rate is fully trusted; each deviating round takes one point.
 const TRUST: i32 = 6;
@@ -25,7 +25,7 @@ pub(super) struct SendRate {
     pub(super) from: (i64, u64),
     pub(super) until: (i64, u64),
     pub(super) last_ns: i64,
-    pub(super) limits: u32,
+    pub(super) rounds: u32,
     pub(super) sends: u32,
     /// In one of them packets waited.
     pub(super) is_queued: bool,
@@ -37,7 +37,7 @@ pub(super) struct SendRate {
     pub(super) trust: i32,
     pub(super) since: (i64, u64),
     pub(super) since_sends: u32,
-    /// The fastest that a segment followed another, and the next fastest: no link on the way is slower.
+    /// The two highest rates between consecutive segments: no link on the way is slower.
     pub(super) closest_bps: [f64; 2],
 }
 
@@ -75,9 +75,9 @@ impl SendRate {
         second
     }
 
-    /// A round is over. A rate that stays while packets are `is_queued` may be what the link gives, and is no sign.
+    /// End a round. A constant rate while a queue stands (`is_queued`) may be the link's, and is no evidence.
     pub(super) fn round(&mut self, is_queued: bool) {
-        self.limits += 1;
+        self.rounds += 1;
         if self.since_sends >= MIN_COMPARED_SENDS {
             let bps = rate(self.since, self.until);
             // Behind a full link, that is the link's.
@@ -99,7 +99,7 @@ impl SendRate {
             }
         }
         self.is_queued |= is_queued;
-        if self.limits < STEADY_ROUNDS || self.sends < STEADY_SENDS {
+        if self.rounds < STEADY_ROUNDS || self.sends < STEADY_SENDS {
             return;
         }
         let bps = rate(self.from, self.until);
@@ -117,7 +117,7 @@ impl SendRate {
         }
         *self = Self {
             from: self.until,
-            limits: 0,
+            rounds: 0,
             sends: 0,
             is_queued: false,
             bps: begun_bps,
@@ -130,7 +130,7 @@ impl SendRate {
 /// The growth of the pipe over groups of [`STEADY_ROUNDS`] rounds.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct PipeGrowth {
-    pub(super) limits: u32,
+    pub(super) rounds: u32,
     pub(super) max_bytes: u64,
     pub(super) before_bytes: u64,
     pub(super) times: u32,
@@ -138,9 +138,9 @@ pub(super) struct PipeGrowth {
 
 impl PipeGrowth {
     pub(super) fn round(&mut self, pipe_bytes: u64) {
-        self.limits += 1;
+        self.rounds += 1;
         self.max_bytes = self.max_bytes.max(pipe_bytes);
-        if self.limits < STEADY_ROUNDS {
+        if self.rounds < STEADY_ROUNDS {
             return;
         }
         let times = match self.max_bytes.cmp(&self.before_bytes) {

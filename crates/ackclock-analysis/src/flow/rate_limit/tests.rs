@@ -50,8 +50,8 @@ fn a_constant_rate_is_the_links_if_no_spacing_was_shorter() {
 #[test]
 fn flows_that_share_a_link_fill_it_jointly() {
     let mut shared = SharedBottleneck::default();
-    let mut on_filled_late = [false; 4];
-    for (number, on_filled_late) in on_filled_late.iter_mut().enumerate() {
+    let mut fills_link = [false; 4];
+    for (number, fills_link) in fills_link.iter_mut().enumerate() {
         let mut limits = LimitClassifier {
             total_retransmissions: MIN_RETRANSMISSIONS,
             ..LimitClassifier::for_flow(2 * number as u32)
@@ -67,9 +67,9 @@ fn flows_that_share_a_link_fill_it_jointly() {
             bps: 2e6,
             ..Round::default()
         };
-        *on_filled_late = limits.fills_link(&round, &mut shared);
+        *fills_link = limits.fills_link(&round, &mut shared);
     }
-    assert_eq!(on_filled_late, [false, false, false, true]);
+    assert_eq!(fills_link, [false, false, false, true]);
 }
 
 #[test]

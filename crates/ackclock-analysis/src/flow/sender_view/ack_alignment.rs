@@ -6,11 +6,11 @@
 //! is left out came late, and answers one that was sent long before. It is the cheapest path through a table (dynamic
 //! programming, as when sequences are aligned).
 
-/// Sendings that may be left out one after the other.
+/// Transmissions that may be left out one after the other.
 const MAX_LOST: usize = 32;
-/// Answers that may be left out one after the other.
+/// Acknowledgements that may be left out one after the other.
 const MAX_LATE: usize = 4;
-/// Answers that a sending may have, of those that come in time for it.
+/// Acknowledgements that a transmission may have, of those that come in time for it.
 const MAX_ACKS: usize = 512;
 
 /// A segment leaves.
@@ -102,7 +102,7 @@ struct Cell {
     before: Option<(usize, usize)>,
 }
 
-/// The pairs of one sending, but for those that cost much more than the cheapest.
+/// The pairs of one transmission, but for those that cost much more than the cheapest.
 #[derive(Debug)]
 struct Row {
     cells: Vec<Cell>,
@@ -117,8 +117,8 @@ impl Row {
     }
 }
 
-/// For each answer the sending that it answers, if there is one; no round trip is shorter than `min_ack_delay_ns`, and
-/// most are about `round_ns`. Both are in the order of their times.
+/// Return for each acknowledgement the transmission that it answers, if there is one; no round trip is shorter than
+/// `min_ack_delay_ns`, and most are about `round_ns`. Both are in the order of their times.
 pub fn align(
     sent: &[Departure],
     acks: &[AckEvent],
@@ -139,11 +139,11 @@ pub fn align(
         let cells = candidates
             .take_while(|(_, ack)| ack.ack_ns - one.sent_ns <= 4 * round_ns)
             .filter(|(_, ack)| ack.is_response_to(one))
-            .map(|(ack, ack_index)| {
-                let rtt_ns = ack_index.ack_ns - one.sent_ns;
-                let (cost_ns, before) = cheapest(&table, (index, ack, rtt_ns), &lost, &late);
+            .map(|(number, ack)| {
+                let rtt_ns = ack.ack_ns - one.sent_ns;
+                let (cost_ns, before) = cheapest(&table, (index, number, rtt_ns), &lost, &late);
                 Cell {
-                    ack,
+                    ack: number,
                     rtt_ns,
                     cost_ns,
                     before,
@@ -157,9 +157,9 @@ pub fn align(
 
 /// The pairs of the cheapest way, from its end.
 fn backtrack(table: &[Row], lost: &[i64], late: &[i64]) -> Vec<Option<usize>> {
-    let (departures, is_response_to) = (lost.len() - 1, late.len() - 1);
+    let (departures, ack_count) = (lost.len() - 1, late.len() - 1);
     let behind_ns = |index: usize, ack: usize| {
-        lost[departures] - lost[index + 1] + late[is_response_to] - late[ack + 1]
+        lost[departures] - lost[index + 1] + late[ack_count] - late[ack + 1]
     };
     let mut best = (i64::MAX, None);
     for (index, row) in table.iter().enumerate() {
@@ -170,7 +170,7 @@ fn backtrack(table: &[Row], lost: &[i64], late: &[i64]) -> Vec<Option<usize>> {
             }
         }
     }
-    let mut matched = vec![None; is_response_to];
+    let mut matched = vec![None; ack_count];
     let mut at = best.1;
     while let Some((index, place)) = at {
         let cell = &table[index].cells[place];
@@ -180,7 +180,7 @@ fn backtrack(table: &[Row], lost: &[i64], late: &[i64]) -> Vec<Option<usize>> {
     matched
 }
 
-/// The first that can answer it: of what the receiver waited for, the one that goes beyond.
+/// Return the first acknowledgement that can be a response: the one that advances over the segment, if there is one.
 fn first_ack_for(sent: &Departure, acks: &[AckEvent]) -> usize {
     let stops = acks.partition_point(|ack| ack.before < sent.start);
     let goes_on = acks.partition_point(|ack| ack.before <= sent.start);
@@ -220,7 +220,7 @@ fn cheapest(
     best
 }
 
-/// Sums of what all before each cost, and of all; what one costs depends on when the one before was.
+/// Return prefix sums of the costs of leaving events out; each cost depends on the time of the previous event.
 fn prefix_costs<T>(
     all: &[T],
     time_ns: impl Fn(&T) -> i64,
@@ -261,7 +261,7 @@ mod tests {
     }
 
     /// Answers to those of these numbers, each after a round trip, none of which advances.
-    fn is_response_to(sent: &[Departure], numbers: &[usize]) -> Vec<AckEvent> {
+    fn responses(sent: &[Departure], numbers: &[usize]) -> Vec<AckEvent> {
         let of = |number: &usize| AckEvent {
             ack_ns: sent[*number].sent_ns + ROUND_NS,
             before: u64::MAX,
@@ -273,7 +273,7 @@ mod tests {
     #[test]
     fn spacing_identifies_unacknowledged_transmissions() {
         let sent = sent(&[0, 10_000, 30_000, 20_000, 10_000, 50_000, 10_000]);
-        let acks = is_response_to(&sent, &[0, 2, 3, 6]);
+        let acks = responses(&sent, &[0, 2, 3, 6]);
         let matched = align(&sent, &acks, ROUND_NS * 9 / 10, ROUND_NS);
         assert_eq!(matched, [Some(0), Some(2), Some(3), Some(6)]);
     }
@@ -281,7 +281,7 @@ mod tests {
     #[test]
     fn a_stray_acknowledgement_is_unmatched() {
         let sent = sent(&[50_000; 12]);
-        let mut acks = is_response_to(&sent, &[0, 1, 2, 3, 4, 5, 6, 7, 9, 10, 11]);
+        let mut acks = responses(&sent, &[0, 1, 2, 3, 4, 5, 6, 7, 9, 10, 11]);
         let stray = AckEvent {
             ack_ns: acks[4].ack_ns + 20_000,
             ..acks[4]
@@ -295,7 +295,7 @@ mod tests {
     #[test]
     fn a_transmission_that_fills_a_hole_advances_the_acknowledgement() {
         let sent = sent(&[50_000; 3]);
-        let mut acks = is_response_to(&sent, &[0, 1, 2]);
+        let mut acks = responses(&sent, &[0, 1, 2]);
         acks[1] = AckEvent {
             before: 100,
             after: 300,
@@ -310,7 +310,7 @@ mod tests {
     fn acknowledgements_before_the_minimum_delay_are_unmatched() {
         assert_eq!(align(&[], &[], 1, 1), []);
         let sent = sent(&[0]);
-        let early = is_response_to(&sent, &[0]);
+        let early = responses(&sent, &[0]);
         assert_eq!(align(&sent, &early, 2 * ROUND_NS, ROUND_NS), [None]);
     }
 }

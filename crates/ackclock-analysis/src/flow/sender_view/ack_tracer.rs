@@ -1,4 +1,4 @@
-//! Samples of a direction, taken while its acknowledgements are heard (see [`crate::samples`]).
+//! Samples of a direction, taken while its acknowledgements are processed (see [`crate::ack_trace`]).
 //!
 //! Fast recovery ends when all is acknowledged that was sent before it began. What was retransmitted beyond that is
 //! lost: the next one begins at once.
@@ -39,15 +39,15 @@ pub struct AckTracer {
     is_full: bool,
     ca_state: CaState,
     recover: u64,
-    /// When the retransmission began.
+    /// When the recovery began.
     begin_ns: i64,
-    /// It is none, but the reaction to a mark.
+    /// It is not a recovery, but the reaction to a mark.
     marked: bool,
     /// Without SACK: what left the path, by duplicate acknowledgements.
     duplicate_bytes: u64,
     prior: PriorState,
     /// The last sample with which data were seen to leave.
-    on_echo: usize,
+    last_sent_sample: usize,
     /// When data passed the vantage point, and how long after the acknowledgement that it echoes.
     delay_samples: VecDeque<(i64, i64)>,
     /// The last of those: its timestamps, and when it was sent.
@@ -100,7 +100,7 @@ impl AckTracer {
     /// Bytes that were lost before the vantage point left with the acknowledgements since the last data that were seen:
     /// where the window seems to come down. What is left of them belongs to the last.
     fn attribute_missing(&mut self, mut bytes: u64) {
-        let first = self.on_echo.max(1);
+        let first = self.last_sent_sample.max(1);
         let last = self.samples.len().saturating_sub(1);
         let (mut before, mut attributed) = match self.samples.get(first - 1) {
             Some(sample) => (sample.window_bytes, 0_u32),
@@ -126,7 +126,7 @@ impl AckTracer {
         }
     }
 
-    /// A retransmission begins; what was sent so far ends at `next`.
+    /// A recovery begins (or the reaction to a mark); what was sent so far ends at `next`.
     pub fn signal(&mut self, signal: Signal, next: u64, now_ns: i64) {
         if self.is_full || (signal == Signal::Loss && self.ca_state != CaState::Open) {
             return;
@@ -173,7 +173,7 @@ impl AckTracer {
         Some(signal)
     }
 
-    /// All is acknowledged that was sent before the retransmission began. Away from the sender, what is still lost and
+    /// All is acknowledged that was sent before the recovery began. Away from the sender, what is still lost and
     /// was sent hardly later was sent before it.
     fn is_recovery_over(&mut self, sender_view: &SenderView) -> bool {
         if self.ca_state == CaState::Open || sender_view.snd_una < self.recover {
@@ -228,7 +228,7 @@ impl AckTracer {
         let last = self.samples.len().saturating_sub(1);
         if let Some(sample) = self.samples.last_mut() {
             if window_bytes > sample.window_bytes {
-                self.on_echo = last;
+                self.last_sent_sample = last;
             }
             sample.window_bytes = sample.window_bytes.max(window_bytes);
             sample.oldest_sent_ns = oldest_sent_ns.unwrap_or(sample.oldest_sent_ns);
@@ -301,7 +301,7 @@ impl AckTracer {
         }
     }
 
-    /// Return the room back: nothing was lost, and what comes after a rest is no opening.
+    /// Free the samples if nothing was lost; what follows an idle time is no opening.
     pub fn on_idle(&mut self, output: &mut Output) {
         if !self.had_signal {
             self.discard(output);
@@ -311,7 +311,7 @@ impl AckTracer {
     fn discard(&mut self, output: &mut Output) {
         output.ack_traces.give_room(self.samples.len());
         self.samples = Vec::new();
-        self.on_echo = 0;
+        self.last_sent_sample = 0;
         self.is_truncated = true;
     }
 }
@@ -338,13 +338,13 @@ impl SenderView {
         self
     }
 
-    /// The tap, to be put back, if it takes any more.
+    /// Take the tracer out, unless it is full; the caller puts it back.
     #[inline]
     fn take_tracer(&mut self) -> Option<Box<AckTracer>> {
         self.tracer.take_if(|tracer| !tracer.is_full)
     }
 
-    /// An acknowledgement is about to be heard.
+    /// An acknowledgement is about to be processed.
     #[inline]
     pub(super) fn before_ack(&mut self) {
         let Some(mut tracer) = self.take_tracer() else {
@@ -363,7 +363,7 @@ impl SenderView {
         self.tracer = Some(tracer);
     }
 
-    /// An acknowledgement was heard.
+    /// An acknowledgement was processed.
     #[inline]
     pub(super) fn trace_ack(&mut self, now_ns: i64, flags: AckFlags, output: &mut Output) {
         let Some(mut tracer) = self.take_tracer() else {

@@ -2,8 +2,8 @@
 //!
 //! A receiver answers at once what comes above a hole, what fills it, and what it has already (RFC 5681 section 4.2).
 //! So while something is missing there is an answer to each segment that arrives, and the times of all of them tell
-//! which of several copies came: see `aligning.rs`. They are looked at when all is acknowledged that was sent before
-//! the last duplicate. An answer that none of them gets came late: to a copy that was marked lost.
+//! which of several copies came: see `ack_alignment.rs`. They are looked at when all is acknowledged that was sent
+//! before the last duplicate. An answer that none of them gets came late: to a copy that was marked lost.
 
 use super::ack_alignment::{AckEvent, Departure};
 use super::arrivals::arrivals;
@@ -83,7 +83,7 @@ impl SenderView {
         }
     }
 
-    /// The acknowledgement is heard that follows one of all before a position.
+    /// Process the acknowledgement that follows one of all before a position.
     pub(super) fn on_ack_event(&mut self, before: u64, now_ns: i64) {
         let Some(dup_acks) = &mut self.dup_acks else {
             return;

@@ -1,10 +1,13 @@
 //! The identifications of an end's packets: whether it counts them, and how many are missing then.
 
-/// A sender counts its packets if so many agree with their sequence numbers, and so many times more than do not.
+/// A sender counts its packets if the identifications of so many agree with the sequence numbers.
 const MIN_AGREEMENTS: u32 = 8;
+/// Minimum ratio of identifications that agree to those that do not.
 const MIN_RATIO: u32 = 3;
-/// They go on if they are further by less, and count if they did so in so many packets in a row.
+/// Identifications less than this ahead of the expected one continue the sequence.
 const MAX_LOST: u16 = 256;
+/// The identification of the next packet is predicted once so many continued the sequence; one that does not halves the
+/// number.
 const MIN_RUN: u8 = 2;
 /// More packets than that are not missing at once.
 const MAX_MISSING: u16 = 2048;
@@ -47,8 +50,9 @@ impl IpIdCounter {
         }
     }
 
-    /// Data in so many packets, behind a hole of so many: 0 too if it is none that nobody saw. A gap that is wider than
-    /// the hole tells nothing of the sender while it retransmissions: that can be retransmissions that were lost.
+    /// Process data of `packets` packets behind a hole of `hole` packets (0: none, or one that is accounted for). A gap
+    /// wider than the hole says nothing about the sender while it retransmits: the missing packets may be lost
+    /// retransmissions.
     #[inline]
     pub fn on_data(
         &mut self,
@@ -115,7 +119,7 @@ impl IpIdCounter {
         self.agreed / MIN_RATIO >= self.others && self.agreed >= self.more
     }
 
-    /// 0 is none, but for a sender that counts and has come to it.
+    /// Return the identification and its offset to the expected one; 0 means none, unless it is the one expected.
     #[inline]
     fn offset_to_expected(&self, identification: Option<u32>) -> Option<(u16, u16)> {
         let own = identification? as u16;

@@ -22,7 +22,7 @@ use crate::tables::{Fate, Vantage};
 
 /// Ranges that are looked at for those that can have been retransmitted.
 const MAX_SCANNED: usize = 4096;
-/// Packets that wait for what they were, and guesses that are remembered.
+/// Most unexplained packets, and most inferences, that are kept.
 const MAX_WAITING: usize = 1024;
 /// The share of the minimum RTT before which nothing is retransmitted.
 const MIN_RESEND_SHARE: f64 = 0.9;
@@ -72,7 +72,7 @@ impl UpstreamLoss {
         self.missing.len() - self.old_missing
     }
 
-    /// One more that it is unknown the content of.
+    /// Add a missing packet with unknown content.
     fn add_missing(&mut self, packet: MissingPacket) {
         if self.missing.len() == MAX_WAITING {
             self.missing.pop_front();
@@ -121,7 +121,7 @@ impl UpstreamLoss {
         }
     }
 
-    /// New data was seen: what was not and is not known by now was something else.
+    /// New data was captured: packets still unexplained were not new data.
     fn mark_old(&mut self) {
         self.old_missing = self.missing.len();
         self.old_inferred = self.inferred.len();
@@ -165,7 +165,7 @@ impl SenderView {
         output: &mut Output,
     ) {
         self.upstream_loss.on_ip_id(data.ip_id_order, data.now_ns);
-        // What a whole capture has not is nothing that was sent on this connection.
+        // If the capture is complete, a gap is not this connection's.
         let is_complete = self.vantage == Vantage::Sender
             && self.totals.fates[Fate::NotCaptured as usize] == 0
             && self.upstream_loss.acknowledged == 0;
@@ -224,7 +224,7 @@ impl SenderView {
         }
     }
 
-    /// Packets that bytes are missing of before a position.
+    /// Return how many packets the hole before a position stands for.
     #[inline]
     pub fn hole_before(&self, start: u64) -> u32 {
         match start.saturating_sub(self.snd_nxt) {
@@ -270,8 +270,8 @@ impl SenderView {
         self.snd_nxt = until;
     }
 
-    /// The byte after the last that the sender has sent before what it retransmits now: packets that are missing before
-    /// that, and no retransmissions, were new.
+    /// Return the end of the data sent before the current retransmissions; unexplained missing packets count as new
+    /// data.
     pub(super) fn sent_until(&self) -> u64 {
         let missing_bytes = self.upstream_loss.unexplained() as u64 * u64::from(self.mss);
         self.upstream_loss.until.max(self.snd_nxt + missing_bytes)
@@ -372,12 +372,12 @@ impl SenderView {
         let Some(start) = self.board.get(index).map(|one| one.start) else {
             return;
         };
-        let infer = self
+        let inferred = self
             .upstream_loss
             .inferred
             .iter()
             .rfind(|one| one.start == start);
-        if infer.is_some_and(|one| data.now_ns - one.packet.after_ns < min_resend_ns)
+        if inferred.is_some_and(|one| data.now_ns - one.packet.after_ns < min_resend_ns)
             && self.board.retract_last(index)
         {
             if let Some(packet) = self.upstream_loss.retract(start) {
@@ -393,13 +393,13 @@ impl SenderView {
         Some(packet.before_ns)
     }
 
-    /// When the last packet of which it is unknown what it was passed at the latest, if that can have been
-    /// retransmitted by now.
+    /// Return the latest time at which the last unexplained missing packet can have passed, if it can have been
+    /// retransmitted since; [`i64::MIN`] without one.
     pub(super) fn last_missing_ns(&self, now_ns: i64) -> i64 {
         let until_ns = now_ns - self.min_resend_ns();
         let mut latest_first = self.upstream_loss.missing.iter().rev();
-        let hole_before = latest_first.find(|packet| packet.after_ns <= until_ns);
-        hole_before.map_or(i64::MIN, |packet| packet.before_ns)
+        let packet = latest_first.find(|packet| packet.after_ns <= until_ns);
+        packet.map_or(i64::MIN, |packet| packet.before_ns)
     }
 
     /// Infer retransmissions of lost ranges between two positions, in order, one for each missing packet.

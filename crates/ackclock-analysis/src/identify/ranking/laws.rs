@@ -32,10 +32,10 @@ pub(super) struct Law {
 /// The laws, the most probable first. Of names that are as probable the plainest comes first: that with the fewest
 /// parameters, as the other behaviour of candidates was not observed.
 pub(super) fn laws(mut explain: Vec<Explains>) -> Vec<Law> {
-    let samples = |one: &Explains| (one.log / ROUNDING).round();
+    let steps = |one: &Explains| (one.log / ROUNDING).round();
     explain.sort_by(|a, b| {
-        let probable = samples(b).total_cmp(&samples(a));
-        probable.then(a.parameters.cmp(&b.parameters))
+        let by_probability = steps(b).total_cmp(&steps(a));
+        by_probability.then(a.parameters.cmp(&b.parameters))
     });
     let mut laws: Vec<Law> = Vec::new();
     for one in explain {

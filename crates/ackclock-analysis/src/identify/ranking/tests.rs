@@ -57,7 +57,7 @@ fn mostly_timeouts_identify_no_cca() {
     assert_eq!((ranked.len(), verdict(&ranked)), (1, UNKNOWN));
 }
 
-/// Compound's card.
+/// Compound with the parameters of its algorithm spec.
 fn compound(deployed: bool) -> Candidate {
     let card = json!({
         "alpha": 0.125, "beta": 0.5, "k": 0.75, "eta": 1.0, "gamma": 30.0, "low_window": 38.0
@@ -199,7 +199,7 @@ proptest! {
     }
 }
 
-/// Hybla's card.
+/// Hybla with the parameters of its algorithm spec.
 fn hybla() -> Candidate {
     Candidate::new("hybla", &json!({ "rtt0_s": 0.025 }), true).expect("its card")
 }

@@ -33,7 +33,7 @@ impl Search<'_> {
         (widening, (rr * widening).sqrt())
     }
 
-    /// The greatest log-likelihood of any depth at this rate, and the depth; or one that is `enough`.
+    /// Return the maximum log-likelihood over depths at this rate, and the depth; stop early at `enough`.
     fn at_rate(&mut self, rate: f64, model: &Model, enough: f64) -> (f64, f64) {
         let mut model = Model { rate, ..*model };
         // Depths change no level.
@@ -94,9 +94,9 @@ impl Search<'_> {
         }
     }
 
-    /// The depth's interval, also over the rates of theirs. It has at least a packet on each side, as some limiters
-    /// pass what finds a part of its tokens, and what comes in the time by which packets reach the limiter sooner or
-    /// later than they seem to.
+    /// Return the depth's interval, widened by the best depths at both ends of the rate's interval. It has at least a
+    /// packet on each side, as some limiters pass what finds a part of its tokens, and what comes in the time by which
+    /// packets reach the limiter sooner or later than they seem to.
     pub(super) fn depth_interval(&mut self, model: &Model, rate: Estimate, least: f64) -> Estimate {
         let (slow, fast) = (
             self.at_rate(rate.low, model, f64::INFINITY).1,

@@ -27,7 +27,7 @@ pub(super) struct Assessment {
 }
 
 impl Assessment {
-    /// Return the next sample in rate and depth.
+    /// Return the scoring step in rate and depth.
     pub(super) fn step(&self) -> [f64; 2] {
         let [rr, rd, dd] = self.inverse();
         let [r, d] = self.growth;

@@ -21,7 +21,7 @@ pub struct MinRtt {
 }
 
 impl MinRtt {
-    /// Store for `window`; a dip is due after `interval`.
+    /// Create the filters: the estimate holds for `window`, a dip is due after `interval`.
     pub fn new(window: Time, interval: Time) -> MinRtt {
         MinRtt {
             window,

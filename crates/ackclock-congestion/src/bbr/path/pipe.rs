@@ -9,7 +9,7 @@ pub const MIN_WINDOW: u32 = 4;
 const LARGEST_BATCH_BYTES: f64 = 65_536.0;
 /// A batch lasts a millisecond, in Linux's binary one.
 const BATCH_S: f64 = 1.0 / 1024.0;
-/// Batches that may be in flight besides the pipe: in the host's queue, in its card, and at the
+/// Batches that may be in flight besides the pipe: in the host's queue, in its network card, and at the
 /// receiver (draft-ietf-ccwg-bbr section 5.5.8.1).
 pub const BATCHES: u32 = 3;
 

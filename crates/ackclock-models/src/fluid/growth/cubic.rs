@@ -23,7 +23,7 @@ const HYSTART_BOUNDS_S: (f64, f64) = (0.004, 0.016);
 /// Largest target relative to the window (section 4.2).
 const MAX_TARGET: f64 = 1.5;
 
-/// The card's switches are the card's.
+/// The switches are those of the algorithm spec.
 #[derive(Clone, Copy, Deserialize)]
 #[allow(clippy::struct_excessive_bools)]
 struct Parameters {

@@ -1,8 +1,8 @@
 """A plan on a testbed: real hosts, each with an agent, and a router between them.
 
-Each agent gets the same order and knows which host it is (`layout`), so all draw the same transfers; they begin at one
-time, for which their clocks are related (`ackclock.hosts.clocks`). What is changed on a host, its guard undoes. Each
-writes what it sees, and the tables become one dataset (`gathered`).
+Each agent gets the same run spec and knows which host it is (`layout`), so all draw the same transfers; they begin at
+one time, for which their clocks are related (`ackclock.hosts.clocks`). What is changed on a host, its guard undoes.
+Each writes what it sees, and the tables become one dataset (`merge_tables`).
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ def _undo(there: Mapping[str, Agent]) -> None:
 def carried_out(
     there: Mapping[str, Agent], told: Mapping[str, Mapping[str, Any]], duration_s: float, progress: Progress
 ) -> tuple[dict[str, ClockDrift], dict[str, Any]]:
-    """Has the agents carry out their orders, all from one time on: how their clocks went, and their tables.
+    """Has the agents carry out their run specs, all from one time on: how their clocks went, and their tables.
 
     Raises `HostError`.
     """

@@ -47,7 +47,7 @@ def _losing(plan: Plan, testbed: Testbed, entrance: str) -> list[dict[str, Any]]
 
 
 def changes(plan: Plan, testbed: Testbed) -> list[dict[str, Any]]:
-    """For the order: when, which link, its rate from then on, and the commands."""
+    """Return the changes for the run spec: when, which link, its rate from then on, and the commands."""
     state, made = State(plan.links[0]), []
     for change in plan.changes:
         state = state.after(change)

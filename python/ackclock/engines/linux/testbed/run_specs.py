@@ -14,7 +14,7 @@ from ackclock.plan import Plan
 
 
 def order(plan: Plan, seed: int, testbed: Testbed, host: Host, first_port: int, captures: int) -> dict[str, Any]:
-    """The order of one host; its captures are files of that number."""
+    """Return the run spec of one host; its captures are files of that number."""
     options, ways = plan.options["linux"], testbed.ways(plan)
     queues = [{"link": 0, "namespace": host.name, "device": host.to_receivers, "handle": disciplines.HANDLE}]
     losses = [{"link": 0, "namespace": host.name, "device": router.LOSING, "handle": LOST}]

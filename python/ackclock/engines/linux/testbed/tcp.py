@@ -39,7 +39,7 @@ def metrics(plan: Plan, testbed: Testbed, host: Host, mtu: int) -> dict[str, str
 
 
 def sockets(plan: Plan) -> list[dict[str, Any] | None]:
-    """The options of each group's sockets, for an order; with packets of several sizes, the segments' size."""
+    """The options of each group's sockets, for a run spec; with packets of several sizes, the segments' size."""
     every = [stack.socket(group) for group in plan.groups]
     if _sizes(plan) < 2:
         return every
