@@ -47,7 +47,7 @@ def flow_of(view: RunView) -> single_flow.SingleFlow:
 
 def in_integer_packets(view: RunView) -> bool:
     """Return True if the run's windows are whole packets: the second interpretation."""
-    return flow_of(view).whole == "window"
+    return flow_of(view).rounding == "window"
 
 
 def threshold_s(buffer: str, view: RunView) -> float | None:

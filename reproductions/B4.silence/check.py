@@ -8,6 +8,7 @@ from typing import Any
 
 import polars as pl
 
+from ackclock import capture
 from ackclock.capture import trace_statistics
 from ackclock.gallery import Measured, Row, near, ratio
 from ackclock.gallery.entry import Published
@@ -54,13 +55,13 @@ DEEP = "10-deep"
 CAUSES = {"host": (0.25, 0.075), "machine": (0.5, 0.075), "capture": (0.8, 0.075)}
 
 
-def imposed(case: str, capture: Path) -> Any:
+def imposed(case: str, file: Path) -> Any:
     """The host stands still, then the machine is paused, then the capture loses packets: when, and who rested then.
 
     And what was told of the path before: behind a silence it is as if there had been none.
     """
-    path = capture.read([capture]).analysis["path"]
-    records = pcap.read(capture)
+    path = capture.read([file]).analysis["path"]
+    records = pcap.read(file)
     whole_ns = records[-1].time_ns
     truth, added_ns = {}, 0
     for cause, (begin, length) in CAUSES.items():
@@ -68,7 +69,7 @@ def imposed(case: str, capture: Path) -> Any:
         truth[cause] = {"window_s": (1e-9 * at_ns, 1e-9 * (at_ns + by_ns)), "resting": sorted(resting(records, at_ns))}
         records = _with(records, cause, at_ns, by_ns)
         added_ns += 0 if cause == "capture" else by_ns
-    pcap.write(capture, records)
+    pcap.write(file, records)
     return {"silences": truth, "path": path}
 
 

@@ -78,7 +78,7 @@ def dropped(bed: Testbed, device: str) -> int:
 @pytest.mark.usefixtures("unchanged")
 def test_a_slow_router_is_detected_in_both_directions(bed: Testbed):
     before = dropped(bed, "left")
-    result = responses(bed, "--for", "1.5s", "--flows", "4", "--repeats", "1", "--out", str(bed.folder / "found"))
+    result = responses(bed, "--duration", "1.5s", "--flows", "4", "--repeats", "1", "--out", str(bed.folder / "found"))
     drops = dropped(bed, "left") - before
     network = result["network"]
     to, back = network["cells"]
@@ -202,7 +202,7 @@ def disks(bed: Testbed) -> tuple[str, ...]:
 
 @pytest.mark.usefixtures("unchanged")
 def test_transfers_between_disks_take_turns_with_those_between_memories(bed: Testbed):
-    words = ("--for", "1.5s", "--flows", "2", "--repeats", "1", "--out", str(bed.folder / "disks"))
+    words = ("--duration", "1.5s", "--flows", "2", "--repeats", "1", "--out", str(bed.folder / "disks"))
     result = responses(bed, *words, *disks(bed))
     network = result["network"]
     assert [(cell["direction"], cell["medium"]) for cell in network["cells"]] == [
@@ -221,7 +221,7 @@ def test_transfers_between_disks_take_turns_with_those_between_memories(bed: Tes
 def test_a_file_is_what_is_sent(bed: Testbed):
     path = bed.folder / "sent"
     path.write_bytes(bytes(100_000))
-    words = ("--for", "1s", "--flows", "1", "--repeats", "1", "--direction", "to")
+    words = ("--duration", "1s", "--flows", "1", "--repeats", "1", "--direction", "to")
     result = responses(bed, *words, "--file", str(path))
     (_, file) = result["network"]["cells"]
     assert set(file["waits"]) == {"this host"}

@@ -11,7 +11,7 @@ import pytest
 import ackclock as ac
 from ackclock import engines
 from ackclock.dataset import Dataset, Spool
-from ackclock.engines.engine import RunOptions, manifest
+from ackclock.engines.engine import Engine, RunOptions, manifest
 from ackclock.errors import InputError, Unsupported, UnsupportedError
 from ackclock.experiments import runner
 
@@ -28,7 +28,7 @@ congestion = "cubic"
 """
 
 
-class FakeEngine:
+class FakeEngine(Engine):
     """Writes the seed into the flows table; later seeds finish first."""
 
     name = "fake"
@@ -40,7 +40,7 @@ class FakeEngine:
     def __init__(self) -> None:
         self.started, self.threads = [], set()
 
-    def check(self, plan):
+    def unsupported(self, plan):
         return [Unsupported(name, self.name, ("linux",)) for name in self.missing]
 
     def is_stochastic(self, plan):

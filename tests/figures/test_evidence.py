@@ -33,7 +33,7 @@ def test_what_has_no_unit_appears_as_it_is():
         "known": None,
     }
     line = numbers.evidence_line(result)
-    assert line == "limited control, segments lost 1,353, rtt ratio 2.393, net.ipv4.tcp_rmem 16,384, known –"
+    assert line == "limited cwnd, segments lost 1,353, rtt ratio 2.393, net.ipv4.tcp_rmem 16,384, known –"
 
 
 def test_a_value_that_is_not_given_has_no_interval():

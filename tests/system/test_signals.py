@@ -149,7 +149,7 @@ def test_an_interrupted_sweep_resumes(tmp_path):
     _, err = process.communicate(timeout=60)
     if process.returncode != 0:  # it may have been done already
         assert process.returncode == 143
-        assert err == ("interrupted; what is done is kept in results/sweep-packet-sweep: the same command resumes\n")
+        assert err == ("interrupted; finished runs are kept in results/sweep-packet-sweep: the same command resumes\n")
     again = begun(tmp_path, *command)
     assert again.wait(timeout=120) == 0
     again.communicate()

@@ -46,7 +46,6 @@ LESS = (
     "slowdown_",
     "syn_retransmission_",
     "timeouts",
-    "tracking_error",
     "unfinished",
 )
 

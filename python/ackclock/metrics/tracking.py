@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from ackclock.metrics.metric import Metric
 from ackclock.metrics.protocols import Recorded
 from ackclock.metrics.rows import Array, Column
 from ackclock.metrics.view import RunView, runs
@@ -104,9 +103,3 @@ _OFF = ("cwnd", "w_cubic", "w_est")
 
 def _off(cwnd: Column, w_cubic: Column, w_est: Column) -> Array:
     return np.abs(np.asarray(cwnd - np.maximum(w_cubic, w_est), dtype=np.float64))
-
-
-METRICS = (
-    Metric("tracking_error", "segments", "Distance of CUBIC's window from its curve", tracking_error),
-    Metric("plateau_s", "s", "Time of CUBIC's window on its plateau", plateau_s),
-)

@@ -293,6 +293,6 @@ def test_an_idle_link_gives_no_timing_quality():
 
 def test_a_late_sample():
     kept = timing_quality.measured(plan(), tables_of([0] * 4, [0.0] * 4, (0.005, 0.015)))
-    assert (kept["late_mean_s"], kept["late_max_s"], kept["samples_left_out"]) == (0.005, 0.015, 2)
+    assert (kept["late_mean_s"], kept["late_max_s"], kept["skipped_samples"]) == (0.005, 0.015, 2)
     (doubt,) = timing_quality.doubts(plan(), kept)
     assert doubt == "this machine could not keep up: a sample came 15 ms late, of 10 ms"

@@ -338,7 +338,7 @@ SWEEPING = """
 import sys
 from ackclock.experiments.sweep import folder as parts, executor
 parts.PART_S = parts.PART_SHARE = 0.0
-work.MAX_IN_TASK = 1
+executor.MAX_IN_TASK = 1
 import ackclock as ac
 if __name__ == "__main__":
     ac.sweep(sys.argv[1], "linux", out=sys.argv[2], jobs=2, metrics=["utilisation", "jain"])

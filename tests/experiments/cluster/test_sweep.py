@@ -138,7 +138,7 @@ def test_an_interrupt_keeps_what_is_done_and_the_workers_stop(two, swept, tmp_pa
     client.send_signal(signal.SIGINT)
     said = client.communicate(timeout=30)[1]
     assert client.returncode == 128 + signal.SIGINT
-    assert said.strip().splitlines()[-1].startswith("interrupted; what is done is kept")
+    assert said.strip().splitlines()[-1].startswith("interrupted; finished runs are kept")
     while _busy(worker):
         assert time.monotonic() < deadline_s, "a worker goes on with what nobody waits for"
 

@@ -13,7 +13,7 @@ from scipy import stats
 import ackclock as ac
 from ackclock import engines
 from ackclock.cli.program import application
-from ackclock.engines.engine import manifest
+from ackclock.engines.engine import Engine, manifest
 from ackclock.engines.packet import PacketEngine
 from ackclock.errors import Unsupported
 from ackclock.experiments.compare.difference import Sample, difference
@@ -48,13 +48,13 @@ class OtherSeeds(PacketEngine):
         return replace(found, manifest={**found.manifest, "engine": self.name, "runs": [run]})
 
 
-class Model:
+class Model(Engine):
     """Knows one mean, is deterministic, and cannot do everything."""
 
     name = "model"
-    has = frozenset()
+    supported_features = frozenset()
 
-    def check(self, plan):
+    def unsupported(self, plan):
         return [Unsupported("more than two flows", self.name)] if len(plan.flows) > 2 else []
 
     def is_stochastic(self, plan):
@@ -137,7 +137,7 @@ def test_what_an_engine_cannot_run_is_left_out_with_the_reason():
     plan = ac.loads(SCENARIO.replace("count = 2", "count = 3").replace("repeats = 4", "")).plan()
     found = ac.compare(plan, ["model", "packet"])
     assert found.engines == ["packet"]
-    (reason,) = map(str, found.refused["model"])
+    (reason,) = map(str, found.unsupported["model"])
     assert reason.startswith('Unsupported: engine "model" has no more than two flows')
 
 
@@ -205,7 +205,7 @@ def test_status_3_only_if_no_engine_can_run_it(tmp_path, monkeypatch):
     assert able.exit_code == 0
     assert 'Unsupported: engine "model" has no more than two flows' in able.stdout
     assert "–" in able.stdout
-    monkeypatch.setattr(OtherSeeds, "check", lambda self, plan: [Unsupported("patience", "twin")])
+    monkeypatch.setattr(OtherSeeds, "unsupported", lambda self, plan: [Unsupported("patience", "twin")])
     none = call("three.toml", "--engine", "model,twin")
     assert none.exit_code == 3
     assert none.stderr.count("Unsupported: ") == 2

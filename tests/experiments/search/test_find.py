@@ -42,7 +42,7 @@ QUICK = parse_constraint("queue_delay_p95 <= 20ms")
 
 
 def search_question(*varied, constraints=(UTILISED,), text=SCENARIO, **more) -> Question:
-    return question(planning.loads(text), varied, constraints, more.pop("goals", ()), **more)
+    return question(planning.loads(text), varied, constraints, more.pop("objectives", ()), **more)
 
 
 LIMITS = vary("limit=2p..40p")

@@ -52,7 +52,7 @@ KILLED = """
 import sys
 from ackclock.experiments.sweep import folder as parts, executor
 parts.PART_S = parts.PART_SHARE = 0.0
-work.MAX_IN_TASK = 1
+executor.MAX_IN_TASK = 1
 import ackclock as ac
 if __name__ == "__main__":
     ac.sweep(sys.argv[1], out=sys.argv[2], jobs=2)
@@ -120,7 +120,7 @@ def test_the_number_of_processes_does_not_matter(place, uninterrupted):
 
 def scan(folder: Path, table: str) -> pl.LazyFrame:
     """A table of the parts that count."""
-    return scan_files(folder, result, read_manifest(folder).files)
+    return scan_files(folder, table, read_manifest(folder).files)
 
 
 def runs_in(folder: Path) -> set[int]:
@@ -311,7 +311,7 @@ FAILING = """
 import sys
 from ackclock.engines import packet
 from ackclock.experiments.sweep import executor
-work.MAX_IN_TASK = 1
+executor.MAX_IN_TASK = 1
 run = packet.PacketEngine.run
 def fails(self, plan, seed, options=None):
     if seed == 3 and plan.links[0].queue.parameters["limit_packets"] == 8:
@@ -390,6 +390,6 @@ def test_an_interrupt_keeps_finished_runs_and_explains_how_to_continue(tmp_path,
     os.killpg(begun.pid, signal.SIGINT)
     _, told = begun.communicate(timeout=60)
     assert begun.returncode == 130
-    assert told == "interrupted; what is done is kept in out: the same command resumes\n"
+    assert told == "interrupted; finished runs are kept in out: the same command resumes\n"
     assert runs_in(tmp_path / "out")
     assert has_ended(begun.pid)

@@ -51,9 +51,8 @@ def parse_files(given: Iterable[str]) -> dict[str, str]:
                 f"--file: found {shown(text)}; expected a folder or file here, or :PATH for the other host"
             )
         if endpoint in places:
-            raise InputError(
-                f"--file: found two places {endpoint}; expected one on each side (:PATH is the other host's)"
-            )
+            side = "here" if endpoint == LOCAL else "there"
+            raise InputError(f"--file: found two places {side}; expected one on each side (:PATH is the other host's)")
         places[endpoint] = place
     return places
 
