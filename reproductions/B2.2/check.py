@@ -88,7 +88,7 @@ def tcp_share(view: RunView) -> float | None:
 def min_difference_p(view: RunView) -> float | None:
     """D_min at the printed round trip, without a buffer, in packets."""
     flow = flow_of(view)
-    return None if in_integer_packets(view) else single_flow.least_difference(flow, flow.pipe_p)
+    return None if in_integer_packets(view) else single_flow.min_difference(flow, flow.pipe_p)
 
 
 MEASURES = {buffer: partial(threshold_s, buffer) for buffer in BUFFERS_P} | {
