@@ -38,7 +38,7 @@ SUFFIXES = {"time": "_s", "rate": "_bps", "bytes": "_bytes", "packets": "_packet
 #: Accepted range of a size in bandwidth–delay products.
 BDP_BOUNDS: tuple[SizeUnit, float, float] = ("bdp", 0.001, 1000.0)
 
-#: The same of a number of packets, where bytes may be given so.
+#: Bounds of a number of packets, where bytes may be written as packets.
 PACKET_BOUNDS: tuple[SizeUnit, float, float] = ("p", 1.0, 1e9)
 
 Form = TypeVar("Form")

@@ -15,7 +15,7 @@ from ackclock.errors import InputError
 from ackclock.system import files
 from ackclock.system.temporary import is_temporary
 
-#: The file that gives what a result is.
+#: The file that identifies a result.
 MANIFEST = "manifest.json"
 
 #: Longest manifest, in bytes.
@@ -42,7 +42,7 @@ class Kind(Enum):
     OTHER = "something that is not an ackclock result"
 
 
-#: The key of a manifest that gives what a result is; a run's has none of them.
+#: The key of a manifest that identifies the kind of a result; a run's has none of them.
 KEYS = {
     "capture": Kind.CAPTURE,
     "host": Kind.HOST,

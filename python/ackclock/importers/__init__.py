@@ -5,7 +5,7 @@
     data.metrics()
 
 One file a program; each gives `measured.Run`s, of which `measured.dataset` makes tables. What a program does not say
-is null, a table of which it gives nothing is absent.
+is null, a table for which it has no data is absent.
 
 To add one, write a file with `recognises` (does a text look like its own?) and `read`, and add it to `KINDS`.
 """

@@ -21,7 +21,7 @@
     metrics.robustness(data, baseline)             # what is left of each metric under a challenge
     metrics.responsiveness_at(data, [20, 40])      # how soon it is steady again after these instants
 
-To add one, write a function of a `RunView` whose docstring gives what it is and where it comes from, and add it to its
+To add one, write a function of a `RunView` whose docstring defines it and cites its source, and add it to its
 file's `METRICS`; with ranks, if it is a main one.
 """
 
@@ -167,7 +167,7 @@ def epochs(data: Recorded, between: tuple[float, float] | None = None, rule: str
 
     `run`, `seed`; `epoch`, its number in the run; `start_s` and `end_s`, its first and last drop; `drops`, packets
     dropped; `flows_hit`, the synchronised flows: those that lost one; `flows_active` that were there; `share`, hit out
-    of active. `between` looks at a part of each run (seconds); `rule` gives what an epoch is: "gap", "first" or
+    of active. `between` selects a part of each run (seconds); `rule` defines an epoch: "gap", "first" or
     "per RTT" (`metrics.epoch_rules`); None: as the scenario gives.
     """
     result = [

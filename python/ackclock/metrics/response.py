@@ -1,7 +1,7 @@
 """Response times: completion times by size, for each `[[flows]]` and `[[traffic]]` entry.
 
 Braud 2016 calls it the conditional response time (figures 7-5 and 7-7) and warns of its right end: the longest
-transfers do not finish while one measures, and those that do are the lucky ones (section 7.4.1). So each row gives how
+transfers do not finish while one measures, and those that do are the lucky ones (section 7.4.1). So each row shows how
 many did not, and gives the Kaplan–Meier mean beside the plain one. In captures a connection that is still open stands
 with the size that was delivered so far: by size it may stand too low, by group it makes no difference.
 """

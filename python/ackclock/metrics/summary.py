@@ -4,8 +4,7 @@ The interval is Student's: mean ± t(0.975, n − 1) · s / √n. With the usual
 bootstrap of five values, BCa included, can only rearrange those five and covers the mean in much less than 95 % of
 the cases, while the t interval widens as it should (±12.7 s/√2 at n = 2). It supposes that a metric's values over seeds
 are roughly normal, which averages over a run are. Where it reaches beyond what the metric can be (a negative count, a
-share above 1) it is cut there, which leaves its coverage as it is. One run has no interval: it is null, and n = 1
-gives why.
+share above 1) it is cut there, which leaves its coverage as it is. One run has no interval: it is null, with n = 1.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 A transfer that is under way when the run ends has taken at least as long as it was watched. To leave it out makes the
 mean too small, for it is the long ones that do not end: Braud 2016 section 7.4.1 calls those that do the lucky ones.
-The estimate uses each transfer for as long as it was watched. It supposes that being cut off gives nothing about how
-much longer it would have taken, which the end of a run does not.
+The estimate uses each transfer for as long as it was watched. It assumes that censoring is independent
+of how much longer a transfer would have taken, as the end of a run is.
 """
 
 from __future__ import annotations

@@ -118,7 +118,7 @@ def _losses(cells: Iterable[CellResult], sender: Endpoint, receiver: Endpoint) -
         f"With {_flows(worst)}, {sender.name} retransmitted {_percent(share)} of its packets to {receiver.name}; "
         f"{_percent(lost)} did not arrive.",
         {"retransmitted": share, "lost": lost, "flows": worst.cell.flows},
-        "A capture gives why: ackclock doctor FILE." if share >= OFTEN else "",
+        "A capture shows why: ackclock doctor FILE." if share >= OFTEN else "",
         bad=share >= OFTEN,
     )
 

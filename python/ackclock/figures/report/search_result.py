@@ -130,7 +130,7 @@ def _certainty(subject: Subject) -> str:
     if subject.seeds < 2 and not subject.bottlenecks:
         return "It was seen once: nothing tells how much another time would differ, and no interval is given."
     if subject.seeds < 2:
-        return "This is one run: it gives nothing about how much another would differ, and no interval is given."
+        return "This is one run: it does not show how much another would differ, so there is no interval."
     runs = counted(subject.seeds, "run")
     return f"Values are means over {runs} with different seeds; the intervals below are 95 % confidence intervals."
 
