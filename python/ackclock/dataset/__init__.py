@@ -1,6 +1,6 @@
 """The dataset: the result that every engine writes and every figure and metric reads.
 
-A dataset is a few tidy tables (their columns are in `tables.py`) and a manifest that records how they came about. It may
+A dataset is a few tidy tables (their columns are in `tables.py`) and a manifest that records their origin. It may
 live in memory or as Parquet parts in a folder; a `Spool` collects a run's rows and moves them to disk before they
 fill the memory. On disk:
 

@@ -1,8 +1,8 @@
 """Completion times of finite transfers, RFC 5166's throughput as the user sees it.
 
 A run ends before its last transfers do. `fct_mean_s` and `fct_p95_s` leave those out, and since it is
-the long ones that do not end, they are too small by some amount (Braud 2016 section 7.4.1). `unfinished` counts how many
-were left out; `fct_km_mean_s` and `fct_km_median_s` count each for as long as it was watched.
+the long ones that do not end, they are too small by some amount (Braud 2016 section 7.4.1). `unfinished` counts those
+left out; `fct_km_mean_s` and `fct_km_median_s` count each for as long as it was watched.
 
 A capture ends as a run does: of the connections that were opened in it, those that were not closed are unfinished. The
 size of one is not known; what was delivered stands for it. Connections that began before the capture are left out.
