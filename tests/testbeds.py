@@ -33,7 +33,7 @@ IMPATIENT = """
 import runpy
 from ackclock.engines.linux import testbed
 from ackclock.hosts import agent
-agent.PATIENCE_S, agent.ALIVE_S, testbed.SILENT_S, testbed.CLOCK_S = 3, 0.5, 2.0, 0.3
+agent.PATIENCE_S, agent.ALIVE_S, testbed.MAX_STALL_S, testbed.CLOCK_S = 3, 0.5, 2.0, 0.3
 runpy.run_module("ackclock", run_name="__main__")
 """
 
