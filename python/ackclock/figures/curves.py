@@ -92,21 +92,6 @@ class Queue:
     limit_p: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class Responses:
-    """Mean completion times of a group by size (NaN where unknown), and how many transfers finished."""
-
-    label: str
-    sizes_bytes: Array
-    means_s: Array
-    lows_s: Array
-    highs_s: Array
-    km_means_s: Array
-    cut: npt.NDArray[np.bool_]
-    finished: int
-    unfinished: int
-
-
 def flow_labels(rows: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
     """Return `flow 3`, or `flow 3 cubic` where the flows' CCAs differ."""
     differ = len({row["congestion"] for row in rows}) > 1
@@ -309,34 +294,6 @@ def sum_label(lines: Lines) -> str:
 def loss_epochs(view: RunView) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return the drops with their epoch, and the epochs (see `metrics.epoch`)."""
     return view.cached(epoch.drops_by_epoch), view.cached(epoch.epochs)
-
-
-def responses(result: pl.DataFrame) -> list[Responses]:
-    """Return the lines of `metrics.response_times`, one a group, at the geometric mean of each bin's ends.
-
-    `km_means_s` counts unfinished transfers, `cut` gives where there are some. Raises `InputError` if no transfer of
-    known size was finished.
-    """
-    valid = result.filter(pl.col("n") > 0, pl.col("size_low_bytes") > 0)
-    if not valid.height:
-        raise InputError("the result has no finished transfers to draw")
-    return [_responses(rows) for rows in valid.partition_by("group", maintain_order=True)]
-
-
-def _responses(rows: pl.DataFrame) -> Responses:
-    ends = [rows[name].cast(pl.Float64).to_numpy() for name in ("size_low_bytes", "size_high_bytes")]
-    left = rows["unfinished"].to_numpy()
-    return Responses(
-        label=str(rows["label"][0]),
-        sizes_bytes=np.sqrt(ends[0] * ends[1]),
-        means_s=rows["mean_s"].to_numpy(),
-        lows_s=rows["ci95_low_s"].to_numpy(),
-        highs_s=rows["ci95_high_s"].to_numpy(),
-        km_means_s=rows["km_mean_s"].to_numpy(),
-        cut=left > 0,
-        finished=int(rows["n"].sum()),
-        unfinished=int(left.sum()),
-    )
 
 
 def thinned(x: Array, y: Array, points: int) -> tuple[Array, Array]:

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ackclock.figures import charts, numbers, phase
-from ackclock.figures.charts import Swept
+from ackclock.figures import numbers, phase, sweep_axes
+from ackclock.figures.sweep_axes import Swept
 from ackclock.metrics import METRICS
 from ackclock.metrics.protocols import PHASE
 from ackclock.metrics.summary import student_quantile
@@ -110,7 +110,7 @@ def _points(sweep: Swept, metric: str) -> list[_Point]:
 
 
 def _name(sweep: Swept, point: Mapping[str, Any]) -> str:
-    pairs = zip(short_keys(sweep.axes), charts.values_of(sweep, point), strict=True)
+    pairs = zip(short_keys(sweep.axes), sweep_axes.values_of(sweep, point), strict=True)
     return ", ".join(f"{key} {value}" for key, value in pairs)
 
 

@@ -11,8 +11,8 @@ from io import StringIO
 from typing import Any
 
 from ackclock.errors import InputError
-from ackclock.figures import charts, numbers
-from ackclock.figures.charts import Swept
+from ackclock.figures import numbers, sweep_axes
+from ackclock.figures.sweep_axes import Swept
 from ackclock.input.fields import nearest, shown
 from ackclock.metrics import METRICS, full_name, main
 from ackclock.scenario import swept_quantities
@@ -43,7 +43,7 @@ def table(sweep: Swept, form: str, metrics: Sequence[str] = ()) -> str:
         return _csv(sweep, names)
     heads = [*short_keys(sweep.axes), *map(_head, names, (_scale(sweep, name)[1] for name in names))]
     rows = [
-        [*charts.values_of(sweep, point), *(_cell(point, name, _scale(sweep, name)[0]) for name in names)]
+        [*sweep_axes.values_of(sweep, point), *(_cell(point, name, _scale(sweep, name)[0]) for name in names)]
         for point in sweep.points
     ]
     write = {"latex": _latex, "markdown": _markdown}

@@ -12,7 +12,7 @@ from rich.text import Text
 from ackclock.experiments.search.grid import Grid
 from ackclock.experiments.sweep.result import Sweep
 from ackclock.figures import numbers, sweep_summary
-from ackclock.figures.charts import values_of
+from ackclock.figures.sweep_axes import values_of
 from ackclock.metrics import METRICS, main
 from ackclock.scenario.points import short_keys
 

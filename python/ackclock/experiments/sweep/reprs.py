@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ackclock import repr_format
-from ackclock.figures import charts, numbers, sweep_summary
+from ackclock.figures import numbers, sweep_axes, sweep_summary
 from ackclock.metrics import METRICS, main
 from ackclock.scenario.points import label, short_keys
 
@@ -27,7 +27,7 @@ def html(sweep: Any) -> str:
     names = _metrics(sweep)
     heads = [*short_keys(sweep.axes), *(METRICS[name].label for name in names)]
     rows = [
-        [*charts.values_of(sweep, point), *(_cell(point["summary"][name], name) for name in names)]
+        [*sweep_axes.values_of(sweep, point), *(_cell(point["summary"][name], name) for name in names)]
         for point in sweep.points[:MAX_ROWS]
     ]
     left = len(sweep.points) - len(rows)

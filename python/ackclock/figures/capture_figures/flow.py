@@ -7,7 +7,7 @@ import numpy as np
 from ackclock.errors import InputError
 from ackclock.figures import figure_spec, numbers
 from ackclock.figures.capture_figures.part import Between, Part, array
-from ackclock.figures.figure_spec import Drawing, Line, Panel, Points, Reference, Stack
+from ackclock.figures.figure_spec import Axis, Drawing, Line, Panel, Points, Reference, Stack
 from ackclock.metrics.view import Array, RunView
 
 #: The receiver's window is drawn up to so many times all else: what is far above does not limit, and would hide it.
@@ -37,11 +37,10 @@ def pipe(view: RunView, flow: int | None = None, between: Between = None) -> Dra
         near = np.where(window < NEAR * figure_spec.span([in_flight, cwnd]), window, np.nan)
         if not np.isnan(near).all():
             lines.append(Line("receiver’s window", array(windows["time_s"]), near, figure_spec.GREY))
-    heading = f"Pipe and window of {part.name(number)}"
+    title = f"Pipe and window of {part.name(number)}"
     caption = "What is under way (RFC 6675’s pipe), and the windows that bound it."
-    return Drawing(
-        "pipe", heading, caption, (Panel("Under way (segments)", lines),), part.start_s, part.end_s, precise=True
-    )
+    panel = Panel(Axis("Under way (segments)", "segments", from_zero=True), lines)
+    return part.drawing("pipe", "Pipe and windows", title, caption, panel)
 
 
 def rtt(view: RunView, flow: int | None = None, between: Between = None) -> Drawing:
@@ -56,12 +55,11 @@ def rtt(view: RunView, flow: int | None = None, between: Between = None) -> Draw
     rows = view.flows
     base_s = rows.filter(rows["flow"] == number)["base_rtt_s"].item()
     references = (Reference(base_s / unit_s, f"shortest\n{numbers.value(base_s, 's')}"),) if base_s else ()
-    lines = [Line("smoothed RTT", array(samples["time_s"]), srtt_s / unit_s, figure_spec.RED)]
-    heading = f"Round-trip time of {part.name(number)}"
+    lines = [Line("smoothed RTT", array(samples["time_s"]), srtt_s / unit_s, figure_spec.RED, listed=False)]
+    title = f"Round-trip time of {part.name(number)}"
     caption = f"The smoothed RTT; half of the samples are below {numbers.value(float(np.median(srtt_s)), 's')}."
-    return Drawing(
-        "rtt", heading, caption, (Panel(f"RTT ({unit})", lines, references),), part.start_s, part.end_s, precise=True
-    )
+    panel = Panel(Axis(f"RTT ({unit})", unit, from_zero=True), lines, references)
+    return part.drawing("rtt", "Round-trip times", title, caption, panel)
 
 
 #: Limit → its words and colour.
@@ -100,11 +98,10 @@ def limits(view: RunView, flow: int | None = None, between: Between = None) -> D
     looks = [list(STYLES.values())[number] for number in seen]
     names, colours = tuple(name for name, _ in looks), tuple(colour for _, colour in looks)
     stack = Stack(names, edges, heights[seen] / factor, colours)
-    heading = f"What limited {part.name(number)}"
+    title = f"What limited {part.name(number)}"
     caption = "Acknowledged data, coloured by what held the sender back at the time."
-    return Drawing(
-        "limits", heading, caption, (Panel(f"Throughput ({unit})", [stack]),), part.start_s, part.end_s, precise=True
-    )
+    panel = Panel(Axis(f"Throughput ({unit})", unit, from_zero=True), [stack])
+    return part.drawing("limits", "What limited the throughput", title, caption, panel)
 
 
 def _spread(edges: Array, begun_s: Array, over_s: Array, values: Array) -> Array:

@@ -8,7 +8,8 @@ import numpy as np
 import polars as pl
 
 from ackclock.errors import InputError
-from ackclock.figures import numbers
+from ackclock.figures import figure_spec, numbers, overlay
+from ackclock.figures.figure_spec import Drawing, Panel
 from ackclock.metrics.view import Array, RunView
 
 #: From, until: in seconds.
@@ -69,6 +70,12 @@ class Part:
         captured = self.view.data.scan("captured")
         rows = captured.filter((pl.col("run") == self.view.run) & (pl.col("flow") == flow)).select("mss").collect()
         return float(rows["mss"][0] or 1448) if rows.height else 1448.0
+
+    def drawing(self, key: str, heading: str, title: str, caption: str, panel: Panel) -> Drawing:
+        """Return a figure of one panel over this part."""
+        x, subtitle = figure_spec.over_time(self.start_s, self.end_s), overlay.origin(self.view.data)
+        caption = f"{title}. {caption} Drag to zoom, double-click to see all."
+        return Drawing(key, heading, caption, [panel], x, row_in=2.4, title=title, subtitle=subtitle, precise=True)
 
 
 def array(column: pl.Series) -> Array:

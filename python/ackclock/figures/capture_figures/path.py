@@ -10,7 +10,7 @@ import polars as pl
 from ackclock.errors import InputError
 from ackclock.figures import figure_spec, numbers
 from ackclock.figures.capture_figures.part import Between, Part, array
-from ackclock.figures.figure_spec import Drawing, Panel, Points, Reference, Strokes
+from ackclock.figures.figure_spec import Axis, Drawing, Panel, Points, Reference, Strokes
 from ackclock.metrics.view import RunView
 
 
@@ -37,17 +37,10 @@ def level(view: RunView, flow: int | None = None, between: Between = None) -> Dr
     depth = path.get("depth_bytes")
     references = (Reference(depth / factor, f"depth\n{numbers.value(depth, 'bytes')}"),) if depth else ()
     limiter, rate = path.get("limiter", "limiter"), numbers.value(path.get("rate_bps"), "bit/s")
-    heading = f"What came above {rate} ({limiter})"
+    title = f"What came above {rate} ({limiter})"
     caption = f"Bytes of all flows above {rate}: a policer drops where they reach its depth, and only there."
-    return Drawing(
-        "level",
-        heading,
-        caption,
-        (Panel(f"Level ({unit})", layers, references),),
-        part.start_s,
-        part.end_s,
-        precise=True,
-    )
+    panel = Panel(Axis(f"Level ({unit})", unit, from_zero=True), layers, references)
+    return part.drawing("level", "What came above the limiter’s rate", title, caption, panel)
 
 
 #: Words and colour → the classes of stalls that are meant.
@@ -77,7 +70,7 @@ def stalls(view: RunView, flow: int | None = None, between: Between = None) -> D
     """
     part = Part.of(view, between)
     expected = pl.lit(value=True) if flow is None else pl.col("flow") == part.flow(flow)
-    heading = "Stalls of all flows" if flow is None else f"Stalls of {part.name(flow)}"
+    title = "Stalls of all flows" if flow is None else f"Stalls of {part.name(flow)}"
     flows = view.data.scan("flows").filter((pl.col("run") == view.run) & expected)
     stalls = view.data.scan("stalls").filter((pl.col("run") == view.run) & expected).collect()
     idle = np.setdiff1d(view.requests, stalls["flow"].to_numpy())
@@ -93,10 +86,11 @@ def stalls(view: RunView, flow: int | None = None, between: Between = None) -> D
     places = pl.DataFrame({"flow": lives["flow"], "place": np.arange(lives.height, dtype=float)})
     rows = lives.join(places, on="flow")
     layers = [_lives(rows, part.end_s), *_stalls(stalls.join(places, on="flow"))]
-    names = tuple(f"flow {number}" for number in lives["flow"]) if lives.height <= 12 else ()
-    panel = Panel("Flow (number, in the order of their beginnings)" if not names else "", layers, (), False, names)
+    axis = Axis("Flow (number, in the order of their beginnings)")
+    if lives.height <= figure_spec.MAX_LINES:
+        axis = figure_spec.named("", [f"flow {number}" for number in lives["flow"]])
     caption = "A thin line while a flow lives, a bar while nothing of it is to be seen."
-    return Drawing("stalls", heading, caption, (panel,), part.start_s, part.end_s, precise=True)
+    return part.drawing("stalls", "Stalls", title, caption, Panel(axis, layers))
 
 
 def _lives(rows: pl.DataFrame, end_s: float) -> Strokes:

@@ -11,27 +11,36 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from ackclock import metrics
 from ackclock.dataset import Dataset
 from ackclock.errors import InputError
-from ackclock.figures import phase
-from ackclock.figures.report import comparison, figures, page, rows, search_result
-from ackclock.figures.report.plotly import Figure
+from ackclock.figures import capture_figures, numbers, phase, result_figures, run_figures
+from ackclock.figures.figure_spec import Drawing
+from ackclock.figures.report import page, rows, search_result
+from ackclock.figures.report.drawing import Figure, possible
 from ackclock.figures.report.runs import Runs, gathered
 from ackclock.figures.report.search_result import Subject
-from ackclock.metrics import RunView, Summary
-from ackclock.metrics.protocols import PHASE
+from ackclock.metrics import RunView, Summary, epoch
+from ackclock.metrics.protocols import PHASE, Recorded
+from ackclock.metrics.response import response_means
 from ackclock.system.files import readable
 
 #: Points of all curves of a report; about 11 bytes each.
 POINTS = 220_000
 
 TEMPLATE = "report.html.j2"
+
+#: Kinds of figures that only captures have, in the order of the page.
+OF_CAPTURES = ("limits", "stalls", "level", "sequence", "pipe", "rtt")
+
+#: Finished transfers that make the figure of response times worth showing.
+MIN_TRANSFERS = 20
 
 #: Lists in the printed manifest are cut after this many items.
 MAX_ITEMS = 12
@@ -86,7 +95,34 @@ def _of_datasets(datasets: Sequence[Dataset], names: Sequence[str] | None) -> di
 
 def _result(name: str, data: Dataset, points: int) -> Result:
     first, runs = gathered(data)
-    return Result(name, first, runs, runs.summaries, figures.of_result(first, runs, points))
+    return Result(name, first, runs, runs.summaries, _figures(first, runs, points))
+
+
+def _figures(view: RunView, runs: Runs, points: int) -> list[Figure]:
+    """Return all figures of one result: `view` is the run drawn, `runs` are all; about `points` a figure."""
+    of_run = (run_figures.cwnd, run_figures.cwnd_total, run_figures.goodput, run_figures.queue)
+    makers: list[Callable[[], Drawing]] = [
+        *(partial(make, view) for make in of_run),
+        partial(result_figures.cdf, {"": runs.distributions}),
+        partial(_epochs, view),
+        partial(_response, runs.data),
+    ]
+    if "capture" in view.data.manifest:
+        makers += [partial(capture_figures.KINDS[kind], view) for kind in OF_CAPTURES]
+    return [figure for make in makers for figure in possible(make, points)]
+
+
+def _epochs(view: RunView) -> Drawing:
+    if not view.cached(epoch.epochs).height:
+        raise InputError("no packet was dropped at the bottleneck")
+    return run_figures.epochs(view)
+
+
+def _response(data: Recorded) -> Drawing:
+    means = response_means(data)
+    if means["n"].sum() < MIN_TRANSFERS:
+        raise InputError("too few finished transfers for a figure")
+    return result_figures.response(means)
 
 
 def _content(results: Sequence[Result], points: int) -> dict[str, Any]:
@@ -113,7 +149,13 @@ def _content(results: Sequence[Result], points: int) -> dict[str, Any]:
 
 def _shared(results: Sequence[Result], points: int) -> list[Figure]:
     names, views = [result.name for result in results], [result.first for result in results]
-    return comparison.figures(names, views, [result.runs.distributions[0] for result in results], points)
+    distributions = {result.name: result.runs.distributions for result in results}
+    makers: list[Callable[[], Drawing]] = [
+        partial(run_figures.goodputs, names, views),
+        partial(run_figures.backlogs, names, views),
+        partial(result_figures.cdf, distributions),
+    ]
+    return [figure for make in makers for figure in possible(make, points // len(results))]
 
 
 def _section(number: int, result: Result) -> dict[str, Any]:
@@ -150,8 +192,6 @@ def _cards(summaries: Mapping[str, Summary]) -> list[dict[str, str]]:
 
 
 def _card(metric: metrics.Metric, summary: Summary) -> dict[str, str]:
-    from ackclock.figures import numbers
-
     mean, interval = numbers.interval(summary.mean, summary.ci95_low, summary.ci95_high, metric.unit)
     return {"label": metric.label, "value": mean, "interval": interval if summary.n > 1 else ""}
 

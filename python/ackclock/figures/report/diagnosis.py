@@ -6,6 +6,7 @@ The diagnosis comes from above: here it is only what it gives (`_Diagnosis`).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -15,8 +16,7 @@ from ackclock.dataset import Dataset
 from ackclock.figures import capture_figures, numbers
 from ackclock.figures.capture_figures.part import Between
 from ackclock.figures.report import drawing, page
-from ackclock.figures.report.figures import possible
-from ackclock.figures.report.plotly import Figure
+from ackclock.figures.report.drawing import Figure
 from ackclock.metrics.view import RunView, runs
 from ackclock.system.files import readable
 
@@ -109,8 +109,7 @@ def _figures(view: RunView, finding: _Finding, shown: set[tuple[str, Any]]) -> l
         if (kind, between) in shown:
             continue
         shown.add((kind, between))
-        made = possible(lambda: drawing.figure(capture_figures.KINDS[kind](view, flow, between), POINTS))  # noqa: B023
-        figures += [made] if made else []
+        figures += drawing.possible(partial(capture_figures.KINDS[kind], view, flow, between), POINTS)
     return figures
 
 

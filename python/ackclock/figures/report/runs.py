@@ -11,8 +11,8 @@ import polars as pl
 
 from ackclock import metrics
 from ackclock.errors import InputError
-from ackclock.figures.report import distributions
-from ackclock.figures.report.distributions import OfRun
+from ackclock.figures import result_figures
+from ackclock.figures.result_figures import Distributions
 from ackclock.metrics import RunView, Summary, throughput
 from ackclock.metrics.metric import Value
 from ackclock.metrics.protocols import Recorded
@@ -53,7 +53,7 @@ class Runs:
     data: Recorded
     names: tuple[str, ...]
     values: tuple[Mapping[str, Value], ...]
-    distributions: tuple[OfRun, ...]
+    distributions: tuple[Distributions, ...]
     flows: pl.DataFrame
     rates: pl.DataFrame
     flow_count: int
@@ -73,7 +73,7 @@ def gathered(data: Recorded) -> tuple[RunView, Runs]:
         first = first or view
         names.append(view.name)
         values.append(metrics.of_run(view))
-        result.append(distributions.of_run(view))
+        result.append(result_figures.distributions(view))
         flows += _first_flows(view, goodputs)
         rates += _first_rates(view, goodputs)
     if first is None:
