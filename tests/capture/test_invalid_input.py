@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from ackclock import capture, metrics
 from ackclock.cli.program import application
-from ackclock.figures.capture_figures.path import stalls
+from ackclock.figures.capture_figures import stalls
 
 
 def write(path, count: int = 4) -> None:

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from ackclock.figures.report.search_result import Subject, comparison, sentences
+from ackclock.figures.report.sentences import Subject, comparison, sentences
 from ackclock.metrics import Summary
 
 

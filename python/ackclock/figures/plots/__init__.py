@@ -23,7 +23,7 @@ from ackclock.figures import (
     run_figures,
     sweep_figures,
 )
-from ackclock.figures.capture_figures.part import Between
+from ackclock.figures.capture_part import Between
 from ackclock.figures.overlay import Over
 from ackclock.figures.plots import drawing, style
 from ackclock.figures.plots.layout import page

@@ -18,14 +18,14 @@ from pathlib import Path
 from typing import Any
 
 from ackclock import metrics
-from ackclock.dataset import Dataset
+from ackclock.dataset import Dataset, folders
 from ackclock.errors import InputError
 from ackclock.figures import capture_figures, numbers, phase, result_figures, run_figures
 from ackclock.figures.figure_spec import Drawing
-from ackclock.figures.report import page, rows, search_result
+from ackclock.figures.report import sentences, tables
 from ackclock.figures.report.drawing import Figure, possible
-from ackclock.figures.report.runs import Runs, gathered
-from ackclock.figures.report.search_result import Subject
+from ackclock.figures.report.sentences import Subject
+from ackclock.figures.report.tables import Runs, gathered
 from ackclock.metrics import RunView, Summary, epoch
 from ackclock.metrics.protocols import PHASE, Recorded
 from ackclock.metrics.response import response_means
@@ -59,9 +59,7 @@ class Result:
     @property
     def subject(self) -> Subject:
         """Return the facts for the sentences."""
-        return search_result.subject_of(
-            self.name, self.first, self.summaries, self.runs.range_bps, len(self.runs.names)
-        )
+        return sentences.subject_of(self.name, self.first, self.summaries, self.runs.range_bps, len(self.runs.names))
 
 
 def write(results: Sequence[Path | str], out: Path | str) -> Path:
@@ -76,12 +74,12 @@ def write_with_comparison(results: Sequence[Path | str], out: Path | str) -> tup
     """Write the report; return its path and, of several results, the sentences that compare them."""
     names = [readable(Path(os.path.realpath(folder)).name) for folder in results]
     content = _of_datasets([Dataset.read(folder) for folder in results], names)
-    return page.write(page.render(TEMPLATE, **content), out), content["compared"]
+    return write_page(render_page(TEMPLATE, **content), out), content["compared"]
 
 
 def render(datasets: Sequence[Dataset], names: Sequence[str] | None = None) -> str:
     """Return the report as HTML. `names` distinguish datasets whose scenarios' names do not."""
-    return page.render(TEMPLATE, **_of_datasets(datasets, names))
+    return render_page(TEMPLATE, **_of_datasets(datasets, names))
 
 
 def _of_datasets(datasets: Sequence[Dataset], names: Sequence[str] | None) -> dict[str, Any]:
@@ -132,11 +130,11 @@ def _content(results: Sequence[Result], points: int) -> dict[str, Any]:
     summaries, values = [r.summaries for r in results], [r.runs.values for r in results]
     return {
         "title": _title(results),
-        "compared": search_result.comparison([result.subject for result in results]) if len(results) > 1 else [],
+        "compared": sentences.comparison([result.subject for result in results]) if len(results) > 1 else [],
         "sections": sections,
         "shared": shared,
-        "metric_rows": rows.metric_rows(summaries, values),
-        "missing": rows.missing(summaries),
+        "metric_rows": tables.metric_rows(summaries, values),
+        "missing": tables.missing(summaries),
         "names": [result.name for result in results],
         "runs_note": _runs_note(
             [len(result.runs.names) for result in results],
@@ -164,14 +162,14 @@ def _section(number: int, result: Result) -> dict[str, Any]:
         "key": f"result{number}",
         "name": result.name,
         "sentences": [
-            *search_result.sentences(result.subject),
+            *sentences.sentences(result.subject),
             *(phase.sentence(result) for result in _checked(manifest)),
         ],
         "cards": _cards(result.summaries),
         "figures": result.figures,
         "drawn": _drawn(result.first, len(result.runs.names)),
         "warms_up": result.first.warmup_s > 0,
-        "flows": rows.flow_table(result.runs),
+        "flows": tables.flow_table(result.runs),
         "runs": len(result.runs.names),
         "scenario": manifest.get("scenario") or "",
         "file": manifest.get("scenario_path") or "scenario.toml",
@@ -217,7 +215,7 @@ def _runs_note(counts: Sequence[int], *, is_capture: bool) -> str:
 def _title(results: Sequence[Result]) -> str:
     if len(results) == 1:
         return results[0].name
-    return f"{search_result.counted(len(results), 'result').capitalize()} compared"
+    return f"{sentences.counted(len(results), 'result').capitalize()} compared"
 
 
 def _titles(datasets: Sequence[Dataset], names: Iterable[str]) -> list[str]:
@@ -243,3 +241,40 @@ def _cut(value: Any) -> Any:
         left = len(value) - len(kept)
         return [*kept, f"… {left:,} more in manifest.json"] if left else kept
     return value
+
+
+#: Templates, and what they put into the page.
+TEMPLATES = ("page.html.j2", "parts.html.j2", "report.html.j2", "sweep.html.j2", "doctor.html.j2")
+ASSETS = (*TEMPLATES, "report.css", "report.js", "plotly-cartesian.min.js")
+
+
+def render_page(template: str, **content: Any) -> str:
+    """Render a page from one of the templates."""
+    return str(_template(template).render(content))
+
+
+def write_page(text: str, out: Path | str) -> Path:
+    """Write a page atomically and return its path. Raises `InputError` if it cannot be written."""
+    path = Path(out)
+    folders.atomic_write(path, lambda new: new.write_text(text, encoding="utf-8", errors="replace"))
+    return path
+
+
+def _template(name: str) -> Any:
+    from jinja2 import DictLoader, Environment, StrictUndefined
+    from markupsafe import Markup
+
+    assets = Path(__file__).parent / "assets"
+    text = {asset: (assets / asset).read_text(encoding="utf-8") for asset in ASSETS}
+    environment = Environment(
+        loader=DictLoader(text), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.globals["asset"] = lambda asset: Markup(text[asset])  # our own files, not the user's
+    environment.filters["script_json"] = lambda value: Markup(_script_json(value))
+    return environment.get_template(name)
+
+
+def _script_json(value: Any) -> str:
+    """Return JSON that cannot end the script element that contains it."""
+    text = json.dumps(value, separators=(",", ":"), allow_nan=False)
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

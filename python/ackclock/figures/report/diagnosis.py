@@ -14,8 +14,8 @@ import polars as pl
 
 from ackclock.dataset import Dataset
 from ackclock.figures import capture_figures, numbers
-from ackclock.figures.capture_figures.part import Between
-from ackclock.figures.report import drawing, page
+from ackclock.figures.capture_part import Between
+from ackclock.figures.report import drawing, render_page, write_page
 from ackclock.figures.report.drawing import Figure
 from ackclock.metrics.view import RunView, runs
 from ackclock.system.files import readable
@@ -63,7 +63,7 @@ class _Diagnosis(Protocol):
 
 def write(data: Dataset, analysis: Mapping[str, Any], diagnosed: _Diagnosis, out: Path | str) -> Path:
     """Write the page atomically and return its path. Raises `InputError` if it cannot be written."""
-    return page.write(render(data, analysis, diagnosed), out)
+    return write_page(render(data, analysis, diagnosed), out)
 
 
 def render(data: Dataset, analysis: Mapping[str, Any], diagnosed: _Diagnosis) -> str:
@@ -71,7 +71,7 @@ def render(data: Dataset, analysis: Mapping[str, Any], diagnosed: _Diagnosis) ->
     views = list(runs(data))
     findings = list(_findings(views[0] if views else None, diagnosed.findings))
     verdict = diagnosed.verdict.label
-    return page.render(
+    return render_page(
         "doctor.html.j2",
         title=verdict[:1].upper() + verdict[1:],
         summary=analysis["summary"],

@@ -9,7 +9,7 @@ from typing import Any
 from ackclock import metrics
 from ackclock.figures import numbers, sweep_axes, sweep_figures, sweep_summary
 from ackclock.figures.figure_spec import Drawing, Heat, Panel
-from ackclock.figures.report import drawing, page
+from ackclock.figures.report import drawing, render_page, write_page
 from ackclock.figures.sweep_axes import Swept
 
 #: Points of a layer of a figure.
@@ -21,7 +21,7 @@ MAX_ROWS = 500
 
 def write(sweeps: Sequence[Swept], out: Path | str) -> Path:
     """Write the report to `out` atomically and return its path. Raises `InputError`."""
-    return page.write(render(sweeps), out)
+    return write_page(render(sweeps), out)
 
 
 def render(sweeps: Sequence[Swept]) -> str:
@@ -29,7 +29,7 @@ def render(sweeps: Sequence[Swept]) -> str:
     panels = sweep_figures.maps(sweeps[0]) if sweep_figures.is_map(sweeps) else sweep_figures.charts(sweeps)
     figures = [drawing.figure(_drawing(name, panel), POINTS) for name, panel in panels.items()]
     names = list(panels)
-    return page.render(
+    return render_page(
         "sweep.html.j2",
         title=sweeps[0].name,
         engines=", ".join(dict.fromkeys(sweep.engine for sweep in sweeps)),

@@ -13,7 +13,7 @@ import polars as pl
 
 from ackclock.errors import InputError
 from ackclock.figures import figure_spec, numbers
-from ackclock.figures.capture_figures.part import Between, Part, array
+from ackclock.figures.capture_part import Between, Part, array
 from ackclock.figures.figure_spec import Axis, Drawing, Layer, Line, Panel, Points, Strokes
 from ackclock.metrics.view import Array, RunView
 
