@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ackclock.errors import InputError
-from ackclock.figures import figure_spec, numbers, sweep_axes, sweep_summary
+from ackclock.figures import figure_spec, numbers, summary_text, sweep_axes
 from ackclock.figures.figure_spec import Axis, Boxes, Drawing, Heat, Layer, Line, Panel, Points
 from ackclock.figures.sweep_axes import Choice, Swept, named
 from ackclock.input import cli_values
@@ -60,7 +60,7 @@ def swept(
         panels = list(charts(sweeps, chosen, joined=kind != "dot").values())
     if not panels:
         raise InputError("the sweep has no metric to draw")
-    below = f"{engines}: {sweep_summary.how(sweeps)}{', with 95 % intervals' if has_intervals(*panels) else ''}"
+    below = f"{engines}: {summary_text.how(sweeps)}{', with 95 % intervals' if has_intervals(*panels) else ''}"
     return Drawing("sweep", sweeps[0].name, "", panels, columns=2, row_in=2.0, subtitle=below)
 
 

@@ -21,16 +21,22 @@ from ackclock.scenario.points import label, short_keys
 FORMS = ("latex", "markdown", "csv")
 
 #: Characters that LaTeX interprets, or has no letter for.
-_LATEX = str.maketrans(
+LATEX = str.maketrans(
     {
         "\\": r"\textbackslash{}",
         **{letter: f"\\{letter}" for letter in "{}_#&$%"},
         "~": r"\textasciitilde{}",
         "^": r"\textasciicircum{}",
-        "±": r"$\pm$",
-        "−": "$-$",
-        "×": r"$\times$",
-        "µ": r"$\mu$",
+        "−": r"\ensuremath{-}",
+        "±": r"\ensuremath{\pm}",
+        "·": r"\ensuremath{\cdot}",
+        "×": r"\ensuremath{\times}",
+        "→": r"\ensuremath{\rightarrow}",
+        "≥": r"\ensuremath{\geq}",
+        "≤": r"\ensuremath{\leq}",
+        "µ": r"\ensuremath{\mu}",
+        "μ": r"\ensuremath{\mu}",
+        "…": r"\ldots{}",
         "–": "--",
     }
 )
@@ -38,7 +44,7 @@ _LATEX = str.maketrans(
 
 def table(sweep: Swept, form: str, metrics: Sequence[str] = ()) -> str:
     """Return the table as text; the main metrics that have values, or those named. Raises `InputError`."""
-    names = [_metric(name, sweep) for name in metrics] or _default_metrics(sweep)
+    names = [_metric(name, sweep) for name in metrics] or default_metrics(sweep)
     if form == "csv":
         return _csv(sweep, names)
     heads = [*short_keys(sweep.axes), *map(_head, names, (_scale(sweep, name)[1] for name in names))]
@@ -46,13 +52,13 @@ def table(sweep: Swept, form: str, metrics: Sequence[str] = ()) -> str:
         [*sweep_axes.values_of(sweep, point), *(_cell(point, name, _scale(sweep, name)[0]) for name in names)]
         for point in sweep.points
     ]
-    write = {"latex": _latex, "markdown": _markdown}
-    return write[form](heads, rows, len(sweep.axes))
+    write = _latex if form == "latex" else _markdown
+    return write(heads, rows, len(sweep.axes))
 
 
-def _default_metrics(sweep: Swept) -> list[str]:
-    known = [name for name in main("column") if name in sweep.metrics]
-    return [name for name in known if any(point["summary"][name]["n"] for point in sweep.points)]
+def default_metrics(sweep: Swept) -> list[str]:
+    """Return the main metrics of tables that have values."""
+    return [name for name in main("column") if any(sweep_axes.has_value(point, name) for point in sweep.points)]
 
 
 def _metric(name: str, sweep: Swept) -> str:
@@ -95,7 +101,7 @@ def _latex(heads: Sequence[str], rows: Sequence[Sequence[str]], keys: int) -> st
 
 
 def _latex_rows(rows: Sequence[Sequence[str]]) -> list[str]:
-    return [" & ".join(cell.translate(_LATEX) for cell in row) + r" \\" for row in rows]
+    return [" & ".join(cell.translate(LATEX) for cell in row) + r" \\" for row in rows]
 
 
 def _markdown(heads: Sequence[str], rows: Sequence[Sequence[str]], keys: int) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ackclock import repr_format
-from ackclock.figures import numbers, sweep_axes, sweep_summary
+from ackclock.figures import numbers, summary_text, sweep_axes
 from ackclock.metrics import METRICS, main
 from ackclock.scenario.points import label, short_keys
 
@@ -32,7 +32,7 @@ def html(sweep: Any) -> str:
     ]
     left = len(sweep.points) - len(rows)
     more = [f"The table has the first {len(rows)} points; {left:,} more are in .points"] if left else []
-    return repr_format.html(lines(sweep).split("\n")[0], [*sweep_summary.sentences(sweep), *more], heads, rows)
+    return repr_format.html(lines(sweep).split("\n")[0], [*summary_text.sweep_sentences(sweep), *more], heads, rows)
 
 
 def _metrics(sweep: Any) -> list[str]:

@@ -188,7 +188,11 @@ def _of_capture(kind: str) -> Callable[..., Figure]:
     return figure
 
 
-sequence, pipe, rtt, limits, stalls, level = map(_of_capture, capture_figures.KINDS)
+#: Kinds of captures: `flow` (its number, else that with the most data) and `between` (seconds) choose a part. Of runs
+#: too, where they have the tables.
+OF_CAPTURES: Mapping[str, Callable[..., Figure]] = {kind: _of_capture(kind) for kind in capture_figures.KINDS}
+
+sequence, pipe, rtt, limits, stalls, level = OF_CAPTURES.values()
 
 
 @checked(name=TEXT, table=having(("group_by", "columns"), "a comparison's table, as Comparison.table is"))
@@ -250,17 +254,6 @@ KINDS: Mapping[str, Callable[..., Figure]] = {
 
 #: Kinds whose data are recorded only if a scenario requests them.
 ON_REQUEST: Mapping[str, Callable[[Dataset], Figure]] = {"delay": delay, "tracking": tracking}
-
-#: Kinds of captures: `flow` (its number, else that with the most data) and `between` (seconds) choose a part. Of runs
-#: too, where they have the tables.
-OF_CAPTURES: Mapping[str, Callable[..., Figure]] = {
-    "sequence": sequence,
-    "pipe": pipe,
-    "rtt": rtt,
-    "limits": limits,
-    "stalls": stalls,
-    "level": level,
-}
 
 #: Kinds of a host.
 OF_HOSTS: Mapping[str, Callable[[Dataset], Figure]] = {"gaps": gaps, "disk": disk}

@@ -20,12 +20,12 @@ from typing import Any
 from ackclock import metrics
 from ackclock.dataset import Dataset, folders
 from ackclock.errors import InputError
-from ackclock.figures import capture_figures, numbers, phase, result_figures, run_figures
+from ackclock.figures import capture_figures, numbers, result_figures, run_figures, summary_text
 from ackclock.figures.figure_spec import Drawing
-from ackclock.figures.report import sentences, tables
+from ackclock.figures.report import tables
 from ackclock.figures.report.drawing import Figure, possible
-from ackclock.figures.report.sentences import Subject
 from ackclock.figures.report.tables import Runs, gathered
+from ackclock.figures.summary_text import Subject
 from ackclock.metrics import RunView, Summary, epoch
 from ackclock.metrics.protocols import PHASE, Recorded
 from ackclock.metrics.response import response_means
@@ -59,7 +59,7 @@ class Result:
     @property
     def subject(self) -> Subject:
         """Return the facts for the sentences."""
-        return sentences.subject_of(self.name, self.first, self.summaries, self.runs.range_bps, len(self.runs.names))
+        return summary_text.subject_of(self.name, self.first, self.summaries, self.runs.range_bps, len(self.runs.names))
 
 
 def write(results: Sequence[Path | str], out: Path | str) -> Path:
@@ -130,7 +130,9 @@ def _content(results: Sequence[Result], points: int) -> dict[str, Any]:
     summaries, values = [r.summaries for r in results], [r.runs.values for r in results]
     return {
         "title": _title(results),
-        "compared": sentences.comparison([result.subject for result in results]) if len(results) > 1 else [],
+        "compared": summary_text.comparison_sentences([result.subject for result in results])
+        if len(results) > 1
+        else [],
         "sections": sections,
         "shared": shared,
         "metric_rows": tables.metric_rows(summaries, values),
@@ -162,8 +164,8 @@ def _section(number: int, result: Result) -> dict[str, Any]:
         "key": f"result{number}",
         "name": result.name,
         "sentences": [
-            *sentences.sentences(result.subject),
-            *(phase.sentence(result) for result in _checked(manifest)),
+            *summary_text.result_sentences(result.subject),
+            *(summary_text.phase_sentence(result) for result in _checked(manifest)),
         ],
         "cards": _cards(result.summaries),
         "figures": result.figures,
@@ -215,7 +217,7 @@ def _runs_note(counts: Sequence[int], *, is_capture: bool) -> str:
 def _title(results: Sequence[Result]) -> str:
     if len(results) == 1:
         return results[0].name
-    return f"{sentences.counted(len(results), 'result').capitalize()} compared"
+    return f"{summary_text.counted(len(results), 'result').capitalize()} compared"
 
 
 def _titles(datasets: Sequence[Dataset], names: Iterable[str]) -> list[str]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ackclock import metrics
-from ackclock.figures import numbers, sweep_axes, sweep_figures, sweep_summary
+from ackclock.figures import numbers, summary_text, sweep_axes, sweep_figures
 from ackclock.figures.figure_spec import Drawing, Heat, Panel
 from ackclock.figures.report import drawing, render_page, write_page
 from ackclock.figures.sweep_axes import Swept
@@ -41,7 +41,7 @@ def render(sweeps: Sequence[Swept]) -> str:
         conclusions=[
             (sweep.engine, said)
             for sweep in sweeps
-            if (said := [*sweep_summary.sentences(sweep), *sweep_summary.phases(sweep)])
+            if (said := [*summary_text.sweep_sentences(sweep), *summary_text.phase_sentences(sweep)])
         ],
         one_run=all(point["n"] < 2 for sweep in sweeps for point in sweep.points),
         not_shared=sweep_axes.not_shared(sweeps),
