@@ -26,17 +26,12 @@ class Part:
 
     @staticmethod
     def of(view: RunView, between: Between) -> Part:
-        """Return the whole run, or a part of it."""
-        part = Part(view, *(between or (0.0, view.duration_s)))
-        if between is not None:
-            part.check()
-        return part
-
-    def check(self) -> None:
-        """Raise `InputError` if the run is over before this part of it."""
-        if self.start_s >= self.view.duration_s:
-            result, last = numbers.value(self.start_s, "s"), numbers.value(self.view.duration_s, "s")
-            raise InputError(f"between: found {result} and later; expected times before {last}, when the result ends")
+        """Return the whole run, or a part of it. Raises `InputError` if the run is over before."""
+        start_s, end_s = between or (0.0, view.duration_s)
+        if between is not None and start_s >= view.duration_s:
+            found, last = numbers.value(start_s, "s"), numbers.value(view.duration_s, "s")
+            raise InputError(f"between: found {found} and later; expected times before {last}, when the result ends")
+        return Part(view, start_s, end_s)
 
     def rows(self, table: str, flow: int | None = None) -> pl.DataFrame:
         """Return the rows of a table, of one flow or of all, in the order of time."""

@@ -50,7 +50,7 @@ def gaps(data: Dataset) -> Drawing:
         of = rows.filter((pl.col("class") == kind) & (pl.col("duration_s") > 0))
         if of.height:
             name, lengths_ms = f"{kind} ({of.height:,})", 1e3 * of["duration_s"].to_numpy()
-            layers.append(Points(name, of["time_s"].to_numpy(), lengths_ms, figure_spec.colour(number), size=3.0))
+            layers.append(Points(name, of["time_s"].to_numpy(), lengths_ms, figure_spec.colour(number), size=4.0))
     highest = max(20.0, 2e3 * float(rows["duration_s"].to_numpy().max()))
     panel = Panel(Axis("Length of the gap (ms)", "ms", low=1.0, high=highest, logarithmic=True), layers)
     below = "each of them by its beginning, its length and its kind"

@@ -88,7 +88,8 @@ def _panel(fig: Figure, ax: Axes, drawing: Drawing, panel: Panel, *, is_left: bo
     if drawing.row_in < LOW_IN:
         style.note(ax, panel.title)
     elif panel.title:
-        style.panel_title(ax, panel.title, 0.7 if panel.y.title else 0.82)
+        look = {"fontsize": SMALL} if drawing.columns > MAX_COLUMNS else {}
+        style.panel_title(ax, panel.title, 0.7 if panel.y.title else 0.82, **look)
     x = panel.x or drawing.x
     assert x is not None, "a panel without an axis"
     _set_axis(ax, "x", x)
@@ -101,7 +102,6 @@ def _panel(fig: Figure, ax: Axes, drawing: Drawing, panel: Panel, *, is_left: bo
     elif is_left or not drawing.share_y:
         ax.set_ylabel(panel.y.title)
     if drawing.columns > MAX_COLUMNS:
-        ax.title.set_fontsize(SMALL)
         ax.tick_params(labelsize=SMALL)
 
 

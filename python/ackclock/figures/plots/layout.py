@@ -149,12 +149,12 @@ def log_axis(axis: Axis, text: Callable[[float], str] = "{:g}".format) -> None:
     axis.set_minor_formatter(NullFormatter())
 
 
-def panel_title(ax: Axes, text: str, share: float = 0.82) -> None:
+def panel_title(ax: Axes, text: str, share: float = 0.82, **look: Any) -> None:
     """Write a panel's title, wrapped to this share of the panel's width."""
     across = ax.get_subplotspec().get_gridspec().ncols if ax.get_subplotspec() else 1  # type: ignore[union-attr]
     figure = ax.get_figure(root=True)
     assert figure is not None
-    _fit(ax.set_title(text), text, share * figure.get_figwidth() / across)
+    _fit(ax.set_title(text, **look), text, share * figure.get_figwidth() / across)
 
 
 def adjust_texts(fig: Figure) -> None:

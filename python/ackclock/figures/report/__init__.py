@@ -87,13 +87,11 @@ def _of_datasets(datasets: Sequence[Dataset], names: Sequence[str] | None) -> di
         raise InputError("nothing to report on: give one result folder or more")
     titles = _titles(datasets, names or [f"result {number + 1}" for number in range(len(datasets))])
     points = POINTS // (6 * len(datasets))
-    results = [_result(name, data, points) for name, data in zip(titles, datasets, strict=True)]
+    results = []
+    for name, data in zip(titles, datasets, strict=True):
+        first, runs = gathered(data)
+        results.append(Result(name, first, runs, runs.summaries, _figures(first, runs, points)))
     return _content(results, points)
-
-
-def _result(name: str, data: Dataset, points: int) -> Result:
-    first, runs = gathered(data)
-    return Result(name, first, runs, runs.summaries, _figures(first, runs, points))
 
 
 def _figures(view: RunView, runs: Runs, points: int) -> list[Figure]:
@@ -129,7 +127,9 @@ def _content(results: Sequence[Result], points: int) -> dict[str, Any]:
     every = [("together", figure) for figure in shared] + [(s["key"], f) for s in sections for f in s["figures"]]
     summaries, values = [r.summaries for r in results], [r.runs.values for r in results]
     return {
-        "title": _title(results),
+        "title": results[0].name
+        if len(results) == 1
+        else f"{summary_text.counted(len(results), 'result').capitalize()} compared",
         "compared": summary_text.comparison_sentences([result.subject for result in results])
         if len(results) > 1
         else [],
@@ -159,15 +159,15 @@ def _shared(results: Sequence[Result], points: int) -> list[Figure]:
 
 
 def _section(number: int, result: Result) -> dict[str, Any]:
-    manifest = result.runs.data.manifest
+    manifest, summaries = result.runs.data.manifest, result.summaries
     return {
         "key": f"result{number}",
         "name": result.name,
         "sentences": [
             *summary_text.result_sentences(result.subject),
-            *(summary_text.phase_sentence(result) for result in _checked(manifest)),
+            *([summary_text.phase_sentence(manifest[PHASE])] if PHASE in manifest else []),
         ],
-        "cards": _cards(result.summaries),
+        "cards": [_card(name, summaries[name]) for name in metrics.main("card") if summaries[name].n],
         "figures": result.figures,
         "drawn": _drawn(result.first, len(result.runs.names)),
         "warms_up": result.first.warmup_s > 0,
@@ -177,21 +177,14 @@ def _section(number: int, result: Result) -> dict[str, Any]:
         "file": manifest.get("scenario_path") or "scenario.toml",
         "command": manifest.get("command") or "",
         "engine": manifest.get("engine") or "",
-        "manifest": _readable({key: value for key, value in manifest.items() if key != "scenario"}),
+        "manifest": json.dumps(
+            _cut({key: value for key, value in manifest.items() if key != "scenario"}), indent=2, ensure_ascii=False
+        ),
     }
 
 
-def _checked(manifest: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the result of the perturbed run, if there was one."""
-    return [manifest[PHASE]] if PHASE in manifest else []
-
-
-def _cards(summaries: Mapping[str, Summary]) -> list[dict[str, str]]:
-    known = [(metrics.METRICS[name], summaries[name]) for name in metrics.main("card") if summaries[name].n]
-    return [_card(metric, summary) for metric, summary in known]
-
-
-def _card(metric: metrics.Metric, summary: Summary) -> dict[str, str]:
+def _card(name: str, summary: Summary) -> dict[str, str]:
+    metric = metrics.METRICS[name]
     mean, interval = numbers.interval(summary.mean, summary.ci95_low, summary.ci95_high, metric.unit)
     return {"label": metric.label, "value": mean, "interval": interval if summary.n > 1 else ""}
 
@@ -214,12 +207,6 @@ def _runs_note(counts: Sequence[int], *, is_capture: bool) -> str:
     return f"Means over {said} with different seeds, and Student’s 95 % confidence intervals of these means."
 
 
-def _title(results: Sequence[Result]) -> str:
-    if len(results) == 1:
-        return results[0].name
-    return f"{summary_text.counted(len(results), 'result').capitalize()} compared"
-
-
 def _titles(datasets: Sequence[Dataset], names: Iterable[str]) -> list[str]:
     """Return the scenarios' names; with engine or folder where they would be the same."""
     plans = [data.plan.name or name for data, name in zip(datasets, names, strict=False)]
@@ -229,10 +216,6 @@ def _titles(datasets: Sequence[Dataset], names: Iterable[str]) -> list[str]:
         if len(set(titles)) == len(titles):
             return titles
     return [f"{title} ({number})" for number, title in enumerate(folders, start=1)]
-
-
-def _readable(value: Any) -> str:
-    return json.dumps(_cut(value), indent=2, ensure_ascii=False)
 
 
 def _cut(value: Any) -> Any:
@@ -245,14 +228,23 @@ def _cut(value: Any) -> Any:
     return value
 
 
-#: Templates, and what they put into the page.
-TEMPLATES = ("page.html.j2", "parts.html.j2", "report.html.j2", "sweep.html.j2", "doctor.html.j2")
-ASSETS = (*TEMPLATES, "report.css", "report.js", "plotly-cartesian.min.js")
-
-
 def render_page(template: str, **content: Any) -> str:
-    """Render a page from one of the templates."""
-    return str(_template(template).render(content))
+    """Render a page from one of the templates. Names from files are text in it, and data cannot end a script."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from markupsafe import Markup
+
+    assets = Path(__file__).parent / "assets"
+    environment = Environment(
+        loader=FileSystemLoader(assets),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    # These are our own files, not the user's.
+    environment.globals["asset"] = lambda name: Markup((assets / name).read_text(encoding="utf-8"))
+    environment.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
+    return str(environment.get_template(template).render(content))
 
 
 def write_page(text: str, out: Path | str) -> Path:
@@ -260,23 +252,3 @@ def write_page(text: str, out: Path | str) -> Path:
     path = Path(out)
     folders.atomic_write(path, lambda new: new.write_text(text, encoding="utf-8", errors="replace"))
     return path
-
-
-def _template(name: str) -> Any:
-    from jinja2 import DictLoader, Environment, StrictUndefined
-    from markupsafe import Markup
-
-    assets = Path(__file__).parent / "assets"
-    text = {asset: (assets / asset).read_text(encoding="utf-8") for asset in ASSETS}
-    environment = Environment(
-        loader=DictLoader(text), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    environment.globals["asset"] = lambda asset: Markup(text[asset])  # our own files, not the user's
-    environment.filters["script_json"] = lambda value: Markup(_script_json(value))
-    return environment.get_template(name)
-
-
-def _script_json(value: Any) -> str:
-    """Return JSON that cannot end the script element that contains it."""
-    text = json.dumps(value, separators=(",", ":"), allow_nan=False)
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
