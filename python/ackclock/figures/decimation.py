@@ -7,13 +7,11 @@ curve or the sum of all is lowest and highest. What is kept was sampled at one t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from ackclock.metrics.rows import sampling_interval_s
 from ackclock.metrics.view import Array, Block, Rows
 
 #: Values that are kept of all curves together; a million are 8 MB.
@@ -32,42 +30,9 @@ BINS = 1 << 16
 Matrix: TypeAlias = tuple[Array, Array]
 
 
-@dataclass(frozen=True, slots=True)
-class Instants:
-    """Sample times of the flows, and which flows were sampled."""
-
-    times_s: Array
-    flows: npt.NDArray[np.uint32]
-
-    @property
-    def interval_s(self) -> float:
-        """Return the median time between samples."""
-        return sampling_interval_s(self.times_s)
-
-
-def instants(rows: Rows, times_s: Array) -> Instants:
-    """Return the instants of flow samples, which are at these times."""
-    flows = np.empty(0, dtype=np.uint32)
-    for block in rows.blocks("flow"):
-        flows = np.union1d(flows, block["flow"])
-    return Instants(times_s, flows)
-
-
-def of_flows(rows: Rows, result: Instants, column: str) -> Matrix:
-    """Return a column of the flows' samples as curves, thinned if they are many."""
-    return thinned(_matrices(rows, result.flows, column), result.times_s.size, result.flows.size)
-
-
-def latest_values(rows: Rows, result: Instants, column: str, expected: npt.NDArray[np.intp]) -> Array:
-    """Return each flow's latest value of a column at numbered instants (instants × flows); 0 before the first."""
-    values, latest = np.zeros((expected.size, result.flows.size)), np.zeros((1, result.flows.size))
-    first = 0
-    for times_s, matrix in _matrices(rows, result.flows, column):
-        filled = _filled(np.concatenate([latest, matrix]))
-        here = (expected >= first) & (expected < first + times_s.size)
-        values[here] = filled[expected[here] - first + 1]
-        latest, first = filled[-1:], first + times_s.size
-    return values
+def of_flows(rows: Rows, flows: npt.NDArray[np.uint32], instants: int, column: str) -> Matrix:
+    """Return a column of the samples of ascending flows as curves, thinned if the instants are many."""
+    return thinned(_matrices(rows, flows, column), instants, flows.size)
 
 
 def thinned(result: Iterable[Matrix], instants: int, curves: int) -> Matrix:
@@ -142,9 +107,3 @@ def _kept(times_s: Array, matrix: Array, stretch: int) -> Matrix:
             rows.append(first + extreme(valid.reshape(-1, stretch), axis=1))
     chosen = np.unique(np.concatenate(rows))
     return times_s[chosen], matrix[chosen]
-
-
-def _filled(matrix: Array) -> Array:
-    """Fill each column with its last value in place of NaN; its first row has no NaN."""
-    valid = np.where(np.isnan(matrix), 0, np.arange(matrix.shape[0])[:, None])
-    return np.asarray(np.take_along_axis(matrix, np.maximum.accumulate(valid, axis=0), axis=0))

@@ -91,7 +91,8 @@ def cwnd_total(view: RunView, laid: Sequence[Other] = ()) -> Drawing:
         *overlay.entries(view.data, laid, coloured=True),
         *(other.curve(_total_window, "cwnd_mean", level=lines.count, colour=other.colour) for other in laid),
     ]
-    panel = Panel(Axis(curves.sum_label(lines), "segments", from_zero=True), layers, references)
+    title = f"Sum of {lines.count} windows (segments)" if lines.count > 1 else "Window (segments)"
+    panel = Panel(Axis(title, "segments", from_zero=True), layers, references)
     return _over_run(view, "cwnd_total", "Total congestion window", caption, [panel])
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ackclock.figures import curves, numbers, sweep_axes
+from ackclock.figures import numbers, sweep_axes
 from ackclock.figures.sweep_axes import Swept
 from ackclock.metrics import METRICS, RunView, Summary
 from ackclock.metrics.protocols import PHASE
@@ -78,7 +78,7 @@ def subject_of(
     return Subject(
         name,
         summaries,
-        curves.tcp_flow_count(view),
+        sum(block.size for block in view.rows("flows").blocks("flow")),
         seeds,
         sum(rates) if rates and len(rates) == len(links) else None,
         view.plan.mean_base_rtt_s,

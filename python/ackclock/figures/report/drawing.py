@@ -332,14 +332,15 @@ class _Place:
         marker: dict[str, Any] = {"color": layer.colour, "symbol": symbol, "size": size}
         if layer.sign == "x":
             marker["line"] = {"color": layer.colour, "width": 1.5}
-        x, y = _some(self.points, layer.x, layer.y)
+        ends = [] if layer.low is None or layer.high is None else [layer.high - layer.y, layer.y - layer.low]
+        x, y, *bars = _some(self.points, layer.x, layer.y, *ends)
         mode = "lines+markers" if layer.dash else "markers"
         line = {"line": {"color": layer.colour, "dash": layer.dash, "width": 1.3}} if layer.dash else {}
         trace = self._scatter(layer.name, x, y, mode=mode, marker=marker, **line)
-        if layer.low is not None and layer.high is not None:
-            above, below = (np.nan_to_num(ends) for ends in (layer.high - layer.y, layer.y - layer.low))
-            bars = {"type": "data", "symmetric": False, "thickness": 1, "width": 3}
-            trace["error_y"] = bars | {"array": self._numbers(above), "arrayminus": self._numbers(below)}
+        if bars:
+            above, below = (self._numbers(np.nan_to_num(length)) for length in bars)
+            look = {"type": "data", "symmetric": False, "thickness": 1, "width": 3}
+            trace["error_y"] = look | {"array": above, "arrayminus": below}
         return trace | {"showlegend": layer.listed and bool(layer.name)}
 
     def _stack(self, layer: Stack) -> Iterator[Trace]:
