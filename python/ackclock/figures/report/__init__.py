@@ -125,7 +125,7 @@ def _content(results: Sequence[Result], points: int) -> dict[str, Any]:
     sections = [_section(number, result) for number, result in enumerate(results)]
     shared = _shared(results, points) if len(results) > 1 else []
     every = [("together", figure) for figure in shared] + [(s["key"], f) for s in sections for f in s["figures"]]
-    summaries, values = [r.summaries for r in results], [r.runs.values for r in results]
+    metric_rows, missing = tables.metric_rows([r.summaries for r in results], [r.runs.values for r in results])
     return {
         "title": results[0].name
         if len(results) == 1
@@ -135,8 +135,8 @@ def _content(results: Sequence[Result], points: int) -> dict[str, Any]:
         else [],
         "sections": sections,
         "shared": shared,
-        "metric_rows": tables.metric_rows(summaries, values),
-        "missing": tables.missing(summaries),
+        "metric_rows": metric_rows,
+        "missing": missing,
         "names": [result.name for result in results],
         "runs_note": _runs_note(
             [len(result.runs.names) for result in results],

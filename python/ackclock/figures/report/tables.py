@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,25 +20,21 @@ from ackclock.metrics import METRICS, RunView, Summary, throughput
 from ackclock.metrics.metric import Value
 from ackclock.metrics.protocols import Recorded
 from ackclock.metrics.view import Array, group_label
-from ackclock.partial_plan import PartialPlan
 
-#: Heads of the flows' table.
-HEADS = (
-    "Flow",
-    "Group",
-    "Congestion control",
-    "Base RTT",
-    "Start",
-    "Goodput",
-    "Share",
-    "Retransmitted",
-    "Timeouts",
-    "Size",
-    "Completion",
-)
+#: Heads of the flows' table after the flow, its group and its CCA → column, unit and significant digits.
+HEADS = {
+    "Base RTT": ("base_rtt_s", "s", 3),
+    "Start": ("start_s", "s", 3),
+    "Goodput": ("goodput_bps", "bit/s", 3),
+    "Share": ("share", "share", 3),
+    "Retransmitted": ("retransmitted", "share", 2),
+    "Timeouts": ("measured_timeouts", "", 3),
+    "Size": ("size_bytes", "bytes", 3),
+    "Completion": ("fct_s", "s", 3),
+}
 
-#: Columns that are left out where they say nothing: the group (if named after its control), size and completion.
-OPTIONAL = (1, 9, 10)
+#: Columns that are left out where they say nothing: the group says nothing if it is named after its CCA.
+OPTIONAL = ("Group", "Size", "Completion")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,30 +58,21 @@ class FlowTable:
 
 def metric_rows(
     summaries: Sequence[Mapping[str, Summary]], runs: Sequence[Sequence[Mapping[str, Value]]]
-) -> list[MetricRow]:
-    """Return the metrics that at least one result has."""
-    known = [name for name, metric in METRICS.items() if not metric.per_flow and any(s[name].n for s in summaries)]
-    return [_metric_row(name, summaries, runs) for name in known]
-
-
-def missing(summaries: Sequence[Mapping[str, Summary]]) -> list[str]:
-    """Return labels of the metrics that no result has."""
-    return [
-        metric.label
-        for name, metric in METRICS.items()
-        if not metric.per_flow and not any(s[name].n for s in summaries)
-    ]
-
-
-def _metric_row(
-    name: str, summaries: Sequence[Mapping[str, Summary]], runs: Sequence[Sequence[Mapping[str, Value]]]
-) -> MetricRow:
-    metric = METRICS[name]
-    cells = (
-        _cell(summary[name], metric.unit, [run.get(name) for run in values])
-        for summary, values in zip(summaries, runs, strict=True)
-    )
-    return MetricRow(name, metric.label, metric.definition, tuple(cells))
+) -> tuple[list[MetricRow], list[str]]:
+    """Return the metrics that at least one result has, and the labels of those that no result has."""
+    rows, missing = [], []
+    for name, metric in METRICS.items():
+        if metric.per_flow:
+            continue
+        if any(summary[name].n for summary in summaries):
+            cells = (
+                _cell(summary[name], metric.unit, [run.get(name) for run in values])
+                for summary, values in zip(summaries, runs, strict=True)
+            )
+            rows.append(MetricRow(name, metric.label, metric.definition, tuple(cells)))
+        else:
+            missing.append(metric.label)
+    return rows, missing
 
 
 def _cell(summary: Summary, unit: str, values: Sequence[Value]) -> tuple[str, str, str]:
@@ -99,39 +85,25 @@ def _cell(summary: Summary, unit: str, values: Sequence[Value]) -> tuple[str, st
 
 def flow_table(runs: Runs) -> FlowTable:
     """Return the first flows with their means over the runs."""
-    every, rates = runs.flows, runs.rates
-    again = pl.col("measured_retransmissions").sum() / pl.col("measured_sent_packets").sum()
+    share = pl.col("measured_retransmissions").sum() / pl.col("measured_sent_packets").sum()
     counted = pl.col("measured_retransmissions").count() > 0
-    means = every.group_by("flow").agg(
+    means = runs.flows.group_by("flow").agg(
         pl.col("group", "congestion").first(),
         pl.col("base_rtt_s", "start_s", "size_bytes", "fct_s", "measured_timeouts").mean(),
-        pl.when(counted).then(again.fill_nan(None)).alias("again"),
+        pl.when(counted).then(share.fill_nan(None)).alias("retransmitted"),
     )
-    joined = means.join(rates, on="flow", how="left").sort("flow")
-    rows = tuple(_flow_row(row, runs.data.plan) for row in joined.head(MAX_FLOWS).iter_rows(named=True))
-    used = [n for n in range(len(HEADS)) if n not in OPTIONAL or _adds_information(n, rows)]
-    return FlowTable(tuple(HEADS[n] for n in used), tuple(tuple(row[n] for n in used) for row in rows), runs.flow_count)
+    joined = means.join(runs.rates, on="flow", how="left").sort("flow").head(MAX_FLOWS)
+    heads, rows = ["Flow", "Group", "Congestion control", *HEADS], []
+    for row in joined.iter_rows(named=True):
+        cells = (numbers.value(row[column], unit, digits) for column, unit, digits in HEADS.values())
+        rows.append((str(row["flow"]), group_label(row, runs.data.plan), str(row["congestion"]), *cells))
+    used = [n for n, head in enumerate(heads) if head not in OPTIONAL or _adds_information(n, rows)]
+    return FlowTable(tuple(heads[n] for n in used), tuple(tuple(row[n] for n in used) for row in rows), runs.flow_count)
 
 
 def _adds_information(column: int, rows: Sequence[Sequence[str]]) -> bool:
     """Return True if an optional column adds something to the column of CCAs."""
     return any(row[column] not in (numbers.NOTHING, row[2]) for row in rows)
-
-
-def _flow_row(row: Mapping[str, Any], plan: PartialPlan) -> tuple[str, ...]:
-    return (
-        str(row["flow"]),
-        group_label(row, plan),
-        str(row["congestion"]),
-        numbers.value(row["base_rtt_s"], "s"),
-        numbers.value(row["start_s"], "s"),
-        numbers.value(row["goodput_bps"], "bit/s"),
-        numbers.value(row["share"], "share"),
-        numbers.value(row["again"], "share", 2),
-        numbers.value(row["measured_timeouts"], ""),
-        numbers.value(row["size_bytes"], "bytes"),
-        numbers.value(row["fct_s"], "s"),
-    )
 
 
 #: Flows that the report's table shows: those with the smallest numbers.
