@@ -273,16 +273,12 @@ def thinned(x: Array, y: Array, points: int) -> tuple[Array, Array]:
     """Return about `points` of a curve's points, with the extremes of each bucket; gaps (NaN) are dropped."""
     valid = ~np.isnan(y)
     x, y = x[valid], y[valid]
-    buckets = max(1, points // KEPT)
     if x.size <= points:
         return x, y
-    size = -(-x.size // buckets)
-    padded = np.append(y, np.full(-x.size % size, y[-1])).reshape(-1, size)
-    first = np.arange(padded.shape[0]) * size
-    low, high = first + padded.argmin(axis=1), first + padded.argmax(axis=1)
-    last = first + size - 1
-    rows = np.unique(np.minimum(np.concatenate([first, low, high, last]), x.size - 1))
-    return x[rows], y[rows]
+    stretch = -(-x.size // max(1, points // KEPT))
+    whole = x.size - x.size % stretch
+    parts = [decimation.kept(x[part], y[part, None], stretch) for part in (slice(whole), slice(whole, None))]
+    return np.concatenate([times for times, _ in parts]), np.concatenate([values[:, 0] for _, values in parts])
 
 
 def _check(view: RunView, column: str, what: str) -> None:

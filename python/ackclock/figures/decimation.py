@@ -12,7 +12,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from ackclock.metrics.view import Array, Block, Rows
+from ackclock.metrics.view import Array, Rows
 
 #: Values that are kept of all curves together; a million are 8 MB.
 CELLS = 2 << 20
@@ -35,14 +35,22 @@ def of_flows(rows: Rows, flows: npt.NDArray[np.uint32], instants: int, column: s
     return thinned(_matrices(rows, flows, column), instants, flows.size)
 
 
+def _matrices(rows: Rows, flows: npt.NDArray[np.uint32], column: str) -> Iterator[Matrix]:
+    for block in rows.blocks("flow", column):
+        times_s = block["time_s"][np.diff(block["time_s"], prepend=-np.inf) > 0]
+        matrix = np.full((times_s.size, flows.size), np.nan)
+        matrix[np.searchsorted(times_s, block["time_s"]), np.searchsorted(flows, block["flow"])] = block[column]
+        yield times_s, matrix
+
+
 def thinned(result: Iterable[Matrix], instants: int, curves: int) -> Matrix:
     """Keep some of the instants of curves that come in blocks in the order of time."""
     each = 2 * curves + 4 if curves <= FEW else 4
     stretch = 1 if instants * curves <= CELLS else -(-instants * each * curves // CELLS)
-    kept = [_kept(times_s, matrix, stretch) for times_s, matrix in _stretches(result, stretch)]
-    if not kept:
+    parts = [kept(times_s, matrix, stretch) for times_s, matrix in _stretches(result, stretch)]
+    if not parts:
         return np.empty(0), np.empty((0, curves))
-    return np.concatenate([times_s for times_s, _ in kept]), np.concatenate([matrix for _, matrix in kept])
+    return np.concatenate([times_s for times_s, _ in parts]), np.concatenate([matrix for _, matrix in parts])
 
 
 def distribution(values: Callable[[], Iterable[Array]]) -> Matrix:
@@ -63,22 +71,6 @@ def distribution(values: Callable[[], Iterable[Array]]) -> Matrix:
     return edges[counts > 0], (np.cumsum(counts) / count)[counts > 0]
 
 
-def _different(ascending: Array) -> Array:
-    return ascending[np.diff(ascending, prepend=-np.inf) > 0]
-
-
-def _matrices(rows: Rows, flows: npt.NDArray[np.uint32], column: str) -> Iterator[Matrix]:
-    for block in rows.blocks("flow", column):
-        yield _matrix(block, flows, column)
-
-
-def _matrix(block: Block, flows: npt.NDArray[np.uint32], column: str) -> Matrix:
-    times_s = _different(block["time_s"])
-    matrix = np.full((times_s.size, flows.size), np.nan)
-    matrix[np.searchsorted(times_s, block["time_s"]), np.searchsorted(flows, block["flow"])] = block[column]
-    return times_s, matrix
-
-
 def _stretches(result: Iterable[Matrix], stretch: int) -> Iterator[Matrix]:
     """Regroup blocks into whole stretches; the rest comes at the end."""
     rest: Matrix | None = None
@@ -93,9 +85,9 @@ def _stretches(result: Iterable[Matrix], stretch: int) -> Iterator[Matrix]:
         yield rest
 
 
-def _kept(times_s: Array, matrix: Array, stretch: int) -> Matrix:
-    """Select the instants to keep of whole stretches, or of less than one."""
-    if stretch == 1:
+def kept(times_s: Array, matrix: Array, stretch: int) -> Matrix:
+    """Select the instants to keep of whole stretches, or of less than one: their ends, and where a curve is extreme."""
+    if stretch == 1 or not times_s.size:
         return times_s, matrix
     stretch = min(stretch, times_s.size)
     first = np.arange(0, times_s.size, stretch)

@@ -71,7 +71,9 @@ def cdf(results: Mapping[str, Sequence[Distributions]], subtitle: str = "") -> D
     panels = [_distribution(quantity, results) for quantity in known]
     *others, last = [QUANTITIES[quantity][2] for quantity in known]
     every = f"{', '.join(others)} and {last}" if others else last
-    caption = f"Distribution functions of {every} of the measured part: the share of the values at or below."
+    caption = (
+        f"Distribution functions of {every}, of the measured part of all runs: the share of the values at or below."
+    )
     if "fct_s" in known:
         caption += " Completion times end below 1 where transfers were not finished."
     columns = 2 if len(panels) <= 4 else 3
