@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -62,11 +62,24 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Curves:
-    """A curve for each flow, × `scale`; a cloud of curves with mean and 80 % band where they are many."""
+class Crowd:
+    """Many thin lines over the same times: `values` is times × lines."""
 
-    lines: Lines
-    scale: float = 1.0
+    name: str
+    x: Array
+    values: Array
+    colour: str
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """A shaded area between two curves."""
+
+    name: str
+    x: Array
+    low: Array
+    high: Array
+    colour: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +154,7 @@ class Heat:
     unit: str
 
 
-Layer = Line | Curves | Spans | Strokes | Points | Stack | Boxes | Heat
+Layer = Line | Crowd | Band | Spans | Strokes | Points | Stack | Boxes | Heat
 
 
 class Reference(NamedTuple):
@@ -214,6 +227,26 @@ def over_time(start_s: float, end_s: float) -> Axis:
 def named(title: str, names: Sequence[str]) -> Axis:
     """Return an axis with names at 0, 1, …."""
     return Axis(title, low=-0.5, high=len(names) - 0.5, ticks=tuple(enumerate(names)))
+
+
+def curves(lines: Lines, scale: float = 1.0) -> Iterator[Layer]:
+    """Yield a line for each flow, × `scale`; of many flows a cloud for each group, with its mean and its 80 % band."""
+    times_s, values = lines.times_s, scale * lines.values
+    if lines.count <= MAX_LINES:
+        for number, label in enumerate(lines.labels):
+            yield Line(label, times_s, values[:, number], colour(number), dash(number), listed=lines.count > 1)
+        return
+    for number, (name, group) in enumerate(Lines(times_s, values, lines.labels, lines.groups).by_group()):
+        own = colour(number)
+        if group.count <= FEW:
+            for column, label in enumerate(group.labels):
+                yield Line(label if group.count > 1 else name, times_s, group.values[:, column], own)
+            continue
+        dark = "#" + "".join(f"{round(0.6 * int(own[at : at + 2], 16)):02X}" for at in (1, 3, 5))
+        yield Crowd(f"{name}: some of {group.count:,} flows", times_s, group.values, own)
+        middle_s, low, high = group.quantiles(0.1, 0.9)
+        yield Band(f"{name}: the middle 80 % of {group.count:,} flows", middle_s, low, high, own)
+        yield Line(f"{name}: mean", times_s, group.mean(), dark, width=1.4)
 
 
 def spread_over(count: int, maximum: int) -> npt.NDArray[np.intp]:

@@ -17,7 +17,6 @@ from ackclock.figures.figure_spec import (
     LIGHT,
     RED,
     Axis,
-    Curves,
     Drawing,
     Layer,
     Line,
@@ -42,7 +41,7 @@ MAX_IN_ONE_PANEL = 3
 def cwnd(view: RunView, laid: Sequence[Other] = ()) -> Drawing:
     """Return the congestion window of each flow (segments)."""
     lines = curves.windows(view)
-    layers: list[Layer] = [Curves(lines), *overlay.entries(view.data, laid)]
+    layers: list[Layer] = [*figure_spec.curves(lines), *overlay.entries(view.data, laid)]
     for other in laid:
         layers += other.lines(lines, other.read(curves.windows))
     panel = Panel(Axis("cwnd (segments)", "segments", from_zero=True), layers)
@@ -111,7 +110,7 @@ def goodput(view: RunView, laid: Sequence[Other] = ()) -> Drawing:
     datagrams = curves.datagram_goodputs(view, lines.times_s, window_s)
     every = lines.join(datagrams)
     sums: list[Layer] = [Line("all flows", lines.times_s, total / unit_bps, BLUE, listed=False)]
-    each: list[Layer] = [Curves(every, 1 / each_bps)]
+    each: list[Layer] = [*figure_spec.curves(every, 1 / each_bps)]
     if lines.count > 1 and every.count <= figure_spec.MAX_LINES:
         each.append(Line("equal share", lines.times_s, lines.mean() / each_bps, INK, "dot", width=0.8))
     each += overlay.entries(view.data, laid)
@@ -192,7 +191,7 @@ def delay(view: RunView) -> Drawing:
     labels = tuple(f"flow {name}" for name in flows)
     lines = Lines(wide["time_s"].to_numpy(), values, labels, ("all flows",) * len(flows))
     unit_s, unit = numbers.scale(float(np.nanmax(values)), "s")
-    panel = Panel(Axis(f"One-way delay ({unit})", unit, from_zero=True), [Curves(lines, 1 / unit_s)])
+    panel = Panel(Axis(f"One-way delay ({unit})", unit, from_zero=True), [*figure_spec.curves(lines, 1 / unit_s)])
     title = "One-way delay of the data, mean over each interval"
     return _over_run(view, "delay", "One-way delay", explained(lines, title), [panel], title)
 

@@ -4,26 +4,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
-from matplotlib.colors import LinearSegmentedColormap, to_rgb
+from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 
 from ackclock.figures import figure_spec, numbers
-from ackclock.figures.curves import Lines, thinned
+from ackclock.figures.curves import thinned
 from ackclock.figures.figure_spec import (
-    FEW,
     INK,
-    MAX_LINES,
     SHADES,
     Axis,
+    Band,
     Boxes,
-    Curves,
+    Crowd,
     Drawing,
     Heat,
     Layer,
@@ -156,40 +154,17 @@ def _stack(ax: Axes, layer: Stack) -> None:
         below = below + heights
 
 
-def _curves(ax: Axes, layer: Curves) -> None:
-    lines = replace(layer.lines, values=layer.lines.values * layer.scale)
-    if lines.count > MAX_LINES:
-        _cloud(ax, lines)
-        return
-    for number, label in enumerate(lines.labels):
-        name = label if lines.count > 1 else None
-        style.curve(ax, lines.times_s, lines.values[:, number], label=name, **style.line_style(number))
-
-
-def _cloud(ax: Axes, lines: Lines) -> None:
-    """Draw many lines, thin and translucent, with each group's mean and the band of 80 % of its lines."""
-    for number, (name, group) in enumerate(lines.by_group()):
-        colour = figure_spec.colour(number)
-        if group.count > FEW:
-            _crowd(ax, group, colour, name)
-            continue
-        for column in range(group.count):
-            label = f"{name}: {group.count}" if group.count > 1 else name
-            style.curve(ax, group.times_s, group.values[:, column], color=colour, label=None if column else label)
-
-
-def _crowd(ax: Axes, lines: Lines, colour: str, name: str) -> None:
-    drawn = figure_spec.spread_over(lines.count, MAX_CLOUD_LINES)
+def _crowd(ax: Axes, layer: Crowd) -> None:
+    drawn = figure_spec.spread_over(layer.values.shape[1], MAX_CLOUD_LINES)
     points = max(200, POINTS * 20 // drawn.size)
-    paths = [np.column_stack(thinned(lines.times_s, lines.values[:, column], points)) for column in drawn]
+    paths = [np.column_stack(thinned(layer.x, layer.values[:, column], points)) for column in drawn]
     alpha = max(0.12, min(0.4, 6 / drawn.size))
-    ax.add_collection(LineCollection(paths, colors=colour, linewidths=0.45, alpha=alpha, rasterized=True))
-    times_s, low, high = lines.quantiles(0.1, 0.9)
-    band = f"{name}: the middle 80 % of {lines.count:,} flows"
-    ax.fill_between(times_s, low, high, color=colour, alpha=0.22, linewidth=0, label=band)
-    dark = tuple(0.6 * part for part in to_rgb(colour))
-    style.curve(ax, lines.times_s, lines.mean(), color=dark, linewidth=1.4, label=f"{name}: mean")
+    ax.add_collection(LineCollection(paths, colors=layer.colour, linewidths=0.45, alpha=alpha, rasterized=True))
     ax.autoscale_view()
+
+
+def _band(ax: Axes, layer: Band) -> None:
+    ax.fill_between(layer.x, layer.low, layer.high, color=layer.colour, alpha=0.22, linewidth=0, label=layer.name)
 
 
 def _points(ax: Axes, layer: Points) -> None:
@@ -253,7 +228,8 @@ def _heat(ax: Axes, layer: Heat) -> None:
 #: Layer → the function that draws it.
 DRAW: Mapping[type[Layer], Callable[[Axes, Any], None]] = {
     Line: _line,
-    Curves: _curves,
+    Crowd: _crowd,
+    Band: _band,
     Spans: _spans,
     Strokes: _strokes,
     Points: _points,

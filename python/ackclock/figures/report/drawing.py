@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,14 +16,13 @@ import numpy as np
 
 from ackclock.errors import InputError
 from ackclock.figures import figure_spec
-from ackclock.figures.curves import Lines, thinned
+from ackclock.figures.curves import thinned
 from ackclock.figures.figure_spec import (
-    FEW,
     INK,
-    MAX_LINES,
     SHADES,
     Axis,
-    Curves,
+    Band,
+    Crowd,
     Drawing,
     Heat,
     Layer,
@@ -251,8 +250,10 @@ class _Place:
 
     def traces(self, layer: Layer) -> Iterator[Trace]:
         """Yield the traces of a layer."""
-        if isinstance(layer, Curves):
-            yield from self._curves(replace(layer.lines, values=layer.lines.values * layer.scale))
+        if isinstance(layer, Crowd):
+            yield from self._crowd(layer)
+        elif isinstance(layer, Band):
+            yield self._band(layer)
         elif isinstance(layer, Stack):
             yield from self._stack(layer)
         elif isinstance(layer, Line):
@@ -264,58 +265,27 @@ class _Place:
         elif isinstance(layer, Heat):
             yield self._heat(layer)
 
-    def _curves(self, lines: Lines) -> Iterator[Trace]:
-        """Yield all the lines, or of many a cloud: some of each group, the band of 80 % of all, and the mean."""
-        if lines.count <= MAX_LINES:
-            for number, label in enumerate(lines.labels):
-                yield self._flow(lines, number, label, _line_style(number)) | {"showlegend": lines.count > 1}
-            return
-        for number, (name, group) in enumerate(lines.by_group()):
-            if group.count > FEW:
-                yield from self._crowd(group, name, figure_spec.colour(number))
-                continue
-            for column, label in enumerate(group.labels):
-                yield self._flow(group, column, label if group.count > 1 else name, _line_style(number))
-
-    def _flow(self, lines: Lines, column: int, name: str, look: Mapping[str, Any]) -> Trace:
-        return self._curve(name, lines.times_s, lines.values[:, column], self.points // lines.count, look)
-
-    def _crowd(self, lines: Lines, name: str, colour: str) -> Iterator[Trace]:
-        drawn = figure_spec.spread_over(lines.count, MAX_CLOUD_LINES)
-        group = f"{name} flows"
-        thin = {"color": colour, "width": 0.8}
+    def _crowd(self, layer: Crowd) -> Iterator[Trace]:
+        """Yield some of the lines, which the legend has as one."""
+        drawn = figure_spec.spread_over(layer.values.shape[1], MAX_CLOUD_LINES)
+        look = {"color": layer.colour, "width": 0.8}
         for column in drawn:
-            label = f"{name}: {drawn.size} of {lines.count} flows" if column == drawn[0] else lines.labels[column]
-            trace = self._curve(label, lines.times_s, lines.values[:, column], self.points // drawn.size, thin)
-            yield trace | {"opacity": 0.25, "showlegend": bool(column == drawn[0]), "legendgroup": group}
-        times_s, low, high = lines.quantiles(0.1, 0.9)
-        yield {
-            "type": "scatter",
-            "mode": "lines",
-            "name": f"{name}: the middle 80 %",
-            "fill": "toself",
-            "line": {"width": 0},
-            "fillcolor": "rgba({},{},{},0.18)".format(*_rgb(colour)),
-            "hoverinfo": "skip",
-            "x": self._numbers(np.concatenate([times_s, times_s[::-1]])),
-            "y": self._numbers(np.concatenate([low, high[::-1]])),
-        }
-        dark = "rgb({},{},{})".format(*(round(0.6 * part) for part in _rgb(colour)))
-        mean = {"color": dark, "width": 2}
-        yield self._curve(f"{name}: mean", lines.times_s, lines.mean(), self.points // 4, mean)
+            x, y = thinned(layer.x, layer.values[:, column], max(self.points // drawn.size, MIN_POINTS))
+            yield self._scatter(layer.name, x, y, mode="lines", line=look) | {"opacity": 0.25}
 
-    def _curve(self, name: str, x: Array, y: Array, points: int, look: Mapping[str, Any]) -> Trace:
-        x, y = thinned(x, y, max(points, MIN_POINTS))
-        return self._scatter(name, x, y, mode="lines", line={"width": 1.3, **look})
+    def _band(self, layer: Band) -> Trace:
+        shade = "rgba({},{},{},0.18)".format(*(int(layer.colour[at : at + 2], 16) for at in (1, 3, 5)))
+        x, y = np.concatenate([layer.x, layer.x[::-1]]), np.concatenate([layer.low, layer.high[::-1]])
+        fill = {"fill": "toself", "fillcolor": shade, "line": {"width": 0}, "hoverinfo": "skip"}
+        trace = self._scatter(layer.name, x, y, mode="lines", **fill)
+        trace.pop("hovertemplate")
+        return trace
 
     def _line(self, layer: Line) -> Trace:
         look = {"color": layer.colour, "dash": layer.dash, "width": 1.3 * layer.width}
         look |= {"shape": "hv"} if layer.steps else {}
-        if self.drawing.precise:
-            x, y = _some(self.points, layer.x, layer.y)
-            trace = self._scatter(layer.name, x, y, mode="lines", line=look)
-        else:
-            trace = self._curve(layer.name, layer.x, layer.y, self.points, look)
+        some = _some if self.drawing.precise else lambda points, x, y: thinned(x, y, max(points, MIN_POINTS))
+        trace = self._scatter(layer.name, *some(self.points, layer.x, layer.y), mode="lines", line=look)
         return trace | {"showlegend": layer.listed and bool(layer.name)}
 
     def _strokes(self, layer: Strokes) -> Trace:
@@ -376,15 +346,7 @@ class _Place:
         return {"dtype": dtype, "bdata": data.decode()}
 
 
-def _line_style(number: int) -> dict[str, str]:
-    return {"color": figure_spec.colour(number), "dash": figure_spec.dash(number)}
-
-
 def _some(maximum: int, *columns: Array) -> list[Array]:
     """Thin columns evenly to at most so many rows."""
     chosen = figure_spec.spread_over(columns[0].size, max(maximum, MIN_POINTS)) if columns[0].size else slice(0)
     return [column[chosen] for column in columns]
-
-
-def _rgb(colour: str) -> list[int]:
-    return [int(colour[at : at + 2], 16) for at in (1, 3, 5)]
