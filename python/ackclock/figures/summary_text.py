@@ -184,22 +184,20 @@ def _best(subjects: Sequence[Subject], metric: str, highest: bool, praise: str, 
 
 def _doubt(one: Summary, other: Summary) -> str:
     """Return why two means are not called different; empty where they differ significantly."""
-    ends = (one.ci95_low, one.ci95_high, other.ci95_low, other.ci95_high)
-    if any(end is None for end in ends):
+    overlap = _overlap((one.ci95_low, one.ci95_high), (other.ci95_low, other.ci95_high))
+    if overlap is None:
         return "one run has no interval"
     if abs((one.mean or 0.0) - (other.mean or 0.0)) < MIN_DIFFERENCE * abs(one.mean or 0.0):
         return "less than 1 % apart"
-    low, high, other_low, other_high = (float(end) for end in ends if end is not None)
-    return "" if high < other_low or other_high < low else "their intervals overlap"
+    return "their intervals overlap" if overlap else ""
 
 
-@dataclass(frozen=True, slots=True)
-class _Point:
-    """A point's name, its mean, and the ends of its interval if it has one."""
-
-    name: str
-    mean: float
-    ends: tuple[float, float] | None
+def _overlap(one: tuple[float | None, float | None], other: tuple[float | None, float | None]) -> bool | None:
+    """Return True if two intervals overlap; None if one of them is unknown."""
+    (low, high), (other_low, other_high) = one, other
+    if low is None or high is None or other_low is None or other_high is None:
+        return None
+    return low <= other_high and other_low <= high
 
 
 def sweep_sentences(sweep: Swept) -> list[str]:
@@ -216,59 +214,38 @@ def sweep_sentences(sweep: Swept) -> list[str]:
 
 
 def _best_point(sweep: Swept, metric: str, highest: bool, praise: str) -> str:
-    known = _points(sweep, metric)
+    known = [(_name(sweep, point), of) for point in sweep.points if (of := point["summary"][metric])["n"]]
     if len(known) < 2:
         return ""
-    ranked = sorted(known, key=lambda point: point.mean, reverse=highest)
-    best, label = ranked[0], _low(METRICS[metric].label)
-    alike = [point for point in ranked if abs(point.mean - best.mean) <= MIN_DIFFERENCE * abs(best.mean)]
-    value_text = _value(best, metric)
+    ranked = sorted(known, key=lambda pair: float(pair[1]["mean"]), reverse=highest)
+    best, label = ranked[0][1], _low(METRICS[metric].label)
+    alike = [name for name, of in ranked if abs(of["mean"] - best["mean"]) <= MIN_DIFFERENCE * abs(best["mean"])]
+    mean = estimate(best, metric)
     if len(alike) == len(ranked):
-        return f"No difference in {label}: all {len(ranked):,} points are within 1 % of the best ({value_text})."
-    following = ranked[len(alike)]
-    doubt = _certainty_of(best, following)
-    then = f"{_value(following, metric)} at {following.name}"
+        return f"No difference in {label}: all {len(ranked):,} points are within 1 % of the best ({mean})."
+    name, following = ranked[len(alike)]
+    overlap = _overlap(*((of["ci95_low"], of["ci95_high"]) for of in (best, following)))
+    certainty = {
+        None: ", and how sure the difference is one run cannot say",
+        False: ", and their 95 % intervals do not overlap",
+        True: ", but their 95 % intervals overlap, so which is better is not clear",
+    }
+    at, note = alike[0], ""
     if len(alike) > 1:
-        which = (
-            f"{praise} at {_list(alike)} ({label} {value_text} at the first; those within 1 % of it are called equal)"
-        )
-    else:
-        which = f"{praise} at {best.name} ({label} {value_text})"
-    return f"{which}; the next is {then}{doubt}."
+        at = "; ".join(alike[:MAX_NAMED]) + (f" and {len(alike) - MAX_NAMED:,} more" if len(alike) > MAX_NAMED else "")
+        note = " at the first; those within 1 % of it are called equal"
+    then = f"{estimate(following, metric)} at {name}"
+    return f"{praise} at {at} ({label} {mean}{note}); the next is {then}{certainty[overlap]}."
 
 
-def _certainty_of(best: _Point, following: _Point) -> str:
-    if best.ends is None or following.ends is None:
-        return ", and how sure the difference is one run cannot say"
-    if best.ends[1] < following.ends[0] or following.ends[1] < best.ends[0]:
-        return ", and their 95 % intervals do not overlap"
-    return ", but their 95 % intervals overlap, so which is better is not clear"
-
-
-def _list(alike: Sequence[_Point]) -> str:
-    names = [point.name for point in alike[:MAX_NAMED]]
-    more = len(alike) - len(names)
-    return "; ".join(names) + (f" and {more:,} more" if more else "")
-
-
-def _points(sweep: Swept, metric: str) -> list[_Point]:
-    result = []
-    for point in sweep.points:
-        of = point["summary"][metric]
-        if of["n"]:
-            ends = None if of["ci95_low"] is None else (of["ci95_low"], of["ci95_high"])
-            result.append(_Point(_name(sweep, point), of["mean"], ends))
-    return result
+def estimate(summary: Mapping[str, Any], metric: str) -> str:
+    """Return the mean of a metric at a point of a sweep, with half the width of its interval if there is one."""
+    return numbers.estimate(summary["mean"], summary["ci95_low"], summary["ci95_high"], METRICS[metric].unit)
 
 
 def _name(sweep: Swept, point: Mapping[str, Any]) -> str:
     pairs = zip(short_keys(sweep.axes), sweep_axes.values_of(sweep, point), strict=True)
     return ", ".join(f"{key} {value}" for key, value in pairs)
-
-
-def _value(point: _Point, metric: str) -> str:
-    low, high = point.ends or (None, None)
-    return numbers.estimate(point.mean, low, high, METRICS[metric].unit)
 
 
 def _precision(sweep: Swept) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -11,7 +11,7 @@ from rich.text import Text
 
 from ackclock.experiments.search.grid import Grid
 from ackclock.experiments.sweep.result import Sweep
-from ackclock.figures import numbers, summary_text
+from ackclock.figures import summary_text
 from ackclock.figures.sweep_axes import values_of
 from ackclock.figures.table_export import default_metrics
 from ackclock.metrics import METRICS
@@ -74,7 +74,7 @@ def _table(sweep: Sweep, points: list[dict[str, Any]], names: list[str], grid: G
         texts = values_of(sweep, point)
         verdict = [_verdict(grid, index)] if grid else []
         table.add_row(
-            *map(Text, texts), *(_cell(point["summary"][name], METRICS[name].unit) for name in names), *verdict
+            *map(Text, texts), *(summary_text.estimate(point["summary"][name], name) for name in names), *verdict
         )
     return table
 
@@ -82,11 +82,6 @@ def _table(sweep: Sweep, points: list[dict[str, Any]], names: list[str], grid: G
 def _verdict(grid: Grid, index: int) -> str:
     """Return the verdict on a point, and "best" for the best of those that meet the requirements."""
     return grid.judgements[index].verdict + (", best" if grid.best != grid.holding and index in grid.best else "")
-
-
-def _cell(summary: Mapping[str, Any], unit: str) -> str:
-    """Return `94.1 ± 0.2 Mb/s`; the mean if there is no interval."""
-    return numbers.estimate(summary["mean"], summary["ci95_low"], summary["ci95_high"], unit)
 
 
 def _counted(number: int, what: str) -> str:

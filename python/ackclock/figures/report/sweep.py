@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from ackclock import metrics
-from ackclock.figures import numbers, summary_text, sweep_axes, sweep_figures
+from ackclock.figures import summary_text, sweep_axes, sweep_figures
 from ackclock.figures.figure_spec import Drawing, Heat, Panel
 from ackclock.figures.report import drawing, render_page, write_page
 from ackclock.figures.sweep_axes import Swept
@@ -66,14 +65,14 @@ def _drawing(name: str, panel: Panel) -> Drawing:
 def _rows(sweep: Swept, names: Sequence[str]) -> list[tuple[str, ...]]:
     """Return rows of engine, swept values, n, and the metrics."""
     return [
-        (sweep.engine, *sweep_axes.values_of(sweep, point), str(point["n"]), *(_cell(point, name) for name in names))
+        (
+            sweep.engine,
+            *sweep_axes.values_of(sweep, point),
+            str(point["n"]),
+            *(summary_text.estimate(point["summary"][name], name) for name in names),
+        )
         for point in sweep.points
     ]
-
-
-def _cell(point: Mapping[str, Any], name: str) -> str:
-    result = point["summary"][name]
-    return numbers.estimate(result["mean"], result["ci95_low"], result["ci95_high"], metrics.METRICS[name].unit)
 
 
 def _commands(sweep: Swept) -> dict[str, str]:
