@@ -12,7 +12,6 @@ from ackclock.errors import InputError
 from ackclock.figures import figure_spec, numbers, sweep_axes
 from ackclock.figures.figure_spec import Axis, Drawing, Layer, Line, Panel, Points, Reference
 from ackclock.input import cli_values
-from ackclock.metrics import METRICS
 from ackclock.metrics.view import Array
 from ackclock.scenario.points import label
 
@@ -33,7 +32,7 @@ def compared(name: str, table: pl.DataFrame) -> Drawing:
 
 
 def _engines(metric: str, rows: pl.DataFrame) -> Panel:
-    factor, title = _scale(metric, rows["mean"].to_list())
+    factor, _, title = sweep_axes.scale(metric, rows["mean"].to_list())
     layers, names = [], []
     for number, row in enumerate(rows.iter_rows(named=True)):
         mean, low, high = (np.array([row[key]], dtype=float) / factor for key in ("mean", "ci95_low", "ci95_high"))
@@ -47,13 +46,6 @@ def _engines(metric: str, rows: pl.DataFrame) -> Panel:
     half = max((0.5 + MARGIN) * (greatest - least), MIN_SPAN * abs(middle) / 2)
     y = Axis("", low=middle - half, high=middle + half) if known.size and half else Axis("")
     return Panel(y, layers, x=figure_spec.named("", names), title=title)
-
-
-def _scale(name: str, means: Sequence[float | None]) -> tuple[float, str]:
-    """Return the divisor for the greatest of a metric's values, and the metric's label with the unit."""
-    metric = METRICS[name]
-    factor, unit = numbers.scale(max((abs(mean) for mean in means if mean is not None), default=0.0), metric.unit)
-    return factor, f"{metric.label} ({unit})" if unit else metric.label
 
 
 def searched(
@@ -80,7 +72,8 @@ def _settings(
     metric: str, bound: float | None, varied: Mapping[str, Sequence[str]], points: Sequence[Mapping[str, Any]]
 ) -> Panel:
     *others, key = varied
-    factor, title = _scale(metric, [bound] if bound is not None else [p["metrics"][metric]["mean"] for p in points])
+    means = [point["metrics"][metric]["mean"] for point in points]
+    factor, _, title = sweep_axes.scale(metric, means if bound is None else [bound])
     places, across = sweep_axes.places(key, [cli_values.value(text) for text in varied[key]])
     short = [sweep_axes.short_names([cli_values.value(text) for text in varied[other]]) for other in others]
     layers: list[Layer] = []
@@ -106,8 +99,8 @@ def _trade(
     objectives: Sequence[str], points: Sequence[Mapping[str, Any]], frontier: Sequence[Mapping[str, Any]]
 ) -> Panel:
     """Return the first objective over the second, a mark for each setting; a line joins the Pareto front."""
-    (above, y_title), (across, x_title) = (
-        _scale(goal, [point["metrics"][goal]["mean"] for point in points]) for goal in objectives[:2]
+    (above, _, y_title), (across, _, x_title) = (
+        sweep_axes.scale(goal, [point["metrics"][goal]["mean"] for point in points]) for goal in objectives[:2]
     )
 
     def places(chosen: Sequence[Mapping[str, Any]]) -> Array:

@@ -6,7 +6,7 @@ there is none, the first key, its values side by side.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -170,6 +170,13 @@ def namer(axes: Sequence[Axis]) -> Callable[[Mapping[str, Any]], str]:
         )
 
     return name
+
+
+def scale(metric: str, values: Iterable[float | None]) -> tuple[float, str, str]:
+    """Return the divisor and the unit that suit the greatest of a metric's values, and its label with that unit."""
+    greatest = max((abs(value) for value in values if value is not None), default=0.0)
+    factor, unit = numbers.scale(greatest, METRICS[metric].unit)
+    return factor, unit, f"{METRICS[metric].label} ({unit})" if unit else METRICS[metric].label
 
 
 def quantities(values: Sequence[Any]) -> tuple[list[float], str] | None:

@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 
 from ackclock.errors import InputError
-from ackclock.figures import figure_spec, numbers, summary_text, sweep_axes
+from ackclock.figures import figure_spec, summary_text, sweep_axes
 from ackclock.figures.figure_spec import Axis, Boxes, Drawing, Heat, Layer, Line, Panel, Points
 from ackclock.figures.sweep_axes import Choice, Swept, named
 from ackclock.input import cli_values
 from ackclock.input.fields import nearest, shown
-from ackclock.metrics import METRICS, full_name
+from ackclock.metrics import full_name
 from ackclock.scenario.points import label
 
 #: The ways to show a sweep.
@@ -142,18 +142,11 @@ class _Line:
 
 
 def _chart(metric: str, lines: Sequence[_Line], across: Axis) -> Panel:
-    means = [point["summary"][metric]["mean"] for line in lines for _, point in line.points
-             if sweep_axes.has_value(point, metric)]  # fmt: skip
-    factor, unit = numbers.scale(max(map(abs, means)), METRICS[metric].unit)
+    points = [point for line in lines for _, point in line.points if sweep_axes.has_value(point, metric)]
+    factor, unit, title = sweep_axes.scale(metric, (point["summary"][metric]["mean"] for point in points))
     layers = [layer for line in lines if (layer := line.layer(metric, factor)).x.size]
     listed = len(layers) > 1
-    return Panel(
-        Axis("", unit), [replace(layer, listed=listed) for layer in layers], x=across, title=_title(metric, unit)
-    )
-
-
-def _title(metric: str, unit: str) -> str:
-    return f"{METRICS[metric].label} ({unit})" if unit else METRICS[metric].label
+    return Panel(Axis("", unit), [replace(layer, listed=listed) for layer in layers], x=across, title=title)
 
 
 def _line_name(kind: str, number: int, sweeps: Sequence[Swept]) -> str:
@@ -205,9 +198,9 @@ def _map(metric: str, key: str, other: str, sweep: Swept) -> Panel:
         filled.add(place)
         if sweep_axes.has_value(point, metric):
             means[place] = point["summary"][metric]["mean"]
-    factor, unit = numbers.scale(figure_spec.span([np.abs(means)]), METRICS[metric].unit)
+    factor, unit, title = sweep_axes.scale(metric, means[~np.isnan(means)])
     heat = Heat(means / factor, unit)
-    return Panel(_cells(y, rows), [heat], x=_cells(x, columns), title=_title(metric, unit))
+    return Panel(_cells(y, rows), [heat], x=_cells(x, columns), title=title)
 
 
 def _cells(axis: Axis, places: Sequence[float]) -> Axis:
@@ -272,8 +265,6 @@ def _values(
             groups.setdefault((name(row), label(row[key]) if key else ""), []).extend(known)
     if not groups:
         raise InputError(f"--y: {metric}: found no value in any run; expected a metric that the engine measures")
-    factor, unit = numbers.scale(
-        max(abs(value) for values in groups.values() for value in values), METRICS[metric].unit
-    )
+    factor, unit, title = sweep_axes.scale(metric, (value for values in groups.values() for value in values))
     scaled = {group: sorted(value / factor for value in values) for group, values in groups.items()}
-    return scaled, Axis(_title(metric, unit), unit)
+    return scaled, Axis(title, unit)

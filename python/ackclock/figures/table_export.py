@@ -47,10 +47,12 @@ def table(sweep: Swept, form: str, metrics: Sequence[str] = ()) -> str:
     names = [_metric(name, sweep) for name in metrics] or default_metrics(sweep)
     if form == "csv":
         return _csv(sweep, names)
-    heads = [*short_keys(sweep.axes), *map(_head, names, (_scale(sweep, name)[1] for name in names))]
+    points = sweep.points
+    scales = {name: sweep_axes.scale(name, (point["summary"][name]["mean"] for point in points)) for name in names}
+    heads = [*short_keys(sweep.axes), *(head for _, _, head in scales.values())]
     rows = [
-        [*sweep_axes.values_of(sweep, point), *(_cell(point, name, _scale(sweep, name)[0]) for name in names)]
-        for point in sweep.points
+        [*sweep_axes.values_of(sweep, point), *(_cell(point, name, scales[name][0]) for name in names)]
+        for point in points
     ]
     write = _latex if form == "latex" else _markdown
     return write(heads, rows, len(sweep.axes))
@@ -67,15 +69,6 @@ def _metric(name: str, sweep: Swept) -> str:
     if result is None:
         raise InputError(f"--metrics: found {shown(name)}; expected {nearest(name, known)}")
     return result
-
-
-def _scale(sweep: Swept, name: str) -> tuple[float, str]:
-    means = [abs(point["summary"][name]["mean"]) for point in sweep.points if point["summary"][name]["n"]]
-    return numbers.scale(max(means, default=0.0), METRICS[name].unit)
-
-
-def _head(name: str, unit: str) -> str:
-    return f"{METRICS[name].label} ({unit})" if unit else METRICS[name].label
 
 
 def _cell(point: Any, name: str, factor: float) -> str:
