@@ -34,7 +34,7 @@ def numbers(column: dict[str, str]) -> np.ndarray:
     return np.frombuffer(base64.b64decode(column["bdata"]), f"<{column['dtype']}")
 
 
-def test_both_list_each_name_once():
+def test_both_legends_list_each_name_a_single_time():
     drawing = Drawing("a", "A", "", [Panel(Axis("y"), LAYERS), Panel(Axis("z"), LAYERS)], Axis("x"))
     (legend,) = print_drawing.figure(drawing).legends
     printed = [text.get_text() for text in legend.get_texts()]

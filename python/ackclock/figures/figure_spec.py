@@ -48,7 +48,10 @@ def overlaid(number: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A curve; `steps`: each value holds until the next; `listed`: in the legend; `over`: above all else."""
+    """A curve; `steps`: each value holds until the next; `listed`: in the legend; `over`: above all else.
+
+    `detail` is what a page calls it where the pointer is; by default its name.
+    """
 
     name: str
     x: Array
@@ -59,6 +62,7 @@ class Line:
     steps: bool = False
     listed: bool = True
     over: bool = False
+    detail: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
 import numpy as np
@@ -57,14 +58,16 @@ def distributions(view: RunView) -> Distributions:
     return {quantity: curves.distribution(view, quantity) for quantity in QUANTITIES}
 
 
-def cdf(results: Mapping[str, Sequence[Distributions]], subtitle: str = "") -> Drawing:
+def cdf(results: Mapping[str, Sequence[tuple[str, Distributions]]], subtitle: str = "") -> Drawing:
     """Return the distribution functions of the quantities that are known, all runs of each result together.
 
-    `results` has the distributions of the runs of each result. Of the first each run has a line, too. Raises
-    `InputError` if there are no samples.
+    `results` has the names of the runs of each result, with their distributions. Of the first each run has a line, too.
+    Raises `InputError` if there are no samples.
     """
     known = [
-        quantity for quantity in QUANTITIES if any(run[quantity][0].size for every in results.values() for run in every)
+        quantity
+        for quantity in QUANTITIES
+        if any(run[quantity][0].size for every in results.values() for _, run in every)
     ]
     if not known:
         raise InputError("the result has no samples: there are no distributions to draw")
@@ -82,17 +85,23 @@ def cdf(results: Mapping[str, Sequence[Distributions]], subtitle: str = "") -> D
                    subtitle=subtitle)  # fmt: skip
 
 
-def _distribution(quantity: str, results: Mapping[str, Sequence[Distributions]]) -> Panel:
+def _distribution(quantity: str, results: Mapping[str, Sequence[tuple[str, Distributions]]]) -> Panel:
     unit, title, _ = QUANTITIES[quantity]
-    known = {name: [run[quantity] for run in every if run[quantity][0].size] for name, every in results.items()}
-    every = [values for result in known.values() for values, _ in result]
+    known = {
+        name: [(which, *run[quantity]) for which, run in every if run[quantity][0].size]
+        for name, every in results.items()
+    }
+    every = [values for result in known.values() for _, values, _ in result]
     greatest = max((float(values[-1]) for values in every), default=1.0)
     factor, unit_name = numbers.scale(greatest, unit)
     layers: list[Layer] = []
     for number, (name, result) in enumerate(known.items()):
         if number == 0 and len(result) > 1:
-            layers += [_steps("each run", x / factor, share, PALE, width=0.8) for x, share in result]
-        pooled = _pooled(result, factor) if result else (np.empty(0), np.empty(0))
+            layers += [
+                replace(_steps("each run", x / factor, share, PALE, width=0.8), detail=which)
+                for which, x, share in result
+            ]
+        pooled = _pooled([(x, share) for _, x, share in result], factor) if result else (np.empty(0), np.empty(0))
         label = name if len(known) > 1 else "all runs together" if len(result) > 1 else ""
         dash = figure_spec.overlaid(number - 1) if number else "solid"
         layers.append(_steps(label, *pooled, figure_spec.colour(number), dash, 1.2, over=number > 0))

@@ -120,7 +120,7 @@ def cdf(data: Dataset, over: Over = None) -> Figure:
     every = [data, *(other.view.data for other in others)]
     names = [overlay.names(every)[0], *(other.name for other in others)]
     results = {
-        name: [result_figures.distributions(view) for view in runs(each)]
+        name: [(view.name, result_figures.distributions(view)) for view in runs(each)]
         for name, each in zip(names, every, strict=True)
     }
     return drawing.figure(result_figures.cdf(results, overlay.origin(data, pooled=True)))

@@ -286,6 +286,8 @@ class _Place:
         look |= {"shape": "hv"} if layer.steps else {}
         some = _some if self.drawing.precise else lambda points, x, y: thinned(x, y, max(points, MIN_POINTS))
         trace = self._scatter(layer.name, *some(self.points, layer.x, layer.y), mode="lines", line=look)
+        if layer.detail:
+            trace["hovertemplate"] += f"<extra>{layer.detail}</extra>"
         return trace | {"showlegend": layer.listed and bool(layer.name)}
 
     def _strokes(self, layer: Strokes) -> Trace:

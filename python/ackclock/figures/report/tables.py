@@ -36,76 +36,6 @@ HEADS = {
 #: Columns that are left out where they say nothing: the group says nothing if it is named after its CCA.
 OPTIONAL = ("Group", "Size", "Completion")
 
-
-@dataclass(frozen=True, slots=True)
-class MetricRow:
-    """A metric's name, label and definition, with (mean, interval, values by run) for each result."""
-
-    name: str
-    label: str
-    definition: str
-    cells: tuple[tuple[str, str, str], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class FlowTable:
-    """Some flows, as text, and how many there are."""
-
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    total: int
-
-
-def metric_rows(
-    summaries: Sequence[Mapping[str, Summary]], runs: Sequence[Sequence[Mapping[str, Value]]]
-) -> tuple[list[MetricRow], list[str]]:
-    """Return the metrics that at least one result has, and the labels of those that no result has."""
-    rows, missing = [], []
-    for name, metric in METRICS.items():
-        if metric.per_flow:
-            continue
-        if any(summary[name].n for summary in summaries):
-            cells = (
-                _cell(summary[name], metric.unit, [run.get(name) for run in values])
-                for summary, values in zip(summaries, runs, strict=True)
-            )
-            rows.append(MetricRow(name, metric.label, metric.definition, tuple(cells)))
-        else:
-            missing.append(metric.label)
-    return rows, missing
-
-
-def _cell(summary: Summary, unit: str, values: Sequence[Value]) -> tuple[str, str, str]:
-    mean, interval = numbers.interval(summary.mean, summary.ci95_low, summary.ci95_high, unit)
-    if summary.n < len(values) or summary.n == 1:
-        interval = f"{interval if summary.n > 1 else ''} n = {summary.n}".strip()
-    each = ", ".join(numbers.value(value if isinstance(value, float) else None, unit, 4) for value in values)
-    return mean, interval, each
-
-
-def flow_table(runs: Runs) -> FlowTable:
-    """Return the first flows with their means over the runs."""
-    share = pl.col("measured_retransmissions").sum() / pl.col("measured_sent_packets").sum()
-    counted = pl.col("measured_retransmissions").count() > 0
-    means = runs.flows.group_by("flow").agg(
-        pl.col("group", "congestion").first(),
-        pl.col("base_rtt_s", "start_s", "size_bytes", "fct_s", "measured_timeouts").mean(),
-        pl.when(counted).then(share.fill_nan(None)).alias("retransmitted"),
-    )
-    joined = means.join(runs.rates, on="flow", how="left").sort("flow").head(MAX_FLOWS)
-    heads, rows = ["Flow", "Group", "Congestion control", *HEADS], []
-    for row in joined.iter_rows(named=True):
-        cells = (numbers.value(row[column], unit, digits) for column, unit, digits in HEADS.values())
-        rows.append((str(row["flow"]), group_label(row, runs.data.plan), str(row["congestion"]), *cells))
-    used = [n for n, head in enumerate(heads) if head not in OPTIONAL or _adds_information(n, rows)]
-    return FlowTable(tuple(heads[n] for n in used), tuple(tuple(row[n] for n in used) for row in rows), runs.flow_count)
-
-
-def _adds_information(column: int, rows: Sequence[Sequence[str]]) -> bool:
-    """Return True if an optional column adds something to the column of CCAs."""
-    return any(row[column] not in (numbers.NOTHING, row[2]) for row in rows)
-
-
 #: Flows that the report's table shows: those with the smallest numbers.
 MAX_FLOWS = 100
 
@@ -141,7 +71,7 @@ class Runs:
     data: Recorded
     names: tuple[str, ...]
     values: tuple[Mapping[str, Value], ...]
-    distributions: tuple[Distributions, ...]
+    distributions: tuple[tuple[str, Distributions], ...]
     flows: pl.DataFrame
     rates: pl.DataFrame
     flow_count: int
@@ -161,7 +91,7 @@ def gathered(data: Recorded) -> tuple[RunView, Runs]:
         first = first or view
         names.append(view.name)
         values.append(metrics.of_run(view))
-        result.append(result_figures.distributions(view))
+        result.append((view.name, result_figures.distributions(view)))
         flows += _first_flows(view, goodputs)
         rates += _first_rates(view, goodputs)
     if first is None:
@@ -253,3 +183,72 @@ def _parts(size: int) -> Iterator[slice]:
 def _grown(array: npt.NDArray, numbers: npt.NDArray[np.uint32]) -> npt.NDArray:  # type: ignore[type-arg]
     more = int(numbers.max(initial=0)) + 1 - array.size if numbers.size else 0
     return np.concatenate([array, np.zeros(more, dtype=array.dtype)]) if more > 0 else array
+
+
+@dataclass(frozen=True, slots=True)
+class MetricRow:
+    """A metric's name, label and definition, with (mean, interval, values by run) for each result."""
+
+    name: str
+    label: str
+    definition: str
+    cells: tuple[tuple[str, str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FlowTable:
+    """Some flows, as text, and how many there are."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    total: int
+
+
+def metric_rows(
+    summaries: Sequence[Mapping[str, Summary]], runs: Sequence[Sequence[Mapping[str, Value]]]
+) -> tuple[list[MetricRow], list[str]]:
+    """Return the metrics that at least one result has, and the labels of those that no result has."""
+    rows, missing = [], []
+    for name, metric in METRICS.items():
+        if metric.per_flow:
+            continue
+        if any(summary[name].n for summary in summaries):
+            cells = (
+                _cell(summary[name], metric.unit, [run.get(name) for run in values])
+                for summary, values in zip(summaries, runs, strict=True)
+            )
+            rows.append(MetricRow(name, metric.label, metric.definition, tuple(cells)))
+        else:
+            missing.append(metric.label)
+    return rows, missing
+
+
+def _cell(summary: Summary, unit: str, values: Sequence[Value]) -> tuple[str, str, str]:
+    mean, interval = numbers.interval(summary.mean, summary.ci95_low, summary.ci95_high, unit)
+    if summary.n < len(values) or summary.n == 1:
+        interval = f"{interval if summary.n > 1 else ''} n = {summary.n}".strip()
+    each = ", ".join(numbers.value(value if isinstance(value, float) else None, unit, 4) for value in values)
+    return mean, interval, each
+
+
+def flow_table(runs: Runs) -> FlowTable:
+    """Return the first flows with their means over the runs."""
+    share = pl.col("measured_retransmissions").sum() / pl.col("measured_sent_packets").sum()
+    counted = pl.col("measured_retransmissions").count() > 0
+    means = runs.flows.group_by("flow").agg(
+        pl.col("group", "congestion").first(),
+        pl.col("base_rtt_s", "start_s", "size_bytes", "fct_s", "measured_timeouts").mean(),
+        pl.when(counted).then(share.fill_nan(None)).alias("retransmitted"),
+    )
+    joined = means.join(runs.rates, on="flow", how="left").sort("flow").head(MAX_FLOWS)
+    heads, rows = ["Flow", "Group", "Congestion control", *HEADS], []
+    for row in joined.iter_rows(named=True):
+        cells = (numbers.value(row[column], unit, digits) for column, unit, digits in HEADS.values())
+        rows.append((str(row["flow"]), group_label(row, runs.data.plan), str(row["congestion"]), *cells))
+    used = [n for n, head in enumerate(heads) if head not in OPTIONAL or _adds_information(n, rows)]
+    return FlowTable(tuple(heads[n] for n in used), tuple(tuple(row[n] for n in used) for row in rows), runs.flow_count)
+
+
+def _adds_information(column: int, rows: Sequence[Sequence[str]]) -> bool:
+    """Return True if an optional column adds something to the column of CCAs."""
+    return any(row[column] not in (numbers.NOTHING, row[2]) for row in rows)
