@@ -35,7 +35,7 @@ def test_latex_is_escaped_and_a_column_has_one_unit(sweep):
     text = table_export.table(sweep, "latex", ["utilisation", "queue_delay_mean"])
     assert r"\begin{tabular}{lrr}" in text
     assert r"queue & Utilisation (\%) & Mean queueing delay (ms) \\" in text
-    assert r"fq\_codel & 50.0 \ensuremath{\pm} 0.0 & -- \\" in text
+    assert r"fq\_codel & 50.0 $\pm$ 0.0 & -- \\" in text
     assert text.count(r"\\") == 3
     assert text.index(r"\toprule") < text.index(r"\midrule") < text.index(r"\bottomrule")
 
