@@ -25,7 +25,7 @@ def disk(data: Dataset) -> Drawing:
         x = Axis(title, "bytes/s", logarithmic=True, text=lambda speed: f"{numbers.value(speed, 'bytes', 1)}/s")
         panels.append(Panel(Axis("Share of the repeats"), _speeds(cells), x=x))
     below = "solid: to and from the disk; dashed: in the system's cache"
-    return Drawing("disk", "Speed of the disk", "", panels, columns=len(panels), share_y=True, subtitle=below)
+    return Drawing("disk", "Speed of the disk", "", panels, columns=min(len(panels), 2), share_y=True, subtitle=below)
 
 
 def _speeds(cells: pl.DataFrame) -> list[Line]:
