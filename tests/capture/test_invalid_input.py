@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from ackclock import capture, metrics
 from ackclock.cli.program import application
-from ackclock.figures.capture_figures.path import stalls
+from ackclock.figures.capture_figures import stalls
 
 
 def write(path, count: int = 4) -> None:
@@ -104,7 +104,7 @@ def test_application_stalls_need_a_pending_request(tmp_path):
             file.write(struct.pack("<IIII", 1_000_000 + at_s, at_us, len(packet), len(packet)) + packet)
     data = capture.read([tmp_path / "a.pcap"]).data
     view = next(iter(metrics.runs(data)))
-    assert stalls(view).panels[0].names == ("flow 1",)
-    assert stalls(view, flow=0).panels[0].names == ("flow 0",)
+    assert stalls(view).panels[0].y.ticks == ((0, "flow 1"),)
+    assert stalls(view, flow=0).panels[0].y.ticks == ((0, "flow 0"),)
     (stall,) = data.scan("stalls").collect().iter_rows(named=True)
     assert (stall["class"], stall["flow"], round(stall["duration_s"], 2)) == ("application", 1, 2.0)

@@ -13,9 +13,8 @@ from ackclock.cli.program import application
 from ackclock.errors import InputError, UnsupportedError
 from ackclock.experiments import phase_effects
 from ackclock.experiments.sweep import result as sweeps
-from ackclock.figures import sweep_summary
-from ackclock.figures.phase import HOLDS, sentence
-from ackclock.figures.sweep_summary import NONE_LOCKED
+from ackclock.figures import summary_text
+from ackclock.figures.summary_text import HOLDS, NONE_LOCKED, phase_sentence
 from ackclock.metrics.protocols import PHASE
 
 BIC = """
@@ -156,10 +155,10 @@ def test_a_result_is_phase_locked_if_its_perturbed_run_differs_clearly(here, the
 
 def test_a_locked_result_has_a_message():
     moved = {"jain": {"here": [0.92, 0.919, 0.921], "twin": [0.97, 0.96, 0.98]}}
-    told = sentence({"locked": True, "moved": moved})
+    told = phase_sentence({"locked": True, "moved": moved})
     assert told.startswith("Phase-locked: ")
     assert "0.920 (0.919 – 0.921) here, 0.970 (0.960 – 0.980) with noise" in told
-    assert sentence({"locked": False, "moved": {}}) == HOLDS
+    assert phase_sentence({"locked": False, "moved": {}}) == HOLDS
 
 
 def test_a_perturbed_run_is_in_the_manifest_and_among_the_metrics():
@@ -218,7 +217,7 @@ def test_a_sweep_names_the_points_that_are_locked(tmp_path, monkeypatch):
     monkeypatch.setattr(phase_effects, "compared", lambda *_: next(said_of))
     done = swept(tmp_path, "--json")
     assert [point[PHASE]["locked"] for point in json.loads(done.stdout)["points"]] == [False, True]
-    (line,) = sweep_summary.phases(sweeps.read(tmp_path / "out"))
+    (line,) = summary_text.phase_sentences(sweeps.read(tmp_path / "out"))
     assert line.startswith("limit 30p: Phase-locked: noise in the hosts changes the result. Jain")
     assert (
         "limit 30p: Phase-locked: noise in the hosts changes the result." in (tmp_path / "out/report.html").read_text()

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import json
-import math
 import re
 
+import numpy as np
 import polars as pl
 import pytest
 from click.testing import CliRunner
@@ -14,7 +15,7 @@ import ackclock as ac
 from ackclock.cli.program import application
 from ackclock.errors import InputError
 from ackclock.experiments.sweep.result import Sweep
-from ackclock.figures import charts, plots
+from ackclock.figures import figure_spec, plots, sweep_axes, sweep_figures
 from ackclock.figures.report import sweep
 from ackclock.scenario.points import Axis
 
@@ -45,30 +46,31 @@ def sweep_of(limits=("0.1bdp", "1bdp", "10bdp"), controls=("reno", "cubic"), eng
 
 
 def test_the_axis_across_is_the_numeric_one_and_each_other_value_a_line():
-    (chart,) = charts.charts([sweep_of()])
-    assert (chart.metric, chart.unit, chart.across.title) == ("utilisation", "%", "network.queue.limit (bdp)")
-    assert chart.across.logarithmic
-    assert [line.name for line in chart.lines] == ["reno", "cubic"]
-    reno, cubic = chart.lines
-    assert reno.x == [0.1, 1.0, 10.0]
-    assert reno.means == pytest.approx([1.5, 11.5, 21.5])
-    assert cubic.means == pytest.approx([31.5, 41.5, 51.5])
-    assert reno.highs[1] - reno.means[1] == pytest.approx(12.706 * 0.5, rel=1e-3)  # Student's, two runs 1 % apart
-    assert reno.lows[0] == 0.0  # cut at what the metric can be
+    chart = sweep_figures.charts([sweep_of()])["utilisation"]
+    assert (chart.y.unit, chart.x.title) == ("%", "network.queue.limit (bdp)")
+    assert chart.x.logarithmic
+    assert [line.name for line in chart.layers] == ["reno", "cubic"]
+    reno, cubic = chart.layers
+    assert list(reno.x) == [0.1, 1.0, 10.0]
+    assert list(reno.y) == pytest.approx([1.5, 11.5, 21.5])
+    assert list(cubic.y) == pytest.approx([31.5, 41.5, 51.5])
+    assert reno.high[1] - reno.y[1] == pytest.approx(12.706 * 0.5, rel=1e-3)  # Student's, two runs 1 % apart
+    assert reno.low[0] == 0.0  # cut at what the metric can be
 
 
 def test_values_without_numbers_appear_side_by_side():
-    (chart,) = charts.charts([sweep_of(limits=("0.1bdp", "5p"))])
-    assert chart.across == charts.Across(CONTROL, logarithmic=False, names=("reno", "cubic"))
-    assert [line.name for line in chart.lines] == ["0.1bdp", "5p"]
+    chart = sweep_figures.charts([sweep_of(limits=("0.1bdp", "5p"))])["utilisation"]
+    assert chart.x == figure_spec.named(CONTROL, ["reno", "cubic"])
+    assert [line.name for line in chart.layers] == ["0.1bdp", "5p"]
 
 
 def test_sweeps_of_several_engines_share_the_axes_and_differ_by_name():
     some = sweep_of(limits=("1bdp",), engine="packet")
-    (chart,) = charts.charts([sweep_of(), some])
-    assert [line.name for line in chart.lines] == ["reno, fluid", "cubic, fluid", "reno, packet", "cubic, packet"]
-    assert [(line.kind, line.sweep) for line in chart.lines] == [(0, 0), (1, 0), (0, 1), (1, 1)]
-    assert chart.lines[2].x == [1.0]
+    lines = sweep_figures.charts([sweep_of(), some])["utilisation"].layers
+    assert [line.name for line in lines] == ["reno, fluid", "cubic, fluid", "reno, packet", "cubic, packet"]
+    assert [line.colour for line in lines] == [figure_spec.BLUE, figure_spec.RED] * 2
+    assert [line.dash for line in lines] == ["solid", "solid", "longdash", "longdash"]
+    assert list(lines[2].x) == [1.0]
 
 
 def test_of_sweeps_with_other_metrics_what_both_have_is_shown_and_the_rest_is_named():
@@ -79,14 +81,14 @@ def test_of_sweeps_with_other_metrics_what_both_have_is_shown_and_the_rest_is_na
     page = sweep.render([one, other])
     assert 'id="sweep-utilisation"' in page
     assert 'id="sweep-jain"' not in page
-    assert charts.not_shared([one, other]) == [
+    assert sweep_axes.not_shared([one, other]) == [
         ("Jain's fairness index", ["fluid"]),
         ("Loss rate at the bottleneck", ["packet"]),
     ]
     assert "Loss rate at the bottleneck (only packet)" in page
     assert "Not all have" not in sweep.render([one])
     with pytest.raises(InputError, match="no metric in common"):
-        charts.charts([one, sweep_of(metrics=("loss_rate",))])
+        sweep_figures.charts([one, sweep_of(metrics=("loss_rate",))])
 
 
 @pytest.mark.parametrize(
@@ -103,13 +105,13 @@ def test_of_sweeps_with_other_metrics_what_both_have_is_shown_and_the_rest_is_na
     ],
 )
 def test_quantities_of_one_kind(values, expected):
-    assert charts.quantities(values) == expected
+    assert sweep_axes.quantities(values) == expected
 
 
 def test_what_cannot_be_drawn_is_reported():
     alone = sweep_of()
     with pytest.raises(ac.InputError, match="nothing swept"):
-        charts.charts([Sweep(None, alone.manifest, (), alone.table)])
+        sweep_figures.charts([Sweep(None, alone.manifest, (), alone.table)])
 
 
 def test_the_figure_has_a_panel_for_each_metric_and_every_line_in_the_legend():
@@ -126,7 +128,8 @@ def test_the_report_holds_the_numbers_and_nothing_that_runs():
     drawn = json.loads(re.search(r'id="figures">(.*?)</script>', page)[1])
     assert list(drawn) == ["sweep-utilisation"]
     assert [trace["name"] for trace in drawn["sweep-utilisation"]["data"]][2:] == ["reno, packet", "cubic, packet"]
-    assert all(math.isfinite(x) for trace in drawn["sweep-utilisation"]["data"] for x in trace["error_y"]["array"])
+    for trace in drawn["sweep-utilisation"]["data"]:
+        assert np.isfinite(np.frombuffer(base64.b64decode(trace["error_y"]["array"]["bdata"]), "<f4")).all()
     assert "<td>reno</td><td>0.1bdp</td><td>2</td><td>1.50 ± 6.35 %</td>" in page
     assert "name = &#39;&lt;b&gt;&#39;" in page
     assert "http" not in page.partition("<script>")[0].replace("http-equiv", "")

@@ -6,7 +6,7 @@ import numpy as np
 
 from ackclock import metrics
 from ackclock.figures import capture_figures, figure_spec, xplot
-from ackclock.figures.figure_spec import Drawing, Line, Panel, Points, Reference, Stack, Strokes
+from ackclock.figures.figure_spec import Axis, Drawing, Line, Panel, Points, Reference, Stack, Strokes
 
 #: A command's operands by its name; those with none are colours, text follows texts.
 PLACES = {"line": 4, "x": 2, "dot": 2, "diamond": 2, "uarrow": 2, "darrow": 2, "box": 2, "rtext": 2}
@@ -33,7 +33,8 @@ def read(lines: list[str]) -> dict[str, list[list[float]]]:
 
 
 def drawing(*layers: figure_spec.Layer, **more: object) -> Drawing:
-    return Drawing("by hand", "Über α → ω", "", (Panel("Level (kB)", layers, **more),), 0.0, 3.0)  # type: ignore[arg-type]
+    panel = Panel(Axis("Level (kB)"), layers, **more)  # type: ignore[arg-type]
+    return Drawing("by hand", "Über α → ω", "", [panel], figure_spec.over_time(0.0, 3.0))
 
 
 def test_layers_become_commands():

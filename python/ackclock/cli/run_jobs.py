@@ -123,10 +123,10 @@ class Job:
             return
         from ackclock.dataset import folders
         from ackclock.dataset.manifests import REPORT
-        from ackclock.figures.report import page, render
+        from ackclock.figures.report import render, write_page
 
         try:
-            page.write(render([data], [self.folder.name]), folder / REPORT)
+            write_page(render([data], [self.folder.name]), folder / REPORT)
         except folders.WriteError as error:
             yield folders.WriteError(self.folder / REPORT, error.reason)
         except AckclockError as error:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ackclock.exporters.script import ExportError, Script, heading, jitter_notes, shell
+from ackclock.exporters.script import ExportError, Script, jitter_notes, shell
 from ackclock.input.identifiers import one_line, word
-from ackclock.plan import FlowPlan, Plan
+from ackclock.plan import Plan
 
 #: More streams than this are more than one host starts at once.
 MAX_FLOWS = 200
@@ -27,16 +27,12 @@ SENTENCES = (
 
 def write(plan: Plan) -> Script:
     """Return the script. Raises `ExportError` if there are no TCP flows, or too many."""
-    _check(plan)
-    notes = tuple(_notes(plan))
-    return shell(heading(plan, SENTENCES, notes), _commands(plan), notes)
-
-
-def _check(plan: Plan) -> None:
     if not plan.flows:
         raise ExportError("flent", ["flows one by one: it starts streams"])
     if len(plan.flows) > MAX_FLOWS:
         raise ExportError("flent", [f"more than {MAX_FLOWS} flows"])
+    notes = tuple(_notes(plan))
+    return shell(plan, SENTENCES, _commands(plan), notes)
 
 
 def _commands(plan: Plan) -> Iterator[str]:
@@ -44,14 +40,10 @@ def _commands(plan: Plan) -> Iterator[str]:
     yield 'host=${1:?"expected a host that runs netserver"}'
     yield ""
     yield f'flent tcp_nup -H "$host" -l {max(1, round(plan.duration_s))} --step-size {interval_s:g} \\'
-    yield from (f"    {words}" for words in _parameters(plan))
-
-
-def _parameters(plan: Plan) -> Iterator[str]:
     kinds = [control.kind for flow in plan.flows if (control := plan.groups[flow.group].congestion)]
-    yield f"--test-parameter upload_streams={len(plan.flows)} \\"
-    yield f"--test-parameter cc_algos={','.join(kinds)} \\"
-    yield f"--socket-stats --title-extra {word(plan.name)}"
+    yield f"    --test-parameter upload_streams={len(plan.flows)} \\"
+    yield f"    --test-parameter cc_algos={','.join(kinds)} \\"
+    yield f"    --socket-stats --title-extra {word(plan.name)}"
 
 
 def _notes(plan: Plan) -> Iterator[str]:
@@ -59,13 +51,9 @@ def _notes(plan: Plan) -> Iterator[str]:
     queue, rtt_ms = link.queue.discipline, 1e3 * plan.mean_base_rtt_s
     yield f"the network: {one_line(link.name)} with {link.rate_bps / 1e6:g} Mb/s, {queue}, a base RTT of {rtt_ms:g} ms"
     yield from jitter_notes(plan)
-    if len({_times(flow) for flow in plan.flows}) > 1 or any(flow.start_s for flow in plan.flows):
+    if len({(flow.start_s, flow.stop_s) for flow in plan.flows}) > 1 or any(flow.start_s for flow in plan.flows):
         yield "flows that begin or end at times of their own: flent's begin together"
     if any(flow.size_bytes is not None for flow in plan.flows):
         yield "sizes of transfers: flent's streams last as long as the test"
     if plan.traffic or plan.datagrams:
         yield "generated traffic and UDP"
-
-
-def _times(flow: FlowPlan) -> tuple[float, float | None]:
-    return flow.start_s, flow.stop_s

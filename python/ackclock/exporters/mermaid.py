@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from ackclock.exporters.script import Script, comments, heading
+from ackclock.exporters.script import Script, script
 from ackclock.input.identifiers import LONGEST
 from ackclock.plan import DatagramPlan, FlowPlan, LinkPlan, PathPairPlan, PathPairsPlan, Plan, TrafficPlan
 
@@ -26,10 +26,9 @@ def write(plan: Plan) -> Script:
         notes.append(f"{len(arrows) - MAX_ARROWS} of {len(arrows)} lines: a picture of all would show none")
     if plan.changes:
         notes.append("links that change: the picture is that of the beginning")
-    about = comments(heading(plan, ["A diagram: in Markdown between ```mermaid and ```."], notes), "%%")
-    return Script(
-        "\n".join(["flowchart LR", *about, *(f"    {arrow}" for arrow in arrows[:MAX_ARROWS])]) + "\n", tuple(notes)
-    )
+    usage = ["A diagram: in Markdown between ```mermaid and ```."]
+    lines = [f"    {arrow}" for arrow in arrows[:MAX_ARROWS]]
+    return script(plan, usage, lines, notes, first=["flowchart LR"], mark="%%")
 
 
 def _routed(plan: Plan) -> Iterator[str]:

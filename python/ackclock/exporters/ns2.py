@@ -9,8 +9,9 @@ from collections.abc import Iterator
 
 from ackclock.engines import ns2
 from ackclock.engines.external import planned_traffic
-from ackclock.engines.ns2 import agents, impairments, queues, script
-from ackclock.exporters.script import ExportError, Script, comments, heading, reject_features, too_many, too_many_drawn
+from ackclock.engines.ns2 import agents, impairments, queues
+from ackclock.engines.ns2 import script as tcl
+from ackclock.exporters.script import ExportError, Script, reject_features, script, too_many, too_many_drawn
 from ackclock.plan import Plan
 
 #: Usage of the file.
@@ -23,15 +24,14 @@ SENTENCES = (
 def write(plan: Plan) -> Script:
     """Return the script. Raises `ExportError` for what ns-2 does not support."""
     reject_features(plan, "ns-2", ns2.Ns2Engine.supported_features)
-    if missing := [*too_many(plan), *too_many_drawn(plan), *script.unsupported_routes(plan)]:
+    if missing := [*too_many(plan), *too_many_drawn(plan), *tcl.unsupported_routes(plan)]:
         raise ExportError("ns-2", missing)
     notes = tuple(dict.fromkeys(_notes(plan)))
-    about = comments(heading(plan, SENTENCES, notes))
-    return Script("\n".join([*about, "", script.tcl(plan, plan.seeds[0])]), notes)
+    return script(plan, SENTENCES, ["", tcl.tcl(plan, plan.seeds[0])], notes)
 
 
 def _notes(plan: Plan) -> Iterator[str]:
     for of in (agents, queues, impairments, planned_traffic):
         yield from of.unsupported(plan)
-    yield from script.unsupported_sizes(plan)
+    yield from tcl.unsupported_sizes(plan)
     yield "the handshake, but for a first packet of headers alone, and the last exchange"

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from ackclock.engines import ns3
 from ackclock.engines.external import planned_traffic
 from ackclock.engines.ns3 import program, settings
-from ackclock.exporters.script import ExportError, Script, comments, heading, reject_features, too_many, too_many_drawn
+from ackclock.exporters.script import ExportError, Script, reject_features, script, too_many, too_many_drawn
 from ackclock.plan import Plan
 
 #: Usage of the file.
@@ -27,8 +27,7 @@ def write(plan: Plan) -> Script:
     if missing := [*too_many(plan), *too_many_drawn(plan), *ns3.unsupported(plan)]:
         raise ExportError("ns-3", missing)
     notes = tuple(dict.fromkeys(_notes(plan)))
-    about = comments(heading(plan, SENTENCES, notes), "//")
-    return Script("\n".join([*about, "", program.cpp(plan, plan.seeds[0])]), notes)
+    return script(plan, SENTENCES, ["", program.cpp(plan, plan.seeds[0])], notes, mark="//")
 
 
 def _notes(plan: Plan) -> Iterator[str]:

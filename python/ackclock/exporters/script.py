@@ -39,13 +39,6 @@ def reject_features(plan: Plan, target: str, has: Collection[str]) -> None:
         raise ExportError(target, missing)
 
 
-def unusual(plan: Plan) -> Iterator[str]:
-    """Yield what simulators' scripts cannot express: each sets one TCP, and writes every flow."""
-    if len({group.tcp for group in plan.groups if group.tcp}) > 1:
-        yield "TCPs of several kinds"
-    yield from too_many(plan)
-
-
 def too_many(plan: Plan, maximum: int = MAX_FLOWS) -> Iterator[str]:
     """Yield a reason if there are more flows than a person would write."""
     if len(plan.flows) + len(plan.datagrams) > maximum:
@@ -59,12 +52,20 @@ def too_many_drawn(plan: Plan) -> Iterator[str]:
         yield f"more than {MAX_FLOWS} transfers"
 
 
-def heading(plan: Plan, sentences: Sequence[str], notes: Sequence[str]) -> list[str]:
-    """Return the comment at the top: the name, usage, and what the script lacks."""
-    lines = [one_line(plan.name), "", *sentences, "", f"Written by `ackclock export` (ackclock {_core.version})."]
+def script(
+    plan: Plan,
+    sentences: Sequence[str],
+    lines: Iterable[str],
+    notes: Sequence[str],
+    *,
+    first: Sequence[str] = (),
+    mark: str = "#",
+) -> Script:
+    """Return a script: its first lines, a comment with the name, usage and what it lacks, and its lines."""
+    about = [one_line(plan.name), "", *sentences, "", f"Written by `ackclock export` (ackclock {_core.version})."]
     if notes:
-        lines += ["", "What the scenario gives and this script does not:", *(f"- {note}" for note in notes)]
-    return lines
+        about += ["", "What the scenario gives and this script does not:", *(f"- {note}" for note in notes)]
+    return Script("\n".join([*first, *comments(about, mark), *lines]).rstrip("\n") + "\n", tuple(notes))
 
 
 def comments(lines: Iterable[str], mark: str = "#") -> Iterator[str]:
@@ -72,14 +73,9 @@ def comments(lines: Iterable[str], mark: str = "#") -> Iterator[str]:
     return (f"{mark} {line}".rstrip() for line in lines)
 
 
-def shell(about: Iterable[str], lines: Iterable[str], notes: Iterable[str]) -> Script:
+def shell(plan: Plan, sentences: Sequence[str], lines: Iterable[str], notes: Sequence[str]) -> Script:
     """Return a script for sh that ends where a command fails."""
-    return written(["#!/bin/sh", *comments(about), "set -e", *lines], notes)
-
-
-def written(lines: Iterable[str], notes: Iterable[str]) -> Script:
-    """Return a script of lines."""
-    return Script("\n".join(lines) + "\n", tuple(notes))
+    return script(plan, sentences, ["set -e", *lines], notes, first=["#!/bin/sh"])
 
 
 def label(plan: Plan, flow: FlowPlan) -> str:

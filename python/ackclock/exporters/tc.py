@@ -16,7 +16,6 @@ from ackclock.exporters.script import (
     ExportError,
     Script,
     comments,
-    heading,
     jitter_notes,
     label,
     shell,
@@ -57,7 +56,7 @@ def write(plan: Plan) -> Script:
         raise ExportError("tc", missing)
     net = routed.lay(plan) if plan.nodes else network.lay(plan)
     notes = tuple(_notes(plan))
-    return shell(heading(plan, SENTENCES, notes), ["", PREPARED, *_network(plan, net), *_traffic(plan, net)], notes)
+    return shell(plan, SENTENCES, ["", PREPARED, *_network(plan, net), *_traffic(plan, net)], notes)
 
 
 def _unsupported(plan: Plan) -> Iterator[str]:
@@ -73,8 +72,8 @@ def of_device(plan: Plan, device: str) -> Script:
     if missing := list(_unsupported_on_device(plan, device)):
         raise ExportError("tc", missing)
     notes = (f"a path of {1e3 * plan.mean_base_rtt_s:g} ms: delay it on another device, not before its queue",)
-    about = heading(plan, list(_device_sentences(plan, device)), notes)
-    return shell(about, [f"tc qdisc del dev {device} root 2>/dev/null || true", *_shaping(plan, device)], notes)
+    lines = [f"tc qdisc del dev {device} root 2>/dev/null || true", *_shaping(plan, device)]
+    return shell(plan, list(_device_sentences(plan, device)), lines, notes)
 
 
 def _unsupported_on_device(plan: Plan, device: str) -> Iterator[str]:

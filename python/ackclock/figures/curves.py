@@ -7,7 +7,7 @@ from the tables.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,11 +17,11 @@ import polars as pl
 
 from ackclock.errors import InputError
 from ackclock.figures import decimation
-from ackclock.figures.decimation import Instants, Matrix
-from ackclock.metrics import completion, dynamics, epoch
+from ackclock.figures.decimation import Matrix
+from ackclock.metrics import completion, dynamics, epoch, flow_series
 from ackclock.metrics.distributions import DISTRIBUTIONS
 from ackclock.metrics.flow_series import instants
-from ackclock.metrics.view import Array, FlowLifetimes, Grid, RunView, flow_lifetimes, group_label
+from ackclock.metrics.view import Array, Grid, RunView, group_label
 from ackclock.partial_plan import PartialLink
 
 #: Points a bucket keeps.
@@ -92,35 +92,9 @@ class Queue:
     limit_p: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class Responses:
-    """Mean completion times of a group by size (NaN where unknown), and how many transfers finished."""
-
-    label: str
-    sizes_bytes: Array
-    means_s: Array
-    lows_s: Array
-    highs_s: Array
-    km_means_s: Array
-    cut: npt.NDArray[np.bool_]
-    finished: int
-    unfinished: int
-
-
-def flow_labels(rows: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
-    """Return `flow 3`, or `flow 3 cubic` where the flows' CCAs differ."""
-    differ = len({row["congestion"] for row in rows}) > 1
-    return tuple(f"flow {row['flow']}{' ' + row['congestion'] if differ else ''}" for row in rows)
-
-
 def flow_count(view: RunView) -> int:
     """Return the length of an axis of flow numbers: one more than the greatest number."""
     return max((int(block["flow"].max()) + 1 for block in view.rows("flows").blocks("flow") if block.size), default=0)
-
-
-def tcp_flow_count(view: RunView) -> int:
-    """Return how many TCP flows started."""
-    return sum(block.size for block in view.rows("flows").blocks("flow"))
 
 
 def distribution(view: RunView, quantity: str) -> tuple[Array, Array]:
@@ -143,7 +117,8 @@ def distribution(view: RunView, quantity: str) -> tuple[Array, Array]:
 def windows(view: RunView) -> Lines:
     """Return the congestion window of each flow (segments). Raises `InputError` if no window is known."""
     _check(view, "cwnd", "congestion windows")
-    return _lines(view, *decimation.of_flows(view.rows("flow_samples"), view.cached(_instants), "cwnd"))
+    flows, count = view.cached(_sampled_flows), view.cached(instants).times_s.size
+    return _lines(view, *decimation.of_flows(view.rows("flow_samples"), flows, count, "cwnd"))
 
 
 def windows_to_add(view: RunView) -> Lines:
@@ -154,26 +129,28 @@ def windows_to_add(view: RunView) -> Lines:
 
 
 def goodputs(view: RunView, window_s: float | None = None) -> Lines:
-    """Return each flow's goodput over the preceding `window_s` (default: `goodput_window`), bit/s, ≤ 1,000 times.
+    """Return each flow's goodput over the preceding `window_s` (default: `goodput_window`), bit/s, ≤ 2,000 times.
 
     Raises `InputError` if nothing tells what was delivered.
     """
     _check(view, "delivered_bytes", "bytes delivered")
     span_s = goodput_window(view) if window_s is None else window_s
-    result = view.cached(_instants)
-    chosen = np.arange(0, result.times_s.size, max(1, result.times_s.size // 1000))
-    times_s = result.times_s[chosen]
-    before = np.searchsorted(result.times_s, times_s - span_s * (1 + 1e-9))
-    sofar = decimation.latest_values(
-        view.rows("flow_samples"), result, "delivered_bytes", np.concatenate([chosen, before])
-    )
-    bits, over_s = 8 * (sofar[: chosen.size] - sofar[chosen.size :]), (times_s - result.times_s[before])[:, None]
-    rates = np.divide(bits, over_s, out=np.zeros_like(bits), where=over_s > 0)
+    flows, step = view.cached(_sampled_flows), max(1, view.cached(instants).times_s.size // 1000)
+    result, count = [], 0
+    for times_s, rates in flow_series.goodputs(view, flows, span_s):
+        chosen = slice(-count % step, None, step)
+        result.append((times_s[chosen], rates[chosen]))
+        count += times_s.size
+    times_s, rates = (np.concatenate(parts) for parts in zip(*result, strict=True))
     return _lines(view, times_s, np.where(_is_active(view, times_s, span_s), rates, np.nan))
 
 
-def _instants(view: RunView) -> Instants:
-    return decimation.instants(view.rows("flow_samples"), view.cached(instants).times_s)
+def _sampled_flows(view: RunView) -> npt.NDArray[np.uint32]:
+    """Return the numbers of the flows that were sampled, ascending."""
+    flows = np.empty(0, dtype=np.uint32)
+    for block in view.rows("flow_samples").blocks("flow"):
+        flows = np.union1d(flows, block["flow"])
+    return flows
 
 
 def datagram_goodputs(view: RunView, times_s: Array, window_s: float) -> Lines:
@@ -190,24 +167,16 @@ def datagram_goodputs(view: RunView, times_s: Array, window_s: float) -> Lines:
 
 def _is_active(view: RunView, times_s: Array, after_s: float) -> npt.NDArray[np.bool_]:
     """Return at which times (rows) which sampled flows (columns) had started and not been over for `after_s`."""
-    begun, over = view.cached(_sampled_lifetimes)
-    return np.asarray((times_s[:, None] >= begun) & (times_s[:, None] <= over + after_s))
-
-
-def _sampled_lifetimes(view: RunView) -> tuple[Array, Array]:
-    """Return when the sampled flows started and ended (s)."""
-    flows = view.cached(_instants).flows
+    flows, known = view.cached(_sampled_flows), view.sampled
     begun, over = np.full(flows.size, -np.inf), np.full(flows.size, np.inf)
-    for block in view.rows("flows").blocks(*FlowLifetimes.COLUMNS):
-        valid, place = flow_lifetimes(block), np.searchsorted(block["flow"], flows)
-        here = np.flatnonzero(np.isin(flows, block["flow"]))
-        begun[here], over[here] = valid.starts_s[place[here]], valid.ends_s[place[here]]
-    return begun, over
+    here = np.searchsorted(flows, known.flows)
+    begun[here], over[here] = known.starts_s, known.ends_s
+    return np.asarray((times_s[:, None] >= begun) & (times_s[:, None] <= over + after_s))
 
 
 def goodput_window(view: RunView) -> float:
     """Return the averaging window of goodput curves (s): as the metrics', at most a tenth of the run."""
-    return min(dynamics.window(view), max(view.duration_s / 10, view.cached(_instants).interval_s))
+    return min(dynamics.window(view), max(view.duration_s / 10, view.cached(instants).interval_s))
 
 
 def queue(view: RunView, link: int | None = None) -> Queue:
@@ -218,10 +187,15 @@ def queue(view: RunView, link: int | None = None) -> Queue:
     link = view.cached(busiest) if link is None else link
     if link is None:
         raise InputError("the result names no bottleneck link: there is no queue to draw")
-    result = list(decimation.thinned(_queue_samples(view, link), _queue_instants(view, link), 2))
-    if not result[0].size:
+    count = sum(int((block["link"] == link).sum()) for block in view.rows("queue_samples").blocks("link"))
+    times_s, values = decimation.thinned(_queue_samples(view, link), count, 2)
+    if not times_s.size:
         raise InputError("the result has no queue samples to draw")
-    return Queue(link, _where(view, link), result[0], result[1][:, 0], result[1][:, 1], queue_limit(view))
+    where = "the bottleneck"
+    if is_shared(view):
+        name = _bottleneck(view).name or f"link {link}"
+        where = f"{name}, the busiest of {len(view.bottlenecks):,} bottlenecks"
+    return Queue(link, where, times_s, values[:, 0], values[:, 1], queue_limit(view))
 
 
 def _queue_samples(view: RunView, link: int) -> Iterator[Matrix]:
@@ -231,10 +205,6 @@ def _queue_samples(view: RunView, link: int) -> Iterator[Matrix]:
         yield block["time_s"][here], np.stack([block["backlog_p"][here], block["sojourn_s"][here]], axis=1)
 
 
-def _queue_instants(view: RunView, link: int) -> int:
-    return sum(int((block["link"] == link).sum()) for block in view.rows("queue_samples").blocks("link"))
-
-
 def busiest(view: RunView) -> int | None:
     """Return the bottleneck with the highest use in the measured part (the first of equals); None without one."""
     links = view.links.sort("link")
@@ -242,13 +212,6 @@ def busiest(view: RunView) -> int | None:
     if place is not None:
         return int(links["link"][place])
     return view.bottlenecks[0] if view.bottlenecks else None
-
-
-def _where(view: RunView, link: int) -> str:
-    if not is_shared(view):
-        return "the bottleneck"
-    name = _bottleneck(view).name or f"link {link}"
-    return f"{name}, the busiest of {len(view.bottlenecks):,} bottlenecks"
 
 
 def is_shared(view: RunView) -> bool:
@@ -301,76 +264,42 @@ def path_limits(view: RunView) -> list[tuple[float, str]]:
     return [(pipe, "BDP")] if limit is None else [(pipe, "BDP"), (pipe + limit, "BDP + buffer")]
 
 
-def sum_label(lines: Lines) -> str:
-    """Return the axis label of the sum of the windows."""
-    return f"Sum of {lines.count} windows (segments)" if lines.count > 1 else "Window (segments)"
-
-
 def loss_epochs(view: RunView) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return the drops with their epoch, and the epochs (see `metrics.epoch`)."""
     return view.cached(epoch.drops_by_epoch), view.cached(epoch.epochs)
-
-
-def responses(result: pl.DataFrame) -> list[Responses]:
-    """Return the lines of `metrics.response_times`, one a group, at the geometric mean of each bin's ends.
-
-    `km_means_s` counts unfinished transfers, `cut` gives where there are some. Raises `InputError` if no transfer of
-    known size was finished.
-    """
-    valid = result.filter(pl.col("n") > 0, pl.col("size_low_bytes") > 0)
-    if not valid.height:
-        raise InputError("the result has no finished transfers to draw")
-    return [_responses(rows) for rows in valid.partition_by("group", maintain_order=True)]
-
-
-def _responses(rows: pl.DataFrame) -> Responses:
-    ends = [rows[name].cast(pl.Float64).to_numpy() for name in ("size_low_bytes", "size_high_bytes")]
-    left = rows["unfinished"].to_numpy()
-    return Responses(
-        label=str(rows["label"][0]),
-        sizes_bytes=np.sqrt(ends[0] * ends[1]),
-        means_s=rows["mean_s"].to_numpy(),
-        lows_s=rows["ci95_low_s"].to_numpy(),
-        highs_s=rows["ci95_high_s"].to_numpy(),
-        km_means_s=rows["km_mean_s"].to_numpy(),
-        cut=left > 0,
-        finished=int(rows["n"].sum()),
-        unfinished=int(left.sum()),
-    )
 
 
 def thinned(x: Array, y: Array, points: int) -> tuple[Array, Array]:
     """Return about `points` of a curve's points, with the extremes of each bucket; gaps (NaN) are dropped."""
     valid = ~np.isnan(y)
     x, y = x[valid], y[valid]
-    buckets = max(1, points // KEPT)
     if x.size <= points:
         return x, y
-    size = -(-x.size // buckets)
-    padded = np.append(y, np.full(-x.size % size, y[-1])).reshape(-1, size)
-    first = np.arange(padded.shape[0]) * size
-    low, high = first + padded.argmin(axis=1), first + padded.argmax(axis=1)
-    last = first + size - 1
-    rows = np.unique(np.minimum(np.concatenate([first, low, high, last]), x.size - 1))
-    return x[rows], y[rows]
+    stretch = -(-x.size // max(1, points // KEPT))
+    whole = x.size - x.size % stretch
+    parts = [decimation.kept(x[part], y[part, None], stretch) for part in (slice(whole), slice(whole, None))]
+    return np.concatenate([times for times, _ in parts]), np.concatenate([values[:, 0] for _, values in parts])
 
 
 def _check(view: RunView, column: str, what: str) -> None:
     rows = view.rows("flow_samples")
-    if not view.cached(_instants).times_s.size:
+    if not view.cached(instants).times_s.size:
         raise InputError("the result has no flow samples to draw")
     if not any(values.size for values in rows.values(column)):
         raise InputError(f"the result has no {what} to draw")
 
 
 def _lines(view: RunView, times_s: Array, values: Array) -> Lines:
-    flows = view.cached(_instants).flows
+    """Return lines of the sampled flows: `flow 3`, or `flow 3 cubic` where their CCAs differ."""
+    flows = view.cached(_sampled_flows)
     valid: dict[int, Mapping[str, Any]] = {}
     for block in view.rows("flows").blocks("flow", "group", "congestion"):
         result = block.frame.select("flow", "group", "congestion").filter(np.isin(block["flow"], flows))
         valid |= {row["flow"]: row for row in result.iter_rows(named=True)}
     rows = [valid.get(int(flow), {"flow": int(flow), "group": 0, "congestion": ""}) for flow in flows]
-    return Lines(times_s, values, flow_labels(rows), tuple(group_label(row, view.plan) for row in rows))
+    differ = len({row["congestion"] for row in rows}) > 1
+    labels = tuple(f"flow {row['flow']}{' ' + row['congestion'] if differ else ''}" for row in rows)
+    return Lines(times_s, values, labels, tuple(group_label(row, view.plan) for row in rows))
 
 
 def _bottleneck(view: RunView) -> PartialLink:

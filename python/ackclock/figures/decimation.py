@@ -7,14 +7,12 @@ curve or the sum of all is lowest and highest. What is kept was sampled at one t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from ackclock.metrics.rows import sampling_interval_s
-from ackclock.metrics.view import Array, Block, Rows
+from ackclock.metrics.view import Array, Rows
 
 #: Values that are kept of all curves together; a million are 8 MB.
 CELLS = 2 << 20
@@ -32,52 +30,27 @@ BINS = 1 << 16
 Matrix: TypeAlias = tuple[Array, Array]
 
 
-@dataclass(frozen=True, slots=True)
-class Instants:
-    """Sample times of the flows, and which flows were sampled."""
-
-    times_s: Array
-    flows: npt.NDArray[np.uint32]
-
-    @property
-    def interval_s(self) -> float:
-        """Return the median time between samples."""
-        return sampling_interval_s(self.times_s)
+def of_flows(rows: Rows, flows: npt.NDArray[np.uint32], instants: int, column: str) -> Matrix:
+    """Return a column of the samples of ascending flows as curves, thinned if the instants are many."""
+    return thinned(_matrices(rows, flows, column), instants, flows.size)
 
 
-def instants(rows: Rows, times_s: Array) -> Instants:
-    """Return the instants of flow samples, which are at these times."""
-    flows = np.empty(0, dtype=np.uint32)
-    for block in rows.blocks("flow"):
-        flows = np.union1d(flows, block["flow"])
-    return Instants(times_s, flows)
-
-
-def of_flows(rows: Rows, result: Instants, column: str) -> Matrix:
-    """Return a column of the flows' samples as curves, thinned if they are many."""
-    return thinned(_matrices(rows, result.flows, column), result.times_s.size, result.flows.size)
-
-
-def latest_values(rows: Rows, result: Instants, column: str, expected: npt.NDArray[np.intp]) -> Array:
-    """Return each flow's latest value of a column at numbered instants (instants × flows); 0 before the first."""
-    values, latest = np.zeros((expected.size, result.flows.size)), np.zeros((1, result.flows.size))
-    first = 0
-    for times_s, matrix in _matrices(rows, result.flows, column):
-        filled = _filled(np.concatenate([latest, matrix]))
-        here = (expected >= first) & (expected < first + times_s.size)
-        values[here] = filled[expected[here] - first + 1]
-        latest, first = filled[-1:], first + times_s.size
-    return values
+def _matrices(rows: Rows, flows: npt.NDArray[np.uint32], column: str) -> Iterator[Matrix]:
+    for block in rows.blocks("flow", column):
+        times_s = block["time_s"][np.diff(block["time_s"], prepend=-np.inf) > 0]
+        matrix = np.full((times_s.size, flows.size), np.nan)
+        matrix[np.searchsorted(times_s, block["time_s"]), np.searchsorted(flows, block["flow"])] = block[column]
+        yield times_s, matrix
 
 
 def thinned(result: Iterable[Matrix], instants: int, curves: int) -> Matrix:
     """Keep some of the instants of curves that come in blocks in the order of time."""
     each = 2 * curves + 4 if curves <= FEW else 4
     stretch = 1 if instants * curves <= CELLS else -(-instants * each * curves // CELLS)
-    kept = [_kept(times_s, matrix, stretch) for times_s, matrix in _stretches(result, stretch)]
-    if not kept:
+    parts = [kept(times_s, matrix, stretch) for times_s, matrix in _stretches(result, stretch)]
+    if not parts:
         return np.empty(0), np.empty((0, curves))
-    return np.concatenate([times_s for times_s, _ in kept]), np.concatenate([matrix for _, matrix in kept])
+    return np.concatenate([times_s for times_s, _ in parts]), np.concatenate([matrix for _, matrix in parts])
 
 
 def distribution(values: Callable[[], Iterable[Array]]) -> Matrix:
@@ -98,22 +71,6 @@ def distribution(values: Callable[[], Iterable[Array]]) -> Matrix:
     return edges[counts > 0], (np.cumsum(counts) / count)[counts > 0]
 
 
-def _different(ascending: Array) -> Array:
-    return ascending[np.diff(ascending, prepend=-np.inf) > 0]
-
-
-def _matrices(rows: Rows, flows: npt.NDArray[np.uint32], column: str) -> Iterator[Matrix]:
-    for block in rows.blocks("flow", column):
-        yield _matrix(block, flows, column)
-
-
-def _matrix(block: Block, flows: npt.NDArray[np.uint32], column: str) -> Matrix:
-    times_s = _different(block["time_s"])
-    matrix = np.full((times_s.size, flows.size), np.nan)
-    matrix[np.searchsorted(times_s, block["time_s"]), np.searchsorted(flows, block["flow"])] = block[column]
-    return times_s, matrix
-
-
 def _stretches(result: Iterable[Matrix], stretch: int) -> Iterator[Matrix]:
     """Regroup blocks into whole stretches; the rest comes at the end."""
     rest: Matrix | None = None
@@ -128,9 +85,9 @@ def _stretches(result: Iterable[Matrix], stretch: int) -> Iterator[Matrix]:
         yield rest
 
 
-def _kept(times_s: Array, matrix: Array, stretch: int) -> Matrix:
-    """Select the instants to keep of whole stretches, or of less than one."""
-    if stretch == 1:
+def kept(times_s: Array, matrix: Array, stretch: int) -> Matrix:
+    """Select the instants to keep of whole stretches, or of less than one: their ends, and where a curve is extreme."""
+    if stretch == 1 or not times_s.size:
         return times_s, matrix
     stretch = min(stretch, times_s.size)
     first = np.arange(0, times_s.size, stretch)
@@ -142,9 +99,3 @@ def _kept(times_s: Array, matrix: Array, stretch: int) -> Matrix:
             rows.append(first + extreme(valid.reshape(-1, stretch), axis=1))
     chosen = np.unique(np.concatenate(rows))
     return times_s[chosen], matrix[chosen]
-
-
-def _filled(matrix: Array) -> Array:
-    """Fill each column with its last value in place of NaN; its first row has no NaN."""
-    valid = np.where(np.isnan(matrix), 0, np.arange(matrix.shape[0])[:, None])
-    return np.asarray(np.take_along_axis(matrix, np.maximum.accumulate(valid, axis=0), axis=0))

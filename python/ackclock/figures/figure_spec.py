@@ -1,41 +1,89 @@
-"""Figure specs as numbers that every back end draws alike: panels over one time axis, layers in each."""
+"""Figure specs as numbers that every back end draws alike: panels with their axes, layers in each."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from ackclock.figures import palette
 from ackclock.figures.curves import Lines
 from ackclock.metrics.view import Array
 
-#: Colours of all figures.
-GREY, LIGHT, PURPLE, INK = "#8A8A8A", "#BBBBBB", "#7B52AB", palette.INK
-BLUE, RED, GREEN, PINK, SKY, ORANGE = palette.COLOURS
+#: Okabe and Ito's palette (2008) without its yellow, which vanishes on white; neighbours differ in lightness too.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
+BLUE, RED, GREEN, PINK, SKY, ORANGE = COLOURS
+GREY, LIGHT, PURPLE, INK = "#8A8A8A", "#BBBBBB", "#7B52AB", "#222222"
+
+#: Colours of heat maps: light to dark, so that the order shows in grey too.
+SHADES = ("#F2F7FB", "#9BBBD3", "#0072B2", "#003A5C")
+
+#: Names of dashes: those of lines that repeat the colours, and those of what is laid over a figure.
+DASHES = ("solid", "dash", "dot")
+OVERLAID = ("longdash", "dot", "dashdot")
+
+#: More flows than this are a cloud with its mean, not lines with a legend.
+MAX_LINES = 12
+
+#: A group of this many flows or fewer is drawn as lines even beside clouds.
+FEW = 3
+
+
+def colour(number: int) -> str:
+    """Return the colour of line `number`; colours repeat."""
+    return COLOURS[number % len(COLOURS)]
+
+
+def dash(number: int) -> str:
+    """Return the dashes of line `number`: each colour with the first, then with the next."""
+    return DASHES[number // len(COLOURS) % len(DASHES)]
+
+
+def overlaid(number: int) -> str:
+    """Return the dashes of the overlay `number`; they repeat."""
+    return OVERLAID[number % len(OVERLAID)]
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A curve; `steps`: each value holds until the next; `dotted`: of minor importance; `listed`: in the legend."""
+    """A curve; `steps`: each value holds until the next; `listed`: in the legend; `over`: above all else.
+
+    `detail` is what a page calls it where the pointer is; by default its name.
+    """
 
     name: str
     x: Array
     y: Array
     colour: str
+    dash: str = "solid"
+    width: float = 1.0
     steps: bool = False
-    dotted: bool = False
     listed: bool = True
+    over: bool = False
+    detail: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Curves:
-    """A curve for each flow, × `scale`; a cloud of curves with mean and 80 % band where they are many."""
+class Crowd:
+    """Many thin lines over the same times: `values` is times × lines."""
 
-    lines: Lines
-    scale: float = 1.0
+    name: str
+    x: Array
+    values: Array
+    colour: str
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """A shaded area between two curves."""
+
+    name: str
+    x: Array
+    low: Array
+    high: Array
+    colour: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +110,11 @@ class Strokes:
 
 @dataclass(frozen=True, slots=True)
 class Points:
-    """Markers at positions: `x`, `o`, `.`, `^`, `v` or `D`; with a `size` (points), filled dots of this diameter."""
+    """Markers at positions: `x`, `o`, `.`, `^`, `v`, `s` or `D`, hollow but for `.`.
+
+    With a `size` (points) they are filled. `low` and `high` are the ends of intervals (NaN where there is none), `dash`
+    is that of a line that joins the points.
+    """
 
     name: str
     x: Array
@@ -70,6 +122,10 @@ class Points:
     colour: str
     sign: str = "o"
     size: float = 0.0
+    low: Array | None = None
+    high: Array | None = None
+    dash: str = ""
+    listed: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +138,27 @@ class Stack:
     colours: tuple[str, ...]
 
 
-Layer = Line | Curves | Spans | Strokes | Points | Stack
+@dataclass(frozen=True, slots=True)
+class Boxes:
+    """Box plots at positions: median and quartiles of the values of each, whiskers to the extremes."""
+
+    name: str
+    x: Sequence[float]
+    values: Sequence[Sequence[float]]
+    colour: str
+    width: float = 0.5
+    median: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Heat:
+    """A heat map of rows × columns (NaN: nothing) at 0, 1, … of both axes; `unit` is that of its colours."""
+
+    values: Array
+    unit: str
+
+
+Layer = Line | Crowd | Band | Spans | Strokes | Points | Stack | Boxes | Heat
 
 
 class Reference(NamedTuple):
@@ -94,42 +170,92 @@ class Reference(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Panel:
-    """One vertical axis with its unit, its layers, and named reference lines.
+class Axis:
+    """An axis: its title with the unit, `unit` alone, its ends where they are fixed, its ticks with their texts.
 
-    `names` replace the numbers 0, 1, … of the axis, `limits` are its ends, `ticks` its places with their texts;
+    `text` gives the texts of the ticks of a logarithmic axis.
+    """
+
+    title: str
+    unit: str = ""
+    from_zero: bool = False
+    low: float | None = None
+    high: float | None = None
+    logarithmic: bool = False
+    ticks: tuple[tuple[float, str], ...] = ()
+    text: Callable[[float], str] = "{:g}".format
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """Layers over a pair of axes, with named reference lines; without `x`, over that of the figure.
+
     `weight` is the panel's share of the height.
     """
 
-    axis: str
+    y: Axis
     layers: Sequence[Layer]
     references: tuple[Reference, ...] = ()
-    from_zero: bool = True
-    names: tuple[str, ...] = ()
-    unit: str = ""
-    limits: tuple[float, float] | None = None
-    ticks: tuple[tuple[float, str], ...] = ()
+    x: Axis | None = None
+    title: str = ""
     weight: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """A figure: its heading, its caption, and its panels over the time from `start_s` to `end_s`.
+    """A figure: its heading, its caption, and its panels, `columns` in a row; `x` is the axis that they share.
 
-    The time before `warmup_s` is shaded. `height_in` is the height in print; `precise`: a page keeps times in full
-    precision, for zooming down to microseconds. `title` is the heading in print where it differs.
+    The time before `warmup_s` is shaded. In print a row is `row_in` inches high, `title` is the heading where it
+    differs, and `subtitle` is below it. `precise`: a page keeps times in full precision, to zoom down to microseconds.
     """
 
     key: str
     heading: str
     caption: str
     panels: Sequence[Panel]
-    start_s: float
-    end_s: float
+    x: Axis | None = None
     warmup_s: float = 0.0
-    height_in: float | None = None
-    precise: bool = False
+    columns: int = 1
+    share_y: bool = False
+    row_in: float = 1.8
     title: str = ""
+    subtitle: str = ""
+    precise: bool = False
+
+
+def over_time(start_s: float, end_s: float) -> Axis:
+    """Return the axis of the time, in seconds."""
+    return Axis("Time (s)", "s", low=start_s, high=end_s)
+
+
+def named(title: str, names: Sequence[str]) -> Axis:
+    """Return an axis with names at 0, 1, …."""
+    return Axis(title, low=-0.5, high=len(names) - 0.5, ticks=tuple(enumerate(names)))
+
+
+def curves(lines: Lines, scale: float = 1.0) -> Iterator[Layer]:
+    """Yield a line for each flow, × `scale`; of many flows a cloud for each group, with its mean and its 80 % band."""
+    times_s, values = lines.times_s, scale * lines.values
+    if lines.count <= MAX_LINES:
+        for number, label in enumerate(lines.labels):
+            yield Line(label, times_s, values[:, number], colour(number), dash(number), listed=lines.count > 1)
+        return
+    for number, (name, group) in enumerate(Lines(times_s, values, lines.labels, lines.groups).by_group()):
+        own = colour(number)
+        if group.count <= FEW:
+            for column, label in enumerate(group.labels):
+                yield Line(label if group.count > 1 else name, times_s, group.values[:, column], own)
+            continue
+        dark = "#" + "".join(f"{round(0.6 * int(own[at : at + 2], 16)):02X}" for at in (1, 3, 5))
+        yield Crowd(f"{name}: some of {group.count:,} flows", times_s, group.values, own)
+        middle_s, low, high = group.quantiles(0.1, 0.9)
+        yield Band(f"{name}: the middle 80 % of {group.count:,} flows", middle_s, low, high, own)
+        yield Line(f"{name}: mean", times_s, group.mean(), dark, width=1.4)
+
+
+def spread_over(count: int, maximum: int) -> npt.NDArray[np.intp]:
+    """Return the numbers of at most `maximum` of `count` things, evenly chosen."""
+    return np.unique(np.linspace(0, count - 1, min(count, maximum)).astype(np.intp))
 
 
 def span(values: Sequence[Array]) -> float:

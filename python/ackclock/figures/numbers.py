@@ -17,10 +17,6 @@ SCALES = {
     "byte/s": ((1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s"), (1.0, "bytes/s")),
 }
 
-#: Seconds and bit/s of each name of their units.
-SECONDS = {name: factor for factor, name in SCALES["s"]}
-BITS_PER_SECOND = {name: factor for factor, name in SCALES["bit/s"]}
-
 #: Units of things that are counted: a whole number of them has no decimals.
 COUNTED = ("", "packets", "bytes")
 
@@ -62,18 +58,14 @@ def interval(mean: float | None, low: float | None, high: float | None, unit: st
     return _joined(_fixed(middle, decimals), name), f"{texts[0]} – {texts[1]}"
 
 
-def plus_minus(mean: float, half: float, unit: str) -> str:
-    """Return a mean and half the width of its interval: `95.66 ± 0.05 Mb/s`."""
-    factor, name = scale(mean, unit)
-    decimals = max(_decimals(mean / factor, 3), min(_decimals(half / factor, 1), _decimals(mean / factor, 3) + 1))
-    return _joined(f"{_fixed(mean / factor, decimals)} ± {_fixed(half / factor, decimals)}", name)
-
-
 def estimate(mean: float | None, low: float | None, high: float | None, unit: str) -> str:
-    """Return a mean ± half its interval, the longer half where it was cut; without an interval the mean."""
+    """Return `95.66 ± 0.05 Mb/s`: half the interval, the longer half where it was cut; without an interval the mean."""
     if mean is None or low is None or high is None:
         return value(mean, unit)
-    return plus_minus(mean, max(mean - low, high - mean), unit)
+    factor, name = scale(mean, unit)
+    middle, half = mean / factor, max(mean - low, high - mean) / factor
+    decimals = max(_decimals(middle, 3), min(_decimals(half, 1), _decimals(middle, 3) + 1))
+    return _joined(f"{_fixed(middle, decimals)} ± {_fixed(half, decimals)}", name)
 
 
 def signed(number: float | None, unit: str, half: float | None = None) -> str:

@@ -11,8 +11,8 @@ from io import StringIO
 from typing import Any
 
 from ackclock.errors import InputError
-from ackclock.figures import charts, numbers
-from ackclock.figures.charts import Swept
+from ackclock.figures import numbers, sweep_axes
+from ackclock.figures.sweep_axes import Swept
 from ackclock.input.fields import nearest, shown
 from ackclock.metrics import METRICS, full_name, main
 from ackclock.scenario import swept_quantities
@@ -21,16 +21,22 @@ from ackclock.scenario.points import label, short_keys
 FORMS = ("latex", "markdown", "csv")
 
 #: Characters that LaTeX interprets, or has no letter for.
-_LATEX = str.maketrans(
+LATEX = str.maketrans(
     {
         "\\": r"\textbackslash{}",
         **{letter: f"\\{letter}" for letter in "{}_#&$%"},
         "~": r"\textasciitilde{}",
         "^": r"\textasciicircum{}",
-        "±": r"$\pm$",
         "−": "$-$",
+        "±": r"$\pm$",
+        "·": r"$\cdot$",
         "×": r"$\times$",
+        "→": r"$\rightarrow$",
+        "≥": r"$\geq$",
+        "≤": r"$\leq$",
         "µ": r"$\mu$",
+        "μ": r"$\mu$",
+        "…": r"\ldots{}",
         "–": "--",
     }
 )
@@ -38,21 +44,23 @@ _LATEX = str.maketrans(
 
 def table(sweep: Swept, form: str, metrics: Sequence[str] = ()) -> str:
     """Return the table as text; the main metrics that have values, or those named. Raises `InputError`."""
-    names = [_metric(name, sweep) for name in metrics] or _default_metrics(sweep)
+    names = [_metric(name, sweep) for name in metrics] or default_metrics(sweep)
     if form == "csv":
         return _csv(sweep, names)
-    heads = [*short_keys(sweep.axes), *map(_head, names, (_scale(sweep, name)[1] for name in names))]
+    points = sweep.points
+    scales = {name: sweep_axes.scale(name, (point["summary"][name]["mean"] for point in points)) for name in names}
+    heads = [*short_keys(sweep.axes), *(head for _, _, head in scales.values())]
     rows = [
-        [*charts.values_of(sweep, point), *(_cell(point, name, _scale(sweep, name)[0]) for name in names)]
-        for point in sweep.points
+        [*sweep_axes.values_of(sweep, point), *(_cell(point, name, scales[name][0]) for name in names)]
+        for point in points
     ]
-    write = {"latex": _latex, "markdown": _markdown}
-    return write[form](heads, rows, len(sweep.axes))
+    write = _latex if form == "latex" else _markdown
+    return write(heads, rows, len(sweep.axes))
 
 
-def _default_metrics(sweep: Swept) -> list[str]:
-    known = [name for name in main("column") if name in sweep.metrics]
-    return [name for name in known if any(point["summary"][name]["n"] for point in sweep.points)]
+def default_metrics(sweep: Swept) -> list[str]:
+    """Return the main metrics of tables that have values."""
+    return [name for name in main("column") if any(sweep_axes.has_value(point, name) for point in sweep.points)]
 
 
 def _metric(name: str, sweep: Swept) -> str:
@@ -61,15 +69,6 @@ def _metric(name: str, sweep: Swept) -> str:
     if result is None:
         raise InputError(f"--metrics: found {shown(name)}; expected {nearest(name, known)}")
     return result
-
-
-def _scale(sweep: Swept, name: str) -> tuple[float, str]:
-    means = [abs(point["summary"][name]["mean"]) for point in sweep.points if point["summary"][name]["n"]]
-    return numbers.scale(max(means, default=0.0), METRICS[name].unit)
-
-
-def _head(name: str, unit: str) -> str:
-    return f"{METRICS[name].label} ({unit})" if unit else METRICS[name].label
 
 
 def _cell(point: Any, name: str, factor: float) -> str:
@@ -95,7 +94,7 @@ def _latex(heads: Sequence[str], rows: Sequence[Sequence[str]], keys: int) -> st
 
 
 def _latex_rows(rows: Sequence[Sequence[str]]) -> list[str]:
-    return [" & ".join(cell.translate(_LATEX) for cell in row) + r" \\" for row in rows]
+    return [" & ".join(cell.translate(LATEX) for cell in row) + r" \\" for row in rows]
 
 
 def _markdown(heads: Sequence[str], rows: Sequence[Sequence[str]], keys: int) -> str:

@@ -11,8 +11,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from ackclock.figures import figure_spec, palette
-from ackclock.figures.figure_spec import Curves, Drawing, Layer, Line, Panel, Points, Spans, Stack, Strokes
+from ackclock.figures import figure_spec
+from ackclock.figures.figure_spec import Drawing, Layer, Line, Panel, Points, Stack, Strokes
 from ackclock.metrics.view import Array
 
 #: Colours of ours → xplot's.
@@ -34,9 +34,9 @@ SIGNS = {"x": "x", "o": "diamond", ".": "dot", "^": "uarrow", "v": "darrow", "D"
 def lines(drawing: Drawing) -> Iterator[str]:
     """Yield the lines of a file. Times are seconds with microseconds, values have twelve digits."""
     yield "timeval double"
-    yield from ("title", _word(drawing.heading))
+    yield from ("title", _word(drawing.title or drawing.heading))
     yield from ("xlabel", "time (s)")
-    yield from ("ylabel", _word(drawing.panels[0].axis))
+    yield from ("ylabel", _word(drawing.panels[0].y.title))
     for panel in drawing.panels:
         for layer in panel.layers:
             yield from _layer(layer)
@@ -45,33 +45,27 @@ def lines(drawing: Drawing) -> Iterator[str]:
 
 
 def _references(panel: Panel, drawing: Drawing) -> Iterator[str]:
+    x = drawing.x or panel.x
+    start_s, end_s = (x and x.low) or 0.0, (x and x.high) or 0.0
     for value, name, _ in panel.references:
-        yield from ("yellow", _stroke(drawing.start_s, value, drawing.end_s, value))
-        yield from (f"rtext {_place(drawing.start_s, value)}", _word(name))
+        yield from ("yellow", _stroke(start_s, value, end_s, value))
+        yield from (f"rtext {_place(start_s, value)}", _word(name))
 
 
 def _layer(layer: Layer) -> Iterator[str]:
+    """Yield the commands of a layer; those that only runs have are left out."""
     if isinstance(layer, Stack):
         top = np.cumsum(layer.heights, axis=0)
         for colour, heights in zip(layer.colours, top, strict=True):
             yield from _layer(Line("", layer.edges[:-1], heights, colour, steps=True))
-        return
-    if isinstance(layer, Curves):
-        for number, values in enumerate(layer.lines.values.T):
-            curve = Line("", layer.lines.times_s, layer.scale * values, palette.colour(number))
-            yield from _layer(curve)
-        return
-    yield COLOURS.get(layer.colour, OTHER)
-    if isinstance(layer, Line):
-        yield from _line(layer)
-    elif isinstance(layer, Strokes):
-        for ends in zip(layer.x, layer.y, layer.x_end, layer.y_end, strict=True):
-            yield _stroke(*ends)
-    elif isinstance(layer, Spans):
-        for start_s, end_s in zip(layer.starts, layer.ends, strict=True):
-            yield _stroke(start_s, 0.0, end_s, 0.0)
-    else:
-        yield from (f"{SIGNS[layer.sign]} {_place(x, y)}" for x, y in _without_nan(layer))
+    elif isinstance(layer, (Line, Strokes, Points)):
+        yield COLOURS.get(layer.colour, OTHER)
+        if isinstance(layer, Line):
+            yield from _line(layer)
+        elif isinstance(layer, Strokes):
+            yield from map(_stroke, layer.x, layer.y, layer.x_end, layer.y_end)
+        else:
+            yield from (f"{SIGNS[layer.sign]} {_place(x, y)}" for x, y in _without_nan(layer))
 
 
 def _line(layer: Line) -> Iterator[str]:

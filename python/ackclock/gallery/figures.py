@@ -14,7 +14,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from ackclock.dataset import Dataset
-from ackclock.figures import curves, numbers, palette
+from ackclock.figures import curves, figure_spec, numbers
 from ackclock.figures.plots import style
 from ackclock.gallery.entry import Published
 from ackclock.gallery.verdict import Row
@@ -68,12 +68,12 @@ def _signs(engines: Sequence[str]) -> list[Patch | Line2D]:
 
 
 def _colour(engine: int) -> str:
-    return palette.colour(engine)
+    return figure_spec.colour(engine)
 
 
 def _marker(engine: int) -> str:
     """Return the marker of an engine, which differs where colours repeat."""
-    return "os^"[engine // len(palette.COLOURS) % 3]
+    return "os^"[engine // len(figure_spec.COLOURS) % 3]
 
 
 def _strip(ax: Axes, same: Mapping[str, Row], claim: Published) -> None:

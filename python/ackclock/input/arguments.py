@@ -210,5 +210,5 @@ TEXTS_BY_KEY: Take = _texts_by_key
 JOBS = integer(1, 10_000)
 #: `ackclock.metrics.protocols.Recorded`, whatever class it is of.
 RECORDED = having(("manifest", "plan", "runs", "scan"), 'a dataset, as ackclock.run and Dataset.read("…") give')
-#: `ackclock.figures.charts.Swept`, whatever class it is of.
+#: `ackclock.figures.sweep_axes.Swept`, whatever class it is of.
 SWEPT = having(("name", "engine", "axes", "metrics", "points"), "what ackclock.sweep gives")

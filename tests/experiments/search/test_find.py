@@ -19,7 +19,7 @@ from ackclock.experiments.search.search import compare_perturbed, confirm, find
 from ackclock.experiments.search.spec import Question, question
 from ackclock.experiments.search.summary_text import sentences
 from ackclock.experiments.search.surrogate import Proposer
-from ackclock.figures.plots.search_result import draw as drawn_of
+from ackclock.figures.plots import searched
 from ackclock.metrics import value
 from ackclock.scenario import planning
 
@@ -150,7 +150,7 @@ def test_a_figure_shows_constraints_objectives_and_the_frontier():
     objectives = [parse_objective("max:utilisation"), parse_objective("min:queue_delay_mean")]
     found = find(search_question(vary("limit=2p..40p/5"), constraints=[], objectives=objectives))
     frontier = [dict(found.question.values(number)) for number in found.frontier]
-    busy, delay, trade = (ax for ax in drawn_of(found.question.about, found.points, frontier).axes if ax.axison)
+    busy, delay, trade = (ax for ax in searched(found.question.about, found.points, frontier).axes if ax.axison)
     assert [ax.get_title("left") for ax in (busy, delay)] == ["Utilisation (%)", "Mean queueing delay (ms)"]
     assert [len(line.get_xdata()) for line in trade.lines] == [len(found.points), len(frontier)]
 

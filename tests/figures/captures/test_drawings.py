@@ -34,8 +34,8 @@ def test_each_copy_is_a_stroke_and_each_loss_a_sign(result):
     assert sum(layer.x.size for layer in layers.values() if isinstance(layer, Points)) > lost.height  # and repairs
     strokes = [layer for panel in drawing.panels for layer in panel.layers if isinstance(layer, Strokes)]
     assert sum(layer.x.size for layer in strokes if layer.name != "SACK") == segments.height
-    assert "2" in drawing.heading
-    assert drawing.panels[0].axis == "Sequence (MB)"
+    assert "flow 2" in drawing.title
+    assert drawing.panels[0].y.title == "Sequence (MB)"
 
 
 def test_the_line_of_acknowledgements_never_falls_and_stays_below_what_is_sent(result):
@@ -69,7 +69,7 @@ def test_a_run_with_captures_draws_its_own_segments(run, result):
 
 def test_a_part_of_the_time_has_what_is_in_it(result):
     part = capture_figures.sequence(view(result.data), flow=0, between=(1.0, 2.0))
-    assert (part.start_s, part.end_s) == (1.0, 2.0)
+    assert (part.x.low, part.x.high) == (1.0, 2.0)
     for layer in named(part).values():
         assert layer.x.min() >= 1.0
         assert layer.x.max() <= 2.0
@@ -77,7 +77,7 @@ def test_a_part_of_the_time_has_what_is_in_it(result):
 
 def test_the_flow_with_the_maximum_data_is_drawn_and_another_is_requested_for_by_number(result):
     maximum = result.data.flows.sort("delivered_bytes")["flow"][-1]
-    assert f"flow {maximum}," in capture_figures.rtt(view(result.data)).heading
+    assert f"flow {maximum}," in capture_figures.rtt(view(result.data)).title
     with pytest.raises(InputError, match="flow: found 7; expected one of 0, 2"):
         capture_figures.rtt(view(result.data), flow=7)
 
@@ -136,7 +136,7 @@ def test_the_level_is_marked_with_its_depth_and_its_losses():
     assert list(layers["lost"].y) == [20.0]
     assert list(layers["passed"].y) == [5.0, 10.0]
     assert drawing.panels[0].references[0][0] == 20.0
-    assert drawing.heading == "What came above 8.00 Mb/s (policer)"
+    assert drawing.title == "What came above 8.00 Mb/s (policer)"
 
 
 @pytest.mark.parametrize("kind", [kind for kind in capture_figures.KINDS if kind != "stalls"])

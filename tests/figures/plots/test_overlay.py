@@ -9,8 +9,7 @@ import synthetic
 
 from ackclock.dataset import Dataset, Part
 from ackclock.errors import InputError
-from ackclock.figures import plots
-from ackclock.figures.plots import overlay
+from ackclock.figures import overlay, plots
 
 
 def sawtooth(engine: str, flows: int = 3) -> Dataset:

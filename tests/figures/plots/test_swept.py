@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
 import pytest
 import rendered
 from matplotlib.axes import Axes
@@ -11,7 +12,7 @@ from matplotlib.axes import Axes
 import ackclock as ac
 from ackclock.errors import InputError
 from ackclock.experiments.sweep import result
-from ackclock.figures import charts, metric_distributions, plots
+from ackclock.figures import plots, sweep_axes, sweep_figures
 from ackclock.figures.plots import pgf
 
 QUEUES = """{ discipline = "pfifo", limit = "20p" }, { discipline = "pfifo", limit = "5p" },
@@ -75,34 +76,34 @@ def test_numbers_are_joined_by_lines_and_names_are_not(kinds, grid):
 
 
 def test_two_keys_of_numbers_make_a_map_with_each_point_in_its_place(grid):
-    assert charts.is_map([grid])
-    (chart,) = charts.maps(grid, charts.Choice(metrics=("utilisation",)))
-    assert (chart.across.title, chart.up.title) == ("network.rate (Mb/s)", "network.queue.limit (bdp)")
-    assert (chart.x, chart.y, chart.unit) == ([2.0, 5.0, 10.0], [0.3, 1.0, 3.0], "%")
+    assert sweep_figures.is_map([grid])
+    chart = sweep_figures.maps(grid, sweep_axes.Choice(metrics=("utilisation",)))["utilisation"]
+    assert (chart.x.title, chart.y.title) == ("network.rate (Mb/s)", "network.queue.limit (bdp)")
+    assert [text for _, text in (*chart.x.ticks, *chart.y.ticks)] == ["2", "5", "10", "0.3", "1", "3"]
+    (heat,) = chart.layers
+    assert heat.unit == "%"
     for point in grid.points:
         row, column = (2, 5, 10).index(int(point["values"]["network.rate"].removesuffix("Mbit"))), None
         column = ("0.3bdp", "1bdp", "3bdp").index(point["values"]["network.queue.limit"])
-        assert chart.means[column][row] == pytest.approx(100 * point["summary"]["utilisation"]["mean"])
+        assert heat.values[column][row] == pytest.approx(100 * point["summary"]["utilisation"]["mean"])
     figure = plots.swept(grid, y="utilisation")
     assert len(figure.axes) == 2  # the map and its colours
-    turned = charts.maps(grid, charts.Choice(x="limit", metrics=("utilisation",)))[0]
-    assert turned.means == [list(column) for column in zip(*chart.means, strict=True)]
+    turned = sweep_figures.maps(grid, sweep_axes.Choice(x="limit", metrics=("utilisation",)))["utilisation"]
+    assert turned.layers[0].values.tolist() == heat.values.T.tolist()
 
 
 def test_a_sweep_of_names_is_no_map(kinds, grid):
-    assert not charts.is_map([kinds])
-    assert not charts.is_map([grid, grid])
+    assert not sweep_figures.is_map([kinds])
+    assert not sweep_figures.is_map([grid, grid])
 
 
 def test_boxes_and_distribution_functions_take_every_run_and_every_flow(kinds):
-    outcome = metric_distributions.spread(kinds, charts.Choice("network.queue", ("goodput_flow",)), along=True)
-    assert [group.name for group in outcome.groups] == ["reno", "cubic"] * 3
-    assert {len(group.values) for group in outcome.groups} == {4}  # two seeds, two flows
-    pooled = metric_distributions.spread(
-        kinds, charts.Choice(None, ("utilisation",), ("flows[0].congestion",)), along=False
-    )
-    assert [(group.name, len(group.values)) for group in pooled.groups] == [("reno", 6), ("cubic", 6)]
-    assert all(group.values == sorted(group.values) for group in pooled.groups)
+    boxes = sweep_figures.boxes(kinds, sweep_axes.Choice("network.queue", ("goodput_flow",))).layers
+    assert [(layer.name, len(layer.values)) for layer in boxes] == [("reno", 3), ("cubic", 3)]
+    assert {len(values) for layer in boxes for values in layer.values} == {4}  # two seeds, two flows
+    pooled = sweep_figures.steps(kinds, sweep_axes.Choice(None, ("utilisation",), ("flows[0].congestion",))).layers
+    assert [(layer.name, layer.x.size) for layer in pooled] == [("reno", 7), ("cubic", 7)]  # each begins at its least
+    assert all((np.diff(layer.x) >= 0).all() for layer in pooled)
     assert plots.swept(kinds, y="goodput_flow_bps", kind="ecdf").axes[0].get_ylabel() == "Share at or below"
 
 

@@ -198,6 +198,15 @@ def test_a_distribution_that_no_run_has_takes_no_room() -> None:
     assert titles == ["Goodput of a flow (Mb/s)"]
 
 
+def test_each_run_has_a_distribution_which_the_pointer_names(page: str) -> None:
+    lines = [trace for trace in specs(page)["result0-cdf"]["data"] if trace["xaxis"] == "x"]
+    assert [trace["name"] for trace in lines] == ["each run"] * 3 + ["all runs together"]
+    assert [trace["showlegend"] for trace in lines] == [True, False, False, True]
+    assert [trace["hovertemplate"].partition("<extra>")[2] for trace in lines[:3]] == [
+        f"seed {number}</extra>" for number in (1, 2, 3)
+    ]
+
+
 def test_several_results_appear_side_by_side(demo: Dataset) -> None:
     other = synthetic.sawtooth(flow_count=4, seeds=2, duration_s=20, warmup_s=5, step_s=0.05)
     page = report.render([demo, other])

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ackclock.experiments.compare.compare import Comparison
-from ackclock.figures import numbers, phase
+from ackclock.figures import numbers, summary_text
 from ackclock.metrics import METRICS, main
 from ackclock.metrics.protocols import PHASE
 
@@ -25,7 +25,7 @@ def print_comparison(comparison: Comparison) -> None:
     fill(table, comparison, _main(comparison))
     console.print(table)
     for engine, effects in comparison.as_dict().get(PHASE, {}).items():
-        console.print(f"{engine}: {phase.sentence(effects)}", soft_wrap=True, markup=False)
+        console.print(f"{engine}: {summary_text.phase_sentence(effects)}", soft_wrap=True, markup=False)
     for reasons in comparison.unsupported.values():
         for reason in reasons:
             console.print(str(reason), soft_wrap=True, markup=False)

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ackclock.dataset import Dataset
-from ackclock.figures import numbers, phase
+from ackclock.figures import numbers, summary_text
 from ackclock.metrics import METRICS, main
 from ackclock.metrics.protocols import PHASE
 
@@ -41,7 +41,7 @@ def print_result(data: Dataset, metrics: Mapping[str, Any]) -> None:
     if timing := [run["held"] for run in data.runs if "held" in run]:
         console.print(_timing(timing))
     if PHASE in metrics:
-        console.print(phase.sentence(metrics[PHASE]))
+        console.print(summary_text.phase_sentence(metrics[PHASE]))
     console.print(_table(summary, numbers.engine(data.manifest), len(metrics["runs"])))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -11,9 +11,10 @@ from rich.text import Text
 
 from ackclock.experiments.search.grid import Grid
 from ackclock.experiments.sweep.result import Sweep
-from ackclock.figures import numbers, sweep_summary
-from ackclock.figures.charts import values_of
-from ackclock.metrics import METRICS, main
+from ackclock.figures import summary_text
+from ackclock.figures.sweep_axes import values_of
+from ackclock.figures.table_export import default_metrics
+from ackclock.metrics import METRICS
 from ackclock.scenario.points import short_keys
 
 #: Metrics in the table, unless some were selected by name.
@@ -35,9 +36,9 @@ def print_sweep(sweep: Sweep, grid: Grid | None = None, criteria: Sequence[str] 
     counts = {point["n"] for point in points}
     each = _counted(max(counts), "run") if len(counts) == 1 else f"{min(counts)} to {max(counts)} runs"
     console.print(f"{sweep.engine} engine, {_counted(len(points), 'point')}, {each} each")
-    for line in sweep_summary.phases(sweep):
+    for line in summary_text.phase_sentences(sweep):
         console.print(line)
-    names = list(dict.fromkeys([*criteria, *(_selected(sweep) or _columns(sweep, points))]))
+    names = list(dict.fromkeys([*criteria, *(_selected(sweep) or default_metrics(sweep)[:MAX_COLUMNS])]))
     while names:
         shown = _fitting(console, names, lambda some: _table(sweep, points, some, grid))
         console.print(_table(sweep, points, shown, grid))
@@ -73,7 +74,7 @@ def _table(sweep: Sweep, points: list[dict[str, Any]], names: list[str], grid: G
         texts = values_of(sweep, point)
         verdict = [_verdict(grid, index)] if grid else []
         table.add_row(
-            *map(Text, texts), *(_cell(point["summary"][name], METRICS[name].unit) for name in names), *verdict
+            *map(Text, texts), *(summary_text.estimate(point["summary"][name], name) for name in names), *verdict
         )
     return table
 
@@ -81,16 +82,6 @@ def _table(sweep: Sweep, points: list[dict[str, Any]], names: list[str], grid: G
 def _verdict(grid: Grid, index: int) -> str:
     """Return the verdict on a point, and "best" for the best of those that meet the requirements."""
     return grid.judgements[index].verdict + (", best" if grid.best != grid.holding and index in grid.best else "")
-
-
-def _columns(sweep: Sweep, points: list[dict[str, Any]]) -> list[str]:
-    computed = [name for name in main("column") if name in sweep.metrics]
-    return [name for name in computed if any(point["summary"][name]["n"] for point in points)][:MAX_COLUMNS]
-
-
-def _cell(summary: Mapping[str, Any], unit: str) -> str:
-    """Return `94.1 ± 0.2 Mb/s`; the mean if there is no interval."""
-    return numbers.estimate(summary["mean"], summary["ci95_low"], summary["ci95_high"], unit)
 
 
 def _counted(number: int, what: str) -> str:

@@ -66,13 +66,13 @@ def _write(comparison: Comparison, folder: Path) -> None:
 
 
 def _write_report(comparison: Comparison, folder: Path) -> None:
-    from ackclock.figures.report import page, render
+    from ackclock.figures.report import render, write_page
 
     try:
         text = render([*comparison.data.values()], comparison.engines)
     except InputError:  # an engine of averages alone has no curves to show
         return
-    page.write(text, folder / manifests.REPORT)
+    write_page(text, folder / manifests.REPORT)
 
 
 def _figures(comparison: Comparison) -> Iterator[tuple[str, Figure]]:

@@ -98,11 +98,11 @@ def _scenario(question: Question, number: int) -> str:
 
 
 def _draw(answer: SearchResult, path: Path) -> None:
-    from ackclock.figures.plots.search_result import draw
+    from ackclock.figures.plots import searched
 
     try:
         frontier = [dict(answer.question.values(number)) for number in answer.frontier]
-        draw(answer.question.about, answer.points, frontier).savefig(path)
+        searched(answer.question.about, answer.points, frontier).savefig(path)
     except InputError:  # nothing was looked at
         return
 

@@ -16,7 +16,7 @@ from typing import TypeAlias
 from ackclock.experiments.search.evaluator import Evaluator, Row
 from ackclock.experiments.search.hypothesis_test import chance
 from ackclock.experiments.search.objectives import Objective
-from ackclock.figures.sweep_summary import MIN_DIFFERENCE
+from ackclock.figures.summary_text import MIN_DIFFERENCE
 
 #: For each goal what it says of each run, the smaller the better; None if it does not know it.
 Costs: TypeAlias = list[list[float] | None]

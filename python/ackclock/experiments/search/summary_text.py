@@ -9,7 +9,7 @@ from ackclock.experiments.search.constraints import Constraint
 from ackclock.experiments.search.hypothesis_test import FAILS, HOLDS
 from ackclock.experiments.search.result import NONE, SearchResult, summary
 from ackclock.experiments.search.spec import Question
-from ackclock.figures import numbers, phase
+from ackclock.figures import numbers, summary_text
 from ackclock.metrics import METRICS, Summary
 from ackclock.scenario.points import described, label
 
@@ -154,7 +154,7 @@ def _phase_dependence(answer: SearchResult) -> Iterator[str]:
     """Yield whether the result depends on a coincidence of phases."""
     if answer.phase is None or answer.perturbed is None:
         return
-    yield phase.sentence(answer.phase)
+    yield summary_text.phase_sentence(answer.phase)
     if answer.question.constraints and answer.perturbed_met is not True:
         found = summary(answer.perturbed, answer.question.metrics)
         said = ", ".join(measured(need, found[need.metric]) for need in answer.question.constraints)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ackclock import repr_format
-from ackclock.figures import charts, numbers, sweep_summary
+from ackclock.figures import summary_text, sweep_axes
 from ackclock.metrics import METRICS, main
 from ackclock.scenario.points import label, short_keys
 
@@ -27,12 +27,12 @@ def html(sweep: Any) -> str:
     names = _metrics(sweep)
     heads = [*short_keys(sweep.axes), *(METRICS[name].label for name in names)]
     rows = [
-        [*charts.values_of(sweep, point), *(_cell(point["summary"][name], name) for name in names)]
+        [*sweep_axes.values_of(sweep, point), *(summary_text.estimate(point["summary"][name], name) for name in names)]
         for point in sweep.points[:MAX_ROWS]
     ]
     left = len(sweep.points) - len(rows)
     more = [f"The table has the first {len(rows)} points; {left:,} more are in .points"] if left else []
-    return repr_format.html(lines(sweep).split("\n")[0], [*sweep_summary.sentences(sweep), *more], heads, rows)
+    return repr_format.html(lines(sweep).split("\n")[0], [*summary_text.sweep_sentences(sweep), *more], heads, rows)
 
 
 def _metrics(sweep: Any) -> list[str]:
@@ -40,9 +40,3 @@ def _metrics(sweep: Any) -> list[str]:
     scalars = [name for name in sweep.metrics if not METRICS[name].per_flow]
     chosen = scalars if len(scalars) <= MOST_METRICS else [name for name in main("column") if name in scalars]
     return [name for name in chosen if any(point["summary"][name]["n"] for point in sweep.points)][:MOST_METRICS]
-
-
-def _cell(found: Any, name: str) -> str:
-    if not found["n"]:
-        return numbers.NOTHING
-    return numbers.estimate(found["mean"], found["ci95_low"], found["ci95_high"], METRICS[name].unit)

@@ -149,12 +149,12 @@ def log_axis(axis: Axis, text: Callable[[float], str] = "{:g}".format) -> None:
     axis.set_minor_formatter(NullFormatter())
 
 
-def panel_title(ax: Axes, text: str) -> None:
-    """Write a panel's title, wrapped to the panel's width."""
+def panel_title(ax: Axes, text: str, share: float = 0.82, **look: Any) -> None:
+    """Write a panel's title, wrapped to this share of the panel's width."""
     across = ax.get_subplotspec().get_gridspec().ncols if ax.get_subplotspec() else 1  # type: ignore[union-attr]
     figure = ax.get_figure(root=True)
     assert figure is not None
-    _fit(ax.set_title(text), text, 0.82 * figure.get_figwidth() / across)
+    _fit(ax.set_title(text, **look), text, share * figure.get_figwidth() / across)
 
 
 def adjust_texts(fig: Figure) -> None:
@@ -172,11 +172,18 @@ def adjust_texts(fig: Figure) -> None:
 
 def _turn(ax: Axes) -> None:
     """Rotate tick labels that would touch."""
-    if isinstance(ax.xaxis.get_major_locator(), FixedLocator) and ax.axison:
-        boxes = [label.get_window_extent() for label in ax.get_xticklabels() if label.get_text()]
-        if any(one.x1 + 2 > other.x0 for one, other in pairwise(boxes)):
-            names = [label.get_text() for label in ax.get_xticklabels()]
-            ax.set_xticks(ax.get_xticks(), names, rotation=30, ha="right", rotation_mode="anchor")
+    is_fixed = isinstance(ax.xaxis.get_major_locator(), FixedLocator)
+    if not ax.axison or not (is_fixed or ax.get_xscale() == "log"):
+        return
+    labels = [label for label in ax.get_xticklabels() if label.get_text()]
+    boxes = [box for label in labels if ax.bbox.x0 <= (box := label.get_window_extent()).x1 and box.x0 <= ax.bbox.x1]
+    if not any(one.x1 + 2 > other.x0 for one, other in pairwise(boxes)):
+        return
+    if is_fixed:
+        names = [label.get_text() for label in ax.get_xticklabels()]
+        ax.set_xticks(ax.get_xticks(), names, rotation=30, ha="right", rotation_mode="anchor")
+    else:
+        ax.tick_params("x", labelrotation=30)
 
 
 def _references(ax: Axes) -> list[Annotation]:

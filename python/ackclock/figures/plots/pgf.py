@@ -15,6 +15,8 @@ from matplotlib.backends.backend_agg import RendererAgg
 from matplotlib.backends.backend_pgf import RendererPgf
 from matplotlib.figure import Figure
 
+from ackclock.figures.table_export import LATEX
+
 #: First lines of a PGF picture: its requirements of the document.
 HEADER = r"""%% A figure as a PGF picture. In the preamble:
 %%   \usepackage{pgf}
@@ -26,30 +28,8 @@ HEADER = r"""%% A figure as a PGF picture. In the preamble:
 #: Powers of ten beside logarithmic axes, the only formulas there are; whatever else a text holds is text.
 _POWER = re.compile(r"\$\\mathdefault\{[-−\d.{}^ ]*(?:\\times)?[-−\d.{}^ ]*\}\$")
 
-#: Characters that LaTeX interprets, or has no letter for. (Of `%` and `^` matplotlib takes care.)
-_LETTERS = str.maketrans(
-    {
-        "\\": r"\textbackslash{}",
-        "{": r"\{",
-        "}": r"\}",
-        "_": r"\_",
-        "#": r"\#",
-        "&": r"\&",
-        "$": r"\$",
-        "~": r"\textasciitilde{}",
-        "−": r"\ensuremath{-}",
-        "±": r"\ensuremath{\pm}",
-        "·": r"\ensuremath{\cdot}",
-        "×": r"\ensuremath{\times}",
-        "→": r"\ensuremath{\rightarrow}",
-        "≥": r"\ensuremath{\geq}",
-        "≤": r"\ensuremath{\leq}",
-        "µ": r"\ensuremath{\mu}",
-        "μ": r"\ensuremath{\mu}",
-        "…": r"\ldots{}",
-        "–": "--",
-    }
-)
+#: Characters to escape; of `%` and `^` matplotlib takes care.
+_LETTERS = {letter: text for letter, text in LATEX.items() if chr(letter) not in "%^"}
 
 
 def text(written: str) -> str:

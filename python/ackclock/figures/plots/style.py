@@ -8,29 +8,23 @@ from inspect import signature
 from typing import Any, ParamSpec
 
 import matplotlib as mpl
-import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.collections import LineCollection
-from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
 from ackclock.dataset import Dataset
 from ackclock.errors import InputError
-from ackclock.figures import numbers, palette
-from ackclock.figures.curves import Lines, thinned
+from ackclock.figures import figure_spec
+from ackclock.figures.curves import thinned
+from ackclock.figures.figure_spec import COLOURS, INK
 from ackclock.figures.plots import layout
 from ackclock.figures.plots.layout import WIDTH_IN, columns, figure, legend, log_axis, panel_title
 from ackclock.input.arguments import BETWEEN, RECORDED, SWEPT, Take, checked, integer, optional, several
 from ackclock.metrics.view import Array, RunView, runs
 
-COLOURS, INK = palette.COLOURS, palette.INK
 QUIET, FAINT = "#777777", "#DDDDDD"
 
 #: Points of a drawn curve: several for each dot of a printed line.
 POINTS = 4000
-
-#: Lines of a cloud that are drawn, evenly chosen.
-MAX_CLOUD_LINES = 200
 
 STYLE: dict[str, Any] = {
     "font.size": 8.5,
@@ -65,7 +59,17 @@ STYLE: dict[str, Any] = {
     "svg.fonttype": "none",
 }
 
-__all__ = ["WIDTH_IN", "columns", "figure", "legend", "log_axis", "panel_title"]  # and what is defined here
+__all__ = ["COLOURS", "INK", "WIDTH_IN", "columns", "figure", "legend", "log_axis", "panel_title"]  # and what is here
+
+#: Names of dashes → matplotlib's.
+DASHES: Mapping[str, Any] = {
+    "": "none",
+    "solid": "-",
+    "dash": (0, (4, 1.2)),
+    "dot": (0, (1.5, 1.2)),
+    "longdash": (0, (5, 2)),
+    "dashdot": (0, (6, 1.5, 1.5, 1.5)),
+}
 
 Given = ParamSpec("Given")
 
@@ -116,23 +120,10 @@ def first_run(data: Dataset) -> RunView:
     raise InputError("the result holds no runs to draw")
 
 
-def title(fig: Figure, what: str, data: Dataset, *, pooled: bool = False) -> None:
-    """Write the title: what is shown, of which scenario, from which run."""
-    headline(fig, what, " · ".join(filter(None, (data.plan.name, _which(data, pooled)))))
-
-
 def headline(fig: Figure, what: str, below: str) -> None:
     """Write a heading and a line in small letters under it; nothing on a page without headings."""
     look = {"fontweight": "bold", "color": INK}
     layout.headline(fig, _escaped(what), _escaped(below), look, {"fontsize": 8, "color": QUIET})
-
-
-def _which(data: Dataset, pooled: bool) -> str:
-    names = [view.name for view in runs(data) if view.seed is not None or len(data.runs) > 1]
-    which = names[:1]
-    if len(names) > 1:
-        which = [f"{len(names)} runs" if pooled else f"{names[0]} (one of {len(names)} runs)"]
-    return ", ".join(filter(None, (numbers.engine(data.manifest), *which)))
 
 
 def _escaped(text: str) -> str:
@@ -147,36 +138,7 @@ def curve(ax: Axes, x: Array, y: Array, **look: Any) -> None:
 
 def line_style(number: int) -> dict[str, Any]:
     """Return colour and dash of line `number`: each colour solid, then each dashed."""
-    return {"color": palette.colour(number), "linestyle": palette.dashed(number, ("-", (0, (4, 1.2))))}
-
-
-def cloud(ax: Axes, lines: Lines, scale: float = 1.0) -> None:
-    """Draw many lines, thin and translucent, with each group's mean and the band of 80 % of its lines."""
-    for number, (name, group) in enumerate(lines.by_group()):
-        scaled = Lines(group.times_s, group.values * scale, group.labels, group.groups)
-        if group.count <= palette.FEW:
-            for column in range(group.count):
-                label = f"{name}: {group.count}" if column == 0 and group.count > 1 else name if column == 0 else None
-                curve(ax, group.times_s, scaled.values[:, column], color=palette.colour(number), label=label)
-        else:
-            _cloud_of(ax, scaled, palette.colour(number), name)
-
-
-def _cloud_of(ax: Axes, lines: Lines, colour: str, name: str) -> None:
-    drawn = palette.drawn(lines.count, MAX_CLOUD_LINES)
-    points = max(200, POINTS * 20 // drawn.size)
-    paths = [np.column_stack(thinned(lines.times_s, lines.values[:, column], points)) for column in drawn]
-    alpha = max(0.12, min(0.4, 6 / drawn.size))
-    ax.add_collection(LineCollection(paths, colors=colour, linewidths=0.45, alpha=alpha, rasterized=True))
-    times_s, low, high = lines.quantiles(0.1, 0.9)
-    band = f"{name}: the middle 80 % of {lines.count:,} flows"
-    ax.fill_between(times_s, low, high, color=colour, alpha=0.22, linewidth=0, label=band)
-    curve(ax, lines.times_s, lines.mean(), color=_dark(colour), linewidth=1.4, label=f"{name}: mean")
-    ax.autoscale_view()
-
-
-def _dark(colour: str) -> tuple[float, ...]:
-    return tuple(0.6 * part for part in to_rgb(colour))
+    return {"color": figure_spec.colour(number), "linestyle": DASHES[figure_spec.dash(number)]}
 
 
 def reference(ax: Axes, value: float, text: str, *, side: str = "center") -> None:
@@ -195,6 +157,12 @@ def reference(ax: Axes, value: float, text: str, *, side: str = "center") -> Non
         annotation_clip=False,
         gid=layout.REFERENCE,
     )
+
+
+def note(ax: Axes, text: str) -> None:
+    """Write a text into the upper right corner."""
+    ax.annotate(text, (1, 1), xycoords="axes fraction", xytext=(-2, -2), textcoords="offset points", ha="right",
+                va="top", fontsize=7.5, color=INK)  # fmt: skip
 
 
 def warmup(axes: Sequence[Axes], until_s: float, *, text: bool = True) -> None:

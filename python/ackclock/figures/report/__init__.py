@@ -11,27 +11,36 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from ackclock import metrics
-from ackclock.dataset import Dataset
+from ackclock.dataset import Dataset, folders
 from ackclock.errors import InputError
-from ackclock.figures import phase
-from ackclock.figures.report import comparison, figures, page, rows, search_result
-from ackclock.figures.report.plotly import Figure
-from ackclock.figures.report.runs import Runs, gathered
-from ackclock.figures.report.search_result import Subject
-from ackclock.metrics import RunView, Summary
-from ackclock.metrics.protocols import PHASE
+from ackclock.figures import capture_figures, numbers, result_figures, run_figures, summary_text
+from ackclock.figures.figure_spec import Drawing
+from ackclock.figures.report import tables
+from ackclock.figures.report.drawing import Figure, possible
+from ackclock.figures.report.tables import Runs, gathered
+from ackclock.figures.summary_text import Subject
+from ackclock.metrics import RunView, Summary, epoch
+from ackclock.metrics.protocols import PHASE, Recorded
+from ackclock.metrics.response import response_means
 from ackclock.system.files import readable
 
 #: Points of all curves of a report; about 11 bytes each.
 POINTS = 220_000
 
 TEMPLATE = "report.html.j2"
+
+#: Kinds of figures that only captures have, in the order of the page.
+OF_CAPTURES = ("limits", "stalls", "level", "sequence", "pipe", "rtt")
+
+#: Finished transfers that make the figure of response times worth showing.
+MIN_TRANSFERS = 20
 
 #: Lists in the printed manifest are cut after this many items.
 MAX_ITEMS = 12
@@ -50,9 +59,7 @@ class Result:
     @property
     def subject(self) -> Subject:
         """Return the facts for the sentences."""
-        return search_result.subject_of(
-            self.name, self.first, self.summaries, self.runs.range_bps, len(self.runs.names)
-        )
+        return summary_text.subject_of(self.name, self.first, self.summaries, self.runs.range_bps, len(self.runs.names))
 
 
 def write(results: Sequence[Path | str], out: Path | str) -> Path:
@@ -67,12 +74,12 @@ def write_with_comparison(results: Sequence[Path | str], out: Path | str) -> tup
     """Write the report; return its path and, of several results, the sentences that compare them."""
     names = [readable(Path(os.path.realpath(folder)).name) for folder in results]
     content = _of_datasets([Dataset.read(folder) for folder in results], names)
-    return page.write(page.render(TEMPLATE, **content), out), content["compared"]
+    return write_page(render_page(TEMPLATE, **content), out), content["compared"]
 
 
 def render(datasets: Sequence[Dataset], names: Sequence[str] | None = None) -> str:
     """Return the report as HTML. `names` distinguish datasets whose scenarios' names do not."""
-    return page.render(TEMPLATE, **_of_datasets(datasets, names))
+    return render_page(TEMPLATE, **_of_datasets(datasets, names))
 
 
 def _of_datasets(datasets: Sequence[Dataset], names: Sequence[str] | None) -> dict[str, Any]:
@@ -80,27 +87,56 @@ def _of_datasets(datasets: Sequence[Dataset], names: Sequence[str] | None) -> di
         raise InputError("nothing to report on: give one result folder or more")
     titles = _titles(datasets, names or [f"result {number + 1}" for number in range(len(datasets))])
     points = POINTS // (6 * len(datasets))
-    results = [_result(name, data, points) for name, data in zip(titles, datasets, strict=True)]
+    results = []
+    for name, data in zip(titles, datasets, strict=True):
+        first, runs = gathered(data)
+        results.append(Result(name, first, runs, runs.summaries, _figures(first, runs, points)))
     return _content(results, points)
 
 
-def _result(name: str, data: Dataset, points: int) -> Result:
-    first, runs = gathered(data)
-    return Result(name, first, runs, runs.summaries, figures.of_result(first, runs, points))
+def _figures(view: RunView, runs: Runs, points: int) -> list[Figure]:
+    """Return all figures of one result: `view` is the run drawn, `runs` are all; about `points` a figure."""
+    of_run = (run_figures.cwnd, run_figures.cwnd_total, run_figures.goodput, run_figures.queue)
+    makers: list[Callable[[], Drawing]] = [
+        *(partial(make, view) for make in of_run),
+        partial(result_figures.cdf, {"": runs.distributions}),
+        partial(_epochs, view),
+        partial(_response, runs.data),
+    ]
+    if "capture" in view.data.manifest:
+        makers += [partial(capture_figures.KINDS[kind], view) for kind in OF_CAPTURES]
+    return [figure for make in makers for figure in possible(make, points)]
+
+
+def _epochs(view: RunView) -> Drawing:
+    if not view.cached(epoch.epochs).height:
+        raise InputError("no packet was dropped at the bottleneck")
+    return run_figures.epochs(view)
+
+
+def _response(data: Recorded) -> Drawing:
+    means = response_means(data)
+    if means["n"].sum() < MIN_TRANSFERS:
+        raise InputError("too few finished transfers for a figure")
+    return result_figures.response(means)
 
 
 def _content(results: Sequence[Result], points: int) -> dict[str, Any]:
     sections = [_section(number, result) for number, result in enumerate(results)]
     shared = _shared(results, points) if len(results) > 1 else []
     every = [("together", figure) for figure in shared] + [(s["key"], f) for s in sections for f in s["figures"]]
-    summaries, values = [r.summaries for r in results], [r.runs.values for r in results]
+    metric_rows, missing = tables.metric_rows([r.summaries for r in results], [r.runs.values for r in results])
     return {
-        "title": _title(results),
-        "compared": search_result.comparison([result.subject for result in results]) if len(results) > 1 else [],
+        "title": results[0].name
+        if len(results) == 1
+        else f"{summary_text.counted(len(results), 'result').capitalize()} compared",
+        "compared": summary_text.comparison_sentences([result.subject for result in results])
+        if len(results) > 1
+        else [],
         "sections": sections,
         "shared": shared,
-        "metric_rows": rows.metric_rows(summaries, values),
-        "missing": rows.missing(summaries),
+        "metric_rows": metric_rows,
+        "missing": missing,
         "names": [result.name for result in results],
         "runs_note": _runs_note(
             [len(result.runs.names) for result in results],
@@ -113,45 +149,42 @@ def _content(results: Sequence[Result], points: int) -> dict[str, Any]:
 
 def _shared(results: Sequence[Result], points: int) -> list[Figure]:
     names, views = [result.name for result in results], [result.first for result in results]
-    return comparison.figures(names, views, [result.runs.distributions[0] for result in results], points)
+    distributions = {result.name: result.runs.distributions for result in results}
+    makers: list[Callable[[], Drawing]] = [
+        partial(run_figures.goodputs, names, views),
+        partial(run_figures.backlogs, names, views),
+        partial(result_figures.cdf, distributions),
+    ]
+    return [figure for make in makers for figure in possible(make, points // len(results))]
 
 
 def _section(number: int, result: Result) -> dict[str, Any]:
-    manifest = result.runs.data.manifest
+    manifest, summaries = result.runs.data.manifest, result.summaries
     return {
         "key": f"result{number}",
         "name": result.name,
         "sentences": [
-            *search_result.sentences(result.subject),
-            *(phase.sentence(result) for result in _checked(manifest)),
+            *summary_text.result_sentences(result.subject),
+            *([summary_text.phase_sentence(manifest[PHASE])] if PHASE in manifest else []),
         ],
-        "cards": _cards(result.summaries),
+        "cards": [_card(name, summaries[name]) for name in metrics.main("card") if summaries[name].n],
         "figures": result.figures,
         "drawn": _drawn(result.first, len(result.runs.names)),
         "warms_up": result.first.warmup_s > 0,
-        "flows": rows.flow_table(result.runs),
+        "flows": tables.flow_table(result.runs),
         "runs": len(result.runs.names),
         "scenario": manifest.get("scenario") or "",
         "file": manifest.get("scenario_path") or "scenario.toml",
         "command": manifest.get("command") or "",
         "engine": manifest.get("engine") or "",
-        "manifest": _readable({key: value for key, value in manifest.items() if key != "scenario"}),
+        "manifest": json.dumps(
+            _cut({key: value for key, value in manifest.items() if key != "scenario"}), indent=2, ensure_ascii=False
+        ),
     }
 
 
-def _checked(manifest: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the result of the perturbed run, if there was one."""
-    return [manifest[PHASE]] if PHASE in manifest else []
-
-
-def _cards(summaries: Mapping[str, Summary]) -> list[dict[str, str]]:
-    known = [(metrics.METRICS[name], summaries[name]) for name in metrics.main("card") if summaries[name].n]
-    return [_card(metric, summary) for metric, summary in known]
-
-
-def _card(metric: metrics.Metric, summary: Summary) -> dict[str, str]:
-    from ackclock.figures import numbers
-
+def _card(name: str, summary: Summary) -> dict[str, str]:
+    metric = metrics.METRICS[name]
     mean, interval = numbers.interval(summary.mean, summary.ci95_low, summary.ci95_high, metric.unit)
     return {"label": metric.label, "value": mean, "interval": interval if summary.n > 1 else ""}
 
@@ -174,12 +207,6 @@ def _runs_note(counts: Sequence[int], *, is_capture: bool) -> str:
     return f"Means over {said} with different seeds, and Student’s 95 % confidence intervals of these means."
 
 
-def _title(results: Sequence[Result]) -> str:
-    if len(results) == 1:
-        return results[0].name
-    return f"{search_result.counted(len(results), 'result').capitalize()} compared"
-
-
 def _titles(datasets: Sequence[Dataset], names: Iterable[str]) -> list[str]:
     """Return the scenarios' names; with engine or folder where they would be the same."""
     plans = [data.plan.name or name for data, name in zip(datasets, names, strict=False)]
@@ -191,10 +218,6 @@ def _titles(datasets: Sequence[Dataset], names: Iterable[str]) -> list[str]:
     return [f"{title} ({number})" for number, title in enumerate(folders, start=1)]
 
 
-def _readable(value: Any) -> str:
-    return json.dumps(_cut(value), indent=2, ensure_ascii=False)
-
-
 def _cut(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {key: _cut(item) for key, item in value.items()}
@@ -203,3 +226,29 @@ def _cut(value: Any) -> Any:
         left = len(value) - len(kept)
         return [*kept, f"… {left:,} more in manifest.json"] if left else kept
     return value
+
+
+def render_page(template: str, **content: Any) -> str:
+    """Render a page from one of the templates. Names from files are text in it, and data cannot end a script."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from markupsafe import Markup
+
+    assets = Path(__file__).parent / "assets"
+    environment = Environment(
+        loader=FileSystemLoader(assets),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    # These are our own files, not the user's.
+    environment.globals["asset"] = lambda name: Markup((assets / name).read_text(encoding="utf-8"))
+    environment.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
+    return str(environment.get_template(template).render(content))
+
+
+def write_page(text: str, out: Path | str) -> Path:
+    """Write a page atomically and return its path. Raises `InputError` if it cannot be written."""
+    path = Path(out)
+    folders.atomic_write(path, lambda new: new.write_text(text, encoding="utf-8", errors="replace"))
+    return path

@@ -6,6 +6,7 @@ The diagnosis comes from above: here it is only what it gives (`_Diagnosis`).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -13,10 +14,9 @@ import polars as pl
 
 from ackclock.dataset import Dataset
 from ackclock.figures import capture_figures, numbers
-from ackclock.figures.capture_figures.part import Between
-from ackclock.figures.report import drawing, page
-from ackclock.figures.report.figures import possible
-from ackclock.figures.report.plotly import Figure
+from ackclock.figures.capture_part import Between
+from ackclock.figures.report import drawing, render_page, write_page
+from ackclock.figures.report.drawing import Figure
 from ackclock.metrics.view import RunView, runs
 from ackclock.system.files import readable
 
@@ -63,7 +63,7 @@ class _Diagnosis(Protocol):
 
 def write(data: Dataset, analysis: Mapping[str, Any], diagnosed: _Diagnosis, out: Path | str) -> Path:
     """Write the page atomically and return its path. Raises `InputError` if it cannot be written."""
-    return page.write(render(data, analysis, diagnosed), out)
+    return write_page(render(data, analysis, diagnosed), out)
 
 
 def render(data: Dataset, analysis: Mapping[str, Any], diagnosed: _Diagnosis) -> str:
@@ -71,7 +71,7 @@ def render(data: Dataset, analysis: Mapping[str, Any], diagnosed: _Diagnosis) ->
     views = list(runs(data))
     findings = list(_findings(views[0] if views else None, diagnosed.findings))
     verdict = diagnosed.verdict.label
-    return page.render(
+    return render_page(
         "doctor.html.j2",
         title=verdict[:1].upper() + verdict[1:],
         summary=analysis["summary"],
@@ -109,8 +109,7 @@ def _figures(view: RunView, finding: _Finding, shown: set[tuple[str, Any]]) -> l
         if (kind, between) in shown:
             continue
         shown.add((kind, between))
-        made = possible(lambda: drawing.figure(capture_figures.KINDS[kind](view, flow, between), POINTS))  # noqa: B023
-        figures += [made] if made else []
+        figures += drawing.possible(partial(capture_figures.KINDS[kind], view, flow, between), POINTS)
     return figures
 
 

@@ -13,9 +13,9 @@ import polars as pl
 
 from ackclock.errors import InputError
 from ackclock.figures import figure_spec, numbers
-from ackclock.figures.capture_figures.part import Between, Part, array
-from ackclock.figures.figure_spec import Drawing, Layer, Line, Panel, Points, Strokes
-from ackclock.metrics.view import RunView
+from ackclock.figures.capture_part import Between, Part, array
+from ackclock.figures.figure_spec import Axis, Drawing, Layer, Line, Panel, Points, Strokes
+from ackclock.metrics.view import Array, RunView
 
 #: Style of a copy: its name, colour, and marker if it has one; in this order.
 STYLES = {
@@ -56,14 +56,15 @@ def sequence(view: RunView, flow: int | None = None, between: Between = None) ->
         raise InputError(
             "the result holds no segments to draw: capture them with --segments, or run with [record] pcap = true"
         )
-    layers = [*_edge(acks, copies), *_received(acks), *_copies(copies)]
-    heading = f"Time–sequence of {part.name(number)}"
+    layers = [*_edge(acks, copies, part.end_s), *_received(acks, part.end_s), *_copies(copies)]
+    title = f"Time–sequence of {part.name(number)}"
     caption = (
         "Each stroke is a segment as it passed the capture’s point. Below it runs the line of what is acknowledged, "
         "above it the edge of the receiver’s window, where it is near; SACK blocks stand where they were reported."
     )
-    panel = Panel(f"Sequence ({unit})", layers, from_zero=False)
-    return Drawing("sequence", heading, caption, (panel,), part.start_s, part.end_s, precise=True)
+    return part.drawing(
+        "sequence", "Time and sequence", title, caption, Panel(Axis(f"Sequence ({unit})", unit), layers)
+    )
 
 
 def _captured(part: Part, flow: int) -> tuple[pl.DataFrame, pl.DataFrame, str]:
@@ -121,7 +122,7 @@ def _copies(copies: pl.DataFrame) -> Iterator[Layer]:
             yield Points(label, times_s, ends, colour, sign)
 
 
-def _edge(acks: pl.DataFrame, copies: pl.DataFrame) -> Iterator[Layer]:
+def _edge(acks: pl.DataFrame, copies: pl.DataFrame, end_s: float) -> Iterator[Layer]:
     """Yield the edge of the receive window, unless it is so far away that it would compress the rest."""
     edge = acks.drop_nulls("edge")
     if not edge.height:
@@ -129,14 +130,19 @@ def _edge(acks: pl.DataFrame, copies: pl.DataFrame) -> Iterator[Layer]:
     highest = np.maximum.accumulate(array(edge["edge"]))
     low, high = float(array(copies["start"]).min()), float(array(copies["end"]).max())
     if highest[0] < high + (high - low):
-        yield Line("receiver’s window", array(edge["time_s"]), highest, figure_spec.GREY, steps=True)
+        yield _until(end_s, "receiver’s window", array(edge["time_s"]), highest, figure_spec.GREY)
 
 
-def _received(acks: pl.DataFrame) -> Iterator[Layer]:
+def _until(end_s: float, name: str, times_s: Array, values: Array, colour: str) -> Line:
+    """Return steps of which the last one ends at `end_s`."""
+    return Line(name, np.append(times_s, end_s), np.append(values, values[-1]), colour, steps=True)
+
+
+def _received(acks: pl.DataFrame, end_s: float) -> Iterator[Layer]:
     if not acks.height:
         return
     acked = np.maximum.accumulate(array(acks["acked"]))
-    yield Line("acknowledged", array(acks["time_s"]), acked, figure_spec.GREEN, steps=True)
+    yield _until(end_s, "acknowledged", array(acks["time_s"]), acked, figure_spec.GREEN)
     sacks = acks.drop_nulls("sack_start")
     if sacks.height:
         times_s = array(sacks["time_s"])

@@ -8,7 +8,8 @@ import numpy as np
 import polars as pl
 
 from ackclock.errors import InputError
-from ackclock.figures import numbers
+from ackclock.figures import figure_spec, numbers, overlay
+from ackclock.figures.figure_spec import Drawing, Panel
 from ackclock.metrics.view import Array, RunView
 
 #: From, until: in seconds.
@@ -25,17 +26,12 @@ class Part:
 
     @staticmethod
     def of(view: RunView, between: Between) -> Part:
-        """Return the whole run, or a part of it."""
-        part = Part(view, *(between or (0.0, view.duration_s)))
-        if between is not None:
-            part.check()
-        return part
-
-    def check(self) -> None:
-        """Raise `InputError` if the run is over before this part of it."""
-        if self.start_s >= self.view.duration_s:
-            result, last = numbers.value(self.start_s, "s"), numbers.value(self.view.duration_s, "s")
-            raise InputError(f"between: found {result} and later; expected times before {last}, when the result ends")
+        """Return the whole run, or a part of it. Raises `InputError` if the run is over before."""
+        start_s, end_s = between or (0.0, view.duration_s)
+        if between is not None and start_s >= view.duration_s:
+            found, last = numbers.value(start_s, "s"), numbers.value(view.duration_s, "s")
+            raise InputError(f"between: found {found} and later; expected times before {last}, when the result ends")
+        return Part(view, start_s, end_s)
 
     def rows(self, table: str, flow: int | None = None) -> pl.DataFrame:
         """Return the rows of a table, of one flow or of all, in the order of time."""
@@ -69,6 +65,12 @@ class Part:
         captured = self.view.data.scan("captured")
         rows = captured.filter((pl.col("run") == self.view.run) & (pl.col("flow") == flow)).select("mss").collect()
         return float(rows["mss"][0] or 1448) if rows.height else 1448.0
+
+    def drawing(self, key: str, heading: str, title: str, caption: str, panel: Panel) -> Drawing:
+        """Return a figure of one panel over this part."""
+        x, subtitle = figure_spec.over_time(self.start_s, self.end_s), overlay.origin(self.view.data)
+        caption = f"{title}. {caption} Drag to zoom, double-click to see all."
+        return Drawing(key, heading, caption, [panel], x, row_in=2.4, title=title, subtitle=subtitle, precise=True)
 
 
 def array(column: pl.Series) -> Array:

@@ -1,8 +1,11 @@
-"""Data of all the runs of a result, gathered from one run at a time: only one run's tables are in memory."""
+"""The report's tables: metrics with their intervals, and flows; and the data of all runs behind them.
+
+The data are gathered from one run at a time: only one run's tables are in memory.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,12 +14,27 @@ import polars as pl
 
 from ackclock import metrics
 from ackclock.errors import InputError
-from ackclock.figures.report import distributions
-from ackclock.figures.report.distributions import OfRun
-from ackclock.metrics import RunView, Summary, throughput
+from ackclock.figures import numbers, result_figures
+from ackclock.figures.result_figures import Distributions
+from ackclock.metrics import METRICS, RunView, Summary, throughput
 from ackclock.metrics.metric import Value
 from ackclock.metrics.protocols import Recorded
-from ackclock.metrics.view import Array
+from ackclock.metrics.view import Array, group_label
+
+#: Heads of the flows' table after the flow, its group and its CCA → column, unit and significant digits.
+HEADS = {
+    "Base RTT": ("base_rtt_s", "s", 3),
+    "Start": ("start_s", "s", 3),
+    "Goodput": ("goodput_bps", "bit/s", 3),
+    "Share": ("share", "share", 3),
+    "Retransmitted": ("retransmitted", "share", 2),
+    "Timeouts": ("measured_timeouts", "", 3),
+    "Size": ("size_bytes", "bytes", 3),
+    "Completion": ("fct_s", "s", 3),
+}
+
+#: Columns that are left out where they say nothing: the group says nothing if it is named after its CCA.
+OPTIONAL = ("Group", "Size", "Completion")
 
 #: Flows that the report's table shows: those with the smallest numbers.
 MAX_FLOWS = 100
@@ -53,7 +71,7 @@ class Runs:
     data: Recorded
     names: tuple[str, ...]
     values: tuple[Mapping[str, Value], ...]
-    distributions: tuple[OfRun, ...]
+    distributions: tuple[tuple[str, Distributions], ...]
     flows: pl.DataFrame
     rates: pl.DataFrame
     flow_count: int
@@ -73,7 +91,7 @@ def gathered(data: Recorded) -> tuple[RunView, Runs]:
         first = first or view
         names.append(view.name)
         values.append(metrics.of_run(view))
-        result.append(distributions.of_run(view))
+        result.append((view.name, result_figures.distributions(view)))
         flows += _first_flows(view, goodputs)
         rates += _first_rates(view, goodputs)
     if first is None:
@@ -165,3 +183,72 @@ def _parts(size: int) -> Iterator[slice]:
 def _grown(array: npt.NDArray, numbers: npt.NDArray[np.uint32]) -> npt.NDArray:  # type: ignore[type-arg]
     more = int(numbers.max(initial=0)) + 1 - array.size if numbers.size else 0
     return np.concatenate([array, np.zeros(more, dtype=array.dtype)]) if more > 0 else array
+
+
+@dataclass(frozen=True, slots=True)
+class MetricRow:
+    """A metric's name, label and definition, with (mean, interval, values by run) for each result."""
+
+    name: str
+    label: str
+    definition: str
+    cells: tuple[tuple[str, str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FlowTable:
+    """Some flows, as text, and how many there are."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    total: int
+
+
+def metric_rows(
+    summaries: Sequence[Mapping[str, Summary]], runs: Sequence[Sequence[Mapping[str, Value]]]
+) -> tuple[list[MetricRow], list[str]]:
+    """Return the metrics that at least one result has, and the labels of those that no result has."""
+    rows, missing = [], []
+    for name, metric in METRICS.items():
+        if metric.per_flow:
+            continue
+        if any(summary[name].n for summary in summaries):
+            cells = (
+                _cell(summary[name], metric.unit, [run.get(name) for run in values])
+                for summary, values in zip(summaries, runs, strict=True)
+            )
+            rows.append(MetricRow(name, metric.label, metric.definition, tuple(cells)))
+        else:
+            missing.append(metric.label)
+    return rows, missing
+
+
+def _cell(summary: Summary, unit: str, values: Sequence[Value]) -> tuple[str, str, str]:
+    mean, interval = numbers.interval(summary.mean, summary.ci95_low, summary.ci95_high, unit)
+    if summary.n < len(values) or summary.n == 1:
+        interval = f"{interval if summary.n > 1 else ''} n = {summary.n}".strip()
+    each = ", ".join(numbers.value(value if isinstance(value, float) else None, unit, 4) for value in values)
+    return mean, interval, each
+
+
+def flow_table(runs: Runs) -> FlowTable:
+    """Return the first flows with their means over the runs."""
+    share = pl.col("measured_retransmissions").sum() / pl.col("measured_sent_packets").sum()
+    counted = pl.col("measured_retransmissions").count() > 0
+    means = runs.flows.group_by("flow").agg(
+        pl.col("group", "congestion").first(),
+        pl.col("base_rtt_s", "start_s", "size_bytes", "fct_s", "measured_timeouts").mean(),
+        pl.when(counted).then(share.fill_nan(None)).alias("retransmitted"),
+    )
+    joined = means.join(runs.rates, on="flow", how="left").sort("flow").head(MAX_FLOWS)
+    heads, rows = ["Flow", "Group", "Congestion control", *HEADS], []
+    for row in joined.iter_rows(named=True):
+        cells = (numbers.value(row[column], unit, digits) for column, unit, digits in HEADS.values())
+        rows.append((str(row["flow"]), group_label(row, runs.data.plan), str(row["congestion"]), *cells))
+    used = [n for n, head in enumerate(heads) if head not in OPTIONAL or _adds_information(n, rows)]
+    return FlowTable(tuple(heads[n] for n in used), tuple(tuple(row[n] for n in used) for row in rows), runs.flow_count)
+
+
+def _adds_information(column: int, rows: Sequence[Sequence[str]]) -> bool:
+    """Return True if an optional column adds something to the column of CCAs."""
+    return any(row[column] not in (numbers.NOTHING, row[2]) for row in rows)

@@ -1,0 +1,303 @@
+"""Results in sentences: conclusions of a report, the best points of a sweep, and what a perturbed run showed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ackclock.figures import numbers, sweep_axes
+from ackclock.figures.sweep_axes import Swept
+from ackclock.metrics import METRICS, RunView, Summary
+from ackclock.metrics.protocols import PHASE
+from ackclock.metrics.summary import student_quantile
+from ackclock.scenario.points import short_keys
+
+#: Means that differ by less than this, relatively, are called no different, however sure the difference is.
+MIN_DIFFERENCE = 0.01
+
+THRESHOLD = "Means that differ by less than 1 % are called no different, however sure the difference is."
+
+#: Questions: metric, whether the highest is best, description of the best result, noun, description of the best point.
+QUESTIONS = (
+    ("utilisation", True, "used the link best", "utilisation", "The link was used best"),
+    ("queue_delay_mean_s", False, "kept the queue shortest", "mean queueing delay", "The queue was shortest"),
+    ("jain", True, "shared most evenly", "Jain's index", "The shares were most even"),
+    ("loss_rate", False, "lost least", "loss rate", "The fewest packets were lost"),
+)
+
+#: From these values of Jain's index on, the shares are called so.
+FAIRNESS = ((0.98, "close to equal"), (0.9, "uneven"), (0.0, "very unequal"))
+
+COUNTS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+
+HOLDS = "Not phase-locked: noise in the hosts changes no main metric."
+NONE_LOCKED = "No point is phase-locked: noise in the hosts changes no main metric."
+
+#: Names of so many points are given.
+MAX_NAMED = 4
+
+
+def counted(number: int, noun: str) -> str:
+    """Return `ten flows`, `one flow`, `40 flows`."""
+    word = COUNTS[number] if number < len(COUNTS) else f"{number:,}"
+    return f"{word} {noun}{'' if number == 1 else 's'}"
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """Facts for the sentences: a result's name, its summaries, and a few numbers of its plan.
+
+    `flows` are those of TCP, `datagrams` those of UDP; `rate_bps` is that of all bottlenecks together, of which there
+    are none where no link is known.
+    """
+
+    name: str
+    summaries: Mapping[str, Summary]
+    flows: int
+    seeds: int
+    rate_bps: float | None
+    base_rtt_s: float | None
+    slowest_bps: float | None
+    fastest_bps: float | None
+    bottlenecks: int = 1
+    datagrams: int = 0
+
+    def mean(self, metric: str) -> float | None:
+        """Return a metric's mean over the runs."""
+        result = self.summaries.get(metric)
+        return None if result is None else result.mean
+
+
+def subject_of(
+    name: str, view: RunView, summaries: Mapping[str, Summary], rates_bps: tuple[float | None, float | None], seeds: int
+) -> Subject:
+    """Return the subject of one result; `rates_bps` are its flows' smallest and largest."""
+    links = [view.plan.links[number] for number in view.plan.bottlenecks]
+    rates = [link.rate_bps for link in links if link.rate_bps is not None]
+    return Subject(
+        name,
+        summaries,
+        sum(block.size for block in view.rows("flows").blocks("flow")),
+        seeds,
+        sum(rates) if rates and len(rates) == len(links) else None,
+        view.plan.mean_base_rtt_s,
+        *rates_bps,
+        bottlenecks=max(len(links), 1) if view.plan.links else 0,
+        datagrams=view.datagrams.height,
+    )
+
+
+def result_sentences(subject: Subject) -> list[str]:
+    """Return sentences on utilisation, fairness, delay, loss and confidence."""
+    parts = [say(subject) for say in (_use, _fairness, _delay, _loss, _completion, _certainty)]
+    return [part for part in parts if part]
+
+
+def _use(subject: Subject) -> str:
+    share, goodput = subject.mean("utilisation"), subject.mean("goodput_bps")
+    several, is_single = subject.bottlenecks > 1, subject.flows == 1 and not subject.datagrams
+    place = counted(subject.bottlenecks, "bottleneck") if several else "the bottleneck"
+    extra = f" with {counted(subject.datagrams, 'UDP flow')}" if subject.datagrams else ""
+    did = f"shared {place}{extra}" if not is_single else f"crossed {place}" if several else f"had {place} to itself"
+    if not subject.bottlenecks:
+        did = f"{'was' if subject.flows == 1 else 'were'} seen{extra}"
+    start = f"{counted(subject.flows, 'flow').capitalize()} {did}"
+    rate = numbers.value(subject.rate_bps, "bit/s") if subject.rate_bps else "rate"
+    of = f"{'their' if several else 'its'} {rate}"
+    facts = [f"used {numbers.value(share, 'share')} of {of}"] if share is not None else []
+    data = "TCP data" if subject.datagrams else "data"
+    facts += [f"delivered {numbers.value(goodput, 'bit/s')} of {data}"] if goodput is not None else []
+    return f"{start}: {'it' if is_single else 'together they'} {' and '.join(facts)}." if facts else f"{start}."
+
+
+def _fairness(subject: Subject) -> str:
+    index = subject.mean("jain")
+    if index is None or subject.flows < 2:
+        return ""
+    word = next(word for least, word in FAIRNESS if index >= least)
+    ends = ""
+    if subject.slowest_bps is not None and subject.fastest_bps is not None:
+        slow, fast = numbers.value(subject.slowest_bps, "bit/s"), numbers.value(subject.fastest_bps, "bit/s")
+        ends = f": the slowest flow got {slow}, the fastest {fast}"
+    return f"The shares were {word} (Jain's index {numbers.value(index, '1')}){ends}."
+
+
+def _delay(subject: Subject) -> str:
+    mean_s, p95_s = subject.mean("queue_delay_mean_s"), subject.mean("queue_delay_p95_s")
+    if mean_s is None:
+        return ""
+    p95_text = f", 95 % of them at most {numbers.value(p95_s, 's')}" if p95_s is not None else ""
+    base = f", on top of {numbers.value(subject.base_rtt_s, 's')} of base round-trip time" if subject.base_rtt_s else ""
+    return f"Packets waited {numbers.value(mean_s, 's')} on average in the queue{p95_text}{base}."
+
+
+def _loss(subject: Subject) -> str:
+    rate, epochs, share = (subject.mean(name) for name in ("loss_rate", "congestion_epochs", "synchronisation"))
+    if rate is None:
+        return ""
+    if rate == 0:
+        return "No packet was lost there."
+    text = f"It lost {numbers.value(rate, 'share', 2)} of the packets"
+    if not epochs or share is None or subject.flows < 2:
+        return text + "."
+    each = "a run, " if subject.seeds > 1 else ""
+    hit = f"each of which hit {numbers.value(share, 'share', 2)} of the flows on average"
+    noun = "congestion epoch" if epochs == 1 else "congestion epochs"
+    return f"{text}, in {numbers.value(epochs, '')} {noun} {each}{hit}."
+
+
+def _completion(subject: Subject) -> str:
+    mean_s, p95_s = subject.mean("fct_mean_s"), subject.mean("fct_p95_s")
+    if mean_s is None or p95_s is None:
+        return ""
+    return f"Transfers took {numbers.value(mean_s, 's')} on average, 95 % of them at most {numbers.value(p95_s, 's')}."
+
+
+def _certainty(subject: Subject) -> str:
+    if subject.seeds < 2 and not subject.bottlenecks:
+        return "It was seen once: nothing tells how much another time would differ, and no interval is given."
+    if subject.seeds < 2:
+        return "This is one run: it does not show how much another would differ, so there is no interval."
+    runs = counted(subject.seeds, "run")
+    return f"Values are means over {runs} with different seeds; the intervals below are 95 % confidence intervals."
+
+
+def comparison_sentences(subjects: Sequence[Subject]) -> list[str]:
+    """Return which result was best in each metric, where best and next clearly differ."""
+    result = (_best(subjects, metric, highest, praise, noun) for metric, highest, praise, noun, _ in QUESTIONS)
+    return [sentence for sentence in result if sentence]
+
+
+def _best(subjects: Sequence[Subject], metric: str, highest: bool, praise: str, noun: str) -> str:
+    known = [subject for subject in subjects if subject.mean(metric) is not None]
+    if len(known) < 2:
+        return ""
+    ranked = sorted(known, key=lambda subject: subject.mean(metric) or 0.0, reverse=highest)
+    best, following = (subject.summaries[metric] for subject in ranked[:2])
+    unit = METRICS[metric].unit
+    values = f"{numbers.value(best.mean, unit)}, the next {numbers.value(following.mean, unit)}"
+    if doubt := _doubt(best, following):
+        return f"No clear difference in {noun} between the best two ({values}: {doubt})."
+    return f"“{ranked[0].name}” {praise} ({noun} {values})."
+
+
+def _doubt(one: Summary, other: Summary) -> str:
+    """Return why two means are not called different; empty where they differ significantly."""
+    overlap = _overlap((one.ci95_low, one.ci95_high), (other.ci95_low, other.ci95_high))
+    if overlap is None:
+        return "one run has no interval"
+    if abs((one.mean or 0.0) - (other.mean or 0.0)) < MIN_DIFFERENCE * abs(one.mean or 0.0):
+        return "less than 1 % apart"
+    return "their intervals overlap" if overlap else ""
+
+
+def _overlap(one: tuple[float | None, float | None], other: tuple[float | None, float | None]) -> bool | None:
+    """Return True if two intervals overlap; None if one of them is unknown."""
+    (low, high), (other_low, other_high) = one, other
+    if low is None or high is None or other_low is None or other_high is None:
+        return None
+    return low <= other_high and other_low <= high
+
+
+def sweep_sentences(sweep: Swept) -> list[str]:
+    """Return the best points in the metrics that the sweep has, and how sure they are."""
+    if len(sweep.points) < 2:
+        return []
+    answers = [
+        _best_point(sweep, metric, highest, praise)
+        for metric, highest, _, _, praise in QUESTIONS
+        if metric in sweep.metrics
+    ]
+    result = [answer for answer in answers if answer]
+    return [*result, *_precision(sweep)] if result else []
+
+
+def _best_point(sweep: Swept, metric: str, highest: bool, praise: str) -> str:
+    known = [(_name(sweep, point), of) for point in sweep.points if (of := point["summary"][metric])["n"]]
+    if len(known) < 2:
+        return ""
+    ranked = sorted(known, key=lambda pair: float(pair[1]["mean"]), reverse=highest)
+    best, label = ranked[0][1], _low(METRICS[metric].label)
+    alike = [name for name, of in ranked if abs(of["mean"] - best["mean"]) <= MIN_DIFFERENCE * abs(best["mean"])]
+    mean = estimate(best, metric)
+    if len(alike) == len(ranked):
+        return f"No difference in {label}: all {len(ranked):,} points are within 1 % of the best ({mean})."
+    name, following = ranked[len(alike)]
+    overlap = _overlap(*((of["ci95_low"], of["ci95_high"]) for of in (best, following)))
+    certainty = {
+        None: ", and how sure the difference is one run cannot say",
+        False: ", and their 95 % intervals do not overlap",
+        True: ", but their 95 % intervals overlap, so which is better is not clear",
+    }
+    at, note = alike[0], ""
+    if len(alike) > 1:
+        at = "; ".join(alike[:MAX_NAMED]) + (f" and {len(alike) - MAX_NAMED:,} more" if len(alike) > MAX_NAMED else "")
+        note = " at the first; those within 1 % of it are called equal"
+    then = f"{estimate(following, metric)} at {name}"
+    return f"{praise} at {at} ({label} {mean}{note}); the next is {then}{certainty[overlap]}."
+
+
+def estimate(summary: Mapping[str, Any], metric: str) -> str:
+    """Return the mean of a metric at a point of a sweep, with half the width of its interval if there is one."""
+    return numbers.estimate(summary["mean"], summary["ci95_low"], summary["ci95_high"], METRICS[metric].unit)
+
+
+def _name(sweep: Swept, point: Mapping[str, Any]) -> str:
+    pairs = zip(short_keys(sweep.axes), sweep_axes.values_of(sweep, point), strict=True)
+    return ", ".join(f"{key} {value}" for key, value in pairs)
+
+
+def _precision(sweep: Swept) -> list[str]:
+    least = min(point["n"] for point in sweep.points)
+    if least < 2:
+        return [f"Each point is one run, so there are no intervals, and another run may differ. {THRESHOLD}"]
+    text = f"Values are means over {least} seeds, ± half the width of their 95 % intervals. {THRESHOLD}"
+    if least == 2:
+        wide = f"With two seeds an interval reaches {student_quantile(1):.1f} standard errors to each side"
+        text += f" {wide}, which is wide: more seeds (--repeats) narrow it."
+    return [text]
+
+
+def _low(label: str) -> str:
+    """Lower the first letter of a label within a sentence: names keep their capital."""
+    first = label.split(maxsplit=1)[0]
+    return label if first.isupper() or first.endswith("'s") else label[0].lower() + label[1:]
+
+
+def how(sweeps: Sequence[Swept]) -> str:
+    """Return what each point of a figure is, for its heading."""
+    repeats = max((int(point["n"]) for sweep in sweeps for point in sweep.points), default=0)
+    return "one run each" if repeats < 2 else "means over the seeds"
+
+
+def phase_sentences(sweep: Swept) -> list[str]:
+    """Return which points are phase-locked; nothing if no perturbed runs were made."""
+    checked = [(_name(sweep, point), point[PHASE]) for point in sweep.points if PHASE in point]
+    locked = [(name, result) for name, result in checked if result["locked"]]
+    if not locked:
+        return [NONE_LOCKED] if checked else []
+    sentences_ = [
+        f"{name}: {phase_sentence(result)}" if name else phase_sentence(result) for name, result in locked[:MAX_NAMED]
+    ]
+    more = len(locked) - len(sentences_)
+    return [*sentences_, f"… and {more:,} more of {len(checked):,} points are phase-locked."] if more else sentences_
+
+
+def phase_sentence(result: Mapping[str, Any]) -> str:
+    """Return a result's `phase` as a sentence or two."""
+    if not result["locked"]:
+        return HOLDS
+    moved = "; ".join(f"{METRICS[name].label} {_phase_change(name, both)}" for name, both in result["moved"].items())
+    return f"Phase-locked: noise in the hosts changes the result. {moved}."
+
+
+def _phase_change(name: str, both: Mapping[str, Sequence[float]]) -> str:
+    here, twin = (_with_interval(both[side], METRICS[name].unit) for side in ("here", "twin"))
+    return f"{here} here, {twin} with noise"
+
+
+def _with_interval(bounds: Sequence[float], unit: str) -> str:
+    value, low, high = bounds
+    mean, interval = numbers.interval(value, low, high, unit)
+    return f"{mean} ({interval})"
