@@ -95,7 +95,7 @@ class Parameter:
     def _of_times(self) -> Any:
         from pydantic import AfterValidator
 
-        from ackclock.input.time_distributions import Times, mean_within
+        from ackclock.input.distributions import Times, mean_within
 
         return Annotated[Times, AfterValidator(mean_within(str(self.minimum), str(self.maximum)))]
 

@@ -73,6 +73,18 @@ class Table(BaseModel):
             raise ValidationError.from_exception_data(error.title, [_explained(cls, d) for d in details]) from None
 
 
+class PlannedTable(Table):
+    """A table that a plan has as well, in SI units."""
+
+    #: Keys that have other names there, mostly with a unit.
+    plan_keys: ClassVar[Mapping[str, str]] = {}
+
+    def planned(self) -> dict[str, Any]:
+        """Complete JSON-ready values in SI units, as the plan has them."""
+        values = self.model_dump(mode="json", by_alias=True)
+        return {self.plan_keys.get(key, key): value for key, value in values.items()}
+
+
 def fault(found: str, expected: str) -> PydanticCustomError:
     """A mistake in a value, to be raised by a validator."""
     return PydanticCustomError("fault", "found {found}; expected {expected}", {"found": found, "expected": expected})

@@ -13,22 +13,9 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from ackclock.input import units
-from ackclock.input.fields import Quantity, SizeQuantity, Table, fault, nearest, shown
+from ackclock.input.fields import PlannedTable, Quantity, SizeQuantity, Table, fault, nearest, shown
 from ackclock.input.tagged_union import Chosen, tables_by_tag
 from ackclock.scenario.keys import Delay, Interval
-
-
-class Options(Table):
-    """A table of one engine's options, each with its default."""
-
-    #: Keys of the plan that have a unit in their names.
-    plan_keys: ClassVar[Mapping[str, str]] = {}
-
-    def planned(self) -> dict[str, Any]:
-        """Complete JSON-ready values in SI units, for `Plan.options`."""
-        values = self.model_dump(mode="json", by_alias=True)
-        return {self.plan_keys.get(key, key): value for key, value in values.items()}
-
 
 # --- theory
 
@@ -84,7 +71,7 @@ class SynLossOptions(Table):
     recovery: Delay | None = Field(None, description="how long the repair of a loss takes; absent: one RTT")
 
 
-class Theory(Options):
+class Theory(PlannedTable):
     """Options of the closed-form engine."""
 
     model: Literal[
@@ -240,7 +227,7 @@ SYNCHRONISATIONS = ("none", "normal", "full", "losses")
 VICTIMS = ("rate", "window", "random", "weighted")
 
 
-class Fluid(Options):
+class Fluid(PlannedTable):
     """Options of the fluid engine."""
 
     plan_keys: ClassVar[Mapping[str, str]] = {"step": "step_s"}
@@ -273,7 +260,7 @@ class Fluid(Options):
 Window = Annotated[Any, SizeQuantity(units.size, (("p", 1, 1e9),)), AfterValidator(lambda size: size.value)]
 
 
-class MeanField(Options):
+class MeanField(PlannedTable):
     """Options of the mean-field engine."""
 
     plan_keys: ClassVar[Mapping[str, str]] = {"step": "step_s", "first_loss": "first_loss_p"}
@@ -365,7 +352,7 @@ def _kernel(value: object) -> object:
     return value
 
 
-class Linux(Options):
+class Linux(PlannedTable):
     """Options of the engine of the real Linux kernel."""
 
     kernel: Annotated[str, BeforeValidator(_kernel), Field(pattern=f"^{KERNEL}$")] = Field(
@@ -406,4 +393,4 @@ class Linux(Options):
 
 
 #: Engine → its table.
-OPTIONS: Mapping[str, type[Options]] = {"theory": Theory, "fluid": Fluid, "meanfield": MeanField, "linux": Linux}
+OPTIONS: Mapping[str, type[PlannedTable]] = {"theory": Theory, "fluid": Fluid, "meanfield": MeanField, "linux": Linux}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import Annotated, Literal
@@ -11,10 +12,9 @@ from pydantic import Field, model_validator
 from pydantic_core import InitErrorDetails
 
 from ackclock.input.fields import Table, closest, fault_at, faults, shown
-from ackclock.scenario.keys import Burst, Delay, LinkRate, Name, Queue
-from ackclock.scenario.topology.impairments import Impaired
-from ackclock.scenario.topology.routed import MAX_LINKS, MAX_NODES, Routed
-from ackclock.scenario.topology.wiring import Cable, Wiring
+from ackclock.scenario.keys import Name, Queue
+from ackclock.scenario.topology.links import LinkTable
+from ackclock.scenario.topology.routed import MAX_LINKS, MAX_NODES, Routed, Wiring
 
 
 class Node(Table):
@@ -34,20 +34,15 @@ class Node(Table):
         return [self.name] if self.count is None else [f"{self.name}-{number}" for number in range(self.count)]
 
 
-class Edge(Impaired):
+class Edge(LinkTable):
     """A link between two nodes; or one for each pair of two patterns' nodes."""
 
     from_: Name = Field(alias="from", description='a node, or a pattern such as "s-*"')
     to: Name = Field(description="a node, or a pattern")
-    rate: LinkRate = Field(description='its rate, such as "1Gbit"')
-    delay: Delay = Field(description='its propagation delay, such as "10us"')
     queue: Queue = Field(description="its queue, at each end that is a switch")
     one_way: bool = Field(False, description="true: from `from` to `to` only; absent: the same in both directions")
     weight: Annotated[float, Field(gt=0, le=1e6)] = Field(
         1.0, description='its share among equal-cost paths, for routing = "weighted"'
-    )
-    burst: Burst | None = Field(
-        None, description="burst of a token bucket that replaces the transmitter; absent: a transmitter"
     )
     bottleneck: bool | None = Field(
         None, description="whether the metrics treat it as a bottleneck; absent: yes if a switch sends into it"
@@ -118,17 +113,8 @@ class Graph(Routed):
         return wiring
 
     def _wire(self, wiring: Wiring, edge: Edge, place: int, ends: tuple[int, int]) -> None:
+        kind = replace(edge.link(("network", "links", place)), weight=edge.weight)
+        card = self.card(edge.rate, edge.delay)
+        at_host = replace(kind, queue=card.queue, place=card.place)
         for source, destination in [ends] if edge.one_way else [ends, ends[::-1]]:
-            at_host = wiring.nodes[source].host
-            card = self.card(edge.rate, edge.delay)
-            cable = Cable(
-                rate_bps=edge.rate,
-                delay_s=edge.delay,
-                queue=card.queue if at_host else edge.queue,
-                place=card.place if at_host else ("network", "links", place, "queue"),
-                weight=edge.weight,
-                burst_bytes=None if edge.burst is None else int(edge.burst),
-                loss=edge.loss_planned(),
-                medium=edge.medium(),
-            )
-            wiring.link(source, destination, cable, bottleneck=edge.bottleneck)
+            wiring.link(source, destination, at_host if wiring.nodes[source].host else kind, bottleneck=edge.bottleneck)

@@ -20,7 +20,7 @@ from ackclock.input.units import Size
 from ackclock.plan import HopPlan, PathPlan
 from ackclock.scenario.keys import DELAY_BOUNDS, RATE_BOUNDS, Burst, Queue
 from ackclock.scenario.topology.endpoints import Placed
-from ackclock.scenario.topology.impairments import Loss, lossy
+from ackclock.scenario.topology.links import Loss, lossy
 from ackclock.scenario.topology.network import Drawing, Link, Way
 from ackclock.scenario.topology.topology import Topology
 
@@ -188,13 +188,12 @@ class Testbed(Topology):
     def draw(self, flows: Sequence[Placed], traffic: Sequence[Placed]) -> Drawing:
         """The router's link, and half of the delay either way."""
         rtt_s = self._rtt_s
-        burst_bytes = None if self.burst is None else int(self.burst)
         link = Link(
             "bottleneck",
             self._rate_bps,
             self.queue,
             ("network", "queue"),
-            burst_bytes=burst_bytes,
+            burst_bytes=self.burst,
             loss=lossy(self.loss),
             bottleneck=True,
         )

@@ -14,7 +14,7 @@ from ackclock.input.fields import Loc, Table, fault, fault_at
 from ackclock.input.units import Size
 from ackclock.scenario.keys import Delay, Moment, Name, Overhead, Rate
 from ackclock.scenario.topology.endpoints import PLACING, Placed
-from ackclock.scenario.topology.impairments import Impaired
+from ackclock.scenario.topology.links import Impaired
 from ackclock.scenario.topology.network import Drawing
 
 #: The queue of an access link or a network card that the scenario gives none: Linux's default transmit queue.

@@ -9,13 +9,12 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field, model_validator
 from pydantic_core import InitErrorDetails
 
+from ackclock.input.distributions import Period, Times
 from ackclock.input.fields import Loc, Quantity, Table, fault, fault_at, faults
-from ackclock.input.time_distributions import Period, Times
 from ackclock.input.units import time_s
 from ackclock.scenario.keys import EventRate, Payload
-from ackclock.scenario.topology.traffic_matrix import DRAWN
-from ackclock.scenario.traffic.flow_group import Sending
-from ackclock.scenario.traffic.flows import StartOfSources, Starts
+from ackclock.scenario.topology.endpoints import DRAWN
+from ackclock.scenario.traffic.flows import Sending, StartOfSources, Starts
 
 
 class Datagrams(Sending):

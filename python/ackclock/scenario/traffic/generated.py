@@ -10,12 +10,11 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 from pydantic import Field, model_validator
 from pydantic_core import InitErrorDetails
 
+from ackclock.input.distributions import Counts, Period, Times
 from ackclock.input.fields import Loc, fault, fault_at, faults
-from ackclock.input.time_distributions import Period, Times
 from ackclock.scenario.keys import EventRate, Moment, Rate
 from ackclock.scenario.topology.endpoints import MAX_FLOWS
-from ackclock.scenario.traffic.counts import Counts
-from ackclock.scenario.traffic.flow_group import Transfers
+from ackclock.scenario.traffic.flows import Transfers
 from ackclock.scenario.traffic.sizes import Sizes
 
 #: Connections that browsers open to a server over HTTP/1.1.

@@ -1,15 +1,59 @@
-"""The parking lot: bottlenecks in a row, flows through all of them, and flows that cross one each."""
+"""Topologies of several bottlenecks: the Y and the parking lot.
+
+In the Y, branches join in one trunk. In the parking lot, bottlenecks stand in a row; flows go through all of them, or
+cross one each.
+"""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
 from ackclock.scenario.keys import Delay, LinkRate, Queue
-from ackclock.scenario.topology.routed import Routed
-from ackclock.scenario.topology.wiring import Cable, Wiring
+from ackclock.scenario.topology.links import LinkTable
+from ackclock.scenario.topology.network import Link
+from ackclock.scenario.topology.routed import Routed, Wiring
+
+
+class Y(Routed):
+    """Several branches, one trunk."""
+
+    placed_by: ClassVar[frozenset[str]] = Routed.placed_by | {"path"}
+
+    topology: Literal["y"] = Field(description='a topology: "y"')
+    branches: Annotated[list[LinkTable], Field(min_length=2, max_length=1000)] = Field(
+        description="two or more [[network.branches]]: { rate, delay, queue }"
+    )
+    trunk: LinkTable = Field(description="the link into which they merge: { rate, delay, queue }")
+
+    def wire(self) -> Wiring:
+        """Hosts `branch-0` … and `end`, and a switch `join`; the branch's queue is at its host.
+
+        The trunk is a bottleneck, and so is each branch that is not faster.
+        """
+        wiring = Wiring()
+        join, end = wiring.switch("join"), wiring.host("end")
+        there = self.trunk.link(("network", "trunk"))
+        wiring.link(join, end, there, "trunk", bottleneck=True)
+        wiring.link(end, join, unimpaired(there))
+        for number, leg in enumerate(self.branches):
+            host = wiring.host(f"branch-{number}")
+            there = leg.link(("network", "branches", number))
+            wiring.link(host, join, there, f"branch-{number}", bottleneck=leg.rate <= self.trunk.rate)
+            wiring.link(join, host, unimpaired(there), bottleneck=False)
+        return wiring
+
+    def named_ways(self) -> dict[str, tuple[str, str]]:
+        """From each branch to the end."""
+        return {f"branch-{number}": (f"branch-{number}", "end") for number in range(len(self.branches))}
+
+
+def unimpaired(link: Link) -> Link:
+    """The way back of a link: the same rate, delay and queue."""
+    return replace(link, burst_bytes=None, loss=None, medium=None)
 
 
 class ParkingLot(Routed):
@@ -30,11 +74,11 @@ class ParkingLot(Routed):
         wiring = Wiring()
         switches = [wiring.switch(f"s{number}") for number in range(self.hops + 1)]
         place = ("network", "queue")
-        along = Cable(self.rate, self.delay, self.queue, place)
+        along = Link("", self.rate, self.queue, place, delay_s=self.delay)
         for number, (one, other) in enumerate(pairwise(switches), start=1):
             wiring.link(one, other, along, f"hop-{number}")
             wiring.link(other, one, along, bottleneck=False)
-        port = Cable(self.access_rate, self.access_delay, self.queue, place)
+        port = Link("", self.access_rate, self.queue, place, delay_s=self.access_delay)
         card = self.card(self.access_rate, self.access_delay)
         for (first, last), hosts in zip(self._spans(), self.named_ways().values(), strict=True):
             for switch, name in zip((switches[first], switches[last]), hosts, strict=True):
