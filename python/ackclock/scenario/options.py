@@ -13,7 +13,7 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from ackclock.input import units
-from ackclock.input.fields import PlannedTable, Quantity, SizeQuantity, Table, fault, nearest, shown
+from ackclock.input.fields import PlannedTable, Quantity, SizeQuantity, Table, check_one_given, fault, nearest, shown
 from ackclock.input.tagged_union import Chosen, tables_by_tag
 from ackclock.scenario.keys import Delay, Interval
 
@@ -140,7 +140,7 @@ class ReplayedSynchronisation(Table):
 
     @model_validator(mode="after")
     def _one(self) -> ReplayedSynchronisation:
-        _one_of(self.shares, self.from_, "shares")
+        check_one_given(shares=self.shares, from_=self.from_)
         return self
 
 
@@ -195,7 +195,7 @@ class ReplayedVictims(Table):
 
     @model_validator(mode="after")
     def _one(self) -> ReplayedVictims:
-        _one_of(self.flows, self.from_, "flows")
+        check_one_given(flows=self.flows, from_=self.from_)
         return self
 
 
@@ -203,12 +203,6 @@ AnySynchronisation: TypeAlias = (
     NoSynchronisation | NormalSynchronisation | FullSynchronisation | ReplayedSynchronisation | LossSynchronisation
 )
 AnyVictims: TypeAlias = ByRate | ByWindow | AtRandom | WeightedVictims | ReplayedVictims
-
-
-def _one_of(given: object, folder: str | None, name: str) -> None:
-    if (given is None) == (folder is None):
-        found = f"neither {name} nor from" if given is None else f"both {name} and from"
-        raise fault(found, f"one of {name} and from")
 
 
 def _named(union: Any, words: tuple[str, ...]) -> Chosen:

@@ -20,10 +20,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from pydantic_core import core_schema
-
 from ackclock.errors import ScenarioError
-from ackclock.input.fields import Quantity, fault, shown
+from ackclock.input.fields import Quantity, Reader, fault, shown
 from ackclock.input.source import CONTENTS, Attached, Source, attachments
 from ackclock.plan import TracePlan
 from ackclock.system import files
@@ -56,7 +54,7 @@ class Traced(float):
 
 
 @dataclass(frozen=True, slots=True)
-class Traceable:
+class Traceable(Reader):
     """An annotation: a rate with its unit, or `{ trace = "FILE" }`."""
 
     rate: Quantity
@@ -72,11 +70,8 @@ class Traceable:
             raise fault(shown(name), "a trace in a table [traces], or a scenario file that it lies beside")
         return traced(str(name), name.content)
 
-    def __get_pydantic_core_schema__(self, source: object, handler: object) -> core_schema.CoreSchema:
-        return core_schema.no_info_plain_validator_function(self.read)
-
-    def __get_pydantic_json_schema__(self, schema: object, handler: object) -> dict[str, Any]:
-        rate = self.rate.__get_pydantic_json_schema__(schema, handler)
+    def json_schema(self) -> dict[str, Any]:  # noqa: D102
+        rate = self.rate.json_schema()
         keys = {
             WORD: {
                 "type": "string",

@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 from pydantic_core import InitErrorDetails
 
 from ackclock.input.distributions import Counts, Period, Times
-from ackclock.input.fields import Loc, fault, fault_at, faults
+from ackclock.input.fields import Loc, check_one_given, fault_at, faults
 from ackclock.scenario.keys import EventRate, Moment, Rate
 from ackclock.scenario.topology.endpoints import MAX_FLOWS
 from ackclock.scenario.traffic.flows import Transfers
@@ -73,9 +73,7 @@ class Poisson(Generated):
 
     @model_validator(mode="after")
     def _one_of_both(self) -> Poisson:
-        if (self.rate is None) == (self.load is None):
-            found = "neither rate nor load" if self.rate is None else "both rate and load"
-            raise fault(found, 'rate = "1/s" or load = 0.5')
+        check_one_given('rate = "1/s" or load = 0.5', rate=self.rate, load=self.load)
         return self
 
     def arrivals(self, per_s: float | None) -> Mapping[str, Any]:
