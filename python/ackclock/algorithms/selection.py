@@ -55,8 +55,11 @@ class FromCard(Reader):
         raise faults([fault_at(loc, name, nearest(name, known))])
 
     def json_schema(self) -> dict[str, Any]:  # noqa: D102
+        from ackclock.input.patterns import TomlSchema
+
         key, known = algorithms.NAME_KEYS[self.family], algorithms.names(self.family)
-        tables = [_inline(algorithms.spec(self.family, name).table.model_json_schema()) for name in known]
+        models = (algorithms.spec(self.family, name).table for name in known)
+        tables = [_inline(model.model_json_schema(schema_generator=TomlSchema)) for model in models]
         for table in tables:
             table["required"] = [*table.get("required", []), *([] if self.default else [key])]
         return {"anyOf": [*([{"enum": list(known)}] if self.short else []), *tables]}

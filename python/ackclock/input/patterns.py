@@ -1,4 +1,4 @@
-"""Quantities as regular expressions, for editors: what `units` reads, and no more.
+"""JSON Schema for editors: quantities as regular expressions for what `units` reads, and no more.
 
 They say nothing of bounds. The syntax is what ECMAScript and Rust have in common, as JSON Schema wants it.
 """
@@ -9,9 +9,25 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from itertools import product
+from typing import Any
+
+from pydantic.json_schema import GenerateJsonSchema
+from pydantic_core import core_schema
 
 from ackclock.input import units
 from ackclock.theory.buffers import BUFFER_RULES
+
+
+class TomlSchema(GenerateJsonSchema):
+    """JSON Schema of tables in TOML, which has no null: what is optional is left out instead."""
+
+    def nullable_schema(self, schema: core_schema.NullableSchema) -> dict[str, Any]:  # noqa: D102
+        return self.generate_inner(schema["schema"])
+
+    def default_schema(self, schema: core_schema.WithDefaultSchema) -> dict[str, Any]:  # noqa: D102
+        made = super().default_schema(schema)
+        return {key: value for key, value in made.items() if (key, value) != ("default", None)}
+
 
 _NUMBER = r"\+?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
 

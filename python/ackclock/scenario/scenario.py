@@ -107,22 +107,10 @@ def checked(content: Mapping[str, Any], source: Source) -> Scenario:
 
 def json_schema() -> dict[str, Any]:
     """The JSON Schema of a scenario file, for editors."""
-    schema = _without_nulls(Scenario.model_json_schema())
+    from ackclock.input.patterns import TomlSchema
+
+    schema = Scenario.model_json_schema(schema_generator=TomlSchema)
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": "ackclock scenario"}
-
-
-def _without_nulls(schema: Any) -> Any:
-    """A TOML file cannot say null: what is optional is left out instead."""
-    if isinstance(schema, list):
-        return [_without_nulls(item) for item in schema if item != {"type": "null"}]
-    if not isinstance(schema, dict):
-        return schema
-    kept = {key: _without_nulls(value) for key, value in schema.items() if (key, value) != ("default", None)}
-    only = kept.get("anyOf")
-    if isinstance(only, list) and len(only) == 1:
-        del kept["anyOf"]
-        return only[0] | kept
-    return kept
 
 
 # --- keys that are right one by one and do not fit together
