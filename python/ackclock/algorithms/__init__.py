@@ -78,14 +78,14 @@ class Parameter:
         """The type that reads a user's value: `Annotated[float, Quantity(…)]` for a time."""
         from pydantic import Field
 
-        from ackclock.input.fields import text_type, word_type
+        from ackclock.input.fields import text_reader, word_reader
 
         if self.kind == "boolean":
             return bool
         if self.kind == "choice":
-            return word_type(tuple(self.choices))
+            return Annotated[Any, word_reader(tuple(self.choices))]
         if self.kind == "text":
-            return text_type(self.pattern, self.unit)
+            return Annotated[str, text_reader(self.pattern, self.unit)]
         if self.kind == "integer":
             return Annotated[int, Field(ge=self.minimum, le=self.maximum)]
         if self.kind == "number":
@@ -165,7 +165,7 @@ class AlgorithmSpec:
         """The model of the table that a scenario may write: every parameter, each optional unless required."""
         from pydantic import Field, create_model
 
-        from ackclock.input.fields import Table, word_type
+        from ackclock.input.fields import Table, word_reader
 
         fields: dict[str, Any] = {NAME_KEYS[self.family]: (Literal[self.name], self.name)}
         for name, parameter in self.parameters.items():
@@ -174,7 +174,10 @@ class AlgorithmSpec:
             about = Field(default, description=parameter.description, json_schema_extra=shown_default)
             fields[name] = (parameter.annotation, about)
         if self.variants:
-            fields["variant"] = (word_type(tuple(self.variants)), Field(None, description="a named set"))
+            fields["variant"] = (
+                Annotated[Any, word_reader(tuple(self.variants))],
+                Field(None, description="a named set"),
+            )
         return create_model(f"{self.family}_{self.name}", __base__=Table, **fields)
 
     def key(self, name: str) -> str:

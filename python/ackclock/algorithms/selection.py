@@ -21,7 +21,7 @@ class Given:
 
 
 @dataclass(frozen=True, slots=True)
-class FromCard(Reader):
+class FromSpec(Reader):
     """An annotation: a name or a table that a spec of the family describes becomes a `Given`."""
 
     family: Family

@@ -234,8 +234,8 @@ class SizeQuantity(Reader):
         return {"type": "string", "pattern": patterns.size(kinds), "description": self._accepted()}
 
 
-def word_type(choices: tuple[str | bool, ...]) -> Any:
-    """The type of one of a few words or booleans, exactly."""
+def word_reader(choices: tuple[str | bool, ...]) -> PlainValidator:
+    """An annotation: one of a few words or booleans, exactly."""
 
     def read(value: object) -> str | bool:
         for choice in choices:
@@ -243,18 +243,19 @@ def word_type(choices: tuple[str | bool, ...]) -> Any:
                 return choice
         raise fault(shown(value), nearest(value, choices))
 
-    return Annotated[Any, PlainValidator(read), WithJsonSchema({"enum": list(choices)})]
+    return PlainValidator(read, json_schema_input_type=Annotated[Any, WithJsonSchema({"enum": list(choices)})])
 
 
-def text_type(pattern: str, expected: str) -> Any:
-    """The type of a text that matches a regular expression from its beginning to its end."""
+def text_reader(pattern: str, expected: str) -> PlainValidator:
+    """An annotation: a text that matches a regular expression from its beginning to its end."""
 
     def read(value: object) -> str:
         if isinstance(value, str) and re.fullmatch(pattern, value):
             return value
         raise fault(shown(value), expected)
 
-    return Annotated[str, PlainValidator(read), WithJsonSchema({"type": "string", "pattern": f"^({pattern})$"})]
+    form = Annotated[str, WithJsonSchema({"type": "string", "pattern": f"^({pattern})$"})]
+    return PlainValidator(read, json_schema_input_type=form)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ackclock.algorithms import NAME_KEYS, Family
 from ackclock.input import patterns
 from ackclock.scenario.keys import Tables
 from ackclock.scenario.scenario import json_schema
@@ -160,66 +159,3 @@ def _definition(said: Mapping[str, Any]) -> str:
 
 def _enumerated(said: Mapping[str, Any]) -> list[Any]:
     return [*said.get("enum", ()), *([said["const"]] if "const" in said else ())]
-
-
-#: Definitions of what specs describe, and the family of each.
-FAMILIES: Mapping[str, Family] = {"Congestion": "congestion", "Queue": "queue", "Tcp": "stack"}
-
-#: Most names of a key that is completed: below are distributions of distributions.
-DEEPEST = 5
-
-
-def dotted_keys() -> dict[str, str | list[str]]:
-    """Every key as `--set` and `[sweep]` write it, of whatever topology and kind: the words that a value may be.
-
-    For an algorithm's name they are the name of its family.
-    """
-    schema = json_schema()
-    found: dict[str, str | list[str]] = {}
-    for name, said in schema["properties"].items():
-        if name not in ("sweep", "traces"):
-            _walk(name, said, schema["$defs"], found, 1)
-    return dict(sorted(found.items()))
-
-
-def _walk(
-    key: str, said: Mapping[str, Any], definitions: Mapping[str, Any], found: dict[str, str | list[str]], depth: int
-) -> None:
-    """A key, those below it, and what may stand there."""
-    family = FAMILIES.get(_definition(said))
-    if family == "congestion":
-        found[key] = family
-    elif words := _allowed_values(said):
-        before = found.get(key, [])
-        found[key] = sorted({*words, *(before if isinstance(before, list) else ())})
-    alternatives = _alternatives(said, definitions)
-    for part in alternatives:
-        if part.get("type") == "array" and _has_keys(part.get("items", {}), definitions):
-            _walk(f"{key}[0]", part["items"], definitions, found, depth)
-        for name, below in part.get("properties", {}).items() if depth < DEEPEST else ():
-            if family and name == NAME_KEYS[family]:
-                found[f"{key}.{name}"] = family
-            else:
-                _walk(f"{key}.{name}", below, definitions, found, depth + 1)
-    if not all("properties" in part or _has_keys(part.get("items", {}), definitions) for part in alternatives):
-        found.setdefault(key, [])
-
-
-def _alternatives(said: Mapping[str, Any], definitions: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the alternatives of a schema, with references resolved."""
-    one = definitions[_definition(said)] if "$ref" in said else said
-    return [each for part in one["anyOf"] for each in _alternatives(part, definitions)] if "anyOf" in one else [one]
-
-
-def _has_keys(said: Mapping[str, Any], definitions: Mapping[str, Any]) -> bool:
-    return any("properties" in part for part in _alternatives(said, definitions))
-
-
-def _allowed_values(said: Mapping[str, Any]) -> list[str]:
-    """The words that a value may be, as TOML writes them without quotes."""
-    listed = [False, True] if said.get("type") == "boolean" else _enumerated(said)
-    return [*map(_word, listed), *(word for part in said.get("anyOf", ()) for word in _allowed_values(part))]
-
-
-def _word(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value)

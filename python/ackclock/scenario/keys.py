@@ -9,7 +9,7 @@ from typing import Annotated, Any, TypeAlias
 from pydantic import AfterValidator, Field, PlainValidator, WithJsonSchema
 from typing_extensions import TypeAliasType
 
-from ackclock.algorithms.selection import FromCard, Given
+from ackclock.algorithms.selection import FromSpec, Given
 from ackclock.input import units
 from ackclock.input.fields import Quantity, SizeQuantity, Table, fault, fault_at, faults, shown
 from ackclock.plan import AT_LINK, RECEIVERS, SENDERS
@@ -76,9 +76,9 @@ Pcap: TypeAlias = Annotated[
     ),
 ]
 # Types with names: the JSON Schema says their specs once, whatever the number of keys that have them.
-Congestion = TypeAliasType("Congestion", Annotated[Given, FromCard("congestion", short=True)])
-Queue = TypeAliasType("Queue", Annotated[Given, FromCard("queue")])
-Tcp = TypeAliasType("Tcp", Annotated[Given, FromCard("stack", default=DEFAULT_STACK)])
+Congestion = TypeAliasType("Congestion", Annotated[Given, FromSpec("congestion", short=True)])
+Queue = TypeAliasType("Queue", Annotated[Given, FromSpec("queue")])
+Tcp = TypeAliasType("Tcp", Annotated[Given, FromSpec("stack", default=DEFAULT_STACK)])
 
 
 class Tables(Mapping[str, type[Table]]):

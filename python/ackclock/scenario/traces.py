@@ -13,8 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -102,7 +101,9 @@ def with_traces(source: Source, folder: Path) -> Source:
             )
     if problems:
         raise ScenarioError(problems)
-    return Source(source.name, source.text + _table(texts))
+    import tomli_w
+
+    return Source(source.name, f"{source.text}\n{tomli_w.dumps({CONTENTS: texts}, multiline_strings=True)}")
 
 
 def _text(path: Path) -> str:
@@ -111,20 +112,6 @@ def _text(path: Path) -> str:
     Bytes that are not UTF-8 become replacement characters, which no number contains.
     """
     return files.read_bytes(path, LONGEST_FILE).decode("utf-8-sig", errors="replace").replace("\r", "")
-
-
-def _table(texts: Mapping[str, str]) -> str:
-    """Return the texts as TOML, to be appended to a scenario."""
-    return "\n".join(["", "[traces]", *(f"{_quoted(name)} = {_long(text)}" for name, text in texts.items()), ""])
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'
-
-
-def _long(text: str) -> str:
-    """A literal of several lines; what it cannot hold is replaced, for no number has it."""
-    return "'''\n" + re.sub(r"[^\x20-\x26\x28-\x7e\n]", "?", text) + "'''"
 
 
 @lru_cache(maxsize=64)
