@@ -34,16 +34,6 @@ class Law(Protocol):
         """Return the plan's form."""
 
 
-class Tailed(Law, Protocol):
-    """A law without a largest size."""
-
-    def share(self, most: float) -> float:
-        """Return the share of transfers up to this size."""
-
-    def mean_up_to(self, most: float) -> float:
-        """Return the contribution of sizes up to this one to the mean."""
-
-
 def mean_segments(law: Law, mss_bytes: int) -> float:
     """Mean number of segments of a transfer: the last one of each may be short."""
     if isinstance(law, Zipf) and law.unit_bytes % mss_bytes == 0:
