@@ -282,3 +282,11 @@ def find(name: str) -> list[AlgorithmSpec]:
 def every() -> list[AlgorithmSpec]:
     """All specs, by family and name."""
     return [spec(family, name) for family in FAMILIES for name in names(family)]
+
+
+@cache
+def default_processing() -> Mapping[str, Any]:
+    """The processing times of hosts per packet in the stacks that are a system's: what was measured of Linux."""
+    parameter = spec("stack", "linux").parameters["processing"]
+    found: Mapping[str, Any] = parameter.read(parameter.default).planned()
+    return found

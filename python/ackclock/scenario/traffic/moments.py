@@ -8,9 +8,9 @@ from __future__ import annotations
 import bisect
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from statistics import NormalDist
-from typing import Any, Literal, Protocol
+from typing import Any, ClassVar, Literal, Protocol, cast
 
 #: Quantiles over which the rounding up to whole segments is averaged; the error is below one in so many.
 QUANTILES = 10_000
@@ -34,6 +34,17 @@ class Law(Protocol):
         """Return the plan's form."""
 
 
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A law whose fields are those of the plan."""
+
+    kind: ClassVar[str]
+
+    def planned(self) -> Mapping[str, Any]:
+        """Return the plan's form."""
+        return {"kind": self.kind, **{item.name: getattr(self, item.name) for item in fields(self)}}
+
+
 def mean_segments(law: Law, mss_bytes: int) -> float:
     """Mean number of segments of a transfer: the last one of each may be short."""
     if isinstance(law, Zipf) and law.unit_bytes % mss_bytes == 0:
@@ -45,8 +56,10 @@ def mean_segments(law: Law, mss_bytes: int) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Fixed:
+class Fixed(Planned):
     """Always the same."""
+
+    kind = "fixed"
 
     bytes: int
 
@@ -57,13 +70,12 @@ class Fixed:
     def quantile(self, share: float) -> float:  # noqa: D102
         return self.bytes
 
-    def planned(self) -> Mapping[str, Any]:  # noqa: D102
-        return {"kind": "fixed", "bytes": self.bytes}
-
 
 @dataclass(frozen=True, slots=True)
-class Exponential:
+class Exponential(Planned):
     """Larger than x with probability exp(−x/mean)."""
+
+    kind = "exponential"
 
     mean_bytes: float
 
@@ -76,13 +88,12 @@ class Exponential:
     def quantile(self, share: float) -> float:  # noqa: D102
         return -self.mean_bytes * math.log1p(-share)
 
-    def planned(self) -> Mapping[str, Any]:  # noqa: D102
-        return {"kind": "exponential", "mean_bytes": self.mean_bytes}
-
 
 @dataclass(frozen=True, slots=True)
-class Lognormal:
+class Lognormal(Planned):
     """The logarithm is normal with standard deviation sigma."""
+
+    kind = "lognormal"
 
     median_bytes: float
     sigma: float
@@ -100,36 +111,32 @@ class Lognormal:
     def quantile(self, share: float) -> float:  # noqa: D102
         return self.median_bytes * math.exp(self.sigma * NORMAL.inv_cdf(share))
 
-    def planned(self) -> Mapping[str, Any]:  # noqa: D102
-        return {"kind": "lognormal", "median_bytes": self.median_bytes, "sigma": self.sigma}
-
 
 @dataclass(frozen=True, slots=True)
-class Pareto:
+class Pareto(Planned):
     """Larger than x with probability (least/x)^shape."""
 
+    kind = "pareto"
+
     shape: float
-    min_bytes: float
+    least_bytes: float
 
     @property
     def mean_bytes(self) -> float:
         """Infinite for a shape up to 1."""
-        return self.shape * self.min_bytes / (self.shape - 1) if self.shape > 1 else math.inf
+        return self.shape * self.least_bytes / (self.shape - 1) if self.shape > 1 else math.inf
 
     def share(self, most: float) -> float:  # noqa: D102
-        return 1 - math.pow(self.min_bytes / most, self.shape)
+        return 1 - math.pow(self.least_bytes / most, self.shape)
 
     def mean_up_to(self, most: float) -> float:  # noqa: D102
         if self.shape == 1:
-            return self.min_bytes * math.log(most / self.min_bytes)
-        rest = math.pow(self.min_bytes / most, self.shape - 1)
-        return self.shape * self.min_bytes / (self.shape - 1) * (1 - rest)
+            return self.least_bytes * math.log(most / self.least_bytes)
+        rest = math.pow(self.least_bytes / most, self.shape - 1)
+        return self.shape * self.least_bytes / (self.shape - 1) * (1 - rest)
 
     def quantile(self, share: float) -> float:  # noqa: D102
-        return self.min_bytes * math.pow(1 - share, -1 / self.shape)
-
-    def planned(self) -> Mapping[str, Any]:  # noqa: D102
-        return {"kind": "pareto", "shape": self.shape, "least_bytes": self.min_bytes}
+        return self.least_bytes * math.pow(1 - share, -1 / self.shape)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,27 +167,26 @@ class Truncated:
 
 
 @dataclass(frozen=True, slots=True)
-class Zipf:
+class Zipf(Planned):
     """k units with probability proportional to k^−exponent, k = 1 … most."""
 
+    kind = "zipf"
+
     exponent: float
-    max_units: int
+    most: int
     unit_bytes: int
 
     @property
     def mean_bytes(self) -> float:  # noqa: D102
-        return self.unit_bytes * harmonic(self.max_units, self.exponent - 1) / harmonic(self.max_units, self.exponent)
+        return self.unit_bytes * harmonic(self.most, self.exponent - 1) / harmonic(self.most, self.exponent)
 
     def quantile(self, share: float) -> float:
         """Return the size at which the sum of the probabilities reaches the share, by bisection."""
-        whole, low, high = harmonic(self.max_units, self.exponent), 1, self.max_units
+        whole, low, high = harmonic(self.most, self.exponent), 1, self.most
         while low < high:
             middle = (low + high) // 2
             low, high = (low, middle) if harmonic(middle, self.exponent) >= share * whole else (middle + 1, high)
         return low * self.unit_bytes
-
-    def planned(self) -> Mapping[str, Any]:  # noqa: D102
-        return {"kind": "zipf", "exponent": self.exponent, "most": self.max_units, "unit_bytes": self.unit_bytes}
 
 
 def harmonic(most: int, exponent: float) -> float:
@@ -197,8 +203,10 @@ def harmonic(most: int, exponent: float) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Empirical:
+class Empirical(Planned):
     """A cumulative distribution through points (bytes, share), straight between them."""
+
+    kind = "empirical"
 
     points: tuple[tuple[int, float], ...]
 
@@ -216,27 +224,17 @@ class Empirical:
         return one[0] + (two[0] - one[0]) * ((share - one[1]) / (two[1] - one[1]) if two[1] > one[1] else 0)
 
     def planned(self) -> Mapping[str, Any]:  # noqa: D102
-        return {"kind": "empirical", "points": [list(point) for point in self.points]}
+        return {"kind": self.kind, "points": [list(point) for point in self.points]}
 
 
 def planned(size: Mapping[str, Any]) -> Law:
     """The law that a plan has: the inverse of `Law.planned`."""
-    match size["kind"]:
-        case "fixed":
-            return Fixed(size["bytes"])
-        case "zipf":
-            return Zipf(size["exponent"], size["most"], size["unit_bytes"])
-        case "empirical":
-            return Empirical(tuple((most, share) for most, share in size["points"]))
-        case "exponential":
-            law: Exponential | Lognormal | Pareto = Exponential(size["mean_bytes"])
-        case "lognormal":
-            law = Lognormal(size["median_bytes"], size["sigma"])
-        case _:
-            law = Pareto(size["shape"], size["least_bytes"])
-    truncation = size["truncation"]
-    return (
-        Truncated(law, None, None)
-        if truncation is None
-        else Truncated(law, truncation["most_bytes"], truncation["kind"])
-    )
+    if size["kind"] == "empirical":
+        return Empirical(tuple((most, share) for most, share in size["points"]))
+    kinds = (Fixed, Exponential, Lognormal, Pareto, Zipf)
+    values = {key: value for key, value in size.items() if key not in ("kind", "truncation")}
+    law: Any = next(kind for kind in kinds if kind.kind == size["kind"])(**values)
+    if "truncation" not in size:
+        return cast(Law, law)
+    truncation = size["truncation"] or {"most_bytes": None, "kind": None}
+    return Truncated(law, truncation["most_bytes"], truncation["kind"])
