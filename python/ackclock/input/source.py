@@ -93,10 +93,9 @@ class Overlay(Source):
     def problem(self, loc: Loc, found: str, expected: str) -> Problem:
         """A mistake at a key: of the option, or with the line of the value."""
         path = next((loc[:end] for end in range(len(loc), -1, -1) if loc[:end] in self.origins), None)
-        origin = loc if path is None else self.origins[path]
-        if isinstance(origin, str):
-            return Problem(origin, None, dotted(loc), found, expected)
-        return self.base.problem(loc if path is None else (*origin, *loc[len(path) :]), found, expected)
+        if path is None:
+            return self.base.problem(loc, found, expected)
+        return _problem_where_written(self.base, self.origins[path], loc, len(path), found, expected)
 
 
 def overlay(base: Source, content: dict[str, Any], values: Iterable[tuple[Loc, Any, Origin]]) -> Overlay:
@@ -111,10 +110,17 @@ def overlay(base: Source, content: dict[str, Any], values: Iterable[tuple[Loc, A
         except _NoPlaceError as error:
             found = "nothing" if error.found is None else shown(error.found)
             key = origin if isinstance(origin, str) else origin[:-1]  # whichever value of a sweep's list it is
-            problem = Overlay("", "", {}, base, {path: key}).problem(path, found, error.expected)
+            problem = _problem_where_written(base, key, path, len(path), found, error.expected)
             raise ScenarioError([problem]) from None
         origins[path] = origin
     return Overlay(base.name, base.text, content, base, origins)
+
+
+def _problem_where_written(base: Source, origin: Origin, loc: Loc, depth: int, found: str, expected: str) -> Problem:
+    """A mistake at a key, of which the first steps, `depth` of them, are the place of an overlaid value."""
+    if isinstance(origin, str):
+        return Problem(origin, None, dotted(loc), found, expected)
+    return base.problem((*origin, *loc[depth:]), found, expected)
 
 
 class _NoPlaceError(Exception):
