@@ -155,19 +155,21 @@ def attachments(values: object, loc: Loc = ()) -> Iterator[tuple[Loc, str]]:
 
 
 def attach(values: dict[str, Any]) -> dict[str, Any]:
-    """Names of files that are in the table of contents get theirs."""
+    """Return the values, in which the names of files that are in the table of contents have theirs."""
     contents = values.get(CONTENTS)
-    if isinstance(contents, dict):
-        for loc, name in attachments(values):
-            if isinstance(content := contents.get(name), str):
-                _at(values, loc[:-1])[FILE] = Attached.to(name, content)
-    return values
+    attached: dict[str, Any] = _attached(values, contents) if isinstance(contents, dict) else values
+    return attached
 
 
-def _at(values: Any, loc: Loc) -> Any:
-    for step in loc:
-        values = values[step]
-    return values
+def _attached(value: Any, contents: Mapping[str, Any]) -> Any:
+    if isinstance(value, list):
+        return [_attached(item, contents) for item in value]
+    if not isinstance(value, dict):
+        return value
+    made = {key: _attached(item, contents) for key, item in value.items()}
+    if isinstance(name := made.get(FILE), str) and isinstance(content := contents.get(name), str):
+        made[FILE] = Attached.to(name, content)
+    return made
 
 
 def named(path: str | Path) -> str:
