@@ -24,8 +24,8 @@ TABLES = {
     "linux": ("Linux", "Options of the engine linux: the table [linux]"),
 }
 
-#: Tables that specs describe, and how a value is told.
-_CARDS = {"Congestion": "a congestion control", "Queue": "a queue", "Tcp": "a TCP stack"}
+#: Tables that specs describe, in words.
+_SPECS = {"Congestion": "a congestion control", "Queue": "a queue", "Tcp": "a TCP stack"}
 
 #: Words for bounds that are none.
 _PLAIN = {"boolean": "true or false", "string": "text", "object": "a table"}
@@ -120,7 +120,7 @@ def _quantity(said: Mapping[str, Any]) -> str:
 
 
 def _referred(said: Mapping[str, Any]) -> str:
-    return _CARDS.get(_definition(said), "a table") if "$ref" in said else ""
+    return _SPECS.get(_definition(said), "a table") if "$ref" in said else ""
 
 
 def _listed(said: Mapping[str, Any]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from importlib import import_module
+from pkgutil import resolve_name
 from typing import Annotated, Any, TypeAlias
 
 from pydantic import AfterValidator, Field, PlainValidator, WithJsonSchema
@@ -84,13 +84,12 @@ Tcp = TypeAliasType("Tcp", Annotated[Given, FromSpec("stack", default=DEFAULT_ST
 class Tables(Mapping[str, type[Table]]):
     """Tables of a package by the word for each; the module of one is imported when it is asked for."""
 
-    def __init__(self, package: str, places: Mapping[str, tuple[str, str]]) -> None:
-        """`places`: word → module in the package, and class in that."""
+    def __init__(self, package: str, places: Mapping[str, str]) -> None:
+        """`places`: word → `module:class` in the package."""
         self._package, self._places = package, places
 
     def __getitem__(self, word: str) -> type[Table]:
-        module, name = self._places[word]
-        table: type[Table] = getattr(import_module(f"{self._package}.{module}"), name)
+        table: type[Table] = resolve_name(f"{self._package}.{self._places[word]}")
         return table
 
     def __iter__(self) -> Iterator[str]:

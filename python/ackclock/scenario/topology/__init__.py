@@ -15,15 +15,15 @@ from ackclock.scenario.topology.topology import Topology
 TOPOLOGIES = Tables(
     __name__,
     {
-        "dumbbell": ("dumbbell", "Dumbbell"),
-        "asymmetric": ("asymmetric", "Asymmetric"),
-        "y": ("multi_bottleneck", "Y"),
-        "parking-lot": ("multi_bottleneck", "ParkingLot"),
-        "fat-tree": ("data_centres", "FatTree"),
-        "leaf-spine": ("data_centres", "LeafSpine"),
-        "inventec": ("data_centres", "Inventec"),
-        "graph": ("graph", "Graph"),
-        "testbed": ("testbed", "Testbed"),
+        "dumbbell": "dumbbell:Dumbbell",
+        "asymmetric": "asymmetric:Asymmetric",
+        "y": "multi_bottleneck:Y",
+        "parking-lot": "multi_bottleneck:ParkingLot",
+        "fat-tree": "data_centres:FatTree",
+        "leaf-spine": "data_centres:LeafSpine",
+        "inventec": "data_centres:Inventec",
+        "graph": "graph:Graph",
+        "testbed": "testbed:Testbed",
     },
 )
 

@@ -90,16 +90,16 @@ class Placed(Table):
         return self.pattern.replace("-", "_")
 
 
-#: The fields of `Placed` that only some topologies have: the key, and what to write where there is none.
-PLACING: Mapping[str, tuple[str, str]] = {
-    "congestion_factor": ("congestion_factor", "count = …: a congestion factor is that of a dumbbell's access links"),
-    "direction": ("direction", "no direction: name hosts with from and to"),
-    "rtt": ("rtt", "no rtt: the delays of the links make it"),
-    "rtt_spread": ("rtt_spread", "no rtt_spread: the delays of the links make the RTT"),
-    "from_": ("from", "no from: this topology has no hosts to name"),
-    "to": ("to", "no to: this topology has no hosts to name"),
-    "between": ("between", "no between: this topology has no hosts to name"),
-    "path": ("path", "no path: this topology has none to name"),
+#: The fields of `Placed` that only some topologies have, and what to write where there is none.
+PLACING: Mapping[str, str] = {
+    "congestion_factor": "count = …: a congestion factor is that of a dumbbell's access links",
+    "direction": "no direction: name hosts with from and to",
+    "rtt": "no rtt: the delays of the links make it",
+    "rtt_spread": "no rtt_spread: the delays of the links make the RTT",
+    "from_": "no from: this topology has no hosts to name",
+    "to": "no to: this topology has no hosts to name",
+    "between": "no between: this topology has no hosts to name",
+    "path": "no path: this topology has none to name",
 }
 
 

@@ -23,14 +23,14 @@ else:
 KINDS = Tables(
     __name__,
     {
-        "poisson": ("generated", "Poisson"),
-        "periodic": ("generated", "Periodic"),
-        "once": ("generated", "SingleTransfers"),
-        "sources": ("generated", "Sources"),
-        "web": ("generated", "Web"),
-        "incast": ("generated", "Incast"),
-        "udp": ("datagrams", "Udp"),
-        "on-off": ("datagrams", "OnOff"),
+        "poisson": "generated:Poisson",
+        "periodic": "generated:Periodic",
+        "once": "generated:SingleTransfers",
+        "sources": "generated:Sources",
+        "web": "generated:Web",
+        "incast": "generated:Incast",
+        "udp": "datagrams:Udp",
+        "on-off": "datagrams:OnOff",
     },
 )
 
