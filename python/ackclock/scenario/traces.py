@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -154,21 +154,13 @@ def _rates(name: str, lines: list[tuple[int, str]]) -> tuple[dict[str, Any], flo
     _check_order(name, lines[1:], at_s + ends_s, strictly=True)
     if at_s[0] != 0:
         raise fault(f"{at_s[0]:g} s in line {rows[0][0]} of {name}", "0 s in the first line")
-    period_s = ends_s[0] if ends_s else _continued_s(at_s)
-    mean_bps = math.fsum(_bits(at_s, rate_bps, period_s)) / period_s
+    last_step_s = at_s[-1] - at_s[-2] if len(at_s) > 1 else 1.0
+    period_s = ends_s[0] if ends_s else at_s[-1] + last_step_s
+    steps = zip(at_s, [*at_s[1:], period_s], rate_bps, strict=True)
+    mean_bps = math.fsum((end_s - begin_s) * rate for begin_s, end_s, rate in steps) / period_s
     if mean_bps < 1:
         raise fault(f"a mean of {mean_bps:g} bit/s in {name}", "a rate above 0")
     return {"kind": "rates", "at_s": at_s, "rate_bps": rate_bps}, period_s, mean_bps
-
-
-def _continued_s(at_s: list[float]) -> float:
-    """The end, if the last step is as long as the one before it."""
-    return at_s[-1] + (at_s[-1] - at_s[-2]) if len(at_s) > 1 else 1.0
-
-
-def _bits(at_s: list[float], rate_bps: list[float], period_s: float) -> Iterator[float]:
-    for begin_s, end_s, rate in zip(at_s, [*at_s[1:], period_s], rate_bps, strict=True):
-        yield (end_s - begin_s) * rate
 
 
 def _pair(name: str, row: tuple[int, str]) -> tuple[float, float]:

@@ -55,19 +55,17 @@ class Asymmetric(Topology):
             replace(side.link(("network", name), name), delay_s=self._own_s(name), bottleneck=True)
             for name, side in (("down", self.down), ("up", self.up))
         )
-        ways = [
-            tuple(self._way(group.direction, rtt_s) for rtt_s in self._rtts_s(group)) for group in [*flows, *traffic]
-        ]
+        ways = []
+        for group in (*flows, *traffic):
+            count = self.sources(group)
+            rtts_s = group.rtt.over(count) if group.rtt else [self.rtt_s] * count
+            ways.append(tuple(self._way(group.direction, rtt_s) for rtt_s in rtts_s))
         return Drawing(links, tuple(ways))
 
     def _own_s(self, name: str) -> float:
         """The delay of a link whose delay changes or varies; one that does not is cheaper in the paths."""
         side = self.down if name == "down" else self.up
         return side.delay if side.medium() or self.moves(name) else 0.0
-
-    def _rtts_s(self, group: Placed) -> list[float]:
-        count = self.sources(group)
-        return group.rtt.over(count) if group.rtt else [self.rtt_s] * count
 
     def _way(self, direction: str | None, rtt_s: float) -> Way:
         """Return the path of a flow. What its RTT has beyond the line is split evenly behind both links."""

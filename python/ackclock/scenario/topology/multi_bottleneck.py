@@ -80,8 +80,9 @@ class ParkingLot(Routed):
             wiring.link(other, one, along, bottleneck=False)
         port = Link("", self.access_rate, self.queue, place, delay_s=self.access_delay)
         card = self.card(self.access_rate, self.access_delay)
-        for (first, last), hosts in zip(self._spans(), self.named_ways().values(), strict=True):
-            for switch, name in zip((switches[first], switches[last]), hosts, strict=True):
+        spans = [(switches[0], switches[-1]), *pairwise(switches)]
+        for span, hosts in zip(spans, self.named_ways().values(), strict=True):
+            for switch, name in zip(span, hosts, strict=True):
                 host = wiring.host(name)
                 wiring.link(host, switch, card)
                 wiring.link(switch, host, port, bottleneck=False)
@@ -91,7 +92,3 @@ class ParkingLot(Routed):
         """`long` through all, `hop-1` … across one each."""
         names = ["long", *(f"hop-{number}" for number in range(1, self.hops + 1))]
         return {name: (f"{name}-source", f"{name}-sink") for name in names}
-
-    def _spans(self) -> list[tuple[int, int]]:
-        """The switches at which each way begins and ends, in the order of the names."""
-        return [(0, self.hops), *((number - 1, number) for number in range(1, self.hops + 1))]
