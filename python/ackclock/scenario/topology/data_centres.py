@@ -28,7 +28,8 @@ The rate of the racks' links to hosts is not given there, nor any delay.
 
 from __future__ import annotations
 
-from itertools import pairwise, product
+from collections.abc import Iterable
+from itertools import islice, pairwise, product
 from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field, model_validator
@@ -51,9 +52,11 @@ class Fabric(Routed):
         """A switch's link."""
         return Link("", rate_bps, self.queue, ("network", "queue"), delay_s=self.delay)
 
-    def attach(self, wiring: Wiring, host: int, switch: int, rate_bps: float) -> None:
-        """A host's link to its switch, and back."""
-        wiring.both_ways(host, switch, self.card(rate_bps, self.delay), self.port(rate_bps))
+    def attach(self, wiring: Wiring, hosts: Iterable[tuple[int, int]], rate_bps: float) -> None:
+        """Hosts' links to their switches, and back: pairs of a host and its switch."""
+        card, port = self.card(rate_bps, self.delay), self.port(rate_bps)
+        for host, switch in hosts:
+            wiring.both_ways(host, switch, card, port)
 
 
 class FatTree(Fabric):
@@ -95,8 +98,8 @@ class FatTree(Fabric):
         levels = [self._level(wiring, level) for level in range(self.levels)]
         for upper, (above, below) in enumerate(pairwise(levels)):
             self._join(wiring, upper, above, below)
-        for number, switch in enumerate(switch for switch in levels[-1].values() for _ in range(self._down)):
-            self.attach(wiring, hosts[number], switch, self.host_rate or self.rate)
+        places = (switch for switch in levels[-1].values() for _ in range(self._down))
+        self.attach(wiring, zip(hosts, places, strict=True), self.host_rate or self.rate)
         return wiring
 
     @property
@@ -145,8 +148,7 @@ class LeafSpine(Fabric):
         leaves = [wiring.switch(f"leaf-{number}") for number in range(self.leaves)]
         spines = [wiring.switch(f"spine-{number}") for number in range(self.spines)]
         between = self.port(self.spine_rate or self.rate)
-        for number, host in enumerate(hosts):
-            self.attach(wiring, host, leaves[number // self.hosts], self.rate)
+        self.attach(wiring, ((host, leaves[number // self.hosts]) for number, host in enumerate(hosts)), self.rate)
         for leaf in leaves:
             for spine in spines:
                 wiring.both_ways(leaf, spine, between)
@@ -185,6 +187,6 @@ class Inventec(Fabric):
                     edge = wiring.switch(f"rack-{region * RACKS + rack}-{number}")
                     for switch in above:
                         wiring.both_ways(edge, switch, between)
-                    for _ in range(self.hosts // (REGIONS * RACKS * RACK_SWITCHES)):
-                        self.attach(wiring, next(hosts), edge, self.rate)
+                    few = islice(hosts, self.hosts // (REGIONS * RACKS * RACK_SWITCHES))
+                    self.attach(wiring, ((host, edge) for host in few), self.rate)
         return wiring
