@@ -415,7 +415,7 @@ class Plan:
 
     def to_json(self) -> str:
         """The plan as JSON for people: a line for what fits on one."""
-        return _json(self.to_dict(), indent=0)
+        return _json(self.values, indent=0)
 
 
 #: Fields that `crates/ackclock-plan` lacks: views read them, or an engine gets them in another way.
