@@ -39,10 +39,13 @@ class Planned:
     """A law whose fields are those of the plan."""
 
     kind: ClassVar[str]
+    #: Fields that have other names there.
+    plan_keys: ClassVar[Mapping[str, str]] = {}
 
     def planned(self) -> Mapping[str, Any]:
         """Return the plan's form."""
-        return {"kind": self.kind, **{item.name: getattr(self, item.name) for item in fields(self)}}
+        values = {self.plan_keys.get(item.name, item.name): getattr(self, item.name) for item in fields(self)}
+        return {"kind": self.kind, **values}
 
 
 def mean_segments(law: Law, mss_bytes: int) -> float:
@@ -117,26 +120,27 @@ class Pareto(Planned):
     """Larger than x with probability (least/x)^shape."""
 
     kind = "pareto"
+    plan_keys: ClassVar[Mapping[str, str]] = {"min_bytes": "least_bytes"}
 
     shape: float
-    least_bytes: float
+    min_bytes: float
 
     @property
     def mean_bytes(self) -> float:
         """Infinite for a shape up to 1."""
-        return self.shape * self.least_bytes / (self.shape - 1) if self.shape > 1 else math.inf
+        return self.shape * self.min_bytes / (self.shape - 1) if self.shape > 1 else math.inf
 
     def share(self, most: float) -> float:  # noqa: D102
-        return 1 - math.pow(self.least_bytes / most, self.shape)
+        return 1 - math.pow(self.min_bytes / most, self.shape)
 
     def mean_up_to(self, most: float) -> float:  # noqa: D102
         if self.shape == 1:
-            return self.least_bytes * math.log(most / self.least_bytes)
-        rest = math.pow(self.least_bytes / most, self.shape - 1)
-        return self.shape * self.least_bytes / (self.shape - 1) * (1 - rest)
+            return self.min_bytes * math.log(most / self.min_bytes)
+        rest = math.pow(self.min_bytes / most, self.shape - 1)
+        return self.shape * self.min_bytes / (self.shape - 1) * (1 - rest)
 
     def quantile(self, share: float) -> float:  # noqa: D102
-        return self.least_bytes * math.pow(1 - share, -1 / self.shape)
+        return self.min_bytes * math.pow(1 - share, -1 / self.shape)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,21 +172,22 @@ class Truncated:
 
 @dataclass(frozen=True, slots=True)
 class Zipf(Planned):
-    """k units with probability proportional to k^−exponent, k = 1 … most."""
+    """k units with probability proportional to k^−exponent, k = 1 … max_units."""
 
     kind = "zipf"
+    plan_keys: ClassVar[Mapping[str, str]] = {"max_units": "most"}
 
     exponent: float
-    most: int
+    max_units: int
     unit_bytes: int
 
     @property
     def mean_bytes(self) -> float:  # noqa: D102
-        return self.unit_bytes * harmonic(self.most, self.exponent - 1) / harmonic(self.most, self.exponent)
+        return self.unit_bytes * harmonic(self.max_units, self.exponent - 1) / harmonic(self.max_units, self.exponent)
 
     def quantile(self, share: float) -> float:
         """Return the size at which the sum of the probabilities reaches the share, by bisection."""
-        whole, low, high = harmonic(self.most, self.exponent), 1, self.most
+        whole, low, high = harmonic(self.max_units, self.exponent), 1, self.max_units
         while low < high:
             middle = (low + high) // 2
             low, high = (low, middle) if harmonic(middle, self.exponent) >= share * whole else (middle + 1, high)
@@ -231,10 +236,9 @@ def planned(size: Mapping[str, Any]) -> Law:
     """The law that a plan has: the inverse of `Law.planned`."""
     if size["kind"] == "empirical":
         return Empirical(tuple((most, share) for most, share in size["points"]))
-    kinds = (Fixed, Exponential, Lognormal, Pareto, Zipf)
-    values = {key: value for key, value in size.items() if key not in ("kind", "truncation")}
-    law: Any = next(kind for kind in kinds if kind.kind == size["kind"])(**values)
+    law: type[Any] = next(law for law in (Fixed, Exponential, Lognormal, Pareto, Zipf) if law.kind == size["kind"])
+    values = {item.name: size[law.plan_keys.get(item.name, item.name)] for item in fields(law)}
     if "truncation" not in size:
-        return cast(Law, law)
+        return cast(Law, law(**values))
     truncation = size["truncation"] or {"most_bytes": None, "kind": None}
-    return Truncated(law, truncation["most_bytes"], truncation["kind"])
+    return Truncated(law(**values), truncation["most_bytes"], truncation["kind"])
