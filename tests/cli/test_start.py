@@ -31,8 +31,9 @@ CAPTURE = Path(__file__).parents[2] / "crates/ackclock-pcap/tests/data/pcapplusp
 
 #: Modules of other topologies, generated traffic and UDP.
 OTHER_KINDS = {
-    *(f"ackclock.scenario.topology.{name}" for name in ("asymmetric", "fat_tree", "graph", "routed", "wiring", "y")),
-    *(f"ackclock.scenario.traffic.{name}" for name in ("datagrams", "generated", "laws", "sizes", "counts")),
+    *(f"ackclock.scenario.topology.{name}" for name in ("asymmetric", "data_centres", "graph", "multi_bottleneck")),
+    "ackclock.scenario.topology.routed",
+    *(f"ackclock.scenario.traffic.{name}" for name in ("datagrams", "generated", "sizes")),
     "ackclock.scenario.planning.traffic",
 }
 

@@ -57,6 +57,12 @@ def test_titles_repeats_sweeps_and_other_keys():
         ({"flows": 0}, ScenarioError, r"scenario: flows\[0\].count: found 0; expected at least 1"),
         ({"duration": "x"}, InputError, r'duration: found "x"; expected a time'),
         ({"sweep": {"rtt": 5}}, ScenarioError, r"scenario: sweep.rtt: found 5; expected a list of different values"),
+        ({"name": "\ud800"}, InputError, r'name: found "\\ud800"; expected text that is UTF-8'),
+        (
+            {"flows": 2**64},
+            InputError,
+            r"flows: found 18446744073709551616; expected a whole number of at most 64 bits",
+        ),
         ({"name": {1}}, TypeError, r"name: found a set of 1; expected what TOML has"),
         ({"congestion": {"kind": "cubic", "beta": object()}}, TypeError, r"congestion.beta: found an object"),
     ],

@@ -29,7 +29,7 @@ def test_no_other_module_is_imported_than_that_of_the_word():
 import sys
 from ackclock.scenario.topology import TOPOLOGIES
 assert TOPOLOGIES["y"].__name__ == "Y" and "star" not in TOPOLOGIES and len(TOPOLOGIES) == 9
-print(*sorted(name for name in sys.modules if name.endswith((".y", ".graph", ".dumbbell"))))
+print(*sorted(name for name in sys.modules if name.endswith((".multi_bottleneck", ".graph", ".dumbbell"))))
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout == "ackclock.scenario.topology.y\n"
+    assert done.stdout == "ackclock.scenario.topology.multi_bottleneck\n"

@@ -66,8 +66,11 @@ def test_values_are_read_as_toml_where_they_are(text, value):
     [
         ({"network.rate": "1Gbitt"}, r"--set: network.rate: found \"1Gbitt\"; expected a rate"),
         ({"network.rat": 1}, r"--set: network.rat: found an unknown key; expected \"rate\""),
-        ({"flows[2].count": 1}, r"--set: flows\[2\].count: found no item \[2\]"),
-        ({"duration.of": 1}, r"--set: duration.of: found \"5s\" in the scenario, which has no keys"),
+        (
+            {"flows[2].count": 1},
+            r"--set: flows\[2\].count: found a list of 2; expected a list with an item \[2\] at flows",
+        ),
+        ({"duration.of": 1}, r"--set: duration.of: found \"5s\"; expected a table at duration"),
         ({"sweep.x": [1]}, r'--set: found "sweep.x"; expected a key such as'),
         ({"a b": 1}, r'--set: found "a b"; expected a key such as'),
     ],

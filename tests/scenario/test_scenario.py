@@ -113,6 +113,11 @@ MISTAKES = {
         '{ kind = "cubic", betta = 0.5 }',
         'x.toml:13: flows[0].congestion.betta: found an unknown key; expected "beta"',
     ),
+    "unknown key that is like no other": (
+        'congestion = "cubic"',
+        'congestion = "cubic"\ntcp = { batches = true }',
+        'x.toml:14: flows[0].tcp.batches: found an unknown key; expected one of 27 keys, such as "tso_batching", ',
+    ),
     "parameter of another spec": (
         '"cubic"',
         '{ kind = "reno", beta = 0.5 }',

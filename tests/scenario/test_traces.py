@@ -123,6 +123,13 @@ def test_a_table_of_something_else_is_no_rate(rate):
         ac.loads(changed(TEXT, ('{ trace = "a.trace" }', rate))).plan()
 
 
+def test_another_trace_leaves_the_scenario_as_it_was(tmp_path):
+    swept = planning.load(written(tmp_path, RATES, f'{TEXT}[sweep]\nwarmup = ["1s"]\n')).with_({"repeats": 2})
+    other = swept.with_({"traces": {"a.trace": "time_s,rate_bps\n0,1e6\n"}})
+    rates = [next(loaded.points()).plan.bottleneck_link.rate_bps for loaded in (other, swept)]
+    assert rates == [1e6, 4.5e6]
+
+
 def test_a_rate_that_follows_a_trace_does_not_change_besides(tmp_path):
     text = TEXT + '[[network.changes]]\nat = "1s"\nlink = "bottleneck"\nrate = "1Mbit"\n'
     assert "network.changes[0].rate: found 1e+06 bit/s; expected no rate" in problem(written(tmp_path, RATES, text))

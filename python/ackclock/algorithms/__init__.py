@@ -78,14 +78,14 @@ class Parameter:
         """The type that reads a user's value: `Annotated[float, Quantity(…)]` for a time."""
         from pydantic import Field
 
-        from ackclock.input.fields import Form, OneOf
+        from ackclock.input.fields import text_reader, word_reader
 
         if self.kind == "boolean":
             return bool
         if self.kind == "choice":
-            return Annotated[Any, OneOf(tuple(self.choices))]
+            return Annotated[Any, word_reader(tuple(self.choices))]
         if self.kind == "text":
-            return Annotated[Any, Form(self.pattern, self.unit)]
+            return Annotated[str, text_reader(self.pattern, self.unit)]
         if self.kind == "integer":
             return Annotated[int, Field(ge=self.minimum, le=self.maximum)]
         if self.kind == "number":
@@ -95,7 +95,7 @@ class Parameter:
     def _of_times(self) -> Any:
         from pydantic import AfterValidator
 
-        from ackclock.input.time_distributions import Times, mean_within
+        from ackclock.input.distributions import Times, mean_within
 
         return Annotated[Times, AfterValidator(mean_within(str(self.minimum), str(self.maximum)))]
 
@@ -165,7 +165,7 @@ class AlgorithmSpec:
         """The model of the table that a scenario may write: every parameter, each optional unless required."""
         from pydantic import Field, create_model
 
-        from ackclock.input.fields import OneOf, Table
+        from ackclock.input.fields import Table, word_reader
 
         fields: dict[str, Any] = {NAME_KEYS[self.family]: (Literal[self.name], self.name)}
         for name, parameter in self.parameters.items():
@@ -174,7 +174,10 @@ class AlgorithmSpec:
             about = Field(default, description=parameter.description, json_schema_extra=shown_default)
             fields[name] = (parameter.annotation, about)
         if self.variants:
-            fields["variant"] = (Annotated[Any, OneOf(tuple(self.variants))], Field(None, description="a named set"))
+            fields["variant"] = (
+                Annotated[Any, word_reader(tuple(self.variants))],
+                Field(None, description="a named set"),
+            )
         return create_model(f"{self.family}_{self.name}", __base__=Table, **fields)
 
     def key(self, name: str) -> str:
@@ -279,3 +282,11 @@ def find(name: str) -> list[AlgorithmSpec]:
 def every() -> list[AlgorithmSpec]:
     """All specs, by family and name."""
     return [spec(family, name) for family in FAMILIES for name in names(family)]
+
+
+@cache
+def default_processing() -> Mapping[str, Any]:
+    """The processing times of hosts per packet in the stacks that are a system's: what was measured of Linux."""
+    parameter = spec("stack", "linux").parameters["processing"]
+    found: Mapping[str, Any] = parameter.read(parameter.default).planned()
+    return found

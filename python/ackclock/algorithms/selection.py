@@ -6,11 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic_core import core_schema
-
 from ackclock import algorithms
 from ackclock.algorithms import Family
-from ackclock.input.fields import Loc, fault, fault_at, faults, nearest, shown
+from ackclock.input.fields import Loc, Reader, fault, fault_at, faults, nearest, shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +21,7 @@ class Given:
 
 
 @dataclass(frozen=True, slots=True)
-class FromCard:
+class FromSpec(Reader):
     """An annotation: a name or a table that a spec of the family describes becomes a `Given`."""
 
     family: Family
@@ -56,12 +54,12 @@ class FromCard:
             return str(name)
         raise faults([fault_at(loc, name, nearest(name, known))])
 
-    def __get_pydantic_core_schema__(self, source: object, handler: object) -> core_schema.CoreSchema:
-        return core_schema.no_info_plain_validator_function(self.read)
+    def json_schema(self) -> dict[str, Any]:  # noqa: D102
+        from ackclock.input.patterns import TomlSchema
 
-    def __get_pydantic_json_schema__(self, schema: object, handler: object) -> dict[str, Any]:
         key, known = algorithms.NAME_KEYS[self.family], algorithms.names(self.family)
-        tables = [_inline(algorithms.spec(self.family, name).table.model_json_schema()) for name in known]
+        models = (algorithms.spec(self.family, name).table for name in known)
+        tables = [_inline(model.model_json_schema(schema_generator=TomlSchema)) for model in models]
         for table in tables:
             table["required"] = [*table.get("required", []), *([] if self.default else [key])]
         return {"anyOf": [*([{"enum": list(known)}] if self.short else []), *tables]}

@@ -31,7 +31,7 @@ from ackclock.experiments.sweep import result as sweep_result
 from ackclock.experiments.sweep import run as sweeps
 from ackclock.plan import Plan
 from ackclock.scenario import planning
-from ackclock.scenario.options.linux import KERNEL
+from ackclock.scenario.options import KERNEL
 from ackclock.scenario.points import described
 from ackclock.system.files import printable, readable
 

@@ -183,6 +183,8 @@ def _seconds(budget: str | None) -> float | None:
 
 def _scenario_text(path: Path | None, given: Mapping[str, Any]) -> tuple[str, str]:
     """Return the scenario's text and name: the file's, or a dumbbell's."""
+    import tomli_w
+
     from ackclock.input import units
     from ackclock.input.source import named, source_text
     from ackclock.scenario import builder
@@ -195,7 +197,7 @@ def _scenario_text(path: Path | None, given: Mapping[str, Any]) -> tuple[str, st
     if missing := next((name for name in ("rate", "rtt") if name not in present), None):
         raise InputError(f"--{missing}: found nothing; expected a scenario file, or --rate and --rtt")
     try:
-        return builder.text(**{"flows": 1} | present), UNNAMED
+        return tomli_w.dumps(builder.content(**{"flows": 1} | present)), UNNAMED
     except units.UnitError as error:
         raise InputError(f"--duration: found {given['duration']!r}; expected {error.expected}") from None
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from ackclock.algorithms.processing import default_processing
+from ackclock.algorithms import default_processing
 from ackclock.plan import AT_LINK, ChangePlan, FlowPlan, GroupPlan, LinkPlan, MediumPlan, Parameters, Plan
 
 FINITE = "finite transfers"

@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Any
 
 from ackclock import engines
-from ackclock.algorithms.processing import default_processing
+from ackclock.algorithms import default_processing
 from ackclock.dataset import Dataset
 from ackclock.engines.engine import Progress, no_progress
 from ackclock.errors import InputError, UnsupportedError

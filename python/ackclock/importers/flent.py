@@ -41,18 +41,14 @@ def read(files: Sequence[Text]) -> Iterator[Run]:
 
 def _run(given: Text) -> Run:
     document = given.json
-    _check_version(document["version"])
+    if document["version"].value not in VERSIONS:
+        document["version"].wrong(f"a version up to {VERSIONS[-1]}")
     about, series = document["metadata"], document["results"].table
     times_s = _times_s(given, document["x_values"])
     flows = [flow for name, values in series.items() if (flow := _flow(name, values, series, times_s, about))]
     if not flows:
         raise _no_flows(given, about, series)
-    return Run(flows, name=_title(about))
-
-
-def _check_version(version: Value) -> None:
-    if version.value not in VERSIONS:
-        version.wrong(f"a version up to {VERSIONS[-1]}")
+    return Run(flows, name=" ".join(filter(None, (about["NAME"].text(), about["TITLE"].text()))) or None)
 
 
 def _times_s(given: Text, values: Value) -> list[float]:
@@ -69,16 +65,16 @@ def _no_flows(given: Text, about: Value, series: Mapping[str, Value]) -> InputEr
     return InputError(f"{readable(given.path)}: results: found {printable(result)}; expected {expected}")
 
 
-def _title(about: Value) -> str | None:
-    return " ".join(filter(None, (about["NAME"].text(), about["TITLE"].text()))) or None
-
-
 def _flow(name: str, values: Value, series: Mapping[str, Value], times_s: Sequence[float], about: Value) -> Flow | None:
     """Return the flow of a series; None for a series that is no flow."""
     if not _is_flow(name) or not (valid := _valued(values, times_s)):
         return None
-    samples = _ping_samples(valid) if _is_ping(name) else _tcp_samples(valid, _of_socket(name, series, times_s))
-    source, destination = _ends(about, name)
+    if _is_ping(name):
+        samples = [FlowSample(at_s, srtt_s=seconds(ms)) for at_s, ms in valid]
+    else:
+        samples = _tcp_samples(valid, _of_socket(name, series, times_s))
+    near, far = about["LOCAL_HOST"].text(), about["HOST"].text()
+    source, destination = (far, near) if "download" in name else (near, far)
     return Flow(
         group=printable(name),
         samples=samples,
@@ -99,18 +95,9 @@ def _is_flow(name: str) -> bool:
     return is_own and not _COMPUTED.fullmatch(name) and "::tcp_" not in name
 
 
-def _ends(about: Value, name: str) -> tuple[str | None, str | None]:
-    near, far = about["LOCAL_HOST"].text(), about["HOST"].text()
-    return (far, near) if "download" in name else (near, far)
-
-
 def _of_socket(name: str, series: Mapping[str, Value], times_s: Sequence[float]) -> dict[str, dict[float, float]]:
     """Return window and RTT that ss reported for a flow, by time."""
     return {key: dict(_valued(series[name + key], times_s)) for key in (_CWND, _RTT) if name + key in series}
-
-
-def _ping_samples(rtts_ms: Sequence[tuple[float, float]]) -> list[FlowSample]:
-    return [FlowSample(at_s, srtt_s=seconds(ms)) for at_s, ms in rtts_ms]
 
 
 def _valued(values: Value, times_s: Sequence[float]) -> list[tuple[float, float]]:

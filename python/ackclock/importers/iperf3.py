@@ -28,21 +28,14 @@ def read(files: Sequence[Text]) -> Iterator[Run]:
 
 def _run(given: Text) -> Run:
     document = given.json
-    _check_ran(given, document["error"])
+    if error := document["error"]:
+        result = f"a test that failed ({error.text()})"
+        raise InputError(f"{readable(given.path)}: found {result}; expected one that ran")
     flows = list(_flows(document))
     if not flows:
         raise InputError(f"{readable(given.path)}: intervals: found no streams; expected one or more")
-    return Run(flows, began_s=_began_s(document["start"]["timestamp"]))
-
-
-def _check_ran(given: Text, error: Value) -> None:
-    if error:
-        result = f"a test that failed ({error.text()})"
-        raise InputError(f"{readable(given.path)}: found {result}; expected one that ran")
-
-
-def _began_s(stamp: Value) -> float | None:
-    return stamp["timesecs"].number() if stamp else None
+    stamp = document["start"]["timestamp"]
+    return Run(flows, began_s=stamp["timesecs"].number() if stamp else None)
 
 
 def _flows(document: Value) -> Iterator[Flow]:

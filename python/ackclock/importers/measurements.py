@@ -103,7 +103,13 @@ def dataset(runs: Sequence[Run], files: Sequence[Mapping[str, Any]], command: st
     queues = {queue.name: queue for run in runs for queue in run.queues}
     plan = _plan(runs, groups, queues.values(), printable(PurePath(files[0]["path"]).name))
     imported = {"files": list(files), "began_s": [run.began_s for run in runs]}
-    about = {**_manifest_head(len(runs), command), "plan": plan, "imported": imported}
+    about = {
+        "ackclock": _core.version,
+        "runs": [{"run": number} for number in range(len(runs))],
+        **({"command": command} if command else {}),
+        "plan": plan,
+        "imported": imported,
+    }
     result = [_of_run(number, _tables(run, groups, list(queues)), about) for number, run in enumerate(runs)]
     return replace(Dataset.concat(result), manifest=about)
 
@@ -113,11 +119,6 @@ def _check_count(runs: Sequence[Run], files: Sequence[Mapping[str, Any]]) -> Non
     of_queues = sum(len(queue.samples) for run in runs for queue in run.queues)
     if (count := of_flows + of_queues) > MAX_SAMPLES:
         raise InputError(f"{files[0]['path']}: found {count} samples; expected at most {MAX_SAMPLES}")
-
-
-def _manifest_head(runs: int, command: str) -> dict[str, Any]:
-    command_entry = {"command": command} if command else {}
-    return {"ackclock": _core.version, "runs": [{"run": number} for number in range(runs)], **command_entry}
 
 
 def _of_run(number: int, tables: Mapping[str, Mapping[str, Column]], about: Mapping[str, Any]) -> Dataset:
@@ -145,12 +146,15 @@ def _samples_later(samples: Sequence[Sample], by_s: float) -> Sequence[Sample]:
 def _plan(runs: Sequence[Run], groups: Sequence[str], queues: Iterable[Queue], default: str) -> dict[str, Any]:
     """Return the known parts of a plan."""
     name = next((run.name for run in runs if run.name), default)
-    return {"name": name, "links": [*map(_link, queues)], "groups": [{"label": label} for label in groups]}
-
-
-def _link(queue: Queue) -> dict[str, Any]:
-    of_queue = {"discipline": queue.discipline, "parameters": {}}
-    return {"name": queue.name, "queue": of_queue, "bottleneck": queue.bottleneck}
+    links = [
+        {
+            "name": queue.name,
+            "queue": {"discipline": queue.discipline, "parameters": {}},
+            "bottleneck": queue.bottleneck,
+        }
+        for queue in queues
+    ]
+    return {"name": name, "links": links, "groups": [{"label": label} for label in groups]}
 
 
 def _tables(run: Run, groups: Sequence[str], queues: Sequence[str]) -> dict[str, dict[str, Column]]:

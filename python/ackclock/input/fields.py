@@ -11,9 +11,17 @@ import json
 import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeAlias
+from typing import Annotated, Any, ClassVar, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, ModelWrapValidatorHandler, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    ModelWrapValidatorHandler,
+    PlainValidator,
+    ValidationError,
+    WithJsonSchema,
+    model_validator,
+)
 from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError, core_schema
 
 from ackclock.input.units import OVER_SQRT_N, Size, SizeUnit, UnitError
@@ -25,6 +33,9 @@ EXCERPT = 60
 
 #: Up to so many known words are listed beside the nearest one.
 FEW = 6
+
+#: Nearest keys that are listed in place of one that is unlike any.
+NEAREST = 3
 
 #: Pydantic's error types, and what they expect in a user's words.
 EXPECTED = {
@@ -73,6 +84,18 @@ class Table(BaseModel):
             raise ValidationError.from_exception_data(error.title, [_explained(cls, d) for d in details]) from None
 
 
+class PlannedTable(Table):
+    """A table that a plan has as well, in SI units."""
+
+    #: Keys that have other names there, mostly with a unit.
+    plan_keys: ClassVar[Mapping[str, str]] = {}
+
+    def planned(self) -> dict[str, Any]:
+        """Complete JSON-ready values in SI units, as the plan has them."""
+        values = self.model_dump(mode="json", by_alias=True)
+        return {self.plan_keys.get(key, key): value for key, value in values.items()}
+
+
 def fault(found: str, expected: str) -> PydanticCustomError:
     """A mistake in a value, to be raised by a validator."""
     return PydanticCustomError("fault", "found {found}; expected {expected}", {"found": found, "expected": expected})
@@ -110,10 +133,9 @@ def nearest(word: object, known: Collection[object]) -> str:
     """Return the expectation for an unknown word: the nearest known one, and the others if they are few."""
     names = [name if isinstance(name, str) else shown(name) for name in known]
     listed = ", ".join(shown(name) for name in known)
-    close = closest(word, names)
-    if close is None:
-        return f"one of {listed}" if len(names) > 1 else listed
-    return f"{shown(close)} (known: {listed})" if 1 < len(names) <= FEW else shown(close)
+    if close := closest(word, names):
+        return f"{shown(close)} (known: {listed})" if 1 < len(names) <= FEW else shown(close)
+    return f"one of {listed}" if len(names) > 1 else listed
 
 
 def closest(word: object, names: Collection[str]) -> str | None:
@@ -121,8 +143,37 @@ def closest(word: object, names: Collection[str]) -> str | None:
     return next(iter(difflib.get_close_matches(str(word)[:EXCERPT].lower(), names, n=1)), None)
 
 
+def check_one_given(expected: str = "", **values: object) -> None:
+    """Raise a fault unless one of two keys has a value; a key that is a word of Python ends in an underscore."""
+    first, second = (key.removesuffix("_") for key in values)
+    given = [value for value in values.values() if value is not None]
+    if len(given) != 1:
+        found = f"both {first} and {second}" if given else f"neither {first} nor {second}"
+        raise fault(found, expected or f"one of {first} and {second}")
+
+
+class Reader:
+    """An annotation whose `read` checks a value and returns it as the scenario has it."""
+
+    __slots__ = ()
+
+    def read(self, value: object) -> Any:
+        """Return the value as the scenario has it. Raises a fault."""
+        raise NotImplementedError
+
+    def json_schema(self) -> dict[str, Any]:
+        """The JSON Schema of what may be written."""
+        raise NotImplementedError
+
+    def __get_pydantic_core_schema__(self, source: object, handler: object) -> core_schema.CoreSchema:
+        return core_schema.no_info_plain_validator_function(self.read)
+
+    def __get_pydantic_json_schema__(self, schema: object, handler: object) -> dict[str, Any]:
+        return self.json_schema()
+
+
 @dataclass(frozen=True, slots=True)
-class Quantity:
+class Quantity(Reader):
     """An annotation: a text with a unit becomes a float in SI units, within bounds that are texts as well."""
 
     parse: Callable[[object], float]
@@ -145,10 +196,7 @@ class Quantity:
     def _or_word(self) -> str:
         return ', or "unlimited"' if self.unlimited else ""
 
-    def __get_pydantic_core_schema__(self, source: object, handler: object) -> core_schema.CoreSchema:
-        return core_schema.no_info_plain_validator_function(self.read)
-
-    def __get_pydantic_json_schema__(self, schema: object, handler: object) -> dict[str, Any]:
+    def json_schema(self) -> dict[str, Any]:  # noqa: D102
         from ackclock.input import patterns
 
         text = {"type": "string", "pattern": patterns.quantity(self.parse)}
@@ -157,7 +205,7 @@ class Quantity:
 
 
 @dataclass(frozen=True, slots=True)
-class SizeQuantity:
+class SizeQuantity(Reader):
     """An annotation: a size in one of the accepted units becomes a `Size`, within bounds per unit."""
 
     parse: Callable[[object], Size]
@@ -179,54 +227,35 @@ class SizeQuantity:
         every = " or ".join(f"{low:.16g}{unit} to {high:.16g}{unit}" for unit, low, high in self.bounds)
         return f"{every}, or a rule such as {OVER_SQRT_N}" if self.bounds[-1][0] == "bdp" else every
 
-    def __get_pydantic_core_schema__(self, source: object, handler: object) -> core_schema.CoreSchema:
-        return core_schema.no_info_plain_validator_function(self.read)
-
-    def __get_pydantic_json_schema__(self, schema: object, handler: object) -> dict[str, Any]:
+    def json_schema(self) -> dict[str, Any]:  # noqa: D102
         from ackclock.input import patterns
 
         kinds = tuple(unit for unit in ("B", "p", "bdp") if any(unit == own for own, _, _ in self.bounds))
         return {"type": "string", "pattern": patterns.size(kinds), "description": self._accepted()}
 
 
-@dataclass(frozen=True, slots=True)
-class OneOf:
+def word_reader(choices: tuple[str | bool, ...]) -> PlainValidator:
     """An annotation: one of a few words or booleans, exactly."""
 
-    choices: tuple[str | bool, ...]
-
-    def read(self, value: object) -> str | bool:
-        """The value itself."""
-        for choice in self.choices:
+    def read(value: object) -> str | bool:
+        for choice in choices:
             if type(value) is type(choice) and value == choice:
                 return choice
-        raise fault(shown(value), nearest(value, self.choices))
+        raise fault(shown(value), nearest(value, choices))
 
-    def __get_pydantic_core_schema__(self, source: object, handler: object) -> core_schema.CoreSchema:
-        return core_schema.no_info_plain_validator_function(self.read)
-
-    def __get_pydantic_json_schema__(self, schema: object, handler: object) -> dict[str, Any]:
-        return {"enum": list(self.choices)}
+    return PlainValidator(read, json_schema_input_type=Annotated[Any, WithJsonSchema({"enum": list(choices)})])
 
 
-@dataclass(frozen=True, slots=True)
-class Form:
+def text_reader(pattern: str, expected: str) -> PlainValidator:
     """An annotation: a text that matches a regular expression from its beginning to its end."""
 
-    pattern: str
-    expected: str
-
-    def read(self, value: object) -> str:
-        """The text itself."""
-        if isinstance(value, str) and re.fullmatch(self.pattern, value):
+    def read(value: object) -> str:
+        if isinstance(value, str) and re.fullmatch(pattern, value):
             return value
-        raise fault(shown(value), self.expected)
+        raise fault(shown(value), expected)
 
-    def __get_pydantic_core_schema__(self, source: object, handler: object) -> core_schema.CoreSchema:
-        return core_schema.no_info_plain_validator_function(self.read)
-
-    def __get_pydantic_json_schema__(self, schema: object, handler: object) -> dict[str, Any]:
-        return {"type": "string", "pattern": f"^({self.pattern})$"}
+    form = Annotated[str, WithJsonSchema({"type": "string", "pattern": f"^({pattern})$"})]
+    return PlainValidator(read, json_schema_input_type=form)
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,7 +278,7 @@ class Spread:
 
 
 @dataclass(frozen=True, slots=True)
-class Spreadable:
+class Spreadable(Reader):
     """An annotation: a quantity, a list of them, or `{ from = …, to = … }` becomes a `Spread`."""
 
     quantity: Quantity | SizeQuantity
@@ -277,11 +306,8 @@ class Spreadable:
             raise faults(mistakes)
         return tuple(amounts)
 
-    def __get_pydantic_core_schema__(self, source: object, handler: object) -> core_schema.CoreSchema:
-        return core_schema.no_info_plain_validator_function(self.read)
-
-    def __get_pydantic_json_schema__(self, schema: object, handler: object) -> dict[str, Any]:
-        one = self.quantity.__get_pydantic_json_schema__(schema, handler)
+    def json_schema(self) -> dict[str, Any]:  # noqa: D102
+        one = self.quantity.json_schema()
         several = [one, {"type": "array", "items": one, "minItems": 1}]
         if not isinstance(self.quantity, Quantity):
             return {"anyOf": several}
@@ -325,10 +351,13 @@ def _explained(table: type[Table], detail: ErrorDetails) -> InitErrorDetails:
 
 
 def _unknown_key(table: type[Table], loc: Loc, value: object) -> InitErrorDetails:
-    key = str(loc[-1])
+    key, known = str(loc[-1]), sorted(table.keys())
     if key in table.hints:
         return fault_at(loc, value, table.hints[key], "a key that does not belong here")
-    return fault_at(loc, value, nearest(key, sorted(table.keys())), "an unknown key")
+    if closest(key, known) or len(known) <= FEW:
+        return fault_at(loc, value, nearest(key, known), "an unknown key")
+    near = difflib.get_close_matches(key[:EXCERPT].lower(), known, n=NEAREST, cutoff=0)
+    return fault_at(loc, value, f"one of {len(known)} keys, such as {', '.join(map(shown, near))}", "an unknown key")
 
 
 def _missing(table: type[Table], key: str) -> str:

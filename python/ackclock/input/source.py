@@ -1,14 +1,14 @@
-"""A scenario file as text: reading it, parsing it, and finding the line of a key."""
+"""A scenario file as text, values laid over it, and the line or the option in which a key was written."""
 
 from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from ackclock.errors import Problem, ScenarioError
 from ackclock.input.fields import Loc, dotted, shown
@@ -61,7 +61,7 @@ class Source:
             raise ScenarioError([Problem(self.name, 1, "", "tables nested too deeply", "a scenario")]) from None
         except ValueError as error:
             raise ScenarioError([_syntax_problem(self, str(error))]) from None
-        return _attach(values)
+        return attach(values)
 
     @cached_property
     def _lines(self) -> dict[Loc, int]:
@@ -69,6 +69,79 @@ class Source:
         from ackclock import _core
 
         return dict(_core.toml_spans(self.text))
+
+
+#: The place of a value in the text below, an item of a list, or the option that it was written in.
+Origin: TypeAlias = Loc | str
+
+
+@dataclass(frozen=True)
+class Overlay(Source):
+    """A scenario with other values at some places; a mistake in one of them is reported where that was written.
+
+    `content` is all values, `base` the scenario below, `origins` where the values at these places were written.
+    """
+
+    content: dict[str, Any]
+    base: Source
+    origins: Mapping[Loc, Origin]
+
+    def toml(self) -> dict[str, Any]:
+        """Return the values, which must not be changed."""
+        return self.content
+
+    def problem(self, loc: Loc, found: str, expected: str) -> Problem:
+        """A mistake at a key: of the option, or with the line of the value."""
+        path = next((loc[:end] for end in range(len(loc), -1, -1) if loc[:end] in self.origins), None)
+        if path is None:
+            return self.base.problem(loc, found, expected)
+        return _problem_where_written(self.base, self.origins[path], loc, len(path), found, expected)
+
+
+def overlay(base: Source, content: dict[str, Any], values: Iterable[tuple[Loc, Any, Origin]]) -> Overlay:
+    """Lay values over those of a scenario, which stay as they are; a value inside another is set after it.
+
+    Tables are made where there is nothing. Raises `ScenarioError` for a place that cannot be.
+    """
+    origins: dict[Loc, Origin] = {}
+    for path, value, origin in sorted(values, key=lambda item: len(item[0])):
+        try:
+            content = _placed(content, path, 0, value)
+        except _NoPlaceError as error:
+            found = "nothing" if error.found is None else shown(error.found)
+            key = origin if isinstance(origin, str) else origin[:-1]  # whichever value of a sweep's list it is
+            problem = _problem_where_written(base, key, path, len(path), found, error.expected)
+            raise ScenarioError([problem]) from None
+        origins[path] = origin
+    return Overlay(base.name, base.text, content, base, origins)
+
+
+def _problem_where_written(base: Source, origin: Origin, loc: Loc, depth: int, found: str, expected: str) -> Problem:
+    """A mistake at a key, of which the first steps, `depth` of them, are the place of an overlaid value."""
+    if isinstance(origin, str):
+        return Problem(origin, None, dotted(loc), found, expected)
+    return base.problem((*origin, *loc[depth:]), found, expected)
+
+
+class _NoPlaceError(Exception):
+    def __init__(self, found: object, expected: str) -> None:
+        super().__init__(expected)
+        self.found, self.expected = found, expected
+
+
+def _placed(base: Any, path: Loc, depth: int, value: Any) -> Any:
+    """`base` with the value in its place; what is on the way there is copied, and made where there is nothing."""
+    if depth == len(path):
+        return value
+    step = path[depth]
+    if isinstance(step, int):
+        if not isinstance(base, list) or step >= len(base):
+            raise _NoPlaceError(base, f"a list with an item [{step}] at {dotted(path[:depth])}")
+        return [_placed(item, path, depth + 1, value) if at == step else item for at, item in enumerate(base)]
+    if not isinstance(base, (dict, type(None))):
+        raise _NoPlaceError(base, f"a table at {dotted(path[:depth])}")
+    here = base or {}
+    return {**here, step: _placed(here.get(step), path, depth + 1, value)}
 
 
 def attachments(values: object, loc: Loc = ()) -> Iterator[tuple[Loc, str]]:
@@ -81,20 +154,22 @@ def attachments(values: object, loc: Loc = ()) -> Iterator[tuple[Loc, str]]:
             yield from attachments(value, (*loc, key))
 
 
-def _attach(values: dict[str, Any]) -> dict[str, Any]:
-    """Names of files that are in the table of contents get theirs."""
+def attach(values: dict[str, Any]) -> dict[str, Any]:
+    """Return the values, in which the names of files that are in the table of contents have theirs."""
     contents = values.get(CONTENTS)
-    if isinstance(contents, dict):
-        for loc, name in attachments(values):
-            if isinstance(content := contents.get(name), str):
-                _at(values, loc[:-1])[FILE] = Attached.to(name, content)
-    return values
+    attached: dict[str, Any] = _attached(values, contents) if isinstance(contents, dict) else values
+    return attached
 
 
-def _at(values: Any, loc: Loc) -> Any:
-    for step in loc:
-        values = values[step]
-    return values
+def _attached(value: Any, contents: Mapping[str, Any]) -> Any:
+    if isinstance(value, list):
+        return [_attached(item, contents) for item in value]
+    if not isinstance(value, dict):
+        return value
+    made = {key: _attached(item, contents) for key, item in value.items()}
+    if isinstance(name := made.get(FILE), str) and isinstance(content := contents.get(name), str):
+        made[FILE] = Attached.to(name, content)
+    return made
 
 
 def named(path: str | Path) -> str:

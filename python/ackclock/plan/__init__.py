@@ -405,24 +405,33 @@ class Plan:
         return json.dumps(self.engine_input())
 
     def engine_input(self) -> dict[str, Any]:
-        """Return the input of `crates/ackclock-plan`: the network, the traffic and what is recorded."""
-        values = {name: value for name, value in self.to_dict().items() if name not in _NOT_FOR_ENGINES}
-        pairs = [pair for traffic in values["traffic"] for pair in traffic["population"].get("paths", ())]
-        for item in [*values["flows"], *values["datagrams"], *pairs]:
-            del item["base_rtt_s"]
-        for link in values["links"]:
-            link["queue"].pop("rules", None)
+        """Return the input of `crates/ackclock-plan`: network, traffic, recorded data. It must not be changed."""
+        values = {name: value for name, value in self.values.items() if name not in _NOT_FOR_ENGINES}
+        for name in ("flows", "datagrams"):
+            values[name] = [_without(item, "base_rtt_s") for item in values[name]]
+        values["traffic"] = [{**item, "population": _population(item["population"])} for item in values["traffic"]]
+        values["links"] = [{**link, "queue": _without(link["queue"], "rules")} for link in values["links"]]
         return values
 
     def to_json(self) -> str:
         """The plan as JSON for people: a line for what fits on one."""
-        return _json(self.to_dict(), indent=0)
+        return _json(self.values, indent=0)
 
 
 #: Fields that `crates/ackclock-plan` lacks: views read them, or an engine gets them in another way.
 _NOT_FOR_ENGINES = frozenset(
     {"name", "seeds", "mean_base_rtt_s", "packet_bytes", "bottleneck", "load", "epochs", "options"}
 )
+
+
+def _without(table: Mapping[str, Any], key: str) -> dict[str, Any]:
+    return {name: value for name, value in table.items() if name != key}
+
+
+def _population(population: Mapping[str, Any]) -> Mapping[str, Any]:
+    if "paths" not in population:
+        return population
+    return {**population, "paths": [_without(pair, "base_rtt_s") for pair in population["paths"]]}
 
 
 def _json(value: Any, indent: int) -> str:

@@ -23,7 +23,7 @@ JITTER_S = 1.0
 APART = 1 / 100
 
 
-def text(
+def content(
     rate: object,
     rtt: object,
     *,
@@ -32,31 +32,22 @@ def text(
     discipline: object = "pfifo",
     limit: object = "1bdp",
     duration: object = "40s",
-) -> str:
-    """The scenario as TOML; values as in a file. Raises `units.UnitError` for what is no duration."""
+) -> dict[str, Any]:
+    """The scenario's values, written as in a file. Raises `units.UnitError` for what is no duration."""
     warmup_s = WARMUP * units.time_s(duration)
     jitter_s = min(JITTER_S, warmup_s)
-    value = overrides.inline
-    return "\n".join(
-        [
-            f"duration = {value(duration)}",
-            f"warmup = {_seconds(warmup_s)}",
-            "[network]",
-            'topology = "dumbbell"',
-            f"rate = {value(rate)}",
-            f"rtt = {value(rtt)}",
-            f"queue = {{ discipline = {value(discipline)}, limit = {value(limit)} }}",
-            "[[flows]]",
-            f"count = {value(flows)}",
-            f"congestion = {value(congestion)}",
-            f"start = {{ every = {_seconds(APART * jitter_s)}, jitter = {_seconds(jitter_s)} }}",
-            "",
-        ]
-    )
+    queue = {"discipline": discipline, "limit": limit}
+    start = {"every": _seconds(APART * jitter_s), "jitter": _seconds(jitter_s)}
+    return {
+        "duration": duration,
+        "warmup": _seconds(warmup_s),
+        "network": {"topology": "dumbbell", "rate": rate, "rtt": rtt, "queue": queue},
+        "flows": [{"count": flows, "congestion": congestion, "start": start}],
+    }
 
 
 def _seconds(time_s: float) -> str:
-    return f'"{time_s:.12g}s"' if time_s >= 1 else f'"{1000 * time_s:.12g}ms"'
+    return f"{time_s:.12g}s" if time_s >= 1 else f"{1000 * time_s:.12g}ms"
 
 
 def scenario(  # noqa: PLR0913 (all but two have defaults)
@@ -96,7 +87,7 @@ def scenario(  # noqa: PLR0913 (all but two have defaults)
         InputError: a malformed duration.
         TypeError: a value that a scenario file cannot hold.
     """
-    asked = {
+    given = {
         "rate": rate,
         "rtt": rtt,
         "flows": flows,
@@ -106,9 +97,8 @@ def scenario(  # noqa: PLR0913 (all but two have defaults)
         "duration": duration,
     }
     try:
-        written = text(**overrides.plain(asked, ""))
+        values = content(**overrides.plain(given, ""))
     except units.UnitError as error:
         raise InputError(f"duration: found {readable_value(duration)}; expected {error.expected}") from None
-    content = overrides.values(written)
-    also = {"name": name, "repeats": None if repeats == 1 else repeats, "sweep": sweep}
-    return mapped({**content, **{key: value for key, value in also.items() if value is not None}})
+    more = {"name": name, "repeats": None if repeats == 1 else repeats, "sweep": sweep}
+    return mapped({**values, **{key: value for key, value in more.items() if value is not None}})

@@ -97,10 +97,7 @@ def _shortened(part: dict[str, Any], name: str) -> dict[str, Any]:
 def first_clause(words: str) -> str:
     """Return the text before the first semicolon outside of brackets and quotes, in at most `LONGEST` characters."""
     clause = re.match(r"(?:\([^()]*\)|\{[^{}]*\}|\"[^\"]*\"|[^;])*", " ".join(words.split()))
-    return _cut(clause[0].strip() if clause else "")
-
-
-def _cut(text: str) -> str:
+    text = clause[0].strip() if clause else ""
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 1].rsplit(' ', 1)[0].rstrip(',:')} …"
 
 
@@ -127,7 +124,10 @@ def _discriminated(part: dict[str, Any], definitions: Mapping[str, Any]) -> dict
         "properties": {**every, key: {"enum": words}},
         "additionalProperties": False,
         **({"required": [key]} if needed else {}),
-        "allOf": [_if(key, word, _left(table, every, key)) for word, table in zip(words, tables, strict=True)],
+        "allOf": [
+            {"if": {"properties": {key: {"const": word}}, "required": [key]}, "then": _left(table, every, key)}
+            for word, table in zip(words, tables, strict=True)
+        ],
     }
     plain = [one for one in each if "properties" not in one]
     about = {word: value for word, value in part.items() if word != "anyOf"}
@@ -151,10 +151,6 @@ def _common(name: str, tables: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return the part of a key's schema that all tables share."""
     first, *others = [table["properties"][name] for table in tables if name in table["properties"]]
     return {word: value for word, value in first.items() if all(other.get(word) == value for other in others)}
-
-
-def _if(key: str, word: str, then: dict[str, Any]) -> dict[str, Any]:
-    return {"if": {"properties": {key: {"const": word}}, "required": [key]}, "then": then}
 
 
 def _left(table: Mapping[str, Any], common: Mapping[str, dict[str, Any]], key: str) -> dict[str, Any]:

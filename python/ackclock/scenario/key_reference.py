@@ -7,9 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ackclock.algorithms import NAME_KEYS, Family
 from ackclock.input import patterns
-from ackclock.scenario.keys import Tables
 from ackclock.scenario.scenario import json_schema
 from ackclock.scenario.topology import TOPOLOGIES
 from ackclock.scenario.traffic import KINDS
@@ -25,8 +23,8 @@ TABLES = {
     "linux": ("Linux", "Options of the engine linux: the table [linux]"),
 }
 
-#: Tables that specs describe, and how a value is told.
-_CARDS = {"Congestion": "a congestion control", "Queue": "a queue", "Tcp": "a TCP stack"}
+#: Tables that specs describe, in words.
+_SPECS = {"Congestion": "a congestion control", "Queue": "a queue", "Tcp": "a TCP stack"}
 
 #: Words for bounds that are none.
 _PLAIN = {"boolean": "true or false", "string": "text", "object": "a table"}
@@ -63,163 +61,61 @@ def further() -> dict[str, list[str]]:
 def described(name: str) -> list[Described]:
     """The tables of a name: none if it is unknown, several if several are called so."""
     schema = json_schema()
-    return [_table(title, definition, schema) for title, definition in _called(name, schema)]
+    return [_table(title, definition) for title, definition in _called(name, schema)]
 
 
 def _called(name: str, schema: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield the title and definition of each table with a name."""
     if name == SCENARIO:
         yield "A scenario file: its keys and tables", schema
-    yield from _chosen(name, TOPOLOGIES, "topology", "the table [network]", schema)
-    yield from _chosen(name, KINDS, "traffic", "tables [[traffic]]", schema)
+    for tables, what, place in (
+        (TOPOLOGIES, "topology", "the table [network]"),
+        (KINDS, "traffic", "tables [[traffic]]"),
+    ):
+        if name in tables:
+            table = tables[name]
+            summary = (table.__doc__ or "").strip().split("\n")[0].rstrip(".")
+            yield f"{summary} ({what}: {name}): {place}", schema["$defs"][table.__name__]
     if name in TABLES:
         yield TABLES[name][1], schema["$defs"][TABLES[name][0]]
 
 
-def _chosen(
-    name: str, tables: Tables, what: str, place: str, schema: Mapping[str, Any]
-) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    if name in tables:
-        yield f"{_summary_line(tables[name])} ({what}: {name}): {place}", schema["$defs"][tables[name].__name__]
-
-
-def _summary_line(table: type) -> str:
-    """The first sentence of what a table says of itself."""
-    return (table.__doc__ or "").strip().split("\n")[0].rstrip(".")
-
-
-def _table(title: str, definition: Mapping[str, Any], schema: Mapping[str, Any]) -> Described:
+def _table(title: str, definition: Mapping[str, Any]) -> Described:
     """Its keys, those that are required first."""
     needed = definition.get("required", [])
-    keys = [_key(name, said, name in needed) for name, said in definition["properties"].items()]
-    return Described(title, tuple(sorted(keys, key=_has_default)))
+    keys = [
+        Key(name, value_of(schema), _default(name in needed, schema), schema.get("description", ""))
+        for name, schema in definition["properties"].items()
+    ]
+    return Described(title, tuple(sorted(keys, key=lambda key: key.default != "required")))
 
 
-def _key(name: str, said: Mapping[str, Any], required: bool) -> Key:
-    return Key(name, value_of(said), _default(required, said), said.get("description", ""))
-
-
-def _has_default(key: Key) -> bool:
-    return key.default != "required"
-
-
-def _default(required: bool, said: Mapping[str, Any]) -> str:
+def _default(required: bool, schema: Mapping[str, Any]) -> str:
     if required:
         return "required"
-    default = said.get("default")
+    default = schema.get("default")
     return "" if default is None or default in ([], {}) else json.dumps(default, ensure_ascii=False)
 
 
-def value_of(said: Mapping[str, Any]) -> str:
+def value_of(schema: Mapping[str, Any]) -> str:
     """Return a value's type in words: "rate", "whole number from 1", "a queue"."""
-    ways = (_quantity, _referred, _listed, _several, _array, _number)
-    return next(filter(None, (way(said) for way in ways)), None) or _PLAIN.get(said.get("type", ""), "a value")
+    if quantity := patterns.names().get(schema.get("pattern", "")):
+        return quantity.replace("_", " ")
+    if "$ref" in schema:
+        return _SPECS.get(schema["$ref"].rpartition("/")[2], "a table")
+    if words := [*schema.get("enum", ()), *([schema["const"]] if "const" in schema else ())]:
+        return " or ".join(map(json.dumps, words))
+    if "anyOf" in schema:
+        return " or ".join(dict.fromkeys(map(value_of, schema["anyOf"])))
+    return _by_type(schema, schema.get("type", ""))
 
 
-def _quantity(said: Mapping[str, Any]) -> str:
-    return patterns.names().get(said.get("pattern", ""), "").replace("_", " ")
-
-
-def _referred(said: Mapping[str, Any]) -> str:
-    return _CARDS.get(_definition(said), "a table") if "$ref" in said else ""
-
-
-def _listed(said: Mapping[str, Any]) -> str:
-    return " or ".join(map(json.dumps, _enumerated(said)))
-
-
-def _several(said: Mapping[str, Any]) -> str:
-    return " or ".join(dict.fromkeys(map(value_of, said.get("anyOf", ()))))
-
-
-def _array(said: Mapping[str, Any]) -> str:
-    return f"a list of: {value_of(said.get('items', {}))}" if said.get("type") == "array" else ""
-
-
-def _number(said: Mapping[str, Any]) -> str:
-    kind = {"integer": "whole number", "number": "number"}.get(said.get("type", ""), "")
-    return (
-        " ".join([kind, *(f"{word} {_amount(said[end])}" for end, word in _ENDS.items() if end in said)])
-        if kind
-        else ""
-    )
-
-
-#: Ends of a range, in words.
-_ENDS = {"minimum": "from", "exclusiveMinimum": "above", "maximum": "to", "exclusiveMaximum": "below"}
-
-
-def _amount(end: float) -> str:
-    return f"{int(end) if end == int(end) else end:,}"
-
-
-def _definition(said: Mapping[str, Any]) -> str:
-    """The name that a reference has."""
-    return str(said.get("$ref", "")).rpartition("/")[2]
-
-
-def _enumerated(said: Mapping[str, Any]) -> list[Any]:
-    return [*said.get("enum", ()), *([said["const"]] if "const" in said else ())]
-
-
-#: Definitions of what specs describe, and the family of each.
-FAMILIES: Mapping[str, Family] = {"Congestion": "congestion", "Queue": "queue", "Tcp": "stack"}
-
-#: Most names of a key that is completed: below are distributions of distributions.
-DEEPEST = 5
-
-
-def dotted_keys() -> dict[str, str | list[str]]:
-    """Every key as `--set` and `[sweep]` write it, of whatever topology and kind: the words that a value may be.
-
-    For an algorithm's name they are the name of its family.
-    """
-    schema = json_schema()
-    found: dict[str, str | list[str]] = {}
-    for name, said in schema["properties"].items():
-        if name not in ("sweep", "traces"):
-            _walk(name, said, schema["$defs"], found, 1)
-    return dict(sorted(found.items()))
-
-
-def _walk(
-    key: str, said: Mapping[str, Any], definitions: Mapping[str, Any], found: dict[str, str | list[str]], depth: int
-) -> None:
-    """A key, those below it, and what may stand there."""
-    family = FAMILIES.get(_definition(said))
-    if family == "congestion":
-        found[key] = family
-    elif words := _allowed_values(said):
-        before = found.get(key, [])
-        found[key] = sorted({*words, *(before if isinstance(before, list) else ())})
-    alternatives = _alternatives(said, definitions)
-    for part in alternatives:
-        if part.get("type") == "array" and _has_keys(part.get("items", {}), definitions):
-            _walk(f"{key}[0]", part["items"], definitions, found, depth)
-        for name, below in part.get("properties", {}).items() if depth < DEEPEST else ():
-            if family and name == NAME_KEYS[family]:
-                found[f"{key}.{name}"] = family
-            else:
-                _walk(f"{key}.{name}", below, definitions, found, depth + 1)
-    if not all("properties" in part or _has_keys(part.get("items", {}), definitions) for part in alternatives):
-        found.setdefault(key, [])
-
-
-def _alternatives(said: Mapping[str, Any], definitions: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the alternatives of a schema, with references resolved."""
-    one = definitions[_definition(said)] if "$ref" in said else said
-    return [each for part in one["anyOf"] for each in _alternatives(part, definitions)] if "anyOf" in one else [one]
-
-
-def _has_keys(said: Mapping[str, Any], definitions: Mapping[str, Any]) -> bool:
-    return any("properties" in part for part in _alternatives(said, definitions))
-
-
-def _allowed_values(said: Mapping[str, Any]) -> list[str]:
-    """The words that a value may be, as TOML writes them without quotes."""
-    listed = [False, True] if said.get("type") == "boolean" else _enumerated(said)
-    return [*map(_word, listed), *(word for part in said.get("anyOf", ()) for word in _allowed_values(part))]
-
-
-def _word(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
+def _by_type(schema: Mapping[str, Any], kind: str) -> str:
+    if kind == "array":
+        return f"a list of: {value_of(schema.get('items', {}))}"
+    if kind not in ("integer", "number"):
+        return _PLAIN.get(kind, "a value")
+    ends = {"minimum": "from", "exclusiveMinimum": "above", "maximum": "to", "exclusiveMaximum": "below"}
+    given = ((word, schema[end]) for end, word in ends.items() if end in schema)
+    bounds = [f"{word} {int(end) if end == int(end) else end:,}" for word, end in given]
+    return " ".join(["whole number" if kind == "integer" else "number", *bounds])

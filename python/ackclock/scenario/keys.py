@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from importlib import import_module
+from pkgutil import resolve_name
 from typing import Annotated, Any, TypeAlias
 
-from pydantic import AfterValidator, Field
-from pydantic_core import core_schema
+from pydantic import AfterValidator, Field, PlainValidator, WithJsonSchema
 from typing_extensions import TypeAliasType
 
-from ackclock.algorithms.selection import FromCard, Given
+from ackclock.algorithms.selection import FromSpec, Given
 from ackclock.input import units
 from ackclock.input.fields import Quantity, SizeQuantity, Table, fault, fault_at, faults, shown
 from ackclock.plan import AT_LINK, RECEIVERS, SENDERS
@@ -35,30 +33,16 @@ def _one_line(text: str) -> str:
     return text
 
 
-@dataclass(frozen=True, slots=True)
-class Vantages:
-    """An annotation: true, false, or a list of points from which packets are captured."""
-
-    expected = f'true, false, or a list of "{SENDERS}", "{RECEIVERS}" and "{AT_LINK}NAME"'
-
-    def read(self, value: object) -> bool | tuple[str, ...]:
-        """The value itself; an empty list is false."""
-        if isinstance(value, bool):
-            return value
-        if not isinstance(value, list):
-            raise fault(shown(value), self.expected)
-        if mistakes := [fault_at((n,), item, self._one) for n, item in enumerate(value) if not _is_vantage(item)]:
-            raise faults(mistakes)
-        return tuple(value) or False
-
-    _one = f'"{SENDERS}", "{RECEIVERS}" or "{AT_LINK}NAME"'
-
-    def __get_pydantic_core_schema__(self, source: object, handler: object) -> core_schema.CoreSchema:
-        return core_schema.no_info_plain_validator_function(self.read)
-
-    def __get_pydantic_json_schema__(self, schema: object, handler: object) -> dict[str, Any]:
-        pattern = f"^({SENDERS}|{RECEIVERS}|{AT_LINK}.+)$"
-        return {"anyOf": [{"type": "boolean"}, {"type": "array", "items": {"type": "string", "pattern": pattern}}]}
+def _vantages(value: object) -> bool | tuple[str, ...]:
+    """True, false, or points from which packets are captured; an empty list is false."""
+    one = f'"{SENDERS}", "{RECEIVERS}" or "{AT_LINK}NAME"'
+    if isinstance(value, bool):
+        return value
+    if not isinstance(value, list):
+        raise fault(shown(value), f'true, false, or a list of "{SENDERS}", "{RECEIVERS}" and "{AT_LINK}NAME"')
+    if mistakes := [fault_at((n,), item, one) for n, item in enumerate(value) if not _is_vantage(item)]:
+        raise faults(mistakes)
+    return tuple(value) or False
 
 
 def _is_vantage(item: object) -> bool:
@@ -72,30 +56,40 @@ Delay: TypeAlias = Annotated[float, Quantity(*DELAY_BOUNDS)]
 Rate: TypeAlias = Annotated[float, RATE]
 LinkRate: TypeAlias = Annotated[float, Traceable(RATE)]
 EventRate: TypeAlias = Annotated[float, Quantity(units.count_rate_hz, "0.000001/s", "10000000/s")]
-Burst: TypeAlias = Annotated[float, Quantity(units.bytes_of, "0B", "1GB")]
-Overhead: TypeAlias = Annotated[float, Quantity(units.bytes_of, "0B", "1000B")]
+Burst: TypeAlias = Annotated[int, Quantity(units.bytes_of, "0B", "1GB"), AfterValidator(int)]
+Overhead: TypeAlias = Annotated[int, Quantity(units.bytes_of, "0B", "1000B"), AfterValidator(int)]
 Payload: TypeAlias = Annotated[float, Quantity(units.bytes_of, "1B", "65507B")]
 Transfer: TypeAlias = Annotated[Any, TRANSFER]
 Request: TypeAlias = Annotated[float, Quantity(units.bytes_of, "1B", "1GB")]
 Seed: TypeAlias = Annotated[int, Field(ge=0, lt=2**63)]
 Name: TypeAlias = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_one_line)]
-Pcap: TypeAlias = Annotated[bool | tuple[str, ...], Vantages()]
+Pcap: TypeAlias = Annotated[
+    bool | tuple[str, ...],
+    PlainValidator(_vantages),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "boolean"},
+                {"type": "array", "items": {"type": "string", "pattern": f"^({SENDERS}|{RECEIVERS}|{AT_LINK}.+)$"}},
+            ]
+        }
+    ),
+]
 # Types with names: the JSON Schema says their specs once, whatever the number of keys that have them.
-Congestion = TypeAliasType("Congestion", Annotated[Given, FromCard("congestion", short=True)])
-Queue = TypeAliasType("Queue", Annotated[Given, FromCard("queue")])
-Tcp = TypeAliasType("Tcp", Annotated[Given, FromCard("stack", default=DEFAULT_STACK)])
+Congestion = TypeAliasType("Congestion", Annotated[Given, FromSpec("congestion", short=True)])
+Queue = TypeAliasType("Queue", Annotated[Given, FromSpec("queue")])
+Tcp = TypeAliasType("Tcp", Annotated[Given, FromSpec("stack", default=DEFAULT_STACK)])
 
 
 class Tables(Mapping[str, type[Table]]):
     """Tables of a package by the word for each; the module of one is imported when it is asked for."""
 
-    def __init__(self, package: str, places: Mapping[str, tuple[str, str]]) -> None:
-        """`places`: word → module in the package, and class in that."""
+    def __init__(self, package: str, places: Mapping[str, str]) -> None:
+        """`places`: word → `module:class` in the package."""
         self._package, self._places = package, places
 
     def __getitem__(self, word: str) -> type[Table]:
-        module, name = self._places[word]
-        table: type[Table] = getattr(import_module(f"{self._package}.{module}"), name)
+        table: type[Table] = resolve_name(f"{self._package}.{self._places[word]}")
         return table
 
     def __iter__(self) -> Iterator[str]:

@@ -16,13 +16,13 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ackclock.errors import InputError, Problem, ScenarioError
 from ackclock.input import cli_values
 from ackclock.input.fields import Loc, dotted, nearest, shown
-from ackclock.input.source import Source
+from ackclock.input.source import Overlay, Source, overlay
 
 #: Most points of a sweep.
 MAX_POINTS = 1_000_000
@@ -56,20 +56,6 @@ class Axis:
 
 
 @dataclass(frozen=True)
-class PointSource(Source):
-    """The file as one point sees it: a mistake in a swept value is told where that value stands."""
-
-    swept: Mapping[Loc, Loc] = field(default_factory=dict)
-    unswept: Source | None = None
-
-    def problem(self, loc: Loc, found: str, expected: str) -> Problem:
-        """Return the problem as `Source.problem` does, at the sweep's value if the place is swept."""
-        own = next((loc[:end] for end in range(len(loc), 0, -1) if loc[:end] in self.swept), None)
-        place = loc if own is None else (*self.swept[own], *loc[len(own) :])
-        return self.unswept.problem(place, found, expected) if self.unswept else super().problem(place, found, expected)
-
-
-@dataclass(frozen=True)
 class Sweep:
     """The axes of a sweep, and what the scenario is without them."""
 
@@ -86,15 +72,12 @@ class Sweep:
         """Return the value of each swept key at point `number` (from 0)."""
         return {axis.key: axis.values[place] for axis, place in zip(self.axes, self.places(number), strict=True)}
 
-    def content(self, number: int) -> tuple[dict[str, Any], PointSource]:
+    def content(self, number: int) -> tuple[dict[str, Any], Overlay]:
         """The scenario's values at a point, and the file as that point sees it. Raises `ScenarioError`."""
-        chosen = list(zip(self.axes, self.places(number), strict=True))
-        swept = {axis.path: (*axis.place, axis.items[place]) for axis, place in chosen}
-        source = PointSource(self.source.name, self.source.text, swept, self.source)
-        content: Any = dict(self.base)
-        for axis, place in sorted(chosen, key=lambda pair: len(pair[0].path)):
-            content = _placed(content, axis, 0, axis.values[place], source)
-        return content, source
+        chosen = zip(self.axes, self.places(number), strict=True)
+        values = [(axis.path, axis.values[place], (*axis.place, axis.items[place])) for axis, place in chosen]
+        source = overlay(self.source, dict(self.base), values)
+        return source.content, source
 
     def only(self, chosen: Mapping[str, Sequence[str]]) -> Sweep:
         """The points that have some of the values only, by keys, as the file writes them. Raises `InputError`."""
@@ -253,33 +236,17 @@ def path_of(key: str) -> Loc | None:
     return tuple(steps)
 
 
-def _placed(base: Any, axis: Axis, depth: int, value: Any, source: Source) -> Any:
-    """`base` with the value in its place; what is on the way there is copied, and made where there is nothing."""
-    if depth == len(axis.path):
-        return value
-    step = axis.path[depth]
-    if isinstance(step, int):
-        if not isinstance(base, list) or step >= len(base):
-            raise ScenarioError([_lost(axis, depth, f"a list with an item [{step}]", base, source)])
-        return [_placed(item, axis, depth + 1, value, source) if at == step else item for at, item in enumerate(base)]
-    if not isinstance(base, (dict, type(None))):
-        raise ScenarioError([_lost(axis, depth, "a table", base, source)])
-    here = base or {}
-    return {**here, step: _placed(here.get(step), axis, depth + 1, value, source)}
-
-
-def _lost(axis: Axis, depth: int, expected: str, base: Any, source: Source) -> Problem:
-    found = "nothing" if base is None else shown(base)
-    return Source(source.name, source.text).problem(axis.place, found, f"{expected} at {dotted(axis.path[:depth])}")
-
-
 def inline(value: Any) -> str:
     """A value as TOML writes it inline."""
     if isinstance(value, dict):
-        items = ", ".join(f"{key} = {inline(item)}" for key, item in value.items())
+        items = ", ".join(f"{_bare_or_quoted(key)} = {inline(item)}" for key, item in value.items())
         return f"{{ {items} }}" if items else "{}"
     if isinstance(value, list):
         return f"[{', '.join(map(inline, value))}]"
     if isinstance(value, (str, bool)):
         return json.dumps(value, ensure_ascii=False)
     return str(value)
+
+
+def _bare_or_quoted(key: str) -> str:
+    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else json.dumps(key, ensure_ascii=False)

@@ -7,24 +7,91 @@ open: defaults of algorithms and TCP stacks are on their specs and are filled in
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, Any, Literal
 
-from pydantic import ValidationError, model_validator
+from pydantic import Field, ValidationError, model_validator
+from pydantic_core import InitErrorDetails
 
+from ackclock.algorithms.selection import Given
 from ackclock.errors import ScenarioError
-from ackclock.input.fields import faults
+from ackclock.input.fields import Loc, Table, fault_at, faults, shown
 from ackclock.input.source import Source
-from ackclock.scenario import consistency
-from ackclock.scenario.file_schema import Written
+from ackclock.scenario.keys import Duration, Interval, Moment, Name, Pcap, Seed, Tcp
+from ackclock.scenario.options import Fluid, Linux, MeanField, Theory
+from ackclock.scenario.topology import Network
+from ackclock.scenario.topology.endpoints import DRAWN, MAX_FLOWS, not_longer
+from ackclock.scenario.traffic import Traffic
+from ackclock.scenario.traffic.flows import Flows
+
+#: Most runs of a scenario.
+MAX_RUNS = 10_000
 
 
-class Scenario(Written):
+#: Most samples of all flows in one run: tens of gigabytes.
+MAX_SAMPLES = 1e9
+
+
+class Record(Table):
+    """Recorded data."""
+
+    interval: Interval = Field("10ms", validate_default=True, description="sampling period")
+    packets: bool = Field(False, description="a per-packet log")
+    pcap: Pcap = Field(
+        False,
+        description='a packet capture at the senders; or at each place in a list: "senders", "receivers", "link:NAME"; '
+        "and the fate of each packet",
+    )
+    traffic: bool = Field(False, description="samples of the flows of [[traffic]] too")
+    links: Literal["bottlenecks", "all"] | None = Field(
+        None, description='links whose queues are sampled: "bottlenecks" or "all"; absent: all if there are 16 or fewer'
+    )
+    delays: bool = Field(False, description="end-to-end delays of data packets: the table delays, and metrics")
+    cubic_state: bool = Field(
+        False, description="internal state of CUBIC and its variants at each sample: the table cubic_samples"
+    )
+    epochs: Literal["gap", "first", "per RTT"] = Field(
+        "gap",
+        description='which losses form one congestion epoch: "gap", each within an RTT of the previous one; "first", '
+        'within an RTT of the first; "per RTT", in the same RTT of a fixed clock',
+    )
+    paths: bool = Field(False, description="the links of each flow's path in a routed network: the table paths")
+
+
+class Scenario(Table):
     """The whole file."""
+
+    name: Name | None = Field(None, description="a title")
+    duration: Duration = Field(description='how long to simulate, such as "60s"')
+    warmup: Moment = Field("0s", validate_default=True, description="initial period left out of the metrics")
+    repeats: Annotated[int, Field(ge=1, le=MAX_RUNS)] | None = Field(
+        None, description="number of runs, with seeds 1, 2, 3 …"
+    )
+    seeds: list[Seed] | None = Field(None, description="explicit seeds, instead of repeats")
+    network: Network = Field(description='a table [network] with a topology, such as topology = "dumbbell"')
+    tcp: Tcp = Field(
+        default_factory=lambda: Given(None, {}),
+        description="the TCP of all flows: a stack, and values that override its defaults",
+    )
+    flows: list[Flows] = Field([], description="tables [[flows]]: flows listed explicitly")
+    traffic: list[Traffic] = Field([], description="tables [[traffic]]: generated transfers, and UDP")
+    record: Record = Field(default_factory=Record, description="what is recorded")
+    theory: Theory = Field(default_factory=Theory, description="options of the closed-form engine")
+    fluid: Fluid = Field(default_factory=Fluid, description="options of the fluid engine")
+    meanfield: MeanField = Field(default_factory=MeanField, description="options of the mean-field engine")
+    linux: Linux = Field(default_factory=Linux, description="options of the Linux engine, which runs the real kernel")
+    traces: dict[str, str] = Field(
+        {},
+        description="contents of rate traces by the names that rates refer to; absent: files in the scenario's folder",
+    )
+    sweep: dict[str, Any] = Field(
+        {},
+        description='lists of values by dotted path, such as "network.queue.limit": every combination is a point',
+    )
 
     @model_validator(mode="after")
     def _consistent(self) -> Scenario:
-        if mistakes := [*consistency.mistakes(self)]:
+        if mistakes := [*_mistakes(self)]:
             raise faults(mistakes)
         return self
 
@@ -40,19 +107,95 @@ def checked(content: Mapping[str, Any], source: Source) -> Scenario:
 
 def json_schema() -> dict[str, Any]:
     """The JSON Schema of a scenario file, for editors."""
-    schema = _without_nulls(Scenario.model_json_schema())
+    from ackclock.input.patterns import TomlSchema
+
+    schema = Scenario.model_json_schema(schema_generator=TomlSchema)
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": "ackclock scenario"}
 
 
-def _without_nulls(schema: Any) -> Any:
-    """A TOML file cannot say null: what is optional is left out instead."""
-    if isinstance(schema, list):
-        return [_without_nulls(item) for item in schema if item != {"type": "null"}]
-    if not isinstance(schema, dict):
-        return schema
-    kept = {key: _without_nulls(value) for key, value in schema.items() if (key, value) != ("default", None)}
-    only = kept.get("anyOf")
-    if isinstance(only, list) and len(only) == 1:
-        del kept["anyOf"]
-        return only[0] | kept
-    return kept
+# --- keys that are right one by one and do not fit together
+
+
+def _mistakes(scenario: Scenario) -> Iterator[InitErrorDetails]:
+    """Everything that does not fit together."""
+    if scenario.sweep:
+        yield fault_at(("sweep",), scenario.sweep, "one scenario here: a sweep is run by `ackclock sweep`", "a sweep")
+    yield from _times(scenario)
+    yield from _seeds(scenario)
+    misplaced = [*scenario.network.mistakes(scenario.flows, scenario.traffic)]
+    yield from misplaced or _groups(scenario)
+
+
+def _times(scenario: Scenario) -> Iterator[InitErrorDetails]:
+    duration = _duration(scenario)
+    if scenario.warmup >= scenario.duration:
+        yield fault_at(("warmup",), 0, f"less than {duration}", f"{scenario.warmup:g} s")
+    if scenario.record.interval > scenario.duration:
+        yield fault_at(("record", "interval"), 0, f"at most {duration}", f"{scenario.record.interval:g} s")
+    for number, change in enumerate(scenario.network.changes):
+        if change.at >= scenario.duration:
+            place = ("network", "changes", number, "at")
+            yield fault_at(place, 0, f"before the end of {duration}", f"{change.at:g} s")
+
+
+def _duration(scenario: Scenario) -> str:
+    return f"the duration ({scenario.duration:g} s)"
+
+
+def _groups(scenario: Scenario) -> Iterator[InitErrorDetails]:
+    """Yield faults that depend on the number of sources, once that is known."""
+    sources = [scenario.network.sources(flows) for flows in scenario.flows]
+    yield from _counts(scenario, sources)
+    for group, (flows, number) in enumerate(zip(scenario.flows, sources, strict=True)):
+        yield from _begins(scenario, ("flows", group), flows.stop, flows.last_start_s(number))
+        yield from _drawn(flows, ("flows", group))
+        for key in ("rtt", "size", "application_rate"):
+            yield from not_longer(getattr(flows, key), number, ("flows", group, key))
+    for group, traffic in enumerate(scenario.traffic):
+        last_s = traffic.last_start_s(scenario.network.sources(traffic))
+        yield from _begins(scenario, ("traffic", group), traffic.stop, last_s)
+        yield from not_longer(traffic.rtt, scenario.network.sources(traffic), ("traffic", group, "rtt"))
+
+
+def _counts(scenario: Scenario, sources: Sequence[int]) -> Iterator[InitErrorDetails]:
+    total = sum(number * flows.streams for number, flows in zip(sources, scenario.flows, strict=True))
+    if total > MAX_FLOWS:
+        yield fault_at(("flows",), 0, f"at most {MAX_FLOWS} flows", f"{total} flows")
+    if not scenario.flows and not scenario.traffic:
+        yield fault_at(("flows",), 0, "at least one table [[flows]] or [[traffic]]", "nothing")
+    samples = total * scenario.duration / scenario.record.interval
+    if samples > MAX_SAMPLES:
+        found = f"{samples:.1e} samples of the flows in a run"
+        yield fault_at(("record", "interval"), 0, f"at most {MAX_SAMPLES:.0e}: a longer interval", found)
+
+
+def _begins(scenario: Scenario, place: Loc, stop_s: float | None, last_s: float) -> Iterator[InitErrorDetails]:
+    if last_s >= scenario.duration:
+        found = f"a start as late as {last_s:g} s"
+        yield fault_at((*place, "start"), 0, f"all starts before the end of {_duration(scenario)}", found)
+    if stop_s is not None and stop_s <= last_s:
+        yield fault_at((*place, "stop"), 0, f"after the last start ({last_s:g} s)", f"{stop_s:g} s")
+
+
+def _drawn(flows: Flows, place: Loc) -> Iterator[InitErrorDetails]:
+    """Flows whose ends are drawn from the seed are alike."""
+    if flows.between not in DRAWN:
+        return
+    beside = f"beside between = {shown(flows.between)}"
+    if flows.streams > 1:
+        yield fault_at((*place, "streams"), flows.streams, f"no streams {beside}: count draws so many")
+    if flows.stop is not None:
+        yield fault_at((*place, "stop"), 0, f"no stop {beside}", f"{flows.stop:g} s")
+    if flows.start.every:
+        yield fault_at((*place, "start", "every"), 0, f"no distance {beside}", f"{flows.start.every:g} s")
+    for key, spread in (("size", flows.size), ("application_rate", flows.application_rate)):
+        if spread is not None and (spread.evenly or len(spread.values) > 1):
+            yield fault_at((*place, key), 0, f"one value {beside}", "several values")
+
+
+def _seeds(scenario: Scenario) -> Iterator[InitErrorDetails]:
+    seeds = scenario.seeds
+    if seeds is not None and scenario.repeats is not None:
+        yield fault_at(("repeats",), 0, "one of repeats and seeds", "both repeats and seeds")
+    if seeds is not None and not 1 <= len(set(seeds)) == len(seeds) <= MAX_RUNS:
+        yield fault_at(("seeds",), seeds, f"1 to {MAX_RUNS} different seeds")

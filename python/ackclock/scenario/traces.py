@@ -13,17 +13,14 @@ from __future__ import annotations
 
 import hashlib
 import math
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from pydantic_core import core_schema
-
 from ackclock.errors import ScenarioError
-from ackclock.input.fields import Quantity, fault, shown
+from ackclock.input.fields import Quantity, Reader, fault, shown
 from ackclock.input.source import CONTENTS, Attached, Source, attachments
 from ackclock.plan import TracePlan
 from ackclock.system import files
@@ -56,7 +53,7 @@ class Traced(float):
 
 
 @dataclass(frozen=True, slots=True)
-class Traceable:
+class Traceable(Reader):
     """An annotation: a rate with its unit, or `{ trace = "FILE" }`."""
 
     rate: Quantity
@@ -72,11 +69,8 @@ class Traceable:
             raise fault(shown(name), "a trace in a table [traces], or a scenario file that it lies beside")
         return traced(str(name), name.content)
 
-    def __get_pydantic_core_schema__(self, source: object, handler: object) -> core_schema.CoreSchema:
-        return core_schema.no_info_plain_validator_function(self.read)
-
-    def __get_pydantic_json_schema__(self, schema: object, handler: object) -> dict[str, Any]:
-        rate = self.rate.__get_pydantic_json_schema__(schema, handler)
+    def json_schema(self) -> dict[str, Any]:  # noqa: D102
+        rate = self.rate.json_schema()
         keys = {
             WORD: {
                 "type": "string",
@@ -107,7 +101,9 @@ def with_traces(source: Source, folder: Path) -> Source:
             )
     if problems:
         raise ScenarioError(problems)
-    return Source(source.name, source.text + _table(texts))
+    import tomli_w
+
+    return Source(source.name, f"{source.text}\n{tomli_w.dumps({CONTENTS: texts}, multiline_strings=True)}")
 
 
 def _text(path: Path) -> str:
@@ -116,20 +112,6 @@ def _text(path: Path) -> str:
     Bytes that are not UTF-8 become replacement characters, which no number contains.
     """
     return files.read_bytes(path, LONGEST_FILE).decode("utf-8-sig", errors="replace").replace("\r", "")
-
-
-def _table(texts: Mapping[str, str]) -> str:
-    """Return the texts as TOML, to be appended to a scenario."""
-    return "\n".join(["", "[traces]", *(f"{_quoted(name)} = {_long(text)}" for name, text in texts.items()), ""])
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'
-
-
-def _long(text: str) -> str:
-    """A literal of several lines; what it cannot hold is replaced, for no number has it."""
-    return "'''\n" + re.sub(r"[^\x20-\x26\x28-\x7e\n]", "?", text) + "'''"
 
 
 @lru_cache(maxsize=64)
@@ -172,21 +154,13 @@ def _rates(name: str, lines: list[tuple[int, str]]) -> tuple[dict[str, Any], flo
     _check_order(name, lines[1:], at_s + ends_s, strictly=True)
     if at_s[0] != 0:
         raise fault(f"{at_s[0]:g} s in line {rows[0][0]} of {name}", "0 s in the first line")
-    period_s = ends_s[0] if ends_s else _continued_s(at_s)
-    mean_bps = math.fsum(_bits(at_s, rate_bps, period_s)) / period_s
+    last_step_s = at_s[-1] - at_s[-2] if len(at_s) > 1 else 1.0
+    period_s = ends_s[0] if ends_s else at_s[-1] + last_step_s
+    steps = zip(at_s, [*at_s[1:], period_s], rate_bps, strict=True)
+    mean_bps = math.fsum((end_s - begin_s) * rate for begin_s, end_s, rate in steps) / period_s
     if mean_bps < 1:
         raise fault(f"a mean of {mean_bps:g} bit/s in {name}", "a rate above 0")
     return {"kind": "rates", "at_s": at_s, "rate_bps": rate_bps}, period_s, mean_bps
-
-
-def _continued_s(at_s: list[float]) -> float:
-    """The end, if the last step is as long as the one before it."""
-    return at_s[-1] + (at_s[-1] - at_s[-2]) if len(at_s) > 1 else 1.0
-
-
-def _bits(at_s: list[float], rate_bps: list[float], period_s: float) -> Iterator[float]:
-    for begin_s, end_s, rate in zip(at_s, [*at_s[1:], period_s], rate_bps, strict=True):
-        yield (end_s - begin_s) * rate
 
 
 def _pair(name: str, row: tuple[int, str]) -> tuple[float, float]:

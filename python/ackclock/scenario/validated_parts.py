@@ -13,7 +13,8 @@ from typing import Annotated, Any, TypeAlias
 from pydantic import TypeAdapter, ValidationError
 
 from ackclock.input.fields import Loc
-from ackclock.scenario.points import PointSource, Sweep
+from ackclock.input.source import Overlay
+from ackclock.scenario.points import Sweep
 from ackclock.scenario.scenario import Scenario, checked
 
 #: Keys whose values are tables, or lists of tables.
@@ -35,7 +36,7 @@ class Pieces:
         self._kept: dict[_Key, Any] = {}
         self._inside: dict[Loc, tuple[int, ...]] = {}
 
-    def scenario(self, number: int) -> tuple[Scenario, PointSource]:
+    def scenario(self, number: int) -> tuple[Scenario, Overlay]:
         """The scenario at a point, and the file as it sees it. Raises `ScenarioError` with every mistake."""
         content, source = self._sweep.content(number)
         whole = {key: _default(key) for key in TABLES if key != "network"}

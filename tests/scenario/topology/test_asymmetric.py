@@ -58,7 +58,7 @@ def test_a_side_reports_its_missing_keys():
         planning.loads(LINE.replace('delay = "58ms", ', "").replace('"10Mbit"', "10") + "[[flows]]", "x.toml")
     assert str(caught.value).split("\n") == [
         "x.toml:5: network.down.rate: found 10; expected a rate such as 100Mbit (a number needs its unit)",
-        'x.toml:6: network.up.delay: found nothing; expected its propagation delay, such as "21ms"',
+        'x.toml:6: network.up.delay: found nothing; expected its propagation delay, such as "10ms"',
     ]
 
 

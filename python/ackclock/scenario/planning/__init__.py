@@ -39,7 +39,7 @@ from ackclock.scenario.planning.vantages import vantages
 from ackclock.scenario.scenario import Scenario
 from ackclock.scenario.topology.network import Drawing, Hosts, Link, Way
 from ackclock.scenario.traces import OPPORTUNITY_BYTES, Traced, with_traces
-from ackclock.scenario.traffic.flow_group import Transfers
+from ackclock.scenario.traffic.flows import Transfers
 from ackclock.scenario.validated_parts import Pieces
 
 #: The option that says where a testbed is, and the kernel that is its hosts'.

@@ -13,7 +13,7 @@ from ackclock.input.source import Source
 from ackclock.plan import HEADER_BYTES, TIMESTAMPS_BYTES, GroupPlan, TcpPlan
 from ackclock.scenario.keys import DEFAULT_STACK
 from ackclock.scenario.planning import parameters
-from ackclock.scenario.traffic.flow_group import Sending, Transfers
+from ackclock.scenario.traffic.flows import Sending, Transfers
 
 #: Names of the choices of `delayed_ack` in a plan.
 DELAYED_ACK: Mapping[object, str] = {False: "off", True: "on", "quick": "quick"}

@@ -1,6 +1,6 @@
-"""The topologies, one file each: its table of the scenario, and how links and ways come of it.
+"""The topologies: the table of each in the scenario, and how links and ways come of it.
 
-A scenario has one of them, and the others' files are not imported.
+A scenario has one of them, and the files of others are not imported.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from ackclock.scenario.topology.topology import Topology
 TOPOLOGIES = Tables(
     __name__,
     {
-        "dumbbell": ("dumbbell", "Dumbbell"),
-        "asymmetric": ("asymmetric", "Asymmetric"),
-        "y": ("y", "Y"),
-        "parking-lot": ("parking_lot", "ParkingLot"),
-        "fat-tree": ("fat_tree", "FatTree"),
-        "leaf-spine": ("leaf_spine", "LeafSpine"),
-        "inventec": ("inventec", "Inventec"),
-        "graph": ("graph", "Graph"),
-        "testbed": ("testbed", "Testbed"),
+        "dumbbell": "dumbbell:Dumbbell",
+        "asymmetric": "asymmetric:Asymmetric",
+        "y": "multi_bottleneck:Y",
+        "parking-lot": "multi_bottleneck:ParkingLot",
+        "fat-tree": "data_centres:FatTree",
+        "leaf-spine": "data_centres:LeafSpine",
+        "inventec": "data_centres:Inventec",
+        "graph": "graph:Graph",
+        "testbed": "testbed:Testbed",
     },
 )
 

@@ -7,6 +7,7 @@ links are bottlenecks.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import ClassVar, Literal
 
 from pydantic import Field
@@ -14,39 +15,12 @@ from pydantic_core import InitErrorDetails
 
 from ackclock.input.fields import Loc, fault_at
 from ackclock.plan import HopPlan, PathPlan
-from ackclock.scenario.keys import Burst, Delay, LinkRate, Queue
 from ackclock.scenario.topology.endpoints import Placed
-from ackclock.scenario.topology.impairments import Impaired
-from ackclock.scenario.topology.network import Drawing, Link, Way
+from ackclock.scenario.topology.links import LinkTable
+from ackclock.scenario.topology.network import Drawing, Way
 from ackclock.scenario.topology.topology import Topology
 
 DOWN, UP = 0, 1
-
-
-class Side(Impaired):
-    """One direction of the line."""
-
-    rate: LinkRate = Field(description='its rate, such as "10Mbit"')
-    delay: Delay = Field(description='its propagation delay, such as "21ms"')
-    queue: Queue = Field(description='its queue, such as { discipline = "bfifo", limit = "36KB" }')
-    burst: Burst | None = Field(
-        None, description="burst of a token bucket that replaces the transmitter; absent: a transmitter"
-    )
-
-    def link(self, name: str, delay_s: float) -> Link:
-        """The link; the rest of the side's delay belongs to the paths over it."""
-        burst_bytes = None if self.burst is None else int(self.burst)
-        return Link(
-            name=name,
-            rate_bps=self.rate,
-            queue=self.queue,
-            place=("network", name, "queue"),
-            delay_s=delay_s,
-            burst_bytes=burst_bytes,
-            loss=self.loss_planned(),
-            bottleneck=True,
-            medium=self.medium(),
-        )
 
 
 class Asymmetric(Topology):
@@ -55,8 +29,8 @@ class Asymmetric(Topology):
     placed_by: ClassVar[frozenset[str]] = frozenset({"direction", "rtt", "rtt_spread"})
 
     topology: Literal["asymmetric"] = Field(description='a topology: "asymmetric"')
-    down: Side = Field(description="one direction: { rate, delay, queue }")
-    up: Side = Field(description="the other: { rate, delay, queue }")
+    down: LinkTable = Field(description="one direction: { rate, delay, queue }")
+    up: LinkTable = Field(description="the other: { rate, delay, queue }")
 
     @property
     def rtt_s(self) -> float:
@@ -77,20 +51,21 @@ class Asymmetric(Topology):
 
     def draw(self, flows: Sequence[Placed], traffic: Sequence[Placed]) -> Drawing:
         """Two links; each source's data goes over one of them, its ACKs over the other."""
-        links = (self.down.link("down", self._own_s("down")), self.up.link("up", self._own_s("up")))
-        ways = [
-            tuple(self._way(group.direction, rtt_s) for rtt_s in self._rtts_s(group)) for group in [*flows, *traffic]
-        ]
+        links = tuple(
+            replace(side.link(("network", name), name), delay_s=self._own_s(name), bottleneck=True)
+            for name, side in (("down", self.down), ("up", self.up))
+        )
+        ways = []
+        for group in (*flows, *traffic):
+            count = self.sources(group)
+            rtts_s = group.rtt.over(count) if group.rtt else [self.rtt_s] * count
+            ways.append(tuple(self._way(group.direction, rtt_s) for rtt_s in rtts_s))
         return Drawing(links, tuple(ways))
 
     def _own_s(self, name: str) -> float:
         """The delay of a link whose delay changes or varies; one that does not is cheaper in the paths."""
         side = self.down if name == "down" else self.up
         return side.delay if side.medium() or self.moves(name) else 0.0
-
-    def _rtts_s(self, group: Placed) -> list[float]:
-        count = self.sources(group)
-        return group.rtt.over(count) if group.rtt else [self.rtt_s] * count
 
     def _way(self, direction: str | None, rtt_s: float) -> Way:
         """Return the path of a flow. What its RTT has beyond the line is split evenly behind both links."""

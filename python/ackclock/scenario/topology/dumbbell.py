@@ -12,7 +12,7 @@ from ackclock.input.fields import Loc, Spread, Spreadable, Table, fault_at, faul
 from ackclock.plan import HopPlan, LoadPlan, PathPlan
 from ackclock.scenario.keys import RTT, Burst, LinkRate, Queue
 from ackclock.scenario.topology.endpoints import MAX_FLOWS, Placed, not_longer
-from ackclock.scenario.topology.impairments import Impaired
+from ackclock.scenario.topology.links import Impaired
 from ackclock.scenario.topology.network import Drawing, Link, Way
 from ackclock.scenario.topology.topology import ACCESS_QUEUE, Topology
 
@@ -147,7 +147,7 @@ class Dumbbell(Impaired, Topology):
             queue=self.queue,
             place=("network", "queue"),
             delay_s=borrowed_s,
-            burst_bytes=None if self.burst is None else int(self.burst),
+            burst_bytes=self.burst,
             loss=self.loss_planned(),
             bottleneck=True,
             medium=self.medium(),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from fnmatch import fnmatchcase
+from dataclasses import replace
 from functools import cached_property
 from typing import Annotated, Literal
 
@@ -11,10 +11,10 @@ from pydantic import Field, model_validator
 from pydantic_core import InitErrorDetails
 
 from ackclock.input.fields import Table, closest, fault_at, faults, shown
-from ackclock.scenario.keys import Burst, Delay, LinkRate, Name, Queue
-from ackclock.scenario.topology.impairments import Impaired
-from ackclock.scenario.topology.routed import MAX_LINKS, MAX_NODES, Routed
-from ackclock.scenario.topology.wiring import Cable, Wiring
+from ackclock.scenario.keys import Name, Queue
+from ackclock.scenario.topology.endpoints import matching, pairs
+from ackclock.scenario.topology.links import LinkTable
+from ackclock.scenario.topology.routed import MAX_LINKS, MAX_NODES, Routed, Wiring
 
 
 class Node(Table):
@@ -34,20 +34,15 @@ class Node(Table):
         return [self.name] if self.count is None else [f"{self.name}-{number}" for number in range(self.count)]
 
 
-class Edge(Impaired):
+class Edge(LinkTable):
     """A link between two nodes; or one for each pair of two patterns' nodes."""
 
     from_: Name = Field(alias="from", description='a node, or a pattern such as "s-*"')
     to: Name = Field(description="a node, or a pattern")
-    rate: LinkRate = Field(description='its rate, such as "1Gbit"')
-    delay: Delay = Field(description='its propagation delay, such as "10us"')
     queue: Queue = Field(description="its queue, at each end that is a switch")
     one_way: bool = Field(False, description="true: from `from` to `to` only; absent: the same in both directions")
     weight: Annotated[float, Field(gt=0, le=1e6)] = Field(
         1.0, description='its share among equal-cost paths, for routing = "weighted"'
-    )
-    burst: Burst | None = Field(
-        None, description="burst of a token bucket that replaces the transmitter; absent: a transmitter"
     )
     bottleneck: bool | None = Field(
         None, description="whether the metrics treat it as a bottleneck; absent: yes if a switch sends into it"
@@ -82,53 +77,34 @@ class Graph(Routed):
     def _wrong_links(self) -> Iterator[InitErrorDetails]:
         links = 0
         for number, edge in enumerate(self.links):
-            for key, pattern in (("from", edge.from_), ("to", edge.to)):
-                if not self._meant(pattern):
-                    near = closest(pattern, self._names) or self._names[0]
+            sources, destinations = matching(edge.from_, self._numbers), matching(edge.to, self._numbers)
+            for key, pattern, meant in (("from", edge.from_, sources), ("to", edge.to, destinations)):
+                if not meant:
+                    near = closest(pattern, [*self._numbers]) or next(iter(self._numbers))
                     yield fault_at(("links", number, key), pattern, f"a node such as {shown(near)}, or a pattern")
-            pairs = len(self._meant(edge.from_)) * len(self._meant(edge.to))
-            if pairs == 1 and self._meant(edge.from_) == self._meant(edge.to):
+            if len(sources) == 1 and sources == destinations:
                 yield fault_at(("links", number, "to"), edge.to, "another node than from")
-            links += pairs * (1 if edge.one_way else 2)
+            links += len(sources) * len(destinations) * (1 if edge.one_way else 2)
         if links > MAX_LINKS:
             yield fault_at(("links",), 0, f"at most {MAX_LINKS} links", f"{links} links")
 
     @cached_property
-    def _names(self) -> list[str]:
-        return [name for node in self.nodes for name in node.names]
-
-    def _meant(self, pattern: str) -> list[str]:
-        """The nodes that a name or a pattern means."""
-        if pattern in self._names:
-            return [pattern]
-        return [name for name in self._names if fnmatchcase(name, pattern)]
+    def _numbers(self) -> dict[str, int]:
+        """Return the number of each node by its name."""
+        return {name: number for number, name in enumerate(name for node in self.nodes for name in node.names)}
 
     def wire(self) -> Wiring:
         """Nodes in the order of their tables, then links."""
         wiring = Wiring()
-        numbers: dict[str, int] = {}
         for node in self.nodes:
             for name in node.names:
-                numbers[name] = wiring.host(name) if node.host else wiring.switch(name)
+                _ = wiring.host(name) if node.host else wiring.switch(name)
         for place, edge in enumerate(self.links):
-            for source in self._meant(edge.from_):
-                for destination in self._meant(edge.to):
-                    if source != destination:
-                        self._wire(wiring, edge, place, (numbers[source], numbers[destination]))
-        return wiring
-
-    def _wire(self, wiring: Wiring, edge: Edge, place: int, ends: tuple[int, int]) -> None:
-        for source, destination in [ends] if edge.one_way else [ends, ends[::-1]]:
-            at_host = wiring.nodes[source].host
+            at_switch = replace(edge.link(("network", "links", place)), weight=edge.weight)
             card = self.card(edge.rate, edge.delay)
-            cable = Cable(
-                rate_bps=edge.rate,
-                delay_s=edge.delay,
-                queue=card.queue if at_host else edge.queue,
-                place=card.place if at_host else ("network", "links", place, "queue"),
-                weight=edge.weight,
-                burst_bytes=None if edge.burst is None else int(edge.burst),
-                loss=edge.loss_planned(),
-                medium=edge.medium(),
-            )
-            wiring.link(source, destination, cable, bottleneck=edge.bottleneck)
+            at_host = replace(at_switch, queue=card.queue, place=card.place)
+            for one, other in pairs(matching(edge.from_, self._numbers), matching(edge.to, self._numbers), "all"):
+                for source, destination in [(one, other)] if edge.one_way else [(one, other), (other, one)]:
+                    kind = at_host if wiring.nodes[source].host else at_switch
+                    wiring.link(source, destination, kind, bottleneck=edge.bottleneck)
+        return wiring

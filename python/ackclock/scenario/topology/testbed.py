@@ -6,7 +6,6 @@ there by `tc`, and the same scenario is a dumbbell for every other engine; what 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from ipaddress import IPv4Address
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
@@ -15,32 +14,23 @@ from pydantic import BeforeValidator, Field, model_validator
 from pydantic_core import InitErrorDetails
 
 from ackclock.hosts import ssh
-from ackclock.input.fields import Quantity, Table, fault, fault_at, faults, shown
+from ackclock.input.fields import Quantity, Table, fault, fault_at, faults, shown, text_reader
 from ackclock.input.units import Size
 from ackclock.plan import HopPlan, PathPlan
 from ackclock.scenario.keys import DELAY_BOUNDS, RATE_BOUNDS, Burst, Queue
 from ackclock.scenario.topology.endpoints import Placed
-from ackclock.scenario.topology.impairments import Loss, lossy
+from ackclock.scenario.topology.links import Loss, lossy
 from ackclock.scenario.topology.network import Drawing, Link, Way
 from ackclock.scenario.topology.topology import Topology
 
 #: A network interface, as the kernel takes it, but nothing that begins as an option does.
-INTERFACE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,14}")
+INTERFACE = r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,14}"
 
 #: Placeholder of a rate that is not measured yet, in bit/s; no engine uses it.
 UNKNOWN_BPS = 1e9
 
 #: Host names, in messages and in the result.
-HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
-
-
-def _of(pattern: re.Pattern[str], expected: str) -> BeforeValidator:
-    def read(value: object) -> object:
-        if isinstance(value, str) and pattern.fullmatch(value):
-            return value
-        raise fault(shown(value), expected)
-
-    return BeforeValidator(read)
+HOST = r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}"
 
 
 def _data(value: object) -> object:
@@ -67,16 +57,16 @@ class Measurable(Quantity):
         return f', or "{MEASURED}"'
 
 
-Interface: TypeAlias = Annotated[str, _of(INTERFACE, 'the name of a network interface, such as "eth1"')]
+Interface: TypeAlias = Annotated[str, text_reader(INTERFACE, 'the name of a network interface, such as "eth1"')]
 
 
 class Host(Table):
     """A machine of the testbed."""
 
-    name: Annotated[str, _of(HOST, 'a name of letters, digits, "_", "." and "-"')] = Field(
+    name: Annotated[str, text_reader(HOST, 'a name of letters, digits, "_", "." and "-"')] = Field(
         description="what it is called in messages and in the result"
     )
-    address: Annotated[str, _of(ssh.DESTINATION, ssh.EXPECTED)] = Field(
+    address: Annotated[str, text_reader(ssh.DESTINATION.pattern, ssh.EXPECTED)] = Field(
         description='how ssh reaches it, such as "alice" or "root@alice.example.net"'
     )
     role: Literal["sender", "receiver", "router"] = Field(description='"sender", "receiver" or "router"')
@@ -188,13 +178,12 @@ class Testbed(Topology):
     def draw(self, flows: Sequence[Placed], traffic: Sequence[Placed]) -> Drawing:
         """The router's link, and half of the delay either way."""
         rtt_s = self._rtt_s
-        burst_bytes = None if self.burst is None else int(self.burst)
         link = Link(
             "bottleneck",
             self._rate_bps,
             self.queue,
             ("network", "queue"),
-            burst_bytes=burst_bytes,
+            burst_bytes=self.burst,
             loss=lossy(self.loss),
             bottleneck=True,
         )

@@ -14,7 +14,7 @@ from ackclock.input.fields import Loc, Table, fault, fault_at
 from ackclock.input.units import Size
 from ackclock.scenario.keys import Delay, Moment, Name, Overhead, Rate
 from ackclock.scenario.topology.endpoints import PLACING, Placed
-from ackclock.scenario.topology.impairments import Impaired
+from ackclock.scenario.topology.links import Impaired
 from ackclock.scenario.topology.network import Drawing
 
 #: The queue of an access link or a network card that the scenario gives none: Linux's default transmit queue.
@@ -56,9 +56,9 @@ class Topology(Table):
 
     def misplaced(self, group: Placed, place: Loc) -> Iterator[InitErrorDetails]:
         """Yield faults of one group. `place` is the group's."""
-        for name, (key, told) in PLACING.items():
+        for name, expected in PLACING.items():
             if name not in self.placed_by and getattr(group, name) is not None:
-                yield fault_at((*place, key), 0, told, "a key that does not belong here")
+                yield fault_at((*place, name.removesuffix("_")), 0, expected, "a key that does not belong here")
 
     def moves(self, name: str) -> bool:
         """Return True if the delay of a link changes or varies."""

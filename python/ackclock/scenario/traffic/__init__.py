@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 from ackclock.input.tagged_union import Chosen
 from ackclock.scenario.keys import Tables
-from ackclock.scenario.traffic.flow_group import Sending
+from ackclock.scenario.traffic.flows import Sending
 
 if TYPE_CHECKING:
     from ackclock.scenario.traffic.datagrams import Datagrams
@@ -23,14 +23,14 @@ else:
 KINDS = Tables(
     __name__,
     {
-        "poisson": ("generated", "Poisson"),
-        "periodic": ("generated", "Periodic"),
-        "once": ("generated", "SingleTransfers"),
-        "sources": ("generated", "Sources"),
-        "web": ("generated", "Web"),
-        "incast": ("generated", "Incast"),
-        "udp": ("datagrams", "Udp"),
-        "on-off": ("datagrams", "OnOff"),
+        "poisson": "generated:Poisson",
+        "periodic": "generated:Periodic",
+        "once": "generated:SingleTransfers",
+        "sources": "generated:Sources",
+        "web": "generated:Web",
+        "incast": "generated:Incast",
+        "udp": "datagrams:Udp",
+        "on-off": "datagrams:OnOff",
     },
 )
 

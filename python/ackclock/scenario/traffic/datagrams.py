@@ -9,13 +9,12 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field, model_validator
 from pydantic_core import InitErrorDetails
 
-from ackclock.input.fields import Loc, Quantity, Table, fault, fault_at, faults
-from ackclock.input.time_distributions import Period, Times
+from ackclock.input.distributions import Period, Times
+from ackclock.input.fields import Loc, Quantity, Table, check_one_given, fault_at, faults
 from ackclock.input.units import time_s
 from ackclock.scenario.keys import EventRate, Payload
-from ackclock.scenario.topology.traffic_matrix import DRAWN
-from ackclock.scenario.traffic.flow_group import Sending
-from ackclock.scenario.traffic.flows import StartOfSources, Starts
+from ackclock.scenario.topology.endpoints import DRAWN
+from ackclock.scenario.traffic.flows import Sending, StartOfSources, Starts
 
 
 class Datagrams(Sending):
@@ -82,9 +81,8 @@ class Udp(Datagrams):
 
     @model_validator(mode="after")
     def _one_way(self) -> Udp:
-        if (self.rate is None) == (self.rate_adaptation is None):
-            found = "neither rate nor rate_adaptation" if self.rate is None else "both rate and rate_adaptation"
-            raise fault(found, 'rate = "250/s" or rate_adaptation = { target = "20ms", min = …, max = … }')
+        expected = 'rate = "250/s" or rate_adaptation = { target = "20ms", min = …, max = … }'
+        check_one_given(expected, rate=self.rate, rate_adaptation=self.rate_adaptation)
         if self.burst and self.rate_adaptation:
             raise faults([fault_at(("burst",), {}, "no burst with rate_adaptation")])
         if self.burst and self.rate and self.burst.packets / self.rate > self.burst.every:

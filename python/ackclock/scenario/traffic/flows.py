@@ -1,16 +1,47 @@
-"""Groups of like flows: `[[flows]]`."""
+"""Groups of flows: what all of them have, and `[[flows]]` of like flows."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, TypeAlias
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, TypeAlias
 
 from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import core_schema
 
+from ackclock import algorithms
 from ackclock.input.fields import Spread, Spreadable, Table
-from ackclock.scenario.keys import MOMENT, RATE, TRANSFER, Moment
-from ackclock.scenario.topology.endpoints import MAX_FLOWS
-from ackclock.scenario.traffic.flow_group import Transfers
+from ackclock.scenario.keys import DEFAULT_STACK, MOMENT, RATE, TRANSFER, Congestion, Moment, Name, Request, Tcp
+from ackclock.scenario.topology.endpoints import MAX_FLOWS, Placed
+
+
+class Sending(Placed):
+    """A group that sends something."""
+
+    label: Name | None = Field(None, description="name of the group; absent: its congestion control")
+    stop: Moment | None = Field(
+        None,
+        description="flows and UDP: when sources stop supplying data; other traffic: no transfer starts after it",
+    )
+    priority: Annotated[int, Field(ge=0, le=15)] = Field(
+        0, description="priority of the packets of these flows and of their ACKs, 0 to 15 as in tc-prio(8)"
+    )
+
+
+class Transfers(Sending):
+    """A group of TCP flows."""
+
+    hints: ClassVar[Mapping[str, str]] = {
+        **{key: f"it in a table: tcp = {{ {key} = … }}" for key in algorithms.spec("stack", DEFAULT_STACK).parameters},
+        "stack": 'it in a table: tcp = { stack = "…" }',
+    }
+
+    congestion: Congestion | None = Field(
+        None, description='a congestion control, such as "cubic"; absent: that of the TCP stack'
+    )
+    tcp: Tcp | None = Field(None, description="overrides of [tcp] for these flows")
+    request: Request | None = Field(
+        None, description='the receiver opens the connection and sends a request of this size, such as "300B"'
+    )
 
 
 class Starts(Table):

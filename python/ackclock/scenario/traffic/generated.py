@@ -10,12 +10,11 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 from pydantic import Field, model_validator
 from pydantic_core import InitErrorDetails
 
-from ackclock.input.fields import Loc, fault, fault_at, faults
-from ackclock.input.time_distributions import Period, Times
+from ackclock.input.distributions import Counts, Period, Times
+from ackclock.input.fields import Loc, check_one_given, fault_at, faults
 from ackclock.scenario.keys import EventRate, Moment, Rate
 from ackclock.scenario.topology.endpoints import MAX_FLOWS
-from ackclock.scenario.traffic.counts import Counts
-from ackclock.scenario.traffic.flow_group import Transfers
+from ackclock.scenario.traffic.flows import Transfers
 from ackclock.scenario.traffic.sizes import Sizes
 
 #: Connections that browsers open to a server over HTTP/1.1.
@@ -74,9 +73,7 @@ class Poisson(Generated):
 
     @model_validator(mode="after")
     def _one_of_both(self) -> Poisson:
-        if (self.rate is None) == (self.load is None):
-            found = "neither rate nor load" if self.rate is None else "both rate and load"
-            raise fault(found, 'rate = "1/s" or load = 0.5')
+        check_one_given('rate = "1/s" or load = 0.5', rate=self.rate, load=self.load)
         return self
 
     def arrivals(self, per_s: float | None) -> Mapping[str, Any]:
@@ -103,11 +100,22 @@ class Periodic(Generated):
         return span_s / self.every
 
 
-class SingleTransfers(Generated):
+class Jittered(Generated):
+    """Transfers whose first ones begin at random within a range."""
+
+    jitter: Moment = Field(
+        "0s", validate_default=True, description="range of the random delay added to each first start"
+    )
+
+    def last_start_s(self, sources: int) -> float:
+        """With the draw's width."""
+        return self.start + self.jitter
+
+
+class SingleTransfers(Jittered):
     """One transfer of each source, or between each pair of hosts."""
 
     kind: Literal["once"] = Field(description='"once"')
-    jitter: Moment = Field("0s", validate_default=True, description="range of the random delay added to each start")
 
     def arrivals(self, per_s: float | None) -> Mapping[str, Any]:
         """All at the start."""
@@ -117,13 +125,12 @@ class SingleTransfers(Generated):
         """One of each pair."""
         return pairs
 
-    def last_start_s(self, sources: int) -> float:
-        """With the draw's width."""
-        return self.start + self.jitter
 
-
-class Loop(Generated):
+class Loop(Jittered):
     """Something that begins again when it has come to an end, and a time has passed."""
+
+    #: The key of the largest number of rounds.
+    limit_key: ClassVar[str]
 
     think: Times = Field(
         "0s",
@@ -133,36 +140,28 @@ class Loop(Generated):
             '{ distribution = "exponential", mean = "5s" }'
         ),
     )
-    jitter: Moment = Field(
-        "0s", validate_default=True, description="range of the random delay added to each first start"
-    )
 
-    def last_start_s(self, sources: int) -> float:
-        """With the draw's width."""
-        return self.start + self.jitter
+    @model_validator(mode="after")
+    def _takes_time_or_ends(self) -> Loop:
+        if getattr(self, self.limit_key) is None and self.think.mean_s == 0:
+            expected = f'{self.limit_key} = …, or a think = "…" that takes time'
+            raise faults([fault_at((self.limit_key,), 0, expected, "nothing")])
+        return self
 
-    def rounds_in(self, span_s: float, limit: int | None) -> float:
+    def rounds_in(self, span_s: float) -> float:
         """Return the largest number of rounds in a time."""
+        limit = getattr(self, self.limit_key)
         by_time = 1 + span_s / self.think.mean_s if self.think.mean_s else math.inf
         return min(by_time, math.inf if limit is None else limit)
-
-    def check_limit(self, key: str) -> Iterator[Any]:
-        """A loop that takes no time needs a limit."""
-        if getattr(self, key) is None and self.think.mean_s == 0:
-            yield fault_at((key,), 0, f'{key} = …, or a think = "…" that takes time', "nothing")
 
 
 class Sources(Loop):
     """Sources that transfer, think, transfer and so on."""
 
+    limit_key: ClassVar[str] = "transfers"
+
     kind: Literal["sources"] = Field(description='"sources"')
     transfers: Limit | None = Field(None, description="maximum number of transfers per source; absent: no limit")
-
-    @model_validator(mode="after")
-    def _ends(self) -> Sources:
-        if mistakes := [*self.check_limit("transfers")]:
-            raise faults(mistakes)
-        return self
 
     def arrivals(self, per_s: float | None) -> Mapping[str, Any]:
         """A closed loop."""
@@ -171,13 +170,14 @@ class Sources(Loop):
 
     def transfers_of(self, arrivals: Mapping[str, Any], pairs: int, span_s: float) -> float:
         """Return the transfers of all sources."""
-        return pairs * self.rounds_in(span_s, self.transfers)
+        return pairs * self.rounds_in(span_s)
 
 
 class Web(Loop):
     """Users that fetch pages: a main object, then embedded ones over parallel lanes; then they think."""
 
     hints: ClassVar[Mapping[str, str]] = {**Generated.hints, "count": "users: the number of users"}
+    limit_key: ClassVar[str] = "pages"
 
     kind: Literal["web"] = Field(description='"web"')
     count: Annotated[int, Field(ge=1, le=MAX_FLOWS)] = Field(1, alias="users", description="number of users")
@@ -188,12 +188,6 @@ class Web(Loop):
         BROWSER_LANES, description="connections open at a time; 6 is what browsers open over HTTP/1.1"
     )
     pages: Limit | None = Field(None, description="maximum number of pages per user; absent: no limit")
-
-    @model_validator(mode="after")
-    def _ends(self) -> Web:
-        if mistakes := [*self.check_limit("pages")]:
-            raise faults(mistakes)
-        return self
 
     def arrivals(self, per_s: float | None) -> Mapping[str, Any]:
         """Pages; the planner puts in the main object's size."""
@@ -209,7 +203,7 @@ class Web(Loop):
 
     def transfers_of(self, arrivals: Mapping[str, Any], pairs: int, span_s: float) -> float:
         """The objects of all users' pages."""
-        return pairs * self.rounds_in(span_s, self.pages) * (1 + self.objects.mean_count)
+        return pairs * self.rounds_in(span_s) * (1 + self.objects.mean_count)
 
 
 class Incast(Generated):

@@ -8,9 +8,9 @@ from __future__ import annotations
 import bisect
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from statistics import NormalDist
-from typing import Any, Literal, Protocol
+from typing import Any, ClassVar, Literal, Protocol, cast
 
 #: Quantiles over which the rounding up to whole segments is averaged; the error is below one in so many.
 QUANTILES = 10_000
@@ -34,14 +34,18 @@ class Law(Protocol):
         """Return the plan's form."""
 
 
-class Tailed(Law, Protocol):
-    """A law without a largest size."""
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A law whose fields are those of the plan."""
 
-    def share(self, most: float) -> float:
-        """Return the share of transfers up to this size."""
+    kind: ClassVar[str]
+    #: Fields that have other names there.
+    plan_keys: ClassVar[Mapping[str, str]] = {}
 
-    def mean_up_to(self, most: float) -> float:
-        """Return the contribution of sizes up to this one to the mean."""
+    def planned(self) -> Mapping[str, Any]:
+        """Return the plan's form."""
+        values = {self.plan_keys.get(item.name, item.name): getattr(self, item.name) for item in fields(self)}
+        return {"kind": self.kind, **values}
 
 
 def mean_segments(law: Law, mss_bytes: int) -> float:
@@ -55,8 +59,10 @@ def mean_segments(law: Law, mss_bytes: int) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Fixed:
+class Fixed(Planned):
     """Always the same."""
+
+    kind = "fixed"
 
     bytes: int
 
@@ -67,13 +73,12 @@ class Fixed:
     def quantile(self, share: float) -> float:  # noqa: D102
         return self.bytes
 
-    def planned(self) -> Mapping[str, Any]:  # noqa: D102
-        return {"kind": "fixed", "bytes": self.bytes}
-
 
 @dataclass(frozen=True, slots=True)
-class Exponential:
+class Exponential(Planned):
     """Larger than x with probability exp(−x/mean)."""
+
+    kind = "exponential"
 
     mean_bytes: float
 
@@ -86,13 +91,12 @@ class Exponential:
     def quantile(self, share: float) -> float:  # noqa: D102
         return -self.mean_bytes * math.log1p(-share)
 
-    def planned(self) -> Mapping[str, Any]:  # noqa: D102
-        return {"kind": "exponential", "mean_bytes": self.mean_bytes}
-
 
 @dataclass(frozen=True, slots=True)
-class Lognormal:
+class Lognormal(Planned):
     """The logarithm is normal with standard deviation sigma."""
+
+    kind = "lognormal"
 
     median_bytes: float
     sigma: float
@@ -110,13 +114,13 @@ class Lognormal:
     def quantile(self, share: float) -> float:  # noqa: D102
         return self.median_bytes * math.exp(self.sigma * NORMAL.inv_cdf(share))
 
-    def planned(self) -> Mapping[str, Any]:  # noqa: D102
-        return {"kind": "lognormal", "median_bytes": self.median_bytes, "sigma": self.sigma}
-
 
 @dataclass(frozen=True, slots=True)
-class Pareto:
+class Pareto(Planned):
     """Larger than x with probability (least/x)^shape."""
+
+    kind = "pareto"
+    plan_keys: ClassVar[Mapping[str, str]] = {"min_bytes": "least_bytes"}
 
     shape: float
     min_bytes: float
@@ -137,9 +141,6 @@ class Pareto:
 
     def quantile(self, share: float) -> float:  # noqa: D102
         return self.min_bytes * math.pow(1 - share, -1 / self.shape)
-
-    def planned(self) -> Mapping[str, Any]:  # noqa: D102
-        return {"kind": "pareto", "shape": self.shape, "least_bytes": self.min_bytes}
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,8 +171,11 @@ class Truncated:
 
 
 @dataclass(frozen=True, slots=True)
-class Zipf:
-    """k units with probability proportional to k^−exponent, k = 1 … most."""
+class Zipf(Planned):
+    """k units with probability proportional to k^−exponent, k = 1 … max_units."""
+
+    kind = "zipf"
+    plan_keys: ClassVar[Mapping[str, str]] = {"max_units": "most"}
 
     exponent: float
     max_units: int
@@ -189,9 +193,6 @@ class Zipf:
             low, high = (low, middle) if harmonic(middle, self.exponent) >= share * whole else (middle + 1, high)
         return low * self.unit_bytes
 
-    def planned(self) -> Mapping[str, Any]:  # noqa: D102
-        return {"kind": "zipf", "exponent": self.exponent, "most": self.max_units, "unit_bytes": self.unit_bytes}
-
 
 def harmonic(most: int, exponent: float) -> float:
     """The sum of k^−exponent for k = 1 … most; beyond `TERMS` the integral, the ends' halves and a first correction."""
@@ -207,8 +208,10 @@ def harmonic(most: int, exponent: float) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Empirical:
+class Empirical(Planned):
     """A cumulative distribution through points (bytes, share), straight between them."""
+
+    kind = "empirical"
 
     points: tuple[tuple[int, float], ...]
 
@@ -226,27 +229,16 @@ class Empirical:
         return one[0] + (two[0] - one[0]) * ((share - one[1]) / (two[1] - one[1]) if two[1] > one[1] else 0)
 
     def planned(self) -> Mapping[str, Any]:  # noqa: D102
-        return {"kind": "empirical", "points": [list(point) for point in self.points]}
+        return {"kind": self.kind, "points": [list(point) for point in self.points]}
 
 
 def planned(size: Mapping[str, Any]) -> Law:
     """The law that a plan has: the inverse of `Law.planned`."""
-    match size["kind"]:
-        case "fixed":
-            return Fixed(size["bytes"])
-        case "zipf":
-            return Zipf(size["exponent"], size["most"], size["unit_bytes"])
-        case "empirical":
-            return Empirical(tuple((most, share) for most, share in size["points"]))
-        case "exponential":
-            law: Exponential | Lognormal | Pareto = Exponential(size["mean_bytes"])
-        case "lognormal":
-            law = Lognormal(size["median_bytes"], size["sigma"])
-        case _:
-            law = Pareto(size["shape"], size["least_bytes"])
-    truncation = size["truncation"]
-    return (
-        Truncated(law, None, None)
-        if truncation is None
-        else Truncated(law, truncation["most_bytes"], truncation["kind"])
-    )
+    if size["kind"] == "empirical":
+        return Empirical(tuple((most, share) for most, share in size["points"]))
+    law: type[Any] = next(law for law in (Fixed, Exponential, Lognormal, Pareto, Zipf) if law.kind == size["kind"])
+    values = {item.name: size[law.plan_keys.get(item.name, item.name)] for item in fields(law)}
+    if "truncation" not in size:
+        return cast(Law, law(**values))
+    truncation = size["truncation"] or {"most_bytes": None, "kind": None}
+    return Truncated(law(**values), truncation["most_bytes"], truncation["kind"])

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
-from pydantic import Field, model_validator
-from pydantic_core import core_schema
+from pydantic import Field, PlainValidator, WithJsonSchema, model_validator
 
-from ackclock.input.fields import Table, fault, fault_at, faults, shown
+from ackclock.input.fields import Table, check_one_given, fault, fault_at, faults, shown
 from ackclock.input.tagged_union import Chosen, tables_by_tag
 from ackclock.input.units import Size
 from ackclock.scenario.keys import TRANSFER, Transfer
@@ -82,7 +81,7 @@ class Lognormal(Tailed):
 
     @model_validator(mode="after")
     def _one_of_both(self) -> Lognormal:
-        _one_of(self, "median", "mean")
+        check_one_given(median=self.median, mean=self.mean)
         return self
 
     def law(self, mss_bytes: int) -> Law:
@@ -105,7 +104,7 @@ class Pareto(Tailed):
 
     @model_validator(mode="after")
     def _one_of_both(self) -> Pareto:
-        _one_of(self, "min", "mean")
+        check_one_given(min=self.min, mean=self.mean)
         if self.mean is not None and self.shape <= 1:
             raise faults([fault_at(("mean",), 0, "min: a shape up to 1 has no mean", str(self.mean))])
         return self
@@ -133,32 +132,27 @@ class Zipf(Table):
         return moments.Zipf(self.exponent, max(1, int(self.max.value)), unit)
 
 
-class _Point:
-    """An annotation: a size and a share."""
+def _point(value: object) -> tuple[Size, float]:
+    """A size, and the share of transfers up to it."""
+    if not isinstance(value, list) or len(value) != len(("size", "share")):
+        raise fault(shown(value), 'a pair such as ["10KB", 0.5]')
+    size, share = TRANSFER.read(value[0]), value[1]
+    if isinstance(share, bool) or not isinstance(share, (int, float)) or not 0 <= share <= 1:
+        raise fault(shown(share), "a share from 0 to 1 behind the size")
+    return size, float(share)
 
-    @staticmethod
-    def read(value: object) -> tuple[Size, float]:
-        """Both, checked."""
-        if not isinstance(value, list) or len(value) != len(("size", "share")):
-            raise fault(shown(value), 'a pair such as ["10KB", 0.5]')
-        size, share = TRANSFER.read(value[0]), value[1]
-        if isinstance(share, bool) or not isinstance(share, (int, float)) or not 0 <= share <= 1:
-            raise fault(shown(share), "a share from 0 to 1 behind the size")
-        return size, float(share)
 
-    def __get_pydantic_core_schema__(self, source: object, handler: object) -> core_schema.CoreSchema:
-        return core_schema.no_info_plain_validator_function(self.read)
-
-    def __get_pydantic_json_schema__(self, schema: object, handler: object) -> dict[str, Any]:
-        pair = [{"type": "string"}, {"type": "number", "minimum": 0, "maximum": 1}]
-        return {"type": "array", "prefixItems": pair, "minItems": 2, "maxItems": 2}
+_PAIR = {"type": "array", "prefixItems": [{"type": "string"}, {"type": "number", "minimum": 0, "maximum": 1}]}
+Point: TypeAlias = Annotated[
+    tuple[Size, float], PlainValidator(_point), WithJsonSchema({**_PAIR, "minItems": 2, "maxItems": 2})
+]
 
 
 class Empirical(Table):
     """A cumulative distribution through points, straight between them."""
 
     distribution: Literal["empirical"] = Field(description='"empirical"')
-    points: Annotated[list[Annotated[Any, _Point()]], Field(min_length=2, max_length=10_000)] = Field(
+    points: Annotated[list[Point], Field(min_length=2, max_length=10_000)] = Field(
         description='pairs of a size and the share of transfers up to it: [["1KB", 0.2], ["1MB", 1.0]]'
     )
 
@@ -175,13 +169,6 @@ class Empirical(Table):
     def law(self, mss_bytes: int) -> Law:
         """In bytes."""
         return moments.Empirical(tuple((round(bytes_of(size, mss_bytes)), share) for size, share in self.points))
-
-
-def _one_of(table: Table, first: str, second: str) -> None:
-    given = [key for key in (first, second) if getattr(table, key) is not None]
-    if len(given) != 1:
-        found = f"both {first} and {second}" if given else f"neither {first} nor {second}"
-        raise fault(found, f"one of {first} and {second}")
 
 
 def _fixed(value: object) -> Fixed:

@@ -1,6 +1,7 @@
-"""Impairments of links: random loss, jitter, reordering, duplication, corruption.
+"""Tables of links: rate, delay, queue, and impairments.
 
-Each means what it does in netem (tc-netem(8)): loss stands before the queue, all else behind the transmitter.
+Random loss, jitter, reordering, duplication and corruption mean what they do in netem (tc-netem(8)): loss stands before
+the queue, all else behind the transmitter.
 """
 
 from __future__ import annotations
@@ -11,9 +12,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from ackclock.input.fields import Table, fault
+from ackclock.input.fields import Loc, Table, fault
 from ackclock.plan import JitterPlan, MediumPlan
-from ackclock.scenario.keys import Delay
+from ackclock.scenario.keys import Burst, Delay, LinkRate, Queue
+from ackclock.scenario.topology.network import Link
 from ackclock.scenario.traces import Traced
 
 #: A chance that may be none, and one that may be certain.
@@ -137,3 +139,27 @@ class Impaired(Table):
             if (written := getattr(self, key)) is not None:
                 made = replace(made, **{key: written.probability})
         return made if self.is_impaired and (before or made != MediumPlan()) else before
+
+
+class LinkTable(Impaired):
+    """A link that a scenario writes out."""
+
+    rate: LinkRate = Field(description='its rate, such as "100Mbit"')
+    delay: Delay = Field(description='its propagation delay, such as "10ms"')
+    queue: Queue = Field(description='its queue, such as { discipline = "pfifo", limit = "100p" }')
+    burst: Burst | None = Field(
+        None, description="burst of a token bucket that replaces the transmitter; absent: a transmitter"
+    )
+
+    def link(self, place: Loc, name: str = "") -> Link:
+        """Return the link, without ends. `place` is the table's."""
+        return Link(
+            name,
+            self.rate,
+            self.queue,
+            (*place, "queue"),
+            delay_s=self.delay,
+            burst_bytes=self.burst,
+            loss=self.loss_planned(),
+            medium=self.medium(),
+        )
