@@ -54,7 +54,7 @@ def _print_effects(result: Effects) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from ackclock.experiments.effects.summary_text import effect, sentences, share
+    from ackclock.experiments.effects.effects import effect, sentences, share
     from ackclock.figures import numbers
 
     console = Console(emoji=False, highlight=False)

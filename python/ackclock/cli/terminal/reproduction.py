@@ -13,6 +13,7 @@ from rich.text import Text
 
 from ackclock.cli.terminal.progress import progress
 from ackclock.errors import InputError
+from ackclock.experiments.executors import Executor
 from ackclock.figures import numbers
 from ackclock.gallery import ablation_runner, ablations, page, runner
 from ackclock.gallery.ablations import Ablation
@@ -33,6 +34,7 @@ class Settings:
     as_json: bool
     command: str
     force: bool = False
+    executor: Executor | None = None
 
     @property
     def console(self) -> Console:
@@ -79,7 +81,13 @@ def run_entries(entries: Sequence[Entry], settings: Settings, kept: Mapping[str,
 def _run_entry(entry: Entry, folder: Path, settings: Settings) -> Result:
     with progress(entry.id) as report_progress:
         return runner.run(
-            entry, folder, quick=settings.quick, jobs=settings.jobs, progress=report_progress, command=settings.command
+            entry,
+            folder,
+            quick=settings.quick,
+            jobs=settings.jobs,
+            progress=report_progress,
+            command=settings.command,
+            executor=settings.executor,
         )
 
 
@@ -119,6 +127,7 @@ def _run_ablation(entry: Entry, of: Sequence[Ablation], folder: Path, settings: 
             jobs=settings.jobs,
             progress=report_progress,
             command=settings.command,
+            executor=settings.executor,
         )
 
 

@@ -11,18 +11,17 @@ from collections.abc import Sequence
 from ackclock import _core
 from ackclock.dataset import Dataset
 from ackclock.engines import features
-from ackclock.engines.engine import Engine, RequiredResult, RunOptions, unsupported_features
+from ackclock.engines.engine import RequiredResult, RunOptions, VectorisedEngine, unsupported_features
 from ackclock.engines.fluid import plans, replay, routing, tables
 from ackclock.engines.fluid.queues import QUEUES
 from ackclock.errors import InputError, Unsupported, UnsupportedError
 from ackclock.plan import Plan
 
 
-class FluidEngine(Engine):
+class FluidEngine(VectorisedEngine):
     """N flows through queues with loss synchronisation."""
 
     name = "fluid"
-    vectorised = True
     supported_features = (
         frozenset({features.STARTS, features.STOPS, features.SEVERAL_LINKS, features.ROUTED})
         | {features.congestion(name) for name in _core.FLUID_LAWS}

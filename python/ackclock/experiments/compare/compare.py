@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from ackclock import engines as offered
-from ackclock import metrics
+from ackclock import metrics, repr_format
 from ackclock.dataset import Dataset, pandas
 from ackclock.engines.engine import Engine, Progress, no_progress
 from ackclock.errors import InputError, Unsupported, UnsupportedError
@@ -63,14 +63,21 @@ class Comparison:
         return pandas.frame(self.table)
 
     def __repr__(self) -> str:
-        from ackclock.experiments.compare import reprs
-
-        return reprs.lines(self)
+        runs = "; ".join(f"{name}: {repr_format.counted(len(data.runs), 'run')}" for name, data in self.data.items())
+        note = "differences are to the first"
+        if self.unsupported:
+            note = f"cannot run it: {repr_format.listed(self.unsupported)}"
+        return repr_format.lines(f'Comparison "{self.name}": {repr_format.listed(self.engines)}', runs, note)
 
     def _repr_html_(self) -> str:
-        from ackclock.experiments.compare import reprs
-
-        return reprs.html(self)
+        """Return HTML for a notebook: the main metrics by engine."""
+        heading, *others = repr(self).split("\n")
+        rows = [
+            [METRICS[name].label, *map(_html_cell, metric.iter_rows(named=True))]
+            for name in metrics.main("table")
+            if (metric := self.table.filter(metric=name)).height
+        ]
+        return repr_format.html(heading, others, ["metric", *self.engines], rows)
 
     @property
     def runs(self) -> pl.DataFrame:
@@ -114,6 +121,12 @@ def _row(name: str, sample: Sample, first: Sample) -> tuple[Any, ...]:
     apart = None if sample is first else difference(first, sample)
     away = (apart.mean, apart.ci95_low, apart.ci95_high) if apart else (None, None, None)
     return mean.n, mean.mean, mean.ci95_low, mean.ci95_high, *away
+
+
+def _html_cell(row: Mapping[str, Any]) -> str:
+    from ackclock.figures import numbers
+
+    return numbers.estimate(row["mean"], row["ci95_low"], row["ci95_high"], METRICS[row["metric"]].unit)
 
 
 @checked(

@@ -10,6 +10,7 @@ from typing import TypeAlias
 from ackclock import engines, metrics
 from ackclock.errors import UnsupportedError
 from ackclock.experiments import phase_effects, runner
+from ackclock.experiments.executors import Executor
 from ackclock.experiments.search.hypothesis_test import UNDECIDED, Judgement, verdicts
 from ackclock.experiments.search.spec import Question
 from ackclock.metrics.metric import Value
@@ -36,6 +37,7 @@ class Evaluator:
     question: Question
     runs: Runs = field(default_factory=dict)
     jobs: int | None = None
+    executor: Executor | None = None
     until_s: float | None = None
     guesses: bool = False
     report: Callable[[], object] = lambda: None
@@ -72,7 +74,8 @@ class Evaluator:
         return rows
 
     def _run(self, number: int, seeds: Iterable[int]) -> Iterable[Row]:
-        data = runner.run(self.question.plan(number), self.question.engine, seeds, jobs=self.jobs)
+        plan, engine = self.question.plan(number), self.question.engine
+        data = runner.run(plan, engine, seeds, jobs=self.jobs, executor=self.executor)
         names = self.question.metrics
         rows = [{name: _number(metrics.value(view, name)) for name in names} for view in metrics.runs(data)]
         self.done += len(rows)

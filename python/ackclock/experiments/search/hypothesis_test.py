@@ -21,7 +21,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ackclock.errors import InputError
-from ackclock.experiments.search.constraints import Constraint
+from ackclock.experiments.search.criteria import Constraint
 from ackclock.metrics import METRICS
 from ackclock.metrics.summary import student_tail
 

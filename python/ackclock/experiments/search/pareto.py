@@ -13,9 +13,9 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
+from ackclock.experiments.search.criteria import Objective
 from ackclock.experiments.search.evaluator import Evaluator, Row
 from ackclock.experiments.search.hypothesis_test import chance
-from ackclock.experiments.search.objectives import Objective
 from ackclock.figures.sweep_summary import MIN_DIFFERENCE
 
 #: For each goal what it says of each run, the smaller the better; None if it does not know it.

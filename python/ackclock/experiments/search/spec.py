@@ -13,9 +13,8 @@ from ackclock.errors import InputError, Problem, ScenarioError
 from ackclock.experiments import phase_effects
 from ackclock.experiments.search.bisection import COARSE, max_evaluations, max_refined_evaluations
 from ackclock.experiments.search.candidates import MOST_CANDIDATES, Vary
-from ackclock.experiments.search.constraints import Constraint
+from ackclock.experiments.search.criteria import Constraint, Objective
 from ackclock.experiments.search.hypothesis_test import RISK, SAMPLE_SIZES
-from ackclock.experiments.search.objectives import Objective
 from ackclock.metrics import main
 from ackclock.plan import Plan
 from ackclock.scenario.planning import Loaded, Point

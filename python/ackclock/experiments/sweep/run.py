@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import random
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ackclock import engines
 from ackclock.dataset import folders
 from ackclock.engines.engine import Progress, no_progress
 from ackclock.errors import InputError
+from ackclock.experiments import cluster as clusters
 from ackclock.experiments import runner
-from ackclock.experiments.cluster.target import Place, place
-from ackclock.experiments.cost import Cost, cost
-from ackclock.experiments.sweep import check, designs, executor, perturbed, result, shards, weights
+from ackclock.experiments.cluster import Target
+from ackclock.experiments.sweep import designs, executor, perturbed, result, shards
 from ackclock.experiments.sweep import spec as orders
 from ackclock.experiments.sweep.folder import Parts
 from ackclock.experiments.sweep.result import Sweep
-from ackclock.experiments.sweep.runs import GOLDEN, Runs
+from ackclock.experiments.sweep.runs import Runs
 from ackclock.experiments.sweep.spec import SweepSpec
 from ackclock.input import arguments
 from ackclock.input.arguments import checked, optional, several
@@ -25,6 +27,9 @@ from ackclock.plan import Plan
 from ackclock.scenario import coerce
 from ackclock.scenario.coerce import Accepted, taken
 from ackclock.scenario.planning import Loaded
+
+if TYPE_CHECKING:
+    from ackclock.experiments.pilot import Forecast
 
 
 @checked(
@@ -78,8 +83,8 @@ def sweep(  # noqa: PLR0913 (all but the first have defaults)
         command: the command recorded in the manifest.
 
     Raises:
-        ScenarioError: the mistakes of all points. Of more than 3,000 points, some are checked before anything runs
-            (`ackclock.scenario.covering_array`), the others in the first minutes; what was done before is kept.
+        ScenarioError: the mistakes of all points. Of more than 3,000 points, a sample is checked before anything
+            runs, each other one when it is its turn; what was done before is kept.
         UnsupportedError: the engine cannot model something at some point.
         InputError: an unknown engine or metric, no metric at all, invalid seeds, or a folder that holds
             something else.
@@ -98,12 +103,12 @@ def sweep(  # noqa: PLR0913 (all but the first have defaults)
         design=design,
         perturb=perturb,
     )
-    there = place(scheduler, cluster)
-    return replace(job, jobs=jobs, restart=restart, command=command, place=there).perform(progress)
+    target = clusters.target(scheduler, cluster)
+    return replace(job, jobs=jobs, restart=restart, command=command, target=target).perform(progress)
 
 
-#: The cost of a sweep is told from so many points; multiples of the golden ratio lie evenly (H. Weyl 1916).
-MAX_COSTED = 200
+#: Number of points that have pilots for a forecast.
+MAX_PILOTS = 16
 
 
 @dataclass(frozen=True)
@@ -117,7 +122,7 @@ class Job:
     jobs: int | None = None
     restart: bool = False
     command: str = ""
-    place: Place | None = None
+    target: Target | None = None
     perturbed: Job | None = None
 
     @property
@@ -131,17 +136,18 @@ class Job:
         return list(self.runs.points)
 
     def checked_plans(self) -> list[Plan]:
-        """The plans of the points that are looked at before anything runs."""
-        return [point.plan for point in self.loaded.points(self.loaded.covering())]
+        """Return the plans of the points that are checked before anything runs."""
+        return [point.plan for point in self.loaded.points(self.loaded.sample())]
 
-    def costs(self) -> Iterator[tuple[Cost, int]]:
-        """Yield the cost of a run at some points, spread over the sweep, and how many runs each represents."""
-        count = self.loaded.count
-        chosen = range(count) if count <= MAX_COSTED else [int(count * (k * GOLDEN % 1)) for k in range(MAX_COSTED)]
-        for done, number in enumerate(chosen):
-            found = cost(self.loaded.point(number).plan, self.spec.engine)
-            runs = len(self.runs) * (done + 1) // len(chosen) - len(self.runs) * done // len(chosen)
-            yield found.in_sweep(samples=self.spec.samples), runs if self.perturbed is None else 2 * runs
+    def forecast(self) -> Forecast:
+        """Estimate the sweep from pilots at some of its points."""
+        from ackclock.experiments import pilot
+
+        points = self.points
+        numbers = random.Random(0).sample(points, min(MAX_PILOTS, len(points)))
+        plans = (self.loaded.point(number).plan for number in numbers)
+        runs = len(self.runs) * (1 if self.perturbed is None else 2)
+        return pilot.of_sweep(plans, self.spec.engine, runs, self.jobs, self.spec.tables)
 
     def perform(self, progress: Progress = no_progress) -> Sweep:
         """Runs what is left. `progress` is called with the share of the work that is done."""
@@ -155,7 +161,7 @@ class Job:
         if self.perturbed is None:
             return self._performed(folder, progress)
         done = self._performed(folder, lambda share: progress(share / 2))
-        twin = replace(self.perturbed, jobs=self.jobs, restart=self.restart, command=self.command, place=self.place)
+        twin = replace(self.perturbed, jobs=self.jobs, restart=self.restart, command=self.command, target=self.target)
         other = twin._performed(perturbed.perturbed_folder(folder), lambda share: progress((1 + share) / 2))
         return perturbed.with_perturbed(done, other)
 
@@ -168,15 +174,20 @@ class Job:
             return result.finish(parts, self.loaded)
 
     def _run(self, left: Runs, parts: Parts, progress: Progress) -> None:
-        of_points, mixed = weights.of_points(self.loaded, self.spec.engine), left.mixed()
-        waiting = of_points[mixed.point_numbers]
-        there = 1.0 - waiting.sum() / of_points[self.runs.point_numbers].sum()
+        done = 1.0 - len(left) / len(self.runs)
         is_alone = engines.engine(self.spec.engine).exclusive(self.loaded.point(0).plan)
-        if is_alone and self.place is not None:
-            raise InputError(f"{self.place.option}: found a testbed, whose hosts have one network; expected it without")
-        tasks = executor.Tasks(mixed, waiting, 1 if is_alone else self.jobs or runner.cores())
-        with check.checking(self.loaded, self.spec, left, progress) as tell:
-            executor.run_all(self.spec, tasks, parts, lambda share: tell(there + share * (1.0 - there)), self.place)
+        if is_alone and self.target is not None:
+            raise InputError(
+                f"{self.target.option}: found a testbed, whose hosts have one network; expected it without"
+            )
+        executor.run_all(
+            self.spec,
+            left.mixed(),
+            parts,
+            lambda share: progress(done + share * (1.0 - done)),
+            jobs=1 if is_alone else self.jobs or runner.cores(),
+            target=self.target,
+        )
 
 
 @checked(

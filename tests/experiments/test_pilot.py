@@ -1,0 +1,82 @@
+"""Estimates from pilots, and their words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import ackclock as ac
+from ackclock.experiments import pilot
+from ackclock.experiments.pilot import Estimate, Forecast
+
+SCENARIO = """
+duration = "60s"
+seeds = [1, 2, 3]
+[network]
+topology = "dumbbell"
+rate = "10Mbit"
+rtt = "20ms"
+queue = { discipline = "pfifo", limit = "1bdp" }
+[[flows]]
+congestion = "cubic"
+start = { jitter = "1s" }
+"""
+
+
+def test_a_pilot_is_continued_to_the_whole_run(monkeypatch):
+    """A run that takes 0.1 s at first and 1 s for each second: its last two pilots are of 0.5 and 1.9 s."""
+    lengths_s = []
+
+    def measured(plan, engine, tables):
+        lengths_s.append(plan.duration_s)
+        return Estimate(0.1 + plan.duration_s, 1000 + 50 * plan.duration_s)
+
+    monkeypatch.setattr(pilot, "_measured", measured)
+    found = pilot.pilot(ac.loads(SCENARIO).plan(), "packet")
+    assert lengths_s == [60 / 512, 60 / 128]
+    assert found == pytest.approx((60.1, 4000))
+
+
+def test_all_runs_share_the_cores(monkeypatch):
+    monkeypatch.setattr(pilot, "pilot", lambda plan, engine: Estimate(10.0, 1e6))
+    plan = ac.loads(SCENARIO).plan()
+    found = pilot.of_runs([(plan, "packet"), (plan, "fluid")], 2, report=False)
+    assert found == Forecast(6, 2, 60.0, 30.0, 6e6)
+    assert pilot.of_runs([(plan, "packet")], 16, report=False).wall_s == 10.0
+
+
+def test_an_engine_outside_this_process_has_no_estimate():
+    plan = ac.loads(SCENARIO).plan()
+    found = pilot.of_runs([(plan, "packet"), (plan, "ns2")], 2, report=True)
+    assert (found.runs, found.wall_s, found.bytes) == (6, None, None)
+    assert str(found) == "6 runs on 2 cores; no estimate for this engine"
+    assert found.shortage(Path()) is None
+
+
+def test_a_sweep_is_estimated_from_some_of_its_points():
+    loaded = ac.loads(SCENARIO + '[sweep]\n"network.rtt" = ["10ms", "20ms"]\n')
+    found = pilot.of_sweep((point.plan for point in loaded.points()), "fluid", 6, 2, ["flows", "links"])
+    assert (found.runs, found.jobs) == (6, 2)
+    assert 0 < found.wall_s < found.cpu_s < 60
+    assert 1e3 < found.bytes < 1e6
+
+
+def test_text_of_a_forecast():
+    found = Forecast(200, 2, 9600.0, 4800.0, 2.1e7)
+    assert str(found) == "about 1 h 20 min of work on 2 cores (200 runs), about 21 MB on disk"
+    tiny = Forecast(1, 1, 0.1, 0.1, 999)
+    assert str(tiny) == "less than a second of work on 1 core (1 run), about 999 B on disk"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(5, "5 s"), (65, "1 min 5 s"), (3600, "1 h"), (86_400, "1 day"), (277_200, "3 days 5 h")]
+)
+def test_a_duration_has_two_numbers_at_most(seconds, text):
+    assert pilot.duration(seconds) == text
+
+
+def test_too_little_room_is_a_warning(tmp_path):
+    found = Forecast(1, 1, 1.0, 1.0, 1e18)
+    assert "about 1000000 TB will be written, and" in found.shortage(tmp_path / "new" / "folder")
+    assert Forecast(1, 1, 1.0, 1.0, 1.0).shortage(tmp_path) is None
