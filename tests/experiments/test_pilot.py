@@ -9,6 +9,8 @@ import pytest
 import ackclock as ac
 from ackclock.experiments import pilot
 from ackclock.experiments.pilot import Estimate, Forecast
+from ackclock.experiments.runner import cores
+from ackclock.experiments.sweep.run import prepare
 
 SCENARIO = """
 duration = "60s"
@@ -24,22 +26,34 @@ start = { jitter = "1s" }
 """
 
 
+class Clock:
+    """A process whose CPU time is what the work says: 0.1 s, and 1 s for each simulated second."""
+
+    now_s = 0.0
+
+    def run(self, plan, seed):
+        self.now_s += 0.1 + plan.duration_s
+        return plan
+
+
 def test_a_pilot_is_continued_to_the_whole_run(monkeypatch):
-    """A run that takes 0.1 s at first and 1 s for each second: its last two pilots are of 0.5 and 1.9 s."""
-    lengths_s = []
+    """Pilots of 0.12 and 0.94 s are enough for a run of 60 s."""
+    clock, lengths_s = Clock(), []
+    monkeypatch.setattr(pilot.time, "process_time", lambda: clock.now_s)
+    monkeypatch.setattr(pilot.engines, "engine", lambda name: clock)
+    monkeypatch.setattr(pilot.engines, "resolve_inputs", lambda engine, plan: plan)
 
-    def measured(plan, engine, tables):
+    def finish(plan) -> float:
         lengths_s.append(plan.duration_s)
-        return Estimate(0.1 + plan.duration_s, 1000 + 50 * plan.duration_s)
+        return 1000 + 50 * plan.duration_s
 
-    monkeypatch.setattr(pilot, "_measured", measured)
-    found = pilot.pilot(ac.loads(SCENARIO).plan(), "packet")
-    assert lengths_s == [60 / 512, 60 / 128]
+    found = pilot.pilot(ac.loads(SCENARIO).plan(), "packet", finish)
+    assert lengths_s == [60 / 512, 60 / 64]
     assert found == pytest.approx((60.1, 4000))
 
 
 def test_all_runs_share_the_cores(monkeypatch):
-    monkeypatch.setattr(pilot, "pilot", lambda plan, engine: Estimate(10.0, 1e6))
+    monkeypatch.setattr(pilot, "pilot", lambda plan, engine, finish: Estimate(10.0, 1e6))
     plan = ac.loads(SCENARIO).plan()
     found = pilot.of_runs([(plan, "packet"), (plan, "fluid")], 2, report=False)
     assert found == Forecast(6, 2, 60.0, 30.0, 6e6)
@@ -55,11 +69,11 @@ def test_an_engine_outside_this_process_has_no_estimate():
 
 
 def test_a_sweep_is_estimated_from_some_of_its_points():
-    loaded = ac.loads(SCENARIO + '[sweep]\n"network.rtt" = ["10ms", "20ms"]\n')
-    found = pilot.of_sweep((point.plan for point in loaded.points()), "fluid", 6, 2, ["flows", "links"])
-    assert (found.runs, found.jobs) == (6, 2)
-    assert 0 < found.wall_s < found.cpu_s < 60
-    assert 1e3 < found.bytes < 1e6
+    job = prepare(ac.loads(SCENARIO + '[sweep]\n"network.rtt" = ["10ms", "20ms"]\n'), "fluid")
+    found = job.forecast()
+    assert (found.runs, found.jobs) == (6, min(6, cores()))
+    assert 0 < found.wall_s <= found.cpu_s < 60
+    assert 100 < found.bytes < 1e6
 
 
 def test_text_of_a_forecast():

@@ -10,23 +10,23 @@ from __future__ import annotations
 import math
 import shutil
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ackclock import engines
-from ackclock.dataset import folders
-from ackclock.engines.engine import RunOptions
+from ackclock import engines, metrics
+from ackclock.dataset import Dataset, folders
 from ackclock.errors import AckclockError
 from ackclock.experiments.runner import cores, shortened
+from ackclock.experiments.sweep.spec import SweepSpec
 from ackclock.plan import Plan
 
 #: Engines that compute in this process. The others start programs, boot guests or use real hosts: they have no pilot.
 PILOTED = ("packet", "fluid", "meanfield", "theory")
 
 #: Factors by which pilots are shorter than the run, one after another until one takes `ENOUGH_S` of CPU time.
-FACTORS, ENOUGH_S = (512, 128, 32, 16), 0.25
+FACTORS, ENOUGH_S = (512, 64, 8, 2), 0.25
 
 #: No further points of a sweep have pilots after this time, in seconds.
 BUDGET_S = 2.0
@@ -81,35 +81,47 @@ class Forecast:
 def of_runs(pairs: Sequence[tuple[Plan, str]], jobs: int | None, *, report: bool) -> Forecast:
     """Estimate plans, each with an engine and all its seeds, and a report for each."""
     counts = [len(plan.seeds) if engines.engine(engine).is_stochastic(plan) else 1 for plan, engine in pairs]
-    found = [pilot(plan, engine) for plan, engine in pairs]
+    found = [pilot(plan, engine, _written_bytes) for plan, engine in pairs]
     return _total(list(zip(found, counts, strict=True)), jobs, REPORT_BYTES * len(pairs) if report else 0.0)
 
 
-def of_sweep(plans: Iterable[Plan], engine: str, runs: int, jobs: int | None, tables: Sequence[str]) -> Forecast:
-    """Estimate a sweep of so many runs that keeps some tables, from plans of points that stand for all."""
+def of_sweep(plans: Iterable[Plan], order: SweepSpec, runs: int, jobs: int | None) -> Forecast:
+    """Estimate a sweep of so many runs from plans of points that stand for all."""
+
+    def keep(data: Dataset) -> float:
+        """Return the bytes in memory of what a sweep keeps, which are more than on disk."""
+        for view in metrics.runs(data):
+            for name in order.metrics:
+                metrics.value(view, name)
+        return sum(data.frame(table).estimated_size() for table in order.tables)
+
     begun_s = time.monotonic()
     found: list[Estimate | None] = []
     for plan in plans:
-        found.append(pilot(plan, engine, tables))
+        found.append(pilot(plan, order.engine, keep))
         if found[-1] is None or time.monotonic() - begun_s > BUDGET_S:
             break
     return _total([(each, runs / len(found)) for each in found], jobs, 0.0)
 
 
-def pilot(plan: Plan, engine: str, tables: Sequence[str] | None = None) -> Estimate | None:
-    """Estimate one run of a plan with its first seed, whose result has all tables, or some.
+def pilot(plan: Plan, engine: str, finish: Callable[[Dataset], float]) -> Estimate | None:
+    """Estimate one run of a plan with its first seed. `finish` does with a result what follows; returns its bytes.
 
     Return None for an engine without pilots, or if the pilot fails, as for lack of a result that the plan needs.
     """
     if engine not in PILOTED:
         return None
+    chosen = engines.engine(engine)
     lengths, measured = [0.0], [Estimate(0.0, 0.0)]
     for factor in FACTORS:
-        lengths.append(1.0 / factor)
+        begun_s = time.process_time()
         try:
-            measured.append(_measured(shortened(plan, factor), engine, tables))
+            short = engines.resolve_inputs(chosen, shortened(plan, factor))
+            size = finish(chosen.run(short, plan.seeds[0]))
         except AckclockError:
             return None
+        lengths.append(1.0 / factor)
+        measured.append(Estimate(time.process_time() - begun_s, size))
         if measured[-1].cpu_s > ENOUGH_S:
             break
     step = (1.0 - lengths[-1]) / (lengths[-1] - lengths[-2])
@@ -117,16 +129,10 @@ def pilot(plan: Plan, engine: str, tables: Sequence[str] | None = None) -> Estim
     return Estimate(cpu_s + max(0.0, cpu_s - before_s) * step, size + max(0.0, size - before_bytes) * step)
 
 
-def _measured(plan: Plan, engine: str, tables: Sequence[str] | None) -> Estimate:
+def _written_bytes(data: Dataset) -> float:
     with folders.temporary_folder() as place:
-        begun_s = time.process_time()
-        chosen = engines.engine(engine)
-        data = chosen.run(engines.resolve_inputs(chosen, plan), plan.seeds[0], RunOptions(samples=tables is None))
-        data = data if tables is None else data.only(tables)
         data.write(place / "result")
-        cpu_s = time.process_time() - begun_s
-        files = place.rglob("*" if tables is None else "*.parquet")  # a sweep has one manifest for all runs
-        return Estimate(cpu_s, sum(path.stat().st_size for path in files if path.is_file()))
+        return sum(path.stat().st_size for path in place.rglob("*") if path.is_file())
 
 
 def _total(estimates: Sequence[tuple[Estimate | None, float]], jobs: int | None, extra_bytes: float) -> Forecast:

@@ -13,16 +13,17 @@ from ackclock.dataset import folders
 from ackclock.engines.engine import Progress, no_progress
 from ackclock.errors import InputError
 from ackclock.experiments import cluster as clusters
-from ackclock.experiments import runner
+from ackclock.experiments import phase_effects, runner
 from ackclock.experiments.cluster import Target
-from ackclock.experiments.sweep import designs, executor, perturbed, result, shards
+from ackclock.experiments.sweep import designs, executor, result, shards
 from ackclock.experiments.sweep import spec as orders
-from ackclock.experiments.sweep.folder import Parts
+from ackclock.experiments.sweep.folder import Parts, extend_manifest
 from ackclock.experiments.sweep.result import Sweep
 from ackclock.experiments.sweep.runs import Runs
 from ackclock.experiments.sweep.spec import SweepSpec
 from ackclock.input import arguments
 from ackclock.input.arguments import checked, optional, several
+from ackclock.metrics.protocols import PHASE
 from ackclock.plan import Plan
 from ackclock.scenario import coerce
 from ackclock.scenario.coerce import Accepted, taken
@@ -147,7 +148,7 @@ class Job:
         numbers = random.Random(0).sample(points, min(MAX_PILOTS, len(points)))
         plans = (self.loaded.point(number).plan for number in numbers)
         runs = len(self.runs) * (1 if self.perturbed is None else 2)
-        return pilot.of_sweep(plans, self.spec.engine, runs, self.jobs, self.spec.tables)
+        return pilot.of_sweep(plans, self.spec, runs, self.jobs)
 
     def perform(self, progress: Progress = no_progress) -> Sweep:
         """Runs what is left. `progress` is called with the share of the work that is done."""
@@ -162,8 +163,15 @@ class Job:
             return self._performed(folder, progress)
         done = self._performed(folder, lambda share: progress(share / 2))
         twin = replace(self.perturbed, jobs=self.jobs, restart=self.restart, command=self.command, target=self.target)
-        other = twin._performed(perturbed.perturbed_folder(folder), lambda share: progress((1 + share) / 2))
-        return perturbed.with_perturbed(done, other)
+        other_folder = folder.with_name(f"{folder.name}-twin")
+        other = twin._performed(other_folder, lambda share: progress((1 + share) / 2))
+        noisy = {point["point"]: point["summary"] for point in other.points}
+        effects = {
+            str(point["point"]): phase_effects.compared(point["summary"], noisy[point["point"]])
+            for point in done.points
+        }
+        extend_manifest(done.folder, {PHASE: effects})
+        return replace(result.read(done.folder), keep=done.keep)
 
     def _performed(self, folder: Path, progress: Progress) -> Sweep:
         with Parts(folder, self.spec, command=self.command, restart=self.restart) as parts:
@@ -241,6 +249,6 @@ def prepare(  # noqa: PLR0913 (all but the first have defaults)
     place = None if out is None else Path(out)
     twin = None
     if perturb:
-        noisy = perturbed.order(order)
+        noisy = orders.perturbed(order)
         twin = Job(scenario, noisy, orders.runs(scenario, noisy, lambda share: progress(share / 2)), None)
     return Job(scenario, order, orders.runs(scenario, order, progress), place, perturbed=twin)

@@ -18,7 +18,7 @@ from ackclock.experiments.sweep import designs, shards
 from ackclock.experiments.sweep.runs import Runs
 from ackclock.experiments.sweep.shards import Shard
 from ackclock.input.fields import nearest, shown
-from ackclock.metrics import METRICS, full_name
+from ackclock.metrics import METRICS, full_name, main
 from ackclock.plan import Plan
 from ackclock.scenario import planning
 from ackclock.scenario.planning import Loaded, Point
@@ -94,6 +94,15 @@ class SweepSpec:
             user_module.bring(user_module.Module(**self.module))
         loaded = planning.loads(self.text, self.name).only(self.where).on(self.kernel, self.ssh_config)
         return replace(loaded, module=self.module)
+
+
+def perturbed(order: SweepSpec) -> SweepSpec:
+    """Return the spec of the perturbed runs. Raises `InputError` for a part of a sweep, or unsuitable metrics."""
+    if order.shard is not None:
+        raise InputError("--perturb: found --shard beside it; expected the whole sweep")
+    if not set(order.metrics) & set(main("table")):
+        raise InputError(f"--perturb: found none of the main metrics; expected one of {', '.join(main('table'))}")
+    return replace(order, perturbed=True)
 
 
 def chosen_metrics(names: Iterable[str] | None) -> tuple[str, ...]:
