@@ -36,7 +36,7 @@ class Clock:
         return plan
 
 
-def test_a_pilot_is_continued_to_the_whole_run(monkeypatch):
+def test_a_pilot_is_extrapolated_to_the_full_run(monkeypatch):
     """Pilots of 0.12 and 0.94 s are enough for a run of 60 s."""
     clock, lengths_s = Clock(), []
     monkeypatch.setattr(pilot.time, "process_time", lambda: clock.now_s)
@@ -86,7 +86,7 @@ def test_text_of_a_forecast():
 @pytest.mark.parametrize(
     ("seconds", "text"), [(5, "5 s"), (65, "1 min 5 s"), (3600, "1 h"), (86_400, "1 day"), (277_200, "3 days 5 h")]
 )
-def test_a_duration_has_two_numbers_at_most(seconds, text):
+def test_a_duration_has_no_more_than_two_numbers(seconds, text):
     assert pilot.duration(seconds) == text
 
 

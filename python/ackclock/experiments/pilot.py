@@ -19,7 +19,6 @@ from ackclock import engines, metrics
 from ackclock.dataset import Dataset, folders
 from ackclock.errors import AckclockError
 from ackclock.experiments.runner import cores, shortened
-from ackclock.experiments.sweep.spec import SweepSpec
 from ackclock.plan import Plan
 
 #: Engines that compute in this process. The others start programs, boot guests or use real hosts: they have no pilot.
@@ -85,20 +84,22 @@ def of_runs(pairs: Sequence[tuple[Plan, str]], jobs: int | None, *, report: bool
     return _total(list(zip(found, counts, strict=True)), jobs, REPORT_BYTES * len(pairs) if report else 0.0)
 
 
-def of_sweep(plans: Iterable[Plan], order: SweepSpec, runs: int, jobs: int | None) -> Forecast:
-    """Estimate a sweep of so many runs from plans of points that stand for all."""
+def of_sweep(
+    pairs: Iterable[tuple[Plan, str]], runs: int, jobs: int | None, *, names: Sequence[str], tables: Sequence[str]
+) -> Forecast:
+    """Estimate a sweep of so many runs, with metrics by name and some tables, from a sample of its points."""
 
     def keep(data: Dataset) -> float:
         """Return the bytes in memory of what a sweep keeps, which are more than on disk."""
         for view in metrics.runs(data):
-            for name in order.metrics:
+            for name in names:
                 metrics.value(view, name)
-        return sum(data.frame(table).estimated_size() for table in order.tables)
+        return sum(data.frame(table).estimated_size() for table in tables)
 
     begun_s = time.monotonic()
     found: list[Estimate | None] = []
-    for plan in plans:
-        found.append(pilot(plan, order.engine, keep))
+    for plan, engine in pairs:
+        found.append(pilot(plan, engine, keep))
         if found[-1] is None or time.monotonic() - begun_s > BUDGET_S:
             break
     return _total([(each, runs / len(found)) for each in found], jobs, 0.0)

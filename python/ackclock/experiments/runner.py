@@ -1,4 +1,4 @@
-"""Runs a plan with each of its seeds, several at a time, and puts the results together in the order of the seeds."""
+"""Run a plan with each of its seeds, several at a time, and join the results in the order of the seeds."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def run(
     command: str = "",
     executor: Executor | None = None,
 ) -> Dataset:
-    """Runs the plan once for each seed and returns all runs as one dataset.
+    """Run the plan once for each seed and return all runs as one dataset.
 
     Values that the plan takes from other results are measured first. A deterministic engine runs once, with the first
     seed: all seeds have the same result.

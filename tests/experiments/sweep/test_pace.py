@@ -8,8 +8,9 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from rich.console import Console
 
-from ackclock.cli.terminal.progress import TimeLeft
+from ackclock.cli.terminal.progress import bar
 from ackclock.experiments.sweep import executor
 from ackclock.experiments.sweep.runs import Runs
 
@@ -35,13 +36,13 @@ def estimate_at_a_tenth(run_s: np.ndarray, jobs: int) -> float:
     """Return the total time estimated after a tenth of it, relative to the actual one."""
     moments = [*completions(run_s, jobs)]
     end_s, now = moments[-1][0], [0.0]
-    left = TimeLeft(lambda: now[0])
+    shown = bar(Console(quiet=True), lambda: now[0])
+    task = shown.add_task("", total=1.0)
     for now[0], share in moments:
-        left.update(share)
+        shown.update(task, completed=share)
         if now[0] >= end_s / 10:
             break
-    assert left.left_s is not None
-    return (now[0] + left.left_s) / end_s
+    return (now[0] + shown.tasks[0].time_remaining) / end_s
 
 
 RIGHT = pytest.approx(1.0, abs=0.2)
@@ -70,16 +71,12 @@ def test_each_stretch_of_a_sweep_is_a_sample_of_all_of_it():
     assert changes < 800  # a point's runs stay together: 500 points, 200 blocks
 
 
-def test_the_time_left_is_nobodys_guess_before_the_second_word():
+def test_the_time_left_is_unknown_before_the_second_update():
     now = [0.0]
-    left = TimeLeft(lambda: now[0])
-    assert str(left) == "-:--:--"
-    left.update(0.5)  # as much was there before
-    assert left.left_s is None
+    shown = bar(Console(quiet=True), lambda: now[0])
+    task = shown.add_task("", total=1.0)
+    shown.update(task, completed=0.5)  # as much was there before
+    assert shown.tasks[0].time_remaining is None
     now[0] = 10.0
-    left.update(0.6)
-    assert left.left_s == pytest.approx(40.0)
-    now[0] = 15.0
-    left.update(0.6)
-    assert left.left_s == pytest.approx(35.0)
-    assert str(left) == "0:00:35"
+    shown.update(task, completed=0.6)
+    assert shown.tasks[0].time_remaining == pytest.approx(40, abs=1)

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from ackclock.cli.terminal import tables
 from ackclock.cli.terminal.progress import progress
 from ackclock.errors import InputError
 from ackclock.experiments.executors import Executor
@@ -39,7 +40,7 @@ class Settings:
     @property
     def console(self) -> Console:
         """The console for people: standard error if JSON is on standard output."""
-        return Console(emoji=False, highlight=False, stderr=self.as_json)
+        return tables.console(err=self.as_json)
 
     def current_results(self, entries: Sequence[Entry]) -> dict[str, Result]:
         """Return the results of entries that are up to date, by their names."""
@@ -133,9 +134,7 @@ def _run_ablation(entry: Entry, of: Sequence[Ablation], folder: Path, settings: 
 
 def print_entries(entries: Sequence[Entry]) -> None:
     """Print for each entry its id, title and last verdict at full scale, and the verdicts of its interpretations."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("id", "title", "verdict"):
-        table.add_column(heading)
+    table = tables.table("id", "title", "verdict", left=3)
     for entry in entries:
         last = Result.last(entry.folder / runner.TABLE, entry.id)
         table.add_row(entry.id, Text(entry.title), _verdict(last.verdict if last.rows else "not run yet"))
@@ -143,7 +142,7 @@ def print_entries(entries: Sequence[Entry]) -> None:
             table.add_row(
                 "", Text(f"  interpretation: {reading.name}"), Text(page.outcome(entry, last, reading.name)[0])
             )
-    console = Console(emoji=False, highlight=False)
+    console = tables.console()
     console.print(table)
     console.print("\nackclock reproduce ID runs one.")
 
@@ -182,9 +181,8 @@ def _print_ablations(entry: Entry, result: Result, ablation: Result, console: Co
         if not rows:
             continue
         console.print(Text.assemble("\n", (each.name, "bold"), f": {each.description}"))
-        table = Table(box=None, padding=(0, 2, 0, 0), header_style="")
-        for heading in ("", "engine", "baseline", "with the change", "verdict"):
-            table.add_column(heading)
+        headings = ("", "engine", "baseline", "with the change", "verdict")
+        table = tables.table(*headings, left=5, padding=(0, 2, 0, 0), pad_edge=True, header_style="")
         for row in rows:
             what, _, *others = page.moved(entry, result, each.reading, row)
             table.add_row(*map(Text, (what, *others)))

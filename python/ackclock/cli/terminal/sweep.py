@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from ackclock import repr_format
+from ackclock.cli.terminal import tables
 from ackclock.experiments.search.grid import Grid
 from ackclock.experiments.sweep.result import Sweep
-from ackclock.figures import numbers, sweep_summary
+from ackclock.figures import sweep_summary
 from ackclock.figures.charts import values_of
 from ackclock.metrics import METRICS, main
 from ackclock.scenario.points import short_keys
@@ -29,12 +31,12 @@ def print_sweep(sweep: Sweep, grid: Grid | None = None, criteria: Sequence[str] 
     The table has as many of the main metrics as fit the terminal; metrics that were selected by name are all printed,
     in several tables if need be. The metrics that `grid` judges by (`criteria`) come first.
     """
-    console = Console(emoji=False, highlight=False)
+    console = tables.console()
     console.print(Text(sweep.name, style="bold"))
     points = sweep.points
     counts = {point["n"] for point in points}
-    each = _counted(max(counts), "run") if len(counts) == 1 else f"{min(counts)} to {max(counts)} runs"
-    console.print(f"{sweep.engine} engine, {_counted(len(points), 'point')}, {each} each")
+    each = repr_format.counted(max(counts), "run") if len(counts) == 1 else f"{min(counts)} to {max(counts)} runs"
+    console.print(f"{sweep.engine} engine, {repr_format.counted(len(points), 'point')}, {each} each")
     for line in sweep_summary.phases(sweep):
         console.print(line)
     names = list(dict.fromkeys([*criteria, *(_selected(sweep) or _columns(sweep, points))]))
@@ -43,7 +45,7 @@ def print_sweep(sweep: Sweep, grid: Grid | None = None, criteria: Sequence[str] 
         console.print(_table(sweep, points, shown, grid))
         names = names[len(shown) :] if _selected(sweep) else []
     if len(points) > MAX_ROWS:
-        console.print(f"… and {_counted(len(points) - MAX_ROWS, 'more point')}: see points.parquet")
+        console.print(f"… and {repr_format.counted(len(points) - MAX_ROWS, 'more point')}: see points.parquet")
 
 
 def _selected(sweep: Sweep) -> list[str]:
@@ -62,19 +64,15 @@ def _fitting(console: Console, names: list[str], table: Callable[[list[str]], Ta
 
 
 def _table(sweep: Sweep, points: list[dict[str, Any]], names: list[str], grid: Grid | None = None) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for key in short_keys(sweep.axes):
-        table.add_column(Text(key), justify="right")
-    for name in names:
-        table.add_column(METRICS[name].short or METRICS[name].label, justify="right")
+    headings = [METRICS[name].short or METRICS[name].label for name in names]
+    table = tables.table(*map(Text, short_keys(sweep.axes)), *headings, left=0)
     if grid:
         table.add_column("verdict")
     for index, point in enumerate(points[:MAX_ROWS]):
         texts = values_of(sweep, point)
         verdict = [_verdict(grid, index)] if grid else []
-        table.add_row(
-            *map(Text, texts), *(_cell(point["summary"][name], METRICS[name].unit) for name in names), *verdict
-        )
+        cells = [tables.estimate(point["summary"][name], METRICS[name].unit) for name in names]
+        table.add_row(*map(Text, texts), *cells, *verdict)
     return table
 
 
@@ -86,12 +84,3 @@ def _verdict(grid: Grid, index: int) -> str:
 def _columns(sweep: Sweep, points: list[dict[str, Any]]) -> list[str]:
     computed = [name for name in main("column") if name in sweep.metrics]
     return [name for name in computed if any(point["summary"][name]["n"] for point in points)][:MAX_COLUMNS]
-
-
-def _cell(summary: Mapping[str, Any], unit: str) -> str:
-    """Return `94.1 ± 0.2 Mb/s`; the mean if there is no interval."""
-    return numbers.estimate(summary["mean"], summary["ci95_low"], summary["ci95_high"], unit)
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"

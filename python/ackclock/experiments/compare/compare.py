@@ -1,4 +1,4 @@
-"""Runs a plan with several engines and sets their metrics side by side."""
+"""Run a plan with several engines and set their metrics side by side."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def compare(
     progress: Progress = no_progress,
     command: str = "",
 ) -> Comparison:
-    """Runs the plan with each engine, and says how their metrics differ from the first one's.
+    """Run the plan with each engine, and report how their metrics differ from the first one's.
 
     A deterministic engine runs once; one that cannot model something in the plan is left out, with its reasons.
 

@@ -1,4 +1,4 @@
-"""Runs settings, with the same seeds each (common random numbers), and judges them; what was run is not run again."""
+"""Run settings with the same seeds each (common random numbers), judge them, and keep the runs for other questions."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Evaluator:
     done: int = 0
 
     def evaluate(self, number: int) -> Judgement:
-        """Judges a setting, with more seeds as long as it is not decided. Raises `SpentError`."""
+        """Judge a setting, with more seeds as long as it is undecided. Raises `SpentError`."""
         if number not in self.verdicts:
             like = self.same.setdefault(self.question.plan(number).to_json(), number)
             self.verdicts[number] = self._judged(number) if like == number else self.verdicts[like]
@@ -90,14 +90,14 @@ class Evaluator:
 
 
 def check(question: Question, engine: str) -> None:
-    """Refuses a question that an engine cannot run, before anything runs. Raises `UnsupportedError`."""
+    """Raise `UnsupportedError` for a question that an engine cannot run."""
     for number in question.checked_first:
         if reasons := engines.unsupported(engines.engine(engine), question.plan(number)):
             raise UnsupportedError(reasons)
 
 
 def check_perturbed(question: Question) -> None:
-    """Refuses a question whose settings have no perturbed runs. Raises `InputError`, `UnsupportedError`."""
+    """Raise `InputError` or `UnsupportedError` for a question whose settings have no perturbed runs."""
     for number in question.checked_first:
         plan = question.plan(number)
         count = question.repeats if engines.engine(question.engine).is_stochastic(plan) else 1

@@ -44,7 +44,7 @@ class Grid:
 def judge(
     constraints: Sequence[Constraint], objectives: Sequence[Objective], runs: Sequence[Sequence[Row]], *, exact: bool
 ) -> Grid:
-    """Judges settings by their `runs`; `exact` says that a single run is all there is to know.
+    """Judge settings by their `runs`; `exact` says that a single run is all there is to know.
 
     Each setting has an equal part of the 5 % by which any of the verdicts may be wrong. Raises `InputError` for a
     metric that a run does not have.

@@ -51,7 +51,7 @@ class Judgement:
 def verdicts(
     constraints: Sequence[Constraint], values: Mapping[str, Sequence[float | None]], risk: float, *, exact: bool = False
 ) -> Judgement:
-    """Judges a setting by its runs: `values` of each metric, one a seed; `risk` is that of this look.
+    """Judge a setting by its runs: `values` of each metric, one a seed; `risk` is that of this look.
 
     A single run decides nothing, unless it is `exact`: of an engine that draws nothing for this setting. Raises
     `InputError` for a metric that a run does not have.

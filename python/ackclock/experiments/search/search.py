@@ -1,4 +1,4 @@
-"""Finds the setting that a question asks for."""
+"""Search for the setting that a question asks for."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def find(
     budget_s: float | None = None,
     tell: Callable[[SearchResult], object] = lambda _: None,
 ) -> SearchResult:
-    """Answers a question: the same one and seed give the same answer, however often it was interrupted.
+    """Answer a question: the same one and seed give the same answer, however often it was interrupted.
 
     Args:
         question: what is asked.
@@ -75,7 +75,7 @@ def find(
 def confirm(
     answer: SearchResult, engine: str, *, jobs: int | None = None, executor: Executor | None = None
 ) -> SearchResult:
-    """Asks another engine whether the best setting meets the needs that it can measure. Raises as `find`."""
+    """Check with another engine whether the best setting meets the constraints it can measure. Raises as `find`."""
     if answer.best is None:
         return answer
     question, begun_s = replace(answer.question, engine=engine, repeats=CONFIRMING), _cpu_s()

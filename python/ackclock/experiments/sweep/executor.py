@@ -1,4 +1,4 @@
-"""Runs what is left of a sweep: deals out tasks of several runs to an executor, and keeps what comes back."""
+"""Run what is left of a sweep: deal out tasks of several runs to an executor, and keep what comes back."""
 
 from __future__ import annotations
 

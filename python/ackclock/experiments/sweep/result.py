@@ -158,7 +158,7 @@ class Sweep:
 
 
 def finish(opened: Parts, loaded: planning.Loaded) -> Sweep:
-    """Writes the table of a sweep whose runs are all there, and returns the sweep."""
+    """Write the table of a sweep whose runs are all there, and return the sweep."""
     folder = opened.folder
     found = parts.scan(folder, RUNS, parts.read_manifest(folder).files).collect().sort("run")
     axes = loaded.sweep.axes if loaded.sweep else ()

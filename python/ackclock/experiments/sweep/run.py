@@ -1,4 +1,4 @@
-"""Runs a sweep, or what is left of it, into a folder."""
+"""Run a sweep, or what is left of it, into a folder."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import random
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ackclock import engines
 from ackclock.dataset import folders
 from ackclock.engines.engine import Progress, no_progress
 from ackclock.errors import InputError
 from ackclock.experiments import cluster as clusters
-from ackclock.experiments import phase_effects, runner
+from ackclock.experiments import phase_effects, pilot, runner
 from ackclock.experiments.cluster import Target
+from ackclock.experiments.pilot import Forecast
 from ackclock.experiments.sweep import designs, executor, result, shards
 from ackclock.experiments.sweep import spec as orders
 from ackclock.experiments.sweep.folder import Parts, extend_manifest
@@ -28,9 +28,6 @@ from ackclock.plan import Plan
 from ackclock.scenario import coerce
 from ackclock.scenario.coerce import Accepted, taken
 from ackclock.scenario.planning import Loaded
-
-if TYPE_CHECKING:
-    from ackclock.experiments.pilot import Forecast
 
 
 @checked(
@@ -60,7 +57,7 @@ def sweep(  # noqa: PLR0913 (all but the first have defaults)
     progress: Progress = no_progress,
     command: str = "",
 ) -> Sweep:
-    """Runs every point of the scenario's `[sweep]` with every seed, and returns the table of all runs.
+    """Run every point of the scenario's `[sweep]` with every seed, and return the table of all runs.
 
     Runs of this sweep that the folder `out` already has are not repeated, so the same call resumes an interrupted one.
     The runs are made in separate processes: in a script, call it under `if __name__ == "__main__":`.
@@ -142,16 +139,14 @@ class Job:
 
     def forecast(self) -> Forecast:
         """Estimate the sweep from pilots at some of its points."""
-        from ackclock.experiments import pilot
-
         points = self.points
         numbers = random.Random(0).sample(points, min(MAX_PILOTS, len(points)))
-        plans = (self.loaded.point(number).plan for number in numbers)
+        pairs = ((self.loaded.point(number).plan, self.spec.engine) for number in numbers)
         runs = len(self.runs) * (1 if self.perturbed is None else 2)
-        return pilot.of_sweep(plans, self.spec, runs, self.jobs)
+        return pilot.of_sweep(pairs, runs, self.jobs, names=self.spec.metrics, tables=self.spec.tables)
 
     def perform(self, progress: Progress = no_progress) -> Sweep:
-        """Runs what is left. `progress` is called with the share of the work that is done."""
+        """Run what is left. `progress` is called with the share of the runs that is done."""
         if self.out is not None:
             return self._checked(self.out, progress)
         own = folders.temporary_folder()
@@ -224,7 +219,7 @@ def prepare(  # noqa: PLR0913 (all but the first have defaults)
     perturb: bool = False,
     progress: Progress = no_progress,
 ) -> Job:
-    """Checks a sweep, up to `planning.MAX_CHECKED` points of it; runs nothing.
+    """Check a sweep, up to `planning.MAX_CHECKED` points of it; run nothing.
 
     Arguments and errors are those of `sweep`; `progress` is called with the share of the check that is done.
     """

@@ -29,12 +29,10 @@ from ackclock.plan import (
 from ackclock.scenario import points, scenario
 from ackclock.scenario.options import OPTIONS
 from ackclock.scenario.overrides import rewritten, without_file
-from ackclock.scenario.planning.changes import change_plans
-from ackclock.scenario.planning.flows import flow_plans
+from ackclock.scenario.planning.changes import change_plans, vantages
+from ackclock.scenario.planning.flows import flow_plans, spread
 from ackclock.scenario.planning.groups import datagram_group, group_plan
 from ackclock.scenario.planning.sizes import Sizes
-from ackclock.scenario.planning.spread import spread
-from ackclock.scenario.planning.vantages import vantages
 from ackclock.scenario.scenario import Scenario
 from ackclock.scenario.topology.network import Drawing, Hosts, Link, Way
 from ackclock.scenario.traces import OPPORTUNITY_BYTES, Traced, with_traces
