@@ -48,7 +48,7 @@ def test_a_pilot_is_extrapolated_to_the_full_run(monkeypatch):
         return 1000 + 50 * plan.duration_s
 
     found = pilot.pilot(ac.loads(SCENARIO).plan(), "packet", finish)
-    assert lengths_s == [60 / 512, 60 / 64]
+    assert lengths_s == [60 / 4096, 60 / 512, 60 / 64]
     assert found == pytest.approx((60.1, 4000))
 
 

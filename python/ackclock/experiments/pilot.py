@@ -7,7 +7,6 @@ Nothing but `--dry-run` needs one: no result and no order of runs depends on it.
 
 from __future__ import annotations
 
-import math
 import shutil
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -25,7 +24,7 @@ from ackclock.plan import Plan
 PILOTED = ("packet", "fluid", "meanfield", "theory")
 
 #: Factors by which pilots are shorter than the run, one after another until one takes `ENOUGH_S` of CPU time.
-FACTORS, ENOUGH_S = (512, 64, 8, 2), 0.25
+FACTORS, ENOUGH_S = (4096, 512, 64, 16, 4, 2), 0.25
 
 #: No further points of a sweep have pilots after this time, in seconds.
 BUDGET_S = 2.0
@@ -62,19 +61,22 @@ class Forecast:
 
     def shortage(self, folder: Path) -> str | None:
         """Return a sentence if the disk of `folder` has too little room."""
-        there = next((place for place in (folder, *folder.absolute().parents) if place.exists()), None)
-        free = math.inf if there is None else shutil.disk_usage(there).free
+        try:
+            there = next(place for place in (folder, *folder.absolute().parents) if place.exists())
+            free = shutil.disk_usage(there).free
+        except OSError:
+            return None
         if self.bytes is None or free >= self.bytes:
             return None
         return f"{folder}: about {amount(self.bytes)} will be written, and {amount(free)} are free"
 
     def __str__(self) -> str:
         runs = "1 run" if self.runs == 1 else f"{self.runs:,} runs"
-        cores = "1 core" if self.jobs == 1 else f"{self.jobs} cores"
+        on = "on 1 core" if self.jobs == 1 else f"on {self.jobs} cores"
         if self.wall_s is None or self.bytes is None:
-            return f"{runs} on {cores}; no estimate for this engine"
+            return f"{runs} {on}; no estimate for this engine"
         about = f"about {duration(self.wall_s)}" if self.wall_s >= 1 else "less than a second"
-        return f"{about} of work on {cores} ({runs}), about {amount(self.bytes)} on disk"
+        return f"{about} of work {on} ({runs}), about {amount(self.bytes)} on disk"
 
 
 def of_runs(pairs: Sequence[tuple[Plan, str]], jobs: int | None, *, report: bool) -> Forecast:
@@ -108,7 +110,7 @@ def of_sweep(
 def pilot(plan: Plan, engine: str, finish: Callable[[Dataset], float]) -> Estimate | None:
     """Estimate one run of a plan with its first seed. `finish` does with a result what follows; returns its bytes.
 
-    Return None for an engine without pilots, or if the pilot fails, as for lack of a result that the plan needs.
+    Return None for an engine without pilots, or if all pilots fail, as for lack of a result that the plan needs.
     """
     if engine not in PILOTED:
         return None
@@ -119,12 +121,14 @@ def pilot(plan: Plan, engine: str, finish: Callable[[Dataset], float]) -> Estima
         try:
             short = engines.resolve_inputs(chosen, shortened(plan, factor))
             size = finish(chosen.run(short, plan.seeds[0]))
-        except AckclockError:
-            return None
+        except (AckclockError, ValueError):  # as where nothing starts in so short a time
+            continue
         lengths.append(1.0 / factor)
         measured.append(Estimate(time.process_time() - begun_s, size))
         if measured[-1].cpu_s > ENOUGH_S:
             break
+    if len(measured) == 1:
+        return None
     step = (1.0 - lengths[-1]) / (lengths[-1] - lengths[-2])
     (before_s, before_bytes), (cpu_s, size) = measured[-2:]
     return Estimate(cpu_s + max(0.0, cpu_s - before_s) * step, size + max(0.0, size - before_bytes) * step)
