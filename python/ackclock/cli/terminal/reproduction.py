@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
@@ -59,6 +60,17 @@ class Settings:
         }
         return {name: result for name, result in results.items() if result}
 
+    def run(self, title: str, make: Callable[..., Result]) -> Result:
+        """Make a result with these settings, below a progress bar."""
+        with progress(title) as report_progress:
+            return make(
+                quick=self.quick,
+                jobs=self.jobs,
+                progress=report_progress,
+                command=self.command,
+                executor=self.executor,
+            )
+
     def print_folder(self, folder: Path, *, is_kept: bool) -> None:
         """Print the folder of a result, and whether it was kept."""
         text = f"kept {folder}: up to date (--force runs it anyway)" if is_kept else f"wrote {folder}"
@@ -71,25 +83,12 @@ def run_entries(entries: Sequence[Entry], settings: Settings, kept: Mapping[str,
         runner.check_folder(settings.out / entry.id)
     for entry in entries:
         folder = settings.out / entry.id
-        result = kept.get(entry.id) or _run_entry(entry, folder, settings)
+        result = kept.get(entry.id) or settings.run(entry.id, partial(runner.run, entry, folder))
         if settings.as_json:
             print(json.dumps({"title": entry.title, **result.as_dict()}, allow_nan=False), flush=True)
         else:
             print_result(entry, result, settings.console)
         settings.print_folder(folder, is_kept=entry.id in kept)
-
-
-def _run_entry(entry: Entry, folder: Path, settings: Settings) -> Result:
-    with progress(entry.id) as report_progress:
-        return runner.run(
-            entry,
-            folder,
-            quick=settings.quick,
-            jobs=settings.jobs,
-            progress=report_progress,
-            command=settings.command,
-            executor=settings.executor,
-        )
 
 
 def ablations_of(entries: Sequence[Entry], names: Sequence[str]) -> dict[Entry, Sequence[Ablation]]:
@@ -108,7 +107,7 @@ def run_ablations(chosen: Mapping[Entry, Sequence[Ablation]], settings: Settings
         if not of:
             continue
         folder = ablation_runner.place(settings.out, entry)
-        result = kept.get(entry.id) or _run_ablation(entry, of, folder, settings)
+        result = kept.get(entry.id) or settings.run(entry.id, partial(ablation_runner.run, entry, of, folder))
         if settings.as_json:
             rows = [asdict(row) for row in result.rows]
             print(json.dumps({"id": entry.id, "scale": result.scale, "ablations": rows}, allow_nan=False), flush=True)
@@ -116,20 +115,6 @@ def run_ablations(chosen: Mapping[Entry, Sequence[Ablation]], settings: Settings
             settings.console.print(Text(f"{entry.id}: {entry.title}", style="bold"))
             _print_ablations(entry, Result.last(entry.folder / runner.TABLE, entry.id), result, settings.console)
         settings.print_folder(folder, is_kept=entry.id in kept)
-
-
-def _run_ablation(entry: Entry, of: Sequence[Ablation], folder: Path, settings: Settings) -> Result:
-    with progress(entry.id) as report_progress:
-        return ablation_runner.run(
-            entry,
-            of,
-            folder,
-            quick=settings.quick,
-            jobs=settings.jobs,
-            progress=report_progress,
-            command=settings.command,
-            executor=settings.executor,
-        )
 
 
 def print_entries(entries: Sequence[Entry]) -> None:
