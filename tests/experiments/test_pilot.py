@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 import ackclock as ac
+from ackclock.engines.engine import cores
 from ackclock.experiments import pilot
 from ackclock.experiments.pilot import Estimate, Forecast
-from ackclock.experiments.runner import cores
 from ackclock.experiments.sweep.run import prepare
 
 SCENARIO = """

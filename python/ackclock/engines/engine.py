@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -125,6 +126,11 @@ class VectorisedEngine(Engine, Protocol):
         self, runs: Sequence[tuple[Plan, int]], options: RunOptions | None = None, *, jobs: int | None = None
     ) -> list[Dataset]:
         """Run pairs of plan and seed, up to `jobs` at a time; return their datasets in the same order."""
+
+
+def cores() -> int:
+    """Return the number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def unsupported_features(plan: Plan, engine: Engine) -> list[Unsupported]:

@@ -16,8 +16,9 @@ from typing import Any, NamedTuple
 
 from ackclock import engines, metrics
 from ackclock.dataset import Dataset, folders
+from ackclock.engines.engine import cores
 from ackclock.errors import AckclockError
-from ackclock.experiments.runner import cores, shortened
+from ackclock.experiments.runner import shortened
 from ackclock.plan import Plan
 
 #: Engines that compute in this process. The others start programs, boot guests or use real hosts: they have no pilot.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import threading
 from collections.abc import Callable, Iterable, Sequence
@@ -15,7 +14,7 @@ from typing import TypeVar
 from ackclock import engines
 from ackclock.dataset import Dataset, folders
 from ackclock.dataset.manifests import CAPTURES
-from ackclock.engines.engine import Progress, RunOptions, no_progress
+from ackclock.engines.engine import Progress, RunOptions, cores, no_progress
 from ackclock.errors import UnsupportedError
 from ackclock.experiments.executors import Executor, StoppedError
 from ackclock.input import arguments
@@ -188,8 +187,3 @@ def shortened(plan: Plan, factor: float) -> Plan:
     duration_s = plan.duration_s / factor
     record = replace(plan.record, interval_s=min(plan.record.interval_s, duration_s))
     return replace(plan, duration_s=duration_s, warmup_s=plan.warmup_s / factor, record=record)
-
-
-def cores() -> int:
-    """Return the number of cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from ackclock import _core, capture, engines
 from ackclock.dataset import Dataset, folders, manifests, result_kind
 from ackclock.dataset.result_kind import Kind
-from ackclock.engines.engine import Progress, circumstances, no_progress
+from ackclock.engines.engine import Progress, circumstances, cores, no_progress
 from ackclock.errors import InputError, UnsupportedError
 from ackclock.experiments import phase_effects, runner
 from ackclock.experiments.executors import Executor
@@ -337,7 +337,7 @@ class How:
     @property
     def places(self) -> int:
         """Return the number of runs at a time."""
-        return self.jobs or runner.cores()
+        return self.jobs or cores()
 
 
 @dataclass(frozen=True, slots=True)

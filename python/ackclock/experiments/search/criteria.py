@@ -57,10 +57,14 @@ class Objective:
         """Return a value of the metric so that smaller is better."""
         return value if self.minimise else -value
 
+    def costs(self, rows: Iterable[Mapping[str, float | None]]) -> list[float]:
+        """Return the cost of each run that has the metric."""
+        return [self.cost(value) for row in rows if (value := row[self.metric]) is not None]
+
     def mean_cost(self, rows: Iterable[Mapping[str, float | None]]) -> float:
         """Return the mean cost of the runs that have the metric; infinite if none has it."""
-        known = [value for row in rows if (value := row[self.metric]) is not None]
-        return self.cost(math.fsum(known) / len(known)) if known else math.inf
+        costs = self.costs(rows)
+        return math.fsum(costs) / len(costs) if costs else math.inf
 
     def __str__(self) -> str:
         return f"{'min' if self.minimise else 'max'}:{self.metric}"

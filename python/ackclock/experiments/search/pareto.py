@@ -43,12 +43,8 @@ def _beats(other: Sequence[float], own: Sequence[float]) -> bool:
 
 
 def _costs(objectives: Sequence[Objective], rows: Sequence[Row]) -> Costs:
-    return [_objective_costs([row[goal.metric] for row in rows], goal) for goal in objectives]
-
-
-def _objective_costs(values: Sequence[float | None], goal: Objective) -> list[float] | None:
-    known = [goal.cost(value) for value in values if value is not None]
-    return known if len(known) == len(values) else None
+    known = [goal.costs(rows) for goal in objectives]
+    return [costs if len(costs) == len(rows) else None for costs in known]
 
 
 def _better(one: list[float] | None, other: list[float] | None) -> list[float] | None:

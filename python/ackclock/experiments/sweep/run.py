@@ -9,10 +9,10 @@ from pathlib import Path
 
 from ackclock import engines
 from ackclock.dataset import folders
-from ackclock.engines.engine import Progress, no_progress
+from ackclock.engines.engine import Progress, cores, no_progress
 from ackclock.errors import InputError
 from ackclock.experiments import cluster as clusters
-from ackclock.experiments import phase_effects, pilot, runner
+from ackclock.experiments import phase_effects, pilot
 from ackclock.experiments.cluster import Target
 from ackclock.experiments.pilot import Forecast
 from ackclock.experiments.sweep import designs, executor, result, shards
@@ -188,7 +188,7 @@ class Job:
             left.mixed(),
             parts,
             lambda share: progress(done + share * (1.0 - done)),
-            jobs=1 if is_alone else self.jobs or runner.cores(),
+            jobs=1 if is_alone else self.jobs or cores(),
             target=self.target,
         )
 
